@@ -1,0 +1,1 @@
+"""Where the robot touches the terrain."""

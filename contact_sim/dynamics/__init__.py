@@ -1,0 +1,1 @@
+"""How the robot would move if nothing touched it."""

@@ -1,0 +1,34 @@
+"""What can go wrong at the edge of contact_sim.
+
+Bad input raises one of these; a solver that does not converge is a status, never an exception
+(contact/solution.py).
+"""
+
+from __future__ import annotations
+
+
+class ContactSimError(Exception):
+    """Root of every exception raised by contact_sim."""
+
+
+class InvalidInput(ContactSimError, ValueError):
+    """A value that cannot be used: the message names it, where it came from and what is allowed."""
+
+
+class UnknownName(ContactSimError, KeyError):
+    """A name that does not exist; the message lists the names that do."""
+
+    def __init__(self, kind: str, name: object, known: object) -> None:
+        choices = ', '.join(sorted(str(choice) for choice in known))  # type: ignore[attr-defined]
+        super().__init__(f'unknown {kind} {name!r}; known: {choices or "none"}')
+
+    def __str__(self) -> str:
+        return str(self.args[0])  # KeyError would print the message in quotes
+
+
+class RobotDescriptionError(ContactSimError, ValueError):
+    """A URDF, xacro or SRDF that is missing, malformed or physically impossible."""
+
+
+class NonFiniteState(ContactSimError, ArithmeticError):
+    """The state stopped being finite; the message says in which step. Reset to go on."""

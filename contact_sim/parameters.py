@@ -1,0 +1,132 @@
+"""Declare a parameter once: type, default, unit, bounds and meaning.
+
+Three readers share the declaration: validation when the dataclass is built, the declaration of
+ROS parameters, and the generated files in config/ and docs/.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import typing
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from contact_sim.errors import InvalidInput
+
+
+@dataclass(frozen=True)
+class ParameterInfo:
+    """Unit, meaning and allowed values of one parameter."""
+
+    unit: str
+    meaning: str
+    above: float | None = None
+    at_least: float | None = None
+    below: float | None = None
+    at_most: float | None = None
+    choices: tuple[str, ...] | None = None
+    live: bool = False
+    """True where a running simulation accepts a new value."""
+
+    def allowed(self) -> str:
+        """Return the allowed values in words, e.g. 'a value in (0, inf)'."""
+        if self.choices is not None:
+            return 'one of ' + ', '.join(self.choices)
+        low = f'({self.above:g}' if self.above is not None else (
+            f'[{self.at_least:g}' if self.at_least is not None else '(-inf')
+        high = f'{self.below:g})' if self.below is not None else (
+            f'{self.at_most:g}]' if self.at_most is not None else 'inf)')
+        return f'a finite value in {low}, {high}'
+
+    def refusal(self, value: Any) -> str | None:
+        """Return why `value` is not allowed, or None. Tests are positive, so NaN is refused."""
+        numbers = value if isinstance(value, tuple) else (value,)
+        for number in numbers:
+            if isinstance(number, str):
+                if self.choices is not None and number not in self.choices:
+                    return f'expected {self.allowed()}'
+            elif not isinstance(number, bool) and not (
+                math.isfinite(number)
+                and (self.above is None or number > self.above)
+                and (self.at_least is None or number >= self.at_least)
+                and (self.below is None or number < self.below)
+                and (self.at_most is None or number <= self.at_most)
+            ):
+                return f'expected {self.allowed()}'
+        return None
+
+
+def parameter(default: Any, unit: str, meaning: str, **bounds: Any) -> Any:
+    """Return a dataclass field that carries its `ParameterInfo` (bounds: see that class)."""
+    info = ParameterInfo(unit, meaning, **bounds)
+    return dataclasses.field(default=default, metadata={'parameter': info})
+
+
+@dataclass(frozen=True)
+class ParameterField:
+    """One declared parameter, as the readers see it."""
+
+    name: str
+    type: Any
+    default: Any
+    info: ParameterInfo
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Base of every parameter class: values are checked when the object is built.
+
+    Raises:
+        InvalidInput: a value of the wrong type or outside its bounds; the message names the
+            class, the parameter, the value, the unit and what is allowed.
+    """
+
+    def __post_init__(self) -> None:
+        for field in declared_parameters(type(self)):
+            value = checked_value(type(self).__name__, field, getattr(self, field.name))
+            object.__setattr__(self, field.name, value)
+
+
+@cache
+def declared_parameters(cls: type[Parameters]) -> tuple[ParameterField, ...]:
+    """Return the parameters that `cls` declares, in order."""
+    hints = typing.get_type_hints(cls)
+    return tuple(
+        ParameterField(field.name, hints[field.name], field.default, field.metadata['parameter'])
+        for field in dataclasses.fields(cls)
+    )
+
+
+def checked_value(owner: str, field: ParameterField, value: Any) -> Any:
+    """Return `value` in the declared type, or raise InvalidInput."""
+    try:
+        typed = _as_type(field.type, value)
+        reason = field.info.refusal(typed)
+    except TypeError as error:
+        reason = str(error)
+    if reason is not None:
+        unit = '' if field.info.unit in ('', '-') else f' {field.info.unit}'
+        raise InvalidInput(f'{owner}.{field.name} = {value!r}{unit}: {reason} ({field.info.meaning})')
+    return typed
+
+
+def _as_type(expected: Any, value: Any) -> Any:
+    """Return `value` as `expected` (bool, int, float, str, tuple[T, ...]); raise TypeError."""
+    if typing.get_origin(expected) is tuple:
+        if isinstance(value, str) or not hasattr(value, '__iter__'):
+            raise TypeError('expected a list')
+        item_type = typing.get_args(expected)[0]
+        return tuple(_as_type(item_type, item) for item in value)
+    if expected is bool:
+        accepted = isinstance(value, bool)
+    elif expected is int:
+        accepted = hasattr(value, '__index__') and not isinstance(value, bool)
+    elif expected is float:
+        accepted = hasattr(value, '__float__') and not isinstance(value, bool)
+    else:
+        accepted = isinstance(value, expected)
+    if not accepted:
+        raise TypeError(f'expected {expected.__name__}, got {type(value).__name__}')
+    return expected(value)

@@ -1,0 +1,1 @@
+"""What moves: from URDF to RobotModel."""

@@ -1,0 +1,1 @@
+"""The loop: reset, step, snapshot."""

@@ -1,0 +1,1 @@
+"""Numbers only: numba kernels on arrays; no robots, no types of contact_sim."""
