@@ -1,0 +1,75 @@
+"""The contact problem in numbers: active rows, Delassus matrix G = J M̂⁻¹ Jᵀ, g = J v_f + b.
+
+Only contacts that could carry an impulse take part. The selection is exact: after the solve every
+contact left out is checked (`finish` in contact_models/time_stepping.py), and the problem is
+solved again with those that would have closed.
+"""
+
+from __future__ import annotations
+
+from contact_sim.solvers.jit import kernel
+from contact_sim.solvers.tree import solve_transposed
+
+
+@kernel
+def multiply_rows(jacobian, v, u):
+    """u ← J v."""
+    for row in range(jacobian.shape[0]):
+        total = 0.0
+        for k in range(v.shape[0]):
+            total += jacobian[row, k] * v[k]
+        u[row] = total
+
+
+@kernel
+def select_active(gap, u_free, impulse, h, active):
+    """Mark the contacts that penetrate, close in this step, or carried an impulse before."""
+    for i in range(gap.shape[0]):
+        n = 3 * i + 2
+        closing = gap[i] <= 0.0 or gap[i] + h * u_free[n] <= 0.0 or impulse[n] > 0.0
+        active[i] = 1.0 if closing else 0.0
+
+
+@kernel
+def collect_rows(active, nc, ns, row_of):
+    """Fill `row_of` with the rows of the active contacts, then the scalar rows; return (na, n)."""
+    n = 0
+    for i in range(nc):
+        if active[i] != 0.0:
+            for row in range(3):
+                row_of[n + row] = 3 * i + row
+            n += 3
+    na = n // 3
+    for k in range(ns):
+        row_of[n + k] = 3 * nc + k
+    return na, n + ns
+
+
+@kernel
+def fill_delassus(jacobian, factor, parent, row_of, n, Y, delassus):
+    """Fill Y = L⁻ᵀ Jᵀ (one row per problem row) and G = Y Yᵀ, row by row in a flat array."""
+    nv = parent.shape[0]
+    G = delassus[: n * n].reshape(n, n)
+    for a in range(n):
+        Y[a] = jacobian[row_of[a]]
+        solve_transposed(factor, parent, Y[a])
+        for b in range(a + 1):
+            total = 0.0
+            for k in range(nv):
+                total += Y[a, k] * Y[b, k]
+            G[a, b] = total
+            G[b, a] = total
+
+
+@kernel
+def gather(row_of, n, na, u_free, bias, friction, impulse, lower, upper, g, mu, guess, low, high):
+    """Copy the rows of the problem into contiguous arrays (names as in `contact.record`)."""
+    for a in range(n):
+        row = row_of[a]
+        g[a] = u_free[row] + bias[row]
+        guess[a] = impulse[row]
+    for i in range(na):
+        mu[i] = friction[row_of[3 * i] // 3]
+    for k in range(n - 3 * na):
+        low[k] = lower[k]
+        high[k] = upper[k]

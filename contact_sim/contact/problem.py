@@ -1,0 +1,179 @@
+"""ContactProblem: what every time-stepping model is asked, as a value without a robot.
+
+    Find λ such that u⁺ = G λ + u_f obeys the law, with w = u⁺ + b in place of the gap and impact
+    terms. Blocks, in row order: friction cones K_μ (rows t1, t2, n), then scalar rows with
+    λ ∈ [lower, upper] (dry friction: box; limit: half line; bilateral: whole line).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from contact_sim.errors import InvalidInput
+
+Array = NDArray[np.float64]
+NO_ROWS = np.zeros(0)
+
+
+@dataclass(frozen=True, eq=False)
+class ContactProblem:
+    """One step's contact problem.
+
+    Raises:
+        InvalidInput: sizes that do not fit, values that are not finite, negative friction,
+            a Delassus matrix that is not symmetric, crossed bounds, a time step that is not > 0.
+    """
+
+    delassus: Array
+    """G = J M̂⁻¹ Jᵀ [1/kg], shape (n, n), n = 3 nc + ns."""
+    free_velocity: Array
+    """u_f = J v_f [m/s], shape (n,)."""
+    bias: Array
+    """b [m/s], shape (n,)."""
+    friction: Array
+    """μ [-], shape (nc,)."""
+    lower: Array
+    """Lower bounds of the scalar impulses [N s], shape (ns,); −inf allowed."""
+    upper: Array
+    """Upper bounds, shape (ns,); inf allowed."""
+    gap: Array
+    """Signed distance at the start of the step [m], shape (nc,)."""
+    start_velocity: Array
+    """u⁻ = J v before the step [m/s], shape (n,)."""
+    time_step: float
+    """h [s]."""
+    inertia: Array
+    """M̂ [kg, kg m²], shape (nv, nv)."""
+    jacobian: Array
+    """J, shape (n, nv)."""
+    velocity: Array
+    """v before the step, shape (nv,)."""
+    free_motion: Array
+    """v_f, shape (nv,)."""
+
+    def __post_init__(self) -> None:
+        n, nc, ns, nv = self.n_rows, self.n_contacts, len(self.lower), len(self.velocity)
+        shapes = {
+            'delassus': (n, n), 'bias': (n,), 'friction': (nc,), 'lower': (ns,), 'upper': (ns,),
+            'gap': (nc,), 'start_velocity': (n,), 'inertia': (nv, nv), 'jacobian': (n, nv),
+            'velocity': (nv,), 'free_motion': (nv,), 'free_velocity': (3 * nc + ns,),
+        }  # fmt: skip
+        for name, shape in shapes.items():
+            value = getattr(self, name)
+            if value.shape != shape:
+                raise InvalidInput(f'ContactProblem.{name}: shape {value.shape}, expected {shape}')
+            if name not in ('lower', 'upper') and not np.isfinite(value).all():
+                raise InvalidInput(f'ContactProblem.{name}: all entries must be finite')
+        if not np.allclose(self.delassus, self.delassus.T, rtol=1e-9, atol=1e-12):
+            raise InvalidInput('ContactProblem.delassus: must be symmetric')
+        if (self.friction < 0.0).any():
+            raise InvalidInput(f'ContactProblem.friction = {self.friction}: must be >= 0')
+        if not (self.lower <= self.upper).all():
+            raise InvalidInput('ContactProblem: lower bounds must not exceed upper bounds')
+        if not (np.isfinite(self.time_step) and self.time_step > 0.0):
+            raise InvalidInput(f'ContactProblem.time_step = {self.time_step!r} s: must be > 0')
+
+    @property
+    def n_contacts(self) -> int:
+        """Number of contacts nc."""
+        return len(self.friction)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows n = 3 nc + ns."""
+        return len(self.free_velocity)
+
+    @property
+    def g(self) -> Array:
+        """u_f + b [m/s], shape (n,)."""
+        return self.free_velocity + self.bias
+
+    @classmethod
+    def from_dynamics(
+        cls,
+        inertia: ArrayLike,
+        jacobian: ArrayLike,
+        velocity: ArrayLike,
+        free_motion: ArrayLike,
+        friction: ArrayLike,
+        gap: ArrayLike,
+        bias: ArrayLike,
+        time_step: float,
+        lower: ArrayLike = NO_ROWS,
+        upper: ArrayLike = NO_ROWS,
+        delassus: ArrayLike | None = None,
+    ) -> ContactProblem:
+        """Return the problem of a mechanism; fields as in the class."""
+        M, J = np.asarray(inertia, float), np.asarray(jacobian, float)
+        v, v_f = np.asarray(velocity, float), np.asarray(free_motion, float)
+        G = J @ np.linalg.solve(M, J.T) if delassus is None else np.asarray(delassus, float)
+        return cls(
+            delassus=G if delassus is not None else 0.5 * (G + G.T),
+            free_velocity=J @ v_f,
+            bias=np.asarray(bias, float),
+            friction=np.asarray(friction, float),
+            lower=np.asarray(lower, float),
+            upper=np.asarray(upper, float),
+            gap=np.asarray(gap, float),
+            start_velocity=J @ v,
+            time_step=float(time_step),
+            inertia=M,
+            jacobian=J,
+            velocity=v,
+            free_motion=v_f,
+        )
+
+    @classmethod
+    def from_delassus(
+        cls, delassus: ArrayLike, g: ArrayLike, friction: ArrayLike, **bounds: Any
+    ) -> ContactProblem:
+        """Return the problem G, g, μ without a mechanism behind it.
+
+        A mechanism with unit mass and J = G^(1/2) stands in, so that every model can be asked.
+        `bounds` may hold `lower` and `upper` of the scalar rows.
+        """
+        G, g = np.asarray(delassus, float), np.asarray(g, float)
+        if G.ndim != 2 or G.shape[0] != G.shape[1] or g.shape != G.shape[:1]:
+            raise InvalidInput(f'delassus {G.shape} and g {g.shape}: expected (n, n) and (n,)')
+        values, vectors = np.linalg.eigh(G)
+        J = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+        n, nc = len(g), len(np.asarray(friction))
+        return cls(
+            delassus=G,
+            free_velocity=g,
+            bias=np.zeros(n),
+            friction=np.asarray(friction, float),
+            lower=np.asarray(bounds.get('lower', NO_ROWS), float),
+            upper=np.asarray(bounds.get('upper', NO_ROWS), float),
+            gap=np.zeros(nc),
+            start_velocity=g,
+            time_step=1.0,
+            inertia=np.eye(n),
+            jacobian=J,
+            velocity=np.linalg.lstsq(J, g, rcond=None)[0],
+            free_motion=np.linalg.lstsq(J, g, rcond=None)[0],
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write the problem to one `.npz` file: a failing step becomes a test case."""
+        np.savez(path, **{field.name: getattr(self, field.name) for field in fields(self)})
+
+    @classmethod
+    def load(cls, path: str | Path) -> ContactProblem:
+        """Return a problem written by `save`.
+
+        Raises:
+            InvalidInput: the file is missing or does not hold a ContactProblem.
+        """
+        try:
+            with np.load(path) as file:
+                values: dict[str, Any] = {field.name: file[field.name] for field in fields(cls)}
+        except (OSError, KeyError, ValueError) as error:
+            raise InvalidInput(f'{path}: not a saved ContactProblem ({error})') from error
+        values['time_step'] = float(values['time_step'])
+        return cls(**values)

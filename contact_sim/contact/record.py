@@ -1,0 +1,136 @@
+"""Everything one step starts from and leaves behind, in one flat array.
+
+Snapshot, restore and report are each one copy of `buffer`; names are views into it, laid out once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Sizes of one simulation."""
+
+    nq: int
+    """Configuration size."""
+    nv: int
+    """Velocity size."""
+    n_joints: int
+    """Actuated joints."""
+    nc: int
+    """Contact points, open or closed."""
+    ns: int
+    """Scalar rows: dry friction of joints."""
+
+    @property
+    def rows(self) -> int:
+        """Rows of the contact problem when every contact is active: 3 nc + ns."""
+        return 3 * self.nc + self.ns
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shape of every field of a Record, in memory order."""
+        nq, nv, nc, ns, rows = self.nq, self.nv, self.nc, self.ns, self.rows
+        now = {'q': (nq,), 'v': (nv,), 'position': (nc, 3), 'frame': (nc, 3, 3), 'gap': (nc,)}
+        return {
+            'time': (1,), **now, **{f'{name}_start': shape for name, shape in now.items()},
+            'impulse': (rows,), 'gravity': (3,), 'time_step': (1,), 'effort': (self.n_joints,),
+            'tau': (nv,), 'nonlinear_effects': (nv,), 'inertia': (nv, nv), 'jacobian': (rows, nv),
+            'transport': (nv,), 'v_free': (nv,), 'v_next': (nv,), 'acceleration': (nv,),
+            'friction': (nc,), 'lower': (ns,), 'upper': (ns,), 'active': (nc,),
+            'u_start': (rows,), 'u_free': (rows,), 'u_next': (rows,),
+            'bias': (rows,), 'restitution_bias': (nc,), 'solver': (3,),
+        }  # fmt: skip
+
+
+class Record:
+    """Named views of one flat buffer. u = J v in the contact frames, rows (t1, t2, n) per contact.
+
+    Attributes:
+        time: simulated time after the step [s], shape (1,).
+        q: configuration after the step, shape (nq,).
+        v: velocity after the step, shape (nv,).
+        position: contact points at q [m], world, shape (nc, 3).
+        frame: rows t1, t2, n of the contact frames at q, shape (nc, 3, 3).
+        gap: signed distance at q [m], shape (nc,).
+        impulse: impulses on the robot in the frames of the start [N s], shape (3 nc + ns,); also
+            the guess of the next step.
+        now: q, v, position, frame and gap as one block.
+        start: the same five before the step, as one block; each by name with `_start`.
+        gravity: gravity in world [m/s²], shape (3,).
+        time_step: h [s], shape (1,).
+        effort: joint effort after saturation [N m], shape (n_joints,).
+        tau: applied generalized force, effort and external wrenches [N, N m], shape (nv,).
+        nonlinear_effects: C v + g at the start [N, N m], shape (nv,).
+        inertia: lower triangle of M̂, shape (nv, nv).
+        jacobian: J at the start, shape (3 nc + ns, nv).
+        transport: ω × v_lin of free flyers [m/s²], shape (nv,).
+        v_free: velocity without contact, axes of the start, shape (nv,).
+        v_next: velocity after the step, axes of the start, shape (nv,).
+        acceleration: Pinocchio's v̇ over the step, shape (nv,).
+        friction: μ [-], shape (nc,).
+        lower: lower bounds of the scalar impulses [N s], shape (ns,).
+        upper: upper bounds [N s], shape (ns,).
+        active: 1 where the contact took part in the problem, shape (nc,).
+        u_start: J v before the step [m/s, rad/s], shape (3 nc + ns,).
+        u_free: J v_free, same shape.
+        u_next: J v_next, same shape.
+        bias: b, same shape.
+        restitution_bias: the part of b_n that asks for restitution [m/s], shape (nc,).
+        solver: status code, iterations, residual of the solver's own criterion.
+    """
+
+    time: Array
+    q: Array
+    v: Array
+    position: Array
+    frame: Array
+    gap: Array
+    now: Array
+    start: Array
+    impulse: Array
+    q_start: Array
+    v_start: Array
+    position_start: Array
+    frame_start: Array
+    gap_start: Array
+    gravity: Array
+    time_step: Array
+    effort: Array
+    tau: Array
+    nonlinear_effects: Array
+    inertia: Array
+    jacobian: Array
+    transport: Array
+    v_free: Array
+    v_next: Array
+    acceleration: Array
+    friction: Array
+    lower: Array
+    upper: Array
+    active: Array
+    u_start: Array
+    u_free: Array
+    u_next: Array
+    bias: Array
+    restitution_bias: Array
+    solver: Array
+
+    def __init__(self, sizes: Sizes, buffer: Array | None = None) -> None:
+        shapes = sizes.shapes()
+        total = sum(int(np.prod(shape)) for shape in shapes.values())
+        self.sizes = sizes
+        self.buffer: Array = np.zeros(total) if buffer is None else buffer
+        start = 0
+        for name, shape in shapes.items():
+            stop = start + int(np.prod(shape))
+            setattr(self, name, self.buffer[start:stop].reshape(shape))
+            start = stop
+        block = self.sizes.nq + self.sizes.nv + 13 * self.sizes.nc
+        self.now = self.buffer[1 : 1 + block]
+        self.start = self.buffer[1 + block : 1 + 2 * block]

@@ -1,0 +1,60 @@
+"""How a contact problem was answered. Non-convergence is a status; bad input is an exception."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+class SolverStatus(Enum):
+    """How a solve ended; the value is the sentence shown to people."""
+
+    FREE = 'nothing to solve: no contact was active'
+    CONVERGED = 'the solver met its tolerance'
+    CONVERGED_BY_FALLBACK = 'block Gauss-Seidel stalled; ADMM met the tolerance'
+    MAX_ITERATIONS = 'the solver ran out of iterations; the best impulses found were used'
+    NONFINITE = 'not-a-number met in the solver; look at the effort and the mass matrix first'
+
+    @property
+    def converged(self) -> bool:
+        """True where the impulses satisfy the law to the solver's tolerance."""
+        return self in (self.FREE, self.CONVERGED, self.CONVERGED_BY_FALLBACK)
+
+
+STATUSES = tuple(SolverStatus)
+FREE, CONVERGED, CONVERGED_BY_FALLBACK, MAX_ITERATIONS, NONFINITE = range(len(STATUSES))
+
+
+@dataclass(frozen=True)
+class SolverReport:
+    """Outcome of one solve."""
+
+    status: SolverStatus
+    iterations: int
+    """Sweeps and iterations, summed over the solvers that took part."""
+    residual: float
+    """Value of the solver's own stopping criterion at the end [N s]."""
+
+    @property
+    def converged(self) -> bool:
+        """True where the solver met its tolerance."""
+        return self.status.converged
+
+    @property
+    def message(self) -> str:
+        """The status as a sentence."""
+        return self.status.value
+
+
+@dataclass(frozen=True)
+class ContactSolution:
+    """Impulses that answer a ContactProblem, and how they were found."""
+
+    impulse: Array
+    """On the robot [N s], rows (t1, t2, n) per contact, then the scalar rows, shape (n,)."""
+    solver: SolverReport

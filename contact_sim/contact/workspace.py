@@ -1,0 +1,122 @@
+"""Arrays of one simulation, laid out once: what contact models work on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contact_sim.contact.problem import ContactProblem
+from contact_sim.contact.record import Record, Sizes
+from contact_sim.dynamics.terms import DynamicsTerms
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+
+@dataclass
+class ContactRows:
+    """A contact problem in contiguous arrays; only the first `nc` contacts and `n` rows count.
+
+    Fields are those of ContactProblem; `delassus` is flat, row by row.
+    """
+
+    nc: int
+    n: int
+    delassus: Array
+    g: Array
+    friction: Array
+    impulse: Array
+    lower: Array
+    upper: Array
+
+    @classmethod
+    def empty(cls, sizes: Sizes) -> ContactRows:
+        """Return room for the largest problem of a simulation."""
+        n, nc, ns = sizes.rows, sizes.nc, sizes.ns
+        return cls(
+            0, 0, np.zeros(n * n), np.zeros(n), np.zeros(nc), np.zeros(n), np.zeros(ns),
+            np.zeros(ns),
+        )  # fmt: skip
+
+    @classmethod
+    def of(cls, problem: ContactProblem, guess: Array | None = None) -> ContactRows:
+        """Return the rows of an explicit problem, starting from `guess` [N s] (default zero)."""
+        impulse = np.zeros(problem.n_rows) if guess is None else np.array(guess, dtype=float)
+        return cls(
+            problem.n_contacts, problem.n_rows, problem.delassus.flatten(), problem.g,
+            problem.friction.copy(), impulse, problem.lower.copy(), problem.upper.copy(),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Spheres:
+    """Contact spheres of a robot as arrays."""
+
+    joint: Indices
+    """Pinocchio joint index of each sphere, shape (nc,)."""
+    leaf_dof: Indices
+    """Last dof of that joint, −1 on the world, shape (nc,)."""
+    offset: Array
+    """Centre in the joint frame [m], shape (nc, 3)."""
+    radius: Array
+    """Radius [m], shape (nc,)."""
+
+
+class Workspace:
+    """Record, scratch and constants of one simulation.
+
+    Attributes:
+        terms: Pinocchio's terms at the current configuration.
+        record: what the step starts from and leaves behind.
+        rows: the current contact problem.
+        spheres: contact spheres.
+        plane: unit normal and offset of the ground, shape (4,).
+        damping: viscous joint damping [N m s/rad], shape (nv,).
+        friction_dof: dof of every dry-friction row, shape (ns,).
+        friction_effort: dry friction of these rows [N m], shape (ns,).
+        restitution: e of every contact [-], shape (nc,).
+        stabilisation: share β of a penetration taken out per step [-] and approach speed below
+            which impacts are plastic [m/s], shape (2,).
+        factor: L with M̂ = Lᵀ L, shape (nv, nv).
+        Y: L⁻ᵀ Jᵀ, one row per problem row, shape (3 nc + ns, nv).
+        row_of: row of the record behind each problem row.
+        increment: tangent vector of the step, shape (nv,).
+        v_after: v_next in the axes after the step, shape (nv,).
+    """
+
+    def __init__(
+        self,
+        terms: DynamicsTerms,
+        spheres: Spheres,
+        damping: Array,
+        joint_friction: Array,
+        n_joints: int,
+    ) -> None:
+        nv = terms.model.nv
+        self.terms = terms
+        self.spheres = spheres
+        self.damping = damping.copy()
+        self.friction_dof = np.flatnonzero(joint_friction).astype(np.int64)
+        self.friction_effort = joint_friction[self.friction_dof].copy()
+        nc, ns = len(spheres.joint), len(self.friction_dof)
+        self.sizes = Sizes(terms.model.nq, nv, n_joints, nc, ns)
+        self.record = Record(self.sizes)
+        self.rows = ContactRows.empty(self.sizes)
+        self.plane = np.array([0.0, 0.0, 1.0, 0.0])
+        self.restitution = np.zeros(nc)
+        self.stabilisation = np.array([0.2, 0.05])
+        self.factor = np.zeros((nv, nv))
+        self.Y = np.zeros((self.sizes.rows, nv))
+        self.row_of = np.zeros(self.sizes.rows, dtype=np.int64)
+        self.increment = np.zeros(nv)
+        self.v_after = np.zeros(nv)
+        for k, dof in enumerate(self.friction_dof):
+            self.record.jacobian[3 * nc + k, dof] = 1.0
+
+    def set_time_step(self, h: float) -> None:
+        """Use the time step h [s]; the boxes of dry friction scale with it."""
+        self.record.time_step[0] = h
+        self.record.upper[:] = h * self.friction_effort
+        self.record.lower[:] = -self.record.upper

@@ -1,0 +1,32 @@
+"""The contact models, by name."""
+
+from __future__ import annotations
+
+from contact_sim.contact_models.ncp import Ncp
+from contact_sim.contact_models.protocol import ContactModel
+from contact_sim.errors import InvalidInput, UnknownName
+
+CONTACT_MODELS: dict[str, type[ContactModel]] = {
+    'ncp': Ncp,
+}
+
+
+def contact_models() -> tuple[str, ...]:
+    """Return the names of the contact models."""
+    return tuple(CONTACT_MODELS)
+
+
+def as_contact_model(model: str | ContactModel) -> ContactModel:
+    """Return a model from its name (with default parameters) or an instance.
+
+    Raises:
+        UnknownName: a name that is not in CONTACT_MODELS.
+        InvalidInput: an object that is not a contact model.
+    """
+    if isinstance(model, str):
+        if model not in CONTACT_MODELS:
+            raise UnknownName('contact model', model, CONTACT_MODELS)
+        return CONTACT_MODELS[model]()
+    if isinstance(model, type) or not hasattr(model, 'bind'):
+        raise InvalidInput(f'contact_model = {model!r}: expected a name or an instance')
+    return model

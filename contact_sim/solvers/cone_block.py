@@ -1,0 +1,205 @@
+"""Exact block Gauss-Seidel for contact with dry friction.
+
+Find λ with  K*_μ ∋ G λ + g + Γ(G λ + g) ⊥ λ ∈ K_μ  per contact, and w ⊥ interval per scalar row.
+Each sweep solves every contact exactly with the others frozen: c = g_i + Σ_{j≠i} G_ij λ_j,
+
+    open    c_n ≥ 0                                     λ = 0
+    stick   λ = −G_ii⁻¹ c inside the cone
+    slide   λ = r (d, 1/μ), d = (cos θ, sin θ), r = −c_n / D(θ), D = G_nn/μ + G_nt·d,
+            θ a root of u_t × d = 0 with u_t·d < 0 and D > 0
+
+The slide condition is multiplied by D before it is searched, which makes it a trigonometric
+polynomial of degree 2 without poles. physics.md 2.11 (`ncp_block`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from contact_sim.solvers.cone import impulse_scale, natural_map, row_velocity
+from contact_sim.solvers.jit import kernel
+
+SAMPLES = 32
+PROXIMAL = 1e-10
+"""Share of tr(G_ii)/3 added to each block and taken back through λ_old: fixed points stay, and a
+singular block (a leg that cannot move sideways) can be inverted."""
+
+
+@kernel
+def slide_polynomial(A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu):
+    """Return (px, py, pxy, pxx, pyy) of F(x, y) = D (u_t × d) with d = (x, y)."""
+    return (
+        -Gnn / mu * c2 + cn * a2 / mu,
+        Gnn / mu * c1 - cn * a1 / mu,
+        a1 * c1 - a2 * c2 - cn * (A11 - A22),
+        -a1 * c2 + cn * A12,
+        a2 * c1 - cn * A12,
+    )
+
+
+@kernel
+def polynomial_value(p, theta):
+    """Return F and dF/dθ at d = (cos θ, sin θ)."""
+    x, y = np.cos(theta), np.sin(theta)
+    value = p[0] * x + p[1] * y + p[2] * x * y + p[3] * x * x + p[4] * y * y
+    slope = -p[0] * y + p[1] * x + p[2] * (x * x - y * y) + 2.0 * (p[4] - p[3]) * x * y
+    return value, slope
+
+
+@kernel
+def slide_radius(A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu, theta):
+    """Return r(θ) if the direction opposes the slip and D > 0, otherwise −1."""
+    x, y = np.cos(theta), np.sin(theta)
+    D = Gnn / mu + a1 * x + a2 * y
+    if D <= 0.0:
+        return -1.0
+    r = -cn / D
+    u1 = c1 + r * (A11 * x + A12 * y + a1 / mu)
+    u2 = c2 + r * (A12 * x + A22 * y + a2 / mu)
+    return r if u1 * x + u2 * y <= 0.0 else -1.0
+
+
+@kernel
+def refine_root(p, low, high, f_low):
+    """Return the root of F between `low` and `high` (bracketed): Newton, bisection as guard."""
+    theta = 0.5 * (low + high)
+    for _ in range(60):
+        value, slope = polynomial_value(p, theta)
+        if value == 0.0:
+            return theta
+        if (value > 0.0) == (f_low > 0.0):
+            low = theta
+        else:
+            high = theta
+        newton = theta - value / slope if slope != 0.0 else low
+        following = newton if low < newton < high else 0.5 * (low + high)
+        if abs(following - theta) <= 4e-16 * (1.0 + abs(theta)):
+            return following
+        theta = following
+    return theta
+
+
+@kernel
+def polish_root(p, theta):
+    """Return (root, True) if Newton from `theta` converges nearby within a few iterations."""
+    for _ in range(6):
+        value, slope = polynomial_value(p, theta)
+        if slope == 0.0:
+            return theta, False
+        step = value / slope
+        if abs(step) > 0.3:
+            return theta, False
+        theta -= step
+        if abs(step) <= 1e-14:
+            return theta, True
+    return theta, False
+
+
+@kernel
+def slide(A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu, guess1, guess2):
+    """Return (λ_t1, λ_t2, λ_n, found) of the sliding contact; the smallest λ_n if there are several.
+
+    (guess1, guess2) is the previous tangential impulse: its direction is tried first.
+    """
+    p = slide_polynomial(A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu)
+    if guess1 != 0.0 or guess2 != 0.0:
+        theta, converged = polish_root(p, np.arctan2(guess2, guess1))
+        if converged:
+            r = slide_radius(A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu, theta)
+            if r > 0.0:
+                return r * np.cos(theta), r * np.sin(theta), r / mu, True
+    best, best_theta = np.inf, 0.0
+    width = 2.0 * np.pi / SAMPLES
+    f_low, slope_low = polynomial_value(p, 0.0)
+    for k in range(SAMPLES):
+        low, high = k * width, (k + 1) * width
+        f_high, slope_high = polynomial_value(p, high)
+        if (f_low > 0.0) != (f_high > 0.0):
+            theta = refine_root(p, low, high, f_low)
+            r = slide_radius(A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu, theta)
+            if 0.0 < r < best:
+                best, best_theta = r, theta
+        f_low, slope_low = f_high, slope_high
+    if best == np.inf:
+        return 0.0, 0.0, 0.0, False
+    return best * np.cos(best_theta), best * np.sin(best_theta), best / mu, True
+
+
+@kernel
+def solve_contact(G, i, c1, c2, cn, mu, guess1, guess2, shift):
+    """Return the exact impulse (t1, t2, n) of the contact at row `i`, the others frozen in c."""
+    if cn >= 0.0:
+        return 0.0, 0.0, 0.0
+    A11, A12, A22 = G[i, i] + shift, G[i, i + 1], G[i + 1, i + 1] + shift
+    a1, a2, Gnn = G[i + 2, i], G[i + 2, i + 1], G[i + 2, i + 2] + shift
+    if mu == 0.0:
+        return 0.0, 0.0, -cn / Gnn
+    # stick: λ = −G_ii⁻¹ c by the adjugate of the symmetric block
+    m11, m12, m13 = A22 * Gnn - a2 * a2, a1 * a2 - A12 * Gnn, A12 * a2 - A22 * a1
+    m22, m23, m33 = A11 * Gnn - a1 * a1, A12 * a1 - A11 * a2, A11 * A22 - A12 * A12
+    determinant = A11 * m11 + A12 * m12 + a1 * m13
+    s1 = -(m11 * c1 + m12 * c2 + m13 * cn) / determinant
+    s2 = -(m12 * c1 + m22 * c2 + m23 * cn) / determinant
+    sn = -(m13 * c1 + m23 * c2 + m33 * cn) / determinant
+    if s1 * s1 + s2 * s2 <= (mu * sn) ** 2 and sn > 0.0:
+        return s1, s2, sn
+    t1, t2, n, found = slide(A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu, guess1, guess2)
+    if found:
+        return t1, t2, n
+    # Two roots may merge between samples; keep the impulse in the cone and let the sweep go on.
+    n = max(-cn / Gnn, 0.0)
+    size = np.sqrt(s1 * s1 + s2 * s2)
+    return mu * n * s1 / size, mu * n * s2 / size, n
+
+
+@kernel
+def sweep(G, g, mu, lower, upper, impulse):
+    """Run one Gauss-Seidel sweep in place; return the largest change of an impulse [N s]."""
+    change = 0.0
+    nc = mu.shape[0]
+    for i in range(nc):
+        r = 3 * i
+        o1, o2, on = impulse[r], impulse[r + 1], impulse[r + 2]
+        shift = PROXIMAL / 3.0 * (G[r, r] + G[r + 1, r + 1] + G[r + 2, r + 2])
+        c1 = row_velocity(G, g, impulse, r)
+        c2 = row_velocity(G, g, impulse, r + 1)
+        cn = row_velocity(G, g, impulse, r + 2)
+        c1 -= (G[r, r] + shift) * o1 + G[r, r + 1] * o2 + G[r, r + 2] * on
+        c2 -= G[r + 1, r] * o1 + (G[r + 1, r + 1] + shift) * o2 + G[r + 1, r + 2] * on
+        cn -= G[r + 2, r] * o1 + G[r + 2, r + 1] * o2 + (G[r + 2, r + 2] + shift) * on
+        t1, t2, n = solve_contact(G, r, c1, c2, cn, mu[i], o1, o2, shift)
+        impulse[r], impulse[r + 1], impulse[r + 2] = t1, t2, n
+        change = max(change, abs(t1 - o1), abs(t2 - o2), abs(n - on))
+    for k in range(lower.shape[0]):
+        r = 3 * nc + k
+        old = impulse[r]
+        new = old - row_velocity(G, g, impulse, r) / G[r, r]
+        impulse[r] = min(max(new, lower[k]), upper[k])
+        change = max(change, abs(impulse[r] - old))
+    return change
+
+
+@kernel
+def block_gauss_seidel(G, g, mu, lower, upper, impulse, tolerance, max_sweeps):
+    """Improve `impulse` in place; return (sweeps, natural map [N s], converged).
+
+    Args:
+        G: Delassus matrix [1/kg], shape (n, n), n = 3 contacts + scalar rows.
+        g: free velocity plus bias [m/s], shape (n,).
+        mu: friction coefficients [-], shape (contacts,).
+        lower: lower bounds of the scalar impulses [N s], shape (n − 3 contacts,).
+        upper: upper bounds, same shape.
+        impulse: the guess and the answer [N s], shape (n,).
+        tolerance: on the natural map, relative to the largest impulse [-].
+        max_sweeps: largest number of sweeps [-].
+    """
+    for count in range(1, max_sweeps + 1):
+        change = sweep(G, g, mu, lower, upper, impulse)
+        scale = impulse_scale(G, g, mu, impulse)
+        if change <= 10.0 * tolerance * scale or count == max_sweeps:
+            residual = natural_map(G, g, mu, lower, upper, impulse)
+            if residual <= tolerance * scale:
+                return count, residual, True
+            if not np.isfinite(residual):
+                return count, residual, False
+    return max_sweeps, residual, False
