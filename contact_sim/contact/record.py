@@ -38,7 +38,7 @@ class Sizes:
         nq, nv, nc, ns, rows = self.nq, self.nv, self.nc, self.ns, self.rows
         now = {'q': (nq,), 'v': (nv,), 'position': (nc, 3), 'frame': (nc, 3, 3), 'gap': (nc,)}
         return {
-            'time': (1,), **now, **{f'{name}_start': shape for name, shape in now.items()},
+            'clock': (3,), **now, **{f'{name}_start': shape for name, shape in now.items()},
             'impulse': (rows,), 'gravity': (3,), 'time_step': (1,), 'effort': (self.n_joints,),
             'tau': (nv,), 'nonlinear_effects': (nv,), 'inertia': (nv, nv), 'jacobian': (rows, nv),
             'transport': (nv,), 'v_free': (nv,), 'v_next': (nv,), 'acceleration': (nv,),
@@ -52,7 +52,7 @@ class Record:
     """Named views of one flat buffer. u = J v in the contact frames, rows (t1, t2, n) per contact.
 
     Attributes:
-        time: simulated time after the step [s], shape (1,).
+        clock: time after the step [s], time at the last reset [s], steps since then, shape (3,).
         q: configuration after the step, shape (nq,).
         v: velocity after the step, shape (nv,).
         position: contact points at q [m], world, shape (nc, 3).
@@ -85,7 +85,7 @@ class Record:
         solver: status code, iterations, residual of the solver's own criterion.
     """
 
-    time: Array
+    clock: Array
     q: Array
     v: Array
     position: Array
@@ -132,5 +132,5 @@ class Record:
             setattr(self, name, self.buffer[start:stop].reshape(shape))
             start = stop
         block = self.sizes.nq + self.sizes.nv + 13 * self.sizes.nc
-        self.now = self.buffer[1 : 1 + block]
-        self.start = self.buffer[1 + block : 1 + 2 * block]
+        self.now = self.buffer[3 : 3 + block]
+        self.start = self.buffer[3 + block : 3 + 2 * block]

@@ -17,6 +17,10 @@ class Stepper(Protocol):
         """Advance the state by h; return False where the result would not be finite."""
         ...
 
+    def update_contacts(self) -> None:
+        """Bring position terms and contact points in line with a configuration set from outside."""
+        ...
+
 
 class ContactModel(Protocol):
     """One way to answer contact.

@@ -69,9 +69,13 @@ class TimeStepping:
             return False
         record.q[:] = terms.integrate(record.q_start, self._workspace.increment)
         record.v[:] = self._workspace.v_after
-        terms.update_configuration(record.q)
-        detect(*self._detect)
+        self.update_contacts()
         return True
+
+    def update_contacts(self) -> None:
+        """Fill Pinocchio's position terms and the contact points at the current q."""
+        self._workspace.terms.update_configuration(self._workspace.record.q)
+        detect(*self._detect)
 
     def _solve(self, restitution_scale: float) -> bool:
         """Solve the step; contacts that were left out but would close join until none is left."""

@@ -1,0 +1,46 @@
+"""contact_sim: a simulator for legged robots whose contact physics can be compared and switched.
+
+Imports no ROS; the ROS node lives in contact_sim.ros.
+"""
+
+from contact_sim.collision.terrain import InclinedPlane, Plane, Terrain
+from contact_sim.contact.problem import ContactProblem
+from contact_sim.contact.residuals import law_residuals
+from contact_sim.contact_models import contact_models
+from contact_sim.contact_models.ncp import Ncp
+from contact_sim.errors import (
+    ContactSimError,
+    InvalidInput,
+    NonFiniteState,
+    RobotDescriptionError,
+    UnknownName,
+)
+from contact_sim.robot.catalogue import robots
+from contact_sim.robot.contact_point import ContactPoint
+from contact_sim.robot.model import RobotModel
+from contact_sim.robot.urdf import load_robot
+from contact_sim.simulation.simulator import Simulator, Snapshot
+
+__version__ = '0.1.0'
+
+__all__ = [
+    'ContactPoint',
+    'ContactProblem',
+    'ContactSimError',
+    'InclinedPlane',
+    'InvalidInput',
+    'Ncp',
+    'NonFiniteState',
+    'Plane',
+    'RobotDescriptionError',
+    'RobotModel',
+    'Simulator',
+    'Snapshot',
+    'Terrain',
+    'UnknownName',
+    '__version__',
+    'contact_models',
+    'law_residuals',
+    'load_robot',
+    'robots',
+]
