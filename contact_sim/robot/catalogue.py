@@ -1,0 +1,151 @@
+"""The robots that come by name: where their files are, and what the files leave out.
+
+All but 'quadruped' come with the pip package example-robot-data, or with the ROS package
+example_robot_descriptions (called example-robot-data before version 6).
+
+The contact sphere of a foot is read from the URDF's collision geometry, unless the foot is a mesh
+there: then it is written here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from contact_sim.errors import RobotDescriptionError, UnknownName
+from contact_sim.robot.feet import Sphere
+from contact_sim.robot.gains import Gains
+from contact_sim.robot.share import share_folders, share_path
+
+_DATA_PACKAGES = ('example-robot-data', 'example_robot_descriptions', 'example_robot_data')
+_UNITREE_FEET = ('FL_foot', 'FR_foot', 'RL_foot', 'RR_foot')
+_ANYMAL_FEET = ('LF_FOOT', 'RF_FOOT', 'LH_FOOT', 'RH_FOOT')
+_SOLO_FEET = ('FL_FOOT', 'FR_FOOT', 'HL_FOOT', 'HR_FOOT')
+_HYQ_FEET = ('lf_foot', 'rf_foot', 'lh_foot', 'rh_foot')
+_OUR_FEET = ('LF_FOOT', 'RF_FOOT', 'LH_FOOT', 'RH_FOOT')
+
+
+@dataclass(frozen=True)
+class CatalogueEntry:
+    """A robot of the catalogue."""
+
+    urdf: str
+    """Path of the URDF or xacro below robots/ of the data package, or in our urdf/."""
+    feet: tuple[str, ...]
+    """Frames of the feet, in the order of robot.contact_points."""
+    srdf: str | None = None
+    """Path of the SRDF with the poses, from the same folder as `urdf`."""
+    ours: bool = False
+    """True for a robot in our own urdf/ folder."""
+    foot: Sphere | None = None
+    """Contact sphere in the frame of every foot; None: the one in the URDF."""
+    standing: Mapping[str, float] = field(default_factory=dict)
+    """Standing joints [rad] by the end of the joint's name, for robots without an SRDF."""
+    gains: Gains | None = None
+    """PD gains (kp [N m/rad], kd [N m s/rad]); None: computed from the inertia."""
+    corrections: tuple[tuple[str, str], ...] = ()
+    """Pairs (wrong, right) to replace in the text of the URDF: defects of the published file."""
+
+
+_ENTRIES: dict[str, CatalogueEntry] = {
+    'a1': CatalogueEntry(
+        'a1_description/urdf/a1.urdf', _UNITREE_FEET, 'a1_description/srdf/a1.srdf'
+    ),
+    'go1': CatalogueEntry(
+        'go1_description/urdf/go1.urdf', _UNITREE_FEET, 'go1_description/srdf/go1.srdf'
+    ),
+    'go2': CatalogueEntry(
+        'go2_description/urdf/go2.urdf',
+        _UNITREE_FEET,
+        'go2_description/srdf/go2.srdf',
+        foot=Sphere((-0.002, 0.0, 0.0), 0.022),  # collision mesh foot_convex.stl
+    ),
+    'b1': CatalogueEntry(
+        'b1_description/urdf/b1.urdf',
+        _UNITREE_FEET,
+        'b1_description/srdf/b1.srdf',
+        corrections=(
+            ('package://b1_description/', 'package://example-robot-data/robots/b1_description/'),
+        ),
+    ),
+    'laikago': CatalogueEntry(
+        'laikago_description/urdf/laikago.urdf',
+        _UNITREE_FEET,
+        standing={'_hip_joint': 0.0, '_thigh_joint': 0.67, '_calf_joint': -1.25},
+    ),
+    'anymal_b': CatalogueEntry(
+        'anymal_b_simple_description/robots/anymal.urdf',
+        _ANYMAL_FEET,
+        'anymal_b_simple_description/srdf/anymal.srdf',
+    ),
+    'anymal_c': CatalogueEntry(
+        'anymal_c_simple_description/urdf/anymal.urdf',
+        _ANYMAL_FEET,
+        'anymal_c_simple_description/srdf/anymal.srdf',
+    ),
+    'solo8': CatalogueEntry(
+        'solo_description/robots/solo.urdf',
+        _SOLO_FEET,
+        'solo_description/srdf/solo.srdf',
+        foot=Sphere((0.0, 0.0, 0.0), 0.016),  # mesh of a disc around the frame's y axis
+    ),
+    'solo12': CatalogueEntry(
+        'solo_description/robots/solo12.urdf',
+        _SOLO_FEET,
+        'solo_description/srdf/solo.srdf',
+        foot=Sphere((0.0, 0.0, 0.0), 0.016),
+    ),
+    'hyq': CatalogueEntry(
+        'hyq_description/robots/hyq_no_sensors.urdf', _HYQ_FEET, 'hyq_description/srdf/hyq.srdf'
+    ),
+    'quadruped': CatalogueEntry('quadruped.urdf.xacro', _OUR_FEET, 'quadruped.srdf', ours=True),
+}
+
+
+def robots() -> tuple[str, ...]:
+    """Return the names of the robots that `load_robot` knows."""
+    return tuple(_ENTRIES)
+
+
+def catalogue_entry(name: str) -> CatalogueEntry:
+    """Return the entry of a robot.
+
+    Raises:
+        UnknownName: not in the catalogue.
+    """
+    if name not in _ENTRIES:
+        raise UnknownName('robot', name, _ENTRIES)
+    return _ENTRIES[name]
+
+
+def robot_file(entry: CatalogueEntry, path: str) -> Path:
+    """Return where a file of `entry` (its urdf or srdf) is on this machine.
+
+    Raises:
+        RobotDescriptionError: the data package is not installed, or lacks the file.
+    """
+    if entry.ours:
+        return share_path('urdf', path)
+    folders = _data_folders()
+    files = [folder / 'robots' / path for folder in folders]
+    found = next((file for file in files if file.is_file()), None)
+    if found is not None:
+        return found
+    if folders:
+        listed = ', '.join(str(folder) for folder in folders)
+        raise RobotDescriptionError(
+            f'no file robots/{path} in {listed}: this version of example-robot-data does not have '
+            'the robot; pip install --upgrade example-robot-data'
+        )
+    searched = ', '.join(str(folder) for folder in share_folders())
+    raise RobotDescriptionError(
+        f'the robot files ({path}) are not installed; searched in {searched or "no folder"}. '
+        'pip install example-robot-data, or install the ROS package example_robot_descriptions '
+        '(example-robot-data before version 6)'
+    )
+
+
+def _data_folders() -> list[Path]:
+    folders = (folder / name for folder in share_folders() for name in _DATA_PACKAGES)
+    return [folder for folder in folders if (folder / 'robots').is_dir()]

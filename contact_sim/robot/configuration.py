@@ -1,0 +1,92 @@
+"""Check vectors that come from outside: lengths, finite values, unit quaternions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pinocchio as pin
+
+from contact_sim.errors import InvalidInput
+from contact_sim.robot.contact_point import Array
+
+UNIT_TOLERANCE = 1e-6
+"""How far the norm of a quaternion may be from 1; within it the quaternion is normalised."""
+
+UnitBlock = tuple[str, int, int]
+"""What it is, first index in q, length: a part of q that must have norm 1."""
+
+_UNIT_PARTS = {
+    'JointModelFreeFlyer': ('quaternion (x, y, z, w)', 3, 4),
+    'JointModelSpherical': ('quaternion (x, y, z, w)', 0, 4),
+    'JointModelPlanar': ('cosine and sine', 2, 2),
+    'JointModelRUBX': ('cosine and sine', 0, 2),
+    'JointModelRUBY': ('cosine and sine', 0, 2),
+    'JointModelRUBZ': ('cosine and sine', 0, 2),
+    'JointModelRevoluteUnboundedUnaligned': ('cosine and sine', 0, 2),
+}
+
+
+def checked_vector(
+    place: str, values: npt.ArrayLike, length: int, names: Sequence[str] = ()
+) -> Array:
+    """Return `values` as a new float array of shape (length,).
+
+    Raises:
+        InvalidInput: not numbers, a wrong length, or a value that is not finite; the message says
+            which one, by the name in `names` where given.
+    """
+    try:
+        vector = np.array(values, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f'{place}: {values!r} is not a list of numbers') from error
+    if vector.shape != (length,):
+        raise InvalidInput(f'{place}: shape {vector.shape}, expected ({length},)')
+    bad = np.flatnonzero(~np.isfinite(vector))
+    if bad.size:
+        label = f' ({names[bad[0]]})' if names else ''
+        raise InvalidInput(f'{place}: entry {bad[0]}{label} is {vector[bad[0]]}, not finite')
+    return vector
+
+
+def unit_blocks(model: pin.Model) -> tuple[UnitBlock, ...]:
+    """Return the parts of q that must have norm 1."""
+    blocks = []
+    for i in range(1, model.njoints):
+        joint = model.joints[i]
+        part = _UNIT_PARTS.get(joint.shortname())
+        if part is not None:
+            what, start, length = part
+            blocks.append((f'{what} of joint {model.names[i]!r}', joint.idx_q + start, length))
+    return tuple(blocks)
+
+
+def normalised(place: str, blocks: Sequence[UnitBlock], q: Array) -> Array:
+    """Normalise the unit blocks of `q` in place and return it.
+
+    Raises:
+        InvalidInput: a block whose norm is more than UNIT_TOLERANCE away from 1.
+    """
+    for what, start, length in blocks:
+        block = q[start : start + length]
+        norm = float(np.sqrt(block @ block))
+        if abs(norm - 1.0) > UNIT_TOLERANCE:
+            raise InvalidInput(
+                f'{place}: q[{start}:{start + length}] = {block.tolist()}, the {what}, has norm '
+                f'{norm:.9g}, expected 1 within {UNIT_TOLERANCE:g}'
+            )
+        if abs(norm - 1.0) > np.finfo(float).eps:  # leave what is exact bit for bit
+            block /= norm
+    return q
+
+
+def neutral_configuration(model: pin.Model) -> Array:
+    """Return Pinocchio's neutral q (nq,), joints moved into their position limits."""
+    q: Array = pin.neutral(model)
+    for i in range(1, model.njoints):
+        joint = model.joints[i]
+        if joint.nq == 1:
+            k = joint.idx_q
+            q[k] = np.clip(q[k], model.lowerPositionLimit[k], model.upperPositionLimit[k])
+    return q

@@ -1,0 +1,72 @@
+"""Where a robot may touch the ground: spheres fixed to its bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from contact_sim.errors import InvalidInput
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ContactPoint:
+    """A sphere fixed to the body that a joint moves; the ground touches its surface.
+
+    Raises:
+        InvalidInput: an empty name, an offset that is not three finite numbers, or a radius that
+            is negative or not finite.
+    """
+
+    name: str
+    """Name of the foot, used in topics and reports; unique in a robot."""
+    frame: str
+    """Name of the Pinocchio frame that the sphere belongs to."""
+    joint: str
+    """Name of the Pinocchio joint whose body carries the sphere."""
+    offset: Array
+    """Centre of the sphere in the joint's frame [m], shape (3,), read-only."""
+    radius: float
+    """Radius of the sphere [m], at least 0; 0 is a point."""
+
+    def __post_init__(self) -> None:
+        for field in ('name', 'frame', 'joint'):
+            text = getattr(self, field)
+            if not isinstance(text, str) or not text:
+                raise InvalidInput(f'ContactPoint.{field} = {text!r}: expected a non-empty string')
+        place = f'ContactPoint {self.name!r}'
+        object.__setattr__(self, 'offset', _offset(self.offset, place))
+        object.__setattr__(self, 'radius', _radius(self.radius, place))
+
+
+def check_unique(kind: str, names: Sequence[str]) -> None:
+    """Raise InvalidInput when a name appears twice in `names`."""
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InvalidInput(f'{kind} {", ".join(map(repr, twice))} is listed more than once')
+
+
+def _offset(value: Any, place: str) -> Array:
+    try:
+        offset = np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        offset = np.empty(0)
+    if offset.shape != (3,) or not np.isfinite(offset).all():
+        raise InvalidInput(f'{place}: offset = {value!r} m: expected three finite numbers')
+    offset.setflags(write=False)
+    return offset
+
+
+def _radius(value: Any, place: str) -> float:
+    try:
+        radius = float(value)
+    except (TypeError, ValueError):
+        radius = np.nan
+    if not 0.0 <= radius < np.inf:
+        raise InvalidInput(f'{place}: radius = {value!r} m: expected a finite value of at least 0')
+    return radius

@@ -1,0 +1,70 @@
+"""From frame names to contact spheres."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+
+from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.robot.contact_point import ContactPoint
+
+
+@dataclass(frozen=True)
+class Sphere:
+    """A sphere in the frame of a link."""
+
+    centre: tuple[float, float, float]
+    """Centre in the link's frame [m]."""
+    radius: float
+    """Radius [m]."""
+
+
+POINT = Sphere((0.0, 0.0, 0.0), 0.0)
+"""The origin of a frame, without extent."""
+
+
+def contact_points_at(
+    model: pin.Model, frames: Iterable[str | ContactPoint], spheres: Mapping[str, Sphere]
+) -> tuple[ContactPoint, ...]:
+    """Return one contact point per frame; `spheres` says which frames have one, others are points.
+
+    Raises:
+        InvalidInput: a frame that does not move, or `frames` is one string.
+        UnknownName: a frame that the model does not have.
+    """
+    if isinstance(frames, str):
+        raise InvalidInput(f'contact_frames = {frames!r}: expected a list of frame names')
+    return tuple(
+        frame
+        if isinstance(frame, ContactPoint)
+        else contact_point_at(model, frame, spheres.get(frame, POINT))
+        for frame in frames
+    )
+
+
+def contact_point_at(model: pin.Model, frame: str, sphere: Sphere = POINT) -> ContactPoint:
+    """Return the contact point whose sphere is given in `frame`.
+
+    Raises:
+        InvalidInput: a frame that does not move.
+        UnknownName: a frame that the model does not have.
+    """
+    found = _frame(model, frame)
+    if found.parentJoint == 0:
+        raise InvalidInput(
+            f'contact frame {frame!r} is fixed to the world and cannot be a contact point; '
+            'load the robot with floating_base=True or choose a frame that moves'
+        )
+    offset = found.placement.act(np.array(sphere.centre))
+    return ContactPoint(frame, frame, str(model.names[found.parentJoint]), offset, sphere.radius)
+
+
+def _frame(model: pin.Model, name: str) -> pin.Frame:
+    """Return the frame called `name`, the link where a joint has the same name."""
+    found = [frame for frame in model.frames if frame.name == name]
+    if not found:
+        raise UnknownName('contact frame', name, [f.name for f in model.frames if f.parentJoint])
+    return next((frame for frame in found if frame.type == pin.FrameType.BODY), found[0])

@@ -1,0 +1,88 @@
+"""Find the mesh files that a robot description names, without ROS."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+from xml.etree import ElementTree
+
+from contact_sim.errors import RobotDescriptionError
+from contact_sim.robot.share import share_folders
+
+
+@dataclass(frozen=True)
+class Mesh:
+    """A mesh that a link refers to."""
+
+    link: str
+    use: str
+    """'visual' or 'collision'."""
+    uri: str
+
+
+def meshes(robot: ElementTree.Element) -> Iterator[Mesh]:
+    """Yield every mesh of the links of a URDF."""
+    for link in robot.iterfind('link'):
+        for use in ('visual', 'collision'):
+            for mesh in link.iterfind(f'{use}/geometry/mesh'):
+                yield Mesh(link.get('name', ''), use, mesh.get('filename', ''))
+
+
+def package_folders(robot: ElementTree.Element, file: Path | None) -> tuple[str, ...]:
+    """Return the folders that hold the packages of all package:// URIs of a URDF."""
+    names = {_package_and_path(mesh.uri)[0] for mesh in meshes(robot)} - {''}
+    found = (_package(name, file) for name in sorted(names))
+    return tuple(dict.fromkeys(str(package.parent) for package in found if package is not None))
+
+
+def check_meshes_exist(robot: ElementTree.Element, file: Path | None, place: str) -> None:
+    """Raise RobotDescriptionError when a mesh of the URDF is not on this machine.
+
+    package:// URIs are looked for in the folders above `file`, in ROS workspaces and in pip
+    packages; file:// URIs and plain paths as they are, relative ones beside `file`. URIs with any
+    other scheme (http://, model://) are not checked.
+    """
+    known: dict[str, str | None] = {}
+    for mesh in meshes(robot):
+        if mesh.uri not in known:
+            known[mesh.uri] = _why_missing(mesh.uri, file)
+        why = known[mesh.uri]
+        if why is not None:
+            raise RobotDescriptionError(
+                f'{place}: link {mesh.link!r}: {mesh.use} mesh {mesh.uri!r} not found: {why}; '
+                'load_robot(..., check_meshes=False) loads a robot without looking for its meshes'
+            )
+
+
+def _why_missing(uri: str, file: Path | None) -> str | None:
+    package, path = _package_and_path(uri)
+    if package:
+        folder = _package(package, file)
+        if folder is None:
+            searched = ', '.join(str(folder) for folder in share_folders())
+            above = f'the folders above {file}, ' if file is not None else ''
+            return f'no package {package!r} in {above}{searched or "no share folder"}'
+        return None if (folder / path).is_file() else f'there is no file {folder / path}'
+    parsed = urlparse(uri)
+    if parsed.scheme not in ('', 'file'):
+        return None
+    mesh = Path(unquote(parsed.path))
+    mesh = mesh if mesh.is_absolute() else (file.parent if file else Path.cwd()) / mesh
+    return None if mesh.is_file() else f'there is no file {mesh}'
+
+
+def _package_and_path(uri: str) -> tuple[str, str]:
+    if not uri.startswith('package://'):
+        return '', uri
+    package, _, path = uri.removeprefix('package://').partition('/')
+    return package, path
+
+
+def _package(name: str, file: Path | None) -> Path | None:
+    """Return the folder of package `name`: above `file`, or where packages are installed."""
+    above = file.resolve().parents if file is not None else ()
+    candidates = [folder if folder.name == name else folder / name for folder in above]
+    candidates += [folder / name for folder in share_folders()]
+    return next((folder for folder in candidates if folder.is_dir()), None)

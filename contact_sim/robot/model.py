@@ -1,0 +1,292 @@
+"""RobotModel: what moves, which joints are driven, and where it may touch the ground.
+
+Conventions are Pinocchio's: q = [base position in the world, base quaternion x y z w, joints],
+v = [base linear velocity in the base frame, base angular velocity in the base frame, joints].
+A 'continuous' joint holds (cos, sin) of its angle in q; joint positions are always angles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pinocchio as pin
+
+from contact_sim.errors import UnknownName
+from contact_sim.robot.configuration import (
+    checked_vector,
+    neutral_configuration,
+    normalised,
+    unit_blocks,
+)
+from contact_sim.robot.contact_point import Array, ContactPoint, check_unique
+from contact_sim.robot.feet import contact_point_at
+from contact_sim.robot.gains import Gains, gains_from_inertia
+from contact_sim.robot.joints import actuated_joint_names, check_actuated_joints
+from contact_sim.robot.masses import check_masses
+from contact_sim.robot.placement import has_floating_base, placed_on_ground
+
+IndexArray = npt.NDArray[np.intp]
+__all__ = ['ContactPoint', 'RobotModel']
+
+STANDING = 'standing'
+"""Name of the reference pose that every robot has."""
+
+
+@dataclass(frozen=True, eq=False)
+class RobotModel:
+    """A robot as the simulation sees it; immutable, every array is read-only.
+
+    Build one with `load_robot` or `RobotModel.from_pinocchio`.
+
+    Raises:
+        InvalidInput: a contact point or an actuated joint listed twice or unusable.
+        UnknownName: a joint that the model does not have.
+        RobotDescriptionError: masses with which no motion can be computed.
+    """
+
+    name: str
+    pinocchio_model: pin.Model
+    """Kinematic tree, masses and inertias; not to be changed."""
+    joint_names: tuple[str, ...]
+    """Actuated joints in Pinocchio order, length n_joints."""
+    contact_points: tuple[ContactPoint, ...] = ()
+    """Spheres that the ground may touch, length nc."""
+    references: Mapping[str, Array] = field(default_factory=dict)
+    """Reference poses by name, q of shape (nq,), the base not yet placed on the ground."""
+    description: str = ''
+    """URDF text, after xacro; empty for a robot made from a Pinocchio model."""
+    package_dirs: tuple[str, ...] = ()
+    """Folders that hold the packages of the description's package:// URIs."""
+    gains: Gains | None = None
+    """PD gains known to make the robot stand; None: computed from its inertia."""
+
+    def __post_init__(self) -> None:
+        check_actuated_joints(self.pinocchio_model, self.joint_names)
+        _check_contact_points(self.pinocchio_model, self.contact_points)
+        check_masses(self.name, self.pinocchio_model)
+        known = {STANDING: neutral_configuration(self.pinocchio_model)} | dict(self.references)
+        references = {name: _frozen(self.checked_configuration(q)) for name, q in known.items()}
+        object.__setattr__(self, 'references', MappingProxyType(references))
+
+    @staticmethod
+    def from_pinocchio(
+        model: pin.Model,
+        contact_points: Iterable[ContactPoint | str] = (),
+        actuated_joints: Iterable[str] | None = None,
+        name: str = 'robot',
+    ) -> RobotModel:
+        """Return a robot made from a copy of `model`.
+
+        Args:
+            model: any Pinocchio model, with a free-flyer root or a fixed base.
+            contact_points: contact spheres, or names of frames: a point at the frame's origin.
+            actuated_joints: names of driven joints; None means every joint with one degree of
+                freedom. Joints with more (a ball joint, a second free body) are passive.
+            name: what to call the robot.
+
+        Raises:
+            InvalidInput, UnknownName, RobotDescriptionError: see `RobotModel`.
+        """
+        own = pin.Model(model)
+        return RobotModel(
+            name=name,
+            pinocchio_model=own,
+            joint_names=actuated_joint_names(own, actuated_joints),
+            contact_points=tuple(_contact_point(own, point) for point in contact_points),
+        )
+
+    @property
+    def nq(self) -> int:
+        """Length of q."""
+        return int(self.pinocchio_model.nq)
+
+    @property
+    def nv(self) -> int:
+        """Length of v."""
+        return int(self.pinocchio_model.nv)
+
+    @property
+    def n_joints(self) -> int:
+        """Number of actuated joints."""
+        return len(self.joint_names)
+
+    @cached_property
+    def floating_base(self) -> bool:
+        """Whether the base moves freely: the first joint is a free-flyer."""
+        return has_floating_base(self.pinocchio_model)
+
+    @cached_property
+    def base_frame(self) -> str:
+        """Name of the root link, or 'universe' where the model has none."""
+        root_joint = 1 if self.floating_base else 0
+        bodies = (f for f in self.pinocchio_model.frames if f.type == pin.FrameType.BODY)
+        return next((str(f.name) for f in bodies if f.parentJoint == root_joint), 'universe')
+
+    @cached_property
+    def total_mass(self) -> float:
+        """Mass of all bodies that can move [kg]."""
+        return float(pin.computeTotalMass(self.pinocchio_model))
+
+    @cached_property
+    def joint_velocity_index(self) -> IndexArray:
+        """Index into v of each actuated joint, shape (n_joints,)."""
+        return _frozen(np.array([joint.idx_v for joint in self._joints], dtype=np.intp))
+
+    @cached_property
+    def selection_matrix(self) -> Array:
+        """S: joint velocities = S v, generalized force = S.T @ effort; shape (n_joints, nv)."""
+        selection = np.zeros((self.n_joints, self.nv))
+        selection[np.arange(self.n_joints), self.joint_velocity_index] = 1.0
+        return _frozen(selection)
+
+    @cached_property
+    def continuous_joints(self) -> npt.NDArray[np.bool_]:
+        """Which actuated joints turn without end (angles in (-pi, pi]), shape (n_joints,)."""
+        return _frozen(np.array([joint.nq == 2 for joint in self._joints], dtype=bool))
+
+    @cached_property
+    def effort_limit(self) -> Array:
+        """Largest effort of each actuated joint [N m or N], shape (n_joints,)."""
+        return _frozen(self.pinocchio_model.effortLimit[self.joint_velocity_index])
+
+    @cached_property
+    def velocity_limit(self) -> Array:
+        """Largest speed of each actuated joint [rad/s or m/s], shape (n_joints,)."""
+        return _frozen(self.pinocchio_model.velocityLimit[self.joint_velocity_index])
+
+    @cached_property
+    def lower_position_limit(self) -> Array:
+        """Smallest position [rad or m], -inf for continuous joints, shape (n_joints,)."""
+        limit = self.pinocchio_model.lowerPositionLimit[self._joint_position_index]
+        return _frozen(np.where(self.continuous_joints, -np.inf, limit))
+
+    @cached_property
+    def upper_position_limit(self) -> Array:
+        """Largest position [rad or m], inf for continuous joints, shape (n_joints,)."""
+        limit = self.pinocchio_model.upperPositionLimit[self._joint_position_index]
+        return _frozen(np.where(self.continuous_joints, np.inf, limit))
+
+    @cached_property
+    def joint_damping(self) -> Array:
+        """Viscous damping of every velocity coordinate [N m s/rad], shape (nv,)."""
+        return _frozen(self.pinocchio_model.damping)
+
+    @cached_property
+    def joint_friction(self) -> Array:
+        """Dry friction of every velocity coordinate [N m], shape (nv,)."""
+        return _frozen(self.pinocchio_model.friction)
+
+    @cached_property
+    def default_gains(self) -> Gains:
+        """PD gains with which the robot stands: (kp [N m/rad], kd [N m s/rad])."""
+        if self.gains is not None:
+            return self.gains
+        standing = self.references[STANDING]
+        return gains_from_inertia(self.pinocchio_model, self.joint_velocity_index, standing)
+
+    @property
+    def reference_configurations(self) -> tuple[str, ...]:
+        """Names of the reference poses; 'standing' is always among them."""
+        return tuple(self.references)
+
+    def reference_configuration(self, name: str = STANDING) -> Array:
+        """Return a reference pose with the lowest foot exactly on z = 0, q of shape (nq,).
+
+        A robot with a fixed base, or without contact points, keeps the base where it is.
+
+        Raises:
+            UnknownName: no pose of that name.
+        """
+        if name not in self.references:
+            raise UnknownName(f'reference pose of robot {self.name}', name, self.references)
+        return placed_on_ground(self.pinocchio_model, self.contact_points, self.references[name])
+
+    def joint_positions(self, q: Array) -> Array:
+        """Return the positions of the actuated joints [rad or m], shape (n_joints,).
+
+        The angle of a continuous joint lies in (-pi, pi].
+        """
+        positions: Array = q[self._joint_position_index]
+        for i in self._continuous_index:
+            start = self._joint_position_index[i]
+            positions[i] = np.arctan2(q[start + 1], q[start])
+        return positions
+
+    def joint_velocities(self, v: Array) -> Array:
+        """Return the velocities of the actuated joints [rad/s or m/s], shape (n_joints,)."""
+        velocities: Array = v[self.joint_velocity_index]
+        return velocities
+
+    def with_joint_positions(self, q: Array, positions: npt.ArrayLike) -> Array:
+        """Return a copy of `q` (nq,) whose actuated joints are at `positions` (n_joints,).
+
+        Raises:
+            InvalidInput: positions of the wrong length, or not finite.
+        """
+        place = f'joint positions of robot {self.name}'
+        angles = checked_vector(place, positions, self.n_joints, self.joint_names)
+        moved = np.array(q, dtype=float)
+        moved[self._joint_position_index] = angles
+        for i in self._continuous_index:
+            start = self._joint_position_index[i]
+            moved[start : start + 2] = np.cos(angles[i]), np.sin(angles[i])
+        return moved
+
+    def checked_configuration(self, q: npt.ArrayLike) -> Array:
+        """Return `q` as a new float array of shape (nq,), its quaternions exactly unit.
+
+        Raises:
+            InvalidInput: a wrong length, a value that is not finite, or a quaternion (or the
+                cosine and sine of a continuous joint) whose norm is more than 1e-6 away from 1.
+        """
+        place = f'configuration q of robot {self.name}'
+        return normalised(place, self._unit_blocks, checked_vector(place, q, self.nq))
+
+    def checked_velocity(self, v: npt.ArrayLike) -> Array:
+        """Return `v` as a new float array of shape (nv,).
+
+        Raises:
+            InvalidInput: a wrong length or a value that is not finite.
+        """
+        return checked_vector(f'velocity v of robot {self.name}', v, self.nv)
+
+    @cached_property
+    def _joints(self) -> tuple[Any, ...]:
+        model = self.pinocchio_model
+        return tuple(model.joints[model.getJointId(name)] for name in self.joint_names)
+
+    @cached_property
+    def _joint_position_index(self) -> IndexArray:
+        return np.array([joint.idx_q for joint in self._joints], dtype=np.intp)
+
+    @cached_property
+    def _continuous_index(self) -> tuple[int, ...]:
+        return tuple(int(i) for i in np.flatnonzero(self.continuous_joints))
+
+    @cached_property
+    def _unit_blocks(self) -> tuple[tuple[str, int, int], ...]:
+        return unit_blocks(self.pinocchio_model)
+
+
+def _check_contact_points(model: pin.Model, points: Sequence[ContactPoint]) -> None:
+    check_unique('contact point', [point.name for point in points])
+    known = list(model.names)[1:]
+    for point in points:
+        if point.joint not in known:
+            raise UnknownName(f'joint of contact point {point.name!r}:', point.joint, known)
+
+
+def _contact_point(model: pin.Model, point: ContactPoint | str) -> ContactPoint:
+    return point if isinstance(point, ContactPoint) else contact_point_at(model, point)
+
+
+def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    copy = np.array(array)
+    copy.setflags(write=False)
+    return copy

@@ -1,0 +1,95 @@
+"""Read what an SRDF says about feet and poses: <end_effector> and <group_state>.
+
+<chain> tags are not read: hyq's SRDF gives one leg the foot of another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from xml.etree.ElementTree import Element
+
+import numpy as np
+import pinocchio as pin
+
+from contact_sim.errors import RobotDescriptionError
+from contact_sim.robot.configuration import checked_vector
+from contact_sim.robot.contact_point import Array
+from contact_sim.robot.description import parse_xml, read_text
+
+JointValues = Mapping[str, tuple[float, ...]]
+"""Joint name -> its values in q; one angle also for a continuous joint."""
+
+
+@dataclass(frozen=True)
+class Semantics:
+    """The parts of an SRDF that a simulation needs."""
+
+    end_effectors: tuple[str, ...] = ()
+    """Links that end a limb."""
+    poses: Mapping[str, JointValues] = field(default_factory=dict)
+    """Reference poses by name."""
+
+
+def read_srdf(source: str | Path) -> Semantics:
+    """Read an SRDF file, or SRDF text (it starts with '<').
+
+    Raises:
+        RobotDescriptionError: no such file, not XML, or values that are not numbers.
+    """
+    is_text = isinstance(source, str) and source.lstrip().startswith('<')
+    place = 'SRDF text' if is_text else str(source)
+    root = parse_xml(str(source).strip() if is_text else read_text(Path(source)), place)
+    if root.tag != 'robot':
+        raise RobotDescriptionError(f'{place}: the root element is <{root.tag}>, expected <robot>')
+    return Semantics(
+        end_effectors=tuple(e.get('parent_link', '') for e in root.iterfind('end_effector')),
+        poses={s.get('name', ''): _values(s, place) for s in root.iterfind('group_state')},
+    )
+
+
+def configuration(model: pin.Model, neutral: Array, values: JointValues, place: str) -> Array:
+    """Return `neutral` (nq,) with the joints in `values` set.
+
+    Joints that the model does not have are passed over: one SRDF may serve several versions of a
+    robot (solo.srdf names the hip joints that solo8 lacks).
+
+    Raises:
+        RobotDescriptionError: a joint with the wrong number of values, or a quaternion of norm 0.
+    """
+    q = neutral.copy()
+    for name, numbers in values.items():
+        if model.existJointName(name):
+            joint = model.joints[model.getJointId(name)]
+            q[joint.idx_q : joint.idx_q + joint.nq] = _joint_part(
+                joint, numbers, f'{place}: {name}'
+            )
+    return np.asarray(pin.normalize(model, q))
+
+
+def _joint_part(joint: pin.JointModel, numbers: tuple[float, ...], where: str) -> Array:
+    part = np.array(numbers)
+    if joint.nq == 2 and len(part) == 1:
+        return np.array([np.cos(part[0]), np.sin(part[0])])
+    if len(part) != joint.nq:
+        raise RobotDescriptionError(f'{where} has {len(part)} values, expected {joint.nq}')
+    if joint.shortname() == 'JointModelFreeFlyer' and not part[3:].any():
+        raise RobotDescriptionError(f'{where}: the quaternion is 0 0 0 0, expected x y z w')
+    return part
+
+
+def _values(state: Element, place: str) -> JointValues:
+    where = f'{place}: group_state {state.get("name")!r}'
+    return {
+        joint.get('name', ''): _numbers(joint.get('value', ''), f'{where}, {joint.get("name")!r}')
+        for joint in state.iterfind('joint')
+    }
+
+
+def _numbers(text: str, where: str) -> tuple[float, ...]:
+    parts = text.split()
+    try:
+        return tuple(checked_vector(where, parts, len(parts)).tolist())
+    except ValueError as error:
+        raise RobotDescriptionError(f'{where}: value = {text!r}, expected numbers') from error

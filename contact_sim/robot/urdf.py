@@ -1,0 +1,167 @@
+"""load_robot: from a name, a URDF or a xacro to a RobotModel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from xml.etree.ElementTree import Element
+
+import pinocchio as pin
+
+from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName
+from contact_sim.robot.catalogue import CatalogueEntry, catalogue_entry, robot_file, robots
+from contact_sim.robot.checks import check_description, child_of
+from contact_sim.robot.configuration import neutral_configuration
+from contact_sim.robot.contact_point import Array, ContactPoint
+from contact_sim.robot.description import (
+    Description,
+    description_from_file,
+    description_from_text,
+)
+from contact_sim.robot.feet import Sphere, contact_points_at
+from contact_sim.robot.joints import actuated_joint_names
+from contact_sim.robot.meshes import check_meshes_exist, package_folders
+from contact_sim.robot.model import STANDING, RobotModel
+from contact_sim.robot.srdf import Semantics, configuration, read_srdf
+
+
+def load_robot(
+    source: str | Path,
+    floating_base: bool = True,
+    contact_frames: Iterable[str | ContactPoint] | None = None,
+    actuated_joints: Iterable[str] | None = None,
+    srdf: str | Path | None = None,
+    *,
+    check_meshes: bool = True,
+) -> RobotModel:
+    """Return the robot described by `source`.
+
+    Masses and inertias are Pinocchio's, untouched; damping, dry friction and limits are those of
+    the URDF.
+
+    Args:
+        source: a name of the catalogue (`robots()`), a path to a .urdf or .xacro file, or URDF or
+            xacro text (it starts with '<').
+        floating_base: whether the root link moves freely; else it is fixed to the world.
+        contact_frames: frames of the feet, or contact points ready made. A frame whose link has
+            exactly one sphere as collision geometry touches with that sphere, any other frame with
+            its origin. None: the feet of the catalogue, else the end effectors of the SRDF, else
+            none.
+        actuated_joints: names of driven joints; None means every joint with one degree of freedom.
+        srdf: a path to an SRDF, or its text, with reference poses and end effectors; None: the
+            catalogue's, else none.
+        check_meshes: whether a mesh that is not on this machine is an error. Meshes play no part
+            in the dynamics.
+
+    Raises:
+        UnknownName: an unknown robot, contact frame or joint.
+        InvalidInput: something listed twice, or a joint or frame that cannot be used.
+        RobotDescriptionError: a file that is missing, malformed or physically impossible.
+    """
+    entry = _entry(source)
+    description = _description(source, entry)
+    check_description(description.root, description.place)
+    if check_meshes:
+        check_meshes_exist(description.root, description.file, description.place)
+    model = _pinocchio_model(description, floating_base)
+    semantics = _semantics(srdf, entry)
+    frames = contact_frames
+    if frames is None:
+        frames = entry.feet if entry is not None else semantics.end_effectors
+    return RobotModel(
+        name=str(source) if entry is not None else description.name,
+        pinocchio_model=model,
+        joint_names=actuated_joint_names(model, actuated_joints),
+        contact_points=contact_points_at(model, frames, _spheres(description.root, entry)),
+        references=_references(model, semantics, entry),
+        description=description.text,
+        package_dirs=package_folders(description.root, description.file),
+        gains=entry.gains if entry is not None else None,
+    )
+
+
+def _entry(source: str | Path) -> CatalogueEntry | None:
+    """Return the catalogue's entry when `source` is a name of the catalogue, None for the rest."""
+    if isinstance(source, Path):
+        return None
+    if not isinstance(source, str) or not source.strip():
+        raise InvalidInput(
+            f'robot = {source!r}: expected a name ({", ".join(robots())}), a path or URDF text'
+        )
+    if source in robots():
+        return catalogue_entry(source)
+    looks_like_file = source.lstrip('\ufeff \t\r\n').startswith('<') or (
+        '/' in source
+        or Path(source).suffix in ('.urdf', '.xacro', '.xml')
+        or Path(source).exists()
+    )
+    if not looks_like_file:
+        raise UnknownName('robot or file', source, robots())
+    return None
+
+
+def _description(source: str | Path, entry: CatalogueEntry | None) -> Description:
+    if entry is not None:
+        return description_from_file(robot_file(entry, entry.urdf), entry.corrections)
+    if isinstance(source, str) and source.lstrip('\ufeff \t\r\n').startswith('<'):
+        return description_from_text(source)
+    return description_from_file(Path(source))
+
+
+def _pinocchio_model(description: Description, floating_base: bool) -> pin.Model:
+    root = (pin.JointModelFreeFlyer(),) if floating_base else ()
+    try:
+        return pin.buildModelFromXML(description.text, *root)
+    except Exception as error:  # Pinocchio passes on whatever C++ throws
+        raise RobotDescriptionError(
+            f'{description.place}: Pinocchio cannot read it: {error}'
+        ) from error
+
+
+def _semantics(srdf: str | Path | None, entry: CatalogueEntry | None) -> Semantics:
+    if srdf is not None:
+        return read_srdf(srdf)
+    if entry is not None and entry.srdf is not None:
+        return read_srdf(robot_file(entry, entry.srdf))
+    return Semantics()
+
+
+def _references(
+    model: pin.Model, semantics: Semantics, entry: CatalogueEntry | None
+) -> Mapping[str, Array]:
+    """Return the poses of the SRDF, and 'standing' from the catalogue where the SRDF has none."""
+    poses = dict(semantics.poses)
+    if entry is not None and entry.standing and STANDING not in poses:
+        poses[STANDING] = {
+            name: (angle,)
+            for name in model.names
+            for ending, angle in entry.standing.items()
+            if name.endswith(ending)
+        }
+    neutral = neutral_configuration(model)
+    return {
+        name: configuration(model, neutral, values, f'reference pose {name!r}')
+        for name, values in poses.items()
+    }
+
+
+def _spheres(robot: Element, entry: CatalogueEntry | None) -> Mapping[str, Sphere]:
+    """Return the contact sphere of every frame that has one, by link and by fixed joint."""
+    spheres = {}
+    for link in robot.iterfind('link'):
+        found = [c for c in link.iterfind('collision') if c.find('geometry/sphere') is not None]
+        if len(found) == 1:
+            spheres[link.get('name', '')] = _sphere(found[0])
+    if entry is not None and entry.foot is not None:
+        spheres.update(dict.fromkeys(entry.feet, entry.foot))
+    for joint in robot.iterfind('joint'):
+        if joint.get('type') == 'fixed' and child_of(joint) in spheres:
+            spheres.setdefault(joint.get('name', ''), spheres[child_of(joint)])
+    return spheres
+
+
+def _sphere(collision: Element) -> Sphere:
+    origin, sphere = collision.find('origin'), collision.find('geometry/sphere')
+    xyz = origin.get('xyz', '0 0 0') if origin is not None else '0 0 0'
+    x, y, z = (float(part) for part in xyz.split())
+    return Sphere((x, y, z), float(sphere.get('radius', 0.0)) if sphere is not None else 0.0)
