@@ -52,7 +52,7 @@ def detect(placements, joint, offset, radius, plane, position, frame, gap):
 
 
 @kernel
-def contact_jacobian(world_jacobian, leaf_dof, parent, position, frame, jacobian):
+def contact_jacobian(world_jacobian, leaf_dof, parent, position, frame, jacobian_transposed):
     """Fill u = J v: velocity of the robot's contact points in the contact frames [m/s].
 
     Args:
@@ -61,7 +61,8 @@ def contact_jacobian(world_jacobian, leaf_dof, parent, position, frame, jacobian
         parent: dof before each dof, shape (nv,).
         position: contact points in world [m], shape (nc, 3).
         frame: contact frames, shape (nc, 3, 3).
-        jacobian: out, shape (3 nc, nv); entries outside the branch are left zero.
+        jacobian_transposed: out, Jᵀ, shape (nv, at least 3 nc); entries outside the branch are
+            left zero.
     """
     for i in range(leaf_dof.shape[0]):
         px, py, pz = position[i, 0], position[i, 1], position[i, 2]
@@ -72,7 +73,7 @@ def contact_jacobian(world_jacobian, leaf_dof, parent, position, frame, jacobian
             vy = S[1] + S[5] * px - S[3] * pz
             vz = S[2] + S[3] * py - S[4] * px
             for row in range(3):
-                jacobian[3 * i + row, k] = (
+                jacobian_transposed[k, 3 * i + row] = (
                     frame[i, row, 0] * vx + frame[i, row, 1] * vy + frame[i, row, 2] * vz
                 )
             k = parent[k]

@@ -8,17 +8,17 @@ solved again with those that would have closed.
 from __future__ import annotations
 
 from contact_sim.solvers.jit import kernel
-from contact_sim.solvers.tree import solve_transposed
+from contact_sim.solvers.tree import solve_transposed_columns
 
 
 @kernel
-def multiply_rows(jacobian, v, u):
+def multiply_rows(jacobian_transposed, v, u):
     """u ← J v."""
-    for row in range(jacobian.shape[0]):
-        total = 0.0
-        for k in range(v.shape[0]):
-            total += jacobian[row, k] * v[k]
-        u[row] = total
+    u[:] = 0.0
+    for k in range(v.shape[0]):
+        speed = v[k]
+        for row in range(u.shape[0]):
+            u[row] += jacobian_transposed[k, row] * speed
 
 
 @kernel
@@ -46,19 +46,25 @@ def collect_rows(active, nc, ns, row_of):
 
 
 @kernel
-def fill_delassus(jacobian, factor, parent, row_of, n, Y, delassus):
-    """Fill Y = L⁻ᵀ Jᵀ (one row per problem row) and G = Y Yᵀ, row by row in a flat array."""
+def fill_delassus(jacobian_transposed, factor, parent, row_of, n, Y_buffer, delassus):
+    """Fill Y = L⁻ᵀ Jᵀ (nv, n) and G = Yᵀ Y (n, n) in the front of flat arrays."""
     nv = parent.shape[0]
     G = delassus[: n * n].reshape(n, n)
+    Y = Y_buffer[: nv * n].reshape(nv, n)
+    for k in range(nv):
+        for a in range(n):
+            Y[k, a] = jacobian_transposed[k, row_of[a]]
+    solve_transposed_columns(factor, parent, Y)
+    G[:] = 0.0
+    for k in range(nv):
+        for a in range(n):
+            y = Y[k, a]
+            if y != 0.0:
+                for b in range(a + 1):
+                    G[a, b] += y * Y[k, b]
     for a in range(n):
-        Y[a] = jacobian[row_of[a]]
-        solve_transposed(factor, parent, Y[a])
-        for b in range(a + 1):
-            total = 0.0
-            for k in range(nv):
-                total += Y[a, k] * Y[b, k]
-            G[a, b] = total
-            G[b, a] = total
+        for b in range(a):
+            G[b, a] = G[a, b]
 
 
 @kernel

@@ -40,7 +40,7 @@ class Sizes:
         return {
             'clock': (3,), **now, **{f'{name}_start': shape for name, shape in now.items()},
             'impulse': (rows,), 'gravity': (3,), 'time_step': (1,), 'effort': (self.n_joints,),
-            'tau': (nv,), 'nonlinear_effects': (nv,), 'inertia': (nv, nv), 'jacobian': (rows, nv),
+            'tau': (nv,), 'nonlinear_effects': (nv,), 'inertia': (nv, nv), 'jacobian_transposed': (nv, rows),
             'transport': (nv,), 'v_free': (nv,), 'v_next': (nv,), 'acceleration': (nv,),
             'friction': (nc,), 'lower': (ns,), 'upper': (ns,), 'active': (nc,),
             'u_start': (rows,), 'u_free': (rows,), 'u_next': (rows,),
@@ -68,7 +68,7 @@ class Record:
         tau: applied generalized force, effort and external wrenches [N, N m], shape (nv,).
         nonlinear_effects: C v + g at the start [N, N m], shape (nv,).
         inertia: lower triangle of M̂, shape (nv, nv).
-        jacobian: J at the start, shape (3 nc + ns, nv).
+        jacobian_transposed: Jᵀ at the start, u = J v, shape (nv, 3 nc + ns).
         transport: ω × v_lin of free flyers [m/s²], shape (nv,).
         v_free: velocity without contact, axes of the start, shape (nv,).
         v_next: velocity after the step, axes of the start, shape (nv,).
@@ -105,7 +105,7 @@ class Record:
     tau: Array
     nonlinear_effects: Array
     inertia: Array
-    jacobian: Array
+    jacobian_transposed: Array
     transport: Array
     v_free: Array
     v_next: Array

@@ -80,7 +80,7 @@ class Workspace:
         stabilisation: share β of a penetration taken out per step [-] and approach speed below
             which impacts are plastic [m/s], shape (2,).
         factor: L with M̂ = Lᵀ L, shape (nv, nv).
-        Y: L⁻ᵀ Jᵀ, one row per problem row, shape (3 nc + ns, nv).
+        Y: L⁻ᵀ Jᵀ of the problem rows, shape (nv, n) in the front of a flat array.
         row_of: row of the record behind each problem row.
         increment: tangent vector of the step, shape (nv,).
         v_after: v_next in the axes after the step, shape (nv,).
@@ -108,12 +108,12 @@ class Workspace:
         self.restitution = np.zeros(nc)
         self.stabilisation = np.array([0.2, 0.05])
         self.factor = np.zeros((nv, nv))
-        self.Y = np.zeros((self.sizes.rows, nv))
+        self.Y = np.zeros(self.sizes.rows * nv)
         self.row_of = np.zeros(self.sizes.rows, dtype=np.int64)
         self.increment = np.zeros(nv)
         self.v_after = np.zeros(nv)
         for k, dof in enumerate(self.friction_dof):
-            self.record.jacobian[3 * nc + k, dof] = 1.0
+            self.record.jacobian_transposed[dof, 3 * nc + k] = 1.0
 
     def set_time_step(self, h: float) -> None:
         """Use the time step h [s]; the boxes of dry friction scale with it."""

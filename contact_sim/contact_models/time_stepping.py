@@ -39,17 +39,17 @@ class TimeStepping:
             t.inertia, t.nonlinear_effects, r.tau, r.v_start, w.damping, t.dof_parent,
             t.free_flyer_v, r.time_step, r.inertia, w.factor, r.transport, r.v_free,
             r.nonlinear_effects, t.jacobian, s.leaf_dof, r.position_start, r.frame_start,
-            r.jacobian, r.gap_start, r.impulse, w.restitution, w.stabilisation, r.u_start,
+            r.jacobian_transposed, r.gap_start, r.impulse, w.restitution, w.stabilisation, r.u_start,
             r.u_free, r.bias, r.restitution_bias, r.active,
         )  # fmt: skip
         self._assemble = (
-            r.active, w.row_of, r.jacobian, w.factor, t.dof_parent, w.Y, p.delassus, r.u_free,
+            r.active, w.row_of, r.jacobian_transposed, w.factor, t.dof_parent, w.Y, p.delassus, r.u_free,
             r.bias, r.restitution_bias, r.friction, r.impulse, r.lower, r.upper, p.g, p.friction,
             p.impulse, p.lower, p.upper,
         )  # fmt: skip
         self._finish = (
             p.impulse, w.row_of, w.Y, w.factor, t.dof_parent, t.free_flyer_v, r.time_step,
-            r.v_start, r.v_free, r.transport, r.jacobian, r.gap_start, r.active, r.impulse,
+            r.v_start, r.v_free, r.transport, r.jacobian_transposed, r.gap_start, r.active, r.impulse,
             r.v_next, r.acceleration, r.u_next, w.increment, w.v_after,
         )  # fmt: skip
         self._detect = (
@@ -115,7 +115,7 @@ class TimeStepping:
 @kernel
 def prepare(
     M, nle, tau, v_start, damping, parent, free_flyer_v, time_step, inertia, factor, transport,
-    v_free, nonlinear_effects, world_jacobian, leaf_dof, position_start, frame_start, jacobian,
+    v_free, nonlinear_effects, world_jacobian, leaf_dof, position_start, frame_start, jacobian_transposed,
     gap_start, impulse, restitution, stabilisation, u_start, u_free, bias, restitution_bias, active,
 ):  # fmt: skip
     """Fill everything that does not depend on the impulses; return the number of impacts."""
@@ -124,9 +124,9 @@ def prepare(
     free_velocity(
         M, nle, tau, v_start, damping, parent, free_flyer_v, h, inertia, factor, transport, v_free
     )
-    contact_jacobian(world_jacobian, leaf_dof, parent, position_start, frame_start, jacobian)
-    multiply_rows(jacobian, v_start, u_start)
-    multiply_rows(jacobian, v_free, u_free)
+    contact_jacobian(world_jacobian, leaf_dof, parent, position_start, frame_start, jacobian_transposed)
+    multiply_rows(jacobian_transposed, v_start, u_start)
+    multiply_rows(jacobian_transposed, v_free, u_free)
     impacts = fill_bias(
         gap_start, u_start, u_free, impulse, h, stabilisation[0], restitution, stabilisation[1],
         bias, restitution_bias,
@@ -137,13 +137,13 @@ def prepare(
 
 @kernel
 def assemble(
-    active, row_of, jacobian, factor, parent, Y, delassus, u_free, bias, restitution_bias,
+    active, row_of, jacobian_transposed, factor, parent, Y, delassus, u_free, bias, restitution_bias,
     friction, impulse, lower, upper, g, mu, guess, low, high, restitution_scale,
 ):  # fmt: skip
     """Fill the contact problem of the active contacts; return (contacts, rows)."""
     nc, ns = active.shape[0], lower.shape[0]
     na, n = collect_rows(active, nc, ns, row_of)
-    fill_delassus(jacobian, factor, parent, row_of, n, Y, delassus)
+    fill_delassus(jacobian_transposed, factor, parent, row_of, n, Y, delassus)
     gather(
         row_of, n, na, u_free, bias, friction, impulse, lower, upper, g, mu, guess, low, high
     )
@@ -155,7 +155,7 @@ def assemble(
 @kernel
 def finish(
     solved, row_of, Y, factor, parent, free_flyer_v, time_step, v_start, v_free, transport,
-    jacobian, gap_start, active, impulse, v_next, acceleration, u_next, increment, v_after, na, n,
+    jacobian_transposed, gap_start, active, impulse, v_next, acceleration, u_next, increment, v_after, na, n,
 ):  # fmt: skip
     """Apply the impulses; return how many inactive contacts would close, −1 if not finite.
 
@@ -163,12 +163,13 @@ def finish(
     """
     h, nv = time_step[0], v_free.shape[0]
     impulse[:] = 0.0
-    v_next[:] = 0.0
     for a in range(n):
         impulse[row_of[a]] = solved[a]
-        if solved[a] != 0.0:
-            for k in range(nv):
-                v_next[k] += Y[a, k] * solved[a]
+    for k in range(nv):
+        total = 0.0
+        for a in range(n):
+            total += Y[k * n + a] * solved[a]
+        v_next[k] = total
     solve_factor(factor, parent, v_next)
     size = 0.0
     for k in range(nv):
@@ -177,7 +178,7 @@ def finish(
         size += abs(v_next[k])
     if not np.isfinite(size):
         return -1
-    multiply_rows(jacobian, v_next, u_next)
+    multiply_rows(jacobian_transposed, v_next, u_next)
     closing = 0
     for i in range(active.shape[0]):
         if active[i] == 0.0 and gap_start[i] + h * u_next[3 * i + 2] < 0.0:

@@ -167,7 +167,7 @@ class StepReport:
         lower_triangle = np.tril(r.inertia)
         return ContactProblem.from_dynamics(
             inertia=lower_triangle + np.tril(r.inertia, -1).T,
-            jacobian=r.jacobian[rows],
+            jacobian=r.jacobian_transposed.T[rows],
             velocity=r.v_start,
             free_motion=r.v_free,
             friction=r.friction[contacts],

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from contact_sim.solvers.cone import row_velocity
+from contact_sim.solvers.cone import natural_map, row_velocity
 from contact_sim.solvers.jit import kernel
 
 PROXIMAL = 1e-10
@@ -217,3 +217,35 @@ def newton_step(G, g, mu, lower, upper, impulse, kind, row, A, b):
     alpha = share_of_step(mu, lower, upper, impulse, kind, row, m, b)
     move(mu, lower, upper, impulse, kind, row, m, b, alpha)
     return alpha
+
+
+@kernel
+def newton_on_modes(G, g, mu, lower, upper, impulse, residual, goal):
+    """Take Newton steps while they bring the natural map down; return the natural map [N s].
+
+    Args:
+        G: Delassus matrix [1/kg], shape (n, n).
+        g: free velocity plus bias [m/s], shape (n,).
+        mu: friction coefficients [-].
+        lower: lower bounds of the scalar rows [N s].
+        upper: upper bounds.
+        impulse: in and out [N s], shape (n,); changed only for the better.
+        residual: natural map of `impulse` [N s].
+        goal: natural map that is good enough [N s].
+    """
+    n = g.shape[0]
+    kind, row = np.empty(n, np.int64), np.empty(n, np.int64)
+    A, b, trial = np.empty((n, n)), np.empty(n), impulse.copy()
+    for _ in range(2 * n):
+        share = newton_step(G, g, mu, lower, upper, trial, kind, row, A, b)
+        if share < 0.0:
+            break
+        if share == 1.0:
+            reached = natural_map(G, g, mu, lower, upper, trial)
+            if not reached < residual:
+                break
+            impulse[:] = trial
+            residual = reached
+            if residual <= goal:
+                break
+    return residual

@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from contact_sim.solvers.cone import impulse_scale, natural_map, row_velocity
-from contact_sim.solvers.cone_active_set import newton_step
+from contact_sim.solvers.cone_active_set import newton_on_modes
 from contact_sim.solvers.jit import kernel
 
 SAMPLES = 32
@@ -197,9 +197,6 @@ def block_gauss_seidel(G, g, mu, lower, upper, impulse, tolerance, max_sweeps):
         tolerance: on the natural map, relative to the largest impulse [-].
         max_sweeps: largest number of sweeps [-].
     """
-    n = g.shape[0]
-    kind, row = np.empty(n, np.int64), np.empty(n, np.int64)
-    A, b, trial = np.empty((n, n)), np.empty(n), np.empty(n)
     newton_at, residual = 1, np.inf
     for count in range(1, max_sweeps + 1):
         change = sweep(G, g, mu, lower, upper, impulse)
@@ -207,24 +204,13 @@ def block_gauss_seidel(G, g, mu, lower, upper, impulse, tolerance, max_sweeps):
         if count != newton_at and count != max_sweeps and change > 10.0 * tolerance * scale:
             continue
         residual = natural_map(G, g, mu, lower, upper, impulse)
+        if count == newton_at and residual > tolerance * scale:
+            newton_at *= 2
+            residual = newton_on_modes(
+                G, g, mu, lower, upper, impulse, residual, tolerance * scale
+            )
         if residual <= tolerance * scale:
             return count, residual, True
         if not np.isfinite(residual):
             return count, residual, False
-        if count == newton_at:
-            newton_at *= 2
-            trial[:] = impulse
-            for _ in range(2 * n):
-                share = newton_step(G, g, mu, lower, upper, trial, kind, row, A, b)
-                if share < 0.0:
-                    break
-                if share < 1.0:
-                    continue
-                reached = natural_map(G, g, mu, lower, upper, trial)
-                if not reached < residual:
-                    break
-                impulse[:] = trial
-                residual = reached
-                if residual <= tolerance * scale:
-                    return count, residual, True
     return max_sweeps, residual, False

@@ -47,6 +47,22 @@ def solve_transposed(L, parent, x):
 
 
 @kernel
+def solve_transposed_columns(L, parent, X):
+    """Overwrite the columns of `X` (nv, n) with the solutions of L^T Y = X."""
+    n = X.shape[1]
+    for i in range(L.shape[0] - 1, -1, -1):
+        scale = 1.0 / L[i, i]
+        for c in range(n):
+            X[i, c] *= scale
+        j = parent[i]
+        while j >= 0:
+            factor = L[i, j]
+            for c in range(n):
+                X[j, c] -= factor * X[i, c]
+            j = parent[j]
+
+
+@kernel
 def solve_factor(L, parent, x):
     """Overwrite `x` (nv,) with the solution of L y = x."""
     for i in range(L.shape[0]):
