@@ -1,0 +1,66 @@
+# make demo [ROBOT=go1]   the simulation node and a stance controller over ROS 2, out/demo.png
+# make test               all tests                 make lint       ruff and mypy
+# make test-oldest        the tests without ROS on Pinocchio 3.9 and Ubuntu 24.04's numpy
+# make benchmark          microseconds per step     make generate   config/ and docs/ from the code
+# make clean              remove what was made (not the virtual environments: make distclean)
+
+ROBOT ?= go1
+PYTHON ?= python3
+VENV := .venv
+OLDEST := .venv-oldest
+# What the oldest environment lacks: ROS, colcon, the linters.
+CORE_TESTS := $(foreach name,ros architecture packaging launch,--ignore-glob='test/test_$(name)*')
+DECLARED := setup.py setup.cfg pyproject.toml package.xml
+
+# A sourced ROS installation is for another Python: its packages must not hide those of $(VENV).
+unexport PYTHONPATH PYTHONHOME LD_LIBRARY_PATH
+unexport AMENT_PREFIX_PATH COLCON_PREFIX_PATH RMW_IMPLEMENTATION ROS_DISTRO
+
+.PHONY: demo test lint test-oldest benchmark generate format clean distclean
+.DELETE_ON_ERROR:
+
+demo: $(VENV)/ready
+	$(VENV)/bin/python -m contact_sim.ros.demo --robot $(ROBOT)
+
+test: $(VENV)/ready
+	$(VENV)/bin/python -m pytest $(ARGS)
+
+lint: $(VENV)/ready
+	$(VENV)/bin/ruff check
+	$(VENV)/bin/ruff format --check
+	$(VENV)/bin/mypy
+
+test-oldest: $(OLDEST)/ready
+	$(OLDEST)/bin/python -m pytest $(CORE_TESTS) $(ARGS)
+
+benchmark: $(VENV)/ready
+	$(VENV)/bin/python benchmarks/step_time.py $(ARGS)
+
+generate: $(VENV)/ready
+	$(VENV)/bin/python -m contact_sim.ros.config_files
+
+format: $(VENV)/ready
+	$(VENV)/bin/ruff check --fix
+	$(VENV)/bin/ruff format
+
+$(VENV)/ready: $(DECLARED)
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python -m pip install --quiet --editable '.[ros,demo,peers,test,lint,colcon]'
+	touch $@
+
+# Pinocchio 3 wheels ask for a newer numpy than they need; Ubuntu's versions go in afterwards.
+$(OLDEST)/ready: $(DECLARED)
+	$(PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python -m pip install --quiet --editable '.[test]' \
+	    'pin==3.9.0' 'cmeel-urdfdom<5' 'cmeel-tinyxml2<11'
+	$(OLDEST)/bin/python -m pip install --quiet --no-deps \
+	    'numpy==1.26.4' 'scipy==1.11.4' 'numba==0.58.1' 'llvmlite==0.41.1'
+	touch $@
+
+clean:
+	rm -rf build install log out .pytest_cache .mypy_cache .ruff_cache .hypothesis \
+	    .import_linter_cache
+	find . -name __pycache__ -not -path './.venv*' -prune -exec rm -rf {} +
+
+distclean: clean
+	rm -rf $(VENV) $(OLDEST) contact_sim.egg-info
