@@ -12,7 +12,7 @@ class ContactSimError(Exception):
 
 
 class InvalidInput(ContactSimError, ValueError):
-    """A value that cannot be used: the message names it, where it came from and what is allowed."""
+    """A value that cannot be used: the message names it, its place and what is allowed."""
 
 
 class UnknownName(ContactSimError, KeyError):

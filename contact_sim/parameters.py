@@ -34,10 +34,16 @@ class ParameterInfo:
         """Return the allowed values in words, e.g. 'a value in (0, inf)'."""
         if self.choices is not None:
             return 'one of ' + ', '.join(self.choices)
-        low = f'({self.above:g}' if self.above is not None else (
-            f'[{self.at_least:g}' if self.at_least is not None else '(-inf')
-        high = f'{self.below:g})' if self.below is not None else (
-            f'{self.at_most:g}]' if self.at_most is not None else 'inf)')
+        low = (
+            f'({self.above:g}'
+            if self.above is not None
+            else (f'[{self.at_least:g}' if self.at_least is not None else '(-inf')
+        )
+        high = (
+            f'{self.below:g})'
+            if self.below is not None
+            else (f'{self.at_most:g}]' if self.at_most is not None else 'inf)')
+        )
         return f'a finite value in {low}, {high}'
 
     def refusal(self, value: Any) -> str | None:
@@ -84,7 +90,7 @@ class Parameters:
     """
 
     def __post_init__(self) -> None:
-        for field in declared_parameters(type(self)):
+        for field in declared_parameters(type(self))  # type: ignore[arg-type]:
             value = checked_value(type(self).__name__, field, getattr(self, field.name))
             object.__setattr__(self, field.name, value)
 
@@ -108,7 +114,9 @@ def checked_value(owner: str, field: ParameterField, value: Any) -> Any:
         reason = str(error)
     if reason is not None:
         unit = '' if field.info.unit in ('', '-') else f' {field.info.unit}'
-        raise InvalidInput(f'{owner}.{field.name} = {value!r}{unit}: {reason} ({field.info.meaning})')
+        raise InvalidInput(
+            f'{owner}.{field.name} = {value!r}{unit}: {reason} ({field.info.meaning})'
+        )
     return typed
 
 

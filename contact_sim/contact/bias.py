@@ -1,5 +1,4 @@
-"""The bias b of the normal rows: the same for every time-stepping model, so that models differ
-only in the law (physics.md 0).
+"""The bias b of the normal rows, the same for every time-stepping model (physics.md 0).
 
     φ > 0   b_n = φ/h           no force before closure
     φ ≤ 0   b_n = β φ/h         Baumgarte share β of the penetration is taken out in one step

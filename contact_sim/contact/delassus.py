@@ -13,7 +13,7 @@ from contact_sim.solvers.tree import solve_transposed_columns
 
 @kernel
 def multiply_rows(jacobian_transposed, v, u):
-    """u ← J v."""
+    """U ← J v."""
     u[:] = 0.0
     for k in range(v.shape[0]):
         speed = v[k]

@@ -1,8 +1,8 @@
 """ContactProblem: what every time-stepping model is asked, as a value without a robot.
 
-    Find λ such that u⁺ = G λ + u_f obeys the law, with w = u⁺ + b in place of the gap and impact
-    terms. Blocks, in row order: friction cones K_μ (rows t1, t2, n), then scalar rows with
-    λ ∈ [lower, upper] (dry friction: box; limit: half line; bilateral: whole line).
+Find λ such that u⁺ = G λ + u_f obeys the law, with w = u⁺ + b in place of the gap and impact
+terms. Blocks, in row order: friction cones K_μ (rows t1, t2, n), then scalar rows with
+λ ∈ [lower, upper] (dry friction: box; limit: half line; bilateral: whole line).
 """
 
 from __future__ import annotations

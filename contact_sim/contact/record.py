@@ -40,9 +40,9 @@ class Sizes:
         return {
             'clock': (3,), **now, **{f'{name}_start': shape for name, shape in now.items()},
             'impulse': (rows,), 'gravity': (3,), 'time_step': (1,), 'effort': (self.n_joints,),
-            'tau': (nv,), 'nonlinear_effects': (nv,), 'inertia': (nv, nv), 'jacobian_transposed': (nv, rows),
-            'transport': (nv,), 'v_free': (nv,), 'v_next': (nv,), 'acceleration': (nv,),
-            'friction': (nc,), 'lower': (ns,), 'upper': (ns,), 'active': (nc,),
+            'tau': (nv,), 'nonlinear_effects': (nv,), 'inertia': (nv, nv),
+            'jacobian_transposed': (nv, rows), 'transport': (nv,), 'v_free': (nv,),
+            'v_next': (nv,), 'acceleration': (nv,), 'friction': (nc,), 'lower': (ns,), 'upper': (ns,), 'active': (nc,),
             'u_start': (rows,), 'u_free': (rows,), 'u_next': (rows,),
             'bias': (rows,), 'restitution_bias': (nc,), 'solver': (3,),
         }  # fmt: skip

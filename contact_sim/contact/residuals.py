@@ -80,7 +80,7 @@ def _distance_to_dual_cone(tangential: Array, normal: Array, mu: Array) -> Array
     t = np.linalg.norm(tangential, axis=1)
     outside = (mu * t - normal) / np.sqrt(1.0 + mu**2)
     in_polar = t <= -mu * normal  # nearest point is the tip
-    return np.where(in_polar, np.hypot(t, normal), np.maximum(outside, 0.0))
+    return np.asarray(np.where(in_polar, np.hypot(t, normal), np.maximum(outside, 0.0)))
 
 
 def _largest(values: Array) -> float:

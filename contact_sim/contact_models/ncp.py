@@ -58,10 +58,10 @@ class Ncp:
     """
 
     name: ClassVar[str] = 'ncp'
-    Parameters: ClassVar[type[Parameters]] = NcpParameters
+    parameter_class: ClassVar[type[Parameters]] = NcpParameters
 
     def __init__(self, **parameters: float) -> None:
-        self.parameters = NcpParameters(**parameters)  # type: ignore[arg-type]
+        self.parameters: NcpParameters = NcpParameters(**parameters)  # type: ignore[arg-type]
 
     def bind(self, workspace: Workspace) -> Stepper:
         """Return the time-stepping with this law."""

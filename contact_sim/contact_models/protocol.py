@@ -18,7 +18,7 @@ class Stepper(Protocol):
         ...
 
     def update_contacts(self) -> None:
-        """Bring position terms and contact points in line with a configuration set from outside."""
+        """Bring contact points and position terms in line with a new configuration."""
         ...
 
 
@@ -30,8 +30,12 @@ class ContactModel(Protocol):
     """
 
     name: ClassVar[str]
-    Parameters: ClassVar[type[Parameters]]
-    parameters: Parameters
+    parameter_class: ClassVar[type[Parameters]]
+
+    @property
+    def parameters(self) -> Parameters:
+        """The model's parameters."""
+        ...
 
     def bind(self, workspace: Workspace) -> Stepper:
         """Return what advances the state held in `workspace`."""

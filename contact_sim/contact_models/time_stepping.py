@@ -1,8 +1,8 @@
 """The step shared by all time-stepping models: they differ only in the law.
 
-    v_f = v + h M̂⁻¹ (Sᵀτ + τ_ext − nle),  u_f = J v_f,  G = J M̂⁻¹ Jᵀ,  g = u_f + b
-    λ   = law(G, g, μ, ...)
-    v⁺  = v_f + M̂⁻¹ Jᵀ λ,   q⁺ = q ⊕ h v⁺                                    (physics.md 2)
+v_f = v + h M̂⁻¹ (Sᵀτ + τ_ext − nle),  u_f = J v_f,  G = J M̂⁻¹ Jᵀ,  g = u_f + b
+λ   = law(G, g, μ, ...)
+v⁺  = v_f + M̂⁻¹ Jᵀ λ,   q⁺ = q ⊕ h v⁺                                    (physics.md 2)
 """
 
 from __future__ import annotations
@@ -34,23 +34,29 @@ class TimeStepping:
 
     def __init__(self, workspace: Workspace, law: ContactLaw) -> None:
         self._workspace, self._law = workspace, law
-        w, r, t, s, p = workspace, workspace.record, workspace.terms, workspace.spheres, workspace.rows
+        w, r, t, s, p = (
+            workspace,
+            workspace.record,
+            workspace.terms,
+            workspace.spheres,
+            workspace.rows,
+        )
         self._prepare = (
             t.inertia, t.nonlinear_effects, r.tau, r.v_start, w.damping, t.dof_parent,
             t.free_flyer_v, r.time_step, r.inertia, w.factor, r.transport, r.v_free,
             r.nonlinear_effects, t.jacobian, s.leaf_dof, r.position_start, r.frame_start,
-            r.jacobian_transposed, r.gap_start, r.impulse, w.restitution, w.stabilisation, r.u_start,
-            r.u_free, r.bias, r.restitution_bias, r.active,
+            r.jacobian_transposed, r.gap_start, r.impulse, w.restitution, w.stabilisation,
+            r.u_start, r.u_free, r.bias, r.restitution_bias, r.active,
         )  # fmt: skip
         self._assemble = (
-            r.active, w.row_of, r.jacobian_transposed, w.factor, t.dof_parent, w.Y, p.delassus, r.u_free,
-            r.bias, r.restitution_bias, r.friction, r.impulse, r.lower, r.upper, p.g, p.friction,
-            p.impulse, p.lower, p.upper,
+            r.active, w.row_of, r.jacobian_transposed, w.factor, t.dof_parent, w.Y, p.delassus,
+            r.u_free, r.bias, r.restitution_bias, r.friction, r.impulse, r.lower, r.upper, p.g,
+            p.friction, p.impulse, p.lower, p.upper,
         )  # fmt: skip
         self._finish = (
             p.impulse, w.row_of, w.Y, w.factor, t.dof_parent, t.free_flyer_v, r.time_step,
-            r.v_start, r.v_free, r.transport, r.jacobian_transposed, r.gap_start, r.active, r.impulse,
-            r.v_next, r.acceleration, r.u_next, w.increment, w.v_after,
+            r.v_start, r.v_free, r.transport, r.jacobian_transposed, r.gap_start, r.active,
+            r.impulse, r.v_next, r.acceleration, r.u_next, w.increment, w.v_after,
         )  # fmt: skip
         self._detect = (
             t.placements, s.joint, s.offset, s.radius, w.plane, r.position, r.frame, r.gap,
@@ -115,8 +121,9 @@ class TimeStepping:
 @kernel
 def prepare(
     M, nle, tau, v_start, damping, parent, free_flyer_v, time_step, inertia, factor, transport,
-    v_free, nonlinear_effects, world_jacobian, leaf_dof, position_start, frame_start, jacobian_transposed,
-    gap_start, impulse, restitution, stabilisation, u_start, u_free, bias, restitution_bias, active,
+    v_free, nonlinear_effects, world_jacobian, leaf_dof, position_start, frame_start,
+    jacobian_transposed, gap_start, impulse, restitution, stabilisation, u_start, u_free, bias,
+    restitution_bias, active,
 ):  # fmt: skip
     """Fill everything that does not depend on the impulses; return the number of impacts."""
     h = time_step[0]
@@ -124,7 +131,9 @@ def prepare(
     free_velocity(
         M, nle, tau, v_start, damping, parent, free_flyer_v, h, inertia, factor, transport, v_free
     )
-    contact_jacobian(world_jacobian, leaf_dof, parent, position_start, frame_start, jacobian_transposed)
+    contact_jacobian(
+        world_jacobian, leaf_dof, parent, position_start, frame_start, jacobian_transposed
+    )
     multiply_rows(jacobian_transposed, v_start, u_start)
     multiply_rows(jacobian_transposed, v_free, u_free)
     impacts = fill_bias(
@@ -137,16 +146,14 @@ def prepare(
 
 @kernel
 def assemble(
-    active, row_of, jacobian_transposed, factor, parent, Y, delassus, u_free, bias, restitution_bias,
-    friction, impulse, lower, upper, g, mu, guess, low, high, restitution_scale,
+    active, row_of, jacobian_transposed, factor, parent, Y, delassus, u_free, bias,
+    restitution_bias, friction, impulse, lower, upper, g, mu, guess, low, high, restitution_scale,
 ):  # fmt: skip
     """Fill the contact problem of the active contacts; return (contacts, rows)."""
     nc, ns = active.shape[0], lower.shape[0]
     na, n = collect_rows(active, nc, ns, row_of)
     fill_delassus(jacobian_transposed, factor, parent, row_of, n, Y, delassus)
-    gather(
-        row_of, n, na, u_free, bias, friction, impulse, lower, upper, g, mu, guess, low, high
-    )
+    gather(row_of, n, na, u_free, bias, friction, impulse, lower, upper, g, mu, guess, low, high)
     for k in range(na):
         g[3 * k + 2] += restitution_scale * restitution_bias[row_of[3 * k] // 3]
     return na, n
@@ -155,7 +162,8 @@ def assemble(
 @kernel
 def finish(
     solved, row_of, Y, factor, parent, free_flyer_v, time_step, v_start, v_free, transport,
-    jacobian_transposed, gap_start, active, impulse, v_next, acceleration, u_next, increment, v_after, na, n,
+    jacobian_transposed, gap_start, active, impulse, v_next, acceleration, u_next, increment,
+    v_after, na, n,
 ):  # fmt: skip
     """Apply the impulses; return how many inactive contacts would close, −1 if not finite.
 

@@ -47,9 +47,10 @@ class DynamicsTerms:
         self.model = model.copy()
         self.model.gravity.linear = gravity
         self.data = data = self.model.createData()
-        self.inertia: Array = data.M.T
-        self.jacobian: Array = data.J.T
-        self.nonlinear_effects: Array = data.nle
+        nv = self.model.nv  # reshape: Pinocchio hands out a single row as a vector
+        self.inertia: Array = data.M.T.reshape(nv, nv)
+        self.jacobian: Array = data.J.T.reshape(nv, 6)
+        self.nonlinear_effects: Array = data.nle.reshape(nv)
         self.placements = _placements(self.model, data)
         self.dof_parent = np.array(list(data.parents_fromRow)[: self.model.nv], dtype=np.int64)
         flyers = [j for j in self.model.joints if j.shortname() == 'JointModelFreeFlyer']

@@ -9,6 +9,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from contact_sim.contact.delassus import fill_delassus
 from contact_sim.contact.problem import ContactProblem
 from contact_sim.contact.record import Record, Sizes
 from contact_sim.contact.residuals import (
@@ -19,6 +20,7 @@ from contact_sim.contact.residuals import (
 )
 from contact_sim.contact.solution import STATUSES, SolverReport
 from contact_sim.dynamics.energy import mechanical_energy
+from contact_sim.solvers.tree import factorise
 
 Array = NDArray[np.float64]
 OPEN, STICK, SLIP = 0, 1, 2
@@ -34,6 +36,7 @@ class StepContext:
     names: tuple[str, ...]
     model: pin.Model
     damping: Array
+    dof_parent: NDArray[np.int64]
 
 
 class ContactReport:
@@ -47,7 +50,8 @@ class ContactReport:
     @cached_property
     def force(self) -> Array:
         """Force on the robot [N], world, impulse / h, shape (nc, 3)."""
-        return self._to_world(self._record.impulse) / self._record.time_step[0]
+        world = self._to_world(self._record.impulse)
+        return np.asarray(world / self._record.time_step[0])
 
     @cached_property
     def velocity(self) -> Array:
@@ -77,12 +81,12 @@ class ContactReport:
     @cached_property
     def normal_force(self) -> Array:
         """Normal forces on the robot [N], shape (nc,)."""
-        return self._rows(self._record.impulse)[:, 2] / self._record.time_step[0]
+        return np.asarray(self._rows(self._record.impulse)[:, 2] / self._record.time_step[0])
 
     @cached_property
     def slip_speed(self) -> Array:
         """Tangential speed after the step [m/s], shape (nc,)."""
-        return np.linalg.norm(self._rows(self._record.u_next)[:, :2], axis=1)
+        return np.asarray(np.linalg.norm(self._rows(self._record.u_next)[:, :2], axis=1))
 
     @cached_property
     def mode(self) -> NDArray[np.int64]:
@@ -96,7 +100,7 @@ class ContactReport:
 
     def _to_world(self, u: Array) -> Array:
         """Return contact-frame rows in world axes, shape (nc, 3)."""
-        return np.einsum('irk,ir->ik', self._record.frame_start, self._rows(u))
+        return np.asarray(np.einsum('irk,ir->ik', self._record.frame_start, self._rows(u)))
 
 
 class StepReport:
@@ -157,25 +161,32 @@ class StepReport:
         """Rows of the record that took part in the contact problem."""
         nc, ns = self._context.sizes.nc, self._context.sizes.ns
         contacts = np.flatnonzero(self.record.active)
-        return np.concatenate([(3 * contacts[:, None] + [0, 1, 2]).ravel(), 3 * nc + np.arange(ns)])
+        return np.concatenate(
+            [(3 * contacts[:, None] + [0, 1, 2]).ravel(), 3 * nc + np.arange(ns)]
+        )
 
     @cached_property
     def problem(self) -> ContactProblem:
-        """The contact problem that was solved, as a value."""
-        r, rows = self.record, self.active_rows
-        contacts = np.flatnonzero(r.active)
-        lower_triangle = np.tril(r.inertia)
-        return ContactProblem.from_dynamics(
-            inertia=lower_triangle + np.tril(r.inertia, -1).T,
+        """The contact problem that was solved, as a value, by the kernels that solved it."""
+        r, rows, parent = self.record, self.active_rows, self._context.dof_parent
+        contacts, n, nv = np.flatnonzero(r.active), len(rows), len(parent)
+        factor, delassus = r.inertia.copy(), np.zeros(n * n)
+        factorise(factor, parent)
+        fill_delassus(r.jacobian_transposed, factor, parent, rows, n, np.zeros(nv * n), delassus)
+        return ContactProblem(
+            delassus=delassus.reshape(n, n),
+            free_velocity=r.u_free[rows],
+            bias=r.bias[rows],
+            friction=r.friction[contacts],
+            lower=r.lower,
+            upper=r.upper,
+            gap=r.gap_start[contacts],
+            start_velocity=r.u_start[rows],
+            time_step=float(r.time_step[0]),
+            inertia=np.tril(r.inertia) + np.tril(r.inertia, -1).T,
             jacobian=r.jacobian_transposed.T[rows],
             velocity=r.v_start,
             free_motion=r.v_free,
-            friction=r.friction[contacts],
-            gap=r.gap_start[contacts],
-            bias=r.bias[rows],
-            time_step=float(r.time_step[0]),
-            lower=r.lower,
-            upper=r.upper,
         )
 
     @cached_property

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
 from contact_sim.collision.terrain import Terrain, as_terrain
@@ -66,8 +67,7 @@ class Simulator:
             raise InvalidInput(f'robot = {robot!r}: expected a RobotModel; see load_robot')
         if len(constraints):
             raise InvalidInput('constraints: bilateral constraints are not supported yet; use ()')
-        if not (np.isscalar(time_step) and np.isfinite(time_step) and time_step > 0.0):
-            raise InvalidInput(f'time_step = {time_step!r} s: expected a finite number > 0')
+        h = _positive('time_step', time_step, 's')
         self.robot = robot
         self.terrain = as_terrain(terrain)
         self._terms = DynamicsTerms(robot.pinocchio_model, gravity_vector(gravity))  # type: ignore[arg-type]
@@ -76,13 +76,15 @@ class Simulator:
         )
         self._record = work.record
         work.plane[:] = self.terrain.plane
-        work.set_time_step(float(time_step))
+        work.set_time_step(h)
         self._record.gravity[:] = gravity_vector(gravity)  # type: ignore[arg-type]
         self.friction = friction  # type: ignore[assignment]
         self.restitution = restitution  # type: ignore[assignment]
         self.contact_model = contact_model  # type: ignore[assignment]
         names = tuple(point.name for point in robot.contact_points)
-        self._context = StepContext(work.sizes, names, self._terms.model, work.damping)
+        self._context = StepContext(
+            work.sizes, names, self._terms.model, work.damping, self._terms.dof_parent
+        )
         self._effort_limit = np.array(robot.effort_limit)
         self._dof_of_joint = np.array(robot.joint_velocity_index, dtype=np.int64)
         self._failure: str | None = None
@@ -204,7 +206,7 @@ class Simulator:
 
     @property
     def time_step(self) -> float:
-        """h [s]."""
+        """H [s]."""
         return float(self._record.time_step[0])
 
     @property
@@ -221,7 +223,9 @@ class Simulator:
             raise InvalidInput(
                 f'{name} = {value!r}: expected one number or {self._workspace.sizes.nc}'
             ) from error
-        if not (np.isfinite(numbers).all() and (numbers >= 0.0).all() and (numbers <= largest).all()):
+        if not (
+            np.isfinite(numbers).all() and (numbers >= 0.0).all() and (numbers <= largest).all()
+        ):
             raise InvalidInput(f'{name} = {value!r}: expected finite values in [0, {largest:g}]')
         return full
 
@@ -270,9 +274,8 @@ class Simulator:
             command, self._effort_limit, self._dof_of_joint, record.effort, record.tau
         )
         if bad >= 0:
-            raise InvalidInput(
-                f'effort of joint {self.robot.joint_names[bad]!r} = {command[bad]} N m: must be finite'
-            )
+            joint = self.robot.joint_names[bad]
+            raise InvalidInput(f'effort of joint {joint!r} = {command[bad]} N m: must be finite')
 
     def _apply_wrenches(self, wrenches: Mapping[str, ArrayLike]) -> None:
         """Check all external wrenches, then add them to τ."""
@@ -284,7 +287,7 @@ class Simulator:
             point = np.array(placement.translation)
             apply_wrench(wrench, point, leaf, terms.dof_parent, terms.jacobian, self._record.tau)
 
-    def _frame(self, name: str) -> object:
+    def _frame(self, name: str) -> pin.Frame:
         model = self.robot.pinocchio_model
         if not model.existFrame(name):
             raise UnknownName('frame', name, [frame.name for frame in model.frames])
@@ -331,6 +334,17 @@ def _wrench(name: str, value: ArrayLike) -> Array:
     if wrench.shape != (6,) or not np.isfinite(wrench).all():
         raise InvalidInput(f'external wrench on {name!r} = {value!r}: expected 6 finite numbers')
     return wrench
+
+
+def _positive(name: str, value: object, unit: str) -> float:
+    """Return a finite number > 0, or raise InvalidInput."""
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        number = np.nan
+    if not (np.isfinite(number) and number > 0.0):
+        raise InvalidInput(f'{name} = {value!r} {unit}: expected a finite number > 0')
+    return number
 
 
 def _frozen(array: Array) -> Array:

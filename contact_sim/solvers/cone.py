@@ -27,16 +27,17 @@ def project_cone(t1, t2, n, mu):
 @kernel
 def largest_eigenvalue(G, r):
     """Return the largest eigenvalue of the symmetric 3x3 block of `G` that starts at row `r`."""
-    a, b, c = G[r, r], G[r + 1, r + 1], G[r + 2, r + 2]
-    d, e, f = G[r, r + 1], G[r + 1, r + 2], G[r, r + 2]
-    mean = (a + b + c) / 3.0
-    a, b, c = a - mean, b - mean, c - mean
+    mean = (G[r, r] + G[r + 1, r + 1] + G[r + 2, r + 2]) / 3.0
+    if mean <= 0.0:
+        return 0.0
+    a, b, c = G[r, r] / mean - 1.0, G[r + 1, r + 1] / mean - 1.0, G[r + 2, r + 2] / mean - 1.0
+    d, e, f = G[r, r + 1] / mean, G[r + 1, r + 2] / mean, G[r, r + 2] / mean
     spread = np.sqrt((a * a + b * b + c * c + 2.0 * (d * d + e * e + f * f)) / 6.0)
-    if spread <= 1e-15 * mean:
+    if spread <= 1e-15:
         return mean
     determinant = a * (b * c - e * e) - d * (d * c - e * f) + f * (d * e - b * f)
     cosine = min(max(determinant / (2.0 * spread**3), -1.0), 1.0)
-    return mean + 2.0 * spread * np.cos(np.arccos(cosine) / 3.0)
+    return mean * (1.0 + 2.0 * spread * np.cos(np.arccos(cosine) / 3.0))
 
 
 @kernel

@@ -101,7 +101,7 @@ def fill_system(G, g, mu, impulse, kind, row, m, A, b):
 
 @kernel
 def eliminate(A, b, m):
-    """Solve A x = b by Gaussian elimination with row pivoting; x overwrites b; False if singular."""
+    """Overwrite b with A⁻¹ b (Gaussian elimination, row pivoting); return False if singular."""
     for k in range(m):
         pivot = k
         for i in range(k + 1, m):

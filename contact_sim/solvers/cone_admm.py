@@ -1,5 +1,7 @@
-"""ADMM with a spectral penalty for contact with dry friction: slower per iteration, but it does
-not mind mass ratios at which Gauss-Seidel never arrives.
+"""ADMM with a spectral penalty for contact with dry friction.
+
+Slower per iteration than Gauss-Seidel, but it does not mind mass ratios at which that never
+arrives.
 
     s ← (0, 0, μ |z_t|)
     x ← (G + (ρ + η) I)⁻¹ (−(g + s) + z + ρ y + η x)
@@ -54,7 +56,7 @@ def solve_in_place(L, x):
 
 @kernel
 def project(mu, lower, upper, x, z, rho, y):
-    """y ← Proj_K(x − z/ρ), block by block; return the largest change of y."""
+    """Y ← Proj_K(x − z/ρ), block by block; return the largest change of y."""
     change = 0.0
     nc = mu.shape[0]
     for i in range(nc):

@@ -21,9 +21,22 @@ from contact_sim.solvers.cone_active_set import newton_on_modes
 from contact_sim.solvers.jit import kernel
 
 SAMPLES = 32
-PROXIMAL = 1e-10
-"""Share of tr(G_ii)/3 added to each block and taken back through λ_old: fixed points stay, and a
-singular block (a leg that cannot move sideways) can be inverted."""
+SINGULAR = 1e-9
+PROXIMAL = 1e-6
+
+
+@kernel
+def proximal_shift(G, r):
+    """Return what is added to the diagonal of the 3x3 block at row `r` so that it can be inverted.
+
+    Zero for a regular block. A singular one (a leg that cannot move sideways) gets a share of its
+    mean eigenvalue, taken back through the old impulse, so that fixed points do not move.
+    """
+    a, b, c = G[r, r], G[r + 1, r + 1], G[r + 2, r + 2]
+    d, e, f = G[r, r + 1], G[r + 1, r + 2], G[r, r + 2]
+    mean = (a + b + c) / 3.0
+    determinant = a * (b * c - e * e) - d * (d * c - e * f) + f * (d * e - b * f)
+    return 0.0 if determinant > SINGULAR * mean**3 else PROXIMAL * mean
 
 
 @kernel
@@ -98,7 +111,7 @@ def polish_root(p, theta):
 
 @kernel
 def slide(A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu, guess1, guess2):
-    """Return (λ_t1, λ_t2, λ_n, found) of the sliding contact; the smallest λ_n if there are several.
+    """Return (λ_t1, λ_t2, λ_n, found) of the sliding contact; of several, the smallest λ_n.
 
     (guess1, guess2) is the previous tangential impulse: its direction is tried first.
     """
@@ -111,16 +124,16 @@ def slide(A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu, guess1, guess2):
                 return r * np.cos(theta), r * np.sin(theta), r / mu, True
     best, best_theta = np.inf, 0.0
     width = 2.0 * np.pi / SAMPLES
-    f_low, slope_low = polynomial_value(p, 0.0)
+    f_low, _ = polynomial_value(p, 0.0)
     for k in range(SAMPLES):
         low, high = k * width, (k + 1) * width
-        f_high, slope_high = polynomial_value(p, high)
+        f_high, _ = polynomial_value(p, high)
         if (f_low > 0.0) != (f_high > 0.0):
             theta = refine_root(p, low, high, f_low)
             r = slide_radius(A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu, theta)
             if 0.0 < r < best:
                 best, best_theta = r, theta
-        f_low, slope_low = f_high, slope_high
+        f_low = f_high
     if best == np.inf:
         return 0.0, 0.0, 0.0, False
     return best * np.cos(best_theta), best * np.sin(best_theta), best / mu, True
@@ -161,7 +174,7 @@ def sweep(G, g, mu, lower, upper, impulse):
     for i in range(nc):
         r = 3 * i
         o1, o2, on = impulse[r], impulse[r + 1], impulse[r + 2]
-        shift = PROXIMAL / 3.0 * (G[r, r] + G[r + 1, r + 1] + G[r + 2, r + 2])
+        shift = proximal_shift(G, r)
         c1 = row_velocity(G, g, impulse, r)
         c2 = row_velocity(G, g, impulse, r + 1)
         cn = row_velocity(G, g, impulse, r + 2)

@@ -1,0 +1,88 @@
+"""Small robots with known answers, and ways to make robots stand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+
+from contact_sim import ContactPoint, RobotModel, Simulator
+from contact_sim.simulation.report import StepReport
+
+FREE_FLYER = 'root_joint'
+
+
+def rigid_body(
+    name: str, mass: float, inertia: np.ndarray, spheres: list[tuple[list[float], float]]
+) -> RobotModel:
+    """Return a free body with contact spheres (centre, radius) in its own frame."""
+    model = pin.Model()
+    joint = model.addJoint(0, pin.JointModelFreeFlyer(), pin.SE3.Identity(), FREE_FLYER)
+    model.appendBodyToJoint(joint, pin.Inertia(mass, np.zeros(3), inertia), pin.SE3.Identity())
+    model.addBodyFrame('body', joint, pin.SE3.Identity(), 0)
+    points = [
+        ContactPoint(f'point_{k}', 'body', FREE_FLYER, np.array(centre), radius)
+        for k, (centre, radius) in enumerate(spheres)
+    ]
+    return RobotModel.from_pinocchio(model, points, name=name)
+
+
+def ball(mass: float = 1.0, radius: float = 0.1, factor: float = 0.4) -> RobotModel:
+    """Return a sphere with inertia factor·m r² (0.4: solid)."""
+    return rigid_body(
+        'ball', mass, factor * mass * radius**2 * np.eye(3), [([0.0, 0.0, 0.0], radius)]
+    )
+
+
+def cube(side: float = 0.2, mass: float = 1.0) -> RobotModel:
+    """Return a uniform cube with contact points at its four lower corners."""
+    half = side / 2
+    corners = [([x * half, y * half, -half], 0.0) for x in (-1, 1) for y in (-1, 1)]
+    return rigid_body('cube', mass, mass * side**2 / 6 * np.eye(3), corners)
+
+
+def point_mass(mass: float) -> RobotModel:
+    """Return a point that slides without turning: three prismatic joints, none driven."""
+    model = pin.Model()
+    joint = 0
+    for axis in 'XYZ':
+        kind = getattr(pin, f'JointModelP{axis}')()
+        joint = model.addJoint(joint, kind, pin.SE3.Identity(), f'slide_{axis.lower()}')
+    model.appendBodyToJoint(
+        joint, pin.Inertia(mass, np.zeros(3), 1e-3 * np.eye(3)), pin.SE3.Identity()
+    )
+    model.addBodyFrame('point', joint, pin.SE3.Identity(), 0)
+    return RobotModel.from_pinocchio(model, ['point'], actuated_joints=(), name='point')
+
+
+def pose(x: float = 0.0, y: float = 0.0, z: float = 0.0, yaw: float = 0.0) -> np.ndarray:
+    """Return the configuration of a free body turned about the vertical."""
+    return np.array([x, y, z, 0.0, 0.0, np.sin(yaw / 2), np.cos(yaw / 2)])
+
+
+class StandingController:
+    """Joint PD about the pose in which it was made, with the robot's default gains."""
+
+    def __init__(self, sim: Simulator) -> None:
+        self.robot = sim.robot
+        self.target = sim.robot.joint_positions(sim.q)
+        self.stiffness, self.damping = sim.robot.default_gains
+
+    def __call__(self, sim: Simulator) -> np.ndarray:
+        error = self.target - self.robot.joint_positions(sim.q)
+        return self.stiffness * error - self.damping * self.robot.joint_velocities(sim.v)
+
+
+def stand(sim: Simulator, steps: int) -> list[StepReport]:
+    """Return the reports of `steps` steps under a StandingController."""
+    controller = StandingController(sim)
+    return [sim.step(controller(sim)) for _ in range(steps)]
+
+
+def centre_of_mass_acceleration(robot: RobotModel, report: StepReport) -> np.ndarray:
+    """Return the acceleration of the centre of mass in the step [m/s²], world, by Pinocchio."""
+    data = robot.pinocchio_model.createData()
+    record = report.record
+    pin.centerOfMass(
+        robot.pinocchio_model, data, record.q_start, record.v_start, report.acceleration
+    )
+    return np.array(data.acom[0])

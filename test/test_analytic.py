@@ -1,0 +1,252 @@
+"""Small bodies with closed-form motion; numbers from physics.md section 3."""
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from robots import ball, cube, point_mass, pose, rigid_body
+
+from contact_sim import InclinedPlane, Plane, RobotModel, Simulator
+
+GRAVITY = 9.81
+NO_EFFORT = np.zeros(0)
+
+
+def run(sim, steps, **kwargs):
+    for _ in range(steps):
+        report = sim.step(NO_EFFORT, **kwargs)
+    return report
+
+
+def test_sliding_cube_stops_where_semi_implicit_coulomb_says():
+    # X2: μ = 0.4, v0 = 1 m/s, h = 1 ms
+    sim = Simulator(cube(), friction=0.4)
+    sim.reset(pose(z=0.1), np.array([1.0, 0, 0, 0, 0, 0]))
+    report = run(sim, 400)
+    assert sim.q[0] == pytest.approx(0.12692126, abs=1e-8)
+    assert np.abs(sim.v).max() <= 1e-12
+    assert np.abs(report.contacts.gap).max() <= 1e-12
+
+
+@pytest.mark.parametrize('heading', np.deg2rad([0.0, 22.5, 30.0, 45.0]))
+def test_friction_is_the_same_in_every_direction(heading):
+    # X3: an isotropic cone, to 1e-9
+    sim = Simulator(cube(), friction=0.4)
+    direction = np.array([np.cos(heading), np.sin(heading), 0.0])
+    sim.reset(pose(z=0.1), np.concatenate([direction, np.zeros(3)]))
+    run(sim, 400)
+    assert np.linalg.norm(sim.q[:2]) == pytest.approx(0.12692126, abs=1e-8)
+    assert np.cross(direction, sim.q[:3])[2] == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize(('degrees', 'speed'), [(20.0, 0.0), (25.0, 0.2947667)])
+def test_box_on_a_slope_sticks_or_slides(degrees, speed):
+    # X4: μ = 0.4; at rest the moments give normal forces mg cos α/4 (1 ± tan α)
+    angle = np.deg2rad(degrees)
+    sim = Simulator(cube(), terrain=InclinedPlane(angle), friction=0.4)
+    q = sim.q.copy()
+    q[:3] = 0.1 * sim.terrain.plane[:3]
+    q[3:] = [0.0, np.sin(angle / 2), 0.0, np.cos(angle / 2)]
+    sim.reset(q)
+    report = run(sim, 500)
+    assert np.linalg.norm(report.v[:3]) == pytest.approx(speed, abs=2e-7)
+    normal = report.contacts.normal_force
+    if speed == 0.0:
+        front, back = normal[2:].sum() / 2, normal[:2].sum() / 2
+        share = GRAVITY * np.cos(angle) / 4
+        expected = [share * (1 + np.tan(angle)), share * (1 - np.tan(angle))]
+        assert [front, back] == pytest.approx(expected, abs=1e-6)
+
+
+def test_resting_box_has_redundant_forces_but_one_wrench():
+    # X7: rank of G is 6, the wrench on the body is unique
+    report = run(Simulator(cube()), 50)
+    problem = report.problem
+    assert np.linalg.matrix_rank(problem.delassus, tol=1e-9) == 6
+    wrench = problem.jacobian.T @ report.record.impulse / problem.time_step
+    assert wrench == pytest.approx([0, 0, GRAVITY, 0, 0, 0], abs=1e-9)
+
+
+def test_sphere_slips_then_rolls():
+    # X9: v0 = 1, μ = 0.2, r = 0.1: v = 5/7 after 2 v0 / 7 μ g; h = 1 ms: 0.1249465 m at 0.146 s
+    sim = Simulator(ball(), friction=0.2)
+    sim.reset(pose(z=0.1), np.array([1.0, 0, 0, 0, 0, 0]))
+    rolls_at, distance = None, None
+    for _ in range(300):
+        report = sim.step(NO_EFFORT)
+        if rolls_at is None and report.contacts.slip_speed[0] < 1e-9:
+            rolls_at, distance = sim.time, sim.q[0]
+    assert rolls_at == pytest.approx(0.146, abs=1e-9)
+    assert distance == pytest.approx(0.1249465, abs=1e-6)
+    world_velocity = pin.Quaternion(*sim.q[[6, 3, 4, 5]]).matrix() @ sim.v[:3]
+    assert world_velocity[0] == pytest.approx(5 / 7, abs=1e-9)
+    assert np.linalg.norm(sim.v[3:]) == pytest.approx(7.142857, abs=1e-6)
+
+
+def test_backspin_brings_the_sphere_back():
+    # X9: ω0 = −50 rad/s: v = (5 v0 + 2 r ω0)/7
+    sim = Simulator(ball(), friction=0.2)
+    sim.reset(pose(z=0.1), np.array([1.0, 0, 0, 0, -50.0, 0]))
+    run(sim, 1200)
+    world_velocity = pin.Quaternion(*sim.q[[6, 3, 4, 5]]).matrix() @ sim.v[:3]
+    assert world_velocity[0] == pytest.approx(-0.714286, abs=1e-6)
+
+
+@pytest.mark.parametrize(('friction', 'rolls'), [(0.08, True), (0.07, False)])
+def test_sphere_on_a_slope_rolls_if_friction_allows(friction, rolls):
+    # X9: 15°, r = 0.05, m = 0.1: a = 1.813582, F_t = 0.07254328 N; needs μ ≥ 0.07655691
+    angle = np.deg2rad(15.0)
+    sim = Simulator(ball(0.1, 0.05), terrain=InclinedPlane(angle), friction=friction)
+    q = pose()
+    q[:3] = 0.05 * sim.terrain.plane[:3]
+    sim.reset(q)
+    report = run(sim, 1000)
+    speed = 1.813582 if rolls else GRAVITY * (np.sin(angle) - friction * np.cos(angle))
+    assert np.linalg.norm(report.v[:3]) == pytest.approx(speed, rel=1e-5)
+    if rolls:
+        tangential = np.sqrt(
+            np.linalg.norm(report.contacts.force[0]) ** 2 - report.contacts.normal_force[0] ** 2
+        )
+        assert tangential == pytest.approx(0.07254328, abs=1e-7)
+    assert (report.contacts.slip_speed[0] < 1e-9) is np.bool_(rolls)
+
+
+def test_friction_opposes_the_slip_not_an_edge_of_a_pyramid():
+    # X11a: point 0.2 kg, h = 0.01, μ = 0.3, force (−1, 0.8, 0), 50 steps
+    sim = Simulator(point_mass(0.2), friction=0.3, time_step=0.01)
+    sim.reset(np.zeros(3))
+    for _ in range(50):
+        sim.step(NO_EFFORT, external_wrenches={'point': [-1.0, 0.8, 0.0, 0.0, 0.0, 0.0]})
+    assert sim.q[:2] == pytest.approx([-0.34449264, 0.27559412], abs=1e-8)
+    assert np.degrees(np.arctan2(sim.q[1], -sim.q[0])) == pytest.approx(38.6598, abs=1e-4)
+    assert sim.q[2] == pytest.approx(0.0, abs=1e-12)
+
+
+def test_brick_of_the_textbook():
+    # T18: m = 1, μ = 0.5, h = 0.1, g = 9.81: v 1 → 0.5095 → 0.019 → 0 → 0
+    sim = Simulator(point_mass(1.0), friction=0.5, time_step=0.1)
+    sim.reset(np.zeros(3), np.array([1.0, 0.0, 0.0]))
+    speeds, forces = [], []
+    for _ in range(4):
+        report = sim.step(NO_EFFORT)
+        speeds.append(sim.v[0])
+        forces.append(-report.contacts.force[0, 0])
+    assert speeds == pytest.approx([0.5095, 0.019, 0.0, 0.0], abs=1e-12)
+    assert forces == pytest.approx([4.905, 4.905, 0.19, 0.0], abs=1e-10)
+
+
+@pytest.mark.parametrize(('push', 'speed', 'force'), [(3.0, 0.0, 3.0), (6.0, 0.1095, 4.905)])
+def test_brick_sticks_or_starts(push, speed, force):
+    # T18: u = 3 sticks with f = 3, u = 6 moves with v' = 0.1095
+    sim = Simulator(point_mass(1.0), friction=0.5, time_step=0.1)
+    sim.reset(np.zeros(3))
+    report = sim.step(NO_EFFORT, {'point': [push, 0, 0, 0, 0, 0]})
+    assert sim.v[0] == pytest.approx(speed, abs=1e-12)
+    assert -report.contacts.force[0, 0] == pytest.approx(force, abs=1e-10)
+
+
+def test_cart_meets_a_wall_in_two_steps():
+    # T16: m = 1, h = 0.1: (q, v, f) = (0.05, −1) → (0, −0.5, 5) → (0, 0, 5) → (0, 0, 0)
+    sim = Simulator(
+        point_mass(1.0), terrain=Plane((1.0, 0.0, 0.0)), friction=0.0, time_step=0.1, gravity=0.0
+    )
+    sim.reset(np.array([0.05, 0.0, 0.0]), np.array([-1.0, 0.0, 0.0]))
+    seen = []
+    for _ in range(3):
+        report = sim.step(NO_EFFORT)
+        seen.append((sim.q[0], sim.v[0], report.contacts.force[0, 0]))
+    assert np.array(seen) == pytest.approx(
+        np.array([(0.0, -0.5, 5.0), (0.0, 0.0, 5.0), (0.0, 0.0, 0.0)]), abs=1e-12
+    )
+
+
+def axle():
+    """Return a wheel of inertia 1 with dry friction 0.5 N m and damping 0.2 N m s/rad."""
+    model = pin.Model()
+    joint = model.addJoint(0, pin.JointModelRZ(), pin.SE3.Identity(), 'axle')
+    model.appendBodyToJoint(joint, pin.Inertia(1.0, np.zeros(3), np.eye(3)), pin.SE3.Identity())
+    model.friction = np.array([0.5])
+    model.damping = np.array([0.2])
+    return RobotModel.from_pinocchio(model, name='axle')
+
+
+def test_joint_friction_holds_exactly_and_limits_the_speed():
+    # T10: effort 0.4 rests exactly; effort 1 tends to (1 − 0.5)/0.2 = 2.5, 2.49916 after 40 s
+    sim = Simulator(axle(), time_step=1e-2)
+    for _ in range(100):
+        sim.step(np.array([0.4]))
+    assert sim.v[0] == 0.0
+    for _ in range(4000):
+        sim.step(np.array([1.0]))
+    exact = 2.5 * (1.0 - np.exp(-0.2 * 40.0))
+    assert exact == pytest.approx(2.49916, abs=1e-5)
+    assert sim.v[0] == pytest.approx(exact, abs=2e-5)
+
+
+def first_apexes(sim, count, seconds):
+    """Return the first apex heights of the lowest point, each from the parabola it sits on."""
+    apexes, rising = [], False
+    while sim.time < seconds and len(apexes) < count:
+        sim.step(NO_EFFORT)
+        if rising and sim.v[2] <= 0.0:
+            apexes.append(sim.q[2] - 0.1 + sim.v[2] ** 2 / (2 * GRAVITY))
+        rising = sim.v[2] > 0.0
+    return apexes
+
+
+def test_bouncing_ball_keeps_its_restitution():
+    # X1: H = 1, e = 0.8: apexes 0.64, 0.4096, 0.262144; the step adds an error O(h v)
+    sim = Simulator(ball(), restitution=0.8, time_step=1e-4)
+    sim.reset(pose(z=1.1))
+    apexes = first_apexes(sim, 3, seconds=3.0)
+    assert apexes == pytest.approx([0.64, 0.4096, 0.262144], abs=2e-3)
+
+
+def test_bounces_converge_with_the_time_step():
+    errors = []
+    for h in (4e-4, 1e-4, 2.5e-5):
+        sim = Simulator(ball(), restitution=0.8, time_step=h)
+        sim.reset(pose(z=1.1))
+        apexes = first_apexes(sim, 2, seconds=2.0)
+        errors.append(abs(apexes[0] - 0.64) + abs(apexes[1] - 0.4096))
+    assert errors[-1] <= 5e-4
+    assert errors[-1] <= 0.5 * errors[0]
+
+
+def test_bouncing_comes_to_rest():
+    sim = Simulator(ball(), restitution=0.8)
+    sim.reset(pose(z=1.1))
+    report = run(sim, 6000)  # Zeno time 4.06 s
+    assert abs(sim.v[2]) <= 1e-12
+    assert report.contacts.force[0, 2] == pytest.approx(GRAVITY, rel=1e-9)
+
+
+def falling_rod(restitution):
+    """X15: uniform rod of length 1, θ = 0.75, v = (−0.25, −1), ω = 6, μ = 0.5, about to land."""
+    # m = 1 and half length 1/2: the tip is at the end of the rod below the centre
+    body = rigid_body('rod', 1.0, np.eye(3) / 12.0, [([-0.5, 0.0, 0.0], 0.0)])
+    sim = Simulator(body, friction=0.5, restitution=restitution, gravity=0.0, time_step=1e-6)
+    angle = 0.75
+    tip = 0.5 * np.sin(angle)
+    q = np.array([0.0, 0.0, tip, 0.0, -np.sin(angle / 2), 0.0, np.cos(angle / 2)])
+    turn = pin.Quaternion(*q[[6, 3, 4, 5]]).matrix()
+    v = np.concatenate([turn.T @ [-0.25, 0.0, -1.0], [0.0, -6.0, 0.0]])
+    sim.reset(q, v)
+    return sim
+
+
+def test_plastic_impact_takes_energy_out():
+    sim = falling_rod(restitution=0.0)
+    report = sim.step(NO_EFFORT)
+    assert report.residuals.energy_balance.contact < -0.1
+    assert report.record.u_next[2] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_energy_guard_reduces_restitution_to_what_energy_allows():
+    # physics.md 2.8: Newton's law would add 1.09567 J; the guard stops at e = 0.80082523
+    sim = falling_rod(restitution=1.0)
+    report = sim.step(NO_EFFORT)
+    record = report.record
+    assert record.u_start[2] < -0.05
+    ratio = -record.u_next[2] / record.u_start[2]
+    assert ratio == pytest.approx(0.80082523, abs=1e-6)
+    assert report.residuals.energy_balance.contact == pytest.approx(0.0, abs=1e-9)

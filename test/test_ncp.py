@@ -1,0 +1,215 @@
+"""The exact-cone model on contact problems: residuals, invariances, difficult cases."""
+
+import numpy as np
+import pytest
+from problems import GRAVITY, box_stack, nearly_coincident_contacts, random_problem
+
+from contact_sim import ContactProblem, InvalidInput, Ncp, law_residuals
+from contact_sim.contact.solution import SolverStatus
+from contact_sim.solvers.cone_admm import admm
+
+SEEDS = range(60)
+BY_BLOCKS = Ncp(max_sweeps=5000, max_admm_iterations=0)
+
+
+def next_velocity(problem, impulse):
+    return problem.delassus @ impulse + problem.free_velocity
+
+
+def solved_by_admm(problem):
+    """Impulses of the fallback alone, from a cold start."""
+    impulse = np.zeros(problem.n_rows)
+    bounds = problem.lower.copy(), problem.upper.copy()
+    _, _, converged = admm(
+        problem.delassus, problem.g, problem.friction, *bounds, impulse, 1e-10, 20000
+    )
+    assert converged
+    return impulse
+
+
+def signorini_coulomb_violation(problem, impulse):
+    """Largest violation of the law, written out: an oracle that shares no code with the judge."""
+    u = (next_velocity(problem, impulse) + problem.bias).reshape(-1, 3)
+    worst = 0.0
+    for force, w, mu in zip(impulse.reshape(-1, 3), u, problem.friction, strict=True):
+        tangential = np.hypot(force[0], force[1])
+        slip = np.hypot(w[0], w[1])
+        worst = max(worst, -w[2], -force[2], abs(w[2] * force[2]), tangential - mu * force[2])
+        worst = max(worst, abs(mu * force[2] * slip + force[0] * w[0] + force[1] * w[1]))
+    return worst
+
+
+@pytest.mark.parametrize('contacts', [1, 2, 5])
+@pytest.mark.parametrize('seed', SEEDS)
+def test_random_problems_obey_the_law(seed, contacts):
+    problem = random_problem(1000 * contacts + seed, contacts)
+    solution = Ncp().solve(problem)
+    assert solution.solver.converged
+    assert signorini_coulomb_violation(problem, solution.impulse) <= 1e-8
+    assert law_residuals(problem, solution.impulse).ncp <= 1e-8
+
+
+@pytest.mark.parametrize('seed', SEEDS)
+def test_blocks_and_admm_find_the_same_velocity(seed):
+    problem = random_problem(seed)
+    blocks = BY_BLOCKS.solve(problem)
+    assert blocks.solver.converged
+    by_admm = next_velocity(problem, solved_by_admm(problem))
+    difference = next_velocity(problem, blocks.impulse) - by_admm
+    assert np.abs(difference).max() <= 1e-7
+
+
+@pytest.mark.parametrize('seed', SEEDS)
+def test_separating_contacts_carry_nothing(seed):
+    problem = random_problem(seed)
+    g = problem.g.copy()
+    g[2::3] = np.abs(g[2::3])
+    free = ContactProblem.from_delassus(problem.delassus, g, problem.friction)
+    assert np.all(Ncp().solve(free).impulse == 0.0)
+
+
+@pytest.mark.parametrize('seed', SEEDS[:20])
+def test_turning_the_tangents_does_not_change_the_velocity(seed):
+    problem = random_problem(seed)
+    angle = 0.7
+    turn = np.eye(6)
+    for i in (0, 3):
+        turn[i : i + 2, i : i + 2] = [
+            [np.cos(angle), -np.sin(angle)],
+            [np.sin(angle), np.cos(angle)],
+        ]
+    turned = ContactProblem.from_delassus(
+        turn @ problem.delassus @ turn.T, turn @ problem.g, problem.friction
+    )
+    u = next_velocity(problem, Ncp().solve(problem).impulse)
+    u_turned = next_velocity(turned, Ncp().solve(turned).impulse)
+    assert np.abs(turn @ u - u_turned).max() <= 1e-8
+
+
+@pytest.mark.parametrize('seed', SEEDS[:20])
+def test_impulses_scale_with_the_mass(seed):
+    problem = random_problem(seed)
+    heavier = ContactProblem.from_delassus(problem.delassus / 1e4, problem.g, problem.friction)
+    light, heavy = Ncp().solve(problem).impulse, Ncp().solve(heavier).impulse
+    assert np.allclose(heavy, 1e4 * light, rtol=1e-7, atol=1e-7 * np.abs(heavy).max())
+
+
+@pytest.mark.parametrize('seed', SEEDS[:20])
+def test_the_order_of_contacts_does_not_matter(seed):
+    problem = random_problem(seed, contacts=3)
+    order = np.array([6, 7, 8, 0, 1, 2, 3, 4, 5])
+    swapped = ContactProblem.from_delassus(
+        problem.delassus[np.ix_(order, order)], problem.g[order], problem.friction[[2, 0, 1]]
+    )
+    u, v = (next_velocity(p, Ncp().solve(p).impulse) for p in (problem, swapped))
+    assert np.abs(u[order] - v).max() <= 1e-8
+
+
+@pytest.mark.parametrize('seed', SEEDS)
+def test_contact_never_adds_energy_to_the_free_motion(seed):
+    problem = random_problem(seed)
+    judged = law_residuals(problem, Ncp().solve(problem).impulse)
+    assert judged.dissipated <= judged.bias_work + 1e-9
+
+
+@pytest.mark.parametrize('seed', SEEDS[:20])
+def test_infinite_friction_is_a_bilateral_joint(seed):
+    problem = random_problem(seed, contacts=1, friction=1e6)
+    g = problem.g.copy()
+    impulse = -np.linalg.solve(problem.delassus, g)
+    if impulse[2] < 0:
+        g, impulse = -g, -impulse
+    problem = ContactProblem.from_delassus(problem.delassus, g, problem.friction)
+    assert np.allclose(Ncp().solve(problem).impulse, impulse if g[2] < 0 else 0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    'solve',
+    [lambda problem: Ncp().solve(problem).impulse, solved_by_admm],
+    ids=['default', 'admm'],
+)
+def test_singular_problem_reaches_its_residual(solve):
+    problem = nearly_coincident_contacts()
+    assert np.linalg.matrix_rank(problem.delassus, tol=1e-9) == 5
+    impulse = solve(problem)
+    assert law_residuals(problem, impulse).ncp <= 1e-8
+    # energies here are of order 20 J: 5e-8 of it
+    assert signorini_coulomb_violation(problem, impulse) <= 1e-6
+
+
+@pytest.mark.parametrize('ratio', [1e1, 1e3, 1e6])
+def test_stack_heavy_on_top_carries_its_weight(ratio):
+    problem, mass = box_stack(ratio)
+    solution = Ncp().solve(problem)
+    bottom = solution.impulse[2:12:3].sum() / problem.time_step
+    assert solution.solver.converged
+    assert bottom == pytest.approx(mass.sum() * GRAVITY, rel=1e-7)
+    assert np.abs(next_velocity(problem, solution.impulse)).max() <= 1e-8
+
+
+def test_stack_without_fallback_reports_honestly():
+    problem, _ = box_stack(1e6)
+    solution = Ncp(max_sweeps=1, max_admm_iterations=0).solve(problem)
+    assert solution.solver.status is SolverStatus.MAX_ITERATIONS
+    assert not solution.solver.converged
+    assert law_residuals(problem, solution.impulse).ncp > 1e-8
+
+
+def test_fallback_says_so():
+    problem, _ = box_stack(1e6)
+    solution = Ncp(max_sweeps=3).solve(problem)
+    assert solution.solver.status is SolverStatus.CONVERGED_BY_FALLBACK
+
+
+def test_warm_start_changes_iterations_not_velocity():
+    problem, _ = box_stack(1e3)
+    cold = Ncp().solve(problem)
+    warm = Ncp().solve(problem, cold.impulse)
+    assert warm.solver.iterations < cold.solver.iterations
+    u, w = next_velocity(problem, cold.impulse), next_velocity(problem, warm.impulse)
+    assert np.abs(u - w).max() <= 1e-9
+
+
+def test_dry_friction_rows_stop_or_saturate():
+    # one axle, inertia 1: the box [−0.1, 0.1] N m s stops 0.05 rad/s and slows 1 rad/s
+    stopped = ContactProblem.from_delassus([[1.0]], [0.05], [], lower=[-0.1], upper=[0.1])
+    slowed = ContactProblem.from_delassus([[1.0]], [1.0], [], lower=[-0.1], upper=[0.1])
+    assert Ncp().solve(stopped).impulse == pytest.approx([-0.05], abs=1e-12)
+    assert Ncp().solve(slowed).impulse == pytest.approx([-0.1], abs=1e-12)
+
+
+def test_saved_problem_is_the_same(tmp_path):
+    problem, _ = box_stack(1e1, boxes=2)
+    problem.save(tmp_path / 'failing_step.npz')
+    again = ContactProblem.load(tmp_path / 'failing_step.npz')
+    assert np.array_equal(Ncp().solve(problem).impulse, Ncp().solve(again).impulse)
+
+
+@pytest.mark.parametrize(
+    ('change', 'message'),
+    [
+        ({'friction': [-0.1, 0.5]}, 'friction'),
+        ({'delassus': np.ones((6, 5))}, 'delassus'),
+        ({'g': np.full(6, np.nan)}, 'finite'),
+        ({'delassus': np.triu(np.ones((6, 6)))}, 'symmetric'),
+        ({'friction': [0.5]}, 'shape'),
+    ],
+)
+def test_bad_problems_are_refused(change, message):
+    good = {'delassus': np.eye(6), 'g': np.zeros(6), 'friction': [0.5, 0.5]}
+    with pytest.raises(InvalidInput, match=message):
+        ContactProblem.from_delassus(**{**good, **change})
+
+
+def test_missing_problem_file_is_named(tmp_path):
+    with pytest.raises(InvalidInput, match='nowhere'):
+        ContactProblem.load(tmp_path / 'nowhere.npz')
+
+
+@pytest.mark.parametrize(
+    ('parameter', 'value'),
+    [('tolerance', 0.0), ('tolerance', np.nan), ('max_sweeps', 0), ('max_sweeps', 1.5)],
+)
+def test_bad_parameters_name_themselves(parameter, value):
+    with pytest.raises(InvalidInput, match=f'NcpParameters.{parameter}'):
+        Ncp(**{parameter: value})
