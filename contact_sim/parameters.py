@@ -90,7 +90,7 @@ class Parameters:
     """
 
     def __post_init__(self) -> None:
-        for field in declared_parameters(type(self))  # type: ignore[arg-type]:
+        for field in declared_parameters(type(self)):  # type: ignore[arg-type]
             value = checked_value(type(self).__name__, field, getattr(self, field.name))
             object.__setattr__(self, field.name, value)
 

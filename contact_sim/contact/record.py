@@ -42,7 +42,8 @@ class Sizes:
             'impulse': (rows,), 'gravity': (3,), 'time_step': (1,), 'effort': (self.n_joints,),
             'tau': (nv,), 'nonlinear_effects': (nv,), 'inertia': (nv, nv),
             'jacobian_transposed': (nv, rows), 'transport': (nv,), 'v_free': (nv,),
-            'v_next': (nv,), 'acceleration': (nv,), 'friction': (nc,), 'lower': (ns,), 'upper': (ns,), 'active': (nc,),
+            'v_next': (nv,), 'acceleration': (nv,), 'friction': (nc,), 'lower': (ns,),
+            'upper': (ns,), 'active': (nc,),
             'u_start': (rows,), 'u_free': (rows,), 'u_next': (rows,),
             'bias': (rows,), 'restitution_bias': (nc,), 'solver': (3,),
         }  # fmt: skip

@@ -11,6 +11,14 @@ from contact_sim.robot.contact_point import Array
 Gains = tuple[float, float]
 """(kp [N m/rad], kd [N m s/rad]), the same for every joint."""
 
+STIFFNESS_PER_MASS = 5.0
+"""kp per total mass [N m/(rad kg)]: a leg sags by a few hundredths of a radian."""
+DAMPING_TIME = 0.03
+"""kd/kp [s]: the slow sway of a stance dies out in a second or two."""
+SLOWEST_STEP = 0.002
+"""kd stays below the inertia of the lightest joint motion over this time [s]: an effort held over
+a step is stable up to twice the time, 4 ms."""
+
 
 def fastest_inverse_inertia(
     model: pin.Model, joint_velocity_index: npt.NDArray[np.intp], q: Array
@@ -27,9 +35,8 @@ def gains_from_inertia(
     model: pin.Model, joint_velocity_index: npt.NDArray[np.intp], q: Array
 ) -> Gains:
     """Return gains for a robot that nobody has tuned."""
-    mass = pin.computeTotalMass(model)
-    kp = 8.0 * mass
+    kp = STIFFNESS_PER_MASS * pin.computeTotalMass(model)
     if not len(joint_velocity_index):
-        return kp, 0.02 * kp
-    kd = min(0.02 * kp, 1.0 / (0.005 * fastest_inverse_inertia(model, joint_velocity_index, q)))
-    return kp, kd
+        return kp, DAMPING_TIME * kp
+    fastest = fastest_inverse_inertia(model, joint_velocity_index, q)
+    return kp, min(DAMPING_TIME * kp, 1.0 / (SLOWEST_STEP * fastest))
