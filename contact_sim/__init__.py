@@ -3,6 +3,8 @@
 Imports no ROS; the ROS node lives in contact_sim.ros.
 """
 
+from importlib.metadata import PackageNotFoundError, version
+
 from contact_sim.collision.terrain import InclinedPlane, Plane, Terrain
 from contact_sim.contact.problem import ContactProblem
 from contact_sim.contact.residuals import law_residuals
@@ -21,7 +23,10 @@ from contact_sim.robot.model import RobotModel
 from contact_sim.robot.urdf import load_robot
 from contact_sim.simulation.simulator import Simulator, Snapshot
 
-__version__ = '0.1.0'
+try:
+    __version__ = version('contact_sim')  # written once, in package.xml
+except PackageNotFoundError:  # a source tree that nobody installed
+    __version__ = '0+unknown'
 
 __all__ = [
     'ContactPoint',
