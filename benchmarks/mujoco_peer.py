@@ -1,0 +1,122 @@
+"""The same robot in MuJoCo: joints from its URDF, our inertias and contact spheres, a floor.
+
+Inertias come from the Pinocchio model, because MuJoCo refuses the placeholder inertias of links
+that published URDFs weld to others (go1's 'base', for one).
+"""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+import mujoco
+import numpy as np
+
+from contact_sim import RobotModel
+
+FOOT_BIT, FLOOR_BIT = 1, 2
+
+
+class MujocoPeer:
+    """A robot standing on a plane, MuJoCo's default options except the time step.
+
+    Raises:
+        ValueError: MuJoCo does not load the URDF.
+    """
+
+    def __init__(self, robot: RobotModel, friction: float, time_step: float) -> None:
+        spec = mujoco.MjSpec.from_string(_joints_only(robot.description))
+        spec.option.timestep = time_step
+        spec.worldbody.first_body().add_freejoint()
+        bodies = _bodies(spec, robot)
+        for joint, body in bodies.items():
+            _copy_inertia(robot, joint, body)
+        for point in robot.contact_points:
+            bodies[point.joint].add_geom(
+                type=mujoco.mjtGeom.mjGEOM_SPHERE,
+                size=[point.radius, 0.0, 0.0],
+                pos=point.offset,
+                mass=0.0,
+                friction=[friction, 0.0, 0.0],
+                contype=FOOT_BIT,
+                conaffinity=FLOOR_BIT,
+            )
+        spec.worldbody.add_geom(
+            type=mujoco.mjtGeom.mjGEOM_PLANE,
+            size=[0.0, 0.0, 1.0],
+            friction=[friction, 0.0, 0.0],
+            contype=FLOOR_BIT,
+            conaffinity=FOOT_BIT,
+        )
+        self.model = spec.compile()
+        self.data = mujoco.MjData(self.model)
+        joints = [self.model.joint(name) for name in robot.joint_names]
+        self._position = np.array([joint.qposadr[0] for joint in joints])
+        self.joint_dofs = np.array([joint.dofadr[0] for joint in joints])
+
+    def reset(self, q: np.ndarray, joint_positions: np.ndarray) -> None:
+        """Start at rest from Pinocchio's q (base pose first) and the joint angles [rad]."""
+        mujoco.mj_resetData(self.model, self.data)
+        self.data.qpos[:3] = q[:3]
+        self.data.qpos[3:7] = q[[6, 3, 4, 5]]  # MuJoCo has w first
+        self.data.qpos[self._position] = joint_positions
+
+    @property
+    def total_mass(self) -> float:
+        """Mass of all bodies [kg]."""
+        return float(self.model.body_mass.sum())
+
+    @property
+    def joint_positions(self) -> np.ndarray:
+        """Angles in the order of robot.joint_names [rad]."""
+        return np.array(self.data.qpos[self._position])
+
+    @property
+    def joint_velocities(self) -> np.ndarray:
+        """Velocities in the order of robot.joint_names [rad/s]."""
+        return np.array(self.data.qvel[self.joint_dofs])
+
+    @property
+    def contacts(self) -> int:
+        """Contacts between feet and floor."""
+        return int(self.data.ncon)
+
+    @property
+    def penetration(self) -> float:
+        """Depth of the deepest foot [m]."""
+        return float(max(0.0, -self.data.contact.dist.min())) if self.data.ncon else 0.0
+
+    def set_effort(self, effort: np.ndarray) -> None:
+        """Apply joint efforts [N m] in the steps that follow."""
+        self.data.qfrc_applied[self.joint_dofs] = effort
+
+    def step(self) -> None:
+        """Advance by one time step."""
+        mujoco.mj_step(self.model, self.data)
+
+
+def _joints_only(text: str) -> str:
+    """Return the URDF without visuals, collisions and inertias: no mesh file is needed."""
+    robot = ElementTree.fromstring(text)
+    for link in robot.iter('link'):
+        link[:] = []
+    return ElementTree.tostring(robot, encoding='unicode')
+
+
+def _bodies(spec: mujoco.MjSpec, robot: RobotModel) -> dict[str, mujoco.MjsBody]:
+    """Return {Pinocchio joint: the body it moves}; both engines put its frame at the joint."""
+    bodies = {robot.pinocchio_model.names[1]: spec.worldbody.first_body()}
+    for joint in ElementTree.fromstring(robot.description).findall('joint'):
+        child = joint.find('child')
+        if child is not None and joint.get('name') in robot.joint_names:
+            bodies[joint.get('name', '')] = spec.body(child.get('link', ''))
+    return bodies
+
+
+def _copy_inertia(robot: RobotModel, joint: str, body: mujoco.MjsBody) -> None:
+    """Give a body the inertia of everything that Pinocchio rigidly fixes to the joint."""
+    inertia = robot.pinocchio_model.inertias[robot.pinocchio_model.getJointId(joint)]
+    matrix = inertia.inertia
+    body.mass = inertia.mass
+    body.ipos = inertia.lever
+    body.fullinertia = [*matrix.diagonal(), matrix[0, 1], matrix[0, 2], matrix[1, 2]]
+    body.explicitinertial = True
