@@ -99,7 +99,7 @@ def _run_xacro(text: str, file: Path | None, place: str) -> str:
         else:
             document = xacro.parse(text)
             xacro.process_doc(document)
-        return str(document.toxml())
+        return str(document.documentElement.toxml())
     except Exception as error:  # xacro evaluates Python: anything can come out
         raise RobotDescriptionError(f'{place}: xacro failed: {_reason(error)}') from error
 
