@@ -10,6 +10,8 @@ VENV := .venv
 OLDEST := .venv-oldest
 # What the oldest environment lacks: ROS, colcon, the linters.
 CORE_TESTS := $(foreach name,ros architecture packaging launch,--ignore-glob='test/test_$(name)*')
+# Quiet: setuptools warns that an editable installation is editable.
+INSTALL := -m pip install --quiet --disable-pip-version-check
 DECLARED := setup.py setup.cfg pyproject.toml package.xml
 
 # A sourced ROS installation is for another Python: its packages must not hide those of $(VENV).
@@ -45,15 +47,15 @@ format: $(VENV)/ready
 
 $(VENV)/ready: $(DECLARED)
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/python -m pip install --quiet --editable '.[ros,demo,peers,test,lint,colcon]'
+	PYTHONWARNINGS=ignore $(VENV)/bin/python $(INSTALL) --editable '.[ros,demo,peers,test,lint,colcon]'
 	touch $@
 
 # Pinocchio 3 wheels ask for a newer numpy than they need; Ubuntu's versions go in afterwards.
 $(OLDEST)/ready: $(DECLARED)
 	$(PYTHON) -m venv $(OLDEST)
-	$(OLDEST)/bin/python -m pip install --quiet --editable '.[test]' \
+	PYTHONWARNINGS=ignore $(OLDEST)/bin/python $(INSTALL) --editable '.[test]' \
 	    'pin==3.9.0' 'cmeel-urdfdom<5' 'cmeel-tinyxml2<11'
-	$(OLDEST)/bin/python -m pip install --quiet --no-deps \
+	$(OLDEST)/bin/python $(INSTALL) --no-deps \
 	    'numpy==1.26.4' 'scipy==1.11.4' 'numba==0.58.1' 'llvmlite==0.41.1'
 	touch $@
 

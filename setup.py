@@ -14,6 +14,7 @@ ROS_WHEELS = [
     'ros-rclpy==9.1.2',
     'ros-rmw-fastrtps-cpp==9.3.3',
     'ros-ament-index-python==1.11.0',
+    'ros-builtin-interfaces==2.3.0',
     'ros-diagnostic-msgs==5.5.1',
     'ros-geometry-msgs==5.5.1',
     'ros-nav-msgs==5.5.1',

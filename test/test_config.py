@@ -168,6 +168,12 @@ def test_rviz_shows_topics_that_are_published_with_their_type(rviz):
         assert published[topic_of(display)['Value']] == SHOWN[kind]
 
 
+def test_rviz_shows_every_kind_of_marker(rviz):
+    markers = pytest.importorskip('contact_sim.ros.markers', reason='needs ROS messages')
+    shown = displays(rviz)['MarkerArray']['Namespaces']
+    assert shown == dict.fromkeys(markers.COLOURS, True)
+
+
 def test_rviz_looks_from_the_odometry_frame(rviz):
     assert rviz['Global Options']['Fixed Frame'] == NodeParameters().odom_frame
     assert {'RobotModel', 'TF', 'MarkerArray'} <= displays(rviz).keys()
