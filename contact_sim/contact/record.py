@@ -6,6 +6,7 @@ Snapshot, restore and report are each one copy of `buffer`; names are views into
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +48,24 @@ class Sizes:
             'u_start': (rows,), 'u_free': (rows,), 'u_next': (rows,),
             'bias': (rows,), 'restitution_bias': (nc,), 'solver': (3,),
         }  # fmt: skip
+
+    @cached_property
+    def layout(self) -> dict[str, tuple[int, int, tuple[int, ...]]]:
+        """First and last place in the buffer, and shape, of every field and block of a Record."""
+        layout, start = {}, 0
+        for name, shape in self.shapes().items():
+            stop = start + int(np.prod(shape))
+            layout[name] = (start, stop, shape)
+            start = stop
+        for block, first, last in (('now', 'q', 'gap'), ('start', 'q_start', 'gap_start')):
+            begin, end = layout[first][0], layout[last][1]
+            layout[block] = (begin, end, (end - begin,))
+        return layout
+
+    @property
+    def length(self) -> int:
+        """Length of the buffer."""
+        return self.layout['solver'][1]
 
 
 class Record:
@@ -123,15 +142,15 @@ class Record:
     solver: Array
 
     def __init__(self, sizes: Sizes, buffer: Array | None = None) -> None:
-        shapes = sizes.shapes()
-        total = sum(int(np.prod(shape)) for shape in shapes.values())
         self.sizes = sizes
-        self.buffer: Array = np.zeros(total) if buffer is None else buffer
-        start = 0
-        for name, shape in shapes.items():
-            stop = start + int(np.prod(shape))
-            setattr(self, name, self.buffer[start:stop].reshape(shape))
-            start = stop
-        block = self.sizes.nq + self.sizes.nv + 13 * self.sizes.nc
-        self.now = self.buffer[3 : 3 + block]
-        self.start = self.buffer[3 + block : 3 + 2 * block]
+        self.buffer: Array = np.zeros(sizes.length) if buffer is None else buffer
+
+    def __getattr__(self, name: str) -> Array:
+        """Return the view called `name`, made at its first use."""
+        layout = self.__dict__['sizes'].layout
+        if name not in layout:
+            raise AttributeError(f'Record has no field {name!r}')
+        start, stop, shape = layout[name]
+        view: Array = self.buffer[start:stop].reshape(shape)
+        self.__dict__[name] = view
+        return view

@@ -120,6 +120,15 @@ class Simulator:
         """Velocity in Pinocchio's convention, a read-only copy, shape (nv,)."""
         return _frozen(self._record.v)
 
+    def frame_placement(self, name: str) -> pin.SE3:
+        """Return the placement of a frame in world at the current configuration.
+
+        Raises:
+            UnknownName: a frame that does not exist.
+        """
+        frame = self._frame(name)
+        return self._terms.data.oMi[frame.parentJoint] * frame.placement
+
     def standing_configuration(self, pose: str = 'standing') -> Array:
         """Return the reference pose of the robot with its lowest foot on the terrain, (nq,)."""
         return standing_on(self.robot, self.terrain, pose)
@@ -205,6 +214,28 @@ class Simulator:
         self._workspace.restitution[:] = self._per_contact('restitution', value, 1.0)
 
     @property
+    def baumgarte(self) -> float:
+        """Share β of a penetration taken out per step [-], in [0, 1]; assignable."""
+        return float(self._workspace.stabilisation[0])
+
+    @baumgarte.setter
+    def baumgarte(self, value: float) -> None:
+        if not 0.0 <= value <= 1.0:
+            raise InvalidInput(f'baumgarte = {value!r}: expected a value in [0, 1]')
+        self._workspace.stabilisation[0] = value
+
+    @property
+    def restitution_threshold(self) -> float:
+        """Approach speed below which impacts are plastic [m/s]; assignable."""
+        return float(self._workspace.stabilisation[1])
+
+    @restitution_threshold.setter
+    def restitution_threshold(self, value: float) -> None:
+        if not (np.isfinite(value) and value >= 0.0):
+            raise InvalidInput(f'restitution_threshold = {value!r} m/s: expected a value >= 0')
+        self._workspace.stabilisation[1] = value
+
+    @property
     def time_step(self) -> float:
         """H [s]."""
         return float(self._record.time_step[0])
@@ -282,9 +313,8 @@ class Simulator:
         model, terms = self.robot.pinocchio_model, self._terms
         checked = [(self._frame(name), _wrench(name, value)) for name, value in wrenches.items()]
         for frame, wrench in checked:
-            placement = terms.data.oMi[frame.parentJoint] * frame.placement
             leaf = _leaf_dof(model.joints[frame.parentJoint])
-            point = np.array(placement.translation)
+            point = np.array(self.frame_placement(frame.name).translation)
             apply_wrench(wrench, point, leaf, terms.dof_parent, terms.jacobian, self._record.tau)
 
     def _frame(self, name: str) -> pin.Frame:

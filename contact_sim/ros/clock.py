@@ -1,0 +1,52 @@
+"""Pacing simulated time against the wall clock, without drift; imports no ROS."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+LARGEST_LAG = 0.1
+"""Wall seconds behind schedule at which the schedule is given up and starts anew."""
+WINDOW = 1.0
+"""Wall seconds over which the real-time factor is measured."""
+
+
+class Pacer:
+    """Holds simulated time to a schedule: wall = anchor + (t − t_anchor) / factor.
+
+    The schedule is absolute, so errors of single sleeps do not add up. When the simulation cannot
+    keep up, time slows down: the schedule starts anew and no step is skipped.
+
+    Attributes:
+        overruns: how often the schedule was given up.
+        measured: real-time factor over the last second or so.
+    """
+
+    def __init__(self, factor: float, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._clock = clock
+        self._factor = factor
+        self.overruns = 0
+        self.measured = 0.0
+        self.restart(0.0)
+
+    def restart(self, simulated: float, factor: float | None = None) -> None:
+        """Start a new schedule at simulated time [s], with a new factor if given."""
+        if factor is not None:
+            self._factor = factor
+        self._wall = self._window_wall = self._clock()
+        self._simulated = self._window_simulated = simulated
+
+    def wait(self, simulated: float) -> float:
+        """Return how long to sleep [s] before simulated time may be reached; 0 if it is due."""
+        now = self._clock()
+        if now - self._window_wall >= WINDOW:
+            elapsed = simulated - self._window_simulated
+            self.measured = elapsed / (now - self._window_wall)
+            self._window_wall, self._window_simulated = now, simulated
+        if self._factor == 0.0:
+            return 0.0
+        ahead = self._wall + (simulated - self._simulated) / self._factor - now
+        if ahead < -LARGEST_LAG:
+            self.overruns += 1
+            self._wall, self._simulated = now, simulated
+        return max(ahead, 0.0)

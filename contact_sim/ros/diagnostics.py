@@ -1,0 +1,84 @@
+"""/diagnostics: is the simulation keeping up, solving well and being commanded?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+
+from contact_sim.ros.clock import Pacer
+from contact_sim.ros.commands import CommandInbox
+from contact_sim.ros.messages import set_stamp
+
+SLOW = 0.95
+"""Share of the wanted real-time factor below which a warning is given."""
+
+
+@dataclass
+class Tally:
+    """Counts that /diagnostics reports."""
+
+    statuses: Counter[str] = field(default_factory=Counter)
+    """How often each solver status occurred."""
+    switches: int = 0
+    """How often the contact model was switched."""
+    failure: str = ''
+    """Why the simulation stopped stepping; empty while it steps."""
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """Under which conditions the node runs at the moment."""
+
+    time: float
+    """Simulated time [s]."""
+    name: str
+    """Name of the node."""
+    contact_model: str
+    wanted_factor: float
+    """Real-time factor asked for [-], 0: as fast as possible."""
+    paused: bool
+    command_timeout: float
+    """Age of the last command at which it is called stale, wall time [s]."""
+
+
+def diagnostics_message(
+    now: Conditions, pacer: Pacer, inbox: CommandInbox, tally: Tally
+) -> DiagnosticArray:
+    """Return one DiagnosticStatus about the whole node."""
+    age = inbox.age
+    stale = age is not None and age > now.command_timeout
+    slow = not now.paused and 0.0 < pacer.measured < SLOW * now.wanted_factor
+    status = DiagnosticStatus(name=f'{now.name}: simulation', hardware_id=now.name)
+    if tally.failure:
+        status.level, status.message = DiagnosticStatus.ERROR, tally.failure
+    elif slow:
+        status.level = DiagnosticStatus.WARN
+        status.message = (
+            f'slower than asked: real-time factor {pacer.measured:.3g} instead of '
+            f'{now.wanted_factor:g}; time slows down, no step is skipped'
+        )
+    elif stale:
+        status.level = DiagnosticStatus.WARN
+        status.message = f'no command for {age:.1f} s; the last one stays in force'
+    else:
+        status.level = DiagnosticStatus.OK
+        status.message = 'paused' if now.paused else 'running'
+    values = {
+        'contact_model': now.contact_model,
+        'contact_model_switches': tally.switches,
+        'real_time_factor': f'{pacer.measured:.4g}',
+        'wanted_real_time_factor': f'{now.wanted_factor:g}',
+        'overruns': pacer.overruns,
+        'paused': now.paused,
+        'commands_accepted': inbox.accepted,
+        'commands_dropped': inbox.dropped,
+        'last_refusal': inbox.last_refusal,
+        'command_age': 'none' if age is None else f'{age:.3f}',
+        **{f'solver_{status_name}': n for status_name, n in sorted(tally.statuses.items())},
+    }
+    status.values = [KeyValue(key=key, value=str(value)) for key, value in values.items()]
+    message = DiagnosticArray(status=[status])
+    set_stamp(message.header.stamp, now.time)
+    return message

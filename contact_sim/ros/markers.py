@@ -1,0 +1,119 @@
+"""~/contact_markers: forces, friction cones, normals, slip and the ground, for RViz."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from geometry_msgs.msg import Point
+from numpy.typing import NDArray
+from std_msgs.msg import ColorRGBA
+from visualization_msgs.msg import Marker, MarkerArray
+
+from contact_sim.ros.messages import set_quaternion, set_stamp, set_vector
+from contact_sim.simulation.report import StepReport
+
+Array = NDArray[np.float64]
+METRES_PER_NEWTON = 0.01
+METRES_PER_METRE_PER_SECOND = 1.0
+NORMAL_LENGTH = 0.05
+CONE_HEIGHT = 0.08
+CONE_SIDES = 24
+GROUND_SIZE = 10.0
+COLOURS = {
+    'force': (0.95, 0.35, 0.10, 1.0),
+    'friction_cone': (0.20, 0.55, 0.95, 0.25),
+    'normal': (0.20, 0.75, 0.30, 1.0),
+    'slip': (0.85, 0.10, 0.60, 1.0),
+    'terrain': (0.75, 0.75, 0.75, 0.6),
+}
+
+
+def _point(vector: Array) -> Point:
+    return Point(x=float(vector[0]), y=float(vector[1]), z=float(vector[2]))
+
+
+def _marker(namespace: str, number: int, kind: int, frame: str) -> Marker:
+    marker = Marker(ns=namespace, id=number, type=kind, action=Marker.ADD)
+    marker.header.frame_id = frame
+    marker.pose.orientation.w = 1.0
+    r, g, b, a = COLOURS[namespace]
+    marker.color = ColorRGBA(r=r, g=g, b=b, a=a)
+    return marker
+
+
+def _arrow(namespace: str, number: int, frame: str) -> Marker:
+    marker = _marker(namespace, number, Marker.ARROW, frame)
+    marker.scale.x, marker.scale.y, marker.scale.z = 0.01, 0.02, 0.02
+    return marker
+
+
+def cone_triangles(frame: Array, friction: float) -> Array:
+    """Return the corners of a friction cone with its tip at the origin, shape (3·sides, 3).
+
+    `frame` holds the rows t1, t2, n, shape (3, 3); the opening is atan(friction).
+    """
+    angles = np.linspace(0.0, 2.0 * np.pi, CONE_SIDES + 1)
+    circle = np.outer(np.cos(angles), frame[0]) + np.outer(np.sin(angles), frame[1])
+    rim = CONE_HEIGHT * (frame[2] + friction * circle)
+    tips = np.zeros((CONE_SIDES, 3))
+    return np.stack([tips, rim[:-1], rim[1:]], axis=1).reshape(-1, 3)
+
+
+class ContactMarkers:
+    """The markers of all feet and the ground."""
+
+    def __init__(self, names: tuple[str, ...], odom_frame: str, plane: Array) -> None:
+        n = range(len(names))
+        self._force = [_arrow('force', k, odom_frame) for k in n]
+        self._slip = [_arrow('slip', k, odom_frame) for k in n]
+        self._normal = [_arrow('normal', k, odom_frame) for k in n]
+        self._cone = [_marker('friction_cone', k, Marker.TRIANGLE_LIST, odom_frame) for k in n]
+        for cone in self._cone:
+            cone.scale.x = cone.scale.y = cone.scale.z = 1.0
+        self._ground = _ground(odom_frame, plane)
+        self._clear = Marker(action=Marker.DELETEALL)
+        self._clear.header.frame_id = odom_frame
+
+    def cleared(self) -> MarkerArray:
+        """Return the message that removes all markers, for a reset."""
+        return MarkerArray(markers=[self._clear])
+
+    def fill(self, report: StepReport) -> MarkerArray:
+        """Return the markers of a step; open feet show only their normal."""
+        contacts, frames = report.contacts, report.record.frame
+        for k, mode in enumerate(contacts.mode):
+            start, normal = contacts.position[k], contacts.normal[k]
+            self._set_arrow(self._force[k], start, METRES_PER_NEWTON * contacts.force[k])
+            slip = METRES_PER_METRE_PER_SECOND * contacts.velocity[k] * float(mode == 2)
+            self._set_arrow(self._slip[k], start, slip)
+            self._set_arrow(self._normal[k], start, NORMAL_LENGTH * normal)
+            cone = self._cone[k]
+            cone.action = Marker.ADD if mode else Marker.DELETE
+            set_vector(cone.pose.position, start)
+            triangles = cone_triangles(frames[k], float(contacts.friction[k]))
+            cone.points = [_point(corner) for corner in triangles]
+        markers = [*self._force, *self._slip, *self._normal, *self._cone, self._ground]
+        for marker in markers:
+            set_stamp(marker.header.stamp, report.time)
+        return MarkerArray(markers=markers)
+
+    @staticmethod
+    def _set_arrow(marker: Marker, start: Array, along: Array) -> None:
+        """Draw an arrow; RViz complains about arrows without length, so these are deleted."""
+        marker.action = Marker.ADD if np.abs(along).max() > 1e-6 else Marker.DELETE
+        marker.points = [_point(start), _point(start + along)]
+
+
+def _ground(odom_frame: str, plane: Array) -> Any:
+    """Return a thin slab whose upper face is the ground."""
+    marker = _marker('terrain', 0, Marker.CUBE, odom_frame)
+    thickness = 0.01
+    marker.scale.x = marker.scale.y = GROUND_SIZE
+    marker.scale.z = thickness
+    normal, offset = plane[:3], plane[3]
+    set_vector(marker.pose.position, (offset - 0.5 * thickness) * normal)
+    turn = pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), normal)
+    set_quaternion(marker.pose.orientation, turn.coeffs())
+    return marker

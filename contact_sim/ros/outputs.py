@@ -1,0 +1,112 @@
+"""Everything the node publishes: which topic, how often, and only where somebody listens."""
+
+from __future__ import annotations
+
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import WrenchStamped
+from nav_msgs.msg import Odometry
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import Imu, JointState
+from std_msgs.msg import Float64MultiArray, Int16MultiArray
+from visualization_msgs.msg import MarkerArray
+
+from contact_sim.ros.markers import ContactMarkers
+from contact_sim.ros.messages import (
+    ClockMessage,
+    FootContactsMessage,
+    ImuMessage,
+    JointStateMessage,
+    OdometryMessage,
+    WrenchMessages,
+)
+from contact_sim.ros.parameters import PublishRateParameters, publish_periods
+from contact_sim.ros.setup import Settings, imu_frame
+from contact_sim.ros.solver_state import SolverStateMessage
+from contact_sim.ros.topics import wrench_topic
+from contact_sim.ros.transforms import TransformPublisher
+from contact_sim.simulation.report import StepReport
+from contact_sim.simulation.simulator import Simulator
+
+RELIABLE = QoSProfile(depth=10)
+
+
+class Outputs:
+    """Publishers and their messages; all messages of one step carry the same stamp."""
+
+    def __init__(self, node: Node, sim: Simulator, settings: Settings) -> None:
+        self._sim = sim
+        self.set_rates(settings['publish_rate'])
+        self._make_messages(node, sim, settings)
+        self._make_publishers(node)
+
+    def _make_messages(self, node: Node, sim: Simulator, settings: Settings) -> None:
+        common, robot = settings[''], sim.robot
+        base = common.frame_prefix + (common.base_frame or robot.base_frame)
+        sensor, sensor_id = imu_frame(robot, settings)
+        self._names = tuple(point.name for point in robot.contact_points)
+        self._clock_message = ClockMessage()
+        self._joint_state_message = JointStateMessage(robot)
+        self._odom_message = OdometryMessage(robot, common.odom_frame, base)
+        self._imu_message = ImuMessage(robot, sensor, sensor_id or base)
+        self._wrench_messages = WrenchMessages(
+            sim, common.contact_wrench_frame == 'foot', common.frame_prefix, common.odom_frame
+        )
+        self._foot_contacts_message = FootContactsMessage(self._names)
+        self._marker_message = ContactMarkers(self._names, common.odom_frame, sim.terrain.plane)
+        self._solver_state_message = SolverStateMessage()
+        self._transforms = TransformPublisher(
+            node, common.world_frame, common.odom_frame, base, common.publish_odom_tf
+        )
+
+    def _make_publishers(self, node: Node) -> None:
+        publisher = node.create_publisher
+        self._clock = publisher(Clock, '/clock', RELIABLE)
+        self._joint_states = publisher(JointState, 'joint_states', RELIABLE)
+        self._odom = publisher(Odometry, 'odom', RELIABLE)
+        self._imu = publisher(Imu, 'imu/data', RELIABLE)
+        self._wrenches = [
+            publisher(WrenchStamped, wrench_topic(name), RELIABLE) for name in self._names
+        ]
+        self._foot_contacts = publisher(Int16MultiArray, 'foot_contacts', RELIABLE)
+        self._markers = publisher(MarkerArray, '~/contact_markers', RELIABLE)
+        self._solver_state = publisher(Float64MultiArray, '~/solver_state', RELIABLE)
+        self.diagnostics = publisher(DiagnosticArray, '/diagnostics', RELIABLE)
+
+    def set_rates(self, rates: PublishRateParameters) -> None:
+        """Publish at other rates from the next step on."""
+        self._periods = publish_periods(rates, self._sim.time_step)
+
+    def publish_clock(self, time: float) -> None:
+        """Publish simulated time [s] alone, the heartbeat of a paused simulation."""
+        self._clock.publish(self._clock_message.fill(time))
+
+    def clear_markers(self) -> None:
+        """Remove all markers."""
+        self._markers.publish(self._marker_message.cleared())
+
+    def publish(self, report: StepReport, real_time_factor: float) -> None:
+        """Publish what is due after a step."""
+        self.publish_clock(report.time)
+        if self._due('odom'):
+            odom = self._odom_message.fill(report)
+            self._transforms.send(odom)  # before everything that is drawn in its frames
+            self._odom.publish(odom)
+        if self._due('joint_states'):
+            self._joint_states.publish(self._joint_state_message.fill(report))
+        if self._due('imu'):
+            self._imu.publish(self._imu_message.fill(report))
+        if self._due('wrenches'):
+            messages = self._wrench_messages.fill(report)
+            for publisher, message in zip(self._wrenches, messages, strict=True):
+                publisher.publish(message)
+            self._foot_contacts.publish(self._foot_contacts_message.fill(report))
+        if self._due('markers') and self._markers.get_subscription_count():
+            self._markers.publish(self._marker_message.fill(report))
+        if self._due('solver_state') and self._solver_state.get_subscription_count():
+            self._solver_state.publish(self._solver_state_message.fill(report, real_time_factor))
+
+    def _due(self, name: str) -> bool:
+        steps = self._periods[name]
+        return steps > 0 and self._sim.step_count % steps == 0

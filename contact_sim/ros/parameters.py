@@ -1,0 +1,178 @@
+"""Parameters of the node, grouped by their dotted prefix; imports no ROS."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from contact_sim.collision.terrain import TERRAINS
+from contact_sim.contact_models import CONTACT_MODELS, contact_models
+from contact_sim.errors import InvalidInput
+from contact_sim.parameters import Parameters, declared_parameters, parameter
+
+RATE_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class NodeParameters(Parameters):
+    """What is simulated and how time runs."""
+
+    robot: str = parameter(
+        'go1', '', 'robot of the catalogue; ignored when urdf_path or robot_description is set'
+    )
+    urdf_path: str = parameter('', '', 'URDF or xacro file of the robot')
+    srdf_path: str = parameter('', '', 'SRDF with reference poses and end effectors')
+    robot_description: str = parameter('', '', 'URDF text of the robot; wins over urdf_path')
+    reference_pose: str = parameter('standing', '', 'pose at start and after a reset')
+    contact_frames: tuple[str, ...] = parameter(
+        (), '', 'frames of the feet; empty: from the catalogue or the SRDF'
+    )
+    base_frame: str = parameter('', '', 'frame id of the base; empty: the root link')
+    odom_frame: str = parameter('odom', '', 'frame id of the world that odometry refers to')
+    world_frame: str = parameter('world', '', 'parent of odom_frame; empty: not published')
+    frame_prefix: str = parameter('', '', 'put before link names, as in robot_state_publisher')
+    publish_odom_tf: bool = parameter(True, '', 'broadcast odom_frame to base_frame on /tf')
+    contact_wrench_frame: str = parameter(
+        'foot', '', 'frame of contacts/<foot>/wrench: the foot link, or odom_frame',
+        choices=('foot', 'odom'),
+    )  # fmt: skip
+    time_step: float = parameter(1e-3, 's', 'physics step', above=0.0, at_most=0.1)
+    gravity: float = parameter(9.81, 'm/s^2', 'gravity, downwards', at_least=-100.0, at_most=100.0)
+    real_time_factor: float = parameter(
+        1.0, '-', 'simulated seconds per wall second; 0: as fast as possible', at_least=0.0,
+        at_most=1000.0, live=True,
+    )  # fmt: skip
+    start_paused: bool = parameter(False, '', 'wait for ~/pause or ~/step before the first step')
+    step_count: int = parameter(
+        1, '', 'steps taken by one call of ~/step', at_least=1, at_most=10_000_000, live=True
+    )
+    restitution: float = parameter(
+        0.0, '-', "Newton's coefficient of every foot; 0: plastic", at_least=0.0, at_most=1.0,
+        live=True,
+    )  # fmt: skip
+    command_timeout: float = parameter(
+        0.5,
+        's',
+        'wall time without a command after which /diagnostics warns',
+        above=0.0,
+        live=True,
+    )
+
+
+@dataclass(frozen=True)
+class ContactParameters(Parameters):
+    """Which contact model is in force, and what all time-stepping models share."""
+
+    model: str = parameter(
+        'ncp', '', 'contact model; switches between two steps', choices=contact_models(), live=True
+    )
+    baumgarte: float = parameter(
+        0.2, '-', 'share of a penetration taken out per step', at_least=0.0, at_most=1.0, live=True
+    )
+    restitution_threshold: float = parameter(
+        0.05, 'm/s', 'approach speed below which an impact is plastic', at_least=0.0, live=True
+    )
+
+
+@dataclass(frozen=True)
+class FrictionParameters(Parameters):
+    """Coulomb friction."""
+
+    mu: float = parameter(0.8, '-', 'friction coefficient of every foot', at_least=0.0, live=True)
+
+
+@dataclass(frozen=True)
+class GainParameters(Parameters):
+    """PD gains with which joint_commands and the standing pose are followed."""
+
+    p: float = parameter(
+        0.0, 'N m/rad', 'position gain; 0: the default of the robot', at_least=0.0, live=True
+    )
+    d: float = parameter(
+        0.0, 'N m s/rad', 'velocity gain; 0: the default of the robot', at_least=0.0, live=True
+    )
+
+
+@dataclass(frozen=True)
+class JointGainParameters(Parameters):
+    """PD gains of one joint."""
+
+    p: float = parameter(
+        0.0, 'N m/rad', 'position gain of this joint; 0: as gains.p', at_least=0.0, live=True
+    )
+    d: float = parameter(
+        0.0, 'N m s/rad', 'velocity gain of this joint; 0: as gains.d', at_least=0.0, live=True
+    )
+
+
+@dataclass(frozen=True)
+class TerrainParameters(Parameters):
+    """The ground."""
+
+    type: str = parameter('plane', '', 'kind of ground', choices=tuple(TERRAINS))
+    angle: float = parameter(0.0, 'rad', 'slope of inclined_plane', above=-1.57, below=1.57)
+    heading: float = parameter(
+        0.0, 'rad', 'direction in which inclined_plane falls, about z; 0: +x'
+    )
+
+
+@dataclass(frozen=True)
+class PublishRateParameters(Parameters):
+    """Rates in simulated time; each must divide the step rate. 0: not published."""
+
+    joint_states: float = parameter(500.0, 'Hz', 'joint_states', at_least=0.0, live=True)
+    odom: float = parameter(500.0, 'Hz', 'odom and TF', at_least=0.0, live=True)
+    imu: float = parameter(500.0, 'Hz', 'imu/data', at_least=0.0, live=True)
+    wrenches: float = parameter(
+        250.0, 'Hz', 'contacts/<foot>/wrench and foot_contacts', at_least=0.0, live=True
+    )
+    markers: float = parameter(25.0, 'Hz', '~/contact_markers', at_least=0.0, live=True)
+    solver_state: float = parameter(50.0, 'Hz', '~/solver_state', at_least=0.0, live=True)
+
+
+@dataclass(frozen=True)
+class ImuParameters(Parameters):
+    """The inertial sensor."""
+
+    frame_id: str = parameter(
+        '', '', 'frame of imu/data; empty: imu_link if the robot has it on its base, else the base'
+    )
+
+
+PARAMETER_GROUPS: dict[str, type[Parameters]] = {
+    '': NodeParameters,
+    'contact': ContactParameters,
+    **{f'contact.{name}': model.parameter_class for name, model in CONTACT_MODELS.items()},
+    'friction': FrictionParameters,
+    'gains': GainParameters,
+    'terrain': TerrainParameters,
+    'publish_rate': PublishRateParameters,
+    'imu': ImuParameters,
+}
+"""Dotted prefix to the class that declares its parameters; `gains.<joint>` is added per robot."""
+
+
+def steps_between(name: str, rate: float, time_step: float) -> int:
+    """Return the number of steps between two messages, 0 for never.
+
+    Raises:
+        InvalidInput: a rate that does not divide the step rate; names the nearest that do.
+    """
+    if rate == 0.0:
+        return 0
+    steps = 1.0 / (rate * time_step)
+    if steps > 1.0 - RATE_TOLERANCE and abs(steps - round(steps)) <= RATE_TOLERANCE * steps:
+        return round(steps)
+    fewer = max(int(steps), 1)
+    near = ' or '.join(f'{1.0 / (n * time_step):.6g}' for n in (fewer + 1, fewer))
+    raise InvalidInput(
+        f'publish_rate.{name} = {rate:g} Hz: must divide the step rate {1.0 / time_step:g} Hz; '
+        f'the nearest are {near} Hz'
+    )
+
+
+def publish_periods(rates: PublishRateParameters, time_step: float) -> dict[str, int]:
+    """Return the steps between two messages for every rate."""
+    return {
+        field.name: steps_between(field.name, getattr(rates, field.name), time_step)
+        for field in declared_parameters(PublishRateParameters)  # type: ignore[arg-type]
+    }

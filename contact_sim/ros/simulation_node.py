@@ -1,0 +1,69 @@
+"""Executable `simulation`: the node with its threads, from start to a clean end."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+
+import rclpy
+from rclpy._rclpy_pybind11 import RCLError
+from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+
+from contact_sim.errors import ContactSimError
+from contact_sim.ros.node import SimulationNode
+
+SWITCH_INTERVAL = 1e-3
+"""Longest time one Python thread keeps another waiting [s]: a callback is served within it."""
+
+
+def spin(executor: SingleThreadedExecutor) -> None:
+    """Serve callbacks until shutdown."""
+    try:
+        executor.spin()
+    except (ExternalShutdownException, RCLError):
+        if rclpy.ok():
+            raise
+
+
+def run(node: SimulationNode) -> None:
+    """Run the node's loop here and its callbacks in another thread."""
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+    callbacks = threading.Thread(target=spin, args=(executor,), daemon=True)
+    callbacks.start()
+    try:
+        node.run(rclpy.ok)
+    except RCLError:
+        if rclpy.ok():
+            raise
+    finally:
+        executor.shutdown(timeout_sec=1.0)
+        callbacks.join(timeout=2.0)
+        node.destroy_node()
+
+
+def main(args: list[str] | None = None) -> int:
+    """Start the simulation; return 1 with one line of reason where a parameter is unusable."""
+    logging.basicConfig(format='[%(levelname)s] [%(name)s]: %(message)s')
+    sys.setswitchinterval(SWITCH_INTERVAL)
+    try:
+        rclpy.init(args=args)
+        run(SimulationNode())
+    except (KeyboardInterrupt, ExternalShutdownException):
+        pass
+    except (
+        ContactSimError,
+        InvalidParameterTypeException,
+        InvalidParameterValueException,
+    ) as error:
+        print(f'contact_sim: {error}', file=sys.stderr)
+        return 1
+    finally:
+        rclpy.try_shutdown()
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,34 @@
+"""What the node publishes, listens to and serves: names and types in one table; imports no ROS."""
+
+from __future__ import annotations
+
+PUBLISHED: dict[str, str] = {
+    '/clock': 'rosgraph_msgs/msg/Clock',
+    'joint_states': 'sensor_msgs/msg/JointState',
+    'odom': 'nav_msgs/msg/Odometry',
+    'imu/data': 'sensor_msgs/msg/Imu',
+    'contacts/<foot>/wrench': 'geometry_msgs/msg/WrenchStamped',
+    'foot_contacts': 'std_msgs/msg/Int16MultiArray',
+    '~/contact_markers': 'visualization_msgs/msg/MarkerArray',
+    '~/solver_state': 'std_msgs/msg/Float64MultiArray',
+    '/diagnostics': 'diagnostic_msgs/msg/DiagnosticArray',
+}
+OPTIONAL: dict[str, str] = {
+    '/tf': 'tf2_msgs/msg/TFMessage',
+    '/tf_static': 'tf2_msgs/msg/TFMessage',
+}
+"""Published where tf2_msgs is installed."""
+SUBSCRIBED: dict[str, str] = {
+    'joint_commands': 'sensor_msgs/msg/JointState',
+    'joint_group_effort_controller/commands': 'std_msgs/msg/Float64MultiArray',
+}
+SERVICES: dict[str, str] = {
+    '~/pause': 'std_srvs/srv/SetBool',
+    '~/reset': 'std_srvs/srv/Trigger',
+    '~/step': 'std_srvs/srv/Trigger',
+}
+
+
+def wrench_topic(foot: str) -> str:
+    """Return the topic of one foot's contact wrench."""
+    return f'contacts/{foot}/wrench'
