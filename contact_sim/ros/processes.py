@@ -1,144 +1,100 @@
-"""Nodes as processes of their own, out of reach of other ROS traffic; imports no ROS.
-
-Each is ended by its own process id: first asked (SIGINT), then killed.
-"""
+"""Nodes as processes of their own, on a ROS domain of their own; imports no ROS."""
 
 from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from types import TracebackType
 
-from contact_sim.ros.config_files import yaml_scalar
-
-DOMAINS = range(10, 101)
-"""Domain ids whose ports lie below those that Linux hands out by itself."""
-PATIENCE = 10.0
-"""Seconds that a process has between SIGINT and SIGKILL."""
-SILENT = ('ROS_AUTOMATIC_DISCOVERY_RANGE', 'ROS_LOCALHOST_ONLY', 'ROS_STATIC_PEERS')
-"""Settings that would change the transports or the discovery."""
+FIRST_DOMAIN, DOMAINS = 100, 100
+GRACE = 5.0
+"""Wall seconds between the polite and the impolite end of a process."""
 
 
-def free_domain(domains: Sequence[int] = DOMAINS) -> int:
-    """Return a ROS domain id in which no other participant runs on this machine.
+def isolated_environment(domain: int | None = None) -> dict[str, str]:
+    """Return environment variables that keep DDS on this machine and apart from others.
 
-    Raises:
-        RuntimeError: every domain is taken.
+    Without a number the domain follows from the process id, so that several runs on one machine
+    do not meet.
     """
-    first = os.getpid() % len(domains)
-    for domain in (*domains[first:], *domains[:first]):
-        if _is_free(domain):
-            return domain
-    raise RuntimeError(f'every ROS domain id in {domains} is in use on this machine')
-
-
-def _is_free(domain: int) -> bool:
-    """Return whether the port of a domain's first participant can be had (RTPS 9.6.1)."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.bind(('', 7400 + 250 * domain + 10))
-        except OSError:
-            return False
-    return True
-
-
-def isolated_environment(domain: int, log_folder: Path) -> dict[str, str]:
-    """Return the environment of nodes that share a domain id, over UDP, logging to a folder."""
-    inherited = {name: value for name, value in os.environ.items() if name not in SILENT}
-    return inherited | {
-        'ROS_DOMAIN_ID': str(domain),
+    number = FIRST_DOMAIN + os.getpid() % DOMAINS if domain is None else domain
+    return {
+        'ROS_DOMAIN_ID': str(number),
         'FASTDDS_BUILTIN_TRANSPORTS': 'UDPv4',
-        'ROS_LOG_DIR': str(log_folder),
-        'PYTHONUNBUFFERED': '1',
+        'ROS_LOG_DIR': tempfile.gettempdir(),
     }
 
 
-def ros_arguments(parameters: Mapping[str, Any], remaps: Mapping[str, str] | None = None) -> list:
-    """Return the command line that sets `parameters` and remaps names."""
-    line = ['--ros-args']
+def ros_arguments(parameters: dict[str, object]) -> list[str]:
+    """Return command line arguments that set ROS parameters."""
+    arguments = ['--ros-args']
     for name, value in parameters.items():
-        line += ['-p', f'{name}:={yaml_scalar(value)}']
-    for name, other in (remaps or {}).items():
-        line += ['-r', f'{name}:={other}']
-    return line
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        arguments += ['-p', f'{name}:={text}']
+    return arguments
 
 
-class NodeProcess:
-    """A Python module that runs as a process; stops when the `with` block ends.
+class Process:
+    """One node as a process; ends with the `with` block, by its own id.
 
     Args:
-        module: module with a `main`, run as `python -m`.
-        parameters: ROS parameters by dotted name.
-        environment: see `isolated_environment`; its ROS_LOG_DIR also takes the output.
-        remaps: ROS names to other names.
+        module: module to run with `python -m`.
+        arguments: command line arguments.
+        environment: variables to add to the present ones.
+        log: file for its output; None: shown.
     """
-
-    _started = 0
 
     def __init__(
         self,
         module: str,
-        parameters: Mapping[str, Any],
-        environment: Mapping[str, str],
-        remaps: Mapping[str, str] | None = None,
+        arguments: Sequence[str] = (),
+        environment: dict[str, str] | None = None,
+        log: Path | None = None,
     ) -> None:
-        NodeProcess._started += 1
-        name = f'{module.rpartition(".")[2]}_{NodeProcess._started}.log'
-        self._log = Path(environment['ROS_LOG_DIR']) / name
-        with self._log.open('wb') as output:
-            self._process = subprocess.Popen(
-                [sys.executable, '-m', module, *ros_arguments(parameters, remaps)],
-                env=dict(environment),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-            )
+        self.log = log
+        self._output = log.open('wb') if log else None
+        self.handle = subprocess.Popen(
+            [sys.executable, '-m', module, *arguments],
+            env={**os.environ, **(environment or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=self._output,
+            stderr=subprocess.STDOUT if self._output else None,
+        )
 
     @property
-    def pid(self) -> int:
-        """Process id."""
-        return self._process.pid
+    def running(self) -> bool:
+        """True until the process has ended."""
+        return self.handle.poll() is None
 
-    @property
-    def exit_code(self) -> int | None:
-        """Exit code; None while it runs."""
-        return self._process.poll()
-
-    @property
     def output(self) -> str:
-        """What it has printed so far."""
-        return self._log.read_text(encoding='utf-8', errors='replace')
-
-    def wait(self, timeout: float) -> int:
-        """Return the exit code of a process that ends by itself.
-
-        Raises:
-            subprocess.TimeoutExpired: it still runs after `timeout` seconds.
-        """
-        return self._process.wait(timeout)
+        """Return what the process has written so far."""
+        return self.log.read_text(errors='replace') if self.log else ''
 
     def stop(self) -> int:
-        """Ask it to end, kill it if it does not, and return the exit code."""
-        if self._process.poll() is None:
-            self._process.send_signal(signal.SIGINT)
+        """End the process: SIGINT, then SIGKILL; return its exit code."""
+        if self.running:
+            self.handle.send_signal(signal.SIGINT)
             try:
-                self._process.wait(PATIENCE)
+                self.handle.wait(GRACE)
             except subprocess.TimeoutExpired:
-                self.kill()
-        return self._process.wait()
+                self.handle.kill()
+        code = self.handle.wait()
+        if self._output:
+            self._output.close()
+        return code
 
-    def kill(self) -> None:
-        """End it at once, as a crash would."""
-        self._process.kill()
-        self._process.wait()
-
-    def __enter__(self) -> NodeProcess:
+    def __enter__(self) -> Process:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.stop()

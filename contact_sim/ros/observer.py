@@ -1,0 +1,165 @@
+"""A node that watches a simulation through its topics, and what can be learned from them."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import WrenchStamped
+from nav_msgs.msg import Odometry
+from numpy.typing import NDArray
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import Imu, JointState
+from std_msgs.msg import Float64MultiArray, Int16MultiArray
+from visualization_msgs.msg import MarkerArray
+
+from contact_sim.robot.model import RobotModel
+from contact_sim.ros.topics import wrench_topic
+
+Array = NDArray[np.float64]
+KEEP = QoSProfile(depth=1000)
+
+
+def seconds(stamp: Any) -> float:
+    """Return a stamp in seconds."""
+    return float(stamp.sec + 1e-9 * stamp.nanosec)
+
+
+class Observer(Node):
+    """Subscribes to everything a simulation of `robot` publishes.
+
+    Attributes:
+        counts: messages per topic.
+        clock: last simulated time [s].
+        configurations: joint positions and base pose by stamp [ns].
+        forces: contact force per foot in the foot's frame by stamp [ns].
+        diagnostics: values of the last /diagnostics message.
+    """
+
+    def __init__(self, robot: RobotModel, **node_options: Any) -> None:
+        super().__init__('observer', **node_options)
+        self._robot = robot
+        self.counts: Counter[str] = Counter()
+        self.clock = 0.0
+        self.joints: dict[int, Array] = {}
+        self.bases: dict[int, Array] = {}
+        self.forces: dict[str, dict[int, Array]] = {}
+        self.diagnostics: dict[str, str] = {}
+        self._watch(Clock, '/clock', self._on_clock)
+        self._watch(JointState, 'joint_states', self._on_joint_states)
+        self._watch(Odometry, 'odom', self._on_odom)
+        self._watch(Imu, 'imu/data')
+        for point in robot.contact_points:
+            self.forces[point.name] = {}
+            self._watch(WrenchStamped, wrench_topic(point.name), self._on_wrench(point.name))
+        self._watch(Int16MultiArray, 'foot_contacts')
+        self._watch(MarkerArray, 'contact_sim/contact_markers')
+        self._watch(Float64MultiArray, 'contact_sim/solver_state')
+        self._watch(DiagnosticArray, '/diagnostics', self._on_diagnostics)
+        self._watch(JointState, 'joint_commands')
+
+    def forget(self) -> None:
+        """Start counting and collecting anew."""
+        self.counts = Counter(dict.fromkeys(self.counts, 0))
+        self.joints.clear()
+        self.bases.clear()
+        for forces in self.forces.values():
+            forces.clear()
+
+    def wait(
+        self, spin: Callable[[], None], what: str, done: Callable[[], bool], timeout: float
+    ) -> None:
+        """Spin until `done()`.
+
+        Raises:
+            TimeoutError: it did not happen within `timeout` wall seconds; names `what`.
+        """
+        end = time.monotonic() + timeout
+        while not done():
+            if time.monotonic() > end:
+                raise TimeoutError(f'{what} within {timeout:g} s; messages: {dict(self.counts)}')
+            spin()
+
+    def _watch(
+        self, kind: type, topic: str, take: Callable[[Any], None] = lambda message: None
+    ) -> None:
+        self.counts[topic] = 0
+
+        def on_message(message: Any) -> None:
+            self.counts[topic] += 1
+            take(message)
+
+        self.create_subscription(kind, topic, on_message, KEEP)
+
+    def _on_clock(self, message: Clock) -> None:
+        self.clock = seconds(message.clock)
+
+    def _on_joint_states(self, message: JointState) -> None:
+        self.joints[_nanoseconds(message)] = np.array(message.position)
+
+    def _on_odom(self, message: Odometry) -> None:
+        p, r = message.pose.pose.position, message.pose.pose.orientation
+        self.bases[_nanoseconds(message)] = np.array([p.x, p.y, p.z, r.x, r.y, r.z, r.w])
+
+    def _on_wrench(self, foot: str) -> Callable[[WrenchStamped], None]:
+        def take(message: WrenchStamped) -> None:
+            f = message.wrench.force
+            self.forces[foot][_nanoseconds(message)] = np.array([f.x, f.y, f.z])
+
+        return take
+
+    def _on_diagnostics(self, message: DiagnosticArray) -> None:
+        status = message.status[0]
+        self.diagnostics = {value.key: value.value for value in status.values}
+        self.diagnostics['message'] = status.message
+
+
+def _nanoseconds(message: Any) -> int:
+    stamp = message.header.stamp
+    return int(stamp.sec) * 1_000_000_000 + int(stamp.nanosec)
+
+
+class Track:
+    """What was observed, on one time axis: samples for which every message arrived.
+
+    Attributes:
+        time: [s], shape (n,).
+        height: height of the base [m], shape (n,).
+        force: contact forces in world [N], shape (n, feet, 3).
+        contact_point: lowest points of the foot spheres in world [m], shape (n, feet, 3).
+    """
+
+    def __init__(self, robot: RobotModel, observer: Observer) -> None:
+        stamps = set(observer.joints) & set(observer.bases)
+        for forces in observer.forces.values():
+            stamps &= set(forces)
+        ordered = sorted(stamps)
+        n, feet = len(ordered), len(robot.contact_points)
+        self.time = 1e-9 * np.array(ordered, dtype=float)
+        self.height = np.array([observer.bases[stamp][2] for stamp in ordered])
+        self.force = np.zeros((n, feet, 3))
+        self.contact_point = np.zeros((n, feet, 3))
+        model = robot.pinocchio_model
+        data = model.createData()
+        q = robot.reference_configuration('standing').copy()
+        for k, stamp in enumerate(ordered):
+            q[:7] = observer.bases[stamp]
+            pin.forwardKinematics(
+                model, data, robot.with_joint_positions(q, observer.joints[stamp])
+            )
+            for i, point in enumerate(robot.contact_points):
+                joint = data.oMi[model.getJointId(point.joint)]
+                frame = joint * model.frames[model.getFrameId(point.frame)].placement
+                self.force[k, i] = frame.rotation @ observer.forces[point.name][stamp]
+                self.contact_point[k, i] = joint.act(point.offset) - [0.0, 0.0, point.radius]
+
+    def last(self, span: float) -> NDArray[np.bool_]:
+        """Return which samples lie in the last `span` seconds, shape (n,)."""
+        return np.asarray(self.time >= self.time[-1] - span)
