@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -11,7 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
-FIRST_DOMAIN, DOMAINS = 100, 100
+DOMAINS = range(10, 101)
+"""Domain ids whose ports lie below those that Linux hands out by itself."""
 GRACE = 5.0
 """Wall seconds between the polite and the impolite end of a process."""
 
@@ -19,15 +21,37 @@ GRACE = 5.0
 def isolated_environment(domain: int | None = None) -> dict[str, str]:
     """Return environment variables that keep DDS on this machine and apart from others.
 
-    Without a number the domain follows from the process id, so that several runs on one machine
-    do not meet.
+    Without a number it is a domain in which nothing else runs on this machine.
     """
-    number = FIRST_DOMAIN + os.getpid() % DOMAINS if domain is None else domain
     return {
-        'ROS_DOMAIN_ID': str(number),
+        'ROS_DOMAIN_ID': str(free_domain() if domain is None else domain),
         'FASTDDS_BUILTIN_TRANSPORTS': 'UDPv4',
         'ROS_LOG_DIR': tempfile.gettempdir(),
     }
+
+
+def free_domain() -> int:
+    """Return a ROS domain id in which no participant runs on this machine.
+
+    Raises:
+        RuntimeError: every domain is taken.
+    """
+    first = os.getpid() % len(DOMAINS)
+    free = (domain for domain in (*DOMAINS[first:], *DOMAINS[:first]) if _is_free(domain))
+    domain = next(free, None)
+    if domain is None:
+        raise RuntimeError(f'every ROS domain id in {DOMAINS} is in use on this machine')
+    return domain
+
+
+def _is_free(domain: int) -> bool:
+    """Return whether the port of a domain's first participant can be had (RTPS 9.6.1.1)."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind(('', 7400 + 250 * domain + 10))
+        except OSError:
+            return False
+    return True
 
 
 def ros_arguments(parameters: dict[str, object]) -> list[str]:
