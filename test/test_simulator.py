@@ -168,18 +168,19 @@ def test_friction_changes_while_running(go1):
     assert np.array_equal(sim.friction, [0.2, 0.3, 0.4, 0.5])
 
 
-def test_contact_model_switches_with_state_and_warm_start(go1):
+def test_switching_the_contact_model_keeps_state_and_warm_start(go1):
     sim = Simulator(go1)
+    controller = StandingController(sim)
     stand(sim, 300)
-    q, time, impulse = sim.q, sim.time, sim.snapshot()
-    sim.contact_model = Ncp(tolerance=1e-9)
+    before = sim.snapshot()
+    unswitched = sim.step(controller(sim)).record.buffer
+    sim.restore(before)
+    sim.contact_model = Ncp()  # another instance of the same law: not one bit may change
     assert sim.contact_model == 'ncp'
-    assert np.array_equal(sim.q, q)
-    assert sim.time == time
-    report = stand(sim, 1)[0]
-    assert report.solver.iterations <= 5
-    sim.restore(impulse)
-    assert sim.model.parameters.tolerance == 1e-10
+    assert sim.step(controller(sim)).record.buffer.tobytes() == unswitched.tobytes()
+    sim.contact_model = Ncp(tolerance=1e-6)
+    sim.restore(before)
+    assert sim.model.parameters.tolerance == 1e-10  # a snapshot remembers its model
 
 
 def test_contacts_left_out_join_when_others_push_them_down():

@@ -197,8 +197,8 @@ def sweep(G, g, mu, lower, upper, impulse):
 def block_gauss_seidel(G, g, mu, lower, upper, impulse, tolerance, max_sweeps):
     """Improve `impulse` in place; return (sweeps, natural map [N s], converged).
 
-    After the sweeps 1, 2, 4, 8, ... a Newton step on the modes found so far is tried and kept if
-    it brings the natural map down.
+    Before the first sweep and after the sweeps 1, 2, 4, 8, ... Newton steps on the modes found so
+    far are tried and kept if they bring the natural map down.
 
     Args:
         G: Delassus matrix [1/kg], shape (n, n), n = 3 contacts + scalar rows.
@@ -210,7 +210,13 @@ def block_gauss_seidel(G, g, mu, lower, upper, impulse, tolerance, max_sweeps):
         tolerance: on the natural map, relative to the largest impulse [-].
         max_sweeps: largest number of sweeps [-].
     """
-    newton_at, residual = 1, np.inf
+    newton_at, residual = 1, natural_map(G, g, mu, lower, upper, impulse)
+    goal = tolerance * impulse_scale(G, g, mu, impulse)
+    if residual > goal and impulse.any():
+        # the modes of the step before often still hold: the least change that keeps them
+        residual = newton_on_modes(G, g, mu, lower, upper, impulse, residual, goal)
+    if residual <= goal:
+        return 0, residual, True
     for count in range(1, max_sweeps + 1):
         change = sweep(G, g, mu, lower, upper, impulse)
         scale = impulse_scale(G, g, mu, impulse)
