@@ -25,9 +25,10 @@ from contact_sim.ros.clock import Pacer
 from contact_sim.ros.commands import CommandInbox
 from contact_sim.ros.diagnostics import Conditions, Tally, diagnostics_message
 from contact_sim.ros.outputs import Outputs
-from contact_sim.ros.parameter_server import ParameterServer, Settings
+from contact_sim.ros.parameter_server import ParameterServer
 from contact_sim.ros.parameters import PARAMETER_GROUPS, JointGainParameters, publish_periods
 from contact_sim.ros.setup import (
+    Settings,
     chosen_contact_model,
     joint_gains,
     loaded_robot,

@@ -19,8 +19,8 @@ from rclpy.parameter import Parameter
 
 from contact_sim.errors import ContactSimError
 from contact_sim.parameters import ParameterField, Parameters, declared_parameters
+from contact_sim.ros.setup import Settings
 
-Settings = dict[str, Parameters]
 LARGEST = 1e15
 """Stands for 'no bound' in ranges, which ROS cannot leave open on one side."""
 
@@ -49,7 +49,6 @@ class ParameterServer:
         apply: Callable[[Settings, set[str]], None],
     ) -> None:
         self._node, self._check, self._apply = node, check, apply
-        self._classes: dict[str, type[Parameters]] = {}
         self.settings: Settings = {}
 
     def declare(self, groups: Mapping[str, type[Parameters]]) -> None:
@@ -59,7 +58,6 @@ class ParameterServer:
                 field.name: self._declare_one(prefix, field)
                 for field in declared_parameters(cls)  # type: ignore[arg-type]
             }
-            self._classes[prefix] = cls
             self.settings[prefix] = cls(**values)
 
     def accept_changes(self) -> None:

@@ -41,7 +41,7 @@ def free_domain() -> int:
     domain = next(free, None)
     if domain is None:
         raise RuntimeError(f'every ROS domain id in {DOMAINS} is in use on this machine')
-    return domain
+    return int(domain)
 
 
 def _is_free(domain: int) -> bool:

@@ -17,6 +17,7 @@ from contact_sim.simulation.simulator import Simulator
 
 Array = NDArray[np.float64]
 Settings = dict[str, Any]
+"""Checked parameters by prefix, each an instance of its class in PARAMETER_GROUPS."""
 IMU_LINK = 'imu_link'
 
 
