@@ -15,7 +15,6 @@ from pathlib import Path
 
 from contact_sim.errors import RobotDescriptionError, UnknownName
 from contact_sim.robot.feet import Sphere
-from contact_sim.robot.gains import Gains
 from contact_sim.robot.share import share_folders, share_path
 
 _DATA_PACKAGES = ('example-robot-data', 'example_robot_descriptions', 'example_robot_data')
@@ -42,8 +41,6 @@ class CatalogueEntry:
     """Contact sphere in the frame of every foot; None: the one in the URDF."""
     standing: Mapping[str, float] = field(default_factory=dict)
     """Standing joints [rad] by the end of the joint's name, for robots without an SRDF."""
-    gains: Gains | None = None
-    """PD gains (kp [N m/rad], kd [N m s/rad]); None: computed from the inertia."""
     corrections: tuple[tuple[str, str], ...] = ()
     """Pairs (wrong, right) to replace in the text of the URDF: defects of the published file."""
 
@@ -59,7 +56,7 @@ _ENTRIES: dict[str, CatalogueEntry] = {
         'go2_description/urdf/go2.urdf',
         _UNITREE_FEET,
         'go2_description/srdf/go2.srdf',
-        foot=Sphere((-0.002, 0.0, 0.0), 0.022),  # collision mesh foot_convex.stl
+        foot=Sphere((-0.002, 0.0, 0.0), 0.022),  # Unitree's own primitive for the mesh
     ),
     'b1': CatalogueEntry(
         'b1_description/urdf/b1.urdf',

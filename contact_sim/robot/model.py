@@ -26,7 +26,7 @@ from contact_sim.robot.configuration import (
 )
 from contact_sim.robot.contact_point import Array, ContactPoint, check_unique
 from contact_sim.robot.feet import contact_point_at
-from contact_sim.robot.gains import Gains, gains_from_inertia
+from contact_sim.robot.gains import Gains, standing_gains
 from contact_sim.robot.joints import actuated_joint_names, check_actuated_joints
 from contact_sim.robot.masses import check_masses
 from contact_sim.robot.placement import has_floating_base, placed_on_ground
@@ -63,8 +63,6 @@ class RobotModel:
     """URDF text, after xacro; empty for a robot made from a Pinocchio model."""
     package_dirs: tuple[str, ...] = ()
     """Folders that hold the packages of the description's package:// URIs."""
-    gains: Gains | None = None
-    """PD gains known to make the robot stand; None: computed from its inertia."""
 
     def __post_init__(self) -> None:
         check_actuated_joints(self.pinocchio_model, self.joint_names)
@@ -73,6 +71,11 @@ class RobotModel:
         known = {STANDING: neutral_configuration(self.pinocchio_model)} | dict(self.references)
         references = {name: _frozen(self.checked_configuration(q)) for name, q in known.items()}
         object.__setattr__(self, 'references', MappingProxyType(references))
+
+    def __repr__(self) -> str:
+        base = 'floating' if self.floating_base else 'fixed'
+        feet = len(self.contact_points)
+        return f'RobotModel({self.name!r}, {base} base, {self.n_joints} joints, {feet} feet)'
 
     @staticmethod
     def from_pinocchio(
@@ -182,13 +185,14 @@ class RobotModel:
         """Dry friction of every velocity coordinate [N m], shape (nv,)."""
         return _frozen(self.pinocchio_model.friction)
 
-    @cached_property
+    @property
     def default_gains(self) -> Gains:
-        """PD gains with which the robot stands: (kp [N m/rad], kd [N m s/rad])."""
-        if self.gains is not None:
-            return self.gains
-        standing = self.references[STANDING]
-        return gains_from_inertia(self.pinocchio_model, self.joint_velocity_index, standing)
+        """PD gains with which the robot stands: kp [N m/rad], kd [N m s/rad], each (n_joints,).
+
+        Stable under explicit PD at time steps up to 5 ms (robot/gains.py). New arrays each time.
+        """
+        kp, kd = self._standing_gains
+        return kp.copy(), kd.copy()
 
     @property
     def reference_configurations(self) -> tuple[str, ...]:
@@ -255,6 +259,11 @@ class RobotModel:
             InvalidInput: a wrong length or a value that is not finite.
         """
         return checked_vector(f'velocity v of robot {self.name}', v, self.nv)
+
+    @cached_property
+    def _standing_gains(self) -> Gains:
+        standing = self.references[STANDING]
+        return standing_gains(self.pinocchio_model, self.joint_velocity_index, standing)
 
     @cached_property
     def _joints(self) -> tuple[Any, ...]:

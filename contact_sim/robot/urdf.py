@@ -76,7 +76,6 @@ def load_robot(
         references=_references(model, semantics, entry),
         description=description.text,
         package_dirs=package_folders(description.root, description.file),
-        gains=entry.gains if entry is not None else None,
     )
 
 
