@@ -64,6 +64,18 @@ def installed_environment(prefix):
     return {'PYTHONPATH': str(site_packages), 'AMENT_PREFIX_PATH': str(prefix)}
 
 
+def test_the_manifest_is_valid():
+    from catkin_pkg.package import parse_package  # colcon-ros reads manifests with it
+
+    warnings = []
+    manifest = parse_package(str(SOURCE / 'package.xml'), warnings=warnings)
+    manifest.validate()  # raises InvalidPackage
+    assert warnings == []
+    assert manifest.package_format == 3
+    assert manifest.licenses == ['Apache-2.0']
+    assert manifest.get_build_type() == 'ament_python'
+
+
 @pytest.mark.parametrize('executable', ['simulation', 'stance_controller'])
 def test_executables_are_where_ros2_run_looks(prefix, executable):
     path = prefix / 'lib' / 'contact_sim' / executable
