@@ -21,7 +21,7 @@ def solved_by_admm(problem):
     impulse = np.zeros(problem.n_rows)
     bounds = problem.lower.copy(), problem.upper.copy()
     _, _, converged = admm(
-        problem.delassus, problem.g, problem.friction, *bounds, impulse, 1e-10, 20000
+        problem.delassus, problem.g, problem.friction, *bounds, impulse, 1e-10, 20000, 0.0
     )
     assert converged
     return impulse

@@ -72,7 +72,7 @@ def _natural_map(problem: ContactProblem, impulse: Array) -> float:
         return 0.0
     G = np.ascontiguousarray(problem.delassus)
     args = (problem.g, problem.friction.copy(), problem.lower.copy(), problem.upper.copy())
-    return float(natural_map(G, *args, np.array(impulse, dtype=float)))
+    return float(natural_map(G, *args, np.array(impulse, dtype=float), 0.0))
 
 
 def _distance_to_dual_cone(tangential: Array, normal: Array, mu: Array) -> Array:

@@ -2,8 +2,7 @@
 
     K*_μ ∋ w + Γ(w) ⊥ λ ∈ K_μ,   w = G λ + g,   Γ(w) = (0, 0, μ |w_t|)
 
-Block Gauss-Seidel with exact contact solves from a warm start; a problem on which it stalls goes
-to ADMM, and the status says so. physics.md 2.11.
+The reference among the models: no penetration, no creep, no force at a distance. physics.md 2.11.
 """
 
 from __future__ import annotations
@@ -11,103 +10,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
-from contact_sim.contact.problem import Array, ContactProblem
-from contact_sim.contact.solution import (
-    CONVERGED,
-    CONVERGED_BY_FALLBACK,
-    MAX_ITERATIONS,
-    NONFINITE,
-    STATUSES,
-    ContactSolution,
-    SolverReport,
-)
-from contact_sim.contact.workspace import ContactRows, Workspace
-from contact_sim.contact_models.protocol import Stepper
-from contact_sim.contact_models.time_stepping import TimeStepping
-from contact_sim.parameters import Parameters, parameter
-from contact_sim.solvers.cone_admm import admm
-from contact_sim.solvers.cone_block import block_gauss_seidel
-from contact_sim.solvers.jit import kernel
+from contact_sim.contact_models.cone_law import ConeLaw, ConeParameters
+from contact_sim.parameters import Parameters
 
 
 @dataclass(frozen=True)
-class NcpParameters(Parameters):
+class NcpParameters(ConeParameters):
     """Numerics of the exact-cone model; it has no physical parameter besides friction."""
 
-    tolerance: float = parameter(
-        1e-10, '-', 'natural-map residual relative to the largest impulse', above=0.0, below=1.0,
-        live=True,
-    )  # fmt: skip
-    max_sweeps: int = parameter(
-        50, '-', 'block Gauss-Seidel sweeps before ADMM takes over', at_least=1, at_most=100000,
-        live=True,
-    )  # fmt: skip
-    max_admm_iterations: int = parameter(
-        1000, '-', 'ADMM iterations; 0 switches the fallback off', at_least=0, at_most=1000000,
-        live=True,
-    )  # fmt: skip
 
-
-class Ncp:
-    """The reference model: no penetration, no creep, no force at a distance.
+class Ncp(ConeLaw):
+    """The exact-cone model.
 
     Raises:
         InvalidInput: a parameter outside its bounds.
     """
 
     name: ClassVar[str] = 'ncp'
+    associated: ClassVar[float] = 0.0
     parameter_class: ClassVar[type[Parameters]] = NcpParameters
 
     def __init__(self, **parameters: float) -> None:
-        self.parameters: NcpParameters = NcpParameters(**parameters)  # type: ignore[arg-type]
-
-    def bind(self, workspace: Workspace) -> Stepper:
-        """Return the time-stepping with this law."""
-        return TimeStepping(workspace, self)
-
-    def solve_rows(self, rows: ContactRows) -> tuple[int, int, float]:
-        """Improve `rows.impulse` in place; return (status code, iterations, residual)."""
-        p = self.parameters
-        return solve(  # type: ignore[no-any-return]
-            rows.delassus, rows.g, rows.friction, rows.lower, rows.upper, rows.impulse, rows.nc,
-            rows.n, p.tolerance, p.max_sweeps, p.max_admm_iterations,
-        )  # fmt: skip
-
-    def solve(self, problem: ContactProblem, guess: Array | None = None) -> ContactSolution:
-        """Return the impulses that answer `problem`, starting from `guess` [N s]."""
-        rows = ContactRows.of(problem, guess)
-        code, iterations, residual = self.solve_rows(rows)
-        return ContactSolution(rows.impulse, SolverReport(STATUSES[code], iterations, residual))
-
-
-@kernel
-def solve(
-    delassus, g, mu, lower, upper, impulse, nc, n, tolerance, max_sweeps, max_admm_iterations
-):
-    """Solve the first `nc` contacts and `n` rows in place: Gauss-Seidel, then ADMM if it stalls.
-
-    Returns (status code, iterations, natural map [N s]).
-    """
-    G = delassus[: n * n].reshape(n, n)
-    g, mu, impulse = g[:n], mu[:nc], impulse[:n]
-    sweeps, residual, converged = block_gauss_seidel(
-        G, g, mu, lower, upper, impulse, tolerance, max_sweeps
-    )
-    if converged:
-        return CONVERGED, sweeps, residual
-    if not np.isfinite(residual):
-        impulse[:] = 0.0
-        return NONFINITE, sweeps, residual
-    if max_admm_iterations == 0:
-        return MAX_ITERATIONS, sweeps, residual
-    best = impulse.copy()
-    iterations, admm_residual, converged = admm(
-        G, g, mu, lower, upper, impulse, tolerance, max_admm_iterations
-    )
-    if converged:
-        return CONVERGED_BY_FALLBACK, sweeps + iterations, admm_residual
-    if not admm_residual < residual:
-        impulse[:] = best
-    return MAX_ITERATIONS, sweeps + iterations, min(residual, admm_residual)
+        self.parameters = NcpParameters(**parameters)  # type: ignore[arg-type]

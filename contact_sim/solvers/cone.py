@@ -50,11 +50,12 @@ def row_velocity(G, g, impulse, row):
 
 
 @kernel
-def natural_map(G, g, mu, lower, upper, impulse):
-    """Return max_i |λ_i − Proj(λ_i − ρ_i (w_i + Γ(w_i)))| [N s], w = G λ + g.
+def natural_map(G, g, mu, lower, upper, impulse, associated):
+    """Return max_i |λ_i − Proj(λ_i − ρ_i (w_i + (1 − κ) Γ(w_i)))| [N s], w = G λ + g.
 
-    Γ(w) = (0, 0, μ |w_t|) (De Saxcé), ρ_i = 1 / λ_max(G_ii). Zero exactly where Signorini, Coulomb
-    and maximum dissipation hold. physics.md 2.15.
+    Γ(w) = (0, 0, μ |w_t|) (De Saxcé), ρ_i = 1 / λ_max(G_ii), κ = `associated`. With κ = 0 it is
+    zero exactly where Signorini, Coulomb and maximum dissipation hold (physics.md 2.15); with
+    κ = 1 at the minimum of ½ λᵀ G λ + gᵀ λ over the cones (physics.md 2.12).
     """
     worst = 0.0
     nc = mu.shape[0]
@@ -63,7 +64,8 @@ def natural_map(G, g, mu, lower, upper, impulse):
         rho = 1.0 / largest_eigenvalue(G, r)
         w1 = row_velocity(G, g, impulse, r)
         w2 = row_velocity(G, g, impulse, r + 1)
-        wn = row_velocity(G, g, impulse, r + 2) + mu[i] * np.sqrt(w1 * w1 + w2 * w2)
+        wn = row_velocity(G, g, impulse, r + 2)
+        wn += (1.0 - associated) * mu[i] * np.sqrt(w1 * w1 + w2 * w2)
         p1, p2, pn = project_cone(
             impulse[r] - rho * w1, impulse[r + 1] - rho * w2, impulse[r + 2] - rho * wn, mu[i]
         )

@@ -4,10 +4,11 @@ Once Gauss-Seidel has found which contacts are open, stick or slip and which sca
 bound, the rest is a smooth square system:
 
     open      λ = 0                      stick     w = 0
-    slip      λ = λ_n (μ d, 1), d = (cos θ, sin θ):   w_n = 0,   w_t × d = 0
+    slip      λ = λ_n (μ d, 1), d = (cos θ, sin θ):   w_n + κ μ w_t·d = 0,   w_t × d = 0
     at bound  λ = bound                  inside    w = 0
 
-with unknowns λ (stick, inside) and λ_n, θ (slip). Newton removes at once the slow modes of
+with unknowns λ (stick, inside) and λ_n, θ (slip); κ = 0 is Coulomb's law, κ = 1 the convex
+relaxation. Newton removes at once the slow modes of
 Gauss-Seidel: redundant stance, dry friction in every joint of a standing robot. Stuck rows carry
 a proximal term, so that redundant impulses stay where they are. A step that would leave a box or a
 friction cone is cut at the boundary: there the mode changes, and the next step starts.
@@ -29,7 +30,8 @@ def choose_unknowns(mu, lower, upper, impulse, kind, row):
     """List the unknowns; return their number.
 
     kind 0: an impulse with equation w_row = 0; 1: λ_n of a slipping contact at `row` (its first
-    row) with equation w_n = 0; 2: the direction θ of the same contact with equation w_t × d = 0.
+    row) with equation w_n + κ μ w_t·d = 0; 2: the direction θ of the same contact with equation
+    w_t × d = 0.
     """
     m, nc = 0, mu.shape[0]
     for i in range(nc):
@@ -67,18 +69,22 @@ def column_entry(G, a, kind, r, mu, d1, d2, n):
 
 
 @kernel
-def fill_system(G, g, mu, impulse, kind, row, m, A, b):
+def fill_system(G, g, mu, impulse, kind, row, m, A, b, associated):
     """Fill A Δ = b for the Newton step from `impulse`."""
     for e in range(m):
         r = row[e]
-        d1 = d2 = w1 = w2 = 0.0
-        if kind[e] == 2:
+        d1 = d2 = w1 = w2 = k = 0.0
+        if kind[e] == 0:
+            b[e] = -row_velocity(G, g, impulse, r)
+        else:
             length = np.sqrt(impulse[r] ** 2 + impulse[r + 1] ** 2)
             d1, d2 = impulse[r] / length, impulse[r + 1] / length
             w1, w2 = row_velocity(G, g, impulse, r), row_velocity(G, g, impulse, r + 1)
-            b[e] = -(w1 * d2 - w2 * d1)
-        else:
-            b[e] = -row_velocity(G, g, impulse, r if kind[e] == 0 else r + 2)
+            if kind[e] == 2:
+                b[e] = -(w1 * d2 - w2 * d1)
+            else:
+                k = associated * mu[r // 3]
+                b[e] = -row_velocity(G, g, impulse, r + 2) - k * (w1 * d1 + w2 * d2)
         for c in range(m):
             s = row[c]
             f = mu[s // 3] if kind[c] != 0 else 0.0
@@ -93,10 +99,15 @@ def fill_system(G, g, mu, impulse, kind, row, m, A, b):
             else:
                 a = r if kind[e] == 0 else r + 2
                 A[e, c] = column_entry(G, a, kind[c], s, f, e1, e2, n)
+                if k != 0.0:
+                    A[e, c] += k * d1 * column_entry(G, r, kind[c], s, f, e1, e2, n)
+                    A[e, c] += k * d2 * column_entry(G, r + 1, kind[c], s, f, e1, e2, n)
         if kind[e] == 0:
             A[e, e] += PROXIMAL * G[r, r]
         elif kind[e] == 2:
             A[e, e] -= w1 * d1 + w2 * d2
+        else:
+            A[e, e + 1] += k * (w2 * d1 - w1 * d2)
 
 
 @kernel
@@ -192,7 +203,7 @@ def move(mu, lower, upper, impulse, kind, row, m, b, alpha):
 
 
 @kernel
-def newton_step(G, g, mu, lower, upper, impulse, kind, row, A, b):
+def newton_step(G, g, mu, lower, upper, impulse, kind, row, A, b, associated):
     """Move `impulse` by one Newton step on the equations of its modes.
 
     Args:
@@ -206,12 +217,13 @@ def newton_step(G, g, mu, lower, upper, impulse, kind, row, A, b):
         row: scratch, integers, shape (n,).
         A: scratch, shape (n, n).
         b: scratch, shape (n,).
+        associated: κ.
 
     Returns:
         The share of the step that was taken; below 1 a mode ended. −1 if the system is singular.
     """
     m = choose_unknowns(mu, lower, upper, impulse, kind, row)
-    fill_system(G, g, mu, impulse, kind, row, m, A, b)
+    fill_system(G, g, mu, impulse, kind, row, m, A, b, associated)
     if not eliminate(A, b, m):
         return -1.0
     alpha = share_of_step(mu, lower, upper, impulse, kind, row, m, b)
@@ -220,7 +232,7 @@ def newton_step(G, g, mu, lower, upper, impulse, kind, row, A, b):
 
 
 @kernel
-def newton_on_modes(G, g, mu, lower, upper, impulse, residual, goal):
+def newton_on_modes(G, g, mu, lower, upper, impulse, residual, goal, associated):
     """Take Newton steps while they bring the natural map down; return the natural map [N s].
 
     Args:
@@ -232,16 +244,17 @@ def newton_on_modes(G, g, mu, lower, upper, impulse, residual, goal):
         impulse: in and out [N s], shape (n,); changed only for the better.
         residual: natural map of `impulse` [N s].
         goal: natural map that is good enough [N s].
+        associated: κ.
     """
     n = g.shape[0]
     kind, row = np.empty(n, np.int64), np.empty(n, np.int64)
     A, b, trial = np.empty((n, n)), np.empty(n), impulse.copy()
     for _ in range(2 * n):
-        share = newton_step(G, g, mu, lower, upper, trial, kind, row, A, b)
+        share = newton_step(G, g, mu, lower, upper, trial, kind, row, A, b, associated)
         if share < 0.0:
             break
         if share == 1.0:
-            reached = natural_map(G, g, mu, lower, upper, trial)
+            reached = natural_map(G, g, mu, lower, upper, trial, associated)
             if not reached < residual:
                 break
             impulse[:] = trial

@@ -3,7 +3,7 @@
 Slower per iteration than Gauss-Seidel, but it does not mind mass ratios at which that never
 arrives.
 
-    s ← (0, 0, μ |z_t|)
+    s ← (1 − κ) (0, 0, μ |z_t|)
     x ← (G + (ρ + η) I)⁻¹ (−(g + s) + z + ρ y + η x)
     y ← Proj_K(x − z/ρ)
     z ← z − ρ (x − y)
@@ -75,12 +75,12 @@ def project(mu, lower, upper, x, z, rho, y):
 
 
 @kernel
-def admm(G, g, mu, lower, upper, impulse, tolerance, max_iterations):
+def admm(G, g, mu, lower, upper, impulse, tolerance, max_iterations, associated):
     """Improve `impulse` in place; return (iterations, natural map [N s], converged).
 
     Arguments as in `cone_block.block_gauss_seidel`. Allocates scratch: this is the fallback.
     """
-    n, nc = g.shape[0], mu.shape[0]
+    n, nc, shift = g.shape[0], mu.shape[0], 1.0 - associated
     eigenvalues = np.linalg.eigvalsh(G)
     largest = eigenvalues[n - 1]
     eta = PROXIMAL * largest
@@ -93,12 +93,12 @@ def admm(G, g, mu, lower, upper, impulse, tolerance, max_iterations):
     for r in range(n):
         z[r] = row_velocity(G, g, impulse, r)
     for i in range(nc):
-        z[3 * i + 2] += mu[i] * np.sqrt(z[3 * i] ** 2 + z[3 * i + 1] ** 2)
+        z[3 * i + 2] += shift * mu[i] * np.sqrt(z[3 * i] ** 2 + z[3 * i + 1] ** 2)
     for count in range(1, max_iterations + 1):
         for r in range(n):
             x[r] = -g[r] + z[r] + rho * y[r] + eta * x[r]
         for i in range(nc):
-            x[3 * i + 2] -= mu[i] * np.sqrt(z[3 * i] ** 2 + z[3 * i + 1] ** 2)
+            x[3 * i + 2] -= shift * mu[i] * np.sqrt(z[3 * i] ** 2 + z[3 * i + 1] ** 2)
         solve_in_place(L, x)
         change = project(mu, lower, upper, x, z, rho, y)
         gap = 0.0
@@ -106,7 +106,7 @@ def admm(G, g, mu, lower, upper, impulse, tolerance, max_iterations):
             gap = max(gap, abs(x[r] - y[r]))
             z[r] -= rho * (x[r] - y[r])
         if gap <= 10.0 * tolerance * impulse_scale(G, g, mu, y) or count == max_iterations:
-            residual = natural_map(G, g, mu, lower, upper, y)
+            residual = natural_map(G, g, mu, lower, upper, y, associated)
             if residual <= tolerance * impulse_scale(G, g, mu, y):
                 impulse[:] = y
                 return count, residual, True

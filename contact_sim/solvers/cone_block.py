@@ -1,15 +1,16 @@
 """Exact block Gauss-Seidel for contact with dry friction.
 
-Find λ with  K*_μ ∋ G λ + g + Γ(G λ + g) ⊥ λ ∈ K_μ  per contact, and w ⊥ interval per scalar row.
-Each sweep solves every contact exactly with the others frozen: c = g_i + Σ_{j≠i} G_ij λ_j,
+Find λ with  K*_μ ∋ w + (1 − κ) Γ(w) ⊥ λ ∈ K_μ,  w = G λ + g,  per contact, and w ⊥ interval per
+scalar row. κ = 0 (`associated` = 0.0) is Coulomb's law with Signorini's condition (physics.md
+2.11), κ = 1 the convex relaxation (2.12). Each sweep solves every contact exactly with the others
+frozen: c = g_i + Σ_{j≠i} G_ij λ_j,
 
-    open    c_n ≥ 0                                     λ = 0
+    open    c_n ≥ κ μ |c_t|                             λ = 0
     stick   λ = −G_ii⁻¹ c inside the cone
-    slide   λ = r (d, 1/μ), d = (cos θ, sin θ), r = −c_n / D(θ), D = G_nn/μ + G_nt·d,
-            θ a root of u_t × d = 0 with u_t·d < 0 and D > 0
+    slide   λ = r (d, 1/μ), d = (cos θ, sin θ), with w_n + κ μ w_t·d = 0, w_t × d = 0, w_t·d < 0
 
-The slide condition is multiplied by D before it is searched, which makes it a trigonometric
-polynomial of degree 2 without poles. physics.md 2.11 (`ncp_block`).
+The slide condition is multiplied by the denominator of r(θ) before it is searched, which makes it
+a trigonometric polynomial without poles.
 """
 
 from __future__ import annotations
@@ -40,45 +41,50 @@ def proximal_shift(G, r):
 
 
 @kernel
-def slide_polynomial(A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu):
-    """Return (px, py, pxy, pxx, pyy) of F(x, y) = D (u_t × d) with d = (x, y)."""
-    return (
-        -Gnn / mu * c2 + cn * a2 / mu,
-        Gnn / mu * c1 - cn * a1 / mu,
-        a1 * c1 - a2 * c2 - cn * (A11 - A22),
-        -a1 * c2 + cn * A12,
-        a2 * c1 - cn * A12,
-    )
+def slide_condition(A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu, associated, theta):
+    """Return F(θ) = den (c_t × d) − num ((A d + a/μ) × d) and dF/dθ; r = −num/den.
 
-
-@kernel
-def polynomial_value(p, theta):
-    """Return F and dF/dθ at d = (cos θ, sin θ)."""
+    num = c_n + κ μ c_t·d,  den = G_nn/μ + (1 + κ) a·d + κ μ dᵀA d,  κ = `associated`.
+    """
     x, y = np.cos(theta), np.sin(theta)
-    value = p[0] * x + p[1] * y + p[2] * x * y + p[3] * x * x + p[4] * y * y
-    slope = -p[0] * y + p[1] * x + p[2] * (x * x - y * y) + 2.0 * (p[4] - p[3]) * x * y
+    k = associated * mu
+    num, d_num = cn + k * (c1 * x + c2 * y), k * (c2 * x - c1 * y)
+    p1, p2 = A11 * x + A12 * y, A12 * x + A22 * y  # A d
+    q1, q2 = A12 * x - A11 * y, A22 * x - A12 * y  # A dd/dθ
+    den = Gnn / mu + (1.0 + associated) * (a1 * x + a2 * y) + k * (p1 * x + p2 * y)
+    d_den = (1.0 + associated) * (a2 * x - a1 * y) + 2.0 * k * (q1 * x + q2 * y)
+    cross_c, d_cross_c = c1 * y - c2 * x, c1 * x + c2 * y
+    e1, e2 = p1 + a1 / mu, p2 + a2 / mu
+    cross_e = e1 * y - e2 * x
+    d_cross_e = q1 * y - q2 * x + e1 * x + e2 * y
+    value = den * cross_c - num * cross_e
+    slope = d_den * cross_c + den * d_cross_c - d_num * cross_e - num * d_cross_e
     return value, slope
 
 
 @kernel
-def slide_radius(A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu, theta):
-    """Return r(θ) if the direction opposes the slip and D > 0, otherwise −1."""
+def slide_radius(A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu, associated, theta):
+    """Return r(θ) if it is positive and the direction opposes the slip, otherwise −1."""
     x, y = np.cos(theta), np.sin(theta)
-    D = Gnn / mu + a1 * x + a2 * y
-    if D <= 0.0:
+    k = associated * mu
+    p1, p2 = A11 * x + A12 * y, A12 * x + A22 * y
+    den = Gnn / mu + (1.0 + associated) * (a1 * x + a2 * y) + k * (p1 * x + p2 * y)
+    if den <= 0.0:
         return -1.0
-    r = -cn / D
-    u1 = c1 + r * (A11 * x + A12 * y + a1 / mu)
-    u2 = c2 + r * (A12 * x + A22 * y + a2 / mu)
+    r = -(cn + k * (c1 * x + c2 * y)) / den
+    u1 = c1 + r * (p1 + a1 / mu)
+    u2 = c2 + r * (p2 + a2 / mu)
     return r if u1 * x + u2 * y <= 0.0 else -1.0
 
 
 @kernel
-def refine_root(p, low, high, f_low):
+def refine_root(A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu, associated, low, high, f_low):
     """Return the root of F between `low` and `high` (bracketed): Newton, bisection as guard."""
     theta = 0.5 * (low + high)
     for _ in range(60):
-        value, slope = polynomial_value(p, theta)
+        value, slope = slide_condition(
+            A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu, associated, theta
+        )
         if value == 0.0:
             return theta
         if (value > 0.0) == (f_low > 0.0):
@@ -94,10 +100,12 @@ def refine_root(p, low, high, f_low):
 
 
 @kernel
-def polish_root(p, theta):
+def polish_root(A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu, associated, theta):
     """Return (root, True) if Newton from `theta` converges nearby within a few iterations."""
     for _ in range(6):
-        value, slope = polynomial_value(p, theta)
+        value, slope = slide_condition(
+            A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu, associated, theta
+        )
         if slope == 0.0:
             return theta, False
         step = value / slope
@@ -110,27 +118,31 @@ def polish_root(p, theta):
 
 
 @kernel
-def slide(A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu, guess1, guess2):
+def slide(A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu, associated, guess1, guess2):
     """Return (λ_t1, λ_t2, λ_n, found) of the sliding contact; of several, the smallest λ_n.
 
     (guess1, guess2) is the previous tangential impulse: its direction is tried first.
     """
-    p = slide_polynomial(A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu)
     if guess1 != 0.0 or guess2 != 0.0:
-        theta, converged = polish_root(p, np.arctan2(guess2, guess1))
+        start = np.arctan2(guess2, guess1)
+        theta, converged = polish_root(
+            A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu, associated, start
+        )
         if converged:
-            r = slide_radius(A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu, theta)
+            r = slide_radius(A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu, associated, theta)
             if r > 0.0:
                 return r * np.cos(theta), r * np.sin(theta), r / mu, True
     best, best_theta = np.inf, 0.0
     width = 2.0 * np.pi / SAMPLES
-    f_low, _ = polynomial_value(p, 0.0)
+    f_low, _ = slide_condition(A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu, associated, 0.0)
     for k in range(SAMPLES):
         low, high = k * width, (k + 1) * width
-        f_high, _ = polynomial_value(p, high)
+        f_high, _ = slide_condition(A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu, associated, high)
         if (f_low > 0.0) != (f_high > 0.0):
-            theta = refine_root(p, low, high, f_low)
-            r = slide_radius(A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu, theta)
+            theta = refine_root(
+                A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu, associated, low, high, f_low
+            )
+            r = slide_radius(A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu, associated, theta)
             if 0.0 < r < best:
                 best, best_theta = r, theta
         f_low = f_high
@@ -140,9 +152,9 @@ def slide(A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu, guess1, guess2):
 
 
 @kernel
-def solve_contact(G, i, c1, c2, cn, mu, guess1, guess2, shift):
+def solve_contact(G, i, c1, c2, cn, mu, guess1, guess2, shift, associated):
     """Return the exact impulse (t1, t2, n) of the contact at row `i`, the others frozen in c."""
-    if cn >= 0.0:
+    if cn >= associated * mu * np.sqrt(c1 * c1 + c2 * c2):
         return 0.0, 0.0, 0.0
     A11, A12, A22 = G[i, i] + shift, G[i, i + 1], G[i + 1, i + 1] + shift
     a1, a2, Gnn = G[i + 2, i], G[i + 2, i + 1], G[i + 2, i + 2] + shift
@@ -157,7 +169,9 @@ def solve_contact(G, i, c1, c2, cn, mu, guess1, guess2, shift):
     sn = -(m13 * c1 + m23 * c2 + m33 * cn) / determinant
     if s1 * s1 + s2 * s2 <= (mu * sn) ** 2 and sn > 0.0:
         return s1, s2, sn
-    t1, t2, n, found = slide(A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu, guess1, guess2)
+    t1, t2, n, found = slide(
+        A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu, associated, guess1, guess2
+    )
     if found:
         return t1, t2, n
     # Two roots may merge between samples; keep the impulse in the cone and let the sweep go on.
@@ -167,7 +181,7 @@ def solve_contact(G, i, c1, c2, cn, mu, guess1, guess2, shift):
 
 
 @kernel
-def sweep(G, g, mu, lower, upper, impulse):
+def sweep(G, g, mu, lower, upper, impulse, associated):
     """Run one Gauss-Seidel sweep in place; return the largest change of an impulse [N s]."""
     change = 0.0
     nc = mu.shape[0]
@@ -181,7 +195,7 @@ def sweep(G, g, mu, lower, upper, impulse):
         c1 -= (G[r, r] + shift) * o1 + G[r, r + 1] * o2 + G[r, r + 2] * on
         c2 -= G[r + 1, r] * o1 + (G[r + 1, r + 1] + shift) * o2 + G[r + 1, r + 2] * on
         cn -= G[r + 2, r] * o1 + G[r + 2, r + 1] * o2 + (G[r + 2, r + 2] + shift) * on
-        t1, t2, n = solve_contact(G, r, c1, c2, cn, mu[i], o1, o2, shift)
+        t1, t2, n = solve_contact(G, r, c1, c2, cn, mu[i], o1, o2, shift, associated)
         impulse[r], impulse[r + 1], impulse[r + 2] = t1, t2, n
         change = max(change, abs(t1 - o1), abs(t2 - o2), abs(n - on))
     for k in range(lower.shape[0]):
@@ -194,7 +208,7 @@ def sweep(G, g, mu, lower, upper, impulse):
 
 
 @kernel
-def block_gauss_seidel(G, g, mu, lower, upper, impulse, tolerance, max_sweeps):
+def block_gauss_seidel(G, g, mu, lower, upper, impulse, tolerance, max_sweeps, associated):
     """Improve `impulse` in place; return (sweeps, natural map [N s], converged).
 
     Before the first sweep and after the sweeps 1, 2, 4, 8, ... Newton steps on the modes found so
@@ -209,24 +223,25 @@ def block_gauss_seidel(G, g, mu, lower, upper, impulse, tolerance, max_sweeps):
         impulse: the guess and the answer [N s], shape (n,).
         tolerance: on the natural map, relative to the largest impulse [-].
         max_sweeps: largest number of sweeps [-].
+        associated: κ, 0.0 or 1.0.
     """
-    newton_at, residual = 1, natural_map(G, g, mu, lower, upper, impulse)
+    newton_at, residual = 1, natural_map(G, g, mu, lower, upper, impulse, associated)
     goal = tolerance * impulse_scale(G, g, mu, impulse)
     if residual > goal and impulse.any():
         # the modes of the step before often still hold: the least change that keeps them
-        residual = newton_on_modes(G, g, mu, lower, upper, impulse, residual, goal)
+        residual = newton_on_modes(G, g, mu, lower, upper, impulse, residual, goal, associated)
     if residual <= goal:
         return 0, residual, True
     for count in range(1, max_sweeps + 1):
-        change = sweep(G, g, mu, lower, upper, impulse)
+        change = sweep(G, g, mu, lower, upper, impulse, associated)
         scale = impulse_scale(G, g, mu, impulse)
         if count != newton_at and count != max_sweeps and change > 10.0 * tolerance * scale:
             continue
-        residual = natural_map(G, g, mu, lower, upper, impulse)
+        residual = natural_map(G, g, mu, lower, upper, impulse, associated)
         if count == newton_at and residual > tolerance * scale:
             newton_at *= 2
             residual = newton_on_modes(
-                G, g, mu, lower, upper, impulse, residual, tolerance * scale
+                G, g, mu, lower, upper, impulse, residual, tolerance * scale, associated
             )
         if residual <= tolerance * scale:
             return count, residual, True
