@@ -9,6 +9,7 @@ from contact_sim.collision.terrain import InclinedPlane, Plane, Terrain
 from contact_sim.contact.problem import ContactProblem
 from contact_sim.contact.residuals import law_residuals
 from contact_sim.contact_models import contact_models
+from contact_sim.contact_models.anitescu import Anitescu
 from contact_sim.contact_models.ncp import Ncp
 from contact_sim.errors import (
     ContactSimError,
@@ -29,6 +30,7 @@ except PackageNotFoundError:  # a source tree that nobody installed
     __version__ = '0+unknown'
 
 __all__ = [
+    'Anitescu',
     'ContactPoint',
     'ContactProblem',
     'ContactSimError',

@@ -1,0 +1,106 @@
+"""Anitescu: the convex relaxation of contact with friction.
+
+    min ½ λᵀ G λ + gᵀ λ   over   λ ∈ K_μ                                       (physics.md 2.12)
+
+The minimum always exists and its velocity is unique. The price: Signorini's condition becomes
+u_n + μ u_t·d = 0, so a contact that slides lifts off with u_n = μ |u_t| and hovers up to h μ |u_t|
+over the ground. Exact where nothing slides and where there is no friction.
+
+With `sides` > 0 the cone is a pyramid of that many sides, impulses along its edges n + μ d_j (the
+text's n − μ d_j is the same set, because ±d_j are both present).
+
+[Anitescu 2006] Optimization-based simulation of nonsmooth rigid multibody dynamics.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from contact_sim.contact.polyhedron import fill_edges, split_impulse
+from contact_sim.contact.workspace import ContactRows
+from contact_sim.contact_models.cone_law import ConeLaw, ConeParameters, solve_cones
+from contact_sim.errors import InvalidInput
+from contact_sim.parameters import Parameters, parameter
+from contact_sim.solvers.jit import kernel
+
+
+@dataclass(frozen=True)
+class AnitescuParameters(ConeParameters):
+    """Shape of the cone, and numerics."""
+
+    sides: int = parameter(
+        0, '-', 'even number of sides of the friction cone; 0: circular', at_least=0, at_most=64,
+        live=True,
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.sides % 2 or self.sides == 2:
+            raise InvalidInput(
+                f'AnitescuParameters.sides = {self.sides}: expected 0, 4, 6, 8, ...'
+            )
+
+
+class Anitescu(ConeLaw):
+    """The convex relaxation, with a circular or a polyhedral cone.
+
+    Raises:
+        InvalidInput: a parameter outside its bounds.
+    """
+
+    name: ClassVar[str] = 'anitescu'
+    associated: ClassVar[float] = 1.0
+    parameter_class: ClassVar[type[Parameters]] = AnitescuParameters
+
+    def __init__(self, **parameters: float) -> None:
+        self.parameters: AnitescuParameters = AnitescuParameters(**parameters)  # type: ignore[arg-type]
+
+    def solve_rows(self, rows: ContactRows) -> tuple[int, int, float]:
+        """Improve `rows.impulse` in place; return (status code, iterations, residual)."""
+        p = self.parameters
+        if p.sides == 0 or rows.nc == 0:
+            return super().solve_rows(rows)
+        return solve_pyramids(  # type: ignore[no-any-return]
+            rows.delassus, rows.g, rows.friction, rows.lower, rows.upper, rows.impulse, rows.nc,
+            rows.n, p.tolerance, p.max_sweeps, p.max_admm_iterations, p.sides,
+        )  # fmt: skip
+
+
+@kernel
+def solve_pyramids(
+    delassus,
+    g,
+    mu,
+    lower,
+    upper,
+    impulse,
+    nc,
+    n,
+    tolerance,
+    max_sweeps,
+    max_admm_iterations,
+    sides,
+):
+    """Solve for the shares β of the edges, which are scalar rows bounded by zero from below.
+
+    Arguments and result as in `cone_law.solve_cones`.
+    """
+    ns = n - 3 * nc
+    m = sides * nc + ns
+    G = delassus[: n * n].reshape(n, n)
+    D = np.empty((n, m))
+    fill_edges(mu[:nc], sides, ns, D)
+    low, high, beta = np.zeros(m), np.full(m, np.inf), np.empty(m)
+    low[m - ns :], high[m - ns :] = lower, upper
+    split_impulse(mu[:nc], sides, impulse[:n], beta)
+    GD = np.dot(G, D)
+    edges, edge_g = np.dot(D.T.copy(), GD), np.dot(D.T.copy(), g[:n])
+    code, iterations, residual = solve_cones(
+        edges.reshape(m * m), edge_g, np.empty(0), low, high, beta, 0, m, tolerance, max_sweeps,
+        max_admm_iterations, 1.0,
+    )  # fmt: skip
+    impulse[:n] = np.dot(D, beta)
+    return code, iterations, residual
