@@ -1,0 +1,219 @@
+"""Nodes under test run as processes of their own; a session talks to them over Fast DDS only."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import rclpy
+from rcl_interfaces.srv import DescribeParameters, GetParameters, SetParametersAtomically
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.parameter import Parameter, parameter_value_to_python
+from rclpy.qos import QoSProfile
+from std_srvs.srv import SetBool, Trigger
+
+from contact_sim.ros.processes import Process, isolated_environment, ros_arguments
+from contact_sim.ros.topics import PUBLISHED, wrench_topic
+
+TIMEOUT = 10.0
+"""Wall seconds for anything that should happen at once; discovery alone may take three."""
+START_TIMEOUT = 120.0
+"""Wall seconds to the first message: a first start compiles the kernels."""
+BACKLOG = QoSProfile(depth=20000)
+"""Deep enough that a busy machine delays messages instead of losing them."""
+NODE = 'contact_sim'
+HEARTBEATS = ('/clock', '/diagnostics')
+"""What a paused simulation goes on publishing."""
+SECOND = 1_000_000_000
+
+
+def message_class(kind: str) -> Any:
+    """Return the class of 'sensor_msgs/msg/Imu'."""
+    package, folder, name = kind.split('/')
+    return getattr(importlib.import_module(f'{package}.{folder}'), name)
+
+
+def published_topics(feet: tuple[str, ...]) -> dict[str, str]:
+    """Return absolute topic to type of everything that the node publishes for these feet."""
+    topics = {}
+    for topic, kind in PUBLISHED.items():
+        if '<foot>' in topic:
+            topics |= {f'/{wrench_topic(foot)}': kind for foot in feet}
+        else:
+            topics['/' + topic.replace('~', NODE).lstrip('/')] = kind
+    return topics
+
+
+def stamp_of(message: Any) -> int:
+    """Return the time that a message speaks of [ns]."""
+    stamp = message.clock if hasattr(message, 'clock') else message.header.stamp
+    return int(stamp.sec) * SECOND + int(stamp.nanosec)
+
+
+def vector(message: Any) -> np.ndarray:
+    """Return x, y, z of a message, shape (3,)."""
+    return np.array([message.x, message.y, message.z])
+
+
+class Session:
+    """The simulation as a process, and a node here that listens, commands and calls.
+
+    Args:
+        folder: for logs.
+        topics: topic to type of what is listened to.
+        parameters: ROS parameters of the simulation.
+
+    Attributes:
+        messages: topic to the messages received, in order.
+        domain: environment of the processes that may meet this simulation.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        topics: Mapping[str, str],
+        parameters: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.domain = isolated_environment() | {'ROS_LOG_DIR': str(folder)}
+        os.environ.update(self.domain)
+        self._context = rclpy.Context()
+        rclpy.init(args=[], context=self._context)
+        self.node = Node('session', context=self._context, enable_rosout=False)
+        self._executor = SingleThreadedExecutor(context=self._context)
+        self._executor.add_node(self.node)
+        self.messages: dict[str, list[Any]] = {}
+        for topic, kind in topics.items():
+            self.listen(topic, kind)
+        self.simulation = Process(
+            'contact_sim.ros.simulation_node',
+            ros_arguments(dict(parameters or {})),
+            self.domain,
+            folder / 'simulation.log',
+        )
+        self._clients: dict[str, Any] = {}
+
+    def listen(self, topic: str, kind: str) -> list[Any]:
+        """Listen to one more topic and return the growing list of its messages."""
+        self.messages[topic] = messages = []
+        self.node.create_subscription(message_class(kind), topic, messages.append, BACKLOG)
+        return messages
+
+    def clear(self) -> None:
+        for messages in self.messages.values():
+            messages.clear()
+
+    def spin(self, seconds: float) -> None:
+        """Listen for some wall time."""
+        end = time.perf_counter() + seconds
+        while (left := end - time.perf_counter()) > 0.0:
+            self._executor.spin_once(left)
+
+    def wait(self, condition: Callable[[], bool], what: str, timeout: float = TIMEOUT) -> None:
+        """Listen until `condition` holds."""
+        end = time.perf_counter() + timeout
+        while not condition():
+            left = end - time.perf_counter()
+            assert left > 0.0, f'waited {timeout:g} s for {what}\n{self.simulation.output()}'
+            assert self.simulation.running, f'ended early\n{self.simulation.output()}'
+            self._executor.spin_once(min(left, 0.1))
+
+    def started(self) -> Session:
+        """Wait until the simulation publishes everything that is listened to."""
+        topics = list(self.messages)
+        self.wait(
+            lambda: all(self.node.count_publishers(topic) for topic in topics),
+            'publishers',
+            START_TIMEOUT,
+        )
+        return self
+
+    def fresh(self, topic: str, count: int = 1) -> list[Any]:
+        """Return the next `count` messages of a topic."""
+        messages = self.messages[topic]
+        before = len(messages)
+        self.wait(lambda: len(messages) >= before + count, f'{count} messages on {topic}')
+        return messages[before : before + count]
+
+    def settle(self) -> None:
+        """Listen until nothing of a paused simulation has arrived for a while."""
+        watched = [m for topic, m in self.messages.items() if topic not in HEARTBEATS]
+        seen = -1
+        while seen != (seen := sum(map(len, watched))):
+            self.spin(0.3)
+
+    # ---------------------------------------------------------------- services and parameters
+
+    def call(self, name: str, kind: Any, request: Any) -> Any:
+        """Return the response of a service."""
+        if name not in self._clients:
+            self._clients[name] = self.node.create_client(kind, name)
+        client = self._clients[name]
+        self.wait(client.service_is_ready, f'service {name}')
+        future = client.call_async(request)
+        self.wait(future.done, f'response of {name}', 60.0)
+        return future.result()
+
+    def pause(self, paused: bool = True) -> Any:
+        return self.call(f'/{NODE}/pause', SetBool, SetBool.Request(data=paused))
+
+    def reset(self) -> Any:
+        return self.call(f'/{NODE}/reset', Trigger, Trigger.Request())
+
+    def step(self, count: int | None = None) -> Any:
+        if count is not None:
+            assert self.set(step_count=count).successful
+        return self.call(f'/{NODE}/step', Trigger, Trigger.Request())
+
+    def set(self, values: Mapping[str, Any] | None = None, **more: Any) -> Any:
+        """Set parameters in one request; return the result with `successful` and `reason`."""
+        values = {**(values or {}), **more}
+        request = SetParametersAtomically.Request(
+            parameters=[Parameter(k, value=v).to_parameter_msg() for k, v in values.items()]
+        )
+        name = f'/{NODE}/set_parameters_atomically'
+        return self.call(name, SetParametersAtomically, request).result
+
+    def get(self, *names: str) -> list[Any]:
+        """Return the values of parameters."""
+        request = GetParameters.Request(names=names)
+        response = self.call(f'/{NODE}/get_parameters', GetParameters, request)
+        return [parameter_value_to_python(value) for value in response.values]
+
+    def describe(self, *names: str) -> list[Any]:
+        """Return the descriptors of parameters."""
+        request = DescribeParameters.Request(names=names)
+        name = f'/{NODE}/describe_parameters'
+        return self.call(name, DescribeParameters, request).descriptors
+
+    # ---------------------------------------------------------------- what was said
+
+    @property
+    def time(self) -> int:
+        """Simulated time of the last clock message [ns]."""
+        return stamp_of(self.messages['/clock'][-1])
+
+    def diagnostics(self) -> dict[str, str]:
+        """Return the values of the next /diagnostics, with its level and message."""
+        (message,) = self.fresh('/diagnostics')
+        (status,) = message.status
+        values = {value.key: value.value for value in status.values}
+        return values | {'level': ord(status.level), 'message': status.message}
+
+    def wait_for_subscriber(self, publisher: Any) -> None:
+        """Wait until the simulation listens to a publisher of `node`."""
+        self.wait(lambda: publisher.get_subscription_count() > 0, publisher.topic_name)
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.simulation.stop()
+        self._executor.shutdown()
+        self.node.destroy_node()
+        rclpy.try_shutdown(context=self._context)
