@@ -13,16 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contact_sim.errors import InvalidInput
+from contact_sim.robot.configuration import checked_vector
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class JointCommand:
-    """Targets and gains of all actuated joints, each of shape (n_joints,).
+    """Targets and gains of all actuated joints, each of shape (n_joints,), copied and read-only.
 
     Raises:
-        InvalidInput: arrays of different lengths, or values that are not finite.
+        InvalidInput: arrays of different lengths, values that are not finite, negative gains.
     """
 
     position: Array
@@ -32,28 +33,35 @@ class JointCommand:
     effort: Array
     """Feed-forward τ_ff [N m] or [N]."""
     stiffness: Array
-    """k_p [N m/rad]; 0 where no position is commanded."""
+    """k_p [N m/rad], at least 0; 0 where no position is commanded."""
     damping: Array
-    """k_d [N m s/rad]; 0 where neither position nor velocity is commanded."""
+    """k_d [N m s/rad], at least 0; 0 where neither position nor velocity is commanded."""
 
     def __post_init__(self) -> None:
+        length = np.size(self.position)
         for field in fields(self):
-            value = getattr(self, field.name)
-            if np.shape(value) != np.shape(self.position):
-                raise InvalidInput(
-                    f'JointCommand.{field.name}: shape {np.shape(value)}, expected '
-                    f'{np.shape(self.position)} as for position'
-                )
-            if not np.isfinite(value).all():
-                raise InvalidInput(f'JointCommand.{field.name} = {value}: must be finite')
+            place = f'JointCommand.{field.name}'
+            value = checked_vector(place, getattr(self, field.name), length)
+            if field.name in ('stiffness', 'damping') and value.min(initial=0.0) < 0.0:
+                raise InvalidInput(f'{place} = {value.tolist()}: expected gains of at least 0')
+            value.setflags(write=False)
+            object.__setattr__(self, field.name, value)
 
-    def effort_at(self, position: Array, velocity: Array) -> Array:
-        """Return the effort at the joint positions and velocities (n_joints,), unsaturated."""
-        towards = self.stiffness * (self.position - position)
-        return self.effort + towards + self.damping * (self.velocity - velocity)
+    def effort_at(
+        self, position: Array, velocity: Array, continuous: NDArray[np.bool_] | None = None
+    ) -> Array:
+        """Return the effort at the joint positions and velocities (n_joints,), unsaturated.
+
+        `continuous` (n_joints,) says which joints turn without end, robot.continuous_joints:
+        they go to their target the short way round.
+        """
+        error = self.position - position
+        if continuous is not None and continuous.any():
+            error = np.where(continuous, np.mod(error + np.pi, 2 * np.pi) - np.pi, error)
+        return self.effort + self.stiffness * error + self.damping * (self.velocity - velocity)
 
 
 def holding(position: Array, stiffness: Array, damping: Array) -> JointCommand:
     """Return the command that holds `position` (n_joints,) at rest."""
     zero = np.zeros_like(position)
-    return JointCommand(position.copy(), zero, zero, stiffness.copy(), damping.copy())
+    return JointCommand(position, zero, zero, stiffness, damping)

@@ -7,16 +7,17 @@ is not asked for, because robots in daily use (hyq's foot links) break it in neg
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from xml.etree.ElementTree import Element
 
 import numpy as np
 
 from contact_sim.errors import RobotDescriptionError
+from contact_sim.robot.numbers import number, vector
 
 _JOINT_TYPES = ('fixed', 'revolute', 'continuous', 'prismatic', 'planar', 'floating')
 _LIMITED_TYPES = ('revolute', 'prismatic')
+_AXIS_TYPES = ('revolute', 'continuous', 'prismatic')
 
 
 def check_description(robot: Element, place: str) -> None:
@@ -90,15 +91,22 @@ def _check_joint(joint: Element, place: str) -> None:
     dynamics = joint.find('dynamics')
     if dynamics is not None:
         for key in ('damping', 'friction'):
-            _number(dynamics, key, f'{where}: <dynamics>', at_least=0.0)
+            number(dynamics, key, f'{where}: <dynamics>', at_least=0.0)
+    axis = joint.find('axis')
+    if (
+        kind in _AXIS_TYPES
+        and axis is not None
+        and not any(vector(axis, 'xyz', '1 0 0', f'{where}: <axis>'))
+    ):
+        raise RobotDescriptionError(f'{where}: <axis> xyz is 0 0 0, expected a direction')
     _check_origins(joint, where)
 
 
 def _check_limit(limit: Element, where: str) -> None:
     for key in ('effort', 'velocity'):
-        _number(limit, key, f'{where}: <limit>', at_least=0.0, infinite=True)
-    lower = _number(limit, 'lower', f'{where}: <limit>', infinite=True)
-    upper = _number(limit, 'upper', f'{where}: <limit>', infinite=True)
+        number(limit, key, f'{where}: <limit>', at_least=0.0, infinite=True, required=True)
+    lower = number(limit, 'lower', f'{where}: <limit>', infinite=True)
+    upper = number(limit, 'upper', f'{where}: <limit>', infinite=True)
     if lower > upper:
         raise RobotDescriptionError(f'{where}: lower limit {lower} is above upper limit {upper}')
 
@@ -142,14 +150,14 @@ def _check_inertial(link: Element, place: str) -> None:
     mass, inertia = inertial.find('mass'), inertial.find('inertia')
     if mass is None or inertia is None:
         raise RobotDescriptionError(f'{where}: <inertial> needs <mass> and <inertia>')
-    _number(mass, 'value', f'{where}: <mass>', at_least=0.0, required=True, unit=' kg')
+    number(mass, 'value', f'{where}: <mass>', at_least=0.0, required=True, unit=' kg')
     _check_inertia(inertia, where)
 
 
 def _check_inertia(inertia: Element, where: str) -> None:
     keys = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
     xx, xy, xz, yy, yz, zz = (
-        _number(inertia, key, f'{where}: <inertia>', required=True) for key in keys
+        number(inertia, key, f'{where}: <inertia>', required=True) for key in keys
     )
     moments = np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     if moments[0] < -1e-9 * max(abs(moments[0]), moments[2]):
@@ -177,49 +185,15 @@ def _check_moving_masses(links: list[Element], joints: list[Element], place: str
         raise RobotDescriptionError(f'{place}: no link has a mass above 0 kg')
 
 
-def _subtree(link: str, joints_below: dict[str, list[Element]]) -> Iterator[str]:
-    yield link
-    for joint in joints_below[link]:
-        yield from _subtree(child_of(joint), joints_below)
+def _subtree(link: str, joints_below: Mapping[str, list[Element]]) -> Iterator[str]:
+    to_visit = [link]
+    while to_visit:
+        current = to_visit.pop()
+        yield current
+        to_visit.extend(child_of(joint) for joint in joints_below[current])
 
 
 def _check_origins(element: Element, where: str) -> None:
     for origin in element.iter('origin'):
         for key in ('xyz', 'rpy'):
-            text = origin.get(key, '0 0 0')
-            numbers = [_finite(part) for part in text.split()]
-            if len(numbers) != 3 or None in numbers:
-                raise RobotDescriptionError(
-                    f'{where}: <origin {key}={text!r}>, expected three finite numbers'
-                )
-
-
-def _number(
-    element: Element,
-    key: str,
-    where: str,
-    at_least: float = -math.inf,
-    infinite: bool = False,
-    required: bool = False,
-    unit: str = '',
-) -> float:
-    text = element.get(key)
-    if text is None and not required:
-        return 0.0
-    try:
-        number = float(text or '')
-    except ValueError:
-        number = math.nan
-    if number >= at_least and (infinite or math.isfinite(number)):
-        return number
-    what = 'a number' if infinite else 'a finite number'
-    bound = f' of at least {at_least:g}' if at_least > -math.inf else ''
-    raise RobotDescriptionError(f'{where} {key} = {text!r}{unit}, expected {what}{bound}')
-
-
-def _finite(text: str) -> float | None:
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
+            vector(origin, key, '0 0 0', f'{where}: <origin>')

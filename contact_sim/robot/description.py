@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 from contact_sim.errors import RobotDescriptionError
 
+_BLANK = '\ufeff \t\r\n'
 _XACRO_NAMESPACES = ('{http://www.ros.org/wiki/xacro}', '{http://ros.org/wiki/xacro}')
 
 
@@ -52,7 +53,12 @@ def description_from_text(text: str) -> Description:
     Raises:
         RobotDescriptionError: not XML, or xacro refuses it.
     """
-    return _description(text.strip().removeprefix('\ufeff'), None)
+    return _description(text.strip(_BLANK), None)
+
+
+def is_xml(source: str) -> bool:
+    """Return whether `source` is XML text and not a name or a path."""
+    return source.lstrip(_BLANK).startswith('<')
 
 
 def read_text(file: Path) -> str:
@@ -97,6 +103,7 @@ def _run_xacro(text: str, file: Path | None, place: str) -> str:
         if file is not None:
             document = xacro.process_file(str(file.resolve()))
         else:
+            xacro.init_stacks(None)  # else it remembers the file of the last call
             document = xacro.parse(text)
             xacro.process_doc(document)
         return str(document.documentElement.toxml())

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -70,7 +69,7 @@ class RobotModel:
         check_masses(self.name, self.pinocchio_model)
         known = {STANDING: neutral_configuration(self.pinocchio_model)} | dict(self.references)
         references = {name: _frozen(self.checked_configuration(q)) for name, q in known.items()}
-        object.__setattr__(self, 'references', MappingProxyType(references))
+        object.__setattr__(self, 'references', references)
 
     def __repr__(self) -> str:
         base = 'floating' if self.floating_base else 'fixed'
@@ -289,6 +288,9 @@ def _check_contact_points(model: pin.Model, points: Sequence[ContactPoint]) -> N
     for point in points:
         if point.joint not in known:
             raise UnknownName(f'joint of contact point {point.name!r}:', point.joint, known)
+        if not model.existFrame(point.frame):
+            frames = [frame.name for frame in model.frames]
+            raise UnknownName(f'frame of contact point {point.name!r}:', point.frame, frames)
 
 
 def _contact_point(model: pin.Model, point: ContactPoint | str) -> ContactPoint:

@@ -13,10 +13,10 @@ from xml.etree.ElementTree import Element
 import numpy as np
 import pinocchio as pin
 
-from contact_sim.errors import RobotDescriptionError
+from contact_sim.errors import InvalidInput, RobotDescriptionError
 from contact_sim.robot.configuration import checked_vector
 from contact_sim.robot.contact_point import Array
-from contact_sim.robot.description import parse_xml, read_text
+from contact_sim.robot.description import is_xml, parse_xml, read_text
 
 JointValues = Mapping[str, tuple[float, ...]]
 """Joint name -> its values in q; one angle also for a continuous joint."""
@@ -36,9 +36,12 @@ def read_srdf(source: str | Path) -> Semantics:
     """Read an SRDF file, or SRDF text (it starts with '<').
 
     Raises:
+        InvalidInput: neither a path nor text.
         RobotDescriptionError: no such file, not XML, or values that are not numbers.
     """
-    is_text = isinstance(source, str) and source.lstrip().startswith('<')
+    if not isinstance(source, str | Path):
+        raise InvalidInput(f'srdf = {source!r}: expected a path or SRDF text')
+    is_text = isinstance(source, str) and is_xml(source)
     place = 'SRDF text' if is_text else str(source)
     root = parse_xml(str(source).strip() if is_text else read_text(Path(source)), place)
     if root.tag != 'robot':

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from xml.etree.ElementTree import Element
@@ -17,11 +18,13 @@ from contact_sim.robot.description import (
     Description,
     description_from_file,
     description_from_text,
+    is_xml,
 )
 from contact_sim.robot.feet import Sphere, contact_points_at
 from contact_sim.robot.joints import actuated_joint_names
 from contact_sim.robot.meshes import check_meshes_exist, package_folders
 from contact_sim.robot.model import STANDING, RobotModel
+from contact_sim.robot.numbers import number, vector
 from contact_sim.robot.srdf import Semantics, configuration, read_srdf
 
 
@@ -89,12 +92,8 @@ def _entry(source: str | Path) -> CatalogueEntry | None:
         )
     if source in robots():
         return catalogue_entry(source)
-    looks_like_file = source.lstrip('\ufeff \t\r\n').startswith('<') or (
-        '/' in source
-        or Path(source).suffix in ('.urdf', '.xacro', '.xml')
-        or Path(source).exists()
-    )
-    if not looks_like_file:
+    looks_like_file = '/' in source or source.endswith(('.urdf', '.xacro', '.xml'))
+    if not (is_xml(source) or looks_like_file or os.path.exists(source)):
         raise UnknownName('robot or file', source, robots())
     return None
 
@@ -102,7 +101,7 @@ def _entry(source: str | Path) -> CatalogueEntry | None:
 def _description(source: str | Path, entry: CatalogueEntry | None) -> Description:
     if entry is not None:
         return description_from_file(robot_file(entry, entry.urdf), entry.corrections)
-    if isinstance(source, str) and source.lstrip('\ufeff \t\r\n').startswith('<'):
+    if isinstance(source, str) and is_xml(source):
         return description_from_text(source)
     return description_from_file(Path(source))
 
@@ -150,7 +149,7 @@ def _spheres(robot: Element, entry: CatalogueEntry | None) -> Mapping[str, Spher
     for link in robot.iterfind('link'):
         found = [c for c in link.iterfind('collision') if c.find('geometry/sphere') is not None]
         if len(found) == 1:
-            spheres[link.get('name', '')] = _sphere(found[0])
+            spheres[link.get('name', '')] = _sphere(found[0], f'link {link.get("name")!r}')
     if entry is not None and entry.foot is not None:
         spheres.update(dict.fromkeys(entry.feet, entry.foot))
     for joint in robot.iterfind('joint'):
@@ -159,8 +158,9 @@ def _spheres(robot: Element, entry: CatalogueEntry | None) -> Mapping[str, Spher
     return spheres
 
 
-def _sphere(collision: Element) -> Sphere:
-    origin, sphere = collision.find('origin'), collision.find('geometry/sphere')
-    xyz = origin.get('xyz', '0 0 0') if origin is not None else '0 0 0'
-    x, y, z = (float(part) for part in xyz.split())
-    return Sphere((x, y, z), float(sphere.get('radius', 0.0)) if sphere is not None else 0.0)
+def _sphere(collision: Element, where: str) -> Sphere:
+    centre = vector(collision.find('origin'), 'xyz', '0 0 0', f'{where}: <origin>')
+    sphere = collision.find('geometry/sphere')
+    assert sphere is not None  # the caller looked
+    radius = number(sphere, 'radius', f'{where}: <sphere>', at_least=0.0, required=True, unit=' m')
+    return Sphere(centre, radius)
