@@ -1,6 +1,6 @@
 # make demo [ROBOT=go1]   the simulation node and a stance controller over ROS 2, out/demo.png
 # make test               all tests                 make lint       ruff and mypy
-# make test-oldest        the tests without ROS on Pinocchio 3.9 and Ubuntu 24.04's numpy
+# make test-oldest        core tests and demo on Pinocchio 3.9, ROS 2 Jazzy, Ubuntu 24.04's numpy
 # make benchmark          microseconds per step     make generate   config/ and docs/ from the code
 # make clean              remove what was made (not the virtual environments: make distclean)
 
@@ -8,7 +8,7 @@ ROBOT ?= go1
 PYTHON ?= python3
 VENV := .venv
 OLDEST := .venv-oldest
-# What the oldest environment lacks: ROS, colcon, the linters.
+# Not in the oldest environment: colcon and the linters, and ROS tests take as long as all others.
 CORE_TESTS := $(foreach name,ros architecture packaging launch,--ignore-glob='test/test_$(name)*')
 # Quiet: setuptools warns that an editable installation is editable.
 INSTALL := -m pip install --quiet --disable-pip-version-check
@@ -34,6 +34,7 @@ lint: $(VENV)/ready
 
 test-oldest: $(OLDEST)/ready
 	$(OLDEST)/bin/python -m pytest $(CORE_TESTS) $(ARGS)
+	$(OLDEST)/bin/python -m contact_sim.ros.demo --robot $(ROBOT) --out out/oldest
 
 benchmark: $(VENV)/ready
 	$(VENV)/bin/python benchmarks/step_time.py $(ARGS)
@@ -53,7 +54,7 @@ $(VENV)/ready: $(DECLARED)
 # Pinocchio 3 wheels ask for a newer numpy than they need; Ubuntu's versions go in afterwards.
 $(OLDEST)/ready: $(DECLARED)
 	$(PYTHON) -m venv $(OLDEST)
-	PYTHONWARNINGS=ignore $(OLDEST)/bin/python $(INSTALL) --editable '.[test]' \
+	PYTHONWARNINGS=ignore $(OLDEST)/bin/python $(INSTALL) --editable '.[ros-jazzy,demo,test]' \
 	    'pin==3.9.0' 'cmeel-urdfdom<5' 'cmeel-tinyxml2<11'
 	$(OLDEST)/bin/python $(INSTALL) --no-deps \
 	    'numpy==1.26.4' 'scipy==1.11.4' 'numba==0.58.1' 'llvmlite==0.41.1'

@@ -8,25 +8,29 @@ NAME = 'contact_sim'
 SHARE = f'share/{NAME}'
 MANIFEST = ElementTree.parse(Path(__file__).with_name('package.xml')).getroot()
 
-# ROS 2 Kilted from wheels. An extra, not a requirement: in a ROS installation these packages
-# come from the distribution. Exact versions, because only a whole release fits together.
-ROS_WHEELS = [
-    'ros-rclpy==9.1.2',
-    'ros-rmw-fastrtps-cpp==9.3.3',
-    'ros-ament-index-python==1.11.0',
-    'ros-builtin-interfaces==2.3.0',
-    'ros-diagnostic-msgs==5.5.1',
-    'ros-geometry-msgs==5.5.1',
-    'ros-nav-msgs==5.5.1',
-    'ros-sensor-msgs==5.5.1',
-    'ros-std-msgs==5.5.1',
-    'ros-std-srvs==5.5.1',
-    'ros-trajectory-msgs==5.5.1',
-    'ros-visualization-msgs==5.5.1',
-    'ros-rcl-interfaces==2.3.0',
-    'ros-rosgraph-msgs==2.3.0',
-    'ros-wheels-bootstrapper==0.1.2',
-]
+
+def ros_wheels(rclpy, rmw_fastrtps_cpp, ament_index_python, common_interfaces, rcl_interfaces):
+    """Return the wheels of one ROS 2 release.
+
+    An extra, not a requirement: in a ROS installation these packages come from the distribution.
+    Exact versions, because only a whole release fits together.
+    """
+    common = ('diagnostic', 'geometry', 'nav', 'sensor', 'std', 'trajectory', 'visualization')
+    return [
+        f'ros-rclpy=={rclpy}',
+        f'ros-rmw-fastrtps-cpp=={rmw_fastrtps_cpp}',
+        f'ros-ament-index-python=={ament_index_python}',
+        *(f'ros-{name}-msgs=={common_interfaces}' for name in common),
+        f'ros-std-srvs=={common_interfaces}',
+        f'ros-builtin-interfaces=={rcl_interfaces}',
+        f'ros-rcl-interfaces=={rcl_interfaces}',
+        f'ros-rosgraph-msgs=={rcl_interfaces}',
+        'ros-wheels-bootstrapper==0.1.2',
+    ]
+
+
+KILTED = ros_wheels('9.1.2', '9.3.3', '1.11.0', '5.5.1', '2.3.0')
+JAZZY = ros_wheels('7.1.6', '8.4.3', '1.8.1', '5.3.6', '2.0.3')
 
 setup(
     name=NAME,
@@ -45,8 +49,8 @@ setup(
         (f'{SHARE}/urdf', sorted(glob('urdf/*'))),
     ],
     zip_safe=False,  # numba keeps compiled kernels beside the sources
-    # Lower bounds: Ubuntu 24.04, on which ROS 2 Jazzy and Kilted run; tested by
-    # `make test-oldest`.
+    # Lower bounds: what Ubuntu 24.04 has, on which ROS 2 Jazzy and Kilted run, and the first
+    # Pinocchio of Jazzy that is supported; `make test-oldest` tests with them.
     install_requires=[
         'numpy>=1.26',
         'scipy>=1.11',
@@ -57,7 +61,8 @@ setup(
         'example-robot-data>=6.0',
     ],
     extras_require={
-        'ros': ROS_WHEELS,
+        'ros': KILTED,
+        'ros-jazzy': JAZZY,
         'demo': ['matplotlib>=3.6'],
         'peers': ['mujoco>=3.3'],
         'test': [
