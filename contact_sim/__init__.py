@@ -11,6 +11,7 @@ from contact_sim.contact.residuals import law_residuals
 from contact_sim.contact_models import contact_models
 from contact_sim.contact_models.anitescu import Anitescu
 from contact_sim.contact_models.ncp import Ncp
+from contact_sim.contact_models.sap import Sap
 from contact_sim.errors import (
     ContactSimError,
     InvalidInput,
@@ -41,6 +42,7 @@ __all__ = [
     'Plane',
     'RobotDescriptionError',
     'RobotModel',
+    'Sap',
     'Simulator',
     'Snapshot',
     'Terrain',

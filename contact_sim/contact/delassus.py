@@ -7,6 +7,8 @@ solved again with those that would have closed.
 
 from __future__ import annotations
 
+import numpy as np
+
 from contact_sim.solvers.jit import kernel
 from contact_sim.solvers.tree import solve_transposed_columns
 
@@ -22,12 +24,21 @@ def multiply_rows(jacobian_transposed, v, u):
 
 
 @kernel
-def select_active(gap, u_free, impulse, h, active):
-    """Mark the contacts that penetrate, close in this step, or carried an impulse before."""
+def within_reach(gap, u, i, mu, reach):
+    """Return φ + T (u_n − κ μ |u_t|) of contact `i`: negative where the law may act on it.
+
+    `reach` is (T, κ) of the law: T = h, κ = 0 for a law without force at a distance.
+    """
+    slip = np.sqrt(u[3 * i] ** 2 + u[3 * i + 1] ** 2)
+    return gap[i] + reach[0] * (u[3 * i + 2] - reach[1] * mu[i] * slip)
+
+
+@kernel
+def select_active(gap, u_free, impulse, mu, reach, active):
+    """Mark the contacts that penetrate, are in reach of the law, or carried an impulse before."""
     for i in range(gap.shape[0]):
-        n = 3 * i + 2
-        closing = gap[i] <= 0.0 or gap[i] + h * u_free[n] <= 0.0 or impulse[n] > 0.0
-        active[i] = 1.0 if closing else 0.0
+        near = gap[i] <= 0.0 or within_reach(gap, u_free, i, mu, reach) <= 0.0
+        active[i] = 1.0 if near or impulse[3 * i + 2] > 0.0 else 0.0
 
 
 @kernel
@@ -68,14 +79,20 @@ def fill_delassus(jacobian_transposed, factor, parent, row_of, n, Y_buffer, dela
 
 
 @kernel
-def gather(row_of, n, na, u_free, bias, friction, impulse, lower, upper, g, mu, guess, low, high):
+def gather(
+    row_of, n, na, u_free, u_start, bias, friction, gap, impulse, lower, upper, g, free, start, mu,
+    phi, guess, low, high,
+):  # fmt: skip
     """Copy the rows of the problem into contiguous arrays (names as in `contact.record`)."""
     for a in range(n):
         row = row_of[a]
         g[a] = u_free[row] + bias[row]
+        free[a] = u_free[row]
+        start[a] = u_start[row]
         guess[a] = impulse[row]
     for i in range(na):
         mu[i] = friction[row_of[3 * i] // 3]
+        phi[i] = gap[row_of[3 * i] // 3]
     for k in range(n - 3 * na):
         low[k] = lower[k]
         high[k] = upper[k]

@@ -19,25 +19,30 @@ Indices = NDArray[np.int64]
 class ContactRows:
     """A contact problem in contiguous arrays; only the first `nc` contacts and `n` rows count.
 
-    Fields are those of ContactProblem; `delassus` is flat, row by row.
+    Fields are those of ContactProblem; `delassus` is flat, row by row, and `impulse` is the guess
+    and the answer.
     """
 
     nc: int
     n: int
     delassus: Array
     g: Array
+    free_velocity: Array
+    start_velocity: Array
     friction: Array
+    gap: Array
     impulse: Array
     lower: Array
     upper: Array
+    time_step: float
 
     @classmethod
     def empty(cls, sizes: Sizes) -> ContactRows:
         """Return room for the largest problem of a simulation."""
         n, nc, ns = sizes.rows, sizes.nc, sizes.ns
         return cls(
-            0, 0, np.zeros(n * n), np.zeros(n), np.zeros(nc), np.zeros(n), np.zeros(ns),
-            np.zeros(ns),
+            0, 0, np.zeros(n * n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(nc),
+            np.zeros(nc), np.zeros(n), np.zeros(ns), np.zeros(ns), 0.0,
         )  # fmt: skip
 
     @classmethod
@@ -46,7 +51,9 @@ class ContactRows:
         impulse = np.zeros(problem.n_rows) if guess is None else np.array(guess, dtype=float)
         return cls(
             problem.n_contacts, problem.n_rows, problem.delassus.flatten(), problem.g,
-            problem.friction.copy(), impulse, problem.lower.copy(), problem.upper.copy(),
+            problem.free_velocity.copy(), problem.start_velocity.copy(), problem.friction.copy(),
+            problem.gap.copy(), impulse, problem.lower.copy(), problem.upper.copy(),
+            problem.time_step,
         )  # fmt: skip
 
 
@@ -79,6 +86,7 @@ class Workspace:
         restitution: e of every contact [-], shape (nc,).
         stabilisation: share β of a penetration taken out per step [-] and approach speed below
             which impacts are plastic [m/s], shape (2,).
+        reach: (T, κ) of the law in force, see `delassus.within_reach`, shape (2,).
         factor: L with M̂ = Lᵀ L, shape (nv, nv).
         Y: L⁻ᵀ Jᵀ of the problem rows, shape (nv, n) in the front of a flat array.
         row_of: row of the record behind each problem row.
@@ -107,6 +115,7 @@ class Workspace:
         self.plane = np.array([0.0, 0.0, 1.0, 0.0])
         self.restitution = np.zeros(nc)
         self.stabilisation = np.array([0.2, 0.05])
+        self.reach = np.zeros(2)
         self.factor = np.zeros((nv, nv))
         self.Y = np.zeros(self.sizes.rows * nv)
         self.row_of = np.zeros(self.sizes.rows, dtype=np.int64)
@@ -118,5 +127,6 @@ class Workspace:
     def set_time_step(self, h: float) -> None:
         """Use the time step h [s]; the boxes of dry friction scale with it."""
         self.record.time_step[0] = h
+        self.rows.time_step = h
         self.record.upper[:] = h * self.friction_effort
         self.record.lower[:] = -self.record.upper

@@ -14,19 +14,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from contact_sim.contact.problem import Array, ContactProblem
 from contact_sim.contact.solution import (
     CONVERGED,
     CONVERGED_BY_FALLBACK,
     MAX_ITERATIONS,
     NONFINITE,
-    STATUSES,
-    ContactSolution,
-    SolverReport,
 )
-from contact_sim.contact.workspace import ContactRows, Workspace
-from contact_sim.contact_models.protocol import Stepper
-from contact_sim.contact_models.time_stepping import TimeStepping
+from contact_sim.contact.workspace import ContactRows
+from contact_sim.contact_models.law import Law
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.solvers.cone_admm import admm
 from contact_sim.solvers.cone_block import block_gauss_seidel
@@ -51,16 +46,15 @@ class ConeParameters(Parameters):
     )  # fmt: skip
 
 
-class ConeLaw:
+class ConeLaw(Law):
     """Base of the models with exact cones; a subclass names itself and its κ."""
 
-    name: ClassVar[str]
     associated: ClassVar[float]
     parameters: ConeParameters
 
-    def bind(self, workspace: Workspace) -> Stepper:
-        """Return the time-stepping with this law."""
-        return TimeStepping(workspace, self)
+    def reach(self, h: float) -> tuple[float, float]:
+        """Return (h, κ): the relaxation acts on whatever slides over the ground fast enough."""
+        return h, self.associated
 
     def solve_rows(self, rows: ContactRows) -> tuple[int, int, float]:
         """Improve `rows.impulse` in place; return (status code, iterations, residual)."""
@@ -69,12 +63,6 @@ class ConeLaw:
             rows.delassus, rows.g, rows.friction, rows.lower, rows.upper, rows.impulse, rows.nc,
             rows.n, p.tolerance, p.max_sweeps, p.max_admm_iterations, self.associated,
         )  # fmt: skip
-
-    def solve(self, problem: ContactProblem, guess: Array | None = None) -> ContactSolution:
-        """Return the impulses that answer `problem`, starting from `guess` [N s]."""
-        rows = ContactRows.of(problem, guess)
-        code, iterations, residual = self.solve_rows(rows)
-        return ContactSolution(rows.impulse, SolverReport(STATUSES[code], iterations, residual))
 
 
 @kernel

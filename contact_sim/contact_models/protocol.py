@@ -45,6 +45,10 @@ class ContactModel(Protocol):
 class ContactLaw(Protocol):
     """The answer of a time-stepping model: all of them build the same problem."""
 
+    def reach(self, h: float) -> tuple[float, float]:
+        """Return (T, κ): the law may act on contacts with φ + T (u_n − κ μ |u_t|) < 0."""
+        ...
+
     def solve_rows(self, rows: ContactRows) -> tuple[int, int, float]:
         """Improve `rows.impulse` in place; return (status code, iterations, residual)."""
         ...

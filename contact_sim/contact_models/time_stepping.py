@@ -17,6 +17,7 @@ from contact_sim.contact.delassus import (
     gather,
     multiply_rows,
     select_active,
+    within_reach,
 )
 from contact_sim.contact.solution import FREE
 from contact_sim.contact.workspace import Workspace
@@ -34,6 +35,7 @@ class TimeStepping:
 
     def __init__(self, workspace: Workspace, law: ContactLaw) -> None:
         self._workspace, self._law = workspace, law
+        workspace.reach[:] = law.reach(float(workspace.record.time_step[0]))
         w, r, t, s, p = (
             workspace,
             workspace.record,
@@ -46,17 +48,19 @@ class TimeStepping:
             t.free_flyer_v, r.time_step, r.inertia, w.factor, r.transport, r.v_free,
             r.nonlinear_effects, t.jacobian, s.leaf_dof, r.position_start, r.frame_start,
             r.jacobian_transposed, r.gap_start, r.impulse, w.restitution, w.stabilisation,
-            r.u_start, r.u_free, r.bias, r.restitution_bias, r.active,
+            r.u_start, r.u_free, r.bias, r.restitution_bias, r.friction, w.reach, r.active,
         )  # fmt: skip
         self._assemble = (
             r.active, w.row_of, r.jacobian_transposed, w.factor, t.dof_parent, w.Y, p.delassus,
-            r.u_free, r.bias, r.restitution_bias, r.friction, r.impulse, r.lower, r.upper, p.g,
-            p.friction, p.impulse, p.lower, p.upper,
+            r.u_free, r.u_start, r.bias, r.restitution_bias, r.friction, r.gap_start, r.impulse,
+            r.lower, r.upper, p.g, p.free_velocity, p.start_velocity, p.friction, p.gap, p.impulse,
+            p.lower, p.upper,
         )  # fmt: skip
         self._finish = (
             p.impulse, w.row_of, w.Y, w.factor, t.dof_parent, t.free_flyer_v, r.time_step,
-            r.v_start, r.v_free, r.transport, r.jacobian_transposed, r.gap_start, r.active,
-            r.impulse, r.v_next, r.acceleration, r.u_next, w.increment, w.v_after,
+            r.v_start, r.v_free, r.transport, r.jacobian_transposed, r.gap_start, r.friction,
+            w.reach, r.active, r.impulse, r.v_next, r.acceleration, r.u_next, w.increment,
+            w.v_after,
         )  # fmt: skip
         self._detect = (
             t.placements, s.joint, s.offset, s.radius, w.plane, r.position, r.frame, r.gap,
@@ -123,7 +127,7 @@ def prepare(
     M, nle, tau, v_start, damping, parent, free_flyer_v, time_step, inertia, factor, transport,
     v_free, nonlinear_effects, world_jacobian, leaf_dof, position_start, frame_start,
     jacobian_transposed, gap_start, impulse, restitution, stabilisation, u_start, u_free, bias,
-    restitution_bias, active,
+    restitution_bias, friction, reach, active,
 ):  # fmt: skip
     """Fill everything that does not depend on the impulses; return the number of impacts."""
     h = time_step[0]
@@ -140,20 +144,24 @@ def prepare(
         gap_start, u_start, u_free, impulse, h, stabilisation[0], restitution, stabilisation[1],
         bias, restitution_bias,
     )  # fmt: skip
-    select_active(gap_start, u_free, impulse, h, active)
+    select_active(gap_start, u_free, impulse, friction, reach, active)
     return impacts
 
 
 @kernel
 def assemble(
-    active, row_of, jacobian_transposed, factor, parent, Y, delassus, u_free, bias,
-    restitution_bias, friction, impulse, lower, upper, g, mu, guess, low, high, restitution_scale,
+    active, row_of, jacobian_transposed, factor, parent, Y, delassus, u_free, u_start, bias,
+    restitution_bias, friction, gap_start, impulse, lower, upper, g, free, start, mu, phi, guess,
+    low, high, restitution_scale,
 ):  # fmt: skip
     """Fill the contact problem of the active contacts; return (contacts, rows)."""
     nc, ns = active.shape[0], lower.shape[0]
     na, n = collect_rows(active, nc, ns, row_of)
     fill_delassus(jacobian_transposed, factor, parent, row_of, n, Y, delassus)
-    gather(row_of, n, na, u_free, bias, friction, impulse, lower, upper, g, mu, guess, low, high)
+    gather(
+        row_of, n, na, u_free, u_start, bias, friction, gap_start, impulse, lower, upper, g, free,
+        start, mu, phi, guess, low, high,
+    )  # fmt: skip
     for k in range(na):
         g[3 * k + 2] += restitution_scale * restitution_bias[row_of[3 * k] // 3]
     return na, n
@@ -162,8 +170,8 @@ def assemble(
 @kernel
 def finish(
     solved, row_of, Y, factor, parent, free_flyer_v, time_step, v_start, v_free, transport,
-    jacobian_transposed, gap_start, active, impulse, v_next, acceleration, u_next, increment,
-    v_after, na, n,
+    jacobian_transposed, gap_start, friction, reach, active, impulse, v_next, acceleration,
+    u_next, increment, v_after, na, n,
 ):  # fmt: skip
     """Apply the impulses; return how many inactive contacts would close, −1 if not finite.
 
@@ -189,7 +197,7 @@ def finish(
     multiply_rows(jacobian_transposed, v_next, u_next)
     closing = 0
     for i in range(active.shape[0]):
-        if active[i] == 0.0 and gap_start[i] + h * u_next[3 * i + 2] < 0.0:
+        if active[i] == 0.0 and within_reach(gap_start, u_next, i, friction, reach) < 0.0:
             active[i] = 1.0
             closing += 1
     step_increment(v_next, free_flyer_v, h, increment, v_after)
