@@ -42,8 +42,6 @@ def test_sticks_with_bounded_slip():
 def test_slides_with_the_right_acceleration():
     _, report = pizza_saver(40.0)
     assert tangential_force(report) == pytest.approx([20 / 3] * 3, rel=1e-6)
-        (40.0 - 2 / 3 * 30.0 * 1.5) / 13.5 * 2, rel=1e-6
-    )
     assert report.acceleration[5] == pytest.approx(1.48148148, rel=1e-6)
 
 
