@@ -19,8 +19,9 @@ METRES_PER_NEWTON = 0.01
 METRES_PER_METRE_PER_SECOND = 1.0
 NORMAL_LENGTH = 0.05
 CONE_HEIGHT = 0.08
-CONE_SIDES = 24
+CONE_SIDES = 16
 GROUND_SIZE = 10.0
+UP = np.array([0.0, 0.0, 1.0])
 COLOURS = {
     'force': (0.95, 0.35, 0.10, 1.0),
     'friction_cone': (0.20, 0.55, 0.95, 0.25),
@@ -31,7 +32,8 @@ COLOURS = {
 
 
 def _point(vector: Array) -> Point:
-    return Point(x=float(vector[0]), y=float(vector[1]), z=float(vector[2]))
+    x, y, z = vector.tolist()
+    return Point(x=x, y=y, z=z)
 
 
 def _marker(namespace: str, number: int, kind: int, frame: str) -> Marker:
@@ -49,14 +51,14 @@ def _arrow(namespace: str, number: int, frame: str) -> Marker:
     return marker
 
 
-def cone_triangles(frame: Array, friction: float) -> Array:
-    """Return the corners of a friction cone with its tip at the origin, shape (3·sides, 3).
+def cone_triangles(friction: float) -> Array:
+    """Return the corners of a friction cone about z, its tip at the origin, shape (3·sides, 3).
 
-    `frame` holds the rows t1, t2, n, shape (3, 3); the opening is atan(friction).
+    The angle between its axis and its sides is atan(friction).
     """
     angles = np.linspace(0.0, 2.0 * np.pi, CONE_SIDES + 1)
-    circle = np.outer(np.cos(angles), frame[0]) + np.outer(np.sin(angles), frame[1])
-    rim = CONE_HEIGHT * (frame[2] + friction * circle)
+    circle = friction * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    rim = CONE_HEIGHT * np.column_stack([circle, np.ones_like(angles)])
     tips = np.zeros((CONE_SIDES, 3))
     return np.stack([tips, rim[:-1], rim[1:]], axis=1).reshape(-1, 3)
 
@@ -72,6 +74,7 @@ class ContactMarkers:
         self._cone = [_marker('friction_cone', k, Marker.TRIANGLE_LIST, odom_frame) for k in n]
         for cone in self._cone:
             cone.scale.x = cone.scale.y = cone.scale.z = 1.0
+        self._drawn_friction = np.full(len(names), -1.0)
         self._ground = _ground(odom_frame, plane)
         self._clear = Marker(action=Marker.DELETEALL)
         self._clear.header.frame_id = odom_frame
@@ -82,22 +85,30 @@ class ContactMarkers:
 
     def fill(self, report: StepReport) -> MarkerArray:
         """Return the markers of a step; open feet show only their normal."""
-        contacts, frames = report.contacts, report.record.frame
+        contacts = report.contacts
         for k, mode in enumerate(contacts.mode):
             start, normal = contacts.position[k], contacts.normal[k]
             self._set_arrow(self._force[k], start, METRES_PER_NEWTON * contacts.force[k])
             slip = METRES_PER_METRE_PER_SECOND * contacts.velocity[k] * float(mode == 2)
             self._set_arrow(self._slip[k], start, slip)
             self._set_arrow(self._normal[k], start, NORMAL_LENGTH * normal)
-            cone = self._cone[k]
-            cone.action = Marker.ADD if mode else Marker.DELETE
-            set_vector(cone.pose.position, start)
-            triangles = cone_triangles(frames[k], float(contacts.friction[k]))
-            cone.points = [_point(corner) for corner in triangles]
+            self._set_cone(k, bool(mode), start, normal, float(contacts.friction[k]))
         markers = [*self._force, *self._slip, *self._normal, *self._cone, self._ground]
         for marker in markers:
             set_stamp(marker.header.stamp, report.time)
         return MarkerArray(markers=markers)
+
+    def _set_cone(
+        self, k: int, loaded: bool, start: Array, normal: Array, friction: float
+    ) -> None:
+        """Draw the cone of contact k; its shape is made anew only when the friction changes."""
+        cone = self._cone[k]
+        cone.action = Marker.ADD if loaded else Marker.DELETE
+        set_vector(cone.pose.position, start)
+        set_quaternion(cone.pose.orientation, pin.Quaternion.FromTwoVectors(UP, normal).coeffs())
+        if friction != self._drawn_friction[k]:
+            cone.points = [_point(corner) for corner in cone_triangles(friction)]
+            self._drawn_friction[k] = friction
 
     @staticmethod
     def _set_arrow(marker: Marker, start: Array, along: Array) -> None:
@@ -114,6 +125,5 @@ def _ground(odom_frame: str, plane: Array) -> Any:
     marker.scale.z = thickness
     normal, offset = plane[:3], plane[3]
     set_vector(marker.pose.position, (offset - 0.5 * thickness) * normal)
-    turn = pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), normal)
-    set_quaternion(marker.pose.orientation, turn.coeffs())
+    set_quaternion(marker.pose.orientation, pin.Quaternion.FromTwoVectors(UP, normal).coeffs())
     return marker

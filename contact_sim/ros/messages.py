@@ -33,13 +33,12 @@ def set_stamp(stamp: Time, time: float) -> None:
 
 def set_vector(message: Any, vector: Array) -> None:
     """Write (3,) into x, y, z."""
-    message.x, message.y, message.z = float(vector[0]), float(vector[1]), float(vector[2])
+    message.x, message.y, message.z = vector.tolist()
 
 
 def set_quaternion(message: Any, quaternion: Array) -> None:
     """Write (x, y, z, w) into a quaternion message."""
-    message.x, message.y = float(quaternion[0]), float(quaternion[1])
-    message.z, message.w = float(quaternion[2]), float(quaternion[3])
+    message.x, message.y, message.z, message.w = quaternion.tolist()
 
 
 def cross(a: Array, b: Array) -> Array:
@@ -191,5 +190,5 @@ class FootContactsMessage:
 
     def fill(self, report: StepReport) -> Int16MultiArray:
         """Return the message."""
-        self.message.data = [int(mode != 0) for mode in report.contacts.mode]
+        self.message.data = [int(force > 0.0) for force in report.contacts.normal_force]
         return self.message

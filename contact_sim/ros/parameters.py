@@ -9,7 +9,10 @@ from contact_sim.contact_models import CONTACT_MODELS, contact_models
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, declared_parameters, parameter
 
-RATE_TOLERANCE = 1e-6
+RATE_TOLERANCE = 1e-5
+"""Relative error of a rate that still counts as exact: six digits are enough to type."""
+LARGEST_GAIN = 1e6
+"""Bound of PD gains: with the bound on commands it keeps every effort finite."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,10 @@ class NodeParameters(Parameters):
     srdf_path: str = parameter('', '', 'SRDF with reference poses and end effectors')
     robot_description: str = parameter('', '', 'URDF text of the robot; wins over urdf_path')
     reference_pose: str = parameter('standing', '', 'pose at start and after a reset')
+    initial_height: float = parameter(
+        0.0, 'm', 'gap below the lowest foot at start and after a reset', at_least=0.0,
+        at_most=100.0, live=True,
+    )  # fmt: skip
     contact_frames: tuple[str, ...] = parameter(
         (), '', 'frames of the feet; empty: from the catalogue or the SRDF'
     )
@@ -50,12 +57,9 @@ class NodeParameters(Parameters):
         live=True,
     )  # fmt: skip
     command_timeout: float = parameter(
-        0.5,
-        's',
-        'wall time without a command after which /diagnostics warns',
-        above=0.0,
+        0.5, 's', 'wall time without a command after which /diagnostics warns', above=0.0,
         live=True,
-    )
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -85,11 +89,13 @@ class GainParameters(Parameters):
     """PD gains with which joint_commands and the standing pose are followed."""
 
     p: float = parameter(
-        0.0, 'N m/rad', 'position gain; 0: the default of the robot', at_least=0.0, live=True
-    )
+        0.0, 'N m/rad', 'position gain; 0: the default of the robot', at_least=0.0,
+        at_most=LARGEST_GAIN, live=True,
+    )  # fmt: skip
     d: float = parameter(
-        0.0, 'N m s/rad', 'velocity gain; 0: the default of the robot', at_least=0.0, live=True
-    )
+        0.0, 'N m s/rad', 'velocity gain; 0: the default of the robot', at_least=0.0,
+        at_most=LARGEST_GAIN, live=True,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -97,11 +103,13 @@ class JointGainParameters(Parameters):
     """PD gains of one joint."""
 
     p: float = parameter(
-        0.0, 'N m/rad', 'position gain of this joint; 0: as gains.p', at_least=0.0, live=True
-    )
+        0.0, 'N m/rad', 'position gain of this joint; 0: as gains.p', at_least=0.0,
+        at_most=LARGEST_GAIN, live=True,
+    )  # fmt: skip
     d: float = parameter(
-        0.0, 'N m s/rad', 'velocity gain of this joint; 0: as gains.d', at_least=0.0, live=True
-    )
+        0.0, 'N m s/rad', 'velocity gain of this joint; 0: as gains.d', at_least=0.0,
+        at_most=LARGEST_GAIN, live=True,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -119,14 +127,14 @@ class TerrainParameters(Parameters):
 class PublishRateParameters(Parameters):
     """Rates in simulated time; each must divide the step rate. 0: not published."""
 
-    joint_states: float = parameter(500.0, 'Hz', 'joint_states', at_least=0.0, live=True)
-    odom: float = parameter(500.0, 'Hz', 'odom and TF', at_least=0.0, live=True)
-    imu: float = parameter(500.0, 'Hz', 'imu/data', at_least=0.0, live=True)
+    joint_states: float = parameter(250.0, 'Hz', 'joint_states', at_least=0.0, live=True)
+    odom: float = parameter(250.0, 'Hz', 'odom and TF', at_least=0.0, live=True)
+    imu: float = parameter(250.0, 'Hz', 'imu/data', at_least=0.0, live=True)
     wrenches: float = parameter(
-        250.0, 'Hz', 'contacts/<foot>/wrench and foot_contacts', at_least=0.0, live=True
+        125.0, 'Hz', 'contacts/<foot>/wrench and foot_contacts', at_least=0.0, live=True
     )
     markers: float = parameter(25.0, 'Hz', '~/contact_markers', at_least=0.0, live=True)
-    solver_state: float = parameter(50.0, 'Hz', '~/solver_state', at_least=0.0, live=True)
+    solver_state: float = parameter(25.0, 'Hz', '~/solver_state', at_least=0.0, live=True)
 
 
 @dataclass(frozen=True)
@@ -162,11 +170,12 @@ def steps_between(name: str, rate: float, time_step: float) -> int:
     steps = 1.0 / (rate * time_step)
     if steps > 1.0 - RATE_TOLERANCE and abs(steps - round(steps)) <= RATE_TOLERANCE * steps:
         return round(steps)
-    fewer = max(int(steps), 1)
-    near = ' or '.join(f'{1.0 / (n * time_step):.6g}' for n in (fewer + 1, fewer))
+    fewer = int(steps)
+    allowed = (fewer + 1, fewer) if fewer else (1,)
+    near = ' and '.join(f'{1.0 / (n * time_step):.6g}' for n in allowed)
     raise InvalidInput(
         f'publish_rate.{name} = {rate:g} Hz: must divide the step rate {1.0 / time_step:g} Hz; '
-        f'the nearest are {near} Hz'
+        f'nearest: {near} Hz'
     )
 
 
