@@ -19,14 +19,13 @@ class Pacer:
 
     Attributes:
         overruns: how often the schedule was given up.
-        measured: real-time factor over the last second or so.
+        measured: real-time factor over the last second or so; 0 in the first one.
     """
 
     def __init__(self, factor: float, clock: Callable[[], float] = time.perf_counter) -> None:
         self._clock = clock
         self._factor = factor
         self.overruns = 0
-        self.measured = 0.0
         self.restart(0.0)
 
     def restart(self, simulated: float, factor: float | None = None) -> None:
@@ -35,6 +34,7 @@ class Pacer:
             self._factor = factor
         self._wall = self._window_wall = self._clock()
         self._simulated = self._window_simulated = simulated
+        self.measured = 0.0
 
     def wait(self, simulated: float) -> float:
         """Return how long to sleep [s] before simulated time may be reached; 0 if it is due."""

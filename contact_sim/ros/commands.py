@@ -13,6 +13,8 @@ from contact_sim.errors import InvalidInput
 from contact_sim.robot.actuation import JointCommand, holding
 
 Array = NDArray[np.float64]
+LARGEST = 1e6
+"""Bound of every commanded number: with the bound of the gains it keeps every effort finite."""
 
 
 class CommandInbox:
@@ -64,6 +66,14 @@ class CommandInbox:
             self._stiffness, self._damping = stiffness, damping
             old = self._command
             self._replace(old.position, old.velocity, old.effort)
+
+    def gain_ranges(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Return (smallest, largest) of the stiffnesses and of the dampings, 0 without joints."""
+        stiffness, damping = (
+            (float(gain.min(initial=np.inf)), float(gain.max(initial=0.0)))
+            for gain in (self._stiffness, self._damping)
+        )
+        return stiffness, damping
 
     def take_joint_state(
         self,
@@ -161,8 +171,10 @@ class CommandInbox:
                 f'{len(names)}'
             )
         array = np.array(values, dtype=float)
-        bad = np.flatnonzero(~np.isfinite(array))
+        bad = np.flatnonzero(~(np.abs(array) <= LARGEST))  # NaN too
         if len(bad):
-            name = names[int(bad[0])]
-            raise InvalidInput(f'{field} of joint {name!r} = {array[bad[0]]}: must be finite')
+            raise InvalidInput(
+                f'{field} of joint {names[bad[0]]!r} = {array[bad[0]]}: must be finite, at most '
+                f'{LARGEST:g}'
+            )
         return array

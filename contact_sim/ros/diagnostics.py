@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 
+from contact_sim.contact.solution import STATUSES
 from contact_sim.ros.clock import Pacer
 from contact_sim.ros.commands import CommandInbox
 from contact_sim.ros.messages import set_stamp
@@ -19,8 +19,8 @@ SLOW = 0.95
 class Tally:
     """Counts that /diagnostics reports."""
 
-    statuses: Counter[str] = field(default_factory=Counter)
-    """How often each solver status occurred."""
+    statuses: list[int] = field(default_factory=lambda: [0] * len(STATUSES))
+    """How often each solver status occurred, by its code."""
     switches: int = 0
     """How often the contact model was switched."""
     failure: str = ''
@@ -76,7 +76,10 @@ def diagnostics_message(
         'commands_dropped': inbox.dropped,
         'last_refusal': inbox.last_refusal,
         'command_age': 'none' if age is None else f'{age:.3f}',
-        **{f'solver_{status_name}': n for status_name, n in sorted(tally.statuses.items())},
+        **{
+            f'solver_{outcome.name.lower()}': count
+            for outcome, count in zip(STATUSES, tally.statuses, strict=True)
+        },
     }
     status.values = [KeyValue(key=key, value=str(value)) for key, value in values.items()]
     message = DiagnosticArray(status=[status])

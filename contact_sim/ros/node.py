@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.qos_overriding_options import QoSOverridingOptions
@@ -20,7 +19,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
 
-from contact_sim.errors import NonFiniteState
+from contact_sim.errors import InvalidInput, NonFiniteState
 from contact_sim.ros.clock import Pacer
 from contact_sim.ros.commands import CommandInbox
 from contact_sim.ros.diagnostics import Conditions, Tally, diagnostics_message
@@ -33,6 +32,7 @@ from contact_sim.ros.setup import (
     joint_gains,
     loaded_robot,
     loaded_simulator,
+    start_configuration,
 )
 
 LATEST = QoSProfile(depth=1)
@@ -42,7 +42,6 @@ DIAGNOSTICS_PERIOD = 1.0
 """Wall seconds between two /diagnostics messages."""
 LONGEST_SLEEP = 0.02
 """Wall seconds after which a sleeping loop looks at requests again."""
-REQUEST_TIMEOUT = 600.0
 
 
 class SimulationNode(Node):
@@ -61,7 +60,7 @@ class SimulationNode(Node):
         groups = {f'gains.{name}': JointGainParameters for name in self.robot.joint_names}
         self.parameters.declare(groups)
         self.sim = loaded_simulator(self.robot, settings)
-        self.sim.reset(self._start_pose(), time=self.sim.time_step)  # /clock is never zero
+        self.sim.reset(start_configuration(self.sim, settings), time=self.sim.time_step)
         self.inbox = CommandInbox(
             self.robot.joint_names,
             self.robot.joint_positions(self.sim.q),
@@ -97,20 +96,23 @@ class SimulationNode(Node):
 
     def _announce(self) -> None:
         robot, sim, log = self.robot, self.sim, self.get_logger()
+        settings = self.parameters.settings
         log.info(
             f'{robot.name}: {robot.total_mass:.3f} kg, contact model {sim.contact_model}, '
-            f'h = {sim.time_step:g} s, friction {sim.friction.max(initial=0.0):g}'
+            f'h = {sim.time_step:g} s, friction {settings["friction"].mu:g}'
         )
         log.info('joints, in the order of unnamed commands: ' + ', '.join(robot.joint_names))
+        gains = (f'{low:.4g} to {high:.4g}' for low, high in self.inbox.gain_ranges())
+        log.info('PD gains: p {}, d {}'.format(*gains))
         feet = ', '.join(f'{p.name} (r = {p.radius:g} m)' for p in robot.contact_points)
-        log.info(f'contact points: {feet or "none"}')
+        height = settings[''].initial_height
+        log.info(f'contact points: {feet or "none"}; the lowest starts at a gap of {height:g} m')
+        rates = vars(settings['publish_rate']).items()
+        log.info('messages per second: ' + ', '.join(f'{name} {rate:g}' for name, rate in rates))
         if not robot.contact_points:
             log.warning('the robot has no contact points and will fall; set contact_frames')
 
     # ---------------------------------------------------------------- settings
-
-    def _start_pose(self) -> np.ndarray:
-        return self.sim.standing_configuration(self.parameters.settings[''].reference_pose)
 
     def _check_settings(self, settings: Settings) -> None:
         """Refuse settings that only make sense together (ParameterServer)."""
@@ -200,7 +202,7 @@ class SimulationNode(Node):
                 done.set()
 
         self._requests.put(act)
-        done.wait(REQUEST_TIMEOUT)
+        done.wait()
 
     # ---------------------------------------------------------------- the loop
 
@@ -250,23 +252,31 @@ class SimulationNode(Node):
     def _take_steps(self, count: int) -> None:
         """Step and publish `count` times; stop, and say why, should the state blow up."""
         sim, robot, inbox = self.sim, self.robot, self.inbox
+        continuous = robot.continuous_joints if robot.continuous_joints.any() else None
         for _ in range(count):
             if self._tally.failure:
                 return
-            q, v = sim.q, sim.v
-            effort = inbox.current.effort_at(robot.joint_positions(q), robot.joint_velocities(v))
+            effort = inbox.current.effort_at(
+                robot.joint_positions(sim.q), robot.joint_velocities(sim.v), continuous
+            )
             try:
                 report = sim.step(effort)
-            except NonFiniteState as error:
-                self._tally.failure = str(error)
-                self.get_logger().error(f'stopped: {error}')
+            except (NonFiniteState, InvalidInput) as error:
+                self._stop_stepping(str(error))
                 return
-            self._tally.statuses[report.solver.status.name.lower()] += 1
+            self._tally.statuses[int(report.record.solver[0])] += 1
             self._outputs.publish(report, self._pacer.measured)
+
+    def _stop_stepping(self, reason: str) -> None:
+        """Take no step until the next reset, and say why."""
+        sim = self.sim
+        self._tally.failure = f'stopped at t = {sim.time:.9g} s, wait for ~/reset: {reason}'
+        self.get_logger().error(self._tally.failure)
 
     def _reset(self) -> None:
         """Stand again at the present time: time never goes back."""
-        self.sim.reset(self._start_pose(), time=self.sim.time)
+        start = start_configuration(self.sim, self.parameters.settings)
+        self.sim.reset(start, time=self.sim.time)
         self.inbox.hold(self.robot.joint_positions(self.sim.q))
         self._tally.failure = ''
         self._pacer.restart(self.sim.time)

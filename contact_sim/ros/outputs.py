@@ -37,6 +37,7 @@ class Outputs:
 
     def __init__(self, node: Node, sim: Simulator, settings: Settings) -> None:
         self._sim = sim
+        self._tick = 0
         self.set_rates(settings['publish_rate'])
         self._make_messages(node, sim, settings)
         self._make_publishers(node)
@@ -88,6 +89,7 @@ class Outputs:
 
     def publish(self, report: StepReport, real_time_factor: float) -> None:
         """Publish what is due after a step."""
+        self._tick = round(report.time / self._sim.time_step)
         self.publish_clock(report.time)
         if self._due('odom'):
             odom = self._odom_message.fill(report)
@@ -108,5 +110,6 @@ class Outputs:
             self._solver_state.publish(self._solver_state_message.fill(report, real_time_factor))
 
     def _due(self, name: str) -> bool:
+        """Return whether a topic has its turn; by simulated time, so resets change no rhythm."""
         steps = self._periods[name]
-        return steps > 0 and self._sim.step_count % steps == 0
+        return steps > 0 and self._tick % steps == 0

@@ -47,6 +47,15 @@ def loaded_simulator(robot: RobotModel, settings: Settings) -> Simulator:
     return sim
 
 
+def start_configuration(sim: Simulator, settings: Settings) -> Array:
+    """Return the reference pose at `initial_height` above the ground, q of shape (nq,)."""
+    common = settings['']
+    q = sim.standing_configuration(common.reference_pose).copy()
+    if sim.robot.floating_base:
+        q[:3] += common.initial_height * sim.terrain.plane[:3]
+    return q
+
+
 def chosen_terrain(settings: Settings) -> Terrain:
     """Return the ground that the settings name."""
     terrain = settings['terrain']
