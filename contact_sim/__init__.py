@@ -12,6 +12,7 @@ from contact_sim.contact_models import contact_models
 from contact_sim.contact_models.anitescu import Anitescu
 from contact_sim.contact_models.ncp import Ncp
 from contact_sim.contact_models.sap import Sap
+from contact_sim.contact_models.todorov import Todorov
 from contact_sim.errors import (
     ContactSimError,
     InvalidInput,
@@ -46,6 +47,7 @@ __all__ = [
     'Simulator',
     'Snapshot',
     'Terrain',
+    'Todorov',
     'UnknownName',
     '__version__',
     'contact_models',

@@ -52,8 +52,11 @@ def detect(placements, joint, offset, radius, plane, position, frame, gap):
 
 
 @kernel
-def contact_jacobian(world_jacobian, leaf_dof, parent, position, frame, jacobian_transposed):
+def contact_jacobian(world_jacobian, leaf_dof, parent, position, frame, gap, jacobian_transposed):
     """Fill u = J v: velocity of the robot's contact points in the contact frames [m/s].
+
+    The velocity is taken halfway between sphere and ground, so that a penetrating contact favours
+    neither of them.
 
     Args:
         world_jacobian: `DynamicsTerms.jacobian`, shape (nv, 6).
@@ -61,11 +64,15 @@ def contact_jacobian(world_jacobian, leaf_dof, parent, position, frame, jacobian
         parent: dof before each dof, shape (nv,).
         position: contact points in world [m], shape (nc, 3).
         frame: contact frames, shape (nc, 3, 3).
+        gap: signed distance [m], shape (nc,).
         jacobian_transposed: out, Jᵀ, shape (nv, at least 3 nc); entries outside the branch are
             left zero.
     """
     for i in range(leaf_dof.shape[0]):
-        px, py, pz = position[i, 0], position[i, 1], position[i, 2]
+        half = 0.5 * gap[i]
+        px = position[i, 0] - half * frame[i, 2, 0]
+        py = position[i, 1] - half * frame[i, 2, 1]
+        pz = position[i, 2] - half * frame[i, 2, 2]
         k = leaf_dof[i]
         while k >= 0:
             S = world_jacobian[k]

@@ -80,8 +80,8 @@ def fill_delassus(jacobian_transposed, factor, parent, row_of, n, Y_buffer, dela
 
 @kernel
 def gather(
-    row_of, n, na, u_free, u_start, bias, friction, gap, impulse, lower, upper, g, free, start, mu,
-    phi, guess, low, high,
+    row_of, n, na, u_free, u_start, bias, friction, gap, impulse, lower, upper, weight, g, free,
+    start, mu, phi, guess, low, high, row_weight,
 ):  # fmt: skip
     """Copy the rows of the problem into contiguous arrays (names as in `contact.record`)."""
     for a in range(n):
@@ -90,6 +90,7 @@ def gather(
         free[a] = u_free[row]
         start[a] = u_start[row]
         guess[a] = impulse[row]
+        row_weight[a] = weight[row]
     for i in range(na):
         mu[i] = friction[row_of[3 * i] // 3]
         phi[i] = gap[row_of[3 * i] // 3]

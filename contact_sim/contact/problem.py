@@ -7,7 +7,7 @@ terms. Blocks, in row order: friction cones K_μ (rows t1, t2, n), then scalar r
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -55,13 +55,18 @@ class ContactProblem:
     """v before the step, shape (nv,)."""
     free_motion: Array
     """v_f, shape (nv,)."""
+    inverse_weight: Array = field(default_factory=lambda: NO_ROWS)
+    """Mean diagonal of G in the neutral pose [1/kg], shape (n,); empty: the diagonal of G."""
 
     def __post_init__(self) -> None:
+        if len(self.inverse_weight) == 0:
+            object.__setattr__(self, 'inverse_weight', np.diag(self.delassus).copy())
         n, nc, ns, nv = self.n_rows, self.n_contacts, len(self.lower), len(self.velocity)
         shapes = {
             'delassus': (n, n), 'bias': (n,), 'friction': (nc,), 'lower': (ns,), 'upper': (ns,),
             'gap': (nc,), 'start_velocity': (n,), 'inertia': (nv, nv), 'jacobian': (n, nv),
             'velocity': (nv,), 'free_motion': (nv,), 'free_velocity': (3 * nc + ns,),
+            'inverse_weight': (n,),
         }  # fmt: skip
         for name, shape in shapes.items():
             value = getattr(self, name)
@@ -161,7 +166,7 @@ class ContactProblem:
 
     def save(self, path: str | Path) -> None:
         """Write the problem to one `.npz` file: a failing step becomes a test case."""
-        np.savez(path, **{field.name: getattr(self, field.name) for field in fields(self)})
+        np.savez(path, **{item.name: getattr(self, item.name) for item in fields(self)})
 
     @classmethod
     def load(cls, path: str | Path) -> ContactProblem:
@@ -172,7 +177,7 @@ class ContactProblem:
         """
         try:
             with np.load(path) as file:
-                values: dict[str, Any] = {field.name: file[field.name] for field in fields(cls)}
+                values: dict[str, Any] = {item.name: file[item.name] for item in fields(cls)}
         except (OSError, KeyError, ValueError) as error:
             raise InvalidInput(f'{path}: not a saved ContactProblem ({error})') from error
         values['time_step'] = float(values['time_step'])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import pinocchio as pin
 from numpy.typing import NDArray
 
 from contact_sim.contact.problem import ContactProblem
@@ -34,6 +35,7 @@ class ContactRows:
     impulse: Array
     lower: Array
     upper: Array
+    inverse_weight: Array
     time_step: float
 
     @classmethod
@@ -42,7 +44,7 @@ class ContactRows:
         n, nc, ns = sizes.rows, sizes.nc, sizes.ns
         return cls(
             0, 0, np.zeros(n * n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(nc),
-            np.zeros(nc), np.zeros(n), np.zeros(ns), np.zeros(ns), 0.0,
+            np.zeros(nc), np.zeros(n), np.zeros(ns), np.zeros(ns), np.zeros(n), 0.0,
         )  # fmt: skip
 
     @classmethod
@@ -53,7 +55,7 @@ class ContactRows:
             problem.n_contacts, problem.n_rows, problem.delassus.flatten(), problem.g,
             problem.free_velocity.copy(), problem.start_velocity.copy(), problem.friction.copy(),
             problem.gap.copy(), impulse, problem.lower.copy(), problem.upper.copy(),
-            problem.time_step,
+            problem.inverse_weight.copy(), problem.time_step,
         )  # fmt: skip
 
 
@@ -69,6 +71,27 @@ class Spheres:
     """Centre in the joint frame [m], shape (nc, 3)."""
     radius: Array
     """Radius [m], shape (nc,)."""
+
+
+def reference_inverse_weight(terms: DynamicsTerms, spheres: Spheres, dofs: Indices) -> Array:
+    """Return how easily each row moves in the neutral configuration [1/kg], shape (3 nc + ns,).
+
+    For a contact the mean of the diagonal of J M⁻¹ Jᵀ, J the velocity of the centre of mass of the
+    body that carries it; for a scalar row the diagonal of M⁻¹ at its dof.
+    """
+    model = terms.model
+    data = model.createData()
+    q = pin.neutral(model)
+    pin.computeJointJacobians(model, data, q)
+    upper = np.triu(pin.crba(model, data, q))
+    inverse = np.linalg.inv(upper + np.triu(upper, 1).T)
+    values = []
+    for joint in spheres.joint.tolist():
+        centre = pin.SE3(np.eye(3), data.oMi[joint].act(model.inertias[joint].lever))
+        world = pin.getJointJacobian(model, data, joint, pin.ReferenceFrame.WORLD)
+        J = centre.toActionMatrixInverse()[:3] @ world
+        values += 3 * [float(np.trace(J @ inverse @ J.T)) / 3.0]
+    return np.array([*values, *np.diag(inverse)[dofs]])
 
 
 class Workspace:
@@ -87,6 +110,8 @@ class Workspace:
         stabilisation: share β of a penetration taken out per step [-] and approach speed below
             which impacts are plastic [m/s], shape (2,).
         reach: (T, κ) of the law in force, see `delassus.within_reach`, shape (2,).
+        inverse_weight: mean diagonal of the Delassus matrix in the neutral configuration for every
+            row of the record [1/kg], see `reference_inverse_weight`.
         factor: L with M̂ = Lᵀ L, shape (nv, nv).
         Y: L⁻ᵀ Jᵀ of the problem rows, shape (nv, n) in the front of a flat array.
         row_of: row of the record behind each problem row.
@@ -116,6 +141,7 @@ class Workspace:
         self.restitution = np.zeros(nc)
         self.stabilisation = np.array([0.2, 0.05])
         self.reach = np.zeros(2)
+        self.inverse_weight = reference_inverse_weight(terms, spheres, self.friction_dof)
         self.factor = np.zeros((nv, nv))
         self.Y = np.zeros(self.sizes.rows * nv)
         self.row_of = np.zeros(self.sizes.rows, dtype=np.int64)

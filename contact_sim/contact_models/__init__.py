@@ -6,10 +6,12 @@ from contact_sim.contact_models.anitescu import Anitescu
 from contact_sim.contact_models.ncp import Ncp
 from contact_sim.contact_models.protocol import ContactModel
 from contact_sim.contact_models.sap import Sap
+from contact_sim.contact_models.todorov import Todorov
 from contact_sim.errors import InvalidInput, UnknownName
 
 CONTACT_MODELS: dict[str, type[ContactModel]] = {
     'anitescu': Anitescu,
+    'todorov': Todorov,
     'sap': Sap,
     'ncp': Ncp,
 }

@@ -53,8 +53,8 @@ class TimeStepping:
         self._assemble = (
             r.active, w.row_of, r.jacobian_transposed, w.factor, t.dof_parent, w.Y, p.delassus,
             r.u_free, r.u_start, r.bias, r.restitution_bias, r.friction, r.gap_start, r.impulse,
-            r.lower, r.upper, p.g, p.free_velocity, p.start_velocity, p.friction, p.gap, p.impulse,
-            p.lower, p.upper,
+            r.lower, r.upper, w.inverse_weight, p.g, p.free_velocity, p.start_velocity, p.friction,
+            p.gap, p.impulse, p.lower, p.upper, p.inverse_weight,
         )  # fmt: skip
         self._finish = (
             p.impulse, w.row_of, w.Y, w.factor, t.dof_parent, t.free_flyer_v, r.time_step,
@@ -136,7 +136,13 @@ def prepare(
         M, nle, tau, v_start, damping, parent, free_flyer_v, h, inertia, factor, transport, v_free
     )
     contact_jacobian(
-        world_jacobian, leaf_dof, parent, position_start, frame_start, jacobian_transposed
+        world_jacobian,
+        leaf_dof,
+        parent,
+        position_start,
+        frame_start,
+        gap_start,
+        jacobian_transposed,
     )
     multiply_rows(jacobian_transposed, v_start, u_start)
     multiply_rows(jacobian_transposed, v_free, u_free)
@@ -151,16 +157,16 @@ def prepare(
 @kernel
 def assemble(
     active, row_of, jacobian_transposed, factor, parent, Y, delassus, u_free, u_start, bias,
-    restitution_bias, friction, gap_start, impulse, lower, upper, g, free, start, mu, phi, guess,
-    low, high, restitution_scale,
+    restitution_bias, friction, gap_start, impulse, lower, upper, weight, g, free, start, mu, phi,
+    guess, low, high, row_weight, restitution_scale,
 ):  # fmt: skip
     """Fill the contact problem of the active contacts; return (contacts, rows)."""
     nc, ns = active.shape[0], lower.shape[0]
     na, n = collect_rows(active, nc, ns, row_of)
     fill_delassus(jacobian_transposed, factor, parent, row_of, n, Y, delassus)
     gather(
-        row_of, n, na, u_free, u_start, bias, friction, gap_start, impulse, lower, upper, g, free,
-        start, mu, phi, guess, low, high,
+        row_of, n, na, u_free, u_start, bias, friction, gap_start, impulse, lower, upper, weight,
+        g, free, start, mu, phi, guess, low, high, row_weight,
     )  # fmt: skip
     for k in range(na):
         g[3 * k + 2] += restitution_scale * restitution_bias[row_of[3 * k] // 3]

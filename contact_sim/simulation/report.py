@@ -37,6 +37,7 @@ class StepContext:
     model: pin.Model
     damping: Array
     dof_parent: NDArray[np.int64]
+    inverse_weight: Array
 
 
 class ContactReport:
@@ -187,6 +188,7 @@ class StepReport:
             jacobian=r.jacobian_transposed.T[rows],
             velocity=r.v_start,
             free_motion=r.v_free,
+            inverse_weight=self._context.inverse_weight[rows],
         )
 
     @cached_property

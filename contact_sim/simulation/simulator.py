@@ -83,7 +83,12 @@ class Simulator:
         self.contact_model = contact_model  # type: ignore[assignment]
         names = tuple(point.name for point in robot.contact_points)
         self._context = StepContext(
-            work.sizes, names, self._terms.model, work.damping, self._terms.dof_parent
+            work.sizes,
+            names,
+            self._terms.model,
+            work.damping,
+            self._terms.dof_parent,
+            work.inverse_weight,
         )
         self._effort_limit = np.array(robot.effort_limit)
         self._dof_of_joint = np.array(robot.joint_velocity_index, dtype=np.int64)

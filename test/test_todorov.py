@@ -1,0 +1,178 @@
+"""todorov: its formulas, and MuJoCo itself, step by step."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from robots import cube, pose, rigid_body
+
+from contact_sim import InclinedPlane, InvalidInput, Simulator, Todorov, load_robot
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / 'benchmarks'))
+GRAVITY = 9.81
+NO_EFFORT = np.zeros(0)
+STEPS = 200
+
+
+def resting_point(slope, **parameters):
+    """A point of unit mass, too inert to turn, after 4 s on a slope; constant impedance 0.9."""
+    body = rigid_body('point', 1.0, np.eye(3) * 1e9, [([0.0, 0.0, 0.0], 0.0)])
+    model = Todorov(impedance_start=0.9, impedance_end=0.9, **parameters)
+    sim = Simulator(body, model, terrain=InclinedPlane(slope), friction=0.8, time_step=2e-3)
+    sim.reset(pose())
+    for _ in range(2000):
+        report = sim.step(NO_EFFORT)
+    return report
+
+
+def test_sinks_as_its_formula_says():
+    # g (1 − d) τ² ζ² = 3.924e-4 m for d = 0.9, τ = 0.02
+    report = resting_point(0.0)
+    assert -report.contacts.gap[0] == pytest.approx(3.924e-4, rel=1e-6)
+    assert report.contacts.force[0, 2] == pytest.approx(GRAVITY, rel=1e-9)
+
+
+@pytest.mark.parametrize('impratio', [1.0, 10.0, 100.0])
+def test_creeps_as_its_formula_says(impratio):
+    # u_t = R_t f_t / b, R_t = (1 − d)/d / impratio, b = 2/(d τ)
+    angle = np.deg2rad(10.0)
+    report = resting_point(angle, impratio=impratio)
+    compliance = 0.1 / 0.9 / impratio
+    expected = compliance * GRAVITY * np.sin(angle) * 0.9 * 0.02 / 2.0
+    assert report.contacts.slip_speed[0] == pytest.approx(expected, rel=1e-6)
+
+
+def test_noslip_takes_the_creep_out():
+    report = resting_point(np.deg2rad(10.0), noslip_iterations=20)
+    assert report.contacts.slip_speed[0] <= 1e-12
+
+
+def test_acts_only_while_it_penetrates():
+    sim = Simulator(cube(), 'todorov')
+    sim.reset(pose(z=0.15))
+    for _ in range(300):
+        report = sim.step(NO_EFFORT)
+        loaded = report.contacts.normal_force > 0.0
+        assert np.all(report.record.gap_start[loaded] < 0.0)
+
+
+@pytest.mark.parametrize(('cone', 'rise'), [('elliptic', 0.078), ('pyramidal', 0.092)])
+def test_a_fast_slider_takes_off(cone, rise):
+    # physics.md 2.4: 10 cm cube at 6 m/s, μ = 0.5, h = 5 ms rises by 7.8 / 9.2 cm in MuJoCo
+    sim = Simulator(cube(0.1), Todorov(cone=cone), friction=0.5, time_step=5e-3)
+    sim.reset(pose(z=0.05), np.array([6.0, 0, 0, 0, 0, 0]))
+    top = max(sim.step(NO_EFFORT).q[2] for _ in range(400))
+    assert top - 0.05 == pytest.approx(rise, rel=0.25)
+
+
+class Twin:
+    """The same robot in MuJoCo and here, without joint damping, which MuJoCo steps otherwise."""
+
+    def __init__(self, name, cone):
+        self.mujoco = pytest.importorskip('mujoco', reason='the peer MuJoCo is not installed')
+        from mujoco_peer import MujocoPeer
+
+        self.robot = robot = load_robot(name)
+        model = Todorov(cone=cone, diagonal='reference', tolerance=1e-14)
+        h = 1e-3
+        self.sim = Simulator(robot, model, friction=0.8, time_step=h)
+        self.sim._workspace.damping[:] = 0.0
+        self.peer = MujocoPeer(robot, 0.8, h)
+        m = self.peer.model
+        m.dof_damping[:] = 0.0
+        cones = self.mujoco.mjtCone
+        m.opt.cone = cones.mjCONE_ELLIPTIC if cone == 'elliptic' else cones.mjCONE_PYRAMIDAL
+        m.opt.solver = self.mujoco.mjtSolver.mjSOL_NEWTON
+        m.opt.iterations, m.opt.ls_iterations = 200, 200
+        m.opt.tolerance, m.opt.ls_tolerance = 0.0, 1e-14
+        joints = [m.joint(joint) for joint in robot.joint_names]
+        self.qpos = np.array([joint.qposadr[0] for joint in joints])
+        self.dofs = np.array([joint.dofadr[0] for joint in joints])
+
+    def state(self):
+        """MuJoCo's state in Pinocchio's conventions."""
+        d = self.peer.data
+        w, x, y, z = d.qpos[3:7]
+        q = self.robot.with_joint_positions(
+            np.concatenate([d.qpos[:3], [x, y, z, w], self.sim.q[7:]]), d.qpos[self.qpos]
+        )
+        rotation = np.zeros(9)
+        self.mujoco.mju_quat2Mat(rotation, d.qpos[3:7])
+        v = np.zeros(self.robot.nv)
+        v[:3] = rotation.reshape(3, 3).T @ d.qvel[:3]
+        v[3:6] = d.qvel[3:6]
+        v[self.robot.joint_velocity_index] = d.qvel[self.dofs]
+        return q, v
+
+    def peer_forces(self):
+        """Contact forces of MuJoCo per foot in world axes, shape (feet, 3)."""
+        m, d = self.peer.model, self.peer.data
+        forces = np.zeros((len(self.robot.contact_points), 3))
+        spheres = [
+            g for g in range(m.ngeom) if m.geom_type[g] == self.mujoco.mjtGeom.mjGEOM_SPHERE
+        ]
+        placed = {g: d.geom_xpos[g].copy() for g in spheres}
+        position = self.sim._record.position
+        for k in range(d.ncon):
+            wrench = np.zeros(6)
+            self.mujoco.mj_contactForce(m, d, k, wrench)
+            contact = d.contact[k]
+            foot = next(g for g in contact.geom if g in placed)
+            sign = 1.0 if contact.geom[1] == foot else -1.0
+            nearest = np.argmin(np.linalg.norm(position[:, :2] - placed[foot][:2], axis=1))
+            forces[nearest] += sign * contact.frame.reshape(3, 3).T @ wrench[:3]
+        return forces
+
+
+@pytest.mark.parametrize('cone', ['elliptic', 'pyramidal'])
+@pytest.mark.parametrize('name', ['go1', 'anymal_b'])
+def test_every_step_of_a_drop_equals_mujoco(name, cone):
+    twin = Twin(name, cone)
+    sim, peer, robot = twin.sim, twin.peer, twin.robot
+    q = sim.standing_configuration().copy()
+    q[2] += 0.02
+    sim.reset(q)
+    peer.reset(q, robot.joint_positions(q))
+    peer.data.qvel[:3] = [0.4, 0.2, -0.5]
+    stiffness, damping = (0.3 * np.asarray(gain) for gain in robot.default_gains)
+    target = robot.joint_positions(q)
+    compared = 0
+    for _ in range(STEPS):
+        q, v = twin.state()
+        sim.reset(q, v)
+        effort = stiffness * (target - robot.joint_positions(q)) - damping * (
+            robot.joint_velocities(v)
+        )
+        report = sim.step(effort)
+        before = sim._record.position.copy()
+        peer.data.qfrc_applied[:] = 0.0
+        peer.data.qfrc_applied[twin.dofs] = report.effort
+        twin.mujoco.mj_step(peer.model, peer.data)
+        _, expected = twin.state()
+        scale = np.abs(expected).max()
+        assert np.abs(report.v - expected).max() <= 1e-6 * scale
+        sim._record.position[:] = before
+        forces = twin.peer_forces()
+        largest = np.abs(forces).max(initial=0.0)
+        assert np.abs(report.contacts.force - forces).max() <= 1e-6 * max(largest, 1.0)
+        compared += largest > 0.0
+    assert compared > STEPS // 3
+
+
+@pytest.mark.parametrize(
+    ('parameter', 'value'),
+    [
+        ('time_constant', 0.0),
+        ('damping_ratio', -1.0),
+        ('impedance_start', 1.0),
+        ('impratio', 0.0),
+        ('cone', 'round'),
+        ('diagonal', 'none'),
+        ('noslip_iterations', -1),
+        ('refsafe', 'yes'),
+    ],
+)
+def test_bad_parameters_name_themselves(parameter, value):
+    with pytest.raises(InvalidInput, match=f'TodorovParameters.{parameter}'):
+        Todorov(**{parameter: value})
