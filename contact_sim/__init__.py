@@ -10,6 +10,7 @@ from contact_sim.contact.problem import ContactProblem
 from contact_sim.contact.residuals import law_residuals
 from contact_sim.contact_models import contact_models
 from contact_sim.contact_models.anitescu import Anitescu
+from contact_sim.contact_models.lcp import Lcp
 from contact_sim.contact_models.ncp import Ncp
 from contact_sim.contact_models.sap import Sap
 from contact_sim.contact_models.todorov import Todorov
@@ -38,6 +39,7 @@ __all__ = [
     'ContactSimError',
     'InclinedPlane',
     'InvalidInput',
+    'Lcp',
     'Ncp',
     'NonFiniteState',
     'Plane',

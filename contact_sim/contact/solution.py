@@ -18,6 +18,7 @@ class SolverStatus(Enum):
     CONVERGED = 'the solver met its tolerance'
     CONVERGED_BY_FALLBACK = 'block Gauss-Seidel stalled; ADMM met the tolerance'
     MAX_ITERATIONS = 'the solver ran out of iterations; the best impulses found were used'
+    RAY_TERMINATION = 'complementary pivoting ended on a ray; the circular cone was used'
     NONFINITE = 'not-a-number met in the solver; look at the effort and the mass matrix first'
 
     @property
@@ -27,7 +28,9 @@ class SolverStatus(Enum):
 
 
 STATUSES = tuple(SolverStatus)
-FREE, CONVERGED, CONVERGED_BY_FALLBACK, MAX_ITERATIONS, NONFINITE = range(len(STATUSES))
+FREE, CONVERGED, CONVERGED_BY_FALLBACK, MAX_ITERATIONS, RAY_TERMINATION, NONFINITE = range(
+    len(STATUSES)
+)
 
 
 @dataclass(frozen=True)

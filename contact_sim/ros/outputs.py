@@ -29,7 +29,10 @@ from contact_sim.ros.transforms import TransformPublisher
 from contact_sim.simulation.report import StepReport
 from contact_sim.simulation.simulator import Simulator
 
-RELIABLE = QoSProfile(depth=10)
+EVERY = QoSProfile(depth=1000)
+"""Reliable; what the network loses while steps run flat out is still there to be sent again."""
+LATEST = QoSProfile(depth=10)
+"""Reliable, for large or rare messages."""
 
 
 class Outputs:
@@ -63,17 +66,17 @@ class Outputs:
 
     def _make_publishers(self, node: Node) -> None:
         publisher = node.create_publisher
-        self._clock = publisher(Clock, '/clock', RELIABLE)
-        self._joint_states = publisher(JointState, 'joint_states', RELIABLE)
-        self._odom = publisher(Odometry, 'odom', RELIABLE)
-        self._imu = publisher(Imu, 'imu/data', RELIABLE)
+        self._clock = publisher(Clock, '/clock', EVERY)
+        self._joint_states = publisher(JointState, 'joint_states', EVERY)
+        self._odom = publisher(Odometry, 'odom', EVERY)
+        self._imu = publisher(Imu, 'imu/data', EVERY)
         self._wrenches = [
-            publisher(WrenchStamped, wrench_topic(name), RELIABLE) for name in self._names
+            publisher(WrenchStamped, wrench_topic(name), EVERY) for name in self._names
         ]
-        self._foot_contacts = publisher(Int16MultiArray, 'foot_contacts', RELIABLE)
-        self._markers = publisher(MarkerArray, '~/contact_markers', RELIABLE)
-        self._solver_state = publisher(Float64MultiArray, '~/solver_state', RELIABLE)
-        self.diagnostics = publisher(DiagnosticArray, '/diagnostics', RELIABLE)
+        self._foot_contacts = publisher(Int16MultiArray, 'foot_contacts', EVERY)
+        self._markers = publisher(MarkerArray, '~/contact_markers', LATEST)
+        self._solver_state = publisher(Float64MultiArray, '~/solver_state', EVERY)
+        self.diagnostics = publisher(DiagnosticArray, '/diagnostics', LATEST)
 
     def set_rates(self, rates: PublishRateParameters) -> None:
         """Publish at other rates from the next step on."""

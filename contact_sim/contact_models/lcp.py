@@ -1,0 +1,180 @@
+"""LCP: Signorini's condition with friction cones of k flat sides.
+
+    0 ≤ λ_n        ⊥  w_n                 ≥ 0
+    0 ≤ β_j        ⊥  w_t·d_j + s         ≥ 0        λ_t = Σ_j β_j d_j, d_j at angles 2πj/k
+    0 ≤ s          ⊥  μ λ_n − Σ_j β_j     ≥ 0                                (physics.md 2.9)
+
+solved by Lemke's method. A box on a scalar row is p ≥ 0 ⊥ w + ν ≥ 0, ν ≥ 0 ⊥ upper − lower − p ≥ 0
+with λ = lower + p. Friction depends on direction: in the worst one it is μ cos(π/k). Of many
+equivalent force distributions Lemke finds a vertex. A step on which the method ends on a ray is
+answered with the circular cone, and the status says so.
+
+`friction_law: box` bounds λ_t1 and λ_t2 separately by μ λ_n, as ODE, Bullet and DART do
+(physics.md 2.10): up to √2 μ along the diagonals.
+
+[Stewart & Trinkle 1996], [Anitescu & Potra 1997].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from contact_sim.contact.solution import CONVERGED, MAX_ITERATIONS, NONFINITE, RAY_TERMINATION
+from contact_sim.contact.workspace import ContactRows
+from contact_sim.contact_models.cone_law import solve_cones
+from contact_sim.contact_models.law import Law
+from contact_sim.errors import InvalidInput
+from contact_sim.parameters import Parameters, parameter
+from contact_sim.solvers.jit import kernel
+from contact_sim.solvers.lemke import SOLVED, lemke
+
+TOLERANCE = 1e-10
+MAX_SWEEPS, MAX_ADMM_ITERATIONS = 50, 1000
+
+
+@dataclass(frozen=True)
+class LcpParameters(Parameters):
+    """Shape of the friction cone, and numerics."""
+
+    sides: int = parameter(
+        8, '-', 'even number of sides of the friction cone', at_least=4, at_most=64, live=True
+    )
+    friction_law: str = parameter(
+        'pyramid', '', 'pyramid: cone of `sides` sides; box: each tangent bounded by itself',
+        choices=('pyramid', 'box'), live=True,
+    )  # fmt: skip
+    max_pivots: int = parameter(
+        1000, '-', 'pivots of the complementary pivoting', at_least=1, at_most=1000000, live=True
+    )
+    max_box_iterations: int = parameter(
+        200, '-', 'rounds of normal forces and friction bounds under the box law', at_least=1,
+        at_most=100000, live=True,
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.sides % 2:
+            raise InvalidInput(f'LcpParameters.sides = {self.sides}: expected an even number >= 4')
+
+
+class Lcp(Law):
+    """Stewart and Trinkle's linear complementarity problem.
+
+    Raises:
+        InvalidInput: a parameter outside its bounds.
+    """
+
+    name: ClassVar[str] = 'lcp'
+    parameter_class: ClassVar[type[Parameters]] = LcpParameters
+
+    def __init__(self, **parameters: int | str) -> None:
+        self.parameters: LcpParameters = LcpParameters(**parameters)  # type: ignore[arg-type]
+
+    def reach(self, h: float) -> tuple[float, float]:
+        """Return (h, 0): no force at a distance."""
+        return h, 0.0
+
+    def solve_rows(self, rows: ContactRows) -> tuple[int, int, float]:
+        """Improve `rows.impulse` in place; return (status code, iterations, residual)."""
+        p = self.parameters
+        problem = (
+            rows.delassus, rows.g, rows.friction, rows.lower, rows.upper, rows.impulse, rows.nc,
+            rows.n,
+        )  # fmt: skip
+        if p.friction_law == 'box':
+            return solve_boxes(*problem, p.max_box_iterations)  # type: ignore[no-any-return]
+        return solve_pyramids(*problem, p.sides, p.max_pivots)  # type: ignore[no-any-return]
+
+
+@kernel
+def fill_problem(G, g, mu, lower, upper, k, M, q):
+    """Fill the complementarity problem; unknowns λ_n (nc), β (k nc), s (nc), p (ns), ν (ns)."""
+    nc, n = mu.shape[0], g.shape[0]
+    ns = n - 3 * nc
+    # λ = E z + offset, z the unknowns without s and ν
+    E, offset = np.zeros((n, nc * (1 + k) + ns)), np.zeros(n)
+    for i in range(nc):
+        E[3 * i + 2, i] = 1.0
+        for j in range(k):
+            angle = 2.0 * np.pi * j / k
+            E[3 * i, nc + k * i + j] = np.cos(angle)
+            E[3 * i + 1, nc + k * i + j] = np.sin(angle)
+    for r in range(ns):
+        E[3 * nc + r, nc * (1 + k) + r] = 1.0
+        offset[3 * nc + r] = lower[r]
+    Et = E.T.copy()
+    inner = np.dot(Et, np.dot(G, E))
+    speed = np.dot(Et, g + np.dot(G, offset))
+    forces, first_p, first_nu = nc * (1 + k), nc * (2 + k), nc * (2 + k) + ns
+    M[:] = 0.0
+    for a in range(forces + ns):
+        row = a if a < forces else a + nc
+        q[row] = speed[a]
+        for b in range(forces + ns):
+            M[row, b if b < forces else b + nc] = inner[a, b]
+    for i in range(nc):
+        slip = forces + i
+        q[slip] = 0.0
+        M[slip, i] = mu[i]
+        for j in range(k):
+            M[nc + k * i + j, slip] = 1.0
+            M[slip, nc + k * i + j] = -1.0
+    for r in range(ns):
+        q[first_nu + r] = upper[r] - lower[r]
+        M[first_p + r, first_nu + r] = 1.0
+        M[first_nu + r, first_p + r] = -1.0
+    return E, offset
+
+
+@kernel
+def solve_pyramids(delassus, g, mu, lower, upper, impulse, nc, n, sides, max_pivots):
+    """Solve by Lemke's method in place; return (status code, pivots, residual)."""
+    G, ns = delassus[: n * n].reshape(n, n), n - 3 * nc
+    size = nc * (2 + sides) + 2 * ns
+    M, q, z = np.empty((size, size)), np.empty(size), np.empty(size)
+    E, offset = fill_problem(G, g[:n], mu[:nc], lower, upper, sides, M, q)
+    if not np.isfinite(q).all():
+        impulse[:n] = 0.0
+        return NONFINITE, 0, np.inf
+    status, pivots = lemke(M, q, z, max_pivots)
+    if status != SOLVED:
+        _, sweeps, residual = solve_cones(
+            delassus, g, mu, lower, upper, impulse, nc, n, TOLERANCE, MAX_SWEEPS,
+            MAX_ADMM_ITERATIONS, 0.0,
+        )  # fmt: skip
+        return RAY_TERMINATION, pivots + sweeps, residual
+    forces = nc * (1 + sides)
+    unknowns = np.concatenate((z[:forces], z[forces + nc : forces + nc + ns]))
+    impulse[:n] = np.dot(E, unknowns) + offset
+    w = np.dot(M, z) + q
+    return CONVERGED, pivots, max(np.abs(z * w).max(), -w.min())
+
+
+@kernel
+def solve_boxes(delassus, g, mu, lower, upper, impulse, nc, n, max_rounds):
+    """Alternate between all rows as boxes and the friction bounds μ λ_n; as `solve_pyramids`."""
+    low, high = np.empty(n), np.empty(n)
+    low[3 * nc :], high[3 * nc :] = lower, upper
+    change, total = np.inf, 0
+    for count in range(1, max_rounds + 1):
+        for i in range(nc):
+            r = 3 * i
+            bound = mu[i] * max(impulse[r + 2], 0.0) if count > 1 else np.inf
+            low[r] = low[r + 1] = -bound
+            high[r] = high[r + 1] = bound
+            low[r + 2], high[r + 2] = 0.0, np.inf
+        before = impulse[:n].copy()
+        code, iterations, residual = solve_cones(
+            delassus, g, np.empty(0), low, high, impulse, 0, n, TOLERANCE, MAX_SWEEPS,
+            MAX_ADMM_ITERATIONS, 1.0,
+        )  # fmt: skip
+        total += iterations
+        if code == NONFINITE:
+            return code, total, residual
+        change = np.abs(impulse[:n] - before).max()
+        if count > 1 and change <= 1e-9 * (1e-300 + np.abs(impulse[:n]).max()):
+            return CONVERGED, total, change
+    return MAX_ITERATIONS, total, change

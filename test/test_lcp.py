@@ -1,0 +1,134 @@
+"""lcp: complementary pivoting, the textbook steps, and the anisotropy of flat-sided cones."""
+
+import numpy as np
+import pytest
+from problems import random_problem
+from robots import cube, point_mass, pose, stand
+
+from contact_sim import InvalidInput, Lcp, Ncp, Simulator, load_robot
+from contact_sim.solvers.lemke import RAY, SOLVED, lemke
+
+NO_EFFORT = np.zeros(0)
+GRAVITY = 9.81
+
+
+def solve(M, q):
+    z = np.empty(len(q))
+    status, _ = lemke(np.array(M, dtype=float), np.array(q, dtype=float), z, 1000)
+    return status, z
+
+
+@pytest.mark.parametrize('seed', range(200))
+def test_lemke_solves_positive_definite_problems(seed):
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((8, 8))
+    M, q = A @ A.T + 1e-3 * np.eye(8), rng.standard_normal(8)
+    status, z = solve(M, q)
+    w = M @ z + q
+    assert status == SOLVED
+    assert z.min() >= 0.0
+    assert w.min() >= -1e-9
+    assert np.abs(z * w).max() <= 1e-9
+
+
+def test_lemke_of_a_two_by_two_done_by_hand():
+    # w1 = 2 z1 + z2 − 5, w2 = z1 + 2 z2 − 6: z = (4/3, 7/3)
+    assert solve([[2, 1], [1, 2]], [-5, -6])[1] == pytest.approx([4 / 3, 7 / 3], abs=1e-12)
+
+
+def test_lemke_ends_on_a_ray_where_nothing_solves():
+    # w = −z − 1 is negative for every z ≥ 0
+    assert solve([[-1.0]], [-1.0])[0] == RAY
+
+
+@pytest.mark.parametrize('sides', [4, 8, 16])
+@pytest.mark.parametrize('contacts', [1, 2, 4])
+@pytest.mark.parametrize('seed', range(20))
+def test_random_problems_obey_signorini_and_the_pyramid(seed, contacts, sides):
+    problem = random_problem(seed + 1000 * contacts, contacts)
+    solution = Lcp(sides=sides).solve(problem)
+    assert solution.solver.converged
+    force = solution.impulse.reshape(-1, 3)
+    w = (problem.delassus @ solution.impulse + problem.g).reshape(-1, 3)
+    assert w[:, 2].min() >= -1e-9
+    assert np.abs(force[:, 2] * w[:, 2]).max() <= 1e-9
+    tangential = np.linalg.norm(force[:, :2], axis=1)
+    assert (tangential - problem.friction * force[:, 2]).max() <= 1e-9
+    sliding = np.linalg.norm(w[:, :2], axis=1) > 1e-6
+    inner = np.cos(np.pi / sides) * problem.friction * force[:, 2]
+    assert np.all(tangential[sliding] >= inner[sliding] - 1e-9)
+
+
+@pytest.mark.parametrize('seed', range(20))
+def test_without_friction_it_is_the_exact_model(seed):
+    problem = random_problem(seed, 3, friction=0.0)
+    u, v = (
+        problem.delassus @ model.solve(problem).impulse + problem.free_velocity
+        for model in (Lcp(), Ncp())
+    )
+    assert np.abs(u - v).max() <= 1e-7
+
+
+@pytest.mark.parametrize(('sides', 'ratio'), [(4, 1.4142), (8, 1.0824), (16, 1.0196)])
+def test_sliding_cube_goes_further_between_the_edges(sides, ratio):
+    # X3: right along an edge, 1/cos(π/k) too far in the worst direction
+    for angle, expected in ((0.0, 1.0), (np.pi / sides, ratio)):
+        sim = Simulator(cube(), Lcp(sides=sides), friction=0.4)
+        sim.reset(pose(z=0.1), np.array([np.cos(angle), np.sin(angle), 0, 0, 0, 0]))
+        for _ in range(500):
+            report = sim.step(NO_EFFORT)
+            assert report.solver.converged
+        assert np.linalg.norm(sim.q[:2]) / 0.12692126 == pytest.approx(expected, rel=2e-3)
+
+
+@pytest.mark.parametrize(
+    ('parameters', 'degrees'),
+    [({'sides': 4}, 45.0), ({'sides': 8}, 33.3215), ({'friction_law': 'box'}, 27.197)],
+)
+def test_pushed_point_snaps_to_an_edge(parameters, degrees):
+    # X11a: 38.66° would be right
+    sim = Simulator(point_mass(0.2), Lcp(**parameters), friction=0.3, time_step=0.01)
+    sim.reset(np.zeros(3))
+    for _ in range(50):
+        sim.step(NO_EFFORT, {'point': [-1.0, 0.8, 0.0, 0.0, 0.0, 0.0]})
+    assert np.degrees(np.arctan2(sim.q[1], -sim.q[0])) == pytest.approx(degrees, abs=1e-3)
+    assert sim.q[2] == pytest.approx(0.0, abs=1e-12)
+
+
+def test_brick_of_the_textbook():
+    # T18: v 1 → 0.5095 → 0.019 → 0 → 0 with forces 4.905, 4.905, 0.19, 0
+    sim = Simulator(point_mass(1.0), Lcp(sides=4), friction=0.5, time_step=0.1)
+    sim.reset(np.zeros(3), np.array([1.0, 0.0, 0.0]))
+    steps = [sim.step(NO_EFFORT) for _ in range(4)]
+    assert [s.v[0] for s in steps] == pytest.approx([0.5095, 0.019, 0.0, 0.0], abs=1e-12)
+    forces = [-s.contacts.force[0, 0] for s in steps]
+    assert forces == pytest.approx([4.905, 4.905, 0.19, 0.0], abs=1e-10)
+
+
+def test_picks_a_vertex_of_the_redundant_stance():
+    # physics.md 2.9: a box at rest stands on two diagonal corners
+    sim = Simulator(cube(), 'lcp')
+    sim.reset(pose(z=0.1))
+    for _ in range(5):
+        report = sim.step(NO_EFFORT)
+    assert sorted(report.contacts.normal_force) == pytest.approx([0, 0, 4.905, 4.905], abs=1e-9)
+
+
+@pytest.mark.parametrize('name', ['go1', 'anymal_b', 'solo8'])
+def test_robots_stand(name):
+    robot = load_robot(name)
+    reports = stand(Simulator(robot, 'lcp'), 800)
+    assert all(report.solver.converged for report in reports)
+    assert reports[-1].residuals.slip <= 1e-9
+    assert reports[-1].residuals.penetration <= 1e-6
+    weight = robot.total_mass * GRAVITY
+    assert reports[-1].contacts.force[:, 2].sum() == pytest.approx(weight, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ('parameter', 'value'),
+    [('sides', 3), ('sides', 5), ('sides', 65), ('friction_law', 'disc'), ('max_pivots', 0)],
+)
+def test_bad_parameters_name_themselves(parameter, value):
+    with pytest.raises(InvalidInput, match=f'LcpParameters.{parameter}'):
+        Lcp(**{parameter: value})
