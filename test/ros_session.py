@@ -71,6 +71,7 @@ class Session:
 
     Attributes:
         messages: topic to the messages received, in order.
+        sent: topic to the wall times at which the simulation sent them [ns].
         domain: environment of the processes that may meet this simulation.
     """
 
@@ -88,6 +89,7 @@ class Session:
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self.node)
         self.messages: dict[str, list[Any]] = {}
+        self.sent: dict[str, list[int]] = {}
         for topic, kind in topics.items():
             self.listen(topic, kind)
         self.simulation = Process(
@@ -101,12 +103,18 @@ class Session:
     def listen(self, topic: str, kind: str) -> list[Any]:
         """Listen to one more topic and return the growing list of its messages."""
         self.messages[topic] = messages = []
-        self.node.create_subscription(message_class(kind), topic, messages.append, BACKLOG)
+        self.sent[topic] = sent = []
+
+        def keep(message: Any, info: Any) -> None:
+            messages.append(message)
+            sent.append(info['source_timestamp'])
+
+        self.node.create_subscription(message_class(kind), topic, keep, BACKLOG)
         return messages
 
     def clear(self) -> None:
-        for messages in self.messages.values():
-            messages.clear()
+        for kept in (*self.messages.values(), *self.sent.values()):
+            kept.clear()
 
     def spin(self, seconds: float) -> None:
         """Listen for some wall time."""

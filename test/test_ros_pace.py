@@ -1,0 +1,82 @@
+"""Simulated time against the wall clock."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy', reason='needs ROS')
+
+from ros_session import SECOND, Session, stamp_of
+
+from contact_sim.ros.topics import PUBLISHED
+
+STEP = SECOND // 1000
+TOPICS = {topic: PUBLISHED[topic] for topic in ('/clock', '/diagnostics')}
+
+
+@pytest.fixture(scope='module')
+def session(tmp_path_factory):
+    with Session(tmp_path_factory.mktemp('pace'), TOPICS, {'start_paused': True}) as session:
+        yield session.started()
+
+
+def run_at(session, factor, seconds):
+    """Return wall time of sending, simulated time [s] of the ticks, and whether time was slow."""
+    session.pause()
+    assert session.set(real_time_factor=factor).successful
+    overruns = int(session.diagnostics()['overruns'])
+    session.pause(False)
+    session.spin(0.5)
+    session.clear()
+    session.spin(seconds)
+    session.pause()
+    slowed = int(session.diagnostics()['overruns']) > overruns
+    wall = 1e-9 * np.array(session.sent['/clock'])
+    simulated = np.array([stamp_of(message) for message in session.messages['/clock']]) / SECOND
+    ticks = np.flatnonzero(np.diff(simulated) > 0.0)
+    return wall[ticks] - wall[0], simulated[ticks] - simulated[0], slowed
+
+
+@pytest.mark.parametrize('factor', [1.0, 0.5, 2.0])
+def test_time_is_paced(session, factor):
+    """Never ahead of the wall clock, and behind it only where /diagnostics says so."""
+    wall, simulated, slowed = run_at(session, factor, 3.0)
+    ahead = simulated / factor - wall
+    assert wall[-1] > 2.0
+    assert ahead.max() < 0.1
+    assert ahead[-1] > -0.1 or slowed
+
+
+def test_pacing_does_not_drift(session):
+    """Over the second half the error of the schedule does not grow: sleeps do not add up."""
+    wall, simulated, slowed = run_at(session, 1.0, 4.0)
+    late = simulated - wall
+    half = len(late) // 2
+    assert abs(np.median(late[half:]) - np.median(late[:half])) < 0.005 or slowed
+
+
+def test_too_slow_a_machine_slows_time_down_and_says_so(session):
+    assert session.set(real_time_factor=1000.0).successful
+    session.pause(False)
+    session.diagnostics()
+    session.diagnostics()
+    values = session.diagnostics()
+    session.pause()
+    session.spin(0.3)
+    assert values['level'] == 1
+    assert 'slower than asked' in values['message']
+    assert int(values['overruns']) > 0
+    assert 0.0 < float(values['real_time_factor']) < 1000.0
+    stamps = sorted({stamp_of(message) for message in session.messages['/clock']})
+    assert {later - earlier for earlier, later in pairwise(stamps)} == {STEP}
+
+
+def test_without_pacing_time_runs_as_fast_as_it_can(session):
+    assert session.set(real_time_factor=0.0).successful
+    session.pause(False)
+    session.diagnostics()
+    session.diagnostics()
+    values = session.diagnostics()
+    assert values['level'] == 0
+    assert float(values['real_time_factor']) > 1.0
