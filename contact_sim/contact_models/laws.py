@@ -1,0 +1,51 @@
+"""Which law of contact each model may break, and why; everything not listed is kept.
+
+Keys are fields of `contact.residuals.Residuals`; the tests run over this table in both directions:
+what is not listed stays zero, and what is listed does show.
+"""
+
+from __future__ import annotations
+
+LAWS: dict[str, str] = {
+    'penetration': 'bodies do not overlap [m]',
+    'signorini': 'a normal force acts only where the gap closes exactly [J]',
+    'force_at_distance': 'no normal force while the gap is open after the step [N s]',
+    'cone': 'the friction force stays inside the circular cone [N s]',
+    'dissipation': 'friction opposes the slip as strongly as it may [J]',
+    'ncp': 'natural map: Signorini, Coulomb and maximum dissipation at once [N s]',
+    'slip': 'a loaded contact inside its cone does not move along the ground [m/s]',
+    'momentum': 'the change of momentum equals the impulses [N s]',
+}
+
+_COMPLIANT = 'the ground yields: load needs depth'
+_REGULARISED = 'friction is regularised: load along the ground needs speed (creep)'
+
+MAY_BREAK: dict[str, dict[str, str]] = {
+    'lcp': {
+        'dissipation': 'the direction of friction snaps to the edges of the pyramid',
+        'ncp': 'the pyramid lies inside the circular cone',
+    },
+    'anitescu': {
+        'signorini': 'a sliding contact lifts off with u_n = μ |u_t| and keeps its force',
+        'force_at_distance': 'a sliding contact hovers up to h μ |u_t| over the ground',
+        'ncp': 'as above: the law minimises energy over the cones, nothing more',
+    },
+    'todorov': {
+        'penetration': _COMPLIANT,
+        'signorini': _COMPLIANT,
+        'force_at_distance': 'the force ends one step after the contact has opened',
+        'dissipation': 'the minimum weighs slip against compliance',
+        'ncp': f'{_COMPLIANT}; {_REGULARISED}',
+        'slip': _REGULARISED,
+    },
+    'sap': {
+        'penetration': _COMPLIANT,
+        'signorini': _COMPLIANT,
+        'force_at_distance': 'dissipation acts ahead of contact, a sliding contact glides',
+        'dissipation': 'the minimum weighs slip against compliance',
+        'ncp': f'{_COMPLIANT}; {_REGULARISED}',
+        'slip': _REGULARISED,
+    },
+    'ncp': {},
+}
+"""Model to {law: reason}."""
