@@ -21,9 +21,6 @@ from contact_sim.errors import ContactSimError
 from contact_sim.parameters import ParameterField, Parameters, declared_parameters
 from contact_sim.ros.setup import Settings
 
-LARGEST = 1e15
-"""Stands for 'no bound' in ranges, which ROS cannot leave open on one side."""
-
 
 def full_name(prefix: str, name: str) -> str:
     """Return the dotted name of a parameter."""
@@ -107,20 +104,13 @@ def parameter_descriptor(field: ParameterField) -> ParameterDescriptor:
         # our own check takes 1 for 1.0 and names what is wrong; ROS would only say 'wrong type'
         descriptor.dynamic_typing = True
         descriptor.type = ParameterType.PARAMETER_DOUBLE
-    if low is None and high is None:
-        return descriptor
-    descriptor.additional_constraints = info.allowed()
+    if info.choices is None and (low is not None or high is not None):
+        descriptor.additional_constraints = info.allowed()
+    if low is None or high is None:
+        return descriptor  # ROS has no ranges that are open on one side; our own check has
     if field.type is int:
-        bounds = IntegerRange(
-            from_value=-(2**62) if low is None else math.ceil(low),
-            to_value=2**62 if high is None else math.floor(high),
-        )
+        bounds = IntegerRange(from_value=math.ceil(low), to_value=math.floor(high))
         descriptor.integer_range = [bounds]
     elif field.type is float:
-        descriptor.floating_point_range = [
-            FloatingPointRange(
-                from_value=-LARGEST if low is None else low,
-                to_value=LARGEST if high is None else high,
-            )
-        ]
+        descriptor.floating_point_range = [FloatingPointRange(from_value=low, to_value=high)]
     return descriptor
