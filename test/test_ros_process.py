@@ -1,0 +1,139 @@
+"""The process: what it refuses at start, how it ends, and what it does when physics fails."""
+
+import re
+import signal
+import time
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy', reason='needs ROS')
+
+from ros_session import START_TIMEOUT, Session, published_topics
+from std_msgs.msg import Float64MultiArray
+
+from contact_sim import load_robot
+from contact_sim.ros.processes import Process, isolated_environment, ros_arguments
+
+SIMULATION = 'contact_sim.ros.simulation_node'
+CONTROLLER = 'contact_sim.ros.stance_controller'
+SOLO12 = load_robot('solo12')
+
+
+def start(module, parameters, folder):
+    """Start a process that nobody listens to."""
+    environment = isolated_environment() | {'ROS_LOG_DIR': str(folder)}
+    return Process(module, ros_arguments(parameters), environment, folder / 'output.log')
+
+
+@pytest.mark.parametrize(
+    ('parameters', 'reason'),
+    [
+        ({'robot': 'go7'}, r"unknown robot.*'go7'.*go1"),
+        ({'urdf_path': '/no/such.urdf'}, r'/no/such\.urdf'),
+        ({'contact_frames': '[FL_foot, tail]'}, "'tail'"),
+        ({'reference_pose': 'sitting'}, "'sitting'.*standing"),
+        ({'time_step': -0.001}, 'time_step.*-0.001'),
+        ({'time_step': 0.0}, r'time_step = 0\.0 s.*\(0'),
+        ({'time_step': 'fast'}, 'time_step'),
+        ({'contact.model': 'magic'}, "'magic'.*one of.*ncp"),
+        ({'friction.mu': -1.0}, r'mu = -1\.0'),
+        ({'terrain.type': 'moon'}, "'moon'.*plane"),
+        ({'publish_rate.odom': 300.0}, r'300 Hz.*250 and 333\.333'),
+        ({'imu.frame_id': 'nose'}, "'nose'.*imu_link"),
+    ],
+    ids=str,
+)
+def test_unusable_parameters_end_the_start_with_one_line(parameters, reason, tmp_path):
+    process = start(SIMULATION, parameters, tmp_path)
+    code = process.handle.wait(START_TIMEOUT)
+    said = process.output()
+    assert code == 1
+    assert 'Traceback' not in said
+    (line,) = [line for line in said.splitlines() if line.startswith('contact_sim: ')]
+    assert re.search(reason, line), line
+
+
+def test_the_controller_refuses_an_unknown_robot_in_one_line(tmp_path):
+    process = start(CONTROLLER, {'robot': 'go7'}, tmp_path)
+    assert process.handle.wait(START_TIMEOUT) == 1
+    assert re.search("stance_controller: unknown robot.*'go7'", process.output())
+    assert 'Traceback' not in process.output()
+
+
+def wait_for(process, text):
+    end = time.monotonic() + START_TIMEOUT
+    while text not in process.output():
+        assert process.running, process.output()
+        assert time.monotonic() < end, f'never said {text!r}: {process.output()}'
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM], ids=lambda n: n.name)
+def test_a_signal_ends_the_simulation_cleanly(number, tmp_path):
+    process = start(SIMULATION, {'robot': 'go1'}, tmp_path)
+    wait_for(process, 'contact points')
+    time.sleep(0.5)
+    process.handle.send_signal(number)
+    assert process.handle.wait(10.0) == 0
+    assert 'Traceback' not in process.output()
+
+
+def test_the_start_says_what_is_simulated(tmp_path):
+    with start(SIMULATION, {'robot': 'go1', 'initial_height': 0.02}, tmp_path) as process:
+        wait_for(process, 'messages per second')
+    said = process.output()
+    for fact in ('go1: 13.101 kg', 'contact model ncp', 'h = 0.001 s', 'FL_hip_joint, FL_thigh',
+                 'FL_foot (r = 0.02 m)', 'a gap of 0.02 m', 'PD gains', 'odom 250'):  # fmt: skip
+        assert fact in said
+
+
+@pytest.fixture(scope='module')
+def exploded(tmp_path_factory):
+    """Return solo12 after efforts that no simulation survives: its limits are 1000 N m."""
+    folder = tmp_path_factory.mktemp('exploded')
+    feet = tuple(point.name for point in SOLO12.contact_points)
+    parameters = {'robot': 'solo12', 'start_paused': True}
+    with Session(folder, published_topics(feet), parameters) as session:
+        session.started()
+        efforts = session.node.create_publisher(
+            Float64MultiArray, 'joint_group_effort_controller/commands', 1
+        )
+        session.wait_for_subscriber(efforts)
+        efforts.publish(Float64MultiArray(data=[1000.0, -1000.0] * 6))
+        session.wait(lambda: session.diagnostics()['commands_accepted'] == '1', 'the efforts')
+        session.clear()
+        yield session, session.step(20000)
+
+
+def test_a_state_that_is_not_finite_stops_the_simulation(exploded):
+    session, response = exploded
+    assert not response.success
+    assert re.search(r'stopped at t = .* s, wait for ~/reset: step \d+ .*', response.message)
+    diagnostics = session.diagnostics()
+    assert diagnostics['level'] == 2
+    assert diagnostics['message'] == response.message
+    assert response.message in session.simulation.output()
+
+
+def test_no_number_published_before_the_stop_is_nan(exploded):
+    session, _ = exploded
+    session.settle()
+    seen = 0
+    for message in session.messages['/joint_states']:
+        numbers = [*message.position, *message.velocity, *message.effort]
+        assert np.isfinite(numbers).all()
+        seen += len(numbers)
+    assert seen > 0
+
+
+def test_after_a_reset_it_stands_again(exploded):
+    session, _ = exploded
+    assert session.reset().success
+    session.settle()
+    session.clear()
+    assert session.step(1000).success
+    session.settle()
+    assert session.diagnostics()['level'] == 0
+    height = session.messages['/odom'][-1].pose.pose.position.z
+    assert height == pytest.approx(SOLO12.reference_configuration()[2], abs=0.02)
