@@ -192,7 +192,27 @@ def pose(joint_name, value):
         ),
         (
             pose('root_joint', '0 0 1 0 0 0 0'),
-            'root_joint: the quaternion is 0 0 0 0',
+            r"pose 'standing': root_joint: the quaternion \(x, y, z, w\) has norm 0, expected 1",
+        ),
+        (
+            pose('root_joint', '0 0 1 0 0 0 1.05'),
+            'root_joint: .* has norm 1.05, expected 1',
+        ),
+        (
+            pose('root_joint', '0 0 1'),
+            'root_joint has 3 values, expected 7',
+        ),
+        (
+            pose('elbow', '1'),
+            "pose 'standing': the robot has none of its joints elbow; known: root_joint, hip",
+        ),
+        (
+            '<robot><group_state><joint name="hip" value="1"/></group_state></robot>',
+            'SRDF text: a group_state has no name',
+        ),
+        (
+            '<robot><end_effector name="tip"/></robot>',
+            "SRDF text: end_effector 'tip' has no parent_link",
         ),
         (
             pose('hip', 'inf'),
@@ -205,9 +225,10 @@ def test_bad_srdf(srdf, message):
         load_robot(ONE_LEG, srdf=srdf)
 
 
-def test_srdf_of_the_wrong_kind():
-    with pytest.raises(InvalidInput, match='srdf = 3: expected a path or SRDF text'):
-        load_robot(ONE_LEG, srdf=3)
+@pytest.mark.parametrize('srdf', [3, '', b'<robot/>'])
+def test_srdf_of_the_wrong_kind(srdf):
+    with pytest.raises(InvalidInput, match=r'srdf = .*: expected a path or SRDF text'):
+        load_robot(ONE_LEG, srdf=srdf)
 
 
 RANK_ONE = inertia(**dict.fromkeys(('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz'), 1e-6))

@@ -1,5 +1,6 @@
 """The robots of the catalogue against numbers measured without contact_sim."""
 
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -258,14 +259,15 @@ def test_b1_has_the_mesh_that_its_file_misplaces():
 
 
 def test_visual_geometry_loads_with_package_dirs():
-    robot = load_robot('b1')
+    robot = load_robot('hyq')
     geometry = pin.buildGeomFromUrdfString(
         robot.pinocchio_model,
         robot.description,
         pin.GeometryType.VISUAL,
         package_dirs=list(robot.package_dirs),
     )
-    assert geometry.ngeoms > 12
+    visuals = ElementTree.fromstring(robot.description).findall('link/visual')
+    assert geometry.ngeoms == len(visuals) > 12
 
 
 def test_fixed_base():
@@ -293,6 +295,22 @@ def test_missing_data_package_names_both_packages(monkeypatch):
     assert 'pip install example-robot-data' in message
     assert 'ROS package example_robot_descriptions' in message
     assert load_robot('quadruped').name == 'quadruped'  # ours needs no other package
+
+
+def test_robots_of_a_ros_workspace(monkeypatch, tmp_path):
+    """A workspace that has the robots, and a Python environment that does not."""
+    pip = load_robot('go1')
+    share = tmp_path / 'share'
+    share.mkdir()
+    (share / 'example-robot-data').symlink_to(Path(*pip.package_dirs, 'example-robot-data'))
+    monkeypatch.setattr(sys, 'path', [])
+    monkeypatch.setattr(sys, 'prefix', str(tmp_path / 'venv'))
+    with pytest.raises(RobotDescriptionError, match=r'the robot files .* are not installed'):
+        load_robot('go1')
+    monkeypatch.setenv('AMENT_PREFIX_PATH', str(tmp_path))
+    ros = load_robot('go1')
+    assert ros.package_dirs == (str(share),)
+    assert ros.description == pip.description
 
 
 def test_data_package_without_the_robot(monkeypatch, tmp_path):

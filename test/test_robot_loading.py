@@ -69,6 +69,23 @@ def test_xacro_includes_are_relative_to_the_file(tmp_path):
     assert load_robot(path).total_mass == 7.0
 
 
+def test_a_text_knows_nothing_of_the_file_before(tmp_path):
+    write(tmp_path, 'part.xacro', XACRO)
+    including = XACRO.replace(
+        '<link name="base">', '<xacro:include filename="part.xacro"/><link name="more">'
+    )
+    with pytest.raises(RobotDescriptionError, match='no joint connects the links base, more'):
+        load_robot(write(tmp_path, 'robot.xacro', including))  # it found part.xacro
+    with pytest.raises(RobotDescriptionError, match=r'xacro failed: .*part.xacro'):
+        load_robot(including)
+
+
+def test_a_byte_order_mark_is_not_part_of_the_robot(tmp_path):
+    path = tmp_path / 'leg.urdf'
+    path.write_text(ONE_LEG, encoding='utf-8-sig')
+    assert load_robot(path).description == ONE_LEG
+
+
 def test_dynamics_and_limits_come_from_the_urdf():
     leg = load_robot(ONE_LEG)
     assert leg.joint_damping.tolist() == [0.0] * 6 + [0.3, 0.0]
@@ -136,6 +153,32 @@ def test_end_effectors_and_poses_of_an_srdf(tmp_path):
         height = 0.2 + 0.2 * np.cos(0.5) + 0.2 - 0.02 + 0.03
         assert standing[:3] == pytest.approx([1.0, 2.0, height], abs=1e-12)
         assert leg.joint_positions(leg.reference_configuration('half_sitting')).tolist() == [1, 0]
+
+
+def test_a_pose_and_a_foot_that_several_groups_name():
+    srdf = ONE_LEG_SRDF.replace(
+        '</robot>',
+        '<end_effector name="same" parent_link="foot" group="all"/>'
+        '<group_state name="half_sitting" group="shin"><joint name="knee" value="-0.25"/>'
+        '</group_state></robot>',
+    )
+    leg = load_robot(ONE_LEG, srdf=srdf)
+    assert [foot.name for foot in leg.contact_points] == ['foot']
+    sitting = leg.reference_configuration('half_sitting')
+    assert leg.joint_positions(sitting).tolist() == [1.0, -0.25]
+
+
+def test_rounded_quaternions_of_an_srdf_are_normalised():
+    srdf = ONE_LEG_SRDF.replace('0. 0. 0. 1."', '0. 0. 0.707 0.707"')
+    q = load_robot(ONE_LEG, srdf=srdf).reference_configuration()
+    assert q[5:7] == pytest.approx([np.sqrt(0.5)] * 2, abs=1e-15)
+
+
+def test_arguments_of_a_xacro_take_their_defaults():
+    text = XACRO.replace(
+        '<xacro:property name="mass" value="${2 * 3.5}"/>', '<xacro:arg name="mass" default="4"/>'
+    ).replace('${mass}', '$(arg mass)')
+    assert load_robot(text).total_mass == 4.0
 
 
 def test_feet_of_the_argument_win_over_the_srdf():

@@ -5,8 +5,9 @@ from xml.etree import ElementTree
 import numpy as np
 import pinocchio as pin
 import pytest
+from robots import centre_of_mass_acceleration, stand
 
-from contact_sim import load_robot
+from contact_sim import Simulator, load_robot
 from contact_sim.robot.share import share_path
 
 ROBOT = load_robot('quadruped')
@@ -99,6 +100,30 @@ def test_it_stands_on_half_its_torque():
         jacobian = pin.getFrameJacobian(model, data, frame, pin.LOCAL_WORLD_ALIGNED)
         effort -= jacobian.T[:, 2] * ROBOT.total_mass * 9.81 / 4
     assert np.all(np.abs(effort[6:]) < 0.5 * ROBOT.effort_limit)
+
+
+def test_it_stands():
+    sim = Simulator(ROBOT, 'ncp', friction=0.8)
+    reports = stand(sim, 3000)
+    weight = ROBOT.total_mass * 9.81
+    upward = np.array([0.0, 0.0, 9.81])
+    for report in reports[-500:]:
+        contacts = report.contacts
+        acceleration = centre_of_mass_acceleration(ROBOT, report)
+        expected = ROBOT.total_mass * (acceleration + upward)
+        assert np.abs(contacts.force.sum(axis=0) - expected).max() < 1e-9 * weight
+        # the trunk still sways a little on its springs
+        assert contacts.force[:, 2].sum() == pytest.approx(weight, rel=0.01)
+        assert contacts.force[:, 2].min() > 0.15 * weight  # every leg carries its part
+        assert np.abs(contacts.gap).max() < 1e-6
+        assert contacts.slip_speed.max() < 1e-9
+    start = ROBOT.reference_configuration('standing')
+    assert np.abs(sim.q[:3] - start[:3]).max() < 0.02  # m, the sag of soft joints
+    assert sim.q[6] > 0.999  # upright
+
+
+def test_mass_is_that_of_a_small_quadruped():
+    assert 12.0 < ROBOT.total_mass < 15.0
 
 
 def test_loading_by_path_gives_the_same_robot():

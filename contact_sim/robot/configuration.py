@@ -17,7 +17,7 @@ UNIT_TOLERANCE = 1e-6
 UnitBlock = tuple[str, int, int]
 """What it is, first index in q, length: a part of q that must have norm 1."""
 
-_UNIT_PARTS = {
+_UNIT_PARTS: dict[str, UnitBlock] = {
     'JointModelFreeFlyer': ('quaternion (x, y, z, w)', 3, 4),
     'JointModelSpherical': ('quaternion (x, y, z, w)', 0, 4),
     'JointModelPlanar': ('cosine and sine', 2, 2),
@@ -52,14 +52,24 @@ def checked_vector(
 
 def unit_blocks(model: pin.Model) -> tuple[UnitBlock, ...]:
     """Return the parts of q that must have norm 1."""
-    blocks = []
-    for i in range(1, model.njoints):
-        joint = model.joints[i]
-        part = _UNIT_PARTS.get(joint.shortname())
-        if part is not None:
-            what, start, length = part
-            blocks.append((f'{what} of joint {model.names[i]!r}', joint.idx_q + start, length))
-    return tuple(blocks)
+    return tuple(
+        (f'{what} of joint {model.names[i]!r}', model.joints[i].idx_q + start, length)
+        for i in range(1, model.njoints)
+        for what, start, length in unit_parts(model.joints[i])
+    )
+
+
+def unit_parts(joint: pin.JointModel) -> tuple[UnitBlock, ...]:
+    """Return the parts of a joint's own q that must have norm 1."""
+    if joint.shortname() == 'JointModelComposite':
+        first, parts = joint.idx_q, joint.extract().joints
+        return tuple(
+            (what, part.idx_q - first + start, length)
+            for part in parts
+            for what, start, length in unit_parts(part)
+        )
+    part = _UNIT_PARTS.get(joint.shortname())
+    return () if part is None else (part,)
 
 
 def normalised(place: str, blocks: Sequence[UnitBlock], q: Array) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,6 +42,17 @@ class ContactPoint:
         place = f'ContactPoint {self.name!r}'
         object.__setattr__(self, 'offset', _offset(self.offset, place))
         object.__setattr__(self, 'radius', _radius(self.radius, place))
+
+
+def as_tuple(what: str, values: Any, of: str) -> tuple[Any, ...]:
+    """Return a list of things as a tuple.
+
+    Raises:
+        InvalidInput: one string, or nothing that can be listed.
+    """
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise InvalidInput(f'{what} = {values!r}: expected a list of {of}')
+    return tuple(values)
 
 
 def check_unique(kind: str, names: Sequence[str]) -> None:

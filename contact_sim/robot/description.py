@@ -65,8 +65,10 @@ def read_text(file: Path) -> str:
     """Return the text of `file`, or raise RobotDescriptionError."""
     try:
         return file.read_text(encoding='utf-8-sig')
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else 'it is not UTF-8 text'
+    except UnicodeDecodeError as error:
+        raise RobotDescriptionError(f'cannot read {file}: it is not UTF-8 text') from error
+    except (OSError, ValueError) as error:  # ValueError: a path with a null character
+        reason = getattr(error, 'strerror', None) or str(error)
         raise RobotDescriptionError(f'cannot read {file}: {reason}') from error
 
 
@@ -74,7 +76,7 @@ def parse_xml(text: str, place: str) -> ElementTree.Element:
     """Return the root element of `text`, or raise RobotDescriptionError."""
     try:
         return ElementTree.fromstring(text.encode())
-    except ElementTree.ParseError as error:
+    except (ElementTree.ParseError, UnicodeEncodeError) as error:
         raise RobotDescriptionError(f'{place} is not well-formed XML: {error}') from error
 
 
@@ -112,4 +114,7 @@ def _run_xacro(text: str, file: Path | None, place: str) -> str:
 
 
 def _reason(error: Exception) -> str:
-    return str(error).strip() or type(error).__name__
+    reason = str(error).strip() or type(error).__name__
+    if 'AMENT_PREFIX_PATH' in reason or 'ament_index_python' in reason:
+        return f'$(find package) needs ROS 2: source the workspace that has the package ({reason})'
+    return reason

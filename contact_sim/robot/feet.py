@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 import pinocchio as pin
 
 from contact_sim.errors import InvalidInput, UnknownName
-from contact_sim.robot.contact_point import ContactPoint
+from contact_sim.robot.contact_point import ContactPoint, as_tuple
 
 
 @dataclass(frozen=True)
@@ -27,31 +28,31 @@ POINT = Sphere((0.0, 0.0, 0.0), 0.0)
 
 
 def contact_points_at(
-    model: pin.Model, frames: Iterable[str | ContactPoint], spheres: Mapping[str, Sphere]
+    model: pin.Model,
+    what: str,
+    frames: Iterable[str | ContactPoint],
+    spheres: Mapping[str, Sphere] = MappingProxyType({}),
 ) -> tuple[ContactPoint, ...]:
     """Return one contact point per frame; `spheres` says which frames have one, others are points.
 
     Raises:
-        InvalidInput: a frame that does not move, or `frames` is one string.
+        InvalidInput: a frame that does not move, or `frames` (called `what` in the message) is not
+            a list of names and contact points.
         UnknownName: a frame that the model does not have.
     """
-    if isinstance(frames, str):
-        raise InvalidInput(f'contact_frames = {frames!r}: expected a list of frame names')
-    return tuple(
-        frame
-        if isinstance(frame, ContactPoint)
-        else contact_point_at(model, frame, spheres.get(frame, POINT))
-        for frame in frames
-    )
+    expected = 'frame names or contact points'
+    points = []
+    for frame in as_tuple(what, frames, expected):
+        if isinstance(frame, str):
+            points.append(_contact_point_at(model, frame, spheres.get(frame, POINT)))
+        elif isinstance(frame, ContactPoint):
+            points.append(frame)
+        else:
+            raise InvalidInput(f'{what}: {frame!r} is in the list, expected {expected}')
+    return tuple(points)
 
 
-def contact_point_at(model: pin.Model, frame: str, sphere: Sphere = POINT) -> ContactPoint:
-    """Return the contact point whose sphere is given in `frame`.
-
-    Raises:
-        InvalidInput: a frame that does not move.
-        UnknownName: a frame that the model does not have.
-    """
+def _contact_point_at(model: pin.Model, frame: str, sphere: Sphere) -> ContactPoint:
     found = _frame(model, frame)
     if found.parentJoint == 0:
         raise InvalidInput(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import pinocchio as pin
 
 from contact_sim.errors import InvalidInput, UnknownName
-from contact_sim.robot.contact_point import check_unique
+from contact_sim.robot.contact_point import as_tuple, check_unique
 
 
 def actuated_joint_names(model: pin.Model, wanted: Iterable[str] | None) -> tuple[str, ...]:
@@ -20,9 +20,7 @@ def actuated_joint_names(model: pin.Model, wanted: Iterable[str] | None) -> tupl
     if wanted is None:
         known = list(model.names)[1:]  # without the universe
         return tuple(str(name) for name in known if _degrees_of_freedom(model, name) == 1)
-    if isinstance(wanted, str):
-        raise InvalidInput(f'actuated_joints = {wanted!r}: expected a list of joint names')
-    names = tuple(wanted)
+    names = as_tuple('actuated_joints', wanted, 'joint names')
     check_actuated_joints(model, names)
     return tuple(sorted(names, key=model.getJointId))
 

@@ -1,4 +1,4 @@
-"""Refuse masses with which no motion can be computed."""
+"""Refuse a Pinocchio model with which no motion can be computed."""
 
 from __future__ import annotations
 
@@ -9,6 +9,49 @@ from contact_sim.errors import RobotDescriptionError
 
 SMALLEST_EIGENVALUE = 1e-12
 """Of the mass matrix scaled to a unit diagonal; robots of the catalogue are above 0.05."""
+
+
+def check_joint_numbers(name: str, model: pin.Model) -> None:
+    """Refuse limits, damping, friction and joint placements that are no usable numbers.
+
+    Raises:
+        RobotDescriptionError: nothing moves, or the first number that is wrong.
+    """
+    if model.nv == 0:
+        raise RobotDescriptionError(
+            f'robot {name}: it has no joint that moves; give it one, or a floating base'
+        )
+    for what in ('damping', 'friction'):
+        _check_each(name, model, what, largest=np.finfo(float).max)
+    for what in ('effortLimit', 'velocityLimit'):
+        _check_each(name, model, what, largest=np.inf)
+    for i in range(1, model.njoints):
+        joint, where = model.joints[i], f'robot {name}: joint {model.names[i]!r}'
+        if not np.isfinite(model.jointPlacements[i].homogeneous).all():
+            raise RobotDescriptionError(f'{where}: its placement is not finite')
+        part = slice(joint.idx_q, joint.idx_q + joint.nq)
+        lower, upper = model.lowerPositionLimit[part], model.upperPositionLimit[part]
+        if not np.all(lower <= upper):
+            raise RobotDescriptionError(
+                f'{where}: position limits {lower.tolist()} and {upper.tolist()}, '
+                'expected lower <= upper'
+            )
+
+
+def _check_each(name: str, model: pin.Model, what: str, largest: float) -> None:
+    values = np.asarray(getattr(model, what))
+    bad = np.flatnonzero(~((values >= 0.0) & (values <= largest)))
+    if bad.size:
+        joint = next(i for i in range(1, model.njoints) if bad[0] < _end(model.joints[i]))
+        finite = '' if largest == np.inf else 'finite '
+        raise RobotDescriptionError(
+            f'robot {name}: joint {model.names[joint]!r}: {what} = {values[bad[0]]}, '
+            f'expected a {finite}number of at least 0'
+        )
+
+
+def _end(joint: pin.JointModel) -> int:
+    return int(joint.idx_v + joint.nv)
 
 
 def check_masses(name: str, model: pin.Model) -> None:

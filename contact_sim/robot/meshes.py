@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlparse
@@ -58,6 +58,8 @@ def check_meshes_exist(robot: ElementTree.Element, file: Path | None, place: str
 
 def _why_missing(uri: str, file: Path | None) -> str | None:
     package, path = _package_and_path(uri)
+    if not uri:
+        return 'it has no filename'
     if package:
         folder = _package(package, file)
         if folder is None:
@@ -82,7 +84,9 @@ def _package_and_path(uri: str) -> tuple[str, str]:
 
 def _package(name: str, file: Path | None) -> Path | None:
     """Return the folder of package `name`: above `file`, or where packages are installed."""
-    above = file.resolve().parents if file is not None else ()
+    above: Iterable[Path] = ()
+    if file is not None:  # as installed first, then where a symbolic link leads to
+        above = dict.fromkeys([*file.absolute().parents, *file.resolve().parents])
     candidates = [folder if folder.name == name else folder / name for folder in above]
     candidates += [folder / name for folder in share_folders()]
     return next((folder for folder in candidates if folder.is_dir()), None)

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pinocchio as pin
 
-from contact_sim.errors import UnknownName
+from contact_sim.errors import InvalidInput, UnknownName
 from contact_sim.robot.configuration import (
     checked_vector,
     neutral_configuration,
@@ -24,10 +24,10 @@ from contact_sim.robot.configuration import (
     unit_blocks,
 )
 from contact_sim.robot.contact_point import Array, ContactPoint, check_unique
-from contact_sim.robot.feet import contact_point_at
+from contact_sim.robot.feet import contact_points_at
 from contact_sim.robot.gains import Gains, standing_gains
 from contact_sim.robot.joints import actuated_joint_names, check_actuated_joints
-from contact_sim.robot.masses import check_masses
+from contact_sim.robot.masses import check_joint_numbers, check_masses
 from contact_sim.robot.placement import has_floating_base, placed_on_ground
 
 IndexArray = npt.NDArray[np.intp]
@@ -44,9 +44,9 @@ class RobotModel:
     Build one with `load_robot` or `RobotModel.from_pinocchio`.
 
     Raises:
-        InvalidInput: a contact point or an actuated joint listed twice or unusable.
-        UnknownName: a joint that the model does not have.
-        RobotDescriptionError: masses with which no motion can be computed.
+        InvalidInput: a contact point or a joint listed twice or unusable.
+        UnknownName: a joint or frame that the model does not have.
+        RobotDescriptionError: masses, limits or placements with which no motion can be computed.
     """
 
     name: str
@@ -64,8 +64,10 @@ class RobotModel:
     """Folders that hold the packages of the description's package:// URIs."""
 
     def __post_init__(self) -> None:
+        check_unique('joint', list(self.pinocchio_model.names))
         check_actuated_joints(self.pinocchio_model, self.joint_names)
         _check_contact_points(self.pinocchio_model, self.contact_points)
+        check_joint_numbers(self.name, self.pinocchio_model)
         check_masses(self.name, self.pinocchio_model)
         known = {STANDING: neutral_configuration(self.pinocchio_model)} | dict(self.references)
         references = {name: _frozen(self.checked_configuration(q)) for name, q in known.items()}
@@ -95,12 +97,14 @@ class RobotModel:
         Raises:
             InvalidInput, UnknownName, RobotDescriptionError: see `RobotModel`.
         """
+        if not isinstance(model, pin.Model):
+            raise InvalidInput(f'model = {model!r}: expected a pinocchio.Model')
         own = pin.Model(model)
         return RobotModel(
             name=name,
             pinocchio_model=own,
             joint_names=actuated_joint_names(own, actuated_joints),
-            contact_points=tuple(_contact_point(own, point) for point in contact_points),
+            contact_points=contact_points_at(own, 'contact_points', contact_points),
         )
 
     @property
@@ -206,35 +210,44 @@ class RobotModel:
         Raises:
             UnknownName: no pose of that name.
         """
-        if name not in self.references:
+        if not isinstance(name, str) or name not in self.references:
             raise UnknownName(f'reference pose of robot {self.name}', name, self.references)
         return placed_on_ground(self.pinocchio_model, self.contact_points, self.references[name])
 
-    def joint_positions(self, q: Array) -> Array:
-        """Return the positions of the actuated joints [rad or m], shape (n_joints,).
+    def joint_positions(self, q: npt.ArrayLike) -> Array:
+        """Return the positions of the actuated joints at `q` (nq,) [rad or m], shape (n_joints,).
 
         The angle of a continuous joint lies in (-pi, pi].
+
+        Raises:
+            InvalidInput: q has the wrong length.
         """
+        q = _vector(f'configuration q of robot {self.name}', q, self.nq)
         positions: Array = q[self._joint_position_index]
         for i in self._continuous_index:
             start = self._joint_position_index[i]
             positions[i] = np.arctan2(q[start + 1], q[start])
         return positions
 
-    def joint_velocities(self, v: Array) -> Array:
-        """Return the velocities of the actuated joints [rad/s or m/s], shape (n_joints,)."""
+    def joint_velocities(self, v: npt.ArrayLike) -> Array:
+        """Return the velocities of the actuated joints in `v` (nv,) [rad/s or m/s], (n_joints,).
+
+        Raises:
+            InvalidInput: v has the wrong length.
+        """
+        v = _vector(f'velocity v of robot {self.name}', v, self.nv)
         velocities: Array = v[self.joint_velocity_index]
         return velocities
 
-    def with_joint_positions(self, q: Array, positions: npt.ArrayLike) -> Array:
+    def with_joint_positions(self, q: npt.ArrayLike, positions: npt.ArrayLike) -> Array:
         """Return a copy of `q` (nq,) whose actuated joints are at `positions` (n_joints,).
 
         Raises:
-            InvalidInput: positions of the wrong length, or not finite.
+            InvalidInput: q or positions of the wrong length, or not finite.
         """
         place = f'joint positions of robot {self.name}'
         angles = checked_vector(place, positions, self.n_joints, self.joint_names)
-        moved = np.array(q, dtype=float)
+        moved = checked_vector(f'configuration q of robot {self.name}', q, self.nq)
         moved[self._joint_position_index] = angles
         for i in self._continuous_index:
             start = self._joint_position_index[i]
@@ -291,10 +304,20 @@ def _check_contact_points(model: pin.Model, points: Sequence[ContactPoint]) -> N
         if not model.existFrame(point.frame):
             frames = [frame.name for frame in model.frames]
             raise UnknownName(f'frame of contact point {point.name!r}:', point.frame, frames)
+        joints = [model.names[f.parentJoint] for f in model.frames if f.name == point.frame]
+        if point.joint not in joints:
+            raise InvalidInput(
+                f'contact point {point.name!r}: frame {point.frame!r} moves with joint '
+                f'{joints[0]!r}, not with {point.joint!r}'
+            )
 
 
-def _contact_point(model: pin.Model, point: ContactPoint | str) -> ContactPoint:
-    return point if isinstance(point, ContactPoint) else contact_point_at(model, point)
+def _vector(place: str, values: npt.ArrayLike, length: int) -> Array:
+    """Return `values` as an array of shape (length,), not copied: this runs in every step."""
+    vector = np.asarray(values, dtype=float)
+    if vector.shape != (length,):
+        raise InvalidInput(f'{place}: shape {vector.shape}, expected ({length},)')
+    return vector
 
 
 def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -14,9 +14,15 @@ import numpy as np
 import pinocchio as pin
 
 from contact_sim.errors import InvalidInput, RobotDescriptionError
-from contact_sim.robot.configuration import checked_vector
+from contact_sim.robot.configuration import checked_vector, unit_parts
 from contact_sim.robot.contact_point import Array
 from contact_sim.robot.description import is_xml, parse_xml, read_text
+
+ROUNDING = 0.01
+"""How far the norm of a quaternion may be from 1: files hold a few digits."""
+
+ROOT_JOINT = 'root_joint'
+"""Name of the floating base in Pinocchio and in SRDFs."""
 
 JointValues = Mapping[str, tuple[float, ...]]
 """Joint name -> its values in q; one angle also for a continuous joint."""
@@ -39,17 +45,14 @@ def read_srdf(source: str | Path) -> Semantics:
         InvalidInput: neither a path nor text.
         RobotDescriptionError: no such file, not XML, or values that are not numbers.
     """
-    if not isinstance(source, str | Path):
+    if not isinstance(source, str | Path) or not str(source).strip():
         raise InvalidInput(f'srdf = {source!r}: expected a path or SRDF text')
     is_text = isinstance(source, str) and is_xml(source)
     place = 'SRDF text' if is_text else str(source)
     root = parse_xml(str(source).strip() if is_text else read_text(Path(source)), place)
     if root.tag != 'robot':
         raise RobotDescriptionError(f'{place}: the root element is <{root.tag}>, expected <robot>')
-    return Semantics(
-        end_effectors=tuple(e.get('parent_link', '') for e in root.iterfind('end_effector')),
-        poses={s.get('name', ''): _values(s, place) for s in root.iterfind('group_state')},
-    )
+    return Semantics(end_effectors=_end_effectors(root, place), poses=_poses(root, place))
 
 
 def configuration(model: pin.Model, neutral: Array, values: JointValues, place: str) -> Array:
@@ -59,8 +62,10 @@ def configuration(model: pin.Model, neutral: Array, values: JointValues, place: 
     robot (solo.srdf names the hip joints that solo8 lacks).
 
     Raises:
-        RobotDescriptionError: a joint with the wrong number of values, or a quaternion of norm 0.
+        RobotDescriptionError: none of the joints exists, a joint with the wrong number of values,
+            or a unit quaternion, cosine and sine that are none.
     """
+    _check_some_known(model, values, place)
     q = neutral.copy()
     for name, numbers in values.items():
         if model.existJointName(name):
@@ -77,9 +82,43 @@ def _joint_part(joint: pin.JointModel, numbers: tuple[float, ...], where: str) -
         return np.array([np.cos(part[0]), np.sin(part[0])])
     if len(part) != joint.nq:
         raise RobotDescriptionError(f'{where} has {len(part)} values, expected {joint.nq}')
-    if joint.shortname() == 'JointModelFreeFlyer' and not part[3:].any():
-        raise RobotDescriptionError(f'{where}: the quaternion is 0 0 0 0, expected x y z w')
+    for what, start, length in unit_parts(joint):
+        norm = float(np.linalg.norm(part[start : start + length]))
+        if abs(norm - 1.0) > ROUNDING:
+            raise RobotDescriptionError(f'{where}: the {what} has norm {norm:.4g}, expected 1')
     return part
+
+
+def _check_some_known(model: pin.Model, values: JointValues, place: str) -> None:
+    joints = [name for name in values if name != ROOT_JOINT]
+    if joints and not any(model.existJointName(name) for name in joints):
+        known = ', '.join(list(model.names)[1:])
+        raise RobotDescriptionError(
+            f'{place}: the robot has none of its joints {", ".join(joints)}; known: {known}'
+        )
+
+
+def _end_effectors(root: Element, place: str) -> tuple[str, ...]:
+    links = []
+    for effector in root.iterfind('end_effector'):
+        link = effector.get('parent_link')
+        if not link:
+            raise RobotDescriptionError(
+                f'{place}: end_effector {effector.get("name")!r} has no parent_link'
+            )
+        links.append(link)
+    return tuple(dict.fromkeys(links))  # two groups may end in one link
+
+
+def _poses(root: Element, place: str) -> Mapping[str, JointValues]:
+    """Return the poses; a name given to several groups is one pose of all their joints."""
+    poses: dict[str, dict[str, tuple[float, ...]]] = {}
+    for state in root.iterfind('group_state'):
+        name = state.get('name')
+        if not name:
+            raise RobotDescriptionError(f'{place}: a group_state has no name')
+        poses.setdefault(name, {}).update(_values(state, place))
+    return poses
 
 
 def _values(state: Element, place: str) -> JointValues:

@@ -40,7 +40,7 @@ def load_robot(
     """Return the robot described by `source`.
 
     Masses and inertias are Pinocchio's, untouched; damping, dry friction and limits are those of
-    the URDF.
+    the URDF. <mimic> is not modelled: such a joint moves on its own.
 
     Args:
         source: a name of the catalogue (`robots()`), a path to a .urdf or .xacro file, or URDF or
@@ -75,7 +75,9 @@ def load_robot(
         name=str(source) if entry is not None else description.name,
         pinocchio_model=model,
         joint_names=actuated_joint_names(model, actuated_joints),
-        contact_points=contact_points_at(model, frames, _spheres(description.root, entry)),
+        contact_points=contact_points_at(
+            model, 'contact_frames', frames, _spheres(description, entry)
+        ),
         references=_references(model, semantics, entry),
         description=description.text,
         package_dirs=package_folders(description.root, description.file),
@@ -107,6 +109,7 @@ def _description(source: str | Path, entry: CatalogueEntry | None) -> Descriptio
 
 
 def _pinocchio_model(description: Description, floating_base: bool) -> pin.Model:
+    _check_reserved_names(description, floating_base)
     root = (pin.JointModelFreeFlyer(),) if floating_base else ()
     try:
         return pin.buildModelFromXML(description.text, *root)
@@ -114,6 +117,17 @@ def _pinocchio_model(description: Description, floating_base: bool) -> pin.Model
         raise RobotDescriptionError(
             f'{description.place}: Pinocchio cannot read it: {error}'
         ) from error
+
+
+def _check_reserved_names(description: Description, floating_base: bool) -> None:
+    reserved = ('universe', 'root_joint') if floating_base else ('universe',)
+    for joint in description.root.iterfind('joint'):
+        if joint.get('name') in reserved:
+            raise RobotDescriptionError(
+                f'{description.place}: joint {joint.get("name")!r}: Pinocchio gives this name to '
+                'the world or the floating base; rename the joint, or load the robot with '
+                'floating_base=False if this joint is the floating base'
+            )
 
 
 def _semantics(srdf: str | Path | None, entry: CatalogueEntry | None) -> Semantics:
@@ -143,13 +157,15 @@ def _references(
     }
 
 
-def _spheres(robot: Element, entry: CatalogueEntry | None) -> Mapping[str, Sphere]:
+def _spheres(description: Description, entry: CatalogueEntry | None) -> Mapping[str, Sphere]:
     """Return the contact sphere of every frame that has one, by link and by fixed joint."""
-    spheres = {}
+    spheres, robot = {}, description.root
     for link in robot.iterfind('link'):
         found = [c for c in link.iterfind('collision') if c.find('geometry/sphere') is not None]
         if len(found) == 1:
-            spheres[link.get('name', '')] = _sphere(found[0], f'link {link.get("name")!r}')
+            spheres[link.get('name', '')] = _sphere(
+                found[0], f'{description.place}: link {link.get("name")!r}'
+            )
     if entry is not None and entry.foot is not None:
         spheres.update(dict.fromkeys(entry.feet, entry.foot))
     for joint in robot.iterfind('joint'):
