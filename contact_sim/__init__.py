@@ -10,6 +10,7 @@ from contact_sim.contact.problem import ContactProblem
 from contact_sim.contact.residuals import law_residuals
 from contact_sim.contact_models import contact_models
 from contact_sim.contact_models.anitescu import Anitescu
+from contact_sim.contact_models.compliant import Compliant
 from contact_sim.contact_models.lcp import Lcp
 from contact_sim.contact_models.ncp import Ncp
 from contact_sim.contact_models.sap import Sap
@@ -34,6 +35,7 @@ except PackageNotFoundError:  # a source tree that nobody installed
 
 __all__ = [
     'Anitescu',
+    'Compliant',
     'ContactPoint',
     'ContactProblem',
     'ContactSimError',

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contact_sim.contact_models.anitescu import Anitescu
+from contact_sim.contact_models.compliant import Compliant
 from contact_sim.contact_models.lcp import Lcp
 from contact_sim.contact_models.ncp import Ncp
 from contact_sim.contact_models.protocol import ContactModel
@@ -11,6 +12,7 @@ from contact_sim.contact_models.todorov import Todorov
 from contact_sim.errors import InvalidInput, UnknownName
 
 CONTACT_MODELS: dict[str, type[ContactModel]] = {
+    'compliant': Compliant,
     'lcp': Lcp,
     'anitescu': Anitescu,
     'todorov': Todorov,

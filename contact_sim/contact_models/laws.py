@@ -21,6 +21,13 @@ _COMPLIANT = 'the ground yields: load needs depth'
 _REGULARISED = 'friction is regularised: load along the ground needs speed (creep)'
 
 MAY_BREAK: dict[str, dict[str, str]] = {
+    'compliant': {
+        'penetration': _COMPLIANT,
+        'signorini': _COMPLIANT,
+        'dissipation': 'below the regularisation speed friction is weaker than Coulomb',
+        'ncp': f'{_COMPLIANT}; {_REGULARISED}',
+        'slip': _REGULARISED,
+    },
     'lcp': {
         'dissipation': 'the direction of friction snaps to the edges of the pyramid',
         'ncp': 'the pyramid lies inside the circular cone',

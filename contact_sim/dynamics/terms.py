@@ -41,6 +41,7 @@ class DynamicsTerms:
             translation [m], shape (njoints, 12).
         dof_parent: dof before each dof on the way to the root, −1 at the root, shape (nv,).
         free_flyer_v: first velocity index of every free-flyer joint, shape (n,).
+        total_mass: mass of everything that moves [kg].
     """
 
     def __init__(self, model: pin.Model, gravity: Array) -> None:
@@ -55,6 +56,7 @@ class DynamicsTerms:
         self.dof_parent = np.array(list(data.parents_fromRow)[: self.model.nv], dtype=np.int64)
         flyers = [j for j in self.model.joints if j.shortname() == 'JointModelFreeFlyer']
         self.free_flyer_v = np.array([j.idx_v for j in flyers], dtype=np.int64)
+        self.total_mass = float(pin.computeTotalMass(self.model))
         self._world = pin.Convention.WORLD
 
     def set_gravity(self, gravity: Array) -> None:

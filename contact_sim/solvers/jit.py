@@ -21,7 +21,7 @@ PACKAGE = Path(__file__).resolve().parent.parent
 
 def _cache_folder() -> str:
     """Return the folder for kernels compiled from the sources as they are now."""
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(numba.__version__.encode())
     for source in sorted(PACKAGE.rglob('*.py')):
         text = source.read_bytes()
         if b'@kernel' in text:

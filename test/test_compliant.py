@@ -1,0 +1,163 @@
+"""compliant: closed forms of its springs, dampers and friction laws (physics.md T10)."""
+
+import numpy as np
+import pytest
+from robots import ball, point_mass, pose, rigid_body, stand
+from scipy.optimize import brentq
+
+from contact_sim import Compliant, ContactProblem, InvalidInput, Simulator, load_robot
+
+GRAVITY = 9.81
+NO_EFFORT = np.zeros(0)
+
+
+def bounce(model, speed=1.0, h=1e-5, seconds=0.2, integration='explicit'):
+    """Rebound speed over impact speed of a 1 kg point without gravity."""
+    sim = Simulator(point_mass(1.0), model, gravity=0.0, time_step=h)
+    sim.reset(np.array([0.0, 0.0, 1e-9]), np.array([0.0, 0.0, -speed]))
+    for _ in range(round(seconds / h)):
+        sim.step(NO_EFFORT)
+        if sim.q[2] > 0.0 and sim.v[2] > 0.0:
+            return sim.v[2] / speed
+    raise AssertionError('no rebound')
+
+
+@pytest.mark.parametrize('integration', ['implicit', 'explicit'])
+def test_static_depth_is_weight_over_stiffness(integration):
+    # m = 1, k = 1e4: 0.981 mm
+    model = Compliant(
+        normal_law='kelvin_voigt', stiffness=1e4, damping_ratio=1.0, integration=integration
+    )
+    sim = Simulator(point_mass(1.0), model)
+    sim.reset(np.zeros(3))
+    for _ in range(1000):
+        report = sim.step(NO_EFFORT)
+    assert -report.contacts.gap[0] == pytest.approx(0.981e-3, rel=1e-6)
+
+
+@pytest.mark.parametrize('integration', ['implicit', 'explicit'])
+def test_clamped_kelvin_voigt_rebounds_with_its_restitution(integration):
+    # ζ = 0.2: e = exp(−ζ/√(1−ζ²) (π − atan2(2ζ√(1−ζ²), 1−2ζ²))) = 0.57174003
+    model = Compliant(
+        normal_law='kelvin_voigt', stiffness=1e4, damping_ratio=0.2, integration=integration
+    )
+    assert bounce(model) == pytest.approx(0.57174003, rel=2e-3)
+
+
+@pytest.mark.parametrize(
+    ('product', 'restitution'), [(0.1, 0.93747558), (1.0, 0.59362426), (10.0, 0.09998162)]
+)
+def test_hunt_crossley_rebound_depends_on_speed_only(product, restitution):
+    # a v_o + ln(1 − a v_o) = −(a v_i − ln(1 + a v_i)), whatever k and p
+    rebound = brentq(
+        lambda y: y + np.log(1.0 - y) + product - np.log(1.0 + product), 1e-12, 1.0 - 1e-15
+    )
+    assert rebound / product == pytest.approx(restitution, rel=1e-6)
+    for stiffness, exponent in ((1e4, 1.0), (1e6, 1.5)):
+        model = Compliant(
+            normal_law='hunt_crossley', stiffness=stiffness, exponent=exponent,
+            dissipation=product, integration='explicit',
+        )  # fmt: skip
+        assert bounce(model) == pytest.approx(restitution, rel=5e-3)
+
+
+@pytest.mark.parametrize(
+    ('friction_law', 'creep'), [('piecewise', 4.0775e-4), ('tanh', 4.3291e-4)]
+)
+def test_a_stuck_block_creeps_as_its_law_says(friction_law, creep):
+    # F = 2 N against μ f_n = 4.905 N, v_s = 1 mm/s
+    model = Compliant(normal_law='kelvin_voigt', friction_law=friction_law, stiffness=1e4)
+    sim = Simulator(point_mass(1.0), model, friction=0.5)
+    sim.reset(np.array([0.0, 0.0, -0.981e-3]))
+    for _ in range(1000):
+        sim.step(NO_EFFORT, {'point': [2.0, 0, 0, 0, 0, 0]})
+    assert sim.v[0] == pytest.approx(creep, rel=1e-4)
+
+
+@pytest.mark.parametrize(('push', 'acceleration'), [(7.8, 0.0), (8.0, 3.095)])
+def test_break_away_needs_the_static_friction(push, acceleration):
+    # μ_s = 0.8, μ = 0.5, 1 kg: breaks away above 7.848 N, then a = 8 − 0.5·9.81 = 3.095
+    model = Compliant(
+        normal_law='kelvin_voigt', friction_law='stribeck', stiffness=1e4, static_ratio=1.6
+    )
+    sim = Simulator(point_mass(1.0), model, friction=0.5)
+    sim.reset(np.array([0.0, 0.0, -0.981e-3]))
+    for _ in range(1000):
+        report = sim.step(NO_EFFORT, {'point': [push, 0, 0, 0, 0, 0]})
+    assert report.acceleration[0] == pytest.approx(acceleration, abs=1e-3)
+
+
+def test_explicit_is_unstable_beyond_its_stiffness_ratio():
+    def swing(stiffness):
+        model = Compliant(normal_law='linear', stiffness=stiffness, integration='explicit')
+        sim = Simulator(point_mass(1.0), model, time_step=1e-3)
+        sim.reset(np.array([0.0, 0.0, -GRAVITY / stiffness - 1e-7]))
+        ratio = model.stiffness_ratio(sim.step(NO_EFFORT).problem)
+        highest = max(abs(sim.step(NO_EFFORT).v[2]) for _ in range(400))
+        return ratio, highest
+
+    stable, unstable = swing(1e6), swing(5e6)
+    assert stable[0] == pytest.approx(1.0, rel=1e-9)
+    assert unstable[0] == pytest.approx(np.sqrt(5.0), rel=1e-9)
+    assert stable[1] < 1e-3
+    assert unstable[1] > 1e-2
+
+
+def test_implicit_stays_at_rest_on_the_stiffest_ground():
+    sim = Simulator(point_mass(1.0), Compliant(normal_law='linear', stiffness=1e12))
+    sim.reset(np.zeros(3))
+    for _ in range(200):
+        report = sim.step(NO_EFFORT)
+    assert abs(sim.v[2]) <= 1e-9
+    assert report.contacts.force[0, 2] == pytest.approx(GRAVITY, rel=1e-6)
+
+
+def test_force_never_pulls():
+    body = rigid_body('plate', 1.0, np.eye(3) * 0.1, [([0.2, 0, 0], 0.0), ([-0.2, 0, 0], 0.0)])
+    sim = Simulator(body, Compliant(normal_law='kelvin_voigt', damping_ratio=2.0))
+    sim.reset(pose(z=0.01), np.array([0, 0, -1.0, 0, 2.0, 0]))
+    for _ in range(500):
+        assert sim.step(NO_EFFORT).contacts.normal_force.min() >= 0.0
+
+
+@pytest.mark.parametrize('friction_law', ['piecewise', 'tanh', 'stribeck'])
+@pytest.mark.parametrize('normal_law', ['linear', 'kelvin_voigt', 'hunt_crossley'])
+@pytest.mark.parametrize('name', ['go1', 'solo12'])
+def test_robots_sink_by_the_wanted_depth(name, normal_law, friction_law):
+    robot = load_robot(name)
+    model = Compliant(normal_law=normal_law, friction_law=friction_law, penetration=5e-4)
+    reports = stand(Simulator(robot, model), 1500)
+    assert -reports[-1].contacts.gap.mean() == pytest.approx(5e-4, rel=0.15)
+    assert np.mean([report.solver.converged for report in reports]) > 0.99
+
+
+def test_rolling_ball_does_not_slip():
+    sim = Simulator(ball(), 'compliant', friction=0.5)
+    sim.reset(pose(z=0.1), np.array([0.5, 0, 0, 0, 5.0, 0]))
+    for _ in range(300):
+        report = sim.step(NO_EFFORT)
+    assert report.contacts.slip_speed[0] < 5e-3
+
+
+def test_a_problem_without_a_robot_needs_a_stiffness():
+    problem = ContactProblem.from_delassus(np.eye(3), [0.0, 0.0, -1.0], [0.5])
+    with pytest.raises(InvalidInput, match='stiffness'):
+        Compliant().solve(problem)
+
+
+@pytest.mark.parametrize(
+    ('parameter', 'value'),
+    [
+        ('stiffness', -1.0),
+        ('penetration', 0.0),
+        ('exponent', 0.5),
+        ('slip_speed', 0.0),
+        ('normal_law', 'rubber'),
+        ('friction_law', 'ice'),
+        ('integration', 'maybe'),
+        ('static_ratio', 0.5),
+    ],
+)
+def test_bad_parameters_name_themselves(parameter, value):
+    with pytest.raises(InvalidInput, match=f'CompliantParameters.{parameter}'):
+        Compliant(**{parameter: value})
