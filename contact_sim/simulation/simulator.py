@@ -80,6 +80,7 @@ class Simulator:
         self._record.gravity[:] = gravity_vector(gravity)  # type: ignore[arg-type]
         self.friction = friction  # type: ignore[assignment]
         self.restitution = restitution  # type: ignore[assignment]
+        self._started = False
         self.contact_model = contact_model  # type: ignore[assignment]
         names = tuple(point.name for point in robot.contact_points)
         self._context = StepContext(
@@ -96,12 +97,15 @@ class Simulator:
         with announced():
             self.reset()
             self._compile()
+        self._started = True
 
     def _compile(self) -> None:
         """Take one step and take it back, so that the first real step costs what all others do."""
-        start = self.snapshot()
-        self.step(np.zeros(self.robot.n_joints))
-        self.restore(start)
+        start = self._record.buffer.copy()
+        self._apply(np.zeros(self.robot.n_joints))
+        self._stepper.advance()
+        self._record.buffer[:] = start
+        self._stepper.update_contacts()
 
     # ---------------------------------------------------------------- state
 
@@ -194,6 +198,9 @@ class Simulator:
     def contact_model(self, model: str | ContactModel) -> None:
         self._model = as_contact_model(model)
         self._stepper = self._model.bind(self._workspace)
+        if self._started:
+            with announced():
+                self._compile()
 
     @property
     def model(self) -> ContactModel:
