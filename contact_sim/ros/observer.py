@@ -13,18 +13,21 @@ from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import WrenchStamped
 from nav_msgs.msg import Odometry
 from numpy.typing import NDArray
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Float64MultiArray, Int16MultiArray
+from std_srvs.srv import SetBool
 from visualization_msgs.msg import MarkerArray
 
 from contact_sim.robot.model import RobotModel
 from contact_sim.ros.topics import wrench_topic
 
 Array = NDArray[np.float64]
-KEEP = QoSProfile(depth=1000)
+KEEP = QoSProfile(depth=5000)
+"""Deep enough that a busy machine delays messages instead of losing them."""
 
 
 def seconds(stamp: Any) -> float:
@@ -38,14 +41,17 @@ class Observer(Node):
     Attributes:
         counts: messages per topic.
         clock: last simulated time [s].
-        configurations: joint positions and base pose by stamp [ns].
+        joints: positions of the actuated joints by stamp [ns].
+        bases: base position and quaternion by stamp [ns].
         forces: contact force per foot in the foot's frame by stamp [ns].
         diagnostics: values of the last /diagnostics message.
     """
 
     def __init__(self, robot: RobotModel, **node_options: Any) -> None:
         super().__init__('observer', **node_options)
-        self._robot = robot
+        self._callbacks = SingleThreadedExecutor()
+        self._callbacks.add_node(self)
+        self._pause = self.create_client(SetBool, 'contact_sim/pause')
         self.counts: Counter[str] = Counter()
         self.clock = 0.0
         self.joints: dict[int, Array] = {}
@@ -73,10 +79,8 @@ class Observer(Node):
         for forces in self.forces.values():
             forces.clear()
 
-    def wait(
-        self, spin: Callable[[], None], what: str, done: Callable[[], bool], timeout: float
-    ) -> None:
-        """Spin until `done()`.
+    def wait(self, done: Callable[[], bool], what: str, timeout: float) -> None:
+        """Listen until `done()`.
 
         Raises:
             TimeoutError: it did not happen within `timeout` wall seconds; names `what`.
@@ -84,8 +88,28 @@ class Observer(Node):
         end = time.monotonic() + timeout
         while not done():
             if time.monotonic() > end:
-                raise TimeoutError(f'{what} within {timeout:g} s; messages: {dict(self.counts)}')
-            spin()
+                raise TimeoutError(
+                    f'waited {timeout:g} s in vain for {what}; messages: {dict(self.counts)}'
+                )
+            self._callbacks.spin_once(0.05)
+
+    def connected(self, controllers: int = 1) -> bool:
+        """Return whether every topic has a publisher, and all of us listen to each other."""
+        return (
+            all(self.count_publishers(topic) for topic in self.counts)
+            and self.count_subscribers('joint_states') >= 1 + controllers
+            and self.count_subscribers('joint_commands') >= 2
+            and self._pause.service_is_ready()
+        )
+
+    def let_time_run(self, timeout: float) -> None:
+        """End the pause of the simulation.
+
+        Raises:
+            TimeoutError: it did not answer.
+        """
+        answer = self._pause.call_async(SetBool.Request(data=False))
+        self.wait(answer.done, 'the answer of ~/pause', timeout)
 
     def _watch(
         self, kind: type, topic: str, take: Callable[[Any], None] = lambda message: None
@@ -129,20 +153,30 @@ def _nanoseconds(message: Any) -> int:
 class Track:
     """What was observed, on one time axis: samples for which every message arrived.
 
+    Args:
+        robot: the robot.
+        observer: who listened.
+        begin: simulated time that counts as zero [s].
+        length: seconds from there on that are of interest.
+
     Attributes:
-        time: [s], shape (n,).
+        time: since `begin` [s], shape (n,).
+        configuration: shape (n, nq).
         height: height of the base [m], shape (n,).
         force: contact forces in world [N], shape (n, feet, 3).
         contact_point: lowest points of the foot spheres in world [m], shape (n, feet, 3).
     """
 
-    def __init__(self, robot: RobotModel, observer: Observer) -> None:
+    def __init__(
+        self, robot: RobotModel, observer: Observer, begin: float = 0.0, length: float = np.inf
+    ) -> None:
         stamps = set(observer.joints) & set(observer.bases)
         for forces in observer.forces.values():
             stamps &= set(forces)
-        ordered = sorted(stamps)
+        ordered = [s for s in sorted(stamps) if begin - 1e-9 <= 1e-9 * s <= begin + length + 1e-9]
         n, feet = len(ordered), len(robot.contact_points)
-        self.time = 1e-9 * np.array(ordered, dtype=float)
+        self.time = 1e-9 * np.array(ordered, dtype=float) - begin
+        self.configuration = np.zeros((n, robot.nq))
         self.height = np.array([observer.bases[stamp][2] for stamp in ordered])
         self.force = np.zeros((n, feet, 3))
         self.contact_point = np.zeros((n, feet, 3))
@@ -151,9 +185,8 @@ class Track:
         q = robot.reference_configuration('standing').copy()
         for k, stamp in enumerate(ordered):
             q[:7] = observer.bases[stamp]
-            pin.forwardKinematics(
-                model, data, robot.with_joint_positions(q, observer.joints[stamp])
-            )
+            self.configuration[k] = robot.with_joint_positions(q, observer.joints[stamp])
+            pin.forwardKinematics(model, data, self.configuration[k])
             for i, point in enumerate(robot.contact_points):
                 joint = data.oMi[model.getJointId(point.joint)]
                 frame = joint * model.frames[model.getFrameId(point.frame)].placement

@@ -24,29 +24,40 @@ from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 
 from contact_sim.errors import ContactSimError
+from contact_sim.robot.contact_point import ContactPoint
 from contact_sim.robot.model import RobotModel
 from contact_sim.robot.urdf import load_robot
 
 Array = NDArray[np.float64]
+LATEST = QoSProfile(depth=1)
+BLEND_TIME = 0.5
+"""Simulated seconds in which the efforts fade in: at first the robot may hang in its gains."""
 
 
-def weight_bearing_effort(robot: RobotModel, q: Array) -> Array:
-    """Return joint efforts (n_joints,) [N m] that hold the robot still at q (nq,) on all feet."""
-    model = robot.pinocchio_model
-    data = model.createData()
-    gravity = pin.computeGeneralizedGravity(model, data, q)
-    pin.computeJointJacobians(model, data, q)
-    rows = []
-    for point in robot.contact_points:
-        joint = model.getJointId(point.joint)
-        centre = data.oMi[joint].act(point.offset)
-        contact = pin.SE3(np.eye(3), centre - [0.0, 0.0, point.radius])
-        jacobian = pin.getJointJacobian(model, data, joint, pin.ReferenceFrame.WORLD)
-        rows.append(contact.actInv(pin.SE3.Identity()).toActionMatrix()[:3] @ jacobian)
-    contact_jacobian = np.vstack(rows)
-    base = slice(0, 6)
-    force = np.linalg.lstsq(contact_jacobian[:, base].T, gravity[base], rcond=None)[0]
-    return np.asarray(robot.selection_matrix @ (gravity - contact_jacobian.T @ force))
+class StaticEfforts:
+    """Joint efforts that hold a robot still on all its feet, on level ground."""
+
+    def __init__(self, robot: RobotModel) -> None:
+        self._robot, self._model = robot, robot.pinocchio_model
+        self._data = self._model.createData()
+        self._base = slice(0, 6 if robot.floating_base else 0)
+
+    def at(self, q: Array) -> Array:
+        """Return the efforts at configuration q (nq,) [N m], shape (n_joints,)."""
+        gravity = pin.computeGeneralizedGravity(self._model, self._data, q)
+        pin.computeJointJacobians(self._model, self._data, q)
+        rows = [self._jacobian(point) for point in self._robot.contact_points]
+        jacobian = np.vstack([np.zeros((0, self._model.nv)), *rows])
+        force = np.linalg.lstsq(jacobian[:, self._base].T, gravity[self._base], rcond=None)[0]
+        return np.asarray((gravity - jacobian.T @ force)[self._robot.joint_velocity_index])
+
+    def _jacobian(self, point: ContactPoint) -> Array:
+        """Return the Jacobian of the lowest point of a foot, world axes, shape (3, nv)."""
+        joint = self._model.getJointId(point.joint)
+        arm = self._data.oMi[joint].rotation @ point.offset - [0.0, 0.0, point.radius]
+        axes = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+        jacobian = pin.getJointJacobian(self._model, self._data, joint, axes)
+        return np.asarray(jacobian[:3] - pin.skew(arm) @ jacobian[3:])
 
 
 class StanceController(Node):
@@ -56,32 +67,38 @@ class StanceController(Node):
         super().__init__('stance_controller')
         name = self.declare_parameter('robot', 'go1').value
         urdf_path = self.declare_parameter('urdf_path', '').value
-        self._robot = load_robot(urdf_path or name)
-        self._q = self._robot.reference_configuration('standing').copy()
-        self._command = JointState(name=list(self._robot.joint_names))
-        self._command.position = self._robot.joint_positions(self._q).tolist()
-        self._command.velocity = [0.0] * self._robot.n_joints
-        self._publisher = self.create_publisher(JointState, 'joint_commands', QoSProfile(depth=1))
-        self.create_subscription(Odometry, 'odom', self._on_odom, QoSProfile(depth=1))
-        self.create_subscription(JointState, 'joint_states', self._on_state, QoSProfile(depth=1))
+        self._robot = robot = load_robot(urdf_path or name)
+        self._efforts = StaticEfforts(robot)
+        self._q = robot.reference_configuration()
+        self._first: float | None = None
+        self._command = JointState(name=list(robot.joint_names))
+        self._command.position = robot.joint_positions(self._q).tolist()
+        self._command.velocity = [0.0] * robot.n_joints
+        self._publisher = self.create_publisher(JointState, 'joint_commands', LATEST)
+        self.create_subscription(Odometry, 'odom', self._on_odom, LATEST)
+        self.create_subscription(JointState, 'joint_states', self._on_state, LATEST)
 
     def _on_odom(self, message: Odometry) -> None:
         p, r = message.pose.pose.position, message.pose.pose.orientation
-        self._q[:7] = p.x, p.y, p.z, r.x, r.y, r.z, r.w
+        if self._robot.floating_base:
+            self._q[:7] = p.x, p.y, p.z, r.x, r.y, r.z, r.w
 
     def _on_state(self, message: JointState) -> None:
-        index = {name: k for k, name in enumerate(message.name)}
-        measured = np.array([message.position[index[name]] for name in self._robot.joint_names])
-        q = self._robot.with_joint_positions(self._q, measured)
+        time = message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
+        self._first = time if self._first is None else self._first
+        measured = dict(zip(message.name, message.position, strict=True))
+        positions = [measured[name] for name in self._robot.joint_names]
+        self._q = self._robot.with_joint_positions(self._q, positions)
+        share = min((time - self._first) / BLEND_TIME, 1.0)
         self._command.header.stamp = message.header.stamp
-        self._command.effort = weight_bearing_effort(self._robot, q).tolist()
+        self._command.effort = (share * self._efforts.at(self._q)).tolist()
         self._publisher.publish(self._command)
 
 
 def main(args: list[str] | None = None) -> int:
     """Run the controller until it is interrupted; return 1 where the robot cannot be loaded."""
-    rclpy.init(args=args)
     try:
+        rclpy.init(args=args)
         rclpy.spin(StanceController())
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
