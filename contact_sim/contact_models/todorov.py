@@ -24,8 +24,8 @@ from contact_sim.contact.solution import CONVERGED, MAX_ITERATIONS, NONFINITE
 from contact_sim.contact.workspace import ContactRows
 from contact_sim.contact_models.law import Law
 from contact_sim.parameters import Parameters, parameter
-from contact_sim.solvers.cone import row_velocity
 from contact_sim.solvers.cone_newton import newton
+from contact_sim.solvers.disc import friction_sweep
 from contact_sim.solvers.jit import kernel
 
 SMALLEST_IMPEDANCE, LARGEST_IMPEDANCE = 1e-4, 0.9999
@@ -193,39 +193,6 @@ def solve_pyramids(G, u_free, mu, lower, upper, R, v_hat, impulse, tolerance, ma
 
 
 @kernel
-def least_in_disc(a, b, c, p, q, radius):
-    """Return the minimum of ½ xᵀ [[a, b], [b, c]] x + (p, q)·x over |x| ≤ radius."""
-    shift = 0.0
-    for _ in range(60):
-        determinant = (a + shift) * (c + shift) - b * b
-        x, y = (-(c + shift) * p + b * q) / determinant, (b * p - (a + shift) * q) / determinant
-        size = np.sqrt(x * x + y * y)
-        if size <= radius * (1.0 + 1e-14):
-            return x, y
-        # Newton on 1/|x| − 1/radius, which is nearly linear in the shift
-        slope = ((c + shift) * x * x - 2.0 * b * x * y + (a + shift) * y * y) / determinant
-        shift += (size / radius - 1.0) * size * size / slope if radius > 0.0 else np.inf
-        if not np.isfinite(shift):
-            return 0.0, 0.0
-    return x * radius / size, y * radius / size
-
-
-@kernel
-def remove_slip(G, g, mu, impulse, sweeps):
-    """Sweep over the tangential impulses without compliance, the normal ones held (noslip)."""
-    for _ in range(sweeps):
-        for i in range(mu.shape[0]):
-            r = 3 * i
-            p, q = row_velocity(G, g, impulse, r), row_velocity(G, g, impulse, r + 1)
-            p -= G[r, r] * impulse[r] + G[r, r + 1] * impulse[r + 1]
-            q -= G[r + 1, r] * impulse[r] + G[r + 1, r + 1] * impulse[r + 1]
-            radius = mu[i] * impulse[r + 2]
-            impulse[r], impulse[r + 1] = least_in_disc(
-                G[r, r], G[r, r + 1], G[r + 1, r + 1], p, q, radius
-            )
-
-
-@kernel
 def solve_todorov(
     delassus, u_free, start, mu, gap, lower, upper, weight, impulse, nc, n, h, tau, zeta, solimp,
     impratio, elliptic, exact, noslip, tolerance, max_iterations,
@@ -240,7 +207,8 @@ def solve_todorov(
         iterations, residual, converged = newton(
             G, u_free[:n], v_hat, R, mu, lower, upper, impulse, tolerance, max_iterations
         )
-        remove_slip(G, u_free[:n] - v_hat, mu, impulse, noslip)
+        for _ in range(noslip):
+            friction_sweep(G, u_free[:n] - v_hat, mu, impulse)
     else:
         iterations, residual, converged = solve_pyramids(
             G, u_free[:n], mu, lower, upper, R, v_hat, impulse, tolerance, max_iterations

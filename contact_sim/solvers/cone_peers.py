@@ -1,0 +1,156 @@
+"""How other engines solve contact with Coulomb friction, to reproduce what they do.
+
+pgs         λ_n ← (λ_n − w_n/G_nn)₊,  λ_t ← disc_{μ λ_n}(λ_t − w_t/min(G_t1t1, G_t2t2))
+            (Pinocchio, ContactBench); fails on large mass ratios
+raisim      exact per contact, but a slipping contact takes the impulse with w_n = 0 on the cone
+            that leaves the least kinetic energy wᵀ G_ii⁻¹ w; not maximum dissipation where normal
+            and tangent couple [Hwangbo et al. 2018]
+staggered   normal forces with friction held, then friction with normal forces held, in turn
+            [Kaufman et al. 2008]
+
+physics.md 2.11. Arguments as in `cone_block.block_gauss_seidel`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from contact_sim.solvers.cone import impulse_scale, natural_map, row_velocity
+from contact_sim.solvers.cone_block import SAMPLES, slide_radius
+from contact_sim.solvers.disc import friction_sweep
+from contact_sim.solvers.jit import kernel
+
+PGS, RAISIM, STAGGERED = range(3)
+GOLDEN = 0.6180339887498949
+INNER_SWEEPS = 20
+
+
+@kernel
+def scalar_sweep(G, g, mu, lower, upper, impulse):
+    """Sweep over the scalar rows; return the largest change [N s]."""
+    change, first = 0.0, 3 * mu.shape[0]
+    for k in range(lower.shape[0]):
+        r = first + k
+        new = impulse[r] - row_velocity(G, g, impulse, r) / G[r, r]
+        new = min(max(new, lower[k]), upper[k])
+        change = max(change, abs(new - impulse[r]))
+        impulse[r] = new
+    return change
+
+
+@kernel
+def projected_sweep(G, g, mu, impulse):
+    """One sweep of projected Gauss-Seidel; return the largest change [N s]."""
+    change = 0.0
+    for i in range(mu.shape[0]):
+        r = 3 * i
+        n = max(impulse[r + 2] - row_velocity(G, g, impulse, r + 2) / G[r + 2, r + 2], 0.0)
+        change = max(change, abs(n - impulse[r + 2]))
+        impulse[r + 2] = n
+        softest = min(G[r, r], G[r + 1, r + 1])
+        t1 = impulse[r] - row_velocity(G, g, impulse, r) / softest
+        t2 = impulse[r + 1] - row_velocity(G, g, impulse, r + 1) / softest
+        size = np.sqrt(t1 * t1 + t2 * t2)
+        if size > mu[i] * n:
+            t1, t2 = t1 * mu[i] * n / size, t2 * mu[i] * n / size
+        change = max(change, abs(t1 - impulse[r]), abs(t2 - impulse[r + 1]))
+        impulse[r], impulse[r + 1] = t1, t2
+    return change
+
+
+@kernel
+def remaining_energy(block, inverse, c, mu, theta):
+    """Return ½ wᵀ G_ii⁻¹ w of the slip impulse in direction θ, and its radius; inf where none."""
+    r = slide_radius(
+        block[0, 0], block[0, 1], block[1, 1], block[2, 0], block[2, 1], block[2, 2], c[0], c[1],
+        c[2], mu, 0.0, theta,
+    )  # fmt: skip
+    if r <= 0.0:
+        return np.inf, r
+    impulse = np.array([r * np.cos(theta), r * np.sin(theta), r / mu])
+    w = np.dot(block, impulse) + c
+    return 0.5 * np.dot(w, np.dot(inverse, w)), r
+
+
+@kernel
+def least_energy_slip(block, inverse, c, mu):
+    """Return the impulse on the cone with w_n = 0 that leaves the least energy; zero if none."""
+    width = 2.0 * np.pi / SAMPLES
+    best, best_theta = np.inf, 0.0
+    for k in range(SAMPLES):
+        energy, _ = remaining_energy(block, inverse, c, mu, k * width)
+        if energy < best:
+            best, best_theta = energy, k * width
+    if best == np.inf:
+        return np.zeros(3)
+    low, high = best_theta - width, best_theta + width
+    for _ in range(80):
+        a, b = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+        if (
+            remaining_energy(block, inverse, c, mu, a)[0]
+            < (remaining_energy(block, inverse, c, mu, b)[0])
+        ):
+            high = b
+        else:
+            low = a
+    theta = 0.5 * (low + high)
+    _, r = remaining_energy(block, inverse, c, mu, theta)
+    return np.array([r * np.cos(theta), r * np.sin(theta), r / mu])
+
+
+@kernel
+def raisim_sweep(G, g, mu, impulse):
+    """One sweep of RaiSim's per-contact rule; return the largest change [N s]."""
+    change = 0.0
+    for i in range(mu.shape[0]):
+        r = 3 * i
+        block = G[r : r + 3, r : r + 3].copy()
+        old = impulse[r : r + 3].copy()
+        c = np.array([row_velocity(G, g, impulse, r + k) for k in range(3)]) - np.dot(block, old)
+        inverse = np.linalg.inv(block)
+        new = -np.dot(inverse, c)
+        if c[2] >= 0.0:
+            new[:] = 0.0
+        elif mu[i] == 0.0:
+            new[:] = 0.0
+            new[2] = -c[2] / block[2, 2]
+        elif np.sqrt(new[0] ** 2 + new[1] ** 2) > mu[i] * new[2]:
+            new = least_energy_slip(block, inverse, c, mu[i])
+        change = max(change, np.abs(new - old).max())
+        impulse[r : r + 3] = new
+    return change
+
+
+@kernel
+def staggered_sweep(G, g, mu, impulse):
+    """Normal impulses with friction held, then friction with these; return the largest change."""
+    before = impulse.copy()
+    for _ in range(INNER_SWEEPS):
+        for i in range(mu.shape[0]):
+            n = 3 * i + 2
+            impulse[n] = max(impulse[n] - row_velocity(G, g, impulse, n) / G[n, n], 0.0)
+    for _ in range(INNER_SWEEPS):
+        friction_sweep(G, g, mu, impulse)
+    return np.abs(impulse - before).max()
+
+
+@kernel
+def solve_as_peer(G, g, mu, lower, upper, impulse, tolerance, max_sweeps, method):
+    """Sweep until the impulses stand still; return (sweeps, natural map [N s], converged).
+
+    Standing still is what these methods call converged; the natural map tells what it is worth.
+    """
+    count, change = 0, np.inf
+    while count < max_sweeps:
+        count += 1
+        if method == PGS:
+            change = projected_sweep(G, g, mu, impulse)
+        elif method == RAISIM:
+            change = raisim_sweep(G, g, mu, impulse)
+        else:
+            change = staggered_sweep(G, g, mu, impulse)
+        change = max(change, scalar_sweep(G, g, mu, lower, upper, impulse))
+        if not change > tolerance * impulse_scale(G, g, mu, impulse):
+            break
+    residual = natural_map(G, g, mu, lower, upper, impulse, 0.0)
+    return count, residual, change <= tolerance * impulse_scale(G, g, mu, impulse)
