@@ -1,10 +1,10 @@
 """Executable `stance_controller`: holds a robot in its standing pose over joint_commands.
 
 Every state it receives it answers with the standing joint positions (followed by the simulator's
-PD) and the joint efforts that carry the weight: with the contact forces f of least norm that
-balance gravity on the base,
+PD) and joint efforts that carry the weight and calm the base: with the contact forces f of least
+norm that balance gravity g on the base and brake its velocity v_b,
 
-    J_bᵀ f = g_b,     τ = g_j − J_jᵀ f.
+    J_bᵀ f = g_b − d M_b v_b,     τ = g_j − J_jᵀ f.
 
 A small example to start from: it knows nothing of the simulator but its topics.
 """
@@ -30,25 +30,29 @@ from contact_sim.robot.urdf import load_robot
 
 Array = NDArray[np.float64]
 LATEST = QoSProfile(depth=1)
+BRAKING = 12.0
+"""d: deceleration of the base over its velocity [1/s]."""
 BLEND_TIME = 0.5
 """Simulated seconds in which the efforts fade in: at first the robot may hang in its gains."""
 
 
-class StaticEfforts:
-    """Joint efforts that hold a robot still on all its feet, on level ground."""
+class StanceEfforts:
+    """Joint efforts of a robot that stands on all its feet, on level ground."""
 
     def __init__(self, robot: RobotModel) -> None:
         self._robot, self._model = robot, robot.pinocchio_model
         self._data = self._model.createData()
         self._base = slice(0, 6 if robot.floating_base else 0)
 
-    def at(self, q: Array) -> Array:
-        """Return the efforts at configuration q (nq,) [N m], shape (n_joints,)."""
+    def at(self, q: Array, v: Array) -> Array:
+        """Return the efforts at q (nq,) and v (nv,) [N m], shape (n_joints,)."""
         gravity = pin.computeGeneralizedGravity(self._model, self._data, q)
+        inertia = pin.crba(self._model, self._data, q)[self._base, self._base]
+        balance = gravity[self._base] - BRAKING * inertia @ v[self._base]
         pin.computeJointJacobians(self._model, self._data, q)
         rows = [self._jacobian(point) for point in self._robot.contact_points]
         jacobian = np.vstack([np.zeros((0, self._model.nv)), *rows])
-        force = np.linalg.lstsq(jacobian[:, self._base].T, gravity[self._base], rcond=None)[0]
+        force = np.linalg.lstsq(jacobian[:, self._base].T, balance, rcond=None)[0]
         return np.asarray((gravity - jacobian.T @ force)[self._robot.joint_velocity_index])
 
     def _jacobian(self, point: ContactPoint) -> Array:
@@ -68,8 +72,9 @@ class StanceController(Node):
         name = self.declare_parameter('robot', 'go1').value
         urdf_path = self.declare_parameter('urdf_path', '').value
         self._robot = robot = load_robot(urdf_path or name)
-        self._efforts = StaticEfforts(robot)
+        self._efforts = StanceEfforts(robot)
         self._q = robot.reference_configuration()
+        self._v = np.zeros(robot.nv)
         self._first: float | None = None
         self._command = JointState(name=list(robot.joint_names))
         self._command.position = robot.joint_positions(self._q).tolist()
@@ -80,8 +85,11 @@ class StanceController(Node):
 
     def _on_odom(self, message: Odometry) -> None:
         p, r = message.pose.pose.position, message.pose.pose.orientation
+        linear, angular = message.twist.twist.linear, message.twist.twist.angular
         if self._robot.floating_base:
             self._q[:7] = p.x, p.y, p.z, r.x, r.y, r.z, r.w
+            self._v[:3] = linear.x, linear.y, linear.z
+            self._v[3:6] = angular.x, angular.y, angular.z
 
     def _on_state(self, message: JointState) -> None:
         time = message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
@@ -91,7 +99,7 @@ class StanceController(Node):
         self._q = self._robot.with_joint_positions(self._q, positions)
         share = min((time - self._first) / BLEND_TIME, 1.0)
         self._command.header.stamp = message.header.stamp
-        self._command.effort = (share * self._efforts.at(self._q)).tolist()
+        self._command.effort = (share * self._efforts.at(self._q, self._v)).tolist()
         self._publisher.publish(self._command)
 
 
