@@ -30,6 +30,8 @@ BACKLOG = QoSProfile(depth=20000)
 NODE = 'contact_sim'
 HEARTBEATS = ('/clock', '/diagnostics')
 """What a paused simulation goes on publishing."""
+QUIET = 1.0
+"""Wall seconds without a message after which no more is expected."""
 SECOND = 1_000_000_000
 
 
@@ -149,11 +151,14 @@ class Session:
         return messages[before : before + count]
 
     def settle(self) -> None:
-        """Listen until nothing of a paused simulation has arrived for a while."""
+        """Listen until nothing of a paused simulation has arrived for a while.
+
+        A busy machine may keep a message back for most of a second.
+        """
         watched = [m for topic, m in self.messages.items() if topic not in HEARTBEATS]
         seen = -1
         while seen != (seen := sum(map(len, watched))):
-            self.spin(0.3)
+            self.spin(QUIET)
 
     # ---------------------------------------------------------------- services and parameters
 
