@@ -159,18 +159,25 @@ class Session:
         seen = -1
         while seen != (seen := sum(map(len, watched))):
             self.spin(QUIET)
+        clock = self.messages.get('/clock')
+        while clock is not None and len({stamp_of(m) for m in self.fresh('/clock', 3)}) > 1:
+            pass  # the heartbeat repeats itself, a backlog does not
 
     # ---------------------------------------------------------------- services and parameters
 
     def call(self, name: str, kind: Any, request: Any) -> Any:
         """Return the response of a service."""
+        future = self.ask(name, kind, request)
+        self.wait(future.done, f'response of {name}', 60.0)
+        return future.result()
+
+    def ask(self, name: str, kind: Any, request: Any) -> Any:
+        """Call a service and return the future of its response."""
         if name not in self._clients:
             self._clients[name] = self.node.create_client(kind, name)
         client = self._clients[name]
         self.wait(client.service_is_ready, f'service {name}')
-        future = client.call_async(request)
-        self.wait(future.done, f'response of {name}', 60.0)
-        return future.result()
+        return client.call_async(request)
 
     def pause(self, paused: bool = True) -> Any:
         return self.call(f'/{NODE}/pause', SetBool, SetBool.Request(data=paused))

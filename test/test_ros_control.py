@@ -10,7 +10,9 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS')
 
-from ros_session import SECOND, Session, published_topics, stamp_of, vector
+from ros_session import NODE, SECOND, Session, published_topics, stamp_of, vector
+from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import Trigger
 from visualization_msgs.msg import Marker
 
 from contact_sim import load_robot
@@ -72,6 +74,25 @@ def test_a_step_answers_after_its_messages(paused):
         now = round(float(re.search(r't = ([\d.]+) s', response.message)[1]) * SECOND)
         paused.wait(lambda now=now: paused.time >= now, 'the clock of the step', 1.0)
         assert paused.time == now
+
+
+def test_commands_and_diagnostics_go_on_while_steps_are_under_way(paused):
+    efforts = paused.node.create_publisher(
+        Float64MultiArray, 'joint_group_effort_controller/commands', 1
+    )
+    paused.wait_for_subscriber(efforts)
+    assert paused.set(step_count=10000).successful
+    before = int(paused.diagnostics()['commands_accepted'])
+    answer = paused.ask(f'/{NODE}/step', Trigger, Trigger.Request())
+    efforts.publish(Float64MultiArray(data=[0.0] * ROBOT.n_joints))
+    accepted = int(paused.diagnostics()['commands_accepted'])
+    accepted = max(accepted, int(paused.diagnostics()['commands_accepted']))
+    under_way = not answer.done()
+    assert paused.set({'friction.mu': 0.8}).successful  # parameters, too
+    paused.wait(answer.done, 'the steps', 60.0)
+    assert answer.result().success
+    assert under_way
+    assert accepted == before + 1
 
 
 def test_many_single_steps_add_up(paused):

@@ -41,6 +41,10 @@ class Conditions:
     paused: bool
     command_timeout: float
     """Age of the last command at which it is called stale, wall time [s]."""
+    steps: int
+    """Steps since the last reset."""
+    messages_lost: int
+    """Messages that could not be sent since the start."""
 
 
 def diagnostics_message(
@@ -71,6 +75,8 @@ def diagnostics_message(
         'real_time_factor': f'{pacer.measured:.4g}',
         'wanted_real_time_factor': f'{now.wanted_factor:g}',
         'overruns': pacer.overruns,
+        'steps_since_reset': now.steps,
+        'messages_lost': now.messages_lost,
         'paused': now.paused,
         'commands_accepted': inbox.accepted,
         'commands_dropped': inbox.dropped,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import WrenchStamped
 from nav_msgs.msg import Odometry
+from rclpy._rclpy_pybind11 import RCLError
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rosgraph_msgs.msg import Clock
@@ -33,6 +36,36 @@ EVERY = QoSProfile(depth=1000)
 """Reliable; what the network loses while steps run flat out is still there to be sent again."""
 LATEST = QoSProfile(depth=10)
 """Reliable, for large or rare messages."""
+
+
+class Topic:
+    """A publisher that counts what the network does not take, instead of stopping everything.
+
+    That happens when a listener is so slow that nothing can be sent within DDS's patience.
+
+    Attributes:
+        lost: messages that could not be sent.
+    """
+
+    def __init__(self, node: Node, kind: type, name: str, qos: QoSProfile) -> None:
+        self._publisher = node.create_publisher(kind, name, qos)
+        self._context, self._log = node.context, node.get_logger()
+        self.lost = 0
+
+    def publish(self, message: Any) -> None:
+        """Send a message, or count it as lost."""
+        try:
+            self._publisher.publish(message)
+        except RCLError as error:
+            if not self._context.ok():
+                raise  # everything ends
+            self.lost += 1
+            topic = self._publisher.topic_name
+            self._log.warning(f'lost a message on {topic}: {error}', throttle_duration_sec=1.0)
+
+    def has_listener(self) -> bool:
+        """Return whether anybody listens."""
+        return bool(self._publisher.get_subscription_count())
 
 
 class Outputs:
@@ -65,7 +98,11 @@ class Outputs:
         )
 
     def _make_publishers(self, node: Node) -> None:
-        publisher = node.create_publisher
+        def publisher(kind: type, topic: str, qos: QoSProfile) -> Topic:
+            self._topics.append(Topic(node, kind, topic, qos))
+            return self._topics[-1]
+
+        self._topics: list[Topic] = []
         self._clock = publisher(Clock, '/clock', EVERY)
         self._joint_states = publisher(JointState, 'joint_states', EVERY)
         self._odom = publisher(Odometry, 'odom', EVERY)
@@ -81,6 +118,11 @@ class Outputs:
     def set_rates(self, rates: PublishRateParameters) -> None:
         """Publish at other rates from the next step on."""
         self._periods = publish_periods(rates, self._sim.time_step)
+
+    @property
+    def lost(self) -> int:
+        """Messages that could not be sent since the start."""
+        return sum(topic.lost for topic in self._topics)
 
     def publish_clock(self, time: float) -> None:
         """Publish simulated time [s] alone, the heartbeat of a paused simulation."""
@@ -107,9 +149,9 @@ class Outputs:
             for publisher, message in zip(self._wrenches, messages, strict=True):
                 publisher.publish(message)
             self._foot_contacts.publish(self._foot_contacts_message.fill(report))
-        if self._due('markers') and self._markers.get_subscription_count():
+        if self._due('markers') and self._markers.has_listener():
             self._markers.publish(self._marker_message.fill(report))
-        if self._due('solver_state') and self._solver_state.get_subscription_count():
+        if self._due('solver_state') and self._solver_state.has_listener():
             self._solver_state.publish(self._solver_state_message.fill(report, real_time_factor))
 
     def _due(self, name: str) -> bool:

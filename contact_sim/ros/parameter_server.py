@@ -33,7 +33,7 @@ class ParameterServer:
     Args:
         node: the node that owns the parameters.
         check: called with the settings that a request asks for; raises ContactSimError to refuse.
-        apply: called with the accepted settings and the prefixes that changed.
+        apply: called with these settings and the prefixes that changed; may refuse likewise.
 
     Raises:
         InvalidInput: a start value that is not allowed.
@@ -83,11 +83,11 @@ class ParameterServer:
                     changed[prefix] = replace(changed[prefix], **{name: parameter.value})
                     prefixes.add(prefix)
             self._check(changed)
+            if prefixes:
+                self._apply(changed, prefixes)
         except (ContactSimError, TypeError) as error:
             return SetParametersResult(successful=False, reason=str(error))
         self.settings = changed
-        if prefixes:
-            self._apply(changed, prefixes)
         return SetParametersResult(successful=True)
 
 
