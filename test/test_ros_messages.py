@@ -12,9 +12,8 @@ from robots import FREE_FLYER, ball, cube, rigid_body, stand
 from ros_session import vector
 from visualization_msgs.msg import Marker
 
-from contact_sim import InclinedPlane, InvalidInput, RobotModel, Simulator, load_robot
+from contact_sim import InclinedPlane, RobotModel, Simulator, load_robot
 from contact_sim.ros import transforms
-from contact_sim.ros.clock import LARGEST_LAG, Pacer
 from contact_sim.ros.markers import ContactMarkers
 from contact_sim.ros.messages import (
     FootContactsMessage,
@@ -24,8 +23,6 @@ from contact_sim.ros.messages import (
     WrenchMessages,
     set_stamp,
 )
-from contact_sim.ros.parameters import PARAMETER_GROUPS, JointGainParameters, steps_between
-from contact_sim.ros.setup import joint_gains
 from contact_sim.ros.solver_state import SolverStateMessage
 from contact_sim.ros.stance_controller import StanceEfforts
 
@@ -58,47 +55,6 @@ def test_stamps_are_rounded_to_the_nanosecond(time, sec, nanosec):
     stamp = Time()
     set_stamp(stamp, time)
     assert (stamp.sec, stamp.nanosec) == (sec, nanosec)
-
-
-class WallClock:
-    """A clock that only goes on when told to."""
-
-    def __init__(self):
-        self.now = 100.0
-
-    def __call__(self):
-        return self.now
-
-
-@pytest.mark.parametrize('factor', [0.5, 1.0, 2.0])
-def test_a_pacer_keeps_to_its_schedule_however_long_each_sleep_lasts(factor):
-    wall = WallClock()
-    pacer = Pacer(factor, wall)
-    pacer.restart(5.0)
-    for k in range(1, 3001):
-        wall.now += pacer.wait(5.0 + 1e-3 * k) + 7e-5  # every sleep is a bit too long
-    assert wall.now - 100.0 == pytest.approx(3.0 / factor, abs=2e-4)
-    assert pacer.overruns == 0
-    assert pacer.measured == pytest.approx(factor, rel=1e-3)
-
-
-def test_a_pacer_that_cannot_keep_up_slows_down_and_does_not_rush_afterwards():
-    wall = WallClock()
-    pacer = Pacer(1.0, wall)
-    for k in range(1, 101):
-        wall.now += pacer.wait(1e-3 * k) + 0.01  # ten times too slow
-    assert pacer.overruns > 0
-    lag = wall.now - 100.0 - 0.1
-    assert lag > 5 * LARGEST_LAG
-    begin = wall.now
-    for k in range(101, 1101):
-        wall.now += pacer.wait(1e-3 * k)
-    assert wall.now - begin > 1.0 - 1.1 * LARGEST_LAG
-
-
-def test_a_factor_of_zero_never_waits():
-    pacer = Pacer(0.0, WallClock())
-    assert [pacer.wait(t) for t in (0.0, 1.0, 1e6)] == [0.0, 0.0, 0.0]
 
 
 # -------------------------------------------------------------------- state
@@ -358,43 +314,6 @@ def test_tf_can_be_left_to_an_estimator(monkeypatch):
     node = Recorder()
     transforms.TransformPublisher(node, '', 'odom', 'base', False)
     assert node.sent == {}
-
-
-# -------------------------------------------------------------------- settings
-
-
-@pytest.mark.parametrize(
-    ('rate', 'time_step', 'steps'),
-    [(1000.0, 1e-3, 1), (250.0, 1e-3, 4), (333.333, 1e-3, 3), (0.0, 1e-3, 0), (400.0, 2.5e-4, 10),
-     (0.1, 1e-3, 10000)],
-)  # fmt: skip
-def test_rates_that_divide_the_step_rate(rate, time_step, steps):
-    assert steps_between('odom', rate, time_step) == steps
-
-
-@pytest.mark.parametrize(
-    ('rate', 'nearest'), [(300.0, '250 and 333.333'), (2000.0, '1000'), (999.0, '500 and 1000')]
-)
-def test_other_rates_are_refused_with_the_nearest_ones(rate, nearest):
-    with pytest.raises(InvalidInput, match=f'nearest: {nearest} Hz'):
-        steps_between('odom', rate, 1e-3)
-
-
-def test_own_gains_win_over_common_ones_and_those_over_the_robots():
-    robot = load_robot('go1')
-    settings = {prefix: cls() for prefix, cls in PARAMETER_GROUPS.items()}
-    settings |= {f'gains.{name}': JointGainParameters() for name in robot.joint_names}
-    default = [np.broadcast_to(gain, 12) for gain in robot.default_gains]
-    stiffness, damping = joint_gains(robot, settings)
-    assert stiffness == pytest.approx(default[0])
-    assert damping == pytest.approx(default[1])
-    settings['gains'] = type(settings['gains'])(p=70.0)
-    settings['gains.RL_hip_joint'] = JointGainParameters(p=5.0, d=0.5)
-    stiffness, damping = joint_gains(robot, settings)
-    own = robot.joint_names.index('RL_hip_joint')
-    assert (stiffness[own], damping[own]) == (5.0, 0.5)
-    assert np.delete(stiffness, own) == pytest.approx(np.full(11, 70.0))
-    assert np.delete(damping, own) == pytest.approx(np.delete(default[1], own))
 
 
 # -------------------------------------------------------------------- the controller
