@@ -1,5 +1,6 @@
 """Commands: checked as a whole, taken by name, and what the robot makes of them."""
 
+import array
 import math
 import re
 
@@ -8,6 +9,8 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS')
 
+from hypothesis import example, given
+from hypothesis import strategies as st
 from ros_session import Session, published_topics, vector
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -23,6 +26,8 @@ JOINTS = list(ROBOT.joint_names)
 N = len(JOINTS)
 EFFORTS = 'joint_group_effort_controller/commands'
 NAN, INF = math.nan, math.inf
+STIFFNESS, DAMPING = 50.0, 2.0
+POSE = np.arange(N) / 10.0
 
 BAD_JOINT_STATES = {
     'no names': (([], [], [], []), 'without joint names'),
@@ -51,9 +56,13 @@ BAD_EFFORTS = {
 # -------------------------------------------------------------------- without ROS
 
 
+def new_inbox():
+    return CommandInbox(JOINTS, POSE, np.full(N, STIFFNESS), np.full(N, DAMPING))
+
+
 @pytest.fixture
 def inbox():
-    return CommandInbox(JOINTS, np.arange(N) / 10.0, np.full(N, 50.0), np.full(N, 2.0))
+    return new_inbox()
 
 
 def effort(inbox, position=0.0, velocity=0.0):
@@ -128,6 +137,96 @@ def test_bad_efforts_are_dropped_as_a_whole(inbox, efforts, reason):
     assert re.search(reason, inbox.take_efforts(efforts))
     assert inbox.dropped == 1
     assert effort(inbox, 0.1, 0.2) == pytest.approx(before, abs=0.0)
+
+
+number = st.floats(-10.0, 10.0)
+anything = st.floats() | st.sampled_from([NAN, INF, -INF, 1e300, -1e7, 0.0])
+some_joints = st.lists(st.sampled_from(JOINTS), unique=True, min_size=1)
+
+
+@st.composite
+def good_commands(draw):
+    """Draw (names, position, velocity, effort), at least one of the last three not empty."""
+    names = draw(some_joints)
+    values = st.lists(number, min_size=len(names), max_size=len(names))
+    parts = draw(st.tuples(*[st.just([]) | values] * 3).filter(any))
+    return (names, *parts)
+
+
+@st.composite
+def garbage(draw):
+    """Draw what anybody may send: mostly wrong, now and then right by chance."""
+    names = draw(st.lists(st.sampled_from([*JOINTS, '', 'tail', 'fl_hip_joint']) | st.text()))
+    lengths = st.sampled_from([0, len(names)]) | st.integers(0, 20)
+    parts = [
+        array.array('d', draw(st.lists(anything, min_size=length, max_size=length)))
+        for length in (draw(lengths), draw(lengths), draw(lengths))
+    ]
+    return (names, *parts)
+
+
+@given(st.lists(garbage(), max_size=5))
+@example([(JOINTS, [0.0] * N, [], [NAN] * N)])
+def test_no_garbage_raises_or_leaves_a_trace(messages):
+    inbox = new_inbox()
+    for count, message in enumerate(messages, 1):
+        before, pose = inbox.current, effort(inbox, 0.1, 0.2)
+        refusal = inbox.take_joint_state(*message)
+        assert inbox.accepted + inbox.dropped == count
+        assert np.isfinite(effort(inbox, 0.1, 0.2)).all()
+        if refusal is not None:
+            assert refusal == inbox.last_refusal != ''
+            assert inbox.current is before
+            assert effort(inbox, 0.1, 0.2).tolist() == pose.tolist()
+            continue
+        names, *parts = message
+        assert set(names) <= set(JOINTS)
+        assert {len(part) for part in parts} <= {0, len(names)}
+        assert all(math.isfinite(value) for part in parts for value in part)
+
+
+@given(st.lists(anything, max_size=15) | st.lists(anything, min_size=N, max_size=N))
+def test_no_garbage_efforts_raise_or_leave_a_trace(values):
+    inbox = new_inbox()
+    before = inbox.current
+    good = len(values) == N and all(abs(value) <= 1e6 for value in values)
+    refusal = inbox.take_efforts(array.array('d', values))
+    assert (refusal is None) == good
+    if good:
+        assert effort(inbox, 0.1, 0.2).tolist() == values
+    else:
+        assert inbox.current is before
+
+
+@given(st.lists(good_commands(), max_size=6))
+def test_any_sequence_of_commands_acts_joint_by_joint(commands):
+    """The last command that names a joint decides all about it."""
+    inbox = new_inbox()
+    expected = {
+        name: STIFFNESS * (target - 0.1) - DAMPING * 0.2
+        for name, target in zip(JOINTS, POSE, strict=True)
+    }
+    for names, position, velocity, feed_forward in commands:
+        assert inbox.take_joint_state(names, position, velocity, feed_forward) is None
+        for k, name in enumerate(names):
+            total = feed_forward[k] if feed_forward else 0.0
+            if position:
+                total += STIFFNESS * (position[k] - 0.1)
+            if position or velocity:
+                total += DAMPING * ((velocity[k] if velocity else 0.0) - 0.2)
+            expected[name] = total
+    assert effort(inbox, 0.1, 0.2) == pytest.approx(list(expected.values()), abs=1e-9)
+    assert inbox.accepted == len(commands)
+
+
+@given(good_commands(), st.lists(number, min_size=N, max_size=N))
+def test_a_reset_holds_the_pose_whatever_was_commanded(command, efforts):
+    inbox, fresh = new_inbox(), new_inbox()
+    inbox.take_joint_state(*command)
+    inbox.take_efforts(efforts)
+    inbox.hold(POSE)
+    assert effort(inbox, 0.1, 0.2).tolist() == effort(fresh, 0.1, 0.2).tolist()
+    assert inbox.age is None
 
 
 # -------------------------------------------------------------------- over DDS
