@@ -352,10 +352,8 @@ def test_a_controller_may_die_and_come_back(standing):
         standing.wait(lambda: accepted(standing) > first, 'commands of the first controller', 30.0)
         controller.handle.kill()  # no farewell
         controller.handle.wait()
-    standing.wait(lambda: standing.diagnostics()['level'] == 1, 'a warning', 30.0)
-    diagnostics = standing.diagnostics()
-    assert 'no command for' in diagnostics['message']
-    assert float(diagnostics['command_age']) > 0.5
+    standing.wait(lambda: 'no command for' in standing.diagnostics()['message'], 'a warning', 60.0)
+    assert float(standing.diagnostics()['command_age']) > 0.5
     upright = heights(standing)[-1]
     assert upright > 0.9 * ROBOT.reference_configuration()[2]  # it still stands
     with start_controller(standing):

@@ -50,8 +50,8 @@ def test_the_demo_writes_what_it_found(finished):
     assert result['simulated_seconds'] == pytest.approx(4.0, abs=0.1)
     assert 0.1 < result['real_time_factor'] < 1.05
     # the controller runs free: on a busy machine the robot may still settle, its feet rolling
-    assert result['weight_error'] < 1e-2
-    assert 0.0 <= result['foot_drift_m'] < 5e-3
+    assert result['weight_error'] < 5e-2
+    assert 0.0 <= result['foot_drift_m'] < 5e-2
     assert 0.0 <= result['penetration_m'] < 1e-6
     feet = tuple(point.name for point in GO1.contact_points)
     topics = {topic.lstrip('/') for topic in published_topics(feet)} | {'joint_commands'}
