@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+MEMORY = 4
+"""Numbers that a contact model may keep of each contact from step to step."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class Sizes:
             'tau': (nv,), 'nonlinear_effects': (nv,), 'inertia': (nv, nv),
             'jacobian_transposed': (nv, rows), 'transport': (nv,), 'v_free': (nv,),
             'v_next': (nv,), 'acceleration': (nv,), 'friction': (nc,), 'lower': (ns,),
-            'upper': (ns,), 'active': (nc,),
+            'upper': (ns,), 'active': (nc,), 'memory': (nc, MEMORY),
             'u_start': (rows,), 'u_free': (rows,), 'u_next': (rows,),
             'bias': (rows,), 'restitution_bias': (nc,), 'solver': (3,),
         }  # fmt: skip
@@ -97,6 +99,8 @@ class Record:
         lower: lower bounds of the scalar impulses [N s], shape (ns,).
         upper: upper bounds [N s], shape (ns,).
         active: 1 where the contact took part in the problem, shape (nc,).
+        memory: what the contact model keeps of each contact from step to step, zero after a reset
+            and a switch of the model; the model says what it means, shape (nc, MEMORY).
         u_start: J v before the step [m/s, rad/s], shape (3 nc + ns,).
         u_free: J v_free, same shape.
         u_next: J v_next, same shape.
@@ -134,6 +138,7 @@ class Record:
     lower: Array
     upper: Array
     active: Array
+    memory: Array
     u_start: Array
     u_free: Array
     u_next: Array

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from contact_sim.contact.problem import ContactProblem
 from contact_sim.contact.record import Record, Sizes
 from contact_sim.dynamics.terms import DynamicsTerms
+from contact_sim.robot.model import RobotModel
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -71,6 +72,23 @@ class Spheres:
     """Centre in the joint frame [m], shape (nc, 3)."""
     radius: Array
     """Radius [m], shape (nc,)."""
+
+
+def spheres_of(robot: RobotModel) -> Spheres:
+    """Return the contact points of a robot as arrays."""
+    model, points = robot.pinocchio_model, robot.contact_points
+    joint = [model.getJointId(point.joint) for point in points]
+    return Spheres(
+        joint=np.array(joint, dtype=np.int64),
+        leaf_dof=np.array([leaf_dof(model.joints[j]) for j in joint], dtype=np.int64),
+        offset=np.array([point.offset for point in points], dtype=float).reshape(-1, 3),
+        radius=np.array([point.radius for point in points], dtype=float),
+    )
+
+
+def leaf_dof(joint: object) -> int:
+    """Return the last dof of a joint, −1 for the world."""
+    return int(joint.idx_v + joint.nv - 1) if joint.nv else -1  # type: ignore[attr-defined]
 
 
 def reference_inverse_weight(terms: DynamicsTerms, spheres: Spheres, dofs: Indices) -> Array:

@@ -10,13 +10,14 @@ import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
 from contact_sim.collision.terrain import Terrain, as_terrain
-from contact_sim.contact.workspace import Spheres, Workspace
+from contact_sim.contact.workspace import Workspace, leaf_dof, spheres_of
 from contact_sim.contact_models import as_contact_model
 from contact_sim.contact_models.protocol import ContactModel
 from contact_sim.dynamics.applied import apply_effort, apply_wrench
 from contact_sim.dynamics.terms import DynamicsTerms, gravity_vector
 from contact_sim.errors import InvalidInput, NonFiniteState, UnknownName
 from contact_sim.robot.model import RobotModel
+from contact_sim.simulation.checks import checked_wrench, frozen, positive
 from contact_sim.simulation.compilation import announced
 from contact_sim.simulation.placement import standing_on
 from contact_sim.simulation.report import StepContext, StepReport
@@ -31,6 +32,7 @@ class Snapshot:
     robot: str
     buffer: Array
     restitution: Array
+    stabilisation: Array
     contact_model: ContactModel
 
 
@@ -67,12 +69,16 @@ class Simulator:
             raise InvalidInput(f'robot = {robot!r}: expected a RobotModel; see load_robot')
         if len(constraints):
             raise InvalidInput('constraints: bilateral constraints are not supported yet; use ()')
-        h = _positive('time_step', time_step, 's')
+        h = positive('time_step', time_step, 's')
         self.robot = robot
         self.terrain = as_terrain(terrain)
         self._terms = DynamicsTerms(robot.pinocchio_model, gravity_vector(gravity))  # type: ignore[arg-type]
         self._workspace = work = Workspace(
-            self._terms, _spheres(robot), robot.joint_damping, robot.joint_friction, robot.n_joints
+            self._terms,
+            spheres_of(robot),
+            robot.joint_damping,
+            robot.joint_friction,
+            robot.n_joints,
         )
         self._record = work.record
         work.plane[:] = self.terrain.plane
@@ -81,6 +87,7 @@ class Simulator:
         self.friction = friction  # type: ignore[assignment]
         self.restitution = restitution  # type: ignore[assignment]
         self._started = False
+        self._model: ContactModel = as_contact_model(contact_model)
         self.contact_model = contact_model  # type: ignore[assignment]
         names = tuple(point.name for point in robot.contact_points)
         self._context = StepContext(
@@ -122,12 +129,12 @@ class Simulator:
     @property
     def q(self) -> Array:
         """Configuration in Pinocchio's convention, a read-only copy, shape (nq,)."""
-        return _frozen(self._record.q)
+        return frozen(self._record.q)
 
     @property
     def v(self) -> Array:
         """Velocity in Pinocchio's convention, a read-only copy, shape (nv,)."""
-        return _frozen(self._record.v)
+        return frozen(self._record.v)
 
     def frame_placement(self, name: str) -> pin.SE3:
         """Return the placement of a frame in world at the current configuration.
@@ -157,6 +164,7 @@ class Simulator:
         self._record.q[:] = start
         self._record.v[:] = velocity
         self._record.impulse[:] = 0.0
+        self._record.memory[:] = 0.0
         self._record.clock[:] = (time, time, 0.0)
         self._failure = None
         self._stepper.update_contacts()
@@ -165,7 +173,7 @@ class Simulator:
         """Return the whole state: the steps after `restore` are bit-identical."""
         return Snapshot(
             self.robot.name, self._record.buffer.copy(), self._workspace.restitution.copy(),
-            self._model,
+            self._workspace.stabilisation.copy(), self._model,
         )  # fmt: skip
 
     def restore(self, snapshot: Snapshot) -> None:
@@ -179,11 +187,12 @@ class Simulator:
             raise InvalidInput(
                 f'snapshot of robot {snapshot.robot!r}: expected one of {self.robot.name!r}'
             )
-        self._record.buffer[:] = snapshot.buffer
-        self._workspace.restitution[:] = snapshot.restitution
-        self._terms.set_gravity(self._record.gravity)
         if snapshot.contact_model is not self._model:
             self.contact_model = snapshot.contact_model  # type: ignore[assignment]
+        self._record.buffer[:] = snapshot.buffer
+        self._workspace.restitution[:] = snapshot.restitution
+        self._workspace.stabilisation[:] = snapshot.stabilisation
+        self._terms.set_gravity(self._record.gravity)
         self._failure = None
         self._stepper.update_contacts()
 
@@ -196,8 +205,11 @@ class Simulator:
 
     @contact_model.setter
     def contact_model(self, model: str | ContactModel) -> None:
-        self._model = as_contact_model(model)
-        self._stepper = self._model.bind(self._workspace)
+        chosen = as_contact_model(model)
+        if chosen.name != self._model.name:
+            self._record.memory[:] = 0.0
+        self._model = chosen
+        self._stepper = chosen.bind(self._workspace)
         if self._started:
             with announced():
                 self._compile()
@@ -210,7 +222,7 @@ class Simulator:
     @property
     def friction(self) -> Array:
         """μ of every contact point [-], shape (nc,); assign one number or one per point."""
-        return _frozen(self._record.friction)
+        return frozen(self._record.friction)
 
     @friction.setter
     def friction(self, value: float | ArrayLike) -> None:
@@ -219,7 +231,7 @@ class Simulator:
     @property
     def restitution(self) -> Array:
         """Newton coefficient of every contact point [-], shape (nc,); assignable."""
-        return _frozen(self._workspace.restitution)
+        return frozen(self._workspace.restitution)
 
     @restitution.setter
     def restitution(self, value: float | ArrayLike) -> None:
@@ -255,7 +267,7 @@ class Simulator:
     @property
     def gravity(self) -> Array:
         """Gravity in world [m/s²], shape (3,)."""
-        return _frozen(self._record.gravity)
+        return frozen(self._record.gravity)
 
     def _per_contact(self, name: str, value: float | ArrayLike, largest: float) -> Array:
         """Return one number per contact point, or raise InvalidInput."""
@@ -323,9 +335,11 @@ class Simulator:
     def _apply_wrenches(self, wrenches: Mapping[str, ArrayLike]) -> None:
         """Check all external wrenches, then add them to τ."""
         model, terms = self.robot.pinocchio_model, self._terms
-        checked = [(self._frame(name), _wrench(name, value)) for name, value in wrenches.items()]
+        checked = [
+            (self._frame(name), checked_wrench(name, value)) for name, value in wrenches.items()
+        ]
         for frame, wrench in checked:
-            leaf = _leaf_dof(model.joints[frame.parentJoint])
+            leaf = leaf_dof(model.joints[frame.parentJoint])
             point = np.array(self.frame_placement(frame.name).translation)
             apply_wrench(wrench, point, leaf, terms.dof_parent, terms.jacobian, self._record.tau)
 
@@ -348,49 +362,3 @@ class Simulator:
             f'{np.abs(record.tau).max(initial=0.0):g}; reset to go on'
         )
         raise NonFiniteState(self._failure)
-
-
-def _spheres(robot: RobotModel) -> Spheres:
-    """Return the contact points of a robot as arrays."""
-    model, points = robot.pinocchio_model, robot.contact_points
-    joint = [model.getJointId(point.joint) for point in points]
-    return Spheres(
-        joint=np.array(joint, dtype=np.int64),
-        leaf_dof=np.array([_leaf_dof(model.joints[j]) for j in joint], dtype=np.int64),
-        offset=np.array([point.offset for point in points], dtype=float).reshape(-1, 3),
-        radius=np.array([point.radius for point in points], dtype=float),
-    )
-
-
-def _leaf_dof(joint: object) -> int:
-    """Return the last dof of a joint, −1 for the world."""
-    return int(joint.idx_v + joint.nv - 1) if joint.nv else -1  # type: ignore[attr-defined]
-
-
-def _wrench(name: str, value: ArrayLike) -> Array:
-    """Return a checked wrench, shape (6,)."""
-    try:
-        wrench = np.array(value, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f'external wrench on {name!r}: expected 6 numbers') from error
-    if wrench.shape != (6,) or not np.isfinite(wrench).all():
-        raise InvalidInput(f'external wrench on {name!r} = {value!r}: expected 6 finite numbers')
-    return wrench
-
-
-def _positive(name: str, value: object, unit: str) -> float:
-    """Return a finite number > 0, or raise InvalidInput."""
-    try:
-        number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        number = np.nan
-    if not (np.isfinite(number) and number > 0.0):
-        raise InvalidInput(f'{name} = {value!r} {unit}: expected a finite number > 0')
-    return number
-
-
-def _frozen(array: Array) -> Array:
-    """Return a read-only copy."""
-    copy = array.copy()
-    copy.flags.writeable = False
-    return copy

@@ -1,0 +1,39 @@
+"""Checks at the edge of the simulation: what users hand in, and what they are handed."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from contact_sim.errors import InvalidInput
+
+Array = NDArray[np.float64]
+
+
+def checked_wrench(name: str, value: ArrayLike) -> Array:
+    """Return a checked wrench, shape (6,)."""
+    try:
+        wrench = np.array(value, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f'external wrench on {name!r}: expected 6 numbers') from error
+    if wrench.shape != (6,) or not np.isfinite(wrench).all():
+        raise InvalidInput(f'external wrench on {name!r} = {value!r}: expected 6 finite numbers')
+    return wrench
+
+
+def positive(name: str, value: object, unit: str) -> float:
+    """Return a finite number > 0, or raise InvalidInput."""
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        number = np.nan
+    if not (np.isfinite(number) and number > 0.0):
+        raise InvalidInput(f'{name} = {value!r} {unit}: expected a finite number > 0')
+    return number
+
+
+def frozen(array: Array) -> Array:
+    """Return a read-only copy."""
+    copy = array.copy()
+    copy.flags.writeable = False
+    return copy
