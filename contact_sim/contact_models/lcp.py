@@ -5,7 +5,10 @@
     0 ≤ s          ⊥  μ λ_n − Σ_j β_j     ≥ 0                                (physics.md 2.9)
 
 solved by Lemke's method. A box on a scalar row is p ≥ 0 ⊥ w + ν ≥ 0, ν ≥ 0 ⊥ upper − lower − p ≥ 0
-with λ = lower + p. Friction depends on direction: in the worst one it is μ cos(π/k). Of many
+with λ = lower + p. Scalar rows are first tried in the modes of the guess, at a bound or at rest;
+where these do not settle, they enter Lemke's method.
+
+Friction depends on direction: in the worst one it is μ cos(π/k). Of many
 equivalent force distributions Lemke finds a vertex. A step on which the method ends on a ray is
 answered with the circular cone, and the status says so.
 
@@ -28,11 +31,18 @@ from contact_sim.contact_models.cone_law import solve_cones
 from contact_sim.contact_models.law import Law
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, parameter
+from contact_sim.solvers.cone import row_velocity
 from contact_sim.solvers.jit import kernel
 from contact_sim.solvers.lemke import SOLVED, lemke
 
 TOLERANCE = 1e-10
 MAX_SWEEPS, MAX_ADMM_ITERATIONS = 50, 1000
+MODE_ROUNDS = 4
+"""Attempts at the modes of the scalar rows before they enter Lemke's method."""
+AT_REST = 1e-12
+"""Share of the free velocity below which a scalar row counts as at rest."""
+SINGULAR = 1e-9
+"""Share of its diagonal below which the pivot of a scalar row counts as zero."""
 
 
 @dataclass(frozen=True)
@@ -132,25 +142,120 @@ def fill_problem(G, g, mu, lower, upper, k, M, q):
 @kernel
 def solve_pyramids(delassus, g, mu, lower, upper, impulse, nc, n, sides, max_pivots):
     """Solve by Lemke's method in place; return (status code, pivots, residual)."""
-    G, ns = delassus[: n * n].reshape(n, n), n - 3 * nc
-    size = nc * (2 + sides) + 2 * ns
-    M, q, z = np.empty((size, size)), np.empty(size), np.empty(size)
-    E, offset = fill_problem(G, g[:n], mu[:nc], lower, upper, sides, M, q)
-    if not np.isfinite(q).all():
+    G, total = delassus[: n * n].reshape(n, n), 0
+    if not np.isfinite(g[:n]).all():
         impulse[:n] = 0.0
         return NONFINITE, 0, np.inf
+    if n > 3 * nc:
+        mode = modes_of(lower, upper, impulse, nc, n)
+        for _ in range(MODE_ROUNDS):
+            W, reduced = G.copy(), g[:n].copy()
+            if not eliminate_scalar_rows(G, lower, upper, mode, nc, W, reduced):
+                break
+            solved, pivots, residual = pivot_pyramids(
+                W[: 3 * nc, : 3 * nc].copy(), reduced[: 3 * nc], mu[:nc], lower[:0], upper[:0],
+                impulse, sides, max_pivots,
+            )  # fmt: skip
+            total += pivots
+            if not solved:
+                break
+            error = restore_scalar_rows(G, g, lower, upper, mode, nc, W, reduced, impulse)
+            if error >= 0.0:
+                return CONVERGED, total, max(residual, error)
+    solved, pivots, residual = pivot_pyramids(
+        G, g[:n], mu[:nc], lower[: n - 3 * nc], upper[: n - 3 * nc], impulse, sides, max_pivots
+    )
+    if solved:
+        return CONVERGED, total + pivots, residual
+    _, sweeps, residual = solve_cones(
+        delassus, g, mu, lower, upper, impulse, nc, n, TOLERANCE, MAX_SWEEPS,
+        MAX_ADMM_ITERATIONS, 0.0,
+    )  # fmt: skip
+    return RAY_TERMINATION, total + pivots + sweeps, residual
+
+
+@kernel
+def pivot_pyramids(G, g, mu, lower, upper, impulse, sides, max_pivots):
+    """Fill `impulse` by Lemke's method; return (whether it found a solution, pivots, residual)."""
+    nc, n = mu.shape[0], g.shape[0]
+    ns = n - 3 * nc
+    size = nc * (2 + sides) + 2 * ns
+    M, q, z = np.empty((size, size)), np.empty(size), np.empty(size)
+    E, offset = fill_problem(G, g, mu, lower, upper, sides, M, q)
     status, pivots = lemke(M, q, z, max_pivots)
     if status != SOLVED:
-        _, sweeps, residual = solve_cones(
-            delassus, g, mu, lower, upper, impulse, nc, n, TOLERANCE, MAX_SWEEPS,
-            MAX_ADMM_ITERATIONS, 0.0,
-        )  # fmt: skip
-        return RAY_TERMINATION, pivots + sweeps, residual
+        return False, pivots, np.inf
     forces = nc * (1 + sides)
     unknowns = np.concatenate((z[:forces], z[forces + nc : forces + nc + ns]))
     impulse[:n] = np.dot(E, unknowns) + offset
     w = np.dot(M, z) + q
-    return CONVERGED, pivots, max(np.abs(z * w).max(), -w.min())
+    return True, pivots, max(np.abs(z * w).max(), -w.min()) if size else 0.0
+
+
+@kernel
+def modes_of(lower, upper, impulse, nc, n):
+    """Return the mode of each scalar row: −1 at its lower bound, 1 at its upper, 0 between."""
+    mode = np.zeros(n - 3 * nc, dtype=np.int64)
+    for k in range(n - 3 * nc):
+        if impulse[3 * nc + k] <= lower[k]:
+            mode[k] = -1
+        elif impulse[3 * nc + k] >= upper[k]:
+            mode[k] = 1
+    return mode
+
+
+@kernel
+def eliminate_scalar_rows(G, lower, upper, mode, nc, W, reduced):
+    """Take the scalar rows out of W λ + reduced: known at a bound, at rest between the bounds.
+
+    Return False where the rows at rest depend on each other.
+    """
+    n = G.shape[0]
+    for k in range(n - 3 * nc):
+        if mode[k] != 0:
+            reduced += G[:, 3 * nc + k] * (lower[k] if mode[k] < 0 else upper[k])
+    for k in range(n - 3 * nc - 1, -1, -1):
+        r = 3 * nc + k
+        if mode[k] != 0:
+            continue
+        if not W[r, r] > SINGULAR * G[r, r]:
+            return False
+        for i in range(r):
+            if i < 3 * nc or mode[i - 3 * nc] == 0:
+                factor = W[i, r] / W[r, r]
+                for j in range(r):
+                    W[i, j] -= factor * W[r, j]
+                reduced[i] -= factor * reduced[r]
+    return True
+
+
+@kernel
+def restore_scalar_rows(G, g, lower, upper, mode, nc, W, reduced, impulse):
+    """Fill the scalar impulses; return their largest velocity error, −1 where modes change."""
+    n, error, kept = G.shape[0], 0.0, True
+    slack = AT_REST * np.abs(g[:n]).max()
+    for k in range(n - 3 * nc):
+        r = 3 * nc + k
+        if mode[k] != 0:
+            impulse[r] = lower[k] if mode[k] < 0 else upper[k]
+            continue
+        total = reduced[r]
+        for j in range(r):
+            if j < 3 * nc or mode[j - 3 * nc] == 0:
+                total += W[r, j] * impulse[j]
+        impulse[r] = -total / W[r, r]
+        if not lower[k] <= impulse[r] <= upper[k]:
+            mode[k] = -1 if impulse[r] < lower[k] else 1
+            kept = False
+    if not kept:
+        return -1.0
+    for k in range(n - 3 * nc):
+        w = row_velocity(G, g, impulse, 3 * nc + k)
+        if mode[k] * w > slack:
+            mode[k], kept = 0, False
+        elif mode[k] == 0:
+            error = max(error, abs(w))
+    return error if kept else -1.0
 
 
 @kernel
