@@ -1,5 +1,7 @@
 """Laws over all models: the table of what each may break, and what none may break."""
 
+import gc
+import tracemalloc
 from functools import cache
 
 import numpy as np
@@ -118,6 +120,28 @@ def test_smaller_steps_give_no_spikes(model, name):
         landing = robot.total_mass * np.sqrt(2 * GRAVITY * 0.02)
         assert peak <= 1.5 * landing + 3 * h * robot.total_mass * GRAVITY
     assert abs(impulses[2] - impulses[1]) <= abs(impulses[1] - impulses[0]) + 0.02 * impulses[2]
+
+
+def test_a_step_leaves_nothing_behind(model):
+    """Python memory is the same after 400 steps as after 100, and a step needs little of it."""
+    sim = Simulator(load_robot('go1'), model)
+    controller = StandingController(sim)
+    stand(sim, 100)
+    tracemalloc.start()
+    try:
+        for _ in range(10):
+            sim.step(controller(sim))
+        gc.collect()
+        before = tracemalloc.get_traced_memory()[0]
+        tracemalloc.reset_peak()
+        for _ in range(300):
+            sim.step(controller(sim))
+        gc.collect()
+        after, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert after - before <= 2_000
+    assert peak - before <= 300_000  # the record of one step is 16 kB, the tableau of lcp 40 kB
 
 
 @pytest.mark.parametrize('name', ROBOTS)
