@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 
 import mujoco
 import numpy as np
+import pinocchio as pin
 
 from contact_sim import RobotModel
 
@@ -74,6 +75,16 @@ class MujocoPeer:
     def joint_velocities(self) -> np.ndarray:
         """Velocities in the order of robot.joint_names [rad/s]."""
         return np.array(self.data.qvel[self.joint_dofs])
+
+    def state(self, robot: RobotModel) -> tuple[np.ndarray, np.ndarray]:
+        """Return q (nq,) and v (nv,) in Pinocchio's conventions."""
+        base = np.concatenate([self.data.qpos[[0, 1, 2, 4, 5, 6, 3]], np.zeros(robot.nq - 7)])
+        q = robot.with_joint_positions(base, self.joint_positions)
+        v = np.zeros(robot.nv)
+        v[:3] = pin.Quaternion(base[3:7]).toRotationMatrix().T @ self.data.qvel[:3]
+        v[3:6] = self.data.qvel[3:6]
+        v[robot.joint_velocity_index] = self.joint_velocities
+        return q, v
 
     @property
     def contacts(self) -> int:

@@ -13,6 +13,7 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 
 from contact_sim.errors import ContactSimError
 from contact_sim.ros.node import SimulationNode
+from contact_sim.simulation.precompile import compiling_meanwhile
 
 SWITCH_INTERVAL = 1e-3
 """Longest time one Python thread keeps another waiting [s]: a callback is served within it."""
@@ -50,7 +51,9 @@ def main(args: list[str] | None = None) -> int:
     sys.setswitchinterval(SWITCH_INTERVAL)
     try:
         rclpy.init(args=args)
-        run(SimulationNode())
+        node = SimulationNode()
+        with compiling_meanwhile():
+            run(node)
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
     except (

@@ -26,8 +26,9 @@ IMPORT = re.compile(rf'^from {PACKAGE.name}\.([\w.]+) import', re.MULTILINE)
 @cache
 def _source(module: str) -> tuple[bytes, tuple[str, ...]]:
     """Return the text of a module, and the modules of this package that it imports."""
-    file = PACKAGE.joinpath(*module.split('.')).with_suffix('.py')
-    text = file.read_bytes() if file.exists() else b''
+    place = PACKAGE.joinpath(*module.split('.'))
+    file = place / '__init__.py' if place.is_dir() else place.with_suffix('.py')
+    text = file.read_bytes()
     return text, tuple(IMPORT.findall(text.decode()))
 
 

@@ -1,0 +1,54 @@
+"""Compile every contact model before it is needed, so that a live switch never waits.
+
+`python -m contact_sim.simulation.precompile` does it now; the node does it in the background.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from contact_sim.contact_models import contact_models
+from contact_sim.robot.urdf import load_robot
+from contact_sim.simulation.simulator import Simulator
+from contact_sim.solvers.jit import cache_folder
+
+DONE = Path(cache_folder('simulation.simulator')) / 'every-model-is-compiled'
+"""Exists once all models were compiled from the sources as they are now."""
+ROBOT = 'quadruped'
+"""Kernels are the same for all robots."""
+
+
+@contextmanager
+def compiling_meanwhile() -> Iterator[None]:
+    """Compile in a process of its own, at low priority, while the block runs; nothing if done."""
+    if DONE.exists():
+        yield
+        return
+    process = subprocess.Popen(
+        [sys.executable, '-m', __name__], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+    )
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def main() -> None:
+    """Take one step with every contact model, and remember that it was done."""
+    os.nice(19)
+    sim = Simulator(load_robot(ROBOT))
+    for model in contact_models():
+        sim.contact_model = model
+        print(f'{model}: compiled')
+    DONE.parent.mkdir(parents=True, exist_ok=True)
+    DONE.touch()
+
+
+if __name__ == '__main__':
+    main()
