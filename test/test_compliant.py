@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
-from robots import ball, point_mass, pose, rigid_body, stand
+from robots import StandingController, ball, point_mass, pose, rigid_body, stand
 from scipy.optimize import brentq
 
-from contact_sim import Compliant, ContactProblem, InvalidInput, Simulator, load_robot
+from contact_sim import Compliant, ContactProblem, InvalidInput, Simulator, load_robot, robots
+from contact_sim.contact.solution import SolverStatus
+from contact_sim.contact_models.compliant import FRICTION_LAWS, NORMAL_LAWS
 
 GRAVITY = 9.81
 NO_EFFORT = np.zeros(0)
@@ -42,6 +44,20 @@ def test_clamped_kelvin_voigt_rebounds_with_its_restitution(integration):
         normal_law='kelvin_voigt', stiffness=1e4, damping_ratio=0.2, integration=integration
     )
     assert bounce(model) == pytest.approx(0.57174003, rel=2e-3)
+
+
+def test_unclamped_kelvin_voigt_jumps_at_touch_down_and_pulls_at_release():
+    # ζ = 0.2, m = 1, k = 1e4: d v0 = 40 N at once; released at x = 0 with e = 0.52662060
+    model = Compliant(
+        normal_law='unclamped', stiffness=1e4, damping_ratio=0.2, integration='explicit'
+    )
+    assert bounce(model) == pytest.approx(0.52662060, rel=2e-3)
+    h = 1e-6
+    sim = Simulator(point_mass(1.0), model, gravity=0.0, time_step=h)
+    sim.reset(np.array([0.0, 0.0, -1e-12]), np.array([0.0, 0.0, -1.0]))
+    assert sim.step(NO_EFFORT).contacts.force[0, 2] == pytest.approx(40.0, rel=1e-6)
+    sim.reset(np.array([0.0, 0.0, -1e-5]), np.array([0.0, 0.0, 0.5]))
+    assert sim.step(NO_EFFORT).contacts.force[0, 2] == pytest.approx(0.1 - 20.0, rel=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +108,11 @@ def test_explicit_is_unstable_beyond_its_stiffness_ratio():
         model = Compliant(normal_law='linear', stiffness=stiffness, integration='explicit')
         sim = Simulator(point_mass(1.0), model, time_step=1e-3)
         sim.reset(np.array([0.0, 0.0, -GRAVITY / stiffness - 1e-7]))
-        ratio = model.stiffness_ratio(sim.step(NO_EFFORT).problem)
+        first = sim.step(NO_EFFORT)
+        ratio = first.stiffness_ratio
+        assert first.solver.status is (
+            SolverStatus.UNSTABLE if ratio > 2.0 else SolverStatus.CONVERGED
+        )
         highest = max(abs(sim.step(NO_EFFORT).v[2]) for _ in range(400))
         return ratio, highest
 
@@ -120,8 +140,8 @@ def test_force_never_pulls():
         assert sim.step(NO_EFFORT).contacts.normal_force.min() >= 0.0
 
 
-@pytest.mark.parametrize('friction_law', ['piecewise', 'tanh', 'stribeck'])
-@pytest.mark.parametrize('normal_law', ['linear', 'kelvin_voigt', 'hunt_crossley'])
+@pytest.mark.parametrize('friction_law', FRICTION_LAWS)
+@pytest.mark.parametrize('normal_law', NORMAL_LAWS)
 @pytest.mark.parametrize('name', ['go1', 'solo12'])
 def test_robots_sink_by_the_wanted_depth(name, normal_law, friction_law):
     robot = load_robot(name)
@@ -129,6 +149,30 @@ def test_robots_sink_by_the_wanted_depth(name, normal_law, friction_law):
     reports = stand(Simulator(robot, model), 1500)
     assert -reports[-1].contacts.gap.mean() == pytest.approx(5e-4, rel=0.15)
     assert np.mean([report.solver.converged for report in reports]) > 0.99
+
+
+@pytest.mark.parametrize('friction_law', ['tanh', 'anchored'])
+@pytest.mark.parametrize('name', robots())
+def test_every_robot_is_stable_at_the_defaults(name, friction_law):
+    """h = 1 ms: lands from 1 cm without a jump, then stands still on all feet."""
+    robot = load_robot(name)
+    sim = Simulator(robot, Compliant(friction_law=friction_law))
+    controller = StandingController(sim)
+    q = sim.q.copy()
+    q[2] += 0.01
+    sim.reset(q)
+    drop = 0.01 + 1e-3
+    for _ in range(2500):
+        report = sim.step(controller(sim))
+        assert report.contacts.gap.max() <= 1.5 * drop
+        assert report.solver.status is not SolverStatus.NONFINITE
+    assert report.solver.converged
+    assert np.abs(sim.v).max() < 0.1
+    assert (report.contacts.normal_force > 0.0).all()
+    weight = robot.total_mass * GRAVITY
+    assert report.contacts.force[:, 2].sum() == pytest.approx(weight, rel=0.05)
+    # the implicit law stands where the explicit one would not have to: how stiff it is, is said
+    assert 0.0 < report.stiffness_ratio < 2.0
 
 
 def test_rolling_ball_does_not_slip():

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 MEMORY = 4
-"""Numbers that a contact model may keep of each contact from step to step."""
+"""Numbers that a contact model may keep of each contact: a vector, then one more."""
 
 
 @dataclass(frozen=True)
@@ -39,14 +39,17 @@ class Sizes:
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Shape of every field of a Record, in memory order."""
         nq, nv, nc, ns, rows = self.nq, self.nv, self.nc, self.ns, self.rows
-        now = {'q': (nq,), 'v': (nv,), 'position': (nc, 3), 'frame': (nc, 3, 3), 'gap': (nc,)}
+        now = {
+            'q': (nq,), 'v': (nv,), 'position': (nc, 3), 'frame': (nc, 3, 3), 'gap': (nc,),
+            'memory': (nc, MEMORY),
+        }  # fmt: skip
         return {
             'clock': (3,), **now, **{f'{name}_start': shape for name, shape in now.items()},
             'impulse': (rows,), 'gravity': (3,), 'time_step': (1,), 'effort': (self.n_joints,),
             'tau': (nv,), 'nonlinear_effects': (nv,), 'inertia': (nv, nv),
             'jacobian_transposed': (nv, rows), 'transport': (nv,), 'v_free': (nv,),
             'v_next': (nv,), 'acceleration': (nv,), 'friction': (nc,), 'lower': (ns,),
-            'upper': (ns,), 'active': (nc,), 'memory': (nc, MEMORY),
+            'upper': (ns,), 'active': (nc,), 'stiffness': (1,),
             'u_start': (rows,), 'u_free': (rows,), 'u_next': (rows,),
             'bias': (rows,), 'restitution_bias': (nc,), 'solver': (3,),
         }  # fmt: skip
@@ -59,7 +62,7 @@ class Sizes:
             stop = start + int(np.prod(shape))
             layout[name] = (start, stop, shape)
             start = stop
-        for block, first, last in (('now', 'q', 'gap'), ('start', 'q_start', 'gap_start')):
+        for block, first, last in (('now', 'q', 'memory'), ('start', 'q_start', 'memory_start')):
             begin, end = layout[first][0], layout[last][1]
             layout[block] = (begin, end, (end - begin,))
         return layout
@@ -82,8 +85,11 @@ class Record:
         gap: signed distance at q [m], shape (nc,).
         impulse: impulses on the robot in the frames of the start [N s], shape (3 nc + ns,); also
             the guess of the next step.
-        now: q, v, position, frame and gap as one block.
-        start: the same five before the step, as one block; each by name with `_start`.
+        memory: what the contact model keeps of each contact from step to step: a vector in world
+            axes and a number, zero after a reset and a switch of the model; the model says what
+            they mean, shape (nc, MEMORY).
+        now: q, v, position, frame, gap and memory as one block.
+        start: the same six before the step, as one block; each by name with `_start`.
         gravity: gravity in world [m/s²], shape (3,).
         time_step: h [s], shape (1,).
         effort: joint effort after saturation [N m], shape (n_joints,).
@@ -99,8 +105,7 @@ class Record:
         lower: lower bounds of the scalar impulses [N s], shape (ns,).
         upper: upper bounds [N s], shape (ns,).
         active: 1 where the contact took part in the problem, shape (nc,).
-        memory: what the contact model keeps of each contact from step to step, zero after a reset
-            and a switch of the model; the model says what it means, shape (nc, MEMORY).
+        stiffness: of the springs of the contact model [N/m], zero for a model without, shape (1,).
         u_start: J v before the step [m/s, rad/s], shape (3 nc + ns,).
         u_free: J v_free, same shape.
         u_next: J v_next, same shape.
@@ -115,6 +120,7 @@ class Record:
     position: Array
     frame: Array
     gap: Array
+    memory: Array
     now: Array
     start: Array
     impulse: Array
@@ -123,6 +129,7 @@ class Record:
     position_start: Array
     frame_start: Array
     gap_start: Array
+    memory_start: Array
     gravity: Array
     time_step: Array
     effort: Array
@@ -138,7 +145,7 @@ class Record:
     lower: Array
     upper: Array
     active: Array
-    memory: Array
+    stiffness: Array
     u_start: Array
     u_free: Array
     u_next: Array

@@ -20,6 +20,10 @@ class SolverStatus(Enum):
     MAX_ITERATIONS = 'the solver ran out of iterations; the best impulses found were used'
     RAY_TERMINATION = 'complementary pivoting ended on a ray; the circular cone was used'
     NONFINITE = 'not-a-number met in the solver; look at the effort and the mass matrix first'
+    UNSTABLE = (
+        'the explicit springs are too stiff for the time step (h ω > 2) and will explode; lower '
+        'the stiffness or the time step, or integrate implicitly'
+    )
 
     @property
     def converged(self) -> bool:
@@ -28,9 +32,9 @@ class SolverStatus(Enum):
 
 
 STATUSES = tuple(SolverStatus)
-FREE, CONVERGED, CONVERGED_BY_FALLBACK, MAX_ITERATIONS, RAY_TERMINATION, NONFINITE = range(
-    len(STATUSES)
-)
+(
+    FREE, CONVERGED, CONVERGED_BY_FALLBACK, MAX_ITERATIONS, RAY_TERMINATION, NONFINITE, UNSTABLE,
+) = range(len(STATUSES))  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from contact_sim.contact.problem import ContactProblem
-from contact_sim.contact.record import Record, Sizes
+from contact_sim.contact.record import MEMORY, Record, Sizes
 from contact_sim.dynamics.terms import DynamicsTerms
 from contact_sim.robot.model import RobotModel
 
@@ -21,8 +21,8 @@ Indices = NDArray[np.int64]
 class ContactRows:
     """A contact problem in contiguous arrays; only the first `nc` contacts and `n` rows count.
 
-    Fields are those of ContactProblem; `delassus` is flat, row by row, and `impulse` is the guess
-    and the answer.
+    Fields are those of ContactProblem; `delassus` is flat, row by row, `impulse` is the guess and
+    the answer, and `memory_next` what a model with a memory leaves for the next step.
     """
 
     nc: int
@@ -37,6 +37,8 @@ class ContactRows:
     lower: Array
     upper: Array
     inverse_weight: Array
+    memory: Array
+    memory_next: Array
     time_step: float
 
     @classmethod
@@ -45,7 +47,8 @@ class ContactRows:
         n, nc, ns = sizes.rows, sizes.nc, sizes.ns
         return cls(
             0, 0, np.zeros(n * n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(nc),
-            np.zeros(nc), np.zeros(n), np.zeros(ns), np.zeros(ns), np.zeros(n), 0.0,
+            np.zeros(nc), np.zeros(n), np.zeros(ns), np.zeros(ns), np.zeros(n),
+            np.zeros((nc, MEMORY)), np.zeros((nc, MEMORY)), 0.0,
         )  # fmt: skip
 
     @classmethod
@@ -56,7 +59,8 @@ class ContactRows:
             problem.n_contacts, problem.n_rows, problem.delassus.flatten(), problem.g,
             problem.free_velocity.copy(), problem.start_velocity.copy(), problem.friction.copy(),
             problem.gap.copy(), impulse, problem.lower.copy(), problem.upper.copy(),
-            problem.inverse_weight.copy(), problem.time_step,
+            problem.inverse_weight.copy(), problem.memory.copy(), problem.memory.copy(),
+            problem.time_step,
         )  # fmt: skip
 
 

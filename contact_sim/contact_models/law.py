@@ -17,6 +17,11 @@ class Law(ABC):
 
     name: ClassVar[str]
 
+    @property
+    def remembers(self) -> bool:
+        """True where the law keeps something of each contact in `rows.memory_next`."""
+        return False
+
     @abstractmethod
     def reach(self, h: float) -> tuple[float, float]:
         """Return (T, κ): the law may act on contacts with φ + T (u_n − κ μ |u_t|) < 0."""

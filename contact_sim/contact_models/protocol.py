@@ -45,6 +45,11 @@ class ContactModel(Protocol):
 class ContactLaw(Protocol):
     """The answer of a time-stepping model: all of them build the same problem."""
 
+    @property
+    def remembers(self) -> bool:
+        """True where the law keeps something of each contact in `rows.memory_next`."""
+        ...
+
     def reach(self, h: float) -> tuple[float, float]:
         """Return (T, κ): the law may act on contacts with φ + T (u_n − κ μ |u_t|) < 0."""
         ...

@@ -19,6 +19,7 @@ from contact_sim.contact.delassus import (
     select_active,
     within_reach,
 )
+from contact_sim.contact.memory import recall, remember
 from contact_sim.contact.solution import FREE
 from contact_sim.contact.workspace import Workspace
 from contact_sim.contact_models.protocol import ContactLaw
@@ -35,6 +36,8 @@ class TimeStepping:
 
     def __init__(self, workspace: Workspace, law: ContactLaw) -> None:
         self._workspace, self._law = workspace, law
+        if not law.remembers:
+            workspace.record.memory[:] = 0.0
         workspace.reach[:] = law.reach(float(workspace.record.time_step[0]))
         w, r, t, s, p = (
             workspace,
@@ -77,6 +80,9 @@ class TimeStepping:
             finite = self._guard_energy()
         if not finite:
             return False
+        if self._law.remembers:
+            rows = self._workspace.rows
+            remember(rows.memory_next, record.frame_start, record.active, record.memory)
         record.q[:] = terms.integrate(record.q_start, self._workspace.increment)
         record.v[:] = self._workspace.v_after
         self.update_contacts()
@@ -89,11 +95,13 @@ class TimeStepping:
 
     def _solve(self, restitution_scale: float) -> bool:
         """Solve the step; contacts that were left out but would close join until none is left."""
-        rows = self._workspace.rows
+        rows, record = self._workspace.rows, self._workspace.record
         while True:
             rows.nc, rows.n = assemble(*self._assemble, restitution_scale)
+            if self._law.remembers:
+                recall(record.memory_start, record.frame_start, record.active, rows.memory)
             outcome = self._law.solve_rows(rows) if rows.n else (FREE, 0, 0.0)
-            self._workspace.record.solver[:] = outcome
+            record.solver[:] = outcome
             closing = finish(*self._finish, rows.nc, rows.n)
             if closing <= 0:
                 return bool(closing == 0)

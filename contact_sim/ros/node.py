@@ -18,6 +18,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
 
+from contact_sim.contact.solution import UNSTABLE, SolverStatus
 from contact_sim.errors import ContactSimError
 from contact_sim.ros.clock import Pacer
 from contact_sim.ros.commands import CommandInbox
@@ -63,6 +64,7 @@ class SimulationNode(Node):
         self._outputs = Outputs(self, self.sim, settings)
         self._pacer = Pacer(settings[''].real_time_factor)
         log = self.get_logger()
+        self._unstable = 0  # steps so far with unstable explicit springs
         self.loop = Loop(
             self.sim, self.inbox, self._outputs, self._pacer, log.error, self._diagnose
         )
@@ -214,3 +216,7 @@ class SimulationNode(Node):
         )
         message = diagnostics_message(conditions, self._pacer, self.inbox, self.loop.tally)
         self._outputs.diagnostics.publish(message)
+        unstable = self.loop.tally.statuses[UNSTABLE]
+        if unstable > self._unstable:
+            self.get_logger().warning(SolverStatus.UNSTABLE.value)
+        self._unstable = unstable

@@ -13,8 +13,8 @@ class SolverStateMessage:
     """One number per label; the labels stand in layout.dim.
 
     First time [s], status (index into the solver statuses), converged, iterations, the residual
-    of the solver's own criterion, contacts and the real-time factor, then the residuals of
-    contact/residuals.py.
+    of the solver's own criterion, contacts, the real-time factor and the stiffness ratio (above 2
+    explicit springs explode), then the residuals of contact/residuals.py.
     """
 
     def __init__(self) -> None:
@@ -31,6 +31,7 @@ class SolverStateMessage:
             'solver_residual': solver.residual,
             'contacts': float(np.count_nonzero(report.contacts.mode)),
             'real_time_factor': real_time_factor,
+            'stiffness_ratio': report.stiffness_ratio,
             **report.residuals.as_dict(),
         }
         if not self.message.layout.dim:

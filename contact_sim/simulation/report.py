@@ -10,8 +10,9 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from contact_sim.contact.delassus import fill_delassus
+from contact_sim.contact.memory import recall
 from contact_sim.contact.problem import ContactProblem
-from contact_sim.contact.record import Record, Sizes
+from contact_sim.contact.record import MEMORY, Record, Sizes
 from contact_sim.contact.residuals import (
     TOUCHING,
     EnergyBalance,
@@ -20,6 +21,7 @@ from contact_sim.contact.residuals import (
 )
 from contact_sim.contact.solution import STATUSES, SolverReport
 from contact_sim.dynamics.energy import mechanical_energy
+from contact_sim.solvers.springs import stiffness_ratio
 from contact_sim.solvers.tree import factorise
 
 Array = NDArray[np.float64]
@@ -172,6 +174,8 @@ class StepReport:
         r, rows, parent = self.record, self.active_rows, self._context.dof_parent
         contacts, n, nv = np.flatnonzero(r.active), len(rows), len(parent)
         factor, delassus = r.inertia.copy(), np.zeros(n * n)
+        memory = np.zeros((len(contacts), MEMORY))
+        recall(r.memory_start, r.frame_start, r.active, memory)
         factorise(factor, parent)
         fill_delassus(r.jacobian_transposed, factor, parent, rows, n, np.zeros(nv * n), delassus)
         return ContactProblem(
@@ -189,7 +193,18 @@ class StepReport:
             velocity=r.v_start,
             free_motion=r.v_free,
             inverse_weight=self._context.inverse_weight[rows],
+            memory=memory,
         )
+
+    @cached_property
+    def stiffness_ratio(self) -> float:
+        """H ω_max [-], ω_max² = k λ_max(G_nn) with the stiffness k of the contact model's springs.
+
+        Above 2 the explicit compliant law is unstable (physics.md 2.1); 0 for a model without
+        springs and while nothing touches.
+        """
+        problem, k = self.problem, float(self.record.stiffness[0])
+        return float(stiffness_ratio(problem.delassus, problem.n_contacts, problem.time_step, k))
 
     @cached_property
     def residuals(self) -> Residuals:

@@ -208,6 +208,7 @@ class Simulator:
         chosen = as_contact_model(model)
         if chosen.name != self._model.name:
             self._record.memory[:] = 0.0
+        self._record.stiffness[0] = 0.0
         self._model = chosen
         self._stepper = chosen.bind(self._workspace)
         if self._started:
