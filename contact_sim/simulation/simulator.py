@@ -10,6 +10,7 @@ import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
 from contact_sim.collision.terrain import Terrain, as_terrain
+from contact_sim.contact.record import Sizes
 from contact_sim.contact.workspace import Workspace, leaf_dof, spheres_of
 from contact_sim.contact_models import as_contact_model
 from contact_sim.contact_models.protocol import ContactModel
@@ -19,6 +20,7 @@ from contact_sim.errors import InvalidInput, NonFiniteState, UnknownName
 from contact_sim.robot.model import RobotModel
 from contact_sim.simulation.checks import checked_wrench, frozen, positive
 from contact_sim.simulation.compilation import announced
+from contact_sim.simulation.observer import StepObserver
 from contact_sim.simulation.placement import standing_on
 from contact_sim.simulation.report import StepContext, StepReport
 
@@ -101,6 +103,7 @@ class Simulator:
         self._effort_limit = np.array(robot.effort_limit)
         self._dof_of_joint = np.array(robot.joint_velocity_index, dtype=np.int64)
         self._failure: str | None = None
+        self._observers: tuple[StepObserver, ...] = ()
         with announced():
             self.reset()
             self._compile()
@@ -135,6 +138,11 @@ class Simulator:
     def v(self) -> Array:
         """Velocity in Pinocchio's convention, a read-only copy, shape (nv,)."""
         return frozen(self._record.v)
+
+    @property
+    def sizes(self) -> Sizes:
+        """Sizes and layout of the state, as in `snapshot().buffer` and `StepReport.record`."""
+        return self._workspace.sizes
 
     def frame_placement(self, name: str) -> pin.SE3:
         """Return the placement of a frame in world at the current configuration.
@@ -195,6 +203,14 @@ class Simulator:
         self._terms.set_gravity(self._record.gravity)
         self._failure = None
         self._stepper.update_contacts()
+
+    def add_observer(self, observer: StepObserver) -> None:
+        """Tell `observer` about every step from now on."""
+        self._observers = (*self._observers, observer)
+
+    def remove_observer(self, observer: StepObserver) -> None:
+        """Tell `observer` no more."""
+        self._observers = tuple(other for other in self._observers if other is not observer)
 
     # ---------------------------------------------------------------- settings that may change
 
@@ -308,11 +324,19 @@ class Simulator:
         self._apply(effort)
         if external_wrenches:
             self._apply_wrenches(external_wrenches)
-        if not self._stepper.advance():
+        for observer in self._observers:
+            observer.before_step(external_wrenches or {})
+        finite = self._stepper.advance()
+        if finite:
+            clock = self._record.clock
+            clock[2] += 1.0
+            clock[0] = clock[1] + clock[2] * self._record.time_step[0]
+        else:
             self._fail()
-        clock = self._record.clock
-        clock[2] += 1.0
-        clock[0] = clock[1] + clock[2] * self._record.time_step[0]
+        for observer in self._observers:
+            observer.after_step()
+        if not finite:
+            raise NonFiniteState(self._failure)
         return StepReport(self._record.buffer.copy(), self._context)
 
     def _apply(self, effort: ArrayLike) -> None:
@@ -351,7 +375,7 @@ class Simulator:
         return model.frames[model.getFrameId(name)]
 
     def _fail(self) -> None:
-        """Keep the last finite state and refuse to step until reset."""
+        """Keep the last finite state; no more steps until reset."""
         record = self._record
         record.now[:] = record.start
         record.impulse[:] = 0.0
@@ -362,4 +386,3 @@ class Simulator:
             f'{np.abs(record.v).max(initial=0.0):g}, largest generalized force '
             f'{np.abs(record.tau).max(initial=0.0):g}; reset to go on'
         )
-        raise NonFiniteState(self._failure)

@@ -1,0 +1,110 @@
+"""`python -m contact_sim.replay run.npz`: repeat a recorded run and verify it to the bit.
+
+Ends with 0 if every step is the same, else with 1, and names the first step that is not. With
+`--model sap` it then repeats the run under another contact model and says how far apart they get.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from contact_sim.contact_models import contact_models
+from contact_sim.errors import ContactSimError
+from contact_sim.replay.comparison import Comparison, compare
+from contact_sim.replay.recording import Recording
+from contact_sim.replay.repeat import Outcome, repeat
+from contact_sim.robot.urdf import load_robot
+
+
+def description(recording: Recording) -> list[str]:
+    """Return what a recording holds, in words."""
+    header, steps = recording.header, len(recording.effort)
+    robot, model = header['robot']['name'], header['contact_model']['name']
+    said = [f'{recording.path}: {robot}, {model}, {steps} steps of {header["time_step"]:g} s']
+    for event in recording.events:
+        said.append(f'  before step {event["step"] + 1}: {_words(event)}')
+    return said
+
+
+def _words(event: dict[str, Any]) -> str:
+    kind = event['kind']
+    if kind == 'contact_model':
+        return f'contact model {event["name"]}'
+    if kind == 'wrenches':
+        pushed = ', '.join(event['wrenches'])
+        return f'wrench on {pushed}' if pushed else 'no wrench any more'
+    if 'state' in event:
+        return f'{kind} to t = {event["time"]:.9g} s'
+    return f'{kind} {event["value"]}' if 'value' in event else str(kind)
+
+
+def result_lines(outcome: Outcome) -> list[str]:
+    """Return how the repetition went, in words."""
+    if outcome.equal:
+        said = f'{outcome.steps} steps repeated, every state equal to the bit'
+        return [f'{said}; hash of the run {outcome.digest}']
+    found = [outcome.difference] if outcome.difference else []
+    found += [outcome.damage] if outcome.damage else []
+    return [*found, f'{outcome.steps} steps repeated, equal to the bit']
+
+
+def as_json(recording: Recording, outcome: Outcome, comparison: Comparison | None) -> str:
+    """Return everything for a program to read."""
+    result: dict[str, Any] = {
+        'equal': outcome.equal,
+        'steps': outcome.steps,
+        'first_difference': outcome.first_difference,
+        'difference': outcome.difference,
+        'damage': outcome.damage,
+        'digest': outcome.digest,
+        'other_versions': recording.other_versions,
+        'robot': recording.header['robot']['name'],
+        'contact_model': recording.header['contact_model']['name'],
+    }
+    if comparison is not None:
+        result['comparison'] = {
+            'contact_model': comparison.other,
+            'largest_base_distance_m': float(comparison.base.max(initial=0.0)),
+            'last_base_distance_m': float(comparison.base[-1:].sum()),
+            'largest_joint_difference_rad': float(comparison.joints.max(initial=0.0)),
+            'apart_from_s': comparison.apart_from(),
+            'end': comparison.end,
+        }
+    return json.dumps(result, indent=2)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Repeat a recording; return 0 if it is the same to the bit."""
+    parser = argparse.ArgumentParser(
+        prog='python -m contact_sim.replay', description=__doc__.splitlines()[0]
+    )
+    parser.add_argument('recording', type=Path, help='file written with record:=FILE')
+    parser.add_argument('--model', choices=contact_models(), help='another contact model as well')
+    parser.add_argument('--robot', help='refuse unless this robot (name or file) was recorded')
+    parser.add_argument('--json', action='store_true', help='print JSON')
+    options = parser.parse_args(arguments)
+    try:
+        recording = Recording(options.recording)
+        for version in recording.other_versions:
+            print(f'replay: recorded with {version}: last bits may differ', file=sys.stderr)
+        if options.robot:
+            recording.check_robot(load_robot(options.robot))
+        outcome = repeat(recording)
+        comparison = compare(recording, options.model) if options.model else None
+    except ContactSimError as error:
+        print(f'replay: {error}', file=sys.stderr)
+        return 1
+    if options.json:
+        print(as_json(recording, outcome, comparison))
+    else:
+        said = [*description(recording), *result_lines(outcome)]
+        print('\n'.join([*said, *(comparison.lines() if comparison else [])]))
+    return 0 if outcome.equal else 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())

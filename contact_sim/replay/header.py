@@ -1,0 +1,165 @@
+"""What a recording says at its beginning: the robot, the world, the versions of what ran."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import importlib.metadata
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from contact_sim.contact_models import CONTACT_MODELS
+from contact_sim.contact_models.protocol import ContactModel
+from contact_sim.errors import UnknownName
+from contact_sim.replay.archive import RecordingError
+from contact_sim.robot.contact_point import ContactPoint
+from contact_sim.robot.model import RobotModel
+from contact_sim.robot.urdf import load_robot
+from contact_sim.simulation.simulator import Simulator
+
+Array = NDArray[np.float64]
+FORMAT = 1
+PACKAGES = ('contact_sim', 'pin', 'numba', 'llvmlite', 'numpy')
+"""Whose versions decide about the last bits."""
+
+
+@dataclass(frozen=True)
+class RecordedGround:
+    """The terrain of a recording."""
+
+    plane: Array
+    """Unit normal and offset, exactly as they were, shape (4,)."""
+
+
+def header_of(
+    sim: Simulator, hash_every: int, parameters: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """Return what a recording of `sim` says about it, in words that JSON has."""
+    return {
+        'format': FORMAT,
+        'versions': versions(),
+        'robot': robot_header(sim.robot),
+        'state': {name: list(shape) for name, shape in sim.sizes.shapes().items()},
+        'plane': sim.terrain.plane.tolist(),
+        'gravity': sim.gravity.tolist(),
+        'time_step': sim.time_step,
+        'contact_model': model_header(sim.model),
+        'friction': sim.friction.tolist(),
+        'restitution': sim.restitution.tolist(),
+        'hash_every': hash_every,
+        'parameters': dict(parameters or {}),
+    }
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of everything that decides about the last bits."""
+    found = {'python': platform.python_version(), 'machine': platform.machine()}
+    for name in PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            found[name] = 'unknown'
+    found['pin'] = pin.__version__
+    return found
+
+
+def model_header(model: ContactModel) -> dict[str, Any]:
+    """Return name and parameters of a contact model."""
+    return {'name': model.name, 'parameters': dataclasses.asdict(model.parameters)}
+
+
+def contact_model_of(header: Mapping[str, Any]) -> ContactModel:
+    """Return the contact model that `model_header` described.
+
+    Raises:
+        UnknownName: a contact model of somebody's own; name another one for the replay.
+        InvalidInput: parameters that this version does not allow.
+    """
+    name = header['name']
+    if name not in CONTACT_MODELS:
+        raise UnknownName('contact model in the recording', name, CONTACT_MODELS)
+    return CONTACT_MODELS[name](**header['parameters'])
+
+
+def robot_header(robot: RobotModel) -> dict[str, Any]:
+    """Return everything that `robot_of` needs to build the robot again."""
+    described = {
+        'name': robot.name,
+        'description': robot.description,
+        # without a description the numbers themselves, in Pinocchio's own words
+        'model': '' if robot.description else robot.pinocchio_model.saveToString(),
+        'floating_base': robot.floating_base,
+        'joint_names': list(robot.joint_names),
+        'contact_points': [
+            {**dataclasses.asdict(point), 'offset': point.offset.tolist()}
+            for point in robot.contact_points
+        ],
+    }
+    return {**described, 'hash': description_hash(described), 'numbers': number_hash(robot)}
+
+
+def description_hash(described: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of the description a robot was built from, URDF or Pinocchio's words."""
+    return hashlib.sha256((described['description'] or described['model']).encode()).hexdigest()
+
+
+def number_hash(robot: RobotModel) -> str:
+    """Return a hash of the numbers of the Pinocchio model: lengths, masses, limits, friction."""
+    words = robot.pinocchio_model.saveToString().encode()
+    return hashlib.sha256(words).hexdigest()
+
+
+def robot_of(header: Mapping[str, Any], numbers_must_match: bool) -> RobotModel:
+    """Return the robot that `robot_header` described.
+
+    Raises:
+        RecordingError: the description was changed, or no longer gives the same robot.
+    """
+    if description_hash(header) != header['hash']:
+        raise RecordingError(
+            f'the description of robot {header["name"]!r} in the recording was changed: its hash '
+            f'is {description_hash(header)[:12]}, expected {header["hash"][:12]}'
+        )
+    points = [ContactPoint(**point) for point in header['contact_points']]
+    joints = header['joint_names']
+    if header['description']:
+        robot = load_robot(
+            header['description'], header['floating_base'], points, joints, check_meshes=False
+        )
+    else:
+        robot = RobotModel.from_pinocchio(
+            _model_from(header['model']), points, joints, header['name']
+        )
+    if numbers_must_match and number_hash(robot) != header['numbers']:
+        raise RecordingError(
+            f'robot {header["name"]!r}: its description gives other lengths, masses or limits '
+            'than those that were recorded; the Pinocchio model was changed after loading'
+        )
+    return robot
+
+
+def _model_from(text: str) -> pin.Model:
+    model = pin.Model()
+    try:
+        model.loadFromString(text)
+    except Exception as error:  # whatever C++ throws
+        raise RecordingError(
+            f'Pinocchio {pin.__version__} cannot read the robot of the recording: {error}'
+        ) from error
+    return model
+
+
+def check_same_robot(header: Mapping[str, Any], robot: RobotModel) -> None:
+    """Raise RecordingError unless `robot` has the description that was recorded."""
+    other = robot_header(robot)
+    if other['hash'] != header['hash']:
+        raise RecordingError(
+            f'robot {robot.name!r} has changed since the recording: the hash of its description '
+            f'is {other["hash"][:12]}, the recording was made with {header["hash"][:12]}'
+        )

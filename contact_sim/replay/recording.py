@@ -1,0 +1,194 @@
+"""Recording: a recorded run, read from its file chunk by chunk."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contact_sim.contact_models.protocol import ContactModel
+from contact_sim.replay.archive import Archive, RecordingError
+from contact_sim.replay.header import (
+    FORMAT,
+    RecordedGround,
+    check_same_robot,
+    contact_model_of,
+    robot_of,
+    versions,
+)
+from contact_sim.robot.model import RobotModel
+from contact_sim.simulation.simulator import Simulator
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Some consecutive steps of a recording."""
+
+    first: int
+    """Number of steps before them."""
+    effort: Array
+    """Joint efforts as applied [N m], shape (steps, n_joints)."""
+    hashes: NDArray[np.uint64]
+    """Hashes of the states after every `hash_every`-th step."""
+    events: dict[int, list[dict[str, Any]]]
+    """What changed before a step, by the number of steps before it."""
+    states: dict[str, Array]
+    """Whole states that events refer to."""
+
+
+class Recording:
+    """A recorded run.
+
+    Attributes:
+        path: the file.
+        header: what the file says about the run: robot, ground, model, parameters, versions.
+        damage: why the rest of the file cannot be read, '' as long as everything could be.
+
+    Raises:
+        RecordingError: no such file, no recording, or one of another format.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self._archive = Archive(self.path)
+        self.header = self._json('header')
+        if not isinstance(self.header, dict) or self.header.get('format') != FORMAT:
+            raise RecordingError(f'{path} is not a recording of format {FORMAT}')
+        self.damage = ''
+
+    # ---------------------------------------------------------------- what was recorded
+
+    @property
+    def hash_every(self) -> int:
+        """Steps between two hashes."""
+        return int(self.header['hash_every'])
+
+    @property
+    def other_versions(self) -> list[str]:
+        """What ran in another version when this was recorded; then the last bits may differ."""
+        now, then = versions(), self.header['versions']
+        return [
+            f'{name} {then.get(name)}, here {now[name]}'
+            for name in now
+            if now[name] != then.get(name)
+        ]
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Yield the steps in order, up to the first that cannot be read: see `damage`."""
+        self.damage, done = '', 0
+        starts = [name for name in self._archive.names if name.endswith('/effort')]
+        try:
+            for name in starts:
+                chunk = self._chunk(name.removesuffix('/effort'), done)
+                done += len(chunk.effort)
+                yield chunk
+        except RecordingError as error:
+            self.damage = f'{error}; no step after {done} can be read'
+            return
+        if not self._archive.complete:
+            self.damage = f'{self.path} ends in the middle, after {done} whole steps'
+
+    @cached_property
+    def effort(self) -> Array:
+        """Joint efforts as applied in every readable step [N m], shape (steps, n_joints)."""
+        parts = [chunk.effort for chunk in self.chunks()]
+        return np.concatenate([np.zeros((0, len(self.header['robot']['joint_names']))), *parts])
+
+    @cached_property
+    def events(self) -> list[dict[str, Any]]:
+        """What changed, in order; `step` is the number of steps before."""
+        return [
+            event
+            for chunk in self.chunks()
+            for events in chunk.events.values()
+            for event in events
+        ]
+
+    # ---------------------------------------------------------------- the simulation again
+
+    def robot(self) -> RobotModel:
+        """Return the robot that was recorded.
+
+        Raises:
+            RecordingError: its description was changed in the file.
+        """
+        return robot_of(self.header['robot'], numbers_must_match=not self.other_versions)
+
+    def check_robot(self, robot: RobotModel) -> None:
+        """Raise RecordingError unless `robot` has the description that was recorded."""
+        check_same_robot(self.header['robot'], robot)
+
+    def simulator(self, contact_model: str | ContactModel | None = None) -> Simulator:
+        """Return a simulation at the state in which the recording began.
+
+        Args:
+            contact_model: another contact model than the recorded one.
+
+        Raises:
+            RecordingError: a robot or state that this version cannot build.
+        """
+        header = self.header
+        sim = Simulator(
+            self.robot(),
+            contact_model_of(header['contact_model']) if contact_model is None else contact_model,
+            RecordedGround(np.array(header['plane'])),
+            time_step=header['time_step'],
+            gravity=header['gravity'],
+        )
+        here = {name: list(shape) for name, shape in sim.sizes.shapes().items()}
+        if here != header['state']:
+            raise RecordingError(
+                f'{self.path}: recorded by contact_sim {header["versions"]["contact_sim"]}, whose '
+                f'state has other fields than that of {versions()["contact_sim"]}'
+            )
+        prefix = 'initial/'
+        names = [name for name in self._archive.names if name.startswith(prefix)]
+        initial: dict[str, Any] = {
+            name.removeprefix(prefix): self._archive[name] for name in names
+        }
+        if contact_model is not None:
+            initial['buffer'] = without_memory(sim, initial['buffer'])
+        sim.restore(replace(sim.snapshot(), **initial))
+        return sim
+
+    # ---------------------------------------------------------------- reading
+
+    def _chunk(self, name: str, first: int) -> Chunk:
+        if name != f'steps-{first:010d}':
+            raise RecordingError(f'{self.path}: steps from {first} on are missing')
+        effort, hashes = self._archive[f'{name}/effort'], self._archive[f'{name}/hash']
+        expected = (first + len(effort)) // self.hash_every - first // self.hash_every
+        joints = len(self.header['robot']['joint_names'])
+        if effort.ndim != 2 or effort.shape[1] != joints or hashes.shape != (expected,):
+            raise RecordingError(f'{self.path}: {name!r} does not hold what it should')
+        events: dict[int, list[dict[str, Any]]] = {}
+        states = {}
+        for event in self._json(f'{name}/events'):
+            if not isinstance(event, dict) or not {'step', 'kind'} <= event.keys():
+                raise RecordingError(f'{self.path}: {event!r} in {name!r} is no change')
+            events.setdefault(event['step'], []).append(event)
+            if 'state' in event:
+                states[event['state']] = self._archive[f'{name}/{event["state"]}']
+        return Chunk(first, effort, hashes, events, states)
+
+    def _json(self, name: str) -> Any:
+        try:
+            return json.loads(str(self._archive[name][()]))
+        except json.JSONDecodeError as error:
+            raise RecordingError(f'{self.path}: {name!r} is damaged ({error})') from error
+
+
+def without_memory(sim: Simulator, buffer: Array) -> Array:
+    """Return a state for another contact model than its own: what that one remembered is lost."""
+    start, stop, _ = sim.sizes.layout['memory']
+    emptied = np.array(buffer)
+    emptied[start:stop] = 0.0
+    return emptied

@@ -1,0 +1,160 @@
+"""Repeat a recorded run, step by step, and find out where it differs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from contact_sim.contact_models.protocol import ContactModel
+from contact_sim.errors import ContactSimError, NonFiniteState
+from contact_sim.replay.archive import RecordingError
+from contact_sim.replay.hashing import RunHash, StateHash
+from contact_sim.replay.header import contact_model_of
+from contact_sim.replay.recording import Chunk, Recording, without_memory
+from contact_sim.simulation.report import StepReport
+from contact_sim.simulation.simulator import Simulator
+
+
+@dataclass(frozen=True)
+class PlayedStep:
+    """One step taken again."""
+
+    number: int
+    """Counted from 1, since the recording began."""
+    report: StepReport | None
+    """None where the step was not finite."""
+    failed_then: bool
+    """Whether it was not finite when it was recorded."""
+    recorded_hash: int | None
+    """Hash of the state after it, where one was recorded."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came out of repeating a recording."""
+
+    steps: int
+    """Steps repeated, up to the first that differs."""
+    time: float
+    """Simulated time after them [s]."""
+    digest: str
+    """One hash of the whole run as it was recorded."""
+    difference: str
+    """The first step that differs, in words; '' if none does."""
+    first_difference: int | None
+    """Its number, counted from 1."""
+    damage: str
+    """Why the recording could not be read to its end, '' if it could."""
+
+    @property
+    def equal(self) -> bool:
+        """Whether every step of the recording was repeated to the bit."""
+        return not (self.difference or self.damage)
+
+
+class Player:
+    """Takes the steps of a recording on a simulator.
+
+    Args:
+        recording: what is repeated.
+        contact_model: another model, in force from beginning to end; None: those recorded.
+    """
+
+    def __init__(
+        self, recording: Recording, contact_model: str | ContactModel | None = None
+    ) -> None:
+        self._recording = recording
+        self._own_model = contact_model is not None
+        self._wrenches: dict[str, list[float]] = {}
+        self.sim: Simulator = recording.simulator(contact_model)
+
+    def steps(self) -> Iterator[PlayedStep]:
+        """Take step after step."""
+        every = self._recording.hash_every
+        for chunk in self._recording.chunks():
+            hashes = iter(chunk.hashes.tolist())
+            for k, effort in enumerate(chunk.effort, chunk.first):
+                events = chunk.events.get(k, ())
+                for event in events:
+                    self._apply_checked(event, chunk)
+                report = self._step(effort)
+                failed = any(event['kind'] == 'failure' for event in events)
+                recorded = next(hashes) if (k + 1) % every == 0 else None
+                yield PlayedStep(k + 1, report, failed, recorded)
+
+    def _step(self, effort: Any) -> StepReport | None:
+        try:
+            return self.sim.step(effort, self._wrenches)
+        except NonFiniteState:
+            return None
+
+    def _apply_checked(self, event: dict[str, Any], chunk: Chunk) -> None:
+        try:
+            self._apply(event, chunk)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise RecordingError(
+                f'the change {str(event)[:80]} before step {event.get("step", -1) + 1} cannot be '
+                f'made: {error}'
+            ) from error
+
+    def _apply(self, event: dict[str, Any], chunk: Chunk) -> None:
+        """Make a recorded change again."""
+        sim, kind = self.sim, event['kind']
+        if kind == 'contact_model':
+            if not self._own_model:
+                sim.contact_model = contact_model_of(event)  # type: ignore[assignment]
+        elif kind == 'wrenches':
+            self._wrenches = event['wrenches']
+        elif kind == 'friction':
+            sim.friction = event['value']
+        elif 'state' in event:
+            state = chunk.states[event['state']]
+            buffer = without_memory(sim, state) if self._own_model else state
+            sim.restore(replace(sim.snapshot(), buffer=buffer))
+        elif kind != 'failure':
+            snapshot = sim.snapshot()
+            array = getattr(snapshot, kind).copy()
+            array[:] = event['value']
+            sim.restore(replace(snapshot, **{kind: array}))
+
+
+def repeat(recording: Recording, on_step: Callable[[PlayedStep], None] | None = None) -> Outcome:
+    """Repeat a recording and compare every state with the recorded one, to the bit.
+
+    Args:
+        recording: what is repeated.
+        on_step: called with every step, before it is compared.
+
+    Raises:
+        RecordingError: a robot that can no longer be built from the recording.
+    """
+    player = Player(recording)
+    state_hash = StateHash(player.sim.sizes)
+    run, done, difference, at = RunHash(), 0, '', None
+    try:
+        for step in player.steps():
+            if on_step is not None:
+                on_step(step)
+            if (step.report is None) != step.failed_then:
+                at = step.number
+                difference = f'step {at} is finite only in one of the runs'
+                break
+            here = state_hash(player.sim.snapshot().buffer)
+            if step.recorded_hash is not None and here != step.recorded_hash:
+                difference, at = _first_difference(recording, step, player.sim.time), step.number
+                break
+            done = step.number
+    except ContactSimError as error:
+        at = done + 1
+        difference = f'step {at} cannot be repeated: {error}'
+    for chunk in recording.chunks():
+        run.add(chunk.hashes.tolist())
+    return Outcome(done, player.sim.time, run.hex, difference, at, recording.damage)
+
+
+def _first_difference(recording: Recording, step: PlayedStep, time: float) -> str:
+    every = recording.hash_every
+    which = f'step {step.number}' if every == 1 else f'a step after {step.number - every}, up to'
+    which += '' if every == 1 else f' {step.number}'
+    return f'{which} (t = {time:.9g} s) differs from the recording'
