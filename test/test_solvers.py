@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from contact_sim import load_robot
@@ -15,11 +15,13 @@ frictions = st.floats(0.0, 2.0)
 
 
 @given(numbers, numbers, numbers, frictions)
+@example(0.0, 0.0, -1.0, 0.0)
 def test_projection_splits_a_vector_into_cone_and_polar_cone(t1, t2, n, mu):
     x = np.array([t1, t2, n])
     y = np.array(project_cone(t1, t2, n, mu))
     rest = x - y  # Moreau: y in K, x − y in the polar cone, orthogonal to each other
     scale = 1.0 + np.linalg.norm(x)
+    assert y[2] >= 0.0
     assert np.hypot(y[0], y[1]) <= mu * y[2] + 1e-12 * scale
     assert mu * np.hypot(rest[0], rest[1]) <= -rest[2] + 1e-12 * scale
     assert abs(y @ rest) <= 1e-12 * scale**2

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from robots import cube, pose, rigid_body
+from problems import random_problem
+from robots import cube, point_mass, pose, rigid_body, stand
 
-from contact_sim import InclinedPlane, InvalidInput, Simulator, Todorov, load_robot
+from contact_sim import InclinedPlane, InvalidInput, Plane, Simulator, Todorov, load_robot
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / 'benchmarks'))
 GRAVITY = 9.81
@@ -64,6 +65,85 @@ def test_a_fast_slider_takes_off(cone, rise):
     sim.reset(pose(z=0.05), np.array([6.0, 0, 0, 0, 0, 0]))
     top = max(sim.step(NO_EFFORT).q[2] for _ in range(400))
     assert top - 0.05 == pytest.approx(rise, rel=0.25)
+
+
+def cart(q, v, gravity=0.0, h=0.01, **parameters):
+    """T22: m = 1, b = 0.1, ε = 0.05, κ = 0.1, h = 0.01, a wall at 0."""
+    model = Todorov(
+        form='2014', regularisation=0.05, error_reduction_time=0.1, damping_inertia=0.1,
+        tolerance=1e-14, **parameters,
+    )  # fmt: skip
+    sim = Simulator(
+        point_mass(1.0), model, terrain=Plane((1.0, 0.0, 0.0)), friction=0.0, time_step=h,
+        gravity=[-gravity, 0.0, 0.0],
+    )  # fmt: skip
+    sim.reset(np.array([q, 0.0, 0.0]), np.array([v, 0.0, 0.0]))
+    return sim
+
+
+def test_form_of_2014_acts_at_a_distance_as_the_text_says():
+    # T22: (0.02, −1) → (0.01180043, −0.81995671), f = 0.19704762 [N s]; (0.02, −0.05) → f = 0
+    sim = cart(0.02, -1.0)
+    report = sim.step(NO_EFFORT)
+    assert [sim.q[0], sim.v[0]] == pytest.approx([0.01180043, -0.81995671], abs=5e-9)
+    assert report.record.impulse[2] == pytest.approx(0.19704762, abs=5e-9)
+    assert cart(0.02, -0.05).step(NO_EFFORT).record.impulse[2] == 0.0
+    # active from q < 0.1991342 at v = −1
+    assert cart(0.1991341, -1.0).step(NO_EFFORT).record.impulse[2] > 0.0
+    assert cart(0.1991343, -1.0).step(NO_EFFORT).record.impulse[2] == 0.0
+
+
+def test_form_of_2014_rests_at_the_depth_of_its_formula():
+    # T22: κ² ε/(1 + ε) m g/(m + b) = 0.0042467532 m, with f/h = m g
+    sim = cart(0.0, 0.0, gravity=GRAVITY)
+    for _ in range(1000):
+        report = sim.step(NO_EFFORT)
+    assert -sim.q[0] == pytest.approx(0.0042467532, abs=5e-11)
+    assert report.contacts.force[0, 0] == pytest.approx(GRAVITY, rel=1e-12)
+
+
+@pytest.mark.parametrize('cone', ['elliptic', 'pyramidal'])
+def test_form_of_2014_obeys_its_optimality(cone):
+    """T21: λ in the cone, s = (G + R) λ + u_f − v̂ in the dual cone, s ⊥ λ."""
+    epsilon, kappa = 0.05, 0.5
+    for seed in range(40):
+        problem = random_problem(seed, 3)
+        model = Todorov(form='2014', regularisation=epsilon, error_reduction_time=kappa, cone=cone)
+        solution = model.solve(problem)
+        assert solution.solver.converged
+        G, start, h = problem.delassus, problem.start_velocity, problem.time_step
+        v_hat = start - h * 2 * (1 + epsilon) / kappa * start  # the gaps are zero
+        force = solution.impulse.reshape(-1, 3)
+        s = (G @ solution.impulse + problem.free_velocity - v_hat).reshape(-1, 3)
+        for i, mu in enumerate(problem.friction):
+            d = np.diag(G)[3 * i : 3 * i + 3]
+            t = 0.5 * (d[0] + d[1])
+            if cone == 'elliptic':
+                s[i] += epsilon * np.array([t, t, d[2]]) * force[i]
+                assert np.hypot(*force[i, :2]) <= mu * force[i, 2] + 1e-9
+                assert mu * np.hypot(*s[i, :2]) <= s[i, 2] + 1e-6
+                assert abs(s[i] @ force[i]) <= 1e-6
+            else:
+                assert np.abs(force[i, :2]).sum() <= mu * force[i, 2] + 1e-9
+
+
+@pytest.mark.parametrize('name', ['go1', 'solo12'])
+def test_robots_stand_under_the_form_of_2014(name):
+    robot = load_robot(name)
+    reports = stand(Simulator(robot, Todorov(form='2014')), 1500)
+    assert all(report.solver.converged for report in reports)
+    force = reports[-1].contacts.force.sum(axis=0)
+    assert force == pytest.approx([0, 0, robot.total_mass * GRAVITY], abs=0.05 * force[2])
+
+
+def test_damping_inertia_slows_a_fall_down_and_is_gone_after_the_step():
+    # (m + b) v̇ = m g − b v
+    sim = cart(1.0, 0.0, gravity=GRAVITY, h=1e-3)
+    speeds = [sim.step(NO_EFFORT).v[0] for _ in range(2)]
+    first = -GRAVITY * 1e-3 / 1.1
+    assert speeds == pytest.approx([first, 2 * first - 0.1 * first * 1e-3 / 1.1], rel=1e-12)
+    sim.contact_model = 'ncp'
+    assert sim.step(NO_EFFORT).acceleration[0] == pytest.approx(-GRAVITY, rel=1e-12)
 
 
 class Twin:
@@ -168,6 +248,10 @@ def test_every_step_of_a_drop_equals_mujoco(name, cone):
         ('impedance_start', 1.0),
         ('impratio', 0.0),
         ('cone', 'round'),
+        ('form', '2015'),
+        ('regularisation', 0.0),
+        ('error_reduction_time', 0.0),
+        ('damping_inertia', -1.0),
         ('diagonal', 'none'),
         ('noslip_iterations', -1),
         ('refsafe', 'yes'),

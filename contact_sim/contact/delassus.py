@@ -27,7 +27,7 @@ def multiply_rows(jacobian_transposed, v, u):
 def within_reach(gap, u, i, mu, reach):
     """Return φ + T (u_n − κ μ |u_t|) of contact `i`: negative where the law may act on it.
 
-    `reach` is (T, κ) of the law: T = h, κ = 0 for a law without force at a distance.
+    `reach` is (T, κ, margin): T = h, κ = 0 for a law without force at a distance.
     """
     slip = np.sqrt(u[3 * i] ** 2 + u[3 * i + 1] ** 2)
     return gap[i] + reach[0] * (u[3 * i + 2] - reach[1] * mu[i] * slip)
@@ -35,9 +35,9 @@ def within_reach(gap, u, i, mu, reach):
 
 @kernel
 def select_active(gap, u_free, impulse, mu, reach, active):
-    """Mark the contacts that penetrate, are in reach of the law, or carried an impulse before."""
+    """Mark the contacts in the margin, in reach of the law, or that carried an impulse before."""
     for i in range(gap.shape[0]):
-        near = gap[i] <= 0.0 or within_reach(gap, u_free, i, mu, reach) <= 0.0
+        near = gap[i] <= reach[2] or within_reach(gap, u_free, i, mu, reach) <= 0.0
         active[i] = 1.0 if near or impulse[3 * i + 2] > 0.0 else 0.0
 
 

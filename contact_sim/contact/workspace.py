@@ -131,7 +131,8 @@ class Workspace:
         restitution: e of every contact [-], shape (nc,).
         stabilisation: share β of a penetration taken out per step [-] and approach speed below
             which impacts are plastic [m/s], shape (2,).
-        reach: (T, κ) of the law in force, see `delassus.within_reach`, shape (2,).
+        reach: (T, κ) of the law in force, see `delassus.within_reach`, and the margin: the gap
+            within which every contact takes part [m], shape (3,).
         inverse_weight: mean diagonal of the Delassus matrix in the neutral configuration for every
             row of the record [1/kg], see `reference_inverse_weight`.
         factor: L with M̂ = Lᵀ L, shape (nv, nv).
@@ -162,7 +163,7 @@ class Workspace:
         self.plane = np.array([0.0, 0.0, 1.0, 0.0])
         self.restitution = np.zeros(nc)
         self.stabilisation = np.array([0.2, 0.05])
-        self.reach = np.zeros(2)
+        self.reach = np.zeros(3)
         self.inverse_weight = reference_inverse_weight(terms, spheres, self.friction_dof)
         self.factor = np.zeros((nv, nv))
         self.Y = np.zeros(self.sizes.rows * nv)

@@ -50,6 +50,11 @@ class ContactLaw(Protocol):
         """True where the law keeps something of each contact in `rows.memory_next`."""
         ...
 
+    @property
+    def margin(self) -> float:
+        """Gap within which every contact takes part in the problem [m]."""
+        ...
+
     def reach(self, h: float) -> tuple[float, float]:
         """Return (T, κ): the law may act on contacts with φ + T (u_n − κ μ |u_t|) < 0."""
         ...

@@ -38,7 +38,7 @@ class TimeStepping:
         self._workspace, self._law = workspace, law
         if not law.remembers:
             workspace.record.memory[:] = 0.0
-        workspace.reach[:] = law.reach(float(workspace.record.time_step[0]))
+        workspace.reach[:] = *law.reach(float(workspace.record.time_step[0])), law.margin
         w, r, t, s, p = (
             workspace,
             workspace.record,

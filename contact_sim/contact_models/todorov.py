@@ -1,4 +1,4 @@
-"""Todorov: MuJoCo's soft constraint.
+"""Todorov: MuJoCo's soft constraint, and the one of 2014 that it grew out of.
 
     min_{f ∈ K} ½ fᵀ (A + R) f + fᵀ (a_u − a_ref)                               (physics.md 2.4)
     a_ref = −b u⁻ − k r,   b = 2/(d_max τ),   k = d(r)/(d_max² τ² ζ²),   r = φ, friction rows r = 0
@@ -8,6 +8,16 @@ in impulses: v̂ = u⁻ + h a_ref. (τ, ζ) is solref, d(r) the impedance from s
 A or MuJoCo's approximation of it. Contacts act only while φ < 0. A contact at rest sinks by
 g (1 − d) τ² ζ² and, under load along the ground, creeps with R_t f_t/b; `noslip_iterations` take
 the creep out afterwards. Dry friction of joints is a box with the same solref and d(0).
+
+`form: 2014` is that of the source text (T21, T22), with λ an impulse throughout:
+
+    min_{λ ∈ K} ½ λᵀ (G + R) λ + λᵀ (u_f − v̂),   R = ε diag(G)
+    v̂ = u⁻ − h B u⁻ − h K (0, 0, φ),   B = 2 (1 + ε)/κ,   K = (1 + ε)/κ²
+
+and the implicit damping inertia M̂ + b diag(M), damped by b diag(M) v. Errata: the 1/h before the
+linear term (with it λ would be neither force nor impulse), and the minimum is an impulse, not a
+force. It acts at any distance on what approaches fast enough. At rest it sinks by
+κ² ε/(1 + ε) · m g/(m + b).
 
 [Todorov 2014] Convex and analytically-invertible dynamics with contacts and constraints.
 """
@@ -21,8 +31,10 @@ import numpy as np
 
 from contact_sim.contact.polyhedron import fill_edges, split_impulse
 from contact_sim.contact.solution import CONVERGED, MAX_ITERATIONS, NONFINITE
-from contact_sim.contact.workspace import ContactRows
+from contact_sim.contact.workspace import ContactRows, Workspace
 from contact_sim.contact_models.law import Law
+from contact_sim.contact_models.protocol import ContactLaw, Stepper
+from contact_sim.contact_models.time_stepping import TimeStepping
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.solvers.cone_newton import newton
 from contact_sim.solvers.disc import friction_sweep
@@ -39,6 +51,20 @@ PYRAMID_SIDES = 4
 class TodorovParameters(Parameters):
     """MuJoCo's solref, solimp, impratio, cone and noslip, under MuJoCo's defaults."""
 
+    form: str = parameter(
+        'mujoco', '', 'of the soft constraint: MuJoCo of today, or the paper of 2014',
+        choices=('mujoco', '2014'), live=True,
+    )  # fmt: skip
+    regularisation: float = parameter(
+        0.05, '-', 'epsilon of 2014: compliance over the diagonal of G', above=0.0, live=True
+    )
+    error_reduction_time: float = parameter(
+        0.02, 's', 'kappa of 2014: time constant of a gap or penetration', above=0.0, live=True
+    )
+    damping_inertia: float = parameter(
+        0.01, '-', 'b of 2014 over the diagonal of M: inertia, and damping per second',
+        at_least=0.0, live=True,
+    )  # fmt: skip
     time_constant: float = parameter(
         0.02, 's', 'solref[0]: time constant of the constraint', above=0.0, live=True
     )
@@ -104,13 +130,32 @@ class Todorov(Law):
              p.impedance_power]
         )  # fmt: skip
 
+    def bind(self, workspace: Workspace) -> Stepper:
+        """Return the time-stepping with this law; that of 2014 has its damping inertia."""
+        p = self.parameters
+        if p.form == '2014' and p.damping_inertia > 0.0:
+            return DampedTimeStepping(workspace, self, p.damping_inertia)
+        return TimeStepping(workspace, self)
+
+    @property
+    def margin(self) -> float:
+        """Infinite for 2014, which acts at any distance."""
+        return np.inf if self.parameters.form == '2014' else 0.0
+
     def reach(self, h: float) -> tuple[float, float]:
-        """Return (0, 0): contacts act only while they penetrate."""
+        """Return (0, 0): contacts act only while they penetrate, or all of them take part."""
         return 0.0, 0.0
 
     def solve_rows(self, rows: ContactRows) -> tuple[int, int, float]:
         """Improve `rows.impulse` in place; return (status code, iterations, residual)."""
         p = self.parameters
+        if p.form == '2014':
+            return solve_2014(  # type: ignore[no-any-return]
+                rows.delassus, rows.free_velocity, rows.start_velocity, rows.friction, rows.gap,
+                rows.lower, rows.upper, rows.impulse, rows.nc, rows.n, rows.time_step,
+                p.regularisation, p.error_reduction_time, p.cone == 'elliptic',
+                p.noslip_iterations, p.tolerance, p.max_iterations,
+            )  # fmt: skip
         tau = max(p.time_constant, 2.0 * rows.time_step) if p.refsafe else p.time_constant
         return solve_todorov(  # type: ignore[no-any-return]
             rows.delassus, rows.free_velocity, rows.start_velocity, rows.friction, rows.gap,
@@ -118,6 +163,27 @@ class Todorov(Law):
             rows.time_step, tau, p.damping_ratio, self._solimp, p.impratio, p.cone == 'elliptic',
             p.diagonal == 'exact', p.noslip_iterations, p.tolerance, p.max_iterations,
         )  # fmt: skip
+
+
+class DampedTimeStepping(TimeStepping):
+    """Time-stepping with the implicit damping inertia: (M̂ + B)(v_f − v) = h (τ − nle − B v)."""
+
+    def __init__(self, workspace: Workspace, law: ContactLaw, share: float) -> None:
+        super().__init__(workspace, law)
+        self._share = share
+
+    def advance(self) -> bool:
+        """Advance the state by h; the record holds M̂ + B, the efforts and damping of the robot."""
+        work, record = self._workspace, self._workspace.record
+        damping, tau, h = work.damping.copy(), record.tau.copy(), float(record.time_step[0])
+        added = self._share * np.diag(work.terms.inertia)
+        # as viscous damping it would come with the force −(B/h) v
+        work.damping += added / h
+        record.tau += (1.0 / h - 1.0) * added * record.v
+        finite = super().advance()
+        work.damping[:] = damping
+        record.tau[:] = tau
+        return finite
 
 
 @kernel
@@ -203,15 +269,49 @@ def solve_todorov(
     fill_rules(
         G, start, mu, gap, weight, h, tau, zeta, solimp, impratio, elliptic, exact, R, v_hat
     )
+    return solve_soft(
+        G, u_free[:n], mu, lower, upper, R, v_hat, impulse, elliptic, noslip, tolerance,
+        max_iterations,
+    )  # fmt: skip
+
+
+@kernel
+def solve_2014(
+    delassus, u_free, start, mu, gap, lower, upper, impulse, nc, n, h, epsilon, kappa, elliptic,
+    noslip, tolerance, max_iterations,
+):  # fmt: skip
+    """Solve with the rules of 2014; arguments and result as in `solve_todorov`."""
+    G, mu = delassus[: n * n].reshape(n, n), mu[:nc]
+    R, v_hat = np.empty(n), np.empty(n)
+    b, k = 2.0 * (1.0 + epsilon) / kappa, (1.0 + epsilon) / kappa**2
+    for r in range(n):
+        R[r] = max(SMALLEST_COMPLIANCE, epsilon * G[r, r])
+        v_hat[r] = reference(start[r], h, b, 0.0, 0.0)
+    for i in range(nc):
+        t, m = 3 * i, 3 * i + 2
+        v_hat[m] = reference(start[m], h, b, k, gap[i])
+        tangential = 0.5 * (R[t] + R[t + 1])
+        R[t] = R[t + 1] = tangential if elliptic else R[m] + mu[i] ** 2 * tangential
+    return solve_soft(
+        G, u_free[:n], mu, lower, upper, R, v_hat, impulse[:n], elliptic, noslip, tolerance,
+        max_iterations,
+    )  # fmt: skip
+
+
+@kernel
+def solve_soft(
+    G, u_free, mu, lower, upper, R, v_hat, impulse, elliptic, noslip, tolerance, max_iterations
+):
+    """Solve the rules R, v̂ of `fill_rules`; return (status code, iterations, residual)."""
     if elliptic:
         iterations, residual, converged = newton(
-            G, u_free[:n], v_hat, R, mu, lower, upper, impulse, tolerance, max_iterations
+            G, u_free, v_hat, R, mu, lower, upper, impulse, tolerance, max_iterations
         )
         for _ in range(noslip):
-            friction_sweep(G, u_free[:n] - v_hat, mu, impulse)
+            friction_sweep(G, u_free - v_hat, mu, impulse)
     else:
         iterations, residual, converged = solve_pyramids(
-            G, u_free[:n], mu, lower, upper, R, v_hat, impulse, tolerance, max_iterations
+            G, u_free, mu, lower, upper, R, v_hat, impulse, tolerance, max_iterations
         )
     if converged:
         return CONVERGED, iterations, residual

@@ -15,7 +15,7 @@ from contact_sim.solvers.jit import kernel
 def project_cone(t1, t2, n, mu):
     """Return the point of K_μ nearest to (t1, t2, n)."""
     tangential = np.sqrt(t1 * t1 + t2 * t2)
-    if tangential <= mu * n:
+    if tangential <= mu * n and n >= 0.0:  # without friction μ n is −0 for a pull
         return t1, t2, n
     if mu * tangential <= -n or tangential == 0.0:
         return 0.0, 0.0, 0.0

@@ -29,7 +29,7 @@ LINE_SEARCH_TOLERANCE = 1e-8
 def project_compliant(y1, y2, yn, mu, rt, rn):
     """Return (γ_t1, γ_t2, γ_n, region): P(y) in the norm of R; region 0 open, 1 stick, 2 slide."""
     size = np.sqrt(y1 * y1 + y2 * y2)
-    if size <= mu * yn:
+    if size <= mu * yn and yn >= 0.0:  # without friction μ y_n is −0 for a pull
         return y1, y2, yn, 1
     weak = mu * rt / rn
     if yn <= -weak * size or size == 0.0:
