@@ -75,6 +75,8 @@ setup(
         'lint': ['ruff==0.17.5', 'mypy==2.4.1', 'import-linter>=2.5'],
     },
     entry_points={
+        # under its own name, so that naming the module as a plugin as well does no harm
+        'pytest11': ['contact_sim.testing = contact_sim.testing'],
         'console_scripts': [
             'simulation = contact_sim.ros.simulation_node:main',
             'stance_controller = contact_sim.ros.stance_controller:main',

@@ -34,6 +34,7 @@ ROSDEP_KEYS = {
     'matplotlib': 'python3-matplotlib',
     'numba': 'python3-numba',
     'numpy': 'python3-numpy',
+    'pytest': 'python3-pytest',
     'scipy': 'python3-scipy',
     'yaml': 'python3-yaml',
 }

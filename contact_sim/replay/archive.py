@@ -43,10 +43,9 @@ class ArchiveWriter:
 
     def __init__(self, path: Path) -> None:
         try:
-            self._file = path.open('wb')
+            self._zip = zipfile.ZipFile(path, 'w', zipfile.ZIP_DEFLATED, compresslevel=FAST)
         except OSError as error:
             raise InvalidInput(f'cannot write {path}: {error.strerror}') from error
-        self._zip = zipfile.ZipFile(self._file, 'w', zipfile.ZIP_DEFLATED, compresslevel=FAST)
 
     def add(self, name: str, array: NDArray[Any]) -> None:
         """Append one array; the same numbers always give the same bytes."""
@@ -58,18 +57,19 @@ class ArchiveWriter:
 
     def flush(self) -> None:
         """Hand everything to the operating system: a killed process loses none of it."""
-        self._file.flush()
+        if self._zip.fp is not None:
+            self._zip.fp.flush()
 
     def close(self) -> None:
         """Write the table of contents."""
         self._zip.close()
-        self._file.close()
 
     def abandon(self) -> None:
         """Leave the file as it is: it can be written no more."""
-        self._zip.fp = None
-        with contextlib.suppress(OSError):
-            self._file.close()
+        file, self._zip.fp = self._zip.fp, None
+        if file is not None:
+            with contextlib.suppress(OSError):
+                file.close()
 
 
 class Archive:

@@ -1,0 +1,23 @@
+"""A test kit for controllers: a pytest plugin with fixtures, trajectories and assertions.
+
+pytest finds it by itself where contact_sim is installed. Needs no ROS until a fixture does.
+"""
+
+from contact_sim.testing.plugin import (
+    pytest_addoption,
+    pytest_runtest_makereport,
+    trial,
+)
+from contact_sim.testing.trajectory import Trajectory, TrajectoryFailure, recorded_trajectory
+from contact_sim.testing.trial import Controller, Trial
+
+__all__ = [
+    'Controller',
+    'Trajectory',
+    'TrajectoryFailure',
+    'Trial',
+    'pytest_addoption',
+    'pytest_runtest_makereport',
+    'recorded_trajectory',
+    'trial',
+]

@@ -1,0 +1,166 @@
+"""Trial: a controller in a loop with the simulator, in one process and without ROS."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from contact_sim.errors import InvalidInput
+from contact_sim.replay.recorder import Recorder
+from contact_sim.simulation.simulator import Simulator
+from contact_sim.testing.trajectory import Trajectory, TrajectoryBuilder
+
+Array = NDArray[np.float64]
+
+
+class Controller(Protocol):
+    """Anything with `effort`; a plain function of the same three arguments will do as well."""
+
+    def effort(self, time: float, q: Array, v: Array) -> ArrayLike:
+        """Return joint efforts [N m], shape (n_joints,), at time [s], q (nq,) and v (nv,)."""
+        ...
+
+
+class Trial:
+    """Runs a controller against a simulation, disturbs both, and keeps every step.
+
+    Args:
+        sim: the simulation, at the state from which to begin.
+        controller: an object with `effort(time, q, v)`, or a function of the same arguments.
+        recording: where the run is recorded.
+        control_steps: physics steps per call of the controller; its efforts are held in between.
+
+    Attributes:
+        sim: may be changed between two calls of `advance`: friction, contact_model, reset, ...
+        recording: the file of the recording.
+    """
+
+    def __init__(
+        self,
+        sim: Simulator,
+        controller: Controller | Callable[[float, Array, Array], ArrayLike],
+        recording: str | Path,
+        control_steps: int = 1,
+    ) -> None:
+        if not (isinstance(control_steps, int) and control_steps >= 1):
+            raise InvalidInput(f'control_steps = {control_steps!r}: expected an integer >= 1')
+        self.sim, self.recording = sim, Path(recording)
+        effort = getattr(controller, 'effort', controller)
+        if not callable(effort):
+            raise InvalidInput(
+                f'controller = {controller!r}: expected an object with effort(time, q, v)'
+            )
+        self._effort: Callable[[float, Array, Array], ArrayLike] = effort
+        self._recorder = Recorder(
+            sim, self.recording, parameters={'controller': type(controller).__name__}
+        )
+        self._control_steps = control_steps
+        self._builder = TrajectoryBuilder(sim)
+        self._steps = 0
+        self._late: deque[Array] = deque([np.zeros(sim.robot.n_joints)])
+        self._blind_until = -1
+        self._seen = 1.0
+        self._noise = np.random.default_rng(0)
+        self._pushes: list[tuple[int, str, Array]] = []
+
+    # ---------------------------------------------------------------- what happens
+
+    def advance(self, seconds: float) -> None:
+        """Let exactly `seconds` of simulated time pass.
+
+        Raises:
+            InvalidInput: not a whole number of steps.
+            NonFiniteState: the simulation blew up.
+        """
+        for _ in range(whole_steps('seconds', seconds, self.sim.time_step)):
+            self._step()
+
+    def push(
+        self,
+        link: str,
+        force: Sequence[float],
+        seconds: float,
+        torque: Sequence[float] = (0.0, 0.0, 0.0),
+    ) -> None:
+        """Push a frame of the robot from now on for `seconds`; pushes on one frame add up.
+
+        Args:
+            link: frame at whose origin the push acts.
+            force: [N], world axes, shape (3,).
+            seconds: how long.
+            torque: [N m], world axes, shape (3,).
+        """
+        self.sim.frame_placement(link)  # raises UnknownName
+        wrench = np.array([*force, *torque], dtype=float)
+        if wrench.shape != (6,) or not np.isfinite(wrench).all():
+            raise InvalidInput(f'push on {link!r}: expected 3 finite forces and 3 torques')
+        end = self._steps + whole_steps('seconds', seconds, self.sim.time_step)
+        self._pushes.append((end, link, wrench))
+
+    def drop_sensors(self, seconds: float, share: float = 1.0, seed: int = 0) -> None:
+        """Keep `share` of the states from the controller for `seconds`, chosen by `seed`.
+
+        Where it sees nothing it commands nothing: its last efforts stay in force.
+        """
+        if not 0.0 <= share <= 1.0:
+            raise InvalidInput(f'share = {share!r}: expected a value in [0, 1]')
+        self._blind_until = self._steps + whole_steps('seconds', seconds, self.sim.time_step)
+        self._seen, self._noise = 1.0 - share, np.random.default_rng(seed)
+
+    def delay_commands(self, seconds: float) -> None:
+        """Let every effort from now on act `seconds` after the state that it answers."""
+        steps = whole_steps('seconds', seconds, self.sim.time_step)
+        while len(self._late) > steps + 1:
+            self._late.popleft()
+        while len(self._late) < steps + 1:
+            self._late.appendleft(self._late[0])
+
+    # ---------------------------------------------------------------- what came out
+
+    @property
+    def trajectory(self) -> Trajectory:
+        """Every step so far."""
+        return self._builder.trajectory()
+
+    def close(self) -> None:
+        """Complete the recording."""
+        self._recorder.close()
+
+    # ---------------------------------------------------------------- one step
+
+    def _step(self) -> None:
+        sim = self.sim
+        newest = self._late[-1]
+        if self._steps % self._control_steps == 0 and self._sees():
+            newest = np.array(self._effort(sim.time, sim.q, sim.v), dtype=float)
+        self._late.append(newest)
+        self._late.popleft()
+        self._pushes = [push for push in self._pushes if push[0] > self._steps]
+        wrenches: dict[str, Any] = {}
+        for _, link, wrench in self._pushes:
+            wrenches[link] = wrenches.get(link, 0.0) + wrench
+        self._builder.add(sim.step(self._late[0], wrenches))
+        self._steps += 1
+
+    def _sees(self) -> bool:
+        """Return whether the present state reaches the controller."""
+        return self._steps >= self._blind_until or bool(self._noise.random() < self._seen)
+
+
+def whole_steps(name: str, seconds: float, time_step: float) -> int:
+    """Return the number of steps in `seconds`.
+
+    Raises:
+        InvalidInput: a duration that is negative, not finite, or no whole number of steps.
+    """
+    steps = seconds / time_step
+    if not (np.isfinite(steps) and steps >= 0.0 and abs(steps - round(steps)) < 1e-6):
+        raise InvalidInput(
+            f'{name} = {seconds!r} s: expected a whole number of steps of {time_step:g} s'
+        )
+    return round(steps)
