@@ -156,9 +156,11 @@ class Session:
         A busy machine may keep a message back for most of a second.
         """
         watched = [m for topic, m in self.messages.items() if topic not in HEARTBEATS]
-        seen = -1
-        while seen != (seen := sum(map(len, watched))):
-            self.spin(QUIET)
+        seen, last = -1, time.perf_counter()
+        while time.perf_counter() - last < QUIET:
+            self.spin(0.05)
+            if seen != (seen := sum(map(len, watched))):
+                last = time.perf_counter()
         clock = self.messages.get('/clock')
         while clock is not None and len({stamp_of(m) for m in self.fresh('/clock', 3)}) > 1:
             pass  # the heartbeat repeats itself, a backlog does not
