@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -28,10 +29,8 @@ START_TIMEOUT = 120.0
 BACKLOG = QoSProfile(depth=20000)
 """Deep enough that a busy machine delays messages instead of losing them."""
 NODE = 'contact_sim'
-HEARTBEATS = ('/clock', '/diagnostics')
+HEARTBEATS = {'/clock', '/diagnostics'}
 """What a paused simulation goes on publishing."""
-QUIET = 1.0
-"""Wall seconds without a message after which no more is expected."""
 SECOND = 1_000_000_000
 
 
@@ -63,6 +62,11 @@ def vector(message: Any) -> np.ndarray:
     return np.array([message.x, message.y, message.z])
 
 
+def values_of(message: Any) -> dict[str, str]:
+    """Return the values of a /diagnostics message by key."""
+    return {value.key: value.value for value in message.status[0].values}
+
+
 class Session:
     """The simulation as a process, and a node here that listens, commands and calls.
 
@@ -92,6 +96,7 @@ class Session:
         self._executor.add_node(self.node)
         self.messages: dict[str, list[Any]] = {}
         self.sent: dict[str, list[int]] = {}
+        self.received: Counter[str] = Counter()
         for topic, kind in topics.items():
             self.listen(topic, kind)
         self.simulation = Process(
@@ -109,6 +114,7 @@ class Session:
 
         def keep(message: Any, info: Any) -> None:
             messages.append(message)
+            self.received[topic] += 1
             sent.append(info['source_timestamp'])
 
         self.node.create_subscription(message_class(kind), topic, keep, BACKLOG)
@@ -151,18 +157,21 @@ class Session:
         return messages[before : before + count]
 
     def settle(self) -> None:
-        """Listen until nothing of a paused simulation has arrived for a while.
+        """Listen until everything that a simulation paused since its start has sent is here.
 
-        A busy machine may keep a message back for most of a second.
+        /diagnostics says how much that is; DDS may take seconds to send again what UDP lost.
         """
-        watched = [m for topic, m in self.messages.items() if topic not in HEARTBEATS]
-        seen, last = -1, time.perf_counter()
-        while time.perf_counter() - last < QUIET:
-            self.spin(0.05)
-            if seen != (seen := sum(map(len, watched))):
-                last = time.perf_counter()
-        clock = self.messages.get('/clock')
-        while clock is not None and len({stamp_of(m) for m in self.fresh('/clock', 3)}) > 1:
+        now = time.time_ns()
+        self.wait(lambda: self.sent['/diagnostics'][-1:] > [now], 'the next /diagnostics')
+        said = values_of(self.messages['/diagnostics'][-1])
+        for topic in self.messages.keys() - HEARTBEATS:
+            name = topic.replace(f'/{NODE}/', '~/') if NODE in topic else topic.lstrip('/')
+            count = int(said[f'sent on {name}'])
+            self.wait(
+                lambda topic=topic, count=count: self.received[topic] >= count,
+                f'message {count} on {topic}',
+            )
+        while '/clock' in self.messages and len(set(map(stamp_of, self.fresh('/clock', 3)))) > 1:
             pass  # the heartbeat repeats itself, a backlog does not
 
     # ---------------------------------------------------------------- services and parameters
@@ -224,8 +233,7 @@ class Session:
         """Return the values of the next /diagnostics, with its level and message."""
         (message,) = self.fresh('/diagnostics')
         (status,) = message.status
-        values = {value.key: value.value for value in status.values}
-        return values | {'level': ord(status.level), 'message': status.message}
+        return values_of(message) | {'level': ord(status.level), 'message': status.message}
 
     def wait_for_subscriber(self, publisher: Any) -> None:
         """Wait until the simulation listens to a publisher of `node`."""

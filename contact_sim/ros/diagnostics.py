@@ -45,6 +45,8 @@ class Conditions:
     """Steps since the last reset."""
     messages_lost: int
     """Messages that could not be sent since the start."""
+    messages_sent: dict[str, int]
+    """Messages sent since the start, by topic."""
 
 
 def diagnostics_message(
@@ -86,6 +88,7 @@ def diagnostics_message(
             f'solver_{outcome.name.lower()}': count
             for outcome, count in zip(STATUSES, tally.statuses, strict=True)
         },
+        **{f'sent on {topic}': count for topic, count in now.messages_sent.items()},
     }
     status.values = [KeyValue(key=key, value=str(value)) for key, value in values.items()]
     message = DiagnosticArray(status=[status])

@@ -213,6 +213,7 @@ class SimulationNode(Node):
             command_timeout=common.command_timeout,
             steps=self.sim.step_count,
             messages_lost=self._outputs.lost,
+            messages_sent=self._outputs.sent,
         )
         message = diagnostics_message(conditions, self._pacer, self.inbox, self.loop.tally)
         self._outputs.diagnostics.publish(message)

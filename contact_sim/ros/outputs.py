@@ -44,24 +44,26 @@ class Topic:
     That happens when a listener is so slow that nothing can be sent within DDS's patience.
 
     Attributes:
+        name: as it was declared.
+        sent: messages sent.
         lost: messages that could not be sent.
     """
 
     def __init__(self, node: Node, kind: type, name: str, qos: QoSProfile) -> None:
         self._publisher = node.create_publisher(kind, name, qos)
         self._context, self._log = node.context, node.get_logger()
-        self.lost = 0
+        self.name, self.sent, self.lost = name, 0, 0
 
     def publish(self, message: Any) -> None:
         """Send a message, or count it as lost."""
         try:
             self._publisher.publish(message)
+            self.sent += 1
         except RCLError as error:
             if not self._context.ok():
                 raise  # everything ends
             self.lost += 1
-            topic = self._publisher.topic_name
-            self._log.warning(f'lost a message on {topic}: {error}', throttle_duration_sec=1.0)
+            self._log.warning(f'lost a message on {self.name}: {error}', throttle_duration_sec=1.0)
 
     def has_listener(self) -> bool:
         """Return whether anybody listens."""
@@ -123,6 +125,11 @@ class Outputs:
     def lost(self) -> int:
         """Messages that could not be sent since the start."""
         return sum(topic.lost for topic in self._topics)
+
+    @property
+    def sent(self) -> dict[str, int]:
+        """Messages sent since the start, by topic."""
+        return {topic.name: topic.sent for topic in self._topics}
 
     def publish_clock(self, time: float) -> None:
         """Publish simulated time [s] alone, the heartbeat of a paused simulation."""
