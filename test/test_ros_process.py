@@ -1,5 +1,6 @@
 """The process: what it refuses at start, how it ends, and what it does when physics fails."""
 
+import math
 import re
 import signal
 import time
@@ -11,6 +12,7 @@ pytest.importorskip('rclpy', reason='needs ROS')
 
 from ros_session import START_TIMEOUT, Session, published_topics
 from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import Trigger
 
 from contact_sim import load_robot
 from contact_sim.ros.processes import Process, isolated_environment, ros_arguments
@@ -18,6 +20,24 @@ from contact_sim.ros.processes import Process, isolated_environment, ros_argumen
 SIMULATION = 'contact_sim.ros.simulation_node'
 CONTROLLER = 'contact_sim.ros.stance_controller'
 SOLO12 = load_robot('solo12')
+
+
+def urdf(mass=1.0):
+    """Return a base of `mass` [kg] on one leg that slides."""
+    inertia = '<inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/>'
+    return f'''
+      <robot name="hopper">
+        <link name="base"><inertial><mass value="{mass}"/>{inertia}</inertial></link>
+        <link name="leg">
+          <inertial><mass value="0.1"/>{inertia}</inertial>
+          <collision><geometry><sphere radius="0.02"/></geometry></collision>
+        </link>
+        <joint name="slide" type="prismatic">
+          <parent link="base"/><child link="leg"/>
+          <origin xyz="0 0 -0.2"/><axis xyz="0 0 1"/>
+          <limit lower="-0.1" upper="0.1" effort="100" velocity="5"/>
+        </joint>
+      </robot>'''
 
 
 def start(module, parameters, folder):
@@ -41,6 +61,11 @@ def start(module, parameters, folder):
         ({'terrain.type': 'moon'}, "'moon'.*plane"),
         ({'publish_rate.odom': 300.0}, r'300 Hz.*250 and 333\.333'),
         ({'imu.frame_id': 'nose'}, "'nose'.*imu_link"),
+        ({'friction.mu': '.nan'}, 'mu = nan'),
+        ({'gravity': '.inf'}, 'gravity.*inf'),
+        ({'step_count': 0}, 'step_count.*Min: 1'),
+        ({'gains.FL_hip_joint.p': 'hard'}, "'hard'.*expected float"),
+        ({'time_step': 0.003}, '250 Hz.*333.333 Hz'),
     ],
     ids=str,
 )
@@ -52,6 +77,39 @@ def test_unusable_parameters_end_the_start_with_one_line(parameters, reason, tmp
     assert 'Traceback' not in said
     (line,) = [line for line in said.splitlines() if line.startswith('contact_sim: ')]
     assert re.search(reason, line), line
+
+
+@pytest.mark.parametrize(
+    ('text', 'reason'),
+    [
+        ('<robot name="x"><link', 'not well-formed XML'),
+        (urdf(mass=0.0), 'mass'),
+        (urdf(mass=-1.0), "'base'.*mass.*-1"),
+        (urdf(mass=math.nan), "'base'.*mass.*nan"),
+        (urdf().replace('link="leg"', 'link="arm"'), 'arm'),
+    ],
+    ids=['malformed', 'no mass', 'negative mass', 'mass is not a number', 'unknown link'],
+)
+def test_an_unusable_urdf_file_ends_the_start_with_one_line(text, reason, tmp_path):
+    path = tmp_path / 'robot.urdf'
+    path.write_text(text, encoding='utf-8')
+    process = start(SIMULATION, {'urdf_path': path}, tmp_path)
+    code = process.handle.wait(START_TIMEOUT)
+    said = process.output()
+    assert code == 1
+    assert 'Traceback' not in said
+    (line,) = [line for line in said.splitlines() if line.startswith('contact_sim: ')]
+    assert re.search(reason, line), line
+
+
+def test_a_robot_from_a_file_runs_with_its_feet_or_warns(tmp_path):
+    path = tmp_path / 'robot.urdf'
+    path.write_text(urdf(), encoding='utf-8')
+    with start(SIMULATION, {'urdf_path': path}, tmp_path) as process:
+        wait_for(process, 'the robot has no contact points and will fall; set contact_frames')
+    parameters = {'urdf_path': path, 'contact_frames': '[leg]'}
+    with start(SIMULATION, parameters, tmp_path) as process:
+        wait_for(process, 'contact points: leg (r = 0.02 m)')
 
 
 def test_the_controller_refuses_an_unknown_robot_in_one_line(tmp_path):
@@ -70,13 +128,29 @@ def wait_for(process, text):
 
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM], ids=lambda n: n.name)
-def test_a_signal_ends_the_simulation_cleanly(number, tmp_path):
-    process = start(SIMULATION, {'robot': 'go1'}, tmp_path)
+@pytest.mark.parametrize('paused', [False, True], ids=['running', 'paused'])
+def test_a_signal_ends_the_simulation_cleanly(number, paused, tmp_path):
+    process = start(SIMULATION, {'robot': 'go1', 'start_paused': paused}, tmp_path)
     wait_for(process, 'contact points')
     time.sleep(0.5)
     process.handle.send_signal(number)
     assert process.handle.wait(10.0) == 0
-    assert 'Traceback' not in process.output()
+    assert not re.search('Traceback|terminate called|Exception', process.output())
+
+
+def test_a_signal_ends_steps_that_somebody_waits_for(tmp_path):
+    """A call of ~/step that would take minutes, with listeners on every topic."""
+    topics = published_topics(tuple(point.name for point in SOLO12.contact_points))
+    with Session(tmp_path, topics, {'robot': 'solo12', 'start_paused': True}) as session:
+        assert session.started().set(step_count=10_000_000).successful
+        session.ask('/contact_sim/step', Trigger, Trigger.Request())
+        session.fresh('/joint_states', 100)
+        begin = time.perf_counter()
+        session.simulation.handle.send_signal(signal.SIGINT)
+        assert session.simulation.handle.wait(10.0) == 0
+        assert time.perf_counter() - begin < 6.0
+        said = session.simulation.output()
+        assert not re.search('Traceback|terminate called|Exception', said)
 
 
 def test_the_start_says_what_is_simulated(tmp_path):
