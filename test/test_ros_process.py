@@ -28,12 +28,12 @@ def urdf(mass=1.0):
     return f'''
       <robot name="hopper">
         <link name="base"><inertial><mass value="{mass}"/>{inertia}</inertial></link>
-        <link name="leg">
+        <link name="left-leg">
           <inertial><mass value="0.1"/>{inertia}</inertial>
           <collision><geometry><sphere radius="0.02"/></geometry></collision>
         </link>
         <joint name="slide" type="prismatic">
-          <parent link="base"/><child link="leg"/>
+          <parent link="base"/><child link="left-leg"/>
           <origin xyz="0 0 -0.2"/><axis xyz="0 0 1"/>
           <limit lower="-0.1" upper="0.1" effort="100" velocity="5"/>
         </joint>
@@ -86,7 +86,7 @@ def test_unusable_parameters_end_the_start_with_one_line(parameters, reason, tmp
         (urdf(mass=0.0), 'mass'),
         (urdf(mass=-1.0), "'base'.*mass.*-1"),
         (urdf(mass=math.nan), "'base'.*mass.*nan"),
-        (urdf().replace('link="leg"', 'link="arm"'), 'arm'),
+        (urdf().replace('link="left-leg"', 'link="arm"'), 'arm'),
     ],
     ids=['malformed', 'no mass', 'negative mass', 'mass is not a number', 'unknown link'],
 )
@@ -107,9 +107,31 @@ def test_a_robot_from_a_file_runs_with_its_feet_or_warns(tmp_path):
     path.write_text(urdf(), encoding='utf-8')
     with start(SIMULATION, {'urdf_path': path}, tmp_path) as process:
         wait_for(process, 'the robot has no contact points and will fall; set contact_frames')
-    parameters = {'urdf_path': path, 'contact_frames': '[leg]'}
-    with start(SIMULATION, parameters, tmp_path) as process:
-        wait_for(process, 'contact points: leg (r = 0.02 m)')
+    parameters = {'urdf_path': path, 'contact_frames': '[left-leg]'}
+    topics = published_topics(('left-leg',))  # a name that no topic can have
+    with Session(tmp_path, topics, parameters) as session:
+        session.started()
+        (wrench,) = session.fresh('/contacts/left_leg/wrench')
+        assert wrench.header.frame_id == 'left-leg'
+        assert 'contact points: left-leg (r = 0.02 m)' in session.simulation.output()
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'reason'),
+    [
+        (['--params-file', '/no/such.yaml'], r'/no/such\.yaml'),
+        (['-p', 'friction.mu'], 'friction.mu'),
+        (['--speed', '3'], '--speed'),
+    ],
+    ids=['missing file', 'parameter without value', 'unknown option'],
+)
+def test_unusable_ros_arguments_end_the_start_without_traceback(arguments, reason, tmp_path):
+    environment = isolated_environment() | {'ROS_LOG_DIR': str(tmp_path)}
+    log = tmp_path / 'output.log'
+    process = Process(SIMULATION, ['--ros-args', *arguments], environment, log)
+    assert process.handle.wait(START_TIMEOUT) == 1
+    assert 'Traceback' not in process.output()
+    assert re.search(f'contact_sim: .*{reason}', process.output(), re.DOTALL)
 
 
 def test_the_controller_refuses_an_unknown_robot_in_one_line(tmp_path):

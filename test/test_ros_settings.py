@@ -1,4 +1,4 @@
-"""Parameters without a network: groups, descriptors, rates and gains."""
+"""Parameters without a network: groups, descriptors, rates and gains; names of topics."""
 
 import math
 import re
@@ -12,6 +12,7 @@ pytest.importorskip('rclpy', reason='needs ROS')
 from hypothesis import example, given
 from hypothesis import strategies as st
 from rcl_interfaces.msg import ParameterType
+from rclpy.validate_topic_name import validate_topic_name
 
 from contact_sim import InvalidInput, load_robot
 from contact_sim.parameters import declared_parameters
@@ -24,6 +25,7 @@ from contact_sim.ros.parameters import (
     steps_between,
 )
 from contact_sim.ros.setup import joint_gains
+from contact_sim.ros.topics import wrench_topic
 
 FIELDS = {
     full_name(prefix, field.name): field
@@ -176,3 +178,24 @@ def test_own_gains_win_over_common_ones_and_those_over_the_robots():
     assert (stiffness[own], damping[own]) == (5.0, 0.5)
     assert np.delete(stiffness, own) == pytest.approx(np.full(11, 70.0))
     assert np.delete(damping, own) == pytest.approx(np.delete(default[1], own))
+
+
+# -------------------------------------------------------------------- names
+
+
+@pytest.mark.parametrize(
+    ('foot', 'topic'),
+    [
+        ('FL_foot', 'contacts/FL_foot/wrench'),
+        ('left-foot', 'contacts/left_foot/wrench'),
+        ('robot/left.foot', 'contacts/robot_left_foot/wrench'),
+        ('2nd', 'contacts/foot_2nd/wrench'),
+    ],
+)
+def test_every_foot_has_a_topic(foot, topic):
+    assert wrench_topic(foot) == topic
+
+
+@given(st.text(min_size=1))
+def test_no_name_of_a_foot_makes_a_topic_that_ros_refuses(foot):
+    assert validate_topic_name(wrench_topic(foot))

@@ -7,7 +7,7 @@ import sys
 import threading
 
 import rclpy
-from rclpy._rclpy_pybind11 import RCLError
+from rclpy._rclpy_pybind11 import RCLError, UnknownROSArgsError
 from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 
@@ -51,6 +51,10 @@ def main(args: list[str] | None = None) -> int:
     sys.setswitchinterval(SWITCH_INTERVAL)
     try:
         rclpy.init(args=args)
+    except (RCLError, UnknownROSArgsError) as error:  # such as a parameter file that is missing
+        print(f'contact_sim: {error}', file=sys.stderr)
+        return 1
+    try:
         node = SimulationNode()
         with compiling_meanwhile():
             run(node)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 PUBLISHED: dict[str, str] = {
     '/clock': 'rosgraph_msgs/msg/Clock',
     'joint_states': 'sensor_msgs/msg/JointState',
@@ -30,5 +32,10 @@ SERVICES: dict[str, str] = {
 
 
 def wrench_topic(foot: str) -> str:
-    """Return the topic of one foot's contact wrench."""
-    return f'contacts/{foot}/wrench'
+    """Return the topic of one foot's contact wrench.
+
+    Characters that ROS refuses in topics become underscores: left-foot speaks on
+    contacts/left_foot/wrench. Before a leading digit comes `foot_`.
+    """
+    token = re.sub('[^A-Za-z0-9_]', '_', foot)
+    return f'contacts/{"foot_" if token[:1].isdigit() else ""}{token}/wrench'
