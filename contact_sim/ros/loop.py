@@ -141,12 +141,8 @@ class Loop:
             self._ended = True
 
     def _serve_requests(self) -> None:
-        while True:
-            try:
-                action = self._requests.get_nowait()
-            except queue.Empty:
-                return
-            action()
+        while not self._requests.empty():  # nobody else takes from it
+            self._requests.get()()
 
     def _diagnose_if_due(self) -> None:
         now = time.perf_counter()
