@@ -19,6 +19,8 @@ from contact_sim import load_robot
 from contact_sim.ros.commands import CommandInbox
 from contact_sim.ros.processes import Process, ros_arguments
 
+pytestmark = pytest.mark.ros
+
 ROBOT = load_robot('go1')
 FEET = tuple(point.name for point in ROBOT.contact_points)
 TOPICS = published_topics(FEET)

@@ -11,7 +11,9 @@ pytest.importorskip('rclpy', reason='needs ROS')
 from ros_session import published_topics
 
 from contact_sim import load_robot
-from contact_sim.ros.demo import complaints, power_of_ten
+from contact_sim.ros.demo import complaints, main, power_of_ten
+
+pytestmark = pytest.mark.ros
 
 GO1 = load_robot('go1')
 GOOD = {
@@ -70,11 +72,32 @@ def test_the_demo_draws_a_picture(finished):
     assert len({tuple(pixel) for pixel in picture[::7, ::7].reshape(-1, picture.shape[2])}) > 20
 
 
+def test_the_demo_of_another_robot(tmp_path):
+    process = run('--robot', 'solo12', '--seconds', '2', '--out', str(tmp_path))
+    assert process.returncode == 0, process.stderr
+    result = json.loads((tmp_path / 'demo.json').read_text(encoding='utf-8'))
+    assert result['robot'] == 'solo12'
+    assert result['simulated_seconds'] == pytest.approx(2.0, abs=0.1)
+    assert result['penetration_m'] < 1e-6
+    assert result['weight_error'] < 1e-3
+    assert (tmp_path / 'demo.png').stat().st_size > 10_000
+
+
 def test_the_demo_refuses_an_unknown_robot():
     process = run('--robot', 'go7')
     assert process.returncode == 1
     assert "unknown robot or file 'go7'" in process.stderr
     assert 'Traceback' not in process.stderr
+
+
+@pytest.mark.parametrize('seconds', ['0', '-1', 'nan', 'inf', '0.01', 'five'])
+def test_the_demo_refuses_a_time_that_is_none(seconds, capsys):
+    with pytest.raises(SystemExit) as end:
+        main([f'--seconds={seconds}'])
+    assert end.value.code == 2
+    assert f'argument --seconds: {seconds}' in capsys.readouterr().err.replace("'", '').replace(
+        'invalid watched_seconds value: ', ''
+    )
 
 
 @pytest.mark.parametrize(

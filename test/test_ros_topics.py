@@ -16,6 +16,8 @@ from contact_sim import load_robot
 from contact_sim.contact.residuals import Residuals
 from contact_sim.ros.parameters import PublishRateParameters
 
+pytestmark = pytest.mark.ros
+
 STEP = SECOND // 1000
 GRAVITY = 9.81
 ROBOT = load_robot('go1')

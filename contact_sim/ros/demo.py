@@ -34,8 +34,10 @@ DROP = 0.03
 """Gap below the feet at the start [m]."""
 FRICTION = 0.8
 WRENCH_RATE = 250.0
+SHORTEST = 1.0
+"""Seconds below which there is nothing to judge: the robot has to land first."""
 JUDGED = 2.0
-"""Seconds at the end over which the weight is compared."""
+"""Seconds at the end over which the weight is compared; at most half of the run."""
 STANDING = 3.0
 """Seconds at the end over which feet may not drift; before, they roll while the legs settle."""
 LARGEST_WEIGHT_ERROR = 0.05
@@ -104,7 +106,7 @@ def observe(source: str, contact_model: str, seconds: float, logs: Path) -> Run:
 def judge(run: Run, track: Track) -> dict[str, Any]:
     """Return the figures of the run."""
     weight = run.robot.total_mass * 9.81
-    supported = track.force[track.last(JUDGED), :, 2].sum(axis=1)
+    supported = track.force[track.last(min(JUDGED, 0.5 * run.seconds)), :, 2].sum(axis=1)
     standing = track.contact_point[track.last(STANDING)]
     drift = np.linalg.norm(standing[:, :, :2] - standing[0, :, :2], axis=2)
     return {
@@ -182,12 +184,26 @@ def run_and_judge(options: argparse.Namespace, logs: Path) -> int:
     return 1 if found else 0
 
 
+def watched_seconds(text: str) -> float:
+    """Return the value of --seconds.
+
+    Raises:
+        ArgumentTypeError: too short to land and stand, or not a number.
+    """
+    value = float(text)
+    if not SHORTEST <= value < np.inf:
+        raise argparse.ArgumentTypeError(f'{text}: expected at least {SHORTEST:g} s')
+    return value
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run the demo; return 0 only if the robot stood and every topic spoke."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--robot', default='go1', help='one of ' + ', '.join(robots()))
     parser.add_argument('--contact-model', default='ncp', choices=contact_models())
-    parser.add_argument('--seconds', type=float, default=5.0, help='simulated time to watch')
+    parser.add_argument(
+        '--seconds', type=watched_seconds, default=5.0, help='simulated time to watch'
+    )
     parser.add_argument('--out', type=Path, default=Path('out'), help='folder for the results')
     options = parser.parse_args(arguments)
     options.out.mkdir(parents=True, exist_ok=True)
