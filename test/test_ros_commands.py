@@ -338,6 +338,13 @@ def test_positions_are_followed(standing):
     assert np.abs(np.delete(after - before, index)).max() < 0.05
 
 
+FADED_IN = 250
+"""Commands, at most 250 per simulated second, after which a stance controller carries the robot.
+
+One that dies earlier leaves it to hang in its gains, a few millimetres lower.
+"""
+
+
 def start_controller(session):
     return Process(
         'contact_sim.ros.stance_controller', ros_arguments({'robot': 'go1'}), session.domain
@@ -351,7 +358,9 @@ def accepted(session):
 def test_a_controller_may_die_and_come_back(standing):
     with start_controller(standing) as controller:
         first = accepted(standing)
-        standing.wait(lambda: accepted(standing) > first, 'commands of the first controller', 30.0)
+        standing.wait(
+            lambda: accepted(standing) >= first + FADED_IN, 'the efforts of the first one', 30.0
+        )
         controller.handle.kill()  # no farewell
         controller.handle.wait()
     standing.wait(lambda: 'no command for' in standing.diagnostics()['message'], 'a warning', 60.0)
@@ -360,7 +369,9 @@ def test_a_controller_may_die_and_come_back(standing):
     assert upright > 0.9 * ROBOT.reference_configuration()[2]  # it still stands
     with start_controller(standing):
         second = accepted(standing)
-        standing.wait(lambda: accepted(standing) > second, 'commands of the second one', 30.0)
+        standing.wait(
+            lambda: accepted(standing) >= second + FADED_IN, 'the efforts of the second one', 30.0
+        )
         standing.wait(lambda: standing.diagnostics()['level'] == 0, 'all clear', 30.0)
     assert heights(standing)[-1] == pytest.approx(upright, abs=0.005)
     assert vector(standing.messages['/odom'][-1].twist.twist.linear)[2] == pytest.approx(0, abs=1)
