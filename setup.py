@@ -64,7 +64,12 @@ setup(
         'ros': KILTED,
         'ros-jazzy': JAZZY,
         'demo': ['matplotlib>=3.6'],
-        'peers': ['mujoco>=3.3'],
+        'peers': [
+            'mujoco>=3.3',
+            # wheels of Drake with the contact approximations under their present names
+            "drake>=1.51; python_version >= '3.11' and sys_platform == 'linux' "
+            "and platform_machine == 'x86_64'",
+        ],
         'test': [
             'pytest>=7.4',
             'pytest-timeout>=2.2',

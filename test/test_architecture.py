@@ -145,7 +145,7 @@ def test_public_functions_are_annotated(path):
 
 
 def test_the_core_loads_neither_ros_nor_plots_nor_other_engines():
-    unwanted = {'rclpy', 'matplotlib', 'mujoco', 'ament_index_python', 'launch'}
+    unwanted = {'rclpy', 'matplotlib', 'mujoco', 'pydrake', 'ament_index_python', 'launch'}
     script = 'import sys, contact_sim; print(*sys.modules)'
     result = subprocess.run([sys.executable, '-c', script], capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
