@@ -25,6 +25,7 @@ ARGUMENTS = {
     'terrain': ('', 'terrain, e.g. plane; empty: as in params_file'),
     'paused': ('', 'true: wait for the service ~/pause before the first step'),
     'rate': ('', 'real-time factor; 0: as fast as possible; empty: as in params_file'),
+    'record': ('', 'file to record the run in, for python -m contact_sim.replay'),
     'namespace': ('', 'namespace of nodes and topics (not of /tf and /clock)'),
     'frame_prefix': ('', 'put before the names of all links in TF, for example left/'),
     'params_file': ('', 'YAML file with parameters, see config/contact_sim.yaml'),
@@ -39,6 +40,7 @@ PARAMETERS = {
     'terrain': ('terrain.type', str),
     'paused': ('start_paused', bool),
     'rate': ('real_time_factor', float),
+    'record': ('record', str),
     'frame_prefix': ('frame_prefix', str),
 }
 """Launch argument: parameter of the node that it overrides unless it is empty, and its type."""

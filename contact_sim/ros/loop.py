@@ -45,6 +45,7 @@ class Loop:
 
     Attributes:
         paused: whether time stands still; steps can be asked for one by one.
+        when_at_rest: called when time begins to stand still, and after steps that were asked for.
         tally: what is counted, and why the simulation stopped, if it did.
     """
 
@@ -62,6 +63,7 @@ class Loop:
         turning = sim.robot.continuous_joints
         self._continuous = turning if turning.any() else None
         self.paused = False
+        self.when_at_rest: Callable[[], None] = _nothing
         self.tally = Tally()
         self._requests: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._ended = False
@@ -108,6 +110,8 @@ class Loop:
         """Let time stand still, or go on."""
         self.paused = paused
         self._pacer.restart(self._sim.time)
+        if paused:
+            self.when_at_rest()
 
     def set_factor(self, factor: float) -> None:
         """Run at another real-time factor, 0 for as fast as possible."""
@@ -178,6 +182,7 @@ class Loop:
         if self.tally.failure or not self._steps_wanted:
             self._steps_wanted = 0
             self._pacer.restart(self._sim.time)
+            self.when_at_rest()
             self._when_done()
 
     def _be_courteous(self) -> None:

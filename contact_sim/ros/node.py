@@ -27,6 +27,7 @@ from contact_sim.ros.loop import Loop
 from contact_sim.ros.outputs import Outputs
 from contact_sim.ros.parameter_server import ParameterServer
 from contact_sim.ros.parameters import PARAMETER_GROUPS, JointGainParameters, publish_periods
+from contact_sim.ros.recording import recorder_of
 from contact_sim.ros.setup import (
     Settings,
     chosen_contact_model,
@@ -69,6 +70,9 @@ class SimulationNode(Node):
             self.sim, self.inbox, self._outputs, self._pacer, log.error, self._diagnose
         )
         self.loop.paused = settings[''].start_paused
+        self.recorder = recorder_of(self.sim, settings, log.error)
+        if self.recorder is not None:
+            self.loop.when_at_rest = self.recorder.flush
         self._make_inputs()
         self.parameters.accept_changes()
         self._announce()
@@ -200,7 +204,11 @@ class SimulationNode(Node):
 
     def run(self, keep_running: Callable[[], bool]) -> None:
         """Step, publish and pace until `keep_running` says no."""
-        self.loop.run(keep_running)
+        try:
+            self.loop.run(keep_running)
+        finally:
+            if self.recorder is not None:
+                self.recorder.close()
 
     def _diagnose(self) -> None:
         common = self.parameters.settings['']

@@ -48,6 +48,9 @@ class NodeParameters(Parameters):
         1.0, '-', 'simulated seconds per wall second; 0: as fast as possible', at_least=0.0,
         at_most=1000.0, live=True,
     )  # fmt: skip
+    record: str = parameter(
+        '', '', 'file to record the run in, for python -m contact_sim.replay; empty: none'
+    )
     start_paused: bool = parameter(False, '', 'wait for ~/pause or ~/step before the first step')
     step_count: int = parameter(
         1, '', 'steps taken by one call of ~/step', at_least=1, at_most=10_000_000, live=True
