@@ -27,6 +27,7 @@ from contact_sim.robot.contact_point import ContactPoint
 from contact_sim.robot.model import RobotModel
 from contact_sim.robot.urdf import load_robot
 from contact_sim.simulation.simulator import Simulator, Snapshot
+from contact_sim.support.analysis import Support, analyse_support
 
 try:
     __version__ = version('contact_sim')  # written once, in package.xml
@@ -50,10 +51,12 @@ __all__ = [
     'Sap',
     'Simulator',
     'Snapshot',
+    'Support',
     'Terrain',
     'Todorov',
     'UnknownName',
     '__version__',
+    'analyse_support',
     'contact_models',
     'law_residuals',
     'load_robot',

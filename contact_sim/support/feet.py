@@ -1,0 +1,66 @@
+"""Which feet stand, and which of their directions are held."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.robot.model import RobotModel
+
+DIRECTIONS = ('t1', 't2', 'n')
+"""Rows of a contact frame, in the order of the contact Jacobian."""
+
+
+def foot_indices(robot: RobotModel, active: Iterable[str | int]) -> tuple[int, ...]:
+    """Return the indices into `robot.contact_points` of `active`, in the order given.
+
+    Args:
+        robot: whose feet.
+        active: names or indices of the feet in contact; empty in flight.
+
+    Raises:
+        UnknownName: a foot that does not exist.
+        InvalidInput: a foot listed twice, or something that is neither a name nor an index.
+    """
+    if isinstance(active, str) or not isinstance(active, Iterable):
+        raise InvalidInput(f'active = {active!r}: expected a list of names or indices of feet')
+    names = [point.name for point in robot.contact_points]
+    indices = tuple(_foot_index(names, foot) for foot in active)
+    if len(set(indices)) < len(indices):
+        twice = sorted({names[i] for i in indices if indices.count(i) > 1})
+        raise InvalidInput(f'active: foot {", ".join(twice)} is listed more than once')
+    return indices
+
+
+def _foot_index(names: Sequence[str], foot: Any) -> int:
+    if isinstance(foot, str):
+        if foot not in names:
+            raise UnknownName('foot', foot, names)
+        return names.index(foot)
+    if not hasattr(foot, '__index__') or isinstance(foot, bool):
+        raise InvalidInput(f'active: {foot!r} is neither the name nor the index of a foot')
+    index = int(foot.__index__())
+    if not 0 <= index < len(names):
+        raise UnknownName('index of a foot', index, range(len(names)))
+    return index
+
+
+def held_rows(directions: Sequence[str], feet: Iterable[int]) -> list[int]:
+    """Return the rows (t1, t2, n per contact point) that `directions` holds of `feet`.
+
+    Raises:
+        InvalidInput: no direction, one twice, or one that is none of t1, t2, n.
+    """
+    valid = (
+        not isinstance(directions, str)
+        and len(directions) > 0
+        and set(directions) <= set(DIRECTIONS)
+        and len(set(directions)) == len(directions)
+    )
+    if not valid:
+        raise InvalidInput(
+            f'directions = {directions!r}: expected some of {DIRECTIONS}, each once'
+        )
+    rows = [DIRECTIONS.index(direction) for direction in directions]
+    return [3 * foot + row for foot in feet for row in rows]
