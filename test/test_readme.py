@@ -14,6 +14,12 @@ def block(language, after):
     return re.search(rf'```{language}\n(.*?)```', tail, re.DOTALL).group(1)
 
 
+def test_the_test_in_the_readme_passes(trial):
+    names = {}
+    exec(compile(block('python', 'A test of your controller'), 'README.md', 'exec'), names)
+    names['test_it_stands_up_to_a_push'](trial)
+
+
 def test_python_example_prints_what_the_readme_says():
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):

@@ -76,6 +76,7 @@ class Recorder:
         self._clock = b''
         self._start_chunk()
         self._last = sim.snapshot()
+        self._arrays = tuple(name for name, _ in arrays_of(self._last))
         self._archive: ArchiveWriter | None = ArchiveWriter(self.path)
         try:
             self._write_beginning(json.dumps(header_of(sim, hash_every, parameters)))
@@ -93,10 +94,14 @@ class Recorder:
 
     def before_step(self, external_wrenches: Mapping[str, ArrayLike]) -> None:
         """Note what has changed since the last step, and what acts in this one."""
-        now = self._sim.snapshot()
+        now, last = self._sim.snapshot(), self._last
         self._clock = now.buffer[:3].tobytes()
-        for event in self._changes(now):
-            self._note(event)
+        last.buffer[self._applied] = now.buffer[self._applied]
+        if now.contact_model is not last.contact_model or any(
+            getattr(now, name).tobytes() != getattr(last, name).tobytes() for name in self._arrays
+        ):
+            for event in self._changes(now):
+                self._note(event)
         if external_wrenches or self._wrenches:
             wrenches = {
                 name: np.asarray(value, dtype=float).tolist()
@@ -182,7 +187,6 @@ class Recorder:
         """Yield what differs between the end of the last step and the beginning of this one."""
         last = self._last
         before = last.buffer.copy()
-        before[self._applied] = now.buffer[self._applied]
         if now.contact_model is not last.contact_model:
             yield {'kind': 'contact_model', **model_header(now.contact_model)}
             if now.contact_model.name != last.contact_model.name:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from contact_sim.contact_models.protocol import ContactModel
 from contact_sim.replay.archive import Archive, RecordingError
+from contact_sim.replay.hashing import RunHash
 from contact_sim.replay.header import (
     FORMAT,
     RecordedGround,
@@ -95,6 +96,14 @@ class Recording:
             return
         if not self._archive.complete:
             self.damage = f'{self.path} ends in the middle, after {done} whole steps'
+
+    @cached_property
+    def digest(self) -> str:
+        """One hash of the whole run: equal runs have equal ones."""
+        run = RunHash()
+        for chunk in self.chunks():
+            run.add(chunk.hashes.tolist())
+        return run.hex
 
     @cached_property
     def effort(self) -> Array:

@@ -9,7 +9,7 @@ from typing import Any
 from contact_sim.contact_models.protocol import ContactModel
 from contact_sim.errors import ContactSimError, NonFiniteState
 from contact_sim.replay.archive import RecordingError
-from contact_sim.replay.hashing import RunHash, StateHash
+from contact_sim.replay.hashing import StateHash
 from contact_sim.replay.header import contact_model_of
 from contact_sim.replay.recording import Chunk, Recording, without_memory
 from contact_sim.simulation.report import StepReport
@@ -131,7 +131,7 @@ def repeat(recording: Recording, on_step: Callable[[PlayedStep], None] | None = 
     """
     player = Player(recording)
     state_hash = StateHash(player.sim.sizes)
-    run, done, difference, at = RunHash(), 0, '', None
+    done, difference, at = 0, '', None
     try:
         for step in player.steps():
             if on_step is not None:
@@ -148,9 +148,8 @@ def repeat(recording: Recording, on_step: Callable[[PlayedStep], None] | None = 
     except ContactSimError as error:
         at = done + 1
         difference = f'step {at} cannot be repeated: {error}'
-    for chunk in recording.chunks():
-        run.add(chunk.hashes.tolist())
-    return Outcome(done, player.sim.time, run.hex, difference, at, recording.damage)
+    digest = recording.digest  # reads to the end: `damage` is known from here on
+    return Outcome(done, player.sim.time, digest, difference, at, recording.damage)
 
 
 def _first_difference(recording: Recording, step: PlayedStep, time: float) -> str:

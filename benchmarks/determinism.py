@@ -1,0 +1,84 @@
+"""Identical runs under every contact model: how many different hashes come out?
+
+    python benchmarks/determinism.py [--runs 100] [--seconds 5] [--models ncp sap] [--json FILE]
+
+Each run is a new simulation and a new controller, with a push in the middle; its hash is that of
+all its states. One hash per model is the only right answer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from march import March
+
+import contact_sim
+from contact_sim.replay import Recording
+from contact_sim.testing import Trial
+
+ROBOT = 'go1'
+FORCE = (0.0, 25.0, 0.0)
+PUSH = 0.1
+
+
+def run_in_process(model: str, seconds: float, record: Path) -> None:
+    """Simulate and record one run."""
+    robot = contact_sim.load_robot(ROBOT)
+    trial = Trial(contact_sim.Simulator(robot, model), March(robot), record)
+    trial.advance(0.5 * seconds)
+    trial.push(robot.base_frame, FORCE, PUSH)
+    trial.advance(0.5 * seconds)
+    trial.close()
+
+
+def measure(model: str, runs: int, seconds: float, folder: Path) -> dict[str, Any]:
+    """Return the figures of one model."""
+    record, digests, begin = folder / 'run.npz', set(), time.perf_counter()
+    steps = 0
+    for _ in range(runs):
+        run_in_process(model, seconds, record)
+        recording = Recording(record)
+        digests.add(recording.digest)
+        steps = len(recording.effort)
+    return {
+        'model': model,
+        'runs': runs,
+        'steps': steps,
+        'hashes': sorted(digests),
+        'wall_s': time.perf_counter() - begin,
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the table; return 1 if any model has more than one hash."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('--runs', type=int, default=100, help='per contact model')
+    parser.add_argument('--seconds', type=float, default=5.0, help='simulated time of a run')
+    models = contact_sim.contact_models()
+    parser.add_argument('--models', nargs='+', default=models, choices=models)
+    parser.add_argument('--json', type=Path, help='file for the same figures')
+    options = parser.parse_args(arguments)
+    rows = []
+    print(f'{"model":12}{"runs":>6}{"steps":>8}{"hashes":>8}  hash')
+    with tempfile.TemporaryDirectory(prefix='contact_sim_determinism_') as folder:
+        for model in options.models:
+            row = measure(model, options.runs, options.seconds, Path(folder))
+            rows.append(row)
+            found = row['hashes']
+            print(
+                f'{model:12}{row["runs"]:6}{row["steps"]:8}{len(found):8}  {found[0]}', flush=True
+            )
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=2) + '\n', encoding='utf-8')
+    return 0 if all(len(row['hashes']) == 1 for row in rows) else 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())
