@@ -6,29 +6,21 @@ import importlib
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import rclpy
-from rcl_interfaces.srv import DescribeParameters, GetParameters, SetParametersAtomically
-from rclpy.executors import SingleThreadedExecutor
-from rclpy.node import Node
-from rclpy.parameter import Parameter, parameter_value_to_python
 from rclpy.qos import QoSProfile
-from std_srvs.srv import SetBool, Trigger
 
-from contact_sim.ros.processes import Process, isolated_environment, ros_arguments
+from contact_sim.ros.client import NODE, TIMEOUT, SimulationClient
 from contact_sim.ros.topics import PUBLISHED, wrench_topic
 
-TIMEOUT = 10.0
-"""Wall seconds for anything that should happen at once; discovery alone may take three."""
+__all__ = ['NODE', 'SECOND', 'TIMEOUT', 'Session']
 START_TIMEOUT = 120.0
 """Wall seconds to the first message: a first start compiles the kernels."""
 BACKLOG = QoSProfile(depth=20000)
 """Deep enough that a busy machine delays messages instead of losing them."""
-NODE = 'contact_sim'
 HEARTBEATS = {'/clock', '/diagnostics'}
 """What a paused simulation goes on publishing."""
 SECOND = 1_000_000_000
@@ -67,7 +59,7 @@ def values_of(message: Any) -> dict[str, str]:
     return {value.key: value.value for value in message.status[0].values}
 
 
-class Session:
+class Session(SimulationClient):
     """The simulation as a process, and a node here that listens, commands and calls.
 
     Args:
@@ -87,25 +79,14 @@ class Session:
         topics: Mapping[str, str],
         parameters: Mapping[str, Any] | None = None,
     ) -> None:
-        self.domain = isolated_environment() | {'ROS_LOG_DIR': str(folder)}
+        super().__init__(folder, 'session')
         os.environ.update(self.domain)
-        self._context = rclpy.Context()
-        rclpy.init(args=[], context=self._context)
-        self.node = Node('session', context=self._context, enable_rosout=False)
-        self._executor = SingleThreadedExecutor(context=self._context)
-        self._executor.add_node(self.node)
         self.messages: dict[str, list[Any]] = {}
         self.sent: dict[str, list[int]] = {}
         self.received: Counter[str] = Counter()
         for topic, kind in topics.items():
             self.listen(topic, kind)
-        self.simulation = Process(
-            'contact_sim.ros.simulation_node',
-            ros_arguments(dict(parameters or {})),
-            self.domain,
-            folder / 'simulation.log',
-        )
-        self._clients: dict[str, Any] = {}
+        self.start(parameters or {})
 
     def listen(self, topic: str, kind: str) -> list[Any]:
         """Listen to one more topic and return the growing list of its messages."""
@@ -123,21 +104,6 @@ class Session:
     def clear(self) -> None:
         for kept in (*self.messages.values(), *self.sent.values()):
             kept.clear()
-
-    def spin(self, seconds: float) -> None:
-        """Listen for some wall time."""
-        end = time.perf_counter() + seconds
-        while (left := end - time.perf_counter()) > 0.0:
-            self._executor.spin_once(left)
-
-    def wait(self, condition: Callable[[], bool], what: str, timeout: float = TIMEOUT) -> None:
-        """Listen until `condition` holds."""
-        end = time.perf_counter() + timeout
-        while not condition():
-            left = end - time.perf_counter()
-            assert left > 0.0, f'waited {timeout:g} s for {what}\n{self.simulation.output()}'
-            assert self.simulation.running, f'ended early\n{self.simulation.output()}'
-            self._executor.spin_once(min(left, 0.1))
 
     def started(self) -> Session:
         """Wait until the simulation publishes everything that is listened to."""
@@ -174,54 +140,6 @@ class Session:
         while '/clock' in self.messages and len(set(map(stamp_of, self.fresh('/clock', 3)))) > 1:
             pass  # the heartbeat repeats itself, a backlog does not
 
-    # ---------------------------------------------------------------- services and parameters
-
-    def call(self, name: str, kind: Any, request: Any) -> Any:
-        """Return the response of a service."""
-        future = self.ask(name, kind, request)
-        self.wait(future.done, f'response of {name}', 60.0)
-        return future.result()
-
-    def ask(self, name: str, kind: Any, request: Any) -> Any:
-        """Call a service and return the future of its response."""
-        if name not in self._clients:
-            self._clients[name] = self.node.create_client(kind, name)
-        client = self._clients[name]
-        self.wait(client.service_is_ready, f'service {name}')
-        return client.call_async(request)
-
-    def pause(self, paused: bool = True) -> Any:
-        return self.call(f'/{NODE}/pause', SetBool, SetBool.Request(data=paused))
-
-    def reset(self) -> Any:
-        return self.call(f'/{NODE}/reset', Trigger, Trigger.Request())
-
-    def step(self, count: int | None = None) -> Any:
-        if count is not None:
-            assert self.set(step_count=count).successful
-        return self.call(f'/{NODE}/step', Trigger, Trigger.Request())
-
-    def set(self, values: Mapping[str, Any] | None = None, **more: Any) -> Any:
-        """Set parameters in one request; return the result with `successful` and `reason`."""
-        values = {**(values or {}), **more}
-        request = SetParametersAtomically.Request(
-            parameters=[Parameter(k, value=v).to_parameter_msg() for k, v in values.items()]
-        )
-        name = f'/{NODE}/set_parameters_atomically'
-        return self.call(name, SetParametersAtomically, request).result
-
-    def get(self, *names: str) -> list[Any]:
-        """Return the values of parameters."""
-        request = GetParameters.Request(names=names)
-        response = self.call(f'/{NODE}/get_parameters', GetParameters, request)
-        return [parameter_value_to_python(value) for value in response.values]
-
-    def describe(self, *names: str) -> list[Any]:
-        """Return the descriptors of parameters."""
-        request = DescribeParameters.Request(names=names)
-        name = f'/{NODE}/describe_parameters'
-        return self.call(name, DescribeParameters, request).descriptors
-
     # ---------------------------------------------------------------- what was said
 
     @property
@@ -243,7 +161,4 @@ class Session:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.simulation.stop()
-        self._executor.shutdown()
-        self.node.destroy_node()
-        rclpy.try_shutdown(context=self._context)
+        self.close()
