@@ -148,7 +148,9 @@ def test_every_topic_is_alive_after_a_reset(paused):
     assert paused.diagnostics()['level'] == 0
 
 
-def test_a_reset_returns_to_the_start_and_removes_the_markers(paused):
+def test_a_reset_returns_to_the_start_and_removes_the_markers(paused, request):
+    request.addfinalizer(lambda: paused.set({'publish_rate.odom': 250.0}))
+    assert paused.set({'publish_rate.odom': 1000.0}).successful
     paused.step(4)
     paused.settle()
     start = vector(paused.messages['/odom'][-1].pose.pose.position)

@@ -15,6 +15,12 @@ Array = NDArray[np.float64]
 MEMORY = 4
 """Numbers that a contact model may keep of each contact: a vector, then one more."""
 
+PASSING = (
+    'effort', 'tau', 'acceleration', 'v_free', 'active', 'u_start', 'u_free', 'u_next', 'bias',
+    'restitution_bias', 'solver',
+)  # fmt: skip
+"""What only the last step was about."""
+
 
 @dataclass(frozen=True)
 class Sizes:
@@ -156,6 +162,13 @@ class Record:
     def __init__(self, sizes: Sizes, buffer: Array | None = None) -> None:
         self.sizes = sizes
         self.buffer: Array = np.zeros(sizes.length) if buffer is None else buffer
+
+    def rest(self) -> None:
+        """Begin at the present state: what a step found out before is forgotten."""
+        self.start[:] = self.now
+        self.v_next[:] = self.v
+        for name in PASSING:
+            getattr(self, name)[:] = 0.0
 
     def __getattr__(self, name: str) -> Array:
         """Return the view called `name`, made at its first use."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,29 @@ LARGEST = 1e6
 """Bound of every commanded number: with the bound of the gains it keeps every effort finite."""
 
 
+@dataclass(frozen=True, eq=False)
+class Change:
+    """What a checked message commands; a part that is None is not commanded."""
+
+    joints: NDArray[np.int64]
+    """Indices of the joints it names, shape (n,)."""
+    position: Array | None
+    """[rad] or [m], shape (n,)."""
+    velocity: Array | None
+    """[rad/s] or [m/s], shape (n,)."""
+    effort: Array | None
+    """[N m] or [N], shape (n,)."""
+
+    def only(self, chosen: NDArray[np.bool_]) -> Change:
+        """Return the part about the joints in the mask `chosen` (n_joints,)."""
+        kept = chosen[self.joints]
+        parts = (
+            None if part is None else part[kept]
+            for part in (self.position, self.velocity, self.effort)
+        )
+        return Change(self.joints[kept], *parts)
+
+
 class CommandInbox:
     """Latest command of every joint; written by callbacks, read by the simulation loop.
 
@@ -26,6 +50,9 @@ class CommandInbox:
         accepted: number of messages taken.
         dropped: number of messages refused.
         last_refusal: why the last one was refused.
+        deliver: called with each checked message and its stamp [ns], None without one; may raise
+            InvalidInput to refuse it. It lets the message act at once, unless somebody else puts
+            it off (Lockstep).
     """
 
     def __init__(
@@ -39,6 +66,7 @@ class CommandInbox:
         self.dropped = 0
         self.last_refusal = ''
         self._arrived: float | None = None
+        self.deliver: Callable[[Change, int | None], None] = self._act_at_once
         self.hold(pose)
 
     def hold(self, pose: Array) -> None:
@@ -81,61 +109,78 @@ class CommandInbox:
         position: Sequence[float],
         velocity: Sequence[float],
         effort: Sequence[float],
+        stamp: int | None = None,
     ) -> str | None:
         """Take a JointState command by name; return why it is refused, or None."""
-        return self._take(lambda: self._from_joint_state(names, position, velocity, effort))
+        return self._take(lambda: self._joint_change(names, position, velocity, effort), stamp)
 
     def take_efforts(self, efforts: Sequence[float]) -> str | None:
         """Take pure efforts [N m] in the order of joint_names; return why refused, or None."""
-        return self._take(lambda: self._from_efforts(efforts))
+        return self._take(lambda: self._effort_change(efforts), None)
 
-    def _take(self, change: Callable[[], None]) -> str | None:
+    def act_on(self, change: Change) -> None:
+        """Let a change take effect: the joints it names follow it and nothing else."""
+        joints = change.joints
         with self._lock:
-            try:
-                change()
-            except InvalidInput as error:
-                self.dropped += 1
-                self.last_refusal = str(error)
-                return self.last_refusal
-            self.accepted += 1
-            self._arrived = time.monotonic()
-            return None
+            old = self._command
+            merged = {}
+            for field in ('position', 'velocity', 'effort'):
+                value = getattr(change, field)
+                merged[field] = getattr(old, field).copy()
+                merged[field][joints] = 0.0 if value is None else value
+            self._follows_position[joints] = change.position is not None
+            follows = change.position is not None or change.velocity is not None
+            self._follows_velocity[joints] = follows
+            self._replace(**merged)
 
-    def _from_joint_state(
+    def release(self, chosen: NDArray[np.bool_]) -> None:
+        """Command zero effort to the joints in the mask `chosen` (n_joints,)."""
+        joints = np.flatnonzero(chosen)
+        self.act_on(Change(joints, None, None, np.zeros(len(joints))))
+
+    def deliver_at_once(self) -> None:
+        """Let messages act when they arrive."""
+        self.deliver = self._act_at_once
+
+    def _act_at_once(self, change: Change, _: int | None) -> None:
+        self.act_on(change)
+
+    def _take(self, read: Callable[[], Change], stamp: int | None) -> str | None:
+        try:
+            self.deliver(read(), stamp)
+        except InvalidInput as error:
+            self.dropped += 1
+            self.last_refusal = str(error)
+            return self.last_refusal
+        self.accepted += 1
+        self._arrived = time.monotonic()
+        return None
+
+    def _joint_change(
         self,
         names: Sequence[str],
         position: Sequence[float],
         velocity: Sequence[float],
         effort: Sequence[float],
-    ) -> None:
+    ) -> Change:
         joints = self._joints(names)
-        values = {
-            'position': self._values('position', position, names),
-            'velocity': self._values('velocity', velocity, names),
-            'effort': self._values('effort', effort, names),
-        }
-        if all(value is None for value in values.values()):
+        values = (
+            self._values('position', position, names),
+            self._values('velocity', velocity, names),
+            self._values('effort', effort, names),
+        )
+        if all(value is None for value in values):
             raise InvalidInput('joint command without position, velocity and effort: give one')
-        old = self._command
-        merged = {}
-        for field, value in values.items():
-            merged[field] = getattr(old, field).copy()
-            merged[field][joints] = 0.0 if value is None else value
-        self._follows_position[joints] = values['position'] is not None
-        follows = values['position'] is not None or values['velocity'] is not None
-        self._follows_velocity[joints] = follows
-        self._replace(**merged)
+        return Change(np.array(joints), *values)
 
-    def _from_efforts(self, efforts: Sequence[float]) -> None:
+    def _effort_change(self, efforts: Sequence[float]) -> Change:
         if len(efforts) != len(self._names):
             raise InvalidInput(
                 f'{len(efforts)} efforts: expected {len(self._names)} in the order '
                 + ', '.join(self._names)
             )
         value = self._values('effort', efforts, self._names)
-        self._follows_position[:] = False
-        self._follows_velocity[:] = False
-        self._replace(self._command.position, np.zeros(len(efforts)), np.asarray(value))
+        return Change(np.arange(len(self._names)), None, None, value)
 
     def _replace(self, position: Array, velocity: Array, effort: Array) -> None:
         self._command = JointCommand(

@@ -15,7 +15,11 @@ from typing import Any
 import yaml
 
 from contact_sim.parameters import ParameterField, Parameters, declared_parameters
-from contact_sim.ros.parameters import PARAMETER_GROUPS, JointGainParameters
+from contact_sim.ros.parameters import (
+    PARAMETER_GROUPS,
+    ControllerParameters,
+    JointGainParameters,
+)
 
 SOURCE_TREE = Path(__file__).resolve().parent.parent.parent
 COLUMNS = 99
@@ -29,7 +33,7 @@ YAML_HEADER = """\
 #     ros2 param set /contact_sim friction.mu 0.4
 # '/**' matches the node in every namespace. A list that is empty by default is shown as a comment,
 # because ROS cannot tell the type of an empty list. gains.<joint>.p and gains.<joint>.d exist for
-# every joint of the robot.
+# every joint of the robot, lockstep.<controller>.joints for each of lockstep.controllers.
 
 /**:
   ros__parameters:
@@ -95,7 +99,11 @@ def generated_files() -> dict[Path, str]:
     return {
         Path('config/contact_sim.yaml'): yaml_text(PARAMETER_GROUPS),
         Path('docs/parameters.md'): markdown_text(
-            PARAMETER_GROUPS | {'gains.<joint>': JointGainParameters}
+            PARAMETER_GROUPS
+            | {
+                'gains.<joint>': JointGainParameters,
+                'lockstep.<controller>': ControllerParameters,
+            }
         ),
     }
 

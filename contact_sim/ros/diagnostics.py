@@ -9,6 +9,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from contact_sim.contact.solution import STATUSES
 from contact_sim.ros.clock import Pacer
 from contact_sim.ros.commands import CommandInbox
+from contact_sim.ros.lockstep import Lockstep
 from contact_sim.ros.messages import set_stamp
 
 SLOW = 0.95
@@ -50,27 +51,12 @@ class Conditions:
 
 
 def diagnostics_message(
-    now: Conditions, pacer: Pacer, inbox: CommandInbox, tally: Tally
+    now: Conditions, pacer: Pacer, inbox: CommandInbox, lockstep: Lockstep, tally: Tally
 ) -> DiagnosticArray:
     """Return one DiagnosticStatus about the whole node."""
-    age = inbox.age
-    stale = age is not None and age > now.command_timeout
-    slow = not now.paused and 0.0 < pacer.measured < SLOW * now.wanted_factor
     status = DiagnosticStatus(name=f'{now.name}: simulation', hardware_id=now.name)
-    if tally.failure:
-        status.level, status.message = DiagnosticStatus.ERROR, tally.failure
-    elif slow:
-        status.level = DiagnosticStatus.WARN
-        status.message = (
-            f'slower than asked: real-time factor {pacer.measured:.3g} instead of '
-            f'{now.wanted_factor:g}; time slows down, no step is skipped'
-        )
-    elif stale:
-        status.level = DiagnosticStatus.WARN
-        status.message = f'no command for {age:.1f} s; the last one stays in force'
-    else:
-        status.level = DiagnosticStatus.OK
-        status.message = 'paused' if now.paused else 'running'
+    status.level, status.message = verdict(now, pacer, inbox, lockstep, tally)
+    age = inbox.age
     values = {
         'contact_model': now.contact_model,
         'contact_model_switches': tally.switches,
@@ -84,6 +70,11 @@ def diagnostics_message(
         'commands_dropped': inbox.dropped,
         'last_refusal': inbox.last_refusal,
         'command_age': 'none' if age is None else f'{age:.3f}',
+        'lockstep': lockstep.enabled,
+        'lockstep_timeouts': lockstep.timeouts,
+        'lockstep_late_commands': lockstep.late,
+        'lockstep_waits_for': ' '.join(lockstep.awaited_joints),
+        'lockstep_lost': ' '.join(lockstep.lost_joints),
         **{
             f'solver_{outcome.name.lower()}': count
             for outcome, count in zip(STATUSES, tally.statuses, strict=True)
@@ -94,3 +85,24 @@ def diagnostics_message(
     message = DiagnosticArray(status=[status])
     set_stamp(message.header.stamp, now.time)
     return message
+
+
+def verdict(
+    now: Conditions, pacer: Pacer, inbox: CommandInbox, lockstep: Lockstep, tally: Tally
+) -> tuple[bytes, str]:
+    """Return level and message: the worst thing that can be said."""
+    age = inbox.age
+    if tally.failure:
+        return DiagnosticStatus.ERROR, tally.failure
+    if lockstep.silent_joints:
+        joints = ', '.join(lockstep.silent_joints)
+        return DiagnosticStatus.WARN, f'lockstep: no command for {joints}; {lockstep.policy}'
+    if not now.paused and 0.0 < pacer.measured < SLOW * now.wanted_factor:
+        return DiagnosticStatus.WARN, (
+            f'slower than asked: real-time factor {pacer.measured:.3g} instead of '
+            f'{now.wanted_factor:g}; time slows down, no step is skipped'
+        )
+    if age is not None and age > now.command_timeout:
+        text = f'no command for {age:.1f} s; the last one stays in force'
+        return DiagnosticStatus.WARN, text
+    return DiagnosticStatus.OK, 'paused' if now.paused else 'running'

@@ -9,7 +9,9 @@ from __future__ import annotations
 import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
 
@@ -17,6 +19,8 @@ from contact_sim.errors import ContactSimError, InvalidInput, NonFiniteState
 from contact_sim.ros.clock import Pacer
 from contact_sim.ros.commands import CommandInbox
 from contact_sim.ros.diagnostics import Tally
+from contact_sim.ros.lockstep import Lockstep, Verdict
+from contact_sim.ros.messages import nanoseconds
 from contact_sim.ros.outputs import Outputs
 from contact_sim.simulation.simulator import Simulator
 
@@ -26,10 +30,29 @@ DIAGNOSTICS_PERIOD = 1.0
 """Wall seconds between two /diagnostics messages."""
 LONGEST_SLEEP = 0.02
 """Wall seconds after which a sleeping loop looks at requests again."""
+SILENCE = 0.1
+"""Wall seconds of waiting for commands after which /clock is repeated, too."""
+REMINDER = 0.3
+"""Wall seconds of waiting after which controllers that have not spoken yet get the state again."""
 IDLE = 1e-3
 """Wall seconds between two looks at requests while time stands still."""
 COURTESY = 8
 """Steps after which a loop that never sleeps lets the callback thread in."""
+
+
+@dataclass
+class Steps:
+    """Steps that somebody has asked for.
+
+    Attributes:
+        left: steps still to be taken; set to 0 to take no more.
+        after_step: called with `left` after each step, once its messages are out.
+        at_end: called at the end with the reason why not all were taken, '' if they were.
+    """
+
+    left: int
+    at_end: Callable[[str], None]
+    after_step: Callable[[int], None] | None = None
 
 
 class Loop:
@@ -38,6 +61,7 @@ class Loop:
     Args:
         sim: what is stepped.
         inbox: where commands arrive.
+        lockstep: which commands a step waits for.
         outputs: where messages leave.
         pacer: relation of simulated time and wall time.
         report_failure: called with the reason when the simulation cannot go on.
@@ -53,12 +77,14 @@ class Loop:
         self,
         sim: Simulator,
         inbox: CommandInbox,
+        lockstep: Lockstep,
         outputs: Outputs,
         pacer: Pacer,
         report_failure: Callable[[str], None],
         diagnose: Callable[[], None],
     ) -> None:
-        self._sim, self._inbox, self._outputs, self._pacer = sim, inbox, outputs, pacer
+        self._sim, self._inbox, self._lockstep = sim, inbox, lockstep
+        self._outputs, self._pacer = outputs, pacer
         self._report_failure, self._diagnose = report_failure, diagnose
         turning = sim.robot.continuous_joints
         self._continuous = turning if turning.any() else None
@@ -67,9 +93,10 @@ class Loop:
         self.tally = Tally()
         self._requests: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._ended = False
-        self._steps_wanted = 0
-        self._when_done: Callable[[], None] = _nothing
+        self._gave_up = False  # waiting for commands, just now
+        self._wanted: deque[Steps] = deque()
         self._next_diagnostics = self._next_heartbeat = 0.0
+        self._next_reminder = REMINDER
 
     # ---------------------------------------------------------------- from other threads
 
@@ -90,19 +117,19 @@ class Loop:
             finally:
                 done.set()
 
-        self._requests.put(act)
+        self._ask(act)
         while not done.wait(0.1) and not self._ended:
             pass
         if errors:
             raise errors[0]
 
-    def ask_for_steps(self, count: int, when_done: Callable[[], None]) -> None:
-        """Have the loop take `count` steps, as fast as it can, and then call `when_done`."""
+    def ask_for_steps(self, steps: Steps) -> None:
+        """Have the loop take steps as fast as it can, after those that were asked for before."""
+        self._ask(lambda: self._wanted.append(steps))
 
-        def begin() -> None:
-            self._steps_wanted, self._when_done = count, when_done
-
-        self._requests.put(begin)
+    def _ask(self, request: Callable[[], None]) -> None:
+        self._requests.put(request)
+        self._lockstep.wake()
 
     # ---------------------------------------------------------------- between two steps
 
@@ -118,13 +145,19 @@ class Loop:
         self._pacer.restart(self._sim.time, factor)
 
     def reset(self, q: ArrayLike) -> None:
-        """Start again from q (nq,) at rest, at the present time: time never goes back."""
+        """Start again from q (nq,) at rest, one tick later: time never goes back."""
         sim = self._sim
-        sim.reset(q, time=sim.time)
+        sim.reset(q, time=sim.time + sim.time_step)
         self._inbox.hold(sim.robot.joint_positions(sim.q))
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        """Tell everybody about a state that no step has led to."""
         self.tally.failure = ''
-        self._pacer.restart(sim.time)
+        self._lockstep.restart(nanoseconds(self._sim.time))
+        self._pacer.restart(self._sim.time)
         self._outputs.clear_markers()
+        self._outputs.publish_state(self._sim.last_report)
 
     # ---------------------------------------------------------------- the loop
 
@@ -135,11 +168,11 @@ class Loop:
             while keep_running():
                 self._serve_requests()
                 self._diagnose_if_due()
-                if self._steps_wanted:
+                if self._wanted:
                     self._take_wanted_step()
                 elif self.paused or self.tally.failure:
                     self._stand_still()
-                elif self._wait():
+                elif self._wait() and self._may_step():
                     self._step()
         finally:
             self._ended = True
@@ -155,12 +188,15 @@ class Loop:
             self._diagnose()
 
     def _stand_still(self) -> None:
+        self._keep_clock_alive()
+        self._pacer.restart(self._sim.time)
+        time.sleep(IDLE)
+
+    def _keep_clock_alive(self) -> None:
         now = time.perf_counter()
         if now >= self._next_heartbeat:
             self._next_heartbeat = now + HEARTBEAT
             self._outputs.publish_clock(self._sim.time)
-        self._pacer.restart(self._sim.time)
-        time.sleep(IDLE)
 
     def _wait(self) -> bool:
         """Sleep towards the next step; return whether it is due."""
@@ -175,15 +211,50 @@ class Loop:
         return True
 
     def _take_wanted_step(self) -> None:
-        if not self.tally.failure:
+        """Take the next of the steps that were asked for, and say so when it was the last."""
+        steps = self._wanted[0]
+        reason = ''
+        if steps.left > 0 and not self.tally.failure:
             self._be_courteous()
-            self._step()
-            self._steps_wanted -= 1
-        if self.tally.failure or not self._steps_wanted:
-            self._steps_wanted = 0
+            if self._may_step():
+                self._step()
+                steps.left -= not self.tally.failure
+                if steps.after_step is not None and not self.tally.failure:
+                    steps.after_step(steps.left)
+            elif self._gave_up:
+                reason = f'no command in time, paused at t = {self._sim.time:.9g} s'
+        reason = reason or self.tally.failure
+        if reason or steps.left <= 0:
+            self._wanted.popleft()
             self._pacer.restart(self._sim.time)
             self.when_at_rest()
-            self._when_done()
+            steps.at_end(reason)
+
+    def _may_step(self) -> bool:
+        """Return whether the next step has its commands; waits a little for them."""
+        lockstep, now = self._lockstep, self._sim.time
+        if not lockstep.enabled:
+            return True
+        tick = round(now / self._sim.time_step)
+        if lockstep.is_instant(tick):
+            self._outputs.announce_instant(self._sim)
+        verdict = lockstep.verdict(nanoseconds(now), tick)
+        if verdict is not Verdict.WAIT:
+            self._next_reminder = REMINDER
+        self._gave_up = verdict is Verdict.PAUSE
+        if self._gave_up:
+            self.set_paused(True)
+            self._outputs.forget_instant()
+        elif verdict is Verdict.WAIT and lockstep.waited > SILENCE:
+            self._while_commands_are_missing()
+        return verdict is Verdict.STEP
+
+    def _while_commands_are_missing(self) -> None:
+        """Keep the clock alive; tell those who may not have listened yet what there is to do."""
+        self._keep_clock_alive()
+        if self._lockstep.waited > self._next_reminder and self._lockstep.misses_somebody:
+            self._outputs.forget_instant()
+            self._next_reminder = self._lockstep.waited + REMINDER
 
     def _be_courteous(self) -> None:
         if self._sim.step_count % COURTESY == 0:
@@ -206,4 +277,4 @@ class Loop:
 
 
 def _nothing() -> None:
-    """Do nothing: nobody waits."""
+    """Do nothing: nobody asked."""

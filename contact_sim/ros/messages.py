@@ -26,9 +26,19 @@ Array = NDArray[np.float64]
 NANOSECONDS = 1_000_000_000
 
 
+def nanoseconds(time: float) -> int:
+    """Return simulated time [s] as stamps have it [ns]."""
+    return round(time * NANOSECONDS)
+
+
 def set_stamp(stamp: Time, time: float) -> None:
     """Write simulated time [s] into a stamp, to the nanosecond."""
-    stamp.sec, stamp.nanosec = divmod(round(time * NANOSECONDS), NANOSECONDS)
+    stamp.sec, stamp.nanosec = divmod(nanoseconds(time), NANOSECONDS)
+
+
+def stamp_nanoseconds(stamp: Time) -> int:
+    """Return the time of a stamp [ns]."""
+    return int(stamp.sec) * NANOSECONDS + int(stamp.nanosec)
 
 
 def set_vector(message: Any, vector: Array) -> None:

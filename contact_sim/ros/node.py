@@ -9,25 +9,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
-from rclpy.qos import QoSProfile
-from rclpy.qos_overriding_options import QoSOverridingOptions
-from rclpy.task import Future
-from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
-from std_srvs.srv import SetBool, Trigger
 
 from contact_sim.contact.solution import UNSTABLE, SolverStatus
 from contact_sim.errors import ContactSimError
 from contact_sim.ros.clock import Pacer
 from contact_sim.ros.commands import CommandInbox
 from contact_sim.ros.diagnostics import Conditions, diagnostics_message
+from contact_sim.ros.inputs import Inputs
+from contact_sim.ros.lockstep import Lockstep, owned_joints
 from contact_sim.ros.loop import Loop
+from contact_sim.ros.messages import nanoseconds
 from contact_sim.ros.outputs import Outputs
 from contact_sim.ros.parameter_server import ParameterServer
-from contact_sim.ros.parameters import PARAMETER_GROUPS, JointGainParameters, publish_periods
+from contact_sim.ros.parameters import (
+    PARAMETER_GROUPS,
+    ControllerParameters,
+    JointGainParameters,
+    publish_periods,
+)
 from contact_sim.ros.recording import recorder_of
+from contact_sim.ros.services import Services
 from contact_sim.ros.setup import (
     Settings,
     chosen_contact_model,
@@ -36,8 +38,6 @@ from contact_sim.ros.setup import (
     loaded_simulator,
     start_configuration,
 )
-
-LATEST = QoSProfile(depth=1)
 
 
 class SimulationNode(Node):
@@ -53,8 +53,11 @@ class SimulationNode(Node):
         self.parameters.declare(PARAMETER_GROUPS)
         settings = self.parameters.settings
         self.robot = loaded_robot(settings)
-        groups = {f'gains.{name}': JointGainParameters for name in self.robot.joint_names}
-        self.parameters.declare(groups)
+        controllers = settings['lockstep'].controllers
+        self.parameters.declare(
+            {f'gains.{name}': JointGainParameters for name in self.robot.joint_names}
+            | {f'lockstep.{name}': ControllerParameters for name in controllers}
+        )
         self.sim = loaded_simulator(self.robot, settings)
         self.sim.reset(start_configuration(self.sim, settings), time=self.sim.time_step)
         self.inbox = CommandInbox(
@@ -65,35 +68,24 @@ class SimulationNode(Node):
         self._outputs = Outputs(self, self.sim, settings)
         self._pacer = Pacer(settings[''].real_time_factor)
         log = self.get_logger()
+        names = self.robot.joint_names
+        self.lockstep = Lockstep(self.inbox, names, owned_joints(settings, names), log.warning)
+        self._follow_lockstep(settings)
         self._unstable = 0  # steps so far with unstable explicit springs
         self.loop = Loop(
-            self.sim, self.inbox, self._outputs, self._pacer, log.error, self._diagnose
-        )
+            self.sim, self.inbox, self.lockstep, self._outputs, self._pacer, log.error,
+            self._diagnose,
+        )  # fmt: skip
         self.loop.paused = settings[''].start_paused
         self.recorder = recorder_of(self.sim, settings, log.error)
         if self.recorder is not None:
             self.loop.when_at_rest = self.recorder.flush
-        self._make_inputs()
+        self.inputs = Inputs(self, self.inbox, self.lockstep)
+        self.standard_services = Services(self, self.sim, self.loop, self.parameters)
         self.parameters.accept_changes()
         self._announce()
 
     # ---------------------------------------------------------------- construction
-
-    def _make_inputs(self) -> None:
-        override = QoSOverridingOptions.with_default_policies()
-        self.create_subscription(
-            JointState, 'joint_commands', self._on_joint_command, LATEST,
-            qos_overriding_options=override,
-        )  # fmt: skip
-        self.create_subscription(
-            Float64MultiArray, 'joint_group_effort_controller/commands', self._on_efforts, LATEST,
-            qos_overriding_options=override,
-        )  # fmt: skip
-        # a group of their own, so that commands are taken while a call of ~/step is under way
-        group = MutuallyExclusiveCallbackGroup()
-        self.create_service(SetBool, '~/pause', self._on_pause, callback_group=group)
-        self.create_service(Trigger, '~/reset', self._on_reset, callback_group=group)
-        self.create_service(Trigger, '~/step', self._on_step, callback_group=group)
 
     def _announce(self) -> None:
         robot, sim, log = self.robot, self.sim, self.get_logger()
@@ -139,6 +131,11 @@ class SimulationNode(Node):
             self._switch_contact_model(settings)
         self.inbox.set_gains(*joint_gains(self.robot, settings))
         self._outputs.set_rates(settings['publish_rate'])
+        self._follow_lockstep(settings)
+
+    def _follow_lockstep(self, settings: Settings) -> None:
+        self.lockstep.configure(settings['lockstep'], nanoseconds(self.sim.time))
+        self._outputs.set_instants(self.lockstep.period)
 
     def _switch_contact_model(self, settings: Settings) -> None:
         old = self.sim.contact_model
@@ -151,54 +148,6 @@ class SimulationNode(Node):
             self.get_logger().info(
                 f'contact model switched from {old} to {contact.model} at t = {self.sim.time:g} s'
             )
-
-    # ---------------------------------------------------------------- callbacks (executor thread)
-
-    def _on_joint_command(self, message: JointState) -> None:
-        self._warn(
-            self.inbox.take_joint_state(
-                message.name, message.position, message.velocity, message.effort
-            )
-        )
-
-    def _on_efforts(self, message: Float64MultiArray) -> None:
-        self._warn(self.inbox.take_efforts(message.data))
-
-    def _warn(self, refusal: str | None) -> None:
-        if refusal is not None:
-            self.get_logger().warning(f'dropped: {refusal}', throttle_duration_sec=1.0)
-
-    def _on_pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-        self.loop.between_steps(lambda: self.loop.set_paused(request.data))
-        response.success, response.message = True, 'paused' if request.data else 'running'
-        return response
-
-    def _on_reset(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        settings = self.parameters.settings
-        self.loop.between_steps(lambda: self.loop.reset(start_configuration(self.sim, settings)))
-        response.success = True
-        response.message = f'standing at t = {self.sim.time:.9g} s; time goes on'
-        return response
-
-    async def _on_step(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        """Answer after the last step has been published; commands are taken meanwhile."""
-        if not self.loop.paused:
-            response.success, response.message = False, 'not paused: call ~/pause first'
-            return response
-        count = self.parameters.settings[''].step_count
-        done = Future()
-
-        def finish() -> None:
-            done.set_result(None)
-            if self.executor is not None:
-                self.executor.wake()
-
-        self.loop.ask_for_steps(count, finish)
-        await done
-        failure = self.loop.tally.failure
-        response.success = not failure
-        response.message = failure or f'{count} steps, t = {self.sim.time:.9g} s'
-        return response
 
     # ---------------------------------------------------------------- the loop
 
@@ -223,7 +172,9 @@ class SimulationNode(Node):
             messages_lost=self._outputs.lost,
             messages_sent=self._outputs.sent,
         )
-        message = diagnostics_message(conditions, self._pacer, self.inbox, self.loop.tally)
+        message = diagnostics_message(
+            conditions, self._pacer, self.inbox, self.lockstep, self.loop.tally
+        )
         self._outputs.diagnostics.publish(message)
         unstable = self.loop.tally.statuses[UNSTABLE]
         if unstable > self._unstable:

@@ -76,6 +76,8 @@ class Outputs:
     def __init__(self, node: Node, sim: Simulator, settings: Settings) -> None:
         self._sim = sim
         self._tick = 0
+        self._instant_period = 0
+        self._told: int | None = None  # the last instant, by its tick
         self.set_rates(settings['publish_rate'])
         self._make_messages(node, sim, settings)
         self._make_publishers(node)
@@ -121,6 +123,10 @@ class Outputs:
         """Publish at other rates from the next step on."""
         self._periods = publish_periods(rates, self._sim.time_step)
 
+    def set_instants(self, period: int) -> None:
+        """Publish states every `period` steps, too, 0 for no more often than their rates say."""
+        self._instant_period = period
+
     @property
     def lost(self) -> int:
         """Messages that could not be sent since the start."""
@@ -139,29 +145,50 @@ class Outputs:
         """Remove all markers."""
         self._markers.publish(self._marker_message.cleared())
 
+    def announce_instant(self, sim: Simulator) -> None:
+        """Publish the state from which controllers are asked to act, unless that was done."""
+        if self._told != round(sim.time / sim.time_step):
+            self.publish_state(sim.last_report)
+
+    def forget_instant(self) -> None:
+        """Publish the state at the next instant even if that was done already."""
+        self._told = None
+
+    def publish_state(self, report: StepReport) -> None:
+        """Publish every state that is published at all, whether or not it has its turn."""
+        self._tick = round(report.time / self._sim.time_step)
+        self._told = self._tick
+        self.publish_clock(report.time)
+        self._publish_states(report, everything=True)
+
     def publish(self, report: StepReport, real_time_factor: float) -> None:
         """Publish what is due after a step."""
         self._tick = round(report.time / self._sim.time_step)
+        instant = self._instant_period > 0 and self._tick % self._instant_period == 0
+        self._told = self._tick if instant else self._told
         self.publish_clock(report.time)
-        if self._due('odom'):
-            odom = self._odom_message.fill(report)
-            self._transforms.send(odom)  # before everything that is drawn in its frames
-            self._odom.publish(odom)
-        if self._due('joint_states'):
-            self._joint_states.publish(self._joint_state_message.fill(report))
-        if self._due('imu'):
-            self._imu.publish(self._imu_message.fill(report))
-        if self._due('wrenches'):
-            messages = self._wrench_messages.fill(report)
-            for publisher, message in zip(self._wrenches, messages, strict=True):
-                publisher.publish(message)
-            self._foot_contacts.publish(self._foot_contacts_message.fill(report))
+        self._publish_states(report, everything=instant)
         if self._due('markers') and self._markers.has_listener():
             self._markers.publish(self._marker_message.fill(report))
         if self._due('solver_state') and self._solver_state.has_listener():
             self._solver_state.publish(self._solver_state_message.fill(report, real_time_factor))
 
-    def _due(self, name: str) -> bool:
+    def _publish_states(self, report: StepReport, everything: bool) -> None:
+        if self._due('odom', everything):
+            odom = self._odom_message.fill(report)
+            self._transforms.send(odom)  # before everything that is drawn in its frames
+            self._odom.publish(odom)
+        if self._due('joint_states', everything):
+            self._joint_states.publish(self._joint_state_message.fill(report))
+        if self._due('imu', everything):
+            self._imu.publish(self._imu_message.fill(report))
+        if self._due('wrenches', everything):
+            messages = self._wrench_messages.fill(report)
+            for publisher, message in zip(self._wrenches, messages, strict=True):
+                publisher.publish(message)
+            self._foot_contacts.publish(self._foot_contacts_message.fill(report))
+
+    def _due(self, name: str, always: bool = False) -> bool:
         """Return whether a topic has its turn; by simulated time, so resets change no rhythm."""
         steps = self._periods[name]
-        return steps > 0 and self._tick % steps == 0
+        return steps > 0 and (always or self._tick % steps == 0)

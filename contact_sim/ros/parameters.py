@@ -149,6 +149,41 @@ class ImuParameters(Parameters):
     )
 
 
+@dataclass(frozen=True)
+class LockstepParameters(Parameters):
+    """Steps that wait for their commands."""
+
+    enabled: bool = parameter(
+        False, '', 'take a step only after the command stamped at or after its start', live=True
+    )
+    period: int = parameter(
+        1, '', 'physics steps per command; states are published at each of these instants, too',
+        at_least=1, at_most=100_000, live=True,
+    )  # fmt: skip
+    timeout: float = parameter(
+        1.0, 's', 'wall time to wait for a command; then the policy holds, and nobody waits for '
+        'this controller until it speaks again', above=0.0, at_most=86400.0, live=True,
+    )  # fmt: skip
+    start_timeout: float = parameter(
+        0.0, 's', 'wall time to wait for a controller that has not spoken yet; 0: as timeout',
+        at_least=0.0, at_most=86400.0, live=True,
+    )  # fmt: skip
+    policy: str = parameter(
+        'hold', '', 'joints without a command in time: hold the last one, zero effort, or pause',
+        choices=('hold', 'zero', 'pause'), live=True,
+    )  # fmt: skip
+    controllers: tuple[str, ...] = parameter(
+        (), '', 'names of the controllers that are waited for; empty: one that commands all joints'
+    )
+
+
+@dataclass(frozen=True)
+class ControllerParameters(Parameters):
+    """One of the controllers in lockstep."""
+
+    joints: tuple[str, ...] = parameter((), '', 'joints that this controller commands')
+
+
 PARAMETER_GROUPS: dict[str, type[Parameters]] = {
     '': NodeParameters,
     'contact': ContactParameters,
@@ -158,8 +193,12 @@ PARAMETER_GROUPS: dict[str, type[Parameters]] = {
     'terrain': TerrainParameters,
     'publish_rate': PublishRateParameters,
     'imu': ImuParameters,
+    'lockstep': LockstepParameters,
 }
-"""Dotted prefix to the class that declares its parameters; `gains.<joint>` is added per robot."""
+"""Dotted prefix to the class that declares its parameters.
+
+`gains.<joint>` is added per joint of the robot, `lockstep.<controller>` per controller.
+"""
 
 
 def steps_between(name: str, rate: float, time_step: float) -> int:

@@ -65,7 +65,7 @@ class StanceEfforts:
 
 
 class StanceController(Node):
-    """Answers every joint_states message with a joint_commands message."""
+    """Answers odom and joint_states of one step with joint_commands for it."""
 
     def __init__(self) -> None:
         super().__init__('stance_controller')
@@ -76,6 +76,8 @@ class StanceController(Node):
         self._q = robot.reference_configuration()
         self._v = np.zeros(robot.nv)
         self._first: float | None = None
+        self._state: JointState | None = None
+        self._odom: Odometry | None = None
         self._command = JointState(name=list(robot.joint_names))
         self._command.position = robot.joint_positions(self._q).tolist()
         self._command.velocity = [0.0] * robot.n_joints
@@ -84,14 +86,28 @@ class StanceController(Node):
         self.create_subscription(JointState, 'joint_states', self._on_state, LATEST)
 
     def _on_odom(self, message: Odometry) -> None:
-        p, r = message.pose.pose.position, message.pose.pose.orientation
-        linear, angular = message.twist.twist.linear, message.twist.twist.angular
-        if self._robot.floating_base:
+        self._odom = message
+        self._act_on_a_whole_state()
+
+    def _on_state(self, message: JointState) -> None:
+        self._state = message
+        self._act_on_a_whole_state()
+
+    def _act_on_a_whole_state(self) -> None:
+        """Answer once both messages of one step are there: nothing says which comes first."""
+        state, odom = self._state, self._odom
+        if not self._robot.floating_base and state is not None:
+            self._answer(state)
+        elif state is not None and odom is not None and state.header.stamp == odom.header.stamp:
+            p, r = odom.pose.pose.position, odom.pose.pose.orientation
+            linear, angular = odom.twist.twist.linear, odom.twist.twist.angular
             self._q[:7] = p.x, p.y, p.z, r.x, r.y, r.z, r.w
             self._v[:3] = linear.x, linear.y, linear.z
             self._v[3:6] = angular.x, angular.y, angular.z
+            self._answer(state)
 
-    def _on_state(self, message: JointState) -> None:
+    def _answer(self, message: JointState) -> None:
+        self._state = None
         time = message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
         self._first = time if self._first is None else self._first
         measured = dict(zip(message.name, message.position, strict=True))

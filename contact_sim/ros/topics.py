@@ -23,6 +23,7 @@ OPTIONAL: dict[str, str] = {
 SUBSCRIBED: dict[str, str] = {
     'joint_commands': 'sensor_msgs/msg/JointState',
     'joint_group_effort_controller/commands': 'std_msgs/msg/Float64MultiArray',
+    '~/lockstep_ack': 'std_msgs/msg/Header',
 }
 SERVICES: dict[str, str] = {
     '~/pause': 'std_srvs/srv/SetBool',

@@ -176,6 +176,12 @@ class Simulator:
         self._record.clock[:] = (time, time, 0.0)
         self._failure = None
         self._stepper.update_contacts()
+        self._record.rest()
+
+    @property
+    def last_report(self) -> StepReport:
+        """Report of the last step; after a reset, of a state on which nothing has acted yet."""
+        return StepReport(self._record.buffer.copy(), self._context)
 
     def snapshot(self) -> Snapshot:
         """Return the whole state: the steps after `restore` are bit-identical."""
