@@ -11,6 +11,7 @@ from contact_sim.contact.residuals import law_residuals
 from contact_sim.contact_models import contact_models
 from contact_sim.contact_models.anitescu import Anitescu
 from contact_sim.contact_models.compliant import Compliant
+from contact_sim.contact_models.hybrid import Hybrid
 from contact_sim.contact_models.lcp import Lcp
 from contact_sim.contact_models.ncp import Ncp
 from contact_sim.contact_models.sap import Sap
@@ -40,6 +41,7 @@ __all__ = [
     'ContactPoint',
     'ContactProblem',
     'ContactSimError',
+    'Hybrid',
     'InclinedPlane',
     'InvalidInput',
     'Lcp',

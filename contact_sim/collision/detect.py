@@ -84,3 +84,45 @@ def contact_jacobian(world_jacobian, leaf_dof, parent, position, frame, gap, jac
                     frame[i, row, 0] * vx + frame[i, row, 1] * vy + frame[i, row, 2] * vz
                 )
             k = parent[k]
+
+
+@kernel
+def contact_drift(
+    twists, bias_accelerations, placements, joint, offset, radius, frame, gravity, drift
+):
+    """Fill J̇ v: acceleration of u = J v while v̇ = 0 [m/s²].
+
+    The point c − r n of the sphere moves with v_c − r ω × n, so its rate is the acceleration of
+    the centre minus r α × n; the ground is flat: n does not turn.
+
+    Args:
+        twists: `DynamicsTerms.twists`, shape (njoints, 6).
+        bias_accelerations: `DynamicsTerms.bias_accelerations`, shape (njoints, 6).
+        placements: joint placements in world, shape (njoints, 12).
+        joint: joint that carries each sphere, shape (nc,).
+        offset: sphere centres in the joint frames [m], shape (nc, 3).
+        radius: sphere radii [m], shape (nc,).
+        frame: contact frames, rows t1, t2, n, shape (nc, 3, 3).
+        gravity: gravity in world [m/s²], shape (3,).
+        drift: out, J̇ v, rows (t1, t2, n), shape (at least 3 nc,).
+    """
+    for i in range(joint.shape[0]):
+        v, a, P = twists[joint[i]], bias_accelerations[joint[i]], placements[joint[i]]
+        x, y, z = offset[i, 0], offset[i, 1], offset[i, 2]
+        # velocity of the centre, then its acceleration, in the axes of the joint
+        vx = v[0] + v[4] * z - v[5] * y
+        vy = v[1] + v[5] * x - v[3] * z
+        vz = v[2] + v[3] * y - v[4] * x
+        ax = a[0] + a[4] * z - a[5] * y + v[4] * vz - v[5] * vy
+        ay = a[1] + a[5] * x - a[3] * z + v[5] * vx - v[3] * vz
+        az = a[2] + a[3] * y - a[4] * x + v[3] * vy - v[4] * vx
+        wx = P[0] * a[3] + P[3] * a[4] + P[6] * a[5]
+        wy = P[1] * a[3] + P[4] * a[4] + P[7] * a[5]
+        wz = P[2] * a[3] + P[5] * a[4] + P[8] * a[5]
+        n = frame[i, 2]
+        px = P[0] * ax + P[3] * ay + P[6] * az + gravity[0] - radius[i] * (wy * n[2] - wz * n[1])
+        py = P[1] * ax + P[4] * ay + P[7] * az + gravity[1] - radius[i] * (wz * n[0] - wx * n[2])
+        pz = P[2] * ax + P[5] * ay + P[8] * az + gravity[2] - radius[i] * (wx * n[1] - wy * n[0])
+        for row in range(3):
+            drift[3 * i + row] = frame[i, row, 0] * px + frame[i, row, 1] * py
+            drift[3 * i + row] += frame[i, row, 2] * pz

@@ -24,16 +24,26 @@ class SolverStatus(Enum):
         'the explicit springs are too stiff for the time step (h ω > 2) and will explode; lower '
         'the stiffness or the time step, or integrate implicitly'
     )
+    INCONSISTENT = (
+        'no contact force is consistent with rigid friction here (Painlevé); '
+        'one time-stepping step was taken'
+    )
+    TOO_MANY_EVENTS = (
+        'contact events too many to follow one by one; a time-stepping step met the tolerance'
+    )
 
     @property
     def converged(self) -> bool:
         """True where the impulses satisfy the law to the solver's tolerance."""
-        return self in (self.FREE, self.CONVERGED, self.CONVERGED_BY_FALLBACK)
+        return self in (
+            self.FREE, self.CONVERGED, self.CONVERGED_BY_FALLBACK, self.TOO_MANY_EVENTS,
+        )  # fmt: skip
 
 
 STATUSES = tuple(SolverStatus)
 (
     FREE, CONVERGED, CONVERGED_BY_FALLBACK, MAX_ITERATIONS, RAY_TERMINATION, NONFINITE, UNSTABLE,
+    INCONSISTENT, TOO_MANY_EVENTS,
 ) = range(len(STATUSES))  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contact_sim.contact_models.anitescu import Anitescu
 from contact_sim.contact_models.compliant import Compliant
+from contact_sim.contact_models.hybrid import Hybrid
 from contact_sim.contact_models.lcp import Lcp
 from contact_sim.contact_models.ncp import Ncp
 from contact_sim.contact_models.protocol import ContactModel
@@ -13,6 +14,7 @@ from contact_sim.errors import InvalidInput, UnknownName
 
 CONTACT_MODELS: dict[str, type[ContactModel]] = {
     'compliant': Compliant,
+    'hybrid': Hybrid,
     'lcp': Lcp,
     'anitescu': Anitescu,
     'todorov': Todorov,

@@ -28,6 +28,10 @@ MAY_BREAK: dict[str, dict[str, str]] = {
         'ncp': f'{_COMPLIANT}; {_REGULARISED}',
         'slip': _REGULARISED,
     },
+    'hybrid': {
+        'dissipation': 'the force is the mean over a step in which the slip turns: O(h²)',
+        'ncp': 'as above; the judge freezes J, M and the slip over the step, the model does not',
+    },
     'lcp': {
         'dissipation': 'the direction of friction snaps to the edges of the pyramid',
         'ncp': 'the pyramid lies inside the circular cone',

@@ -73,8 +73,7 @@ class TimeStepping:
         """Advance the state by h; return False, with q and v as before, if it is not finite."""
         record, terms = self._workspace.record, self._workspace.terms
         record.start[:] = record.now
-        terms.update_velocity(record.q_start, record.v_start)
-        impacts = prepare(*self._prepare)
+        impacts = self.begin()
         finite = self._solve(1.0)
         if impacts and finite:
             finite = self._guard_energy()
@@ -87,6 +86,12 @@ class TimeStepping:
         record.v[:] = self._workspace.v_after
         self.update_contacts()
         return True
+
+    def begin(self) -> int:
+        """Fill everything that does not depend on the impulses; return the number of impacts."""
+        record = self._workspace.record
+        self._workspace.terms.update_velocity(record.q_start, record.v_start)
+        return int(prepare(*self._prepare))
 
     def update_contacts(self) -> None:
         """Fill Pinocchio's position terms and the contact points at the current q."""

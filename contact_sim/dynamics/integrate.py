@@ -23,8 +23,51 @@ def inverse_left_jacobian_gain(angle):
 
 
 @kernel
+def move_base(displacement, v, free_flyer_v, increment, v_next):
+    """Fill the increment for Pinocchio's `integrate` and the velocity in the axes after a motion.
+
+    Args:
+        displacement: Δp of free flyers in their axes before the motion, rotation vector θ, and
+            changes of the other joints, shape (nv,).
+        v: velocity after the motion in the axes before it, shape (nv,).
+        free_flyer_v: first dof of each free flyer, shape (n,).
+        increment: out, tangent vector with q⁺ = q ⊕ increment, shape (nv,).
+        v_next: out, Pinocchio's velocity after the motion, shape (nv,).
+    """
+    for k in range(v.shape[0]):
+        increment[k] = displacement[k]
+        v_next[k] = v[k]
+    for i in free_flyer_v:
+        wx, wy, wz = displacement[i + 3], displacement[i + 4], displacement[i + 5]
+        angle = np.sqrt(wx * wx + wy * wy + wz * wz)
+        c = inverse_left_jacobian_gain(angle)
+        a, b = rotation_gains(angle)
+        x, y, z = displacement[i], displacement[i + 1], displacement[i + 2]
+        cx, cy, cz = wy * z - wz * y, wz * x - wx * z, wx * y - wy * x
+        dx, dy, dz = wy * cz - wz * cy, wz * cx - wx * cz, wx * cy - wy * cx
+        increment[i] = x - 0.5 * cx + c * dx
+        increment[i + 1] = y - 0.5 * cy + c * dy
+        increment[i + 2] = z - 0.5 * cz + c * dz
+        x, y, z = v[i], v[i + 1], v[i + 2]
+        cx, cy, cz = wy * z - wz * y, wz * x - wx * z, wx * y - wy * x
+        dx, dy, dz = wy * cz - wz * cy, wz * cx - wx * cz, wx * cy - wy * cx
+        v_next[i] = x - a * cx + b * dx
+        v_next[i + 1] = y - a * cy + b * dy
+        v_next[i + 2] = z - a * cz + b * dz
+
+
+@kernel
+def rotation_gains(angle):
+    """Return a, b in exp(φ) = I + a [φ]× + b [φ]×², angle = |φ|."""
+    half = 0.5 * angle
+    sinc_half = np.sin(half) / half if half > 1e-8 else 1.0
+    a = np.sin(angle) / angle if angle > 1e-8 else 1.0
+    return a, 0.5 * sinc_half * sinc_half  # b = (1 − cos angle) / angle²
+
+
+@kernel
 def step_increment(v, free_flyer_v, h, increment, v_next):
-    """Fill the increment for Pinocchio's `integrate` and the velocity in the axes after the step.
+    """Fill the increment of a step with constant v and the velocity in the axes after it.
 
     Args:
         v: velocity after the step in the axes before it, shape (nv,).
@@ -33,23 +76,4 @@ def step_increment(v, free_flyer_v, h, increment, v_next):
         increment: out, tangent vector with q⁺ = q ⊕ increment, shape (nv,).
         v_next: out, Pinocchio's velocity after the step, shape (nv,).
     """
-    for k in range(v.shape[0]):
-        increment[k] = h * v[k]
-        v_next[k] = v[k]
-    for i in free_flyer_v:
-        wx, wy, wz = h * v[i + 3], h * v[i + 4], h * v[i + 5]
-        angle = np.sqrt(wx * wx + wy * wy + wz * wz)
-        c = inverse_left_jacobian_gain(angle)
-        half = 0.5 * angle
-        sinc_half = np.sin(half) / half if half > 1e-8 else 1.0
-        a = np.sin(angle) / angle if angle > 1e-8 else 1.0
-        b = 0.5 * sinc_half * sinc_half  # (1 − cos angle) / angle²
-        x, y, z = v[i], v[i + 1], v[i + 2]
-        cx, cy, cz = wy * z - wz * y, wz * x - wx * z, wx * y - wy * x
-        dx, dy, dz = wy * cz - wz * cy, wz * cx - wx * cz, wx * cy - wy * cx
-        increment[i] = h * (x - 0.5 * cx + c * dx)
-        increment[i + 1] = h * (y - 0.5 * cy + c * dy)
-        increment[i + 2] = h * (z - 0.5 * cz + c * dz)
-        v_next[i] = x - a * cx + b * dx
-        v_next[i + 1] = y - a * cy + b * dy
-        v_next[i + 2] = z - a * cz + b * dz
+    move_base(h * v, v, free_flyer_v, increment, v_next)

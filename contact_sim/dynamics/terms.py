@@ -13,6 +13,7 @@ from contact_sim.errors import InvalidInput
 
 Array = NDArray[np.float64]
 PLACEMENT_BYTES = 96  # one SE3: rotation (9, column-major), then translation (3)
+MOTION_BYTES = 48  # one Motion: linear (3), then angular (3)
 
 
 def gravity_vector(gravity: float | Array) -> Array:
@@ -39,8 +40,13 @@ class DynamicsTerms:
         nonlinear_effects: C(q, v) v + g(q) [N, N m], shape (nv,).
         placements: placement of every joint in world, rotation column by column then
             translation [m], shape (njoints, 12).
+        twists: twist of every joint's body in its own axes, linear at the joint's origin then
+            angular, of the last `update_velocity`, shape (njoints, 6).
+        bias_accelerations: spatial acceleration of the same bodies with v̇ = 0, minus gravity, in
+            the same axes, shape (njoints, 6).
         dof_parent: dof before each dof on the way to the root, −1 at the root, shape (nv,).
         free_flyer_v: first velocity index of every free-flyer joint, shape (n,).
+        free_flyer_joint: index of these joints, shape (n,).
         total_mass: mass of everything that moves [kg].
     """
 
@@ -53,9 +59,12 @@ class DynamicsTerms:
         self.jacobian: Array = data.J.T.reshape(nv, 6)
         self.nonlinear_effects: Array = data.nle.reshape(nv)
         self.placements = _placements(self.model, data)
+        self.twists = _motions(data.v)
+        self.bias_accelerations = _motions(data.a_gf)
         self.dof_parent = np.array(list(data.parents_fromRow)[: self.model.nv], dtype=np.int64)
         flyers = [j for j in self.model.joints if j.shortname() == 'JointModelFreeFlyer']
         self.free_flyer_v = np.array([j.idx_v for j in flyers], dtype=np.int64)
+        self.free_flyer_joint = np.array([j.id for j in flyers], dtype=np.int64)
         self.total_mass = float(pin.computeTotalMass(self.model))
         self._world = pin.Convention.WORLD
 
@@ -68,7 +77,10 @@ class DynamicsTerms:
         pin.crba(self.model, self.data, q, self._world)
 
     def update_velocity(self, q: Array, v: Array) -> None:
-        """Fill `nonlinear_effects` at q (nq,), v (nv,); leaves the other terms as they are."""
+        """Fill `nonlinear_effects`, `twists` and `bias_accelerations` at q (nq,), v (nv,).
+
+        The other terms stay as they are.
+        """
         pin.nonLinearEffects(self.model, self.data, q, v)
 
     def integrate(self, q: Array, increment: Array) -> Array:
@@ -84,9 +96,23 @@ def _placements(model: pin.Model, data: pin.Data) -> Array:
     )
     pin.forwardKinematics(model, data, pin.neutral(model))
     expected = [[*M.rotation.flatten('F'), *M.translation] for M in data.oMi]
-    if view.ctypes.data != first.ctypes.data or not np.array_equal(view, expected):
+    _check_layout(view.ctypes.data == first.ctypes.data and np.array_equal(view, expected))
+    return view
+
+
+def _motions(motions: pin.StdVec_Motion) -> Array:
+    """Return a live view of a list of spatial motions as an array, shape (njoints, 6)."""
+    first, shape = motions[0].linear, (len(motions), 6)
+    view: Array = np.lib.stride_tricks.as_strided(first, shape, (MOTION_BYTES, 8))
+    places = [(m.linear.ctypes.data, m.angular.ctypes.data) for m in motions]
+    _check_layout(places == [(row.ctypes.data, row[3:].ctypes.data) for row in view])
+    return view
+
+
+def _check_layout(as_expected: bool) -> None:
+    """Raise RuntimeError where Pinocchio's memory is not laid out as this module reads it."""
+    if not as_expected:
         raise RuntimeError(
-            f'Pinocchio {pin.__version__} lays out data.oMi in a way that contact_sim does not '
+            f'Pinocchio {pin.__version__} lays out its data in a way that contact_sim does not '
             'know; use a version from 3.9 to 4.1'
         )
-    return view

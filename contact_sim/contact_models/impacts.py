@@ -1,0 +1,249 @@
+"""Impact maps: what closed contacts do to the velocity in an instant (physics.md 2.8, T12, T13).
+
+With G = J M⁻¹ Jᵀ and u⁻ = J v⁻ the impulses λ give u⁺ = u⁻ + G λ.
+
+    plastic            λ solves the cone problem with g = u⁻
+    newton             g = u⁻ + e (0, 0, u_n⁻); with friction this law can create energy, and the
+                       guard reduces e until ½ λᵀ (u⁻ + u⁺) ≤ 0
+    poisson            compression as plastic, then λ_n ≥ e λ_n,c, with friction in both phases
+    moreau             g = (1 + e) u⁻ in all three components: never creates energy, but reflects
+                       the slip too
+    frictionless       newton with μ = 0
+    infinite_friction  newton without slip: v⁺ = (I − M⁻¹ Jᵀ G^# diag(1, 1, 1 + e) J) v⁻
+
+Simultaneous laws cannot pass a shock on through a row of bodies one after the other: Newton's
+cradle with e = 1 ends as (−1/3, 2/3, 2/3), not as (0, 0, 1).
+
+Dry friction of joints is a bounded force: it takes no part in an instant.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from contact_sim.contact.solution import (
+    CONVERGED,
+    MAX_ITERATIONS,
+    STATUSES,
+    ContactSolution,
+    SolverReport,
+)
+from contact_sim.contact_models.cone_law import solve_cones
+from contact_sim.contact_models.reduction import factor_in_place, solve_factored
+from contact_sim.errors import InvalidInput
+from contact_sim.solvers.cone import row_velocity
+from contact_sim.solvers.jit import kernel
+
+Array = NDArray[np.float64]
+IMPACT_LAWS = (
+    'plastic', 'newton', 'poisson', 'moreau', 'frictionless', 'infinite_friction',
+)  # fmt: skip
+"""In the order of the codes below."""
+PLASTIC, NEWTON, POISSON, MOREAU, FRICTIONLESS, INFINITE_FRICTION = range(len(IMPACT_LAWS))
+
+TOLERANCE = 1e-12
+MAX_SWEEPS = 200
+MAX_ADMM_ITERATIONS = 2000
+MAX_PHASE_SWEEPS = 20000
+HALVINGS = 60
+PROXIMAL = 1e-9
+
+
+def impact_impulse(
+    law: str,
+    delassus: ArrayLike,
+    velocity: ArrayLike,
+    friction: ArrayLike,
+    restitution: ArrayLike,
+    energy_guard: bool = True,
+) -> ContactSolution:
+    """Return the impulses of an impact.
+
+    Args:
+        law: one of IMPACT_LAWS.
+        delassus: G [1/kg], shape (3 nc, 3 nc), rows (t1, t2, n) per contact.
+        velocity: u⁻ [m/s], shape (3 nc,).
+        friction: μ [-], shape (nc,).
+        restitution: e [-], shape (nc,).
+        energy_guard: reduce e of newton and infinite_friction until no energy is created.
+
+    Raises:
+        InvalidInput: a law that does not exist, sizes that do not fit.
+    """
+    if law not in IMPACT_LAWS:
+        raise InvalidInput(f'law = {law!r}: expected one of {", ".join(IMPACT_LAWS)}')
+    G, u = np.array(delassus, dtype=float), np.array(velocity, dtype=float)
+    mu, e = np.array(friction, dtype=float), np.array(restitution, dtype=float)
+    n = 3 * mu.size
+    if G.shape != (n, n) or u.shape != (n,) or e.shape != mu.shape or mu.ndim != 1:
+        raise InvalidInput(
+            f'delassus {G.shape}, velocity {u.shape}, friction {mu.shape}, restitution {e.shape}: '
+            'expected (3 nc, 3 nc), (3 nc,), (nc,), (nc,)'
+        )
+    impulse = np.zeros(n)
+    code, iterations, residual = solve_impact(
+        IMPACT_LAWS.index(law), G, u, mu, e, energy_guard, impulse
+    )
+    return ContactSolution(impulse, SolverReport(STATUSES[code], iterations, residual))
+
+
+@kernel
+def solve_impact(law, G, u, mu, restitution, energy_guard, impulse):
+    """Fill `impulse` (n,) [N s]; return (status code, iterations, residual).
+
+    Arguments as in `impact_impulse`, `law` by its code.
+    """
+    if law == POISSON:
+        return two_phases(G, u, mu, restitution, impulse)
+    share = 0.0 if law == PLASTIC else 1.0
+    outcome = newton_impact(law, G, u, mu, restitution, share, impulse)
+    guarded = energy_guard and law in (NEWTON, INFINITE_FRICTION)
+    if not guarded or impact_work(G, u, impulse) <= 0.0:
+        return outcome
+    low, high = 0.0, 1.0
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        newton_impact(law, G, u, mu, restitution, middle, impulse)
+        if impact_work(G, u, impulse) <= 0.0:
+            low = middle
+        else:
+            high = middle
+        if high - low <= 1e-14:
+            break
+    return newton_impact(law, G, u, mu, restitution, low, impulse)
+
+
+@kernel
+def impact_work(G, u, impulse):
+    """Return ½ λᵀ (u⁻ + u⁺) [J]; rounding counts as zero."""
+    work, size = 0.0, 0.0
+    for r in range(u.shape[0]):
+        after = row_velocity(G, u, impulse, r)
+        work += 0.5 * impulse[r] * (u[r] + after)
+        size += 0.5 * abs(impulse[r]) * (abs(u[r]) + abs(after))
+    return work if work > 1e-12 * size else 0.0
+
+
+@kernel
+def newton_impact(law, G, u, mu, restitution, share, impulse):
+    """Solve one of the single-phase laws with restitution `share` e."""
+    nc, n = mu.shape[0], u.shape[0]
+    g = u.copy()
+    for i in range(nc):
+        e = share * restitution[i]
+        if law == MOREAU:
+            for k in range(3):
+                g[3 * i + k] *= 1.0 + e
+        else:
+            g[3 * i + 2] *= 1.0 + e
+    impulse[:] = 0.0
+    if law == INFINITE_FRICTION:
+        return without_slip(G, g, nc, impulse)
+    cones = np.zeros(nc) if law == FRICTIONLESS else mu
+    none = np.zeros(0)
+    return solve_cones(
+        G.copy().reshape(n * n), g, cones, none, none, impulse, nc, n, TOLERANCE, MAX_SWEEPS,
+        MAX_ADMM_ITERATIONS, 0.0,
+    )  # fmt: skip
+
+
+@kernel
+def two_phases(G, u, mu, restitution, impulse):
+    """Compression with e = 0, then restitution by impulses λ_n ≥ e λ_n,c (Poisson)."""
+    nc, n = mu.shape[0], u.shape[0]
+    code, iterations, residual = newton_impact(PLASTIC, G, u, mu, restitution, 0.0, impulse)
+    after, least = u.copy(), np.zeros(nc)
+    second, strongest = np.zeros(n), 0.0
+    for i in range(nc):
+        least[i] = restitution[i] * impulse[3 * i + 2]
+        second[3 * i + 2] = least[i]
+        strongest = max(strongest, impulse[3 * i + 2])
+    if strongest == 0.0:
+        return code, iterations, residual
+    for r in range(n):
+        after[r] = row_velocity(G, u, impulse, r)
+    for count in range(1, MAX_PHASE_SWEEPS + 1):
+        change = phase_sweep(G, after, mu, least, second)
+        if change <= TOLERANCE * strongest:
+            impulse += second
+            return code, iterations + count, max(residual, change)
+    impulse += second
+    return MAX_ITERATIONS, iterations + MAX_PHASE_SWEEPS, max(residual, change)
+
+
+@kernel
+def phase_sweep(G, u, mu, least, impulse):
+    """Run one projected sweep for λ_n ≥ `least` (nc,) with friction; return the largest change."""
+    change = 0.0
+    for i in range(mu.shape[0]):
+        r = 3 * i
+        o1, o2, on = impulse[r], impulse[r + 1], impulse[r + 2]
+        normal = on - row_velocity(G, u, impulse, r + 2) / G[r + 2, r + 2]
+        impulse[r + 2] = max(normal, least[i])
+        bound = mu[i] * impulse[r + 2]
+        weight = max(G[r, r], G[r + 1, r + 1])
+        if weight > 0.0:
+            t1 = o1 - row_velocity(G, u, impulse, r) / weight
+            t2 = o2 - row_velocity(G, u, impulse, r + 1) / weight
+            size = np.sqrt(t1 * t1 + t2 * t2)
+            scale = bound / size if size > bound else 1.0
+            impulse[r], impulse[r + 1] = scale * t1, scale * t2
+        change = max(change, abs(impulse[r] - o1), abs(impulse[r + 1] - o2))
+        change = max(change, abs(impulse[r + 2] - on))
+    return change
+
+
+@kernel
+def without_slip(G, g, nc, impulse):
+    """Solve u⁺ + e u_n⁻ = 0 without slip; contacts that would pull are let go."""
+    n, kept = g.shape[0], np.ones(nc, np.int64)
+    for count in range(1, 4 * nc + 2):
+        error = solve_bilateral(G, g, kept, impulse)
+        worst, leaving, entering = 0.0, -1, -1
+        scale = np.abs(impulse).max() if n else 0.0
+        for i in range(nc):
+            if kept[i] == 1 and impulse[3 * i + 2] < worst - 1e-12 * scale:
+                worst, leaving = impulse[3 * i + 2], i
+        if leaving >= 0:
+            kept[leaving] = 0
+            continue
+        for i in range(nc):
+            w = row_velocity(G, g, impulse, 3 * i + 2)
+            if kept[i] == 0 and w < worst - 1e-12 * abs(g[3 * i + 2]):
+                worst, entering = w, i
+        if entering < 0:
+            return CONVERGED, count, error
+        kept[entering] = 1
+    return MAX_ITERATIONS, 4 * nc + 1, error
+
+
+@kernel
+def solve_bilateral(G, g, kept, impulse):
+    """Fill the impulses with G λ + g = 0 in the rows of the kept contacts; return the error."""
+    nc, n = kept.shape[0], g.shape[0]
+    row, m = np.empty(n, np.int64), 0
+    for i in range(nc):
+        for k in range(3):
+            if kept[i] == 1:
+                row[m] = 3 * i + k
+                m += 1
+    F, order, step = np.empty((m, m)), np.empty(m, np.int64), np.empty(m)
+    for a in range(m):
+        for b in range(m):
+            F[a, b] = G[row[a], row[b]]
+        F[a, a] *= 1.0 + PROXIMAL
+    impulse[:] = 0.0
+    error, scale = 0.0, np.empty(m)
+    for a in range(m):
+        scale[a] = G[row[a], row[a]]
+    rank = factor_in_place(F, scale, m, order)
+    for _ in range(3):  # proximal steps: the least norm where impulses are redundant
+        error = 0.0
+        for a in range(m):
+            step[a] = -row_velocity(G, g, impulse, row[a])
+            error = max(error, abs(step[a]) / G[row[a], row[a]])
+        solve_factored(F, order, rank, step)
+        for a in range(m):
+            impulse[row[a]] += step[a]
+    return error
