@@ -67,7 +67,7 @@ class Process:
     """One node as a process; ends with the `with` block, by its own id.
 
     Args:
-        module: module to run with `python -m`.
+        program: a module to run with `python -m`, or a command with its first arguments.
         arguments: command line arguments.
         environment: variables to add to the present ones.
         log: file for its output; None: shown.
@@ -75,15 +75,17 @@ class Process:
 
     def __init__(
         self,
-        module: str,
+        program: str | Sequence[str],
         arguments: Sequence[str] = (),
         environment: dict[str, str] | None = None,
         log: Path | None = None,
     ) -> None:
         self.log = log
         self._output = log.open('wb') if log else None
+        module = isinstance(program, str)
+        command = [sys.executable, '-m', str(program)] if module else [*program]
         self.handle = subprocess.Popen(
-            [sys.executable, '-m', module, *arguments],
+            [*command, *arguments],
             env={**os.environ, **(environment or {})},
             stdin=subprocess.DEVNULL,
             stdout=self._output,

@@ -4,6 +4,7 @@ pytest finds it by itself where contact_sim is installed. Needs no ROS until a f
 """
 
 from contact_sim.testing.plugin import (
+    lockstep_trial,
     pytest_addoption,
     pytest_runtest_makereport,
     trial,
@@ -16,6 +17,7 @@ __all__ = [
     'Trajectory',
     'TrajectoryFailure',
     'Trial',
+    'lockstep_trial',
     'pytest_addoption',
     'pytest_runtest_makereport',
     'recorded_trajectory',

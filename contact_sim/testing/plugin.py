@@ -6,7 +6,7 @@ import re
 import shutil
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -17,7 +17,10 @@ from contact_sim.simulation.simulator import Simulator
 from contact_sim.testing.figure import draw
 from contact_sim.testing.trial import Trial
 
-TRIALS = pytest.StashKey[list[Trial]]()
+if TYPE_CHECKING:
+    from contact_sim.testing.lockstep import LockstepTrial
+
+TRIALS = pytest.StashKey[list[Any]]()
 """The trials of a test."""
 TITLE_LENGTH = 200
 
@@ -59,6 +62,31 @@ def trial(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[.
         started.close()
 
 
+@pytest.fixture
+def lockstep_trial(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> Iterator[Callable[..., LockstepTrial]]:
+    """Return a function that starts the node and controllers as processes, in lockstep.
+
+    `lockstep_trial(*controllers, **settings)`; see `contact_sim.testing.lockstep.LockstepTrial`.
+    A test without ROS is skipped.
+    """
+    pytest.importorskip('rclpy', reason='needs ROS')
+    from contact_sim.testing.lockstep import LockstepTrial
+
+    trials = request.node.stash.setdefault(TRIALS, [])
+
+    def start(*controllers: Any, **settings: Any) -> LockstepTrial:
+        folder = tmp_path / f'trial_{len(trials)}'
+        run = LockstepTrial(controllers, folder, **settings)
+        trials.append(run)
+        return run
+
+    yield start
+    for started in trials:
+        started.close()
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
@@ -79,7 +107,7 @@ def pytest_runtest_makereport(
     report.sections.append(('contact_sim', '\n'.join(saved)))
 
 
-def save(trial: Trial, folder: Path, name: str, error: BaseException) -> list[str]:
+def save(trial: Trial | LockstepTrial, folder: Path, name: str, error: BaseException) -> list[str]:
     """Write replay file and figure of a trial; return what to say about them."""
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,217 @@
+"""LockstepTrial: controllers as ROS processes of their own, in lockstep with the real node."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from contact_sim.errors import InvalidInput
+from contact_sim.replay.recording import Recording
+from contact_sim.ros.client import SimulationClient
+from contact_sim.ros.processes import Process, ros_arguments
+from contact_sim.testing.relay import Relay, remappings
+from contact_sim.testing.trajectory import Trajectory, recorded_trajectory
+from contact_sim.testing.trial import whole_steps
+
+Program = str | Path | Sequence[str]
+"""A Python module, a Python file, or a command with its arguments."""
+START_TIMEOUT = 120.0
+"""Wall seconds until all processes have met; a first start compiles the kernels."""
+RATES = ('joint_states', 'odom', 'imu', 'wrenches')
+"""What controllers see; published once per command."""
+SLOWEST = 100.0
+"""Wall seconds that a simulated second may take before something must be wrong."""
+
+
+class LockstepTrial:
+    """Runs controllers against the node `contact_sim`, step by step, on a ROS domain of its own.
+
+    Simulated time passes only in `advance`. A step is taken when every command for it is there, so
+    the run is the same on a slow and on a fast machine; it is recorded by the node.
+
+    Args:
+        controllers: programs; each is started with `--ros-args` and its parameters.
+        folder: for the recording and the logs.
+        robot: name of the catalogue or path of a URDF; also a parameter of every controller.
+        control_steps: physics steps per command.
+        faults: whether messages may be dropped and delayed; costs a detour through this process.
+        patience: wall seconds to wait for a command, then the trial fails.
+        parameters: further ROS parameters of the simulation.
+        controller_parameters: further ROS parameters of the controllers.
+
+    Raises:
+        TimeoutError: the processes did not start, or have not met.
+    """
+
+    def __init__(
+        self,
+        controllers: Sequence[Program],
+        folder: Path,
+        robot: str = 'go1',
+        control_steps: int = 1,
+        faults: bool = False,
+        patience: float = 10.0,
+        parameters: Mapping[str, Any] | None = None,
+        controller_parameters: Mapping[str, Any] | None = None,
+    ) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.recording = folder / 'run.npz'
+        source = {'urdf_path' if '/' in robot else 'robot': robot}
+        if faults and len(controllers) != 1:
+            raise InvalidInput(f'{len(controllers)} controllers: faults need exactly one')
+        self._time_step = float((parameters or {}).get('time_step', 1e-3))
+        self._period = control_steps
+        rate = 1.0 / (control_steps * self._time_step)
+        settings: dict[str, Any] = {f'publish_rate.{topic}': rate for topic in RATES}
+        settings |= {
+            **source, 'record': self.recording, 'start_paused': True, 'real_time_factor': 0.0,
+            'lockstep.enabled': True, 'lockstep.period': control_steps,
+            'lockstep.timeout': patience, 'lockstep.policy': 'pause', **(parameters or {}),
+        }  # fmt: skip
+        self._tick = 1
+        self._client = SimulationClient(folder, 'trial')
+        self._programs: list[Process] = []
+        self._closed = False
+        self._relay = Relay(self._client.node, control_steps) if faults else None
+        try:
+            self._client.start(settings)
+            arguments = ros_arguments({**source, **(controller_parameters or {})})
+            for k, program in enumerate(controllers):
+                self._programs.append(
+                    Process(
+                        _command(program), [*arguments, *(remappings() if faults else [])],
+                        self._client.domain, folder / f'controller_{k}.log',
+                    )
+                )  # fmt: skip
+            self._meet()
+        except BaseException:
+            self.close()
+            raise
+
+    def _meet(self) -> None:
+        """Wait until everybody is there; the node itself waits until they hear each other."""
+        node, count = self._client.node, len(self._programs)
+        commands = 'trial/joint_commands' if self._relay else 'joint_commands'
+
+        def met() -> bool:
+            self._check_alive()
+            here = node.count_publishers(commands) >= count
+            return here and bool(node.count_publishers('/clock'))
+
+        self._client.wait(met, 'the controllers', START_TIMEOUT)
+
+    # ---------------------------------------------------------------- what happens
+
+    def advance(self, seconds: float) -> None:
+        """Let exactly `seconds` of simulated time pass, as fast as the machine allows.
+
+        Raises:
+            InvalidInput: not a whole number of steps.
+            TimeoutError: a controller did not answer, or a process has ended.
+        """
+        steps = whole_steps('seconds', seconds, self._time_step)
+        if not steps:
+            return
+        self._tick += steps
+        self.set(step_count=steps)
+        response = self._client.step(timeout=START_TIMEOUT + SLOWEST * seconds)
+        self._check_alive()
+        if not response.success:
+            raise TimeoutError(f'{response.message}\n{self._said()}')
+
+    def set(self, values: Mapping[str, Any] | None = None, **more: Any) -> None:
+        """Set parameters of the simulation between two steps.
+
+        Raises:
+            InvalidInput: the simulation refuses them; says why.
+        """
+        result = self._client.set(values, **more)
+        if not result.successful:
+            raise InvalidInput(result.reason)
+
+    @property
+    def friction(self) -> float:
+        """Friction coefficient of every foot [-]; assignable."""
+        return float(self._client.get('friction.mu')[0])
+
+    @friction.setter
+    def friction(self, value: float) -> None:
+        self.set({'friction.mu': float(value)})
+
+    @property
+    def contact_model(self) -> str:
+        """Name of the contact model; assignable."""
+        return str(self._client.get('contact.model')[0])
+
+    @contact_model.setter
+    def contact_model(self, name: str) -> None:
+        self.set({'contact.model': name})
+
+    def reset(self) -> None:
+        """Put the robot back into its pose; time goes on by one step."""
+        self._tick += 1
+        self._client.reset()
+
+    def drop_sensors(self, seconds: float, share: float = 1.0, seed: int = 0) -> None:
+        """Keep `share` of the states of the next `seconds` from the controllers.
+
+        Where they see nothing they command nothing: the last command stays in force.
+        """
+        self._faults().drop(whole_steps('seconds', seconds, self._time_step), share, seed)
+
+    def delay_commands(self, seconds: float) -> None:
+        """Let every command from now on act `seconds` of simulated time later."""
+        self._faults().delay(whole_steps('seconds', seconds, self._time_step))
+
+    def lag_commands(self, largest: float, seed: int = 0) -> None:
+        """Let every command take up to `largest` wall seconds longer: the run stays the same."""
+        self._faults().lag(largest, seed)
+
+    def _faults(self) -> Relay:
+        """Return the relay, once the answer to the present state has passed it."""
+        relay = self._relay
+        if relay is None:
+            raise InvalidInput('this trial has no faults: start it with faults=True')
+        instant = self._tick // self._period * self._period * self._time_step
+        if self._tick > 1:
+            self._client.wait(
+                lambda: relay.answered > instant - 0.5 * self._time_step, 'the last command'
+            )
+        return relay
+
+    # ---------------------------------------------------------------- what came out
+
+    @property
+    def trajectory(self) -> Trajectory:
+        """Every step so far, from the recording."""
+        return recorded_trajectory(Recording(self.recording))
+
+    @property
+    def digest(self) -> str:
+        """One hash of all states so far: equal runs have equal ones."""
+        return Recording(self.recording).digest
+
+    def close(self) -> None:
+        """End all processes, which completes the recording."""
+        if self._closed:
+            return
+        self._closed = True
+        for program in self._programs:
+            program.stop()
+        self._client.close()
+
+    def _check_alive(self) -> None:
+        self._client.check_alive()
+        if not all(program.running for program in self._programs):
+            raise TimeoutError(f'a controller has ended\n{self._said()}')
+
+    def _said(self) -> str:
+        logs = [self._client.said(), *(program.output()[-2000:] for program in self._programs)]
+        return '\n'.join(logs)
+
+
+def _command(program: Program) -> str | Sequence[str]:
+    """Return what `Process` takes."""
+    return [sys.executable, str(program)] if isinstance(program, Path) else program
