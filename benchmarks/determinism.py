@@ -46,7 +46,7 @@ def measure(model: str, runs: int, seconds: float, folder: Path) -> dict[str, An
         run_in_process(model, seconds, record)
         recording = Recording(record)
         digests.add(recording.digest)
-        steps = len(recording.effort)
+        steps = recording.steps
     return {
         'model': model,
         'runs': runs,

@@ -19,15 +19,20 @@ from contact_sim.replay.recording import Recording
 from contact_sim.replay.repeat import Outcome, repeat
 from contact_sim.robot.urdf import load_robot
 
+LISTED = 20
+"""Changes that are listed one by one."""
+
 
 def description(recording: Recording) -> list[str]:
     """Return what a recording holds, in words."""
-    header, steps = recording.header, len(recording.effort)
+    header, steps = recording.header, recording.steps
     robot, model = header['robot']['name'], header['contact_model']['name']
     said = [f'{recording.path}: {robot}, {model}, {steps} steps of {header["time_step"]:g} s']
-    for event in recording.events:
+    events = recording.events
+    for event in events[:LISTED]:
         said.append(f'  before step {event["step"] + 1}: {_words(event)}')
-    return said
+    more = len(events) - LISTED
+    return [*said, f'  and {more} more changes'] if more > 0 else said
 
 
 def _words(event: dict[str, Any]) -> str:

@@ -106,6 +106,11 @@ class Recording:
         return run.hex
 
     @cached_property
+    def steps(self) -> int:
+        """How many steps can be read."""
+        return sum(len(chunk.effort) for chunk in self.chunks())
+
+    @cached_property
     def effort(self) -> Array:
         """Joint efforts as applied in every readable step [N m], shape (steps, n_joints)."""
         parts = [chunk.effort for chunk in self.chunks()]
