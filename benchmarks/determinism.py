@@ -1,9 +1,11 @@
 """Identical runs under every contact model: how many different hashes come out?
 
     python benchmarks/determinism.py [--runs 100] [--seconds 5] [--models ncp sap] [--json FILE]
+    python benchmarks/determinism.py --ros    node and controller as processes, in lockstep
 
-Each run is a new simulation and a new controller, with a push in the middle; its hash is that of
-all its states. One hash per model is the only right answer.
+Each run is a new simulation and a new controller, pushed in the middle (over ROS: on half the
+friction from there on); its hash is that of all its states. One hash per model is the only right
+answer.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,12 +40,29 @@ def run_in_process(model: str, seconds: float, record: Path) -> None:
     trial.close()
 
 
-def measure(model: str, runs: int, seconds: float, folder: Path) -> dict[str, Any]:
+def run_in_lockstep(model: str, seconds: float, record: Path) -> None:
+    """Start the node and the gait as processes, and record one run."""
+    from contact_sim.testing.lockstep import LockstepTrial
+
+    node = Path(__file__).with_name('march_node.py')
+    parameters = {'contact.model': model, 'publish_rate.wrenches': 0.0}
+    with tempfile.TemporaryDirectory() as logs:
+        trial = LockstepTrial([node], Path(logs), ROBOT, parameters=parameters)
+        trial.advance(0.5 * seconds)
+        trial.friction = 0.4
+        trial.advance(0.5 * seconds)
+        trial.close()
+        trial.recording.replace(record)
+
+
+def measure(
+    run: Callable[[str, float, Path], None], model: str, runs: int, seconds: float, folder: Path
+) -> dict[str, Any]:
     """Return the figures of one model."""
     record, digests, begin = folder / 'run.npz', set(), time.perf_counter()
     steps = 0
     for _ in range(runs):
-        run_in_process(model, seconds, record)
+        run(model, seconds, record)
         recording = Recording(record)
         digests.add(recording.digest)
         steps = recording.steps
@@ -63,13 +82,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument('--seconds', type=float, default=5.0, help='simulated time of a run')
     models = contact_sim.contact_models()
     parser.add_argument('--models', nargs='+', default=models, choices=models)
+    parser.add_argument('--ros', action='store_true', help='over ROS, in lockstep')
     parser.add_argument('--json', type=Path, help='file for the same figures')
     options = parser.parse_args(arguments)
     rows = []
     print(f'{"model":12}{"runs":>6}{"steps":>8}{"hashes":>8}  hash')
     with tempfile.TemporaryDirectory(prefix='contact_sim_determinism_') as folder:
         for model in options.models:
-            row = measure(model, options.runs, options.seconds, Path(folder))
+            run = run_in_lockstep if options.ros else run_in_process
+            row = measure(run, model, options.runs, options.seconds, Path(folder))
             rows.append(row)
             found = row['hashes']
             print(
