@@ -2,6 +2,7 @@
 # make test               all tests                 make lint       ruff and mypy
 # make test-oldest        tests and demo on Pinocchio 3.9, ROS 2 Jazzy, Ubuntu 24.04's numpy
 # make benchmark          microseconds per step     make generate   config/ and docs/ from the code
+# make determinism        equal runs, one hash?     make soak       an hour of simulated time
 # make clean              remove what was made (not the virtual environments: make distclean)
 
 ROBOT ?= go1
@@ -18,7 +19,7 @@ DECLARED := setup.py setup.cfg pyproject.toml package.xml
 unexport PYTHONPATH PYTHONHOME LD_LIBRARY_PATH
 unexport AMENT_PREFIX_PATH COLCON_PREFIX_PATH RMW_IMPLEMENTATION ROS_DISTRO
 
-.PHONY: demo test lint test-oldest benchmark generate format clean distclean
+.PHONY: demo test lint test-oldest benchmark determinism soak generate format clean distclean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/ready
@@ -38,6 +39,12 @@ test-oldest: $(OLDEST)/ready
 
 benchmark: $(VENV)/ready
 	$(VENV)/bin/python benchmarks/step_time.py $(ARGS)
+
+determinism: $(VENV)/ready
+	$(VENV)/bin/python benchmarks/determinism.py $(ARGS)
+
+soak: $(VENV)/ready
+	$(VENV)/bin/python benchmarks/soak.py $(ARGS)
 
 generate: $(VENV)/ready
 	$(VENV)/bin/python -m contact_sim.ros.config_files
