@@ -18,6 +18,8 @@ from contact_sim.dynamics.runge_kutta import fill_rates, next_stage, weighted_me
 from contact_sim.solvers.jit import kernel
 
 Array = NDArray[np.float64]
+ROUGH = 1e-2
+"""Error of the velocity over one arc that calls for shorter arcs, relative to 1 and the speed."""
 
 
 class Arc:
@@ -28,14 +30,16 @@ class Arc:
         v: velocity, shape (nv,).
         closed: 1 for contacts that are held, shape (nc,).
         mode: OPEN, STICK or SLIP, shape (nc,).
-        direction: direction of slip at the start of the arc, shape (nc, 2).
-        frozen: 1 where it is kept over the arc, shape (nc,).
+        direction: direction of slip that friction opposes, shape (nc, 2).
+        heading: direction of slip at the start of the arc, shape (nc, 2).
+        frozen: 1 where `direction` is kept over the arc, shape (nc,).
         joint_mode: 0 stuck, ±1 direction of turning, shape (ns,).
         reference: forces near which redundant ones stay [N], rows of the record.
         force: forces at the end of the arc [N], rows of the record.
         mean_force: mean over the arc [N], rows of the record.
         guards: at the end of the arc; slack: how far below zero each may be; guards_before: at the
             start; violated: number of violations at the end.
+        error: estimate of the error of the arc, 1 is tolerable.
         position, frame, gap, jt, u, drift, factor, free: see `instant.fill_instant`; of the state
             evaluated last.
     """
@@ -52,14 +56,15 @@ class Arc:
         self.force, self.mean_force, self.reference = (np.zeros(rows) for _ in range(3))
         self.closed, self.gap, self._no_gap = np.zeros(nc), np.zeros(nc), np.zeros(nc)
         self.mode, self.joint_mode = np.zeros(nc, dtype=np.int64), np.zeros(ns, dtype=np.int64)
-        self.direction, self.frozen = np.zeros((nc, 2)), np.zeros(nc, dtype=np.int64)
+        self.direction, self.heading = np.zeros((nc, 2)), np.zeros((nc, 2))
+        self.frozen = np.zeros(nc, dtype=np.int64)
         self._position, self._frame = np.zeros((nc, 3)), np.zeros((nc, 3, 3))
         self.jt, self.u = w.record.jacobian_transposed.copy(), np.zeros(rows)
         self.drift, self.a, self.free = np.zeros(rows), np.zeros(rows), np.zeros(nv)
         self.factor = np.zeros((nv, nv))
         self.guards, self.slack = np.zeros(2 * nc + ns), np.zeros(2 * nc + ns)
         self.guards_before, self._allowance = np.zeros(2 * nc + ns), np.zeros(2 * nc + ns)
-        self.violated = 0
+        self.violated, self.error = 0, 0.0
         self._turned = np.zeros((len(w.terms.free_flyer_v), 9))
         self._stiction_speed = stiction_speed
         self._bind(workspace, stabilisation)
@@ -83,7 +88,7 @@ class Arc:
             self.reference,
         )  # fmt: skip
         self._guards = (
-            self.mode, self.direction, self.joint_mode, self.gap, self.u, self.force, r.friction,
+            self.mode, self.heading, self.joint_mode, self.gap, self.u, self.force, r.friction,
             w.friction_effort, self._stiction_speed, self._allowance, self.guards, self.slack,
         )  # fmt: skip
         self._rest = (
@@ -143,7 +148,7 @@ class Arc:
                 *self._hold, self._forces[stage], self._acceleration, self._v_stage, self._w,
                 self._displacement, terms.free_flyer_v, self._rates[stage], self._w_rates[stage],
             )  # fmt: skip
-        finish_arc(
+        self.error = finish_arc(
             dt, self.v, self._rates, self._w_rates, self._forces, terms.free_flyer_v,
             self._displacement, self._w, self._increment, self._v_end, self.mean_force,
         )  # fmt: skip
@@ -204,7 +209,16 @@ def finish_stage(
 def finish_arc(
     dt, v_start, rates, w_rates, forces, free_flyer_v, displacement, w, increment, v, mean_force
 ):
-    """Fill increment, velocity and mean forces of the whole arc from its four stages."""
+    """Fill increment, velocity and mean forces of the whole arc from its four stages.
+
+    Returns an estimate of the error of the velocity, relative to what is tolerable: large where
+    the stages do not belong to one smooth motion.
+    """
+    error, fastest = 0.0, 1.0
+    for k in range(v.shape[0]):
+        spread = w_rates[0, k] - w_rates[1, k] - w_rates[2, k] + w_rates[3, k]
+        error = max(error, dt / 6.0 * abs(spread))
+        fastest = max(fastest, abs(v_start[k]))
     weighted_mean(rates, displacement)
     weighted_mean(w_rates, w)
     weighted_mean(forces, mean_force)
@@ -212,3 +226,4 @@ def finish_arc(
         displacement[k] *= dt
         w[k] = v_start[k] + dt * w[k]
     move_base(displacement, w, free_flyer_v, increment, v)
+    return error / (ROUGH * fastest)

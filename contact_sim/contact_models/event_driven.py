@@ -39,6 +39,8 @@ from contact_sim.solvers.jit import kernel
 Array = NDArray[np.float64]
 FORWARD = (FREE, CONVERGED, CONVERGED_BY_FALLBACK)
 MAX_TRIES = 200
+SHORTEST = 1e-6
+"""Arc length at which a motion counts as too rough to follow [s]."""
 CLOSE = 1e-11
 """How closely the end of a mode with redundant forces is located [s]."""
 AFTER_FALLBACK = 1e-6
@@ -80,13 +82,13 @@ class EventDriven:
         self._at_end = np.zeros(guards, dtype=np.int64)
         self._watched, self._fresh = self._at_end.copy(), self._at_end.copy()
         self._impulse = np.zeros(workspace.sizes.rows)
-        self._residual = 0.0
+        self._residual, self._longest = 0.0, max_substep
         w, r = workspace, workspace.record
         rows = (arc.jt, arc.factor, w.terms.dof_parent)
         self._choose = (
             arc.closed, *rows, arc.free, arc.drift, arc.u, arc.gap, stabilisation, w.row_of, w.Y,
             w.rows.delassus, arc.a, r.friction, w.friction_effort, stiction_speed, self._at_end,
-            arc.mode, arc.direction, arc.frozen, arc.joint_mode, arc.reference,
+            arc.mode, arc.direction, arc.heading, arc.frozen, arc.joint_mode, arc.reference,
         )  # fmt: skip
         self._collide_rows = (
             arc.closed, *rows, arc.u, w.row_of, w.Y, w.rows.delassus, r.friction, w.restitution,
@@ -142,8 +144,11 @@ class EventDriven:
             before = None
             while t < h:
                 dt = self._length(h - t)
-                if not arc.integrate(dt):
-                    return NONFINITE, events
+                if not self._integrate(dt):
+                    if dt <= SHORTEST:
+                        return TOO_MANY_EVENTS, events
+                    self._longest = 0.5 * dt
+                    continue
                 if arc.violated > 0 and not self._forces_can_adapt(dt):
                     dt = self._locate(dt, redundant)
                     before, events = modes, events + 1
@@ -166,18 +171,23 @@ class EventDriven:
         arc.reference[3 * nc :] = record.impulse[3 * nc :] / record.time_step[0]
         self._impulse[:] = 0.0
         self._at_end[:] = 0
-        self._residual = 0.0
+        self._residual, self._longest = 0.0, self._max_substep
         return bool(find_closed(arc.gap, arc.u, arc.mode, arc.closed))
+
+    def _integrate(self, dt: float) -> bool:
+        """Integrate by dt; return False if shorter arcs are needed."""
+        return self._arc.integrate(dt) and self._arc.error <= 1.0
 
     def _length(self, remaining: float) -> float:
         """Return the length of the next arc [s]."""
-        longest = min(remaining, self._max_substep)
+        longest = min(remaining, self._longest)
         return 0.5 * remaining if longest < remaining < 2.0 * longest else longest
 
     def _accept(self, dt: float) -> None:
         """Make the end of the arc the state, and add up the impulses."""
         self._impulse += dt * self._arc.mean_force
         self._arc.accept()
+        self._longest = min(2.0 * self._longest, self._max_substep)
 
     def _forces_can_adapt(self, dt: float) -> bool:
         """Return True if other forces at the end of the arc obey the bounds in the same modes.
@@ -187,13 +197,16 @@ class EventDriven:
         arc = self._arc
         if not only_forces(arc.mode, arc.joint_mode, arc.guards, arc.slack):
             return False
-        modes = (arc.closed, arc.mode, arc.direction, arc.frozen, arc.joint_mode, arc.reference)
+        modes = (
+            arc.closed, arc.mode, arc.direction, arc.heading, arc.frozen, arc.joint_mode,
+            arc.reference,
+        )  # fmt: skip
         before = tuple(array.copy() for array in modes)
         arc.reference[:] = arc.force
         self._at_end[:] = 0
         status, _, residual = choose(*self._choose, dt)
-        adapted = status in FORWARD and same_modes(arc.mode, arc.joint_mode, before[1], before[4])
-        kept = modes[:5] if adapted else modes
+        adapted = status in FORWARD and same_modes(arc.mode, arc.joint_mode, before[1], before[5])
+        kept = modes[:6] if adapted else modes
         for array, old in zip(kept, before, strict=False):
             array[:] = old
         if adapted:

@@ -3,7 +3,7 @@
     open      gap φ while the contact approaches
     closed    normal force f_n                    (⚠ not φ̇: it is zero at release, physics.md T15)
     stick     μ f_n − |f_t|
-    slip      u_t · d, d the direction of slip at the start
+    slip      u_t · d, d the direction in which it slips at the start
     joints    τ_d − |f| while stuck, ±v while turning
 
 One array holds them: normal guards (nc,), tangential guards (nc,), joints (ns,).
@@ -22,6 +22,8 @@ FORCE = 1e-9
 """Violation of a force bound that counts, relative to the largest force."""
 AT_REST = 1e-7
 """Normal speed up to which a touching contact counts as resting [m/s]."""
+LET_GO = 1e-3
+"""Approach speed from which even a contact that was held collides [m/s]."""
 NEAR = 1e-9
 """Gap up to which it counts as touching [m]."""
 DRIFT = 1e-5
@@ -36,17 +38,17 @@ def find_closed(gap, u, mode, closed):
         speed = u[3 * i + 2]
         held = mode[i] != OPEN and gap[i] <= DRIFT
         resting = gap[i] <= NEAR and abs(speed) <= AT_REST
-        colliding = gap[i] <= DEPTH and speed < -AT_REST
+        colliding = not held and gap[i] <= DEPTH and speed < -AT_REST
         closed[i] = 1.0 if held or resting or colliding else 0.0
         if closed[i] == 0.0:
             mode[i] = OPEN
-        collides = collides or (closed[i] != 0.0 and speed < -AT_REST)
+        collides = collides or colliding or (held and speed < -LET_GO)
     return collides
 
 
 @kernel
 def fill_guards(
-    mode, direction, joint_mode, gap, u, force, friction, joint_friction, stiction_speed,
+    mode, heading, joint_mode, gap, u, force, friction, joint_friction, stiction_speed,
     allowance, value, slack,
 ):  # fmt: skip
     """Fill the guards and how far below zero each may be; return how many are violated.
@@ -69,7 +71,7 @@ def fill_guards(
             value[nc + i] = friction[i] * force[r + 2] - tangential + allowance[nc + i]
             slack[nc + i] = scale
         elif friction[i] > 0.0:
-            value[nc + i] = u[r] * direction[i, 0] + u[r + 1] * direction[i, 1]
+            value[nc + i] = u[r] * heading[i, 0] + u[r + 1] * heading[i, 1]
             slack[nc + i] = stiction_speed
     for k in range(ns):
         r, place = 3 * nc + k, 2 * nc + k

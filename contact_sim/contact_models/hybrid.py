@@ -43,7 +43,7 @@ class HybridParameters(Parameters):
         1e-12, 's', 'how closely events are located', above=0.0, at_most=1e-6, live=True
     )
     max_events: int = parameter(
-        100, '-', 'events in one step before a time-stepping step takes over', at_least=1,
+        50, '-', 'events in one step before a time-stepping step takes over', at_least=1,
         at_most=100000, live=True,
     )  # fmt: skip
     stiction_speed: float = parameter(

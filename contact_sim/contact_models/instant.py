@@ -118,10 +118,13 @@ def hold(
 @kernel
 def choose(
     closed, jt, factor, parent, free, drift, u, gap, rate, row_of, Y, delassus, a, friction,
-    joint_friction, stiction_speed, at_end, mode, direction, frozen, joint_mode, reference, dt,
+    joint_friction, stiction_speed, at_end, mode, direction, heading, frozen, joint_mode,
+    reference, dt,
 ):  # fmt: skip
     """Choose the modes of the closed contacts for an arc of about dt, and open those that leave.
 
+    `heading` is the direction in which each contact slips at first, `direction` that against
+    which friction acts; they differ where a slow slip turns (`frozen`).
     `mode` says what held before: what stuck counts as at rest. `reference` (rows of the record) is
     guess and answer. Returns (status code, sweeps, natural map [N]).
     """
@@ -154,6 +157,9 @@ def choose(
         i = row_of[3 * c] // 3
         mode[i] = modes[c]
         direction[i], frozen[i] = slip[c], keep[c]
+        heading[i] = slip_direction(u[3 * i], u[3 * i + 1], 0.0, 0.0, 0)
+        if u[3 * i] ** 2 + u[3 * i + 1] ** 2 <= stiction_speed**2:
+            heading[i] = slip[c]
         closed[i] = 0.0 if modes[c] == OPEN else 1.0
     return outcome
 

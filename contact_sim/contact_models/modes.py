@@ -296,9 +296,24 @@ def freeze_slow_slips(G, a, u, mu, joint_friction, stiction_speed, dt, force, di
     if count == 0:
         return
     x = force.copy()
-    block_gauss_seidel(
-        G, a + u / dt, mu, -joint_friction, joint_friction, x, TOLERANCE, MAX_SWEEPS, 0.0
-    )
+    for _ in range(2):
+        block_gauss_seidel(
+            G, a + u / dt, mu, -joint_friction, joint_friction, x, TOLERANCE, MAX_SWEEPS, 0.0
+        )
+        shorter = dt
+        for i in range(na):
+            r = 3 * i
+            if (
+                frozen[i] == 1
+                and x[r] ** 2 + x[r + 1] ** 2 < (ON_THE_CONE * mu[i] * x[r + 2]) ** 2
+            ):
+                # it stops within dt: its direction is that of half way to the stop
+                speed = np.sqrt(u[r] ** 2 + u[r + 1] ** 2)
+                pull = mu[i] * x[r + 2] * max(G[r, r], G[r + 1, r + 1])
+                shorter = min(shorter, 0.5 * speed / pull)
+        if shorter == dt:
+            break
+        dt = shorter
     for i in range(na):
         r = 3 * i
         size = np.sqrt(x[r] ** 2 + x[r + 1] ** 2)
