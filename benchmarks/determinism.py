@@ -2,10 +2,12 @@
 
     python benchmarks/determinism.py [--runs 100] [--seconds 5] [--models ncp sap] [--json FILE]
     python benchmarks/determinism.py --ros    node and controller as processes, in lockstep
+    python benchmarks/determinism.py --free   the same without lockstep, repeated from recordings
 
 Each run is a new simulation and a new controller, pushed in the middle (over ROS: on half the
 friction from there on); its hash is that of all its states. One hash per model is the only right
-answer.
+answer. Free runs do differ, as their commands arrive when they arrive, but each must be repeated
+to the bit from its recording.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from typing import Any
 from march import March
 
 import contact_sim
-from contact_sim.replay import Recording
+from contact_sim.replay import Recording, repeat
 from contact_sim.testing import Trial
 
 ROBOT = 'go1'
@@ -40,12 +42,17 @@ def run_in_process(model: str, seconds: float, record: Path) -> None:
     trial.close()
 
 
-def run_in_lockstep(model: str, seconds: float, record: Path) -> None:
+def run_free(model: str, seconds: float, record: Path) -> None:
+    """Run node and gait as processes that do not wait for each other."""
+    run_in_lockstep(model, seconds, record, lockstep=False)
+
+
+def run_in_lockstep(model: str, seconds: float, record: Path, lockstep: bool = True) -> None:
     """Start the node and the gait as processes, and record one run."""
     from contact_sim.testing.lockstep import LockstepTrial
 
     node = Path(__file__).with_name('march_node.py')
-    parameters = {'contact.model': model, 'publish_rate.wrenches': 0.0}
+    parameters = {'contact.model': model, 'lockstep.enabled': lockstep}
     with tempfile.TemporaryDirectory() as logs:
         trial = LockstepTrial([node], Path(logs), ROBOT, parameters=parameters)
         trial.advance(0.5 * seconds)
@@ -60,17 +67,20 @@ def measure(
 ) -> dict[str, Any]:
     """Return the figures of one model."""
     record, digests, begin = folder / 'run.npz', set(), time.perf_counter()
-    steps = 0
+    steps = repeated = 0
     for _ in range(runs):
         run(model, seconds, record)
         recording = Recording(record)
         digests.add(recording.digest)
         steps = recording.steps
+        if run is run_free:
+            repeated += repeat(recording).equal
     return {
         'model': model,
         'runs': runs,
         'steps': steps,
         'hashes': sorted(digests),
+        'repeated': repeated,
         'wall_s': time.perf_counter() - begin,
     }
 
@@ -82,22 +92,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument('--seconds', type=float, default=5.0, help='simulated time of a run')
     models = contact_sim.contact_models()
     parser.add_argument('--models', nargs='+', default=models, choices=models)
-    parser.add_argument('--ros', action='store_true', help='over ROS, in lockstep')
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument('--ros', action='store_true', help='over ROS, in lockstep')
+    how.add_argument('--free', action='store_true', help='over ROS, without lockstep, repeated')
     parser.add_argument('--json', type=Path, help='file for the same figures')
     options = parser.parse_args(arguments)
-    rows = []
-    print(f'{"model":12}{"runs":>6}{"steps":>8}{"hashes":>8}  hash')
+    rows, run = [], run_in_lockstep if options.ros else run_in_process
+    run = run_free if options.free else run
+    print(f'{"model":12}{"runs":>6}{"steps":>8}{"hashes":>8}{"repeated":>10}  hash')
     with tempfile.TemporaryDirectory(prefix='contact_sim_determinism_') as folder:
         for model in options.models:
-            run = run_in_lockstep if options.ros else run_in_process
             row = measure(run, model, options.runs, options.seconds, Path(folder))
             rows.append(row)
             found = row['hashes']
-            print(
-                f'{model:12}{row["runs"]:6}{row["steps"]:8}{len(found):8}  {found[0]}', flush=True
-            )
+            counts = f'{row["runs"]:6}{row["steps"]:8}{len(found):8}{row["repeated"]:10}'
+            print(f'{model:12}{counts}  {found[0]}', flush=True)
     if options.json:
         options.json.write_text(json.dumps(rows, indent=2) + '\n', encoding='utf-8')
+    if options.free:
+        return 0 if all(row['repeated'] == row['runs'] for row in rows) else 1
     return 0 if all(len(row['hashes']) == 1 for row in rows) else 1
 
 
