@@ -14,6 +14,7 @@ from contact_sim.contact_models.compliant import Compliant
 from contact_sim.contact_models.hybrid import Hybrid
 from contact_sim.contact_models.lcp import Lcp
 from contact_sim.contact_models.ncp import Ncp
+from contact_sim.contact_models.null_space import NullSpace
 from contact_sim.contact_models.sap import Sap
 from contact_sim.contact_models.todorov import Todorov
 from contact_sim.errors import (
@@ -47,6 +48,7 @@ __all__ = [
     'Lcp',
     'Ncp',
     'NonFiniteState',
+    'NullSpace',
     'Plane',
     'RobotDescriptionError',
     'RobotModel',

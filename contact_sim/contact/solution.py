@@ -31,19 +31,26 @@ class SolverStatus(Enum):
     TOO_MANY_EVENTS = (
         'contact events too many to follow one by one; a time-stepping step met the tolerance'
     )
+    PULLING = 'the stance is held, but the ground would have to pull on a foot'
+    OUTSIDE_CONE = 'the stance is held, but a foot needs more friction than there is'
+    SINKING = 'the stance is held, but a foot outside the given support sinks into the ground'
 
     @property
     def converged(self) -> bool:
         """True where the impulses satisfy the law to the solver's tolerance."""
-        return self in (
-            self.FREE, self.CONVERGED, self.CONVERGED_BY_FALLBACK, self.TOO_MANY_EVENTS,
-        )  # fmt: skip
+        solved = (self.FREE, self.CONVERGED, self.CONVERGED_BY_FALLBACK, self.TOO_MANY_EVENTS)
+        return self in solved or not self.physical
+
+    @property
+    def physical(self) -> bool:
+        """False where a law without cones (null_space) was solved, with forces no ground has."""
+        return self not in (self.PULLING, self.OUTSIDE_CONE, self.SINKING)
 
 
 STATUSES = tuple(SolverStatus)
 (
     FREE, CONVERGED, CONVERGED_BY_FALLBACK, MAX_ITERATIONS, RAY_TERMINATION, NONFINITE, UNSTABLE,
-    INCONSISTENT, TOO_MANY_EVENTS,
+    INCONSISTENT, TOO_MANY_EVENTS, PULLING, OUTSIDE_CONE, SINKING,
 ) = range(len(STATUSES))  # fmt: skip
 
 
@@ -61,6 +68,11 @@ class SolverReport:
     def converged(self) -> bool:
         """True where the solver met its tolerance."""
         return self.status.converged
+
+    @property
+    def physical(self) -> bool:
+        """False where the law was solved with forces that no ground can give."""
+        return self.status.physical
 
     @property
     def message(self) -> str:

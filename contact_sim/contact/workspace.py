@@ -76,6 +76,8 @@ class Spheres:
     """Centre in the joint frame [m], shape (nc, 3)."""
     radius: Array
     """Radius [m], shape (nc,)."""
+    name: tuple[str, ...] = ()
+    """Names of the contact points, length nc."""
 
 
 def spheres_of(robot: RobotModel) -> Spheres:
@@ -87,6 +89,7 @@ def spheres_of(robot: RobotModel) -> Spheres:
         leaf_dof=np.array([leaf_dof(model.joints[j]) for j in joint], dtype=np.int64),
         offset=np.array([point.offset for point in points], dtype=float).reshape(-1, 3),
         radius=np.array([point.radius for point in points], dtype=float),
+        name=tuple(point.name for point in points),
     )
 
 

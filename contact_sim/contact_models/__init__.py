@@ -7,12 +7,14 @@ from contact_sim.contact_models.compliant import Compliant
 from contact_sim.contact_models.hybrid import Hybrid
 from contact_sim.contact_models.lcp import Lcp
 from contact_sim.contact_models.ncp import Ncp
+from contact_sim.contact_models.null_space import NullSpace
 from contact_sim.contact_models.protocol import ContactModel
 from contact_sim.contact_models.sap import Sap
 from contact_sim.contact_models.todorov import Todorov
 from contact_sim.errors import InvalidInput, UnknownName
 
 CONTACT_MODELS: dict[str, type[ContactModel]] = {
+    'null_space': NullSpace,
     'compliant': Compliant,
     'hybrid': Hybrid,
     'lcp': Lcp,

@@ -21,6 +21,10 @@ _COMPLIANT = 'the ground yields: load needs depth'
 _REGULARISED = 'friction is regularised: load along the ground needs speed (creep)'
 
 MAY_BREAK: dict[str, dict[str, str]] = {
+    'null_space': {
+        'cone': 'feet are held by whatever force it takes: no limit of friction, no sign',
+        'ncp': 'as above; the status of the step says so',
+    },
     'compliant': {
         'penetration': _COMPLIANT,
         'signorini': _COMPLIANT,

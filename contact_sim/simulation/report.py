@@ -94,7 +94,7 @@ class ContactReport:
     @cached_property
     def mode(self) -> NDArray[np.int64]:
         """0 open, 1 stick, 2 slip, shape (nc,)."""
-        loaded = self._rows(self._record.impulse)[:, 2] > 0.0
+        loaded = self._rows(self._record.impulse)[:, 2] != 0.0  # null_space may pull
         slipping = self.slip_speed > STICTION_SPEED
         return np.where(loaded, np.where(slipping, SLIP, STICK), OPEN)
 

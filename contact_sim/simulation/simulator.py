@@ -228,11 +228,11 @@ class Simulator:
     @contact_model.setter
     def contact_model(self, model: str | ContactModel) -> None:
         chosen = as_contact_model(model)
+        self._record.stiffness[0] = 0.0
+        self._stepper = chosen.bind(self._workspace)  # may refuse, before anything has changed
         if chosen.name != self._model.name:
             self._record.memory[:] = 0.0
-        self._record.stiffness[0] = 0.0
         self._model = chosen
-        self._stepper = chosen.bind(self._workspace)
         if self._started:
             with announced():
                 self._compile()
