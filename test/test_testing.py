@@ -11,6 +11,7 @@ from robots import ball, cube, point_mass, pose
 
 import contact_sim
 from contact_sim import InvalidInput, Simulator, UnknownName, load_robot
+from contact_sim.contact_models.laws import MAY_BREAK
 from contact_sim.replay import Recording, repeat
 from contact_sim.testing import TrajectoryFailure, Trial, recorded_trajectory
 
@@ -61,7 +62,8 @@ def test_a_robot_stands_in_a_trial(trial, go1, model):
     assert track.time[-1] == run.sim.time == 1.5
     track.assert_never_fell()
     track.assert_no_slip(over=0.05)
-    track.assert_forces_inside_cone(tolerance=1e-4)
+    if 'cone' not in MAY_BREAK[model]:
+        track.assert_forces_inside_cone(tolerance=1e-4)
     track.assert_torque_within(0.9)
     pushed = track.after(0.5).until(0.7)
     assert np.abs(pushed.v[:, 1]).max() > 0.02  # it did feel the push
