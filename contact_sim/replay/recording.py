@@ -185,7 +185,8 @@ class Recording:
             raise RecordingError(f'{self.path}: {name!r} does not hold what it should')
         events: dict[int, list[dict[str, Any]]] = {}
         states = {}
-        for event in self._json(f'{name}/events'):
+        changed = f'{name}/events' in self._archive.names
+        for event in self._json(f'{name}/events') if changed else ():
             if not isinstance(event, dict) or not {'step', 'kind'} <= event.keys():
                 raise RecordingError(f'{self.path}: {event!r} in {name!r} is no change')
             events.setdefault(event['step'], []).append(event)
