@@ -39,6 +39,10 @@ from contact_sim.solvers.jit import kernel
 Array = NDArray[np.float64]
 FORWARD = (FREE, CONVERGED, CONVERGED_BY_FALLBACK)
 MAX_TRIES = 200
+CAPTURE_AFTER = 4
+"""Turns of a slip within one step after which it may be taken as at rest."""
+CAPTURE_SPEED = 1e-4
+"""Speed up to which it then is [m/s]."""
 SHORTEST = 1e-6
 """Arc length at which a motion counts as too rough to follow [s]."""
 CLOSE = 1e-11
@@ -82,6 +86,7 @@ class EventDriven:
         self._at_end = np.zeros(guards, dtype=np.int64)
         self._watched, self._fresh = self._at_end.copy(), self._at_end.copy()
         self._impulse = np.zeros(workspace.sizes.rows)
+        self._turns = np.zeros(workspace.sizes.nc, dtype=np.int64)
         self._residual, self._longest = 0.0, max_substep
         w, r = workspace, workspace.record
         rows = (arc.jt, arc.factor, w.terms.dof_parent)
@@ -171,6 +176,7 @@ class EventDriven:
         arc.reference[3 * nc :] = record.impulse[3 * nc :] / record.time_step[0]
         self._impulse[:] = 0.0
         self._at_end[:] = 0
+        self._turns[:] = 0
         self._residual, self._longest = 0.0, self._max_substep
         return bool(find_closed(arc.gap, arc.u, arc.mode, arc.closed))
 
@@ -273,10 +279,20 @@ class EventDriven:
             at_end[:] = 0
             return False
         at_end[:] = arc.guards <= arc.slack
+        self._capture(at_end[nc : 2 * nc] == 1)
         touching = (arc.mode == OPEN) & (at_end[:nc] == 1) & (arc.u[2 : 3 * nc : 3] < 0.0)
         arc.closed[touching] = 1.0
         at_end[:nc][arc.mode == OPEN] = 0
         return bool(touching.any())
+
+    def _capture(self, at_end: NDArray[np.bool_]) -> None:
+        """Let a slow slip that turned back again and again within this step count as at rest."""
+        arc, nc = self._arc, self._workspace.sizes.nc
+        slip = arc.u[: 3 * nc].reshape(-1, 3)
+        turned = at_end & (arc.mode == SLIP)
+        self._turns[turned] += 1
+        slow = np.hypot(slip[:, 0], slip[:, 1]) <= CAPTURE_SPEED
+        arc.mode[turned & slow & (self._turns > CAPTURE_AFTER)] = STICK
 
     def _impact(self) -> int:
         """Apply the impact map at the closed contacts; return the status code."""
