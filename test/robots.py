@@ -54,6 +54,16 @@ def point_mass(mass: float) -> RobotModel:
     return RobotModel.from_pinocchio(model, ['point'], actuated_joints=(), name='point')
 
 
+def axle() -> RobotModel:
+    """Return a wheel of inertia 1 with dry friction 0.5 N m and damping 0.2 N m s/rad."""
+    model = pin.Model()
+    joint = model.addJoint(0, pin.JointModelRZ(), pin.SE3.Identity(), 'axle')
+    model.appendBodyToJoint(joint, pin.Inertia(1.0, np.zeros(3), np.eye(3)), pin.SE3.Identity())
+    model.friction = np.array([0.5])
+    model.damping = np.array([0.2])
+    return RobotModel.from_pinocchio(model, name='axle')
+
+
 def pose(x: float = 0.0, y: float = 0.0, z: float = 0.0, yaw: float = 0.0) -> np.ndarray:
     """Return the configuration of a free body turned about the vertical."""
     return np.array([x, y, z, 0.0, 0.0, np.sin(yaw / 2), np.cos(yaw / 2)])

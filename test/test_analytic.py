@@ -3,9 +3,9 @@
 import numpy as np
 import pinocchio as pin
 import pytest
-from robots import ball, cube, point_mass, pose, rigid_body
+from robots import axle, ball, cube, point_mass, pose, rigid_body
 
-from contact_sim import InclinedPlane, Plane, RobotModel, Simulator
+from contact_sim import InclinedPlane, Plane, Simulator
 
 GRAVITY = 9.81
 NO_EFFORT = np.zeros(0)
@@ -157,16 +157,6 @@ def test_cart_meets_a_wall_in_two_steps():
     assert np.array(seen) == pytest.approx(
         np.array([(0.0, -0.5, 5.0), (0.0, 0.0, 5.0), (0.0, 0.0, 0.0)]), abs=1e-12
     )
-
-
-def axle():
-    """Return a wheel of inertia 1 with dry friction 0.5 N m and damping 0.2 N m s/rad."""
-    model = pin.Model()
-    joint = model.addJoint(0, pin.JointModelRZ(), pin.SE3.Identity(), 'axle')
-    model.appendBodyToJoint(joint, pin.Inertia(1.0, np.zeros(3), np.eye(3)), pin.SE3.Identity())
-    model.friction = np.array([0.5])
-    model.damping = np.array([0.2])
-    return RobotModel.from_pinocchio(model, name='axle')
 
 
 def test_joint_friction_holds_exactly_and_limits_the_speed():

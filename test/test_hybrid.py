@@ -3,7 +3,8 @@
 import numpy as np
 import pinocchio as pin
 import pytest
-from robots import StandingController, ball, cube, pose, rigid_body, stand
+from robots import StandingController, axle, ball, cube, point_mass, pose, rigid_body, stand
+from scipy.optimize import brentq
 
 from contact_sim import Hybrid, InclinedPlane, InvalidInput, Simulator, load_robot
 from contact_sim.contact.solution import SolverStatus
@@ -391,6 +392,81 @@ def test_hybrid_and_ncp_converge_to_each_other():
     errors = [np.abs(landing('ncp', h) - exact).max() for h in (1e-3, 2.5e-4, 6.25e-5)]
     assert errors[0] <= 0.05
     assert errors[2] <= 1.5 / 16 * errors[0]
+
+
+# ---------------------------------------------------------------- guards (T15)
+
+
+def test_a_rod_that_swings_up_leaves_the_ground_when_its_force_ends():
+    # frictionless: f_n ends at φ̇² cos φ = 2 g/L (φ from the vertical); energy gives φ, and in
+    # flight φ̇ stays what it was at that instant
+    start, omega = 1.2, -np.sqrt(2.854 * GRAVITY)
+
+    def energy(phi, rate_squared):
+        kinetic = (0.125 * np.sin(phi) ** 2 + 1 / 24) * rate_squared
+        return kinetic + 0.5 * GRAVITY * np.cos(phi)
+
+    lift_off = brentq(
+        lambda phi: energy(phi, 2 * GRAVITY / np.cos(phi)) - energy(start, omega**2), 0.3, start
+    )
+    rate = np.sqrt(2 * GRAVITY / np.cos(lift_off))
+    # the angle from the ground is π/2 − φ
+    sim = leaning_rod(
+        np.pi / 2 - start, 1.0, (0.0, -0.5 * np.sin(start) * omega, -omega), friction=0.0,
+        contact_model='hybrid',
+    )  # fmt: skip
+    loaded, rates = [], []
+    while not loaded or loaded[-1]:
+        loaded.append(sim.step(NO_EFFORT).contacts.normal_force[0] > 0.0)
+        rates.append(planar(sim)[2])
+    assert len(loaded) > 50
+    assert rates[-1] == pytest.approx(rate, abs=1e-9)
+    assert np.all(np.abs(np.diff(rates[:-3])) > 1e-6)
+
+
+def test_the_end_of_a_rod_starts_to_slip_at_its_cone():
+    # pivoting about its end from rest: friction needed grows until μ; where it starts does not
+    # depend on the step
+    states = []
+    for h in (2e-3, 1e-3, 1e-4):
+        sim = leaning_rod(1.2, 1.0, contact_model='hybrid', friction=0.3, time_step=h)
+        run(sim, 0.3)
+        states.append([*sim.q, *sim.v])
+    assert states[0] == pytest.approx(states[2], abs=1e-7)
+    assert states[1] == pytest.approx(states[2], abs=1e-8)
+
+
+def test_a_pushed_block_breaks_away_above_its_friction():
+    # T18: μ m g = 4.905: 3 N hold, 6 N give 1.095 m/s²
+    sim = Simulator(point_mass(1.0), 'hybrid', friction=0.5)
+    for push, acceleration in ((3.0, 0.0), (6.0, 1.095), (3.0, -1.905)):
+        sim.reset(np.zeros(3), [1.0 if acceleration < 0.0 else 0.0, 0.0, 0.0])
+        before = sim.v[0]
+        for _ in range(100):
+            report = sim.step(NO_EFFORT, {'point': [push, 0, 0, 0, 0, 0]})
+        assert (sim.v[0] - before) / 0.1 == pytest.approx(acceleration, abs=1e-9)
+        assert abs(report.contacts.force[0, 0]) == pytest.approx(
+            min(push, 4.905) if acceleration >= 0 else 4.905
+        )
+
+
+def test_joint_friction_holds_exactly_and_limits_the_speed():
+    # T10: I = 1, τ_d = 0.5, b = 0.2: effort 0.4 rests; effort 1: 2.5 (1 − exp(−0.2 t)), and when
+    # the effort ends the axle stops where (v₀ + 2.5) exp(−0.2 t) = 2.5
+    sim = Simulator(axle(), 'hybrid', time_step=1e-2)
+    for _ in range(100):
+        sim.step(np.array([0.4]))
+    assert sim.v[0] == 0.0
+    for _ in range(400):
+        sim.step(np.array([1.0]))
+    speed = 2.5 * (1.0 - np.exp(-0.2 * 4.0))
+    assert sim.v[0] == pytest.approx(speed, abs=1e-9)
+    stop = np.log((speed + 2.5) / 2.5) / 0.2
+    angle = sim.q[0] + 5.0 * (speed + 2.5) * (1.0 - np.exp(-0.2 * stop)) - 2.5 * stop
+    for _ in range(300):
+        sim.step(np.array([0.0]))
+    assert sim.v[0] == 0.0
+    assert sim.q[0] == pytest.approx(angle, abs=1e-9)
 
 
 # ---------------------------------------------------------------- robots

@@ -60,7 +60,7 @@ class Arc:
         self.frozen = np.zeros(nc, dtype=np.int64)
         self._position, self._frame = np.zeros((nc, 3)), np.zeros((nc, 3, 3))
         self.jt, self.u = w.record.jacobian_transposed.copy(), np.zeros(rows)
-        self.drift, self.a, self.free = np.zeros(rows), np.zeros(rows), np.zeros(nv)
+        self.drift, self.free = np.zeros(rows), np.zeros(nv)
         self.factor = np.zeros((nv, nv))
         self.guards, self.slack = np.zeros(2 * nc + ns), np.zeros(2 * nc + ns)
         self.guards_before, self._allowance = np.zeros(2 * nc + ns), np.zeros(2 * nc + ns)
@@ -83,10 +83,11 @@ class Arc:
         )  # fmt: skip
         self._hold = (
             self.closed, self.jt, self.factor, t.dof_parent, self.free, self.drift, self.u,
-            self.gap, stabilisation, w.row_of, w.Y, w.rows.delassus, self.a, r.friction,
+            w.row_of, w.Y, w.rows.delassus, r.friction,
             w.friction_effort, self.mode, self.direction, self.frozen, self.joint_mode,
             self.reference,
         )  # fmt: skip
+        self._hold_here = (*self._hold, self.force, self._acceleration)
         self._guards = (
             self.mode, self.heading, self.joint_mode, self.gap, self.u, self.force, r.friction,
             w.friction_effort, self._stiction_speed, self._allowance, self.guards, self.slack,
@@ -113,7 +114,7 @@ class Arc:
 
         Bounds of forces may be missed by `lenience` slacks before it counts as an event.
         """
-        held = hold(*self._hold, self.force, self._acceleration)
+        held = hold(*self._hold_here)
         self._allowance[:] = 0.0
         fill_guards(*self._guards)
         allow_start(self.mode, self.joint_mode, lenience, self.guards, self.slack, self._allowance)
@@ -156,7 +157,7 @@ class Arc:
             return False
         self._q_end[:] = terms.integrate(self.q, self._increment)
         self._evaluate(self._q_end, self._v_end)
-        held = hold(*self._hold, self.force, self._acceleration)
+        held = hold(*self._hold_here)
         self.violated = fill_guards(*self._guards)
         return bool(held)
 
@@ -192,13 +193,13 @@ def start_stage(stage, dt, v_start, rates, w_rates, displacement, w, free_flyer_
 
 @kernel
 def finish_stage(
-    closed, jt, factor, parent, free, drift, u, gap, rate, row_of, Y, delassus, a, friction,
+    closed, jt, factor, parent, free, drift, u, row_of, Y, delassus, friction,
     joint_friction, mode, direction, frozen, joint_mode, reference, force, acceleration, v, w,
      displacement, free_flyer_v, tangent, w_rate,
 ):  # fmt: skip
     """Fill forces and rates of one stage; return False if no finite force holds the modes."""
     held = hold(
-        closed, jt, factor, parent, free, drift, u, gap, rate, row_of, Y, delassus, a, friction,
+        closed, jt, factor, parent, free, drift, u, row_of, Y, delassus, friction,
         joint_friction, mode, direction, frozen, joint_mode, reference, force, acceleration,
     )  # fmt: skip
     fill_rates(v, w, acceleration, displacement, free_flyer_v, tangent, w_rate)

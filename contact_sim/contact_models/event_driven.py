@@ -91,8 +91,8 @@ class EventDriven:
         w, r = workspace, workspace.record
         rows = (arc.jt, arc.factor, w.terms.dof_parent)
         self._choose = (
-            arc.closed, *rows, arc.free, arc.drift, arc.u, arc.gap, stabilisation, w.row_of, w.Y,
-            w.rows.delassus, arc.a, r.friction, w.friction_effort, stiction_speed, self._at_end,
+            arc.closed, *rows, arc.free, arc.drift, arc.u, w.row_of, w.Y,
+            w.rows.delassus, r.friction, w.friction_effort, stiction_speed, self._at_end,
             arc.mode, arc.direction, arc.heading, arc.frozen, arc.joint_mode, arc.reference,
         )  # fmt: skip
         self._collide_rows = (

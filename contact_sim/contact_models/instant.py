@@ -1,9 +1,9 @@
 """The equations of motion at one instant, with what the closed contacts add to them.
 
-    v̇ = M⁻¹ (τ − nle − D v) + M⁻¹ Jᵀ f,   J v̇ + J̇ v + 2 α J v + α² φ = G f + a
+    v̇ = M⁻¹ (τ − nle − D v) + M⁻¹ Jᵀ f,   J v̇ + J̇ v = G f + a
 
-The last two terms keep what is held on its constraint (Baumgarte, α in 1/s, φ in the normal rows
-only; physics.md T4, T8).
+What drifts by the error of the integration is taken back at the end of a step, at the level of
+velocities: u_t = 0 and u_n = −α φ for what is held (physics.md T8: no Baumgarte along the ground).
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from contact_sim.solvers.tree import factorise, solve_factor, solve_transposed
 
 SEPARATES = 1e-9
 """Speed from which a contact counts as leaving after an impact [m/s]."""
+GENTLY = 1e-3
+"""Largest change of a normal velocity in one step to take out a penetration [m/s]."""
 
 
 @kernel
@@ -57,16 +59,14 @@ def fill_instant(
 
 
 @kernel
-def fill_rows(closed, jt, factor, parent, free, drift, u, gap, rate, row_of, Y, delassus, a):
+def fill_rows(closed, jt, factor, parent, free, drift, u, row_of, Y, delassus, a):
     """Fill G and a for the closed contacts and the dry joints; return (contacts, rows)."""
     nc, ns = closed.shape[0], u.shape[0] - 3 * closed.shape[0]
     na, n = collect_rows(closed, nc, ns, row_of)
     fill_delassus(jt, factor, parent, row_of, n, Y, delassus)
     for e in range(n):
         r = row_of[e]
-        total = drift[r] + 2.0 * rate * u[r]
-        if r < 3 * nc and r % 3 == 2:
-            total += rate * rate * gap[r // 3]
+        total = drift[r]
         for k in range(free.shape[0]):
             total += jt[k, r] * free[k]
         a[e] = total
@@ -87,13 +87,12 @@ def add_response(force, n, Y_buffer, factor, parent, out):
 
 @kernel
 def hold(
-    closed, jt, factor, parent, free, drift, u, gap, rate, row_of, Y, delassus, a, friction,
+    closed, jt, factor, parent, free, drift, u, row_of, Y, delassus, friction,
     joint_friction, mode, direction, frozen, joint_mode, reference, force, acceleration,
 ):  # fmt: skip
     """Fill the forces (rows of the record) that hold the modes, and v̇; False if there are none."""
-    na, n = fill_rows(
-        closed, jt, factor, parent, free, drift, u, gap, rate, row_of, Y, delassus, a
-    )
+    a = np.empty(u.shape[0])
+    na, n = fill_rows(closed, jt, factor, parent, free, drift, u, row_of, Y, delassus, a)
     ns = joint_mode.shape[0]
     mu, modes, slip = np.empty(na), np.empty(na, np.int64), np.empty((na, 2))
     near, answer = np.empty(n), np.empty(n)
@@ -117,7 +116,7 @@ def hold(
 
 @kernel
 def choose(
-    closed, jt, factor, parent, free, drift, u, gap, rate, row_of, Y, delassus, a, friction,
+    closed, jt, factor, parent, free, drift, u, row_of, Y, delassus, friction,
     joint_friction, stiction_speed, at_end, mode, direction, heading, frozen, joint_mode,
     reference, dt,
 ):  # fmt: skip
@@ -128,9 +127,8 @@ def choose(
     `mode` says what held before: what stuck counts as at rest. `reference` (rows of the record) is
     guess and answer. Returns (status code, sweeps, natural map [N]).
     """
-    na, n = fill_rows(
-        closed, jt, factor, parent, free, drift, u, gap, rate, row_of, Y, delassus, a
-    )
+    a = np.empty(u.shape[0])
+    na, n = fill_rows(closed, jt, factor, parent, free, drift, u, row_of, Y, delassus, a)
     nc, ns = closed.shape[0], joint_mode.shape[0]
     mu, modes, slip = np.empty(na), np.empty(na, np.int64), np.zeros((na, 2))
     speed, guess, ends = np.empty(n), np.empty(n), np.zeros(2 * na + ns, np.int64)
@@ -171,6 +169,7 @@ def rest_exactly(
 ):  # fmt: skip
     """Take the drift out of the velocity of what is held: u_t = 0, u_n = −α φ, q̇ = 0.
 
+    A penetration that was there before is taken out gently: u_n changes by no more than GENTLY.
     The impulses, of the size of the integration error, are added to `impulse`. G and Y as `hold`
     left them. Returns the largest drift [m/s, rad/s].
     """
@@ -181,7 +180,8 @@ def rest_exactly(
     for c in range(na):
         i = row_of[3 * c] // 3
         modes[c] = mode[i]
-        drift[3 * c + 2] = u[3 * i + 2] + rate * gap[i]
+        error = u[3 * i + 2] + rate * gap[i]
+        drift[3 * c + 2] = min(max(error, -GENTLY), GENTLY)
         if mode[i] == STICK:
             drift[3 * c], drift[3 * c + 1] = u[3 * i], u[3 * i + 1]
     for k in range(ns):
