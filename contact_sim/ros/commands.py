@@ -88,6 +88,19 @@ class CommandInbox:
         """Wall seconds since the last command; None before the first."""
         return None if self._arrived is None else time.monotonic() - self._arrived
 
+    @property
+    def state(self) -> tuple[JointCommand, NDArray[np.bool_], NDArray[np.bool_]]:
+        """The command in force and what follows it, to be assigned later."""
+        with self._lock:
+            return self._command, self._follows_position.copy(), self._follows_velocity.copy()
+
+    @state.setter
+    def state(self, kept: tuple[JointCommand, NDArray[np.bool_], NDArray[np.bool_]]) -> None:
+        with self._lock:
+            old, position, velocity = kept
+            self._follows_position, self._follows_velocity = position.copy(), velocity.copy()
+            self._replace(old.position, old.velocity, old.effort)
+
     def set_gains(self, stiffness: Array, damping: Array) -> None:
         """Follow commands with other PD gains [N m/rad], [N m s/rad], shape (n_joints,)."""
         with self._lock:

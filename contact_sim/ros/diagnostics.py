@@ -44,6 +44,10 @@ class Conditions:
     """Age of the last command at which it is called stale, wall time [s]."""
     steps: int
     """Steps since the last reset."""
+    pushes_accepted: int
+    """Messages on external_wrench that were taken."""
+    pushes_refused: int
+    """Messages on external_wrench with anything wrong."""
     messages_lost: int
     """Messages that could not be sent since the start."""
     messages_sent: dict[str, int]
@@ -70,6 +74,8 @@ def diagnostics_message(
         'commands_dropped': inbox.dropped,
         'last_refusal': inbox.last_refusal,
         'command_age': 'none' if age is None else f'{age:.3f}',
+        'pushes_accepted': now.pushes_accepted,
+        'pushes_refused': now.pushes_refused,
         'lockstep': lockstep.enabled,
         'lockstep_timeouts': lockstep.timeouts,
         'lockstep_late_commands': lockstep.late,

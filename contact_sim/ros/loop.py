@@ -13,8 +13,6 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from numpy.typing import ArrayLike
-
 from contact_sim.errors import ContactSimError, InvalidInput, NonFiniteState
 from contact_sim.ros.clock import Pacer
 from contact_sim.ros.commands import CommandInbox
@@ -22,6 +20,7 @@ from contact_sim.ros.diagnostics import Tally
 from contact_sim.ros.lockstep import Lockstep, Verdict
 from contact_sim.ros.messages import nanoseconds
 from contact_sim.ros.outputs import Outputs
+from contact_sim.ros.pushes import Pushes
 from contact_sim.simulation.simulator import Simulator
 
 HEARTBEAT = 0.05
@@ -45,14 +44,15 @@ class Steps:
     """Steps that somebody has asked for.
 
     Attributes:
-        left: steps still to be taken; set to 0 to take no more.
-        after_step: called with `left` after each step, once its messages are out.
+        left: steps still to be taken.
+        after_step: called with `left` after each step, once its messages are out; returns whether
+            to go on.
         at_end: called at the end with the reason why not all were taken, '' if they were.
     """
 
     left: int
     at_end: Callable[[str], None]
-    after_step: Callable[[int], None] | None = None
+    after_step: Callable[[int], bool] | None = None
 
 
 class Loop:
@@ -62,6 +62,7 @@ class Loop:
         sim: what is stepped.
         inbox: where commands arrive.
         lockstep: which commands a step waits for.
+        pushes: what else acts on the robot.
         outputs: where messages leave.
         pacer: relation of simulated time and wall time.
         report_failure: called with the reason when the simulation cannot go on.
@@ -78,13 +79,14 @@ class Loop:
         sim: Simulator,
         inbox: CommandInbox,
         lockstep: Lockstep,
+        pushes: Pushes,
         outputs: Outputs,
         pacer: Pacer,
         report_failure: Callable[[str], None],
         diagnose: Callable[[], None],
     ) -> None:
         self._sim, self._inbox, self._lockstep = sim, inbox, lockstep
-        self._outputs, self._pacer = outputs, pacer
+        self._pushes, self._outputs, self._pacer = pushes, outputs, pacer
         self._report_failure, self._diagnose = report_failure, diagnose
         turning = sim.robot.continuous_joints
         self._continuous = turning if turning.any() else None
@@ -144,16 +146,15 @@ class Loop:
         """Run at another real-time factor, 0 for as fast as possible."""
         self._pacer.restart(self._sim.time, factor)
 
-    def reset(self, q: ArrayLike) -> None:
-        """Start again from q (nq,) at rest, one tick later: time never goes back."""
-        sim = self._sim
-        sim.reset(q, time=sim.time + sim.time_step)
-        self._inbox.hold(sim.robot.joint_positions(sim.q))
-        self._begin_anew()
+    def end_pushes(self) -> None:
+        """Let nothing push the robot any more."""
+        self._pushes.clear()
 
-    def _begin_anew(self) -> None:
+    def begin_anew(self, failure_ends: bool = True) -> None:
         """Tell everybody about a state that no step has led to."""
-        self.tally.failure = ''
+        if failure_ends:
+            self.tally.failure = ''
+        self._pushes.clear()
         self._lockstep.restart(nanoseconds(self._sim.time))
         self._pacer.restart(self._sim.time)
         self._outputs.clear_markers()
@@ -219,8 +220,9 @@ class Loop:
             if self._may_step():
                 self._step()
                 steps.left -= not self.tally.failure
-                if steps.after_step is not None and not self.tally.failure:
-                    steps.after_step(steps.left)
+                wanted = self.tally.failure or not steps.after_step or steps.after_step(steps.left)
+                if steps.left and not wanted:
+                    reason = f'cancelled, {steps.left} steps left'
             elif self._gave_up:
                 reason = f'no command in time, paused at t = {self._sim.time:.9g} s'
         reason = reason or self.tally.failure
@@ -266,14 +268,15 @@ class Loop:
         effort = self._inbox.current.effort_at(
             robot.joint_positions(sim.q), robot.joint_velocities(sim.v), self._continuous
         )
+        wrenches = self._pushes.acting(nanoseconds(sim.time))
         try:
-            report = sim.step(effort)
+            report = sim.step(effort, wrenches)
         except (NonFiniteState, InvalidInput) as error:
             self.tally.failure = f'stopped at t = {sim.time:.9g} s, wait for ~/reset: {error}'
             self._report_failure(self.tally.failure)
             return
         self.tally.statuses[int(report.record.solver[0])] += 1
-        self._outputs.publish(report, self._pacer.measured)
+        self._outputs.publish(report, self._pacer.measured, wrenches)
 
 
 def _nothing() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,17 +17,21 @@ from contact_sim.simulation.report import StepReport
 
 Array = NDArray[np.float64]
 METRES_PER_NEWTON = 0.01
+METRES_PER_NEWTON_METRE = 0.05
 METRES_PER_METRE_PER_SECOND = 1.0
 NORMAL_LENGTH = 0.05
 CONE_HEIGHT = 0.08
 CONE_SIDES = 16
 GROUND_SIZE = 10.0
+NO_WRENCHES: Mapping[str, Array] = {}
 UP = np.array([0.0, 0.0, 1.0])
 COLOURS = {
     'force': (0.95, 0.35, 0.10, 1.0),
     'friction_cone': (0.20, 0.55, 0.95, 0.25),
     'normal': (0.20, 0.75, 0.30, 1.0),
     'slip': (0.85, 0.10, 0.60, 1.0),
+    'push': (0.95, 0.80, 0.10, 1.0),
+    'push_torque': (0.60, 0.45, 0.05, 1.0),
     'terrain': (0.75, 0.75, 0.75, 0.6),
 }
 
@@ -74,6 +79,8 @@ class ContactMarkers:
         self._cone = [_marker('friction_cone', k, Marker.TRIANGLE_LIST, odom_frame) for k in n]
         for cone in self._cone:
             cone.scale.x = cone.scale.y = cone.scale.z = 1.0
+        self._push: list[Marker] = []
+        self._odom_frame = odom_frame
         self._drawn_friction = np.full(len(names), -1.0)
         self._ground = _ground(odom_frame, plane)
         self._clear = Marker(action=Marker.DELETEALL)
@@ -83,8 +90,19 @@ class ContactMarkers:
         """Return the message that removes all markers, for a reset."""
         return MarkerArray(markers=[self._clear])
 
-    def fill(self, report: StepReport) -> MarkerArray:
-        """Return the markers of a step; open feet show only their normal."""
+    def fill(
+        self,
+        report: StepReport,
+        wrenches: Mapping[str, Array] = NO_WRENCHES,
+        origins: Mapping[str, Array] = NO_WRENCHES,
+    ) -> MarkerArray:
+        """Return the markers of a step; open feet show only their normal.
+
+        Args:
+            report: of the step.
+            wrenches: frame to force and torque that somebody pushes with, world axes, (6,).
+            origins: frame to its origin in the world, (3,).
+        """
         contacts = report.contacts
         for k, mode in enumerate(contacts.mode):
             start, normal = contacts.position[k], contacts.normal[k]
@@ -93,10 +111,28 @@ class ContactMarkers:
             self._set_arrow(self._slip[k], start, slip)
             self._set_arrow(self._normal[k], start, NORMAL_LENGTH * normal)
             self._set_cone(k, bool(mode), start, normal, float(contacts.friction[k]))
-        markers = [*self._force, *self._slip, *self._normal, *self._cone, self._ground]
+        pushes = self._pushes(wrenches, origins)
+        markers = [*self._force, *self._slip, *self._normal, *self._cone, *pushes, self._ground]
         for marker in markers:
             set_stamp(marker.header.stamp, report.time)
         return MarkerArray(markers=markers)
+
+    def _pushes(self, wrenches: Mapping[str, Array], origins: Mapping[str, Array]) -> list[Marker]:
+        """Return one arrow per force and torque from outside; old ones go with the first without.
+
+        An arrow ends where the push acts.
+        """
+        for _ in range(2 * (len(wrenches) - len(self._push) // 2)):
+            kind = 'push_torque' if len(self._push) % 2 else 'push'
+            self._push.append(_arrow(kind, len(self._push) // 2, self._odom_frame))
+        for marker in self._push:
+            marker.action = Marker.DELETE
+        for k, (frame, wrench) in enumerate(wrenches.items()):
+            force = METRES_PER_NEWTON * wrench[:3]
+            self._set_arrow(self._push[2 * k], origins[frame] - force, force)
+            torque = METRES_PER_NEWTON_METRE * wrench[3:]
+            self._set_arrow(self._push[2 * k + 1], origins[frame], torque)
+        return self._push
 
     def _set_cone(
         self, k: int, loaded: bool, start: Array, normal: Array, friction: float

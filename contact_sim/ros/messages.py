@@ -46,6 +46,11 @@ def set_vector(message: Any, vector: Array) -> None:
     message.x, message.y, message.z = vector.tolist()
 
 
+def vector_values(message: Any) -> tuple[float, float, float]:
+    """Return x, y, z of a message."""
+    return message.x, message.y, message.z
+
+
 def set_quaternion(message: Any, quaternion: Array) -> None:
     """Write (x, y, z, w) into a quaternion message."""
     message.x, message.y, message.z, message.w = quaternion.tolist()

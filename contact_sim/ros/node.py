@@ -28,6 +28,7 @@ from contact_sim.ros.parameters import (
     JointGainParameters,
     publish_periods,
 )
+from contact_sim.ros.pushes import Pushes
 from contact_sim.ros.recording import recorder_of
 from contact_sim.ros.services import Services
 from contact_sim.ros.setup import (
@@ -38,6 +39,8 @@ from contact_sim.ros.setup import (
     loaded_simulator,
     start_configuration,
 )
+from contact_sim.ros.simulation_interfaces_server import INSTALLED, SimulationInterfaces
+from contact_sim.ros.state_control import StateControl
 
 
 class SimulationNode(Node):
@@ -72,16 +75,28 @@ class SimulationNode(Node):
         self.lockstep = Lockstep(self.inbox, names, owned_joints(settings, names), log.warning)
         self._follow_lockstep(settings)
         self._unstable = 0  # steps so far with unstable explicit springs
+        common = settings['']
+        world_frames = common.odom_frame, common.world_frame
+        self.pushes = Pushes(self.sim, common.frame_prefix, world_frames)
+        self.pushes.configure(settings['push'])
         self.loop = Loop(
-            self.sim, self.inbox, self.lockstep, self._outputs, self._pacer, log.error,
-            self._diagnose,
+            self.sim, self.inbox, self.lockstep, self.pushes, self._outputs, self._pacer,
+            log.error, self._diagnose,
         )  # fmt: skip
         self.loop.paused = settings[''].start_paused
         self.recorder = recorder_of(self.sim, settings, log.error)
         if self.recorder is not None:
             self.loop.when_at_rest = self.recorder.flush
-        self.inputs = Inputs(self, self.inbox, self.lockstep)
-        self.standard_services = Services(self, self.sim, self.loop, self.parameters)
+        self.state_control = StateControl(self.sim, self.loop, self.inbox, self.parameters)
+        self.inputs = Inputs(self, self.inbox, self.lockstep, self.pushes, self.state_control)
+        self.standard_services = Services(
+            self, self.sim, self.loop, self.state_control, self.parameters
+        )
+        if INSTALLED:
+            self.simulation_interfaces = SimulationInterfaces(
+                self, self.sim, self.loop, self.state_control, self.standard_services,
+                self.parameters,
+            )  # fmt: skip
         self.parameters.accept_changes()
         self._announce()
 
@@ -111,6 +126,7 @@ class SimulationNode(Node):
         """Refuse settings that only make sense together (ParameterServer)."""
         publish_periods(settings['publish_rate'], settings[''].time_step)
         chosen_contact_model(settings)
+        self.robot.reference_configuration(settings[''].reference_pose)
 
     def _change_settings(self, settings: Settings, prefixes: set[str]) -> None:
         """Let settings take effect between two steps, all of them or none."""
@@ -132,6 +148,7 @@ class SimulationNode(Node):
         self.inbox.set_gains(*joint_gains(self.robot, settings))
         self._outputs.set_rates(settings['publish_rate'])
         self._follow_lockstep(settings)
+        self.pushes.configure(settings['push'])
 
     def _follow_lockstep(self, settings: Settings) -> None:
         self.lockstep.configure(settings['lockstep'], nanoseconds(self.sim.time))
@@ -169,6 +186,8 @@ class SimulationNode(Node):
             paused=self.loop.paused,
             command_timeout=common.command_timeout,
             steps=self.sim.step_count,
+            pushes_accepted=self.pushes.accepted,
+            pushes_refused=self.pushes.refused,
             messages_lost=self._outputs.lost,
             messages_sent=self._outputs.sent,
         )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import WrenchStamped
 from nav_msgs.msg import Odometry
+from numpy.typing import NDArray
 from rclpy._rclpy_pybind11 import RCLError
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
@@ -32,6 +35,7 @@ from contact_sim.ros.transforms import TransformPublisher
 from contact_sim.simulation.report import StepReport
 from contact_sim.simulation.simulator import Simulator
 
+Array = NDArray[np.float64]
 EVERY = QoSProfile(depth=1000)
 """Reliable; what the network loses while steps run flat out is still there to be sent again."""
 LATEST = QoSProfile(depth=10)
@@ -161,15 +165,20 @@ class Outputs:
         self.publish_clock(report.time)
         self._publish_states(report, everything=True)
 
-    def publish(self, report: StepReport, real_time_factor: float) -> None:
-        """Publish what is due after a step."""
+    def publish(
+        self, report: StepReport, real_time_factor: float, wrenches: Mapping[str, Array]
+    ) -> None:
+        """Publish what is due after a step; `wrenches` (world axes) are drawn."""
         self._tick = round(report.time / self._sim.time_step)
         instant = self._instant_period > 0 and self._tick % self._instant_period == 0
         self._told = self._tick if instant else self._told
         self.publish_clock(report.time)
         self._publish_states(report, everything=instant)
         if self._due('markers') and self._markers.has_listener():
-            self._markers.publish(self._marker_message.fill(report))
+            origins = {
+                frame: np.array(self._sim.frame_placement(frame).translation) for frame in wrenches
+            }
+            self._markers.publish(self._marker_message.fill(report, wrenches, origins))
         if self._due('solver_state') and self._solver_state.has_listener():
             self._solver_state.publish(self._solver_state_message.fill(report, real_time_factor))
 

@@ -25,7 +25,9 @@ class NodeParameters(Parameters):
     urdf_path: str = parameter('', '', 'URDF or xacro file of the robot')
     srdf_path: str = parameter('', '', 'SRDF with reference poses and end effectors')
     robot_description: str = parameter('', '', 'URDF text of the robot; wins over urdf_path')
-    reference_pose: str = parameter('standing', '', 'pose at start and after a reset')
+    reference_pose: str = parameter(
+        'standing', '', 'pose at start and after a reset, one that the SRDF names', live=True
+    )
     initial_height: float = parameter(
         0.0, 'm', 'gap below the lowest foot at start and after a reset', at_least=0.0,
         at_most=100.0, live=True,
@@ -59,6 +61,13 @@ class NodeParameters(Parameters):
         0.0, '-', "Newton's coefficient of every foot; 0: plastic", at_least=0.0, at_most=1.0,
         live=True,
     )  # fmt: skip
+    seed: int = parameter(
+        0, '', 'kept in recordings for whatever is random around the simulation; in it nothing is',
+        at_least=0, at_most=2**31 - 1, live=True,
+    )  # fmt: skip
+    services_at_root: bool = parameter(
+        False, '', 'serve simulation_interfaces as /step_simulation etc., too, not only under ~/'
+    )
     command_timeout: float = parameter(
         0.5, 's', 'wall time without a command after which /diagnostics warns', above=0.0,
         live=True,
@@ -184,6 +193,20 @@ class ControllerParameters(Parameters):
     joints: tuple[str, ...] = parameter((), '', 'joints that this controller commands')
 
 
+@dataclass(frozen=True)
+class PushParameters(Parameters):
+    """What a message on external_wrench means."""
+
+    duration: float = parameter(
+        0.1, 's', 'simulated time for which it acts; 0: until the next one on the same link',
+        at_least=0.0, at_most=1e6, live=True,
+    )  # fmt: skip
+    axes: str = parameter(
+        'link', '', 'axes of force and torque: those of the link in header.frame_id, which turn '
+        'with it, or the world', choices=('link', 'world'), live=True,
+    )  # fmt: skip
+
+
 PARAMETER_GROUPS: dict[str, type[Parameters]] = {
     '': NodeParameters,
     'contact': ContactParameters,
@@ -194,6 +217,7 @@ PARAMETER_GROUPS: dict[str, type[Parameters]] = {
     'publish_rate': PublishRateParameters,
     'imu': ImuParameters,
     'lockstep': LockstepParameters,
+    'push': PushParameters,
 }
 """Dotted prefix to the class that declares its parameters.
 

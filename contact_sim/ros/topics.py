@@ -24,10 +24,17 @@ SUBSCRIBED: dict[str, str] = {
     'joint_commands': 'sensor_msgs/msg/JointState',
     'joint_group_effort_controller/commands': 'std_msgs/msg/Float64MultiArray',
     '~/lockstep_ack': 'std_msgs/msg/Header',
+    'external_wrench': 'geometry_msgs/msg/WrenchStamped',
+    'initialpose': 'geometry_msgs/msg/PoseWithCovarianceStamped',
+    '~/set_odom': 'nav_msgs/msg/Odometry',
 }
 SERVICES: dict[str, str] = {
     '~/pause': 'std_srvs/srv/SetBool',
     '~/reset': 'std_srvs/srv/Trigger',
+    '~/reset_time': 'std_srvs/srv/Trigger',
+    '~/snapshot': 'std_srvs/srv/Trigger',
+    '~/restore': 'std_srvs/srv/Trigger',
+    '~/end_pushes': 'std_srvs/srv/Trigger',
     '~/step': 'std_srvs/srv/Trigger',
 }
 

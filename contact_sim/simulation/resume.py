@@ -1,0 +1,36 @@
+"""Going back to a state without going back to its time or its settings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from contact_sim.simulation.simulator import Simulator, Snapshot
+
+SETTINGS = ('friction', 'gravity', 'time_step', 'stiffness')
+"""Fields of a snapshot that are no state."""
+
+
+def resume(sim: Simulator, snapshot: Snapshot, time: float) -> None:
+    """Continue at `time` [s] from the state of a snapshot, under the settings now in force.
+
+    The steps that follow are bit-identical to those that followed the snapshot, but for their
+    time, if neither settings nor the contact model have changed.
+
+    Raises:
+        InvalidInput: a snapshot of another robot.
+    """
+    now = sim.snapshot()
+    if snapshot.robot != now.robot or snapshot.buffer.shape != now.buffer.shape:
+        sim.restore(snapshot)  # says what is wrong
+    buffer = snapshot.buffer.copy()
+    layout = sim.sizes.layout
+    for field in SETTINGS:
+        start, stop, _ = layout[field]
+        buffer[start:stop] = now.buffer[start:stop]
+    if snapshot.contact_model.name != now.contact_model.name:  # what it kept means nothing now
+        for field in ('memory', 'memory_start'):
+            start, stop, _ = layout[field]
+            buffer[start:stop] = 0.0
+    clock = layout['clock'][0]
+    buffer[clock : clock + 3] = time, time, 0.0
+    sim.restore(replace(now, buffer=buffer))
