@@ -14,6 +14,7 @@ from rclpy.node import Node
 import contact_sim
 from contact_sim.errors import ContactSimError
 from contact_sim.ros.loop import Loop
+from contact_sim.ros.outputs import EVERY
 from contact_sim.ros.parameter_server import ParameterServer
 from contact_sim.ros.services import Services
 from contact_sim.ros.state_control import StateControl
@@ -176,6 +177,7 @@ class SimulationInterfaces:
         return ActionServer(
             self._node, SimulateSteps, name, self._on_steps,
             cancel_callback=lambda _: CancelResponse.ACCEPT, callback_group=self._group,
+            feedback_pub_qos_profile=EVERY,
         )  # fmt: skip
 
     async def _on_steps(self, goal: Any) -> Any:
