@@ -517,6 +517,29 @@ def test_a_robot_drops_bounces_and_stands():
     assert impulse == pytest.approx(expected, abs=1e-3 * robot.total_mass)
 
 
+def trot(model, seconds):
+    """go1 in an open-loop trot on the spot: diagonal legs lift in turn, 2.5 times a second."""
+    sim = Simulator(load_robot('go1'), model, friction=0.7)
+    controller = StandingController(sim)
+    stance, reports = controller.target.reshape(4, 3).copy(), []
+    for _ in range(round(seconds / sim.time_step)):
+        phase = np.sin(2 * np.pi * 2.5 * sim.time + np.array([0.0, np.pi, np.pi, 0.0]))
+        lift = 0.25 * np.sign(stance[:, 2]) * np.maximum(phase, 0.0)
+        legs = stance + np.stack([0.0 * lift, -lift, 2.0 * lift], axis=1)
+        controller.target = legs.ravel()
+        reports.append(sim.step(controller(sim)))
+    return sim, reports
+
+
+def test_a_robot_trots():
+    sim, reports = trot('hybrid', 1.2)
+    other, _ = trot('ncp', 1.2)
+    assert np.sum([report.contacts.normal_force == 0.0 for report in reports]) > 1000
+    assert all(report.solver.converged for report in reports)
+    assert np.abs(sim.q[:3] - other.q[:3]).max() <= 0.02
+    assert min(report.q[2] for report in reports) >= 0.24
+
+
 # ---------------------------------------------------------------- parameters
 
 

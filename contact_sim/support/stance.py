@@ -16,6 +16,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
+from contact_sim.collision.detect import contact_drift as fill_drift
 from contact_sim.collision.detect import contact_jacobian as fill_jacobian
 from contact_sim.collision.detect import detect
 from contact_sim.collision.terrain import Terrain, as_terrain
@@ -23,7 +24,6 @@ from contact_sim.contact.workspace import spheres_of
 from contact_sim.dynamics.terms import gravity_vector
 from contact_sim.errors import InvalidInput
 from contact_sim.robot.model import RobotModel
-from contact_sim.support.drift import fill_drift
 from contact_sim.support.feet import DIRECTIONS, foot_indices, held_rows
 
 Array = NDArray[np.float64]
@@ -185,5 +185,5 @@ def _contacts(robot: RobotModel, model: pin.Model, data: pin.Data, plane: Array)
     world = np.array(data.J.T).reshape(model.nv, 6)
     fill_jacobian(world, spheres.leaf_dof, parent, position, frame, np.zeros(nc), transposed)
     twist, rate = (np.array([m.vector for m in motions]) for motions in (data.v, data.a))
-    fill_drift(placements, twist, rate, *where, frame, drift)
+    fill_drift(twist, rate, placements, *where, frame, np.zeros(3), drift)
     return _Contacts(transposed.T, drift, position, frame)
