@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS')
 
-from contact_sim import InvalidInput
+from contact_sim import InvalidInput, UnknownName
 from contact_sim.replay import Recording, repeat
 
 pytestmark = pytest.mark.ros
@@ -85,6 +85,14 @@ def test_faults_act_on_exact_steps(lockstep_trial, counting):
     assert acted == pytest.approx(
         [1, 2, 3, 4, 5, 6, 6, 6, 6, 7, 8, 9, 10, 14, 15, 16, 16, 16, 16, 16, 21, 22]
     )
+    run.push('trunk', force=(10.0, 0.0, -5.0), seconds=0.004, torque=(0.0, 1.0, 0.0))
+    run.advance(0.01)
+    with pytest.raises(UnknownName, match='nose'):
+        run.push('nose', force=(10.0, 0.0, 0.0), seconds=0.1)
+    pushed = [event for event in Recording(run.recording).events if event['kind'] == 'wrenches']
+    assert [(event['step'], event['wrenches']) for event in pushed] == [
+        (22, {'trunk': [10.0, 0.0, -5.0, 0.0, 1.0, 0.0]}), (26, {}),
+    ]  # fmt: skip
 
 
 def test_commands_have_their_period(lockstep_trial, counting):

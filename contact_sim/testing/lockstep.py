@@ -7,13 +7,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from geometry_msgs.msg import WrenchStamped
+from rclpy.duration import Duration
+from std_msgs.msg import Header
+
 from contact_sim.errors import InvalidInput
 from contact_sim.replay.recording import Recording
-from contact_sim.ros.client import SimulationClient
+from contact_sim.robot.urdf import load_robot
+from contact_sim.ros.client import TIMEOUT, SimulationClient
 from contact_sim.ros.processes import Process, ros_arguments
 from contact_sim.testing.relay import Relay, remappings
 from contact_sim.testing.trajectory import Trajectory, recorded_trajectory
-from contact_sim.testing.trial import whole_steps
+from contact_sim.testing.trial import checked_push, whole_steps
 
 Program = str | Path | Sequence[str]
 """A Python module, a Python file, or a command with its arguments."""
@@ -56,6 +61,7 @@ class LockstepTrial:
         parameters: Mapping[str, Any] | None = None,
         controller_parameters: Mapping[str, Any] | None = None,
     ) -> None:
+        self._robot = load_robot(robot)
         folder.mkdir(parents=True, exist_ok=True)
         self.recording = folder / 'run.npz'
         source = {'urdf_path' if '/' in robot else 'robot': robot}
@@ -72,6 +78,7 @@ class LockstepTrial:
         }  # fmt: skip
         self._tick = 1
         self._client = SimulationClient(folder, 'trial')
+        self._pushes = self._client.node.create_publisher(WrenchStamped, 'external_wrench', 10)
         self._programs: list[Process] = []
         self._closed = False
         self._relay = Relay(self._client.node, control_steps) if faults else None
@@ -153,6 +160,32 @@ class LockstepTrial:
         """Put the robot back into its pose; time goes on by one step."""
         self._tick += 1
         self._client.reset()
+
+    def push(
+        self,
+        link: str,
+        force: Sequence[float],
+        seconds: float,
+        torque: Sequence[float] = (0.0, 0.0, 0.0),
+    ) -> None:
+        """Push a link from now on for `seconds`; a push replaces an earlier one on the link.
+
+        Args:
+            link: frame at whose origin the push acts.
+            force: [N], world axes, shape (3,).
+            seconds: how long.
+            torque: [N m], world axes, shape (3,).
+        """
+        wrench = checked_push(self._robot, link, force, torque).tolist()
+        self.set({'push.duration': float(seconds), 'push.axes': 'world'})
+        message = WrenchStamped(header=Header(frame_id=link))
+        f, m = message.wrench.force, message.wrench.torque
+        f.x, f.y, f.z, m.x, m.y, m.z = wrench
+        self._client.wait(lambda: self._pushes.get_subscription_count() > 0, 'external_wrench')
+        self._pushes.publish(message)
+        # received before the next call can be: the first step already feels it
+        if not self._pushes.wait_for_all_acked(Duration(seconds=TIMEOUT)):
+            raise TimeoutError(f'the simulation does not take pushes\n{self._said()}')
 
     def drop_sensors(self, seconds: float, share: float = 1.0, seed: int = 0) -> None:
         """Keep `share` of the states of the next `seconds` from the controllers.

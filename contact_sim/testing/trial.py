@@ -10,8 +10,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from contact_sim.errors import InvalidInput
+from contact_sim.errors import InvalidInput, UnknownName
 from contact_sim.replay.recorder import Recorder
+from contact_sim.robot.model import RobotModel
 from contact_sim.simulation.simulator import Simulator
 from contact_sim.testing.trajectory import Trajectory, TrajectoryBuilder
 
@@ -95,10 +96,7 @@ class Trial:
             seconds: how long.
             torque: [N m], world axes, shape (3,).
         """
-        self.sim.frame_placement(link)  # raises UnknownName
-        wrench = np.array([*force, *torque], dtype=float)
-        if wrench.shape != (6,) or not np.isfinite(wrench).all():
-            raise InvalidInput(f'push on {link!r}: expected 3 finite forces and 3 torques')
+        wrench = checked_push(self.sim.robot, link, force, torque)
         end = self._steps + whole_steps('seconds', seconds, self.sim.time_step)
         self._pushes.append((end, link, wrench))
 
@@ -150,6 +148,24 @@ class Trial:
     def _sees(self) -> bool:
         """Return whether the present state reaches the controller."""
         return self._steps >= self._blind_until or bool(self._noise.random() < self._seen)
+
+
+def checked_push(
+    robot: RobotModel, link: str, force: Sequence[float], torque: Sequence[float]
+) -> Array:
+    """Return force [N] and torque [N m] of a push, shape (6,).
+
+    Raises:
+        UnknownName: a link that the robot does not have.
+        InvalidInput: not three finite numbers each.
+    """
+    model = robot.pinocchio_model
+    if not model.existFrame(link):
+        raise UnknownName('frame', link, [frame.name for frame in model.frames])
+    wrench = np.array([*force, *torque], dtype=float)
+    if wrench.shape != (6,) or not np.isfinite(wrench).all():
+        raise InvalidInput(f'push on {link!r}: expected 3 finite forces and 3 torques')
+    return wrench
 
 
 def whole_steps(name: str, seconds: float, time_step: float) -> int:
