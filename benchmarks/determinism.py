@@ -4,10 +4,9 @@
     python benchmarks/determinism.py --ros    node and controller as processes, in lockstep
     python benchmarks/determinism.py --free   the same without lockstep, repeated from recordings
 
-Each run is a new simulation and a new controller, pushed in the middle (over ROS: on half the
-friction from there on); its hash is that of all its states. One hash per model is the only right
-answer. Free runs do differ, as their commands arrive when they arrive, but each must be repeated
-to the bit from its recording.
+Each run is a new simulation and a new controller, pushed in the middle; its hash is that of all its
+states. One hash per model is the only right answer. Free runs do differ, as their commands arrive
+when they arrive, but each must be repeated to the bit from its recording.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ def run_in_lockstep(model: str, seconds: float, record: Path, lockstep: bool = T
     with tempfile.TemporaryDirectory() as logs:
         trial = LockstepTrial([node], Path(logs), ROBOT, parameters=parameters)
         trial.advance(0.5 * seconds)
-        trial.friction = 0.4
+        trial.push(contact_sim.load_robot(ROBOT).base_frame, FORCE, PUSH)
         trial.advance(0.5 * seconds)
         trial.close()
         trial.recording.replace(record)
