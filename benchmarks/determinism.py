@@ -4,9 +4,9 @@
     python benchmarks/determinism.py --ros    node and controller as processes, in lockstep
     python benchmarks/determinism.py --free   the same without lockstep, repeated from recordings
 
-Each run is a new simulation and a new controller, pushed in the middle; its hash is that of all its
-states. One hash per model is the only right answer. Free runs do differ, as their commands arrive
-when they arrive, but each must be repeated to the bit from its recording.
+Each run is a new simulation and a new controller, pushed in the middle; its hash is that of all
+its states. One hash per model is the only right answer. Free runs do differ, as their commands
+arrive when they arrive, but each must be repeated to the bit from its recording.
 """
 
 from __future__ import annotations

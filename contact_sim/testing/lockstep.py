@@ -74,7 +74,8 @@ class LockstepTrial:
         settings |= {
             **source, 'record': self.recording, 'start_paused': True, 'real_time_factor': 0.0,
             'lockstep.enabled': True, 'lockstep.period': control_steps,
-            'lockstep.timeout': patience, 'lockstep.policy': 'pause', **(parameters or {}),
+            'lockstep.timeout': patience, 'lockstep.start_timeout': START_TIMEOUT,
+            'lockstep.policy': 'pause', **(parameters or {}),
         }  # fmt: skip
         self._tick = 1
         self._client = SimulationClient(folder, 'trial')
