@@ -132,3 +132,14 @@ def test_robots_stand(name):
 def test_bad_parameters_name_themselves(parameter, value):
     with pytest.raises(InvalidInput, match=f'LcpParameters.{parameter}'):
         Lcp(**{parameter: value})
+
+
+def test_an_open_foot_is_not_part_of_the_problem():
+    """Three feet of go1, whose joints have dry friction, slide: the fourth has no say."""
+    sim = Simulator(load_robot('go1'), 'lcp')
+    v = np.zeros(sim.robot.nv)
+    v[:2] = 0.6, 0.3
+    sim.reset(v=v)
+    reports = stand(sim, 60)
+    assert {report.problem.n_contacts for report in reports} >= {3, 4}
+    assert max(report.solver.residual for report in reports) <= 1e-12

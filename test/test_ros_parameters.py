@@ -84,6 +84,11 @@ def test_start_values_are_the_declared_defaults(session, name):
         ({'restitution': math.nan}, 'restitution .*nan'),
         ({'contact.model': 'magic'}, 'magic.*' + '.*'.join(contact_models())),
         ({'contact.model': 3}, 'Wrong parameter type'),
+        ({'contact.shadow': ['sap', 'magic']}, 'shadow.*magic.*' + '.*'.join(contact_models())),
+        (
+            {'contact.shadow': ['sap', 'sap']},
+            "shadow = \\['sap', 'sap'\\]: every contact model only",
+        ),
         ({'contact.ncp.tolerance': 0.0}, r'tolerance = 0\.0.*\(0, 1\)'),
         ({'contact.ncp.max_sweeps': 0}, 'max_sweeps out of range. Min: 1'),
         ({'real_time_factor': -1.0}, r'real_time_factor out of range Min: 0\.0'),
@@ -156,8 +161,15 @@ def test_the_contact_model_switches_between_two_steps(session, model):
     session.fresh('/clock')
     assert session.time == time + 4_000_000
     assert after['/odom'][-1].pose.pose.position.z == pytest.approx(height, abs=1e-4)
-    assert session.diagnostics()['contact_model'] == model
+    said = session.diagnostics()
+    assert said['contact_model'] == model
+    if model != 'ncp':
+        assert (
+            said['last_contact_model_switch'] == f'from ncp to {model} at t = {time / 1e9:.9g} s'
+        )
+        assert f'switched from ncp to {model} at t = {time / 1e9:.9g} s' in session.said()
     assert session.set({'contact.model': 'ncp'}).successful
+    assert int(session.diagnostics()['contact_model_switches']) % 2 == 0
 
 
 def test_model_parameters_act_live(session):

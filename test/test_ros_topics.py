@@ -35,6 +35,7 @@ RATE = {
     '/foot_contacts': RATES.wrenches,
     '/contact_sim/contact_markers': RATES.markers,
     '/contact_sim/solver_state': RATES.solver_state,
+    '/contact_sim/shadow': 0.0,  # no model is asked by default
 }
 
 

@@ -24,6 +24,8 @@ class Tally:
     """How often each solver status occurred, by its code."""
     switches: int = 0
     """How often the contact model was switched."""
+    last_switch: str = 'none'
+    """From which model to which, and when in simulated time."""
     failure: str = ''
     """Why the simulation stopped stepping; empty while it steps."""
 
@@ -37,6 +39,8 @@ class Conditions:
     name: str
     """Name of the node."""
     contact_model: str
+    shadow: tuple[str, ...]
+    """Contact models that solve the same steps."""
     wanted_factor: float
     """Real-time factor asked for [-], 0: as fast as possible."""
     paused: bool
@@ -64,6 +68,8 @@ def diagnostics_message(
     values = {
         'contact_model': now.contact_model,
         'contact_model_switches': tally.switches,
+        'last_contact_model_switch': tally.last_switch,
+        'shadow_models': ' '.join(now.shadow),
         'real_time_factor': f'{pacer.measured:.4g}',
         'wanted_real_time_factor': f'{now.wanted_factor:g}',
         'overruns': pacer.overruns,

@@ -34,6 +34,7 @@ from contact_sim.ros.services import Services
 from contact_sim.ros.setup import (
     Settings,
     chosen_contact_model,
+    chosen_shadows,
     joint_gains,
     loaded_robot,
     loaded_simulator,
@@ -127,6 +128,7 @@ class SimulationNode(Node):
         publish_periods(settings['publish_rate'], settings[''].time_step)
         chosen_contact_model(settings)
         self.robot.reference_configuration(settings[''].reference_pose)
+        chosen_shadows(settings)
 
     def _change_settings(self, settings: Settings, prefixes: set[str]) -> None:
         """Let settings take effect between two steps, all of them or none."""
@@ -145,6 +147,7 @@ class SimulationNode(Node):
             self.loop.set_factor(new.real_time_factor)
         if any(prefix == 'contact' or prefix.startswith('contact.') for prefix in prefixes):
             self._switch_contact_model(settings)
+            self.sim.shadow = chosen_shadows(settings)
         self.inbox.set_gains(*joint_gains(self.robot, settings))
         self._outputs.set_rates(settings['publish_rate'])
         self._follow_lockstep(settings)
@@ -155,16 +158,17 @@ class SimulationNode(Node):
         self._outputs.set_instants(self.lockstep.period)
 
     def _switch_contact_model(self, settings: Settings) -> None:
-        old = self.sim.contact_model
-        contact = settings['contact']
-        self.sim.contact_model = chosen_contact_model(settings)
+        old, contact = self.sim.contact_model, settings['contact']
+        chosen = chosen_contact_model(settings)
+        if (chosen.name, chosen.parameters) != (old, self.sim.model.parameters):
+            self.sim.contact_model = chosen
         self.sim.baumgarte = contact.baumgarte
         self.sim.restitution_threshold = contact.restitution_threshold
         if old != contact.model:
             self.loop.tally.switches += 1
-            self.get_logger().info(
-                f'contact model switched from {old} to {contact.model} at t = {self.sim.time:g} s'
-            )
+            what = f'from {old} to {contact.model} at t = {self.sim.time:.9g} s'
+            self.loop.tally.last_switch = what
+            self.get_logger().info(f'contact model switched {what}')
 
     # ---------------------------------------------------------------- the loop
 
@@ -182,6 +186,7 @@ class SimulationNode(Node):
             time=self.sim.time,
             name=self.get_fully_qualified_name().lstrip('/'),
             contact_model=self.sim.contact_model,
+            shadow=self.sim.shadow,
             wanted_factor=common.real_time_factor,
             paused=self.loop.paused,
             command_timeout=common.command_timeout,

@@ -29,6 +29,7 @@ from contact_sim.ros.messages import (
 )
 from contact_sim.ros.parameters import PublishRateParameters, publish_periods
 from contact_sim.ros.setup import Settings, imu_frame
+from contact_sim.ros.shadow_message import ShadowMessage
 from contact_sim.ros.solver_state import SolverStateMessage
 from contact_sim.ros.topics import wrench_topic
 from contact_sim.ros.transforms import TransformPublisher
@@ -101,6 +102,7 @@ class Outputs:
         self._foot_contacts_message = FootContactsMessage(self._names)
         self._marker_message = ContactMarkers(self._names, common.odom_frame, sim.terrain.plane)
         self._solver_state_message = SolverStateMessage()
+        self._shadow_message = ShadowMessage(robot)
         self._transforms = TransformPublisher(
             node, common.world_frame, common.odom_frame, base, common.publish_odom_tf
         )
@@ -121,6 +123,7 @@ class Outputs:
         self._foot_contacts = publisher(Int16MultiArray, 'foot_contacts', EVERY)
         self._markers = publisher(MarkerArray, '~/contact_markers', LATEST)
         self._solver_state = publisher(Float64MultiArray, '~/solver_state', EVERY)
+        self._shadow = publisher(Float64MultiArray, '~/shadow', EVERY)
         self.diagnostics = publisher(DiagnosticArray, '/diagnostics', LATEST)
 
     def set_rates(self, rates: PublishRateParameters) -> None:
@@ -181,6 +184,8 @@ class Outputs:
             self._markers.publish(self._marker_message.fill(report, wrenches, origins))
         if self._due('solver_state') and self._solver_state.has_listener():
             self._solver_state.publish(self._solver_state_message.fill(report, real_time_factor))
+        if self._sim.shadow and self._due('shadow') and self._shadow.has_listener():
+            self._shadow.publish(self._shadow_message.fill(report))
 
     def _publish_states(self, report: StepReport, everything: bool) -> None:
         if self._due('odom', everything):

@@ -69,7 +69,7 @@ class ParameterServer:
         start = Parameter.Type.STRING_ARRAY if get_origin(field.type) is tuple else default
         value = self._node.declare_parameter(name, start, descriptor).value
         if get_origin(field.type) is tuple:
-            return tuple(item for item in value or default if item != '')
+            return tuple(without_blanks(value or default))
         return value
 
     def _on_set(self, requested: list[Parameter]) -> SetParametersResult:
@@ -80,7 +80,8 @@ class ParameterServer:
             for parameter in requested:
                 prefix, _, name = parameter.name.rpartition('.')
                 if prefix in changed and hasattr(changed[prefix], name):
-                    changed[prefix] = replace(changed[prefix], **{name: parameter.value})
+                    value = without_blanks(parameter.value)
+                    changed[prefix] = replace(changed[prefix], **{name: value})
                     prefixes.add(prefix)
             self._check(changed)
             if prefixes:
@@ -89,6 +90,11 @@ class ParameterServer:
             return SetParametersResult(successful=False, reason=str(error))
         self.settings = changed
         return SetParametersResult(successful=True)
+
+
+def without_blanks(value: Any) -> Any:
+    """Return a list without empty texts, other values as they are: [''] is how ROS says []."""
+    return [item for item in value if item != ''] if isinstance(value, list | tuple) else value
 
 
 def parameter_descriptor(field: ParameterField) -> ParameterDescriptor:

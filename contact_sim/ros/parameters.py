@@ -87,6 +87,10 @@ class ContactParameters(Parameters):
     restitution_threshold: float = parameter(
         0.05, 'm/s', 'approach speed below which an impact is plastic', at_least=0.0, live=True
     )
+    shadow: tuple[str, ...] = parameter(
+        (), '', 'contact models that solve the same steps without advancing them, for ~/shadow',
+        choices=contact_models(), live=True,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -147,6 +151,7 @@ class PublishRateParameters(Parameters):
     )
     markers: float = parameter(25.0, 'Hz', '~/contact_markers', at_least=0.0, live=True)
     solver_state: float = parameter(25.0, 'Hz', '~/solver_state', at_least=0.0, live=True)
+    shadow: float = parameter(25.0, 'Hz', '~/shadow, see contact.shadow', at_least=0.0, live=True)
 
 
 @dataclass(frozen=True)

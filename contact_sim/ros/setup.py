@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from contact_sim.collision.terrain import InclinedPlane, Plane, Terrain
 from contact_sim.contact_models import CONTACT_MODELS
 from contact_sim.contact_models.protocol import ContactModel
-from contact_sim.errors import UnknownName
+from contact_sim.errors import InvalidInput, UnknownName
 from contact_sim.robot.model import RobotModel
 from contact_sim.robot.urdf import load_robot
 from contact_sim.simulation.simulator import Simulator
@@ -44,6 +44,7 @@ def loaded_simulator(robot: RobotModel, settings: Settings) -> Simulator:
     )
     sim.baumgarte = contact.baumgarte
     sim.restitution_threshold = contact.restitution_threshold
+    sim.shadow = chosen_shadows(settings)
     return sim
 
 
@@ -66,7 +67,22 @@ def chosen_terrain(settings: Settings) -> Terrain:
 
 def chosen_contact_model(settings: Settings) -> ContactModel:
     """Return the contact model that the settings name, with its parameters."""
-    name = settings['contact'].model
+    return _contact_model(settings['contact'].model, settings)
+
+
+def chosen_shadows(settings: Settings) -> list[ContactModel]:
+    """Return the contact models of contact.shadow, with their parameters.
+
+    Raises:
+        InvalidInput: a model named twice.
+    """
+    names = settings['contact'].shadow
+    if len(set(names)) < len(names):
+        raise InvalidInput(f'contact.shadow = {list(names)}: every contact model only once')
+    return [_contact_model(name, settings) for name in names]
+
+
+def _contact_model(name: str, settings: Settings) -> ContactModel:
     return CONTACT_MODELS[name](**vars(settings[f'contact.{name}']))
 
 

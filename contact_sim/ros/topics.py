@@ -13,6 +13,7 @@ PUBLISHED: dict[str, str] = {
     'foot_contacts': 'std_msgs/msg/Int16MultiArray',
     '~/contact_markers': 'visualization_msgs/msg/MarkerArray',
     '~/solver_state': 'std_msgs/msg/Float64MultiArray',
+    '~/shadow': 'std_msgs/msg/Float64MultiArray',
     '/diagnostics': 'diagnostic_msgs/msg/DiagnosticArray',
 }
 OPTIONAL: dict[str, str] = {

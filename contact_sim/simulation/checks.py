@@ -32,6 +32,18 @@ def positive(name: str, value: object, unit: str) -> float:
     return number
 
 
+def per_contact(name: str, value: float | ArrayLike, nc: int, largest: float = np.inf) -> Array:
+    """Return one number in [0, largest] per contact point, shape (nc,), or raise InvalidInput."""
+    try:
+        numbers = np.asarray(value, dtype=float)
+        full = np.broadcast_to(numbers, (nc,))
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f'{name} = {value!r}: expected one number or {nc}') from error
+    if not (np.isfinite(numbers).all() and (numbers >= 0.0).all() and (numbers <= largest).all()):
+        raise InvalidInput(f'{name} = {value!r}: expected finite values in [0, {largest:g}]')
+    return full
+
+
 def frozen(array: Array) -> Array:
     """Return a read-only copy."""
     copy = array.copy()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pinocchio as pin
@@ -23,6 +25,9 @@ from contact_sim.contact.solution import STATUSES, SolverReport
 from contact_sim.dynamics.energy import mechanical_energy
 from contact_sim.solvers.springs import stiffness_ratio
 from contact_sim.solvers.tree import factorise
+
+if TYPE_CHECKING:
+    from contact_sim.simulation.shadow import ShadowReport
 
 Array = NDArray[np.float64]
 OPEN, STICK, SLIP = 0, 1, 2
@@ -109,11 +114,17 @@ class ContactReport:
 class StepReport:
     """Outcome of `Simulator.step`; values are copies and stay valid after later steps."""
 
-    __slots__ = ('__dict__', '_buffer', '_context')
+    __slots__ = ('__dict__', '_buffer', '_context', '_solve_shadows')
 
-    def __init__(self, buffer: Array, context: StepContext) -> None:
+    def __init__(
+        self,
+        buffer: Array,
+        context: StepContext,
+        solve_shadows: Callable[[StepReport], Mapping[str, ShadowReport]] | None = None,
+    ) -> None:
         self._buffer = buffer
         self._context = context
+        self._solve_shadows = solve_shadows
 
     @cached_property
     def record(self) -> Record:
@@ -158,6 +169,11 @@ class StepReport:
         """How the contact problem was solved."""
         code, iterations, residual = self.record.solver
         return SolverReport(STATUSES[int(code)], int(iterations), float(residual))
+
+    @cached_property
+    def shadows(self) -> Mapping[str, ShadowReport]:
+        """What the models in `Simulator.shadow` make of the same step, by name; solved here."""
+        return self._solve_shadows(self) if self._solve_shadows is not None else {}
 
     @cached_property
     def active_rows(self) -> NDArray[np.int64]:

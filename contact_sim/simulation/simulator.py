@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,11 +18,12 @@ from contact_sim.dynamics.applied import apply_effort, apply_wrench
 from contact_sim.dynamics.terms import DynamicsTerms, gravity_vector
 from contact_sim.errors import InvalidInput, NonFiniteState, UnknownName
 from contact_sim.robot.model import RobotModel
-from contact_sim.simulation.checks import checked_wrench, frozen, positive
+from contact_sim.simulation.checks import checked_wrench, frozen, per_contact, positive
 from contact_sim.simulation.compilation import announced
 from contact_sim.simulation.observer import StepObserver
 from contact_sim.simulation.placement import standing_on
 from contact_sim.simulation.report import StepContext, StepReport
+from contact_sim.simulation.shadow import Shadows
 
 Array = NDArray[np.float64]
 
@@ -104,6 +105,7 @@ class Simulator:
         self._dof_of_joint = np.array(robot.joint_velocity_index, dtype=np.int64)
         self._failure: str | None = None
         self._observers: tuple[StepObserver, ...] = ()
+        self._shadows = Shadows(robot, work, self._context, ())
         with announced():
             self.reset()
             self._compile()
@@ -243,13 +245,26 @@ class Simulator:
         return self._model
 
     @property
+    def shadow(self) -> tuple[str, ...]:
+        """Models that solve the same steps without advancing them; assign names or instances.
+
+        What they answer is in `StepReport.shadows`; the simulation keeps every bit.
+        """
+        return self._shadows.names
+
+    @shadow.setter
+    def shadow(self, models: Iterable[str | ContactModel]) -> None:
+        with announced():
+            self._shadows = Shadows(self.robot, self._workspace, self._context, models)
+
+    @property
     def friction(self) -> Array:
         """μ of every contact point [-], shape (nc,); assign one number or one per point."""
         return frozen(self._record.friction)
 
     @friction.setter
     def friction(self, value: float | ArrayLike) -> None:
-        self._record.friction[:] = self._per_contact('friction', value, np.inf)
+        self._record.friction[:] = per_contact('friction', value, self.sizes.nc)
 
     @property
     def restitution(self) -> Array:
@@ -258,7 +273,7 @@ class Simulator:
 
     @restitution.setter
     def restitution(self, value: float | ArrayLike) -> None:
-        self._workspace.restitution[:] = self._per_contact('restitution', value, 1.0)
+        self._workspace.restitution[:] = per_contact('restitution', value, self.sizes.nc, 1.0)
 
     @property
     def baumgarte(self) -> float:
@@ -292,21 +307,6 @@ class Simulator:
         """Gravity in world [m/s²], shape (3,)."""
         return frozen(self._record.gravity)
 
-    def _per_contact(self, name: str, value: float | ArrayLike, largest: float) -> Array:
-        """Return one number per contact point, or raise InvalidInput."""
-        try:
-            numbers = np.asarray(value, dtype=float)
-            full = np.broadcast_to(numbers, (self._workspace.sizes.nc,))
-        except (TypeError, ValueError) as error:
-            raise InvalidInput(
-                f'{name} = {value!r}: expected one number or {self._workspace.sizes.nc}'
-            ) from error
-        if not (
-            np.isfinite(numbers).all() and (numbers >= 0.0).all() and (numbers <= largest).all()
-        ):
-            raise InvalidInput(f'{name} = {value!r}: expected finite values in [0, {largest:g}]')
-        return full
-
     # ---------------------------------------------------------------- the step
 
     def step(
@@ -332,6 +332,7 @@ class Simulator:
             self._apply_wrenches(external_wrenches)
         for observer in self._observers:
             observer.before_step(external_wrenches or {})
+        shadows = self._shadows.begin(self._model.name) if self._shadows.names else None
         finite = self._stepper.advance()
         if finite:
             clock = self._record.clock
@@ -343,7 +344,7 @@ class Simulator:
             observer.after_step()
         if not finite:
             raise NonFiniteState(self._failure)
-        return StepReport(self._record.buffer.copy(), self._context)
+        return StepReport(self._record.buffer.copy(), self._context, shadows)
 
     def _apply(self, effort: ArrayLike) -> None:
         """Check and saturate the joint efforts, and fill τ."""

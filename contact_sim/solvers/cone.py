@@ -42,9 +42,9 @@ def largest_eigenvalue(G, r):
 
 @kernel
 def row_velocity(G, g, impulse, row):
-    """Return (G λ + g)_row."""
+    """Return (G λ + g)_row; λ and g may be longer than G."""
     velocity = g[row]
-    for column in range(impulse.shape[0]):
+    for column in range(G.shape[1]):
         velocity += G[row, column] * impulse[column]
     return velocity
 

@@ -1,0 +1,74 @@
+"""~/shadow: what other contact models make of the last step, as labelled numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+from std_msgs.msg import Float64MultiArray, MultiArrayDimension
+
+from contact_sim.contact.solution import NONFINITE, STATUSES
+from contact_sim.robot.model import RobotModel
+from contact_sim.simulation.report import StepReport
+from contact_sim.simulation.shadow import ShadowReport
+
+BASE = ('v_x', 'v_y', 'v_z', 'w_x', 'w_y', 'w_z')
+"""Velocity of a floating base: linear and angular, in its axes at the start of the step."""
+
+
+class ShadowMessage:
+    """One number per label; the labels stand in layout.dim.
+
+    First `time` [s], then for each model of contact.shadow: `<model>.status` (index into the
+    solver statuses), `<model>.converged`, `<model>.iterations`, and how it differs from the model
+    in force: `<model>.force.<foot>.x` and so on [N, world], `<model>.velocity.<label>` for the
+    velocity after the step [m/s, rad/s], labels v_x to w_z for the base and the joints by name.
+    Where a model has no finite answer its status says so and its differences are 0.
+    """
+
+    def __init__(self, robot: RobotModel) -> None:
+        self.message = Float64MultiArray()
+        feet = [point.name for point in robot.contact_points]
+        self._forces = [f'force.{foot}.{axis}' for foot in feet for axis in 'xyz']
+        self._velocities = [f'velocity.{name}' for name in velocity_labels(robot)]
+        self._models: tuple[str, ...] = ()
+
+    def fill(self, report: StepReport) -> Float64MultiArray:
+        """Return the message; solves the step under every model of contact.shadow."""
+        shadows = report.shadows
+        if self._models != tuple(shadows):
+            self._models = tuple(shadows)
+            self._label()
+        numbers = [[report.time], *(self._numbers(shadow) for shadow in shadows.values())]
+        self.message.data = np.concatenate(numbers).tolist()
+        return self.message
+
+    def _label(self) -> None:
+        about = ('status', 'converged', 'iterations', *self._forces, *self._velocities)
+        labels = ['time', *(f'{model}.{name}' for model in self._models for name in about)]
+        self.message.layout.dim = [
+            MultiArrayDimension(label=label, size=1, stride=1) for label in labels
+        ]
+
+    def _numbers(self, shadow: ShadowReport) -> list[float]:
+        if not shadow.finite:
+            nothing = [0.0] * (len(self._forces) + len(self._velocities))
+            return [float(NONFINITE), 0.0, 0.0, *nothing]
+        solver = shadow.step.solver
+        return [
+            float(STATUSES.index(solver.status)), float(solver.converged),
+            float(solver.iterations), *shadow.force_difference.ravel(),
+            *shadow.velocity_difference,
+        ]  # fmt: skip
+
+
+def velocity_labels(robot: RobotModel) -> list[str]:
+    """Return a name for every velocity coordinate; joints with several are numbered."""
+    model = robot.pinocchio_model
+    labels: list[str] = []
+    for name, joint in list(zip(model.names, model.joints, strict=True))[1:]:  # 0 is the world
+        if joint.id == 1 and robot.floating_base:
+            labels += BASE
+        elif joint.nv == 1:
+            labels.append(str(name))
+        else:
+            labels += [f'{name}.{k}' for k in range(joint.nv)]
+    return labels

@@ -1,0 +1,173 @@
+"""Shadow solves: what other contact models would have made of the same step.
+
+Every shadow has arrays of its own; the start of a step is copied in, the shadow advances, and
+nothing is written back. So any model can be a shadow, and the simulation keeps every bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contact_sim.contact.workspace import Workspace, spheres_of
+from contact_sim.contact_models import as_contact_model
+from contact_sim.contact_models.protocol import ContactModel
+from contact_sim.dynamics.terms import DynamicsTerms
+from contact_sim.errors import InvalidInput
+from contact_sim.robot.model import RobotModel
+from contact_sim.simulation.report import StepContext, StepReport
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class StepStart:
+    """What a step starts from, efforts and external wrenches included."""
+
+    model: str
+    """Name of the contact model that takes the step."""
+    buffer: Array
+    restitution: Array
+    stabilisation: Array
+
+
+@dataclass(frozen=True, eq=False)
+class ShadowReport:
+    """One step as another contact model would have taken it, beside the step that was taken.
+
+    Where the other model found no finite answer, `finite` is False and every number is NaN.
+    """
+
+    step: StepReport
+    """The step under the other model, with all that a report has; the simulation is not in it."""
+    taken: StepReport
+    """The step that was taken."""
+    finite: bool
+    """Whether the other model found a finite answer."""
+
+    @cached_property
+    def force(self) -> Array:
+        """Forces on the robot under the other model [N], world, shape (nc, 3)."""
+        return self._checked(self.step.contacts.force)
+
+    @cached_property
+    def velocity(self) -> Array:
+        """v⁺ under the other model in the axes of the start of the step, shape (nv,).
+
+        Both models start from there, so velocities can be subtracted: `report.record.v_next`.
+        """
+        return self._checked(self.step.record.v_next)
+
+    @property
+    def force_difference(self) -> Array:
+        """Force under the other model minus force in the step taken [N], world, shape (nc, 3)."""
+        return self.force - self.taken.contacts.force
+
+    @property
+    def velocity_difference(self) -> Array:
+        """v⁺ under the other model minus v⁺ of the step taken [m/s, rad/s], shape (nv,)."""
+        return self.velocity - self.taken.record.v_next
+
+    def _checked(self, values: Array) -> Array:
+        return values if self.finite else np.full(values.shape, np.nan)
+
+
+class Shadow:
+    """One contact model with arrays of its own."""
+
+    def __init__(self, robot: RobotModel, original: Workspace, model: ContactModel) -> None:
+        self.model = model
+        self._terms = DynamicsTerms(robot.pinocchio_model, original.record.gravity)
+        self._workspace = work = Workspace(
+            self._terms, spheres_of(robot), robot.joint_damping, robot.joint_friction,
+            robot.n_joints,
+        )  # fmt: skip
+        work.plane[:] = original.plane
+        work.set_time_step(float(original.record.time_step[0]))
+        work.record.buffer[:] = original.record.buffer  # models size themselves by what they find
+        work.record.stiffness[:] = 0.0
+        self._stepper = model.bind(work)
+        self._stiffness = work.record.stiffness.copy()
+
+    def advance(self, start: StepStart) -> tuple[Array, bool]:
+        """Return the record of the step from `start`, and whether it is finite.
+
+        A model other than the one of the simulation starts as after a live switch: without memory.
+        """
+        work = self._workspace
+        record = work.record
+        record.buffer[:] = start.buffer
+        record.stiffness[:] = self._stiffness
+        if start.model != self.model.name:
+            record.memory[:] = 0.0
+        work.restitution[:] = start.restitution
+        work.stabilisation[:] = start.stabilisation
+        self._terms.set_gravity(record.gravity)
+        self._stepper.update_contacts()
+        finite = self._stepper.advance()
+        if finite:
+            record.clock[2] += 1.0
+            record.clock[0] = record.clock[1] + record.clock[2] * record.time_step[0]
+        return record.buffer.copy(), finite
+
+
+Solve = Callable[[StepReport], Mapping[str, ShadowReport]]
+
+
+class Shadows:
+    """The shadows of one simulation; they solve a step when somebody reads the answer.
+
+    Args:
+        robot: what moves.
+        workspace: the arrays of the simulation; read only.
+        context: what reports of this simulation need.
+        models: names or instances of contact models.
+
+    Raises:
+        InvalidInput: something that is not a list of models, or a model given twice.
+        UnknownName: a contact model that does not exist.
+    """
+
+    def __init__(
+        self,
+        robot: RobotModel,
+        workspace: Workspace,
+        context: StepContext,
+        models: Iterable[str | ContactModel],
+    ) -> None:
+        if isinstance(models, str) or not hasattr(models, '__iter__'):
+            raise InvalidInput(f'shadow = {models!r}: expected a list of contact models')
+        chosen = [as_contact_model(model) for model in models]
+        self.names = tuple(model.name for model in chosen)
+        if len(set(self.names)) < len(self.names):
+            raise InvalidInput(f'shadow = {self.names}: every contact model only once')
+        self._original, self._context = workspace, context
+        self._shadows = [Shadow(robot, workspace, model) for model in chosen]
+        start = self._start('')
+        for shadow in self._shadows:
+            shadow.advance(start)  # compiles: the first real step costs what all others do
+
+    def begin(self, model: str) -> Solve:
+        """Return what solves the step that `model` is about to take; costs two copies."""
+        start = self._start(model)
+
+        def solve(taken: StepReport) -> dict[str, ShadowReport]:
+            return {
+                shadow.model.name: self._solved(shadow, start, taken) for shadow in self._shadows
+            }
+
+        return solve
+
+    def _start(self, model: str) -> StepStart:
+        work = self._original
+        return StepStart(
+            model, work.record.buffer.copy(), work.restitution.copy(), work.stabilisation.copy()
+        )
+
+    def _solved(self, shadow: Shadow, start: StepStart, taken: StepReport) -> ShadowReport:
+        buffer, finite = shadow.advance(start)
+        return ShadowReport(StepReport(buffer, self._context), taken, finite)
