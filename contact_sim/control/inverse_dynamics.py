@@ -1,0 +1,146 @@
+"""Support-consistent inverse dynamics of a robot on some of its feet, as a small QP in the forces.
+
+Every foot is told how to accelerate: not at all if it stands, as its swing wants otherwise. With
+J = [J_b J_j] of all feet and square J_j that leaves the base acceleration a free,
+
+    J v̇ = r − J̇ v    →    v̇ = T a + c,   T = (I, −J_j⁻¹ J_b),   c = (0, J_j⁻¹ (r − J̇ v))
+
+and the six rows that no joint drives fix a by the forces f of the standing feet (physics.md E8):
+
+    M_b (T a + c) + h_b = J_bᵀ f          →    a = B f + a_0,   τ = M_j v̇ + h_j − J_jᵀ f
+
+    minimise  ½ |W (B f + a_0 − a*)|² + ½ ρ |f|²
+    such that |f_x|, |f_y| ≤ μ f_z / √2,  f_z ≥ f_min,  |τ| ≤ τ_max
+
+|f|² chooses among the internal forces, those that move nothing; the pyramid lies in the cone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import proxsuite
+from numpy.typing import NDArray
+
+from contact_sim.control.legs import BASE, JOINTS, LeggedDynamics
+
+Array = NDArray[np.float64]
+UNBOUNDED = 1e20
+ACCURACY = 1e-6
+"""Largest residual of the QP: 1 µN."""
+LARGEST_ITERATIONS = 200
+STILL = 0.02
+"""Joint speed over which dry friction, fed forward, changes its sign [rad/s]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What the inverse dynamics want to happen."""
+
+    effort: Array
+    """τ [N m], shape (n_joints,)."""
+    force: Array
+    """Forces on the robot at the feet [N], world axes, zero in the air, shape (n_feet, 3)."""
+    acceleration: Array
+    """v̇ [m/s², rad/s²], shape (nv,)."""
+    solved: bool
+    """False where no forces in the cones satisfy the effort limits; the answer is the nearest."""
+
+
+class InverseDynamics:
+    """Efforts for a wanted acceleration of the base and of the feet in the air.
+
+    Args:
+        friction: μ that the controller counts on [-]; less than what the ground has.
+        weights: of errors in the linear (first three) and angular acceleration of the base, (6,).
+        regularisation: ρ over 1/m² [-].
+        smallest_force: f_min over the share of the weight of a standing foot [-].
+    """
+
+    def __init__(
+        self,
+        dynamics: LeggedDynamics,
+        friction: float = 0.5,
+        weights: tuple[float, ...] = (1.0, 1.0, 1.0, 0.3, 0.3, 0.3),
+        regularisation: float = 1e-4,
+        smallest_force: float = 0.02,
+    ) -> None:
+        robot = dynamics.robot
+        self._dynamics = dynamics
+        self._weights = np.array(weights)
+        self._regularisation = regularisation / robot.total_mass**2
+        self._smallest = smallest_force * robot.total_mass * 9.81 / dynamics.n_feet
+        self._limit = np.minimum(robot.effort_limit, 1e6)
+        self._damping = robot.joint_damping[JOINTS]
+        self._dry = robot.joint_friction[JOINTS]
+        side = friction / np.sqrt(2.0)
+        self._pyramid = np.array(
+            [[1.0, 0, -side], [-1, 0, -side], [0, 1, -side], [0, -1, -side], [0, 0, -1.0]]
+        )
+        self._programs: dict[int, proxsuite.proxqp.dense.QP] = {}
+
+    def solve(self, base: Array, feet: Array, standing: NDArray[np.bool_]) -> Answer:
+        """Return efforts at the state of the dynamics.
+
+        Args:
+            base: a*, wanted acceleration of the base in its own axes, linear first, shape (6,).
+            feet: wanted acceleration of the feet [m/s²], world; zero if standing, (n_feet, 3).
+            standing: which feet carry, at least one, shape (n_feet,).
+        """
+        d = self._dynamics
+        M, h, J = d.inertia, d.nonlinear_effects, d.jacobian
+        follow = np.linalg.solve(
+            J[:, JOINTS], np.column_stack([J[:, BASE], feet.reshape(-1) - d.drift])
+        )
+        T = np.vstack([np.eye(6), -follow[:, :6]])
+        c = np.concatenate([np.zeros(6), follow[:, 6]])
+        Jf = J[np.repeat(standing, 3)]
+        solved_base = np.linalg.solve(
+            M[BASE] @ T, np.column_stack([Jf[:, BASE].T, -h[BASE] - M[BASE] @ c])
+        )
+        B, a0 = solved_base[:, :-1], solved_base[:, -1]
+        Mj = M[JOINTS] @ T
+        slope = Mj @ B - Jf[:, JOINTS].T
+        friction = self._joint_friction(d.v[JOINTS])
+        start = Mj @ a0 + M[JOINTS] @ c + h[JOINTS] + friction
+        f, solved = self._forces(B, a0 - base, slope, start)
+        force = np.zeros((d.n_feet, 3))
+        force[standing] = f.reshape(-1, 3)
+        effort = np.clip(slope @ f + start, -self._limit, self._limit)
+        return Answer(effort, force, T @ (B @ f + a0) + c, solved)
+
+    def _joint_friction(self, speed: Array) -> Array:
+        """Return what the joints' own damping and dry friction take [N m]."""
+        return self._damping * speed + self._dry * np.tanh(speed / STILL)
+
+    def _forces(self, B: Array, rest: Array, slope: Array, start: Array) -> tuple[Array, bool]:
+        """Return the forces of the standing feet, shape (n,), and whether they keep all limits."""
+        n = B.shape[1]
+        weighted = self._weights[:, None] * B
+        H = weighted.T @ weighted + self._regularisation * np.eye(n)
+        g = weighted.T @ (self._weights * rest)
+        rows = np.kron(np.eye(n // 3), self._pyramid)
+        C = np.vstack([rows, slope])
+        upper = np.concatenate([np.tile([0, 0, 0, 0, -self._smallest], n // 3),
+                                self._limit - start])  # fmt: skip
+        lower = np.concatenate([np.full(len(rows), -UNBOUNDED), -self._limit - start])
+        program = self._programs.get(n)
+        if program is None:
+            program = self._programs[n] = proxsuite.proxqp.dense.QP(n, 0, len(C))
+            program.settings.eps_abs = ACCURACY
+            program.settings.eps_rel = 0.0
+            program.settings.max_iter = LARGEST_ITERATIONS
+            program.init(H, g, None, None, C, lower, upper)
+        else:
+            program.settings.initial_guess = (
+                proxsuite.proxqp.InitialGuess.WARM_START_WITH_PREVIOUS_RESULT
+            )
+            program.update(H=H, g=g, C=C, l=lower, u=upper)
+        program.solve()
+        solved = program.results.info.status == proxsuite.proxqp.QPSolverOutput.PROXQP_SOLVED
+        f = np.array(program.results.x)
+        if not np.isfinite(f).all():
+            self._programs.pop(n)
+            f = -np.linalg.solve(H, g)
+        return f, bool(solved)

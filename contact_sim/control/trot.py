@@ -1,0 +1,202 @@
+"""A trot: diagonal pairs of feet take turns, footholds keep the body above them.
+
+A foot lands where the body will need it [Raibert 1986]: around the centre of mass c at touch-down,
+half a stance ahead of it, and further where the robot is faster than wanted,
+
+    p = c + R(ψ) n + v T_stance / 2 + k √(z/g) (v − v*)
+
+with n the place of the foot in the stance and ψ the heading at the middle of its stance. Between
+the steps inverse dynamics hold height and attitude; on two feet the turn about the line through
+them is beyond any controller, and only the next footholds mend it.
+
+[Raibert 1986] Raibert. Legged Robots That Balance. MIT Press, chapter 2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from contact_sim.control.base_motion import (
+    BaseGains,
+    BaseReference,
+    base_acceleration,
+    turned,
+    yaw_of,
+)
+from contact_sim.control.gait import Gait, diagonal_pairs, swing_motion
+from contact_sim.control.inverse_dynamics import Answer, InverseDynamics
+from contact_sim.control.legs import LeggedDynamics
+from contact_sim.errors import InvalidInput
+from contact_sim.robot.model import RobotModel
+
+Array = NDArray[np.float64]
+GRAVITY = 9.81
+GAINS = BaseGains((10.0, 10.0, 200.0), (6.0, 6.0, 25.0), 200.0, 25.0)
+"""Soft along the ground, which the footholds look after."""
+STANDING_TIME = 0.3
+"""Seconds before the first step."""
+LARGEST_STEP = 0.05
+"""Longest time between two calls that still counts as one run [s]."""
+
+
+@dataclass(frozen=True)
+class TrotTuning:
+    """Numbers of a trot; lengths and times scale with the robot, z is its standing height."""
+
+    period: float = 2.4
+    """Of the gait over √(z/g) [-]."""
+    duty: float = 0.55
+    """Share of the period in which a foot stands [-]."""
+    swing_height: float = 0.2
+    """Over z [-]."""
+    press: float = 0.005
+    """How far below the ground a swing aims, over z [-]: it lands before its time is over."""
+    capture: float = 0.3
+    """k: how much a wrong speed moves a foothold [-]."""
+    swing_p: float = 900.0
+    """Of feet in the air [1/s²]."""
+    swing_d: float = 60.0
+    """Of feet in the air, and of standing feet that do not stand yet [1/s]."""
+    gains: BaseGains = GAINS
+    """Of the base."""
+    lead: float = 0.15
+    """How far the wanted place of the base may be from where it is, over z [-]."""
+    turn_lead: float = 0.2
+    """The same for its heading [rad]."""
+    acceleration: float = 1.0
+    """Rate at which a new command takes effect [m/s², rad/s²]."""
+
+
+class Trot:
+    """Efforts of a four-legged robot that trots as fast as it is told.
+
+    Args:
+        robot: with three driven joints on each of four legs.
+        friction: μ that it counts on [-].
+        tuning: numbers of the gait.
+
+    Raises:
+        InvalidInput: a robot with other legs.
+    """
+
+    def __init__(
+        self, robot: RobotModel, friction: float = 0.5, tuning: TrotTuning | None = None
+    ) -> None:
+        self.tuning = tuning = tuning or TrotTuning()
+        self.dynamics = dynamics = LeggedDynamics(robot)
+        self._inverse = InverseDynamics(dynamics, friction)
+        feet = dynamics.foot - dynamics.foot.mean(axis=0)
+        self._place = feet * [1.0, 1.0, 0.0]
+        self._offset = 0.5 * diagonal_pairs(feet[:, :2])
+        self._height = float(robot.reference_configuration()[2])
+        self._natural = float(np.sqrt(self._height / GRAVITY))
+        self.gait = Gait(tuning.period * self._natural, tuning.duty)
+        self._command = np.zeros(3)
+        self._last: float | None = None
+
+    @property
+    def velocity(self) -> Array:
+        """Wanted forward and sideways speed [m/s] and turning rate [rad/s]; assignable, (3,)."""
+        return self._command.copy()
+
+    @velocity.setter
+    def velocity(self, value: ArrayLike) -> None:
+        command = np.asarray(value, dtype=float)
+        if command.shape != (3,) or not np.isfinite(command).all():
+            raise InvalidInput(
+                f'velocity = {value!r}: expected forward, sideways [m/s] and turn [rad/s], finite'
+            )
+        self._command = command.copy()
+
+    def effort(self, time: float, q: Array, v: Array) -> Array:
+        """Return the joint efforts [N m] for the state q (nq,), v (nv,) at `time` [s]."""
+        return self.answer(time, q, v).effort
+
+    def answer(self, time: float, q: Array, v: Array) -> Answer:
+        """Return efforts, forces and acceleration for the state at `time` [s].
+
+        A time that goes back, or leaps ahead, starts the gait anew.
+        """
+        self.dynamics.update(q, v)
+        if self._last is None or not 0.0 <= time - self._last <= LARGEST_STEP:
+            self._start(time)
+        self._advance(time - self._last)  # type: ignore[operator]
+        self._last = time
+        standing, feet = self._feet(time - self._begin)
+        base = base_acceleration(self.dynamics, self._reference(), self.tuning.gains)
+        return self._inverse.solve(base, feet, standing)
+
+    def _start(self, time: float) -> None:
+        """Begin at the present state."""
+        d = self.dynamics
+        self._last, self._begin = time, time + STANDING_TIME
+        self._ground = float(d.foot[:, 2].mean())
+        self._wanted = d.q[:2].copy()
+        self._yaw = yaw_of(d.rotation)
+        self._velocity = np.zeros(3)
+        self._lift_off = d.foot.copy()
+        self._in_air = np.zeros(len(d.foot), dtype=bool)
+
+    def _advance(self, step: float) -> None:
+        """Move the wanted pose by what is commanded, but not out of reach."""
+        d, t = self.dynamics, self.tuning
+        change = t.acceleration * step
+        self._velocity += np.clip(self._command - self._velocity, -change, change)
+        present = yaw_of(d.rotation)
+        ahead = _wrapped(self._yaw + step * self._velocity[2] - present)
+        self._yaw = present + float(np.clip(ahead, -t.turn_lead, t.turn_lead))
+        way = self._wanted + step * self._speed()[:2] - d.q[:2]
+        reach = t.lead * self._height
+        self._wanted = d.q[:2] + way * min(1.0, reach / max(float(np.linalg.norm(way)), 1e-9))
+
+    def _speed(self) -> Array:
+        """Return the wanted velocity in world [m/s], shape (3,)."""
+        return np.asarray(turned(self._yaw) @ [self._velocity[0], self._velocity[1], 0.0])
+
+    def _reference(self) -> BaseReference:
+        position = np.array([*self._wanted, self._ground + self._height])
+        return BaseReference(position, self._yaw, self._speed(), yaw_rate=self._velocity[2])
+
+    def _feet(self, time: float) -> tuple[NDArray[np.bool_], Array]:
+        """Return which feet stand, and the wanted accelerations of all."""
+        d, t = self.dynamics, self.tuning
+        standing = np.ones(len(d.foot), dtype=bool)
+        acceleration = -t.swing_d * d.foot_velocity
+        for i, offset in enumerate(self._offset):
+            share = self.gait.swing(time, offset)
+            standing[i] = share is None
+            if share is None:
+                self._in_air[i] = False
+                continue
+            if not self._in_air[i]:
+                self._in_air[i], self._lift_off[i] = True, d.foot[i]
+            position, velocity, wanted = swing_motion(
+                self._lift_off[i], self._foothold(i, share), t.swing_height * self._height, share,
+                self.gait.swing_time,
+            )  # fmt: skip
+            acceleration[i] = (
+                wanted
+                + t.swing_p * (position - d.foot[i])
+                + t.swing_d * (velocity - d.foot_velocity[i])
+            )
+        self._ground = float(d.foot[standing, 2].mean())
+        return standing, acceleration
+
+    def _foothold(self, foot: int, share: float) -> Array:
+        """Return where a foot should land, [m] in world, shape (3,)."""
+        d, t = self.dynamics, self.tuning
+        left, half = (1.0 - share) * self.gait.swing_time, 0.5 * self.gait.stance_time
+        speed = d.rotation @ d.v[:3]
+        heading = turned(self._yaw + (left + half) * self._velocity[2])
+        target = d.centre_of_mass + (left + half) * speed + heading @ self._place[foot]
+        target += t.capture * self._natural * (speed - self._speed())
+        target[2] = self._ground - t.press * self._height
+        return np.asarray(target)
+
+
+def _wrapped(angle: float) -> float:
+    """Return an angle in [−π, π)."""
+    return float((angle + np.pi) % (2.0 * np.pi) - np.pi)
