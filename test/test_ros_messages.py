@@ -251,7 +251,7 @@ def test_a_slipping_foot_shows_its_velocity():
 
 def test_solver_state_has_the_same_labels_with_and_without_contact():
     sim = Simulator(load_robot('go1'))
-    message = SolverStateMessage()
+    message = SolverStateMessage(sim.robot, sim.terrain)
     landed = message.fill(sim.step(np.zeros(12)), 1.0)
     labels = [dim.label for dim in landed.layout.dim]
     q = sim.standing_configuration().copy()

@@ -186,7 +186,9 @@ def test_markers_draw_forces_cones_normals_and_ground(second):
     for marker in markers:
         by_kind.setdefault(marker.ns, []).append(marker)
         assert marker.header.frame_id == 'odom'
-    assert set(by_kind) == {'force', 'friction_cone', 'normal', 'slip', 'terrain'}
+    support = {'support_polygon', 'centre_of_mass'}
+    assert set(by_kind) == {'force', 'friction_cone', 'normal', 'slip', 'terrain'} | support
+    assert len(by_kind['support_polygon'][0].points) == 5  # four feet, closed
     assert all(len(by_kind[kind]) == 4 for kind in ('force', 'friction_cone', 'normal', 'slip'))
     lifts = [vector(m.points[1])[2] - vector(m.points[0])[2] for m in by_kind['force']]
     assert sum(lifts) == pytest.approx(0.01 * ROBOT.total_mass * GRAVITY, rel=1e-3)
@@ -207,6 +209,11 @@ def test_solver_state_is_labelled_and_good(second):
     assert values['contacts'] == 4.0
     assert values['ncp'] <= 1e-8
     assert values['penetration'] <= 1e-6
+    held = [values[f'support_{name}'] for name in ('rank', 'base_rank', 'internal_constraints')]
+    assert held == [12.0, 6.0, 6.0]  # physics.md E7
+    assert values['support_uncontrollable_base_dof'] == 0.0
+    assert 0.1 < values['support_margin'] < 0.15
+    assert values['physical'] == 1.0
 
 
 def test_diagnostics_are_in_order(go1):

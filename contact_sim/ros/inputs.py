@@ -12,7 +12,7 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray, Header
+from std_msgs.msg import Float64MultiArray, Header, Int16MultiArray
 
 from contact_sim.errors import ContactSimError
 from contact_sim.ros.commands import CommandInbox
@@ -20,6 +20,7 @@ from contact_sim.ros.lockstep import Lockstep
 from contact_sim.ros.messages import stamp_nanoseconds, vector_values
 from contact_sim.ros.pushes import Pushes
 from contact_sim.ros.state_control import StateControl
+from contact_sim.ros.support_command import SupportCommand
 
 SEVERAL = QoSProfile(depth=100)
 """Reliable; several controllers may speak at once, each of its own joints."""
@@ -35,13 +36,15 @@ class Inputs:
         lockstep: Lockstep,
         pushes: Pushes,
         control: StateControl,
+        support: SupportCommand,
     ) -> None:
         self._log, self._inbox, self._lockstep = node.get_logger(), inbox, lockstep
-        self._pushes, self._control = pushes, control
+        self._pushes, self._control, self._support = pushes, control, support
         subscriptions = {
             'joint_commands': (JointState, self._on_joint_command),
             'joint_group_effort_controller/commands': (Float64MultiArray, self._on_efforts),
             '~/lockstep_ack': (Header, self._on_acknowledgement),
+            '~/support': (Int16MultiArray, self._on_support),
             'external_wrench': (WrenchStamped, self._on_push),
             'initialpose': (PoseWithCovarianceStamped, self._on_initial_pose),
             '~/set_odom': (Odometry, self._on_odom),
@@ -66,6 +69,9 @@ class Inputs:
     def _on_acknowledgement(self, message: Header) -> None:
         stamp = stamp_nanoseconds(message.stamp)
         self._attempt(lambda: self._lockstep.acknowledge(message.frame_id, stamp))
+
+    def _on_support(self, message: Int16MultiArray) -> None:
+        self._attempt(lambda: self._warn(self._support.take(message.data)))
 
     def _on_push(self, message: WrenchStamped) -> None:
         wrench, header = message.wrench, message.header

@@ -33,6 +33,8 @@ COLOURS = {
     'push': (0.95, 0.80, 0.10, 1.0),
     'push_torque': (0.60, 0.45, 0.05, 1.0),
     'terrain': (0.75, 0.75, 0.75, 0.6),
+    'support_polygon': (0.15, 0.65, 0.65, 1.0),
+    'centre_of_mass': (0.15, 0.65, 0.65, 1.0),
 }
 
 
@@ -41,7 +43,8 @@ def _point(vector: Array) -> Point:
     return Point(x=x, y=y, z=z)
 
 
-def _marker(namespace: str, number: int, kind: int, frame: str) -> Marker:
+def marker_of(namespace: str, number: int, kind: int, frame: str) -> Marker:
+    """Return a marker of a namespace of COLOURS, in its colour."""
     marker = Marker(ns=namespace, id=number, type=kind, action=Marker.ADD)
     marker.header.frame_id = frame
     marker.pose.orientation.w = 1.0
@@ -51,7 +54,7 @@ def _marker(namespace: str, number: int, kind: int, frame: str) -> Marker:
 
 
 def _arrow(namespace: str, number: int, frame: str) -> Marker:
-    marker = _marker(namespace, number, Marker.ARROW, frame)
+    marker = marker_of(namespace, number, Marker.ARROW, frame)
     marker.scale.x, marker.scale.y, marker.scale.z = 0.01, 0.02, 0.02
     return marker
 
@@ -76,7 +79,7 @@ class ContactMarkers:
         self._force = [_arrow('force', k, odom_frame) for k in n]
         self._slip = [_arrow('slip', k, odom_frame) for k in n]
         self._normal = [_arrow('normal', k, odom_frame) for k in n]
-        self._cone = [_marker('friction_cone', k, Marker.TRIANGLE_LIST, odom_frame) for k in n]
+        self._cone = [marker_of('friction_cone', k, Marker.TRIANGLE_LIST, odom_frame) for k in n]
         for cone in self._cone:
             cone.scale.x = cone.scale.y = cone.scale.z = 1.0
         self._push: list[Marker] = []
@@ -155,7 +158,7 @@ class ContactMarkers:
 
 def _ground(odom_frame: str, plane: Array) -> Any:
     """Return a thin slab whose upper face is the ground."""
-    marker = _marker('terrain', 0, Marker.CUBE, odom_frame)
+    marker = marker_of('terrain', 0, Marker.CUBE, odom_frame)
     thickness = 0.01
     marker.scale.x = marker.scale.y = GROUND_SIZE
     marker.scale.z = thickness

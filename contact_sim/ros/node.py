@@ -42,6 +42,7 @@ from contact_sim.ros.setup import (
 )
 from contact_sim.ros.simulation_interfaces_server import INSTALLED, SimulationInterfaces
 from contact_sim.ros.state_control import StateControl
+from contact_sim.ros.support_command import SupportCommand
 
 
 class SimulationNode(Node):
@@ -89,7 +90,10 @@ class SimulationNode(Node):
         if self.recorder is not None:
             self.loop.when_at_rest = self.recorder.flush
         self.state_control = StateControl(self.sim, self.loop, self.inbox, self.parameters)
-        self.inputs = Inputs(self, self.inbox, self.lockstep, self.pushes, self.state_control)
+        support = SupportCommand(self.sim, self.loop)
+        self.inputs = Inputs(
+            self, self.inbox, self.lockstep, self.pushes, self.state_control, support
+        )
         self.standard_services = Services(
             self, self.sim, self.loop, self.state_control, self.parameters
         )

@@ -31,6 +31,7 @@ from contact_sim.ros.parameters import PublishRateParameters, publish_periods
 from contact_sim.ros.setup import Settings, imu_frame
 from contact_sim.ros.shadow_message import ShadowMessage
 from contact_sim.ros.solver_state import SolverStateMessage
+from contact_sim.ros.support_state import SupportMarkers
 from contact_sim.ros.topics import wrench_topic
 from contact_sim.ros.transforms import TransformPublisher
 from contact_sim.simulation.report import StepReport
@@ -101,7 +102,8 @@ class Outputs:
         )
         self._foot_contacts_message = FootContactsMessage(self._names)
         self._marker_message = ContactMarkers(self._names, common.odom_frame, sim.terrain.plane)
-        self._solver_state_message = SolverStateMessage()
+        self._support_markers = SupportMarkers(robot, sim.terrain, common.odom_frame)
+        self._solver_state_message = SolverStateMessage(robot, sim.terrain)
         self._shadow_message = ShadowMessage(robot)
         self._transforms = TransformPublisher(
             node, common.world_frame, common.odom_frame, base, common.publish_odom_tf
@@ -181,7 +183,9 @@ class Outputs:
             origins = {
                 frame: np.array(self._sim.frame_placement(frame).translation) for frame in wrenches
             }
-            self._markers.publish(self._marker_message.fill(report, wrenches, origins))
+            drawn = self._marker_message.fill(report, wrenches, origins)
+            drawn.markers = [*drawn.markers, *self._support_markers.fill(report)]
+            self._markers.publish(drawn)
         if self._due('solver_state') and self._solver_state.has_listener():
             self._solver_state.publish(self._solver_state_message.fill(report, real_time_factor))
         if self._sim.shadow and self._due('shadow') and self._shadow.has_listener():

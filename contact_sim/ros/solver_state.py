@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
+from contact_sim.collision.terrain import Terrain
 from contact_sim.contact.solution import STATUSES
+from contact_sim.robot.model import RobotModel
+from contact_sim.ros.support_state import support_numbers, support_of
 from contact_sim.simulation.report import StepReport
 
 
@@ -14,10 +17,12 @@ class SolverStateMessage:
 
     First time [s], status (index into the solver statuses), converged, iterations, the residual
     of the solver's own criterion, contacts, the real-time factor and the stiffness ratio (above 2
-    explicit springs explode), then the residuals of contact/residuals.py.
+    explicit springs explode), whether the forces are physical, then the residuals of
+    contact/residuals.py and what the feet hold, `support_*` of ros/support_state.py.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, robot: RobotModel, terrain: Terrain) -> None:
+        self._robot, self._terrain = robot, terrain
         self.message = Float64MultiArray()
 
     def fill(self, report: StepReport, real_time_factor: float) -> Float64MultiArray:
@@ -32,7 +37,9 @@ class SolverStateMessage:
             'contacts': float(np.count_nonzero(report.contacts.mode)),
             'real_time_factor': real_time_factor,
             'stiffness_ratio': report.stiffness_ratio,
+            'physical': float(solver.physical),
             **report.residuals.as_dict(),
+            **support_numbers(support_of(self._robot, self._terrain, report)),
         }
         if not self.message.layout.dim:
             self.message.layout.dim = [

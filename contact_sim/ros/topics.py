@@ -25,6 +25,7 @@ SUBSCRIBED: dict[str, str] = {
     'joint_commands': 'sensor_msgs/msg/JointState',
     'joint_group_effort_controller/commands': 'std_msgs/msg/Float64MultiArray',
     '~/lockstep_ack': 'std_msgs/msg/Header',
+    '~/support': 'std_msgs/msg/Int16MultiArray',
     'external_wrench': 'geometry_msgs/msg/WrenchStamped',
     'initialpose': 'geometry_msgs/msg/PoseWithCovarianceStamped',
     '~/set_odom': 'nav_msgs/msg/Odometry',
