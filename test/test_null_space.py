@@ -18,6 +18,7 @@ from contact_sim import (
     support,
 )
 from contact_sim.contact.solution import SolverStatus
+from contact_sim.replay import Recorder, Recording, repeat
 from contact_sim.simulation.report import SLIP, STICK
 
 GRAVITY = 9.81
@@ -306,6 +307,18 @@ def test_a_released_foot_must_clear_the_touch_gap_before_it_is_caught_early():
             break
     caught = report.contacts.mode == STICK
     assert (report.contacts.gap[caught] > 1e-4).all()  # on the way down, before it touches
+
+
+def test_a_run_with_changing_supports_is_repeated_to_the_bit(tmp_path):
+    sim = Simulator(ROBOTS['anymal_b'], 'null_space')
+    with Recorder(sim, tmp_path / 'run.npz'):
+        stand(sim, 30)
+        for feet in ([0, 3], [1, 2], range(4)):
+            sim.contact_model = NullSpace(support='given', feet=feet)
+            stand(sim, 30)
+    outcome = repeat(Recording(tmp_path / 'run.npz'))
+    assert outcome.equal
+    assert outcome.steps == 120
 
 
 # -------------------------------------------------------------------- stabilisation, impacts

@@ -11,7 +11,7 @@ from typing import Any
 
 from rclpy.node import Node
 
-from contact_sim.contact.solution import UNSTABLE, SolverStatus
+from contact_sim.contact.solution import STATUSES, SolverStatus
 from contact_sim.errors import ContactSimError
 from contact_sim.ros.clock import Pacer
 from contact_sim.ros.commands import CommandInbox
@@ -76,7 +76,7 @@ class SimulationNode(Node):
         names = self.robot.joint_names
         self.lockstep = Lockstep(self.inbox, names, owned_joints(settings, names), log.warning)
         self._follow_lockstep(settings)
-        self._unstable = 0  # steps so far with unstable explicit springs
+        self._warned = [0] * len(STATUSES)  # steps so far with each status
         common = settings['']
         world_frames = common.odom_frame, common.world_frame
         self.pushes = Pushes(self.sim, common.frame_prefix, world_frames)
@@ -204,7 +204,9 @@ class SimulationNode(Node):
             conditions, self._pacer, self.inbox, self.lockstep, self.loop.tally
         )
         self._outputs.diagnostics.publish(message)
-        unstable = self.loop.tally.statuses[UNSTABLE]
-        if unstable > self._unstable:
-            self.get_logger().warning(SolverStatus.UNSTABLE.value)
-        self._unstable = unstable
+        tally = list(self.loop.tally.statuses)
+        for code, status in enumerate(STATUSES):
+            worth_saying = status is SolverStatus.UNSTABLE or not status.physical
+            if worth_saying and tally[code] > self._warned[code]:
+                self.get_logger().warning(status.value)
+        self._warned = tally
