@@ -32,7 +32,7 @@ from contact_sim.contact_models.guards import (
     watch,
 )
 from contact_sim.contact_models.instant import choose, collide
-from contact_sim.contact_models.modes import OPEN, SLIP, STICK
+from contact_sim.contact_models.reduction import OPEN, SLIP, STICK
 from contact_sim.contact_models.time_stepping import TimeStepping
 from contact_sim.solvers.jit import kernel
 

@@ -15,14 +15,13 @@ from contact_sim.contact.delassus import collect_rows, fill_delassus, multiply_r
 from contact_sim.contact.solution import FREE
 from contact_sim.contact_models.impacts import solve_impact
 from contact_sim.contact_models.modes import (
-    OPEN,
-    SLIP,
-    STICK,
     freeze_slow_slips,
     mode_forces,
     select_modes,
     slip_direction,
 )
+from contact_sim.contact_models.reduction import OPEN, SLIP, STICK
+from contact_sim.contact_models.redundancy import spread_redundant
 from contact_sim.solvers.jit import kernel
 from contact_sim.solvers.tree import factorise, solve_factor, solve_transposed
 
@@ -147,6 +146,7 @@ def choose(
         G, a[:n], speed, mu, joint_friction, stiction_speed, ends, keep, guess, modes, slip,
         joint_mode,
     )  # fmt: skip
+    spread_redundant(G, a[:n], mu, modes, slip, joint_friction, joint_mode, guess)
     mode[:], frozen[:] = OPEN, 0
     reference[:] = 0.0
     for e in range(n):

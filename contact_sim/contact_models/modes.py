@@ -23,15 +23,19 @@ import numpy as np
 from contact_sim.contact.solution import CONVERGED, INCONSISTENT, MAX_ITERATIONS
 from contact_sim.contact_models.reduction import (
     NORMAL,
+    OPEN,
+    SLIP,
+    STICK,
     eliminate_friction,
     factor_in_place,
+    list_held,
+    restore_friction,
     solve_factored,
 )
 from contact_sim.solvers.cone import row_velocity
 from contact_sim.solvers.cone_block import block_gauss_seidel
 from contact_sim.solvers.jit import kernel
 
-OPEN, STICK, SLIP = 0, 1, 2
 TOLERANCE = 1e-10
 ACCEPTED = 1e-8
 """Natural map, relative to the largest force, with which a solve that stalls is good enough."""
@@ -75,21 +79,9 @@ def mode_forces(
         reference: forces to start from [N], shape (n,).
         force: out [N], shape (n,).
     """
-    na, ns, n = mode.shape[0], joint_mode.shape[0], a.shape[0]
+    na, _ns, n = mode.shape[0], joint_mode.shape[0], a.shape[0]
     kind, row = np.empty(n, np.int64), np.empty(n, np.int64)
-    m = 0
-    for i in range(na):
-        if mode[i] == SLIP:
-            kind[m], row[m] = NORMAL, 3 * i + 2
-            m += 1
-        else:
-            for k in range(3):
-                kind[m + k], row[m + k] = 0, 3 * i + k
-            m += 3
-    for k in range(ns):
-        if joint_mode[k] == 0:
-            kind[m], row[m] = 0, 3 * na + k
-            m += 1
+    m = list_held(mode, joint_mode, kind, row)
     A, b = np.empty((m, m)), np.empty(m)
     eliminate_friction(G, a, mu, direction, joint_friction, joint_mode, kind, row, m, A, b)
     x, step, scale = np.empty(m), np.empty(m), np.empty(m)
@@ -109,23 +101,6 @@ def mode_forces(
             x[e] += step[e]
     restore_friction(mu, direction, joint_friction, joint_mode, kind, row, m, x, force)
     return bool(np.isfinite(np.sum(force)))
-
-
-@kernel
-def restore_friction(mu, direction, joint_friction, joint_mode, kind, row, m, x, force):
-    """Fill all forces from the unknowns `x` (m,): friction of what slips and turns follows."""
-    ns = joint_mode.shape[0]
-    first = force.shape[0] - ns
-    force[:] = 0.0
-    for k in range(ns):
-        force[first + k] = -joint_mode[k] * joint_friction[k]
-    for e in range(m):
-        r = row[e]
-        force[r] = x[e]
-        if kind[e] == NORMAL:
-            i = r // 3
-            force[r - 2] = -mu[i] * x[e] * direction[i, 0]
-            force[r - 1] = -mu[i] * x[e] * direction[i, 1]
 
 
 @kernel

@@ -8,8 +8,28 @@ from __future__ import annotations
 
 from contact_sim.solvers.jit import kernel
 
+OPEN, STICK, SLIP = 0, 1, 2
 NORMAL = 1
 SMALLEST_PIVOT = 1e-11
+
+
+@kernel
+def list_held(mode, joint_mode, kind, row):
+    """List the unknown forces of held contacts, then of stuck joints; return their number."""
+    na, m = mode.shape[0], 0
+    for i in range(na):
+        if mode[i] == SLIP:
+            kind[m], row[m] = NORMAL, 3 * i + 2
+            m += 1
+        elif mode[i] == STICK:
+            for k in range(3):
+                kind[m + k], row[m + k] = 0, 3 * i + k
+            m += 3
+    for k in range(joint_mode.shape[0]):
+        if joint_mode[k] == 0:
+            kind[m], row[m] = 0, 3 * na + k
+            m += 1
+    return m
 
 
 @kernel
@@ -42,6 +62,23 @@ def eliminate_friction(G, a, mu, direction, joint_friction, joint_mode, kind, ro
             if kind[c] == NORMAL:
                 i = s // 3
                 A[e, c] -= mu[i] * (direction[i, 0] * G[r, s - 2] + direction[i, 1] * G[r, s - 1])
+
+
+@kernel
+def restore_friction(mu, direction, joint_friction, joint_mode, kind, row, m, x, force):
+    """Fill all forces from the unknowns `x` (m,): friction of what slips and turns follows."""
+    ns = joint_mode.shape[0]
+    first = force.shape[0] - ns
+    force[:] = 0.0
+    for k in range(ns):
+        force[first + k] = -joint_mode[k] * joint_friction[k]
+    for e in range(m):
+        r = row[e]
+        force[r] = x[e]
+        if kind[e] == NORMAL:
+            i = r // 3
+            force[r - 2] = -mu[i] * x[e] * direction[i, 0]
+            force[r - 1] = -mu[i] * x[e] * direction[i, 1]
 
 
 @kernel
