@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pinocchio as pin
 from geometry_msgs.msg import Point
 from numpy.typing import NDArray
 from std_msgs.msg import ColorRGBA
@@ -14,6 +15,7 @@ from contact_sim.ros.markers import marker_of
 from contact_sim.ros.messages import set_stamp, set_vector
 from contact_sim.simulation.report import StepReport
 from contact_sim.support.analysis import Support, analyse_support
+from contact_sim.support.geometry import distance_inside, support_polygon
 
 Array = NDArray[np.float64]
 FALLING = (0.90, 0.10, 0.10, 1.0)
@@ -59,6 +61,7 @@ class SupportMarkers:
 
     def __init__(self, robot: RobotModel, terrain: Terrain, odom_frame: str) -> None:
         self._robot, self._terrain = robot, terrain
+        self._data = robot.pinocchio_model.createData()
         self._polygon = marker_of('support_polygon', 0, Marker.LINE_STRIP, odom_frame)
         self._polygon.scale.x = 0.006
         self._centre = marker_of('centre_of_mass', 0, Marker.SPHERE, odom_frame)
@@ -72,15 +75,16 @@ class SupportMarkers:
 
         The centre of mass turns red where it is not over the polygon.
         """
-        support = support_of(self._robot, self._terrain, report)
-        corners, centre = support.polygon, support.centre_of_mass
+        model, contacts = self._robot.pinocchio_model, report.contacts
+        centre = np.array(pin.centerOfMass(model, self._data, report.q))
+        corners = support_polygon(contacts.position[contacts.mode > 0], contacts.normal)
         closed = [*corners, corners[0]] if len(corners) > 2 else list(corners)
         self._polygon.points = [_point(corner) for corner in closed]
         self._polygon.action = Marker.ADD if len(corners) > 1 else Marker.DELETE
         set_vector(self._centre.pose.position, centre)
         self._plumb.points = [_point(centre), _point(self._below(centre))]
         r, g, b, a = FALLING
-        over = support.margin >= 0.0
+        over = distance_inside(corners[:, :2], centre[:2]) >= 0.0
         colour = self._safe if over else ColorRGBA(r=r, g=g, b=b, a=a)
         self._centre.color = self._plumb.color = colour
         markers = [self._polygon, self._centre, self._plumb]

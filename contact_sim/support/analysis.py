@@ -25,7 +25,12 @@ from contact_sim.collision.terrain import Terrain, as_terrain
 from contact_sim.robot.model import RobotModel
 from contact_sim.support import projection
 from contact_sim.support.feet import DIRECTIONS
-from contact_sim.support.geometry import BaseMotion, convex_hull, distance_inside, named_motions
+from contact_sim.support.geometry import (
+    BaseMotion,
+    distance_inside,
+    named_motions,
+    support_polygon,
+)
 from contact_sim.support.stance import Stance, require_floating_base, stance_dynamics
 
 Array = NDArray[np.float64]
@@ -129,9 +134,7 @@ class Support:
     @cached_property
     def polygon(self) -> Array:
         """Corners of the support polygon [m], world, counter-clockwise seen from above, (k, 3)."""
-        if not self.feet:
-            return np.zeros((0, 3))
-        return np.asarray(self.stance.position[convex_hull(self._in_plane(self.stance.position))])
+        return support_polygon(self.stance.position, self.stance.frame[:, 2])
 
     @cached_property
     def centre_of_mass(self) -> Array:
@@ -146,10 +149,6 @@ class Support:
         Negative outside; a robot at rest on level ground falls there. −inf without feet.
         """
         return distance_inside(self.polygon[:, :2], self.centre_of_mass[:2])
-
-    def _in_plane(self, points: Array) -> Array:
-        t1, t2 = self.stance.frame[0, :2]
-        return np.stack([points @ t1, points @ t2], axis=1)
 
 
 def analyse_support(

@@ -86,6 +86,21 @@ def convex_hull(points: Array) -> NDArray[np.intp]:
     return np.array(corners, dtype=np.intp)
 
 
+def support_polygon(points: Array, normals: Array) -> Array:
+    """Return the corners of the support polygon, counter-clockwise seen from above, (k, 3).
+
+    Args:
+        points: contact points of the standing feet [m], world, shape (n, 3).
+        normals: of the ground, world; the first gives the plane of the polygon.
+    """
+    if len(points) == 0:
+        return np.zeros((0, 3))
+    normal = normals[0]
+    first = np.cross(normal, np.eye(3)[np.argmin(np.abs(normal))])
+    axes = np.stack([first, np.cross(normal, first)], axis=1)
+    return np.asarray(points[convex_hull(points @ axes)])
+
+
 def distance_inside(polygon: Array, point: Array) -> float:
     """Return how far a point (2,) lies inside a counter-clockwise polygon (n, 2).
 

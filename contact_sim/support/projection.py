@@ -29,17 +29,21 @@ def singular_values(matrix: Array) -> Array:
     return np.asarray(np.linalg.svd(matrix, compute_uv=False))
 
 
+def counting(values: Array) -> NDArray[np.bool_]:
+    """Return which singular values, largest first, count as different from zero."""
+    return np.asarray(values > RANK_TOLERANCE * values.max(initial=0.0))
+
+
 def rank(matrix: Array) -> int:
     """Return the rank of a matrix (m, n): singular values above RANK_TOLERANCE of the largest."""
-    values = singular_values(matrix)
-    return int(np.count_nonzero(values > RANK_TOLERANCE * values.max(initial=0.0)))
+    return int(np.count_nonzero(counting(singular_values(matrix))))
 
 
 def conditioning(matrix: Array) -> float:
     """Return the ratio of the largest singular value to the smallest that counts; 1 if none."""
     values = singular_values(matrix)
-    kept = rank(matrix)
-    return float(values[0] / values[kept - 1]) if kept else 1.0
+    kept = values[counting(values)]
+    return float(kept[0] / kept[-1]) if len(kept) else 1.0
 
 
 def null_space_basis(matrix: Array) -> Array:
@@ -47,7 +51,8 @@ def null_space_basis(matrix: Array) -> Array:
     columns = matrix.shape[1]
     if 0 in matrix.shape:
         return np.eye(columns)
-    return np.asarray(np.linalg.svd(matrix)[2][rank(matrix) :].T.copy())
+    _, values, directions = np.linalg.svd(matrix)
+    return np.asarray(directions[np.count_nonzero(counting(values)) :].T.copy())
 
 
 def minimal_coordinates(
