@@ -59,6 +59,7 @@ setup(
         'proxsuite>=0.6',
         'xacro>=2.0',
         'PyYAML>=6.0',
+        'tqdm>=4.66',
         'example-robot-data>=6.0',
     ],
     extras_require={

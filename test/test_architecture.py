@@ -36,6 +36,7 @@ ROSDEP_KEYS = {
     'numpy': 'python3-numpy',
     'pytest': 'python3-pytest',
     'scipy': 'python3-scipy',
+    'tqdm': 'python3-tqdm',
     'yaml': 'python3-yaml',
 }
 """Keys whose name is not the module's name."""
