@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from march import March
+from gaits import GAITS, gait
 
 import contact_sim
 from contact_sim.replay import Recording, repeat
@@ -29,31 +29,39 @@ from contact_sim.testing import Trial
 ROBOT = 'go1'
 FORCE = (0.0, 25.0, 0.0)
 PUSH = 0.1
+CONTROL_STEPS = 2
+"""Physics steps of 1 ms per command."""
 
 
-def run_in_process(model: str, seconds: float, record: Path) -> None:
+def run_in_process(model: str, name: str, seconds: float, record: Path) -> None:
     """Simulate and record one run."""
     robot = contact_sim.load_robot(ROBOT)
-    trial = Trial(contact_sim.Simulator(robot, model), March(robot), record)
+    sim = contact_sim.Simulator(robot, model)
+    trial = Trial(sim, gait(name, robot), record, CONTROL_STEPS)
     trial.advance(0.5 * seconds)
     trial.push(robot.base_frame, FORCE, PUSH)
     trial.advance(0.5 * seconds)
     trial.close()
 
 
-def run_free(model: str, seconds: float, record: Path) -> None:
+def run_free(model: str, name: str, seconds: float, record: Path) -> None:
     """Run node and gait as processes that do not wait for each other."""
-    run_in_lockstep(model, seconds, record, lockstep=False)
+    run_in_lockstep(model, name, seconds, record, lockstep=False)
 
 
-def run_in_lockstep(model: str, seconds: float, record: Path, lockstep: bool = True) -> None:
+def run_in_lockstep(
+    model: str, name: str, seconds: float, record: Path, lockstep: bool = True
+) -> None:
     """Start the node and the gait as processes, and record one run."""
     from contact_sim.testing.lockstep import LockstepTrial
 
-    node = Path(__file__).with_name('march_node.py')
+    node = Path(__file__).with_name('gait_node.py')
     parameters = {'contact.model': model, 'lockstep.enabled': lockstep}
     with tempfile.TemporaryDirectory() as logs:
-        trial = LockstepTrial([node], Path(logs), ROBOT, parameters=parameters)
+        trial = LockstepTrial(
+            [node], Path(logs), ROBOT, CONTROL_STEPS, parameters=parameters,
+            controller_parameters={'gait': name},
+        )  # fmt: skip
         trial.advance(0.5 * seconds)
         trial.push(contact_sim.load_robot(ROBOT).base_frame, FORCE, PUSH)
         trial.advance(0.5 * seconds)
@@ -62,13 +70,16 @@ def run_in_lockstep(model: str, seconds: float, record: Path, lockstep: bool = T
 
 
 def measure(
-    run: Callable[[str, float, Path], None], model: str, runs: int, seconds: float, folder: Path
+    run: Callable[[str, str, float, Path], None],
+    model: str,
+    options: argparse.Namespace,
+    folder: Path,
 ) -> dict[str, Any]:
     """Return the figures of one model."""
     record, digests, begin = folder / 'run.npz', set(), time.perf_counter()
     steps = repeated = 0
-    for _ in range(runs):
-        run(model, seconds, record)
+    for _ in range(options.runs):
+        run(model, options.gait, options.seconds, record)
         recording = Recording(record)
         digests.add(recording.digest)
         steps = recording.steps
@@ -76,7 +87,7 @@ def measure(
             repeated += repeat(recording).equal
     return {
         'model': model,
-        'runs': runs,
+        'runs': options.runs,
         'steps': steps,
         'hashes': sorted(digests),
         'repeated': repeated,
@@ -91,6 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument('--seconds', type=float, default=5.0, help='simulated time of a run')
     models = contact_sim.contact_models()
     parser.add_argument('--models', nargs='+', default=models, choices=models)
+    parser.add_argument('--gait', default='trot', choices=GAITS)
     how = parser.add_mutually_exclusive_group()
     how.add_argument('--ros', action='store_true', help='over ROS, in lockstep')
     how.add_argument('--free', action='store_true', help='over ROS, without lockstep, repeated')
@@ -101,7 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f'{"model":12}{"runs":>6}{"steps":>8}{"hashes":>8}{"repeated":>10}  hash')
     with tempfile.TemporaryDirectory(prefix='contact_sim_determinism_') as folder:
         for model in options.models:
-            row = measure(run, model, options.runs, options.seconds, Path(folder))
+            row = measure(run, model, options, Path(folder))
             rows.append(row)
             found = row['hashes']
             counts = f'{row["runs"]:6}{row["steps"]:8}{len(found):8}{row["repeated"]:10}'

@@ -1,6 +1,6 @@
 """A long run with a gait, commands, pushes, switches of the contact model, of friction, resets.
 
-    python benchmarks/soak.py [--seconds 3600] [--robot go1] [--json FILE]
+    python benchmarks/soak.py [--seconds 3600] [--robot go1] [--gait march] [--json FILE]
 
 Every second something happens. What is measured: resident memory after the first minute and at the
 end, warnings, and whether the clock is exact: step k ends at k h, to the last bit. The run is
@@ -21,9 +21,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from march import March
+from gaits import GAITS, gait
 
 import contact_sim
+from contact_sim.control.trot import Trot
 from contact_sim.replay import Recorder, Recording, repeat
 
 SETTLING = 60.0
@@ -53,14 +54,15 @@ def resident_memory() -> int:
 class Soak:
     """The run."""
 
-    def __init__(self, robot: str) -> None:
+    def __init__(self, robot: str, name: str) -> None:
         self.robot = contact_sim.load_robot(robot)
         self.sim = contact_sim.Simulator(self.robot)
-        self.controller = March(self.robot)
+        self.controller = gait(name, self.robot)
+        self.control_steps = 1 if name == 'march' else 2
         self.noise = np.random.default_rng(0)
         self.models = contact_sim.contact_models()
         self.pushed: dict[str, Any] = {}
-        self.counts = {'switches': 0, 'pushes': 0, 'frictions': 0, 'resets': 0}
+        self.counts = {'switches': 0, 'pushes': 0, 'frictions': 0, 'commands': 0, 'resets': 0}
         self.standing = float(self.robot.reference_configuration()[2])
         self.begin = 0.0
         self.inexact = 0
@@ -71,7 +73,9 @@ class Soak:
         self._disturb(number)
         for k in range(round(1.0 / sim.time_step)):
             push = self.pushed if k < 100 else {}
-            sim.step(self.controller.effort(sim.time, sim.q, sim.v), push)
+            if k % self.control_steps == 0:
+                effort = self.controller.effort(sim.time, sim.q, sim.v)
+            sim.step(effort, push)
         self.inexact += sim.time != self.begin + sim.step_count * sim.time_step
 
     def _disturb(self, number: int) -> None:
@@ -88,16 +92,19 @@ class Soak:
         elif kind == 2:
             sim.friction = self.noise.uniform(0.5, 1.0)
             self.counts['frictions'] += 1
+        elif isinstance(self.controller, Trot):
+            self.controller.velocity = self.noise.uniform([-0.2, -0.1, -0.3], [0.3, 0.1, 0.3])
+            self.counts['commands'] += 1
         if sim.q[2] < FALLEN * self.standing:
             self.begin = sim.time
             sim.reset(time=sim.time)
             self.counts['resets'] += 1
 
 
-def run(robot: str, seconds: int, record: Path) -> dict[str, Any]:
+def run(robot: str, name: str, seconds: int, record: Path) -> dict[str, Any]:
     """Return the figures of a run."""
     logger, heard = logging.getLogger('contact_sim'), Warnings()
-    soak = Soak(robot)
+    soak = Soak(robot, name)
     for model in soak.models:  # the first use of a model compiles, and says so
         soak.sim.contact_model = model
     logger.addHandler(heard)
@@ -113,6 +120,7 @@ def run(robot: str, seconds: int, record: Path) -> dict[str, Any]:
     logger.removeHandler(heard)
     return {
         'robot': robot,
+        'gait': name,
         'simulated_s': seconds,
         'wall_s': wall,
         'memory_grown_mb': grown / 1e6,
@@ -128,12 +136,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--seconds', type=int, default=3600, help='simulated time')
     parser.add_argument('--robot', default='go1')
+    parser.add_argument('--gait', default='trot', choices=GAITS)
     parser.add_argument('--replay', action='store_true', help='repeat the recording at the end')
     parser.add_argument('--json', type=Path, help='file for the same figures')
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix='contact_sim_soak_') as folder:
         record = Path(folder) / 'soak.npz'
-        figures = run(options.robot, options.seconds, record)
+        figures = run(options.robot, options.gait, options.seconds, record)
         if options.replay:
             outcome = repeat(Recording(record))
             figures['repeated_steps'], figures['repeated'] = outcome.steps, outcome.equal

@@ -29,7 +29,17 @@ def test_every_model_has_one_hash(tmp_path):
     figures = []
     for name in ('first', 'second'):
         path = tmp_path / f'{name}.json'
-        run('determinism.py', '--runs', '2', '--seconds', '0.3', '--json', str(path))
+        run(
+            'determinism.py',
+            '--runs',
+            '2',
+            '--seconds',
+            '0.3',
+            '--gait',
+            'march',
+            '--json',
+            str(path),
+        )
         figures.append(json.loads(path.read_text(encoding='utf-8')))
     assert [row['model'] for row in figures[0]] == list(contact_sim.contact_models())
     for first, second in zip(*figures, strict=True):
@@ -41,7 +51,7 @@ def test_every_model_has_one_hash(tmp_path):
 
 def test_a_long_run_leaves_nothing_behind(tmp_path):
     path = tmp_path / 'soak.json'
-    run('soak.py', '--seconds', '20', '--replay', '--json', str(path))
+    run('soak.py', '--seconds', '20', '--gait', 'march', '--replay', '--json', str(path))
     figures = json.loads(path.read_text(encoding='utf-8'))
     assert figures['simulated_s'] == 20
     assert figures['memory_grown_mb'] < 5.0

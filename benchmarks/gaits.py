@@ -1,7 +1,7 @@
-"""A gait without a plan: diagonal legs lift in turn, in joint space, under PD.
+"""Gaits for long runs: the package's trot, and a march without a plan that costs next to nothing.
 
-It keeps every foot touching down and lifting off, which is what long runs need; it is no way to
-walk.
+March lifts diagonal legs in turn, in joint space, under PD. It keeps every foot touching down and
+lifting off; it is no way to walk.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import contact_sim
+from contact_sim.control.trot import Trot
 
 Array = NDArray[np.float64]
 PERIOD = 0.5
@@ -38,3 +39,17 @@ class March:
         target = self._stand + min(time, 1.0) * up @ self._swing
         error = target - self._robot.joint_positions(q)
         return self._kp * error - self._kd * self._robot.joint_velocities(v)
+
+
+GAITS = ('trot', 'march')
+FORWARD = (0.3, 0.0, 0.1)
+"""Speed of the trot at the beginning: forward, sideways [m/s], turn [rad/s]."""
+
+
+def gait(name: str, robot: contact_sim.RobotModel) -> March | Trot:
+    """Return a gait that has just begun."""
+    if name == 'march':
+        return March(robot)
+    trot = Trot(robot)
+    trot.velocity = FORWARD
+    return trot

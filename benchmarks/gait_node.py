@@ -1,0 +1,72 @@
+"""A gait as a ROS node: answers every state with efforts of the same stamp."""
+
+from __future__ import annotations
+
+import numpy as np
+import rclpy
+from gaits import gait
+from nav_msgs.msg import Odometry
+from rclpy.executors import ExternalShutdownException
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+from sensor_msgs.msg import JointState
+
+import contact_sim
+
+QOS = QoSProfile(depth=10)
+
+
+class GaitNode(Node):
+    """Trots, or marches."""
+
+    def __init__(self) -> None:
+        super().__init__('gait')
+        robot = contact_sim.load_robot(self.declare_parameter('robot', 'go1').value)
+        self._robot, self._gait = robot, gait(self.declare_parameter('gait', 'trot').value, robot)
+        self._state: JointState | None = None
+        self._odom: Odometry | None = None
+        self._publisher = self.create_publisher(JointState, 'joint_commands', QOS)
+        self.create_subscription(JointState, 'joint_states', self._on_state, QOS)
+        self.create_subscription(Odometry, 'odom', self._on_odom, QOS)
+
+    def _on_state(self, state: JointState) -> None:
+        self._state = state
+        self._answer()
+
+    def _on_odom(self, odom: Odometry) -> None:
+        self._odom = odom
+        self._answer()
+
+    def _answer(self) -> None:
+        """Answer once both messages of a step are there."""
+        state, odom, robot = self._state, self._odom, self._robot
+        if state is None or odom is None or state.header.stamp != odom.header.stamp:
+            return
+        self._state = None
+        p, r = odom.pose.pose.position, odom.pose.pose.orientation
+        linear, angular = odom.twist.twist.linear, odom.twist.twist.angular
+        q, v = robot.reference_configuration().copy(), np.zeros(robot.nv)
+        q[:7] = p.x, p.y, p.z, r.x, r.y, r.z, r.w
+        v[:6] = linear.x, linear.y, linear.z, angular.x, angular.y, angular.z
+        q = robot.with_joint_positions(q, state.position)
+        v[robot.joint_velocity_index] = state.velocity
+        time = state.header.stamp.sec + 1e-9 * state.header.stamp.nanosec
+        effort = self._gait.effort(time, q, v)
+        command = JointState(name=state.name, effort=effort.tolist())
+        command.header.stamp = state.header.stamp
+        self._publisher.publish(command)
+
+
+def main() -> None:
+    """Run until interrupted."""
+    try:
+        rclpy.init()
+        rclpy.spin(GaitNode())
+    except (KeyboardInterrupt, ExternalShutdownException):
+        pass
+    finally:
+        rclpy.try_shutdown()
+
+
+if __name__ == '__main__':
+    main()
