@@ -31,7 +31,8 @@ from contact_sim.contact_models.guards import (
     only_forces,
     watch,
 )
-from contact_sim.contact_models.instant import choose, collide
+from contact_sim.contact_models.impacts import solve_impact
+from contact_sim.contact_models.instant import choose, fill_impact, take_impact
 from contact_sim.contact_models.reduction import OPEN, SLIP, STICK
 from contact_sim.contact_models.time_stepping import TimeStepping
 from contact_sim.solvers.jit import kernel
@@ -95,16 +96,16 @@ class EventDriven:
             w.rows.delassus, r.friction, w.friction_effort, stiction_speed, self._at_end,
             arc.mode, arc.direction, arc.heading, arc.frozen, arc.joint_mode, arc.reference,
         )  # fmt: skip
-        self._collide_rows = (
+        self._impact_rows = (
             arc.closed, *rows, arc.u, w.row_of, w.Y, w.rows.delassus, r.friction, w.restitution,
         )  # fmt: skip
-        self._collide_law = (impact, energy_guard, arc.mode, arc.v, self._impulse)
+        self._law = (impact, energy_guard)
         self._compile()
 
     def _compile(self) -> None:
         """Call the kernels that only events need: the first event costs what all others do."""
         arc = self._arc
-        self._impact_kernel()
+        self._collide()
         only_forces(arc.mode, arc.joint_mode, arc.guards, arc.slack)
         next_try(0.0, 1.0, arc.guards, arc.guards, self._watched, False)
         watch(arc.guards, arc.slack, self._watched, self._fresh)
@@ -296,16 +297,27 @@ class EventDriven:
 
     def _impact(self) -> int:
         """Apply the impact map at the closed contacts; return the status code."""
-        status, residual = self._impact_kernel()
+        status, _, residual = self._collide()
         self._residual = max(self._residual, residual)
         self._arc.update_velocity()
         return status
 
-    def _impact_kernel(self) -> tuple[int, float]:
-        """Change the velocity by the impact map; return the status code and the residual."""
-        threshold = float(self._workspace.stabilisation[1])
-        status, _, residual = collide(*self._collide_rows, threshold, *self._collide_law)
-        return int(status), float(residual)
+    def _collide(self) -> tuple[int, int, float]:
+        """Change the velocity by the impact map; return status code, iterations and residual."""
+        w, arc, law, guard = self._workspace, self._arc, *self._law
+        nc = w.sizes.nc
+        before, mu, e = np.zeros(3 * nc), np.zeros(nc), np.zeros(nc)
+        n = fill_impact(*self._impact_rows, float(w.stabilisation[1]), before, mu, e)
+        before, mu, e, answer = before[:n], mu[: n // 3], e[: n // 3], np.zeros(n)
+        outcome = CONVERGED, 0, 0.0
+        if n > 0:
+            G = w.rows.delassus[: n * n].reshape(n, n).copy()
+            outcome = solve_impact(law, G, before, mu, e, guard, answer)
+        take_impact(
+            arc.closed, w.row_of, w.Y, w.rows.delassus, arc.factor, w.terms.dof_parent, before,
+            answer, arc.mode, arc.v, self._impulse,
+        )  # fmt: skip
+        return outcome
 
     # ---------------------------------------------------------------- the end of the step
 

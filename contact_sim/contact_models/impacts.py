@@ -88,8 +88,9 @@ def impact_impulse(
     return ContactSolution(impulse, SolverReport(STATUSES[code], iterations, residual))
 
 
-@kernel
-def solve_impact(law, G, u, mu, restitution, energy_guard, impulse):
+def solve_impact(
+    law: int, G: Array, u: Array, mu: Array, restitution: Array, energy_guard: bool, impulse: Array
+) -> tuple[int, int, float]:
     """Fill `impulse` (n,) [N s]; return (status code, iterations, residual).
 
     Arguments as in `impact_impulse`, `law` by its code.
@@ -125,51 +126,51 @@ def impact_work(G, u, impulse):
     return work if work > 1e-12 * size else 0.0
 
 
-@kernel
-def newton_impact(law, G, u, mu, restitution, share, impulse):
+def newton_impact(
+    law: int, G: Array, u: Array, mu: Array, restitution: Array, share: float, impulse: Array
+) -> tuple[int, int, float]:
     """Solve one of the single-phase laws with restitution `share` e."""
     nc, n = mu.shape[0], u.shape[0]
-    g = u.copy()
-    for i in range(nc):
-        e = share * restitution[i]
-        if law == MOREAU:
-            for k in range(3):
-                g[3 * i + k] *= 1.0 + e
-        else:
-            g[3 * i + 2] *= 1.0 + e
+    g, factors = u.copy(), 1.0 + share * restitution
+    if law == MOREAU:
+        g *= np.repeat(factors, 3)
+    else:
+        g[2::3] *= factors
     impulse[:] = 0.0
     if law == INFINITE_FRICTION:
-        return without_slip(G, g, nc, impulse)
-    cones = np.zeros(nc) if law == FRICTIONLESS else mu
-    none = np.zeros(0)
-    return solve_cones(
-        G.copy().reshape(n * n), g, cones, none, none, impulse, nc, n, TOLERANCE, MAX_SWEEPS,
+        return without_slip(G, g, nc, impulse)  # type: ignore[no-any-return]
+    cones, none = (np.zeros(nc) if law == FRICTIONLESS else mu), np.zeros(0)
+    return solve_cones(  # type: ignore[no-any-return]
+        G.flatten(), g, cones, none, none.copy(), impulse, nc, n, TOLERANCE, MAX_SWEEPS,
         MAX_ADMM_ITERATIONS, 0.0,
     )  # fmt: skip
 
 
-@kernel
-def two_phases(G, u, mu, restitution, impulse):
+def two_phases(
+    G: Array, u: Array, mu: Array, restitution: Array, impulse: Array
+) -> tuple[int, int, float]:
     """Compression with e = 0, then restitution by impulses λ_n ≥ e λ_n,c (Poisson)."""
-    nc, n = mu.shape[0], u.shape[0]
     code, iterations, residual = newton_impact(PLASTIC, G, u, mu, restitution, 0.0, impulse)
-    after, least = u.copy(), np.zeros(nc)
-    second, strongest = np.zeros(n), 0.0
-    for i in range(nc):
-        least[i] = restitution[i] * impulse[3 * i + 2]
-        second[3 * i + 2] = least[i]
-        strongest = max(strongest, impulse[3 * i + 2])
+    least, second = restitution * impulse[2::3], np.zeros(len(u))
+    strongest = float(impulse[2::3].max())
     if strongest == 0.0:
         return code, iterations, residual
-    for r in range(n):
-        after[r] = row_velocity(G, u, impulse, r)
-    for count in range(1, MAX_PHASE_SWEEPS + 1):
-        change = phase_sweep(G, after, mu, least, second)
-        if change <= TOLERANCE * strongest:
-            impulse += second
-            return code, iterations + count, max(residual, change)
+    second[2::3] = least
+    sweeps, change = restitution_phase(G, u + G @ impulse, mu, least, second, strongest)
     impulse += second
-    return MAX_ITERATIONS, iterations + MAX_PHASE_SWEEPS, max(residual, change)
+    ended = change <= TOLERANCE * strongest
+    return code if ended else MAX_ITERATIONS, iterations + sweeps, max(residual, change)
+
+
+@kernel
+def restitution_phase(G, u, mu, least, impulse, strongest):
+    """Sweep until λ_n ≥ `least` (nc,) with friction is solved; return (sweeps, last change)."""
+    change = 0.0
+    for count in range(1, MAX_PHASE_SWEEPS + 1):
+        change = phase_sweep(G, u, mu, least, impulse)
+        if change <= TOLERANCE * strongest:
+            return count, change
+    return MAX_PHASE_SWEEPS, change
 
 
 @kernel

@@ -12,8 +12,6 @@ import numpy as np
 
 from contact_sim.collision.detect import contact_drift, contact_jacobian, detect
 from contact_sim.contact.delassus import collect_rows, fill_delassus, multiply_rows
-from contact_sim.contact.solution import FREE
-from contact_sim.contact_models.impacts import solve_impact
 from contact_sim.contact_models.modes import (
     freeze_slow_slips,
     mode_forces,
@@ -199,39 +197,38 @@ def rest_exactly(
 
 
 @kernel
-def collide(
-    closed, jt, factor, parent, u, row_of, Y, delassus, friction, restitution, threshold, law,
-    energy_guard, mode, v, impulse,
+def fill_impact(
+    closed, jt, factor, parent, u, row_of, Y, delassus, friction, restitution, threshold, before,
+    mu, e,
 ):  # fmt: skip
-    """Change v by an impact at the closed contacts; those that leave are opened.
-
-    The impulses are added to `impulse` (rows of the record). Returns (status code, sweeps,
-    residual). After an impact nothing counts as sticking until `choose` has decided.
-    """
-    nc = closed.shape[0]
-    na, _ = collect_rows(closed, nc, 0, row_of)
+    """Fill G, u⁻, μ and e of the closed contacts; return their number of rows."""
+    na, _ = collect_rows(closed, closed.shape[0], 0, row_of)
     n = 3 * na
-    if n == 0:
-        return FREE, 0, 0.0
     fill_delassus(jt, factor, parent, row_of, n, Y, delassus)
-    G = delassus[: n * n].reshape(n, n)
-    before, mu, e, answer = np.empty(n), np.empty(na), np.zeros(na), np.zeros(n)
     for r in range(n):
         before[r] = u[row_of[r]]
     for c in range(na):
         i = row_of[3 * c] // 3
         mu[c] = friction[i]
-        if before[3 * c + 2] < -threshold:
-            e[c] = restitution[i]
-    outcome = solve_impact(law, G.copy(), before, mu, e, energy_guard, answer)
+        e[c] = restitution[i] if before[3 * c + 2] < -threshold else 0.0
+    return n
+
+
+@kernel
+def take_impact(closed, row_of, Y, delassus, factor, parent, before, answer, mode, v, impulse):
+    """Change v by the impulses of an impact and open the contacts that leave.
+
+    After an impact nothing counts as sticking until `choose` has decided. The impulses are added
+    to `impulse` (rows of the record).
+    """
+    n = answer.shape[0]
     add_response(answer, n, Y, factor, parent, v)
-    after = before + np.dot(G, answer)
-    fastest = np.abs(before).max()
-    for c in range(na):
+    after = before + np.dot(delassus[: n * n].reshape(n, n), answer)
+    fastest = np.abs(before).max() if n > 0 else 0.0
+    for c in range(n // 3):
         i = row_of[3 * c] // 3
         leaves = after[3 * c + 2] > SEPARATES * (1.0 + fastest)
         closed[i] = 0.0 if leaves else 1.0
         mode[i] = OPEN if leaves else SLIP
     for r in range(n):
         impulse[row_of[r]] += answer[r]
-    return outcome
