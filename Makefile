@@ -1,4 +1,4 @@
-# make demo [ROBOT=go1]   the simulation node and a stance controller over ROS 2, out/demo.png
+# make demo [ROBOT=go1] [DEMO=trot]   the simulation node and a controller over ROS 2, out/demo.png
 # make test               all tests                 make lint       ruff and mypy
 # make test-oldest        tests and demo on Pinocchio 3.9, ROS 2 Jazzy, Ubuntu 24.04's numpy
 # make benchmark          microseconds per step     make generate   config/ and docs/ from the code
@@ -6,6 +6,7 @@
 # make clean              remove what was made (not the virtual environments: make distclean)
 
 ROBOT ?= go1
+DEMO ?= stance
 PYTHON ?= python3
 VENV := .venv
 OLDEST := .venv-oldest
@@ -23,7 +24,7 @@ unexport AMENT_PREFIX_PATH COLCON_PREFIX_PATH RMW_IMPLEMENTATION ROS_DISTRO
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/ready
-	$(VENV)/bin/python -m contact_sim.ros.demo --robot $(ROBOT)
+	$(VENV)/bin/python -m contact_sim.ros.demo --robot $(ROBOT) --demo $(DEMO)
 
 test: $(VENV)/ready
 	$(VENV)/bin/python -m pytest $(ARGS)

@@ -87,6 +87,7 @@ setup(
         'console_scripts': [
             'simulation = contact_sim.ros.simulation_node:main',
             'stance_controller = contact_sim.ros.stance_controller:main',
+            'trot_controller = contact_sim.ros.trot_controller:main',
         ],
     },
 )

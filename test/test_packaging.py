@@ -76,7 +76,7 @@ def test_the_manifest_is_valid():
     assert manifest.get_build_type() == 'ament_python'
 
 
-@pytest.mark.parametrize('executable', ['simulation', 'stance_controller'])
+@pytest.mark.parametrize('executable', ['simulation', 'stance_controller', 'trot_controller'])
 def test_executables_are_where_ros2_run_looks(prefix, executable):
     path = prefix / 'lib' / 'contact_sim' / executable
     assert os.access(path, os.X_OK)
@@ -116,7 +116,7 @@ def test_the_installed_copy_is_what_runs_and_it_finds_its_files(prefix, tmp_path
     assert Path(urdf).is_relative_to(prefix)
 
 
-@pytest.mark.parametrize('executable', ['simulation', 'stance_controller'])
+@pytest.mark.parametrize('executable', ['simulation', 'stance_controller', 'trot_controller'])
 def test_executables_load_their_entry_point(prefix, tmp_path, executable):
     """Loaded, not started: everything up to the call of main, with the installed copy."""
     pytest.importorskip('rclpy', reason='the executables need ROS')

@@ -83,6 +83,16 @@ def test_the_demo_of_another_robot(tmp_path):
     assert (tmp_path / 'demo.png').stat().st_size > 10_000
 
 
+def test_the_demo_trots(tmp_path):
+    process = run('--demo', 'trot', '--seconds', '3', '--out', str(tmp_path))
+    assert process.returncode == 0, process.stderr
+    result = json.loads((tmp_path / 'demo.json').read_text(encoding='utf-8'))
+    assert result['height_change_m'] < 0.03
+    assert 0.7 < result['way_m'] / (0.3 * 3.0) < 1.2
+    assert result['penetration_m'] < 1e-6
+    assert (tmp_path / 'demo.png').stat().st_size > 10_000
+
+
 def test_the_demo_refuses_an_unknown_robot():
     process = run('--robot', 'go7')
     assert process.returncode == 1
@@ -113,6 +123,26 @@ def test_the_demo_refuses_a_time_that_is_none(seconds, capsys):
 )
 def test_what_the_demo_complains_about(change, complaint):
     found = complaints(GOOD | change, standing=0.27)
+    if complaint is None:
+        assert found == []
+    else:
+        (only,) = found
+        assert complaint in only
+
+
+@pytest.mark.parametrize(
+    ('change', 'complaint'),
+    [
+        ({}, None),
+        ({'height_change_m': 0.04}, 'left its height by 0.040 m'),
+        ({'way_m': 0.1}, 'it went 0.10 m of 0.90 m'),
+        ({'way_m': float('nan')}, 'it went nan m'),
+    ],
+)
+def test_what_the_trot_demo_complains_about(change, complaint):
+    good = {name: value for name, value in GOOD.items() if name != 'weight_error'}
+    good |= {'height_change_m': 2e-3, 'way_m': 0.88, 'commanded_way_m': 0.9}
+    found = complaints(good | change, standing=0.27)
     if complaint is None:
         assert found == []
     else:

@@ -17,8 +17,6 @@ from contact_sim.robot.model import RobotModel
 Array = NDArray[np.float64]
 BASE = slice(0, 6)
 JOINTS = slice(6, None)
-ILL_CONDITIONED = 1e-6
-"""Smallest over largest singular value of a leg's Jacobian at which the leg counts as too poor."""
 
 
 class LeggedDynamics:
@@ -87,15 +85,21 @@ class LeggedDynamics:
 
 def require_legs(robot: RobotModel) -> None:
     """Raise InvalidInput unless inverse dynamics can move every foot of `robot` at will."""
+    if can_move_its_feet(robot):
+        return
     what = f'whole-body control of robot {robot.name}'
     if not robot.floating_base:
         raise InvalidInput(f'{what}: needs a floating base, this one is fixed')
+    raise InvalidInput(
+        f'{what}: needs three driven joints per leg and no others; it has {robot.n_joints} '
+        f'driven joints of {robot.nv - 6} for {len(robot.contact_points)} feet'
+    )
+
+
+def can_move_its_feet(robot: RobotModel) -> bool:
+    """Return whether a robot has a floating base, three driven joints per foot and no others."""
     n_feet = len(robot.contact_points)
-    if not n_feet or robot.n_joints != robot.nv - 6 or robot.n_joints != 3 * n_feet:
-        raise InvalidInput(
-            f'{what}: needs three driven joints per leg and no others; it has {robot.n_joints} '
-            f'driven joints of {robot.nv - 6} for {n_feet} feet'
-        )
+    return robot.floating_base and 0 < 3 * n_feet == robot.n_joints == robot.nv - 6
 
 
 def _dofs_that_move(model: pin.Model, joints: list[int]) -> Array:

@@ -5,11 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import pinocchio as pin
 from numpy.typing import NDArray
 
-from contact_sim.control.base_motion import BaseGains, BaseReference, base_acceleration, yaw_of
+from contact_sim.control.base_motion import (
+    BaseGains,
+    BaseReference,
+    base_acceleration,
+    turned,
+    yaw_of,
+)
 from contact_sim.control.inverse_dynamics import Answer, InverseDynamics
-from contact_sim.control.legs import LeggedDynamics
+from contact_sim.control.legs import BASE, JOINTS, LeggedDynamics
 from contact_sim.errors import InvalidInput, UnknownName
 from contact_sim.robot.model import RobotModel
 
@@ -117,6 +124,21 @@ class Stance:
         begin, place, yaw = self._begin
         offset, velocity, acceleration = self.motion.at(time - begin)
         return BaseReference(place + offset, yaw, velocity, acceleration)
+
+    def joint_targets(self, time: float) -> tuple[Array, Array]:
+        """Return positions and velocities of the joints that take the base where it should be.
+
+        To first order from the state of the last `effort`, with the feet where they are:
+        q_j − J_j⁻¹ J_b ξ with ξ the way of the base, in its own axes. Shapes (n_joints,).
+        """
+        d, reference = self.dynamics, self.reference(time)
+        heading, R = turned(reference.yaw), d.rotation
+        way = np.concatenate([R.T @ (reference.position - d.q[:3]), pin.log3(R.T @ heading)])
+        rate = np.concatenate([R.T @ reference.velocity, np.zeros(3)])
+        moves = -np.linalg.solve(
+            d.jacobian[:, JOINTS], d.jacobian[:, BASE] @ np.column_stack([way, rate])
+        )
+        return d.robot.joint_positions(d.q) + moves[:, 0], moves[:, 1]
 
 
 def _fade(time: float) -> tuple[float, float, float]:

@@ -121,7 +121,8 @@ def draw_scene(axes: Any, robot: RobotModel, track: Track, friction: float) -> N
     scale = 1.8 * size / (robot.total_mass * 9.81)
     for k in order:
         contact, force = track.contact_point[-1, k], track.force[-1, k]
-        draw_force(axes, contact, scale * force, friction, COLOURS[k % len(COLOURS)])
+        if force.any():  # not of a foot in the air
+            draw_force(axes, contact, scale * force, friction, COLOURS[k % len(COLOURS)])
     axes.set_aspect('equal', anchor='S')
     axes.axis('off')
 

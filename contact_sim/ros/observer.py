@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 from diagnostic_msgs.msg import DiagnosticArray
-from geometry_msgs.msg import WrenchStamped
+from geometry_msgs.msg import Twist, WrenchStamped
 from nav_msgs.msg import Odometry
 from numpy.typing import NDArray
 from rclpy.executors import SingleThreadedExecutor
@@ -110,6 +110,18 @@ class Observer(Node):
         """
         answer = self._pause.call_async(SetBool.Request(data=False))
         self.wait(answer.done, 'the answer of ~/pause', timeout)
+
+    def drive(self, forward: float, turn: float, timeout: float) -> None:
+        """Command a velocity [m/s], [rad/s] on `cmd_vel` once somebody listens.
+
+        Raises:
+            TimeoutError: nobody does.
+        """
+        publisher = self.create_publisher(Twist, 'cmd_vel', KEEP)
+        self.wait(lambda: publisher.get_subscription_count() > 0, 'cmd_vel to be heard', timeout)
+        message = Twist()
+        message.linear.x, message.angular.z = forward, turn
+        publisher.publish(message)
 
     def _watch(
         self, kind: type, topic: str, take: Callable[[Any], None] = lambda message: None

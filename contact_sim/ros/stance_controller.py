@@ -1,12 +1,16 @@
-"""Executable `stance_controller`: holds a robot in its standing pose over joint_commands.
+"""Executable `stance_controller`: a robot on all its feet holds still, squats or sways.
 
-Every state it receives it answers with the standing joint positions (followed by the simulator's
-PD) and joint efforts that carry the weight and calm the base: with the contact forces f of least
-norm that balance gravity g on the base and brake its velocity v_b,
+Every state it receives it answers with joint targets, which the simulator's PD follows, and the
+efforts of inverse dynamics on top (contact_sim/control/stance.py). At first, and wherever the
+base is not where it should be, it waits in the standing pose: efforts carry the weight and calm
+the base, with the contact forces f of least norm that balance gravity g on the base and brake its
+velocity v_b,
 
     J_bᵀ f = g_b − d M_b v_b,     τ = g_j − J_jᵀ f.
 
-A small example to start from: it knows nothing of the simulator but its topics.
+Robots without three joints per leg, such as solo8, stay in that mode.
+
+    ros2 run contact_sim stance_controller --ros-args -p robot:=anymal_b -p motion:=sway
 """
 
 from __future__ import annotations
@@ -15,25 +19,26 @@ import sys
 
 import numpy as np
 import pinocchio as pin
-import rclpy
-from nav_msgs.msg import Odometry
 from numpy.typing import NDArray
-from rclpy.executors import ExternalShutdownException
-from rclpy.node import Node
-from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 
-from contact_sim.errors import ContactSimError
+from contact_sim.control.base_motion import BaseGains
+from contact_sim.control.legs import can_move_its_feet
+from contact_sim.control.stance import BaseMotion, Stance
+from contact_sim.errors import InvalidInput
 from contact_sim.robot.contact_point import ContactPoint
 from contact_sim.robot.model import RobotModel
-from contact_sim.robot.urdf import load_robot
+from contact_sim.ros.controller import Controller, run
 
 Array = NDArray[np.float64]
-LATEST = QoSProfile(depth=1)
 BRAKING = 12.0
 """d: deceleration of the base over its velocity [1/s]."""
+CALM = BaseGains((0.0, 0.0, 0.0), (BRAKING, BRAKING, BRAKING), 0.0, BRAKING)
+"""Gains of the efforts: joint targets hold the base, however late commands come."""
 BLEND_TIME = 0.5
 """Simulated seconds in which the efforts fade in: at first the robot may hang in its gains."""
+ASTRAY = 0.05
+"""Distance of the base from where it should be at which all begins anew [m]."""
 
 
 class StanceEfforts:
@@ -64,74 +69,51 @@ class StanceEfforts:
         return np.asarray(jacobian[:3] - pin.skew(arm) @ jacobian[3:])
 
 
-class StanceController(Node):
-    """Answers odom and joint_states of one step with joint_commands for it."""
+class StanceController(Controller):
+    """Stands, then moves its base.
+
+    Parameters: `motion` (hold, squat, sway), `amplitude` [m], `frequency` [Hz] and `friction`, the
+    coefficient that it counts on.
+    """
 
     def __init__(self) -> None:
         super().__init__('stance_controller')
-        name = self.declare_parameter('robot', 'go1').value
-        urdf_path = self.declare_parameter('urdf_path', '').value
-        self._robot = robot = load_robot(urdf_path or name)
-        self._efforts = StanceEfforts(robot)
-        self._q = robot.reference_configuration()
-        self._v = np.zeros(robot.nv)
+        motion = self.declare_parameter('motion', 'hold').value
+        amplitude = self.declare_parameter('amplitude', 0.03).value
+        frequency = self.declare_parameter('frequency', 0.5).value
+        self._friction = self.declare_parameter('friction', 0.5).value
+        self._motion = BaseMotion(motion, amplitude, frequency)
+        self._whole_body = can_move_its_feet(self.robot)
+        if not self._whole_body and motion != 'hold':
+            raise InvalidInput(
+                f'motion {motion!r}: robot {self.robot.name} can only hold, its legs have not '
+                'three joints each under a floating base'
+            )
+        self._efforts = StanceEfforts(self.robot)
+        self._pose = self.robot.joint_positions(self.robot.reference_configuration())
         self._first: float | None = None
-        self._state: JointState | None = None
-        self._odom: Odometry | None = None
-        self._command = JointState(name=list(robot.joint_names))
-        self._command.position = robot.joint_positions(self._q).tolist()
-        self._command.velocity = [0.0] * robot.n_joints
-        self._publisher = self.create_publisher(JointState, 'joint_commands', LATEST)
-        self.create_subscription(Odometry, 'odom', self._on_odom, LATEST)
-        self.create_subscription(JointState, 'joint_states', self._on_state, LATEST)
+        self._stance: Stance | None = None
 
-    def _on_odom(self, message: Odometry) -> None:
-        self._odom = message
-        self._act_on_a_whole_state()
-
-    def _on_state(self, message: JointState) -> None:
-        self._state = message
-        self._act_on_a_whole_state()
-
-    def _act_on_a_whole_state(self) -> None:
-        """Answer once both messages of one step are there: nothing says which comes first."""
-        state, odom = self._state, self._odom
-        if not self._robot.floating_base and state is not None:
-            self._answer(state)
-        elif state is not None and odom is not None and state.header.stamp == odom.header.stamp:
-            p, r = odom.pose.pose.position, odom.pose.pose.orientation
-            linear, angular = odom.twist.twist.linear, odom.twist.twist.angular
-            self._q[:7] = p.x, p.y, p.z, r.x, r.y, r.z, r.w
-            self._v[:3] = linear.x, linear.y, linear.z
-            self._v[3:6] = angular.x, angular.y, angular.z
-            self._answer(state)
-
-    def _answer(self, message: JointState) -> None:
-        self._state = None
-        time = message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
-        self._first = time if self._first is None else self._first
-        measured = dict(zip(message.name, message.position, strict=True))
-        positions = [measured[name] for name in self._robot.joint_names]
-        self._q = self._robot.with_joint_positions(self._q, positions)
-        share = min((time - self._first) / BLEND_TIME, 1.0)
-        self._command.header.stamp = message.header.stamp
-        self._command.effort = (share * self._efforts.at(self._q, self._v)).tolist()
-        self._publisher.publish(self._command)
+    def command(self, time: float, q: Array, v: Array) -> JointState:
+        """Return joint targets and efforts."""
+        if self._first is None or time < self._first:
+            self._first, self._stance = time, None
+        share = (time - self._first) / BLEND_TIME
+        if share < 1.0 or not self._whole_body:
+            return self.joints(min(share, 1.0) * self._efforts.at(q, v), self._pose)
+        if self._stance is None:
+            self._stance = Stance(self.robot, self._motion, self._friction, CALM)
+        effort = self._stance.effort(time, q, v)
+        wanted = self._stance.reference(time).position
+        if not np.isfinite(effort).all() or np.linalg.norm(q[:3] - wanted) > ASTRAY:
+            self._first = None
+            return self.joints(np.zeros(self.robot.n_joints), self._pose)
+        return self.joints(effort, *self._stance.joint_targets(time))
 
 
 def main(args: list[str] | None = None) -> int:
-    """Run the controller until it is interrupted; return 1 where the robot cannot be loaded."""
-    try:
-        rclpy.init(args=args)
-        rclpy.spin(StanceController())
-    except (KeyboardInterrupt, ExternalShutdownException):
-        pass
-    except ContactSimError as error:
-        print(f'stance_controller: {error}', file=sys.stderr)
-        return 1
-    finally:
-        rclpy.try_shutdown()
-    return 0
+    """Run the controller until it is interrupted; return 1 where it cannot start."""
+    return run(StanceController, 'stance_controller', args)
 
 
 if __name__ == '__main__':

@@ -1,0 +1,113 @@
+"""What the example controllers share: a robot, whole states in, joint commands out.
+
+A controller is a node of its own that knows nothing of the simulator but its topics. To write
+one, derive from Controller and give it a `command`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import numpy as np
+import rclpy
+from nav_msgs.msg import Odometry
+from numpy.typing import NDArray
+from rclpy.executors import ExternalShutdownException
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+from sensor_msgs.msg import JointState
+
+from contact_sim.errors import ContactSimError
+from contact_sim.robot.urdf import load_robot
+
+Array = NDArray[np.float64]
+LATEST = QoSProfile(depth=1)
+
+
+class Controller(Node):
+    """Answers odom and joint_states of one step with joint_commands that bear its stamp.
+
+    Parameters of the node: `robot`, of the catalogue, or `urdf_path`.
+
+    Args:
+        name: of the node.
+
+    Attributes:
+        robot: what is controlled.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        source = self.declare_parameter('robot', 'go1').value
+        urdf_path = self.declare_parameter('urdf_path', '').value
+        self.robot = robot = load_robot(urdf_path or source)
+        self._q = robot.reference_configuration().copy()
+        self._v = np.zeros(robot.nv)
+        self._state: JointState | None = None
+        self._odom: Odometry | None = None
+        self._publisher = self.create_publisher(JointState, 'joint_commands', LATEST)
+        self.create_subscription(Odometry, 'odom', self._on_odom, LATEST)
+        self.create_subscription(JointState, 'joint_states', self._on_state, LATEST)
+
+    def command(self, time: float, q: Array, v: Array) -> JointState:
+        """Return what to command at q (nq,), v (nv,), simulated `time` [s]; by `joints`."""
+        raise NotImplementedError
+
+    def joints(
+        self, effort: Array, position: Array | None = None, velocity: Array | None = None
+    ) -> JointState:
+        """Return a command for all joints: PD targets, where given, and efforts on top."""
+        message = JointState(name=list(self.robot.joint_names), effort=effort.tolist())
+        if position is not None:
+            message.position = position.tolist()
+            speed = np.zeros(self.robot.n_joints) if velocity is None else velocity
+            message.velocity = speed.tolist()
+        return message
+
+    def _on_odom(self, message: Odometry) -> None:
+        self._odom = message
+        self._act_on_a_whole_state()
+
+    def _on_state(self, message: JointState) -> None:
+        self._state = message
+        self._act_on_a_whole_state()
+
+    def _act_on_a_whole_state(self) -> None:
+        """Answer once both messages of one step are there: nothing says which comes first."""
+        state, odom = self._state, self._odom
+        if not self.robot.floating_base and state is not None:
+            self._answer(state)
+        elif state is not None and odom is not None and state.header.stamp == odom.header.stamp:
+            p, r = odom.pose.pose.position, odom.pose.pose.orientation
+            linear, angular = odom.twist.twist.linear, odom.twist.twist.angular
+            self._q[:7] = p.x, p.y, p.z, r.x, r.y, r.z, r.w
+            self._v[:3] = linear.x, linear.y, linear.z  # in the base frame, as in v
+            self._v[3:6] = angular.x, angular.y, angular.z
+            self._answer(state)
+
+    def _answer(self, message: JointState) -> None:
+        self._state = None
+        stamp = message.header.stamp
+        place = {name: k for k, name in enumerate(message.name)}
+        order = [place[name] for name in self.robot.joint_names]
+        self._q = self.robot.with_joint_positions(self._q, np.array(message.position)[order])
+        self._v[self.robot.joint_velocity_index] = np.array(message.velocity)[order]
+        command = self.command(stamp.sec + 1e-9 * stamp.nanosec, self._q, self._v)
+        command.header.stamp = stamp
+        self._publisher.publish(command)
+
+
+def run(controller: Callable[[], Controller], name: str, args: list[str] | None = None) -> int:
+    """Run a controller until it is interrupted; return 1 where it cannot start."""
+    try:
+        rclpy.init(args=args)
+        rclpy.spin(controller())
+    except (KeyboardInterrupt, ExternalShutdownException):
+        pass
+    except ContactSimError as error:
+        print(f'{name}: {error}', file=sys.stderr)
+        return 1
+    finally:
+        rclpy.try_shutdown()
+    return 0
