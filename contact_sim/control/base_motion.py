@@ -74,5 +74,5 @@ def base_acceleration(
     turn = pin.log3(R.T @ heading)
     spin = R.T @ np.array([0.0, 0.0, reference.yaw_rate]) - v[3:6]
     return np.concatenate(
-        [R.T @ wanted - np.cross(v[3:6], v[:3]), gains.p_turn * turn + gains.d_turn * spin]
+        [R.T @ wanted - pin.skew(v[3:6]) @ v[:3], gains.p_turn * turn + gains.d_turn * spin]
     )

@@ -75,14 +75,15 @@ class InverseDynamics:
         self._dynamics = dynamics
         self._weights = np.array(weights)
         self._regularisation = regularisation / robot.total_mass**2
-        self._smallest = smallest_force * robot.total_mass * 9.81 / dynamics.n_feet
         self._limit = np.minimum(robot.effort_limit, 1e6)
         self._damping = robot.joint_damping[JOINTS]
         self._dry = robot.joint_friction[JOINTS]
         side = friction / np.sqrt(2.0)
-        self._pyramid = np.array(
-            [[1.0, 0, -side], [-1, 0, -side], [0, 1, -side], [0, -1, -side], [0, 0, -1.0]]
-        )
+        pyramid = [[1.0, 0, -side], [-1, 0, -side], [0, 1, -side], [0, -1, -side], [0, 0, -1.0]]
+        bound = [0.0, 0.0, 0.0, 0.0, -smallest_force * robot.total_mass * 9.81 / dynamics.n_feet]
+        self._cones = [
+            (np.kron(np.eye(n), pyramid), np.tile(bound, n)) for n in range(dynamics.n_feet + 1)
+        ]
         self._programs: dict[int, proxsuite.proxqp.dense.QP] = {}
 
     def solve(self, base: Array, feet: Array, standing: NDArray[np.bool_]) -> Answer:
@@ -125,10 +126,9 @@ class InverseDynamics:
         weighted = self._weights[:, None] * B
         H = weighted.T @ weighted + self._regularisation * np.eye(n)
         g = weighted.T @ (self._weights * rest)
-        rows = np.kron(np.eye(n // 3), self._pyramid)
-        C = np.vstack([rows, slope])
-        upper = np.concatenate([np.tile([0, 0, 0, 0, -self._smallest], n // 3),
-                                self._limit - start])  # fmt: skip
+        rows, top = self._cones[n // 3]
+        C = np.concatenate([rows, slope])
+        upper = np.concatenate([top, self._limit - start])
         lower = np.concatenate([np.full(len(rows), -UNBOUNDED), -self._limit - start])
         program = self._programs.get(n)
         if program is None:

@@ -78,8 +78,9 @@ class LeggedDynamics:
         twist, spatial = (world @ moving).T, (rate @ moving).T
         omega, alpha = twist[:, 3:], spatial[:, 3:]
         # the centre: material acceleration a_O + α × c + ω × v_c; from there α × s
-        speed = twist[:, :3] + np.cross(omega, centre)
-        drift = spatial[:, :3] + np.cross(alpha, point) + np.cross(omega, speed)
+        turning = _skew(omega)
+        speed = twist[:, :3] + _times(turning, centre)
+        drift = spatial[:, :3] - _times(_skew(point), alpha) + _times(turning, speed)
         self.drift = drift.reshape(-1)
 
 
@@ -114,6 +115,12 @@ def _dofs_that_move(model: pin.Model, joints: list[int]) -> Array:
 
 def _skew(vectors: Array) -> Array:
     """Return the matrices of the cross products with `vectors` (n, 3), shape (n, 3, 3)."""
-    x, y, z = vectors.T
-    o = np.zeros_like(x)
-    return np.array([[o, -z, y], [z, o, -x], [-y, x, o]]).transpose(2, 0, 1)
+    matrices = np.zeros((len(vectors), 3, 3))
+    matrices[:, (2, 0, 1), (1, 2, 0)] = vectors
+    matrices[:, (1, 2, 0), (2, 0, 1)] = -vectors
+    return matrices
+
+
+def _times(matrices: Array, vectors: Array) -> Array:
+    """Return the product of each matrix (n, 3, 3) with its vector (n, 3)."""
+    return np.asarray((matrices @ vectors[:, :, None])[:, :, 0])
