@@ -18,7 +18,7 @@ class SolverStatus(Enum):
     CONVERGED = 'the solver met its tolerance'
     CONVERGED_BY_FALLBACK = 'block Gauss-Seidel stalled; ADMM met the tolerance'
     MAX_ITERATIONS = 'the solver ran out of iterations; the best impulses found were used'
-    RAY_TERMINATION = 'complementary pivoting ended on a ray; the circular cone was used'
+    RAY_TERMINATION = 'complementary pivoting found no answer; the circular cone was used'
     NONFINITE = 'not-a-number met in the solver; look at the effort and the mass matrix first'
     UNSTABLE = (
         'the explicit springs are too stiff for the time step (h ω > 2) and will explode; lower '

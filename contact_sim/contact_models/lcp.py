@@ -9,8 +9,8 @@ with λ = lower + p. Scalar rows are first tried in the modes of the guess, at a
 where these do not settle, they enter Lemke's method.
 
 Friction depends on direction: in the worst one it is μ cos(π/k). Of many
-equivalent force distributions Lemke finds a vertex. A step on which the method ends on a ray is
-answered with the circular cone, and the status says so.
+equivalent force distributions Lemke finds a vertex. A step on which the method ends on a ray, or
+loses its digits, is answered with the circular cone, and the status says so.
 
 `friction_law: box` bounds λ_t1 and λ_t2 separately by μ λ_n, as ODE, Bullet and DART do
 (physics.md 2.10): up to √2 μ along the diagonals.
@@ -31,11 +31,13 @@ from contact_sim.contact_models.cone_law import solve_cones
 from contact_sim.contact_models.law import Law
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, parameter
-from contact_sim.solvers.cone import row_velocity
+from contact_sim.solvers.cone import impulse_scale, largest_eigenvalue, natural_map, row_velocity
 from contact_sim.solvers.jit import kernel
 from contact_sim.solvers.lemke import SOLVED, lemke
 
-TOLERANCE = 1e-10
+TOLERANCE, ACCEPTED = 1e-10, 1e-9
+"""On the circular cone, and on the pyramid after pivoting, relative to the largest impulse."""
+SMALLEST = 1e-300
 MAX_SWEEPS, MAX_ADMM_ITERATIONS = 50, 1000
 MODE_ROUNDS = 4
 """Attempts at the modes of the scalar rows before they enter Lemke's method."""
@@ -152,7 +154,7 @@ def solve_pyramids(delassus, g, mu, lower, upper, impulse, nc, n, sides, max_piv
             W, reduced = G.copy(), g[:n].copy()
             if not eliminate_scalar_rows(G, lower, upper, mode, nc, W, reduced):
                 break
-            solved, pivots, residual = pivot_pyramids(
+            solved, pivots = pivot_pyramids(
                 W[: 3 * nc, : 3 * nc].copy(), reduced[: 3 * nc], mu[:nc], lower[:0], upper[:0],
                 impulse, sides, max_pivots,
             )  # fmt: skip
@@ -161,12 +163,17 @@ def solve_pyramids(delassus, g, mu, lower, upper, impulse, nc, n, sides, max_piv
                 break
             error = restore_scalar_rows(G, g, lower, upper, mode, nc, W, reduced, impulse)
             if error >= 0.0:
-                return CONVERGED, total, max(residual, error)
-    solved, pivots, residual = pivot_pyramids(
+                residual = pyramid_map(G, g[:n], mu[:nc], lower, upper, impulse[:n], sides)
+                if residual <= ACCEPTED * impulse_scale(G, g[:n], mu[:nc], impulse[:n]):
+                    return CONVERGED, total, residual
+                break
+    solved, pivots = pivot_pyramids(
         G, g[:n], mu[:nc], lower[: n - 3 * nc], upper[: n - 3 * nc], impulse, sides, max_pivots
     )
     if solved:
+        residual = pyramid_map(G, g[:n], mu[:nc], lower, upper, impulse[:n], sides)
         return CONVERGED, total + pivots, residual
+    impulse[:n] = 0.0
     _, sweeps, residual = solve_cones(
         delassus, g, mu, lower, upper, impulse, nc, n, TOLERANCE, MAX_SWEEPS,
         MAX_ADMM_ITERATIONS, 0.0,
@@ -176,20 +183,68 @@ def solve_pyramids(delassus, g, mu, lower, upper, impulse, nc, n, sides, max_piv
 
 @kernel
 def pivot_pyramids(G, g, mu, lower, upper, impulse, sides, max_pivots):
-    """Fill `impulse` by Lemke's method; return (whether it found a solution, pivots, residual)."""
+    """Fill `impulse` by Lemke's method; return (whether it found a solution, pivots).
+
+    Unknowns are scaled to a unit diagonal first: fewer pivots, and fewer digits lost. What is
+    found without scaling is another try, along another path.
+    """
     nc, n = mu.shape[0], g.shape[0]
-    ns = n - 3 * nc
+    ns, total = n - 3 * nc, 0
     size = nc * (2 + sides) + 2 * ns
     M, q, z = np.empty((size, size)), np.empty(size), np.empty(size)
     E, offset = fill_problem(G, g, mu, lower, upper, sides, M, q)
-    status, pivots = lemke(M, q, z, max_pivots)
-    if status != SOLVED:
-        return False, pivots, np.inf
-    forces = nc * (1 + sides)
-    unknowns = np.concatenate((z[:forces], z[forces + nc : forces + nc + ns]))
-    impulse[:n] = np.dot(E, unknowns) + offset
-    w = np.dot(M, z) + q
-    return True, pivots, max(np.abs(z * w).max(), -w.min()) if size else 0.0
+    forces, scale = nc * (1 + sides), np.ones(size)
+    for r in range(size):
+        if M[r, r] > 0.0:
+            scale[r] = 1.0 / np.sqrt(M[r, r])
+    for attempt in range(2):
+        if attempt == 0:
+            status, pivots = lemke(scale.reshape(size, 1) * M * scale, scale * q, z, max_pivots)
+            z *= scale
+        else:
+            status, pivots = lemke(M, q, z, max_pivots)
+        total += pivots
+        if status == SOLVED:
+            unknowns = np.concatenate((z[:forces], z[forces + nc : forces + nc + ns]))
+            impulse[:n] = np.dot(E, unknowns) + offset
+            residual = pyramid_map(G, g, mu, lower, upper, impulse[:n], sides)
+            if residual <= ACCEPTED * impulse_scale(G, g, mu, impulse[:n]):
+                return True, total
+    return False, total
+
+
+@kernel
+def pyramid_map(G, g, mu, lower, upper, impulse, sides):
+    """Return how far the impulses are from the law [N s], not a number if they are not.
+
+    The largest of: what a step of 1/λ_max(G_ii) still changes λ_n by; how far λ_t is outside the
+    polygon; what friction of the pyramid would take out more, over speed of an impulse; scalar
+    rows as in `cone.natural_map`.
+    """
+    nc, worst, apothem = mu.shape[0], 0.0, np.cos(np.pi / sides)
+    scale = impulse_scale(G, g, mu, impulse)
+    for i in range(nc):
+        r = 3 * i
+        t1, t2, n = impulse[r], impulse[r + 1], impulse[r + 2]
+        rho = 1.0 / largest_eigenvalue(G, r)
+        w1, w2 = row_velocity(G, g, impulse, r), row_velocity(G, g, impulse, r + 1)
+        change = n - max(n - rho * row_velocity(G, g, impulse, r + 2), 0.0)
+        reach, against = 0.0, 0.0
+        for j in range(sides):
+            corner, middle = 2.0 * np.pi * j / sides, 2.0 * np.pi * (j + 0.5) / sides
+            reach = max(reach, t1 * np.cos(middle) + t2 * np.sin(middle))
+            against = max(against, -w1 * np.cos(corner) - w2 * np.sin(corner))
+        lacks = (mu[i] * n * against + t1 * w1 + t2 * w2) * rho / max(scale, SMALLEST)
+        for value in (abs(change), reach - apothem * mu[i] * n, lacks):
+            if value > worst or value != value:
+                worst = value
+    for k in range(lower.shape[0]):
+        r = 3 * nc + k
+        step = impulse[r] - row_velocity(G, g, impulse, r) / G[r, r]
+        value = abs(impulse[r] - min(max(step, lower[k]), upper[k]))
+        if value > worst or value != value:
+            worst = value
+    return worst
 
 
 @kernel
@@ -280,6 +335,15 @@ def solve_boxes(delassus, g, mu, lower, upper, impulse, nc, n, max_rounds):
         if code == NONFINITE:
             return code, total, residual
         change = np.abs(impulse[:n] - before).max()
-        if count > 1 and change <= 1e-9 * (1e-300 + np.abs(impulse[:n]).max()):
-            return CONVERGED, total, change
+        if count > 1 and change <= ACCEPTED * (SMALLEST + np.abs(impulse[:n]).max()):
+            for r in range(3 * nc):
+                if r % 3 < 2:
+                    high[r] = mu[r // 3] * max(impulse[r - r % 3 + 2], 0.0)
+                    low[r] = -high[r]
+            G, empty = delassus[: n * n].reshape(n, n), np.empty(0)
+            residual = natural_map(G, g[:n], empty, low, high, impulse[:n], 1.0)
+            if residual <= ACCEPTED * impulse_scale(G, g[:n], empty, impulse[:n]):
+                return CONVERGED, total, residual
+            if change == 0.0:
+                break
     return MAX_ITERATIONS, total, change

@@ -55,7 +55,8 @@ def natural_map(G, g, mu, lower, upper, impulse, associated):
 
     Γ(w) = (0, 0, μ |w_t|) (De Saxcé), ρ_i = 1 / λ_max(G_ii), κ = `associated`. With κ = 0 it is
     zero exactly where Signorini, Coulomb and maximum dissipation hold (physics.md 2.15); with
-    κ = 1 at the minimum of ½ λᵀ G λ + gᵀ λ over the cones (physics.md 2.12).
+    κ = 1 at the minimum of ½ λᵀ G λ + gᵀ λ over the cones (physics.md 2.12). Not a number where an
+    impulse is not.
     """
     worst = 0.0
     nc = mu.shape[0]
@@ -70,11 +71,15 @@ def natural_map(G, g, mu, lower, upper, impulse, associated):
             impulse[r] - rho * w1, impulse[r + 1] - rho * w2, impulse[r + 2] - rho * wn, mu[i]
         )
         d1, d2, dn = impulse[r] - p1, impulse[r + 1] - p2, impulse[r + 2] - pn
-        worst = max(worst, np.sqrt(d1 * d1 + d2 * d2 + dn * dn))
+        change = np.sqrt(d1 * d1 + d2 * d2 + dn * dn)
+        if change > worst or change != change:  # max() would lose not-a-number
+            worst = change
     for k in range(lower.shape[0]):
         r = 3 * nc + k
         step = impulse[r] - row_velocity(G, g, impulse, r) / G[r, r]
-        worst = max(worst, abs(impulse[r] - min(max(step, lower[k]), upper[k])))
+        change = abs(impulse[r] - min(max(step, lower[k]), upper[k]))
+        if change > worst or change != change:
+            worst = change
     return worst
 
 

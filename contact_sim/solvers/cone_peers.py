@@ -16,13 +16,14 @@ from __future__ import annotations
 import numpy as np
 
 from contact_sim.solvers.cone import impulse_scale, natural_map, row_velocity
-from contact_sim.solvers.cone_block import SAMPLES, slide_radius
+from contact_sim.solvers.cone_block import slide_radius
 from contact_sim.solvers.disc import friction_sweep
 from contact_sim.solvers.jit import kernel
 
 PGS, RAISIM, STAGGERED = range(3)
 GOLDEN = 0.6180339887498949
 INNER_SWEEPS = 20
+SLIP_SAMPLES = (256, 2048)
 
 
 @kernel
@@ -59,28 +60,34 @@ def projected_sweep(G, g, mu, impulse):
 
 
 @kernel
-def remaining_energy(block, inverse, c, mu, theta):
+def remaining_energy(B, inverse, c, mu, theta):
     """Return ½ wᵀ G_ii⁻¹ w of the slip impulse in direction θ, and its radius; inf where none."""
     r = slide_radius(
-        block[0, 0], block[0, 1], block[1, 1], block[2, 0], block[2, 1], block[2, 2], c[0], c[1],
-        c[2], mu, 0.0, theta,
-    )  # fmt: skip
+        B[0, 0], B[0, 1], B[1, 1], B[2, 0], B[2, 1], B[2, 2], c[0], c[1], c[2], mu, 0.0, theta
+    )
     if r <= 0.0:
         return np.inf, r
-    impulse = np.array([r * np.cos(theta), r * np.sin(theta), r / mu])
-    w = np.dot(block, impulse) + c
-    return 0.5 * np.dot(w, np.dot(inverse, w)), r
+    d1, d2, dn = r * np.cos(theta), r * np.sin(theta), r / mu
+    w1 = c[0] + B[0, 0] * d1 + B[0, 1] * d2 + B[0, 2] * dn
+    w2 = c[1] + B[1, 0] * d1 + B[1, 1] * d2 + B[1, 2] * dn
+    wn = c[2] + B[2, 0] * d1 + B[2, 1] * d2 + B[2, 2] * dn
+    energy = 0.5 * (inverse[0, 0] * w1 * w1 + inverse[1, 1] * w2 * w2 + inverse[2, 2] * wn * wn)
+    energy += inverse[0, 1] * w1 * w2 + inverse[1, 2] * w2 * wn + inverse[0, 2] * w1 * wn
+    return energy, r
 
 
 @kernel
 def least_energy_slip(block, inverse, c, mu):
     """Return the impulse on the cone with w_n = 0 that leaves the least energy; zero if none."""
-    width = 2.0 * np.pi / SAMPLES
-    best, best_theta = np.inf, 0.0
-    for k in range(SAMPLES):
-        energy, _ = remaining_energy(block, inverse, c, mu, k * width)
-        if energy < best:
-            best, best_theta = energy, k * width
+    best, best_theta, width = np.inf, 0.0, 0.0
+    for samples in SLIP_SAMPLES:  # the more only if no direction was found
+        width = 2.0 * np.pi / samples
+        for k in range(samples):
+            energy, _ = remaining_energy(block, inverse, c, mu, k * width)
+            if energy < best:
+                best, best_theta = energy, k * width
+        if best < np.inf:
+            break
     if best == np.inf:
         return np.zeros(3)
     low, high = best_theta - width, best_theta + width
@@ -94,7 +101,10 @@ def least_energy_slip(block, inverse, c, mu):
         else:
             low = a
     theta = 0.5 * (low + high)
-    _, r = remaining_energy(block, inverse, c, mu, theta)
+    energy, r = remaining_energy(block, inverse, c, mu, theta)
+    if not energy <= best:  # an end of the directions that oppose the slip
+        theta = best_theta
+        _, r = remaining_energy(block, inverse, c, mu, theta)
     return np.array([r * np.cos(theta), r * np.sin(theta), r / mu])
 
 
@@ -135,12 +145,27 @@ def staggered_sweep(G, g, mu, impulse):
 
 
 @kernel
+def approach(G, g, mu, impulse):
+    """Return what a step of 1/G_nn changes the normal impulses by: Signorini's condition [N s]."""
+    worst = 0.0
+    for i in range(mu.shape[0]):
+        n = 3 * i + 2
+        target = max(impulse[n] - row_velocity(G, g, impulse, n) / G[n, n], 0.0)
+        change = abs(impulse[n] - target)
+        if change > worst or change != change:
+            worst = change
+    return worst
+
+
+@kernel
 def solve_as_peer(G, g, mu, lower, upper, impulse, tolerance, max_sweeps, method):
     """Sweep until the impulses stand still; return (sweeps, natural map [N s], converged).
 
-    Standing still is what these methods call converged; the natural map tells what it is worth.
+    These methods stop where the impulses stand still. Converged is only what also obeys the law:
+    the natural map for pgs and staggered, Signorini's condition for raisim, whose slip has another
+    direction.
     """
-    count, change = 0, np.inf
+    count, residual = 0, np.inf
     while count < max_sweeps:
         count += 1
         if method == PGS:
@@ -150,7 +175,12 @@ def solve_as_peer(G, g, mu, lower, upper, impulse, tolerance, max_sweeps, method
         else:
             change = staggered_sweep(G, g, mu, impulse)
         change = max(change, scalar_sweep(G, g, mu, lower, upper, impulse))
-        if not change > tolerance * impulse_scale(G, g, mu, impulse):
-            break
-    residual = natural_map(G, g, mu, lower, upper, impulse, 0.0)
-    return count, residual, change <= tolerance * impulse_scale(G, g, mu, impulse)
+        goal = tolerance * impulse_scale(G, g, mu, impulse)
+        if change > goal:
+            continue
+        residual = natural_map(G, g, mu, lower, upper, impulse, 0.0)
+        if (approach(G, g, mu, impulse) if method == RAISIM else residual) <= goal:
+            return count, residual, True
+        if not np.isfinite(residual) or change == 0.0:
+            return count, residual, False
+    return count, natural_map(G, g, mu, lower, upper, impulse, 0.0), False
