@@ -3,8 +3,6 @@
 ros2 launch contact_sim simulation.launch.py robot:=go1 contact_model:=ncp rviz:=true
 """
 
-import os
-
 from launch import LaunchContext, LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction, Shutdown
 from launch.conditions import IfCondition
@@ -13,7 +11,7 @@ from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
 from contact_sim import load_robot
-from contact_sim.robot.share import share_folders, share_path
+from contact_sim.robot.share import mesh_prefixes, share_path
 
 LINK_TRANSFORM_RATE = 100.0
 """Transforms of the links per second; the default of robot_state_publisher looks jerky."""
@@ -23,6 +21,9 @@ ARGUMENTS = {
     'urdf': ('', 'path of a URDF or xacro file; wins over robot'),
     'contact_model': ('', 'contact model, e.g. ncp; empty: as in params_file'),
     'terrain': ('', 'terrain, e.g. plane; empty: as in params_file'),
+    'x': ('', 'where the robot starts, along x [m]; empty: as in params_file'),
+    'y': ('', 'where the robot starts, along y [m]; empty: as in params_file'),
+    'height': ('', 'gap below its lowest foot at the start [m]; empty: as in params_file'),
     'paused': ('', 'true: wait for the service ~/pause before the first step'),
     'rate': ('', 'real-time factor; 0: as fast as possible; empty: as in params_file'),
     'record': ('', 'file to record the run in, for python -m contact_sim.replay'),
@@ -38,6 +39,9 @@ ARGUMENTS = {
 PARAMETERS = {
     'contact_model': ('contact.model', str),
     'terrain': ('terrain.type', str),
+    'x': ('initial_x', float),
+    'y': ('initial_y', float),
+    'height': ('initial_height', float),
     'paused': ('start_paused', bool),
     'rate': ('real_time_factor', float),
     'record': ('record', str),
@@ -126,10 +130,3 @@ def rviz(context: LaunchContext) -> Node:
 def is_true(context: LaunchContext, argument: str) -> bool:
     """Return whether an argument says true; raise if it says neither true nor false."""
     return IfCondition(LaunchConfiguration(argument)).evaluate(context)
-
-
-def mesh_prefixes() -> str:
-    """Return AMENT_PREFIX_PATH with the prefixes of everything that `load_robot` finds."""
-    sourced = [path for path in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep) if path]
-    found = [str(share.parent) for share in share_folders() if (share / 'ament_index').is_dir()]
-    return os.pathsep.join(dict.fromkeys([*sourced, *found]))

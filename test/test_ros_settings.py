@@ -2,6 +2,7 @@
 
 import math
 import re
+from dataclasses import replace
 from typing import get_origin
 
 import numpy as np
@@ -24,7 +25,12 @@ from contact_sim.ros.parameters import (
     publish_periods,
     steps_between,
 )
-from contact_sim.ros.setup import joint_gains
+from contact_sim.ros.setup import (
+    joint_gains,
+    loaded_robot,
+    loaded_simulator,
+    start_configuration,
+)
 from contact_sim.ros.topics import wrench_topic
 
 FIELDS = {
@@ -200,3 +206,17 @@ def test_every_foot_has_a_topic(foot, topic):
 @given(st.text(min_size=1))
 def test_no_name_of_a_foot_makes_a_topic_that_ros_refuses(foot):
     assert validate_topic_name(wrench_topic(foot))
+
+
+@pytest.mark.parametrize('angle', [0.0, 0.3])
+def test_the_robot_starts_where_it_is_told(angle):
+    """At x, y of the world, its lowest foot `initial_height` above the ground, sloping or not."""
+    settings = {prefix: cls() for prefix, cls in PARAMETER_GROUPS.items()}
+    settings['terrain'] = replace(settings['terrain'], type='inclined_plane', angle=angle)
+    sim = loaded_simulator(loaded_robot(settings), settings)
+    origin = start_configuration(sim, settings)
+    settings[''] = replace(settings[''], initial_x=1.5, initial_y=-2.0, initial_height=0.1)
+    q = start_configuration(sim, settings)
+    sim.reset(q)
+    assert sim.last_report.contacts.gap.min() == pytest.approx(0.1, abs=1e-6)
+    assert q[:2] - origin[:2] == pytest.approx([1.5 + 0.1 * np.sin(angle), -2.0], abs=1e-9)

@@ -54,3 +54,10 @@ def _own_roots() -> Iterator[Path]:
 
 def _path_list(variable: str) -> list[str]:
     return [part for part in os.environ.get(variable, '').split(os.pathsep) if part]
+
+
+def mesh_prefixes() -> str:
+    """Return AMENT_PREFIX_PATH with the prefixes of everything that `load_robot` finds."""
+    sourced = [path for path in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep) if path]
+    found = [str(share.parent) for share in share_folders() if (share / 'ament_index').is_dir()]
+    return os.pathsep.join(dict.fromkeys([*sourced, *found]))

@@ -32,6 +32,14 @@ class NodeParameters(Parameters):
         0.0, 'm', 'gap below the lowest foot at start and after a reset', at_least=0.0,
         at_most=100.0, live=True,
     )  # fmt: skip
+    initial_x: float = parameter(
+        0.0, 'm', 'where on the ground the robot starts, along x', at_least=-1e4, at_most=1e4,
+        live=True,
+    )  # fmt: skip
+    initial_y: float = parameter(
+        0.0, 'm', 'where on the ground the robot starts, along y', at_least=-1e4, at_most=1e4,
+        live=True,
+    )  # fmt: skip
     contact_frames: tuple[str, ...] = parameter(
         (), '', 'frames of the feet; empty: from the catalogue or the SRDF'
     )

@@ -49,11 +49,13 @@ def loaded_simulator(robot: RobotModel, settings: Settings) -> Simulator:
 
 
 def start_configuration(sim: Simulator, settings: Settings) -> Array:
-    """Return the reference pose at `initial_height` above the ground, q of shape (nq,)."""
+    """Return the reference pose above the ground at initial_x, initial_y, q of shape (nq,)."""
     common = settings['']
     q = sim.standing_configuration(common.reference_pose).copy()
     if sim.robot.floating_base:
-        q[:3] += common.initial_height * sim.terrain.plane[:3]
+        x, y, normal = common.initial_x, common.initial_y, sim.terrain.plane[:3]
+        q[:3] += x, y, -(x * normal[0] + y * normal[1]) / normal[2]  # along the ground
+        q[:3] += common.initial_height * normal
     return q
 
 

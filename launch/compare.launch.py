@@ -1,0 +1,125 @@
+"""One robot per contact model, side by side in RViz, in namespaces named after the models.
+
+ros2 launch contact_sim compare.launch.py robot:=go1 models:='ncp sap todorov' height:=0.2
+"""
+
+import copy
+import tempfile
+from pathlib import Path
+
+import yaml
+from launch import LaunchContext, LaunchDescription
+from launch.actions import (
+    DeclareLaunchArgument,
+    GroupAction,
+    IncludeLaunchDescription,
+    OpaqueFunction,
+)
+from launch.conditions import IfCondition
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import Node, SetRemap
+
+from contact_sim import contact_models
+from contact_sim.contact_models import as_contact_model
+from contact_sim.robot.share import mesh_prefixes, share_path
+
+ARGUMENTS = {
+    'models': (' '.join(contact_models()), 'contact models, separated by spaces'),
+    'robot': ('go1', 'robot of the catalogue, for example anymal_b'),
+    'urdf': ('', 'path of a URDF or xacro file; wins over robot'),
+    'spacing': ('1.0', 'distance between two robots along y [m]'),
+    'height': ('', 'gap below the lowest foot at the start [m]; empty: as in params_file'),
+    'terrain': ('', 'terrain, e.g. plane; empty: as in params_file'),
+    'paused': ('', 'true: wait for the service ~/pause of each before the first step'),
+    'rate': ('', 'real-time factor; 0: as fast as possible; empty: as in params_file'),
+    'params_file': ('', 'YAML file with parameters, see config/contact_sim.yaml'),
+    'robot_state_publisher': ('true', 'false: the transforms of the links come from elsewhere'),
+    'rviz': ('true', 'false: no RViz'),
+}
+"""Launch argument: default, description."""
+
+PASSED_ON = (
+    *('robot', 'urdf', 'height', 'terrain', 'paused', 'rate', 'params_file'),
+    'robot_state_publisher',
+)
+"""Arguments of simulation.launch.py that all simulations get as they are."""
+
+PER_ROBOT = ('rviz_default_plugins/RobotModel', 'rviz_default_plugins/MarkerArray')
+"""Displays of config/contact_sim.rviz of which every robot gets one."""
+
+
+def generate_launch_description() -> LaunchDescription:
+    """Return the declared arguments, and the simulations that they ask for."""
+    declared = [
+        DeclareLaunchArgument(name, default_value=default, description=description)
+        for name, (default, description) in ARGUMENTS.items()
+    ]
+    return LaunchDescription([*declared, OpaqueFunction(function=everything)])
+
+
+def everything(context: LaunchContext) -> list[object]:
+    """Return one simulation per model, and RViz; the arguments have their values now."""
+    given = context.launch_configurations
+    models = list(dict.fromkeys(given['models'].replace(',', ' ').split()))
+    for model in models:
+        as_contact_model(model)  # an unknown name ends the launch with the known ones
+    spacing = float(given['spacing'])
+    started: list[object] = [
+        simulation(given, model, spacing * (k - 0.5 * (len(models) - 1)), own_clock=k > 0)
+        for k, model in enumerate(models)
+    ]
+    if IfCondition(LaunchConfiguration('rviz')).evaluate(context):
+        started.append(rviz(models))
+    return started
+
+
+def simulation(given: dict[str, str], model: str, y: float, own_clock: bool) -> GroupAction:
+    """Return the simulation of one model at y [m]; all but the first have clocks of their own."""
+    source = PythonLaunchDescriptionSource(str(share_path('launch', 'simulation.launch.py')))
+    arguments = {name: given[name] for name in PASSED_ON}
+    arguments |= {
+        'contact_model': model,
+        'namespace': model,
+        'frame_prefix': f'{model}/',
+        'y': repr(y),
+        'rviz': 'false',
+    }
+    include = IncludeLaunchDescription(source, launch_arguments=list(arguments.items()))
+    clock = [SetRemap('/clock', 'clock')] if own_clock else []
+    return GroupAction([*clock, include])
+
+
+def rviz(models: list[str]) -> Node:
+    """Return RViz with the displays of every robot."""
+    config = yaml.safe_load(share_path('config', 'contact_sim.rviz').read_text(encoding='utf-8'))
+    path = Path(tempfile.mkdtemp(prefix='contact_sim_')) / 'compare.rviz'
+    path.write_text(yaml.safe_dump(with_displays_of(models, config)), encoding='utf-8')
+    return Node(
+        package='rviz2',
+        executable='rviz2',
+        arguments=['-d', str(path)],
+        parameters=[{'use_sim_time': True}],
+        additional_env={'AMENT_PREFIX_PATH': mesh_prefixes()},
+        output='log',
+    )
+
+
+def with_displays_of(models: list[str], config: dict) -> dict:
+    """Return an RViz configuration in which every robot has its model and its contacts."""
+    result = copy.deepcopy(config)
+    displays = []
+    for display in result['Visualization Manager']['Displays']:
+        if display['Class'] not in PER_ROBOT:
+            displays.append(display)
+            continue
+        for model in models:
+            own = copy.deepcopy(display)
+            own['Name'] = f'{display["Name"]} {model}'
+            topic = own.get('Description Topic') or own['Topic']
+            topic['Value'] = f'/{model}{topic["Value"]}'
+            if 'Description Topic' in own:
+                own['TF Prefix'] = model
+            displays.append(own)
+    result['Visualization Manager']['Displays'] = displays
+    return result
