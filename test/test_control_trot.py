@@ -1,5 +1,8 @@
 """Trotting with inverse dynamics, against the simulator."""
 
+import os
+from dataclasses import replace
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -102,3 +105,26 @@ def test_a_swing_starts_and_ends_at_rest_and_its_derivatives_agree():
         )
         np.testing.assert_allclose((x1 - x0) / (2 * h * 0.2), v, atol=1e-8)
         np.testing.assert_allclose((v1 - v0) / (2 * h * 0.2), a, atol=1e-6)
+
+
+def perturbed(robot, rng):
+    """Return a robot whose bodies are up to 1 % heavier or lighter than the controller's."""
+    model = robot.pinocchio_model.copy()
+    for inertia in model.inertias:
+        inertia.mass *= 1.0 + 0.01 * rng.uniform(-1.0, 1.0)
+    return replace(robot, pinocchio_model=model)
+
+
+@pytest.mark.parametrize('name', ['go1', 'anymal_b'])
+@pytest.mark.parametrize('seed', range(int(os.environ.get('TROT_SEEDS', '2'))))
+def test_it_bears_wrong_masses_and_friction(name, seed):
+    """TROT_SEEDS=20 TROT_SECONDS=20 is the full run: masses and friction off by 1 %."""
+    rng, robot = np.random.default_rng(seed), load_robot(name)
+    real = perturbed(robot, rng)
+    assert real.total_mass != robot.total_mass
+    friction = 0.8 * (1.0 + 0.01 * rng.uniform(-1.0, 1.0, size=4))
+    sim, trot = Simulator(real, 'ncp', friction=friction), Trot(robot)
+    trot.velocity = (0.3, 0.0, 0.3)
+    height, _, velocity = walk(sim, trot, float(os.environ.get('TROT_SECONDS', '2')))
+    assert np.abs(height - robot.reference_configuration()[2]).max() < 0.03
+    assert velocity[1000:, 0].mean() == pytest.approx(0.3, abs=0.05)
