@@ -40,6 +40,7 @@ test-oldest: $(OLDEST)/ready
 
 benchmark: $(VENV)/ready
 	$(VENV)/bin/python benchmarks/step_time.py $(ARGS)
+	$(VENV)/bin/python benchmarks/model_time.py
 
 determinism: $(VENV)/ready
 	$(VENV)/bin/python benchmarks/determinism.py $(ARGS)
