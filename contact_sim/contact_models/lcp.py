@@ -342,7 +342,7 @@ def solve_boxes(delassus, g, mu, lower, upper, impulse, nc, n, max_rounds):
                     low[r] = -high[r]
             G, empty = delassus[: n * n].reshape(n, n), np.empty(0)
             residual = natural_map(G, g[:n], empty, low, high, impulse[:n], 1.0)
-            if residual <= ACCEPTED * impulse_scale(G, g[:n], empty, impulse[:n]):
+            if residual <= ACCEPTED * impulse_scale(G, g[:n], mu[:nc], impulse[:n]):
                 return CONVERGED, total, residual
             if change == 0.0:
                 break
