@@ -2,13 +2,15 @@
 
 T10 sizing, stiffness limit, creep      T16 cart at the wall         T17 LCP is a QP
 T20 unique velocity, lift-off           T26 two blocks               X7 one wrench, many forces
-X8 ADMM on stacks                       C8 square on a slope
+X8 ADMM on stacks                       C8 square on a slope         X9 rolling under every model
+X19 statics of a stance under every model
 """
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from problems import GRAVITY, box_stack
-from robots import cube, point_mass, pose, rigid_body
+from robots import ball, cube, point_mass, pose, rigid_body, stand
 from scipy.optimize import nnls
 
 from contact_sim import (
@@ -20,6 +22,8 @@ from contact_sim import (
     Ncp,
     Plane,
     Simulator,
+    contact_models,
+    load_robot,
 )
 from contact_sim.contact.solution import SolverStatus
 
@@ -172,3 +176,31 @@ def test_c8_square_on_a_frictionless_slope(model):
     sim.reset(q)
     normal = sim.step(NO_EFFORT).contacts.normal_force
     assert [normal[:2].sum(), normal[2:].sum()] == pytest.approx([4.6091923] * 2, abs=1e-6)
+
+
+@pytest.mark.parametrize('model', contact_models())
+def test_x9_a_sliding_sphere_ends_rolling(model):
+    # v = 5/7 of 1 m/s, ω = 7.142857 rad/s, whatever the law of friction; soft ones within 0.3 %
+    sim = Simulator(ball(), model, friction=0.2)
+    sim.reset(pose(z=0.1), np.array([1.0, 0, 0, 0, 0, 0]))
+    for _ in range(300):
+        sim.step(NO_EFFORT)
+    tolerance = 3e-3 if model in ('compliant', 'todorov', 'sap') else 3e-4
+    assert np.linalg.norm(sim.v[3:]) == pytest.approx(7.142857, rel=tolerance)
+    velocity = pin.Quaternion(*sim.q[[6, 3, 4, 5]]).matrix() @ sim.v[:3]
+    assert velocity == pytest.approx([5 / 7, 0.0, 0.0], abs=3e-3 if tolerance == 3e-3 else 3e-4)
+
+
+@pytest.mark.parametrize('name', ['anymal_b', 'solo12'])
+@pytest.mark.parametrize('model', contact_models())
+def test_x19_a_stance_is_in_balance(model, name):
+    # ΣF = m g, no moment about the centre of mass, every foot pushes: CoP inside the polygon
+    robot = load_robot(name)
+    sim = Simulator(robot, model)
+    contacts = stand(sim, 2500)[-1].contacts
+    weight = robot.total_mass * GRAVITY
+    assert contacts.force.sum(axis=0) == pytest.approx([0.0, 0.0, weight], abs=2e-3 * weight)
+    centre = pin.centerOfMass(robot.pinocchio_model, robot.pinocchio_model.createData(), sim.q)
+    moment = np.cross(contacts.position - centre, contacts.force).sum(axis=0)
+    assert np.abs(moment).max() <= 2e-3 * weight * centre[2]
+    assert (contacts.force[:, 2] > 0.0).all()
