@@ -10,7 +10,7 @@ from contact_sim.solvers.jit import kernel
 
 OPEN, STICK, SLIP = 0, 1, 2
 NORMAL = 1
-SMALLEST_PIVOT = 1e-11
+SMALLEST_PIVOT = 1e-7
 
 
 @kernel
