@@ -75,6 +75,7 @@ setup(
         'test': [
             'pytest>=7.4',
             'pytest-timeout>=2.2',
+            'pytest-rerunfailures>=14.0',
             'hypothesis>=6.98',
         ],
         'colcon': ['colcon-common-extensions>=0.3'],
