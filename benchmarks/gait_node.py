@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
+
 import numpy as np
 import rclpy
 from gaits import gait
@@ -23,13 +26,22 @@ class GaitNode(Node):
         super().__init__('gait')
         robot = contact_sim.load_robot(self.declare_parameter('robot', 'go1').value)
         self._robot, self._gait = robot, gait(self.declare_parameter('gait', 'trot').value, robot)
+        self._q = robot.reference_configuration().copy()
         self._state: JointState | None = None
         self._odom: Odometry | None = None
+        self._arrivals: list[float] = []
+        self._log = self.declare_parameter('arrivals', '').value
         self._publisher = self.create_publisher(JointState, 'joint_commands', QOS)
         self.create_subscription(JointState, 'joint_states', self._on_state, QOS)
         self.create_subscription(Odometry, 'odom', self._on_odom, QOS)
 
+    def close(self) -> None:
+        """Write the wall times [s] at which states came, where a file was named for them."""
+        if self._log:
+            np.save(Path(self._log), np.array(self._arrivals))
+
     def _on_state(self, state: JointState) -> None:
+        self._arrivals.append(time.perf_counter())
         self._state = state
         self._answer()
 
@@ -45,7 +57,7 @@ class GaitNode(Node):
         self._state = None
         p, r = odom.pose.pose.position, odom.pose.pose.orientation
         linear, angular = odom.twist.twist.linear, odom.twist.twist.angular
-        q, v = robot.reference_configuration().copy(), np.zeros(robot.nv)
+        q, v = self._q, np.zeros(robot.nv)
         q[:7] = p.x, p.y, p.z, r.x, r.y, r.z, r.w
         v[:6] = linear.x, linear.y, linear.z, angular.x, angular.y, angular.z
         q = robot.with_joint_positions(q, state.position)
@@ -59,12 +71,14 @@ class GaitNode(Node):
 
 def main() -> None:
     """Run until interrupted."""
+    rclpy.init()
+    node = GaitNode()
     try:
-        rclpy.init()
-        rclpy.spin(GaitNode())
+        rclpy.spin(node)
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
     finally:
+        node.close()
         rclpy.try_shutdown()
 
 

@@ -1,9 +1,10 @@
 """Round trip of lockstep between two processes: state out, command in, next state out.
 
-    python benchmarks/lockstep.py [--seconds 5] [--period 1] [--json FILE]
+    python benchmarks/lockstep.py [--seconds 5] [--period 1] [--gait march] [--json FILE]
 
-The node and the controller (march_node.py) are processes of their own; a third process, this one,
-only listens, to the times at which the states were sent. Target: a median of 1.5 ms.
+The node and the controller (gait_node.py) are processes of their own; a round trip is the time
+between two states at the controller. This process only asks for the steps. Target: a median of
+1.5 ms.
 """
 
 from __future__ import annotations
@@ -19,8 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rclpy.qos import QoSProfile
-from sensor_msgs.msg import JointState
+from gaits import GAITS
 
 from contact_sim.ros.client import SimulationClient
 from contact_sim.ros.processes import Process, ros_arguments
@@ -28,19 +28,17 @@ from contact_sim.ros.processes import Process, ros_arguments
 ROBOT = 'go1'
 TARGET = 1.5
 """Median round trip [ms]."""
+WARM_UP = 100
+"""Steps before the clock starts."""
 START = 120.0
 """Wall seconds until all processes have met; a first start compiles the kernels."""
 
 
-def measured(seconds: float, period: int) -> dict[str, Any]:
+def measured(seconds: float, period: int, gait: str) -> dict[str, Any]:
     """Run node and controller in lockstep and return what it took."""
     with tempfile.TemporaryDirectory() as logs:
         client = SimulationClient(Path(logs))
-        sent: list[int] = []
-        client.node.create_subscription(
-            JointState, 'joint_states',
-            lambda message, info: sent.append(info['source_timestamp']), QoSProfile(depth=20000),
-        )  # fmt: skip
+        arrivals = Path(logs) / 'arrivals.npy'
         rates = dict.fromkeys(
             (f'publish_rate.{name}' for name in ('joint_states', 'odom', 'imu')), 1000.0 / period
         )
@@ -52,13 +50,12 @@ def measured(seconds: float, period: int) -> dict[str, Any]:
         )  # fmt: skip
         places = [str(Path(__file__).parent), os.environ.get('PYTHONPATH', '')]
         controller = Process(
-            'march_node', ros_arguments({'robot': ROBOT}),
+            'gait_node', ros_arguments({'robot': ROBOT, 'gait': gait, 'arrivals': arrivals}),
             client.domain | {'PYTHONPATH': os.pathsep.join(places)}, Path(logs) / 'log',
         )  # fmt: skip
         try:
-            client.wait(lambda: _met(client), 'the controller', START)
-            client.step(100)
-            sent.clear()
+            client.wait(lambda: _met(client, controller), 'the controller', START)
+            client.step(WARM_UP)
             begin = time.perf_counter()
             response = client.step(round(1000.0 * seconds), 100.0 * seconds)
             wall = time.perf_counter() - begin
@@ -67,7 +64,7 @@ def measured(seconds: float, period: int) -> dict[str, Any]:
         finally:
             controller.stop()
             client.close()
-    trips = 1e-6 * np.diff(sorted(sent))
+        trips = 1e3 * np.diff(np.load(arrivals))[-round(1000.0 * seconds / period) + 1 :]
     return {
         'control_rate_hz': 1000.0 / period,
         'round_trips': len(trips),
@@ -79,11 +76,11 @@ def measured(seconds: float, period: int) -> dict[str, Any]:
     }
 
 
-def _met(client: SimulationClient) -> bool:
+def _met(client: SimulationClient, controller: Process) -> bool:
+    if not controller.running:
+        raise RuntimeError(f'the controller has ended\n{controller.output()}')
     node = client.node
-    return bool(
-        node.count_subscribers('joint_states') == 2 and node.count_publishers('joint_commands')
-    )
+    return bool(node.count_subscribers('joint_states') and node.count_publishers('joint_commands'))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -91,9 +88,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--seconds', type=float, default=5.0, help='simulated')
     parser.add_argument('--period', type=int, default=1, help='physics steps per command')
+    parser.add_argument('--gait', default='march', choices=GAITS)
     parser.add_argument('--json', type=Path)
     options = parser.parse_args(arguments)
-    figures = measured(options.seconds, options.period)
+    figures = measured(options.seconds, options.period, options.gait)
     print(
         f'{figures["control_rate_hz"]:g} Hz control: round trip median '
         f'{figures["median_ms"]:.2f} ms, 95 % {figures["p95_ms"]:.2f} ms, 99 % '

@@ -62,3 +62,16 @@ def test_stages_add_up_to_the_total(tmp_path):
     assert row['mujoco_contacts'] == 4
     assert row['penetration_um'] <= 1.0
     assert 'quadruped' in result.stdout
+
+
+def test_round_trips_of_lockstep_are_counted(tmp_path):
+    pytest.importorskip('rclpy', reason='rclpy is not installed (extra `ros`)')
+    figures = tmp_path / 'lockstep.json'
+    command = [sys.executable, str(BENCHMARKS / 'lockstep.py'), '--seconds', '0.2']
+    result = subprocess.run(
+        [*command, '--json', str(figures)], capture_output=True, text=True, timeout=120.0
+    )
+    assert figures.exists(), result.stderr
+    found = json.loads(figures.read_text(encoding='utf-8'))
+    assert found['round_trips'] == 199
+    assert 0.05 < found['median_ms'] <= found['p95_ms'] <= found['p99_ms'] <= 1e3 * found['wall_s']

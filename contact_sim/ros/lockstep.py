@@ -30,6 +30,9 @@ LONGEST_QUEUE = 1000
 SLICE = 0.02
 """Wall seconds after which a waiting loop looks at other things."""
 
+HANDOVER = 1e-3
+"""Wall seconds for which the callback thread leaves the interpreter to a loop with its commands."""
+
 
 class Verdict(enum.Enum):
     """What the loop may do."""
@@ -109,7 +112,8 @@ class Lockstep:
         self._needed: Mask = np.any(list(owned.values()), axis=0) if owned else self._all
         self._heard = np.zeros(n, dtype=bool)  # joints whose controller has spoken
         self._lost = np.zeros(n, dtype=bool)  # joints whose controller is not waited for
-        self._news = threading.Condition()
+        lock = threading.RLock()
+        self._news, self._at_rest = threading.Condition(lock), threading.Condition(lock)
         self._queue: list[Arrival] = []
         self._now = 0
         self._served = -1  # the last instant that was stepped from
@@ -182,6 +186,8 @@ class Lockstep:
                 raise InvalidInput(f'{LONGEST_QUEUE} commands are waiting for their instant')
             self._queue.append(arrival)
             self._news.notify()
+            if self._waiting_since is not None and not self._missing().any():
+                self._at_rest.wait(HANDOVER)
 
     # ---------------------------------------------------------------- the loop
 
@@ -265,6 +271,7 @@ class Lockstep:
     def _wait(self) -> None:
         if self._waiting_since is None:
             self._waiting_since = time.perf_counter()
+        self._at_rest.notify_all()
         end = time.perf_counter() + min(SLICE, max(self._left(), 0.0))
         self._news.wait(end - time.perf_counter())
 
