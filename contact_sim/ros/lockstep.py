@@ -31,7 +31,7 @@ SLICE = 0.02
 """Wall seconds after which a waiting loop looks at other things."""
 
 HANDOVER = 1e-3
-"""Wall seconds for which the callback thread leaves the interpreter to a loop with its commands."""
+"""Wall seconds for which the callback thread leaves the interpreter to a loop that can go on."""
 
 
 class Verdict(enum.Enum):
