@@ -79,7 +79,8 @@ class LockstepTrial:
         }  # fmt: skip
         self._tick = 1
         self._client = SimulationClient(folder, 'trial')
-        self._pushes = self._client.node.create_publisher(WrenchStamped, 'external_wrench', 10)
+        # depth 1: Fast DDS asks at once whether a full queue has arrived, else only every 3 s
+        self._pushes = self._client.node.create_publisher(WrenchStamped, 'external_wrench', 1)
         self._programs: list[Process] = []
         self._closed = False
         self._relay = Relay(self._client.node, control_steps) if faults else None
