@@ -134,20 +134,11 @@ def select_modes(
     A, b, x = np.empty((m, m)), np.empty(m), np.empty(m)
     eliminate_friction(G, a, mu, direction, joint_friction, joint_mode, kind, row, m, A, b)
     cones, lower, upper = np.empty(nr), np.zeros(m - 3 * nr), np.empty(m - 3 * nr)
+    fill_sets(G, A, mu, joint_friction, at_end, kind, row, cones, lower, upper)
     scale = np.abs(b).max() if m else 0.0
     for e in range(m):
         x[e] = force[row[e]]
-        i = row[e] // 3
-        if e < 3 * nr:
-            tight = at_end[na + i] == 1
-            cones[e // 3] = mu[i] * (1.0 - NUDGE) if tight else mu[i]
-        elif kind[e] == NORMAL:  # p ≤ 0: no force along this slip; see the check below
-            upper[e - 3 * nr] = np.inf if A[e, e] > TOLERANCE * G[row[e], row[e]] else 0.0
-        else:
-            k = row[e] - 3 * na
-            bound = joint_friction[k] * (1.0 - NUDGE if at_end[2 * na + k] == 1 else 1.0)
-            lower[e - 3 * nr], upper[e - 3 * nr] = -bound, bound
-        if row[e] < 3 * na and row[e] % 3 == 2 and at_end[i] == 1:
+        if row[e] < 3 * na and row[e] % 3 == 2 and at_end[row[e] // 3] == 1:
             b[e] += NUDGE * scale
     sweeps, residual, converged = block_gauss_seidel(
         A, b, cones, lower, upper, x, TOLERANCE, MAX_SWEEPS, 0.0
@@ -207,6 +198,23 @@ def list_unknowns(mode, joint_mode, kind, row):
             kind[m], row[m] = 0, 3 * na + k
             m += 1
     return nr, m
+
+
+@kernel
+def fill_sets(G, A, mu, joint_friction, at_end, kind, row, cones, lower, upper):
+    """Fill the cones of the contacts at rest, and the intervals of all other unknowns."""
+    na, nr = mu.shape[0], cones.shape[0]
+    for c in range(nr):
+        i = row[3 * c] // 3
+        cones[c] = mu[i] * (1.0 - NUDGE) if at_end[na + i] == 1 else mu[i]
+    for s in range(lower.shape[0]):
+        e = 3 * nr + s
+        if kind[e] == NORMAL:  # p ≤ 0: no force along this slip; see read_modes
+            upper[s] = np.inf if A[e, e] > TOLERANCE * G[row[e], row[e]] else 0.0
+        else:
+            k = row[e] - 3 * na
+            bound = joint_friction[k] * (1.0 - NUDGE if at_end[2 * na + k] == 1 else 1.0)
+            lower[s], upper[s] = -bound, bound
 
 
 @kernel

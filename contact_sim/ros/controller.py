@@ -7,6 +7,7 @@ one, derive from Controller and give it a `command`.
 from __future__ import annotations
 
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 import numpy as np
@@ -25,7 +26,7 @@ Array = NDArray[np.float64]
 LATEST = QoSProfile(depth=1)
 
 
-class Controller(Node):
+class Controller(Node, ABC):
     """Answers odom and joint_states of one step with joint_commands that bear its stamp.
 
     Parameters of the node: `robot`, of the catalogue, or `urdf_path`.
@@ -50,9 +51,9 @@ class Controller(Node):
         self.create_subscription(Odometry, 'odom', self._on_odom, LATEST)
         self.create_subscription(JointState, 'joint_states', self._on_state, LATEST)
 
+    @abstractmethod
     def command(self, time: float, q: Array, v: Array) -> JointState:
         """Return what to command at q (nq,), v (nv,), simulated `time` [s]; by `joints`."""
-        raise NotImplementedError
 
     def joints(
         self, effort: Array, position: Array | None = None, velocity: Array | None = None
