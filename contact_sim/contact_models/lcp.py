@@ -31,7 +31,13 @@ from contact_sim.contact_models.cone_law import solve_cones
 from contact_sim.contact_models.law import Law
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, parameter
-from contact_sim.solvers.cone import impulse_scale, largest_eigenvalue, natural_map, row_velocity
+from contact_sim.solvers.cone import (
+    impulse_scale,
+    largest_eigenvalue,
+    natural_map,
+    row_velocity,
+    scalar_rows_map,
+)
 from contact_sim.solvers.jit import kernel
 from contact_sim.solvers.lemke import SOLVED, lemke
 
@@ -219,7 +225,7 @@ def pyramid_map(G, g, mu, lower, upper, impulse, sides):
 
     The largest of: what a step of 1/λ_max(G_ii) still changes λ_n by; how far λ_t is outside the
     polygon; what friction of the pyramid would take out more, over speed of an impulse; scalar
-    rows as in `cone.natural_map`.
+    rows as in `cone.scalar_rows_map`.
     """
     nc, worst, apothem = mu.shape[0], 0.0, np.cos(np.pi / sides)
     scale = impulse_scale(G, g, mu, impulse)
@@ -238,13 +244,8 @@ def pyramid_map(G, g, mu, lower, upper, impulse, sides):
         for value in (abs(change), reach - apothem * mu[i] * n, lacks):
             if value > worst or value != value:
                 worst = value
-    for k in range(lower.shape[0]):
-        r = 3 * nc + k
-        step = impulse[r] - row_velocity(G, g, impulse, r) / G[r, r]
-        value = abs(impulse[r] - min(max(step, lower[k]), upper[k]))
-        if value > worst or value != value:
-            worst = value
-    return worst
+    rest = scalar_rows_map(G, g, lower, upper, impulse, 3 * nc)
+    return rest if rest > worst or rest != rest else worst
 
 
 @kernel

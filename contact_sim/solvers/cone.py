@@ -74,8 +74,16 @@ def natural_map(G, g, mu, lower, upper, impulse, associated):
         change = np.sqrt(d1 * d1 + d2 * d2 + dn * dn)
         if change > worst or change != change:  # max() would lose not-a-number
             worst = change
+    rest = scalar_rows_map(G, g, lower, upper, impulse, 3 * nc)
+    return rest if rest > worst or rest != rest else worst
+
+
+@kernel
+def scalar_rows_map(G, g, lower, upper, impulse, first):
+    """Return max_k |λ_k − Proj(λ_k − w_k / G_kk)| [N s] of the rows of intervals, from `first`."""
+    worst = 0.0
     for k in range(lower.shape[0]):
-        r = 3 * nc + k
+        r = first + k
         step = impulse[r] - row_velocity(G, g, impulse, r) / G[r, r]
         change = abs(impulse[r] - min(max(step, lower[k]), upper[k]))
         if change > worst or change != change:
