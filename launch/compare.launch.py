@@ -9,20 +9,15 @@ from pathlib import Path
 
 import yaml
 from launch import LaunchContext, LaunchDescription
-from launch.actions import (
-    DeclareLaunchArgument,
-    GroupAction,
-    IncludeLaunchDescription,
-    OpaqueFunction,
-)
+from launch.actions import GroupAction
 from launch.conditions import IfCondition
-from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node, SetRemap
 
 from contact_sim import contact_models
 from contact_sim.contact_models import as_contact_model
 from contact_sim.robot.share import mesh_prefixes, share_path
+from contact_sim.ros import launching
 
 ARGUMENTS = {
     'models': (' '.join(contact_models()), 'contact models, separated by spaces'),
@@ -51,11 +46,7 @@ PER_ROBOT = ('rviz_default_plugins/RobotModel', 'rviz_default_plugins/MarkerArra
 
 def generate_launch_description() -> LaunchDescription:
     """Return the declared arguments, and the simulations that they ask for."""
-    declared = [
-        DeclareLaunchArgument(name, default_value=default, description=description)
-        for name, (default, description) in ARGUMENTS.items()
-    ]
-    return LaunchDescription([*declared, OpaqueFunction(function=everything)])
+    return launching.described(ARGUMENTS, everything)
 
 
 def everything(context: LaunchContext) -> list[object]:
@@ -76,7 +67,6 @@ def everything(context: LaunchContext) -> list[object]:
 
 def simulation(given: dict[str, str], model: str, y: float, own_clock: bool) -> GroupAction:
     """Return the simulation of one model at y [m]; all but the first have clocks of their own."""
-    source = PythonLaunchDescriptionSource(str(share_path('launch', 'simulation.launch.py')))
     arguments = {name: given[name] for name in PASSED_ON}
     arguments |= {
         'contact_model': model,
@@ -85,9 +75,8 @@ def simulation(given: dict[str, str], model: str, y: float, own_clock: bool) -> 
         'y': repr(y),
         'rviz': 'false',
     }
-    include = IncludeLaunchDescription(source, launch_arguments=list(arguments.items()))
     clock = [SetRemap('/clock', 'clock')] if own_clock else []
-    return GroupAction([*clock, include])
+    return GroupAction([*clock, launching.simulation(arguments)])
 
 
 def rviz(models: list[str]) -> Node:

@@ -4,7 +4,7 @@ ros2 launch contact_sim simulation.launch.py robot:=go1 contact_model:=ncp rviz:
 """
 
 from launch import LaunchContext, LaunchDescription
-from launch.actions import DeclareLaunchArgument, OpaqueFunction, Shutdown
+from launch.actions import Shutdown
 from launch.conditions import IfCondition
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
@@ -12,6 +12,7 @@ from launch_ros.parameter_descriptions import ParameterValue
 
 from contact_sim import load_robot
 from contact_sim.robot.share import mesh_prefixes, share_path
+from contact_sim.ros.launching import described
 
 LINK_TRANSFORM_RATE = 100.0
 """Transforms of the links per second; the default of robot_state_publisher looks jerky."""
@@ -55,11 +56,7 @@ TOPICS_IN_RVIZ = ('robot_description', 'odom', 'contact_sim/contact_markers')
 
 def generate_launch_description() -> LaunchDescription:
     """Return the declared arguments, and the nodes that they ask for."""
-    declared = [
-        DeclareLaunchArgument(name, default_value=default, description=description)
-        for name, (default, description) in ARGUMENTS.items()
-    ]
-    return LaunchDescription([*declared, OpaqueFunction(function=nodes)])
+    return described(ARGUMENTS, nodes)
 
 
 def nodes(context: LaunchContext) -> list[Node]:

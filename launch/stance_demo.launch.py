@@ -4,16 +4,11 @@ ros2 launch contact_sim stance_demo.launch.py robot:=anymal_b motion:=sway rviz:
 """
 
 from launch import LaunchContext, LaunchDescription
-from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription, OpaqueFunction
-from launch.launch_description_sources import PythonLaunchDescriptionSource
-from launch_ros.actions import Node
 
-from contact_sim.robot.share import share_path
+from contact_sim.ros.launching import DEMO_ARGUMENTS, controlled_simulation, described
 
 ARGUMENTS = {
-    'robot': ('go1', 'robot of the catalogue, for example anymal_b'),
-    'contact_model': ('ncp', 'contact model, e.g. sap'),
-    'rviz': ('false', 'true: show the robot, forces and friction cones in RViz'),
+    **DEMO_ARGUMENTS,
     'motion': ('sway', 'what the base does: hold, squat or sway'),
     'amplitude': ('0.03', 'of the motion [m]'),
     'frequency': ('0.5', 'of the motion [Hz]'),
@@ -23,31 +18,15 @@ ARGUMENTS = {
 
 def generate_launch_description() -> LaunchDescription:
     """Return the declared arguments, the simulation and its controller."""
-    declared = [
-        DeclareLaunchArgument(name, default_value=default, description=description)
-        for name, (default, description) in ARGUMENTS.items()
-    ]
-    return LaunchDescription([*declared, OpaqueFunction(function=parts)])
+    return described(ARGUMENTS, parts)
 
 
-def parts(context: LaunchContext) -> list[IncludeLaunchDescription | Node]:
+def parts(context: LaunchContext) -> list[object]:
     """Return the simulation and the controller; the arguments have their values now."""
     given = context.launch_configurations
-    simulation = IncludeLaunchDescription(
-        PythonLaunchDescriptionSource(str(share_path('launch', 'simulation.launch.py'))),
-        launch_arguments=[(name, given[name]) for name in ('robot', 'contact_model', 'rviz')],
-    )
-    controller = Node(
-        package='contact_sim',
-        executable='stance_controller',
-        parameters=[
-            {
-                'robot': given['robot'],
-                'motion': given['motion'],
-                'amplitude': float(given['amplitude']),
-                'frequency': float(given['frequency']),
-            }
-        ],
-        output='screen',
-    )
-    return [simulation, controller]
+    motion = {
+        'motion': given['motion'],
+        'amplitude': float(given['amplitude']),
+        'frequency': float(given['frequency']),
+    }
+    return controlled_simulation(context, 'stance_controller', motion)

@@ -5,43 +5,20 @@ ros2 topic pub -r 1 /cmd_vel geometry_msgs/Twist '{linear: {x: 0.3}, angular: {z
 """
 
 from launch import LaunchContext, LaunchDescription
-from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription, OpaqueFunction
-from launch.launch_description_sources import PythonLaunchDescriptionSource
-from launch_ros.actions import Node
 
 from contact_sim.robot.share import share_path
+from contact_sim.ros.launching import DEMO_ARGUMENTS, controlled_simulation, described
 
-ARGUMENTS = {
-    'robot': ('go1', 'robot of the catalogue, for example anymal_b'),
-    'contact_model': ('ncp', 'contact model, e.g. sap'),
-    'rviz': ('false', 'true: show the robot, forces and friction cones in RViz'),
-}
+ARGUMENTS = DEMO_ARGUMENTS
 """Launch argument: default, description."""
 
 
 def generate_launch_description() -> LaunchDescription:
     """Return the declared arguments, the simulation and its controller."""
-    declared = [
-        DeclareLaunchArgument(name, default_value=default, description=description)
-        for name, (default, description) in ARGUMENTS.items()
-    ]
-    return LaunchDescription([*declared, OpaqueFunction(function=parts)])
+    return described(ARGUMENTS, parts)
 
 
-def parts(context: LaunchContext) -> list[IncludeLaunchDescription | Node]:
+def parts(context: LaunchContext) -> list[object]:
     """Return the simulation and the controller; the arguments have their values now."""
-    given = context.launch_configurations
-    simulation = IncludeLaunchDescription(
-        PythonLaunchDescriptionSource(str(share_path('launch', 'simulation.launch.py'))),
-        launch_arguments=[
-            *((name, given[name]) for name in ('robot', 'contact_model', 'rviz')),
-            ('params_file', str(share_path('config', 'trot_demo.yaml'))),
-        ],
-    )
-    controller = Node(
-        package='contact_sim',
-        executable='trot_controller',
-        parameters=[{'robot': given['robot']}],
-        output='screen',
-    )
-    return [simulation, controller]
+    lockstep = {'params_file': str(share_path('config', 'trot_demo.yaml'))}
+    return controlled_simulation(context, 'trot_controller', arguments=lockstep)

@@ -1,54 +1,29 @@
 """The launch file: what it promises, and (where ROS has launch) what it starts."""
 
-import importlib.util
-import json
 import os
 import re
-import subprocess
-import sys
 import time
 from pathlib import Path
-from unittest.mock import MagicMock
 
 import pytest
-import yaml
+from launch_files import (
+    ROOT,
+    launch_module,
+    needs_launch,
+    node_parameters,
+    parameters_of,
+    recorded_launch,
+)
 
 import contact_sim
-from contact_sim.parameters import declared_parameters
-from contact_sim.ros.parameters import PARAMETER_GROUPS
 
-ROOT = Path(__file__).resolve().parent.parent
-LAUNCH_FILE = ROOT / 'launch' / 'simulation.launch.py'
-LAUNCH_MODULES = (
-    *('launch', 'launch.actions', 'launch.conditions', 'launch.substitutions'),
-    *('launch_ros', 'launch_ros.actions', 'launch_ros.parameter_descriptions'),
-)
-needs_launch = pytest.mark.skipif(
-    importlib.util.find_spec('launch_ros') is None,
-    reason='launch_ros comes with a ROS installation, there is no wheel',
-)
+NAME = 'simulation.launch.py'
+GO1 = {'robot': 'go1', 'urdf_path': '', 'robot_description': ''}
 
 
 @pytest.fixture(scope='module')
 def launch_file():
-    """Return the launch file as a module; its constants do not depend on launch."""
-    spec = importlib.util.spec_from_file_location('simulation_launch', LAUNCH_FILE)
-    module = importlib.util.module_from_spec(spec)
-    stubs = {name: MagicMock() for name in LAUNCH_MODULES}
-    with pytest.MonkeyPatch.context() as patch:
-        for name, stub in stubs.items():
-            patch.setitem(sys.modules, name, stub)
-        spec.loader.exec_module(module)
-    return module
-
-
-def node_parameters():
-    """Return {dotted name: declared field} of the node."""
-    return {
-        f'{prefix}.{field.name}' if prefix else field.name: field
-        for prefix, cls in PARAMETER_GROUPS.items()
-        for field in declared_parameters(cls)
-    }
+    return launch_module(NAME)[0]
 
 
 def test_every_argument_is_described(launch_file):
@@ -71,7 +46,8 @@ def test_the_default_robot_is_in_the_catalogue(launch_file):
 
 def test_arguments_in_the_texts_exist(launch_file):
     """Every `simulation.launch.py name:=value` that people are told to type works."""
-    texts = [ROOT / 'README.md', *sorted((ROOT / 'docs').glob('*.md')), LAUNCH_FILE]
+    texts = [ROOT / 'README.md', *sorted((ROOT / 'docs').glob('*.md'))]
+    texts.append(ROOT / 'launch' / NAME)
     commands = [
         command
         for path in texts
@@ -92,79 +68,11 @@ def test_rviz_topics_move_into_the_namespace(launch_file):
 
 # ------------------------------------------------------------- with launch
 
-RECORDER = """\
-#!{python}
-import json, os, sys, time
-with open(os.environ['RECORD'] + '/' + os.path.basename(sys.argv[0]), 'w') as record:
-    files = [sys.argv[i + 1] for i, word in enumerate(sys.argv) if word == '--params-file']
-    parameters = [open(name).read() for name in files]
-    json.dump({{'argv': sys.argv, 'parameters': parameters, 'env': dict(os.environ)}}, record)
-time.sleep({seconds})
-"""
-STARTER = """\
-import sys
-from launch import LaunchDescription, LaunchService
-from launch.actions import IncludeLaunchDescription
-from launch.launch_description_sources import PythonLaunchDescriptionSource
-
-service = LaunchService()
-source = PythonLaunchDescriptionSource(sys.argv[1])
-arguments = [tuple(argument.split(':=')) for argument in sys.argv[2:]]
-service.include_launch_description(
-    IncludeLaunchDescription(source, launch_arguments=arguments)
-)
-sys.exit(service.run())
-"""
-
-
-GO1 = {'robot': 'go1', 'urdf_path': '', 'robot_description': ''}
-
 
 @pytest.fixture
 def start(tmp_path):
     """Return a function that launches with recording executables and returns the records."""
-    prefix = tmp_path / 'prefix'
-    for package, executable, seconds in (
-        ('contact_sim', 'simulation', 2.0),
-        ('robot_state_publisher', 'robot_state_publisher', 60.0),
-        ('rviz2', 'rviz2', 60.0),
-    ):
-        script = prefix / 'lib' / package / executable
-        script.parent.mkdir(parents=True)
-        script.write_text(RECORDER.format(python=sys.executable, seconds=seconds))
-        script.chmod(0o755)
-        marker = prefix / 'share/ament_index/resource_index/packages' / package
-        marker.parent.mkdir(parents=True, exist_ok=True)
-        marker.touch()
-
-    def launch(*arguments):
-        command = [sys.executable, '-c', STARTER, str(LAUNCH_FILE), *arguments]
-        environment = os.environ | {
-            'AMENT_PREFIX_PATH': str(prefix),
-            'RECORD': str(tmp_path),
-            'ROS_LOG_DIR': str(tmp_path / 'log'),
-        }
-        result = subprocess.run(
-            command, env=environment, capture_output=True, text=True, timeout=60
-        )
-        names = ('simulation', 'robot_state_publisher', 'rviz2')
-        records = {
-            name: json.loads((tmp_path / name).read_text())
-            for name in names
-            if (tmp_path / name).is_file()
-        }
-        return records, result
-
-    return launch
-
-
-def parameters_of(record):
-    """Return all parameters of a started node, later files winning."""
-    merged = {}
-    for text in record['parameters']:
-        for sections in yaml.safe_load(text).values():
-            merged |= sections['ros__parameters']
-    return merged
+    return lambda *arguments: recorded_launch(tmp_path, NAME, *arguments)
 
 
 @needs_launch
@@ -222,13 +130,11 @@ def test_robot_state_publisher_shows_the_robot_that_is_simulated(start):
 @needs_launch
 def test_rviz_finds_meshes_and_topics_in_the_namespace(start):
     records, _ = start('rviz:=true', 'namespace:=left', 'robot_state_publisher:=false')
-    assert records.keys() == {'simulation', 'rviz2'}
-    command = records['rviz2']['argv']
+    assert records.keys() == {'simulation-left', 'rviz2-left'}
+    command = records['rviz2-left']['argv']
     assert Path(command[command.index('-d') + 1]).name == 'contact_sim.rviz'
     assert '/robot_description:=robot_description' in command
-    assert '__ns:=/left' in command
-    assert '__ns:=/left' in records['simulation']['argv']
-    prefixes = records['rviz2']['env']['AMENT_PREFIX_PATH'].split(os.pathsep)
+    prefixes = records['rviz2-left']['env']['AMENT_PREFIX_PATH'].split(os.pathsep)
     assert any(Path(prefix, 'share', 'example-robot-data').is_dir() for prefix in prefixes)
 
 

@@ -1,32 +1,25 @@
 """The launch files of the two controllers: what they promise, and what they start."""
 
-import importlib.util
-import sys
-from pathlib import Path
 from unittest.mock import MagicMock
 
 import pytest
 import yaml
-from test_launch import LAUNCH_MODULES, node_parameters
+from launch_files import (
+    ROOT,
+    launch_module,
+    needs_launch,
+    node_parameters,
+    parameters_of,
+    recorded_launch,
+)
 
 import contact_sim
-
-ROOT = Path(__file__).resolve().parent.parent
 
 
 @pytest.fixture(params=['stance', 'trot'])
 def demo(request):
     """Return (name, launch file as a module, the stubs of launch)."""
-    path = ROOT / 'launch' / f'{request.param}_demo.launch.py'
-    spec = importlib.util.spec_from_file_location('demo_launch', path)
-    module = importlib.util.module_from_spec(spec)
-    names = (*LAUNCH_MODULES, 'launch.launch_description_sources')
-    stubs = {name: MagicMock() for name in names}
-    with pytest.MonkeyPatch.context() as patch:
-        for name, stub in stubs.items():
-            patch.setitem(sys.modules, name, stub)
-        spec.loader.exec_module(module)
-    return request.param, module, stubs
+    return request.param, *launch_module(f'{request.param}_demo.launch.py')
 
 
 def test_it_starts_the_simulation_and_the_controller(demo):
@@ -50,3 +43,19 @@ def test_the_parameters_of_the_trot_exist():
     assert given['lockstep.enabled'] is True
     for name, value in given.items():
         assert type(value) is declared[name].type, name
+
+
+@needs_launch
+@pytest.mark.parametrize('name', ['stance', 'trot'])
+def test_everything_starts_with_its_parameters(tmp_path, name):
+    records, result = recorded_launch(tmp_path, f'{name}_demo.launch.py', 'robot:=anymal_b')
+    assert result.returncode == 0, result.stderr
+    controller = f'{name}_controller'
+    assert records.keys() == {'simulation', 'robot_state_publisher', controller}
+    given = parameters_of(records['simulation'])
+    assert (given['robot'], given['contact.model']) == ('anymal_b', 'ncp')
+    assert given.get('lockstep.enabled', False) is (name == 'trot')
+    wanted = {'robot': 'anymal_b'}
+    if name == 'stance':
+        wanted |= {'motion': 'sway', 'amplitude': 0.03, 'frequency': 0.5}
+    assert parameters_of(records[controller]) == wanted
