@@ -248,12 +248,19 @@ def read_modes(
 
 
 @kernel
+def tangential_response(G, r):
+    """Return λ_max of G_tt at row `r` [1/kg]: the same in whatever axes the ground is measured."""
+    mean, half = 0.5 * (G[r, r] + G[r + 1, r + 1]), 0.5 * (G[r, r] - G[r + 1, r + 1])
+    return mean + np.sqrt(half * half + G[r, r + 1] ** 2)
+
+
+@kernel
 def freeze_slow_slips(G, a, u, mu, joint_friction, stiction_speed, dt, force, direction, frozen):
     """Find the slips too slow for an explicit arc of dt and choose their directions.
 
-    At speed s the direction of a slip relaxes at a rate of about μ f_n G_tt / s. Where that is too
-    fast for an arc of dt, the direction is frozen at what it will be at the end: that of the
-    contact problem u + dt (G f + a), implicit in the velocity.
+    At speed s the direction of a slip relaxes at a rate of up to μ f_n λ_max(G_tt) / s. Where that
+    is too fast for an arc of dt, the direction is frozen at what it will be at the end: that of
+    the contact problem u + dt (G f + a), implicit in the velocity.
 
     Args:
         G: Delassus matrix of the rows [1/kg], shape (n, n).
@@ -271,7 +278,7 @@ def freeze_slow_slips(G, a, u, mu, joint_friction, stiction_speed, dt, force, di
     for i in range(na):
         r, frozen[i] = 3 * i, 0
         speed = np.sqrt(u[r] ** 2 + u[r + 1] ** 2)
-        pull = mu[i] * force[r + 2] * max(G[r, r], G[r + 1, r + 1])
+        pull = mu[i] * force[r + 2] * tangential_response(G, r)
         if speed > stiction_speed and dt * pull > STABLE * speed:
             frozen[i] = 1
             direction[i, 0], direction[i, 1] = u[r] / speed, u[r + 1] / speed
@@ -292,7 +299,7 @@ def freeze_slow_slips(G, a, u, mu, joint_friction, stiction_speed, dt, force, di
             ):
                 # it stops within dt: its direction is that of half way to the stop
                 speed = np.sqrt(u[r] ** 2 + u[r + 1] ** 2)
-                pull = mu[i] * x[r + 2] * max(G[r, r], G[r + 1, r + 1])
+                pull = mu[i] * x[r + 2] * tangential_response(G, r)
                 shorter = min(shorter, 0.5 * speed / pull)
         if shorter == dt:
             break
