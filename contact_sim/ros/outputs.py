@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import WrenchStamped
 from nav_msgs.msg import Odometry
 from numpy.typing import NDArray
-from rclpy._rclpy_pybind11 import RCLError
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rosgraph_msgs.msg import Clock
@@ -28,6 +26,7 @@ from contact_sim.ros.messages import (
     WrenchMessages,
 )
 from contact_sim.ros.parameters import PublishRateParameters, publish_periods
+from contact_sim.ros.publisher import Publisher
 from contact_sim.ros.setup import Settings, imu_frame
 from contact_sim.ros.shadow_message import ShadowMessage
 from contact_sim.ros.solver_state import SolverStateMessage
@@ -42,38 +41,6 @@ EVERY = QoSProfile(depth=1000)
 """Reliable; what the network loses while steps run flat out is still there to be sent again."""
 LATEST = QoSProfile(depth=10)
 """Reliable, for large or rare messages."""
-
-
-class Topic:
-    """A publisher that counts what the network does not take, instead of stopping everything.
-
-    That happens when a listener is so slow that nothing can be sent within DDS's patience.
-
-    Attributes:
-        name: as it was declared.
-        sent: messages sent.
-        lost: messages that could not be sent.
-    """
-
-    def __init__(self, node: Node, kind: type, name: str, qos: QoSProfile) -> None:
-        self._publisher = node.create_publisher(kind, name, qos)
-        self._context, self._log = node.context, node.get_logger()
-        self.name, self.sent, self.lost = name, 0, 0
-
-    def publish(self, message: Any) -> None:
-        """Send a message, or count it as lost."""
-        try:
-            self._publisher.publish(message)
-            self.sent += 1
-        except RCLError as error:
-            if not self._context.ok():
-                raise  # everything ends
-            self.lost += 1
-            self._log.warning(f'lost a message on {self.name}: {error}', throttle_duration_sec=1.0)
-
-    def has_listener(self) -> bool:
-        """Return whether anybody listens."""
-        return bool(self._publisher.get_subscription_count())
 
 
 class Outputs:
@@ -110,11 +77,11 @@ class Outputs:
         )
 
     def _make_publishers(self, node: Node) -> None:
-        def publisher(kind: type, topic: str, qos: QoSProfile) -> Topic:
-            self._topics.append(Topic(node, kind, topic, qos))
+        def publisher(kind: type, topic: str, qos: QoSProfile) -> Publisher:
+            self._topics.append(Publisher(node, kind, topic, qos))
             return self._topics[-1]
 
-        self._topics: list[Topic] = []
+        self._topics: list[Publisher] = []
         self._clock = publisher(Clock, '/clock', EVERY)
         self._joint_states = publisher(JointState, 'joint_states', EVERY)
         self._odom = publisher(Odometry, 'odom', EVERY)

@@ -58,7 +58,7 @@ def ros_arguments(parameters: dict[str, object]) -> list[str]:
     """Return command line arguments that set ROS parameters."""
     arguments = ['--ros-args']
     for name, value in parameters.items():
-        text = str(value).lower() if isinstance(value, bool) else str(value)
+        text = str(value).lower() if isinstance(value, bool) else str(value) or "''"
         arguments += ['-p', f'{name}:={text}']
     return arguments
 

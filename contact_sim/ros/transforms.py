@@ -9,6 +9,8 @@ from nav_msgs.msg import Odometry
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
+from contact_sim.ros.publisher import Publisher
+
 try:
     from tf2_msgs.msg import TFMessage
 except ImportError:  # the ROS wheels do not have it
@@ -19,20 +21,20 @@ class TransformPublisher:
     """Sends odom → base with every odometry message; does nothing without tf2_msgs."""
 
     def __init__(self, node: Node, world: str, odom: str, base: str, enabled: bool) -> None:
-        self._publisher = None
+        self._publisher: Publisher | None = None
         if TFMessage is None:
             node.get_logger().info('tf2_msgs is not installed: no TF; the pose is on odom')
             return
         if world and world != odom:
             self._send_static(node, world, odom)
         if enabled:
-            self._publisher = node.create_publisher(TFMessage, '/tf', QoSProfile(depth=100))
+            self._publisher = Publisher(node, TFMessage, '/tf', QoSProfile(depth=100))
             self._transform = TransformStamped(child_frame_id=base)
             self._transform.header.frame_id = odom
 
     def _send_static(self, node: Node, world: str, odom: str) -> None:
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        self._static = node.create_publisher(TFMessage, '/tf_static', latched)
+        self._static = Publisher(node, TFMessage, '/tf_static', latched)
         identity = TransformStamped(child_frame_id=odom)
         identity.header.frame_id = world
         identity.transform.rotation.w = 1.0
