@@ -80,3 +80,67 @@ def nearly_coincident_contacts() -> ContactProblem:
         bias=np.zeros(6),
         time_step=1e-3,
     )
+
+
+def coupled_contact() -> ContactProblem:
+    """Return one sliding contact whose normal and tangent couple; physics.md 2.11.
+
+    The matrix is that of a cube on its corner in the tests of ContactBench (tests/solvers.cpp).
+    """
+    G = [
+        [5.32596138, -0.72388089, -0.9707955],
+        [-0.72388089, 4.11915949, -2.07305584],
+        [-0.9707955, -2.07305584, 2.88477717],
+    ]
+    return ContactProblem.from_delassus(G, [0.5, -0.8, -1.0], [0.3])
+
+
+def two_dependent_contacts() -> ContactProblem:
+    """Return two contacts of rank 3, the singular problem of physics.md 2.11.
+
+    The numbers are those of the tests of ContactBench (tests/solvers.cpp); as they are rounded
+    there, three eigenvalues are ±1e-9 in place of 0.
+    """
+    lower = [
+        [0.00746183],
+        [0.01030469, 0.05200239],
+        [-0.02459814, 0.00350998, 0.11827849],
+        [0.00146251, 0.00977178, 0.00287095, 0.00750077],
+        [0.0106132, 0.05230589, 0.00237138, 0.00957129, 0.05263244],
+        [-0.02493933, 0.00358581, 0.11994601, 0.00312712, 0.00242249, 0.12164495],
+    ]
+    G = np.zeros((6, 6))
+    for i, row in enumerate(lower):
+        G[i, : i + 1] = G[: i + 1, i] = row
+    g = [0.516331117, -0.0347716091, -2.44411637, 0.249915611, -0.0236700375, -2.46724553]
+    return ContactProblem.from_delassus(G, g, [0.9, 0.9])
+
+
+def rolling_balls(push: float, time_step: float = 1e-3) -> ContactProblem:
+    """Return X12: 25 balls of 1 kg on a box of 10 kg, pushed at 30° off the y axis from rest.
+
+    μ = 0.4 under the box, 0.8 under the balls; the box on its four corners, no turning of its
+    own. Velocities: the box's three, then six of every ball. The rolling test of SimBenchmark.
+    """
+    balls, radius, n = 25, 0.5, 3 + 6 * 25
+    inertia = np.diag([10.0] * 3 + [1.0, 1.0, 1.0, *(0.4 * radius**2 * np.ones(3))] * balls)
+    box = np.zeros((3, n))
+    box[:, :3] = np.eye(3)
+    rows = [box] * 4
+    for k in range(balls):
+        J = -box
+        J[:, 3 + 6 * k : 9 + 6 * k] = _point_rows(np.array([0.0, 0.0, -radius]))
+        rows.append(J)
+    free = np.zeros(n)
+    free[2] = free[5::6] = -GRAVITY * time_step
+    free[:2] += push / 10.0 * time_step * np.array([0.5, np.sqrt(0.75)])
+    return ContactProblem.from_dynamics(
+        inertia=inertia,
+        jacobian=np.vstack(rows),
+        velocity=np.zeros(n),
+        free_motion=free,
+        friction=np.array([0.4] * 4 + [0.8] * balls),
+        gap=np.zeros(4 + balls),
+        bias=np.zeros(3 * (4 + balls)),
+        time_step=time_step,
+    )

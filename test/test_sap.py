@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from problems import random_problem
-from robots import cube, pose, rigid_body, stand
+from robots import pose, rigid_body, stand
 
 from contact_sim import InclinedPlane, InvalidInput, Sap, Simulator, load_robot
 
@@ -94,14 +94,6 @@ def test_glides_at_the_gap_of_its_formula():
     gap = (h + tau) * (mu * speed - (rn + mu**2 * rt) * normal)
     assert report.contacts.gap[0] == pytest.approx(gap, rel=1e-3)
     assert report.contacts.gap[0] > 0.01
-
-
-def test_sliding_cube_stops_near_the_coulomb_distance():
-    sim = Simulator(cube(), 'sap', friction=0.4)
-    sim.reset(pose(z=0.1), np.array([1.0, 0, 0, 0, 0, 0]))
-    for _ in range(600):
-        sim.step(NO_EFFORT)
-    assert sim.q[0] == pytest.approx(0.1274, rel=0.01)
 
 
 @pytest.mark.parametrize('name', ['go1', 'anymal_b', 'solo8'])

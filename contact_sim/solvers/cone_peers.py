@@ -21,9 +21,9 @@ from contact_sim.solvers.disc import friction_sweep
 from contact_sim.solvers.jit import kernel
 
 PGS, RAISIM, STAGGERED = range(3)
-GOLDEN = 0.6180339887498949
 INNER_SWEEPS = 20
 SLIP_SAMPLES = (256, 2048)
+BISECTIONS = 60
 
 
 @kernel
@@ -77,6 +77,16 @@ def remaining_energy(B, inverse, c, mu, theta):
 
 
 @kernel
+def energy_slope(B, c, mu, theta, r):
+    """Return dE/dθ = w_t · dλ_t/dθ of the slip impulse with radius r in direction θ (w_n = 0)."""
+    x, y = np.cos(theta), np.sin(theta)
+    w1 = c[0] + r * (B[0, 0] * x + B[0, 1] * y + B[0, 2] / mu)
+    w2 = c[1] + r * (B[1, 0] * x + B[1, 1] * y + B[1, 2] / mu)
+    growth = (B[2, 0] * y - B[2, 1] * x) / (B[2, 2] / mu + B[2, 0] * x + B[2, 1] * y)
+    return r * (w1 * (growth * x - y) + w2 * (growth * y + x))
+
+
+@kernel
 def least_energy_slip(block, inverse, c, mu):
     """Return the impulse on the cone with w_n = 0 that leaves the least energy; zero if none."""
     best, best_theta, width = np.inf, 0.0, 0.0
@@ -90,21 +100,20 @@ def least_energy_slip(block, inverse, c, mu):
             break
     if best == np.inf:
         return np.zeros(3)
-    low, high = best_theta - width, best_theta + width
-    for _ in range(80):
-        a, b = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
-        if (
-            remaining_energy(block, inverse, c, mu, a)[0]
-            < (remaining_energy(block, inverse, c, mu, b)[0])
-        ):
-            high = b
+    low, high, theta = best_theta - width, best_theta + width, best_theta
+    for _ in range(BISECTIONS):
+        middle = 0.5 * (low + high)
+        _, r = remaining_energy(block, inverse, c, mu, middle)
+        if r <= 0.0:  # beyond an end of the directions that oppose the slip
+            rises = middle > best_theta
         else:
-            low = a
-    theta = 0.5 * (low + high)
-    energy, r = remaining_energy(block, inverse, c, mu, theta)
-    if not energy <= best:  # an end of the directions that oppose the slip
-        theta = best_theta
-        _, r = remaining_energy(block, inverse, c, mu, theta)
+            theta = middle
+            rises = energy_slope(block, c, mu, middle, r) > 0.0
+        if rises:
+            high = middle
+        else:
+            low = middle
+    _, r = remaining_energy(block, inverse, c, mu, theta)
     return np.array([r * np.cos(theta), r * np.sin(theta), r / mu])
 
 
