@@ -1,10 +1,12 @@
 """Robots that stand, slide and stay: the figures the product is judged by."""
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from robots import centre_of_mass_acceleration, stand
 
-from contact_sim import InclinedPlane, Simulator, load_robot, robots
+from contact_sim import InclinedPlane, Simulator, contact_models, load_robot, robots
+from contact_sim.collision.terrain import TERRAINS as GROUNDS
 from contact_sim.simulation.report import SLIP
 
 GRAVITY = 9.81
@@ -62,6 +64,24 @@ def test_every_robot_of_the_catalogue_stands(name):
     assert report.contacts.force[:, 2].sum() == pytest.approx(weight, rel=0.02)
     assert abs(sim.q[2] - height) < 0.15 * height
     assert report.residuals.penetration <= 1e-6
+
+
+@pytest.mark.parametrize('terrain', GROUNDS)
+@pytest.mark.parametrize('model', contact_models())
+@pytest.mark.parametrize('name', robots())
+def test_every_model_carries_every_robot_on_every_terrain(name, model, terrain):
+    """The impulses make the momentum, nobody slides away, and every step is solved."""
+    robot = load_robot(name)
+    sim = Simulator(robot, model, terrain=terrain)
+    start, steps = sim.q[:3], 200
+    reports = stand(sim, steps)
+    data = robot.pinocchio_model.createData()
+    pin.centerOfMass(robot.pinocchio_model, data, sim.q, sim.v)
+    expected = data.vcom[0] / sim.time + [0.0, 0.0, GRAVITY]
+    force = sum(report.contacts.force.sum(axis=0) for report in reports) / steps
+    assert force / robot.total_mass == pytest.approx(expected, abs=1e-4 * GRAVITY)
+    assert all(report.solver.converged for report in reports)
+    assert np.abs(sim.q[:3] - start).max() <= 0.1 * start[2]
 
 
 def test_redundant_stance_is_solved():
