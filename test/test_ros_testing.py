@@ -1,12 +1,19 @@
 """The test kit with the real node: controllers as processes, in lockstep."""
 
+import random
+from unittest.mock import MagicMock
+
 import numpy as np
 import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS')
 
+from sensor_msgs.msg import JointState
+
 from contact_sim import InvalidInput, UnknownName
 from contact_sim.replay import Recording, repeat
+from contact_sim.ros.messages import set_stamp
+from contact_sim.testing.relay import STATES, Relay
 
 pytestmark = pytest.mark.ros
 
@@ -93,6 +100,74 @@ def test_faults_act_on_exact_steps(lockstep_trial, counting):
     assert [(event['step'], event['wrenches']) for event in pushed] == [
         (22, {'trunk': [10.0, 0.0, -5.0, 0.0, 1.0, 0.0]}), (26, {}),
     ]  # fmt: skip
+
+
+class Wires:
+    """A node whose subscriptions are called here, and whose messages are kept by topic."""
+
+    def __init__(self):
+        self.sent, self.callbacks = {}, {}
+
+    def create_publisher(self, kind, topic, qos):
+        sent = self.sent.setdefault(topic, [])
+        return MagicMock(publish=lambda message: sent.append(tick_of(message)))
+
+    def create_subscription(self, kind, topic, callback, qos):
+        self.callbacks[topic] = callback
+
+    def hear(self, topic, tick):
+        message = STATES.get(topic, JointState)()
+        set_stamp(message.header.stamp, 1e-3 * tick)
+        self.callbacks[topic](message)
+
+
+def tick_of(message):
+    stamp = getattr(message, 'stamp', None) or message.header.stamp
+    return round(1e3 * (stamp.sec + 1e-9 * stamp.nanosec))
+
+
+@pytest.mark.parametrize('seed', range(5))
+def test_dropped_states_are_the_same_however_topics_overtake_each_other(seed):
+    """Two topics may lag behind the one that is answered, even behind the call of `drop`."""
+    wires, rng = Wires(), random.Random(seed)
+    relay = Relay(wires, 1, 1e-3)
+    left = {topic: list(range(1, 21)) for topic in STATES}
+    while any(left.values()):
+        told = (left['joint_states'] or [20])[0]
+        topic = rng.choice([topic for topic, ticks in left.items() if ticks and ticks[0] <= told])
+        tick = left[topic].pop(0)
+        wires.hear(topic, tick)
+        if topic == 'joint_states' and not 5 < tick <= 9:
+            wires.hear('trial/joint_commands', tick)
+            if tick == 5:
+                relay.drop(4, 1.0, 0)
+    assert wires.sent['contact_sim/lockstep_ack'] == [6, 7, 8, 9]
+    assert wires.sent['joint_commands'] == [1, 2, 3, 4, 5, *range(10, 21)]
+    for topic in STATES:
+        assert wires.sent[f'trial/{topic}'] == [1, 2, 3, 4, 5, *range(10, 21)]
+
+
+def test_a_share_of_the_states_is_lost_by_seed():
+    def lost(seed):
+        wires = Wires()
+        Relay(wires, 1, 1e-3).drop(400, 0.25, seed)
+        for tick in range(1, 501):
+            wires.hear('joint_states', tick)
+        return wires.sent['contact_sim/lockstep_ack']
+
+    assert lost(0) == lost(0) != lost(1)
+    assert 65 < len(lost(0)) < 135  # 100 expected, standard deviation 9
+    assert max(lost(0)) <= 400
+
+
+def test_a_state_told_twice_is_answered_once():
+    """The node repeats itself where it does not know whether anybody listens."""
+    wires = Wires()
+    Relay(wires, 1, 1e-3).delay(3)
+    for tick in (1, 1, 1, 2, 3, 4, 5):
+        wires.hear('trial/joint_commands', tick)
+    assert wires.sent['contact_sim/lockstep_ack'] == [1, 1, 1, 2, 3]
+    assert wires.sent['joint_commands'] == [4, 5]
 
 
 def test_commands_have_their_period(lockstep_trial, counting):

@@ -83,7 +83,7 @@ class LockstepTrial:
         self._pushes = self._client.node.create_publisher(WrenchStamped, 'external_wrench', 1)
         self._programs: list[Process] = []
         self._closed = False
-        self._relay = Relay(self._client.node, control_steps) if faults else None
+        self._relay = Relay(self._client.node, control_steps, self._time_step) if faults else None
         try:
             self._client.start(settings)
             arguments = ros_arguments({**source, **(controller_parameters or {})})
