@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import tempfile
 import time
@@ -20,50 +19,35 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from gait_session import gait_session
 from gaits import GAITS
-
-from contact_sim.ros.client import SimulationClient
-from contact_sim.ros.processes import Process, ros_arguments
 
 ROBOT = 'go1'
 TARGET = 1.5
 """Median round trip [ms]."""
 WARM_UP = 100
 """Steps before the clock starts."""
-START = 120.0
-"""Wall seconds until all processes have met; a first start compiles the kernels."""
 
 
 def measured(seconds: float, period: int, gait: str) -> dict[str, Any]:
     """Run node and controller in lockstep and return what it took."""
-    with tempfile.TemporaryDirectory() as logs:
-        client = SimulationClient(Path(logs))
-        arrivals = Path(logs) / 'arrivals.npy'
-        rates = dict.fromkeys(
-            (f'publish_rate.{name}' for name in ('joint_states', 'odom', 'imu')), 1000.0 / period
-        )
-        client.start(
-            rates | {
-                'robot': ROBOT, 'start_paused': True, 'real_time_factor': 0.0,
-                'lockstep.enabled': True, 'lockstep.period': period, 'lockstep.timeout': 10.0,
-            }
-        )  # fmt: skip
-        places = [str(Path(__file__).parent), os.environ.get('PYTHONPATH', '')]
-        controller = Process(
-            'gait_node', ros_arguments({'robot': ROBOT, 'gait': gait, 'arrivals': arrivals}),
-            client.domain | {'PYTHONPATH': os.pathsep.join(places)}, Path(logs) / 'log',
-        )  # fmt: skip
-        try:
-            client.wait(lambda: _met(client, controller), 'the controller', START)
+    rates = dict.fromkeys(
+        (f'publish_rate.{name}' for name in ('joint_states', 'odom', 'imu')), 1000.0 / period
+    )
+    simulation = rates | {
+        'robot': ROBOT, 'real_time_factor': 0.0,
+        'lockstep.enabled': True, 'lockstep.period': period, 'lockstep.timeout': 10.0,
+    }  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        arrivals = Path(folder) / 'arrivals.npy'
+        controller = {'robot': ROBOT, 'gait': gait, 'arrivals': arrivals}
+        with gait_session(simulation, controller) as client:
             client.step(WARM_UP)
             begin = time.perf_counter()
             response = client.step(round(1000.0 * seconds), 100.0 * seconds)
             wall = time.perf_counter() - begin
             if not response.success:
                 raise RuntimeError(response.message)
-        finally:
-            controller.stop()
-            client.close()
         trips = 1e3 * np.diff(np.load(arrivals))[-round(1000.0 * seconds / period) + 1 :]
     return {
         'control_rate_hz': 1000.0 / period,
@@ -74,13 +58,6 @@ def measured(seconds: float, period: int, gait: str) -> dict[str, Any]:
         'simulated_s': seconds,
         'wall_s': wall,
     }
-
-
-def _met(client: SimulationClient, controller: Process) -> bool:
-    if not controller.running:
-        raise RuntimeError(f'the controller has ended\n{controller.output()}')
-    node = client.node
-    return bool(node.count_subscribers('joint_states') and node.count_publishers('joint_commands'))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

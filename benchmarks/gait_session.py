@@ -1,0 +1,49 @@
+"""The simulation and a gait as processes that have met: where benchmarks over ROS begin."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from contact_sim.ros.client import SimulationClient
+from contact_sim.ros.processes import Process, ros_arguments
+
+START = 120.0
+"""Wall seconds until all processes have met; a first start compiles the kernels."""
+
+
+@contextmanager
+def gait_session(
+    simulation: Mapping[str, Any], controller: Mapping[str, Any]
+) -> Iterator[SimulationClient]:
+    """Start the simulation, paused, and gait_node.py with these ROS parameters.
+
+    Raises:
+        RuntimeError: the controller has ended.
+        TimeoutError: they do not meet.
+    """
+    with tempfile.TemporaryDirectory() as logs:
+        client = SimulationClient(Path(logs))
+        client.start({'start_paused': True, **simulation})
+        places = [str(Path(__file__).parent), os.environ.get('PYTHONPATH', '')]
+        gait = Process(
+            'gait_node', ros_arguments(dict(controller)),
+            client.domain | {'PYTHONPATH': os.pathsep.join(places)}, Path(logs) / 'log',
+        )  # fmt: skip
+        try:
+            client.wait(lambda: _met(client, gait), 'the controller', START)
+            yield client
+        finally:
+            gait.stop()
+            client.close()
+
+
+def _met(client: SimulationClient, gait: Process) -> bool:
+    if not gait.running:
+        raise RuntimeError(f'the controller has ended\n{gait.output()}')
+    node = client.node
+    return bool(node.count_subscribers('joint_states') and node.count_publishers('joint_commands'))
