@@ -94,9 +94,11 @@ def scalar_rows_map(G, g, lower, upper, impulse, first):
 @kernel
 def impulse_scale(G, g, mu, impulse):
     """Return the size of a typical impulse [N s] against which tolerances are relative."""
-    scale = 0.0
-    for r in range(impulse.shape[0]):
-        block = 3 * (r // 3)
-        diagonal = largest_eigenvalue(G, block) if r < 3 * mu.shape[0] else G[r, r]
-        scale = max(scale, abs(impulse[r]), abs(g[r]) / diagonal)
+    scale, nc = 0.0, mu.shape[0]
+    for i in range(nc):
+        largest = largest_eigenvalue(G, 3 * i)
+        for r in range(3 * i, 3 * i + 3):
+            scale = max(scale, abs(impulse[r]), abs(g[r]) / largest)
+    for r in range(3 * nc, impulse.shape[0]):
+        scale = max(scale, abs(impulse[r]), abs(g[r]) / G[r, r])
     return scale

@@ -230,20 +230,20 @@ def block_gauss_seidel(G, g, mu, lower, upper, impulse, tolerance, max_sweeps, a
     if residual > goal and impulse.any():
         # the modes of the step before often still hold: the least change that keeps them
         residual = newton_on_modes(G, g, mu, lower, upper, impulse, residual, goal, associated)
+        goal = tolerance * impulse_scale(G, g, mu, impulse)  # the guess may have been larger
     if residual <= goal:
         return 0, residual, True
     for count in range(1, max_sweeps + 1):
         change = sweep(G, g, mu, lower, upper, impulse, associated)
-        scale = impulse_scale(G, g, mu, impulse)
-        if count != newton_at and count != max_sweeps and change > 10.0 * tolerance * scale:
+        goal = tolerance * impulse_scale(G, g, mu, impulse)
+        if count != newton_at and count != max_sweeps and change > 10.0 * goal:
             continue
         residual = natural_map(G, g, mu, lower, upper, impulse, associated)
-        if count == newton_at and residual > tolerance * scale:
+        if count == newton_at and residual > goal:
             newton_at *= 2
-            residual = newton_on_modes(
-                G, g, mu, lower, upper, impulse, residual, tolerance * scale, associated
-            )
-        if residual <= tolerance * scale:
+            residual = newton_on_modes(G, g, mu, lower, upper, impulse, residual, goal, associated)
+            goal = tolerance * impulse_scale(G, g, mu, impulse)
+        if residual <= goal:
             return count, residual, True
         if not np.isfinite(residual):
             return count, residual, False
