@@ -1,6 +1,7 @@
 """A node that is killed leaves nothing behind that hinders the next one; domains are apart."""
 
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +17,11 @@ pytestmark = pytest.mark.ros
 TOPICS = {topic: published_topics(())[topic] for topic in ('/clock', '/joint_states')}
 
 
+def segments():
+    """Return the shared memory of all DDS participants on this machine."""
+    return set(Path('/dev/shm').glob('fastdds_????????????????'))
+
+
 def test_after_a_kill_the_next_node_is_heard_over_shared_memory(tmp_path, monkeypatch):
     """With the transports that users have; a dead writer's memory must not block the next."""
     monkeypatch.setattr(
@@ -23,8 +29,10 @@ def test_after_a_kill_the_next_node_is_heard_over_shared_memory(tmp_path, monkey
         'isolated_environment',
         lambda: isolated_environment() | {'FASTDDS_BUILTIN_TRANSPORTS': 'DEFAULT'},
     )
+    before = segments()
     with Session(tmp_path, TOPICS) as session:
         session.started()
+        assert segments() > before
         for number in range(3):
             session.fresh('/joint_states', 20)
             session.simulation.handle.send_signal(signal.SIGKILL)
@@ -39,6 +47,7 @@ def test_after_a_kill_the_next_node_is_heard_over_shared_memory(tmp_path, monkey
             assert stamp_of(states[0]) < 5_000_000_000  # it began anew
             assert 'RTPS' not in session.simulation.output()
             assert session.reset().success
+    assert segments() <= before  # the next node has taken away what a killed one left
 
 
 def test_two_simulations_in_two_domains_do_not_hear_each_other(tmp_path):
