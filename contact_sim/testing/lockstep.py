@@ -22,7 +22,7 @@ from contact_sim.testing.trial import checked_push, whole_steps
 
 Program = str | Path | Sequence[str]
 """A Python module, a Python file, or a command with its arguments."""
-START_TIMEOUT = 120.0
+START_TIMEOUT = 240.0
 """Wall seconds until all processes have met; a first start compiles the kernels."""
 RATES = ('joint_states', 'odom', 'imu', 'wrenches')
 """What controllers see; published once per command."""
