@@ -90,11 +90,17 @@ class JointStateMessage:
             for array in (self.message.position, self.message.velocity, self.message.effort)
         )
 
-    def fill(self, report: StepReport) -> JointState:
-        """Return the message; effort is what acted after saturation [N m]."""
+    def fill(self, report: StepReport, noise: Array | None = None) -> JointState:
+        """Return the message; effort is what acted after saturation [N m].
+
+        `noise` is added to positions and velocities, shape (2, n_joints).
+        """
         set_stamp(self.message.header.stamp, report.time)
         self._position[:] = self._robot.joint_positions(report.q)
         self._velocity[:] = self._robot.joint_velocities(report.v)
+        if noise is not None:
+            self._position += noise[0]
+            self._velocity += noise[1]
         self._effort[:] = report.effort
         return self.message
 
@@ -143,8 +149,14 @@ class ImuMessage:
         self.message = Imu()
         self.message.header.frame_id = frame_id
 
-    def fill(self, report: StepReport) -> Imu:
-        """Return the message."""
+    def set_deviations(self, gyroscope: float, accelerometer: float) -> None:
+        """Have the covariances say how much noise there is, 0 for none known (REP 145)."""
+        identity = np.eye(3).ravel()
+        self.message.angular_velocity_covariance = gyroscope**2 * identity
+        self.message.linear_acceleration_covariance = accelerometer**2 * identity
+
+    def fill(self, report: StepReport, noise: Array | None = None) -> Imu:
+        """Return the message; `noise` is added to its vectors, gyroscope first, shape (2, 3)."""
         message, record = self.message, report.record
         set_stamp(message.header.stamp, report.time)
         linear, angular, spin = np.zeros(3), np.zeros(3), np.zeros(3)
@@ -157,8 +169,11 @@ class ImuMessage:
         arm = self._arm
         linear = linear + cross(angular, arm) + cross(spin, cross(spin, arm))
         force = linear - attitude.matrix().T @ record.gravity
-        set_vector(message.linear_acceleration, self._to_sensor @ force)
-        set_vector(message.angular_velocity, self._to_sensor @ spin)
+        spin, force = self._to_sensor @ spin, self._to_sensor @ force
+        if noise is not None:
+            spin, force = spin + noise[0], force + noise[1]
+        set_vector(message.linear_acceleration, force)
+        set_vector(message.angular_velocity, spin)
         set_quaternion(message.orientation, (attitude * self._sensor_quaternion).coeffs())
         return message
 

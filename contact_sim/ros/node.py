@@ -154,6 +154,7 @@ class SimulationNode(Node):
             self.sim.shadow = chosen_shadows(settings)
         self.inbox.set_gains(*joint_gains(self.robot, settings))
         self._outputs.set_rates(settings['publish_rate'])
+        self._outputs.set_noise(settings['noise'], new.seed)
         self._follow_lockstep(settings)
         self.pushes.configure(settings['push'])
 

@@ -25,7 +25,8 @@ from contact_sim.ros.messages import (
     OdometryMessage,
     WrenchMessages,
 )
-from contact_sim.ros.parameters import PublishRateParameters, publish_periods
+from contact_sim.ros.noise import SensorNoise
+from contact_sim.ros.parameters import NoiseParameters, PublishRateParameters, publish_periods
 from contact_sim.ros.publisher import Publisher
 from contact_sim.ros.setup import Settings, imu_frame
 from contact_sim.ros.shadow_message import ShadowMessage
@@ -54,6 +55,7 @@ class Outputs:
         self.set_rates(settings['publish_rate'])
         self._make_messages(node, sim, settings)
         self._make_publishers(node)
+        self.set_noise(settings['noise'], settings[''].seed)
 
     def _make_messages(self, node: Node, sim: Simulator, settings: Settings) -> None:
         common, robot = settings[''], sim.robot
@@ -98,6 +100,11 @@ class Outputs:
     def set_rates(self, rates: PublishRateParameters) -> None:
         """Publish at other rates from the next step on."""
         self._periods = publish_periods(rates, self._sim.time_step)
+
+    def set_noise(self, deviations: NoiseParameters, seed: int) -> None:
+        """Publish with other noise from the next step on."""
+        self._noise = SensorNoise(deviations, seed)
+        self._imu_message.set_deviations(deviations.imu_gyro, deviations.imu_accel)
 
     def set_instants(self, period: int) -> None:
         """Publish states every `period` steps, too, 0 for no more often than their rates say."""
@@ -164,9 +171,10 @@ class Outputs:
             self._transforms.send(odom)  # before everything that is drawn in its frames
             self._odom.publish(odom)
         if self._due('joint_states', everything):
-            self._joint_states.publish(self._joint_state_message.fill(report))
+            noise = self._noise.of_joints(self._tick, self._sim.robot.n_joints)
+            self._joint_states.publish(self._joint_state_message.fill(report, noise))
         if self._due('imu', everything):
-            self._imu.publish(self._imu_message.fill(report))
+            self._imu.publish(self._imu_message.fill(report, self._noise.of_imu(self._tick)))
         if self._due('wrenches', everything):
             messages = self._wrench_messages.fill(report)
             for publisher, message in zip(self._wrenches, messages, strict=True):

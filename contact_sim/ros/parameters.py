@@ -11,6 +11,8 @@ from contact_sim.parameters import Parameters, declared_parameters, parameter
 
 RATE_TOLERANCE = 1e-5
 """Relative error of a rate that still counts as exact: six digits are enough to type."""
+LARGEST_NOISE = 1e3
+"""Bound of standard deviations of sensor noise."""
 LARGEST_GAIN = 1e6
 """Bound of PD gains: with the bound on commands it keeps every effort finite."""
 
@@ -70,7 +72,7 @@ class NodeParameters(Parameters):
         live=True,
     )  # fmt: skip
     seed: int = parameter(
-        0, '', 'kept in recordings for whatever is random around the simulation; in it nothing is',
+        0, '', 'which sensor noise is drawn, see noise; the simulation itself has nothing random',
         at_least=0, at_most=2**31 - 1, live=True,
     )  # fmt: skip
     services_at_root: bool = parameter(
@@ -172,6 +174,31 @@ class ImuParameters(Parameters):
 
 
 @dataclass(frozen=True)
+class NoiseParameters(Parameters):
+    """Standard deviations of white noise per sample; seed and step number decide what is drawn.
+
+    The simulation, odom and the PD gains go on with the exact values.
+    """
+
+    joint_position: float = parameter(
+        0.0, 'rad', 'noise of positions in joint_states, [m] of a sliding joint; 0: exact',
+        at_least=0.0, at_most=LARGEST_NOISE, live=True,
+    )  # fmt: skip
+    joint_velocity: float = parameter(
+        0.0, 'rad/s', 'noise of velocities in joint_states, [m/s] of a sliding joint; 0: exact',
+        at_least=0.0, at_most=LARGEST_NOISE, live=True,
+    )  # fmt: skip
+    imu_gyro: float = parameter(
+        0.0, 'rad/s', 'noise of angular velocity in imu/data, its covariance says so; 0: exact',
+        at_least=0.0, at_most=LARGEST_NOISE, live=True,
+    )  # fmt: skip
+    imu_accel: float = parameter(
+        0.0, 'm/s^2', 'noise of acceleration in imu/data, its covariance says so; 0: exact',
+        at_least=0.0, at_most=LARGEST_NOISE, live=True,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
 class LockstepParameters(Parameters):
     """Steps that wait for their commands."""
 
@@ -229,6 +256,7 @@ PARAMETER_GROUPS: dict[str, type[Parameters]] = {
     'terrain': TerrainParameters,
     'publish_rate': PublishRateParameters,
     'imu': ImuParameters,
+    'noise': NoiseParameters,
     'lockstep': LockstepParameters,
     'push': PushParameters,
 }
