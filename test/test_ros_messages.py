@@ -271,7 +271,7 @@ class Recorder:
     """Takes the place of a node and of its publishers."""
 
     def __init__(self):
-        self.sent = {}
+        self.sent, self.context = {}, None
 
     def create_publisher(self, kind, topic, qos):
         sent = self.sent[topic] = []
