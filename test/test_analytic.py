@@ -5,7 +5,7 @@ import pinocchio as pin
 import pytest
 from robots import axle, ball, cube, point_mass, pose, rigid_body
 
-from contact_sim import InclinedPlane, Plane, Simulator
+from contact_sim import InclinedPlane, Lcp, Ncp, Plane, Simulator
 
 GRAVITY = 9.81
 NO_EFFORT = np.zeros(0)
@@ -17,11 +17,12 @@ def run(sim, steps, **kwargs):
     return report
 
 
+@pytest.mark.parametrize('model', ['ncp', 'lcp', 'hybrid'])
 @pytest.mark.parametrize(('degrees', 'speed'), [(20.0, 0.0), (25.0, 0.2947667)])
-def test_box_on_a_slope_sticks_or_slides(degrees, speed):
+def test_box_on_a_slope_sticks_or_slides(model, degrees, speed):
     # X4: μ = 0.4; at rest the moments give normal forces mg cos α/4 (1 ± tan α)
     angle = np.deg2rad(degrees)
-    sim = Simulator(cube(), terrain=InclinedPlane(angle), friction=0.4)
+    sim = Simulator(cube(), model, terrain=InclinedPlane(angle), friction=0.4)
     q = sim.q.copy()
     q[:3] = 0.1 * sim.terrain.plane[:3]
     q[3:] = [0.0, np.sin(angle / 2), 0.0, np.cos(angle / 2)]
@@ -61,34 +62,6 @@ def test_sphere_slips_then_rolls():
     assert np.linalg.norm(sim.v[3:]) == pytest.approx(7.142857, abs=1e-6)
 
 
-def test_backspin_brings_the_sphere_back():
-    # X9: ω0 = −50 rad/s: v = (5 v0 + 2 r ω0)/7
-    sim = Simulator(ball(), friction=0.2)
-    sim.reset(pose(z=0.1), np.array([1.0, 0, 0, 0, -50.0, 0]))
-    run(sim, 1200)
-    world_velocity = pin.Quaternion(*sim.q[[6, 3, 4, 5]]).matrix() @ sim.v[:3]
-    assert world_velocity[0] == pytest.approx(-0.714286, abs=1e-6)
-
-
-@pytest.mark.parametrize(('friction', 'rolls'), [(0.08, True), (0.07, False)])
-def test_sphere_on_a_slope_rolls_if_friction_allows(friction, rolls):
-    # X9: 15°, r = 0.05, m = 0.1: a = 1.813582, F_t = 0.07254328 N; needs μ ≥ 0.07655691
-    angle = np.deg2rad(15.0)
-    sim = Simulator(ball(0.1, 0.05), terrain=InclinedPlane(angle), friction=friction)
-    q = pose()
-    q[:3] = 0.05 * sim.terrain.plane[:3]
-    sim.reset(q)
-    report = run(sim, 1000)
-    speed = 1.813582 if rolls else GRAVITY * (np.sin(angle) - friction * np.cos(angle))
-    assert np.linalg.norm(report.v[:3]) == pytest.approx(speed, rel=1e-5)
-    if rolls:
-        tangential = np.sqrt(
-            np.linalg.norm(report.contacts.force[0]) ** 2 - report.contacts.normal_force[0] ** 2
-        )
-        assert tangential == pytest.approx(0.07254328, abs=1e-7)
-    assert (report.contacts.slip_speed[0] < 1e-9) is np.bool_(rolls)
-
-
 def test_friction_opposes_the_slip_not_an_edge_of_a_pyramid():
     # X11a: point 0.2 kg, h = 0.01, μ = 0.3, force (−1, 0.8, 0), 50 steps
     sim = Simulator(point_mass(0.2), friction=0.3, time_step=0.01)
@@ -100,9 +73,16 @@ def test_friction_opposes_the_slip_not_an_edge_of_a_pyramid():
     assert sim.q[2] == pytest.approx(0.0, abs=1e-12)
 
 
-def test_brick_of_the_textbook():
+EXACT_IN_A_PLANE = pytest.mark.parametrize(
+    'model', [Ncp(), Ncp(solver='staggered'), Ncp(solver='pgs'), Lcp(sides=4), Lcp(sides=8)],
+    ids=['ncp', 'staggered', 'pgs', 'lcp4', 'lcp8'],
+)  # fmt: skip
+
+
+@EXACT_IN_A_PLANE
+def test_brick_of_the_textbook(model):
     # T18: m = 1, μ = 0.5, h = 0.1, g = 9.81: v 1 → 0.5095 → 0.019 → 0 → 0
-    sim = Simulator(point_mass(1.0), friction=0.5, time_step=0.1)
+    sim = Simulator(point_mass(1.0), model, friction=0.5, time_step=0.1)
     sim.reset(np.zeros(3), np.array([1.0, 0.0, 0.0]))
     speeds, forces = [], []
     for _ in range(4):
@@ -113,28 +93,29 @@ def test_brick_of_the_textbook():
     assert forces == pytest.approx([4.905, 4.905, 0.19, 0.0], abs=1e-10)
 
 
+@EXACT_IN_A_PLANE
 @pytest.mark.parametrize(('push', 'speed', 'force'), [(3.0, 0.0, 3.0), (6.0, 0.1095, 4.905)])
-def test_brick_sticks_or_starts(push, speed, force):
+def test_brick_sticks_or_starts(model, push, speed, force):
     # T18: u = 3 sticks with f = 3, u = 6 moves with v' = 0.1095
-    sim = Simulator(point_mass(1.0), friction=0.5, time_step=0.1)
+    sim = Simulator(point_mass(1.0), model, friction=0.5, time_step=0.1)
     sim.reset(np.zeros(3))
     report = sim.step(NO_EFFORT, {'point': [push, 0, 0, 0, 0, 0]})
     assert sim.v[0] == pytest.approx(speed, abs=1e-12)
     assert -report.contacts.force[0, 0] == pytest.approx(force, abs=1e-10)
 
 
-def test_cart_meets_a_wall_in_two_steps():
+@pytest.mark.parametrize('model', ['ncp', 'lcp', 'anitescu'])
+def test_cart_meets_a_wall_in_two_steps(model):
     # T16: m = 1, h = 0.1: (q, v, f) = (0.05, −1) → (0, −0.5, 5) → (0, 0, 5) → (0, 0, 0)
-    sim = Simulator(
-        point_mass(1.0), terrain=Plane((1.0, 0.0, 0.0)), friction=0.0, time_step=0.1, gravity=0.0
-    )
+    wall = Plane((1.0, 0.0, 0.0))
+    sim = Simulator(point_mass(1.0), model, terrain=wall, friction=0.0, time_step=0.1, gravity=0.0)
     sim.reset(np.array([0.05, 0.0, 0.0]), np.array([-1.0, 0.0, 0.0]))
     seen = []
     for _ in range(3):
         report = sim.step(NO_EFFORT)
         seen.append((sim.q[0], sim.v[0], report.contacts.force[0, 0]))
     assert np.array(seen) == pytest.approx(
-        np.array([(0.0, -0.5, 5.0), (0.0, 0.0, 5.0), (0.0, 0.0, 0.0)]), abs=1e-12
+        np.array([(0.0, -0.5, 5.0), (0.0, 0.0, 5.0), (0.0, 0.0, 0.0)]), abs=1e-9
     )
 
 

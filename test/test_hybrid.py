@@ -55,7 +55,7 @@ def test_bounces_happen_when_and_as_high_as_they_should():
 
 
 def test_an_infinity_of_bounces_ends_at_the_zeno_time():
-    # X1: all bounces end at 4.06371277 s; below the threshold an impact is plastic
+    # X1, T15: all bounces end at 4.06371277 s; below the threshold an impact is plastic
     sim = bouncing_ball()
     sim.restitution_threshold = 1e-5
     run(sim, 4.063)
@@ -69,6 +69,7 @@ def test_an_infinity_of_bounces_ends_at_the_zeno_time():
 
 
 def test_without_a_threshold_the_step_of_infinite_bounces_falls_back_and_says_so():
+    # 2.6: more events than allowed: a status, and one time-stepping step
     sim = bouncing_ball(max_events=20)
     sim.restitution_threshold = 0.0
     statuses = set()
@@ -248,7 +249,15 @@ def test_rod_sticks_from_the_friction_that_it_needs(friction, sticks):
     ],
 )
 def test_rod_lands_with_or_without_friction(impact, expected):
-    # uniform rod, θ = 0.6, v = (0.5, −1, 0.7), e = 0.5
+    # uniform rod, θ = 0.6, v = (0.5, −1, 0.7), e = 0.5; ncp and lcp land it alike
+    friction = 5.0 if impact == 'infinite_friction' else 0.0
+    for model in ('ncp', 'lcp'):
+        sim = leaning_rod(
+            0.6, 1.0, (0.5, -1.0, 0.7), contact_model=model, restitution=0.5, gravity=0.0,
+            friction=friction, time_step=1e-9,
+        )  # fmt: skip
+        sim.step(NO_EFFORT)
+        assert planar(sim) == pytest.approx(expected, abs=2e-8)
     sim = leaning_rod(
         0.6, 1.0, (0.5, -1.0, 0.7), contact_model=Hybrid(impact=impact), restitution=0.5,
         gravity=0.0, time_step=1e-9,
@@ -301,6 +310,21 @@ def test_painleve_rod_slides_on_in_one_direction():
             assert report.contacts.normal_force[0] == pytest.approx(2.4525, abs=1e-4)
 
 
+def test_painleve_begins_at_its_friction():
+    # X16: p = G_nn ± μ G_nt is 4 and −0.8 at μ = 2, and 0 at μ = 4/3
+    def pushed(friction):
+        sim = leaning_rod(
+            np.arctan(2.0), 1.0, (-1.0, 0.0, 0.0), contact_model='hybrid', friction=friction,
+            time_step=1e-6,
+        )  # fmt: skip
+        return sim.step(NO_EFFORT)
+
+    G_tn, _, G_nn = pushed(2.0).problem.delassus[2]
+    assert [G_nn - 2.0 * G_tn, G_nn + 2.0 * G_tn] == pytest.approx([4.0, -0.8], abs=1e-9)
+    assert pushed(4 / 3 - 1e-3).solver.status is SolverStatus.CONVERGED
+    assert pushed(4 / 3 + 1e-3).solver.status is SolverStatus.INCONSISTENT
+
+
 @pytest.mark.parametrize('model', ['hybrid', 'ncp', 'lcp'])
 def test_painleve_rod_jams_in_the_other(model):
     # X16: p = −0.8; the jam is finite: u_t = 0, P = (0.402943, 0.3083385), E 0.5 → 0.29706422
@@ -319,20 +343,27 @@ def test_painleve_rod_jams_in_the_other(model):
         assert not report.solver.converged
 
 
-def test_spinning_hollow_ball_bounces_as_the_textbook_says():
-    # T14: m = 2, r = 0.3, e = 0.8, (v_x, v_z, ω) = (1, −2, 4) → (0.12, 1.6, −0.4),
-    # impulse (z, x) = (7.2, −1.76), ΔE = −3.376, valid from μ = 0.24444444
+def spinning_hollow_ball(model, friction):
+    """T14: m = 2, r = 0.3, e = 0.8, (v_x, v_z, ω) = (1, −2, 4) before it bounces."""
     sim = Simulator(
-        ball(2.0, 0.3, 2 / 3), 'hybrid', friction=0.2445, restitution=0.8, gravity=0.0,
+        ball(2.0, 0.3, 2 / 3), model, friction=friction, restitution=0.8, gravity=0.0,
         time_step=1e-9,
     )  # fmt: skip
     # their ω turns the lower side towards +x: about −y
     sim.reset(pose(z=0.3), np.array([1.0, 0.0, -2.0, 0.0, -4.0, 0.0]))
-    report = sim.step(NO_EFFORT)
+    return sim, sim.step(NO_EFFORT)
+
+
+@pytest.mark.parametrize('model', ['hybrid', 'ncp', 'lcp'])
+def test_spinning_hollow_ball_bounces_as_the_textbook_says(model):
+    # T14: (0.12, 1.6, −0.4), impulse (z, x) = (7.2, −1.76), ΔE = −3.376, from μ = 0.24444444
+    sim, report = spinning_hollow_ball(model, 0.24445)
     assert [*sim.v[[0, 2]], -sim.v[4]] == pytest.approx([0.12, 1.6, -0.4], abs=2e-8)
     impulse = report.contacts.force[0] * sim.time_step
     assert impulse == pytest.approx([-1.76, 0.0, 7.2], abs=1e-8)
     assert report.residuals.energy_balance.contact == pytest.approx(-3.376, abs=1e-7)
+    _, report = spinning_hollow_ball(model, 0.24444)
+    assert report.contacts.slip_speed[0] > 1e-5
 
 
 # ---------------------------------------------------------------- accuracy
@@ -399,8 +430,8 @@ def test_hybrid_and_ncp_converge_to_each_other():
 
 
 def test_a_rod_that_swings_up_leaves_the_ground_when_its_force_ends():
-    # frictionless: f_n ends at φ̇² cos φ = 2 g/L (φ from the vertical); energy gives φ, and in
-    # flight φ̇ stays what it was at that instant
+    # T15: released where λ → 0. Frictionless: f_n ends at φ̇² cos φ = 2 g/L (φ from the vertical);
+    # energy gives φ, and in flight φ̇ stays what it was at that instant
     start, omega = 1.2, -np.sqrt(2.854 * GRAVITY)
 
     def energy(phi, rate_squared):

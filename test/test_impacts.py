@@ -14,7 +14,7 @@ from contact_sim.contact_models.impacts import IMPACT_LAWS, impact_impulse
 )
 @pytest.mark.parametrize('law', ['newton', 'poisson', 'moreau', 'frictionless'])
 def test_simultaneous_laws_on_the_cradle(law, e, expected):
-    # X14: three balls in a row, v = (1, 0, 0); only the sequence of impacts gives (0, 0, 1)
+    # 2.8, X14: three balls in a row, v = (1, 0, 0); only the sequence of impacts gives (0, 0, 1)
     J = np.zeros((6, 3))
     J[2], J[5] = [-1.0, 1.0, 0.0], [0.0, -1.0, 1.0]
     across = np.diag([1.0, 1.0, 0.0, 1.0, 1.0, 0.0])  # no coupling along the ground

@@ -370,7 +370,7 @@ def test_bad_parameters_change_nothing(parameters, error, words):
 
 
 def test_the_step_is_that_of_the_support_consistent_dynamics():
-    """v̇ of a step equals E10 at its start, up to the O(h) of viscous damping and of rolling."""
+    """physics.md 2.5: v̇ of a step is that of E10 up to the O(h) of damping and of rolling."""
     robot = ROBOTS['anymal_b']
     sim = Simulator(robot, 'null_space', time_step=1e-6)
     held = stand(sim, 5)[-1]

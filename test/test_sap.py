@@ -8,13 +8,15 @@ from robots import pose, rigid_body, stand
 from contact_sim import InclinedPlane, InvalidInput, Sap, Simulator, load_robot
 
 NO_EFFORT = np.zeros(0)
+SIGMA = 1e-3 * np.sqrt(3.0)
+"""Gives R_t = 1e-3/m, that of the numbers of 2.3, to a point of mass m: its w is 1/(√3 m)."""
 
 
 def pizza_saver(moment, steps=500):
-    """physics.md 2.3: m = 3, R = 1.5, I = 6.75, g = 10, h = 0.01, three legs, μ = 2/3."""
+    """2.3: m = 3, R = 1.5, I = 6.75, g = 10, h = 0.01, three legs, μ = 2/3; it does not tip."""
     angles = np.deg2rad([90.0, 210.0, 330.0])
     legs = [([1.5 * np.cos(a), 1.5 * np.sin(a), 0.0], 0.0) for a in angles]
-    body = rigid_body('pizza_saver', 3.0, np.diag([3.375, 3.375, 6.75]), legs)
+    body = rigid_body('pizza_saver', 3.0, np.diag([1e9, 1e9, 6.75]), legs)
     model = Sap(stiffness=1e4, relaxation_time=0.01, sigma=1e-3, beta=0.0)
     sim = Simulator(body, model, friction=2 / 3, gravity=10.0, time_step=0.01)
     sim.reset(pose(z=-0.0005))
@@ -27,19 +29,21 @@ def tangential_force(report):
     return np.linalg.norm(report.contacts.force[:, :2], axis=1)
 
 
-def test_rest_depth_is_weight_over_stiffness():
+def test_2_3_rest_depth_is_weight_over_stiffness():
     sim, report = pizza_saver(0.0)
     assert sim.q[2] == pytest.approx(-1e-3, abs=1e-9)
     assert report.contacts.normal_force == pytest.approx([10.0] * 3, abs=1e-6)
 
 
-def test_sticks_with_bounded_slip():
+def test_2_3_sticks_with_bounded_slip():
+    # slips at 1.21e-5 m/s ≤ σ h g
     _, report = pizza_saver(20.0)
     assert tangential_force(report) == pytest.approx([40 / 9] * 3, rel=1e-6)
+    assert report.contacts.slip_speed == pytest.approx([1.21e-5] * 3, abs=5e-8)
     assert report.contacts.slip_speed.max() <= 1e-3 * 0.01 * 10.0
 
 
-def test_slides_with_the_right_acceleration():
+def test_2_3_slides_with_the_right_acceleration():
     _, report = pizza_saver(40.0)
     assert tangential_force(report) == pytest.approx([20 / 3] * 3, rel=1e-6)
     assert report.acceleration[5] == pytest.approx(1.48148148, rel=1e-6)
@@ -64,36 +68,34 @@ def test_impulses_obey_the_compliant_law(seed):
         assert abs(s @ gamma) <= 1e-6
 
 
-def test_creeps_on_a_slope_as_its_formula_says():
-    # u_t = σ h g sin α for a point of its own mass: R_t γ_t = σ w m g sin α h, w = 1/m
-    angle = np.deg2rad(10.0)
+def point(friction, time_step, relaxation_time=0.02, beta=1.0, **settings):
+    """A point of 1 kg that is too inert to turn, at rest on the ground."""
     body = rigid_body('point', 1.0, np.eye(3) * 1e9, [([0.0, 0.0, 0.0], 0.0)])
-    sim = Simulator(body, Sap(), terrain=InclinedPlane(angle), friction=0.8, time_step=0.01)
+    model = Sap(stiffness=1e5, relaxation_time=relaxation_time, sigma=SIGMA, beta=beta)
+    sim = Simulator(body, model, friction=friction, time_step=time_step, **settings)
     sim.reset(pose())
+    return sim
+
+
+def test_2_3_creeps_on_a_slope_as_its_formula_says():
+    # R_t γ_t = σ h g sin α at 10°: 1.7035e-5 m/s
+    angle = np.deg2rad(10.0)
+    sim = point(0.8, 0.01, terrain=InclinedPlane(angle))
     for _ in range(400):
         report = sim.step(NO_EFFORT)
-    w = np.sqrt(3.0) / 3.0
-    assert report.contacts.slip_speed[0] == pytest.approx(
-        1e-3 * w * 0.01 * 9.81 * np.sin(angle), rel=1e-4
-    )
+    assert report.contacts.slip_speed[0] == pytest.approx(1.7035e-5, rel=1e-5)
 
 
-def test_glides_at_the_gap_of_its_formula():
-    # physics.md 2.3: gap (h + τ_d)(μ |u_t| − (R_n + μ² R_t) γ_n) at 1 m/s, μ = 0.5
-    h, tau, mu = 0.01, 0.05, 0.5
-    body = rigid_body('point', 1.0, np.eye(3) * 1e9, [([0.0, 0.0, 0.0], 0.0)])
-    model = Sap(stiffness=1e5, relaxation_time=tau, sigma=1e-3, beta=0.0)
-    sim = Simulator(body, model, friction=mu, time_step=h)
-    sim.reset(pose(), np.array([1.0, 0, 0, 0, 0, 0]))
-    for _ in range(200):
-        pull = {'body': [mu * 9.81, 0, 0, 0, 0, 0]}  # holds the speed against friction
-        report = sim.step(NO_EFFORT, pull)
-    speed = report.contacts.slip_speed[0]
-    normal = 9.81 * h
-    rn, rt = 1.0 / (h * 1e5 * (h + tau)), 1e-3 * np.sqrt(3.0) / 3.0
-    gap = (h + tau) * (mu * speed - (rn + mu**2 * rt) * normal)
-    assert report.contacts.gap[0] == pytest.approx(gap, rel=1e-3)
-    assert report.contacts.gap[0] > 0.01
+def test_2_3_glides_at_the_gap_of_its_formula():
+    # (h + τ_d)(μ |u_t| − (R_n + μ² R_t) γ_n) = 0.0299004 m at 1 m/s, μ = 0.5
+    mu = 0.5
+    sim = point(mu, 0.01, relaxation_time=0.05, beta=0.0)
+    sim.reset(v=np.array([1.0, 0, 0, 0, 0, 0]))
+    for _ in range(400):
+        pull = mu * 9.81 + 20.0 * (1.0 - sim.v[0])  # holds the speed against friction
+        report = sim.step(NO_EFFORT, {'body': [pull, 0, 0, 0, 0, 0]})
+    assert report.contacts.slip_speed[0] == pytest.approx(1.0, abs=1e-9)
+    assert report.contacts.gap[0] == pytest.approx(0.0299004, abs=1e-7)
 
 
 @pytest.mark.parametrize('name', ['go1', 'anymal_b', 'solo8'])
