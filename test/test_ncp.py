@@ -1,4 +1,4 @@
-"""The exact-cone model on contact problems: residuals, invariances, difficult cases."""
+"""The exact-cone model on contact problems: residuals, difficult cases, bad input."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,6 @@ from contact_sim.contact.solution import SolverStatus
 from contact_sim.solvers.cone_admm import admm
 
 SEEDS = range(60)
-BY_BLOCKS = Ncp(max_sweeps=5000, max_admm_iterations=0)
 
 
 def next_velocity(problem, impulse):
@@ -47,80 +46,6 @@ def test_random_problems_obey_the_law(seed, contacts):
     assert solution.solver.converged
     assert signorini_coulomb_violation(problem, solution.impulse) <= 1e-8
     assert law_residuals(problem, solution.impulse).ncp <= 1e-8
-
-
-@pytest.mark.parametrize('seed', SEEDS)
-def test_blocks_and_admm_find_the_same_velocity(seed):
-    problem = random_problem(seed)
-    blocks = BY_BLOCKS.solve(problem)
-    assert blocks.solver.converged
-    by_admm = next_velocity(problem, solved_by_admm(problem))
-    difference = next_velocity(problem, blocks.impulse) - by_admm
-    assert np.abs(difference).max() <= 1e-7
-
-
-@pytest.mark.parametrize('seed', SEEDS)
-def test_separating_contacts_carry_nothing(seed):
-    problem = random_problem(seed)
-    g = problem.g.copy()
-    g[2::3] = np.abs(g[2::3])
-    free = ContactProblem.from_delassus(problem.delassus, g, problem.friction)
-    assert np.all(Ncp().solve(free).impulse == 0.0)
-
-
-@pytest.mark.parametrize('seed', SEEDS[:20])
-def test_turning_the_tangents_does_not_change_the_velocity(seed):
-    problem = random_problem(seed)
-    angle = 0.7
-    turn = np.eye(6)
-    for i in (0, 3):
-        turn[i : i + 2, i : i + 2] = [
-            [np.cos(angle), -np.sin(angle)],
-            [np.sin(angle), np.cos(angle)],
-        ]
-    turned = ContactProblem.from_delassus(
-        turn @ problem.delassus @ turn.T, turn @ problem.g, problem.friction
-    )
-    u = next_velocity(problem, Ncp().solve(problem).impulse)
-    u_turned = next_velocity(turned, Ncp().solve(turned).impulse)
-    assert np.abs(turn @ u - u_turned).max() <= 1e-8
-
-
-@pytest.mark.parametrize('seed', SEEDS[:20])
-def test_impulses_scale_with_the_mass(seed):
-    problem = random_problem(seed)
-    heavier = ContactProblem.from_delassus(problem.delassus / 1e4, problem.g, problem.friction)
-    light, heavy = Ncp().solve(problem).impulse, Ncp().solve(heavier).impulse
-    assert np.allclose(heavy, 1e4 * light, rtol=1e-7, atol=1e-7 * np.abs(heavy).max())
-
-
-@pytest.mark.parametrize('seed', SEEDS[:20])
-def test_the_order_of_contacts_does_not_matter(seed):
-    problem = random_problem(seed, contacts=3)
-    order = np.array([6, 7, 8, 0, 1, 2, 3, 4, 5])
-    swapped = ContactProblem.from_delassus(
-        problem.delassus[np.ix_(order, order)], problem.g[order], problem.friction[[2, 0, 1]]
-    )
-    u, v = (next_velocity(p, Ncp().solve(p).impulse) for p in (problem, swapped))
-    assert np.abs(u[order] - v).max() <= 1e-8
-
-
-@pytest.mark.parametrize('seed', SEEDS)
-def test_contact_never_adds_energy_to_the_free_motion(seed):
-    problem = random_problem(seed)
-    judged = law_residuals(problem, Ncp().solve(problem).impulse)
-    assert judged.dissipated <= judged.bias_work + 1e-9
-
-
-@pytest.mark.parametrize('seed', SEEDS[:20])
-def test_infinite_friction_is_a_bilateral_joint(seed):
-    problem = random_problem(seed, contacts=1, friction=1e6)
-    g = problem.g.copy()
-    impulse = -np.linalg.solve(problem.delassus, g)
-    if impulse[2] < 0:
-        g, impulse = -g, -impulse
-    problem = ContactProblem.from_delassus(problem.delassus, g, problem.friction)
-    assert np.allclose(Ncp().solve(problem).impulse, impulse if g[2] < 0 else 0.0, atol=1e-9)
 
 
 @pytest.mark.parametrize(

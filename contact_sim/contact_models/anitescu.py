@@ -20,10 +20,12 @@ from typing import ClassVar
 import numpy as np
 
 from contact_sim.contact.polyhedron import fill_edges, split_impulse
+from contact_sim.contact.solution import CONVERGED, CONVERGED_BY_FALLBACK, MAX_ITERATIONS
 from contact_sim.contact.workspace import ContactRows
 from contact_sim.contact_models.cone_law import ConeLaw, ConeParameters, solve_cones
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, parameter
+from contact_sim.solvers.cone import impulse_scale, largest_eigenvalue, row_velocity
 from contact_sim.solvers.jit import kernel
 
 
@@ -86,7 +88,8 @@ def solve_pyramids(
 ):
     """Solve for the shares β of the edges, which are scalar rows bounded by zero from below.
 
-    Arguments and result as in `cone_law.solve_cones`.
+    Arguments and result as in `cone_law.solve_cones`. Converged is only what also obeys the law of
+    the impulses: where μ is large the edges are nearly parallel, and their shares tell little.
     """
     ns = n - 3 * nc
     m = sides * nc + ns
@@ -103,4 +106,31 @@ def solve_pyramids(
         max_admm_iterations, 1.0,
     )  # fmt: skip
     impulse[:n] = np.dot(D, beta)
-    return code, iterations, residual
+    error = pyramid_residual(G, g[:n], mu[:nc], sides, impulse[:n])
+    allowed = sides * tolerance * impulse_scale(G, g[:n], mu[:nc], impulse[:n])
+    if code in (CONVERGED, CONVERGED_BY_FALLBACK) and error > allowed:
+        code = MAX_ITERATIONS
+    return code, iterations, max(residual, error)
+
+
+@kernel
+def pyramid_residual(G, g, mu, sides, impulse):
+    """Return how far impulses in the pyramid are from the minimum [N s].
+
+    There w·(n + μ d_j) ≥ 0 and λ·w = 0 (physics.md T20), here over λ_max(G_ii) and, for the work,
+    over the size of an impulse.
+    """
+    worst, scale = 0.0, impulse_scale(G, g, mu, impulse)
+    for i in range(mu.shape[0]):
+        r = 3 * i
+        w1, w2 = row_velocity(G, g, impulse, r), row_velocity(G, g, impulse, r + 1)
+        wn, least = row_velocity(G, g, impulse, r + 2), np.inf
+        for j in range(sides):
+            angle = 2.0 * np.pi * j / sides
+            least = min(least, wn + mu[i] * (w1 * np.cos(angle) + w2 * np.sin(angle)))
+        work = abs(impulse[r] * w1 + impulse[r + 1] * w2 + impulse[r + 2] * wn)
+        largest = largest_eigenvalue(G, r)
+        worst = max(worst, -least / ((1.0 + mu[i]) * largest))
+        if scale > 0.0:
+            worst = max(worst, work / (scale * largest))
+    return worst

@@ -196,6 +196,9 @@ def pivot_pyramids(G, g, mu, lower, upper, impulse, sides, max_pivots):
     """
     nc, n = mu.shape[0], g.shape[0]
     ns, total = n - 3 * nc, 0
+    if ns == 0 and separate(g, nc):
+        impulse[:n] = 0.0
+        return True, 0
     size = nc * (2 + sides) + 2 * ns
     M, q, z = np.empty((size, size)), np.empty(size), np.empty(size)
     E, offset = fill_problem(G, g, mu, lower, upper, sides, M, q)
@@ -217,6 +220,15 @@ def pivot_pyramids(G, g, mu, lower, upper, impulse, sides, max_pivots):
             if residual <= ACCEPTED * impulse_scale(G, g, mu, impulse[:n]):
                 return True, total
     return False, total
+
+
+@kernel
+def separate(g, nc):
+    """Return True if no contact closes by itself: no force is then an answer, and exactly none."""
+    closing = 0
+    for i in range(nc):
+        closing += g[3 * i + 2] < 0.0
+    return closing == 0
 
 
 @kernel
