@@ -44,6 +44,7 @@ def test_resting_box_has_redundant_forces_but_one_wrench():
     assert np.linalg.matrix_rank(problem.delassus, tol=1e-9) == 6
     wrench = problem.jacobian.T @ report.record.impulse / problem.time_step
     assert wrench == pytest.approx([0, 0, GRAVITY, 0, 0, 0], abs=1e-9)
+    assert np.abs(report.record.u_next[:12]).max() <= 1e-12
 
 
 def test_sphere_slips_then_rolls():

@@ -171,7 +171,12 @@ def test_robots_sink_by_the_wanted_depth(name, normal_law, friction_law):
     robot = load_robot(name)
     model = Compliant(normal_law=normal_law, friction_law=friction_law, penetration=5e-4)
     reports = stand(Simulator(robot, model), 1500)
-    assert -reports[-1].contacts.gap.mean() == pytest.approx(5e-4, rel=0.15)
+    contacts = reports[-1].contacts
+    depth, load = -contacts.gap, contacts.normal_force
+    share = robot.total_mass * GRAVITY / len(load)
+    assert depth.mean() == pytest.approx(5e-4, rel=0.15)
+    power = 1.5 if normal_law == 'hunt_crossley' else 1.0
+    assert (depth / 5e-4) ** power == pytest.approx(load / share, rel=2e-3)
     assert np.mean([report.solver.converged for report in reports]) > 0.99
 
 

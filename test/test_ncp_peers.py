@@ -9,8 +9,9 @@ from problems import (
     random_problem,
     two_dependent_contacts,
 )
+from robots import cube, pose
 
-from contact_sim import ContactProblem, InvalidInput, Ncp, law_residuals
+from contact_sim import ContactProblem, InvalidInput, Ncp, Simulator, law_residuals
 
 SEEDS = range(60)
 
@@ -42,6 +43,19 @@ def test_projected_gauss_seidel_loses_heavy_stacks(ratio, share):
     bottom = solution.impulse[2:12:3].sum() / problem.time_step
     assert bottom / (mass.sum() * GRAVITY) == pytest.approx(share, rel=1e-2)
     assert not solution.solver.converged
+
+
+def test_projected_gauss_seidel_squeezes_what_rests():
+    # 2.11: on a box of 9.81 N, self-stress of 0.77 to 0.94 N in the null space of the forces
+    sim = Simulator(cube(), Ncp(solver='pgs'), friction=0.4)
+    sim.reset(pose(z=0.1))
+    report = sim.step(np.zeros(0))
+    assert report.solver.converged
+    onto_body = report.problem.jacobian.T
+    force = report.record.impulse / report.problem.time_step
+    assert onto_body @ force == pytest.approx([0, 0, GRAVITY, 0, 0, 0], abs=1e-6)
+    stress = force - np.linalg.pinv(onto_body) @ onto_body @ force
+    assert 0.77 <= np.abs(stress).max() <= 0.94
 
 
 def test_singular_problem_tells_the_methods_apart():
