@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -48,11 +49,10 @@ def run_in_process(model: str, name: str, seconds: float, record: Path) -> None:
     """Simulate and record one run."""
     robot = contact_sim.load_robot(ROBOT)
     sim = contact_sim.Simulator(robot, chosen(model))
-    trial = Trial(sim, gait(name, robot), record, CONTROL_STEPS)
-    trial.advance(0.5 * seconds)
-    trial.push(robot.base_frame, FORCE, PUSH)
-    trial.advance(0.5 * seconds)
-    trial.close()
+    with closing(Trial(sim, gait(name, robot), record, CONTROL_STEPS)) as trial:
+        trial.advance(0.5 * seconds)
+        trial.push(robot.base_frame, FORCE, PUSH)
+        trial.advance(0.5 * seconds)
 
 
 def run_free(model: str, name: str, seconds: float, record: Path) -> None:
@@ -85,10 +85,10 @@ def run_in_lockstep(model: str, name: str, seconds: float, record: Path) -> None
             [node], Path(logs), ROBOT, CONTROL_STEPS, parameters=of_model(model),
             controller_parameters={'gait': name},
         )  # fmt: skip
-        trial.advance(0.5 * seconds)
-        trial.push(contact_sim.load_robot(ROBOT).base_frame, FORCE, PUSH)
-        trial.advance(0.5 * seconds)
-        trial.close()
+        with closing(trial):
+            trial.advance(0.5 * seconds)
+            trial.push(contact_sim.load_robot(ROBOT).base_frame, FORCE, PUSH)
+            trial.advance(0.5 * seconds)
         trial.recording.replace(record)
 
 
