@@ -104,3 +104,25 @@ def test_a_robot_stands_under_all_eight_models_in_turn(name, seed):
     # no force is lost or counted twice: the impulses have made the momentum, to O(h²) per step
     expected = mass * (data.vcom[0] / sim.time + [0.0, 0.0, GRAVITY])
     assert force == pytest.approx(expected, abs=2e-5 * mass * GRAVITY)
+
+
+@pytest.mark.parametrize(('share', 'peak'), [(0.2, np.inf), (0.02, 3.0), (0.0, 1.2)])
+@pytest.mark.parametrize('soft', ['compliant', 'todorov', 'sap'])
+@pytest.mark.parametrize('name', ROBOTS)
+def test_what_a_soft_model_let_in_leaves_at_the_speed_asked_for(name, soft, share, peak):
+    """β φ/h: a hop at β = 0.2, none at 0.02, where a few mm still leave within 0.3 s."""
+    sim = Simulator(load_robot(name), soft)
+    controller = StandingController(sim)
+    for _ in range(600):
+        report = sim.step(controller(sim))
+    depth, weight = -report.contacts.gap, sim.robot.total_mass * GRAVITY
+    assert depth.min() > 1e-4
+    switch(sim, 'ncp')
+    sim.baumgarte = share
+    reports = [sim.step(controller(sim)) for _ in range(300)]
+    first = reports[0].contacts
+    assert first.normal_force.min() > 0.0
+    assert first.velocity[:, 2] == pytest.approx(share * depth / sim.time_step, abs=1e-9)
+    assert max(report.contacts.normal_force.sum() for report in reports) <= peak * weight
+    left = -reports[-1].contacts.gap
+    assert left == pytest.approx(depth if share == 0.0 else 0.0, abs=2e-5)
