@@ -2,7 +2,13 @@
 
 import numpy as np
 import pytest
-from problems import GRAVITY, box_stack, nearly_coincident_contacts, random_problem
+from problems import (
+    GRAVITY,
+    box_stack,
+    nearly_coincident_contacts,
+    random_problem,
+    two_dependent_contacts,
+)
 
 from contact_sim import ContactProblem, InvalidInput, Ncp, law_residuals
 from contact_sim.contact.solution import SolverStatus
@@ -53,9 +59,13 @@ def test_random_problems_obey_the_law(seed, contacts):
     [lambda problem: Ncp().solve(problem).impulse, solved_by_admm],
     ids=['default', 'admm'],
 )
-def test_singular_problem_reaches_its_residual(solve):
-    problem = nearly_coincident_contacts()
-    assert np.linalg.matrix_rank(problem.delassus, tol=1e-9) == 5
+@pytest.mark.parametrize(
+    ('singular', 'rank'), [(nearly_coincident_contacts, 5), (two_dependent_contacts, 3)]
+)
+def test_singular_problem_reaches_its_residual(solve, singular, rank):
+    # physics.md 2.11
+    problem = singular()
+    assert np.linalg.matrix_rank(problem.delassus, tol=1e-8) == rank
     impulse = solve(problem)
     assert law_residuals(problem, impulse).ncp <= 1e-8
     # energies here are of order 20 J: 5e-8 of it

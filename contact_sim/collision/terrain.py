@@ -1,4 +1,8 @@
-"""The ground: signed distance and normal, and how to stand a robot on it."""
+"""The ground: signed distance and normal, and how to stand a robot on it.
+
+Half-spaces, whose normal is the same at any depth. That of a box would flip where a point inside
+crosses its medial axis (physics.md T11).
+"""
 
 from __future__ import annotations
 
