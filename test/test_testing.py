@@ -260,7 +260,12 @@ def test_saturated_efforts_are_named(trial, go1):
 # ------------------------------------------------------------- as a plugin
 
 FAILING = """
+import gc
+import weakref
+
 import numpy as np
+
+ENDED = []
 
 def test_it_stands(trial):
     run = trial(lambda time, q, v: np.zeros(12), robot='solo12', contact_model='sap')
@@ -269,6 +274,15 @@ def test_it_stands(trial):
 
 def test_arithmetic(trial):
     assert 1 + 1 == 3
+
+def test_it_ends(trial):
+    run = trial(lambda time, q, v: np.zeros(12))
+    run.advance(0.001)
+    ENDED.append(weakref.ref(run))
+
+def test_it_is_forgotten():
+    gc.collect()
+    assert ENDED[0]() is None
 """
 
 
@@ -283,7 +297,7 @@ def test_failures_leave_a_replay_file_and_a_figure(tmp_path):
         capture_output=True, text=True, cwd=ROOT,
     )  # fmt: skip
     assert result.returncode == 1, result.stdout
-    assert '2 failed' in result.stdout
+    assert '2 failed, 2 passed' in result.stdout
     replay, picture = (tmp_path / 'broken' / f'test_it_stands.{kind}' for kind in ('npz', 'png'))
     assert f'python -m contact_sim.replay {replay}' in result.stdout
     assert str(picture) in result.stdout

@@ -58,8 +58,7 @@ def trial(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[.
         return run
 
     yield start
-    for started in trials:
-        started.close()
+    _end(trials)
 
 
 @pytest.fixture
@@ -83,8 +82,13 @@ def lockstep_trial(
         return run
 
     yield start
-    for started in trials:
-        started.close()
+    _end(trials)
+
+
+def _end(trials: list[Any]) -> None:
+    """Close trials and forget them: pytest keeps its items, and what they hold, to the end."""
+    while trials:
+        trials.pop().close()
 
 
 @pytest.hookimpl(hookwrapper=True)
