@@ -24,23 +24,24 @@ class SensorNoise:
 
     def __init__(self, parameters: NoiseParameters, seed: int) -> None:
         self._seed = seed
-        self._joints = np.array([parameters.joint_position, parameters.joint_velocity])
-        self._imu = np.array([parameters.imu_gyro, parameters.imu_accel])
+        self._joints = parameters.joint_position, parameters.joint_velocity
+        self._imu = parameters.imu_gyro, parameters.imu_accel
 
     def of_joints(self, tick: int, count: int) -> Array | None:
         """Return what to add to positions [rad] and velocities [rad/s] after a step, (2, count).
 
         None where there is nothing to add.
         """
-        return self._drawn(JOINTS, tick, self._joints, count) if self._joints.any() else None
+        return self._drawn(JOINTS, tick, self._joints, count) if any(self._joints) else None
 
     def of_imu(self, tick: int) -> Array | None:
         """Return what to add to the gyroscope [rad/s] and the accelerometer [m/s²], (2, 3).
 
         None where there is nothing to add.
         """
-        return self._drawn(IMU, tick, self._imu, 3) if self._imu.any() else None
+        return self._drawn(IMU, tick, self._imu, 3) if any(self._imu) else None
 
-    def _drawn(self, sensor: int, tick: int, deviations: Array, count: int) -> Array:
+    def _drawn(self, sensor: int, tick: int, deviations: tuple[float, float], count: int) -> Array:
         bits = np.random.Philox(key=[self._seed, sensor], counter=[0, tick, 0, 0])
-        return deviations[:, None] * np.random.Generator(bits).standard_normal((2, count))
+        drawn = np.random.Generator(bits).standard_normal((2, count))
+        return np.array(deviations)[:, None] * drawn
