@@ -5,7 +5,7 @@ import pytest
 from problems import random_problem
 from robots import cube, point_mass, pose, stand
 
-from contact_sim import ContactProblem, InvalidInput, Lcp, Simulator, load_robot
+from contact_sim import InvalidInput, Lcp, Simulator, load_robot
 from contact_sim.solvers.lemke import RAY, SOLVED, lemke
 
 NO_EFFORT = np.zeros(0)
@@ -58,13 +58,6 @@ def test_random_problems_obey_signorini_and_the_pyramid(seed, contacts, sides):
     sliding = np.linalg.norm(w[:, :2], axis=1) > 1e-6
     inner = np.cos(np.pi / sides) * problem.friction * force[:, 2]
     assert np.all(tangential[sliding] >= inner[sliding] - 1e-9)
-
-
-def test_contacts_that_separate_carry_exactly_nothing():
-    # pivoting alone leaves impulses of 1e-16: a force, however small, is no landing any more
-    solution = Lcp().solve(ContactProblem.from_delassus(np.eye(3), [0.3, -0.7, 0.1], [0.8]))
-    assert solution.solver.converged
-    assert not solution.impulse.any()
 
 
 @pytest.mark.parametrize(
