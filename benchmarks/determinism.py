@@ -1,7 +1,8 @@
 """Identical runs under every contact model: how many different hashes come out?
 
     python benchmarks/determinism.py [--runs 100] [--seconds 5] [--models ncp sap] [--json FILE]
-    python benchmarks/determinism.py --ros    node and controller as processes, in lockstep
+    python benchmarks/determinism.py --ros    node and controller as processes, in lockstep;
+                                              --times 10: ten runs of each pair of processes
     python benchmarks/determinism.py --free   the same in real time, repeated from recordings
 
 Each run is a new simulation and a new controller, pushed in the middle; its hash is that of all
@@ -16,15 +17,17 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from gaits import GAITS, gait
 
 import contact_sim
 from contact_sim.replay import Recording, repeat
+from contact_sim.replay.hashing import RunHash
 from contact_sim.testing import Trial
 
 ROBOT = 'go1'
@@ -75,8 +78,8 @@ def run_free(model: str, name: str, seconds: float, record: Path) -> None:
         client.pause()
 
 
-def run_in_lockstep(model: str, name: str, seconds: float, record: Path) -> None:
-    """Start the node and the gait as processes, and record one run."""
+def run_in_lockstep(model: str, name: str, seconds: float, record: Path, times: int = 1) -> None:
+    """Start the node and the gait as processes, and record one run, or several one by one."""
     from contact_sim.testing.lockstep import LockstepTrial
 
     node = Path(__file__).with_name('gait_node.py')
@@ -86,31 +89,46 @@ def run_in_lockstep(model: str, name: str, seconds: float, record: Path) -> None
             controller_parameters={'gait': name},
         )  # fmt: skip
         with closing(trial):
-            trial.advance(0.5 * seconds)
-            trial.push(contact_sim.load_robot(ROBOT).base_frame, FORCE, PUSH)
-            trial.advance(0.5 * seconds)
+            for _ in range(times):
+                trial.restart()
+                trial.advance(0.5 * seconds)
+                trial.push(contact_sim.load_robot(ROBOT).base_frame, FORCE, PUSH)
+                trial.advance(0.5 * seconds)
         trial.recording.replace(record)
 
 
-def measure(
-    run: Callable[[str, str, float, Path], None],
-    model: str,
-    options: argparse.Namespace,
-    folder: Path,
-) -> dict[str, Any]:
+def digests_of(recording: Recording) -> list[str]:
+    """Return one hash of all states for every run in a recording: they begin with a reset."""
+    states = np.concatenate([chunk.hashes for chunk in recording.chunks()])
+    resets = {event['step'] for event in recording.events if event['kind'] == 'reset'}
+    digests = []
+    for run in np.split(states, sorted(resets - {0})):
+        digest = RunHash()
+        digest.add(run.tolist())
+        digests.append(digest.hex)
+    return digests
+
+
+def measure(model: str, options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """Return the figures of one model."""
     record, digests, begin = folder / 'run.npz', set(), time.perf_counter()
-    steps, repeated = sys.maxsize, 0
-    for _ in range(options.runs):
-        run(model, options.gait, options.seconds, record)
+    steps, repeated, runs = sys.maxsize, 0, 0
+    while runs < options.runs:
+        times = min(options.times, options.runs - runs)
+        if options.ros:
+            run_in_lockstep(model, options.gait, options.seconds, record, times)
+        else:
+            run = run_free if options.free else run_in_process
+            run(model, options.gait, options.seconds, record)
         recording = Recording(record)
-        digests.add(recording.digest)
-        steps = min(steps, recording.steps)  # a free run on a busy machine is late
-        if run is run_free:
-            repeated += repeat(recording).equal
+        found = digests_of(recording)
+        runs += len(found)
+        digests |= set(found)
+        steps = min(steps, recording.steps // len(found))  # a free run on a busy machine is late
+        repeated += options.free and repeat(recording).equal
     return {
         'model': model,
-        'runs': options.runs,
+        'runs': runs,
         'steps': steps,
         'hashes': sorted(digests),
         'repeated': repeated,
@@ -129,14 +147,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     how = parser.add_mutually_exclusive_group()
     how.add_argument('--ros', action='store_true', help='over ROS, in lockstep')
     how.add_argument('--free', action='store_true', help='over ROS, in real time, repeated')
+    parser.add_argument('--times', type=int, default=1, help='runs of the same processes (--ros)')
     parser.add_argument('--json', type=Path, help='file for the same figures')
     options = parser.parse_args(arguments)
-    rows, run = [], run_in_lockstep if options.ros else run_in_process
-    run = run_free if options.free else run
+    if options.times > 1 and not options.ros:
+        parser.error('--times needs --ros')
+    rows = []
     print(f'{"model":12}{"runs":>6}{"steps":>8}{"hashes":>8}{"repeated":>10}  hash')
     with tempfile.TemporaryDirectory(prefix='contact_sim_determinism_') as folder:
         for model in options.models:
-            row = measure(run, model, options, Path(folder))
+            row = measure(model, options, Path(folder))
             rows.append(row)
             found = row['hashes']
             counts = f'{row["runs"]:6}{row["steps"]:8}{len(found):8}{row["repeated"]:10}'

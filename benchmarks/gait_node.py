@@ -25,7 +25,8 @@ class GaitNode(Node):
     def __init__(self) -> None:
         super().__init__('gait')
         robot = contact_sim.load_robot(self.declare_parameter('robot', 'go1').value)
-        self._robot, self._gait = robot, gait(self.declare_parameter('gait', 'trot').value, robot)
+        self._robot, self._name = robot, self.declare_parameter('gait', 'trot').value
+        self._gait, self._time = gait(self._name, robot), 0.0
         self._q = robot.reference_configuration().copy()
         self._state: JointState | None = None
         self._odom: Odometry | None = None
@@ -63,6 +64,9 @@ class GaitNode(Node):
         q = robot.with_joint_positions(q, state.position)
         v[robot.joint_velocity_index] = state.velocity
         time = state.header.stamp.sec + 1e-9 * state.header.stamp.nanosec
+        if time < self._time:  # back at the start
+            self._gait = gait(self._name, robot)
+        self._time = time
         effort = self._gait.effort(time, q, v)
         command = JointState(name=state.name, effort=effort.tolist())
         command.header.stamp = state.header.stamp

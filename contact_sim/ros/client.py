@@ -121,6 +121,10 @@ class SimulationClient:
         """Put the robot back into its pose."""
         return self.call(f'/{NODE}/reset', Trigger, Trigger.Request())
 
+    def reset_time(self) -> Any:
+        """Set simulated time back to its start."""
+        return self.call(f'/{NODE}/reset_time', Trigger, Trigger.Request())
+
     def step(self, count: int | None = None, timeout: float = CALL_TIMEOUT) -> Any:
         """Take steps: `count`, or as many as the parameter step_count says."""
         if count is not None:

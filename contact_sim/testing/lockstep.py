@@ -163,6 +163,15 @@ class LockstepTrial:
         self._tick += 1
         self._client.reset()
 
+    def restart(self) -> None:
+        """Put robot and time back to where they were at the start.
+
+        Controllers see stamps go back; what remembers has to begin anew then.
+        """
+        self._client.reset()
+        self._client.reset_time()
+        self._tick = 1
+
     def push(
         self,
         link: str,
