@@ -78,6 +78,24 @@ def test_a_lockstep_run_is_the_same_whatever_the_delays(lockstep_trial):
     assert outcome.digest == digests[0]
 
 
+def test_a_restart_repeats_every_bit(lockstep_trial):
+    run = lockstep_trial(STANCE, parameters={'initial_height': 0.02})
+    for _ in range(3):
+        run.restart()
+        run.advance(0.2)
+    track = run.trajectory
+    assert track.time.tolist() == np.tile(track.time[:200], 3).tolist()
+    first, second, third = track.q.reshape(3, 200, -1)
+    assert np.ptp(first[:, 2]) > 0.015  # it has landed
+    assert first.tobytes() == second.tobytes() == third.tobytes()
+
+
+def test_a_trial_with_faults_cannot_begin_anew(lockstep_trial, counting):
+    run = lockstep_trial(counting, faults=True)
+    with pytest.raises(InvalidInput, match='start another'):
+        run.restart()
+
+
 def test_faults_act_on_exact_steps(lockstep_trial, counting):
     """The state of millisecond k is answered with 0.01 k; faults begin with the next state."""
     run = lockstep_trial(counting, faults=True)

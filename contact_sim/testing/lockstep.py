@@ -167,7 +167,12 @@ class LockstepTrial:
         """Put robot and time back to where they were at the start.
 
         Controllers see stamps go back; what remembers has to begin anew then.
+
+        Raises:
+            InvalidInput: the trial has faults, which count time from the start.
         """
+        if self._relay is not None:
+            raise InvalidInput('a trial with faults cannot begin anew: start another one')
         self._client.reset()
         self._client.reset_time()
         self._tick = 1
