@@ -98,11 +98,14 @@ def run_in_lockstep(model: str, name: str, seconds: float, record: Path, times: 
 
 
 def digests_of(recording: Recording) -> list[str]:
-    """Return one hash of all states for every run in a recording: they begin with a reset."""
+    """Return one hash of all states for every run in a recording: they begin with a reset.
+
+    What comes before the first reset is no run; without resets all is one.
+    """
     states = np.concatenate([chunk.hashes for chunk in recording.chunks()])
-    resets = {event['step'] for event in recording.events if event['kind'] == 'reset'}
+    resets = sorted({event['step'] for event in recording.events if event['kind'] == 'reset'})
     digests = []
-    for run in np.split(states, sorted(resets - {0})):
+    for run in np.split(states, resets)[1:] if resets else [states]:
         digest = RunHash()
         digest.add(run.tolist())
         digests.append(digest.hex)

@@ -30,6 +30,7 @@ class GaitNode(Node):
         self._q = robot.reference_configuration().copy()
         self._state: JointState | None = None
         self._odom: Odometry | None = None
+        self._last: JointState | None = None
         self._arrivals: list[float] = []
         self._log = self.declare_parameter('arrivals', '').value
         self._publisher = self.create_publisher(JointState, 'joint_commands', QOS)
@@ -56,6 +57,9 @@ class GaitNode(Node):
         if state is None or odom is None or state.header.stamp != odom.header.stamp:
             return
         self._state = None
+        if self._last is not None and state.header.stamp == self._last.header.stamp:
+            self._publisher.publish(self._last)  # lockstep repeats a state until it is answered
+            return
         p, r = odom.pose.pose.position, odom.pose.pose.orientation
         linear, angular = odom.twist.twist.linear, odom.twist.twist.angular
         q, v = self._q, np.zeros(robot.nv)
@@ -70,6 +74,7 @@ class GaitNode(Node):
         effort = self._gait.effort(time, q, v)
         command = JointState(name=state.name, effort=effort.tolist())
         command.header.stamp = state.header.stamp
+        self._last = command
         self._publisher.publish(command)
 
 

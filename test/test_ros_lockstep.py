@@ -260,6 +260,28 @@ def test_a_restart_forgets_commands_and_refuses_those_of_another_time():
     assert rig.effort == [3.0] * N
 
 
+def test_an_answer_from_before_a_reset_of_time_is_no_command_ahead_of_time():
+    """It would act at every instant until time gets there; one of the time to come does."""
+    rig = Rig(timeout=10.0)
+    rig.command(8 * STEP, 1.0)
+    assert rig.verdict(8 * STEP, 8) is Verdict.STEP
+    rig.lockstep.restart(10 * STEP, told=9 * STEP)  # the state of 9 is being answered
+    rig.lockstep.restart(STEP, told=10 * STEP)  # that of 10, too
+    for late, stamp in enumerate((9, 10), start=1):
+        assert rig.command(stamp * STEP, 2.0) is None
+        assert rig.lockstep.late == late
+    assert rig.verdict(2 * STEP, 2) is Verdict.WAIT
+    rig.command(7 * STEP, 3.0)  # ahead of time
+    for tick in range(2, 8):
+        assert rig.verdict(tick * STEP, tick) is Verdict.STEP
+        assert rig.effort == [3.0] * N
+    assert rig.command(9 * STEP, 4.0) is None  # early, as answers to what has not been told are
+    assert rig.verdict(8 * STEP, 8) is Verdict.WAIT
+    rig.command(9 * STEP, 5.0)
+    assert rig.verdict(8 * STEP, 8) is Verdict.STEP
+    assert rig.effort == [5.0] * N
+
+
 def test_switched_off_commands_act_at_once():
     rig = Rig(timeout=10.0)
     rig.command(5, 1.0)

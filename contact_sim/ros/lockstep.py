@@ -10,6 +10,7 @@ from __future__ import annotations
 import enum
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -27,6 +28,8 @@ LARGEST_LEAD = SECOND
 """Simulated time [ns] by which a stamp may be ahead; more is of a clock that has been reset."""
 LONGEST_QUEUE = 1000
 """Messages kept for later instants."""
+ROUNDING = 1000
+"""Simulated time [ns] by which rounding may move an instant."""
 SLICE = 0.02
 """Wall seconds after which a waiting loop looks at other things."""
 
@@ -115,7 +118,9 @@ class Lockstep:
         lock = threading.RLock()
         self._news, self._at_rest = threading.Condition(lock), threading.Condition(lock)
         self._queue: list[Arrival] = []
-        self._now = 0
+        # what controllers were told before resets and may still answer: after, up to [ns]
+        self._asked: deque[tuple[int, int]] = deque(maxlen=8)
+        self._now = self._horizon = 0
         self._served = -1  # the last instant that was stepped from
         self._waiting_since: float | None = None
         self.enabled = False
@@ -179,7 +184,7 @@ class Lockstep:
                 )
             self._heard |= arrival.joints
             self._lost &= ~arrival.joints  # it is alive: wait for it from now on
-            if stamp is not None and stamp <= self._served:
+            if stamp is not None and (stamp <= self._served or self._is_of_before(stamp)):
                 self.late += 1
                 return
             if len(self._queue) == LONGEST_QUEUE:
@@ -188,6 +193,11 @@ class Lockstep:
             self._news.notify()
             if self._waiting_since is not None and not self._missing().any():
                 self._at_rest.wait(HANDOVER)
+
+    def _is_of_before(self, stamp: int) -> bool:
+        """Return whether a stamp [ns] answers a state from before time was set back."""
+        under_way = any(after < stamp <= upto for after, upto in self._asked)
+        return under_way and stamp > self._horizon
 
     # ---------------------------------------------------------------- the loop
 
@@ -200,16 +210,22 @@ class Lockstep:
         """Steps between two instants, 0 where there are none."""
         return self._parameters.period if self.enabled else 0
 
-    def restart(self, now: int) -> None:
-        """Forget commands: what is simulated was set anew, at simulated time `now` [ns]."""
+    def restart(self, now: int, told: int = 0) -> None:
+        """Forget commands: what is simulated was set anew, at simulated time `now` [ns].
+
+        `told` is the last stamp [ns] of which controllers were told the state before. Where time
+        goes back, answers that are still under way are no commands ahead of time.
+        """
         with self._news:
             self._queue.clear()
+            self._asked.append((self._served, told))
+            self._horizon = now
             self._now, self._served, self._waiting_since = now, now - 1, None
 
     def verdict(self, now: int, tick: int) -> Verdict:
         """Say whether the step from `now` [ns] may be taken; waits a little for commands."""
         with self._news:
-            self._now = now
+            self._now, self._horizon = now, now + now // max(tick, 1) + ROUNDING
             if not self.is_instant(tick):
                 return Verdict.STEP
             missing = self._missing()

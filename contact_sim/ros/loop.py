@@ -155,7 +155,7 @@ class Loop:
         if failure_ends:
             self.tally.failure = ''
         self._pushes.clear()
-        self._lockstep.restart(nanoseconds(self._sim.time))
+        self._lockstep.restart(nanoseconds(self._sim.time), self._outputs.last_stamp)
         self._pacer.restart(self._sim.time)
         self._outputs.clear_markers()
         self._outputs.publish_state(self._sim.last_report)

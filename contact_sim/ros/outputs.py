@@ -24,6 +24,7 @@ from contact_sim.ros.messages import (
     JointStateMessage,
     OdometryMessage,
     WrenchMessages,
+    nanoseconds,
 )
 from contact_sim.ros.noise import SensorNoise
 from contact_sim.ros.parameters import NoiseParameters, PublishRateParameters, publish_periods
@@ -119,6 +120,11 @@ class Outputs:
     def sent(self) -> dict[str, int]:
         """Messages sent since the start, by topic."""
         return {topic.name: topic.sent for topic in self._topics}
+
+    @property
+    def last_stamp(self) -> int:
+        """Stamp of the last step of which anything may have been published [ns]."""
+        return nanoseconds(self._tick * self._sim.time_step)
 
     def publish_clock(self, time: float) -> None:
         """Publish simulated time [s] alone, the heartbeat of a paused simulation."""

@@ -173,6 +173,8 @@ class LockstepTrial:
         """
         if self._relay is not None:
             raise InvalidInput('a trial with faults cannot begin anew: start another one')
+        if self._tick <= self._period:  # past the first instant: then everybody listens
+            self.advance(self._period * self._time_step)
         self._client.reset()
         self._client.reset_time()
         self._tick = 1
