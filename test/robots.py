@@ -69,6 +69,12 @@ def pose(x: float = 0.0, y: float = 0.0, z: float = 0.0, yaw: float = 0.0) -> np
     return np.array([x, y, z, 0.0, 0.0, np.sin(yaw / 2), np.cos(yaw / 2)])
 
 
+def lay_on_slope(sim: Simulator, angle: float, height: float) -> None:
+    """Lay a free body on an InclinedPlane of `angle` [rad], its centre `height` [m] above it."""
+    half = 0.5 * angle
+    sim.reset([*height * sim.terrain.plane[:3], 0.0, np.sin(half), 0.0, np.cos(half)])
+
+
 class StandingController:
     """Joint PD about the pose in which it was made, with the robot's default gains."""
 

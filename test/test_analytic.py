@@ -3,7 +3,7 @@
 import numpy as np
 import pinocchio as pin
 import pytest
-from robots import axle, ball, cube, point_mass, pose, rigid_body
+from robots import axle, ball, cube, lay_on_slope, point_mass, pose, rigid_body
 
 from contact_sim import InclinedPlane, Lcp, Ncp, Plane, Simulator
 
@@ -23,10 +23,7 @@ def test_box_on_a_slope_sticks_or_slides(model, degrees, speed):
     # X4: μ = 0.4; at rest the moments give normal forces mg cos α/4 (1 ± tan α)
     angle = np.deg2rad(degrees)
     sim = Simulator(cube(), model, terrain=InclinedPlane(angle), friction=0.4)
-    q = sim.q.copy()
-    q[:3] = 0.1 * sim.terrain.plane[:3]
-    q[3:] = [0.0, np.sin(angle / 2), 0.0, np.cos(angle / 2)]
-    sim.reset(q)
+    lay_on_slope(sim, angle, 0.1)
     report = run(sim, 500)
     assert np.linalg.norm(report.v[:3]) == pytest.approx(speed, abs=2e-7)
     normal = report.contacts.normal_force

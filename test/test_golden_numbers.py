@@ -12,7 +12,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from problems import GRAVITY, box_stack, rolling_balls
-from robots import ball, cube, point_mass, pose, rigid_body, stand
+from robots import ball, cube, lay_on_slope, point_mass, pose, rigid_body, stand
 from scipy.optimize import nnls
 
 from contact_sim import (
@@ -190,10 +190,7 @@ def test_c8_square_on_a_frictionless_slope(model):
     # 2.7: mg cos α/2 = 4.6091923 N per edge; hybrid poses it for accelerations
     angle = np.deg2rad(20.0)
     sim = Simulator(cube(1.0), model, terrain=InclinedPlane(angle), friction=0.0)
-    q = sim.q.copy()
-    q[:3] = 0.5 * sim.terrain.plane[:3]
-    q[3:] = [0.0, np.sin(angle / 2), 0.0, np.cos(angle / 2)]
-    sim.reset(q)
+    lay_on_slope(sim, angle, 0.5)
     normal = sim.step(NO_EFFORT).contacts.normal_force
     assert [normal[:2].sum(), normal[2:].sum()] == pytest.approx([4.6091923] * 2, abs=1e-6)
 
@@ -226,10 +223,7 @@ def test_x4_a_box_rests_on_a_slope(model):
     # are one side of a solution that also squeezes the box by 0.0218 N; the sides differ freely
     angle, tolerance = np.deg2rad(20.0), SLOPE_TOLERANCE[model]
     sim = Simulator(cube(), model, terrain=InclinedPlane(angle), friction=0.4)
-    q = sim.q.copy()
-    q[:3] = 0.1 * sim.terrain.plane[:3]
-    q[3:] = [0.0, np.sin(angle / 2), 0.0, np.cos(angle / 2)]
-    sim.reset(q)
+    lay_on_slope(sim, angle, 0.1)
     for _ in range(500):
         report = sim.step(NO_EFFORT)
     assert np.linalg.norm(sim.v[:3]) <= 0.4 * tolerance

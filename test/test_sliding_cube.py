@@ -9,7 +9,7 @@ X2 stopping distance       X3 worst direction        X6 hop of the convex model
 
 import numpy as np
 import pytest
-from robots import cube, pose
+from robots import cube, lay_on_slope, pose
 
 from contact_sim import (
     Anitescu,
@@ -131,10 +131,7 @@ def test_2_4_todorov_creeps_down_a_slope(impratio, creep):
     angle = np.deg2rad(10.0)
     model = Todorov(impedance_start=0.9, impedance_end=0.9, impratio=impratio)
     sim = Simulator(cube(), model, terrain=InclinedPlane(angle), friction=0.8)
-    q = sim.q.copy()
-    q[:3] = 0.1 * sim.terrain.plane[:3]
-    q[3:] = [0.0, np.sin(angle / 2), 0.0, np.cos(angle / 2)]
-    sim.reset(q)
+    lay_on_slope(sim, angle, 0.1)
     for _ in range(1500):
         report = sim.step(NO_EFFORT)
     assert report.contacts.slip_speed == pytest.approx([creep] * 4, rel=1e-5)

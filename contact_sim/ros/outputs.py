@@ -84,7 +84,7 @@ class Outputs:
             self._topics.append(Publisher(node, kind, topic, qos))
             return self._topics[-1]
 
-        self._topics: list[Publisher] = []
+        self._topics: list[Publisher] = [*self._transforms.publishers]
         self._clock = publisher(Clock, '/clock', EVERY)
         self._joint_states = publisher(JointState, 'joint_states', EVERY)
         self._odom = publisher(Odometry, 'odom', EVERY)

@@ -18,9 +18,14 @@ except ImportError:  # the ROS wheels do not have it
 
 
 class TransformPublisher:
-    """Sends odom → base with every odometry message; does nothing without tf2_msgs."""
+    """Sends odom → base with every odometry message; does nothing without tf2_msgs.
+
+    Attributes:
+        publishers: of /tf and /tf_static, those that there are.
+    """
 
     def __init__(self, node: Node, world: str, odom: str, base: str, enabled: bool) -> None:
+        self.publishers: list[Publisher] = []
         self._publisher: Publisher | None = None
         if TFMessage is None:
             node.get_logger().info('tf2_msgs is not installed: no TF; the pose is on odom')
@@ -29,12 +34,14 @@ class TransformPublisher:
             self._send_static(node, world, odom)
         if enabled:
             self._publisher = Publisher(node, TFMessage, '/tf', QoSProfile(depth=100))
+            self.publishers.append(self._publisher)
             self._transform = TransformStamped(child_frame_id=base)
             self._transform.header.frame_id = odom
 
     def _send_static(self, node: Node, world: str, odom: str) -> None:
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self._static = Publisher(node, TFMessage, '/tf_static', latched)
+        self.publishers.append(self._static)
         identity = TransformStamped(child_frame_id=odom)
         identity.header.frame_id = world
         identity.transform.rotation.w = 1.0
