@@ -29,6 +29,8 @@ LATEST = QoSProfile(depth=1)
 class Controller(Node, ABC):
     """Answers odom and joint_states of one step with joint_commands that bear its stamp.
 
+    A state that comes twice, as lockstep sends it until somebody has spoken, gets the same answer.
+
     Parameters of the node: `robot`, of the catalogue, or `urdf_path`.
 
     Args:
@@ -47,6 +49,8 @@ class Controller(Node, ABC):
         self._v = np.zeros(robot.nv)
         self._state: JointState | None = None
         self._odom: Odometry | None = None
+        self._answered: tuple[int | bytes, ...] = ()
+        self._command = JointState()
         self._publisher = self.create_publisher(JointState, 'joint_commands', LATEST)
         self.create_subscription(Odometry, 'odom', self._on_odom, LATEST)
         self.create_subscription(JointState, 'joint_states', self._on_state, LATEST)
@@ -94,9 +98,12 @@ class Controller(Node, ABC):
         order = [place[name] for name in self.robot.joint_names]
         self._q = self.robot.with_joint_positions(self._q, np.array(message.position)[order])
         self._v[self.robot.joint_velocity_index] = np.array(message.velocity)[order]
-        command = self.command(stamp.sec + 1e-9 * stamp.nanosec, self._q, self._v)
-        command.header.stamp = stamp
-        self._publisher.publish(command)
+        told = (stamp.sec, stamp.nanosec, self._q.tobytes(), self._v.tobytes())
+        if told != self._answered:  # a state that comes twice must not be lived through twice
+            self._command = self.command(stamp.sec + 1e-9 * stamp.nanosec, self._q, self._v)
+            self._command.header.stamp = stamp
+            self._answered = told
+        self._publisher.publish(self._command)
 
 
 def run(controller: Callable[[], Controller], name: str, args: list[str] | None = None) -> int:
