@@ -1,9 +1,9 @@
 """Identical runs under every contact model: how many different hashes come out?
 
     python benchmarks/determinism.py [--runs 100] [--seconds 5] [--models ncp sap] [--json FILE]
-    python benchmarks/determinism.py --ros    node and controller as processes, in lockstep;
-                                              --times 10: ten runs of each pair of processes
+    python benchmarks/determinism.py --ros    node and controller as processes, in lockstep
     python benchmarks/determinism.py --free   the same in real time, repeated from recordings
+                                              --times 10: ten runs of each pair of processes
 
 Each run is a new simulation and a new controller, pushed in the middle; its hash is that of all
 its states. One hash per model is the only right answer. Free runs do differ, as their commands
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from gaits import GAITS, gait
+from gaits import GAITS, chosen, gait
 
 import contact_sim
 from contact_sim.replay import Recording, repeat
@@ -36,11 +36,6 @@ PUSH = 0.1
 CONTROL_STEPS = 2
 """Physics steps of 1 ms per command."""
 RATES = ('publish_rate.joint_states', 'publish_rate.odom')
-
-
-def chosen(model: str) -> contact_sim.NullSpace | str:
-    """Return the model; null_space has to let feet go, or nothing trots."""
-    return contact_sim.NullSpace(release=True) if model == 'null_space' else model
 
 
 def of_model(model: str) -> dict[str, Any]:
@@ -58,7 +53,7 @@ def run_in_process(model: str, name: str, seconds: float, record: Path) -> None:
         trial.advance(0.5 * seconds)
 
 
-def run_free(model: str, name: str, seconds: float, record: Path) -> None:
+def run_free(model: str, name: str, seconds: float, record: Path, times: int = 1) -> None:
     """Run node and gait as processes in real time, neither waiting for the other."""
     from gait_session import gait_session
     from geometry_msgs.msg import WrenchStamped
@@ -68,14 +63,17 @@ def run_free(model: str, name: str, seconds: float, record: Path) -> None:
     with gait_session(simulation, {'robot': ROBOT, 'gait': name}) as client:
         pushes = client.node.create_publisher(WrenchStamped, 'external_wrench', 1)
         client.set({'push.duration': PUSH, 'push.axes': 'world'})
-        client.pause(False)
-        client.spin(0.5 * seconds)
         push = WrenchStamped()
         push.header.frame_id = contact_sim.load_robot(ROBOT).base_frame
         push.wrench.force.y = FORCE[1]
-        pushes.publish(push)
-        client.spin(0.5 * seconds)
-        client.pause()
+        for _ in range(times):
+            client.reset()
+            client.reset_time()
+            client.pause(False)
+            client.spin(0.5 * seconds)
+            pushes.publish(push)
+            client.spin(0.5 * seconds)
+            client.pause()
 
 
 def run_in_lockstep(model: str, name: str, seconds: float, record: Path, times: int = 1) -> None:
@@ -118,17 +116,17 @@ def measure(model: str, options: argparse.Namespace, folder: Path) -> dict[str, 
     steps, repeated, runs = sys.maxsize, 0, 0
     while runs < options.runs:
         times = min(options.times, options.runs - runs)
-        if options.ros:
-            run_in_lockstep(model, options.gait, options.seconds, record, times)
+        if options.ros or options.free:
+            run = run_free if options.free else run_in_lockstep
+            run(model, options.gait, options.seconds, record, times)
         else:
-            run = run_free if options.free else run_in_process
-            run(model, options.gait, options.seconds, record)
+            run_in_process(model, options.gait, options.seconds, record)
         recording = Recording(record)
         found = digests_of(recording)
         runs += len(found)
         digests |= set(found)
         steps = min(steps, recording.steps // len(found))  # a free run on a busy machine is late
-        repeated += options.free and repeat(recording).equal
+        repeated += len(found) if options.free and repeat(recording).equal else 0
     return {
         'model': model,
         'runs': runs,
@@ -150,11 +148,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     how = parser.add_mutually_exclusive_group()
     how.add_argument('--ros', action='store_true', help='over ROS, in lockstep')
     how.add_argument('--free', action='store_true', help='over ROS, in real time, repeated')
-    parser.add_argument('--times', type=int, default=1, help='runs of the same processes (--ros)')
+    parser.add_argument('--times', type=int, default=1, help='runs of the same processes')
     parser.add_argument('--json', type=Path, help='file for the same figures')
     options = parser.parse_args(arguments)
-    if options.times > 1 and not options.ros:
-        parser.error('--times needs --ros')
+    if options.times > 1 and not (options.ros or options.free):
+        parser.error('--times needs --ros or --free')
     rows = []
     print(f'{"model":12}{"runs":>6}{"steps":>8}{"hashes":>8}{"repeated":>10}  hash')
     with tempfile.TemporaryDirectory(prefix='contact_sim_determinism_') as folder:

@@ -12,15 +12,17 @@ from typing import Any
 from contact_sim.ros.client import SimulationClient
 from contact_sim.ros.processes import Process, ros_arguments
 
+CONTROLLER_LOG = 'controller.log'
+"""Its name in the folder of the client."""
 START = 120.0
 """Wall seconds until all processes have met; a first start compiles the kernels."""
 
 
 @contextmanager
 def gait_session(
-    simulation: Mapping[str, Any], controller: Mapping[str, Any]
+    simulation: Mapping[str, Any], controller: Mapping[str, Any], program: str = 'gait_node'
 ) -> Iterator[SimulationClient]:
-    """Start the simulation, paused, and gait_node.py with these ROS parameters.
+    """Start the simulation, paused, and a controller, a module, with these ROS parameters.
 
     Raises:
         RuntimeError: the controller has ended.
@@ -31,8 +33,8 @@ def gait_session(
         client.start({'start_paused': True, **simulation})
         places = [str(Path(__file__).parent), os.environ.get('PYTHONPATH', '')]
         gait = Process(
-            'gait_node', ros_arguments(dict(controller)),
-            client.domain | {'PYTHONPATH': os.pathsep.join(places)}, Path(logs) / 'log',
+            program, ros_arguments(dict(controller)),
+            client.domain | {'PYTHONPATH': os.pathsep.join(places)}, Path(logs) / CONTROLLER_LOG,
         )  # fmt: skip
         try:
             client.wait(lambda: _met(client, gait), 'the controller', START)

@@ -53,3 +53,8 @@ def gait(name: str, robot: contact_sim.RobotModel) -> March | Trot:
     trot = Trot(robot)
     trot.velocity = FORWARD
     return trot
+
+
+def chosen(model: str) -> contact_sim.NullSpace | str:
+    """Return the model; null_space has to let feet go, or nothing trots."""
+    return contact_sim.NullSpace(release=True) if model == 'null_space' else model

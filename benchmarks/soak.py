@@ -1,5 +1,7 @@
 """A long run with a gait, commands, pushes, switches of the contact model, of friction, resets.
 
+In this process; soak_node.py does the same over ROS.
+
     python benchmarks/soak.py [--seconds 3600] [--robot go1] [--gait march] [--json FILE]
 
 Every second something happens. What is measured: resident memory after the first minute and at the
@@ -21,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from gaits import GAITS, gait
+from gaits import GAITS, chosen, gait
 
 import contact_sim
 from contact_sim.control.trot import Trot
@@ -32,6 +34,8 @@ SETTLING = 60.0
 FALLEN = 0.5
 """Share of the standing height at which the robot is put on its feet again."""
 PAGE = os.sysconf('SC_PAGE_SIZE')
+KINDS = ('switches', 'pushes', 'frictions', 'commands')
+MODELS = tuple(contact_sim.contact_models())
 
 
 class Warnings(logging.Handler):
@@ -46,9 +50,25 @@ class Warnings(logging.Handler):
         self.said.append(record.getMessage())
 
 
-def resident_memory() -> int:
-    """Return the memory that this process holds [bytes]."""
-    return int(Path('/proc/self/statm').read_text(encoding='ascii').split()[1]) * PAGE
+def resident_memory(process: int | str = 'self') -> int:
+    """Return the memory that a process holds [bytes]."""
+    return int(Path(f'/proc/{process}/statm').read_text(encoding='ascii').split()[1]) * PAGE
+
+
+def what_happens(number: int, noise: np.random.Generator) -> tuple[str, Any]:
+    """Return (kind, value) of what happens at the beginning of a second.
+
+    Of `KINDS`: a contact model, a push of the base for 0.1 s [N], a friction coefficient, a
+    velocity forward, sideways [m/s] and of the turn [rad/s].
+    """
+    kind = KINDS[number % len(KINDS)]
+    if kind == 'switches':
+        return kind, MODELS[number // len(KINDS) % len(MODELS)]
+    if kind == 'pushes':
+        return kind, noise.uniform(-20.0, 20.0, 3)
+    if kind == 'frictions':
+        return kind, noise.uniform(0.5, 1.0)
+    return kind, noise.uniform([-0.2, -0.1, -0.3], [0.3, 0.1, 0.3])
 
 
 class Soak:
@@ -60,9 +80,8 @@ class Soak:
         self.controller = gait(name, self.robot)
         self.control_steps = 1 if name == 'march' else 2
         self.noise = np.random.default_rng(0)
-        self.models = contact_sim.contact_models()
         self.pushed: dict[str, Any] = {}
-        self.counts = {'switches': 0, 'pushes': 0, 'frictions': 0, 'commands': 0, 'resets': 0}
+        self.counts = dict.fromkeys([*KINDS, 'resets'], 0)
         self.standing = float(self.robot.reference_configuration()[2])
         self.begin = 0.0
         self.inexact = 0
@@ -80,21 +99,17 @@ class Soak:
 
     def _disturb(self, number: int) -> None:
         sim = self.sim
+        kind, value = what_happens(number, self.noise)
+        self.counts[kind] += kind != 'commands' or isinstance(self.controller, Trot)
         self.pushed = {}
-        kind = number % 4
-        if kind == 0:
-            sim.contact_model = self.models[number // 4 % len(self.models)]
-            self.counts['switches'] += 1
-        elif kind == 1:
-            force = self.noise.uniform(-20.0, 20.0, 3)
-            self.pushed = {self.robot.base_frame: [*force, 0.0, 0.0, 0.0]}
-            self.counts['pushes'] += 1
-        elif kind == 2:
-            sim.friction = self.noise.uniform(0.5, 1.0)
-            self.counts['frictions'] += 1
+        if kind == 'switches':
+            sim.contact_model = chosen(value)
+        elif kind == 'pushes':
+            self.pushed = {self.robot.base_frame: [*value, 0.0, 0.0, 0.0]}
+        elif kind == 'frictions':
+            sim.friction = value
         elif isinstance(self.controller, Trot):
-            self.controller.velocity = self.noise.uniform([-0.2, -0.1, -0.3], [0.3, 0.1, 0.3])
-            self.counts['commands'] += 1
+            self.controller.velocity = value
         if sim.q[2] < FALLEN * self.standing:
             self.begin = sim.time
             sim.reset(time=sim.time)
@@ -105,8 +120,8 @@ def run(robot: str, name: str, seconds: int, record: Path) -> dict[str, Any]:
     """Return the figures of a run."""
     logger, heard = logging.getLogger('contact_sim'), Warnings()
     soak = Soak(robot, name)
-    for model in soak.models:  # the first use of a model compiles, and says so
-        soak.sim.contact_model = model
+    for model in MODELS:  # the first use of a model compiles, and says so
+        soak.sim.contact_model = chosen(model)
     logger.addHandler(heard)
     begin, base = time.perf_counter(), 0
     with warnings.catch_warnings(record=True) as raised, Recorder(soak.sim, record):
@@ -131,6 +146,16 @@ def run(robot: str, name: str, seconds: int, record: Path) -> dict[str, Any]:
     }
 
 
+def told(figures: dict[str, Any], file: Path | None) -> int:
+    """Print the figures; return 1 if memory, clock or warnings are not as they should be."""
+    for name, value in figures.items():
+        print(f'{name:20} {value:.4g}' if isinstance(value, float) else f'{name:20} {value}')
+    if file:
+        file.write_text(json.dumps(figures, indent=2) + '\n', encoding='utf-8')
+    good = figures['memory_grown_mb'] < 5.0 and not figures['warnings']
+    return 0 if good and not figures['inexact_times'] and figures.get('repeated', True) else 1
+
+
 def main() -> int:
     """Print the figures; return 1 if memory, clock or warnings are not as they should be."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -146,12 +171,7 @@ def main() -> int:
         if options.replay:
             outcome = repeat(Recording(record))
             figures['repeated_steps'], figures['repeated'] = outcome.steps, outcome.equal
-    for name, value in figures.items():
-        print(f'{name:20} {value:.4g}' if isinstance(value, float) else f'{name:20} {value}')
-    if options.json:
-        options.json.write_text(json.dumps(figures, indent=2) + '\n', encoding='utf-8')
-    good = figures['memory_grown_mb'] < 5.0 and not figures['warnings']
-    return 0 if good and not figures['inexact_times'] and figures.get('repeated', True) else 1
+    return told(figures, options.json)
 
 
 if __name__ == '__main__':
