@@ -23,7 +23,7 @@ def segments():
 
 
 def test_after_a_kill_the_next_node_is_heard_over_shared_memory(tmp_path, monkeypatch):
-    """With the transports that users have; a dead writer's memory must not block the next."""
+    """With the transports that users have; who has heard the dead one takes its memory away."""
     monkeypatch.setattr(
         client_module,
         'isolated_environment',
@@ -47,7 +47,9 @@ def test_after_a_kill_the_next_node_is_heard_over_shared_memory(tmp_path, monkey
             assert stamp_of(states[0]) < 5_000_000_000  # it began anew
             assert 'RTPS' not in session.simulation.output()
             assert session.reset().success
-    assert segments() <= before  # the next node has taken away what a killed one left
+        # Fast DDS looks after the dead about once a second; the client and the node are alive
+        session.wait(lambda: len(segments() - before) <= 2, "the dead nodes' memory", 30.0)
+    assert segments() <= before
 
 
 def test_two_simulations_in_two_domains_do_not_hear_each_other(tmp_path):
