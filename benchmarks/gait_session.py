@@ -25,7 +25,7 @@ def gait_session(
     """Start the simulation, paused, and a controller, a module, with these ROS parameters.
 
     Raises:
-        RuntimeError: the controller has ended.
+        RuntimeError: the controller has ended, even if only by the end of the block.
         TimeoutError: they do not meet.
     """
     with tempfile.TemporaryDirectory() as logs:
@@ -39,13 +39,18 @@ def gait_session(
         try:
             client.wait(lambda: _met(client, gait), 'the controller', START)
             yield client
+            _check_alive(gait)
         finally:
             gait.stop()
             client.close()
 
 
 def _met(client: SimulationClient, gait: Process) -> bool:
-    if not gait.running:
-        raise RuntimeError(f'the controller has ended\n{gait.output()}')
+    _check_alive(gait)
     node = client.node
     return bool(node.count_subscribers('joint_states') and node.count_publishers('joint_commands'))
+
+
+def _check_alive(gait: Process) -> None:
+    if not gait.running:
+        raise RuntimeError(f'the controller has ended\n{gait.output()}')
