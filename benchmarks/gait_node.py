@@ -71,7 +71,10 @@ class GaitNode(Node):
         if time < self._time:  # back at the start
             self._gait = gait(self._name, robot)
         self._time = time
-        effort = self._gait.effort(time, q, v)
+        try:
+            effort = self._gait.effort(time, q, v)
+        except np.linalg.LinAlgError:  # fallen, and no state to go on from
+            effort = np.zeros(robot.n_joints)
         command = JointState(name=state.name, effort=effort.tolist())
         command.header.stamp = state.header.stamp
         self._last = command
