@@ -38,11 +38,12 @@ PUSH = 0.1
 CONTROL_STEPS = 2
 """Physics steps of 1 ms per command."""
 RATES = ('publish_rate.joint_states', 'publish_rate.odom')
+UNHEARD = dict.fromkeys((f'publish_rate.{name}' for name in ('imu', 'wrenches')), 0.0)
 
 
 def of_model(model: str) -> dict[str, Any]:
     """Return the same choice as ROS parameters."""
-    return {'contact.model': model, 'contact.null_space.release': True}
+    return {'contact.model': model, 'contact.null_space.release': True, **UNHEARD}
 
 
 def run_in_process(model: str, name: str, seconds: float, record: Path) -> None:
