@@ -4,9 +4,10 @@
 
 Every second a topic or a parameter makes something happen. What is measured: resident memory of
 the node after the first minute and at the end, warnings of both processes and on /diagnostics, and
-whether /clock ticks once per step, to the nanosecond. The run is recorded by the node and, with
---replay, repeated at the end. null_space holds feet that the ground would have to pull, and warns
-of it as it should: that is counted apart.
+whether /clock ticks once per step, to the nanosecond. null_space holds feet that the ground would
+have to pull, and warns of it as it should: that is counted apart. With --replay the node records
+the run, which is repeated at the end; the table of contents of a recording that is completed once
+per second, as every ~/step does, takes 6 MB per hour.
 """
 
 from __future__ import annotations
@@ -122,13 +123,13 @@ class NodeSoak:
                 self.diagnoses[f'{status.name}: {status.message}'] += 1
 
 
-def run(robot: str, seconds: int, period: int, record: Path) -> dict[str, Any]:
-    """Return the figures of a run with `period` steps per command."""
+def run(robot: str, seconds: int, period: int, record: Path | None) -> dict[str, Any]:
+    """Return the figures of a run with `period` steps per command, recorded to a file or not."""
     rates = dict.fromkeys(
         (f'publish_rate.{name}' for name in ('joint_states', 'odom', 'imu')), STEPS / period
     )
     simulation = rates | {
-        'robot': robot, 'real_time_factor': 0.0, 'record': record,
+        'robot': robot, 'real_time_factor': 0.0, 'record': record or '',
         'contact.null_space.release': True,
         'lockstep.enabled': True, 'lockstep.period': period, 'lockstep.timeout': 10.0,
     }  # fmt: skip
@@ -154,7 +155,6 @@ def run(robot: str, seconds: int, period: int, record: Path) -> dict[str, Any]:
         'diagnostics': dict(soak.diagnoses),
         'inexact_times': soak.inexact,
         'ticks_out_of_order': soak.ticks.wrong,
-        'recording_mb': record.stat().st_size / 1e6,
         **soak.counts,
     }
 
@@ -165,13 +165,13 @@ def main() -> int:
     parser.add_argument('--seconds', type=int, default=3600, help='simulated time')
     parser.add_argument('--robot', default='go1')
     parser.add_argument('--period', type=int, default=4, help='physics steps of 1 ms per command')
-    parser.add_argument('--replay', action='store_true', help='repeat the recording at the end')
+    parser.add_argument('--replay', action='store_true', help='record, and repeat it at the end')
     parser.add_argument('--json', type=Path, help='file for the same figures')
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix='contact_sim_soak_') as folder:
-        record = Path(folder) / 'soak.npz'
+        record = Path(folder) / 'soak.npz' if options.replay else None
         figures = run(options.robot, options.seconds, options.period, record)
-        if options.replay:
+        if record:
             outcome = repeat(Recording(record))
             figures['repeated_steps'], figures['repeated'] = outcome.steps, outcome.equal
     return told(figures, options.json)
