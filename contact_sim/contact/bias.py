@@ -1,4 +1,4 @@
-"""The bias b of the normal rows, the same for every time-stepping model (physics.md 0).
+"""The bias b of the rows, the same for every time-stepping model (theory 0).
 
     φ > 0   b_n = φ/h           no force before closure
     φ ≤ 0   b_n = β φ/h         Baumgarte share β of the penetration is taken out in one step
@@ -7,6 +7,9 @@
 Restitution acts on a contact that was open (no impulse in the step before), closes in this step,
 and approaches faster than a threshold. There the gap term φ/h is left out: with both terms the
 law would ask for u_n⁺ = −e u_n⁻ − φ/h, which depends on where the step happens to end.
+
+Interval rows follow the same rule with their own gap: a limit [0, ∞) like a normal row, a
+bilateral row with b = β φ/h on both sides, dry friction with φ = 0 and so without a bias.
 """
 
 from __future__ import annotations
@@ -15,9 +18,13 @@ from contact_sim.solvers.jit import kernel
 
 
 @kernel
-def fill_bias(
-    gap, u_start, u_free, impulse, h, baumgarte, restitution, threshold, bias, restitution_bias
-):
+def gap_bias(gap, h, baumgarte):
+    """Return φ/h before closure, β φ/h after it [m/s]."""
+    return gap / h if gap > 0.0 else baumgarte * gap / h
+
+
+@kernel
+def fill_contact_bias(gap, u_start, u_free, impulse, h, restitution, settings, bias, rebound):
     """Fill b without restitution and, apart, the restitution part; return its number of contacts.
 
     Args:
@@ -26,22 +33,33 @@ def fill_bias(
         u_free: contact velocity after the step without contact [m/s], same shape.
         impulse: impulses of the step before [N s], same shape.
         h: time step [s].
-        baumgarte: β [-].
         restitution: e of every contact [-], shape (nc,).
-        threshold: approach speed below which impacts are plastic [m/s].
+        settings: β [-], approach speed below which impacts are plastic [m/s].
         bias: out, b [m/s].
-        restitution_bias: out, e u_n⁻ where an impact is due [m/s], shape (nc,).
+        rebound: out, e u_n⁻ where an impact is due [m/s], shape (nc,).
     """
     impacts = 0
-    bias[:] = 0.0
-    restitution_bias[:] = 0.0
     for i in range(gap.shape[0]):
         n = 3 * i + 2
-        closes = gap[i] + h * u_free[n] < 0.0
-        if restitution[i] > 0.0 and closes and impulse[n] == 0.0 and u_start[n] < -threshold:
-            restitution_bias[i] = restitution[i] * u_start[n]
-            bias[n] = min(baumgarte * gap[i] / h, 0.0)
-            impacts += 1
-        else:
-            bias[n] = gap[i] / h if gap[i] > 0.0 else baumgarte * gap[i] / h
+        bias[n - 2] = bias[n - 1] = rebound[i] = 0.0
+        if restitution[i] > 0.0:
+            closes = gap[i] + h * u_free[n] < 0.0
+            if closes and impulse[n] == 0.0 and u_start[n] < -settings[1]:
+                rebound[i] = restitution[i] * u_start[n]
+                bias[n] = min(settings[0] * gap[i] / h, 0.0)
+                impacts += 1
+                continue
+        bias[n] = gap_bias(gap[i], h, settings[0])
     return impacts
+
+
+@kernel
+def fill_interval_bias(gap, lower, upper, h, baumgarte, bias):
+    """Fill b of the interval rows [m/s, rad/s], arrays of shape (ns,)."""
+    for k in range(gap.shape[0]):
+        if lower[k] < 0.0 < upper[k]:  # acts in both directions: there is no "before closure"
+            bias[k] = baumgarte * gap[k] / h
+        else:
+            bias[k] = gap_bias(gap[k], h, baumgarte) if upper[k] > 0.0 else -gap_bias(
+                -gap[k], h, baumgarte
+            )

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from contact_sim.contact.record import MEMORY
+from contact_sim.arrays.fields import MEMORY
 from contact_sim.errors import InvalidInput
 
 Array = NDArray[np.float64]
@@ -61,18 +61,22 @@ class ContactProblem:
     memory: Array = field(default_factory=lambda: NO_ROWS)
     """What the contact model kept of each contact, a vector in the contact frame and a number, in
     the model's units, shape (nc, 4); empty: zeros."""
+    interval_gap: Array = field(default_factory=lambda: NO_ROWS)
+    """Position error of the interval rows [m, rad], 0 for friction, shape (ns,); empty: zeros."""
 
     def __post_init__(self) -> None:
         if len(self.inverse_weight) == 0:
             object.__setattr__(self, 'inverse_weight', np.diag(self.delassus).copy())
         if len(self.memory) == 0:
             object.__setattr__(self, 'memory', np.zeros((self.n_contacts, MEMORY)))
+        if len(self.interval_gap) == 0:
+            object.__setattr__(self, 'interval_gap', np.zeros(len(self.lower)))
         n, nc, ns, nv = self.n_rows, self.n_contacts, len(self.lower), len(self.velocity)
         shapes = {
             'delassus': (n, n), 'bias': (n,), 'friction': (nc,), 'lower': (ns,), 'upper': (ns,),
             'gap': (nc,), 'start_velocity': (n,), 'inertia': (nv, nv), 'jacobian': (n, nv),
             'velocity': (nv,), 'free_motion': (nv,), 'free_velocity': (3 * nc + ns,),
-            'inverse_weight': (n,), 'memory': (nc, MEMORY),
+            'inverse_weight': (n,), 'memory': (nc, MEMORY), 'interval_gap': (ns,),
         }  # fmt: skip
         for name, shape in shapes.items():
             value = getattr(self, name)

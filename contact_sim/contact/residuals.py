@@ -1,27 +1,28 @@
 """The judge: one definition of each residual, for all models; no solver grades itself.
 
 λ is the impulse on the robot [N s], u⁺ = G λ + u_f, w = u⁺ + b what the law sees,
-Γ(w) = (0, 0, μ |w_t|). physics.md 2.15.
+Γ(w) = (0, 0, μ |w_t|). theory 2.15.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from contact_sim.contact.problem import ContactProblem
 from contact_sim.errors import InvalidInput
-from contact_sim.solvers.cone import natural_map
+from contact_sim.solvers.cone import natural_map, row_velocity
+from contact_sim.solvers.jit import kernel
+from contact_sim.solvers.rows import Rows
 
 Array = NDArray[np.float64]
 TOUCHING = 1e-9
 """Gap above which a contact counts as apart [m]."""
 
 
-@dataclass(frozen=True)
-class LawResiduals:
+class LawResiduals(NamedTuple):
     """How far impulses are from the laws of contact; zero is perfect."""
 
     signorini: float
@@ -29,15 +30,21 @@ class LawResiduals:
     cone: float
     """max (|λ_t| − μ λ_n)₊ [N s]."""
     dissipation: float
-    """max (μ λ_n |u_t| + λ_t·u_t) [J]: what maximum dissipation would take out more."""
+    """max (μ λ_n |u_t| + λ_t·u_t) [J]: what maximum dissipation would additionally dissipate."""
     ncp: float
-    """max |λ_i − Proj_K(λ_i − ρ_i (w_i + Γ(w_i)))| [N s], ρ_i = 1/λ_max(G_ii): natural map."""
+    """max |λ_i − Proj(λ_i − ρ_i (w_i + Γ(w_i)))| [N s], ρ_i = 1/λ_max(G_ii), over all blocks:
+    natural map."""
     dual: float
     """max dist(w_i + Γ(w_i), K*_μ) [m/s]."""
+    interval: float
+    """max distance of an interval impulse from [lower, upper] [N s]."""
     dissipated: float
     """D = T(v⁺) − T(v_f) = ½ λᵀ(u_f + u⁺) [J]; ≤ −λᵀ b for a passive law."""
     bias_work: float
     """−λᵀ b [J]: work of the gap, stabilisation and restitution terms."""
+
+
+LAW_RESIDUALS = len(LawResiduals._fields)
 
 
 def law_residuals(problem: ContactProblem, impulse: Array) -> LawResiduals:
@@ -48,47 +55,66 @@ def law_residuals(problem: ContactProblem, impulse: Array) -> LawResiduals:
     """
     if np.shape(impulse) != (problem.n_rows,):
         raise InvalidInput(f'impulse: shape {np.shape(impulse)}, expected {(problem.n_rows,)}')
-    u_next = problem.delassus @ impulse + problem.free_velocity
-    contacts = 3 * problem.n_contacts
-    force = impulse[:contacts].reshape(-1, 3)
-    u = u_next[:contacts].reshape(-1, 3)
-    w = u + problem.bias[:contacts].reshape(-1, 3)
-    mu = problem.friction
-    tangential, slip = np.linalg.norm(force[:, :2], axis=1), np.linalg.norm(u[:, :2], axis=1)
-    shifted = w[:, 2] + mu * np.linalg.norm(w[:, :2], axis=1)
-    return LawResiduals(
-        signorini=_largest(np.abs(force[:, 2] * w[:, 2])),
-        cone=_largest(tangential - mu * force[:, 2]),
-        dissipation=_largest(mu * force[:, 2] * slip + np.sum(force[:, :2] * u[:, :2], axis=1)),
-        ncp=_natural_map(problem, impulse),
-        dual=_largest(_distance_to_dual_cone(w[:, :2], shifted, mu)),
-        dissipated=float(0.5 * impulse @ (problem.free_velocity + u_next)),
-        bias_work=float(-impulse @ problem.bias),
-    )
+    rows = Rows(
+        np.array(problem.delassus, order='C'), problem.g, np.array(problem.friction),
+        np.array(problem.lower), np.array(problem.upper),
+    )  # fmt: skip
+    out = np.zeros(LAW_RESIDUALS)
+    judge_rows(rows, np.array(problem.bias), np.array(impulse, dtype=float), out)
+    return LawResiduals(*out.tolist())
 
 
-def _natural_map(problem: ContactProblem, impulse: Array) -> float:
-    if problem.n_rows == 0:
-        return 0.0
-    G = np.ascontiguousarray(problem.delassus)
-    args = (problem.g, problem.friction.copy(), problem.lower.copy(), problem.upper.copy())
-    return float(natural_map(G, *args, np.array(impulse, dtype=float), 0.0))
+@kernel
+def judge_rows(rows, bias, impulse, out):
+    """Fill the fields of LawResiduals, in their order.
+
+    Args:
+        rows: the problem, g = u_f + b.
+        bias: b [m/s], shape (n,).
+        impulse: λ [N s], shape (n,).
+        out: out, shape (at least 8,).
+    """
+    for k in range(LAW_RESIDUALS):
+        out[k] = 0.0
+    nc = rows.friction.shape[0]
+    for i in range(nc):
+        judge_contact(rows, bias, impulse, i, out)
+    for k in range(rows.lower.shape[0]):
+        x = impulse[3 * nc + k]
+        out[5] = max(out[5], rows.lower[k] - x, x - rows.upper[k])
+    if impulse.shape[0] > 0:
+        out[3] = natural_map(rows, impulse, 0.0)
+    for r in range(impulse.shape[0]):
+        after = row_velocity(rows.delassus, rows.g, impulse, r) - bias[r]
+        out[6] += 0.5 * impulse[r] * (rows.g[r] - bias[r] + after)
+        out[7] -= impulse[r] * bias[r]
 
 
-def _distance_to_dual_cone(tangential: Array, normal: Array, mu: Array) -> Array:
-    """Distance of (t, n) from K*_μ = {|t| μ ≤ n}, shape (nc,)."""
-    t = np.linalg.norm(tangential, axis=1)
-    outside = (mu * t - normal) / np.sqrt(1.0 + mu**2)
-    in_polar = t <= -mu * normal  # nearest point is the tip
-    return np.asarray(np.where(in_polar, np.hypot(t, normal), np.maximum(outside, 0.0)))
+@kernel
+def judge_contact(rows, bias, impulse, i, out):
+    """Raise Signorini, cone, dissipation and dual residual to those of contact `i`."""
+    r, mu = 3 * i, rows.friction[i]
+    t1, t2, n = impulse[r], impulse[r + 1], impulse[r + 2]
+    w1 = row_velocity(rows.delassus, rows.g, impulse, r)
+    w2 = row_velocity(rows.delassus, rows.g, impulse, r + 1)
+    wn = row_velocity(rows.delassus, rows.g, impulse, r + 2)
+    u1, u2 = w1 - bias[r], w2 - bias[r + 1]
+    tangential = np.sqrt(w1 * w1 + w2 * w2)
+    out[0] = max(out[0], abs(n * wn))
+    out[1] = max(out[1], np.sqrt(t1 * t1 + t2 * t2) - mu * n)
+    out[2] = max(out[2], mu * n * np.sqrt(u1 * u1 + u2 * u2) + t1 * u1 + t2 * u2)
+    out[4] = max(out[4], distance_to_dual_cone(tangential, wn + mu * tangential, mu))
 
 
-def _largest(values: Array) -> float:
-    return float(max(values.max(initial=0.0), 0.0))
+@kernel
+def distance_to_dual_cone(tangential, normal, mu):
+    """Return the distance of (t, n) from K*_μ = {|t| μ ≤ n}, `tangential` = |t|."""
+    if tangential <= -mu * normal:  # nearest point is the tip
+        return np.sqrt(tangential * tangential + normal * normal)
+    return max((mu * tangential - normal) / np.sqrt(1.0 + mu * mu), 0.0)
 
 
-@dataclass(frozen=True)
-class EnergyBalance:
+class EnergyBalance(NamedTuple):
     """Where the energy of one step went [J].
 
     change = actuation + damping + contact + joint_friction + integration.
@@ -103,7 +129,7 @@ class EnergyBalance:
     contact: float
     """½ λᵀ (u⁻ + u⁺) over the contacts."""
     joint_friction: float
-    """½ λᵀ (u⁻ + u⁺) over the dry-friction rows."""
+    """½ λᵀ (u⁻ + u⁺) over the interval rows: dry friction of joints."""
     correction: float
     """−λᵀ b: the part of the contact work asked for by gap, stabilisation and restitution."""
 
@@ -114,10 +140,18 @@ class EnergyBalance:
         return self.change - work
 
 
-@dataclass(frozen=True)
-class Residuals(LawResiduals):
-    """The residuals of one step: those of the law, and those of the motion."""
+class Residuals(NamedTuple):
+    """The residuals of one step: those of the law as in LawResiduals, and those of the motion."""
 
+    signorini: float
+    """See LawResiduals; so the seven that follow."""
+    cone: float
+    dissipation: float
+    ncp: float
+    dual: float
+    interval: float
+    dissipated: float
+    bias_work: float
     penetration: float
     """max (−φ(q⁺))₊ [m]."""
     force_at_distance: float
@@ -126,7 +160,18 @@ class Residuals(LawResiduals):
     """Largest tangential speed of a contact that carries load [m/s]."""
     momentum: float
     """max |M̂ (v⁺ − v_f) − Jᵀ λ| [N s, N m s]."""
-    energy_balance: EnergyBalance
+    energy_change: float
+    """See EnergyBalance; so the five that follow [J]."""
+    energy_actuation: float
+    energy_damping: float
+    energy_contact: float
+    energy_joint_friction: float
+    energy_correction: float
+
+    @property
+    def energy_balance(self) -> EnergyBalance:
+        """Where the energy of the step went."""
+        return EnergyBalance(*self[-len(EnergyBalance._fields) :])
 
     @property
     def energy(self) -> float:
@@ -134,7 +179,5 @@ class Residuals(LawResiduals):
         return self.energy_balance.integration
 
     def as_dict(self) -> dict[str, float]:
-        """Return all residuals as plain numbers, the energy balance with prefix `energy_`."""
-        numbers = {name: value for name, value in asdict(self).items() if name != 'energy_balance'}
-        energy = {f'energy_{name}': value for name, value in asdict(self.energy_balance).items()}
-        return {**numbers, 'energy': self.energy, **energy}
+        """Return all residuals by name, `energy` included."""
+        return {**self._asdict(), 'energy': self.energy}

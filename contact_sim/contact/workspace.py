@@ -1,184 +1,167 @@
-"""Arrays of one simulation, laid out once: what contact models work on."""
+"""The arrays of one simulation, laid out once: what contact models work on."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from contact_sim.contact.problem import ContactProblem
-from contact_sim.contact.record import MEMORY, Record, Sizes
-from contact_sim.dynamics.terms import DynamicsTerms
+from contact_sim.arrays.fields import INDEX_FIELDS, Sizes, layout_of, places_of
+from contact_sim.arrays.step_data import StepData
+from contact_sim.collision.terrain import Terrain
+from contact_sim.dynamics.tree import Tree, tree_of
 from contact_sim.robot.model import RobotModel
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
+BAUMGARTE, RESTITUTION_THRESHOLD = 0.2, 0.05
+"""Share of a penetration taken out per step [-]; approach speed of plastic impacts [m/s]."""
 
 
-@dataclass
-class ContactRows:
-    """A contact problem in contiguous arrays; only the first `nc` contacts and `n` rows count.
+class Workspace:
+    """Numbers, indices and layout of one simulation, with views of every field by its name.
 
-    Fields are those of ContactProblem; `delassus` is flat, row by row, `impulse` is the guess and
-    the answer, and `memory_next` what a model with a memory leaves for the next step.
+    Attributes:
+        sizes: sizes of the simulation.
+        numbers: the first array of arrays/fields.py with one world in it, shape (1, length).
+        indices: the second array, shape (1, length).
+        layout: the third.
+        data: what a step starts from and leaves behind: the front of `numbers`.
+        model: Pinocchio's model of the robot.
+        names: names of the contacts, length nc.
     """
 
-    nc: int
-    n: int
-    delassus: Array
-    g: Array
-    free_velocity: Array
-    start_velocity: Array
-    friction: Array
-    gap: Array
-    impulse: Array
-    lower: Array
-    upper: Array
-    inverse_weight: Array
-    memory: Array
-    memory_next: Array
-    time_step: float
+    def __init__(self, robot: RobotModel, terrain: Terrain) -> None:
+        model = robot.pinocchio_model
+        tree = tree_of(model)
+        self.sizes = sizes_of(robot, terrain, tree)
+        self.model, self.tree = model, tree
+        self.names = contact_names(robot, terrain)
+        self._allocate()
+        self._fill_robot(robot, tree)
+        self._fill_ground(robot, terrain, tree)
 
-    @classmethod
-    def empty(cls, sizes: Sizes) -> ContactRows:
-        """Return room for the largest problem of a simulation."""
-        n, nc, ns = sizes.rows, sizes.nc, sizes.ns
-        return cls(
-            0, 0, np.zeros(n * n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(nc),
-            np.zeros(nc), np.zeros(n), np.zeros(ns), np.zeros(ns), np.zeros(n),
-            np.zeros((nc, MEMORY)), np.zeros((nc, MEMORY)), 0.0,
-        )  # fmt: skip
+    def _allocate(self) -> None:
+        places = places_of(self.sizes)
+        lengths = {
+            indices: max(stop for name, (_, stop, _) in places.items()
+                         if (name in INDEX_FIELDS) == indices)
+            for indices in (False, True)
+        }  # fmt: skip
+        self._places = places
+        self.layout = layout_of(self.sizes)
+        self.numbers = np.zeros((1, lengths[False]))
+        self.indices = np.zeros((1, lengths[True]), dtype=np.int64)
+        self.data = StepData(self.sizes, self.numbers[0, : self.sizes.length])
 
-    @classmethod
-    def of(cls, problem: ContactProblem, guess: Array | None = None) -> ContactRows:
-        """Return the rows of an explicit problem, starting from `guess` [N s] (default zero)."""
-        impulse = np.zeros(problem.n_rows) if guess is None else np.array(guess, dtype=float)
-        return cls(
-            problem.n_contacts, problem.n_rows, problem.delassus.flatten(), problem.g,
-            problem.free_velocity.copy(), problem.start_velocity.copy(), problem.friction.copy(),
-            problem.gap.copy(), impulse, problem.lower.copy(), problem.upper.copy(),
-            problem.inverse_weight.copy(), problem.memory.copy(), problem.memory.copy(),
-            problem.time_step,
-        )  # fmt: skip
+    def __getattr__(self, name: str) -> Any:
+        """Return the view of a field, made at its first use."""
+        places = self.__dict__.get('_places', {})
+        if name not in places:
+            raise AttributeError(f'Workspace has no field {name!r}')
+        start, stop, shape = places[name]
+        array = self.indices if name in INDEX_FIELDS else self.numbers
+        view = array[0, start:stop].reshape(shape)
+        self.__dict__[name] = view
+        return view
+
+    @property
+    def arrays(self) -> tuple[Array, Indices, Indices]:
+        """What compiled entries take: numbers, indices, layout."""
+        return self.numbers, self.indices, self.layout
+
+    def copy(self) -> Workspace:
+        """Return a workspace of its own with the same values."""
+        other = object.__new__(Workspace)
+        other.sizes, other.model, other.tree = self.sizes, self.model, self.tree
+        other.names = self.names
+        other._allocate()
+        other.numbers[:], other.indices[:] = self.numbers, self.indices
+        return other
+
+    def set_time_step(self, h: float) -> None:
+        """Use the time step h [s]; the boxes of dry friction scale with it."""
+        self.data.time_step[0] = h
+        self.data.lower[:], self.data.upper[:] = h * self.interval_lower, h * self.interval_upper
+
+    def _fill_robot(self, robot: RobotModel, tree: Tree) -> None:
+        for name in ('kind', 'parent', 'q_index', 'v_index', 'dof_parent', 'free_flyer_v',
+                     'placement', 'body', 'armature'):  # fmt: skip
+            getattr(self, name)[:] = getattr(tree, name)
+        self.terms_given[0] = bool(tree.unsupported)
+        self.pose[:, [0, 4, 8]] = 1.0
+        self.damping[:] = robot.joint_damping
+        self.total_mass[0] = robot.total_mass
+        self.effort_limit[:] = robot.effort_limit
+        joints = [self.model.joints[self.model.getJointId(name)] for name in robot.joint_names]
+        self.joint_q[:] = [joint.idx_q for joint in joints]
+        self.joint_v[:] = [joint.idx_v for joint in joints]
+        self.joint_unbounded[:] = [joint.nq == 2 for joint in joints]
+        self.wrench_body[0] = -1
+        dry = np.flatnonzero(robot.joint_friction)
+        self.interval_dof[:] = dry
+        self.interval_upper[:] = robot.joint_friction[dry]
+        self.interval_lower[:] = -self.interval_upper
+        self.data.jacobian_transposed[dry, 3 * self.sizes.nc + np.arange(len(dry))] = 1.0
+
+    def _fill_ground(self, robot: RobotModel, terrain: Terrain, tree: Tree) -> None:
+        points = robot.contact_points
+        joints = [self.model.getJointId(point.joint) for point in points]
+        bodies = tree.body_of_joint[joints]
+        self.candidate_body[:] = bodies
+        self.offset[:] = [tree.axes[b].T @ p.offset for b, p in zip(bodies, points, strict=True)]
+        self.radius[:] = [point.radius for point in points]
+        self.terrain[:], self.terrain_kind[0] = terrain.data, terrain.kind
+        self.leaf_dof[:] = np.repeat([leaf_dof(self.model.joints[j]) for j in joints],
+                                     terrain.features)  # fmt: skip
+        self.stabilisation[:] = BAUMGARTE, RESTITUTION_THRESHOLD
+        self.inverse_weight[:] = reference_inverse_weight(
+            self.model, np.repeat(joints, terrain.features).astype(int), self.interval_dof
+        )
 
 
-@dataclass(frozen=True)
-class Spheres:
-    """Contact spheres of a robot as arrays."""
-
-    joint: Indices
-    """Pinocchio joint index of each sphere, shape (nc,)."""
-    leaf_dof: Indices
-    """Last dof of that joint, −1 on the world, shape (nc,)."""
-    offset: Array
-    """Centre in the joint frame [m], shape (nc, 3)."""
-    radius: Array
-    """Radius [m], shape (nc,)."""
-    name: tuple[str, ...] = ()
-    """Names of the contact points, length nc."""
+def sizes_of(robot: RobotModel, terrain: Terrain, tree: Tree) -> Sizes:
+    """Return the sizes of a simulation of `robot` on `terrain`."""
+    candidates = len(robot.contact_points)
+    return Sizes(
+        nq=robot.nq, nv=robot.nv, n_joints=robot.n_joints, nc=candidates * terrain.features,
+        ns=int(np.count_nonzero(robot.joint_friction)), n_bodies=len(tree.kind),
+        n_candidates=candidates, n_flyers=len(tree.free_flyer_v),
+    )  # fmt: skip
 
 
-def spheres_of(robot: RobotModel) -> Spheres:
-    """Return the contact points of a robot as arrays."""
-    model, points = robot.pinocchio_model, robot.contact_points
-    joint = [model.getJointId(point.joint) for point in points]
-    return Spheres(
-        joint=np.array(joint, dtype=np.int64),
-        leaf_dof=np.array([leaf_dof(model.joints[j]) for j in joint], dtype=np.int64),
-        offset=np.array([point.offset for point in points], dtype=float).reshape(-1, 3),
-        radius=np.array([point.radius for point in points], dtype=float),
-        name=tuple(point.name for point in points),
+def contact_names(robot: RobotModel, terrain: Terrain) -> tuple[str, ...]:
+    """Return a name for every contact: that of its contact point, with the feature if several."""
+    points, several = robot.contact_points, terrain.features > 1
+    return tuple(
+        f'{point.name}/{feature}' if several else point.name
+        for point in points
+        for feature in range(terrain.features)
     )
 
 
-def leaf_dof(joint: object) -> int:
+def leaf_dof(joint: Any) -> int:
     """Return the last dof of a joint, −1 for the world."""
-    return int(joint.idx_v + joint.nv - 1) if joint.nv else -1  # type: ignore[attr-defined]
+    return int(joint.idx_v + joint.nv - 1) if joint.nv else -1
 
 
-def reference_inverse_weight(terms: DynamicsTerms, spheres: Spheres, dofs: Indices) -> Array:
-    """Return how easily each row moves in the neutral configuration [1/kg], shape (3 nc + ns,).
+def reference_inverse_weight(model: pin.Model, joints: Indices, dofs: Indices) -> Array:
+    """Return the reference Delassus diagonal, of the neutral pose [1/kg], shape (3 nc + ns,).
 
     For a contact the mean of the diagonal of J M⁻¹ Jᵀ, J the velocity of the centre of mass of the
-    body that carries it; for a scalar row the diagonal of M⁻¹ at its dof.
+    body that carries it; for an interval row the diagonal of M⁻¹ at its dof.
     """
-    model = terms.model
     data = model.createData()
     q = pin.neutral(model)
     pin.computeJointJacobians(model, data, q)
     upper = np.triu(pin.crba(model, data, q))
     inverse = np.linalg.inv(upper + np.triu(upper, 1).T)
     values = []
-    for joint in spheres.joint.tolist():
+    for joint in joints.tolist():
         centre = pin.SE3(np.eye(3), data.oMi[joint].act(model.inertias[joint].lever))
         world = pin.getJointJacobian(model, data, joint, pin.ReferenceFrame.WORLD)
         J = centre.toActionMatrixInverse()[:3] @ world
         values += 3 * [float(np.trace(J @ inverse @ J.T)) / 3.0]
     return np.array([*values, *np.diag(inverse)[dofs]])
-
-
-class Workspace:
-    """Record, scratch and constants of one simulation.
-
-    Attributes:
-        terms: Pinocchio's terms at the current configuration.
-        record: what the step starts from and leaves behind.
-        rows: the current contact problem.
-        spheres: contact spheres.
-        plane: unit normal and offset of the ground, shape (4,).
-        damping: viscous joint damping [N m s/rad], shape (nv,).
-        friction_dof: dof of every dry-friction row, shape (ns,).
-        friction_effort: dry friction of these rows [N m], shape (ns,).
-        restitution: e of every contact [-], shape (nc,).
-        stabilisation: share β of a penetration taken out per step [-] and approach speed below
-            which impacts are plastic [m/s], shape (2,).
-        reach: (T, κ) of the law in force, see `delassus.within_reach`, and the margin: the gap
-            within which every contact takes part [m], shape (3,).
-        inverse_weight: mean diagonal of the Delassus matrix in the neutral configuration for every
-            row of the record [1/kg], see `reference_inverse_weight`.
-        factor: L with M̂ = Lᵀ L, shape (nv, nv).
-        Y: L⁻ᵀ Jᵀ of the problem rows, shape (nv, n) in the front of a flat array.
-        row_of: row of the record behind each problem row.
-        increment: tangent vector of the step, shape (nv,).
-        v_after: v_next in the axes after the step, shape (nv,).
-    """
-
-    def __init__(
-        self,
-        terms: DynamicsTerms,
-        spheres: Spheres,
-        damping: Array,
-        joint_friction: Array,
-        n_joints: int,
-    ) -> None:
-        nv = terms.model.nv
-        self.terms = terms
-        self.spheres = spheres
-        self.damping = damping.copy()
-        self.friction_dof = np.flatnonzero(joint_friction).astype(np.int64)
-        self.friction_effort = joint_friction[self.friction_dof].copy()
-        nc, ns = len(spheres.joint), len(self.friction_dof)
-        self.sizes = Sizes(terms.model.nq, nv, n_joints, nc, ns)
-        self.record = Record(self.sizes)
-        self.rows = ContactRows.empty(self.sizes)
-        self.plane = np.array([0.0, 0.0, 1.0, 0.0])
-        self.restitution = np.zeros(nc)
-        self.stabilisation = np.array([0.2, 0.05])
-        self.reach = np.zeros(3)
-        self.inverse_weight = reference_inverse_weight(terms, spheres, self.friction_dof)
-        self.factor = np.zeros((nv, nv))
-        self.Y = np.zeros(self.sizes.rows * nv)
-        self.row_of = np.zeros(self.sizes.rows, dtype=np.int64)
-        self.increment = np.zeros(nv)
-        self.v_after = np.zeros(nv)
-        for k, dof in enumerate(self.friction_dof):
-            self.record.jacobian_transposed[dof, 3 * nc + k] = 1.0
-
-    def set_time_step(self, h: float) -> None:
-        """Use the time step h [s]; the boxes of dry friction scale with it."""
-        self.record.time_step[0] = h
-        self.rows.time_step = h
-        self.record.upper[:] = h * self.friction_effort
-        self.record.lower[:] = -self.record.upper

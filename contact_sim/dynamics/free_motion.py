@@ -3,57 +3,64 @@
     M̂ = M + armature + h D,   v_f = v + h M̂⁻¹ (τ − nle − D v) + h (ω × v_lin on free flyers)
 
 D is the viscous joint damping, taken implicitly. The last term keeps the linear velocity of a
-free-flying base in the world frame (physics.md 2.0): v_f is expressed in the base axes at the
+free-flying base in the world frame (theory 2.0): v_f is expressed in the base axes at the
 start of the step.
 """
 
 from __future__ import annotations
 
+from contact_sim.dynamics.vectors import cross, put, vec
 from contact_sim.solvers.jit import kernel
-from contact_sim.solvers.tree import factorise, solve_factor, solve_transposed
+from contact_sim.solvers.tree import solve
 
 
 @kernel
-def gyroscopic(v, free_flyer_v, out):
-    """Write ω × v_lin into the linear rows of every free flyer of `out` (nv,), zeros elsewhere."""
-    out[:] = 0.0
+def transport_acceleration(v, free_flyer_v, out):
+    """Fill ω × v_lin in the linear rows of every free flyer of `out` (nv,), zeros elsewhere."""
+    for k in range(out.shape[0]):
+        out[k] = 0.0
     for i in free_flyer_v:
-        out[i] = v[i + 4] * v[i + 2] - v[i + 5] * v[i + 1]
-        out[i + 1] = v[i + 5] * v[i] - v[i + 3] * v[i + 2]
-        out[i + 2] = v[i + 3] * v[i + 1] - v[i + 4] * v[i]
+        put(out, i, cross(vec(v, i + 3), vec(v, i)))
 
 
 @kernel
-def free_velocity(
-    M, nle, tau, v, damping, parent, free_flyer_v, h, inertia, factor, transport, v_free
-):
-    """Fill M̂ (lower triangle), its factor, the gyroscopic term and v_f.
+def implicit_inertia(M, dof_parent, damping, h, inertia, factor):
+    """Fill M̂ = M + h D, and a copy to be factorised.
 
     Args:
-        M: lower triangle of the mass matrix, shape (nv, nv).
-        nle: Coriolis, centrifugal and gravity force [N, N m], shape (nv,).
-        tau: applied generalized force [N, N m], shape (nv,).
-        v: velocity before the step, shape (nv,).
+        M: lower triangle of the mass matrix along the tree, shape (nv, nv).
+        dof_parent: dof before each dof, shape (nv,).
         damping: viscous joint damping [N m s/rad], shape (nv,).
-        parent: dof before each dof, shape (nv,).
+        h: time step [s].
+        inertia: out, lower triangle of M̂; entries between branches stay as they are, (nv, nv).
+        factor: out, the same.
+    """
+    for k in range(damping.shape[0]):
+        j = k
+        while j >= 0:
+            inertia[k, j] = factor[k, j] = M[k, j]
+            j = dof_parent[j]
+        inertia[k, k] += h * damping[k]
+        factor[k, k] = inertia[k, k]
+
+
+@kernel
+def fill_free_velocity(forces, v, factored, free_flyer_v, h, transport, v_free):
+    """Fill ω × v_lin and v_f.
+
+    Args:
+        forces: τ, nle [N, N m] and viscous damping [N m s/rad], each of shape (nv,).
+        v: velocity before the step, shape (nv,).
+        factored: factor of M̂ (solvers.tree) and dof before each dof.
         free_flyer_v: first dof of each free flyer, shape (n,).
         h: time step [s].
-        inertia: out, lower triangle of M̂, shape (nv, nv).
-        factor: out, L with M̂ = Lᵀ L, shape (nv, nv).
-        transport: out, ω × v_lin of the free flyers, shape (nv,).
+        transport: out, ω × v_lin of the free flyers [m/s²], shape (nv,).
         v_free: out, velocity after the step without contact, shape (nv,).
     """
-    nv = v.shape[0]
-    for i in range(nv):
-        for j in range(i + 1):
-            inertia[i, j] = M[i, j]
-            factor[i, j] = M[i, j]
-        inertia[i, i] += h * damping[i]
-        factor[i, i] = inertia[i, i]
-        v_free[i] = tau[i] - nle[i] - damping[i] * v[i]
-    factorise(factor, parent)
-    solve_transposed(factor, parent, v_free)
-    solve_factor(factor, parent, v_free)
-    gyroscopic(v, free_flyer_v, transport)
-    for i in range(nv):
-        v_free[i] = v[i] + h * (v_free[i] + transport[i])
+    tau, nle, damping = forces
+    for k in range(v.shape[0]):
+        v_free[k] = tau[k] - nle[k] - damping[k] * v[k]
+    solve(factored[0], factored[1], v_free)
+    transport_acceleration(v, free_flyer_v, transport)
+    for k in range(v.shape[0]):
+        v_free[k] = v[k] + h * (v_free[k] + transport[k])

@@ -13,12 +13,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from contact_sim.contact.workspace import Workspace, spheres_of
+from contact_sim.contact.workspace import Workspace
 from contact_sim.contact_models import as_contact_model
 from contact_sim.contact_models.protocol import ContactModel
-from contact_sim.dynamics.terms import DynamicsTerms
+from contact_sim.contact_models.time_stepping.stages import READY
 from contact_sim.errors import InvalidInput
-from contact_sim.robot.model import RobotModel
 from contact_sim.simulation.report import StepContext, StepReport
 
 Array = NDArray[np.float64]
@@ -33,6 +32,8 @@ class StepStart:
     buffer: Array
     restitution: Array
     stabilisation: Array
+    command: Array
+    external: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,40 +80,30 @@ class ShadowReport:
 class Shadow:
     """One contact model with arrays of its own."""
 
-    def __init__(self, robot: RobotModel, original: Workspace, model: ContactModel) -> None:
+    def __init__(self, original: Workspace, model: ContactModel) -> None:
         self.model = model
-        self._terms = DynamicsTerms(robot.pinocchio_model, original.record.gravity)
-        self._workspace = work = Workspace(
-            self._terms, spheres_of(robot), robot.joint_damping, robot.joint_friction,
-            robot.n_joints,
-        )  # fmt: skip
-        work.plane[:] = original.plane
-        work.set_time_step(float(original.record.time_step[0]))
-        work.record.buffer[:] = original.record.buffer  # models size themselves by what they find
-        work.record.stiffness[:] = 0.0
+        self._workspace = work = original.copy()
+        work.data.stiffness[:] = 0.0
         self._stepper = model.bind(work)
-        self._stiffness = work.record.stiffness.copy()
+        self._stiffness = work.data.stiffness.copy()
 
     def advance(self, start: StepStart) -> tuple[Array, bool]:
         """Return the record of the step from `start`, and whether it is finite.
 
         A model other than the one of the simulation starts as after a live switch: without memory.
         """
-        work = self._workspace
-        record = work.record
-        record.buffer[:] = start.buffer
-        record.stiffness[:] = self._stiffness
+        work, data = self._workspace, self._workspace.data
+        data.buffer[:] = start.buffer
+        data.stiffness[:] = self._stiffness
         if start.model != self.model.name:
-            record.memory[:] = 0.0
+            data.memory[:] = 0.0
         work.restitution[:] = start.restitution
         work.stabilisation[:] = start.stabilisation
-        self._terms.set_gravity(record.gravity)
+        work.command[:], work.external[:] = start.command, start.external
+        work.status[0] = READY
         self._stepper.update_contacts()
-        finite = self._stepper.advance()
-        if finite:
-            record.clock[2] += 1.0
-            record.clock[0] = record.clock[1] + record.clock[2] * record.time_step[0]
-        return record.buffer.copy(), finite
+        status = self._stepper.advance()
+        return data.buffer.copy(), status == READY
 
 
 Solve = Callable[[StepReport], Mapping[str, ShadowReport]]
@@ -122,7 +113,6 @@ class Shadows:
     """The shadows of one simulation; they solve a step when somebody reads the answer.
 
     Args:
-        robot: what moves.
         workspace: the arrays of the simulation; read only.
         context: what reports of this simulation need.
         models: names or instances of contact models.
@@ -134,7 +124,6 @@ class Shadows:
 
     def __init__(
         self,
-        robot: RobotModel,
         workspace: Workspace,
         context: StepContext,
         models: Iterable[str | ContactModel],
@@ -146,7 +135,7 @@ class Shadows:
         if len(set(self.names)) < len(self.names):
             raise InvalidInput(f'shadow = {self.names}: every contact model only once')
         self._original, self._context = workspace, context
-        self._shadows = [Shadow(robot, workspace, model) for model in chosen]
+        self._shadows = [Shadow(workspace, model) for model in chosen]
         start = self._start('')
         for shadow in self._shadows:
             shadow.advance(start)  # compiles: the first real step costs what all others do
@@ -165,8 +154,9 @@ class Shadows:
     def _start(self, model: str) -> StepStart:
         work = self._original
         return StepStart(
-            model, work.record.buffer.copy(), work.restitution.copy(), work.stabilisation.copy()
-        )
+            model, work.data.buffer.copy(), work.restitution.copy(), work.stabilisation.copy(),
+            work.command.copy(), work.external.copy(),
+        )  # fmt: skip
 
     def _solved(self, shadow: Shadow, start: StepStart, taken: StepReport) -> ShadowReport:
         buffer, finite = shadow.advance(start)

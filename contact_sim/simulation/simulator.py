@@ -10,13 +10,14 @@ import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
 from contact_sim.collision.terrain import Terrain, as_terrain
-from contact_sim.contact.record import Sizes
-from contact_sim.contact.workspace import Workspace, leaf_dof, spheres_of
+from contact_sim.arrays.fields import Sizes
+from contact_sim.contact.workspace import Workspace, leaf_dof
 from contact_sim.contact_models import as_contact_model
 from contact_sim.contact_models.protocol import ContactModel
-from contact_sim.dynamics.applied import apply_effort, apply_wrench
-from contact_sim.dynamics.terms import DynamicsTerms, gravity_vector
-from contact_sim.errors import InvalidInput, NonFiniteState, UnknownName
+from contact_sim.contact_models.time_stepping.stages import READY
+from contact_sim.dynamics.applied import add_wrench
+from contact_sim.dynamics.gravity import gravity_vector
+from contact_sim.errors import ContactSimError, InvalidInput, NonFiniteState, UnknownName
 from contact_sim.robot.model import RobotModel
 from contact_sim.simulation.checks import checked_wrench, frozen, per_contact, positive
 from contact_sim.simulation.compilation import announced
@@ -75,37 +76,21 @@ class Simulator:
         h = positive('time_step', time_step, 's')
         self.robot = robot
         self.terrain = as_terrain(terrain)
-        self._terms = DynamicsTerms(robot.pinocchio_model, gravity_vector(gravity))  # type: ignore[arg-type]
-        self._workspace = work = Workspace(
-            self._terms,
-            spheres_of(robot),
-            robot.joint_damping,
-            robot.joint_friction,
-            robot.n_joints,
-        )
-        self._record = work.record
-        work.plane[:] = self.terrain.plane
+        self._workspace = work = Workspace(robot, self.terrain)
+        self._data = work.data
         work.set_time_step(h)
-        self._record.gravity[:] = gravity_vector(gravity)  # type: ignore[arg-type]
+        self._data.gravity[:] = gravity_vector(gravity)
         self.friction = friction  # type: ignore[assignment]
         self.restitution = restitution  # type: ignore[assignment]
         self._started = False
         self._model: ContactModel = as_contact_model(contact_model)
         self.contact_model = contact_model  # type: ignore[assignment]
-        names = tuple(point.name for point in robot.contact_points)
-        self._context = StepContext(
-            work.sizes,
-            names,
-            self._terms.model,
-            work.damping,
-            self._terms.dof_parent,
-            work.inverse_weight,
-        )
-        self._effort_limit = np.array(robot.effort_limit)
-        self._dof_of_joint = np.array(robot.joint_velocity_index, dtype=np.int64)
+        self._context = StepContext(work)
+        self._command, self._external = work.command, work.external
         self._failure: str | None = None
+        self._pushed = False
         self._observers: tuple[StepObserver, ...] = ()
-        self._shadows = Shadows(robot, work, self._context, ())
+        self._shadows = Shadows(work, self._context, ())
         with announced():
             self.reset()
             self._compile()
@@ -113,10 +98,11 @@ class Simulator:
 
     def _compile(self) -> None:
         """Take one step and take it back, so that the first real step costs what all others do."""
-        start = self._record.buffer.copy()
-        self._apply(np.zeros(self.robot.n_joints))
+        start = self._data.buffer.copy()
+        self._command[:] = 0.0
         self._stepper.advance()
-        self._record.buffer[:] = start
+        self._workspace.status[0] = READY
+        self._data.buffer[:] = start
         self._stepper.update_contacts()
 
     # ---------------------------------------------------------------- state
@@ -124,22 +110,22 @@ class Simulator:
     @property
     def time(self) -> float:
         """Simulated time [s]."""
-        return float(self._record.clock[0])
+        return float(self._data.clock[0])
 
     @property
     def step_count(self) -> int:
         """Steps since the last reset."""
-        return int(self._record.clock[2])
+        return int(self._data.clock[2])
 
     @property
     def q(self) -> Array:
         """Configuration in Pinocchio's convention, a read-only copy, shape (nq,)."""
-        return frozen(self._record.q)
+        return frozen(self._data.q)
 
     @property
     def v(self) -> Array:
         """Velocity in Pinocchio's convention, a read-only copy, shape (nv,)."""
-        return frozen(self._record.v)
+        return frozen(self._data.v)
 
     @property
     def sizes(self) -> Sizes:
@@ -153,7 +139,11 @@ class Simulator:
             UnknownName: a frame that does not exist.
         """
         frame = self._frame(name)
-        return self._terms.data.oMi[frame.parentJoint] * frame.placement
+        tree = self._workspace.tree
+        body = tree.body_of_joint[frame.parentJoint]
+        pose = self._workspace.pose[body]
+        axes = pose[:9].reshape(3, 3).T @ tree.axes[body].T
+        return pin.SE3(axes, pose[9:].copy()) * frame.placement
 
     def standing_configuration(self, pose: str = 'standing') -> Array:
         """Return the reference pose of the robot with its lowest foot on the terrain, (nq,)."""
@@ -171,24 +161,28 @@ class Simulator:
         velocity = np.zeros(self.robot.nv) if v is None else self.robot.checked_velocity(v)
         if not np.isfinite(time):
             raise InvalidInput(f'time = {time!r} s: expected a finite number')
-        self._record.q[:] = start
-        self._record.v[:] = velocity
-        self._record.impulse[:] = 0.0
-        self._record.memory[:] = 0.0
-        self._record.clock[:] = (time, time, 0.0)
-        self._failure = None
+        self._data.q[:] = start
+        self._data.v[:] = velocity
+        self._data.impulse[:] = 0.0
+        self._data.memory[:] = 0.0
+        self._data.clock[:] = (time, time, 0.0)
+        self._resume()
+        self._data.rest()
+
+    def _resume(self) -> None:
+        """Go on from the configuration at hand."""
+        self._failure, self._workspace.status[0] = None, READY
         self._stepper.update_contacts()
-        self._record.rest()
 
     @property
     def last_report(self) -> StepReport:
         """Report of the last step; after a reset, of a state on which nothing has acted yet."""
-        return StepReport(self._record.buffer.copy(), self._context)
+        return StepReport(self._data.buffer.copy(), self._context)
 
     def snapshot(self) -> Snapshot:
         """Return the whole state: the steps after `restore` are bit-identical."""
         return Snapshot(
-            self.robot.name, self._record.buffer.copy(), self._workspace.restitution.copy(),
+            self.robot.name, self._data.buffer.copy(), self._workspace.restitution.copy(),
             self._workspace.stabilisation.copy(), self._model,
         )  # fmt: skip
 
@@ -198,19 +192,17 @@ class Simulator:
         Raises:
             InvalidInput: a snapshot of another robot.
         """
-        fits = snapshot.buffer.shape == self._record.buffer.shape
+        fits = snapshot.buffer.shape == self._data.buffer.shape
         if snapshot.robot != self.robot.name or not fits:
             raise InvalidInput(
                 f'snapshot of robot {snapshot.robot!r}: expected one of {self.robot.name!r}'
             )
         if snapshot.contact_model is not self._model:
             self.contact_model = snapshot.contact_model  # type: ignore[assignment]
-        self._record.buffer[:] = snapshot.buffer
+        self._data.buffer[:] = snapshot.buffer
         self._workspace.restitution[:] = snapshot.restitution
         self._workspace.stabilisation[:] = snapshot.stabilisation
-        self._terms.set_gravity(self._record.gravity)
-        self._failure = None
-        self._stepper.update_contacts()
+        self._resume()
 
     def add_observer(self, observer: StepObserver) -> None:
         """Tell `observer` about every step from now on."""
@@ -230,10 +222,10 @@ class Simulator:
     @contact_model.setter
     def contact_model(self, model: str | ContactModel) -> None:
         chosen = as_contact_model(model)
-        self._record.stiffness[0] = 0.0
+        self._data.stiffness[0] = 0.0
         self._stepper = chosen.bind(self._workspace)  # may refuse, before anything has changed
         if chosen.name != self._model.name:
-            self._record.memory[:] = 0.0
+            self._data.memory[:] = 0.0
         self._model = chosen
         if self._started:
             with announced():
@@ -255,16 +247,16 @@ class Simulator:
     @shadow.setter
     def shadow(self, models: Iterable[str | ContactModel]) -> None:
         with announced():
-            self._shadows = Shadows(self.robot, self._workspace, self._context, models)
+            self._shadows = Shadows(self._workspace, self._context, models)
 
     @property
     def friction(self) -> Array:
         """μ of every contact point [-], shape (nc,); assign one number or one per point."""
-        return frozen(self._record.friction)
+        return frozen(self._data.friction)
 
     @friction.setter
     def friction(self, value: float | ArrayLike) -> None:
-        self._record.friction[:] = per_contact('friction', value, self.sizes.nc)
+        self._data.friction[:] = per_contact('friction', value, self.sizes.nc)
 
     @property
     def restitution(self) -> Array:
@@ -299,13 +291,13 @@ class Simulator:
 
     @property
     def time_step(self) -> float:
-        """H [s]."""
-        return float(self._record.time_step[0])
+        """h [s]."""
+        return float(self._data.time_step[0])
 
     @property
     def gravity(self) -> Array:
         """Gravity in world [m/s²], shape (3,)."""
-        return frozen(self._record.gravity)
+        return frozen(self._data.gravity)
 
     # ---------------------------------------------------------------- the step
 
@@ -327,53 +319,64 @@ class Simulator:
         """
         if self._failure is not None:
             raise NonFiniteState(self._failure)
-        self._apply(effort)
-        if external_wrenches:
-            self._apply_wrenches(external_wrenches)
+        self._apply(effort, external_wrenches)
+        if not self._observers and not self._shadows.names:
+            if self._stepper.advance() != READY:
+                raise self._refusal()
+            return StepReport(self._data.buffer.copy(), self._context)
+        return self._observed_step(external_wrenches or {})
+
+    def _observed_step(self, wrenches: Mapping[str, ArrayLike]) -> StepReport:
+        """Advance by one step in front of observers and shadows."""
+        self._check_command()
         for observer in self._observers:
-            observer.before_step(external_wrenches or {})
+            observer.before_step(wrenches)
         shadows = self._shadows.begin(self._model.name) if self._shadows.names else None
-        finite = self._stepper.advance()
-        if finite:
-            clock = self._record.clock
-            clock[2] += 1.0
-            clock[0] = clock[1] + clock[2] * self._record.time_step[0]
-        else:
-            self._fail()
+        refusal = None if self._stepper.advance() == READY else self._refusal()
         for observer in self._observers:
             observer.after_step()
-        if not finite:
-            raise NonFiniteState(self._failure)
-        return StepReport(self._record.buffer.copy(), self._context, shadows)
+        if refusal is not None:
+            raise refusal
+        return StepReport(self._data.buffer.copy(), self._context, shadows)
 
-    def _apply(self, effort: ArrayLike) -> None:
-        """Check and saturate the joint efforts, and fill τ."""
+    def _apply(self, effort: ArrayLike, wrenches: Mapping[str, ArrayLike] | None) -> None:
+        """Take joint efforts and external wrenches; nothing changes where they are refused."""
         try:
-            command = np.ascontiguousarray(effort, dtype=float)
+            command = np.asarray(effort, dtype=float)
         except (TypeError, ValueError) as error:
             raise InvalidInput(f'effort = {effort!r}: expected numbers') from error
-        record = self._record
-        if command.shape != record.effort.shape:
-            raise InvalidInput(f'effort: shape {command.shape}, expected {record.effort.shape}')
-        if not command.flags.writeable:
-            command = command.copy()  # a read-only array is another type to the kernel
-        bad = apply_effort(
-            command, self._effort_limit, self._dof_of_joint, record.effort, record.tau
-        )
-        if bad >= 0:
-            joint = self.robot.joint_names[bad]
-            raise InvalidInput(f'effort of joint {joint!r} = {command[bad]} N m: must be finite')
+        if command.shape != self._command.shape:
+            raise InvalidInput(f'effort: shape {command.shape}, expected {self._command.shape}')
+        self._command[:] = command
+        if wrenches:
+            self._check_command()
+            self._apply_wrenches(wrenches)
+        elif self._pushed:
+            self._external[:], self._pushed = 0.0, False
+
+    def _check_command(self) -> None:
+        bad = np.flatnonzero(~np.isfinite(self._command))
+        if len(bad):
+            raise self._bad_effort(int(bad[0]))
+
+    def _bad_effort(self, joint: int) -> InvalidInput:
+        name, value = self.robot.joint_names[joint], self._command[joint]
+        return InvalidInput(f'effort of joint {name!r} = {value} N m: must be finite')
 
     def _apply_wrenches(self, wrenches: Mapping[str, ArrayLike]) -> None:
-        """Check all external wrenches, then add them to τ."""
-        model, terms = self.robot.pinocchio_model, self._terms
+        """Check all external wrenches, then make them the external force of the step."""
+        work, tree = self._workspace, self._workspace.tree
         checked = [
             (self._frame(name), checked_wrench(name, value)) for name, value in wrenches.items()
         ]
+        self._external[:], self._pushed = 0.0, True
         for frame, wrench in checked:
-            leaf = leaf_dof(model.joints[frame.parentJoint])
-            point = np.array(self.frame_placement(frame.name).translation)
-            apply_wrench(wrench, point, leaf, terms.dof_parent, terms.jacobian, self._record.tau)
+            body = tree.body_of_joint[frame.parentJoint]
+            add_wrench(
+                wrench, tree.axes[body].T @ frame.placement.translation, work.pose[body],
+                (work.columns, work.origin), leaf_dof(work.model.joints[frame.parentJoint]),
+                work.dof_parent, self._external,
+            )  # fmt: skip
 
     def _frame(self, name: str) -> pin.Frame:
         model = self.robot.pinocchio_model
@@ -381,15 +384,17 @@ class Simulator:
             raise UnknownName('frame', name, [frame.name for frame in model.frames])
         return model.frames[model.getFrameId(name)]
 
-    def _fail(self) -> None:
-        """Keep the last finite state; no more steps until reset."""
-        record = self._record
-        record.now[:] = record.start
-        record.impulse[:] = 0.0
+    def _refusal(self) -> ContactSimError:
+        """Return why the step was not taken; after a motion that is not finite no more are."""
+        status, data = int(self._workspace.status[0]), self._data
+        if status > READY:
+            self._workspace.status[0] = READY
+            return self._bad_effort(status - 1)
         self._stepper.update_contacts()
         self._failure = (
             f'step {self.step_count + 1} at t = {self.time:g} s would not be finite under contact '
             f'model {self.contact_model!r}: largest speed before it '
-            f'{np.abs(record.v).max(initial=0.0):g}, largest generalized force '
-            f'{np.abs(record.tau).max(initial=0.0):g}; reset to go on'
+            f'{np.abs(data.v).max(initial=0.0):g}, largest generalized force '
+            f'{np.abs(data.tau).max(initial=0.0):g}; reset to go on'
         )
+        return NonFiniteState(self._failure)

@@ -20,7 +20,7 @@ from typing import Any
 import numba
 
 PACKAGE = Path(__file__).resolve().parent.parent
-IMPORT = re.compile(rf'^from {PACKAGE.name}\.([\w.]+) import', re.MULTILINE)
+IMPORT = re.compile(rf'^from {PACKAGE.name}\.([\w.]+) import ([\w, ]+)', re.MULTILINE)
 
 
 @cache
@@ -29,7 +29,16 @@ def _source(module: str) -> tuple[bytes, tuple[str, ...]]:
     place = PACKAGE.joinpath(*module.split('.'))
     file = place / '__init__.py' if place.is_dir() else place.with_suffix('.py')
     text = file.read_bytes()
-    return text, tuple(IMPORT.findall(text.decode()))
+    imported = []
+    for room, names in IMPORT.findall(text.decode()):
+        imported.append(room)
+        modules = [f'{room}.{name.split()[0]}' for name in names.split(',') if name.strip()]
+        imported += [name for name in modules if _file(name).exists()]
+    return text, tuple(imported)
+
+
+def _file(module: str) -> Path:
+    return PACKAGE.joinpath(*module.split('.')).with_suffix('.py')
 
 
 @cache
@@ -51,9 +60,18 @@ def cache_folder(module: str) -> str:
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Return `function` compiled by numba, cached on disk, without reference to Python objects."""
+    return _compiled(function, nogil=False)
+
+
+def entry(function: Callable[..., Any]) -> Any:
+    """Return a kernel that Python calls: it lets other threads run meanwhile."""
+    return _compiled(function, nogil=True)
+
+
+def _compiled(function: Callable[..., Any], nogil: bool) -> Any:
     module = function.__module__.removeprefix(f'{PACKAGE.name}.')
     chosen, numba.config.CACHE_DIR = numba.config.CACHE_DIR, cache_folder(module)
     try:
-        return numba.njit(cache=True, error_model='numpy')(function)
+        return numba.njit(cache=True, error_model='numpy', nogil=nogil)(function)
     finally:
         numba.config.CACHE_DIR = chosen

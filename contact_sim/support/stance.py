@@ -21,7 +21,7 @@ from contact_sim.collision.detect import contact_jacobian as fill_jacobian
 from contact_sim.collision.detect import detect
 from contact_sim.collision.terrain import Terrain, as_terrain
 from contact_sim.contact.workspace import spheres_of
-from contact_sim.dynamics.terms import gravity_vector
+from contact_sim.dynamics.gravity import gravity_vector
 from contact_sim.errors import InvalidInput
 from contact_sim.robot.model import RobotModel
 from contact_sim.support.feet import DIRECTIONS, foot_indices, held_rows

@@ -5,81 +5,21 @@ Snapshot, restore and report are each one copy of `buffer`; names are views into
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-
 import numpy as np
 from numpy.typing import NDArray
 
+from contact_sim.arrays.fields import Sizes
+
 Array = NDArray[np.float64]
-MEMORY = 4
-"""Numbers that a contact model may keep of each contact: a vector, then one more."""
 
 PASSING = (
-    'effort', 'tau', 'acceleration', 'v_free', 'active', 'u_start', 'u_free', 'u_next', 'bias',
-    'restitution_bias', 'solver',
+    'effort', 'tau', 'acceleration', 'v_free', 'active', 'interval_active', 'u_start', 'u_free',
+    'u_next', 'bias', 'restitution_bias', 'solver',
 )  # fmt: skip
 """What only the last step was about."""
 
 
-@dataclass(frozen=True)
-class Sizes:
-    """Sizes of one simulation."""
-
-    nq: int
-    """Configuration size."""
-    nv: int
-    """Velocity size."""
-    n_joints: int
-    """Actuated joints."""
-    nc: int
-    """Contact points, open or closed."""
-    ns: int
-    """Scalar rows: dry friction of joints."""
-
-    @property
-    def rows(self) -> int:
-        """Rows of the contact problem when every contact is active: 3 nc + ns."""
-        return 3 * self.nc + self.ns
-
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Shape of every field of a Record, in memory order."""
-        nq, nv, nc, ns, rows = self.nq, self.nv, self.nc, self.ns, self.rows
-        now = {
-            'q': (nq,), 'v': (nv,), 'position': (nc, 3), 'frame': (nc, 3, 3), 'gap': (nc,),
-            'memory': (nc, MEMORY),
-        }  # fmt: skip
-        return {
-            'clock': (3,), **now, **{f'{name}_start': shape for name, shape in now.items()},
-            'impulse': (rows,), 'gravity': (3,), 'time_step': (1,), 'effort': (self.n_joints,),
-            'tau': (nv,), 'nonlinear_effects': (nv,), 'inertia': (nv, nv),
-            'jacobian_transposed': (nv, rows), 'transport': (nv,), 'v_free': (nv,),
-            'v_next': (nv,), 'acceleration': (nv,), 'friction': (nc,), 'lower': (ns,),
-            'upper': (ns,), 'active': (nc,), 'stiffness': (1,),
-            'u_start': (rows,), 'u_free': (rows,), 'u_next': (rows,),
-            'bias': (rows,), 'restitution_bias': (nc,), 'solver': (3,),
-        }  # fmt: skip
-
-    @cached_property
-    def layout(self) -> dict[str, tuple[int, int, tuple[int, ...]]]:
-        """First and last place in the buffer, and shape, of every field and block of a Record."""
-        layout, start = {}, 0
-        for name, shape in self.shapes().items():
-            stop = start + int(np.prod(shape))
-            layout[name] = (start, stop, shape)
-            start = stop
-        for block, first, last in (('now', 'q', 'memory'), ('start', 'q_start', 'memory_start')):
-            begin, end = layout[first][0], layout[last][1]
-            layout[block] = (begin, end, (end - begin,))
-        return layout
-
-    @property
-    def length(self) -> int:
-        """Length of the buffer."""
-        return self.layout['solver'][1]
-
-
-class Record:
+class StepData:
     """Named views of one flat buffer. u = J v in the contact frames, rows (t1, t2, n) per contact.
 
     Attributes:
@@ -94,8 +34,10 @@ class Record:
         memory: what the contact model keeps of each contact from step to step: a vector in world
             axes and a number, zero after a reset and a switch of the model; the model says what
             they mean, shape (nc, MEMORY).
-        now: q, v, position, frame, gap and memory as one block.
-        start: the same six before the step, as one block; each by name with `_start`.
+        feature: which feature of the terrain each contact is with, −1 for none, shape (nc,).
+        energy: kinetic energy [J], then Σ m c of all bodies [kg m], world, shape (4,).
+        now: q, v, position, frame, gap, feature, memory and energy as one block.
+        start: the same before the step, as one block; each by name with `_start`.
         gravity: gravity in world [m/s²], shape (3,).
         time_step: h [s], shape (1,).
         effort: joint effort after saturation [N m], shape (n_joints,).
@@ -108,9 +50,11 @@ class Record:
         v_next: velocity after the step, axes of the start, shape (nv,).
         acceleration: Pinocchio's v̇ over the step, shape (nv,).
         friction: μ [-], shape (nc,).
-        lower: lower bounds of the scalar impulses [N s], shape (ns,).
+        lower: lower bounds of the impulses of the interval rows [N s], shape (ns,).
         upper: upper bounds [N s], shape (ns,).
+        interval_gap: position error of the interval rows [m, rad], 0 for friction, shape (ns,).
         active: 1 where the contact took part in the problem, shape (nc,).
+        interval_active: 1 where the interval row took part, shape (ns,).
         stiffness: of the springs of the contact model [N/m], zero for a model without, shape (1,).
         u_start: J v before the step [m/s, rad/s], shape (3 nc + ns,).
         u_free: J v_free, same shape.
@@ -126,7 +70,9 @@ class Record:
     position: Array
     frame: Array
     gap: Array
+    feature: Array
     memory: Array
+    energy: Array
     now: Array
     start: Array
     impulse: Array
@@ -135,7 +81,9 @@ class Record:
     position_start: Array
     frame_start: Array
     gap_start: Array
+    feature_start: Array
     memory_start: Array
+    energy_start: Array
     gravity: Array
     time_step: Array
     effort: Array
@@ -150,7 +98,9 @@ class Record:
     friction: Array
     lower: Array
     upper: Array
+    interval_gap: Array
     active: Array
+    interval_active: Array
     stiffness: Array
     u_start: Array
     u_free: Array
@@ -174,7 +124,7 @@ class Record:
         """Return the view called `name`, made at its first use."""
         layout = self.__dict__['sizes'].layout
         if name not in layout:
-            raise AttributeError(f'Record has no field {name!r}')
+            raise AttributeError(f'StepData has no field {name!r}')
         start, stop, shape = layout[name]
         view: Array = self.buffer[start:stop].reshape(shape)
         self.__dict__[name] = view

@@ -1,0 +1,174 @@
+"""The fields of the arrays of one simulated robot: every name and shape, once.
+
+Three arrays hold everything that a compiled step reads and writes:
+
+    numbers   float64: the step data (what a snapshot and a report copy), then work and constants
+    indices   int64: kinematic tree, rows, modes, status
+    layout    int64: first and last place, rows and columns of every field, by its number
+
+Every field has a constant of its name in capitals, its number: `vector(data, V_FREE)`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+Shape = tuple[int, ...]
+MEMORY = 4
+"""Numbers that a contact model may keep of each contact: a vector, then one more."""
+LAW_NUMBERS = 24
+"""Largest number of parameters of a contact model."""
+LAW_VECTORS = 8
+"""Vectors of the length of all rows that a contact model may use as scratch."""
+CONE_VECTORS = 8
+"""Vectors of that length that the cone solvers use as scratch, see solvers.rows.ConeWork."""
+TERRAIN_DATA = 16
+"""Numbers that describe a terrain of any kind."""
+LAYOUT_COLUMNS = 4
+
+STATE = ('q', 'v', 'position', 'frame', 'gap', 'feature', 'memory', 'energy')
+"""What a configuration and its velocity bring along: kept of the end and of the start of a step."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Sizes of one simulation."""
+
+    nq: int
+    """Configuration size."""
+    nv: int
+    """Velocity size."""
+    n_joints: int
+    """Actuated joints."""
+    nc: int
+    """Contacts, open or closed: candidates × features of the terrain."""
+    ns: int
+    """Interval rows, of which dry friction of joints is one kind."""
+    n_bodies: int = 1
+    """Bodies of the kinematic tree, the world included."""
+    n_candidates: int = 0
+    """Spheres that the ground may touch."""
+    n_flyers: int = 0
+    """Free-flying joints."""
+
+    @property
+    def rows(self) -> int:
+        """Rows of the contact problem when every block is active: 3 nc + ns."""
+        return 3 * self.nc + self.ns
+
+    def shapes(self) -> dict[str, Shape]:
+        """Shape of every field of the step data, in memory order."""
+        nq, nv, nc, ns, rows = self.nq, self.nv, self.nc, self.ns, self.rows
+        now: dict[str, Shape] = dict(zip(
+            STATE, ((nq,), (nv,), (nc, 3), (nc, 3, 3), (nc,), (nc,), (nc, MEMORY), (4,)),
+            strict=True,
+        ))  # fmt: skip
+        return {
+            'clock': (3,), **now, **{f'{name}_start': shape for name, shape in now.items()},
+            'impulse': (rows,), 'gravity': (3,), 'time_step': (1,), 'effort': (self.n_joints,),
+            'tau': (nv,), 'nonlinear_effects': (nv,), 'inertia': (nv, nv),
+            'jacobian_transposed': (nv, rows), 'transport': (nv,), 'v_free': (nv,),
+            'v_next': (nv,), 'acceleration': (nv,), 'friction': (nc,), 'lower': (ns,),
+            'upper': (ns,), 'interval_gap': (ns,), 'active': (nc,), 'interval_active': (ns,),
+            'stiffness': (1,), 'u_start': (rows,), 'u_free': (rows,), 'u_next': (rows,),
+            'bias': (rows,), 'restitution_bias': (nc,), 'solver': (3,),
+        }  # fmt: skip
+
+    def work_shapes(self) -> dict[str, Shape]:
+        """Shape of every field of `numbers` behind the step data: work, then constants."""
+        nv, nc, ns, rows, nb = self.nv, self.nc, self.ns, self.rows, self.n_bodies
+        joints = (self.n_joints,)
+        return {
+            # kinematic tree at the present state (dynamics)
+            'origin': (3,), 'pose': (nb, 12), 'columns': (nv, 6), 'world_inertia': (nb, 10),
+            'composite': (nb, 10), 'mass_matrix': (nv, nv), 'twist': (nb, 6),
+            'bias_acceleration': (nb, 6), 'body_wrench': (nb, 6), 'factor': (nv, nv),
+            'displacement': (nv,),
+            # active rows of the contact problem
+            'delassus': (rows * rows,), 'row_response': (nv * rows,), 'g': (rows,),
+            'row_free': (rows,), 'row_start': (rows,), 'row_friction': (nc,), 'row_gap': (nc,),
+            'row_impulse': (rows,), 'row_lower': (ns,), 'row_upper': (ns,),
+            'row_interval_gap': (ns,), 'row_weight': (rows,), 'row_memory': (nc, MEMORY),
+            'row_memory_next': (nc, MEMORY), 'guard': (4,),
+            # scratch of the solvers
+            'cone_work': (CONE_VECTORS, rows), 'newton_matrix': (rows * rows,),
+            'law_vectors': (LAW_VECTORS, rows), 'trial': (rows,),
+            # constants of robot, ground and model
+            'placement': (nb, 12), 'body': (nb, 10), 'armature': (nv,), 'damping': (nv,),
+            'total_mass': (1,), 'offset': (self.n_candidates, 3), 'radius': (self.n_candidates,),
+            'terrain': (TERRAIN_DATA,), 'restitution': (nc,), 'stabilisation': (2,),
+            'inverse_weight': (rows,), 'interval_lower': (ns,), 'interval_upper': (ns,),
+            'reach': (3,), 'law': (LAW_NUMBERS,), 'support_command': (nc,),
+            # controller
+            'command': joints, 'effort_limit': joints, 'external': (nv,), 'target': joints,
+            'target_velocity': joints, 'feed_forward': joints, 'kp': joints, 'kd': joints,
+            'wrench': (6,), 'wrench_point': (3,),
+        }  # fmt: skip
+
+    def index_shapes(self) -> dict[str, Shape]:
+        """Shape of every field of `indices`."""
+        nv, nc, ns, rows, nb = self.nv, self.nc, self.ns, self.rows, self.n_bodies
+        joints = (self.n_joints,)
+        return {
+            'status': (1,), 'control': (1,), 'terms_given': (1,), 'counts': (2,),
+            'options': (2,), 'terrain_kind': (1,), 'wrench_body': (1,),
+            'kind': (nb,), 'parent': (nb,), 'q_index': (nb,), 'v_index': (nb + 1,),
+            'dof_parent': (nv,), 'free_flyer_v': (self.n_flyers,),
+            'candidate_body': (self.n_candidates,), 'leaf_dof': (nc,), 'interval_dof': (ns,),
+            'joint_q': joints, 'joint_v': joints, 'joint_unbounded': joints,
+            'row_of': (rows,), 'row_leaf': (rows,), 'mode': (rows,), 'mode_row': (rows,),
+        }  # fmt: skip
+
+    @cached_property
+    def layout(self) -> dict[str, tuple[int, int, Shape]]:
+        """First and last place in the step data, and shape, of its fields and blocks."""
+        places = _places(self.shapes())
+        for block, suffix in (('now', ''), ('start', '_start')):
+            begin, end = places[f'q{suffix}'][0], places[f'energy{suffix}'][1]
+            places[block] = (begin, end, (end - begin,))
+        return places
+
+    @property
+    def length(self) -> int:
+        """Length of the step data."""
+        return self.layout['solver'][1]
+
+
+def _places(shapes: dict[str, Shape], start: int = 0) -> dict[str, tuple[int, int, Shape]]:
+    places = {}
+    for name, shape in shapes.items():
+        stop = start + int(np.prod(shape, dtype=np.int64))
+        places[name] = (start, stop, shape)
+        start = stop
+    return places
+
+
+def places_of(sizes: Sizes) -> dict[str, tuple[int, int, Shape]]:
+    """Return first and last place, and shape, of every field: in `numbers`, or in `indices`."""
+    work = _places(sizes.work_shapes(), sizes.length)
+    return {**sizes.layout, **work, **_places(sizes.index_shapes())}
+
+
+def layout_of(sizes: Sizes) -> NDArray[np.int64]:
+    """Return the layout array, one row (first, last, rows, columns) per field."""
+    table = np.zeros((len(FIELDS), LAYOUT_COLUMNS), dtype=np.int64)
+    for row, (start, stop, shape) in zip(table, places_of(sizes).values(), strict=True):
+        row[:] = start, stop, *(*shape, 1, 1)[:2]
+    return table
+
+
+_NOTHING = Sizes(0, 0, 0, 0, 0)
+FIELDS = tuple(places_of(_NOTHING))
+"""Names of all fields in the order of their numbers."""
+INDEX_FIELDS = frozenset(_NOTHING.index_shapes())
+"""Those that live in `indices`."""
+globals().update({name.upper(): number for number, name in enumerate(FIELDS)})
+
+
+def __getattr__(name: str) -> int:
+    """Tell type checkers that every field has its number here."""
+    raise AttributeError(f'contact_sim.arrays.fields has no field {name!r}')

@@ -1,0 +1,117 @@
+"""Which blocks take part in the contact problem, and velocities u = J v of all rows.
+
+Only contacts that could carry an impulse take part. The selection is exact: after the solve every
+contact left out is checked (`apply_impulses` in time_stepping/stages.py), and the problem is
+solved again with those that would have closed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from contact_sim.solvers.jit import kernel
+
+
+@kernel
+def row_velocities(jacobian_transposed, leaf_dof, interval_dof, dof_parent, v, u):
+    """Fill u = J v, along the branch of each row.
+
+    Args:
+        jacobian_transposed: Jᵀ, shape (nv, 3 nc + ns).
+        leaf_dof: last dof of the joint that carries each contact, shape (nc,).
+        interval_dof: last dof of every interval row, shape (ns,).
+        dof_parent: dof before each dof, −1 at the root, shape (nv,).
+        v: velocity, shape (nv,).
+        u: out, rows (t1, t2, n) per contact, then the interval rows [m/s, rad/s].
+    """
+    nc = leaf_dof.shape[0]
+    for i in range(nc):
+        k, r = leaf_dof[i], 3 * i
+        a = b = c = 0.0
+        while k >= 0:
+            speed = v[k]
+            a += jacobian_transposed[k, r] * speed
+            b += jacobian_transposed[k, r + 1] * speed
+            c += jacobian_transposed[k, r + 2] * speed
+            k = dof_parent[k]
+        u[r], u[r + 1], u[r + 2] = a, b, c
+    for s in range(interval_dof.shape[0]):
+        k, total = interval_dof[s], 0.0
+        while k >= 0:
+            total += jacobian_transposed[k, 3 * nc + s] * v[k]
+            k = dof_parent[k]
+        u[3 * nc + s] = total
+
+
+@kernel
+def generalized_impulse(jacobian_transposed, leaf_dof, interval_dof, dof_parent, impulse, out):
+    """Fill out = Jᵀ λ, shape (nv,); arguments as in `row_velocities`, λ in place of u."""
+    nc = leaf_dof.shape[0]
+    for k in range(out.shape[0]):
+        out[k] = 0.0
+    for i in range(nc):
+        k, r = leaf_dof[i], 3 * i
+        a, b, c = impulse[r], impulse[r + 1], impulse[r + 2]
+        if a == 0.0 and b == 0.0 and c == 0.0:
+            continue
+        while k >= 0:
+            out[k] += (
+                jacobian_transposed[k, r] * a
+                + jacobian_transposed[k, r + 1] * b
+                + jacobian_transposed[k, r + 2] * c
+            )
+            k = dof_parent[k]
+    for s in range(interval_dof.shape[0]):
+        k, x = interval_dof[s], impulse[3 * nc + s]
+        while k >= 0:
+            out[k] += jacobian_transposed[k, 3 * nc + s] * x
+            k = dof_parent[k]
+
+
+@kernel
+def within_reach(gap, u, i, mu, reach):
+    """Return φ + T (u_n − κ μ |u_t|) of contact `i`: negative where the law may act on it.
+
+    `reach` is (T, κ, margin): T = h, κ = 0 for a law without force at a distance.
+    """
+    slip = np.sqrt(u[3 * i] ** 2 + u[3 * i + 1] ** 2)
+    return gap[i] + reach[0] * (u[3 * i + 2] - reach[1] * mu[i] * slip)
+
+
+@kernel
+def select_active(gap, u_free, impulse, mu, reach, active):
+    """Mark the contacts in the margin, in reach of the law, or that carried an impulse before."""
+    for i in range(gap.shape[0]):
+        near = gap[i] <= reach[2] or within_reach(gap, u_free, i, mu, reach) <= 0.0
+        active[i] = 1.0 if near or impulse[3 * i + 2] > 0.0 else 0.0
+
+
+@kernel
+def collect_rows(active, interval_active, leaf_dof, interval_dof, row_of, row_leaf):
+    """List the rows of the active contacts, then those of the active intervals.
+
+    Args:
+        active: 1 for the contacts that take part, shape (nc,).
+        interval_active: 1 for the interval rows that take part, shape (ns,).
+        leaf_dof: last dof of each contact, shape (nc,).
+        interval_dof: last dof of each interval row, shape (ns,).
+        row_of: out, row of the step data behind each problem row.
+        row_leaf: out, last dof of that row.
+
+    Returns:
+        Number of active contacts and of problem rows.
+    """
+    nc, n = active.shape[0], 0
+    for i in range(nc):
+        if active[i] != 0.0:
+            for row in range(3):
+                row_of[n + row] = 3 * i + row
+                row_leaf[n + row] = leaf_dof[i]
+            n += 3
+    na = n // 3
+    for k in range(interval_active.shape[0]):
+        if interval_active[k] != 0.0:
+            row_of[n] = 3 * nc + k
+            row_leaf[n] = interval_dof[k]
+            n += 1
+    return na, n

@@ -1,0 +1,37 @@
+"""The contact problem in the arrays of a step, as the solvers take it."""
+
+from __future__ import annotations
+
+from contact_sim.arrays import fields as f
+from contact_sim.arrays.views import integers, matrix, square, vector
+from contact_sim.solvers.jit import kernel
+from contact_sim.solvers.rows import ConeWork, Rows
+
+
+@kernel
+def rows_of(data):
+    """Return the active rows: G, g = u_f + b, μ and the bounds."""
+    counts = integers(data, f.COUNTS)
+    na, n = counts[0], counts[1]
+    return Rows(
+        square(data, f.DELASSUS, n), vector(data, f.G)[:n], vector(data, f.ROW_FRICTION)[:na],
+        vector(data, f.ROW_LOWER)[: n - 3 * na], vector(data, f.ROW_UPPER)[: n - 3 * na],
+    )  # fmt: skip
+
+
+@kernel
+def unbiased_rows_of(data):
+    """Return the active rows with u_f in place of g: laws that have a bias of their own."""
+    rows = rows_of(data)
+    free = vector(data, f.ROW_FREE)[: rows.g.shape[0]]
+    return Rows(rows.delassus, free, rows.friction, rows.lower, rows.upper)
+
+
+@kernel
+def cone_work_of(data):
+    """Return the scratch of the solvers for the active rows."""
+    n, work = integers(data, f.COUNTS)[1], matrix(data, f.CONE_WORK)
+    return ConeWork(
+        work[0], work[1], work[2], work[3], work[4], work[5], work[6], work[7],
+        square(data, f.NEWTON_MATRIX, n), integers(data, f.MODE), integers(data, f.MODE_ROW),
+    )  # fmt: skip

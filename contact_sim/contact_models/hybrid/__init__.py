@@ -1,0 +1,1 @@
+"""The event-driven model: rigid contact in continuous time."""

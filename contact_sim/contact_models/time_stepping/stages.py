@@ -1,0 +1,396 @@
+"""The stages of one time step, shared by all time-stepping models; they differ only in `solve`.
+
+    actuate           τ from commands, or from joint PD
+    free_motion       v_f = v + h M̂⁻¹ (τ − nle)
+    contact_rows      J, u_f = J v_f, b, active blocks
+    gather_problem    G = J M̂⁻¹ Jᵀ, g = u_f + b of the active blocks
+    solve_<law>       λ = law(G, g, μ, ...), in the file of the law
+    apply_impulses    v⁺ = v_f + M̂⁻¹ Jᵀ λ, or back to gather_problem
+    integrate         q⁺ = q ⊕ h v⁺
+    place_and_detect  placements, M and contact points of the new configuration    (theory 2)
+
+The last one belongs to a configuration and is done where that changes, at the end of a step: the
+report shows the contacts there, and the next step begins with them. Every stage takes its views by
+name from the arrays of the step (arrays/fields.py) and calls kernels with explicit arguments.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from contact_sim.arrays import fields as f
+from contact_sim.arrays.views import frames, integers, matrix, square, vector
+from contact_sim.collision.detect import contact_rows as fill_contact_rows
+from contact_sim.collision.detect import detect
+from contact_sim.collision.keys import carry_over
+from contact_sim.contact.active_rows import (
+    collect_rows,
+    generalized_impulse,
+    row_velocities,
+    select_active,
+    within_reach,
+)
+from contact_sim.contact.bias import fill_contact_bias, fill_interval_bias
+from contact_sim.contact.memory import recall, remember
+from contact_sim.dynamics.applied import add_wrench, joint_effort, saturate
+from contact_sim.dynamics.bias_forces import bias_forces
+from contact_sim.dynamics.energy import kinetic_energy, mass_moment
+from contact_sim.dynamics.free_motion import fill_free_velocity, implicit_inertia
+from contact_sim.dynamics.integrate import move, velocity_in_new_axes
+from contact_sim.dynamics.kinematics import place, world_inertia
+from contact_sim.dynamics.mass_matrix import mass_matrix
+from contact_sim.solvers.delassus import delassus
+from contact_sim.solvers.jit import kernel
+from contact_sim.solvers.tree import factorise, solve
+
+READY, NOT_FINITE = 0, -1
+"""Status of a world; k > 0: the command of actuated joint k − 1 is not finite."""
+DIRECT, JOINT_PD = 0, 1
+"""Controllers: efforts as commanded, or PD around joint targets."""
+HAS_MEMORY, NO_RESTITUTION = 1, 2
+"""Options of a law."""
+GUARD_HALVINGS = 40
+UNGUARDED, FIRST, LAST = -1.0, 0.0, 100.0
+"""Where the energy guard of an impact stands: not needed, first try, last try; else its round."""
+
+
+# ---------------------------------------------------------------- configuration
+
+
+@kernel
+def place_and_detect(data):
+    """Fill what belongs to the present q: placements, M, and the contact points."""
+    if integers(data, f.TERMS_GIVEN)[0] == 0:
+        place_bodies(data)
+    energy = vector(data, f.ENERGY)
+    mass_moment(matrix(data, f.WORLD_INERTIA), vector(data, f.ORIGIN), energy[1:])
+    energy[0] = kinetic_energy(
+        matrix(data, f.MASS_MATRIX), integers(data, f.DOF_PARENT), vector(data, f.V)
+    )
+    detect(
+        integers(data, f.TERRAIN_KIND)[0], vector(data, f.TERRAIN), matrix(data, f.POSE),
+        integers(data, f.CANDIDATE_BODY), matrix(data, f.OFFSET), vector(data, f.RADIUS),
+        matrix(data, f.POSITION), frames(data, f.FRAME), vector(data, f.GAP),
+        vector(data, f.FEATURE),
+    )  # fmt: skip
+
+
+@kernel
+def place_bodies(data):
+    """Fill placements, joint columns, inertias in world axes and the mass matrix at q."""
+    parent, v_index = integers(data, f.PARENT), integers(data, f.V_INDEX)
+    origin, pose, columns = vector(data, f.ORIGIN), matrix(data, f.POSE), matrix(data, f.COLUMNS)
+    inertia = matrix(data, f.WORLD_INERTIA)
+    place(
+        integers(data, f.KIND), parent, integers(data, f.Q_INDEX), v_index,
+        matrix(data, f.PLACEMENT), vector(data, f.Q), origin, pose, columns,
+    )  # fmt: skip
+    world_inertia(matrix(data, f.BODY), pose, origin, inertia)
+    mass_matrix(
+        parent, v_index, integers(data, f.DOF_PARENT), columns, inertia, vector(data, f.ARMATURE),
+        matrix(data, f.COMPOSITE), matrix(data, f.MASS_MATRIX),
+    )  # fmt: skip
+
+
+# ---------------------------------------------------------------- before the contact
+
+
+@kernel
+def begin_step(data):
+    """Make the present state the start of a step and apply the efforts; return False if refused.
+
+    A world that has stopped stays as it is.
+    """
+    status = integers(data, f.STATUS)
+    if status[0] != READY:
+        return False
+    carry_over(
+        vector(data, f.FEATURE_START), vector(data, f.FEATURE), vector(data, f.IMPULSE),
+        matrix(data, f.MEMORY),
+    )  # fmt: skip
+    now, start = vector(data, f.NOW), vector(data, f.START)
+    for k in range(now.shape[0]):
+        start[k] = now[k]
+    status[0] = actuate(data)
+    return status[0] == READY
+
+
+@kernel
+def actuate(data):
+    """Fill the joint efforts and τ; return READY, or 1 + the first joint that is not finite."""
+    command, joint_v = vector(data, f.COMMAND), integers(data, f.JOINT_V)
+    if integers(data, f.CONTROL)[0] == JOINT_PD:
+        joint_effort(
+            vector(data, f.Q), vector(data, f.V), integers(data, f.JOINT_Q), joint_v,
+            integers(data, f.JOINT_UNBOUNDED),
+            (vector(data, f.TARGET), vector(data, f.TARGET_VELOCITY)),
+            (vector(data, f.KP), vector(data, f.KD)), vector(data, f.FEED_FORWARD), command,
+        )  # fmt: skip
+    tau = vector(data, f.TAU)
+    bad = saturate(
+        command, vector(data, f.EFFORT_LIMIT), joint_v, vector(data, f.EXTERNAL),
+        vector(data, f.EFFORT), tau,
+    )  # fmt: skip
+    body = integers(data, f.WRENCH_BODY)[0]
+    if body >= 0:
+        add_wrench(
+            vector(data, f.WRENCH), vector(data, f.WRENCH_POINT), matrix(data, f.POSE)[body],
+            (matrix(data, f.COLUMNS), vector(data, f.ORIGIN)),
+            integers(data, f.V_INDEX)[body + 1] - 1, integers(data, f.DOF_PARENT), tau,
+        )  # fmt: skip
+    return bad + 1
+
+
+@kernel
+def free_motion(data):
+    """Fill nle, M̂, its factor and v_f: where the robot would go if nothing touched it."""
+    v, dof_parent = vector(data, f.V_START), integers(data, f.DOF_PARENT)
+    nle = vector(data, f.NONLINEAR_EFFECTS)
+    if integers(data, f.TERMS_GIVEN)[0] == 0:
+        bias_forces(
+            integers(data, f.PARENT), integers(data, f.V_INDEX), matrix(data, f.COLUMNS),
+            matrix(data, f.WORLD_INERTIA), v, vector(data, f.GRAVITY), matrix(data, f.TWIST),
+            matrix(data, f.BIAS_ACCELERATION), matrix(data, f.BODY_WRENCH), nle,
+        )  # fmt: skip
+    h, damping, factor = vector(data, f.TIME_STEP)[0], vector(data, f.DAMPING), matrix(data, f.FACTOR)
+    implicit_inertia(
+        matrix(data, f.MASS_MATRIX), dof_parent, damping, h, matrix(data, f.INERTIA), factor
+    )
+    factorise(factor, dof_parent)
+    fill_free_velocity(
+        (vector(data, f.TAU), nle, damping), v, (factor, dof_parent),
+        integers(data, f.FREE_FLYER_V), h, vector(data, f.TRANSPORT), vector(data, f.V_FREE),
+    )  # fmt: skip
+
+
+@kernel
+def contact_rows(data):
+    """Fill J, u⁻, u_f, the bias of all rows and the active blocks."""
+    jacobian = matrix(data, f.JACOBIAN_TRANSPOSED)
+    leaf_dof, dof_parent = integers(data, f.LEAF_DOF), integers(data, f.DOF_PARENT)
+    interval_dof, gap = integers(data, f.INTERVAL_DOF), vector(data, f.GAP_START)
+    impulse = vector(data, f.IMPULSE)
+    fill_contact_rows(
+        matrix(data, f.COLUMNS), vector(data, f.ORIGIN), leaf_dof, dof_parent,
+        matrix(data, f.POSITION_START), frames(data, f.FRAME_START), gap, jacobian,
+    )  # fmt: skip
+    u_start, u_free, bias = vector(data, f.U_START), vector(data, f.U_FREE), vector(data, f.BIAS)
+    row_velocities(jacobian, leaf_dof, interval_dof, dof_parent, vector(data, f.V_START), u_start)
+    row_velocities(jacobian, leaf_dof, interval_dof, dof_parent, vector(data, f.V_FREE), u_free)
+    h, settings = vector(data, f.TIME_STEP)[0], vector(data, f.STABILISATION)
+    impacts = fill_contact_bias(
+        gap, u_start, u_free, impulse, h, vector(data, f.RESTITUTION), settings, bias,
+        vector(data, f.RESTITUTION_BIAS),
+    )  # fmt: skip
+    fill_interval_bias(
+        vector(data, f.INTERVAL_GAP), vector(data, f.LOWER), vector(data, f.UPPER), h,
+        settings[0], bias[3 * gap.shape[0] :],
+    )  # fmt: skip
+    select_active(
+        gap, u_free, impulse, vector(data, f.FRICTION), vector(data, f.REACH),
+        vector(data, f.ACTIVE),
+    )  # fmt: skip
+    interval_active = vector(data, f.INTERVAL_ACTIVE)
+    for k in range(interval_active.shape[0]):
+        interval_active[k] = 1.0
+    start_guard(data, impacts)
+
+
+# ---------------------------------------------------------------- the contact problem
+
+
+@kernel
+def gather_problem(data):
+    """Fill the contact problem of the active blocks; return its number of rows."""
+    row_of, row_leaf = integers(data, f.ROW_OF), integers(data, f.ROW_LEAF)
+    active, interval_active = vector(data, f.ACTIVE), vector(data, f.INTERVAL_ACTIVE)
+    na, n = collect_rows(
+        active, interval_active, integers(data, f.LEAF_DOF), integers(data, f.INTERVAL_DOF),
+        row_of, row_leaf,
+    )  # fmt: skip
+    counts, nc = integers(data, f.COUNTS), active.shape[0]
+    counts[0], counts[1] = na, n
+    gather_rows(data, n)
+    gather_blocks(data, na, nc)
+    rebound, scale = vector(data, f.RESTITUTION_BIAS), vector(data, f.GUARD)[0]
+    g = vector(data, f.G)
+    for i in range(na):
+        g[3 * i + 2] += scale * rebound[row_of[3 * i] // 3]
+    if integers(data, f.OPTIONS)[0] & HAS_MEMORY:
+        recall(
+            matrix(data, f.MEMORY_START), frames(data, f.FRAME_START), active,
+            matrix(data, f.ROW_MEMORY),
+        )  # fmt: skip
+    if n > 0:
+        delassus(
+            matrix(data, f.JACOBIAN_TRANSPOSED), matrix(data, f.FACTOR),
+            integers(data, f.DOF_PARENT), row_of, row_leaf, n, vector(data, f.ROW_RESPONSE),
+            vector(data, f.DELASSUS),
+        )  # fmt: skip
+    return n
+
+
+@kernel
+def gather_rows(data, n):
+    """Copy what belongs to the first `n` problem rows into contiguous arrays."""
+    row_of = integers(data, f.ROW_OF)
+    u_free, u_start, bias = vector(data, f.U_FREE), vector(data, f.U_START), vector(data, f.BIAS)
+    impulse, weight = vector(data, f.IMPULSE), vector(data, f.INVERSE_WEIGHT)
+    g, free, start = vector(data, f.G), vector(data, f.ROW_FREE), vector(data, f.ROW_START)
+    guess, row_weight = vector(data, f.ROW_IMPULSE), vector(data, f.ROW_WEIGHT)
+    for a in range(n):
+        row = row_of[a]
+        g[a] = u_free[row] + bias[row]
+        free[a], start[a] = u_free[row], u_start[row]
+        guess[a], row_weight[a] = impulse[row], weight[row]
+
+
+@kernel
+def gather_blocks(data, na, nc):
+    """Copy what belongs to the first `na` contacts, and to the intervals behind them."""
+    row_of, n = integers(data, f.ROW_OF), integers(data, f.COUNTS)[1]
+    friction, gap = vector(data, f.FRICTION), vector(data, f.GAP_START)
+    row_friction, row_gap = vector(data, f.ROW_FRICTION), vector(data, f.ROW_GAP)
+    for i in range(na):
+        row_friction[i], row_gap[i] = friction[row_of[3 * i] // 3], gap[row_of[3 * i] // 3]
+    lower, upper, error = vector(data, f.LOWER), vector(data, f.UPPER), vector(data, f.INTERVAL_GAP)
+    low, high = vector(data, f.ROW_LOWER), vector(data, f.ROW_UPPER)
+    row_error = vector(data, f.ROW_INTERVAL_GAP)
+    for k in range(n - 3 * na):
+        s = row_of[3 * na + k] - 3 * nc
+        low[k], high[k], row_error[k] = lower[s], upper[s], error[s]
+
+
+# ---------------------------------------------------------------- after the solve
+
+
+@kernel
+def report_solve(data, outcome):
+    """Note (status code, iterations, residual) of a solve."""
+    solver = vector(data, f.SOLVER)
+    solver[0], solver[1], solver[2] = outcome
+
+
+@kernel
+def apply_impulses(data):
+    """Fill λ, v⁺ and u⁺; return False where the problem has to be solved again.
+
+    Again: with contacts that were left out but would close, or with less restitution. A motion
+    that is not finite ends the step and stops the world.
+    """
+    impulse, row_impulse = vector(data, f.IMPULSE), vector(data, f.ROW_IMPULSE)
+    row_of, n = integers(data, f.ROW_OF), integers(data, f.COUNTS)[1]
+    for r in range(impulse.shape[0]):
+        impulse[r] = 0.0
+    for a in range(n):
+        impulse[row_of[a]] = row_impulse[a]
+    jacobian, dof_parent = matrix(data, f.JACOBIAN_TRANSPOSED), integers(data, f.DOF_PARENT)
+    leaf_dof, interval_dof = integers(data, f.LEAF_DOF), integers(data, f.INTERVAL_DOF)
+    v_next, v_free, u_next = vector(data, f.V_NEXT), vector(data, f.V_FREE), vector(data, f.U_NEXT)
+    generalized_impulse(jacobian, leaf_dof, interval_dof, dof_parent, impulse, v_next)
+    solve(matrix(data, f.FACTOR), dof_parent, v_next)
+    size = 0.0
+    for k in range(v_next.shape[0]):
+        v_next[k] += v_free[k]
+        size += abs(v_next[k])
+    if not np.isfinite(size):
+        integers(data, f.STATUS)[0] = NOT_FINITE
+        return True
+    row_velocities(jacobian, leaf_dof, interval_dof, dof_parent, v_next, u_next)
+    return activate_closing(data) == 0 and guard_energy(data)
+
+
+@kernel
+def activate_closing(data):
+    """Make the contacts active that were left out and would close; return their number."""
+    active, reach, u_next = vector(data, f.ACTIVE), vector(data, f.REACH), vector(data, f.U_NEXT)
+    gap, friction, closing = vector(data, f.GAP_START), vector(data, f.FRICTION), 0
+    for i in range(active.shape[0]):
+        if active[i] == 0.0 and within_reach(gap, u_next, i, friction, reach) < 0.0:
+            active[i] = 1.0
+            closing += 1
+    return closing
+
+
+@kernel
+def start_guard(data, impacts):
+    """Begin a step with full restitution; the guard watches where there are impacts."""
+    guard = vector(data, f.GUARD)
+    plastic = integers(data, f.OPTIONS)[0] & NO_RESTITUTION
+    guard[0] = 0.0 if plastic else 1.0
+    guard[1], guard[2] = 0.0, 1.0
+    guard[3] = UNGUARDED if impacts == 0 or plastic else FIRST
+
+
+@kernel
+def guard_energy(data):
+    """Bisect the share of restitution until contact work ½ λᵀ(u⁺ + u⁻) ≤ 0; True when done.
+
+    Newton's law can create energy when there is friction (theory 2.8).
+    """
+    guard = vector(data, f.GUARD)  # share, bounds of it, round
+    if guard[3] == UNGUARDED or guard[3] == LAST:
+        return True
+    creates = contact_work(data) > 0.0
+    if guard[3] == FIRST:
+        if not creates:
+            return True
+    elif creates:
+        guard[2] = guard[0]
+    else:
+        guard[1] = guard[0]
+    if guard[3] == GUARD_HALVINGS:
+        guard[0], guard[3] = guard[1], LAST
+    else:
+        guard[0], guard[3] = 0.5 * (guard[1] + guard[2]), guard[3] + 1.0
+    return False
+
+
+@kernel
+def contact_work(data):
+    """Return ½ λᵀ(u⁻ + u⁺) over the contact rows [J]; rounding counts as zero."""
+    impulse, before, after = vector(data, f.IMPULSE), vector(data, f.U_START), vector(data, f.U_NEXT)
+    work = size = 0.0
+    for r in range(3 * vector(data, f.ACTIVE).shape[0]):
+        work += 0.5 * impulse[r] * (before[r] + after[r])
+        size += abs(impulse[r]) * abs(before[r])
+    return work if work > 1e-12 * size else 0.0
+
+
+@kernel
+def integrate(data):
+    """Move the configuration, and what belongs to it; a step that failed is taken back."""
+    if integers(data, f.STATUS)[0] != READY:
+        take_back(data)
+        return
+    v_next, v_start = vector(data, f.V_NEXT), vector(data, f.V_START)
+    transport, h = vector(data, f.TRANSPORT), vector(data, f.TIME_STEP)[0]
+    displacement, acceleration = vector(data, f.DISPLACEMENT), vector(data, f.ACCELERATION)
+    for k in range(v_next.shape[0]):
+        displacement[k] = h * v_next[k]
+        acceleration[k] = (v_next[k] - v_start[k]) / h - transport[k]
+    if integers(data, f.OPTIONS)[0] & HAS_MEMORY:
+        remember(
+            matrix(data, f.ROW_MEMORY_NEXT), frames(data, f.FRAME_START), vector(data, f.ACTIVE),
+            matrix(data, f.MEMORY),
+        )  # fmt: skip
+    velocity_in_new_axes(displacement, v_next, integers(data, f.FREE_FLYER_V), vector(data, f.V))
+    clock = vector(data, f.CLOCK)
+    clock[2] += 1.0
+    clock[0] = clock[1] + clock[2] * h
+    if integers(data, f.TERMS_GIVEN)[0] == 0:
+        move(
+            integers(data, f.KIND), integers(data, f.Q_INDEX), integers(data, f.V_INDEX),
+            matrix(data, f.POSE), displacement, vector(data, f.Q_START), vector(data, f.Q),
+        )  # fmt: skip
+        place_and_detect(data)
+
+
+@kernel
+def take_back(data):
+    """Return to the state before the step."""
+    now, start, impulse = vector(data, f.NOW), vector(data, f.START), vector(data, f.IMPULSE)
+    for k in range(now.shape[0]):
+        now[k] = start[k]
+    for r in range(impulse.shape[0]):
+        impulse[r] = 0.0

@@ -1,0 +1,104 @@
+"""A time-stepping law bound to the arrays of one simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from contact_sim.arrays.views import arrays_of
+from contact_sim.contact.workspace import Workspace
+from contact_sim.contact_models.time_stepping.stages import (
+    HAS_MEMORY,
+    NO_RESTITUTION,
+    READY,
+    begin_step,
+    contact_rows,
+    free_motion,
+    place_and_detect,
+)
+from contact_sim.dynamics.given_terms import GivenTerms
+from contact_sim.solvers.jit import entry
+
+
+@dataclass(frozen=True)
+class LawSettings:
+    """What the common stages have to know of a law."""
+
+    reach: tuple[float, float, float]
+    """(T, κ, margin): the law may act where φ + T (u_n − κ μ |u_t|) < 0 or φ ≤ margin."""
+    numbers: tuple[float, ...]
+    """Parameters, in the order in which the compiled law reads them."""
+    has_memory: bool
+    restitutes: bool
+
+    def write(self, workspace: Workspace) -> None:
+        """Make these the settings of a workspace."""
+        workspace.reach[:] = self.reach
+        workspace.law[:] = 0.0
+        workspace.law[: len(self.numbers)] = self.numbers
+        workspace.options[0] = self.has_memory * HAS_MEMORY
+        workspace.options[0] |= (not self.restitutes) * NO_RESTITUTION
+
+
+class TimeStepping:
+    """Steps one workspace with one compiled law.
+
+    Where the tree has joints that the kernels do not know, Pinocchio fills the terms of every
+    step: the slow way.
+    """
+
+    def __init__(
+        self, workspace: Workspace, advance: Callable[..., None], settings: LawSettings
+    ) -> None:
+        settings.write(workspace)
+        if not settings.has_memory:
+            workspace.data.memory[:] = 0.0
+        self._advance, self._arrays = advance, workspace.arrays
+        self._status, self._workspace = workspace.status, workspace
+        self._terms = GivenTerms(workspace) if workspace.terms_given[0] else None
+
+    def advance(self) -> int:
+        """Advance the state by h; return the status of the world."""
+        if self._terms is not None:
+            return self._advance_given(self._terms)
+        self._advance(*self._arrays, 1)
+        return int(self._status[0])
+
+    def _advance_given(self, terms: GivenTerms) -> int:
+        data = self._workspace.data
+        terms.update_velocity(data.q, data.v)
+        self._advance(*self._arrays, 1)
+        if self._status[0] == READY:
+            data.q[:] = terms.moved(data.q_start, self._workspace.displacement)
+        self.update_contacts()
+        return int(self._status[0])
+
+    def begin(self) -> int:
+        """Fill everything that does not depend on the impulses; return the status."""
+        if self._terms is not None:
+            self._terms.update_velocity(self._workspace.data.q, self._workspace.data.v)
+        begin(*self._arrays)
+        return int(self._status[0])
+
+    def update_contacts(self) -> None:
+        """Fill placements, M and contact points at the current q."""
+        if self._terms is not None:
+            self._terms.update_configuration(self._workspace.data.q)
+        refresh(*self._arrays)
+
+
+@entry
+def refresh(numbers, indices, layout):
+    """Fill what belongs to the configuration, in every world."""
+    for world in range(numbers.shape[0]):
+        place_and_detect(arrays_of(numbers, indices, layout, world))
+
+
+@entry
+def begin(numbers, indices, layout):
+    """Take a step up to the contact problem, in every world."""
+    for world in range(numbers.shape[0]):
+        data = arrays_of(numbers, indices, layout, world)
+        if begin_step(data):
+            free_motion(data)
+            contact_rows(data)

@@ -1,0 +1,64 @@
+"""Terms of the equations of motion filled by Pinocchio, for joints that the kernels do not know.
+
+The slow way: M, nle, placements and joint columns are copied in before every step.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from contact_sim.dynamics.integrate import move_base
+
+Array = NDArray[np.float64]
+
+
+class GivenTerms:
+    """Fills the fields of a workspace that the kernels of dynamics/ would fill.
+
+    The reference point of twists and inertias is the origin of the world.
+    """
+
+    def __init__(self, workspace: Any) -> None:
+        self._work = workspace
+        self._model = workspace.model.copy()
+        self._data = self._model.createData()
+        self._increment, self._velocity = np.zeros(self._model.nv), np.zeros(self._model.nv)
+
+    def update_configuration(self, q: Array) -> None:
+        """Fill `mass_matrix`, `columns`, `pose` and `world_inertia` at q, shape (nq,)."""
+        model, data, work = self._model, self._data, self._work
+        pin.crba(model, data, q)
+        pin.computeJointJacobians(model, data, q)
+        work.mass_matrix[:] = np.tril(data.M.T)
+        work.columns[:] = data.J.T
+        work.origin[:] = 0.0
+        for joint, placement in enumerate(data.oMi):
+            work.pose[joint, :9] = placement.rotation.ravel(order='F')
+            work.pose[joint, 9:] = placement.translation
+            self._fill_inertia(joint, placement)
+
+    def _fill_inertia(self, joint: int, placement: pin.SE3) -> None:
+        body = placement.act(self._model.inertias[joint])
+        about_origin = body.matrix()[3:, 3:]
+        self._work.world_inertia[joint, 0] = body.mass
+        self._work.world_inertia[joint, 1:4] = body.mass * body.lever
+        self._work.world_inertia[joint, 4:] = about_origin[np.triu_indices(3)]
+
+    def update_velocity(self, q: Array, v: Array) -> None:
+        """Fill `nonlinear_effects`, `twist` and `bias_acceleration` at q (nq,), v (nv,)."""
+        model, data, work = self._model, self._data, self._work
+        model.gravity.linear = work.data.gravity
+        work.data.nonlinear_effects[:] = pin.nonLinearEffects(model, data, q, v)
+        for joint, placement in enumerate(data.oMi):
+            work.twist[joint] = placement.act(data.v[joint]).vector
+            work.bias_acceleration[joint] = placement.act(data.a_gf[joint]).vector
+
+    def moved(self, q: Array, displacement: Array) -> Array:
+        """Return q ⊕ displacement, with that of free flyers along their axes, shape (nq,)."""
+        flyers = self._work.free_flyer_v
+        move_base(displacement, displacement, flyers, self._increment, self._velocity)
+        return np.asarray(pin.integrate(self._model, q, self._increment))

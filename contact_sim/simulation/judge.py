@@ -1,0 +1,117 @@
+"""The residuals of a step, from its step data alone, compiled.
+
+The arrays are those of a workspace of its own; the step data of the step are copied in, and the
+kernels that solved the step build its contact problem once more.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from contact_sim.arrays import fields as f
+from contact_sim.arrays.views import arrays_of, frames, integers, matrix, square, vector
+from contact_sim.contact.memory import recall
+from contact_sim.contact.problem_views import rows_of
+from contact_sim.contact.residuals import LAW_RESIDUALS, TOUCHING, judge_rows
+from contact_sim.contact_models.time_stepping.stages import gather_problem
+from contact_sim.solvers.jit import kernel
+from contact_sim.solvers.tree import factorise
+
+
+@kernel
+def rebuild_problem(numbers, indices, layout):
+    """Fill the contact problem of the step data; return the numbers of contacts and of rows."""
+    data = arrays_of(numbers, indices, layout, 0)
+    fill_problem(data)
+    rows_memory = matrix(data, f.ROW_MEMORY)
+    recall(
+        matrix(data, f.MEMORY_START), frames(data, f.FRAME_START), vector(data, f.ACTIVE),
+        rows_memory,
+    )  # fmt: skip
+    counts = integers(data, f.COUNTS)
+    return counts[0], counts[1]
+
+
+@kernel
+def judge_step(numbers, indices, layout, out):
+    """Fill the fields of `Residuals`, in their order."""
+    data = arrays_of(numbers, indices, layout, 0)
+    n = fill_problem(data)
+    bias, row_bias, row_of = vector(data, f.BIAS), vector(data, f.TRIAL), integers(data, f.ROW_OF)
+    for a in range(n):
+        row_bias[a] = bias[row_of[a]]
+    judge_rows(rows_of(data), row_bias[:n], vector(data, f.ROW_IMPULSE)[:n], out)
+    judge_contacts(data, out[LAW_RESIDUALS:])
+    out[LAW_RESIDUALS + 3] = momentum_residual(data)
+    fill_energy_balance(data, out[LAW_RESIDUALS + 4 :])
+
+
+@kernel
+def fill_problem(data):
+    """Fill the contact problem of the step data without restitution; return its rows."""
+    inertia, factor = matrix(data, f.INERTIA), matrix(data, f.FACTOR)
+    dof_parent = integers(data, f.DOF_PARENT)
+    for k in range(dof_parent.shape[0]):
+        j = k
+        while j >= 0:
+            factor[k, j] = inertia[k, j]
+            j = dof_parent[j]
+    factorise(factor, dof_parent)
+    vector(data, f.GUARD)[0] = 0.0
+    return gather_problem(data)
+
+
+@kernel
+def judge_contacts(data, out):
+    """Fill penetration, force at a distance and slip."""
+    gap, impulse, u = vector(data, f.GAP), vector(data, f.IMPULSE), vector(data, f.U_NEXT)
+    out[0] = out[1] = out[2] = 0.0
+    for i in range(gap.shape[0]):
+        normal = impulse[3 * i + 2]
+        out[0] = max(out[0], -gap[i])
+        if gap[i] > TOUCHING:
+            out[1] += normal
+        if normal > 0.0:
+            out[2] = max(out[2], np.sqrt(u[3 * i] ** 2 + u[3 * i + 1] ** 2))
+
+
+@kernel
+def momentum_residual(data):
+    """Return max |M̂ (v⁺ − v_f) − Jᵀ λ|."""
+    inertia, jacobian = matrix(data, f.INERTIA), matrix(data, f.JACOBIAN_TRANSPOSED)
+    v_next, v_free, impulse = vector(data, f.V_NEXT), vector(data, f.V_FREE), vector(data, f.IMPULSE)
+    active, nv, worst = vector(data, f.ACTIVE), vector(data, f.V_NEXT).shape[0], 0.0
+    nc = active.shape[0]
+    for k in range(nv):
+        change = 0.0
+        for j in range(nv):
+            entry = inertia[k, j] if j <= k else inertia[j, k]
+            change += entry * (v_next[j] - v_free[j])
+        for r in range(impulse.shape[0]):
+            if r >= 3 * nc or active[r // 3] != 0.0:
+                change -= jacobian[k, r] * impulse[r]
+        worst = max(worst, abs(change))
+    return worst
+
+
+@kernel
+def fill_energy_balance(data, out):
+    """Fill the fields of `EnergyBalance`, in their order."""
+    before, after = vector(data, f.ENERGY_START), vector(data, f.ENERGY)
+    gravity, h, nc = vector(data, f.GRAVITY), vector(data, f.TIME_STEP)[0], 3 * vector(data, f.GAP).shape[0]
+    v, v_next = vector(data, f.V_START), vector(data, f.V_NEXT)
+    tau, damping = vector(data, f.TAU), vector(data, f.DAMPING)
+    impulse, bias = vector(data, f.IMPULSE), vector(data, f.BIAS)
+    u_start, u_next = vector(data, f.U_START), vector(data, f.U_NEXT)
+    out[0] = after[0] - before[0]
+    for a in range(3):
+        out[0] -= gravity[a] * (after[1 + a] - before[1 + a])
+    for k in range(1, 6):
+        out[k] = 0.0
+    for k in range(v.shape[0]):
+        mean = 0.5 * h * (v[k] + v_next[k])
+        out[1] += mean * tau[k]
+        out[2] -= mean * damping[k] * v_next[k]
+    for r in range(impulse.shape[0]):
+        out[3 if r < nc else 4] += 0.5 * impulse[r] * (u_start[r] + u_next[r])
+        out[5] -= impulse[r] * bias[r]
