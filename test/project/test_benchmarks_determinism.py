@@ -11,7 +11,7 @@ import pytest
 
 import contact_sim
 
-BENCHMARKS = Path(__file__).resolve().parent.parent / 'benchmarks'
+BENCHMARKS = Path(__file__).resolve().parents[2] / 'benchmarks'
 
 
 def run(script, *arguments, codes=(0,)):

@@ -13,7 +13,7 @@ from ament_index_python.packages import PackageNotFoundError, get_package_prefix
 
 pytestmark = pytest.mark.ros
 
-EXAMPLE = Path(__file__).resolve().parent.parent / 'examples' / 'lockstep_controller'
+EXAMPLE = Path(__file__).resolve().parents[3] / 'examples' / 'lockstep_controller'
 PYTHON = EXAMPLE / 'lockstep_controller.py'
 BUILD_TIMEOUT = 240.0
 """Wall seconds; rclcpp's headers take a compiler some twenty."""

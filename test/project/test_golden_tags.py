@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).resolve().parent
+TEST = Path(__file__).resolve().parents[1]
 CONTACT_MODELS = (
     *(f'T{k}' for k in (8, *range(10, 23), 26)),
     *(f'X{k}' for k in (1, 2, 3, 4, 6, 7, 8, 9, 11, 12, 14, 15, 16, 19, 23)),
@@ -43,7 +43,7 @@ def tags_of(function, lines):
 def tagged_tests():
     """Return {tag: names of the tests that carry it}, of tests that assert something."""
     found = {}
-    for path in sorted(HERE.glob('test_*.py')):
+    for path in sorted(TEST.rglob('test_*.py')):
         text = path.read_text(encoding='utf-8')
         for function in ast.parse(text).body:
             if not (isinstance(function, ast.FunctionDef) and function.name.startswith('test_')):

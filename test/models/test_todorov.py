@@ -11,7 +11,7 @@ from scipy.optimize import nnls
 
 from contact_sim import InclinedPlane, InvalidInput, Plane, Simulator, Todorov, load_robot
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / 'benchmarks'))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / 'benchmarks'))
 GRAVITY = 9.81
 NO_EFFORT = np.zeros(0)
 STEPS = 200

@@ -19,7 +19,7 @@ from importlinter.cli import lint_imports
 
 import contact_sim
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / 'contact_sim'
 SOURCES = sorted(PACKAGE.rglob('*.py'))
 SHIPPED = [*SOURCES, *sorted(ROOT.glob('launch/*.py'))]

@@ -15,7 +15,7 @@ from contact_sim.contact_models.laws import MAY_BREAK
 from contact_sim.replay import Recording, repeat
 from contact_sim.testing import TrajectoryFailure, Trial, recorded_trajectory
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 class Stand:

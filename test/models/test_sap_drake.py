@@ -8,7 +8,7 @@ import pytest
 
 from contact_sim import RobotModel, Sap, Simulator, load_robot
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / 'benchmarks'))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / 'benchmarks'))
 STEPS, H = 200, 1e-3
 STIFFNESS, RELAXATION_TIME, FRICTION = 1e5, 0.02, 0.8
 

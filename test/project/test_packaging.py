@@ -12,7 +12,7 @@ import contact_sim
 
 pytest.importorskip('colcon_core', reason='colcon is not installed (extra `colcon`)')
 
-SOURCE = Path(__file__).resolve().parent.parent
+SOURCE = Path(__file__).resolve().parents[2]
 PACKED = (
     *('package.xml', 'setup.py', 'setup.cfg', 'pyproject.toml', 'README.md', 'LICENSE'),
     *('contact_sim', 'launch', 'config', 'urdf', 'resource'),

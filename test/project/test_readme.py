@@ -5,7 +5,7 @@ import io
 import re
 from pathlib import Path
 
-README = (Path(__file__).resolve().parent.parent / 'README.md').read_text(encoding='utf-8')
+README = (Path(__file__).resolve().parents[2] / 'README.md').read_text(encoding='utf-8')
 
 
 def block(language, after):

@@ -344,7 +344,7 @@ TWO = {
 
 def controller(session, joints, *options):
     """Start a controller of some joints (delayed_controller.py) as a process."""
-    environment = session.domain | {'PYTHONPATH': str(Path(__file__).parent)}
+    environment = session.domain | {'PYTHONPATH': str(Path(__file__).parents[2] / 'helpers')}
     return Process('delayed_controller', [*options, *joints], environment)
 
 

@@ -13,7 +13,7 @@ import contact_sim
 
 mujoco = pytest.importorskip('mujoco', reason='MuJoCo is not installed (extra `peers`)')
 
-BENCHMARKS = Path(__file__).resolve().parent.parent / 'benchmarks'
+BENCHMARKS = Path(__file__).resolve().parents[2] / 'benchmarks'
 STAGES = ['nle', 'crba', 'integrate', 'prepare', 'assemble', 'solve', 'advance', 'detect', 'rest']
 
 

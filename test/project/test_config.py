@@ -13,7 +13,7 @@ from contact_sim.ros.config_files import generated_files, markdown_text, yaml_te
 from contact_sim.ros.parameters import PARAMETER_GROUPS, NodeParameters
 from contact_sim.ros.topics import PUBLISHED
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import yaml
 from contact_sim.parameters import declared_parameters
 from contact_sim.ros.parameters import PARAMETER_GROUPS
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 LAUNCH_MODULES = (
     *('launch', 'launch.actions', 'launch.conditions', 'launch.launch_description_sources'),
     *('launch.substitutions', 'launch_ros', 'launch_ros.actions'),
