@@ -49,7 +49,7 @@ soak: $(VENV)/ready
 	$(VENV)/bin/python benchmarks/soak.py $(ARGS)
 
 generate: $(VENV)/ready
-	$(VENV)/bin/python -m contact_sim.ros.config_files
+	$(VENV)/bin/python -m contact_sim.ros.settings.generate
 
 format: $(VENV)/ready
 	$(VENV)/bin/ruff check --fix

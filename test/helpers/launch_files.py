@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from contact_sim.parameters import declared_parameters
-from contact_sim.ros.parameters import PARAMETER_GROUPS
+from contact_sim.ros.settings.declarations import PARAMETER_GROUPS
 
 ROOT = Path(__file__).resolve().parents[2]
 LAUNCH_MODULES = (

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from rclpy.qos import QoSProfile
 
-from contact_sim.ros.client import NODE, TIMEOUT, SimulationClient
+from contact_sim.ros.remote.client import NODE, TIMEOUT, SimulationClient
 from contact_sim.ros.topics import PUBLISHED, wrench_topic
 
 __all__ = ['NODE', 'SECOND', 'TIMEOUT', 'Session']

@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from contact_sim.parameters import Parameters, declared_parameters, parameter
-from contact_sim.ros.config_files import generated_files, markdown_text, yaml_text
-from contact_sim.ros.parameters import PARAMETER_GROUPS, NodeParameters
+from contact_sim.ros.settings.declarations import PARAMETER_GROUPS, NodeParameters
+from contact_sim.ros.settings.generate import generated_files, markdown_text, yaml_text
 from contact_sim.ros.topics import PUBLISHED
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -102,7 +102,7 @@ def test_every_parameter_of_the_node_has_a_meaning():
 
 
 def test_generating_needs_no_ros():
-    script = 'import sys, contact_sim.ros.config_files; print(*sys.modules)'
+    script = 'import sys, contact_sim.ros.settings.generate; print(*sys.modules)'
     result = subprocess.run([sys.executable, '-c', script], capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
     assert 'rclpy' not in result.stdout.split()
@@ -169,7 +169,7 @@ def test_rviz_shows_topics_that_are_published_with_their_type(rviz):
 
 
 def test_rviz_shows_every_kind_of_marker(rviz):
-    markers = pytest.importorskip('contact_sim.ros.markers', reason='needs ROS messages')
+    markers = pytest.importorskip('contact_sim.ros.outputs.markers', reason='needs ROS messages')
     shown = displays(rviz)['MarkerArray']['Namespaces']
     assert shown == dict.fromkeys(markers.COLOURS, True)
 

@@ -13,9 +13,9 @@ from rclpy.parameter import Parameter
 
 from contact_sim import contact_models, robots
 from contact_sim.collision.terrain import TERRAINS
-from contact_sim.ros.client import environment
 from contact_sim.ros.node import SimulationNode
-from contact_sim.ros.processes import isolated_environment
+from contact_sim.ros.remote.client import environment
+from contact_sim.ros.remote.processes import isolated_environment
 
 pytestmark = pytest.mark.ros
 STEPS = 20

@@ -16,8 +16,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from contact_sim import load_robot
-from contact_sim.ros.commands import CommandInbox
-from contact_sim.ros.processes import Process, ros_arguments
+from contact_sim.ros.commands.inbox import CommandInbox
+from contact_sim.ros.remote.processes import Process, ros_arguments
 
 pytestmark = pytest.mark.ros
 
@@ -347,7 +347,7 @@ One that dies earlier leaves it to hang in its gains, a few millimetres lower.
 
 def start_controller(session):
     return Process(
-        'contact_sim.ros.stance_controller', ros_arguments({'robot': 'go1'}), session.domain
+        'contact_sim.ros.controllers.stance', ros_arguments({'robot': 'go1'}), session.domain
     )
 
 

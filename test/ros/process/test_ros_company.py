@@ -14,7 +14,7 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
 from contact_sim import load_robot
-from contact_sim.ros.processes import Process, ros_arguments
+from contact_sim.ros.remote.processes import Process, ros_arguments
 from contact_sim.ros.topics import PUBLISHED
 
 pytestmark = pytest.mark.ros
@@ -156,7 +156,7 @@ def test_a_frozen_listener_costs_no_message(tmp_path):
         session.started()
         arguments = ros_arguments({'robot': 'go1'})
         with Process(
-            'contact_sim.ros.stance_controller', arguments, session.domain, tmp_path / 'c.log'
+            'contact_sim.ros.controllers.stance', arguments, session.domain, tmp_path / 'c.log'
         ) as controller:
             session.wait(
                 lambda: session.node.count_subscribers('joint_states') == 2, 'the controller', 60.0

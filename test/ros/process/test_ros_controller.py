@@ -9,10 +9,10 @@ import rclpy
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import JointState
 
-from contact_sim.ros.client import environment
-from contact_sim.ros.controller import Controller
-from contact_sim.ros.messages import set_stamp
-from contact_sim.ros.processes import isolated_environment
+from contact_sim.ros.controllers.base import Controller
+from contact_sim.ros.conversions import set_stamp
+from contact_sim.ros.remote.client import environment
+from contact_sim.ros.remote.processes import isolated_environment
 
 pytestmark = pytest.mark.ros
 

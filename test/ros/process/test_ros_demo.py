@@ -11,7 +11,8 @@ pytest.importorskip('rclpy', reason='needs ROS')
 from ros_session import published_topics
 
 from contact_sim import load_robot
-from contact_sim.ros.demo import complaints, main, power_of_ten
+from contact_sim.ros.demo.__main__ import main
+from contact_sim.ros.demo.verdict import complaints, power_of_ten
 
 pytestmark = pytest.mark.ros
 

@@ -19,10 +19,10 @@ from std_msgs.msg import Float64MultiArray, Header
 
 from contact_sim import load_robot
 from contact_sim.errors import InvalidInput, UnknownName
-from contact_sim.ros.commands import CommandInbox
-from contact_sim.ros.lockstep import SLICE, Lockstep, Verdict, owned_joints
-from contact_sim.ros.parameters import ControllerParameters, LockstepParameters
-from contact_sim.ros.processes import Process, ros_arguments
+from contact_sim.ros.commands.inbox import CommandInbox
+from contact_sim.ros.commands.lockstep import SLICE, Lockstep, Verdict, owned_joints
+from contact_sim.ros.remote.processes import Process, ros_arguments
+from contact_sim.ros.settings.declarations import ControllerParameters, LockstepParameters
 
 pytestmark = pytest.mark.ros
 
@@ -433,7 +433,7 @@ def pace(session, seconds=1.0):
 
 def stance_controller(session):
     return Process(
-        'contact_sim.ros.stance_controller', ros_arguments({'robot': 'go1'}), session.domain
+        'contact_sim.ros.controllers.stance', ros_arguments({'robot': 'go1'}), session.domain
     )
 
 

@@ -10,9 +10,9 @@ from ros_session import NODE, SECOND, Session, stamp_of, vector
 from std_srvs.srv import Trigger
 
 from contact_sim import Simulator, load_robot
-from contact_sim.ros.messages import ImuMessage, JointStateMessage
-from contact_sim.ros.noise import SensorNoise
-from contact_sim.ros.parameters import NoiseParameters
+from contact_sim.ros.outputs.messages import ImuMessage, JointStateMessage
+from contact_sim.ros.outputs.noise import SensorNoise
+from contact_sim.ros.settings.declarations import NoiseParameters
 
 SIGMA = {'joint_position': 1e-3, 'joint_velocity': 0.05, 'imu_gyro': 0.02, 'imu_accel': 0.3}
 TICKS = 2500

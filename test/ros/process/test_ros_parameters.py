@@ -13,7 +13,7 @@ from ros_session import Session, published_topics, vector
 
 from contact_sim import contact_models, load_robot
 from contact_sim.parameters import declared_parameters
-from contact_sim.ros.parameters import PARAMETER_GROUPS
+from contact_sim.ros.settings.declarations import PARAMETER_GROUPS
 
 pytestmark = pytest.mark.ros
 

@@ -15,9 +15,9 @@ from std_srvs.srv import Trigger
 from visualization_msgs.msg import Marker
 
 from contact_sim import Simulator, load_robot
-from contact_sim.ros.markers import METRES_PER_NEWTON
-from contact_sim.ros.parameters import PushParameters
-from contact_sim.ros.pushes import MOST, Pushes
+from contact_sim.ros.commands.pushes import MOST, Pushes
+from contact_sim.ros.outputs.markers import METRES_PER_NEWTON
+from contact_sim.ros.settings.declarations import PushParameters
 
 pytestmark = pytest.mark.ros
 

@@ -7,7 +7,7 @@ pytest.importorskip('rclpy', reason='needs ROS')
 from ros_session import SECOND, Session, stamp_of
 
 from contact_sim.replay import Recording, repeat
-from contact_sim.ros.processes import Process, ros_arguments
+from contact_sim.ros.remote.processes import Process, ros_arguments
 from contact_sim.ros.topics import PUBLISHED
 
 TOPICS = {topic: PUBLISHED[topic] for topic in ('/clock', 'joint_states', '/diagnostics')}
@@ -28,7 +28,7 @@ def test_a_free_run_is_repeated_to_the_bit(tmp_path):
     with Session(tmp_path, TOPICS, {**SETTINGS, 'record': record}) as session:
         session.started()
         controller = Process(
-            'contact_sim.ros.stance_controller', ros_arguments({'robot': 'go1'}), session.domain
+            'contact_sim.ros.controllers.stance', ros_arguments({'robot': 'go1'}), session.domain
         )
         with controller:
             session.pause(False)

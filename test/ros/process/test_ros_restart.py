@@ -9,8 +9,8 @@ pytest.importorskip('rclpy', reason='needs ROS')
 
 from ros_session import Session, published_topics, stamp_of
 
-from contact_sim.ros import client as client_module
-from contact_sim.ros.processes import Process, isolated_environment
+from contact_sim.ros.remote import client as client_module
+from contact_sim.ros.remote.processes import Process, isolated_environment
 
 pytestmark = pytest.mark.ros
 

@@ -18,8 +18,8 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 
 from contact_sim import load_robot
-from contact_sim.ros.client import SimulationClient
-from contact_sim.ros.processes import Process
+from contact_sim.ros.remote.client import SimulationClient
+from contact_sim.ros.remote.processes import Process
 
 pytestmark = pytest.mark.ros
 

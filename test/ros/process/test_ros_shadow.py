@@ -10,7 +10,7 @@ from ros_session import Session
 
 from contact_sim import Compliant, Simulator, load_robot
 from contact_sim.contact.solution import CONVERGED, NONFINITE
-from contact_sim.ros.shadow_message import ShadowMessage
+from contact_sim.ros.outputs.shadow import ShadowMessage
 
 TOPIC, DIAGNOSTICS = '/contact_sim/shadow', '/diagnostics'
 TOPICS = {

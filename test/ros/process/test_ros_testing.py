@@ -12,12 +12,12 @@ from sensor_msgs.msg import JointState
 
 from contact_sim import InvalidInput, UnknownName
 from contact_sim.replay import Recording, repeat
-from contact_sim.ros.messages import set_stamp
+from contact_sim.ros.conversions import set_stamp
 from contact_sim.testing.relay import STATES, Relay
 
 pytestmark = pytest.mark.ros
 
-STANCE = 'contact_sim.ros.stance_controller'
+STANCE = 'contact_sim.ros.controllers.stance'
 COUNTING = """
 import rclpy
 from rclpy.executors import ExternalShutdownException

@@ -14,7 +14,7 @@ from ros_session import SECOND, Session, published_topics, stamp_of, vector
 
 from contact_sim import load_robot
 from contact_sim.contact.residuals import Residuals
-from contact_sim.ros.parameters import PublishRateParameters
+from contact_sim.ros.settings.declarations import PublishRateParameters
 
 pytestmark = pytest.mark.ros
 

@@ -13,18 +13,18 @@ from ros_session import vector
 from visualization_msgs.msg import Marker
 
 from contact_sim import InclinedPlane, RobotModel, Simulator, load_robot
-from contact_sim.ros import transforms
-from contact_sim.ros.markers import ContactMarkers
-from contact_sim.ros.messages import (
+from contact_sim.ros.controllers.stance import StanceEfforts
+from contact_sim.ros.conversions import set_stamp
+from contact_sim.ros.outputs import transforms
+from contact_sim.ros.outputs.markers import ContactMarkers
+from contact_sim.ros.outputs.messages import (
     FootContactsMessage,
     ImuMessage,
     JointStateMessage,
     OdometryMessage,
     WrenchMessages,
-    set_stamp,
 )
-from contact_sim.ros.solver_state import SolverStateMessage
-from contact_sim.ros.stance_controller import StanceEfforts
+from contact_sim.ros.outputs.solver_state import SolverStateMessage
 
 GRAVITY = 9.81
 

@@ -17,20 +17,20 @@ from rclpy.validate_topic_name import validate_topic_name
 
 from contact_sim import InvalidInput, load_robot
 from contact_sim.parameters import declared_parameters
-from contact_sim.ros.parameter_server import full_name, parameter_descriptor
-from contact_sim.ros.parameters import (
+from contact_sim.ros.settings.declarations import (
     PARAMETER_GROUPS,
     JointGainParameters,
     PublishRateParameters,
     publish_periods,
     steps_between,
 )
-from contact_sim.ros.setup import (
+from contact_sim.ros.settings.factory import (
     joint_gains,
     loaded_robot,
     loaded_simulator,
     start_configuration,
 )
+from contact_sim.ros.settings.server import full_name, parameter_descriptor
 from contact_sim.ros.topics import wrench_topic
 
 FIELDS = {

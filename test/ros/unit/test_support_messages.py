@@ -9,9 +9,9 @@ from robots import stand
 from visualization_msgs.msg import Marker
 
 from contact_sim import InclinedPlane, NullSpace, Simulator, load_robot
-from contact_sim.ros.solver_state import SolverStateMessage
-from contact_sim.ros.support_command import SupportCommand
-from contact_sim.ros.support_state import SupportMarkers
+from contact_sim.ros.interface.support_command import SupportCommand
+from contact_sim.ros.outputs.solver_state import SolverStateMessage
+from contact_sim.ros.outputs.support_state import SupportMarkers
 
 ROBOT = load_robot('anymal_b')
 ALL = [1, 1, 1, 1]
