@@ -11,7 +11,7 @@ PYTHON ?= python3
 VENV := .venv
 OLDEST := .venv-oldest
 # These look only at the sources, or need colcon, the linters or MuJoCo.
-LEFT_OUT := $(foreach name,architecture packaging launch benchmarks,--ignore=test/test_$(name).py)
+LEFT_OUT := $(foreach name,architecture packaging launch benchmarks,--ignore=test/project/test_$(name).py)
 # Quiet: setuptools warns that an editable installation is editable.
 INSTALL := -m pip install --quiet --disable-pip-version-check
 DECLARED := setup.py setup.cfg pyproject.toml package.xml
@@ -49,7 +49,7 @@ soak: $(VENV)/ready
 	$(VENV)/bin/python benchmarks/soak.py $(ARGS)
 
 generate: $(VENV)/ready
-	$(VENV)/bin/python -m contact_sim.ros.config_files
+	$(VENV)/bin/python -m contact_sim.ros.settings.generate
 
 format: $(VENV)/ready
 	$(VENV)/bin/ruff check --fix

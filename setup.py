@@ -87,8 +87,8 @@ setup(
         'pytest11': ['contact_sim.testing = contact_sim.testing'],
         'console_scripts': [
             'simulation = contact_sim.ros.simulation_node:main',
-            'stance_controller = contact_sim.ros.stance_controller:main',
-            'trot_controller = contact_sim.ros.trot_controller:main',
+            'stance_controller = contact_sim.ros.controllers.stance:main',
+            'trot_controller = contact_sim.ros.controllers.trot:main',
         ],
     },
 )

@@ -32,7 +32,7 @@ from soak import FALLEN, KINDS, SETTLING, resident_memory, told, what_happens
 
 import contact_sim
 from contact_sim.replay import Recording, repeat
-from contact_sim.ros.client import SimulationClient
+from contact_sim.ros.remote.client import SimulationClient
 
 STEPS = 1000
 """Physics steps of 1 ms in a second."""
@@ -133,7 +133,7 @@ def run(robot: str, seconds: int, period: int, record: Path | None) -> dict[str,
         'contact.null_space.release': True,
         'lockstep.enabled': True, 'lockstep.period': period, 'lockstep.timeout': 10.0,
     }  # fmt: skip
-    trot = 'contact_sim.ros.trot_controller'
+    trot = 'contact_sim.ros.controllers.trot'
     with gait_session(simulation, {'robot': robot}, trot) as client:
         soak, base, begin = NodeSoak(client, robot), 0, time.perf_counter()
         node = client.simulation.handle.pid

@@ -1,5 +1,7 @@
 """Settings of all tests."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import settings
 
@@ -9,6 +11,9 @@ settings.load_profile('contact_sim')
 
 pytest_plugins = ['contact_sim.testing']
 
+PROCESSES = Path(__file__).resolve().parent / 'ros' / 'process'
+"""Tests that start nodes as processes, or talk over DDS."""
+
 
 def pytest_collection_modifyitems(items):
     """Tests with real processes and real time get a second chance: a busy machine is no failure.
@@ -16,6 +21,6 @@ def pytest_collection_modifyitems(items):
     What needed it is listed as R at the end.
     """
     for item in items:
-        if item.path.name.startswith('test_ros_'):
+        if PROCESSES in item.path.parents:
             item.add_marker(pytest.mark.ros)
             item.add_marker(pytest.mark.flaky(reruns=2, reruns_delay=2))

@@ -13,36 +13,36 @@ from rclpy.node import Node
 
 from contact_sim.contact.solution import STATUSES, SolverStatus
 from contact_sim.errors import ContactSimError
-from contact_sim.ros.clock import Pacer
-from contact_sim.ros.commands import CommandInbox
-from contact_sim.ros.diagnostics import Conditions, diagnostics_message
-from contact_sim.ros.inputs import Inputs
-from contact_sim.ros.lockstep import Lockstep, owned_joints
-from contact_sim.ros.loop import Loop
-from contact_sim.ros.messages import nanoseconds
-from contact_sim.ros.outputs import Outputs
-from contact_sim.ros.parameter_server import ParameterServer
-from contact_sim.ros.parameters import (
+from contact_sim.ros.commands.inbox import CommandInbox
+from contact_sim.ros.commands.lockstep import Lockstep, owned_joints
+from contact_sim.ros.commands.pushes import Pushes
+from contact_sim.ros.conversions import nanoseconds
+from contact_sim.ros.interface.services import Services
+from contact_sim.ros.interface.simulation_interfaces_server import INSTALLED, SimulationInterfaces
+from contact_sim.ros.interface.state_control import StateControl
+from contact_sim.ros.interface.subscriptions import Inputs
+from contact_sim.ros.interface.support_command import SupportCommand
+from contact_sim.ros.outputs.publishers import Outputs
+from contact_sim.ros.settings.declarations import (
     PARAMETER_GROUPS,
     ControllerParameters,
     JointGainParameters,
+    Settings,
     publish_periods,
 )
-from contact_sim.ros.pushes import Pushes
-from contact_sim.ros.recording import recorder_of
-from contact_sim.ros.services import Services
-from contact_sim.ros.setup import (
-    Settings,
+from contact_sim.ros.settings.factory import (
     chosen_contact_model,
     chosen_shadows,
     joint_gains,
     loaded_robot,
     loaded_simulator,
+    recorder_of,
     start_configuration,
 )
-from contact_sim.ros.simulation_interfaces_server import INSTALLED, SimulationInterfaces
-from contact_sim.ros.state_control import StateControl
-from contact_sim.ros.support_command import SupportCommand
+from contact_sim.ros.settings.server import ParameterServer
+from contact_sim.ros.stepping.diagnostics import Conditions, diagnostics_message
+from contact_sim.ros.stepping.loop import Loop
+from contact_sim.ros.stepping.pacer import Pacer
 
 
 class SimulationNode(Node):

@@ -15,8 +15,7 @@ from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Header
 
 from contact_sim.errors import InvalidInput
-from contact_sim.ros.messages import nanoseconds, stamp_nanoseconds
-from contact_sim.ros.observer import seconds
+from contact_sim.ros.conversions import nanoseconds, seconds, stamp_nanoseconds
 
 EVERY = QoSProfile(depth=1000)
 COMMANDS = 'joint_commands'

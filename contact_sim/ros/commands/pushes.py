@@ -1,0 +1,121 @@
+"""Pushes: wrenches on links for a while of simulated time; imports no ROS."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.ros.settings.declarations import PushParameters
+from contact_sim.simulation.simulator import Simulator
+
+Array = NDArray[np.float64]
+LARGEST = 1e6
+"""Bound of every number of a wrench [N], [N m]."""
+MOST = 100
+"""Pushes that may be under way or waiting for their time."""
+SECOND = 1_000_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Push:
+    """A wrench at the origin of a frame, from `start` until before `end` [ns]."""
+
+    frame: str
+    wrench: Array
+    """Force [N] and torque [N m], shape (6,)."""
+    in_world: bool
+    """Whether its axes are the world's; otherwise they turn with the frame."""
+    start: int
+    end: int | None
+    """None: until the next push on this frame."""
+
+
+class Pushes:
+    """Wrenches that act; one per frame, a later one replaces an earlier one.
+
+    Args:
+        sim: what is pushed.
+        prefix: put before frame names by ROS (frame_prefix).
+        world_frames: frame ids that are the world; a push needs a link.
+    """
+
+    def __init__(self, sim: Simulator, prefix: str, world_frames: Sequence[str]) -> None:
+        self._sim, self._prefix, self._world_frames = sim, prefix, tuple(world_frames)
+        self._lock = threading.Lock()
+        self._pushes: tuple[Push, ...] = ()
+        self.accepted = self.refused = 0
+
+    def configure(self, parameters: PushParameters) -> None:
+        """Take pushes with other parameters from now on."""
+        self._parameters = parameters
+
+    def take(
+        self, frame_id: str, stamp: int, force: Sequence[float], torque: Sequence[float]
+    ) -> str | None:
+        """Take a push from `stamp` [ns] on, or at once; return why it is refused, or None."""
+        try:
+            push = self._checked(frame_id, stamp, np.array([*force, *torque], dtype=float))
+            with self._lock:
+                if len(self._pushes) >= MOST:
+                    raise InvalidInput(f'{MOST} pushes are under way or wait for their time')
+                self._pushes = (*self._pushes, push)
+        except (InvalidInput, UnknownName) as error:
+            self.refused += 1
+            return str(error)
+        self.accepted += 1
+        return None
+
+    def _checked(self, frame_id: str, stamp: int, wrench: Array) -> Push:
+        frame = frame_id.removeprefix(self._prefix)
+        model = self._sim.robot.pinocchio_model
+        bodies = (f.name for f in model.frames if f.type == pin.FrameType.BODY)
+        links = [name for name in bodies if name != 'universe']
+        if frame_id in self._world_frames and frame not in links:
+            raise InvalidInput(f'push on {frame_id!r}: header.frame_id has to name a link')
+        if frame not in links:
+            raise UnknownName('link in external_wrench', frame_id, links)
+        if not (np.abs(wrench) <= LARGEST).all():  # NaN too
+            raise InvalidInput(
+                f'push on {frame_id!r} = {wrench.tolist()}: expected finite numbers, at most '
+                f'{LARGEST:g}'
+            )
+        parameters = self._parameters
+        start = max(stamp, round(self._sim.time * SECOND))
+        lasts = round(parameters.duration * SECOND)
+        end = start + lasts if lasts else None
+        return Push(frame, wrench, parameters.axes == 'world', start, end)
+
+    def clear(self) -> None:
+        """End all pushes."""
+        with self._lock:
+            self._pushes = ()
+
+    def acting(self, now: int) -> Mapping[str, Array]:
+        """Return frame to force and torque in world axes (6,) in the step from `now` [ns]."""
+        if not self._pushes:
+            return {}
+        with self._lock:
+            last = {push.frame: push for push in self._pushes if push.start <= now}
+            self._pushes = tuple(
+                push
+                for push in self._pushes
+                if push.start > now or (last[push.frame] is push and not _is_over(push, now))
+            )
+            active = [push for push in self._pushes if push.start <= now]
+        return {push.frame: self._in_world(push) for push in active if push.wrench.any()}
+
+    def _in_world(self, push: Push) -> Array:
+        if push.in_world:
+            return push.wrench
+        rotation = self._sim.frame_placement(push.frame).rotation
+        return np.concatenate([rotation @ push.wrench[:3], rotation @ push.wrench[3:]])
+
+
+def _is_over(push: Push, now: int) -> bool:
+    return push.end is not None and now >= push.end

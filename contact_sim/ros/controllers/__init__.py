@@ -1,0 +1,1 @@
+"""Example controllers: nodes that know the simulator by its topics only."""

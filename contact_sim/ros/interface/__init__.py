@@ -1,0 +1,1 @@
+"""What the node listens to and serves: subscriptions, services, the state set anew."""

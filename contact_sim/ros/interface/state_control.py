@@ -1,0 +1,195 @@
+"""Setting the state anew: resets, poses, snapshots.
+
+A state that no step has led to gets a stamp of its own: it takes one tick, except where time
+itself is set back. It is published at once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contact_sim.errors import InvalidInput
+from contact_sim.ros.commands.inbox import CommandInbox
+from contact_sim.ros.settings.factory import start_configuration
+from contact_sim.ros.settings.server import ParameterServer
+from contact_sim.ros.stepping.loop import Loop
+from contact_sim.simulation.resume import resume
+from contact_sim.simulation.simulator import Simulator, Snapshot
+
+Array = NDArray[np.float64]
+FARTHEST = 1e5
+"""Bound of positions and velocities that are set [m], [m/s], [rad/s]."""
+
+
+class StateControl:
+    """Changes of the state that callbacks ask for; each is made between two steps.
+
+    Args:
+        sim: what is simulated.
+        loop: who steps it.
+        inbox: whose command follows the state.
+        parameters: reference pose and height of resets.
+    """
+
+    def __init__(
+        self, sim: Simulator, loop: Loop, inbox: CommandInbox, parameters: ParameterServer
+    ) -> None:
+        self._sim, self._loop, self._inbox, self._parameters = sim, loop, inbox, parameters
+        self._kept: tuple[Snapshot, Any] | None = None
+
+    @property
+    def start_time(self) -> float:
+        """Stamp of the first state [s]: never 0, which would mean 'no time' to ROS."""
+        return self._sim.time_step
+
+    def reset(self, time_too: bool = False) -> None:
+        """Return to the reference pose at rest and hold it; with `time_too` at the first stamp.
+
+        Raises:
+            ContactSimError: the pose does not exist.
+        """
+        q = start_configuration(self._sim, self._parameters.settings)
+
+        def act() -> None:
+            self._sim.reset(q, time=self.start_time if time_too else self._next_time)
+            self._inbox.hold(self._sim.robot.joint_positions(q))
+            self._loop.begin_anew()
+
+        self._loop.between_steps(act)
+
+    def reset_time(self) -> None:
+        """Set time back to the first stamp; the robot stays as it is."""
+
+        def act() -> None:
+            resume(self._sim, self._sim.snapshot(), self.start_time)
+            self._loop.begin_anew(failure_ends=False)
+
+        self._loop.between_steps(act)
+
+    def place(
+        self,
+        position: Array | None = None,
+        quaternion: Array | None = None,
+        twist: Array | None = None,
+        twist_in_world: bool = False,
+    ) -> None:
+        """Put the base elsewhere; joints keep their positions and velocities.
+
+        Args:
+            position: of the base in the world [m], shape (3,); None: as it is.
+            quaternion: attitude x, y, z, w, shape (4,); None: as it is.
+            twist: linear and angular velocity of the base [m/s], [rad/s], shape (6,); None: as
+                it is, in the axes of the base.
+            twist_in_world: whether the axes of `twist` are the world's, not the base's.
+
+        Raises:
+            InvalidInput: numbers that cannot be a pose or a twist, or a base that is fixed.
+        """
+        if not self._sim.robot.floating_base:
+            raise InvalidInput(f'the base of {self._sim.robot.name} is fixed: it cannot be placed')
+        position = None if position is None else bounded('position', position)
+        quaternion = None if quaternion is None else unit_quaternion(quaternion)
+        twist = None if twist is None else bounded('twist', twist)
+
+        def act() -> None:
+            q, v = self._sim.q.copy(), self._sim.v.copy()
+            if position is not None:
+                q[:3] = position
+            if quaternion is not None:
+                q[3:7] = quaternion
+            if twist is not None:
+                v[:6] = _in_base(q[3:7], twist) if twist_in_world else twist
+            self._sim.reset(q, v, time=self._next_time)
+            self._loop.begin_anew()
+
+        self._loop.between_steps(act)
+
+    def put_at(self, x: float, y: float, yaw: float) -> None:
+        """Stand the robot in the reference pose elsewhere on the ground, at rest.
+
+        Raises:
+            InvalidInput: a robot that is fixed, or numbers that are not finite.
+        """
+        q = start_configuration(self._sim, self._parameters.settings)
+        if not self._sim.robot.floating_base:
+            raise InvalidInput(f'the base of {self._sim.robot.name} is fixed: it cannot be placed')
+        x, y, yaw = bounded('initialpose', np.array([x, y, yaw])).tolist()
+        plane = self._sim.terrain.plane
+        turn = np.array([0.0, 0.0, np.sin(yaw / 2.0), np.cos(yaw / 2.0)])
+        q = q.copy()
+        q[3:7] = _product(q[3:7], turn)
+        q[:3] += np.array([x, y, -(plane[0] * x + plane[1] * y) / plane[2]])
+
+        def act() -> None:
+            self._sim.reset(q, time=self._next_time)
+            self._inbox.hold(self._sim.robot.joint_positions(q))
+            self._loop.begin_anew()
+
+        self._loop.between_steps(act)
+
+    def snapshot(self) -> float:
+        """Keep the present state and the command in force; return its time [s]."""
+
+        def act() -> None:
+            self._kept = self._sim.snapshot(), self._inbox.state
+
+        self._loop.between_steps(act)
+        return self._sim.time
+
+    def restore(self) -> None:
+        """Return to the state that was kept last; time goes on, parameters stay.
+
+        Raises:
+            InvalidInput: nothing was kept.
+        """
+        if self._kept is None:
+            raise InvalidInput('no snapshot to return to: call ~/snapshot first')
+        snapshot, command = self._kept
+
+        def act() -> None:
+            resume(self._sim, snapshot, self._next_time)
+            self._inbox.state = command
+            self._loop.begin_anew()
+
+        self._loop.between_steps(act)
+
+    @property
+    def _next_time(self) -> float:
+        return self._sim.time + self._sim.time_step
+
+
+def unit_quaternion(quaternion: Array) -> Array:
+    """Return a quaternion of norm 1, or raise InvalidInput where it is not nearly so."""
+    norm = float(np.linalg.norm(quaternion))
+    if not abs(norm - 1.0) <= 1e-3:  # NaN too
+        raise InvalidInput(f'quaternion {quaternion.tolist()} has norm {norm:g}: expected 1')
+    return np.asarray(quaternion / norm)
+
+
+def bounded(name: str, values: Array) -> Array:
+    """Return numbers that can be a position or a velocity, or raise InvalidInput."""
+    if not (np.abs(values) <= FARTHEST).all():  # NaN too
+        raise InvalidInput(
+            f'{name} = {values.tolist()}: expected finite numbers, at most {FARTHEST:g}'
+        )
+    return values
+
+
+def _in_base(quaternion: Array, twist: Array) -> Array:
+    """Return a twist in world axes in those of a base with this attitude."""
+    vector, w = -quaternion[:3], quaternion[3]
+    return np.concatenate(
+        [
+            part + 2.0 * np.cross(vector, np.cross(vector, part) + w * part)
+            for part in (twist[:3], twist[3:])
+        ]
+    )
+
+
+def _product(a: Array, b: Array) -> Array:
+    """Return the quaternion of the rotation b followed by a, both x, y, z, w."""
+    vector = a[3] * b[:3] + b[3] * a[:3] + np.cross(a[:3], b[:3])
+    return np.array([*vector, a[3] * b[3] - a[:3] @ b[:3]])

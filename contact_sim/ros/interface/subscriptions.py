@@ -1,0 +1,111 @@
+"""Everything the node listens to: commands, acknowledgements, pushes, poses."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from geometry_msgs.msg import PoseWithCovarianceStamped, WrenchStamped
+from nav_msgs.msg import Odometry
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+from rclpy.qos_overriding_options import QoSOverridingOptions
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, Header, Int16MultiArray
+
+from contact_sim.errors import ContactSimError
+from contact_sim.ros.commands.inbox import CommandInbox
+from contact_sim.ros.commands.lockstep import Lockstep
+from contact_sim.ros.commands.pushes import Pushes
+from contact_sim.ros.conversions import stamp_nanoseconds, vector_values
+from contact_sim.ros.interface.state_control import StateControl
+from contact_sim.ros.interface.support_command import SupportCommand
+
+SEVERAL = QoSProfile(depth=100)
+"""Reliable; several controllers may speak at once, each of its own joints."""
+
+
+class Inputs:
+    """Subscriptions; a message that cannot be used is dropped with a warning."""
+
+    def __init__(
+        self,
+        node: Node,
+        inbox: CommandInbox,
+        lockstep: Lockstep,
+        pushes: Pushes,
+        control: StateControl,
+        support: SupportCommand,
+    ) -> None:
+        self._log, self._inbox, self._lockstep = node.get_logger(), inbox, lockstep
+        self._pushes, self._control, self._support = pushes, control, support
+        subscriptions = {
+            'joint_commands': (JointState, self._on_joint_command),
+            'joint_group_effort_controller/commands': (Float64MultiArray, self._on_efforts),
+            '~/lockstep_ack': (Header, self._on_acknowledgement),
+            '~/support': (Int16MultiArray, self._on_support),
+            'external_wrench': (WrenchStamped, self._on_push),
+            'initialpose': (PoseWithCovarianceStamped, self._on_initial_pose),
+            '~/set_odom': (Odometry, self._on_odom),
+        }
+        for topic, (kind, callback) in subscriptions.items():
+            node.create_subscription(
+                kind, topic, callback, SEVERAL,
+                qos_overriding_options=QoSOverridingOptions.with_default_policies(),
+            )  # fmt: skip
+
+    def _on_joint_command(self, message: JointState) -> None:
+        self._warn(
+            self._inbox.take_joint_state(
+                message.name, message.position, message.velocity, message.effort,
+                stamp_nanoseconds(message.header.stamp),
+            )
+        )  # fmt: skip
+
+    def _on_efforts(self, message: Float64MultiArray) -> None:
+        self._warn(self._inbox.take_efforts(message.data))
+
+    def _on_acknowledgement(self, message: Header) -> None:
+        stamp = stamp_nanoseconds(message.stamp)
+        self._attempt(lambda: self._lockstep.acknowledge(message.frame_id, stamp))
+
+    def _on_support(self, message: Int16MultiArray) -> None:
+        self._attempt(lambda: self._warn(self._support.take(message.data)))
+
+    def _on_push(self, message: WrenchStamped) -> None:
+        wrench, header = message.wrench, message.header
+        self._warn(
+            self._pushes.take(
+                header.frame_id, stamp_nanoseconds(header.stamp),
+                vector_values(wrench.force), vector_values(wrench.torque),
+            )
+        )  # fmt: skip
+
+    def _on_initial_pose(self, message: PoseWithCovarianceStamped) -> None:
+        """Stand the robot where RViz's '2D Pose Estimate' points."""
+        pose = message.pose.pose
+        r = pose.orientation
+        yaw = math.atan2(2.0 * (r.w * r.z + r.x * r.y), 1.0 - 2.0 * (r.y**2 + r.z**2))
+        self._attempt(lambda: self._control.put_at(pose.position.x, pose.position.y, yaw))
+
+    def _on_odom(self, message: Odometry) -> None:
+        """Give the base the pose and the twist of a message like those on odom."""
+        pose, twist = message.pose.pose, message.twist.twist
+        self._attempt(
+            lambda: self._control.place(
+                np.array(vector_values(pose.position)),
+                np.array([*vector_values(pose.orientation), pose.orientation.w]),
+                np.array([*vector_values(twist.linear), *vector_values(twist.angular)]),
+            )
+        )
+
+    def _attempt(self, action: Callable[[], None]) -> None:
+        try:
+            action()
+        except ContactSimError as error:
+            self._warn(str(error))
+
+    def _warn(self, refusal: str | None) -> None:
+        if refusal is not None:
+            self._log.warning(f'dropped: {refusal}', throttle_duration_sec=1.0)

@@ -1,0 +1,1 @@
+"""The messages of the node, and the publishers that send them."""

@@ -1,0 +1,198 @@
+"""Everything the node publishes: which topic, how often, and only where somebody listens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import WrenchStamped
+from nav_msgs.msg import Odometry
+from numpy.typing import NDArray
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import Imu, JointState
+from std_msgs.msg import Float64MultiArray, Int16MultiArray
+from visualization_msgs.msg import MarkerArray
+
+from contact_sim.ros.conversions import nanoseconds
+from contact_sim.ros.outputs.counting_publisher import Publisher
+from contact_sim.ros.outputs.markers import ContactMarkers
+from contact_sim.ros.outputs.messages import (
+    ClockMessage,
+    FootContactsMessage,
+    ImuMessage,
+    JointStateMessage,
+    OdometryMessage,
+    WrenchMessages,
+)
+from contact_sim.ros.outputs.noise import SensorNoise
+from contact_sim.ros.outputs.shadow import ShadowMessage
+from contact_sim.ros.outputs.solver_state import SolverStateMessage
+from contact_sim.ros.outputs.support_state import SupportMarkers
+from contact_sim.ros.outputs.transforms import TransformPublisher
+from contact_sim.ros.settings.declarations import (
+    NoiseParameters,
+    PublishRateParameters,
+    Settings,
+    publish_periods,
+)
+from contact_sim.ros.settings.factory import imu_frame
+from contact_sim.ros.topics import wrench_topic
+from contact_sim.simulation.report import StepReport
+from contact_sim.simulation.simulator import Simulator
+
+Array = NDArray[np.float64]
+EVERY = QoSProfile(depth=1000)
+"""Reliable; what the network loses while steps run flat out is still there to be sent again."""
+LATEST = QoSProfile(depth=10)
+"""Reliable, for large or rare messages."""
+
+
+class Outputs:
+    """Publishers and their messages; all messages of one step carry the same stamp."""
+
+    def __init__(self, node: Node, sim: Simulator, settings: Settings) -> None:
+        self._sim = sim
+        self._tick = 0
+        self._instant_period = 0
+        self._told: int | None = None  # the last instant, by its tick
+        self.set_rates(settings['publish_rate'])
+        self._make_messages(node, sim, settings)
+        self._make_publishers(node)
+        self.set_noise(settings['noise'], settings[''].seed)
+
+    def _make_messages(self, node: Node, sim: Simulator, settings: Settings) -> None:
+        common, robot = settings[''], sim.robot
+        base = common.frame_prefix + (common.base_frame or robot.base_frame)
+        sensor, sensor_id = imu_frame(robot, settings)
+        self._names = tuple(point.name for point in robot.contact_points)
+        self._clock_message = ClockMessage()
+        self._joint_state_message = JointStateMessage(robot)
+        self._odom_message = OdometryMessage(robot, common.odom_frame, base)
+        self._imu_message = ImuMessage(robot, sensor, sensor_id or base)
+        self._wrench_messages = WrenchMessages(
+            sim, common.contact_wrench_frame == 'foot', common.frame_prefix, common.odom_frame
+        )
+        self._foot_contacts_message = FootContactsMessage(self._names)
+        self._marker_message = ContactMarkers(self._names, common.odom_frame, sim.terrain.plane)
+        self._support_markers = SupportMarkers(robot, sim.terrain, common.odom_frame)
+        self._solver_state_message = SolverStateMessage(robot, sim.terrain)
+        self._shadow_message = ShadowMessage(robot)
+        self._transforms = TransformPublisher(
+            node, common.world_frame, common.odom_frame, base, common.publish_odom_tf
+        )
+
+    def _make_publishers(self, node: Node) -> None:
+        def publisher(kind: type, topic: str, qos: QoSProfile) -> Publisher:
+            self._topics.append(Publisher(node, kind, topic, qos))
+            return self._topics[-1]
+
+        self._topics: list[Publisher] = [*self._transforms.publishers]
+        self._clock = publisher(Clock, '/clock', EVERY)
+        self._joint_states = publisher(JointState, 'joint_states', EVERY)
+        self._odom = publisher(Odometry, 'odom', EVERY)
+        self._imu = publisher(Imu, 'imu/data', EVERY)
+        self._wrenches = [
+            publisher(WrenchStamped, wrench_topic(name), EVERY) for name in self._names
+        ]
+        self._foot_contacts = publisher(Int16MultiArray, 'foot_contacts', EVERY)
+        self._markers = publisher(MarkerArray, '~/contact_markers', LATEST)
+        self._solver_state = publisher(Float64MultiArray, '~/solver_state', EVERY)
+        self._shadow = publisher(Float64MultiArray, '~/shadow', EVERY)
+        self.diagnostics = publisher(DiagnosticArray, '/diagnostics', LATEST)
+
+    def set_rates(self, rates: PublishRateParameters) -> None:
+        """Publish at other rates from the next step on."""
+        self._periods = publish_periods(rates, self._sim.time_step)
+
+    def set_noise(self, deviations: NoiseParameters, seed: int) -> None:
+        """Publish with other noise from the next step on."""
+        self._noise = SensorNoise(deviations, seed)
+        self._imu_message.set_deviations(deviations.imu_gyro, deviations.imu_accel)
+
+    def set_instants(self, period: int) -> None:
+        """Publish states every `period` steps, too, 0 for no more often than their rates say."""
+        self._instant_period = period
+
+    @property
+    def lost(self) -> int:
+        """Messages that could not be sent since the start."""
+        return sum(topic.lost for topic in self._topics)
+
+    @property
+    def sent(self) -> dict[str, int]:
+        """Messages sent since the start, by topic."""
+        return {topic.name: topic.sent for topic in self._topics}
+
+    @property
+    def last_stamp(self) -> int:
+        """Stamp of the last step of which anything may have been published [ns]."""
+        return nanoseconds(self._tick * self._sim.time_step)
+
+    def publish_clock(self, time: float) -> None:
+        """Publish simulated time [s] alone, the heartbeat of a paused simulation."""
+        self._clock.publish(self._clock_message.fill(time))
+
+    def clear_markers(self) -> None:
+        """Remove all markers."""
+        self._markers.publish(self._marker_message.cleared())
+
+    def announce_instant(self, sim: Simulator) -> None:
+        """Publish the state from which controllers are asked to act, unless that was done."""
+        if self._told != round(sim.time / sim.time_step):
+            self.publish_state(sim.last_report)
+
+    def forget_instant(self) -> None:
+        """Publish the state at the next instant even if that was done already."""
+        self._told = None
+
+    def publish_state(self, report: StepReport) -> None:
+        """Publish every state that is published at all, whether or not it has its turn."""
+        self._tick = round(report.time / self._sim.time_step)
+        self._told = self._tick
+        self.publish_clock(report.time)
+        self._publish_states(report, everything=True)
+
+    def publish(
+        self, report: StepReport, real_time_factor: float, wrenches: Mapping[str, Array]
+    ) -> None:
+        """Publish what is due after a step; `wrenches` (world axes) are drawn."""
+        self._tick = round(report.time / self._sim.time_step)
+        instant = self._instant_period > 0 and self._tick % self._instant_period == 0
+        self._told = self._tick if instant else self._told
+        self.publish_clock(report.time)
+        self._publish_states(report, everything=instant)
+        if self._due('markers') and self._markers.has_listener():
+            origins = {
+                frame: np.array(self._sim.frame_placement(frame).translation) for frame in wrenches
+            }
+            drawn = self._marker_message.fill(report, wrenches, origins)
+            drawn.markers = [*drawn.markers, *self._support_markers.fill(report)]
+            self._markers.publish(drawn)
+        if self._due('solver_state') and self._solver_state.has_listener():
+            self._solver_state.publish(self._solver_state_message.fill(report, real_time_factor))
+        if self._sim.shadow and self._due('shadow') and self._shadow.has_listener():
+            self._shadow.publish(self._shadow_message.fill(report))
+
+    def _publish_states(self, report: StepReport, everything: bool) -> None:
+        if self._due('odom', everything):
+            odom = self._odom_message.fill(report)
+            self._transforms.send(odom)  # before everything that is drawn in its frames
+            self._odom.publish(odom)
+        if self._due('joint_states', everything):
+            noise = self._noise.of_joints(self._tick, self._sim.robot.n_joints)
+            self._joint_states.publish(self._joint_state_message.fill(report, noise))
+        if self._due('imu', everything):
+            self._imu.publish(self._imu_message.fill(report, self._noise.of_imu(self._tick)))
+        if self._due('wrenches', everything):
+            messages = self._wrench_messages.fill(report)
+            for publisher, message in zip(self._wrenches, messages, strict=True):
+                publisher.publish(message)
+            self._foot_contacts.publish(self._foot_contacts_message.fill(report))
+
+    def _due(self, name: str, always: bool = False) -> bool:
+        """Return whether a topic has its turn; by simulated time, so resets change no rhythm."""
+        steps = self._periods[name]
+        return steps > 0 and (always or self._tick % steps == 0)

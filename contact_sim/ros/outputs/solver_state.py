@@ -1,0 +1,49 @@
+"""~/solver_state: how well the last step was solved, as labelled numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+from std_msgs.msg import Float64MultiArray, MultiArrayDimension
+
+from contact_sim.collision.terrain import Terrain
+from contact_sim.contact.solution import STATUSES
+from contact_sim.robot.model import RobotModel
+from contact_sim.ros.outputs.support_state import support_numbers, support_of
+from contact_sim.simulation.report import StepReport
+
+
+class SolverStateMessage:
+    """One number per label; the labels stand in layout.dim.
+
+    First time [s], status (index into the solver statuses), converged, iterations, the residual
+    of the solver's own criterion, contacts, the real-time factor and the stiffness ratio (above 2
+    explicit springs explode), whether the forces are physical, then the residuals of
+    contact/residuals.py and what the feet hold, `support_*` of ros/outputs/support_state.py.
+    """
+
+    def __init__(self, robot: RobotModel, terrain: Terrain) -> None:
+        self._robot, self._terrain = robot, terrain
+        self.message = Float64MultiArray()
+
+    def fill(self, report: StepReport, real_time_factor: float) -> Float64MultiArray:
+        """Return the message."""
+        solver = report.solver
+        values = {
+            'time': report.time,
+            'status': float(STATUSES.index(solver.status)),
+            'converged': float(solver.converged),
+            'iterations': float(solver.iterations),
+            'solver_residual': solver.residual,
+            'contacts': float(np.count_nonzero(report.contacts.mode)),
+            'real_time_factor': real_time_factor,
+            'stiffness_ratio': report.stiffness_ratio,
+            'physical': float(solver.physical),
+            **report.residuals.as_dict(),
+            **support_numbers(support_of(self._robot, self._terrain, report)),
+        }
+        if not self.message.layout.dim:
+            self.message.layout.dim = [
+                MultiArrayDimension(label=label, size=1, stride=1) for label in values
+            ]
+        self.message.data = [float(value) for value in values.values()]
+        return self.message

@@ -1,0 +1,104 @@
+"""What the feet of a step hold, as numbers for ~/solver_state and shapes for RViz."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+from geometry_msgs.msg import Point
+from numpy.typing import NDArray
+from std_msgs.msg import ColorRGBA
+from visualization_msgs.msg import Marker
+
+from contact_sim.collision.terrain import Terrain
+from contact_sim.robot.model import RobotModel
+from contact_sim.ros.conversions import set_stamp, set_vector
+from contact_sim.ros.outputs.markers import marker_of
+from contact_sim.simulation.report import StepReport
+from contact_sim.support.analysis import Support, analyse_support
+from contact_sim.support.geometry import distance_inside, support_polygon
+
+Array = NDArray[np.float64]
+FALLING = (0.90, 0.10, 0.10, 1.0)
+"""Colour of a centre of mass that is not over the support polygon."""
+AXES = 'xyz'
+
+
+def support_of(robot: RobotModel, terrain: Terrain, report: StepReport) -> Support:
+    """Return the support of the feet that carried a force in a step, at its end."""
+    standing = np.flatnonzero(report.contacts.mode).tolist()
+    return analyse_support(robot, report.q, standing, terrain=terrain)
+
+
+def support_numbers(support: Support) -> dict[str, float]:
+    """Return the support as labelled numbers, the same labels for every set of feet.
+
+    `support_free_*` is the first motion of a floating base that the feet cannot act on: its
+    direction, a point of its axis [m], and whether it turns; zeros where there is none, all of
+    them in flight. The margin [m] is 0 in flight.
+    """
+    numbers = {
+        'rank': support.rank,
+        'base_rank': support.base_rank,
+        'internal_constraints': support.internal_constraints,
+        'uncontrollable_base_dof': support.uncontrollable_base_dof,
+        'base_mobility': support.base_mobility,
+        'conditioning': support.conditioning,
+        'base_conditioning': support.base_conditioning,
+        'margin': support.margin if support.feet else 0.0,
+    }
+    direction, point, turns = np.zeros(3), np.zeros(3), 0.0
+    if support.feet and support.robot.floating_base and support.uncontrollable_base_dof:
+        motion = support.uncontrollable_base_directions[0]
+        direction, point, turns = motion.direction, motion.point, float(np.isfinite(motion.pitch))
+    numbers |= {f'free_direction_{axis}': direction[k] for k, axis in enumerate(AXES)}
+    numbers |= {f'free_point_{axis}': point[k] for k, axis in enumerate(AXES)}
+    numbers['free_rotation'] = turns
+    return {f'support_{name}': float(number) for name, number in numbers.items()}
+
+
+class SupportMarkers:
+    """The support polygon, the centre of mass, and the plumb line between them."""
+
+    def __init__(self, robot: RobotModel, terrain: Terrain, odom_frame: str) -> None:
+        self._robot, self._terrain = robot, terrain
+        self._data = robot.pinocchio_model.createData()
+        self._polygon = marker_of('support_polygon', 0, Marker.LINE_STRIP, odom_frame)
+        self._polygon.scale.x = 0.006
+        self._centre = marker_of('centre_of_mass', 0, Marker.SPHERE, odom_frame)
+        self._centre.scale.x = self._centre.scale.y = self._centre.scale.z = 0.03
+        self._plumb = marker_of('centre_of_mass', 1, Marker.LINE_STRIP, odom_frame)
+        self._plumb.scale.x = 0.003
+        self._safe = self._centre.color
+
+    def fill(self, report: StepReport) -> list[Marker]:
+        """Return the markers of a step; no polygon where no foot stands.
+
+        The centre of mass turns red where it is not over the polygon.
+        """
+        model, contacts = self._robot.pinocchio_model, report.contacts
+        centre = np.array(pin.centerOfMass(model, self._data, report.q))
+        corners = support_polygon(contacts.position[contacts.mode > 0], contacts.normal)
+        closed = [*corners, corners[0]] if len(corners) > 2 else list(corners)
+        self._polygon.points = [_point(corner) for corner in closed]
+        self._polygon.action = Marker.ADD if len(corners) > 1 else Marker.DELETE
+        set_vector(self._centre.pose.position, centre)
+        self._plumb.points = [_point(centre), _point(self._below(centre))]
+        r, g, b, a = FALLING
+        over = distance_inside(corners[:, :2], centre[:2]) >= 0.0
+        colour = self._safe if over else ColorRGBA(r=r, g=g, b=b, a=a)
+        self._centre.color = self._plumb.color = colour
+        markers = [self._polygon, self._centre, self._plumb]
+        for marker in markers:
+            set_stamp(marker.header.stamp, report.time)
+        return markers
+
+    def _below(self, point: Array) -> Array:
+        """Return where the vertical through a point meets the ground [m], (3,)."""
+        normal, offset = self._terrain.plane[:3], self._terrain.plane[3]
+        down = (normal @ point - offset) / normal[2] if normal[2] > 1e-3 else 0.0
+        return np.asarray(point - [0.0, 0.0, down])
+
+
+def _point(vector: Array) -> Point:
+    x, y, z = vector.tolist()
+    return Point(x=x, y=y, z=z)

@@ -1,0 +1,1 @@
+"""A simulation in a process of its own: started, asked and watched."""

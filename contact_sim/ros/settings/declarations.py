@@ -1,0 +1,297 @@
+"""Parameters of the node, grouped by their dotted prefix; imports no ROS."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from contact_sim.collision.terrain import TERRAINS
+from contact_sim.contact_models import CONTACT_MODELS, contact_models
+from contact_sim.errors import InvalidInput
+from contact_sim.parameters import Parameters, declared_parameters, parameter
+
+RATE_TOLERANCE = 1e-5
+"""Relative error of a rate that still counts as exact: six digits are enough to type."""
+LARGEST_NOISE = 1e3
+"""Bound of standard deviations of sensor noise."""
+LARGEST_GAIN = 1e6
+"""Bound of PD gains: with the bound on commands it keeps every effort finite."""
+
+
+@dataclass(frozen=True)
+class NodeParameters(Parameters):
+    """What is simulated and how time runs."""
+
+    robot: str = parameter(
+        'go1', '', 'robot of the catalogue; ignored when urdf_path or robot_description is set'
+    )
+    urdf_path: str = parameter('', '', 'URDF or xacro file of the robot')
+    srdf_path: str = parameter('', '', 'SRDF with reference poses and end effectors')
+    robot_description: str = parameter('', '', 'URDF text of the robot; wins over urdf_path')
+    reference_pose: str = parameter(
+        'standing', '', 'pose at start and after a reset, one that the SRDF names', live=True
+    )
+    initial_height: float = parameter(
+        0.0, 'm', 'gap below the lowest foot at start and after a reset', at_least=0.0,
+        at_most=100.0, live=True,
+    )  # fmt: skip
+    initial_x: float = parameter(
+        0.0, 'm', 'where on the ground the robot starts, along x', at_least=-1e4, at_most=1e4,
+        live=True,
+    )  # fmt: skip
+    initial_y: float = parameter(
+        0.0, 'm', 'where on the ground the robot starts, along y', at_least=-1e4, at_most=1e4,
+        live=True,
+    )  # fmt: skip
+    contact_frames: tuple[str, ...] = parameter(
+        (), '', 'frames of the feet; empty: from the catalogue or the SRDF'
+    )
+    base_frame: str = parameter('', '', 'frame id of the base; empty: the root link')
+    odom_frame: str = parameter('odom', '', 'frame id of the world that odometry refers to')
+    world_frame: str = parameter('world', '', 'parent of odom_frame; empty: not published')
+    frame_prefix: str = parameter('', '', 'put before link names, as in robot_state_publisher')
+    publish_odom_tf: bool = parameter(True, '', 'broadcast odom_frame to base_frame on /tf')
+    contact_wrench_frame: str = parameter(
+        'foot', '', 'frame of contacts/<foot>/wrench: the foot link, or odom_frame',
+        choices=('foot', 'odom'),
+    )  # fmt: skip
+    time_step: float = parameter(1e-3, 's', 'physics step', above=0.0, at_most=0.1)
+    gravity: float = parameter(9.81, 'm/s^2', 'gravity, downwards', at_least=-100.0, at_most=100.0)
+    real_time_factor: float = parameter(
+        1.0, '-', 'simulated seconds per wall second; 0: as fast as possible', at_least=0.0,
+        at_most=1000.0, live=True,
+    )  # fmt: skip
+    record: str = parameter(
+        '', '', 'file to record the run in, for python -m contact_sim.replay; empty: none'
+    )
+    start_paused: bool = parameter(False, '', 'wait for ~/pause or ~/step before the first step')
+    step_count: int = parameter(
+        1, '', 'steps taken by one call of ~/step', at_least=1, at_most=10_000_000, live=True
+    )
+    restitution: float = parameter(
+        0.0, '-', "Newton's coefficient of every foot; 0: plastic", at_least=0.0, at_most=1.0,
+        live=True,
+    )  # fmt: skip
+    seed: int = parameter(
+        0, '', 'which sensor noise is drawn, see noise; the simulation itself has nothing random',
+        at_least=0, at_most=2**31 - 1, live=True,
+    )  # fmt: skip
+    services_at_root: bool = parameter(
+        False, '', 'serve simulation_interfaces as /step_simulation etc., too, not only under ~/'
+    )
+    command_timeout: float = parameter(
+        0.5, 's', 'wall time without a command after which /diagnostics warns', above=0.0,
+        live=True,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ContactParameters(Parameters):
+    """Which contact model is in force, and what all time-stepping models share."""
+
+    model: str = parameter(
+        'ncp', '', 'contact model; switches between two steps', choices=contact_models(), live=True
+    )
+    baumgarte: float = parameter(
+        0.2, '-', 'share of a penetration taken out per step', at_least=0.0, at_most=1.0, live=True
+    )
+    restitution_threshold: float = parameter(
+        0.05, 'm/s', 'approach speed below which an impact is plastic', at_least=0.0, live=True
+    )
+    shadow: tuple[str, ...] = parameter(
+        (), '', 'contact models that solve the same steps without advancing them, for ~/shadow',
+        choices=contact_models(), live=True,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class FrictionParameters(Parameters):
+    """Coulomb friction."""
+
+    mu: float = parameter(0.8, '-', 'friction coefficient of every foot', at_least=0.0, live=True)
+
+
+@dataclass(frozen=True)
+class GainParameters(Parameters):
+    """PD gains with which joint_commands and the standing pose are followed."""
+
+    p: float = parameter(
+        0.0, 'N m/rad', 'position gain; 0: the default of the robot', at_least=0.0,
+        at_most=LARGEST_GAIN, live=True,
+    )  # fmt: skip
+    d: float = parameter(
+        0.0, 'N m s/rad', 'velocity gain; 0: the default of the robot', at_least=0.0,
+        at_most=LARGEST_GAIN, live=True,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class JointGainParameters(Parameters):
+    """PD gains of one joint."""
+
+    p: float = parameter(
+        0.0, 'N m/rad', 'position gain of this joint; 0: as gains.p', at_least=0.0,
+        at_most=LARGEST_GAIN, live=True,
+    )  # fmt: skip
+    d: float = parameter(
+        0.0, 'N m s/rad', 'velocity gain of this joint; 0: as gains.d', at_least=0.0,
+        at_most=LARGEST_GAIN, live=True,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class TerrainParameters(Parameters):
+    """The ground."""
+
+    type: str = parameter('plane', '', 'kind of ground', choices=tuple(TERRAINS))
+    angle: float = parameter(0.0, 'rad', 'slope of inclined_plane', above=-1.57, below=1.57)
+    heading: float = parameter(
+        0.0, 'rad', 'direction in which inclined_plane falls, about z; 0: +x'
+    )
+
+
+@dataclass(frozen=True)
+class PublishRateParameters(Parameters):
+    """Rates in simulated time; each must divide the step rate. 0: not published."""
+
+    joint_states: float = parameter(250.0, 'Hz', 'joint_states', at_least=0.0, live=True)
+    odom: float = parameter(250.0, 'Hz', 'odom and TF', at_least=0.0, live=True)
+    imu: float = parameter(250.0, 'Hz', 'imu/data', at_least=0.0, live=True)
+    wrenches: float = parameter(
+        125.0, 'Hz', 'contacts/<foot>/wrench and foot_contacts', at_least=0.0, live=True
+    )
+    markers: float = parameter(25.0, 'Hz', '~/contact_markers', at_least=0.0, live=True)
+    solver_state: float = parameter(25.0, 'Hz', '~/solver_state', at_least=0.0, live=True)
+    shadow: float = parameter(25.0, 'Hz', '~/shadow, see contact.shadow', at_least=0.0, live=True)
+
+
+@dataclass(frozen=True)
+class ImuParameters(Parameters):
+    """The inertial sensor."""
+
+    frame_id: str = parameter(
+        '', '', 'frame of imu/data; empty: imu_link if the robot has it on its base, else the base'
+    )
+
+
+@dataclass(frozen=True)
+class NoiseParameters(Parameters):
+    """Standard deviations of white noise per sample; seed and step number decide what is drawn.
+
+    The simulation, odom and the PD gains go on with the exact values.
+    """
+
+    joint_position: float = parameter(
+        0.0, 'rad', 'noise of positions in joint_states, [m] of a sliding joint; 0: exact',
+        at_least=0.0, at_most=LARGEST_NOISE, live=True,
+    )  # fmt: skip
+    joint_velocity: float = parameter(
+        0.0, 'rad/s', 'noise of velocities in joint_states, [m/s] of a sliding joint; 0: exact',
+        at_least=0.0, at_most=LARGEST_NOISE, live=True,
+    )  # fmt: skip
+    imu_gyro: float = parameter(
+        0.0, 'rad/s', 'noise of angular velocity in imu/data, its covariance says so; 0: exact',
+        at_least=0.0, at_most=LARGEST_NOISE, live=True,
+    )  # fmt: skip
+    imu_accel: float = parameter(
+        0.0, 'm/s^2', 'noise of acceleration in imu/data, its covariance says so; 0: exact',
+        at_least=0.0, at_most=LARGEST_NOISE, live=True,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class LockstepParameters(Parameters):
+    """Steps that wait for their commands."""
+
+    enabled: bool = parameter(
+        False, '', 'take a step only after the command stamped at or after its start', live=True
+    )
+    period: int = parameter(
+        1, '', 'physics steps per command; states are published at each of these instants, too',
+        at_least=1, at_most=100_000, live=True,
+    )  # fmt: skip
+    timeout: float = parameter(
+        1.0, 's', 'wall time to wait for a command; then the policy holds, and nobody waits for '
+        'this controller until it speaks again', above=0.0, at_most=86400.0, live=True,
+    )  # fmt: skip
+    start_timeout: float = parameter(
+        0.0, 's', 'wall time to wait for a controller that has not spoken yet; 0: as timeout',
+        at_least=0.0, at_most=86400.0, live=True,
+    )  # fmt: skip
+    policy: str = parameter(
+        'hold', '', 'joints without a command in time: hold the last one, zero effort, or pause',
+        choices=('hold', 'zero', 'pause'), live=True,
+    )  # fmt: skip
+    controllers: tuple[str, ...] = parameter(
+        (), '', 'names of the controllers that are waited for; empty: one that commands all joints'
+    )
+
+
+@dataclass(frozen=True)
+class ControllerParameters(Parameters):
+    """One of the controllers in lockstep."""
+
+    joints: tuple[str, ...] = parameter((), '', 'joints that this controller commands')
+
+
+@dataclass(frozen=True)
+class PushParameters(Parameters):
+    """What a message on external_wrench means."""
+
+    duration: float = parameter(
+        0.1, 's', 'simulated time for which it acts; 0: until the next one on the same link',
+        at_least=0.0, at_most=1e6, live=True,
+    )  # fmt: skip
+    axes: str = parameter(
+        'link', '', 'axes of force and torque: those of the link in header.frame_id, which turn '
+        'with it, or the world', choices=('link', 'world'), live=True,
+    )  # fmt: skip
+
+
+PARAMETER_GROUPS: dict[str, type[Parameters]] = {
+    '': NodeParameters,
+    'contact': ContactParameters,
+    **{f'contact.{name}': model.parameter_class for name, model in CONTACT_MODELS.items()},
+    'friction': FrictionParameters,
+    'gains': GainParameters,
+    'terrain': TerrainParameters,
+    'publish_rate': PublishRateParameters,
+    'imu': ImuParameters,
+    'noise': NoiseParameters,
+    'lockstep': LockstepParameters,
+    'push': PushParameters,
+}
+"""Dotted prefix to the class that declares its parameters.
+
+`gains.<joint>` is added per joint of the robot, `lockstep.<controller>` per controller.
+"""
+Settings = dict[str, Any]
+"""Checked parameters by prefix, each an instance of its class in PARAMETER_GROUPS."""
+
+
+def steps_between(name: str, rate: float, time_step: float) -> int:
+    """Return the number of steps between two messages, 0 for never.
+
+    Raises:
+        InvalidInput: a rate that does not divide the step rate; names the nearest that do.
+    """
+    if rate == 0.0:
+        return 0
+    steps = 1.0 / (rate * time_step)
+    if steps > 1.0 - RATE_TOLERANCE and abs(steps - round(steps)) <= RATE_TOLERANCE * steps:
+        return round(steps)
+    fewer = int(steps)
+    allowed = (fewer + 1, fewer) if fewer else (1,)
+    near = ' and '.join(f'{1.0 / (n * time_step):.6g}' for n in allowed)
+    raise InvalidInput(
+        f'publish_rate.{name} = {rate:g} Hz: must divide the step rate {1.0 / time_step:g} Hz; '
+        f'nearest: {near} Hz'
+    )
+
+
+def publish_periods(rates: PublishRateParameters, time_step: float) -> dict[str, int]:
+    """Return the steps between two messages for every rate."""
+    return {
+        field.name: steps_between(field.name, getattr(rates, field.name), time_step)
+        for field in declared_parameters(PublishRateParameters)  # type: ignore[arg-type]
+    }

@@ -1,0 +1,135 @@
+"""From settings to a robot, a simulator and a recorder; imports no ROS."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contact_sim.collision.terrain import InclinedPlane, Plane, Terrain
+from contact_sim.contact_models import CONTACT_MODELS
+from contact_sim.contact_models.protocol import ContactModel
+from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.replay.recorder import Recorder
+from contact_sim.robot.model import RobotModel
+from contact_sim.robot.urdf import load_robot
+from contact_sim.ros.settings.declarations import Settings
+from contact_sim.simulation.simulator import Simulator
+
+Array = NDArray[np.float64]
+IMU_LINK = 'imu_link'
+
+
+def loaded_robot(settings: Settings) -> RobotModel:
+    """Return the robot that the settings name."""
+    common = settings['']
+    source = common.robot_description or common.urdf_path or common.robot
+    return load_robot(
+        source, contact_frames=common.contact_frames or None, srdf=common.srdf_path or None
+    )
+
+
+def loaded_simulator(robot: RobotModel, settings: Settings) -> Simulator:
+    """Return the simulator of `robot` under the settings."""
+    common, contact = settings[''], settings['contact']
+    sim = Simulator(
+        robot,
+        contact_model=chosen_contact_model(settings),
+        terrain=chosen_terrain(settings),
+        friction=settings['friction'].mu,
+        restitution=common.restitution,
+        time_step=common.time_step,
+        gravity=common.gravity,
+    )
+    sim.baumgarte = contact.baumgarte
+    sim.restitution_threshold = contact.restitution_threshold
+    sim.shadow = chosen_shadows(settings)
+    return sim
+
+
+def start_configuration(sim: Simulator, settings: Settings) -> Array:
+    """Return the reference pose above the ground at initial_x, initial_y, q of shape (nq,)."""
+    common = settings['']
+    q = sim.standing_configuration(common.reference_pose).copy()
+    if sim.robot.floating_base:
+        x, y, normal = common.initial_x, common.initial_y, sim.terrain.plane[:3]
+        q[:3] += x, y, -(x * normal[0] + y * normal[1]) / normal[2]  # along the ground
+        q[:3] += common.initial_height * normal
+    return q
+
+
+def chosen_terrain(settings: Settings) -> Terrain:
+    """Return the ground that the settings name."""
+    terrain = settings['terrain']
+    if terrain.type == 'inclined_plane':
+        return InclinedPlane(terrain.angle, terrain.heading)
+    return Plane()
+
+
+def chosen_contact_model(settings: Settings) -> ContactModel:
+    """Return the contact model that the settings name, with its parameters."""
+    return _contact_model(settings['contact'].model, settings)
+
+
+def chosen_shadows(settings: Settings) -> list[ContactModel]:
+    """Return the contact models of contact.shadow, with their parameters.
+
+    Raises:
+        InvalidInput: a model named twice.
+    """
+    names = settings['contact'].shadow
+    if len(set(names)) < len(names):
+        raise InvalidInput(f'contact.shadow = {list(names)}: every contact model only once')
+    return [_contact_model(name, settings) for name in names]
+
+
+def _contact_model(name: str, settings: Settings) -> ContactModel:
+    return CONTACT_MODELS[name](**vars(settings[f'contact.{name}']))
+
+
+def joint_gains(robot: RobotModel, settings: Settings) -> tuple[Array, Array]:
+    """Return PD gains (kp [N m/rad], kd [N m s/rad]), each (n_joints,).
+
+    A joint's own gain wins over `gains`, and that over the default of the robot; 0 means not set.
+    """
+    default = [np.broadcast_to(gain, (robot.n_joints,)) for gain in robot.default_gains]
+    common = settings['gains']
+    gains = []
+    for name, fallback in zip(('p', 'd'), default, strict=True):
+        own = np.array([getattr(settings[f'gains.{j}'], name) for j in robot.joint_names])
+        shared = getattr(common, name) or fallback
+        gains.append(np.where(own > 0.0, own, shared))
+    return gains[0], gains[1]
+
+
+def imu_frame(robot: RobotModel, settings: Settings) -> tuple[str, str]:
+    """Return (Pinocchio frame, frame id) of the IMU; ('', '') for the base itself.
+
+    Raises:
+        UnknownName: a frame that is not fixed to the base.
+    """
+    model, prefix = robot.pinocchio_model, settings[''].frame_prefix
+    root = 1 if robot.floating_base else 0
+    on_base = [f.name for f in model.frames if f.parentJoint == root]
+    wanted = settings['imu'].frame_id
+    if wanted and wanted not in on_base:
+        raise UnknownName('frame on the base for imu.frame_id', wanted, on_base)
+    frame = wanted or (IMU_LINK if IMU_LINK in on_base else '')
+    return frame, prefix + frame if frame else ''
+
+
+def recorder_of(
+    sim: Simulator, settings: Settings, report_failure: Callable[[str], None]
+) -> Recorder | None:
+    """Return a recorder where the parameter `record` names a file.
+
+    Raises:
+        InvalidInput: a file that cannot be written.
+    """
+    name = settings[''].record
+    if not name:
+        return None
+    parameters = {prefix or 'node': dict(vars(group)) for prefix, group in settings.items()}
+    return Recorder(sim, Path(name).expanduser(), parameters=parameters, on_error=report_failure)

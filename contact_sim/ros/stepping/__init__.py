@@ -1,0 +1,1 @@
+"""The loop that steps the simulation, its pace, and how it is doing."""

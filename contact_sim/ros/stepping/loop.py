@@ -1,0 +1,283 @@
+"""The loop: steps the simulation against the wall clock and publishes what happened.
+
+It runs in the thread that calls `run`. Other threads ask for something, and the loop does it
+between two steps.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from contact_sim.errors import ContactSimError, InvalidInput, NonFiniteState
+from contact_sim.ros.commands.inbox import CommandInbox
+from contact_sim.ros.commands.lockstep import Lockstep, Verdict
+from contact_sim.ros.commands.pushes import Pushes
+from contact_sim.ros.conversions import nanoseconds
+from contact_sim.ros.outputs.publishers import Outputs
+from contact_sim.ros.stepping.diagnostics import Tally
+from contact_sim.ros.stepping.pacer import Pacer
+from contact_sim.simulation.simulator import Simulator
+
+HEARTBEAT = 0.05
+"""Wall seconds between two /clock messages while time stands still."""
+DIAGNOSTICS_PERIOD = 1.0
+"""Wall seconds between two /diagnostics messages."""
+LONGEST_SLEEP = 0.02
+"""Wall seconds after which a sleeping loop looks at requests again."""
+SILENCE = 0.1
+"""Wall seconds of waiting for commands after which /clock is repeated, too."""
+REMINDER = 0.3
+"""Wall seconds of waiting after which controllers that have not spoken yet get the state again."""
+IDLE = 1e-3
+"""Wall seconds between two looks at requests while time stands still."""
+COURTESY = 8
+"""Steps after which a loop that never sleeps lets the callback thread in."""
+
+
+@dataclass
+class Steps:
+    """Steps that somebody has asked for.
+
+    Attributes:
+        left: steps still to be taken.
+        after_step: called with `left` after each step, once its messages are out; returns whether
+            to go on.
+        at_end: called at the end with the reason why not all were taken, '' if they were.
+    """
+
+    left: int
+    at_end: Callable[[str], None]
+    after_step: Callable[[int], bool] | None = None
+
+
+class Loop:
+    """Time of one simulation: running, standing still, or counted in steps.
+
+    Args:
+        sim: what is stepped.
+        inbox: where commands arrive.
+        lockstep: which commands a step waits for.
+        pushes: what else acts on the robot.
+        outputs: where messages leave.
+        pacer: relation of simulated time and wall time.
+        report_failure: called with the reason when the simulation cannot go on.
+        diagnose: called once per wall second.
+
+    Attributes:
+        paused: whether time stands still; steps can be asked for one by one.
+        when_at_rest: called when time begins to stand still, and after steps that were asked for.
+        tally: what is counted, and why the simulation stopped, if it did.
+    """
+
+    def __init__(
+        self,
+        sim: Simulator,
+        inbox: CommandInbox,
+        lockstep: Lockstep,
+        pushes: Pushes,
+        outputs: Outputs,
+        pacer: Pacer,
+        report_failure: Callable[[str], None],
+        diagnose: Callable[[], None],
+    ) -> None:
+        self._sim, self._inbox, self._lockstep = sim, inbox, lockstep
+        self._pushes, self._outputs, self._pacer = pushes, outputs, pacer
+        self._report_failure, self._diagnose = report_failure, diagnose
+        turning = sim.robot.continuous_joints
+        self._continuous = turning if turning.any() else None
+        self.paused = False
+        self.when_at_rest: Callable[[], None] = _nothing
+        self.tally = Tally()
+        self._requests: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._ended = False
+        self._gave_up = False  # waiting for commands, just now
+        self._wanted: deque[Steps] = deque()
+        self._next_diagnostics = self._next_heartbeat = 0.0
+        self._next_reminder = REMINDER
+
+    # ---------------------------------------------------------------- from other threads
+
+    def between_steps(self, action: Callable[[], None]) -> None:
+        """Have the loop run `action` between two steps; wait until it has.
+
+        Raises:
+            ContactSimError: what `action` raised.
+        """
+        done = threading.Event()
+        errors: list[ContactSimError] = []
+
+        def act() -> None:
+            try:
+                action()
+            except ContactSimError as error:
+                errors.append(error)
+            finally:
+                done.set()
+
+        self._ask(act)
+        while not done.wait(0.1) and not self._ended:
+            pass
+        if errors:
+            raise errors[0]
+
+    def ask_for_steps(self, steps: Steps) -> None:
+        """Have the loop take steps as fast as it can, after those that were asked for before."""
+        self._ask(lambda: self._wanted.append(steps))
+
+    def _ask(self, request: Callable[[], None]) -> None:
+        self._requests.put(request)
+        self._lockstep.wake()
+
+    # ---------------------------------------------------------------- between two steps
+
+    def set_paused(self, paused: bool) -> None:
+        """Let time stand still, or go on."""
+        self.paused = paused
+        self._pacer.restart(self._sim.time)
+        if paused:
+            self.when_at_rest()
+
+    def set_factor(self, factor: float) -> None:
+        """Run at another real-time factor, 0 for as fast as possible."""
+        self._pacer.restart(self._sim.time, factor)
+
+    def end_pushes(self) -> None:
+        """Let nothing push the robot any more."""
+        self._pushes.clear()
+
+    def begin_anew(self, failure_ends: bool = True) -> None:
+        """Tell everybody about a state that no step has led to."""
+        if failure_ends:
+            self.tally.failure = ''
+        self._pushes.clear()
+        self._lockstep.restart(nanoseconds(self._sim.time), self._outputs.last_stamp)
+        self._pacer.restart(self._sim.time)
+        self._outputs.clear_markers()
+        self._outputs.publish_state(self._sim.last_report)
+
+    # ---------------------------------------------------------------- the loop
+
+    def run(self, keep_running: Callable[[], bool]) -> None:
+        """Step, publish and pace until `keep_running` says no."""
+        self._pacer.restart(self._sim.time)
+        try:
+            while keep_running():
+                self._serve_requests()
+                self._diagnose_if_due()
+                if self._wanted:
+                    self._take_wanted_step()
+                elif self.paused or self.tally.failure:
+                    self._stand_still()
+                elif self._wait() and self._may_step():
+                    self._step()
+        finally:
+            self._ended = True
+
+    def _serve_requests(self) -> None:
+        while not self._requests.empty():  # nobody else takes from it
+            self._requests.get()()
+
+    def _diagnose_if_due(self) -> None:
+        now = time.perf_counter()
+        if now >= self._next_diagnostics:
+            self._next_diagnostics = now + DIAGNOSTICS_PERIOD
+            self._diagnose()
+
+    def _stand_still(self) -> None:
+        self._keep_clock_alive()
+        self._pacer.restart(self._sim.time)
+        time.sleep(IDLE)
+
+    def _keep_clock_alive(self) -> None:
+        now = time.perf_counter()
+        if now >= self._next_heartbeat:
+            self._next_heartbeat = now + HEARTBEAT
+            self._outputs.publish_clock(self._sim.time)
+
+    def _wait(self) -> bool:
+        """Sleep towards the next step; return whether it is due."""
+        ahead = self._pacer.wait(self._sim.time + self._sim.time_step)
+        if ahead > LONGEST_SLEEP:
+            time.sleep(LONGEST_SLEEP)
+            return False
+        if ahead > 0.0:
+            time.sleep(ahead)
+        else:
+            self._be_courteous()
+        return True
+
+    def _take_wanted_step(self) -> None:
+        """Take the next of the steps that were asked for, and say so when it was the last."""
+        steps = self._wanted[0]
+        reason = ''
+        if steps.left > 0 and not self.tally.failure:
+            self._be_courteous()
+            if self._may_step():
+                self._step()
+                steps.left -= not self.tally.failure
+                wanted = self.tally.failure or not steps.after_step or steps.after_step(steps.left)
+                if steps.left and not wanted:
+                    reason = f'cancelled, {steps.left} steps left'
+            elif self._gave_up:
+                reason = f'no command in time, paused at t = {self._sim.time:.9g} s'
+        reason = reason or self.tally.failure
+        if reason or steps.left <= 0:
+            self._wanted.popleft()
+            self._pacer.restart(self._sim.time)
+            self.when_at_rest()
+            steps.at_end(reason)
+
+    def _may_step(self) -> bool:
+        """Return whether the next step has its commands; waits a little for them."""
+        lockstep, now = self._lockstep, self._sim.time
+        if not lockstep.enabled:
+            return True
+        tick = round(now / self._sim.time_step)
+        if lockstep.is_instant(tick):
+            self._outputs.announce_instant(self._sim)
+        verdict = lockstep.verdict(nanoseconds(now), tick)
+        if verdict is not Verdict.WAIT:
+            self._next_reminder = REMINDER
+        self._gave_up = verdict is Verdict.PAUSE
+        if self._gave_up:
+            self.set_paused(True)
+            self._outputs.forget_instant()
+        elif verdict is Verdict.WAIT and lockstep.waited > SILENCE:
+            self._while_commands_are_missing()
+        return verdict is Verdict.STEP
+
+    def _while_commands_are_missing(self) -> None:
+        """Keep the clock alive; tell those who may not have listened yet what there is to do."""
+        self._keep_clock_alive()
+        if self._lockstep.waited > self._next_reminder and self._lockstep.misses_somebody:
+            self._outputs.forget_instant()
+            self._next_reminder = self._lockstep.waited + REMINDER
+
+    def _be_courteous(self) -> None:
+        if self._sim.step_count % COURTESY == 0:
+            time.sleep(0.0)  # gives the interpreter lock away
+
+    def _step(self) -> None:
+        """Take one step and publish it; stop, and say why, if that cannot be done."""
+        sim, robot = self._sim, self._sim.robot
+        effort = self._inbox.current.effort_at(
+            robot.joint_positions(sim.q), robot.joint_velocities(sim.v), self._continuous
+        )
+        wrenches = self._pushes.acting(nanoseconds(sim.time))
+        try:
+            report = sim.step(effort, wrenches)
+        except (NonFiniteState, InvalidInput) as error:
+            self.tally.failure = f'stopped at t = {sim.time:.9g} s, wait for ~/reset: {error}'
+            self._report_failure(self.tally.failure)
+            return
+        self.tally.statuses[int(report.record.solver[0])] += 1
+        self._outputs.publish(report, self._pacer.measured, wrenches)
+
+
+def _nothing() -> None:
+    """Do nothing: nobody asked."""

@@ -1,0 +1,343 @@
+"""From the simulation to messages: frames, signs and units, without a network."""
+
+import math
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+pytest.importorskip('rclpy', reason='needs ROS')
+
+from robots import FREE_FLYER, ball, cube, rigid_body, stand
+from ros_session import vector
+from visualization_msgs.msg import Marker
+
+from contact_sim import InclinedPlane, RobotModel, Simulator, load_robot
+from contact_sim.ros.controllers.stance import StanceEfforts
+from contact_sim.ros.conversions import set_stamp
+from contact_sim.ros.outputs import transforms
+from contact_sim.ros.outputs.markers import ContactMarkers
+from contact_sim.ros.outputs.messages import (
+    FootContactsMessage,
+    ImuMessage,
+    JointStateMessage,
+    OdometryMessage,
+    WrenchMessages,
+)
+from contact_sim.ros.outputs.solver_state import SolverStateMessage
+
+GRAVITY = 9.81
+
+
+def rotation(o):
+    return pin.Quaternion(o.w, o.x, o.y, o.z).matrix()
+
+
+@pytest.fixture(scope='module')
+def standing_on_slope():
+    """Return go1 at rest on a slope of 15° that falls towards +y, and the last report."""
+    terrain = InclinedPlane(math.radians(15.0), math.radians(90.0))
+    sim = Simulator(load_robot('go1'), terrain=terrain)
+    return sim, stand(sim, 3000)[-1]
+
+
+# -------------------------------------------------------------------- time
+
+
+@pytest.mark.parametrize(
+    ('time', 'sec', 'nanosec'),
+    [(0.001, 0, 1_000_000), (0.1 + 0.2, 0, 300_000_000), (2.9999999996, 3, 0),
+     (86400.001, 86400, 1_000_000)],
+)  # fmt: skip
+def test_stamps_are_rounded_to_the_nanosecond(time, sec, nanosec):
+    from builtin_interfaces.msg import Time
+
+    stamp = Time()
+    set_stamp(stamp, time)
+    assert (stamp.sec, stamp.nanosec) == (sec, nanosec)
+
+
+# -------------------------------------------------------------------- state
+
+
+def test_joint_states_are_filled_in_place_with_what_acts():
+    robot = load_robot('go1')
+    sim = Simulator(robot)
+    message = JointStateMessage(robot)
+    arrays = message.message.position, message.message.effort
+    report = sim.step(np.full(12, 1e6))
+    filled = message.fill(report)
+    assert filled.position is arrays[0]
+    assert filled.effort is arrays[1]
+    assert list(filled.position) == robot.joint_positions(sim.q).tolist()
+    assert list(filled.velocity) == robot.joint_velocities(sim.v).tolist()
+    assert list(filled.effort) == robot.effort_limit.tolist()
+
+
+def test_joint_states_of_continuous_joints_are_angles():
+    model = pin.Model()
+    joint = model.addJoint(0, pin.JointModelRUBZ(), pin.SE3.Identity(), 'wheel')
+    model.appendBodyToJoint(joint, pin.Inertia.Random(), pin.SE3.Identity())
+    robot = RobotModel.from_pinocchio(model)
+    sim = Simulator(robot)
+    sim.reset(np.array([math.cos(2.0), math.sin(2.0)]))
+    message = JointStateMessage(robot).fill(sim.step([0.0]))
+    assert list(message.position) == pytest.approx([2.0], abs=1e-6)
+
+
+def test_odometry_twist_is_the_motion_of_the_pose_in_the_base_frame():
+    """Finite differences of a tumbling body's pose, turned into the child frame."""
+    sim = Simulator(ball())
+    sim.reset(np.array([0, 0, 5.0, 0, 0, 0, 1.0]), np.array([1.0, -2.0, 3.0, 4.0, -5.0, 6.0]))
+    poses = []
+    message = OdometryMessage(sim.robot, 'odom', 'base')
+    for _ in range(101):
+        filled = message.fill(sim.step([]))
+        pose = filled.pose.pose
+        poses.append((vector(pose.position), rotation(pose.orientation)))
+    (p0, R0), (p1, R1) = poses[-2:]
+    twist = filled.twist.twist
+    assert vector(twist.linear) == pytest.approx(R1.T @ (p1 - p0) / 1e-3, abs=0.02)
+    assert vector(twist.angular) == pytest.approx(pin.log3(R0.T @ R1) / 1e-3, abs=0.02)
+    assert (filled.header.frame_id, filled.child_frame_id) == ('odom', 'base')
+
+
+def test_imu_in_free_fall_feels_nothing():
+    sim = Simulator(ball())
+    sim.reset(np.array([0, 0, 5.0, 0, 0, 0, 1.0]), np.array([1.0, 2.0, 0.0, 0.0, 0.0, 0.0]))
+    imu = ImuMessage(sim.robot, '', 'base').fill(sim.step([]))
+    assert vector(imu.linear_acceleration) == pytest.approx(np.zeros(3), abs=1e-9)
+
+
+def test_imu_feels_a_push():
+    sim = Simulator(ball(mass=2.0))
+    sim.reset(np.array([0, 0, 5.0, 0, 0, 0, 1.0]))
+    report = sim.step([], {'body': [6.0, 0.0, 0.0, 0.0, 0.0, 0.0]})
+    imu = ImuMessage(sim.robot, '', 'base').fill(report)
+    assert vector(imu.linear_acceleration) == pytest.approx([3.0, 0.0, 0.0], abs=1e-9)
+
+
+def test_imu_away_from_the_centre_of_a_spinning_body_feels_the_centripetal_force():
+    arm, spin = np.array([0.3, 0.0, 0.0]), np.array([0.0, 0.0, 7.0])
+    turned = pin.SE3(pin.rpy.rpyToMatrix(0.0, 0.0, math.pi / 2), arm)
+    free = rigid_body('top', 1.0, np.eye(3), [([0.0, 0.0, 0.0], 0.1)])
+    model = pin.Model(free.pinocchio_model)
+    model.addFrame(
+        pin.Frame('imu_link', model.getJointId(FREE_FLYER), turned, pin.FrameType.OP_FRAME)
+    )
+    sim = Simulator(RobotModel.from_pinocchio(model))
+    sim.reset(np.array([0, 0, 5.0, 0, 0, 0, 1.0]), np.concatenate([np.zeros(3), spin]))
+    imu = ImuMessage(sim.robot, 'imu_link', 'imu_link').fill(sim.step([]))
+    in_base = np.cross(spin, np.cross(spin, arm))  # −ω² r along x of the base
+    assert vector(imu.linear_acceleration) == pytest.approx(turned.rotation.T @ in_base, abs=1e-6)
+    assert vector(imu.angular_velocity) == pytest.approx(spin, abs=1e-9)
+    yaw = pin.rpy.matrixToRpy(rotation(imu.orientation))[2]
+    assert yaw == pytest.approx(math.pi / 2 + 7.0 * 1e-3, abs=1e-6)
+
+
+def test_imu_on_a_slope_feels_gravity_in_its_own_axes(standing_on_slope):
+    sim, report = standing_on_slope
+    imu = ImuMessage(sim.robot, 'imu_link', 'imu_link').fill(report)
+    up = rotation(imu.orientation).T @ np.array([0.0, 0.0, GRAVITY])
+    assert vector(imu.linear_acceleration) == pytest.approx(up, abs=1e-5)
+    assert abs(vector(imu.linear_acceleration)[1]) > 2.0  # it is tilted sideways
+
+
+def test_an_impact_shows_as_velocity_change_over_the_time_step():
+    sim = Simulator(ball(radius=0.1))
+    sim.reset(np.array([0, 0, 0.1 + 1e-4, 0, 0, 0, 1.0]), np.array([0, 0, -1.0, 0, 0, 0]))
+    imu = ImuMessage(sim.robot, '', 'base').fill(sim.step([]))
+    assert vector(imu.linear_acceleration)[2] == pytest.approx(0.9 / 1e-3 + GRAVITY, rel=1e-6)
+
+
+def test_messages_of_a_fixed_base_robot_stay_at_the_origin():
+    robot = load_robot('go1', floating_base=False)
+    report = Simulator(robot).step(np.zeros(12))
+    odom = OdometryMessage(robot, 'odom', 'base').fill(report)
+    imu = ImuMessage(robot, '', 'base').fill(report)
+    assert odom.pose.pose.orientation.w == 1.0
+    assert vector(imu.linear_acceleration) == pytest.approx([0.0, 0.0, GRAVITY])
+
+
+# -------------------------------------------------------------------- contacts
+
+
+def wrenches(sim, report, in_foot_frame):
+    return WrenchMessages(sim, in_foot_frame, '', 'odom').fill(report)
+
+
+def test_wrenches_in_the_world_are_forces_on_the_robot(standing_on_slope):
+    sim, report = standing_on_slope
+    messages = wrenches(sim, report, in_foot_frame=False)
+    total = sum(vector(message.wrench.force) for message in messages)
+    assert total == pytest.approx([0.0, 0.0, sim.robot.total_mass * GRAVITY], abs=1e-4)
+    moment = sum(vector(message.wrench.torque) for message in messages)
+    centre = pin.centerOfMass(
+        sim.robot.pinocchio_model, sim.robot.pinocchio_model.createData(), report.q
+    )
+    assert moment == pytest.approx(np.cross(centre, total), abs=1e-4)  # about the origin of odom
+
+
+def test_wrenches_in_the_foot_frame_are_the_same_seen_from_the_foot(standing_on_slope):
+    sim, report = standing_on_slope
+    for name, local, world in zip(
+        report.contacts.names, wrenches(sim, report, True), wrenches(sim, report, False),
+        strict=True,
+    ):  # fmt: skip
+        foot = sim.frame_placement(name)
+        force = foot.rotation @ vector(local.wrench.force)
+        assert force == pytest.approx(vector(world.wrench.force), abs=1e-9)
+        at_foot = vector(world.wrench.torque) - np.cross(foot.translation, force)
+        torque = foot.rotation @ vector(local.wrench.torque)
+        assert torque == pytest.approx(at_foot, abs=1e-9)
+        assert np.linalg.norm(torque) <= 0.02 * np.linalg.norm(force) + 1e-9  # r = 20 mm
+        assert (local.header.frame_id, world.header.frame_id) == (name, 'odom')
+
+
+def test_feet_in_the_air_have_zero_wrench_and_no_contact():
+    robot = load_robot('go1')
+    sim = Simulator(robot)
+    q = sim.standing_configuration().copy()
+    q[2] += 0.1
+    sim.reset(q)
+    report = sim.step(np.zeros(12))
+    for message in wrenches(sim, report, True):
+        assert vector(message.wrench.force).tolist() == [0.0, 0.0, 0.0]
+        assert vector(message.wrench.torque).tolist() == [0.0, 0.0, 0.0]
+    assert list(FootContactsMessage(report.contacts.names).fill(report).data) == [0, 0, 0, 0]
+
+
+def test_markers_follow_the_slope(standing_on_slope):
+    sim, report = standing_on_slope
+    plane = sim.terrain.plane
+    markers = ContactMarkers(report.contacts.names, 'odom', plane).fill(report).markers
+    (ground,) = [marker for marker in markers if marker.ns == 'terrain']
+    top = vector(ground.pose.position) + rotation(ground.pose.orientation) @ [
+        0.0,
+        0.0,
+        0.5 * ground.scale.z,
+    ]
+    assert plane[:3] @ top == pytest.approx(plane[3], abs=1e-12)
+    for k, cone in enumerate(m for m in markers if m.ns == 'friction_cone'):
+        axis = rotation(cone.pose.orientation)[:, 2]
+        assert axis == pytest.approx(plane[:3], abs=1e-9)
+        assert vector(cone.pose.position) == pytest.approx(report.contacts.position[k])
+    for k, arrow in enumerate(m for m in markers if m.ns == 'force'):
+        along = vector(arrow.points[1]) - vector(arrow.points[0])
+        assert along == pytest.approx(0.01 * report.contacts.force[k])
+
+
+def test_markers_of_feet_in_the_air_are_removed():
+    sim = Simulator(cube())
+    q = np.array([0.0, 0.0, 0.5, 0.0, 0.0, 0.0, 1.0])
+    sim.reset(q)
+    report = sim.step([])
+    message = ContactMarkers(report.contacts.names, 'odom', sim.terrain.plane).fill(report)
+    actions = {marker.ns: marker.action for marker in message.markers}
+    assert actions['force'] == actions['friction_cone'] == actions['slip'] == Marker.DELETE
+    assert actions['normal'] == Marker.ADD
+
+
+def test_a_slipping_foot_shows_its_velocity():
+    sim = Simulator(cube(), friction=0.1)
+    sim.reset(np.array([0, 0, 0.1, 0, 0, 0, 1.0]), np.array([0.5, 0, 0, 0, 0, 0]))
+    report = sim.step([])
+    message = ContactMarkers(report.contacts.names, 'odom', sim.terrain.plane).fill(report)
+    slips = [marker for marker in message.markers if marker.ns == 'slip']
+    assert {marker.action for marker in slips} == {Marker.ADD}
+    along = vector(slips[0].points[1]) - vector(slips[0].points[0])
+    assert along == pytest.approx([0.5 - 0.1 * GRAVITY * 1e-3, 0.0, 0.0], abs=1e-6)
+
+
+def test_solver_state_has_the_same_labels_with_and_without_contact():
+    sim = Simulator(load_robot('go1'))
+    message = SolverStateMessage(sim.robot, sim.terrain)
+    landed = message.fill(sim.step(np.zeros(12)), 1.0)
+    labels = [dim.label for dim in landed.layout.dim]
+    q = sim.standing_configuration().copy()
+    q[2] += 0.5
+    sim.reset(q)
+    flying = message.fill(sim.step(np.zeros(12)), 1.0)
+    assert [dim.label for dim in flying.layout.dim] == labels
+    values = dict(zip(labels, flying.data, strict=True))
+    assert values['contacts'] == 0.0
+    assert values['force_at_distance'] == 0.0
+
+
+# -------------------------------------------------------------------- TF, with a stand-in
+
+
+class Recorder:
+    """Takes the place of a node and of its publishers."""
+
+    def __init__(self):
+        self.sent, self.context = {}, None
+
+    def create_publisher(self, kind, topic, qos):
+        sent = self.sent[topic] = []
+
+        class Publisher:
+            publish = staticmethod(sent.append)
+
+        return Publisher()
+
+    def get_logger(self):
+        import logging
+
+        return logging.getLogger('tf')
+
+
+class TFMessage:
+    """What tf2_msgs, which the wheels lack, would provide."""
+
+    def __init__(self, transforms):
+        self.transforms = transforms
+
+
+def test_tf_carries_the_pose_of_the_odometry(monkeypatch):
+    monkeypatch.setattr(transforms, 'TFMessage', TFMessage)
+    node = Recorder()
+    publisher = transforms.TransformPublisher(node, 'world', 'odom', 'base', True)
+    sim = Simulator(ball())
+    odom = OdometryMessage(sim.robot, 'odom', 'base').fill(sim.step([]))
+    publisher.send(odom)
+    (static,) = node.sent['/tf_static'][0].transforms
+    (moving,) = node.sent['/tf'][0].transforms
+    assert (static.header.frame_id, static.child_frame_id) == ('world', 'odom')
+    assert (moving.header.frame_id, moving.child_frame_id) == ('odom', 'base')
+    assert vector(moving.transform.translation) == pytest.approx(vector(odom.pose.pose.position))
+    assert moving.header.stamp == odom.header.stamp
+
+
+def test_tf_can_be_left_to_an_estimator(monkeypatch):
+    monkeypatch.setattr(transforms, 'TFMessage', TFMessage)
+    node = Recorder()
+    transforms.TransformPublisher(node, '', 'odom', 'base', False)
+    assert node.sent == {}
+
+
+# -------------------------------------------------------------------- the controller
+
+
+@pytest.mark.parametrize('name', ['go1', 'solo8', 'anymal_b'])
+def test_stance_efforts_alone_nearly_hold_the_robot(name):
+    """Without any PD the robot sinks by less than a millimetre in a tenth of a second."""
+    robot = load_robot(name)
+    sim = Simulator(robot)
+    efforts = StanceEfforts(robot)
+    begin = sim.q[2]
+    for _ in range(100):
+        sim.step(efforts.at(sim.q.copy(), sim.v.copy()))
+    assert abs(sim.q[2] - begin) < 1e-3
+    sim.reset()
+    for _ in range(100):
+        sim.step(np.zeros(robot.n_joints))
+    assert begin - sim.q[2] > 1e-2
+
+
+def test_stance_efforts_of_a_fixed_base_robot_hold_its_legs():
+    robot = load_robot('go1', floating_base=False)
+    q = robot.reference_configuration()
+    model = robot.pinocchio_model
+    gravity = pin.computeGeneralizedGravity(model, model.createData(), q)
+    assert StanceEfforts(robot).at(q.copy(), np.zeros(12)) == pytest.approx(gravity)
