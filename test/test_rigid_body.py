@@ -10,7 +10,7 @@ import pytest
 
 from contact_sim import load_robot, robots
 from contact_sim.dynamics.bias_forces import bias_forces, point_bias
-from contact_sim.dynamics.energy import kinetic_energy, mass_moment
+from contact_sim.dynamics.energy import kinetic_energy, mass_moment, mechanical_energy
 from contact_sim.dynamics.integrate import move, move_base
 from contact_sim.dynamics.kinematics import place, world_inertia
 from contact_sim.dynamics.mass_matrix import mass_matrix
@@ -30,7 +30,9 @@ AXIS_JOINTS = [
     'PrismaticUnaligned',
 ]
 OTHER_JOINTS = ['Spherical', 'SphericalZYX', 'Translation', 'Planar', 'FreeFlyer', 'Universal']
-HELICAL_JOINTS = [n for n in ('HX', 'HY', 'HZ', 'HelicalUnaligned') if hasattr(pin, 'JointModel' + n)]
+HELICAL_JOINTS = [
+    n for n in ('HX', 'HY', 'HZ', 'HelicalUnaligned') if hasattr(pin, 'JointModel' + n)
+]
 SUPPORTED = [*AXIS_JOINTS, *OTHER_JOINTS, *HELICAL_JOINTS, 'Composite']
 
 
@@ -65,7 +67,9 @@ def joint_of(name, rng, depth=0):
         return kind(unit_vector(rng), 0.3)
     if name in ('HX', 'HY', 'HZ'):
         return kind(-0.2)
-    return kind(unit_vector(rng)) if name in ('RevoluteUnaligned', 'PrismaticUnaligned') else kind()
+    return (
+        kind(unit_vector(rng)) if name in ('RevoluteUnaligned', 'PrismaticUnaligned') else kind()
+    )
 
 
 def random_tree(seed):
@@ -141,8 +145,7 @@ def assert_equals_pinocchio(model, q, v, near=None, shift=(0.0, 0.0, 0.0)):
     assert_close(here.M, np.tril(data.M.T))
     assert_close(here.nle, pin.nonLinearEffects(close, data, q_close, v), scale=1.0)
     assert_motions_equal(here, close, q_close, v, shift)
-    energy = pin.computeKineticEnergy(close, data, q_close, v)
-    assert_close(kinetic_energy(here.M, here.tree.dof_parent, v), energy)
+    assert_energies_equal(here, close, q_close, v, shift)
     assert_integrates_like_pinocchio(model, here, q, v)
 
 
@@ -170,6 +173,18 @@ def assert_motions_equal(here, model, q, v, shift):
         found = point_bias(twist, here.bias[body], GRAVITY, tuple(r))
         assert_close(found, expected.linear, scale=np.linalg.norm(GRAVITY))
         assert_close(here.bias[body, 3:], expected.angular, scale=1.0)
+
+
+def assert_energies_equal(here, model, q, v, shift):
+    """Kinetic and potential energy against Pinocchio, near the world's origin."""
+    data, bare = model.createData(), model.copy()
+    bare.armature = np.zeros(model.nv)  # Pinocchio's energy leaves it out on unaligned axes
+    kinetic = pin.computeKineticEnergy(bare, data, q, v) + 0.5 * v @ (model.armature * v)
+    assert_close(kinetic_energy(here.M, here.tree.dof_parent, v), kinetic)
+    moment = np.full(3, np.nan)
+    mass_moment(here.inertia, here.origin - shift, moment)
+    potential = pin.computePotentialEnergy(model, data, q)
+    assert_close(-GRAVITY @ moment, potential, scale=10.0 * pin.computeTotalMass(model))
 
 
 def assert_integrates_like_pinocchio(model, here, q, v):
@@ -201,6 +216,101 @@ def test_random_trees_with_every_joint_type(first):
         assert_equals_pinocchio(model, *random_state(model, np.random.default_rng(seed)))
 
 
+def moved_roots(model):
+    """Return the model with all of its roots moved by FAR."""
+    moved = model.copy()
+    for joint in range(1, model.njoints):
+        if model.parents[joint] == 0:
+            moved.jointPlacements[joint].translation += FAR
+    return moved
+
+
+@pytest.mark.parametrize('name', robots())
+def test_a_kilometre_away_nothing_is_lost(name, rng):
+    model = load_robot(name).pinocchio_model
+    q, v = random_state(model, rng)
+    q_far = q.copy()
+    q_far[:3] += FAR
+    assert_equals_pinocchio(model, q_far, v, (model, q), FAR)
+    assert_equals_pinocchio(moved_roots(model), q, v, (model, q), FAR)
+
+
+@pytest.mark.parametrize('first', range(len(SUPPORTED)), ids=SUPPORTED)
+def test_random_trees_a_kilometre_away(first):
+    for seed in range(first, 70, len(SUPPORTED)):
+        model = random_tree(seed)
+        q, v = random_state(model, np.random.default_rng(seed))
+        assert_equals_pinocchio(moved_roots(model), q, v, (model, q), FAR)
+
+
+def test_slides_of_a_kilometre(rng):
+    """A planar robot made of slides and a hinge: its origin goes along with it."""
+    model, joint = pin.Model(), 0
+    for name in ('PX', 'PY', 'RZ', 'RY'):
+        joint = model.addJoint(joint, getattr(pin, f'JointModel{name}')(), placement(rng), name)
+    model.jointPlacements[1] = model.jointPlacements[2] = pin.SE3.Identity()
+    model.appendBodyToJoint(joint, pin.Inertia.Random(), placement(rng))
+    q, v = random_state(model, rng)
+    q[:2] = np.round(q[:2] / GRID) * GRID
+    far = q + [*FAR[:2], 0.0, 0.0]
+    assert_equals_pinocchio(model, far, v, (model, q), np.array([*FAR[:2], 0.0]))
+
+
+CONTINUOUS_ABOUT_A_DIAGONAL = """<robot name="wheel"><link name="world"/>
+<link name="rim"><inertial><origin xyz="0.1 0.2 0.3"/><mass value="2"/>
+<inertia ixx="0.1" iyy="0.2" izz="0.15" ixy="0.01" ixz="0" iyz="0"/></inertial></link>
+<joint name="axle" type="continuous"><parent link="world"/><child link="rim"/>
+<origin xyz="1 2 3" rpy="0.1 0.2 0.3"/><axis xyz="0.6 0 0.8"/></joint></robot>"""
+
+
+def test_continuous_joint_about_any_axis(rng):
+    """Python cannot give this joint an axis, a URDF can."""
+    model = pin.buildModelFromXML(CONTINUOUS_ABOUT_A_DIAGONAL)
+    assert model.joints[1].shortname() == 'JointModelRevoluteUnboundedUnaligned'
+    assert_equals_pinocchio(model, *random_state(model, rng))
+
+
 def test_every_joint_type_of_pinocchio_is_tested_or_known_as_unsupported():
     names = {n.removeprefix('JointModel') for n in dir(pin) if n.startswith('JointModel')} - {''}
     assert names - set(SUPPORTED) <= {'Mimic', 'Ellipsoid'}
+
+
+def test_unknown_joints_are_listed(rng):
+    """Ellipsoid and mimic joints, and what contains them; the indices hold all the same."""
+    model = pin.Model()
+    joint = first = model.addJoint(0, pin.JointModelRX(), placement(rng), 'hip')
+    unknown = []
+    if hasattr(pin, 'JointModelEllipsoid'):
+        ellipsoid = pin.JointModelEllipsoid(0.1, 0.2, 0.3)
+        composite = pin.JointModelComposite(pin.JointModelRX())
+        composite.addJoint(ellipsoid, pin.SE3.Identity())
+        joint = model.addJoint(joint, ellipsoid, placement(rng), 'ellipsoid')
+        joint = model.addJoint(joint, composite, placement(rng), 'composite')
+        unknown += ['ellipsoid', 'composite']
+    if hasattr(pin, 'JointModelMimic'):
+        mimic = pin.JointModelMimic(model.joints[first], 2.0, 0.1)
+        joint = model.addJoint(joint, mimic, placement(rng), 'mimic')
+        unknown += ['mimic']
+    joint = model.addJoint(joint, pin.JointModelPZ(), placement(rng), 'foot')
+    joint = model.addJoint(joint, pin.JointModelFreeFlyer(), placement(rng), 'free')
+    tree = tree_of(model)
+    assert tree.unsupported == tuple(unknown)
+    assert tree.v_index[-1] == len(tree.dof_parent) == len(tree.armature) == model.nv
+    for name in ('hip', 'foot', 'free'):
+        index = model.getJointId(name)
+        body = tree.body_of_joint[index]
+        assert tree.v_index[body] == model.joints[index].idx_v
+        assert tree.q_index[body] == model.joints[index].idx_q
+    np.testing.assert_array_equal(tree.free_flyer_v, [model.joints[joint].idx_v])
+
+
+def test_energy_counts_armature_on_any_axis(rng):
+    """½ (I + armature) ω² of a wheel about an axis that is none of x, y, z."""
+    model = pin.Model()
+    axis = unit_vector(rng)
+    joint = model.addJoint(0, pin.JointModelRevoluteUnaligned(axis), pin.SE3.Identity(), 'axle')
+    inertia = pin.Inertia(2.0, np.zeros(3), np.diag([0.1, 0.2, 0.3]))
+    model.appendBodyToJoint(joint, inertia, pin.SE3.Identity())
+    model.armature = np.array([0.7])
+    energy = mechanical_energy(model, np.array([0.4]), np.array([3.0]), GRAVITY)
+    assert energy == pytest.approx(4.5 * (axis @ inertia.inertia @ axis + 0.7), rel=1e-14)

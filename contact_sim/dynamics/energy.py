@@ -15,7 +15,8 @@ Array = NDArray[np.float64]
 def mechanical_energy(model: pin.Model, q: Array, v: Array, gravity: Array) -> float:
     """Return T + U [J] at q (nq,), v (nv,): T with armature, U = −m g·c, c the centre of mass."""
     data = model.createData()
-    kinetic = pin.computeKineticEnergy(model, data, q, v)
+    M = pin.crba(model, data, q)  # pin.computeKineticEnergy forgets armature on unaligned axes
+    kinetic = 0.5 * v @ (np.triu(M) + np.triu(M, 1).T) @ v
     weight = pin.computeTotalMass(model) * gravity
     return float(kinetic - weight @ pin.centerOfMass(model, data, q))
 

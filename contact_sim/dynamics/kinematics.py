@@ -111,7 +111,7 @@ def fill_columns(kind, v_index, placement, pose, origin, columns):
     for j in range(1, kind.shape[0]):
         R, k, what = pose[j], v_index[j], kind[j]
         lever, z = sub(vec(R, 9), o), vec(R, 6)
-        if what == REVOLUTE or what == CONTINUOUS:
+        if what in (REVOLUTE, CONTINUOUS):
             put(columns[k], 0, cross(lever, z))
             put(columns[k], 3, z)
         elif what == PRISMATIC:
