@@ -1,0 +1,51 @@
+"""Borrowed arrays: the same memory, no reference counts."""
+
+from __future__ import annotations
+
+import sys
+
+import numba
+import numpy as np
+import pytest
+
+from contact_sim.solvers.borrowed import borrowed
+
+
+@numba.njit
+def sum_chain(rows, parent, out):
+    """Add up the rows from the last one to the root, in a way in which views outlive a loop."""
+    k = rows.shape[0] - 1
+    row = rows[k]
+    while k >= 0:
+        row = rows[k]
+        for j in range(row.shape[0]):
+            out[j] += row[j]
+        k = parent[k]
+    return row[0]
+
+
+@numba.njit
+def sum_borrowed_chain(rows, parent, out):
+    return sum_chain(borrowed(rows), borrowed(parent), borrowed(out))
+
+
+@numba.njit
+def borrow_number(x):
+    return borrowed(x)
+
+
+STRIDED = np.arange(24.0).reshape(4, 6)[:, ::2]
+
+
+@pytest.mark.parametrize('rows', [STRIDED.copy(), STRIDED], ids=['contiguous', 'strided'])
+def test_borrowed_arrays_are_the_same_memory(rows):
+    parent, out = np.array([-1, 0, 1, 1]), np.ones(3)
+    counts = [sys.getrefcount(array) for array in (rows, parent, out)]
+    assert sum_borrowed_chain(rows, parent, out) == rows[0, 0]
+    np.testing.assert_array_equal(out, 1.0 + rows[3] + rows[1] + rows[0])
+    assert [sys.getrefcount(array) for array in (rows, parent, out)] == counts
+
+
+def test_only_arrays_can_be_borrowed():
+    with pytest.raises(numba.TypingError):
+        borrow_number(1.0)
