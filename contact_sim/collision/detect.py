@@ -1,128 +1,191 @@
 """Where the spheres of a robot meet the ground, and how these points move.
 
-φ = n·c − d − r for a sphere with centre c and radius r over the plane n·p = d. The contact point
-is the point of the sphere nearest to the ground, c − r n: it travels over the sphere as the foot
-rolls. Contact frame rows: (t1, t2, n).
+φ = φ_ground(c) − r for a sphere with centre c and radius r. The contact point is the point of the
+sphere nearest to the ground, c − r n with n the outward normal at c: it travels over the sphere as
+the foot rolls. Contact frame rows: (t1, t2, n).
+
+A candidate is a sphere on a joint. It has one slot for each feature of the ground, see
+`collision.surface`: slot i = features · candidate + s, s < features. Arrays over contacts have one
+row per slot.
 """
 
 from __future__ import annotations
 
-import numpy as np
-
+from contact_sim.collision.surface import (
+    PLANES,
+    curvature,
+    distance_and_normal,
+    tangent_rates,
+    tangents,
+)
 from contact_sim.solvers.jit import kernel
 
 
 @kernel
-def detect(placements, joint, offset, radius, plane, position, frame, gap):
-    """Fill the contact points of all spheres.
+def detect(kind, data, pose, joint, offset, radius, position, frame, gap, feature):
+    """Fill the contact points of all candidates.
+
+    Slot s of a candidate holds feature s: the kinds that exist have no more features than a
+    candidate has slots, and every slot is used, near the ground or not.
 
     Args:
-        placements: joint placements in world (`DynamicsTerms.placements`), shape (njoints, 12).
-        joint: joint that carries each sphere, shape (nc,).
-        offset: sphere centres in the joint frames [m], shape (nc, 3).
-        radius: sphere radii [m], shape (nc,).
-        plane: unit normal and offset [m], shape (4,).
-        position: out, contact points in world [m], shape (nc, 3).
+        kind: kind of the ground, an integer.
+        data: of the ground, shape (TERRAIN_DATA,).
+        pose: rotation by columns and position of each joint in world, shape (nb, 12).
+        joint: joint that carries each candidate, shape (candidates,).
+        offset: centres in the joint frames [m], shape (candidates, 3).
+        radius: radii [m], shape (candidates,).
+        position: out, contact points in world [m], shape (nc, 3), nc = features · candidates.
         frame: out, rows t1, t2, n in world, shape (nc, 3, 3).
         gap: out, signed distance [m], negative when penetrating, shape (nc,).
+        feature: out, feature of the ground that each slot holds, shape (nc,).
     """
-    nx, ny, nz = plane[0], plane[1], plane[2]
-    # t1: world x laid into the plane (world y where x is nearly normal)
-    if abs(nx) < 0.9:
-        ax, ay, az = 1.0 - nx * nx, -nx * ny, -nx * nz
-    else:
-        ax, ay, az = -ny * nx, 1.0 - ny * ny, -ny * nz
-    length = np.sqrt(ax * ax + ay * ay + az * az)
-    ax, ay, az = ax / length, ay / length, az / length
-    for i in range(joint.shape[0]):
-        P = placements[joint[i]]
-        x, y, z = offset[i, 0], offset[i, 1], offset[i, 2]
-        cx = P[0] * x + P[3] * y + P[6] * z + P[9]
-        cy = P[1] * x + P[4] * y + P[7] * z + P[10]
-        cz = P[2] * x + P[5] * y + P[8] * z + P[11]
-        gap[i] = nx * cx + ny * cy + nz * cz - plane[3] - radius[i]
-        position[i, 0] = cx - radius[i] * nx
-        position[i, 1] = cy - radius[i] * ny
-        position[i, 2] = cz - radius[i] * nz
-        frame[i, 0, 0], frame[i, 0, 1], frame[i, 0, 2] = ax, ay, az
-        frame[i, 1, 0] = ny * az - nz * ay
-        frame[i, 1, 1] = nz * ax - nx * az
-        frame[i, 1, 2] = nx * ay - ny * ax
-        frame[i, 2, 0], frame[i, 2, 1], frame[i, 2, 2] = nx, ny, nz
+    candidates = joint.shape[0]
+    if candidates == 0:
+        return
+    features = gap.shape[0] // candidates
+    for s in range(features):
+        _, n = distance_and_normal(kind, data, s, 0.0, 0.0, 0.0)
+        t1, t2 = tangents(n[0], n[1], n[2])  # on a plane the same everywhere
+        for c in range(candidates):
+            i, r = features * c + s, radius[c]
+            x, y, z = _centre(pose, joint[c], offset, c)
+            distance, n = distance_and_normal(kind, data, s, x, y, z)
+            if kind != PLANES:
+                t1, t2 = tangents(n[0], n[1], n[2])
+            gap[i] = distance - r
+            feature[i] = s
+            position[i, 0] = x - r * n[0]
+            position[i, 1] = y - r * n[1]
+            position[i, 2] = z - r * n[2]
+            frame[i, 0, 0], frame[i, 0, 1], frame[i, 0, 2] = t1
+            frame[i, 1, 0], frame[i, 1, 1], frame[i, 1, 2] = t2
+            frame[i, 2, 0], frame[i, 2, 1], frame[i, 2, 2] = n
 
 
 @kernel
-def contact_jacobian(world_jacobian, leaf_dof, parent, position, frame, gap, jacobian_transposed):
+def _centre(pose, j, offset, c):
+    """Return the centre of candidate c, which joint j carries, in world [m]."""
+    x, y, z = offset[c, 0], offset[c, 1], offset[c, 2]
+    return (
+        pose[j, 0] * x + pose[j, 3] * y + pose[j, 6] * z + pose[j, 9],
+        pose[j, 1] * x + pose[j, 4] * y + pose[j, 7] * z + pose[j, 10],
+        pose[j, 2] * x + pose[j, 5] * y + pose[j, 8] * z + pose[j, 11],
+    )
+
+
+@kernel
+def contact_rows(columns, origin, leaf_dof, dof_parent, position, frame, gap, jacobian_transposed):
     """Fill u = J v: velocity of the robot's contact points in the contact frames [m/s].
 
     The velocity is taken halfway between sphere and ground, so that a penetrating contact favours
-    neither of them.
+    neither of them; with a `gap` of zeros, at the contact points.
 
     Args:
-        world_jacobian: `DynamicsTerms.jacobian`, shape (nv, 6).
-        leaf_dof: last dof of the joint that carries each contact, shape (nc,).
-        parent: dof before each dof, shape (nv,).
+        columns: twist of unit speed of each dof, linear at `origin`, then angular, in world axes,
+            shape (nv, 6).
+        origin: reference point of the twists in world [m], shape (3,).
+        leaf_dof: last dof of the joint that carries each slot, −1 on the world, shape (nc,).
+        dof_parent: dof before each dof on the way to the root, shape (nv,).
         position: contact points in world [m], shape (nc, 3).
         frame: contact frames, shape (nc, 3, 3).
         gap: signed distance [m], shape (nc,).
-        jacobian_transposed: out, Jᵀ, shape (nv, at least 3 nc); entries outside the branch are
-            left zero.
+        jacobian_transposed: out, Jᵀ, shape (nv, at least 3 nc); entries outside the branch of a
+            slot stay as they are.
     """
     for i in range(leaf_dof.shape[0]):
+        t1x, t1y, t1z = frame[i, 0, 0], frame[i, 0, 1], frame[i, 0, 2]
+        t2x, t2y, t2z = frame[i, 1, 0], frame[i, 1, 1], frame[i, 1, 2]
+        nx, ny, nz = frame[i, 2, 0], frame[i, 2, 1], frame[i, 2, 2]
         half = 0.5 * gap[i]
-        px = position[i, 0] - half * frame[i, 2, 0]
-        py = position[i, 1] - half * frame[i, 2, 1]
-        pz = position[i, 2] - half * frame[i, 2, 2]
-        k = leaf_dof[i]
+        px = position[i, 0] - half * nx - origin[0]
+        py = position[i, 1] - half * ny - origin[1]
+        pz = position[i, 2] - half * nz - origin[2]
+        k, row = leaf_dof[i], 3 * i
         while k >= 0:
-            S = world_jacobian[k]
-            vx = S[0] + S[4] * pz - S[5] * py
-            vy = S[1] + S[5] * px - S[3] * pz
-            vz = S[2] + S[3] * py - S[4] * px
-            for row in range(3):
-                jacobian_transposed[k, 3 * i + row] = (
-                    frame[i, row, 0] * vx + frame[i, row, 1] * vy + frame[i, row, 2] * vz
-                )
-            k = parent[k]
+            wx, wy, wz = columns[k, 3], columns[k, 4], columns[k, 5]
+            vx = columns[k, 0] + wy * pz - wz * py
+            vy = columns[k, 1] + wz * px - wx * pz
+            vz = columns[k, 2] + wx * py - wy * px
+            jacobian_transposed[k, row] = t1x * vx + t1y * vy + t1z * vz
+            jacobian_transposed[k, row + 1] = t2x * vx + t2y * vy + t2z * vz
+            jacobian_transposed[k, row + 2] = nx * vx + ny * vy + nz * vz
+            k = dof_parent[k]
 
 
 @kernel
-def contact_drift(
-    twists, bias_accelerations, placements, joint, offset, radius, frame, gravity, drift
-):
-    """Fill J̇ v: acceleration of u = J v while v̇ = 0 [m/s²].
+def contact_drift(candidates, motion, ground, pose, feature, frame, gravity, drift):
+    """Fill J̇ v: acceleration of u = J v while v̇ = 0 [m/s²], u at the contact points c − r n.
 
-    The point c − r n of the sphere moves with v_c − r ω × n, so its rate is the acceleration of
-    the centre minus r α × n; the ground is flat: n does not turn.
+    With the velocity v_c and acceleration a_c of the centre, ω and α of the body, ṅ = H v_c:
+
+        u = t·(v_c − r ω×n),   J̇ v = t·(a_c − r α×n − r ω×ṅ) + ṫ·(v_c − r ω×n)
+
+    for each row t of the contact frame. For t = n this is φ̈ = n·a_c + v_cᵀ H v_c.
 
     Args:
-        twists: `DynamicsTerms.twists`, shape (njoints, 6).
-        bias_accelerations: `DynamicsTerms.bias_accelerations`, shape (njoints, 6).
-        placements: joint placements in world, shape (njoints, 12).
-        joint: joint that carries each sphere, shape (nc,).
-        offset: sphere centres in the joint frames [m], shape (nc, 3).
-        radius: sphere radii [m], shape (nc,).
+        candidates: (joint, offset, radius) as in `detect`.
+        motion: (twist, bias, origin): twist of each joint and its acceleration while v̇ = 0, with
+            −gravity added, linear at the fixed point `origin` and in world axes, then angular,
+            shapes (nb, 6), (nb, 6), (3,).
+        ground: (kind, data) as in `detect`.
+        pose: as in `detect`.
+        feature: feature of the ground that each slot holds, shape (nc,).
         frame: contact frames, rows t1, t2, n, shape (nc, 3, 3).
-        gravity: gravity in world [m/s²], shape (3,).
+        gravity: in world [m/s²], shape (3,).
         drift: out, J̇ v, rows (t1, t2, n), shape (at least 3 nc,).
     """
-    for i in range(joint.shape[0]):
-        v, a, P = twists[joint[i]], bias_accelerations[joint[i]], placements[joint[i]]
-        x, y, z = offset[i, 0], offset[i, 1], offset[i, 2]
-        # velocity of the centre, then its acceleration, in the axes of the joint
-        vx = v[0] + v[4] * z - v[5] * y
-        vy = v[1] + v[5] * x - v[3] * z
-        vz = v[2] + v[3] * y - v[4] * x
-        ax = a[0] + a[4] * z - a[5] * y + v[4] * vz - v[5] * vy
-        ay = a[1] + a[5] * x - a[3] * z + v[5] * vx - v[3] * vz
-        az = a[2] + a[3] * y - a[4] * x + v[3] * vy - v[4] * vx
-        wx = P[0] * a[3] + P[3] * a[4] + P[6] * a[5]
-        wy = P[1] * a[3] + P[4] * a[4] + P[7] * a[5]
-        wz = P[2] * a[3] + P[5] * a[4] + P[8] * a[5]
-        n = frame[i, 2]
-        px = P[0] * ax + P[3] * ay + P[6] * az + gravity[0] - radius[i] * (wy * n[2] - wz * n[1])
-        py = P[1] * ax + P[4] * ay + P[7] * az + gravity[1] - radius[i] * (wz * n[0] - wx * n[2])
-        pz = P[2] * ax + P[5] * ay + P[8] * az + gravity[2] - radius[i] * (wx * n[1] - wy * n[0])
-        for row in range(3):
-            drift[3 * i + row] = frame[i, row, 0] * px + frame[i, row, 1] * py
-            drift[3 * i + row] += frame[i, row, 2] * pz
+    joint, offset, radius = candidates
+    kind, data = ground
+    if joint.shape[0] == 0:
+        return
+    features = feature.shape[0] // joint.shape[0]
+    for i in range(feature.shape[0]):
+        c = i // features
+        r, centre = radius[c], _centre(pose, joint[c], offset, c)
+        v, w, a, b = _centre_motion(motion, joint[c], centre, gravity)
+        n = (frame[i, 2, 0], frame[i, 2, 1], frame[i, 2, 2])
+        t1 = (frame[i, 0, 0], frame[i, 0, 1], frame[i, 0, 2])
+        t2 = (frame[i, 1, 0], frame[i, 1, 1], frame[i, 1, 2])
+        H = curvature(kind, data, int(feature[i]), centre[0], centre[1], centre[2])
+        n_rate = (
+            H[0] * v[0] + H[1] * v[1] + H[2] * v[2],
+            H[1] * v[0] + H[3] * v[1] + H[4] * v[2],
+            H[2] * v[0] + H[4] * v[1] + H[5] * v[2],
+        )
+        t1_rate, t2_rate = tangent_rates(n, t1, n_rate)
+        v, a = _at_lever(v, w, n, r), _at_lever(_at_lever(a, b, n, r), w, n_rate, r)
+        drift[3 * i] = _dot(t1, a) + _dot(t1_rate, v)
+        drift[3 * i + 1] = _dot(t2, a) + _dot(t2_rate, v)
+        drift[3 * i + 2] = _dot(n, a) + _dot(n_rate, v)
+
+
+@kernel
+def _centre_motion(motion, j, centre, gravity):
+    """Return velocity, ω, acceleration and α of the point of joint j at `centre`."""
+    twist, bias, origin = motion
+    x, y, z = centre[0] - origin[0], centre[1] - origin[1], centre[2] - origin[2]
+    w = (twist[j, 3], twist[j, 4], twist[j, 5])
+    b = (bias[j, 3], bias[j, 4], bias[j, 5])
+    vx = twist[j, 0] + w[1] * z - w[2] * y
+    vy = twist[j, 1] + w[2] * x - w[0] * z
+    vz = twist[j, 2] + w[0] * y - w[1] * x
+    ax = bias[j, 0] + gravity[0] + b[1] * z - b[2] * y + w[1] * vz - w[2] * vy
+    ay = bias[j, 1] + gravity[1] + b[2] * x - b[0] * z + w[2] * vx - w[0] * vz
+    az = bias[j, 2] + gravity[2] + b[0] * y - b[1] * x + w[0] * vy - w[1] * vx
+    return (vx, vy, vz), w, (ax, ay, az), b
+
+
+@kernel
+def _at_lever(v, w, n, r):
+    """Return v − r ω × n."""
+    return (
+        v[0] - r * (w[1] * n[2] - w[2] * n[1]),
+        v[1] - r * (w[2] * n[0] - w[0] * n[2]),
+        v[2] - r * (w[0] * n[1] - w[1] * n[0]),
+    )
+
+
+@kernel
+def _dot(a, b):
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]

@@ -1,62 +1,115 @@
-"""The ground: signed distance and normal, and how to stand a robot on it.
+"""The ground: what the robot stands on, as a kind and numbers for the kernels of `surface`.
 
-Half-spaces, whose normal is the same at any depth. That of a box would flip where a point inside
-crosses its medial axis (physics.md T11).
+Distance and normal are those of one smooth surface at any depth. That of a box would flip where a
+point inside crosses its medial axis (physics.md T11).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from contact_sim.collision.ground import Surface, Terrain
+from contact_sim.collision.surface import (
+    KINDS,
+    MOST_FEATURES,
+    PLANES,
+    ROUND,
+    TERRAIN_DATA,
+)
 from contact_sim.errors import InvalidInput, UnknownName
 
 Array = NDArray[np.float64]
-
-
-class Terrain(Protocol):
-    """What the simulation asks of a ground."""
-
-    @property
-    def plane(self) -> Array:
-        """Unit normal out of the ground and offset d with normal·p = d on the ground, (4,)."""
-        ...
+Vector = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
-class Plane:
+class Planes(Surface):
+    """Up to four planes normal·p = offset at once: a groove, a corner, a pit.
+
+    The robot lives in the room on the side of all normals. Every plane is a feature: a sphere may
+    touch all of them.
+
+    Raises:
+        InvalidInput: no plane or more than four, a normal that is zero or not finite, an offset
+            that is not finite.
+    """
+
+    planes: Sequence[tuple[Sequence[float], float]] = (
+        ((1.0, 0.0, 1.0), 0.0),
+        ((-1.0, 0.0, 1.0), 0.0),
+    )
+    """Direction out of the ground (any length) and distance from the world origin along the unit
+    normal [m] of each plane; default: a groove along y with a right angle at the origin."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= _count(self.planes) <= MOST_FEATURES:
+            raise InvalidInput(
+                f'Planes.planes = {self.planes!r}: expected 1 to {MOST_FEATURES} pairs '
+                '(normal, offset)'
+            )
+        for k, plane in enumerate(self.planes):
+            name = f'Planes.planes[{k}]'
+            if _count(plane) != 2:
+                raise InvalidInput(f'{name} = {plane!r}: expected a pair (normal, offset)')
+            _check_direction(f'{name} normal', plane[0])
+            _check_finite(f'{name} offset', plane[1], ' m')
+
+    @property
+    def kind(self) -> int:
+        """Kind of surface."""
+        return PLANES
+
+    @property
+    def data(self) -> Array:
+        """Unit normal and offset of each plane, shape (TERRAIN_DATA,)."""
+        return _filled(*(_plane(normal, offset) for normal, offset in self.planes))
+
+    @property
+    def features(self) -> int:
+        """Number of planes."""
+        return len(self.planes)
+
+
+@dataclass(frozen=True)
+class Plane(Surface):
     """The plane normal·p = offset; the robot lives on the side of the normal.
 
     Raises:
         InvalidInput: a normal that is zero or not finite, an offset that is not finite.
     """
 
-    normal: tuple[float, float, float] = (0.0, 0.0, 1.0)
+    normal: Vector = (0.0, 0.0, 1.0)
     """Direction out of the ground, any length."""
     offset: float = 0.0
     """Distance of the plane from the world origin along the unit normal [m]."""
 
     def __post_init__(self) -> None:
-        normal = np.asarray(self.normal, dtype=float)
-        if normal.shape != (3,) or not np.isfinite(normal).all() or not normal.any():
-            raise InvalidInput(f'Plane.normal = {self.normal!r}: expected 3 numbers, not all zero')
-        if not math.isfinite(self.offset):
-            raise InvalidInput(f'Plane.offset = {self.offset!r} m: expected a finite number')
+        _check_direction('Plane.normal', self.normal)
+        _check_finite('Plane.offset', self.offset, ' m')
+
+    @property
+    def kind(self) -> int:
+        """Kind of surface."""
+        return PLANES
+
+    @property
+    def data(self) -> Array:
+        """Unit normal and offset, shape (TERRAIN_DATA,)."""
+        return _filled(self.plane)
 
     @property
     def plane(self) -> Array:
         """Unit normal and offset, shape (4,)."""
-        normal = np.asarray(self.normal, dtype=float)
-        return np.array([*(normal / np.linalg.norm(normal)), self.offset])
+        return _plane(self.normal, self.offset)
 
 
 @dataclass(frozen=True)
-class InclinedPlane:
+class InclinedPlane(Surface):
     """A plane through the origin that falls towards +x rotated by `heading` about z.
 
     Raises:
@@ -77,13 +130,90 @@ class InclinedPlane:
             raise InvalidInput(f'InclinedPlane.heading = {self.heading!r} rad: expected a number')
 
     @property
+    def kind(self) -> int:
+        """Kind of surface."""
+        return PLANES
+
+    @property
+    def data(self) -> Array:
+        """Unit normal and offset, shape (TERRAIN_DATA,)."""
+        return _filled(self.plane)
+
+    @property
     def plane(self) -> Array:
         """Unit normal and offset, shape (4,)."""
         s, c = math.sin(self.angle), math.cos(self.angle)
         return np.array([s * math.cos(self.heading), s * math.sin(self.heading), c, 0.0])
 
 
+@dataclass(frozen=True)
+class SphereGround(Surface):
+    """A sphere: the robot lives on it, or with `hollow` in it, as in a bowl.
+
+    Raises:
+        InvalidInput: a centre that is not three finite numbers, a radius that is not > 0.
+    """
+
+    centre: Vector = (0.0, 0.0, -10.0)
+    """In world [m]."""
+    radius: float = 10.0
+    """[m]."""
+    hollow: bool = False
+    """Whether the ground is outside of the sphere."""
+
+    def __post_init__(self) -> None:
+        _check_vector('SphereGround.centre', self.centre, ' m')
+        _check_radius('SphereGround.radius', self.radius)
+        _check_flag('SphereGround.hollow', self.hollow)
+
+    @property
+    def kind(self) -> int:
+        """Kind of surface."""
+        return ROUND
+
+    @property
+    def data(self) -> Array:
+        """Centre, radius, side and no axis, shape (TERRAIN_DATA,)."""
+        return _filled(self.centre, (self.radius, -1.0 if self.hollow else 1.0))
+
+
+@dataclass(frozen=True)
+class CylinderGround(Surface):
+    """An endless cylinder: the robot lives on it, or with `hollow` in it, as in a pipe.
+
+    Raises:
+        InvalidInput: a point that is not three finite numbers, an axis that is zero or not
+            finite, a radius that is not > 0.
+    """
+
+    point: Vector = (0.0, 0.0, -10.0)
+    """Of the axis, in world [m]."""
+    axis: Vector = (1.0, 0.0, 0.0)
+    """Direction of the axis, any length."""
+    radius: float = 10.0
+    """[m]."""
+    hollow: bool = False
+    """Whether the ground is outside of the cylinder."""
+
+    def __post_init__(self) -> None:
+        _check_vector('CylinderGround.point', self.point, ' m')
+        _check_direction('CylinderGround.axis', self.axis)
+        _check_radius('CylinderGround.radius', self.radius)
+        _check_flag('CylinderGround.hollow', self.hollow)
+
+    @property
+    def kind(self) -> int:
+        """Kind of surface."""
+        return ROUND
+
+    @property
+    def data(self) -> Array:
+        """Point of the axis, radius, side and unit axis, shape (TERRAIN_DATA,)."""
+        return _filled(self.point, (self.radius, -1.0 if self.hollow else 1.0), _unit(self.axis))
+
+
 TERRAINS: dict[str, Callable[[], Terrain]] = {'plane': Plane, 'inclined_plane': InclinedPlane}
+"""Grounds that a name stands for."""
 
 
 def as_terrain(terrain: str | Terrain) -> Terrain:
@@ -97,6 +227,74 @@ def as_terrain(terrain: str | Terrain) -> Terrain:
         if terrain not in TERRAINS:
             raise UnknownName('terrain', terrain, TERRAINS)
         return TERRAINS[terrain]()
-    if not hasattr(terrain, 'plane'):
+    if not all(hasattr(terrain, name) for name in ('kind', 'data', 'features', 'distances')):
         raise InvalidInput(f'terrain = {terrain!r}: expected a name or a Terrain')
+    if terrain.kind not in KINDS:
+        raise InvalidInput(f'terrain.kind = {terrain.kind!r}: expected one of {KINDS}')
+    if not 1 <= terrain.features <= MOST_FEATURES:
+        raise InvalidInput(
+            f'terrain.features = {terrain.features!r}: expected 1 to {MOST_FEATURES}'
+        )
+    data = np.asarray(terrain.data, dtype=float)
+    if data.shape != (TERRAIN_DATA,) or not np.isfinite(data).all():
+        raise InvalidInput(f'terrain.data = {data!r}: expected {TERRAIN_DATA} finite numbers')
     return terrain
+
+
+def _count(values: object) -> int:
+    """Return the length of a sequence, −1 of anything else."""
+    return len(values) if isinstance(values, Sequence | np.ndarray) else -1
+
+
+def _unit(direction: ArrayLike) -> Array:
+    direction = np.asarray(direction, dtype=float)
+    return np.asarray(direction / np.linalg.norm(direction))
+
+
+def _plane(normal: ArrayLike, offset: float) -> Array:
+    return np.array([*_unit(normal), offset])
+
+
+def _filled(*parts: ArrayLike) -> Array:
+    """Return the parts one after the other, then zeros, shape (TERRAIN_DATA,)."""
+    data = np.zeros(TERRAIN_DATA)
+    numbers = np.concatenate([np.asarray(part, dtype=float) for part in parts])
+    data[: len(numbers)] = numbers
+    return data
+
+
+def _numbers(value: object) -> Array:
+    """Return a value as an array, one NaN where it is no numbers."""
+    try:
+        return np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        return np.array(np.nan)
+
+
+def _check_vector(name: str, value: object, unit: str = '') -> None:
+    vector = _numbers(value)
+    if vector.shape != (3,) or not np.isfinite(vector).all():
+        raise InvalidInput(f'{name} = {value!r}{unit}: expected 3 finite numbers')
+
+
+def _check_direction(name: str, value: object) -> None:
+    vector = _numbers(value)
+    if vector.shape != (3,) or not np.isfinite(vector).all() or not vector.any():
+        raise InvalidInput(f'{name} = {value!r}: expected 3 numbers, not all zero')
+
+
+def _check_finite(name: str, value: object, unit: str) -> None:
+    number = _numbers(value)
+    if number.shape != () or not np.isfinite(number):
+        raise InvalidInput(f'{name} = {value!r}{unit}: expected a finite number')
+
+
+def _check_radius(name: str, value: object) -> None:
+    number = _numbers(value)
+    if number.shape != () or not 0.0 < number < np.inf:
+        raise InvalidInput(f'{name} = {value!r} m: expected a finite number > 0')
+
+
+def _check_flag(name: str, value: object) -> None:
+    if not isinstance(value, bool | np.bool_):
+        raise InvalidInput(f'{name} = {value!r}: expected True or False')

@@ -17,8 +17,7 @@ import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
 from contact_sim.collision.detect import contact_drift as fill_drift
-from contact_sim.collision.detect import contact_jacobian as fill_jacobian
-from contact_sim.collision.detect import detect
+from contact_sim.collision.detect import contact_rows, detect
 from contact_sim.collision.terrain import Terrain, as_terrain
 from contact_sim.contact.workspace import spheres_of
 from contact_sim.dynamics.gravity import gravity_vector
@@ -67,7 +66,8 @@ def stance_dynamics(
     """Return the matrices of `robot` at q (nq,), v (nv,; None: at rest) on the feet `active`.
 
     Contact points and frames are those of the simulation (collision/detect.py): the points of the
-    spheres nearest to the ground. A foot counts as held wherever it is, on the ground or not.
+    spheres nearest to the ground. A foot counts as held wherever it is, on the ground or not, and
+    by the nearest feature of a ground that has several.
 
     Args:
         robot: any robot, with a floating or a fixed base.
@@ -91,7 +91,7 @@ def stance_dynamics(
     data = model.createData()
     upper = np.triu(pin.crba(model, data, q, pin.Convention.WORLD))
     pin.forwardKinematics(model, data, q, v, np.zeros(model.nv))
-    points = _contacts(robot, model, data, as_terrain(terrain).plane)
+    points = _contacts(robot, model, data, as_terrain(terrain))
     return Stance(
         feet=tuple(robot.contact_points[i].name for i in feet),
         inertia=upper + np.triu(upper, 1).T,
@@ -173,17 +173,28 @@ class _Contacts:
     frame: Array
 
 
-def _contacts(robot: RobotModel, model: pin.Model, data: pin.Data, plane: Array) -> _Contacts:
+def _contacts(robot: RobotModel, model: pin.Model, data: pin.Data, terrain: Terrain) -> _Contacts:
     """Return the contact points after crba in WORLD and forward kinematics with v̇ = 0."""
-    spheres, nc = spheres_of(robot), len(robot.contact_points)
-    placements = np.array([[*M.rotation.flatten('F'), *M.translation] for M in data.oMi])
-    position, frame, gap = np.zeros((nc, 3)), np.zeros((nc, 3, 3)), np.zeros(nc)
-    where = (spheres.joint, spheres.offset, spheres.radius)
-    detect(placements, *where, plane, position, frame, gap)
-    transposed, drift = np.zeros((model.nv, 3 * nc)), np.zeros(3 * nc)
+    spheres, slots = spheres_of(robot), terrain.features * len(robot.contact_points)
+    candidates = spheres.joint, spheres.offset, spheres.radius
+    pose = np.array([[*M.rotation.flatten('F'), *M.translation] for M in data.oMi])
+    position, frame, gap = np.zeros((slots, 3)), np.zeros((slots, 3, 3)), np.zeros(slots)
+    feature, drift = np.zeros(slots), np.zeros(3 * slots)
+    detect(terrain.kind, terrain.data, pose, *candidates, position, frame, gap, feature)
     parent = np.array(list(data.parents_fromRow)[: model.nv], dtype=np.int64)
-    world = np.array(data.J.T).reshape(model.nv, 6)
-    fill_jacobian(world, spheres.leaf_dof, parent, position, frame, np.zeros(nc), transposed)
-    twist, rate = (np.array([m.vector for m in motions]) for motions in (data.v, data.a))
-    fill_drift(twist, rate, placements, *where, frame, np.zeros(3), drift)
-    return _Contacts(transposed.T, drift, position, frame)
+    columns, origin = np.array(data.J.T).reshape(model.nv, 6), np.zeros(3)
+    leaf, transposed = (
+        np.repeat(spheres.leaf_dof, terrain.features),
+        np.zeros((model.nv, 3 * slots)),
+    )
+    contact_rows(columns, origin, leaf, parent, position, frame, np.zeros(slots), transposed)
+    twist, rate = (
+        np.array([M.act(m).vector for M, m in zip(data.oMi, motions, strict=True)])
+        for motions in (data.v, data.a)
+    )
+    ground = terrain.kind, terrain.data
+    fill_drift(candidates, (twist, rate, origin), ground, pose, feature, frame, np.zeros(3), drift)
+    slot = terrain.features * np.arange(len(spheres.joint))
+    slot += gap.reshape(-1, terrain.features).argmin(axis=1)  # the nearest feature holds the foot
+    rows = (3 * slot[:, None] + np.arange(3)).ravel()
+    return _Contacts(transposed.T[rows], drift[rows], position[slot], frame[slot])

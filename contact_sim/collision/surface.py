@@ -1,0 +1,154 @@
+"""Surface functions: signed distance, outward normal and curvature of every kind of ground.
+
+A ground is a kind and TERRAIN_DATA numbers. It has up to MOST_FEATURES features, each with a
+signed distance φ of its own, so that a sphere may touch several of them at once. |∇φ| = 1, n = ∇φ
+points out of the ground, and H = ∇²φ = ∂n/∂x tells how n turns along the surface.
+
+    kind    feature   data
+    PLANES  f         [4 f: 4 f + 4] unit normal n and offset d of plane f: φ = n·x − d
+    ROUND   0         [0:3] a point of the axis, or the centre; [3] radius R;
+                      [4] side s: 1 outside a solid, −1 inside a hollow;
+                      [5:8] unit axis of a cylinder, zero for a sphere: φ = s (ρ − R), ρ the
+                      distance from the axis or the centre
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from contact_sim.solvers.jit import kernel
+
+TERRAIN_DATA = 16
+"""Numbers that describe a ground."""
+MOST_FEATURES = 4
+"""Contacts that a sphere may have at once."""
+PLANES, ROUND = 0, 1
+KINDS = PLANES, ROUND
+SINGULAR = 1e-9
+"""Distance from the centre or axis below which n has no direction and counts as vertical [m]."""
+
+
+@kernel
+def distance_and_normal(kind, data, feature, x, y, z):
+    """Return φ [m] and n = ∇φ of a feature at a point of the world.
+
+    Args:
+        kind: integer, one of KINDS.
+        data: of the ground, shape (TERRAIN_DATA,).
+        feature: integer below the number of features of the ground.
+        x: first coordinate of the point [m].
+        y: second.
+        z: third.
+
+    Returns:
+        (φ, (n_x, n_y, n_z)); φ < 0 inside the ground.
+    """
+    if kind == PLANES:
+        k = 4 * feature
+        nx, ny, nz = data[k], data[k + 1], data[k + 2]
+        return nx * x + ny * y + nz * z - data[k + 3], (nx, ny, nz)
+    reach, (ex, ey, ez) = _from_axis(data, x, y, z)
+    side = data[4]
+    return side * (reach - data[3]), (side * ex, side * ey, side * ez)
+
+
+@kernel
+def curvature(kind, data, feature, x, y, z):
+    """Return H = ∂n/∂x [1/m] as (xx, xy, xz, yy, yz, zz). Arguments as `distance_and_normal`."""
+    if kind == PLANES:
+        return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    reach, (ex, ey, ez) = _from_axis(data, x, y, z)
+    if reach < SINGULAR:
+        return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    s, ax, ay, az = data[4] / reach, data[5], data[6], data[7]
+    return (
+        s * (1.0 - ex * ex - ax * ax),
+        s * (-ex * ey - ax * ay),
+        s * (-ex * ez - ax * az),
+        s * (1.0 - ey * ey - ay * ay),
+        s * (-ey * ez - ay * az),
+        s * (1.0 - ez * ez - az * az),
+    )
+
+
+@kernel
+def _from_axis(data, x, y, z):
+    """Return the distance of a point from the axis (or centre) and the unit vector away from it.
+
+    Where it has no direction it is one at right angles to the axis: with a hollow downwards and
+    with a solid upwards, as far as the axis allows, so that n points up.
+    """
+    ax, ay, az = data[5], data[6], data[7]
+    x, y, z = x - data[0], y - data[1], z - data[2]
+    along = ax * x + ay * y + az * z
+    x, y, z = x - along * ax, y - along * ay, z - along * az
+    reach = np.sqrt(x * x + y * y + z * z)
+    if reach >= SINGULAR:
+        return reach, (x / reach, y / reach, z / reach)
+    if abs(az) < 0.9:
+        x, y, z = -az * ax, -az * ay, 1.0 - az * az
+    else:
+        x, y, z = 1.0 - ax * ax, -ax * ay, -ax * az
+    length = data[4] * np.sqrt(x * x + y * y + z * z)
+    return reach, (x / length, y / length, z / length)
+
+
+@kernel
+def tangents(nx, ny, nz):
+    """Return t1 and t2 = n × t1: t1 is world x laid into the tangent plane of the unit normal n.
+
+    World y where x is nearly normal, |n_x| >= 0.9.
+    """
+    if abs(nx) < 0.9:
+        ax, ay, az = 1.0 - nx * nx, -nx * ny, -nx * nz
+    else:
+        ax, ay, az = -ny * nx, 1.0 - ny * ny, -ny * nz
+    length = np.sqrt(ax * ax + ay * ay + az * az)
+    ax, ay, az = ax / length, ay / length, az / length
+    return (ax, ay, az), (ny * az - nz * ay, nz * ax - nx * az, nx * ay - ny * ax)
+
+
+@kernel
+def tangent_rates(n, t1, rate):
+    """Return ṫ1 and ṫ2 of `tangents` while n turns at `rate`; three tuples of three numbers.
+
+    t1 = w/|w| with w = e − n (n·e), e = world x or y.
+    """
+    nx, ny, nz = n
+    dx, dy, dz = rate
+    if abs(nx) < 0.9:
+        part, turn = nx, dx
+    else:
+        part, turn = ny, dy
+    size = np.sqrt(1.0 - part * part)
+    wx, wy, wz = -dx * part - nx * turn, -dy * part - ny * turn, -dz * part - nz * turn
+    along = t1[0] * wx + t1[1] * wy + t1[2] * wz
+    ax = (wx - along * t1[0]) / size
+    ay = (wy - along * t1[1]) / size
+    az = (wz - along * t1[2]) / size
+    return (ax, ay, az), (
+        dy * t1[2] - dz * t1[1] + ny * az - nz * ay,
+        dz * t1[0] - dx * t1[2] + nz * ax - nx * az,
+        dx * t1[1] - dy * t1[0] + nx * ay - ny * ax,
+    )
+
+
+@kernel
+def nearest(kind, data, features, points, distance, normal):
+    """Fill φ and n of the nearest feature at each point.
+
+    Args:
+        kind: integer, one of KINDS.
+        data: of the ground, shape (TERRAIN_DATA,).
+        features: number of features of the ground.
+        points: in world [m], shape (n, 3).
+        distance: out [m], shape (n,).
+        normal: out, shape (n, 3).
+    """
+    for i in range(points.shape[0]):
+        distance[i] = np.inf
+        for f in range(features):
+            phi, n = distance_and_normal(kind, data, f, points[i, 0], points[i, 1], points[i, 2])
+            if phi < distance[i]:
+                distance[i] = phi
+                normal[i, 0], normal[i, 1], normal[i, 2] = n
