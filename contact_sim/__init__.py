@@ -9,14 +9,14 @@ from contact_sim.collision.terrain import InclinedPlane, Plane, Terrain
 from contact_sim.contact.problem import ContactProblem
 from contact_sim.contact.residuals import law_residuals
 from contact_sim.contact_models import contact_models
-from contact_sim.contact_models.anitescu import Anitescu
-from contact_sim.contact_models.compliant import Compliant
-from contact_sim.contact_models.hybrid import Hybrid
-from contact_sim.contact_models.lcp import Lcp
-from contact_sim.contact_models.ncp import Ncp
-from contact_sim.contact_models.null_space import NullSpace
-from contact_sim.contact_models.sap import Sap
-from contact_sim.contact_models.todorov import Todorov
+from contact_sim.contact_models.time_stepping.anitescu import Anitescu
+from contact_sim.contact_models.time_stepping.compliant import Compliant
+#H from contact_sim.contact_models.hybrid.model import Hybrid
+from contact_sim.contact_models.time_stepping.lcp import Lcp
+from contact_sim.contact_models.time_stepping.ncp import Ncp
+from contact_sim.contact_models.time_stepping.null_space import NullSpace
+from contact_sim.contact_models.time_stepping.sap import Sap
+from contact_sim.contact_models.time_stepping.todorov import Todorov
 from contact_sim.errors import (
     ContactSimError,
     InvalidInput,
@@ -42,7 +42,7 @@ __all__ = [
     'ContactPoint',
     'ContactProblem',
     'ContactSimError',
-    'Hybrid',
+#H     'Hybrid',
     'InclinedPlane',
     'InvalidInput',
     'Lcp',

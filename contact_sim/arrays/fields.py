@@ -98,11 +98,11 @@ class Sizes:
             'cone_work': (CONE_VECTORS, rows), 'newton_matrix': (rows * rows,),
             'law_vectors': (LAW_VECTORS, rows), 'trial': (rows,),
             # constants of robot, ground and model
-            'placement': (nb, 12), 'body': (nb, 10), 'armature': (nv,), 'damping': (nv,),
+            'placement': (nb, 13), 'body': (nb, 10), 'armature': (nv,), 'damping': (nv,),
             'total_mass': (1,), 'offset': (self.n_candidates, 3), 'radius': (self.n_candidates,),
             'terrain': (TERRAIN_DATA,), 'restitution': (nc,), 'stabilisation': (2,),
             'inverse_weight': (rows,), 'interval_lower': (ns,), 'interval_upper': (ns,),
-            'reach': (3,), 'law': (LAW_NUMBERS,), 'support_command': (nc,),
+            'reach': (3,), 'damping_inertia': (1,), 'law': (LAW_NUMBERS,), 'support_command': (nc,),
             # controller
             'command': joints, 'effort_limit': joints, 'external': (nv,), 'target': joints,
             'target_velocity': joints, 'feed_forward': joints, 'kp': joints, 'kd': joints,
@@ -115,7 +115,7 @@ class Sizes:
         joints = (self.n_joints,)
         return {
             'status': (1,), 'control': (1,), 'terms_given': (1,), 'counts': (2,),
-            'options': (2,), 'terrain_kind': (1,), 'wrench_body': (1,),
+            'options': (1,), 'ground': (2,), 'wrench_body': (1,),
             'kind': (nb,), 'parent': (nb,), 'q_index': (nb,), 'v_index': (nb + 1,),
             'dof_parent': (nv,), 'free_flyer_v': (self.n_flyers,),
             'candidate_body': (self.n_candidates,), 'leaf_dof': (nc,), 'interval_dof': (ns,),

@@ -14,7 +14,7 @@ import numpy as np
 
 from contact_sim.compare.runs import KEPT, Run
 from contact_sim.compare.scenarios import GRAVITY, Scenario
-from contact_sim.contact_models.laws import LAWS
+from contact_sim.contact_models.guarantees import LAWS
 
 INK, GREY, LINE = '#222222', '#8a8a8a', '#dddad4'
 BLUE, BROKEN = '#0072B2', '#D55E00'

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from contact_sim.compare.scenarios import GRAVITY, Scenario, start
 from contact_sim.contact_models import as_contact_model, contact_models
-from contact_sim.contact_models.laws import LAWS
+from contact_sim.contact_models.guarantees import LAWS
 from contact_sim.contact_models.protocol import ContactModel
 from contact_sim.errors import ContactSimError, NonFiniteState
 from contact_sim.robot.model import RobotModel

@@ -12,7 +12,7 @@ from typing import Any
 
 from contact_sim.compare.runs import Run
 from contact_sim.compare.scenarios import Scenario
-from contact_sim.contact_models.laws import LAWS
+from contact_sim.contact_models.guarantees import LAWS
 
 COLUMNS = {
     'step_time': ('µs/step', '.0f'),

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from contact_sim.arrays.fields import INDEX_FIELDS, Sizes, layout_of, places_of
 from contact_sim.arrays.step_data import StepData
-from contact_sim.collision.terrain import Terrain
+from contact_sim.collision.candidates import candidates_of
+from contact_sim.collision.ground import Terrain
 from contact_sim.dynamics.tree import Tree, tree_of
 from contact_sim.robot.model import RobotModel
 
@@ -107,18 +108,17 @@ class Workspace:
         self.data.jacobian_transposed[dry, 3 * self.sizes.nc + np.arange(len(dry))] = 1.0
 
     def _fill_ground(self, robot: RobotModel, terrain: Terrain, tree: Tree) -> None:
-        points = robot.contact_points
-        joints = [self.model.getJointId(point.joint) for point in points]
-        bodies = tree.body_of_joint[joints]
-        self.candidate_body[:] = bodies
-        self.offset[:] = [tree.axes[b].T @ p.offset for b, p in zip(bodies, points, strict=True)]
-        self.radius[:] = [point.radius for point in points]
-        self.terrain[:], self.terrain_kind[0] = terrain.data, terrain.kind
-        self.leaf_dof[:] = np.repeat([leaf_dof(self.model.joints[j]) for j in joints],
-                                     terrain.features)  # fmt: skip
+        spheres, features = candidates_of(robot), terrain.features
+        self.candidate_body[:] = tree.body_of_joint[spheres.joint]
+        turn = tree.axes[self.candidate_body]  # from the axes of the joint into those of the body
+        self.offset[:] = np.einsum('iab,ia->ib', turn, spheres.offset)
+        self.radius[:] = spheres.radius
+        self.terrain[:] = terrain.data
+        self.ground[:] = terrain.kind, terrain.features
+        self.leaf_dof[:] = np.repeat(spheres.leaf_dof, features)
         self.stabilisation[:] = BAUMGARTE, RESTITUTION_THRESHOLD
         self.inverse_weight[:] = reference_inverse_weight(
-            self.model, np.repeat(joints, terrain.features).astype(int), self.interval_dof
+            self.model, np.repeat(spheres.joint, features), self.interval_dof
         )
 
 
@@ -140,11 +140,6 @@ def contact_names(robot: RobotModel, terrain: Terrain) -> tuple[str, ...]:
         for point in points
         for feature in range(terrain.features)
     )
-
-
-def leaf_dof(joint: Any) -> int:
-    """Return the last dof of a joint, −1 for the world."""
-    return int(joint.idx_v + joint.nv - 1) if joint.nv else -1
 
 
 def reference_inverse_weight(model: pin.Model, joints: Indices, dofs: Indices) -> Array:

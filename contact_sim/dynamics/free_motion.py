@@ -24,14 +24,15 @@ def transport_acceleration(v, free_flyer_v, out):
 
 
 @kernel
-def implicit_inertia(M, dof_parent, damping, h, inertia, factor):
-    """Fill M̂ = M + h D, and a copy to be factorised.
+def implicit_inertia(M, dof_parent, damping, h, share, inertia, factor):
+    """Fill M̂ = M + h D + share · diag(M), and a copy to be factorised.
 
     Args:
         M: lower triangle of the mass matrix along the tree, shape (nv, nv).
         dof_parent: dof before each dof, shape (nv,).
         damping: viscous joint damping [N m s/rad], shape (nv,).
         h: time step [s].
+        share: damping inertia over the diagonal of M [-], of todorov in its form of 2014.
         inertia: out, lower triangle of M̂; entries between branches stay as they are, (nv, nv).
         factor: out, the same.
     """
@@ -40,27 +41,25 @@ def implicit_inertia(M, dof_parent, damping, h, inertia, factor):
         while j >= 0:
             inertia[k, j] = factor[k, j] = M[k, j]
             j = dof_parent[j]
-        inertia[k, k] += h * damping[k]
+        inertia[k, k] += h * damping[k] + share * M[k, k]
         factor[k, k] = inertia[k, k]
 
 
 @kernel
-def fill_free_velocity(forces, v, factored, free_flyer_v, h, transport, v_free):
+def fill_free_velocity(v, factor, dof_parent, free_flyer_v, h, transport, v_free):
     """Fill ω × v_lin and v_f.
 
     Args:
-        forces: τ, nle [N, N m] and viscous damping [N m s/rad], each of shape (nv,).
         v: velocity before the step, shape (nv,).
-        factored: factor of M̂ (solvers.tree) and dof before each dof.
+        factor: of M̂, see solvers.tree, shape (nv, nv).
+        dof_parent: dof before each dof, shape (nv,).
         free_flyer_v: first dof of each free flyer, shape (n,).
         h: time step [s].
         transport: out, ω × v_lin of the free flyers [m/s²], shape (nv,).
-        v_free: out, velocity after the step without contact, shape (nv,).
+        v_free: in, the force τ − nle − D v [N, N m]; out, velocity after the step without
+            contact, shape (nv,).
     """
-    tau, nle, damping = forces
-    for k in range(v.shape[0]):
-        v_free[k] = tau[k] - nle[k] - damping[k] * v[k]
-    solve(factored[0], factored[1], v_free)
+    solve(factor, dof_parent, v_free)
     transport_acceleration(v, free_flyer_v, transport)
     for k in range(v.shape[0]):
         v_free[k] = v[k] + h * (v_free[k] + transport[k])

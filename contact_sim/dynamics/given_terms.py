@@ -23,7 +23,7 @@ class GivenTerms:
     """
 
     def __init__(self, workspace: Any) -> None:
-        self._work = workspace
+        self._work, self._tree = workspace, workspace.tree
         self._model = workspace.model.copy()
         self._data = self._model.createData()
         self._increment, self._velocity = np.zeros(self._model.nv), np.zeros(self._model.nv)
@@ -36,17 +36,20 @@ class GivenTerms:
         work.mass_matrix[:] = np.tril(data.M.T)
         work.columns[:] = data.J.T
         work.origin[:] = 0.0
+        work.world_inertia[:] = 0.0
         for joint, placement in enumerate(data.oMi):
-            work.pose[joint, :9] = placement.rotation.ravel(order='F')
-            work.pose[joint, 9:] = placement.translation
-            self._fill_inertia(joint, placement)
+            body = self._tree.body_of_joint[joint]
+            turned = placement.rotation @ self._tree.axes[body]
+            work.pose[body, :9] = turned.ravel(order='F')
+            work.pose[body, 9:] = placement.translation
+            if joint:
+                self._add_inertia(body, placement.act(self._model.inertias[joint]))
 
-    def _fill_inertia(self, joint: int, placement: pin.SE3) -> None:
-        body = placement.act(self._model.inertias[joint])
-        about_origin = body.matrix()[3:, 3:]
-        self._work.world_inertia[joint, 0] = body.mass
-        self._work.world_inertia[joint, 1:4] = body.mass * body.lever
-        self._work.world_inertia[joint, 4:] = about_origin[np.triu_indices(3)]
+    def _add_inertia(self, body: int, inertia: pin.Inertia) -> None:
+        row = self._work.world_inertia[body]
+        row[0] += inertia.mass
+        row[1:4] += inertia.mass * inertia.lever
+        row[4:] += inertia.matrix()[3:, 3:][np.triu_indices(3)]
 
     def update_velocity(self, q: Array, v: Array) -> None:
         """Fill `nonlinear_effects`, `twist` and `bias_acceleration` at q (nq,), v (nv,)."""
@@ -54,8 +57,9 @@ class GivenTerms:
         model.gravity.linear = work.data.gravity
         work.data.nonlinear_effects[:] = pin.nonLinearEffects(model, data, q, v)
         for joint, placement in enumerate(data.oMi):
-            work.twist[joint] = placement.act(data.v[joint]).vector
-            work.bias_acceleration[joint] = placement.act(data.a_gf[joint]).vector
+            body = self._tree.body_of_joint[joint]
+            work.twist[body] = placement.act(data.v[joint]).vector
+            work.bias_acceleration[body] = placement.act(data.a_gf[joint]).vector
 
     def moved(self, q: Array, displacement: Array) -> Array:
         """Return q ⊕ displacement, with that of free flyers along their axes, shape (nq,)."""

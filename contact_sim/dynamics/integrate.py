@@ -11,7 +11,17 @@ from __future__ import annotations
 import numpy as np
 
 from contact_sim.dynamics.tree import CONTINUOUS, FIXED, FREE_FLYER, PLANAR, SPHERICAL
-from contact_sim.dynamics.vectors import add, put, quaternion_axes, rotated, scaled, vec
+from contact_sim.dynamics.vectors import (
+    add,
+    cross,
+    dot,
+    put,
+    quaternion_axes,
+    rotated,
+    scaled,
+    sub,
+    vec,
+)
 from contact_sim.solvers.jit import kernel
 
 
@@ -65,6 +75,25 @@ def rotation_gains(angle):
     sinc_half = np.sin(half) / half if half > 1e-8 else 1.0
     a = np.sin(angle) / angle if angle > 1e-8 else 1.0
     return a, 0.5 * sinc_half * sinc_half  # b = (1 − cos angle) / angle²
+
+
+@kernel
+def velocity_in_new_axes(displacement, v, free_flyer_v, v_next):
+    """Fill the velocity in the axes after a motion: v_lin ← exp(θ)ᵀ v_lin of free flyers.
+
+    Args:
+        displacement: of the motion, rotation vectors θ of free flyers among them, shape (nv,).
+        v: velocity after the motion in the axes before it, shape (nv,).
+        free_flyer_v: first dof of each free flyer, shape (n,).
+        v_next: out, Pinocchio's velocity after the motion, shape (nv,).
+    """
+    for k in range(v.shape[0]):
+        v_next[k] = v[k]
+    for i in free_flyer_v:
+        turn, x = vec(displacement, i + 3), vec(v, i)
+        a, b = rotation_gains(np.sqrt(dot(turn, turn)))
+        c = cross(turn, x)
+        put(v_next, i, add(sub(x, scaled(a, c)), scaled(b, cross(turn, c))))
 
 
 @kernel

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from contact_sim.contact.record import Sizes
+from contact_sim.arrays.fields import Sizes
 
 HASHED = ('clock', 'now', 'impulse', 'effort', 'tau', 'friction', 'memory')
 """Fields of the Record that the next step starts from, and those that the last one was given."""

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from contact_sim.collision.terrain import Terrain, as_terrain
 from contact_sim.arrays.fields import Sizes
-from contact_sim.contact.workspace import Workspace, leaf_dof
+from contact_sim.collision.candidates import leaf_dof
+from contact_sim.contact.workspace import Workspace
 from contact_sim.contact_models import as_contact_model
 from contact_sim.contact_models.protocol import ContactModel
 from contact_sim.contact_models.time_stepping.stages import READY

@@ -16,10 +16,10 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
+from contact_sim.collision.candidates import candidates_of
 from contact_sim.collision.detect import contact_drift as fill_drift
 from contact_sim.collision.detect import contact_rows, detect
 from contact_sim.collision.terrain import Terrain, as_terrain
-from contact_sim.contact.workspace import spheres_of
 from contact_sim.dynamics.gravity import gravity_vector
 from contact_sim.errors import InvalidInput
 from contact_sim.robot.model import RobotModel
@@ -175,7 +175,7 @@ class _Contacts:
 
 def _contacts(robot: RobotModel, model: pin.Model, data: pin.Data, terrain: Terrain) -> _Contacts:
     """Return the contact points after crba in WORLD and forward kinematics with v̇ = 0."""
-    spheres, slots = spheres_of(robot), terrain.features * len(robot.contact_points)
+    spheres, slots = candidates_of(robot), terrain.features * len(robot.contact_points)
     candidates = spheres.joint, spheres.offset, spheres.radius
     pose = np.array([[*M.rotation.flatten('F'), *M.translation] for M in data.oMi])
     position, frame, gap = np.zeros((slots, 3)), np.zeros((slots, 3, 3)), np.zeros(slots)

@@ -13,7 +13,7 @@ from contact_sim.compare.__main__ import main
 from contact_sim.compare.runs import compare
 from contact_sim.compare.scenarios import locked, scenario_of, start
 from contact_sim.compare.table import aligned, text
-from contact_sim.contact_models.laws import LAWS, MAY_BREAK
+from contact_sim.contact_models.guarantees import LAWS, MAY_BREAK
 
 GRAVITY = 9.81
 ALL = contact_models()

@@ -7,7 +7,7 @@ from scipy.optimize import brentq
 
 from contact_sim import Compliant, ContactProblem, InvalidInput, Simulator, load_robot, robots
 from contact_sim.contact.solution import SolverStatus
-from contact_sim.contact_models.compliant import FRICTION_LAWS, NORMAL_LAWS
+from contact_sim.contact_models.time_stepping.compliant import FRICTION_LAWS, NORMAL_LAWS
 
 GRAVITY = 9.81
 NO_EFFORT = np.zeros(0)

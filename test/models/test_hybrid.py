@@ -8,7 +8,7 @@ from scipy.optimize import brentq
 
 from contact_sim import Hybrid, InclinedPlane, InvalidInput, Plane, Simulator, load_robot
 from contact_sim.contact.solution import SolverStatus
-from contact_sim.contact_models.impacts import IMPACT_LAWS
+from contact_sim.contact_models.hybrid.impacts import IMPACT_LAWS
 from contact_sim.dynamics.energy import centroidal_momentum, mechanical_energy
 
 GRAVITY = 9.81

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contact_sim import InvalidInput
-from contact_sim.contact_models.impacts import IMPACT_LAWS, impact_impulse
+from contact_sim.contact_models.hybrid.impacts import IMPACT_LAWS, impact_impulse
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from robots import StandingController, cube, pose, stand
 
 from contact_sim import Simulator, contact_models, load_robot
-from contact_sim.contact_models.laws import LAWS, MAY_BREAK
+from contact_sim.contact_models.guarantees import LAWS, MAY_BREAK
 
 GRAVITY = 9.81
 ROBOTS = ('go1', 'anymal_b', 'solo12', 'solo8')

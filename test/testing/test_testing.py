@@ -11,7 +11,7 @@ from robots import ball, cube, point_mass, pose
 
 import contact_sim
 from contact_sim import InvalidInput, Simulator, UnknownName, load_robot
-from contact_sim.contact_models.laws import MAY_BREAK
+from contact_sim.contact_models.guarantees import MAY_BREAK
 from contact_sim.replay import Recording, repeat
 from contact_sim.testing import TrajectoryFailure, Trial, recorded_trajectory
 

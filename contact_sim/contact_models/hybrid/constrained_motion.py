@@ -12,14 +12,14 @@ import numpy as np
 
 from contact_sim.collision.detect import contact_drift, contact_jacobian, detect
 from contact_sim.contact.delassus import collect_rows, fill_delassus, multiply_rows
-from contact_sim.contact_models.modes import (
+from contact_sim.contact_models.hybrid.modes import (
     freeze_slow_slips,
     mode_forces,
     select_modes,
     slip_direction,
 )
-from contact_sim.contact_models.reduction import OPEN, SLIP, STICK
-from contact_sim.contact_models.redundancy import spread_redundant
+from contact_sim.contact_models.hybrid.mode_elimination import OPEN, SLIP, STICK
+from contact_sim.contact_models.hybrid.redundant_forces import spread_redundant
 from contact_sim.solvers.jit import kernel
 from contact_sim.solvers.tree import factorise, solve_factor, solve_transposed
 

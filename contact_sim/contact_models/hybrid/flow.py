@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from contact_sim.contact.delassus import multiply_rows
 from contact_sim.contact.workspace import Workspace
-from contact_sim.contact_models.guards import allow_start, fill_guards
-from contact_sim.contact_models.instant import fill_instant, hold, rest_exactly
+from contact_sim.contact_models.hybrid.guards import allow_start, fill_guards
+from contact_sim.contact_models.hybrid.constrained_motion import fill_instant, hold, rest_exactly
 from contact_sim.dynamics.integrate import move_base
 from contact_sim.dynamics.runge_kutta import fill_rates, next_stage, weighted_mean
 from contact_sim.solvers.jit import kernel

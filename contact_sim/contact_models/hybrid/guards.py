@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from contact_sim.contact_models.reduction import OPEN, SLIP, STICK
+from contact_sim.contact_models.hybrid.mode_elimination import OPEN, SLIP, STICK
 from contact_sim.solvers.jit import kernel
 
 DEPTH = 1e-12

@@ -30,7 +30,7 @@ from contact_sim.contact.solution import (
     SolverReport,
 )
 from contact_sim.contact_models.cone_law import solve_cones
-from contact_sim.contact_models.reduction import factor_in_place, solve_factored
+from contact_sim.contact_models.hybrid.mode_elimination import factor_in_place, solve_factored
 from contact_sim.errors import InvalidInput
 from contact_sim.solvers.cone import row_velocity
 from contact_sim.solvers.jit import kernel

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from contact_sim.contact.workspace import Workspace
-from contact_sim.contact_models.event_driven import EventDriven
-from contact_sim.contact_models.impacts import IMPACT_LAWS
-from contact_sim.contact_models.ncp import Ncp
+from contact_sim.contact_models.hybrid.stepper import EventDriven
+from contact_sim.contact_models.hybrid.impacts import IMPACT_LAWS
+from contact_sim.contact_models.time_stepping.ncp import Ncp
 from contact_sim.contact_models.protocol import Stepper
 from contact_sim.contact_models.time_stepping import TimeStepping
 from contact_sim.parameters import Parameters, parameter

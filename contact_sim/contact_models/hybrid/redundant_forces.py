@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from contact_sim.contact_models.reduction import (
+from contact_sim.contact_models.hybrid.mode_elimination import (
     OPEN,
     STICK,
     eliminate_friction,

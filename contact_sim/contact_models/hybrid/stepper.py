@@ -23,17 +23,17 @@ from contact_sim.contact.solution import (
     TOO_MANY_EVENTS,
 )
 from contact_sim.contact.workspace import Workspace
-from contact_sim.contact_models.arc import Arc
-from contact_sim.contact_models.guards import (
+from contact_sim.contact_models.hybrid.flow import Arc
+from contact_sim.contact_models.hybrid.guards import (
     find_closed,
     largest_violation,
     next_try,
     only_forces,
     watch,
 )
-from contact_sim.contact_models.impacts import solve_impact
-from contact_sim.contact_models.instant import choose, fill_impact, take_impact
-from contact_sim.contact_models.reduction import OPEN, SLIP, STICK
+from contact_sim.contact_models.hybrid.impacts import solve_impact
+from contact_sim.contact_models.hybrid.constrained_motion import choose, fill_impact, take_impact
+from contact_sim.contact_models.hybrid.mode_elimination import OPEN, SLIP, STICK
 from contact_sim.contact_models.time_stepping import TimeStepping
 from contact_sim.solvers.jit import kernel
 

@@ -19,14 +19,37 @@ from typing import ClassVar
 
 import numpy as np
 
+from contact_sim.arrays import fields as f
+from contact_sim.arrays.views import arrays_of, integers, vector
 from contact_sim.contact.polyhedron import fill_edges, split_impulse
-from contact_sim.contact.solution import CONVERGED, CONVERGED_BY_FALLBACK, MAX_ITERATIONS
-from contact_sim.contact.workspace import ContactRows
-from contact_sim.contact_models.cone_law import ConeLaw, ConeParameters, solve_cones
+from contact_sim.contact.problem_views import cone_work_of, rows_of
+from contact_sim.contact_models.time_stepping.cone import (
+    MAX_ADMM_ITERATIONS,
+    MAX_SWEEPS,
+    TOLERANCE,
+    ConeModel,
+    ConeParameters,
+)
+from contact_sim.contact_models.time_stepping.model import CompiledLaw
+from contact_sim.contact_models.time_stepping.stages import (
+    apply_impulses,
+    begin_step,
+    contact_rows,
+    free_motion,
+    gather_problem,
+    integrate,
+    report_solve,
+)
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.solvers.cone import impulse_scale, largest_eigenvalue, row_velocity
-from contact_sim.solvers.jit import kernel
+from contact_sim.solvers.cones import solve_cones
+from contact_sim.solvers.jit import entry, kernel
+from contact_sim.solvers.rows import Rows, cone_work
+from contact_sim.solvers.status import CONVERGED, CONVERGED_BY_FALLBACK, MAX_ITERATIONS
+
+SIDES = 3
+"""Place of the number of sides in the numbers of the law."""
 
 
 @dataclass(frozen=True)
@@ -46,81 +69,62 @@ class AnitescuParameters(ConeParameters):
             )
 
 
-class Anitescu(ConeLaw):
-    """The convex relaxation, with a circular or a polyhedral cone.
-
-    Raises:
-        InvalidInput: a parameter outside its bounds.
-    """
-
-    name: ClassVar[str] = 'anitescu'
-    associated: ClassVar[float] = 1.0
-    parameter_class: ClassVar[type[Parameters]] = AnitescuParameters
-
-    def __init__(self, **parameters: float) -> None:
-        self.parameters: AnitescuParameters = AnitescuParameters(**parameters)  # type: ignore[arg-type]
-
-    def solve_rows(self, rows: ContactRows) -> tuple[int, int, float]:
-        """Improve `rows.impulse` in place; return (status code, iterations, residual)."""
-        p = self.parameters
-        if p.sides == 0 or rows.nc == 0:
-            return super().solve_rows(rows)
-        return solve_pyramids(  # type: ignore[no-any-return]
-            rows.delassus, rows.g, rows.friction, rows.lower, rows.upper, rows.impulse, rows.nc,
-            rows.n, p.tolerance, p.max_sweeps, p.max_admm_iterations, p.sides,
-        )  # fmt: skip
+@kernel
+def solve_anitescu(data):
+    """Solve the contact problem with the associated law."""
+    law, n = vector(data, f.LAW), integers(data, f.COUNTS)[1]
+    rows, impulse = rows_of(data), vector(data, f.ROW_IMPULSE)[:n]
+    tolerance, max_sweeps = law[TOLERANCE], int(law[MAX_SWEEPS])
+    max_admm_iterations, sides = int(law[MAX_ADMM_ITERATIONS]), int(law[SIDES])
+    if sides == 0 or rows.friction.shape[0] == 0:
+        outcome = solve_cones(
+            rows, impulse, cone_work_of(data), tolerance, max_sweeps, max_admm_iterations, 1.0
+        )
+    else:
+        outcome = solve_pyramids(
+            rows, impulse, tolerance, max_sweeps, max_admm_iterations, sides
+        )
+    report_solve(data, outcome)
 
 
 @kernel
-def solve_pyramids(
-    delassus,
-    g,
-    mu,
-    lower,
-    upper,
-    impulse,
-    nc,
-    n,
-    tolerance,
-    max_sweeps,
-    max_admm_iterations,
-    sides,
-):
-    """Solve for the shares β of the edges, which are scalar rows bounded by zero from below.
+def solve_pyramids(rows, impulse, tolerance, max_sweeps, max_admm_iterations, sides):
+    """Solve for the shares β of the edges, which are interval rows [0, ∞).
 
-    Arguments and result as in `cone_law.solve_cones`. Converged is only what also obeys the law of
+    Arguments and result as in `cones.solve_cones`. Converged is only what also obeys the law of
     the impulses: where μ is large the edges are nearly parallel, and their shares tell little.
     """
-    ns = n - 3 * nc
+    n, nc, ns = rows.g.shape[0], rows.friction.shape[0], rows.lower.shape[0]
     m = sides * nc + ns
-    G = delassus[: n * n].reshape(n, n)
     D = np.empty((n, m))
-    fill_edges(mu[:nc], sides, ns, D)
+    fill_edges(rows.friction, sides, ns, D)
     low, high, beta = np.zeros(m), np.full(m, np.inf), np.empty(m)
-    low[m - ns :], high[m - ns :] = lower, upper
-    split_impulse(mu[:nc], sides, impulse[:n], beta)
-    GD = np.dot(G, D)
-    edges, edge_g = np.dot(D.T.copy(), GD), np.dot(D.T.copy(), g[:n])
+    low[m - ns :], high[m - ns :] = rows.lower, rows.upper
+    split_impulse(rows.friction, sides, impulse, beta)
+    Dt = D.T.copy()
+    edges = Rows(
+        np.dot(Dt, np.dot(rows.delassus, D)), np.dot(Dt, rows.g), np.empty(0), low, high
+    )
     code, iterations, residual = solve_cones(
-        edges.reshape(m * m), edge_g, np.empty(0), low, high, beta, 0, m, tolerance, max_sweeps,
-        max_admm_iterations, 1.0,
-    )  # fmt: skip
-    impulse[:n] = np.dot(D, beta)
-    error = pyramid_residual(G, g[:n], mu[:nc], sides, impulse[:n])
-    allowed = sides * tolerance * impulse_scale(G, g[:n], mu[:nc], impulse[:n])
+        edges, beta, cone_work(m), tolerance, max_sweeps, max_admm_iterations, 1.0
+    )
+    impulse[:] = np.dot(D, beta)
+    error = pyramid_residual(rows, sides, impulse)
+    allowed = sides * tolerance * impulse_scale(rows, impulse)
     if code in (CONVERGED, CONVERGED_BY_FALLBACK) and error > allowed:
         code = MAX_ITERATIONS
     return code, iterations, max(residual, error)
 
 
 @kernel
-def pyramid_residual(G, g, mu, sides, impulse):
+def pyramid_residual(rows, sides, impulse):
     """Return how far impulses in the pyramid are from the minimum [N s].
 
     There w·(n + μ d_j) ≥ 0 and λ·w = 0 (physics.md T20), here over λ_max(G_ii) and, for the work,
     over the size of an impulse.
     """
-    worst, scale = 0.0, impulse_scale(G, g, mu, impulse)
+    G, g, mu = rows.delassus, rows.g, rows.friction
+    worst, scale = 0.0, impulse_scale(rows, impulse)
     for i in range(mu.shape[0]):
         r = 3 * i
         w1, w2 = row_velocity(G, g, impulse, r), row_velocity(G, g, impulse, r + 1)
@@ -134,3 +138,47 @@ def pyramid_residual(G, g, mu, sides, impulse):
         if scale > 0.0:
             worst = max(worst, work / (scale * largest))
     return worst
+
+
+@entry
+def advance(numbers, indices, layout, steps):
+    """Advance every world by `steps` steps; a world that stops does so alone."""
+    for world in range(numbers.shape[0]):
+        data = arrays_of(numbers, indices, layout, world)
+        for _ in range(steps):
+            if not begin_step(data):
+                break
+            free_motion(data)
+            contact_rows(data)
+            while True:
+                if gather_problem(data):
+                    solve_anitescu(data)
+                if apply_impulses(data):
+                    break
+            integrate(data)
+
+
+@entry
+def answer(numbers, indices, layout):
+    """Solve the problem in the arrays."""
+    solve_anitescu(arrays_of(numbers, indices, layout, 0))
+
+
+class Anitescu(ConeModel):
+    """The convex relaxation, with a circular or a polyhedral cone.
+
+    Raises:
+        InvalidInput: a parameter outside its bounds.
+    """
+
+    name: ClassVar[str] = 'anitescu'
+    associated: ClassVar[float] = 1.0
+    parameter_class: ClassVar[type[Parameters]] = AnitescuParameters
+    compiled: ClassVar[CompiledLaw] = CompiledLaw(advance, answer)
+
+    def __init__(self, **parameters: float) -> None:
+        self.parameters: AnitescuParameters = AnitescuParameters(**parameters)  # type: ignore[arg-type]
+
+    def law_numbers(self) -> tuple[float, ...]:
+        """Return those of all cone models, and the number of sides."""
+        return (*super().law_numbers(), float(self.parameters.sides))

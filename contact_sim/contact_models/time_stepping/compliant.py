@@ -35,38 +35,46 @@ from typing import ClassVar
 
 import numpy as np
 
+from contact_sim.arrays import fields as f
+from contact_sim.arrays.views import arrays_of, integers, matrix, vector
 from contact_sim.contact.problem import Array, ContactProblem
-from contact_sim.contact.solution import (
-    CONVERGED,
-    MAX_ITERATIONS,
-    NONFINITE,
-    UNSTABLE,
-    ContactSolution,
-)
-from contact_sim.contact.workspace import ContactRows, Workspace
-from contact_sim.contact_models.law import Law
+from contact_sim.contact.problem_views import unbiased_rows_of
+from contact_sim.contact.solution import ContactSolution
+from contact_sim.contact.workspace import Workspace
 from contact_sim.contact_models.protocol import Stepper
-from contact_sim.contact_models.time_stepping import TimeStepping
+from contact_sim.contact_models.time_stepping.model import CompiledLaw, TimeSteppingModel
+from contact_sim.contact_models.time_stepping.stages import (
+    apply_impulses,
+    begin_step,
+    contact_rows,
+    free_motion,
+    gather_problem,
+    integrate,
+    report_solve,
+)
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, parameter
-from contact_sim.solvers.cone_active_set import eliminate
-from contact_sim.solvers.jit import kernel
+from contact_sim.solvers.dense import eliminate
+from contact_sim.solvers.jit import entry, kernel
 from contact_sim.solvers.springs import (
     ANCHORED,
     HUNT_CROSSLEY,
     SECANT_STIFFNESS,
-    SLIP_SPEED,
     TANGENTIAL_STIFFNESS,
+    Springs,
     contact_forces,
-    joint_friction,
+    interval_forces,
     next_deflection,
     stiffness_ratio,
 )
+from contact_sim.solvers.status import CONVERGED, MAX_ITERATIONS, NONFINITE, UNSTABLE
 
 # in the order of the codes in solvers/springs.py
 NORMAL_LAWS = ('linear', 'kelvin_voigt', 'unclamped', 'hunt_crossley')
 FRICTION_LAWS = ('piecewise', 'tanh', 'stribeck', 'anchored')
 HALVINGS = 12
+(NORMAL_LAW, FRICTION_LAW, IMPLICIT, TOLERANCE, MOST_ITERATIONS, MATERIAL) = range(6)
+"""Places of the parameters in the numbers of the law; the material comes last."""
 
 
 @dataclass(frozen=True)
@@ -120,85 +128,42 @@ class CompliantParameters(Parameters):
     )
 
 
-class Compliant(Law):
-    """Spring-damper contact with regularised friction.
-
-    Raises:
-        InvalidInput: a parameter outside its bounds.
-    """
-
-    name: ClassVar[str] = 'compliant'
-    parameter_class: ClassVar[type[Parameters]] = CompliantParameters
-
-    def __init__(self, **parameters: float | str) -> None:
-        self.parameters: CompliantParameters = CompliantParameters(**parameters)  # type: ignore[arg-type]
-        p = self.parameters
-        self._material = np.array(
-            [p.stiffness, p.exponent, p.dissipation, p.damping_ratio, p.slip_speed, p.static_ratio,
-             p.tangential_stiffness or self.secant_stiffness, p.tangential_damping_ratio,
-             self.secant_stiffness]
+@kernel
+def solve_compliant(data):
+    """Fill the impulses of springs and dampers at the end, or at the start, of the step."""
+    law, n, h = vector(data, f.LAW), integers(data, f.COUNTS)[1], vector(data, f.TIME_STEP)[0]
+    rows, impulse = unbiased_rows_of(data), vector(data, f.ROW_IMPULSE)[:n]
+    nc, start = rows.friction.shape[0], vector(data, f.ROW_START)[:n]
+    gaps = (vector(data, f.ROW_GAP), vector(data, f.ROW_INTERVAL_GAP))
+    memory, implicit = matrix(data, f.ROW_MEMORY)[:nc], law[IMPLICIT] != 0.0
+    material = law[MATERIAL:]
+    springs = Springs(
+        int(law[NORMAL_LAW]), int(law[FRICTION_LAW]), material, h, h if implicit else 0.0
+    )
+    if implicit:
+        outcome = end_of_step(
+            rows, springs, start, gaps, memory, impulse, law[TOLERANCE], int(law[MOST_ITERATIONS])
+        )
+    else:
+        outcome = start_of_step(rows, springs, start, gaps, memory, impulse)
+    if springs.friction_law == ANCHORED:
+        u_next = rows.g + np.dot(rows.delassus, impulse)
+        next_deflection(
+            u_next, rows.friction, impulse, h, material[TANGENTIAL_STIFFNESS], memory,
+            matrix(data, f.ROW_MEMORY_NEXT)[:nc],
         )  # fmt: skip
+    report_solve(data, outcome)
 
-    @property
-    def remembers(self) -> bool:
-        """True under anchored friction: the deflection of the anchor [m] is the memory."""
-        return self.parameters.friction_law == FRICTION_LAWS[ANCHORED]
 
-    def sized(self, workspace: Workspace) -> Compliant:
-        """Return the model with the stiffness that the wanted penetration asks for."""
-        p = self.parameters
-        if p.stiffness > 0.0:
-            return self
-        weight = float(np.linalg.norm(workspace.record.gravity) * workspace.terms.total_mass)
-        share = weight / max(workspace.sizes.nc, 1)
-        if share == 0.0:
-            return self
-        stiffness = share / p.penetration**self._power
-        return Compliant(**{**vars(p), 'stiffness': stiffness})
-
-    def bind(self, workspace: Workspace) -> Stepper:
-        """Return the time-stepping with this law, sized for the robot if no stiffness is given."""
-        law = self.sized(workspace)
-        workspace.record.stiffness[0] = law.secant_stiffness
-        return TimeStepping(workspace, law)
-
-    @property
-    def _power(self) -> float:
-        """Exponent of the penetration in the normal force."""
-        p = self.parameters
-        return p.exponent if p.normal_law == NORMAL_LAWS[HUNT_CROSSLEY] else 1.0
-
-    @property
-    def secant_stiffness(self) -> float:
-        """Normal force over depth at the wanted penetration [N/m]; zero while unsized."""
-        p = self.parameters
-        return float(p.stiffness * p.penetration ** (self._power - 1.0))
-
-    def reach(self, h: float) -> tuple[float, float]:
-        """Return (h, 0): the force may start within the step, never ahead of it."""
-        return (h if self.parameters.integration == 'implicit' else 0.0), 0.0
-
-    def solve(self, problem: ContactProblem, guess: Array | None = None) -> ContactSolution:
-        """Return the impulses that answer `problem`, starting from `guess` [N s].
-
-        Raises:
-            InvalidInput: no stiffness was given, and there is no robot to size it for.
-        """
-        if self.parameters.stiffness == 0.0:
-            raise InvalidInput(
-                'CompliantParameters.stiffness = 0: give one; only a Simulator can size it'
-            )
-        return super().solve(problem, guess)
-
-    def solve_rows(self, rows: ContactRows) -> tuple[int, int, float]:
-        """Improve `rows.impulse` in place; return (status code, iterations, residual)."""
-        p = self.parameters
-        return solve_compliant(  # type: ignore[no-any-return]
-            rows.delassus, rows.free_velocity, rows.start_velocity, rows.friction, rows.gap,
-            rows.lower, rows.upper, rows.impulse, rows.memory, rows.memory_next, rows.nc, rows.n,
-            rows.time_step, NORMAL_LAWS.index(p.normal_law), FRICTION_LAWS.index(p.friction_law),
-            self._material, p.integration == 'implicit', p.tolerance, p.max_iterations,
-        )  # fmt: skip
+@kernel
+def start_of_step(rows, springs, start, gaps, memory, impulse):
+    """Fill λ = h f(u⁻); return (status code, iterations, residual)."""
+    slope = np.zeros((rows.g.shape[0], 3))
+    contact_forces(rows, start, gaps[0], memory, springs, impulse, slope)
+    interval_forces(rows, start, gaps[1], springs, impulse, slope)
+    stiffness, nc = springs.material[SECANT_STIFFNESS], rows.friction.shape[0]
+    limit = stiffness_ratio(rows.delassus, nc, springs.time_step, stiffness)
+    return (UNSTABLE if limit > 2.0 else CONVERGED), 1, 0.0
 
 
 @kernel
@@ -230,47 +195,14 @@ def slope_times(slope, u, nc):
 
 
 @kernel
-def solve_compliant(
-    delassus, u_free, start, mu, gap, lower, upper, impulse, memory, memory_next, nc, n, h,
-    normal_law, friction_law, material, implicit, tolerance, max_iterations,
-):  # fmt: skip
-    """Solve the first `nc` contacts and `n` rows; return (status code, iterations, residual)."""
-    G, mu, impulse, u_free = delassus[: n * n].reshape(n, n), mu[:nc], impulse[:n], u_free[:n]
-    memory, memory_next = memory[:nc], memory_next[:nc]
-    if implicit:
-        status, iterations, residual = end_of_step(
-            G, u_free, start[:n], mu, gap, lower, upper, impulse, memory, h, normal_law,
-            friction_law, material, tolerance, max_iterations,
-        )  # fmt: skip
-    else:
-        slope = np.zeros((n, 3))
-        contact_forces(
-            G, start, mu, gap, memory, h, normal_law, friction_law, material, False, impulse, slope
-        )
-        joint_friction(start, lower, upper, nc, material[SLIP_SPEED], impulse, slope)
-        limit = stiffness_ratio(G, nc, h, material[SECANT_STIFFNESS])
-        status, iterations, residual = (UNSTABLE if limit > 2.0 else CONVERGED), 1, 0.0
-    if friction_law == ANCHORED:
-        u_next = u_free + np.dot(G, impulse)
-        next_deflection(
-            u_next, mu, impulse, h, material[TANGENTIAL_STIFFNESS], memory, memory_next
-        )
-    return status, iterations, residual
-
-
-@kernel
-def end_of_step(
-    G, u_free, start, mu, gap, lower, upper, impulse, memory, h, normal_law, friction_law,
-    material, tolerance, max_iterations,
-):  # fmt: skip
+def end_of_step(rows, springs, start, gaps, memory, impulse, tolerance, max_iterations):
     """Solve λ = h f(u_f + G λ) by Newton; return (status code, iterations, residual)."""
-    n, nc, v_s = G.shape[0], mu.shape[0], material[SLIP_SPEED]
+    G, u_free, nc = rows.delassus, rows.g, rows.friction.shape[0]
+    n = G.shape[0]
     force, slope, A, step = np.empty(n), np.zeros((n, 3)), np.empty((n, n)), np.empty(n)
     # first linearise at the velocity before the step: of several answers, the one that it leads to
-    contact_forces(
-        G, start, mu, gap, memory, h, normal_law, friction_law, material, True, force, slope
-    )
-    joint_friction(start, lower, upper, nc, v_s, force, slope)
+    contact_forces(rows, start, gaps[0], memory, springs, force, slope)
+    interval_forces(rows, start, gaps[1], springs, force, slope)
     fill_newton_matrix(G, slope, nc, A)
     trial = force + slope_times(slope, u_free - start, nc)
     if not eliminate(A, trial, n):
@@ -278,10 +210,8 @@ def end_of_step(
     x, alpha, best = trial.copy(), 1.0, np.inf
     for count in range(max_iterations + 1):
         u = u_free + np.dot(G, trial)
-        contact_forces(
-            G, u, mu, gap, memory, h, normal_law, friction_law, material, True, force, slope
-        )
-        joint_friction(u, lower, upper, nc, v_s, force, slope)
+        contact_forces(rows, u, gaps[0], memory, springs, force, slope)
+        interval_forces(rows, u, gaps[1], springs, force, slope)
         error = np.sqrt(np.sum((trial - force) ** 2))
         if not np.isfinite(error):
             impulse[:] = 0.0
@@ -302,3 +232,100 @@ def end_of_step(
         trial[:] = x + step
     impulse[:] = x  # the iterate closest to its own force
     return MAX_ITERATIONS, max_iterations, best
+
+
+@entry
+def advance(numbers, indices, layout, steps):
+    """Advance every world by `steps` steps; a world that stops does so alone."""
+    for world in range(numbers.shape[0]):
+        data = arrays_of(numbers, indices, layout, world)
+        for _ in range(steps):
+            if not begin_step(data):
+                break
+            free_motion(data)
+            contact_rows(data)
+            while True:
+                if gather_problem(data):
+                    solve_compliant(data)
+                if apply_impulses(data):
+                    break
+            integrate(data)
+
+
+@entry
+def answer(numbers, indices, layout):
+    """Solve the problem in the arrays."""
+    solve_compliant(arrays_of(numbers, indices, layout, 0))
+
+
+class Compliant(TimeSteppingModel):
+    """Spring-damper contact with regularised friction.
+
+    Raises:
+        InvalidInput: a parameter outside its bounds.
+    """
+
+    name: ClassVar[str] = 'compliant'
+    parameter_class: ClassVar[type[Parameters]] = CompliantParameters
+    compiled: ClassVar[CompiledLaw] = CompiledLaw(advance, answer)
+
+    def __init__(self, **parameters: float | str) -> None:
+        self.parameters: CompliantParameters = CompliantParameters(**parameters)  # type: ignore[arg-type]
+        # the deflection of the anchor [m] is the memory
+        self.has_memory = self.parameters.friction_law == FRICTION_LAWS[ANCHORED]
+
+    def sized(self, workspace: Workspace) -> Compliant:
+        """Return the model with the stiffness that the wanted penetration asks for."""
+        p = self.parameters
+        if p.stiffness > 0.0:
+            return self
+        weight = float(np.linalg.norm(workspace.data.gravity) * workspace.total_mass[0])
+        share = weight / max(workspace.sizes.nc, 1)
+        if share == 0.0:
+            return self
+        stiffness = share / p.penetration**self._power
+        return Compliant(**{**vars(p), 'stiffness': stiffness})
+
+    def bind(self, workspace: Workspace) -> Stepper:
+        """Return the time-stepping with this law, sized for the robot if no stiffness is given."""
+        law = self.sized(workspace)
+        workspace.data.stiffness[0] = law.secant_stiffness
+        return super(Compliant, law).bind(workspace)
+
+    @property
+    def _power(self) -> float:
+        """Exponent of the penetration in the normal force."""
+        p = self.parameters
+        return p.exponent if p.normal_law == NORMAL_LAWS[HUNT_CROSSLEY] else 1.0
+
+    @property
+    def secant_stiffness(self) -> float:
+        """Normal force over depth at the wanted penetration [N/m]; zero while unsized."""
+        p = self.parameters
+        return float(p.stiffness * p.penetration ** (self._power - 1.0))
+
+    def reach(self, h: float) -> tuple[float, float]:
+        """Return (h, 0): the force may start within the step, never ahead of it."""
+        return (h if self.parameters.integration == 'implicit' else 0.0), 0.0
+
+    def solve(self, problem: ContactProblem, guess: Array | None = None) -> ContactSolution:
+        """Return the impulses that answer `problem`, starting from `guess` [N s].
+
+        Raises:
+            InvalidInput: no stiffness was given, and there is no robot to size it for.
+        """
+        if self.parameters.stiffness == 0.0:
+            raise InvalidInput(
+                'CompliantParameters.stiffness = 0: give one; only a Simulator can size it'
+            )
+        return super().solve(problem, guess)
+
+    def law_numbers(self) -> tuple[float, ...]:
+        """Return codes and numerics, then the material as solvers/springs.py reads it."""
+        p, secant = self.parameters, self.secant_stiffness
+        return (
+            float(NORMAL_LAWS.index(p.normal_law)), float(FRICTION_LAWS.index(p.friction_law)),
+            float(p.integration == 'implicit'), p.tolerance, float(p.max_iterations),
+            p.stiffness, p.exponent, p.dissipation, p.damping_ratio, p.slip_speed,
+            p.static_ratio, p.tangential_stiffness or secant, p.tangential_damping_ratio, secant,
+        )  # fmt: skip

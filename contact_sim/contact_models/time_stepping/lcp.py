@@ -23,34 +23,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
-from contact_sim.contact.solution import CONVERGED, MAX_ITERATIONS, NONFINITE, RAY_TERMINATION
-from contact_sim.contact.workspace import ContactRows
-from contact_sim.contact_models.cone_law import solve_cones
-from contact_sim.contact_models.law import Law
+from contact_sim.arrays import fields as f
+from contact_sim.arrays.views import arrays_of, integers, vector
+from contact_sim.contact.problem_views import cone_work_of, rows_of
+from contact_sim.contact_models.time_stepping.model import CompiledLaw, TimeSteppingModel
+from contact_sim.contact_models.time_stepping.stages import (
+    apply_impulses,
+    begin_step,
+    contact_rows,
+    free_motion,
+    gather_problem,
+    integrate,
+    report_solve,
+)
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, parameter
-from contact_sim.solvers.cone import (
-    impulse_scale,
-    largest_eigenvalue,
-    natural_map,
-    row_velocity,
-    scalar_rows_map,
-)
-from contact_sim.solvers.jit import kernel
-from contact_sim.solvers.lemke import SOLVED, lemke
-
-TOLERANCE, ACCEPTED = 1e-10, 1e-9
-"""On the circular cone, and on the pyramid after pivoting, relative to the largest impulse."""
-SMALLEST = 1e-300
-MAX_SWEEPS, MAX_ADMM_ITERATIONS = 50, 1000
-MODE_ROUNDS = 4
-"""Attempts at the modes of the scalar rows before they enter Lemke's method."""
-AT_REST = 1e-12
-"""Share of the free velocity below which a scalar row counts as at rest."""
-SINGULAR = 1e-9
-"""Share of its diagonal below which the pivot of a scalar row counts as zero."""
+from contact_sim.solvers.jit import entry, kernel
+from contact_sim.solvers.pyramids import solve_boxes, solve_pyramids
 
 
 @dataclass(frozen=True)
@@ -78,7 +67,43 @@ class LcpParameters(Parameters):
             raise InvalidInput(f'LcpParameters.sides = {self.sides}: expected an even number >= 4')
 
 
-class Lcp(Law):
+@kernel
+def solve_lcp(data):
+    """Solve the contact problem with pyramids or boxes."""
+    law, n = vector(data, f.LAW), integers(data, f.COUNTS)[1]
+    rows, impulse, work = rows_of(data), vector(data, f.ROW_IMPULSE)[:n], cone_work_of(data)
+    if law[0] != 0.0:
+        outcome = solve_boxes(rows, impulse, work, int(law[3]))
+    else:
+        outcome = solve_pyramids(rows, impulse, work, int(law[1]), int(law[2]))
+    report_solve(data, outcome)
+
+
+@entry
+def advance(numbers, indices, layout, steps):
+    """Advance every world by `steps` steps; a world that stops does so alone."""
+    for world in range(numbers.shape[0]):
+        data = arrays_of(numbers, indices, layout, world)
+        for _ in range(steps):
+            if not begin_step(data):
+                break
+            free_motion(data)
+            contact_rows(data)
+            while True:
+                if gather_problem(data):
+                    solve_lcp(data)
+                if apply_impulses(data):
+                    break
+            integrate(data)
+
+
+@entry
+def answer(numbers, indices, layout):
+    """Solve the problem in the arrays."""
+    solve_lcp(arrays_of(numbers, indices, layout, 0))
+
+
+class Lcp(TimeSteppingModel):
     """Stewart and Trinkle's linear complementarity problem.
 
     Raises:
@@ -87,6 +112,7 @@ class Lcp(Law):
 
     name: ClassVar[str] = 'lcp'
     parameter_class: ClassVar[type[Parameters]] = LcpParameters
+    compiled: ClassVar[CompiledLaw] = CompiledLaw(advance, answer)
 
     def __init__(self, **parameters: int | str) -> None:
         self.parameters: LcpParameters = LcpParameters(**parameters)  # type: ignore[arg-type]
@@ -95,268 +121,8 @@ class Lcp(Law):
         """Return (h, 0): no force at a distance."""
         return h, 0.0
 
-    def solve_rows(self, rows: ContactRows) -> tuple[int, int, float]:
-        """Improve `rows.impulse` in place; return (status code, iterations, residual)."""
+    def law_numbers(self) -> tuple[float, ...]:
+        """Return whether the law is that of boxes, sides, and limits of the iterations."""
         p = self.parameters
-        problem = (
-            rows.delassus, rows.g, rows.friction, rows.lower, rows.upper, rows.impulse, rows.nc,
-            rows.n,
-        )  # fmt: skip
-        if p.friction_law == 'box':
-            return solve_boxes(*problem, p.max_box_iterations)  # type: ignore[no-any-return]
-        return solve_pyramids(*problem, p.sides, p.max_pivots)  # type: ignore[no-any-return]
-
-
-@kernel
-def fill_problem(G, g, mu, lower, upper, k, M, q):
-    """Fill the complementarity problem; unknowns λ_n (nc), β (k nc), s (nc), p (ns), ν (ns)."""
-    nc, n = mu.shape[0], g.shape[0]
-    ns = n - 3 * nc
-    # λ = E z + offset, z the unknowns without s and ν
-    E, offset = np.zeros((n, nc * (1 + k) + ns)), np.zeros(n)
-    for i in range(nc):
-        E[3 * i + 2, i] = 1.0
-        for j in range(k):
-            angle = 2.0 * np.pi * j / k
-            E[3 * i, nc + k * i + j] = np.cos(angle)
-            E[3 * i + 1, nc + k * i + j] = np.sin(angle)
-    for r in range(ns):
-        E[3 * nc + r, nc * (1 + k) + r] = 1.0
-        offset[3 * nc + r] = lower[r]
-    Et = E.T.copy()
-    inner = np.dot(Et, np.dot(G, E))
-    speed = np.dot(Et, g + np.dot(G, offset))
-    forces, first_p, first_nu = nc * (1 + k), nc * (2 + k), nc * (2 + k) + ns
-    M[:] = 0.0
-    for a in range(forces + ns):
-        row = a if a < forces else a + nc
-        q[row] = speed[a]
-        for b in range(forces + ns):
-            M[row, b if b < forces else b + nc] = inner[a, b]
-    for i in range(nc):
-        slip = forces + i
-        q[slip] = 0.0
-        M[slip, i] = mu[i]
-        for j in range(k):
-            M[nc + k * i + j, slip] = 1.0
-            M[slip, nc + k * i + j] = -1.0
-    for r in range(ns):
-        q[first_nu + r] = upper[r] - lower[r]
-        M[first_p + r, first_nu + r] = 1.0
-        M[first_nu + r, first_p + r] = -1.0
-    return E, offset
-
-
-@kernel
-def solve_pyramids(delassus, g, mu, lower, upper, impulse, nc, n, sides, max_pivots):
-    """Solve by Lemke's method in place; return (status code, pivots, residual)."""
-    G, total = delassus[: n * n].reshape(n, n), 0
-    if not np.isfinite(g[:n]).all():
-        impulse[:n] = 0.0
-        return NONFINITE, 0, np.inf
-    if n > 3 * nc:
-        mode = modes_of(lower, upper, impulse, nc, n)
-        for _ in range(MODE_ROUNDS):
-            W, reduced = G.copy(), g[:n].copy()
-            if not eliminate_scalar_rows(G, lower, upper, mode, nc, W, reduced):
-                break
-            solved, pivots = pivot_pyramids(
-                W[: 3 * nc, : 3 * nc].copy(), reduced[: 3 * nc], mu[:nc], lower[:0], upper[:0],
-                impulse, sides, max_pivots,
-            )  # fmt: skip
-            total += pivots
-            if not solved:
-                break
-            error = restore_scalar_rows(G, g, lower, upper, mode, nc, W, reduced, impulse)
-            if error >= 0.0:
-                residual = pyramid_map(G, g[:n], mu[:nc], lower, upper, impulse[:n], sides)
-                if residual <= ACCEPTED * impulse_scale(G, g[:n], mu[:nc], impulse[:n]):
-                    return CONVERGED, total, residual
-                break
-    solved, pivots = pivot_pyramids(
-        G, g[:n], mu[:nc], lower[: n - 3 * nc], upper[: n - 3 * nc], impulse, sides, max_pivots
-    )
-    if solved:
-        residual = pyramid_map(G, g[:n], mu[:nc], lower, upper, impulse[:n], sides)
-        return CONVERGED, total + pivots, residual
-    impulse[:n] = 0.0
-    _, sweeps, residual = solve_cones(
-        delassus, g, mu, lower, upper, impulse, nc, n, TOLERANCE, MAX_SWEEPS,
-        MAX_ADMM_ITERATIONS, 0.0,
-    )  # fmt: skip
-    return RAY_TERMINATION, total + pivots + sweeps, residual
-
-
-@kernel
-def pivot_pyramids(G, g, mu, lower, upper, impulse, sides, max_pivots):
-    """Fill `impulse` by Lemke's method; return (whether it found a solution, pivots).
-
-    Unknowns are scaled to a unit diagonal first: fewer pivots, and fewer digits lost. What is
-    found without scaling is another try, along another path.
-    """
-    nc, n = mu.shape[0], g.shape[0]
-    ns, total = n - 3 * nc, 0
-    if ns == 0 and separate(g, nc):
-        impulse[:n] = 0.0
-        return True, 0
-    size = nc * (2 + sides) + 2 * ns
-    M, q, z = np.empty((size, size)), np.empty(size), np.empty(size)
-    E, offset = fill_problem(G, g, mu, lower, upper, sides, M, q)
-    forces, scale = nc * (1 + sides), np.ones(size)
-    for r in range(size):
-        if M[r, r] > 0.0:
-            scale[r] = 1.0 / np.sqrt(M[r, r])
-    for attempt in range(2):
-        if attempt == 0:
-            status, pivots = lemke(scale.reshape(size, 1) * M * scale, scale * q, z, max_pivots)
-            z *= scale
-        else:
-            status, pivots = lemke(M, q, z, max_pivots)
-        total += pivots
-        if status == SOLVED:
-            unknowns = np.concatenate((z[:forces], z[forces + nc : forces + nc + ns]))
-            impulse[:n] = np.dot(E, unknowns) + offset
-            residual = pyramid_map(G, g, mu, lower, upper, impulse[:n], sides)
-            if residual <= ACCEPTED * impulse_scale(G, g, mu, impulse[:n]):
-                return True, total
-    return False, total
-
-
-@kernel
-def separate(g, nc):
-    """Return True if no contact closes by itself: no force is then an answer, and exactly none."""
-    closing = 0
-    for i in range(nc):
-        closing += g[3 * i + 2] < 0.0
-    return closing == 0
-
-
-@kernel
-def pyramid_map(G, g, mu, lower, upper, impulse, sides):
-    """Return how far the impulses are from the law [N s], not a number if they are not.
-
-    The largest of: what a step of 1/λ_max(G_ii) still changes λ_n by; how far λ_t is outside the
-    polygon; what friction of the pyramid would take out more, over speed of an impulse; scalar
-    rows as in `cone.scalar_rows_map`.
-    """
-    nc, worst, apothem = mu.shape[0], 0.0, np.cos(np.pi / sides)
-    scale = impulse_scale(G, g, mu, impulse)
-    for i in range(nc):
-        r = 3 * i
-        t1, t2, n = impulse[r], impulse[r + 1], impulse[r + 2]
-        rho = 1.0 / largest_eigenvalue(G, r)
-        w1, w2 = row_velocity(G, g, impulse, r), row_velocity(G, g, impulse, r + 1)
-        change = n - max(n - rho * row_velocity(G, g, impulse, r + 2), 0.0)
-        reach, against = 0.0, 0.0
-        for j in range(sides):
-            corner, middle = 2.0 * np.pi * j / sides, 2.0 * np.pi * (j + 0.5) / sides
-            reach = max(reach, t1 * np.cos(middle) + t2 * np.sin(middle))
-            against = max(against, -w1 * np.cos(corner) - w2 * np.sin(corner))
-        lacks = (mu[i] * n * against + t1 * w1 + t2 * w2) * rho / max(scale, SMALLEST)
-        for value in (abs(change), reach - apothem * mu[i] * n, lacks):
-            if value > worst or value != value:
-                worst = value
-    rest = scalar_rows_map(G, g, lower, upper, impulse, 3 * nc)
-    return rest if rest > worst or rest != rest else worst
-
-
-@kernel
-def modes_of(lower, upper, impulse, nc, n):
-    """Return the mode of each scalar row: −1 at its lower bound, 1 at its upper, 0 between."""
-    mode = np.zeros(n - 3 * nc, dtype=np.int64)
-    for k in range(n - 3 * nc):
-        if impulse[3 * nc + k] <= lower[k]:
-            mode[k] = -1
-        elif impulse[3 * nc + k] >= upper[k]:
-            mode[k] = 1
-    return mode
-
-
-@kernel
-def eliminate_scalar_rows(G, lower, upper, mode, nc, W, reduced):
-    """Take the scalar rows out of W λ + reduced: known at a bound, at rest between the bounds.
-
-    Return False where the rows at rest depend on each other.
-    """
-    n = G.shape[0]
-    for k in range(n - 3 * nc):
-        if mode[k] != 0:
-            reduced += G[:, 3 * nc + k] * (lower[k] if mode[k] < 0 else upper[k])
-    for k in range(n - 3 * nc - 1, -1, -1):
-        r = 3 * nc + k
-        if mode[k] != 0:
-            continue
-        if not W[r, r] > SINGULAR * G[r, r]:
-            return False
-        for i in range(r):
-            if i < 3 * nc or mode[i - 3 * nc] == 0:
-                factor = W[i, r] / W[r, r]
-                for j in range(r):
-                    W[i, j] -= factor * W[r, j]
-                reduced[i] -= factor * reduced[r]
-    return True
-
-
-@kernel
-def restore_scalar_rows(G, g, lower, upper, mode, nc, W, reduced, impulse):
-    """Fill the scalar impulses; return their largest velocity error, −1 where modes change."""
-    n, error, kept = G.shape[0], 0.0, True
-    slack = AT_REST * np.abs(g[:n]).max()
-    for k in range(n - 3 * nc):
-        r = 3 * nc + k
-        if mode[k] != 0:
-            impulse[r] = lower[k] if mode[k] < 0 else upper[k]
-            continue
-        total = reduced[r]
-        for j in range(r):
-            if j < 3 * nc or mode[j - 3 * nc] == 0:
-                total += W[r, j] * impulse[j]
-        impulse[r] = -total / W[r, r]
-        if not lower[k] <= impulse[r] <= upper[k]:
-            mode[k] = -1 if impulse[r] < lower[k] else 1
-            kept = False
-    if not kept:
-        return -1.0
-    for k in range(n - 3 * nc):
-        w = row_velocity(G, g, impulse, 3 * nc + k)
-        if mode[k] * w > slack:
-            mode[k], kept = 0, False
-        elif mode[k] == 0:
-            error = max(error, abs(w))
-    return error if kept else -1.0
-
-
-@kernel
-def solve_boxes(delassus, g, mu, lower, upper, impulse, nc, n, max_rounds):
-    """Alternate between all rows as boxes and the friction bounds μ λ_n; as `solve_pyramids`."""
-    low, high = np.empty(n), np.empty(n)
-    low[3 * nc :], high[3 * nc :] = lower, upper
-    change, total = np.inf, 0
-    for count in range(1, max_rounds + 1):
-        for i in range(nc):
-            r = 3 * i
-            bound = mu[i] * max(impulse[r + 2], 0.0) if count > 1 else np.inf
-            low[r] = low[r + 1] = -bound
-            high[r] = high[r + 1] = bound
-            low[r + 2], high[r + 2] = 0.0, np.inf
-        before = impulse[:n].copy()
-        code, iterations, residual = solve_cones(
-            delassus, g, np.empty(0), low, high, impulse, 0, n, TOLERANCE, MAX_SWEEPS,
-            MAX_ADMM_ITERATIONS, 1.0,
-        )  # fmt: skip
-        total += iterations
-        if code == NONFINITE:
-            return code, total, residual
-        change = np.abs(impulse[:n] - before).max()
-        if count > 1 and change <= ACCEPTED * (SMALLEST + np.abs(impulse[:n]).max()):
-            for r in range(3 * nc):
-                if r % 3 < 2:
-                    high[r] = mu[r // 3] * max(impulse[r - r % 3 + 2], 0.0)
-                    low[r] = -high[r]
-            G, empty = delassus[: n * n].reshape(n, n), np.empty(0)
-            residual = natural_map(G, g[:n], empty, low, high, impulse[:n], 1.0)
-            if residual <= ACCEPTED * impulse_scale(G, g[:n], mu[:nc], impulse[:n]):
-                return CONVERGED, total, residual
-            if change == 0.0:
-                break
-    return MAX_ITERATIONS, total, change
+        boxes = p.friction_law == 'box'
+        return float(boxes), float(p.sides), float(p.max_pivots), float(p.max_box_iterations)

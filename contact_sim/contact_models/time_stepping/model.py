@@ -36,13 +36,13 @@ class TimeSteppingModel(ABC):
     """True where the law keeps something of each contact from step to step."""
     margin: float = 0.0
     """Gap within which every contact takes part in the problem [m]."""
+    damping_inertia: float = 0.0
+    """Damping inertia over the diagonal of M [-]."""
     restitutes: ClassVar[bool] = True
     """False for a law whose impacts are plastic."""
 
-    @property
-    @abstractmethod
-    def parameters(self) -> Any:
-        """The model's parameters."""
+    parameters: Any
+    """The model's parameters."""
 
     @abstractmethod
     def reach(self, h: float) -> tuple[float, float]:
@@ -55,8 +55,9 @@ class TimeSteppingModel(ABC):
     def settings(self, h: float) -> LawSettings:
         """Return what the common stages have to know of the law."""
         return LawSettings(
-            (*self.reach(h), self.margin), self.law_numbers(), self.has_memory, self.restitutes
-        )
+            (*self.reach(h), self.margin), self.law_numbers(), self.has_memory, self.restitutes,
+            self.damping_inertia,
+        )  # fmt: skip
 
     def bind(self, workspace: Workspace) -> Stepper:
         """Return the time-stepping with this law."""

@@ -2,7 +2,7 @@
 
     K*_μ ∋ w + Γ(w) ⊥ λ ∈ K_μ,   w = G λ + g,   Γ(w) = (0, 0, μ |w_t|)
 
-The reference among the models: no penetration, no creep, no force at a distance. physics.md 2.11.
+The reference among the models: no penetration, no creep, no force at a distance. theory 2.11.
 
 The solver can be exchanged for those of other engines, to reproduce what they do
 (solvers/cone_peers.py); what they call converged is judged like everything else.
@@ -15,16 +15,37 @@ from typing import ClassVar
 
 import numpy as np
 
-from contact_sim.contact.solution import CONVERGED, MAX_ITERATIONS, NONFINITE
-from contact_sim.contact.workspace import ContactRows
-from contact_sim.contact_models.cone_law import ConeLaw, ConeParameters
+from contact_sim.arrays import fields as f
+from contact_sim.arrays.views import arrays_of, integers, vector
+from contact_sim.contact.problem_views import cone_work_of, rows_of
+from contact_sim.contact_models.time_stepping.cone import (
+    MAX_ADMM_ITERATIONS,
+    MAX_SWEEPS,
+    TOLERANCE,
+    ConeModel,
+    ConeParameters,
+)
+from contact_sim.contact_models.time_stepping.model import CompiledLaw
+from contact_sim.contact_models.time_stepping.stages import (
+    apply_impulses,
+    begin_step,
+    contact_rows,
+    free_motion,
+    gather_problem,
+    integrate,
+    report_solve,
+)
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.solvers.cone_peers import solve_as_peer
-from contact_sim.solvers.jit import kernel
+from contact_sim.solvers.cones import solve_cones
+from contact_sim.solvers.jit import entry, kernel
+from contact_sim.solvers.status import CONVERGED, MAX_ITERATIONS, NONFINITE
 
 EXACT = 'exact'
 PEERS = ('pgs', 'raisim', 'staggered')
 """In the order of the codes in solvers/cone_peers.py."""
+PEER = 3
+"""Place of the code of the peer in the numbers of the law, −1 for the exact solver."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +57,58 @@ class NcpParameters(ConeParameters):
     )
 
 
-class Ncp(ConeLaw):
+@kernel
+def solve_ncp(data):
+    """Solve the contact problem with exact cones."""
+    law, n = vector(data, f.LAW), integers(data, f.COUNTS)[1]
+    rows, impulse = rows_of(data), vector(data, f.ROW_IMPULSE)[:n]
+    if law[PEER] < 0.0:
+        outcome = solve_cones(
+            rows, impulse, cone_work_of(data), law[TOLERANCE], int(law[MAX_SWEEPS]),
+            int(law[MAX_ADMM_ITERATIONS]), 0.0,
+        )  # fmt: skip
+    else:
+        outcome = solve_peer(
+            rows, impulse, law[TOLERANCE], int(law[MAX_SWEEPS]), int(law[PEER])
+        )
+    report_solve(data, outcome)
+
+
+@kernel
+def solve_peer(rows, impulse, tolerance, max_sweeps, method):
+    """Solve by the method of a peer in place; return (status code, sweeps, natural map [N s])."""
+    sweeps, residual, converged = solve_as_peer(rows, impulse, tolerance, max_sweeps, method)
+    if not np.isfinite(residual):
+        impulse[:] = 0.0
+        return NONFINITE, sweeps, residual
+    return (CONVERGED if converged else MAX_ITERATIONS), sweeps, residual
+
+
+@entry
+def advance(numbers, indices, layout, steps):
+    """Advance every world by `steps` steps; a world that stops does so alone."""
+    for world in range(numbers.shape[0]):
+        data = arrays_of(numbers, indices, layout, world)
+        for _ in range(steps):
+            if not begin_step(data):
+                break
+            free_motion(data)
+            contact_rows(data)
+            while True:
+                if gather_problem(data):
+                    solve_ncp(data)
+                if apply_impulses(data):
+                    break
+            integrate(data)
+
+
+@entry
+def answer(numbers, indices, layout):
+    """Solve the problem in the arrays."""
+    solve_ncp(arrays_of(numbers, indices, layout, 0))
+
+
+class Ncp(ConeModel):
     """The exact-cone model.
 
     Raises:
@@ -46,29 +118,12 @@ class Ncp(ConeLaw):
     name: ClassVar[str] = 'ncp'
     associated: ClassVar[float] = 0.0
     parameter_class: ClassVar[type[Parameters]] = NcpParameters
+    compiled: ClassVar[CompiledLaw] = CompiledLaw(advance, answer)
 
     def __init__(self, **parameters: float | str) -> None:
         self.parameters: NcpParameters = NcpParameters(**parameters)  # type: ignore[arg-type]
 
-    def solve_rows(self, rows: ContactRows) -> tuple[int, int, float]:
-        """Improve `rows.impulse` in place; return (status code, iterations, residual)."""
-        p = self.parameters
-        if p.solver == EXACT:
-            return super().solve_rows(rows)
-        return solve_peer(  # type: ignore[no-any-return]
-            rows.delassus, rows.g, rows.friction, rows.lower, rows.upper, rows.impulse, rows.nc,
-            rows.n, p.tolerance, p.max_sweeps, PEERS.index(p.solver),
-        )  # fmt: skip
-
-
-@kernel
-def solve_peer(delassus, g, mu, lower, upper, impulse, nc, n, tolerance, max_sweeps, method):
-    """Solve the first `nc` contacts and `n` rows in place; as `cone_law.solve_cones`."""
-    G = delassus[: n * n].reshape(n, n)
-    sweeps, residual, converged = solve_as_peer(
-        G, g[:n], mu[:nc], lower, upper, impulse[:n], tolerance, max_sweeps, method
-    )
-    if not np.isfinite(residual):
-        impulse[:n] = 0.0
-        return NONFINITE, sweeps, residual
-    return (CONVERGED if converged else MAX_ITERATIONS), sweeps, residual
+    def law_numbers(self) -> tuple[float, ...]:
+        """Return those of all cone models, and the code of the solver."""
+        solver = self.parameters.solver
+        return (*super().law_numbers(), float(PEERS.index(solver)) if solver != EXACT else -1.0)

@@ -27,22 +27,28 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from contact_sim.contact.solution import (
-    CONVERGED,
-    NONFINITE,
-    OUTSIDE_CONE,
-    PULLING,
-    SINKING,
-)
-from contact_sim.contact.workspace import ContactRows, Workspace
-from contact_sim.contact_models.cone_law import solve_cones
-from contact_sim.contact_models.law import Law
+from contact_sim.arrays import fields as f
+from contact_sim.arrays.views import arrays_of, integers, matrix, vector
+from contact_sim.contact.problem_views import cone_work_of, rows_of
+from contact_sim.contact.workspace import Workspace
 from contact_sim.contact_models.protocol import Stepper
-from contact_sim.contact_models.time_stepping import TimeStepping
+from contact_sim.contact_models.time_stepping.model import CompiledLaw, TimeSteppingModel
+from contact_sim.contact_models.time_stepping.stages import (
+    apply_impulses,
+    begin_step,
+    contact_rows,
+    free_motion,
+    gather_problem,
+    integrate,
+    report_solve,
+)
 from contact_sim.errors import InvalidInput, UnknownName
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.solvers.bilateral import least_norm
-from contact_sim.solvers.jit import kernel
+from contact_sim.solvers.cones import solve_cones
+from contact_sim.solvers.jit import entry, kernel
+from contact_sim.solvers.rows import Rows
+from contact_sim.solvers.status import CONVERGED, NONFINITE, OUTSIDE_CONE, PULLING, SINKING
 
 FREE_FOOT, ABOVE, TOUCHED, RELEASED = 0.0, 1.0, 2.0, 3.0
 """State of a foot in slot STATE of the contact's memory: not held, held at its height over the
@@ -50,6 +56,8 @@ ground, held on the ground, let go and not yet clear of it."""
 GIVEN = 8.0
 """Added to the state where the foot is in the given set."""
 STATE = 3
+(SUPPORT_GIVEN, TOUCH_GAP, USES_BAUMGARTE, RELEASES, RELEASE_FORCE) = range(5)
+"""Places of the parameters in the numbers of the law."""
 TOLERANCE, MAX_SWEEPS, MAX_ADMM_ITERATIONS = 1e-10, 50, 1000
 SLACK = 1e-9
 """Share of the largest impulse within which a foot neither pulls nor leaves its cone."""
@@ -82,59 +90,6 @@ class NullSpaceParameters(Parameters):
     )  # fmt: skip
 
 
-class NullSpace(Law):
-    """The stance model.
-
-    Raises:
-        InvalidInput: a parameter outside its bounds.
-    """
-
-    name: ClassVar[str] = 'null_space'
-    parameter_class: ClassVar[type[Parameters]] = NullSpaceParameters
-
-    def __init__(self, **parameters: object) -> None:
-        feet = parameters.get('feet', ())
-        if isinstance(feet, Iterable) and not isinstance(feet, str):
-            parameters['feet'] = tuple(
-                str(foot) if hasattr(foot, '__index__') else foot for foot in feet
-            )
-        self.parameters: NullSpaceParameters = NullSpaceParameters(**parameters)  # type: ignore[arg-type]
-
-    @property
-    def remembers(self) -> bool:
-        """The support set outlasts the step."""
-        return True
-
-    @property
-    def margin(self) -> float:
-        """Every foot takes part: a held one is held at any gap, a free one may enter."""
-        return np.inf
-
-    def reach(self, h: float) -> tuple[float, float]:
-        """Return (h, 0): feet enter when they would close."""
-        return h, 0.0
-
-    def bind(self, workspace: Workspace) -> Stepper:
-        """Return the time-stepping with this law.
-
-        Raises:
-            UnknownName: a given foot that the robot does not have.
-        """
-        p = self.parameters
-        given = given_feet(workspace.spheres.name, p.feet) if p.support == 'given' else None
-        return StanceStepping(workspace, self, given)
-
-    def solve_rows(self, rows: ContactRows) -> tuple[int, int, float]:
-        """Fill `rows.impulse` in place; return (status code, iterations, residual)."""
-        p = self.parameters
-        return solve_stance(  # type: ignore[no-any-return]
-            rows.delassus, rows.g, rows.free_velocity, rows.friction, rows.gap, rows.lower,
-            rows.upper, rows.impulse, rows.memory, rows.memory_next, rows.nc, rows.n,
-            p.support == 'given', p.touch_gap, p.stabilisation == 'baumgarte', p.release,
-            p.release_force * rows.time_step,
-        )  # fmt: skip
-
-
 def given_feet(names: tuple[str, ...], feet: tuple[str, ...]) -> NDArray[np.float64]:
     """Return GIVEN for every foot of `names` that `feet` lists by name or index, else 0.
 
@@ -151,30 +106,6 @@ def given_feet(names: tuple[str, ...], feet: tuple[str, ...]) -> NDArray[np.floa
             raise InvalidInput(f'NullSpaceParameters.feet: {names[index]} is listed twice')
         given[index] = GIVEN
     return given
-
-
-class StanceStepping(TimeStepping):
-    """The common step without restitution, told before every step which feet are given."""
-
-    def __init__(
-        self, workspace: Workspace, law: NullSpace, given: NDArray[np.float64] | None
-    ) -> None:
-        super().__init__(workspace, law)
-        self._given = given
-
-    def advance(self) -> bool:
-        """Advance the state by h; return False, with q and v as before, if it is not finite."""
-        if self._given is not None:
-            state = self._workspace.record.memory[:, STATE]
-            np.mod(state, GIVEN, out=state)
-            state += self._given
-        return super().advance()
-
-    def _solve(self, restitution_scale: float) -> bool:
-        return super()._solve(0.0)
-
-    def _guard_energy(self) -> bool:
-        return True  # without restitution an impact cannot create energy
 
 
 @kernel
@@ -198,36 +129,33 @@ def initial_state(i, given, gap, closing, memory, touch_gap):
 
 
 @kernel
-def hold(G, u_free, bias, state, old, baumgarte, lower, upper, nc, impulse):
+def hold(rows, u_free, state, stays, impulse, work):
     """Fill `impulse` so that held feet stay, or arrive; return (status code, iterations).
 
-    Rows that cannot move at all (G_rr = 0) take no impulse.
+    `stays` is 1 for the feet whose bias counts. Rows that cannot move at all (G_rr = 0) take no
+    impulse.
     """
-    n = u_free.shape[0]
-    ns = n - 3 * nc
+    G, g, nc, ns = rows.delassus, rows.g, rows.friction.shape[0], rows.lower.shape[0]
+    n = g.shape[0]
     row, target, m, largest = np.empty(n, np.int64), np.empty(n), 0, 0.0
     for r in range(3 * nc):
         largest = max(largest, G[r, r])
-    for i in range(nc):
-        stays = state[i] == TOUCHED and (baumgarte or old[i] != TOUCHED)
-        for r in range(3 * i, 3 * i + 3):
-            held = (state[i] == TOUCHED or state[i] == ABOVE) and G[r, r] > 1e-12 * largest
-            if held:
-                row[m], target[m] = r, u_free[r] + (bias[r] if stays else 0.0)
-                m += 1
-            else:
-                impulse[r] = 0.0
+    for r in range(3 * nc):
+        i = r // 3
+        if (state[i] == TOUCHED or state[i] == ABOVE) and G[r, r] > 1e-12 * largest:
+            row[m], target[m] = r, g[r] if stays[i] else u_free[r]
+            m += 1
+        else:
+            impulse[r] = 0.0
     for k in range(ns):
-        row[m + k], target[m + k] = 3 * nc + k, u_free[3 * nc + k] + bias[3 * nc + k]
+        row[m + k], target[m + k] = 3 * nc + k, g[3 * nc + k]
     A = np.empty((m + ns, m + ns))
     for a in range(m + ns):
         for b in range(m + ns):
             A[a, b] = G[row[a], row[b]]
     code, iterations = CONVERGED, 0
     if ns > 0:
-        code, iterations = choose_joint_friction(
-            A, target[: m + ns], lower, upper, m, row, impulse
-        )
+        code, iterations = choose_intervals(A, target[: m + ns], rows, row, impulse, work)
         for a in range(m):
             for k in range(ns):
                 target[a] += A[a, m + k] * impulse[3 * nc + k]
@@ -239,32 +167,35 @@ def hold(G, u_free, bias, state, old, baumgarte, lower, upper, nc, impulse):
 
 
 @kernel
-def choose_joint_friction(A, target, lower, upper, m, row, impulse):
-    """Solve held rows and boxes together and keep the boxes; as `solve_cones` without cones."""
-    size = A.shape[0]
-    low, high, x = np.empty(size), np.empty(size), np.empty(size)
-    low[:m], high[:m] = -np.inf, np.inf
-    low[m:], high[m:] = lower[: size - m], upper[: size - m]
+def choose_intervals(A, target, rows, row, impulse, work):
+    """Solve held and interval rows together and keep the intervals; as `solve_cones`."""
+    size, ns = A.shape[0], rows.lower.shape[0]
+    m = size - ns
+    low, high, x = np.full(size, -np.inf), np.full(size, np.inf), np.empty(size)
+    low[m:], high[m:] = rows.lower, rows.upper
     for a in range(size):
         x[a] = impulse[row[a]]
+    held = Rows(A.copy(), target, np.empty(0), low, high)
     code, iterations, _ = solve_cones(
-        A.copy().reshape(size * size), target, np.empty(0), low, high, x, 0, size, TOLERANCE,
-        MAX_SWEEPS, MAX_ADMM_ITERATIONS, 1.0,
-    )  # fmt: skip
-    for k in range(size - m):
+        held, x, work, TOLERANCE, MAX_SWEEPS, MAX_ADMM_ITERATIONS, 1.0
+    )
+    for k in range(ns):
         impulse[row[m + k]] = x[m + k]
     return code, iterations
 
 
 @kernel
-def change_support(w, state, released, given, release, pull, impulse, slack):
-    """Take in feet that sink, else let go of the one pulled most; return whether any changed."""
-    changed, worst, worst_impulse = False, -1, -pull - slack[1]
+def change_support(w, state, released, given, bears, impulse, slack):
+    """Take in feet that sink, else let go of the one pulled most; return whether any changed.
+
+    `bears` is the pull that a foot bears [N s], negative where none is let go.
+    """
+    changed, worst, worst_impulse = False, -1, -bears - slack[1]
     for i in range(state.shape[0]):
         held = state[i] == TOUCHED or state[i] == ABOVE
         if not held and not given and w[3 * i + 2] < -slack[0]:
             state[i], changed = TOUCHED, True
-        elif held and release and not released[i] and impulse[3 * i + 2] < worst_impulse:
+        elif held and bears >= 0.0 and not released[i] and impulse[3 * i + 2] < worst_impulse:
             worst, worst_impulse = i, impulse[3 * i + 2]
     if not changed and worst >= 0:
         state[worst], released[worst], changed = RELEASED, True, True
@@ -290,33 +221,54 @@ def verdict(w, state, mu, impulse, slack):
 
 
 @kernel
-def solve_stance(
-    delassus, g, free_velocity, mu, gap, lower, upper, impulse, memory, memory_next, nc, n, given,
-    touch_gap, baumgarte, release, pull,
-):  # fmt: skip
-    """Solve the first `nc` contacts and `n` rows in place.
+def solve_null_space(data):
+    """Solve the contact problem for the feet that are held."""
+    law, counts, h = vector(data, f.LAW), integers(data, f.COUNTS), vector(data, f.TIME_STEP)[0]
+    nc, n = counts[0], counts[1]
+    memory, memory_next = matrix(data, f.ROW_MEMORY)[:nc], matrix(data, f.ROW_MEMORY_NEXT)[:nc]
+    outcome = solve_stance(
+        rows_of(data), vector(data, f.ROW_FREE)[:n], vector(data, f.ROW_GAP)[:nc],
+        vector(data, f.ROW_IMPULSE)[:n], (memory, memory_next), law, h, cone_work_of(data),
+    )  # fmt: skip
+    report_solve(data, outcome)
 
-    Args are those of `ContactRows` and `NullSpaceParameters`; `pull` is the largest pull that a
-    foot bears before it is released [N s]. Returns (status code, iterations, residual [N s]).
+
+@kernel
+def solve_stance(rows, u_free, gap, impulse, memories, law, h, work):
+    """Solve in place; return (status code, iterations, residual [N s]).
+
+    Args:
+        rows: the problem, n rows.
+        u_free: g without the bias [m/s], shape (n,).
+        gap: signed distances [m], shape (nc,).
+        impulse: guess and answer [N s], shape (n,).
+        memories: of the feet before and, out, after the step, each (nc, MEMORY).
+        law: parameters in the order of the constants of this module.
+        h: time step [s].
+        work: scratch of the cone solvers.
     """
-    G, u_free, impulse = delassus[: n * n].reshape(n, n), free_velocity[:n], impulse[:n]
-    if not np.isfinite(g[:n]).all():
+    G, g, mu = rows.delassus, rows.g, rows.friction
+    nc, (memory, memory_next), given = mu.shape[0], memories, law[SUPPORT_GIVEN] != 0.0
+    if not np.isfinite(g).all():
         impulse[:] = 0.0
         return NONFINITE, 0, np.inf
-    bias = g[:n] - u_free
-    state, old, released = np.empty(nc), np.empty(nc), np.zeros(nc, np.bool_)
+    state, stays, released = np.empty(nc), np.zeros(nc, np.bool_), np.zeros(nc, np.bool_)
+    old, baumgarte = np.empty(nc), law[USES_BAUMGARTE] != 0.0
     for i in range(nc):
         old[i] = memory[i, STATE] % GIVEN
-        state[i] = initial_state(i, given, gap, g[3 * i + 2] < 0.0, memory, touch_gap)
+        state[i] = initial_state(i, given, gap, g[3 * i + 2] < 0.0, memory, law[TOUCH_GAP])
     code, total, rounds, slack = CONVERGED, 0, 0, np.zeros(2)
-    w = g[:n].copy()
+    w = g.copy()
     for _ in range(3 * nc + 1):
-        code, iterations = hold(G, u_free, bias, state, old, baumgarte, lower, upper, nc, impulse)
+        for i in range(nc):
+            stays[i] = state[i] == TOUCHED and (baumgarte or old[i] != TOUCHED)
+        code, iterations = hold(rows, u_free, state, stays, impulse, work)
         total, rounds = total + iterations, rounds + 1
-        w = g[:n] + np.dot(G, impulse)
-        slack[0] = 1e-12 * np.abs(g[:n]).max()
+        w = g + np.dot(G, impulse)
+        slack[0] = 1e-12 * np.abs(g).max()
         slack[1] = SLACK * np.abs(impulse[: 3 * nc]).max() if nc > 0 else 0.0
-        if not change_support(w, state, released, given, release, pull, impulse, slack):
+        bears = -1.0 if law[RELEASES] == 0.0 else h * law[RELEASE_FORCE]
+        if not change_support(w, state, released, given, bears, impulse, slack):
             break
     residual = 0.0
     for i in range(nc):
@@ -327,3 +279,83 @@ def solve_stance(
                 residual = max(residual, abs(w[r]) / G[r, r] if G[r, r] > 0.0 else 0.0)
     physical = verdict(w, state, mu, impulse, slack)
     return (physical if code == CONVERGED else code), total + rounds, residual
+
+
+@kernel
+def command_support(data):
+    """Write the given feet into the memory that the step starts from."""
+    if vector(data, f.LAW)[SUPPORT_GIVEN] != 0.0:
+        memory, command = matrix(data, f.MEMORY), vector(data, f.SUPPORT_COMMAND)
+        for i in range(command.shape[0]):
+            memory[i, STATE] = memory[i, STATE] % GIVEN + command[i]
+
+
+@entry
+def advance(numbers, indices, layout, steps):
+    """Advance every world by `steps` steps; a world that stops does so alone."""
+    for world in range(numbers.shape[0]):
+        data = arrays_of(numbers, indices, layout, world)
+        for _ in range(steps):
+            command_support(data)
+            if not begin_step(data):
+                break
+            free_motion(data)
+            contact_rows(data)
+            while True:
+                if gather_problem(data):
+                    solve_null_space(data)
+                if apply_impulses(data):
+                    break
+            integrate(data)
+
+
+@entry
+def answer(numbers, indices, layout):
+    """Solve the problem in the arrays."""
+    solve_null_space(arrays_of(numbers, indices, layout, 0))
+
+
+class NullSpace(TimeSteppingModel):
+    """The stance model.
+
+    Raises:
+        InvalidInput: a parameter outside its bounds.
+    """
+
+    name: ClassVar[str] = 'null_space'
+    parameter_class: ClassVar[type[Parameters]] = NullSpaceParameters
+    compiled: ClassVar[CompiledLaw] = CompiledLaw(advance, answer)
+    restitutes: ClassVar[bool] = False
+    has_memory = True  # the support outlasts the step
+    margin = np.inf  # a held foot is held at any gap, a free one may enter
+
+    def __init__(self, **parameters: object) -> None:
+        feet = parameters.get('feet', ())
+        if isinstance(feet, Iterable) and not isinstance(feet, str):
+            parameters['feet'] = tuple(
+                str(foot) if hasattr(foot, '__index__') else foot for foot in feet
+            )
+        self.parameters: NullSpaceParameters = NullSpaceParameters(**parameters)  # type: ignore[arg-type]
+
+    def reach(self, h: float) -> tuple[float, float]:
+        """Return (h, 0): feet enter when they would close."""
+        return h, 0.0
+
+    def bind(self, workspace: Workspace) -> Stepper:
+        """Return the time-stepping with this law.
+
+        Raises:
+            UnknownName: a given foot that the robot does not have.
+        """
+        p = self.parameters
+        given = given_feet(workspace.names, p.feet) if p.support == 'given' else 0.0
+        workspace.support_command[:] = given
+        return super().bind(workspace)
+
+    def law_numbers(self) -> tuple[float, ...]:
+        """Return the parameters in the order of the constants of this module."""
+        p = self.parameters
+        return (
+            float(p.support == 'given'), p.touch_gap, float(p.stabilisation == 'baumgarte'),
+            float(p.release), p.release_force,
+        )  # fmt: skip

@@ -16,21 +16,33 @@ what does not touch yet, and `weight: mass_diagonal` takes w from J diag(M̂)⁻
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from contact_sim.contact.problem import Array, ContactProblem
-from contact_sim.contact.solution import CONVERGED, MAX_ITERATIONS, NONFINITE, ContactSolution
-from contact_sim.contact.workspace import ContactRows, Workspace
-from contact_sim.contact_models.law import Law
-from contact_sim.contact_models.protocol import Stepper
-from contact_sim.contact_models.time_stepping import TimeStepping
+from contact_sim.arrays import fields as f
+from contact_sim.arrays.views import arrays_of, integers, matrix, vector
+from contact_sim.contact.problem_views import unbiased_rows_of
+from contact_sim.contact_models.time_stepping.model import CompiledLaw, TimeSteppingModel
+from contact_sim.contact_models.time_stepping.stages import (
+    apply_impulses,
+    begin_step,
+    contact_rows,
+    free_motion,
+    gather_problem,
+    integrate,
+    report_solve,
+)
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.solvers.cone_newton import newton
-from contact_sim.solvers.jit import kernel
+from contact_sim.solvers.jit import entry, kernel
+from contact_sim.solvers.status import CONVERGED, MAX_ITERATIONS, NONFINITE
 
+(
+    STIFFNESS, RELAXATION_TIME, SIGMA, BETA, EXACT_WEIGHT, ACTS_AHEAD, TOLERANCE, MOST_ITERATIONS,
+) = range(8)  # fmt: skip
+"""Places of the parameters in the numbers of the law."""
 OUT_OF_REACH = 1e12
 """Speed [m/s] that the bias of a contact that does not touch would ask for before it acts."""
 
@@ -69,64 +81,34 @@ class SapParameters(Parameters):
     )
 
 
-class Sap(Law):
-    """Drake's SAP with its original Kelvin-Voigt approximation.
-
-    Raises:
-        InvalidInput: a parameter outside its bounds.
-    """
-
-    name: ClassVar[str] = 'sap'
-    parameter_class: ClassVar[type[Parameters]] = SapParameters
-
-    def __init__(self, **parameters: float | str | bool) -> None:
-        self.parameters: SapParameters = SapParameters(**parameters)  # type: ignore[arg-type]
-
-    def reach(self, h: float) -> tuple[float, float]:
-        """Return (h + τ_d, 1): dissipation acts ahead of contact, friction lifts while sliding."""
-        p = self.parameters
-        return (h + p.relaxation_time, 1.0) if p.acts_ahead else (0.0, 0.0)
-
-    def bind(self, workspace: Workspace) -> Stepper:
-        """Return the time-stepping with this law."""
-        if self.parameters.weight == 'delassus':
-            return TimeStepping(workspace, self)
-        return TimeStepping(workspace, MassDiagonalSap(workspace, **vars(self.parameters)))
-
-    def solve(self, problem: ContactProblem, guess: Array | None = None) -> ContactSolution:
-        """Return the impulses that answer `problem`, starting from `guess` [N s]."""
-        if self.parameters.weight == 'mass_diagonal':
-            every = np.arange(problem.n_rows)
-            weight = np.empty(problem.n_rows)
-            columns = np.ascontiguousarray(problem.jacobian.T)
-            fill_weight(columns, problem.inertia, every, problem.n_contacts, weight)
-            problem = replace(problem, inverse_weight=weight)
-        return super().solve(problem, guess)
-
-    def solve_rows(self, rows: ContactRows) -> tuple[int, int, float]:
-        """Improve `rows.impulse` in place; return (status code, iterations, residual)."""
-        p = self.parameters
-        return solve_sap(  # type: ignore[no-any-return]
-            rows.delassus, rows.free_velocity, rows.friction, rows.gap, rows.lower, rows.upper,
-            rows.inverse_weight, rows.impulse, rows.nc, rows.n, rows.time_step, p.stiffness,
-            p.relaxation_time, p.sigma, p.beta, p.weight == 'delassus', p.acts_ahead, p.tolerance,
-            p.max_iterations,
+@kernel
+def solve_sap(data):
+    """Solve the contact problem with compliance and dissipation."""
+    law, n = vector(data, f.LAW), integers(data, f.COUNTS)[1]
+    rows, impulse, weight = unbiased_rows_of(data), vector(data, f.ROW_IMPULSE)[:n], vector(data, f.ROW_WEIGHT)
+    scratch = matrix(data, f.LAW_VECTORS)
+    R, v_hat = scratch[0][:n], scratch[1][:n]
+    nc = rows.friction.shape[0]
+    if law[EXACT_WEIGHT] == 0.0:
+        fill_weight(
+            matrix(data, f.JACOBIAN_TRANSPOSED), matrix(data, f.INERTIA),
+            integers(data, f.ROW_OF)[:n], nc, weight,
         )  # fmt: skip
-
-
-class MassDiagonalSap(Sap):
-    """Sap with w from the diagonal of the mass matrix of one simulation."""
-
-    def __init__(self, workspace: Workspace, **parameters: float | str | bool) -> None:
-        super().__init__(**parameters)
-        record = workspace.record
-        self._arrays = record.jacobian_transposed, record.inertia, workspace.row_of
-
-    def solve_rows(self, rows: ContactRows) -> tuple[int, int, float]:
-        """Improve `rows.impulse` in place; return (status code, iterations, residual)."""
-        columns, inertia, row_of = self._arrays
-        fill_weight(columns, inertia, row_of[: rows.n], rows.nc, rows.inverse_weight)
-        return super().solve_rows(rows)
+    gaps = (vector(data, f.ROW_GAP), vector(data, f.ROW_INTERVAL_GAP))
+    fill_contact_compliance(
+        rows, gaps[0], weight, vector(data, f.TIME_STEP)[0], law, R, v_hat
+    )
+    fill_interval_compliance(
+        rows, gaps[1], weight, vector(data, f.TIME_STEP)[0], law, R, v_hat
+    )
+    iterations, residual, converged = newton(
+        rows, v_hat, R, impulse, law[TOLERANCE], int(law[MOST_ITERATIONS])
+    )
+    code = CONVERGED if converged else MAX_ITERATIONS
+    if not np.isfinite(residual):
+        impulse[:] = 0.0
+        code = NONFINITE
+    report_solve(data, (code, iterations, residual))
 
 
 @kernel
@@ -167,41 +149,91 @@ def rms_weight(G, r):
 
 
 @kernel
-def fill_compliance(
-    G, gap, nc, h, stiffness, relaxation_time, sigma, beta, weight, exact, acts_ahead, R, v_hat
-):
-    """Fill R and v̂ of every row."""
-    for i in range(nc):
-        r = 3 * i
-        w = rms_weight(G, r) if exact else weight[r]
-        near_rigid = beta**2 / (4.0 * np.pi**2) * w
-        R[r] = R[r + 1] = sigma * w
-        R[r + 2] = max(near_rigid, 1.0 / (h * stiffness * (h + relaxation_time)))
-        v_hat[r] = v_hat[r + 1] = 0.0
-        touches = acts_ahead or gap[i] < 0.0
-        v_hat[r + 2] = -gap[i] / (h + relaxation_time) if touches else -OUT_OF_REACH
-    for r in range(3 * nc, G.shape[0]):
-        R[r] = sigma * (G[r, r] if exact else weight[r])
-        v_hat[r] = 0.0
+def normal_compliance(gap, weight, h, law):
+    """Return R and v̂ of a row that opposes a gap: a normal row or a limit."""
+    ahead = h + law[RELAXATION_TIME]
+    near_rigid = law[BETA] ** 2 / (4.0 * np.pi**2) * weight
+    R = max(near_rigid, 1.0 / (h * law[STIFFNESS] * ahead))
+    touches = law[ACTS_AHEAD] != 0.0 or gap < 0.0
+    return R, -gap / ahead if touches else -OUT_OF_REACH
 
 
 @kernel
-def solve_sap(
-    delassus, u_free, mu, gap, lower, upper, weight, impulse, nc, n, h, stiffness, relaxation_time,
-    sigma, beta, exact, acts_ahead, tolerance, max_iterations,
-):  # fmt: skip
-    """Solve the first `nc` contacts and `n` rows; return (status code, iterations, residual)."""
-    G = delassus[: n * n].reshape(n, n)
-    R, v_hat = np.empty(n), np.empty(n)
-    fill_compliance(
-        G, gap, nc, h, stiffness, relaxation_time, sigma, beta, weight, exact, acts_ahead, R, v_hat
-    )
-    iterations, residual, converged = newton(
-        G, u_free[:n], v_hat, R, mu[:nc], lower, upper, impulse[:n], tolerance, max_iterations
-    )
-    if converged:
-        return CONVERGED, iterations, residual
-    if not np.isfinite(residual):
-        impulse[:n] = 0.0
-        return NONFINITE, iterations, residual
-    return MAX_ITERATIONS, iterations, residual
+def fill_contact_compliance(rows, gap, weight, h, law, R, v_hat):
+    """Fill R and v̂ of the contact rows."""
+    for i in range(rows.friction.shape[0]):
+        r = 3 * i
+        w = rms_weight(rows.delassus, r) if law[EXACT_WEIGHT] != 0.0 else weight[r]
+        R[r] = R[r + 1] = law[SIGMA] * w
+        v_hat[r] = v_hat[r + 1] = 0.0
+        R[r + 2], v_hat[r + 2] = normal_compliance(gap[i], w, h, law)
+
+
+@kernel
+def fill_interval_compliance(rows, gap, weight, h, law, R, v_hat):
+    """Fill R and v̂ of the interval rows: bounded ones are friction, others oppose their gap."""
+    first = 3 * rows.friction.shape[0]
+    for k in range(rows.lower.shape[0]):
+        r, lower, upper = first + k, rows.lower[k], rows.upper[k]
+        w = rows.delassus[r, r] if law[EXACT_WEIGHT] != 0.0 else weight[r]
+        R[r], v_hat[r] = law[SIGMA] * w, 0.0
+        if np.isinf(lower) and np.isinf(upper):
+            R[r], v_hat[r] = normal_compliance(-abs(gap[k]), w, h, law)
+            v_hat[r] *= -1.0 if gap[k] > 0.0 else 1.0
+        elif np.isinf(upper):
+            R[r], v_hat[r] = normal_compliance(gap[k], w, h, law)
+        elif np.isinf(lower):
+            R[r], v_hat[r] = normal_compliance(-gap[k], w, h, law)
+            v_hat[r] *= -1.0
+
+
+@entry
+def advance(numbers, indices, layout, steps):
+    """Advance every world by `steps` steps; a world that stops does so alone."""
+    for world in range(numbers.shape[0]):
+        data = arrays_of(numbers, indices, layout, world)
+        for _ in range(steps):
+            if not begin_step(data):
+                break
+            free_motion(data)
+            contact_rows(data)
+            while True:
+                if gather_problem(data):
+                    solve_sap(data)
+                if apply_impulses(data):
+                    break
+            integrate(data)
+
+
+@entry
+def answer(numbers, indices, layout):
+    """Solve the problem in the arrays."""
+    solve_sap(arrays_of(numbers, indices, layout, 0))
+
+
+class Sap(TimeSteppingModel):
+    """Drake's SAP with its original Kelvin-Voigt approximation.
+
+    Raises:
+        InvalidInput: a parameter outside its bounds.
+    """
+
+    name: ClassVar[str] = 'sap'
+    parameter_class: ClassVar[type[Parameters]] = SapParameters
+    compiled: ClassVar[CompiledLaw] = CompiledLaw(advance, answer)
+
+    def __init__(self, **parameters: float | str | bool) -> None:
+        self.parameters: SapParameters = SapParameters(**parameters)  # type: ignore[arg-type]
+
+    def reach(self, h: float) -> tuple[float, float]:
+        """Return (h + τ_d, 1): dissipation acts ahead of contact, friction lifts while sliding."""
+        p = self.parameters
+        return (h + p.relaxation_time, 1.0) if p.acts_ahead else (0.0, 0.0)
+
+    def law_numbers(self) -> tuple[float, ...]:
+        """Return the parameters in the order of the constants of this module."""
+        p = self.parameters
+        return (
+            p.stiffness, p.relaxation_time, p.sigma, p.beta, float(p.weight == 'delassus'),
+            float(p.acts_ahead), p.tolerance, float(p.max_iterations),
+        )  # fmt: skip

@@ -41,6 +41,7 @@ from contact_sim.dynamics.kinematics import place, world_inertia
 from contact_sim.dynamics.mass_matrix import mass_matrix
 from contact_sim.solvers.delassus import delassus
 from contact_sim.solvers.jit import kernel
+from contact_sim.solvers.status import FREE
 from contact_sim.solvers.tree import factorise, solve
 
 READY, NOT_FINITE = 0, -1
@@ -68,7 +69,7 @@ def place_and_detect(data):
         matrix(data, f.MASS_MATRIX), integers(data, f.DOF_PARENT), vector(data, f.V)
     )
     detect(
-        integers(data, f.TERRAIN_KIND)[0], vector(data, f.TERRAIN), matrix(data, f.POSE),
+        integers(data, f.GROUND)[0], vector(data, f.TERRAIN), matrix(data, f.POSE),
         integers(data, f.CANDIDATE_BODY), matrix(data, f.OFFSET), vector(data, f.RADIUS),
         matrix(data, f.POSITION), frames(data, f.FRAME), vector(data, f.GAP),
         vector(data, f.FEATURE),
@@ -105,7 +106,7 @@ def begin_step(data):
     if status[0] != READY:
         return False
     carry_over(
-        vector(data, f.FEATURE_START), vector(data, f.FEATURE), vector(data, f.IMPULSE),
+        integers(data, f.GROUND)[1], vector(data, f.FEATURE_START), vector(data, f.FEATURE), vector(data, f.IMPULSE),
         matrix(data, f.MEMORY),
     )  # fmt: skip
     now, start = vector(data, f.NOW), vector(data, f.START)
@@ -153,14 +154,15 @@ def free_motion(data):
             matrix(data, f.BIAS_ACCELERATION), matrix(data, f.BODY_WRENCH), nle,
         )  # fmt: skip
     h, damping, factor = vector(data, f.TIME_STEP)[0], vector(data, f.DAMPING), matrix(data, f.FACTOR)
-    implicit_inertia(
-        matrix(data, f.MASS_MATRIX), dof_parent, damping, h, matrix(data, f.INERTIA), factor
-    )
+    M, v_free = matrix(data, f.MASS_MATRIX), vector(data, f.V_FREE)
+    share, tau = vector(data, f.DAMPING_INERTIA)[0], vector(data, f.TAU)
+    implicit_inertia(M, dof_parent, damping, h, share, matrix(data, f.INERTIA), factor)
     factorise(factor, dof_parent)
+    for k in range(v.shape[0]):
+        v_free[k] = tau[k] - nle[k] - (damping[k] + share * M[k, k]) * v[k]
     fill_free_velocity(
-        (vector(data, f.TAU), nle, damping), v, (factor, dof_parent),
-        integers(data, f.FREE_FLYER_V), h, vector(data, f.TRANSPORT), vector(data, f.V_FREE),
-    )  # fmt: skip
+        v, factor, dof_parent, integers(data, f.FREE_FLYER_V), h, vector(data, f.TRANSPORT), v_free
+    )
 
 
 @kernel
@@ -201,7 +203,10 @@ def contact_rows(data):
 
 @kernel
 def gather_problem(data):
-    """Fill the contact problem of the active blocks; return its number of rows."""
+    """Fill the contact problem of the active blocks; return its number of rows.
+
+    Without rows there is nothing to solve, which the solver's report then says.
+    """
     row_of, row_leaf = integers(data, f.ROW_OF), integers(data, f.ROW_LEAF)
     active, interval_active = vector(data, f.ACTIVE), vector(data, f.INTERVAL_ACTIVE)
     na, n = collect_rows(
@@ -221,13 +226,22 @@ def gather_problem(data):
             matrix(data, f.MEMORY_START), frames(data, f.FRAME_START), active,
             matrix(data, f.ROW_MEMORY),
         )  # fmt: skip
-    if n > 0:
+    if n == 0:
+        report_solve(data, (FREE, 0, 0.0))
+    else:
         delassus(
             matrix(data, f.JACOBIAN_TRANSPOSED), matrix(data, f.FACTOR),
-            integers(data, f.DOF_PARENT), row_of, row_leaf, n, vector(data, f.ROW_RESPONSE),
-            vector(data, f.DELASSUS),
+            integers(data, f.DOF_PARENT), row_of, row_leaf, n, row_response(data, n),
+            square(data, f.DELASSUS, n),
         )  # fmt: skip
     return n
+
+
+@kernel
+def row_response(data, n):
+    """Return room for Y = L⁻ᵀ Jᵀ, shape (nv, n)."""
+    nv = integers(data, f.DOF_PARENT).shape[0]
+    return vector(data, f.ROW_RESPONSE)[: nv * n].reshape(nv, n)
 
 
 @kernel

@@ -30,11 +30,14 @@ class LawSettings:
     """Parameters, in the order in which the compiled law reads them."""
     has_memory: bool
     restitutes: bool
+    damping_inertia: float
+    """Damping inertia over the diagonal of M [-], of todorov in its form of 2014."""
 
     def write(self, workspace: Workspace) -> None:
         """Make these the settings of a workspace."""
         workspace.reach[:] = self.reach
         workspace.law[:] = 0.0
+        workspace.damping_inertia[0] = self.damping_inertia
         workspace.law[: len(self.numbers)] = self.numbers
         workspace.options[0] = self.has_memory * HAS_MEMORY
         workspace.options[0] |= (not self.restitutes) * NO_RESTITUTION

@@ -29,17 +29,32 @@ from typing import ClassVar
 
 import numpy as np
 
+from contact_sim.arrays import fields as f
+from contact_sim.arrays.views import arrays_of, integers, matrix, vector
 from contact_sim.contact.polyhedron import fill_edges, split_impulse
-from contact_sim.contact.solution import CONVERGED, MAX_ITERATIONS, NONFINITE
-from contact_sim.contact.workspace import ContactRows, Workspace
-from contact_sim.contact_models.law import Law
-from contact_sim.contact_models.protocol import ContactLaw, Stepper
-from contact_sim.contact_models.time_stepping import TimeStepping
+from contact_sim.contact.problem_views import unbiased_rows_of
+from contact_sim.contact_models.time_stepping.model import CompiledLaw, TimeSteppingModel
+from contact_sim.contact_models.time_stepping.stages import (
+    apply_impulses,
+    begin_step,
+    contact_rows,
+    free_motion,
+    gather_problem,
+    integrate,
+    report_solve,
+)
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.solvers.cone_newton import newton
 from contact_sim.solvers.disc import friction_sweep
-from contact_sim.solvers.jit import kernel
+from contact_sim.solvers.jit import entry, kernel
+from contact_sim.solvers.rows import Rows
+from contact_sim.solvers.status import CONVERGED, MAX_ITERATIONS, NONFINITE
 
+(
+    FORM_2014, TIME_CONSTANT, DAMPING_RATIO, IMPEDANCE, _, _, _, _, IMPRATIO, ELLIPTIC, EXACT,
+    REFSAFE, NOSLIP, TOLERANCE, MOST_ITERATIONS, EPSILON, KAPPA,
+) = range(17)  # fmt: skip
+"""Places of the parameters in the numbers of the law; from IMPEDANCE on the five of solimp."""
 SMALLEST_IMPEDANCE, LARGEST_IMPEDANCE = 1e-4, 0.9999
 SMALLEST_COMPLIANCE = 1e-15
 OUT_OF_REACH = 1e12
@@ -112,78 +127,21 @@ class TodorovParameters(Parameters):
     )
 
 
-class Todorov(Law):
-    """MuJoCo's contact model.
-
-    Raises:
-        InvalidInput: a parameter outside its bounds.
-    """
-
-    name: ClassVar[str] = 'todorov'
-    parameter_class: ClassVar[type[Parameters]] = TodorovParameters
-
-    def __init__(self, **parameters: float | str | bool) -> None:
-        self.parameters: TodorovParameters = TodorovParameters(**parameters)  # type: ignore[arg-type]
-        p = self.parameters
-        self._solimp = np.array(
-            [p.impedance_start, p.impedance_end, p.impedance_width, p.impedance_midpoint,
-             p.impedance_power]
-        )  # fmt: skip
-
-    def bind(self, workspace: Workspace) -> Stepper:
-        """Return the time-stepping with this law; that of 2014 has its damping inertia."""
-        p = self.parameters
-        if p.form == '2014' and p.damping_inertia > 0.0:
-            return DampedTimeStepping(workspace, self, p.damping_inertia)
-        return TimeStepping(workspace, self)
-
-    @property
-    def margin(self) -> float:
-        """Infinite for 2014, which acts at any distance."""
-        return np.inf if self.parameters.form == '2014' else 0.0
-
-    def reach(self, h: float) -> tuple[float, float]:
-        """Return (0, 0): contacts act only while they penetrate, or all of them take part."""
-        return 0.0, 0.0
-
-    def solve_rows(self, rows: ContactRows) -> tuple[int, int, float]:
-        """Improve `rows.impulse` in place; return (status code, iterations, residual)."""
-        p = self.parameters
-        if p.form == '2014':
-            return solve_2014(  # type: ignore[no-any-return]
-                rows.delassus, rows.free_velocity, rows.start_velocity, rows.friction, rows.gap,
-                rows.lower, rows.upper, rows.impulse, rows.nc, rows.n, rows.time_step,
-                p.regularisation, p.error_reduction_time, p.cone == 'elliptic',
-                p.noslip_iterations, p.tolerance, p.max_iterations,
-            )  # fmt: skip
-        tau = max(p.time_constant, 2.0 * rows.time_step) if p.refsafe else p.time_constant
-        return solve_todorov(  # type: ignore[no-any-return]
-            rows.delassus, rows.free_velocity, rows.start_velocity, rows.friction, rows.gap,
-            rows.lower, rows.upper, rows.inverse_weight, rows.impulse, rows.nc, rows.n,
-            rows.time_step, tau, p.damping_ratio, self._solimp, p.impratio, p.cone == 'elliptic',
-            p.diagonal == 'exact', p.noslip_iterations, p.tolerance, p.max_iterations,
-        )  # fmt: skip
-
-
-class DampedTimeStepping(TimeStepping):
-    """Time-stepping with the implicit damping inertia: (M̂ + B)(v_f − v) = h (τ − nle − B v)."""
-
-    def __init__(self, workspace: Workspace, law: ContactLaw, share: float) -> None:
-        super().__init__(workspace, law)
-        self._share = share
-
-    def advance(self) -> bool:
-        """Advance the state by h; the record holds M̂ + B, the efforts and damping of the robot."""
-        work, record = self._workspace, self._workspace.record
-        damping, tau, h = work.damping.copy(), record.tau.copy(), float(record.time_step[0])
-        added = self._share * np.diag(work.terms.inertia)
-        # as viscous damping it would come with the force −(B/h) v
-        work.damping += added / h
-        record.tau += (1.0 / h - 1.0) * added * record.v
-        finite = super().advance()
-        work.damping[:] = damping
-        record.tau[:] = tau
-        return finite
+@kernel
+def solve_todorov(data):
+    """Solve the contact problem with soft constraints."""
+    law, n = vector(data, f.LAW), integers(data, f.COUNTS)[1]
+    rows, impulse = unbiased_rows_of(data), vector(data, f.ROW_IMPULSE)[:n]
+    scratch, h = matrix(data, f.LAW_VECTORS), vector(data, f.TIME_STEP)[0]
+    R, v_hat, start = scratch[0][:n], scratch[1][:n], vector(data, f.ROW_START)
+    gap, interval_gap = vector(data, f.ROW_GAP), vector(data, f.ROW_INTERVAL_GAP)
+    if law[FORM_2014] != 0.0:
+        fill_rules_2014(rows, start, (gap, interval_gap), h, law, R, v_hat)
+    else:
+        weight = vector(data, f.ROW_WEIGHT)
+        fill_contact_rules(rows, start, gap, weight, h, law, R, v_hat)
+        fill_interval_rules(rows, start, interval_gap, weight, h, law, R, v_hat)
+    report_solve(data, solve_soft(rows, R, v_hat, impulse, law))
 
 
 @kernel
@@ -208,37 +166,97 @@ def reference(start, h, b, k, r):
 
 
 @kernel
-def fill_rules(
-    G, start, mu, gap, weight, h, tau, zeta, solimp, impratio, elliptic, exact, R, v_hat
-):
-    """Fill R and v̂ of all rows; for a pyramid R[3 i] holds the compliance of its edges."""
-    nc, d_max = mu.shape[0], min(max(solimp[1], SMALLEST_IMPEDANCE), LARGEST_IMPEDANCE)
-    b = 2.0 / (d_max * tau)
-    for i in range(nc):
+def constraint_time(h, law):
+    """Return τ of solref, at least two steps long where that is asked for [s]."""
+    return max(law[TIME_CONSTANT], 2.0 * h) if law[REFSAFE] != 0.0 else law[TIME_CONSTANT]
+
+
+@kernel
+def gains(gap, h, law):
+    """Return the impedance d at `gap`, and damping b [1/s] and stiffness k [1/s²] of a_ref."""
+    solimp = law[IMPEDANCE : IMPEDANCE + 5]
+    d, tau = impedance(solimp, gap), constraint_time(h, law)
+    d_max = min(max(solimp[1], SMALLEST_IMPEDANCE), LARGEST_IMPEDANCE)
+    k = d / (d_max * d_max * tau * tau * law[DAMPING_RATIO] * law[DAMPING_RATIO])
+    return d, 2.0 / (d_max * tau), k
+
+
+@kernel
+def fill_contact_rules(rows, start, gap, weight, h, law, R, v_hat):
+    """Fill R and v̂ of the contact rows; for a pyramid R[3 i] holds the compliance of its edges."""
+    G, mu, elliptic, exact = rows.delassus, rows.friction, law[ELLIPTIC] != 0.0, law[EXACT] != 0.0
+    for i in range(mu.shape[0]):
         n = 3 * i + 2
-        d = impedance(solimp, gap[i])
-        k = d / (d_max * d_max * tau * tau * zeta * zeta)
+        d, b, k = gains(gap[i], h, law)
         diagonal = G[n, n] if exact else weight[n]
         if not elliptic:
             diagonal += mu[i] ** 2 * (G[n - 2, n - 2] if exact else weight[n])
         R[n] = max(SMALLEST_COMPLIANCE, (1.0 - d) / d * diagonal)
-        R[n - 2] = R[n] / impratio if elliptic else 2.0 * mu[i] ** 2 / impratio * R[n]
+        R[n - 2] = R[n] / law[IMPRATIO] if elliptic else 2.0 * mu[i] ** 2 / law[IMPRATIO] * R[n]
         R[n - 1] = R[n - 2]
         for row in range(n - 2, n):
             v_hat[row] = reference(start[row], h, b, 0.0, 0.0)
         v_hat[n] = reference(start[n], h, b, k, gap[i]) if gap[i] < 0.0 else -OUT_OF_REACH
-    d = impedance(solimp, 0.0)
-    for r in range(3 * nc, G.shape[0]):
-        diagonal = G[r, r] if exact else weight[r]
-        R[r] = max(SMALLEST_COMPLIANCE, (1.0 - d) / d * diagonal)
-        v_hat[r] = reference(start[r], h, b, 0.0, 0.0)
 
 
 @kernel
-def solve_pyramids(G, u_free, mu, lower, upper, R, v_hat, impulse, tolerance, max_iterations):
+def fill_interval_rules(rows, start, gap, weight, h, law, R, v_hat):
+    """Fill R and v̂ of the interval rows; a limit acts, like a contact, only while it is passed."""
+    first = 3 * rows.friction.shape[0]
+    for k in range(rows.lower.shape[0]):
+        r, lower, upper = first + k, rows.lower[k], rows.upper[k]
+        d, damping, stiffness = gains(gap[k], h, law)
+        diagonal = rows.delassus[r, r] if law[EXACT] != 0.0 else weight[r]
+        R[r] = max(SMALLEST_COMPLIANCE, (1.0 - d) / d * diagonal)
+        v_hat[r] = reference(start[r], h, damping, stiffness, gap[k])
+        if np.isinf(upper) and lower >= 0.0 and gap[k] >= 0.0:
+            v_hat[r] = -OUT_OF_REACH
+        elif np.isinf(lower) and upper <= 0.0 and gap[k] <= 0.0:
+            v_hat[r] = OUT_OF_REACH
+
+
+@kernel
+def fill_rules_2014(rows, start, gaps, h, law, R, v_hat):
+    """Fill R and v̂ of all rows by the rules of 2014; `gaps` of the contacts and intervals."""
+    G, mu, epsilon, kappa = rows.delassus, rows.friction, law[EPSILON], law[KAPPA]
+    b, k, nc = 2.0 * (1.0 + epsilon) / kappa, (1.0 + epsilon) / kappa**2, mu.shape[0]
+    for r in range(rows.g.shape[0]):
+        R[r] = max(SMALLEST_COMPLIANCE, epsilon * G[r, r])
+        v_hat[r] = reference(start[r], h, b, 0.0, 0.0)
+    for i in range(nc):
+        t, m = 3 * i, 3 * i + 2
+        v_hat[m] = reference(start[m], h, b, k, gaps[0][i])
+        tangential = 0.5 * (R[t] + R[t + 1])
+        elliptic = law[ELLIPTIC] != 0.0
+        R[t] = R[t + 1] = tangential if elliptic else R[m] + mu[i] ** 2 * tangential
+    for s in range(rows.lower.shape[0]):
+        v_hat[3 * nc + s] = reference(start[3 * nc + s], h, b, k, gaps[1][s])
+
+
+@kernel
+def solve_soft(rows, R, v_hat, impulse, law):
+    """Solve the rules R, v̂ in place; return (status code, iterations, residual)."""
+    tolerance, most = law[TOLERANCE], int(law[MOST_ITERATIONS])
+    if law[ELLIPTIC] != 0.0:
+        iterations, residual, converged = newton(rows, v_hat, R, impulse, tolerance, most)
+        for _ in range(int(law[NOSLIP])):
+            biased = Rows(rows.delassus, rows.g - v_hat, rows.friction, rows.lower, rows.upper)
+            friction_sweep(biased, impulse)
+    else:
+        iterations, residual, converged = solve_pyramids(rows, R, v_hat, impulse, tolerance, most)
+    if converged:
+        return CONVERGED, iterations, residual
+    if not np.isfinite(residual):
+        impulse[:] = 0.0
+        return NONFINITE, iterations, residual
+    return MAX_ITERATIONS, iterations, residual
+
+
+@kernel
+def solve_pyramids(rows, R, v_hat, impulse, tolerance, max_iterations):
     """Solve for shares of the edges n ± μ t_i; v̂ of an edge is that of n plus ±μ that of t_i."""
-    nc, n = mu.shape[0], G.shape[0]
-    ns = n - 3 * nc
+    G, u_free, mu, lower, upper = rows
+    nc, n, ns = mu.shape[0], G.shape[0], lower.shape[0]
     m = PYRAMID_SIDES * nc + ns
     D = np.empty((n, m))
     fill_edges(mu, PYRAMID_SIDES, ns, D)
@@ -251,71 +269,65 @@ def solve_pyramids(G, u_free, mu, lower, upper, R, v_hat, impulse, tolerance, ma
     split_impulse(mu, PYRAMID_SIDES, impulse, beta)
     edges = np.dot(Dt, np.dot(G, D))
     iterations, residual, converged = newton(
-        edges, np.dot(Dt, u_free), np.dot(Dt, v_hat), edge_R, np.empty(0), low, high, beta,
+        Rows(edges, np.dot(Dt, u_free), np.empty(0), low, high), np.dot(Dt, v_hat), edge_R, beta,
         tolerance, max_iterations,
     )  # fmt: skip
     impulse[:] = np.dot(D, beta)
     return iterations, residual, converged
 
 
-@kernel
-def solve_todorov(
-    delassus, u_free, start, mu, gap, lower, upper, weight, impulse, nc, n, h, tau, zeta, solimp,
-    impratio, elliptic, exact, noslip, tolerance, max_iterations,
-):  # fmt: skip
-    """Solve the first `nc` contacts and `n` rows; return (status code, iterations, residual)."""
-    G = delassus[: n * n].reshape(n, n)
-    R, v_hat, mu, impulse = np.empty(n), np.empty(n), mu[:nc], impulse[:n]
-    fill_rules(
-        G, start, mu, gap, weight, h, tau, zeta, solimp, impratio, elliptic, exact, R, v_hat
-    )
-    return solve_soft(
-        G, u_free[:n], mu, lower, upper, R, v_hat, impulse, elliptic, noslip, tolerance,
-        max_iterations,
-    )  # fmt: skip
+@entry
+def advance(numbers, indices, layout, steps):
+    """Advance every world by `steps` steps; a world that stops does so alone."""
+    for world in range(numbers.shape[0]):
+        data = arrays_of(numbers, indices, layout, world)
+        for _ in range(steps):
+            if not begin_step(data):
+                break
+            free_motion(data)
+            contact_rows(data)
+            while True:
+                if gather_problem(data):
+                    solve_todorov(data)
+                if apply_impulses(data):
+                    break
+            integrate(data)
 
 
-@kernel
-def solve_2014(
-    delassus, u_free, start, mu, gap, lower, upper, impulse, nc, n, h, epsilon, kappa, elliptic,
-    noslip, tolerance, max_iterations,
-):  # fmt: skip
-    """Solve with the rules of 2014; arguments and result as in `solve_todorov`."""
-    G, mu = delassus[: n * n].reshape(n, n), mu[:nc]
-    R, v_hat = np.empty(n), np.empty(n)
-    b, k = 2.0 * (1.0 + epsilon) / kappa, (1.0 + epsilon) / kappa**2
-    for r in range(n):
-        R[r] = max(SMALLEST_COMPLIANCE, epsilon * G[r, r])
-        v_hat[r] = reference(start[r], h, b, 0.0, 0.0)
-    for i in range(nc):
-        t, m = 3 * i, 3 * i + 2
-        v_hat[m] = reference(start[m], h, b, k, gap[i])
-        tangential = 0.5 * (R[t] + R[t + 1])
-        R[t] = R[t + 1] = tangential if elliptic else R[m] + mu[i] ** 2 * tangential
-    return solve_soft(
-        G, u_free[:n], mu, lower, upper, R, v_hat, impulse[:n], elliptic, noslip, tolerance,
-        max_iterations,
-    )  # fmt: skip
+@entry
+def answer(numbers, indices, layout):
+    """Solve the problem in the arrays."""
+    solve_todorov(arrays_of(numbers, indices, layout, 0))
 
 
-@kernel
-def solve_soft(
-    G, u_free, mu, lower, upper, R, v_hat, impulse, elliptic, noslip, tolerance, max_iterations
-):
-    """Solve the rules R, v̂ of `fill_rules`; return (status code, iterations, residual)."""
-    if elliptic:
-        iterations, residual, converged = newton(
-            G, u_free, v_hat, R, mu, lower, upper, impulse, tolerance, max_iterations
-        )
-        for _ in range(noslip):
-            friction_sweep(G, u_free - v_hat, mu, impulse)
-    else:
-        iterations, residual, converged = solve_pyramids(
-            G, u_free, mu, lower, upper, R, v_hat, impulse, tolerance, max_iterations
-        )
-    if converged:
-        return CONVERGED, iterations, residual
-    if not np.isfinite(residual):
-        impulse[:] = 0.0
-        return NONFINITE, iterations, residual
-    return MAX_ITERATIONS, iterations, residual
+class Todorov(TimeSteppingModel):
+    """MuJoCo's contact model.
+
+    Raises:
+        InvalidInput: a parameter outside its bounds.
+    """
+
+    name: ClassVar[str] = 'todorov'
+    parameter_class: ClassVar[type[Parameters]] = TodorovParameters
+    compiled: ClassVar[CompiledLaw] = CompiledLaw(advance, answer)
+
+    def __init__(self, **parameters: float | str | bool) -> None:
+        self.parameters: TodorovParameters = TodorovParameters(**parameters)  # type: ignore[arg-type]
+        form_2014 = self.parameters.form == '2014'
+        self.margin = np.inf if form_2014 else 0.0  # that of 2014 acts at any distance
+        self.damping_inertia = self.parameters.damping_inertia if form_2014 else 0.0
+
+    def reach(self, h: float) -> tuple[float, float]:
+        """Return (0, 0): contacts act only while they penetrate, or all of them take part."""
+        return 0.0, 0.0
+
+    def law_numbers(self) -> tuple[float, ...]:
+        """Return the parameters in the order of the constants of this module."""
+        p = self.parameters
+        return (
+            float(p.form == '2014'), p.time_constant, p.damping_ratio, p.impedance_start,
+            p.impedance_end, p.impedance_width, p.impedance_midpoint, p.impedance_power,
+            p.impratio, float(p.cone == 'elliptic'), float(p.diagonal == 'exact'),
+            float(p.refsafe), float(p.noslip_iterations), p.tolerance, float(p.max_iterations),
+            p.regularisation, p.error_reduction_time,
+        )  # fmt: skip

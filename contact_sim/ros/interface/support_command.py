@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from contact_sim.contact_models.null_space import NullSpace
+from contact_sim.contact_models.time_stepping.null_space import NullSpace
 from contact_sim.ros.stepping.loop import Loop
 from contact_sim.simulation.simulator import Simulator
 

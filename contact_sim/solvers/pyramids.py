@@ -1,0 +1,325 @@
+"""Contact with cones of k flat sides, and with boxes, as complementarity problems.
+
+    0 ≤ λ_n        ⊥  w_n                 ≥ 0
+    0 ≤ β_j        ⊥  w_t·d_j + s         ≥ 0        λ_t = Σ_j β_j d_j, d_j at angles 2πj/k
+    0 ≤ s          ⊥  μ λ_n − Σ_j β_j     ≥ 0                                (theory 2.9)
+
+An interval row is p ≥ 0 ⊥ w + ν ≥ 0, ν ≥ 0 ⊥ upper − lower − p ≥ 0 with λ = lower + p; from its
+only finite bound inwards; or, without one, p − ν. Interval rows are first tried in the modes of
+the guess, at a bound or at rest; where these do not settle, they enter Lemke's method.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from contact_sim.solvers.cone import (
+    fill_rho,
+    fill_velocity,
+    impulse_scale,
+    impulse_scale_at,
+    natural_map,
+    row_velocity,
+    scalar_rows_map,
+)
+from contact_sim.solvers.cones import solve_cones
+from contact_sim.solvers.jit import kernel
+from contact_sim.solvers.lemke import SOLVED, lemke
+from contact_sim.solvers.rows import Rows
+from contact_sim.solvers.status import CONVERGED, MAX_ITERATIONS, NONFINITE, RAY_TERMINATION
+
+TOLERANCE, ACCEPTED = 1e-10, 1e-9
+"""On the circular cone, and on the pyramid after pivoting, relative to the largest impulse."""
+SMALLEST = 1e-300
+MAX_SWEEPS, MAX_ADMM_ITERATIONS = 50, 1000
+MODE_ROUNDS = 4
+"""Attempts at the modes of the scalar rows before they enter Lemke's method."""
+AT_REST = 1e-12
+"""Share of the free velocity below which a scalar row counts as at rest."""
+SINGULAR = 1e-9
+"""Share of its diagonal below which the pivot of a scalar row counts as zero."""
+
+
+@kernel
+def fill_problem(rows, k, M, q):
+    """Fill the complementarity problem; unknowns λ_n (nc), β (k nc), s (nc), p (ns), ν (ns)."""
+    G, g, mu, lower, upper = rows
+    nc, n = mu.shape[0], g.shape[0]
+    ns = n - 3 * nc
+    # λ = E z + offset, z the unknowns without s
+    E, offset = np.zeros((n, nc * (1 + k) + 2 * ns)), np.zeros(n)
+    for i in range(nc):
+        E[3 * i + 2, i] = 1.0
+        for j in range(k):
+            angle = 2.0 * np.pi * j / k
+            E[3 * i, nc + k * i + j] = np.cos(angle)
+            E[3 * i + 1, nc + k * i + j] = np.sin(angle)
+    for r in range(ns):  # from a finite bound inwards, or without one up (p) and down (ν)
+        row, up = 3 * nc + r, nc * (1 + k) + r
+        E[row, up] = 1.0
+        if np.isfinite(lower[r]):
+            offset[row] = lower[r]
+        elif np.isfinite(upper[r]):
+            offset[row], E[row, up] = upper[r], -1.0
+        else:
+            E[row, up + ns] = -1.0
+    Et = E.T.copy()
+    inner = np.dot(Et, np.dot(G, E))
+    speed = np.dot(Et, g + np.dot(G, offset))
+    forces, first_p, first_nu = nc * (1 + k), nc * (2 + k), nc * (2 + k) + ns
+    M[:] = 0.0
+    for a in range(forces + 2 * ns):
+        row = a if a < forces else a + nc
+        q[row] = speed[a]
+        for b in range(forces + 2 * ns):
+            M[row, b if b < forces else b + nc] = inner[a, b]
+    for i in range(nc):
+        slip = forces + i
+        q[slip] = 0.0
+        M[slip, i] = mu[i]
+        for j in range(k):
+            M[nc + k * i + j, slip] = 1.0
+            M[slip, nc + k * i + j] = -1.0
+    for r in range(ns):
+        if np.isfinite(lower[r]) and np.isfinite(upper[r]):
+            q[first_nu + r] = upper[r] - lower[r]
+            M[first_p + r, first_nu + r] = 1.0
+            M[first_nu + r, first_p + r] = -1.0
+        elif np.isfinite(lower[r]) or np.isfinite(upper[r]):
+            q[first_nu + r] = 1.0  # ν = 0: there is no other bound
+    return E, offset
+
+
+@kernel
+def solve_pyramids(rows, impulse, work, sides, max_pivots):
+    """Solve by Lemke's method in place; return (status code, pivots, residual).
+
+    Args:
+        rows: the problem, n rows.
+        impulse: the guess, for the modes of the interval rows, and the answer [N s], shape (n,).
+        work: scratch of the circular cone, see `rows.cone_work`.
+        sides: of the cone.
+        max_pivots: of one attempt.
+    """
+    if not np.isfinite(rows.g).all():
+        impulse[:] = 0.0
+        return NONFINITE, 0, np.inf
+    total = 0
+    if rows.lower.shape[0] > 0:
+        total, residual = pivot_in_modes(rows, impulse, sides, max_pivots)
+        if residual < np.inf:
+            return CONVERGED, total, residual
+    solved, pivots = pivot_pyramids(rows, impulse, sides, max_pivots)
+    if solved:
+        return CONVERGED, total + pivots, pyramid_map(rows, impulse, sides)
+    impulse[:] = 0.0
+    _, sweeps, residual = solve_cones(
+        rows, impulse, work, TOLERANCE, MAX_SWEEPS, MAX_ADMM_ITERATIONS, 0.0
+    )
+    return RAY_TERMINATION, total + pivots + sweeps, residual
+
+
+@kernel
+def pivot_in_modes(rows, impulse, sides, max_pivots):
+    """Solve with the interval rows at a bound or at rest; return (pivots, residual, ∞ if not)."""
+    G, g, mu, lower, upper = rows
+    nc, n, total = mu.shape[0], g.shape[0], 0
+    mode = modes_of(lower, upper, impulse, nc, n)
+    for _ in range(MODE_ROUNDS):
+        W, reduced = G.copy(), g.copy()
+        if not eliminate_scalar_rows(rows, mode, W, reduced):
+            break
+        contacts = Rows(
+            W[: 3 * nc, : 3 * nc].copy(), reduced[: 3 * nc], mu, lower[:0], upper[:0]
+        )
+        solved, pivots = pivot_pyramids(contacts, impulse[: 3 * nc], sides, max_pivots)
+        total += pivots
+        if not solved:
+            break
+        if restore_scalar_rows(rows, mode, W, reduced, impulse) >= 0.0:
+            residual = pyramid_map(rows, impulse, sides)
+            if residual <= ACCEPTED * impulse_scale(rows, impulse):
+                return total, residual
+            break
+    return total, np.inf
+
+
+@kernel
+def pivot_pyramids(rows, impulse, sides, max_pivots):
+    """Fill `impulse` by Lemke's method; return (whether it found a solution, pivots).
+
+    Unknowns are scaled to a unit diagonal first: fewer pivots, and fewer digits lost. What is
+    found without scaling is another try, along another path.
+    """
+    nc, ns, total = rows.friction.shape[0], rows.lower.shape[0], 0
+    if ns == 0 and separate(rows.g, nc):
+        impulse[:] = 0.0
+        return True, 0
+    size = nc * (2 + sides) + 2 * ns
+    M, q, z = np.empty((size, size)), np.empty(size), np.empty(size)
+    E, offset = fill_problem(rows, sides, M, q)
+    forces, scale = nc * (1 + sides), np.ones(size)
+    for r in range(size):
+        if M[r, r] > 0.0:
+            scale[r] = 1.0 / np.sqrt(M[r, r])
+    for attempt in range(2):
+        if attempt == 0:
+            status, pivots = lemke(scale.reshape(size, 1) * M * scale, scale * q, z, max_pivots)
+            z *= scale
+        else:
+            status, pivots = lemke(M, q, z, max_pivots)
+        total += pivots
+        if status == SOLVED:
+            unknowns = np.concatenate((z[:forces], z[forces + nc :]))
+            impulse[:] = np.dot(E, unknowns) + offset
+            residual = pyramid_map(rows, impulse, sides)
+            if residual <= ACCEPTED * impulse_scale(rows, impulse):
+                return True, total
+    return False, total
+
+
+@kernel
+def separate(g, nc):
+    """Return True if no contact closes by itself: no force is then an answer, and exactly none."""
+    closing = 0
+    for i in range(nc):
+        closing += g[3 * i + 2] < 0.0
+    return closing == 0
+
+
+@kernel
+def pyramid_map(rows, impulse, sides):
+    """Return how far the impulses are from the law [N s], not a number if they are not.
+
+    The largest of: what a step of 1/λ_max(G_ii) still changes λ_n by; how far λ_t is outside the
+    polygon; what friction of the pyramid would take out more, over speed of an impulse; scalar
+    rows as in `cone.scalar_rows_map`.
+    """
+    mu, n_rows, apothem = rows.friction, rows.g.shape[0], np.cos(np.pi / sides)
+    nc, worst, w, steps = mu.shape[0], 0.0, np.empty(n_rows), np.empty(n_rows)
+    fill_velocity(rows, impulse, w)
+    fill_rho(rows, steps)
+    scale = impulse_scale_at(rows, impulse, steps)
+    for i in range(nc):
+        r = 3 * i
+        t1, t2, n = impulse[r], impulse[r + 1], impulse[r + 2]
+        rho, w1, w2 = steps[r], w[r], w[r + 1]
+        change = n - max(n - rho * w[r + 2], 0.0)
+        reach, against = 0.0, 0.0
+        for j in range(sides):
+            corner, middle = 2.0 * np.pi * j / sides, 2.0 * np.pi * (j + 0.5) / sides
+            reach = max(reach, t1 * np.cos(middle) + t2 * np.sin(middle))
+            against = max(against, -w1 * np.cos(corner) - w2 * np.sin(corner))
+        lacks = (mu[i] * n * against + t1 * w1 + t2 * w2) * rho / max(scale, SMALLEST)
+        for value in (abs(change), reach - apothem * mu[i] * n, lacks):
+            if value > worst or value != value:
+                worst = value
+    rest = scalar_rows_map(rows, impulse, w, steps)
+    return rest if rest > worst or rest != rest else worst
+
+
+@kernel
+def modes_of(lower, upper, impulse, nc, n):
+    """Return the mode of each scalar row: −1 at its lower bound, 1 at its upper, 0 between."""
+    mode = np.zeros(n - 3 * nc, dtype=np.int64)
+    for k in range(n - 3 * nc):
+        if impulse[3 * nc + k] <= lower[k]:
+            mode[k] = -1
+        elif impulse[3 * nc + k] >= upper[k]:
+            mode[k] = 1
+    return mode
+
+
+@kernel
+def eliminate_scalar_rows(rows, mode, W, reduced):
+    """Take the scalar rows out of W λ + reduced: known at a bound, at rest between the bounds.
+
+    Return False where the rows at rest depend on each other.
+    """
+    G, _, mu, lower, upper = rows
+    n, nc = G.shape[0], mu.shape[0]
+    for k in range(n - 3 * nc):
+        if mode[k] != 0:
+            reduced += G[:, 3 * nc + k] * (lower[k] if mode[k] < 0 else upper[k])
+    for k in range(n - 3 * nc - 1, -1, -1):
+        r = 3 * nc + k
+        if mode[k] != 0:
+            continue
+        if not W[r, r] > SINGULAR * G[r, r]:
+            return False
+        for i in range(r):
+            if i < 3 * nc or mode[i - 3 * nc] == 0:
+                factor = W[i, r] / W[r, r]
+                for j in range(r):
+                    W[i, j] -= factor * W[r, j]
+                reduced[i] -= factor * reduced[r]
+    return True
+
+
+@kernel
+def restore_scalar_rows(rows, mode, W, reduced, impulse):
+    """Fill the scalar impulses; return their largest velocity error, −1 where modes change."""
+    G, g, mu, lower, upper = rows
+    n, nc, error, kept = G.shape[0], mu.shape[0], 0.0, True
+    slack = AT_REST * np.abs(g).max()
+    for k in range(n - 3 * nc):
+        r = 3 * nc + k
+        if mode[k] != 0:
+            impulse[r] = lower[k] if mode[k] < 0 else upper[k]
+            continue
+        total = reduced[r]
+        for j in range(r):
+            if j < 3 * nc or mode[j - 3 * nc] == 0:
+                total += W[r, j] * impulse[j]
+        impulse[r] = -total / W[r, r]
+        if not lower[k] <= impulse[r] <= upper[k]:
+            mode[k] = -1 if impulse[r] < lower[k] else 1
+            kept = False
+    if not kept:
+        return -1.0
+    for k in range(n - 3 * nc):
+        w = row_velocity(G, g, impulse, 3 * nc + k)
+        if mode[k] * w > slack:
+            mode[k], kept = 0, False
+        elif mode[k] == 0:
+            error = max(error, abs(w))
+    return error if kept else -1.0
+
+
+@kernel
+def solve_boxes(rows, impulse, work, max_rounds):
+    """Alternate between all rows as boxes and the friction bounds μ λ_n; as `solve_pyramids`."""
+    n, nc, mu = rows.g.shape[0], rows.friction.shape[0], rows.friction
+    low, high = np.empty(n), np.empty(n)
+    low[3 * nc :], high[3 * nc :] = rows.lower, rows.upper
+    boxes = Rows(rows.delassus, rows.g, np.empty(0), low, high)
+    change, total = np.inf, 0
+    for count in range(1, max_rounds + 1):
+        fill_boxes(mu, impulse, count == 1, low, high)
+        before = impulse.copy()
+        code, iterations, residual = solve_cones(
+            boxes, impulse, work, TOLERANCE, MAX_SWEEPS, MAX_ADMM_ITERATIONS, 1.0
+        )
+        total += iterations
+        if code == NONFINITE:
+            return code, total, residual
+        change = np.abs(impulse - before).max()
+        if count > 1 and change <= ACCEPTED * (SMALLEST + np.abs(impulse).max()):
+            fill_boxes(mu, impulse, False, low, high)
+            residual = natural_map(boxes, impulse, 1.0)
+            if residual <= ACCEPTED * impulse_scale(rows, impulse):
+                return CONVERGED, total, residual
+            if change == 0.0:
+                break
+    return MAX_ITERATIONS, total, change
+
+
+@kernel
+def fill_boxes(mu, impulse, unbounded, low, high):
+    """Fill the bounds ±μ λ_n of the tangential rows, ±∞ where `unbounded`, and [0, ∞)."""
+    for i in range(mu.shape[0]):
+        r = 3 * i
+        bound = np.inf if unbounded else mu[i] * max(impulse[r + 2], 0.0)
+        low[r] = low[r + 1] = -bound
+        high[r] = high[r + 1] = bound
+        low[r + 2], high[r + 2] = 0.0, np.inf
