@@ -49,6 +49,7 @@ def ball_feet_velocity(robot, seed):
 @pytest.mark.parametrize('feet', SUBSETS, ids=str)
 @pytest.mark.parametrize('name', TWELVE_JOINTS)
 def test_ranks_of_every_subset_of_feet(name, feet):
+    # E7
     robot = ROBOTS[name]
     for q in (robot.reference_configuration(), bent(robot, 3)):
         s = analyse_support(robot, q, feet)

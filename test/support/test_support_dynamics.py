@@ -260,6 +260,7 @@ def pinocchio_acceleration(robot, q, v, tau, feet):
 @pytest.mark.parametrize('feet', [(0,), (1, 2), (0, 1, 3), (0, 1, 2, 3)], ids=str)
 @pytest.mark.parametrize('name', NAMES)
 def test_all_forms_and_pinocchio_agree(name, feet):
+    # E10
     robot = on_points(name)
     for seed in range(3):
         q, v, effort = bent(robot, seed)
