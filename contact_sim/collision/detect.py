@@ -12,9 +12,11 @@ row per slot.
 from __future__ import annotations
 
 from contact_sim.collision.surface import (
+    MOST_FEATURES,
     PLANES,
     curvature,
     distance_and_normal,
+    plane_of,
     tangent_rates,
     tangents,
 )
@@ -41,17 +43,19 @@ def detect(kind, data, pose, joint, offset, radius, position, frame, gap, featur
         feature: out, feature of the ground that each slot holds, shape (nc,).
     """
     candidates = joint.shape[0]
-    if candidates == 0:
-        return
-    features = gap.shape[0] // candidates
+    features = _features(candidates, gap.shape[0])
     for s in range(features):
-        _, n = distance_and_normal(kind, data, s, 0.0, 0.0, 0.0)
-        t1, t2 = tangents(n[0], n[1], n[2])  # on a plane the same everywhere
+        n, plane_offset = (0.0, 0.0, 1.0), 0.0
+        if kind == PLANES:
+            n, plane_offset = plane_of(data, s)
+        t1, t2 = tangents(n[0], n[1], n[2])  # on a plane the same for all candidates
         for c in range(candidates):
             i, r = features * c + s, radius[c]
             x, y, z = _centre(pose, joint[c], offset, c)
-            distance, n = distance_and_normal(kind, data, s, x, y, z)
-            if kind != PLANES:
+            if kind == PLANES:
+                distance = n[0] * x + n[1] * y + n[2] * z - plane_offset
+            else:
+                distance, n = distance_and_normal(kind, data, s, x, y, z)
                 t1, t2 = tangents(n[0], n[1], n[2])
             gap[i] = distance - r
             feature[i] = s
@@ -61,6 +65,15 @@ def detect(kind, data, pose, joint, offset, radius, position, frame, gap, featur
             frame[i, 0, 0], frame[i, 0, 1], frame[i, 0, 2] = t1
             frame[i, 1, 0], frame[i, 1, 1], frame[i, 1, 2] = t2
             frame[i, 2, 0], frame[i, 2, 1], frame[i, 2, 2] = n
+
+
+@kernel
+def _features(candidates, slots):
+    """Return the slots per candidate, at least 1; a division costs as much as a contact."""
+    features = 1
+    while features * candidates < slots and features < MOST_FEATURES:
+        features += 1
+    return features
 
 
 @kernel
@@ -137,9 +150,7 @@ def contact_drift(candidates, motion, ground, pose, feature, frame, gravity, dri
     """
     joint, offset, radius = candidates
     kind, data = ground
-    if joint.shape[0] == 0:
-        return
-    features = feature.shape[0] // joint.shape[0]
+    features = _features(joint.shape[0], feature.shape[0])
     for i in range(feature.shape[0]):
         c = i // features
         r, centre = radius[c], _centre(pose, joint[c], offset, c)

@@ -44,9 +44,8 @@ def distance_and_normal(kind, data, feature, x, y, z):
         (φ, (n_x, n_y, n_z)); φ < 0 inside the ground.
     """
     if kind == PLANES:
-        k = 4 * feature
-        nx, ny, nz = data[k], data[k + 1], data[k + 2]
-        return nx * x + ny * y + nz * z - data[k + 3], (nx, ny, nz)
+        (nx, ny, nz), offset = plane_of(data, feature)
+        return nx * x + ny * y + nz * z - offset, (nx, ny, nz)
     reach, (ex, ey, ez) = _from_axis(data, x, y, z)
     side = data[4]
     return side * (reach - data[3]), (side * ex, side * ey, side * ez)
@@ -69,6 +68,13 @@ def curvature(kind, data, feature, x, y, z):
         s * (-ey * ez - ay * az),
         s * (1.0 - ez * ez - az * az),
     )
+
+
+@kernel
+def plane_of(data, feature):
+    """Return unit normal and offset of a feature of PLANES."""
+    k = 4 * feature
+    return (data[k], data[k + 1], data[k + 2]), data[k + 3]
 
 
 @kernel
