@@ -41,8 +41,10 @@ def bias_forces(parent, v_index, columns, inertia, v, gravity, twist, bias, wren
     for j in range(1, parent.shape[0]):
         V, A = twist[parent[j]], bias[parent[j]]
         linear, angular = vec(V, 0), vec(V, 3)
-        joint_linear, joint_angular = ZERO, ZERO
-        for k in range(v_index[j], v_index[j + 1]):
+        first = v_index[j]  # every joint moves
+        S = columns[first]
+        joint_linear, joint_angular = scaled(v[first], vec(S, 0)), scaled(v[first], vec(S, 3))
+        for k in range(first + 1, v_index[j + 1]):
             S = columns[k]
             joint_linear = add(joint_linear, scaled(v[k], vec(S, 0)))
             joint_angular = add(joint_angular, scaled(v[k], vec(S, 3)))
@@ -66,8 +68,8 @@ def bias_forces(parent, v_index, columns, inertia, v, gravity, twist, bias, wren
         for k in range(v_index[j], v_index[j + 1]):
             S = columns[k]
             nle[k] = dot(vec(S, 0), f) + dot(vec(S, 3), n)
-        for e in range(6):
-            P[e] += F[e]
+        put(P, 0, add(vec(P, 0), f))
+        put(P, 3, add(vec(P, 3), n))
 
 
 @kernel
