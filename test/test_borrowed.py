@@ -30,7 +30,7 @@ def sum_borrowed_chain(rows, parent, out):
 
 
 @numba.njit
-def borrow_number(x):
+def hand_back(x):
     return borrowed(x)
 
 
@@ -46,6 +46,16 @@ def test_borrowed_arrays_are_the_same_memory(rows):
     assert [sys.getrefcount(array) for array in (rows, parent, out)] == counts
 
 
+def test_nobody_owns_a_borrowed_array():
+    """Numba hands an array that it got back as the same object; this one it cannot trace."""
+    rows = STRIDED.copy()
+    found = hand_back(rows)
+    assert found is not rows
+    assert found.base is None
+    assert not found.flags.owndata
+    assert np.shares_memory(found, rows)
+
+
 def test_only_arrays_can_be_borrowed():
     with pytest.raises(numba.TypingError):
-        borrow_number(1.0)
+        hand_back(1.0)

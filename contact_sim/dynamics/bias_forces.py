@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from contact_sim.dynamics.vectors import ZERO, add, cross, dot, momentum, put, scaled, vec
+from contact_sim.dynamics.vectors import ZERO, add, cross, dot, inertia_times, put, scaled, vec
 from contact_sim.solvers.jit import kernel
 
 
@@ -41,8 +41,10 @@ def bias_forces(parent, v_index, columns, inertia, v, gravity, twist, bias, wren
     for j in range(1, parent.shape[0]):
         V, A = twist[parent[j]], bias[parent[j]]
         linear, angular = vec(V, 0), vec(V, 3)
-        joint_linear, joint_angular = ZERO, ZERO
-        for k in range(v_index[j], v_index[j + 1]):
+        first = v_index[j]  # every joint moves
+        S = columns[first]
+        joint_linear, joint_angular = scaled(v[first], vec(S, 0)), scaled(v[first], vec(S, 3))
+        for k in range(first + 1, v_index[j + 1]):
             S = columns[k]
             joint_linear = add(joint_linear, scaled(v[k], vec(S, 0)))
             joint_angular = add(joint_angular, scaled(v[k], vec(S, 3)))
@@ -55,18 +57,38 @@ def bias_forces(parent, v_index, columns, inertia, v, gravity, twist, bias, wren
         put(twist[j], 3, angular)
         put(bias[j], 0, a_linear)
         put(bias[j], 3, a_angular)
-        p, spin = momentum(inertia[j], linear, angular)
-        f, n = momentum(inertia[j], a_linear, a_angular)
-        put(wrench[j], 0, add(f, cross(angular, p)))
-        put(wrench[j], 3, add(n, add(cross(angular, spin), cross(linear, p))))
+        f, n = inertial_wrench(
+            inertia[j], angular, add(a_linear, cross(angular, linear)), a_angular
+        )
+        put(wrench[j], 0, f)
+        put(wrench[j], 3, n)
     for j in range(parent.shape[0] - 1, 0, -1):
         F, P = wrench[j], wrench[parent[j]]
         f, n = vec(F, 0), vec(F, 3)
         for k in range(v_index[j], v_index[j + 1]):
             S = columns[k]
             nle[k] = dot(vec(S, 0), f) + dot(vec(S, 3), n)
-        for e in range(6):
-            P[e] += F[e]
+        put(P, 0, add(vec(P, 0), f))
+        put(P, 3, add(vec(P, 3), n))
+
+
+@kernel
+def inertial_wrench(inertia, angular, acceleration, a_angular):
+    """Return the force and the moment about the origin that a body's motion takes (Newton-Euler).
+
+        f = m a + α × m c + ω × (ω × m c),   n = m c × a + I α + ω × I ω
+
+    Args:
+        inertia: mass, first moment m c, inertia about the origin, shape (10,).
+        angular: ω [rad/s], a tuple.
+        acceleration: a of the body's material point at the origin [m/s²], a tuple.
+        a_angular: α [rad/s²], a tuple.
+    """
+    mc = vec(inertia, 1)
+    f = add(scaled(inertia[0], acceleration), cross(a_angular, mc))
+    n = add(cross(mc, acceleration), inertia_times(inertia, a_angular))
+    f = add(f, cross(angular, cross(angular, mc)))
+    return f, add(n, cross(angular, inertia_times(inertia, angular)))
 
 
 @kernel

@@ -10,7 +10,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from contact_sim.dynamics.tree import CONTINUOUS, FIXED, FREE_FLYER, PLANAR, SPHERICAL
+from contact_sim.dynamics.tree import (
+    CONTINUOUS,
+    FREE_FLYER,
+    HELICAL,
+    PLANAR,
+    PRISMATIC,
+    REVOLUTE,
+    SPHERICAL,
+)
 from contact_sim.dynamics.vectors import (
     add,
     cross,
@@ -135,7 +143,9 @@ def move(kind, q_index, v_index, pose, displacement, q, q_next):
     """
     for j in range(1, kind.shape[0]):
         i, k, what = q_index[j], v_index[j], kind[j]
-        if what == FREE_FLYER:
+        if what in (REVOLUTE, PRISMATIC, HELICAL):
+            q_next[i] = q[i] + displacement[k]
+        elif what == FREE_FLYER:
             x, y, z = quaternion_axes(q, i + 3)
             put(q_next, i, add(vec(q, i), rotated(x, y, z, vec(displacement, k))))
             turn_quaternion(q, i + 3, vec(displacement, k + 3), q_next)
@@ -145,8 +155,6 @@ def move(kind, q_index, v_index, pose, displacement, q, q_next):
             turn_angle(q, i, np.cos(displacement[k]), np.sin(displacement[k]), q_next)
         elif what == PLANAR:
             move_planar(q, i, vec(displacement, k), q_next)
-        elif what != FIXED:
-            q_next[i] = q[i] + displacement[k]
 
 
 @kernel

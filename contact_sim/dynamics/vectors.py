@@ -78,27 +78,10 @@ def quaternion_axes(q, i):
 
 
 @kernel
-def symmetric_product(xx, xy, xz, yy, yz, zz, a):
-    """Return the symmetric matrix with these entries times a."""
+def inertia_times(inertia, a):
+    """Return I a, I the entries xx, xy, xz, yy, yz, zz from 4 on of a row of `world_inertia`."""
     return (
-        xx * a[0] + xy * a[1] + xz * a[2],
-        xy * a[0] + yy * a[1] + yz * a[2],
-        xz * a[0] + yz * a[1] + zz * a[2],
+        inertia[4] * a[0] + inertia[5] * a[1] + inertia[6] * a[2],
+        inertia[5] * a[0] + inertia[7] * a[1] + inertia[8] * a[2],
+        inertia[6] * a[0] + inertia[8] * a[1] + inertia[9] * a[2],
     )
-
-
-@kernel
-def momentum(inertia, linear, angular):
-    """Return the linear momentum, and the angular momentum about a point, of a moving inertia.
-
-    Args:
-        inertia: mass, first moment m c and inertia about the point (xx, xy, xz, yy, yz, zz),
-            c from the point, shape (10,).
-        linear: velocity at the point, a tuple.
-        angular: angular velocity, a tuple.
-    """
-    mc = vec(inertia, 1)
-    spin = symmetric_product(
-        inertia[4], inertia[5], inertia[6], inertia[7], inertia[8], inertia[9], angular
-    )
-    return sub(scaled(inertia[0], linear), cross(mc, angular)), add(spin, cross(mc, linear))
