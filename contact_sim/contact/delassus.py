@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from contact_sim.solvers.delassus import EVERYWHERE
+from contact_sim.solvers.delassus import delassus as fill_matrix
 from contact_sim.solvers.jit import kernel
-from contact_sim.solvers.tree import solve_transposed_columns
 
 
 @kernel
@@ -58,24 +59,28 @@ def collect_rows(active, nc, ns, row_of):
 
 @kernel
 def fill_delassus(jacobian_transposed, factor, parent, row_of, n, Y_buffer, delassus):
-    """Fill Y = L⁻ᵀ Jᵀ (nv, n) and G = Yᵀ Y (n, n) in the front of flat arrays."""
+    """Fill Y = L⁻ᵀ Jᵀ (nv, n) and G = Yᵀ D⁻¹ Y (n, n) in the front of flat arrays."""
     nv = parent.shape[0]
-    G = delassus[: n * n].reshape(n, n)
-    Y = Y_buffer[: nv * n].reshape(nv, n)
-    for k in range(nv):
-        for a in range(n):
-            Y[k, a] = jacobian_transposed[k, row_of[a]]
-    solve_transposed_columns(factor, parent, Y)
-    G[:] = 0.0
-    for k in range(nv):
-        for a in range(n):
-            y = Y[k, a]
-            if y != 0.0:
-                for b in range(a + 1):
-                    G[a, b] += y * Y[k, b]
+    Y, G = Y_buffer[: nv * n].reshape(nv, n), delassus[: n * n].reshape(n, n)
+    row_leaf = np.empty(n, np.int64)
     for a in range(n):
-        for b in range(a):
-            G[b, a] = G[a, b]
+        row_leaf[a] = last_dof(jacobian_transposed, parent, row_of[a])
+    fill_matrix(jacobian_transposed, factor, parent, row_of, row_leaf, n, Y, G)
+
+
+@kernel
+def last_dof(jacobian_transposed, parent, row):
+    """Return the last dof of the branch with all entries of a row, or EVERYWHERE."""
+    last = parent.shape[0] - 1
+    while last >= 0 and jacobian_transposed[last, row] == 0.0:
+        last -= 1
+    k = last
+    for i in range(last, -1, -1):
+        if i == k:
+            k = parent[k]
+        elif jacobian_transposed[i, row] != 0.0:
+            return EVERYWHERE
+    return last
 
 
 @kernel

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from contact_sim.contact.problem import ContactProblem
 from contact_sim.errors import InvalidInput
 from contact_sim.solvers.cone import natural_map
+from contact_sim.solvers.rows import Rows
 
 Array = NDArray[np.float64]
 TOUCHING = 1e-9
@@ -71,8 +72,9 @@ def _natural_map(problem: ContactProblem, impulse: Array) -> float:
     if problem.n_rows == 0:
         return 0.0
     G = np.ascontiguousarray(problem.delassus)
-    args = (problem.g, problem.friction.copy(), problem.lower.copy(), problem.upper.copy())
-    return float(natural_map(G, *args, np.array(impulse, dtype=float), 0.0))
+    bounds = problem.lower.copy(), problem.upper.copy()
+    rows = Rows(G, problem.g, problem.friction.copy(), *bounds)
+    return float(natural_map(rows, np.array(impulse, dtype=float), 0.0))
 
 
 def _distance_to_dual_cone(tangential: Array, normal: Array, mu: Array) -> Array:

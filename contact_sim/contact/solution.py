@@ -8,6 +8,27 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
+from contact_sim.solvers.status import (
+    CONVERGED,
+    CONVERGED_BY_FALLBACK,
+    FREE,
+    INCONSISTENT,
+    MAX_ITERATIONS,
+    NONFINITE,
+    OUTSIDE_CONE,
+    PULLING,
+    RAY_TERMINATION,
+    SINKING,
+    TOO_MANY_EVENTS,
+    UNSTABLE,
+)
+
+__all__ = [
+    'CONVERGED', 'CONVERGED_BY_FALLBACK', 'FREE', 'INCONSISTENT', 'MAX_ITERATIONS', 'NONFINITE',
+    'OUTSIDE_CONE', 'PULLING', 'RAY_TERMINATION', 'SINKING', 'STATUSES', 'TOO_MANY_EVENTS',
+    'UNSTABLE', 'ContactSolution', 'SolverReport', 'SolverStatus',
+]  # fmt: skip
+
 Array = NDArray[np.float64]
 
 
@@ -48,10 +69,7 @@ class SolverStatus(Enum):
 
 
 STATUSES = tuple(SolverStatus)
-(
-    FREE, CONVERGED, CONVERGED_BY_FALLBACK, MAX_ITERATIONS, RAY_TERMINATION, NONFINITE, UNSTABLE,
-    INCONSISTENT, TOO_MANY_EVENTS, PULLING, OUTSIDE_CONE, SINKING,
-) = range(len(STATUSES))  # fmt: skip
+"""By the codes of solvers/status.py."""
 
 
 @dataclass(frozen=True)

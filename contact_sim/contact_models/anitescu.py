@@ -27,6 +27,7 @@ from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.solvers.cone import impulse_scale, largest_eigenvalue, row_velocity
 from contact_sim.solvers.jit import kernel
+from contact_sim.solvers.rows import Rows
 
 
 @dataclass(frozen=True)
@@ -106,21 +107,23 @@ def solve_pyramids(
         max_admm_iterations, 1.0,
     )  # fmt: skip
     impulse[:n] = np.dot(D, beta)
-    error = pyramid_residual(G, g[:n], mu[:nc], sides, impulse[:n])
-    allowed = sides * tolerance * impulse_scale(G, g[:n], mu[:nc], impulse[:n])
+    rows = Rows(G, g[:n], mu[:nc], lower, upper)
+    error = pyramid_residual(rows, sides, impulse[:n])
+    allowed = sides * tolerance * impulse_scale(rows, impulse[:n])
     if code in (CONVERGED, CONVERGED_BY_FALLBACK) and error > allowed:
         code = MAX_ITERATIONS
     return code, iterations, max(residual, error)
 
 
 @kernel
-def pyramid_residual(G, g, mu, sides, impulse):
+def pyramid_residual(rows, sides, impulse):
     """Return how far impulses in the pyramid are from the minimum [N s].
 
     There w·(n + μ d_j) ≥ 0 and λ·w = 0 (physics.md T20), here over λ_max(G_ii) and, for the work,
     over the size of an impulse.
     """
-    worst, scale = 0.0, impulse_scale(G, g, mu, impulse)
+    G, g, mu = rows.delassus, rows.g, rows.friction
+    worst, scale = 0.0, impulse_scale(rows, impulse)
     for i in range(mu.shape[0]):
         r = 3 * i
         w1, w2 = row_velocity(G, g, impulse, r), row_velocity(G, g, impulse, r + 1)

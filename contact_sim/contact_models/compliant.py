@@ -49,16 +49,17 @@ from contact_sim.contact_models.protocol import Stepper
 from contact_sim.contact_models.time_stepping import TimeStepping
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, parameter
-from contact_sim.solvers.cone_active_set import eliminate
+from contact_sim.solvers.dense import eliminate
 from contact_sim.solvers.jit import kernel
+from contact_sim.solvers.rows import Rows
 from contact_sim.solvers.springs import (
     ANCHORED,
     HUNT_CROSSLEY,
     SECANT_STIFFNESS,
-    SLIP_SPEED,
     TANGENTIAL_STIFFNESS,
+    Springs,
     contact_forces,
-    joint_friction,
+    interval_forces,
     next_deflection,
     stiffness_ratio,
 )
@@ -237,17 +238,16 @@ def solve_compliant(
     """Solve the first `nc` contacts and `n` rows; return (status code, iterations, residual)."""
     G, mu, impulse, u_free = delassus[: n * n].reshape(n, n), mu[:nc], impulse[:n], u_free[:n]
     memory, memory_next = memory[:nc], memory_next[:nc]
+    rows, row_gap = Rows(G, u_free, mu, lower, upper), np.zeros(n - 3 * nc)
+    springs = Springs(normal_law, friction_law, material, h, h if implicit else 0.0)
     if implicit:
         status, iterations, residual = end_of_step(
-            G, u_free, start[:n], mu, gap, lower, upper, impulse, memory, h, normal_law,
-            friction_law, material, tolerance, max_iterations,
-        )  # fmt: skip
+            rows, springs, start[:n], gap, row_gap, memory, impulse, tolerance, max_iterations
+        )
     else:
         slope = np.zeros((n, 3))
-        contact_forces(
-            G, start, mu, gap, memory, h, normal_law, friction_law, material, False, impulse, slope
-        )
-        joint_friction(start, lower, upper, nc, material[SLIP_SPEED], impulse, slope)
+        contact_forces(rows, start, gap, memory, springs, impulse, slope)
+        interval_forces(rows, start, row_gap, springs, impulse, slope)
         limit = stiffness_ratio(G, nc, h, material[SECANT_STIFFNESS])
         status, iterations, residual = (UNSTABLE if limit > 2.0 else CONVERGED), 1, 0.0
     if friction_law == ANCHORED:
@@ -259,18 +259,14 @@ def solve_compliant(
 
 
 @kernel
-def end_of_step(
-    G, u_free, start, mu, gap, lower, upper, impulse, memory, h, normal_law, friction_law,
-    material, tolerance, max_iterations,
-):  # fmt: skip
+def end_of_step(rows, springs, start, gap, row_gap, memory, impulse, tolerance, max_iterations):
     """Solve λ = h f(u_f + G λ) by Newton; return (status code, iterations, residual)."""
-    n, nc, v_s = G.shape[0], mu.shape[0], material[SLIP_SPEED]
+    G, u_free, nc = rows.delassus, rows.g, rows.friction.shape[0]
+    n = G.shape[0]
     force, slope, A, step = np.empty(n), np.zeros((n, 3)), np.empty((n, n)), np.empty(n)
     # first linearise at the velocity before the step: of several answers, the one that it leads to
-    contact_forces(
-        G, start, mu, gap, memory, h, normal_law, friction_law, material, True, force, slope
-    )
-    joint_friction(start, lower, upper, nc, v_s, force, slope)
+    contact_forces(rows, start, gap, memory, springs, force, slope)
+    interval_forces(rows, start, row_gap, springs, force, slope)
     fill_newton_matrix(G, slope, nc, A)
     trial = force + slope_times(slope, u_free - start, nc)
     if not eliminate(A, trial, n):
@@ -278,10 +274,8 @@ def end_of_step(
     x, alpha, best = trial.copy(), 1.0, np.inf
     for count in range(max_iterations + 1):
         u = u_free + np.dot(G, trial)
-        contact_forces(
-            G, u, mu, gap, memory, h, normal_law, friction_law, material, True, force, slope
-        )
-        joint_friction(u, lower, upper, nc, v_s, force, slope)
+        contact_forces(rows, u, gap, memory, springs, force, slope)
+        interval_forces(rows, u, row_gap, springs, force, slope)
         error = np.sqrt(np.sum((trial - force) ** 2))
         if not np.isfinite(error):
             impulse[:] = 0.0

@@ -12,20 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
-from contact_sim.contact.solution import (
-    CONVERGED,
-    CONVERGED_BY_FALLBACK,
-    MAX_ITERATIONS,
-    NONFINITE,
-)
 from contact_sim.contact.workspace import ContactRows
 from contact_sim.contact_models.law import Law
 from contact_sim.parameters import Parameters, parameter
-from contact_sim.solvers.cone_admm import admm
-from contact_sim.solvers.cone_block import block_gauss_seidel
+from contact_sim.solvers.cones import solve_cones as solve_rows
 from contact_sim.solvers.jit import kernel
+from contact_sim.solvers.rows import Rows, cone_work
 
 
 @dataclass(frozen=True)
@@ -70,28 +62,11 @@ def solve_cones(
     delassus, g, mu, lower, upper, impulse, nc, n, tolerance, max_sweeps, max_admm_iterations,
     associated,
 ):  # fmt: skip
-    """Solve the first `nc` contacts and `n` rows in place: Gauss-Seidel, then ADMM if it stalls.
+    """Solve the first `nc` contacts and `n` rows in place by `cones.solve_cones`.
 
     Returns (status code, iterations, natural map [N s]).
     """
-    G = delassus[: n * n].reshape(n, n)
-    g, mu, impulse = g[:n], mu[:nc], impulse[:n]
-    sweeps, residual, converged = block_gauss_seidel(
-        G, g, mu, lower, upper, impulse, tolerance, max_sweeps, associated
+    rows = Rows(delassus[: n * n].reshape(n, n), g[:n], mu[:nc], lower, upper)
+    return solve_rows(
+        rows, impulse[:n], cone_work(n), tolerance, max_sweeps, max_admm_iterations, associated
     )
-    if converged:
-        return CONVERGED, sweeps, residual
-    if not np.isfinite(residual):
-        impulse[:] = 0.0
-        return NONFINITE, sweeps, residual
-    if max_admm_iterations == 0:
-        return MAX_ITERATIONS, sweeps, residual
-    best = impulse.copy()
-    iterations, admm_residual, converged = admm(
-        G, g, mu, lower, upper, impulse, tolerance, max_admm_iterations, associated
-    )
-    if converged:
-        return CONVERGED_BY_FALLBACK, sweeps + iterations, admm_residual
-    if not admm_residual < residual:
-        impulse[:] = best
-    return MAX_ITERATIONS, sweeps + iterations, min(residual, admm_residual)

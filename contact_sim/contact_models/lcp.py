@@ -32,14 +32,17 @@ from contact_sim.contact_models.law import Law
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.solvers.cone import (
+    fill_rho,
+    fill_velocity,
     impulse_scale,
-    largest_eigenvalue,
+    impulse_scale_at,
     natural_map,
     row_velocity,
     scalar_rows_map,
 )
 from contact_sim.solvers.jit import kernel
 from contact_sim.solvers.lemke import SOLVED, lemke
+from contact_sim.solvers.rows import Rows
 
 TOLERANCE, ACCEPTED = 1e-10, 1e-9
 """On the circular cone, and on the pyramid after pivoting, relative to the largest impulse."""
@@ -112,26 +115,32 @@ def fill_problem(G, g, mu, lower, upper, k, M, q):
     """Fill the complementarity problem; unknowns λ_n (nc), β (k nc), s (nc), p (ns), ν (ns)."""
     nc, n = mu.shape[0], g.shape[0]
     ns = n - 3 * nc
-    # λ = E z + offset, z the unknowns without s and ν
-    E, offset = np.zeros((n, nc * (1 + k) + ns)), np.zeros(n)
+    # λ = E z + offset, z the unknowns without s
+    E, offset = np.zeros((n, nc * (1 + k) + 2 * ns)), np.zeros(n)
     for i in range(nc):
         E[3 * i + 2, i] = 1.0
         for j in range(k):
             angle = 2.0 * np.pi * j / k
             E[3 * i, nc + k * i + j] = np.cos(angle)
             E[3 * i + 1, nc + k * i + j] = np.sin(angle)
-    for r in range(ns):
-        E[3 * nc + r, nc * (1 + k) + r] = 1.0
-        offset[3 * nc + r] = lower[r]
+    for r in range(ns):  # from a finite bound inwards, or without one up (p) and down (ν)
+        row, up = 3 * nc + r, nc * (1 + k) + r
+        E[row, up] = 1.0
+        if np.isfinite(lower[r]):
+            offset[row] = lower[r]
+        elif np.isfinite(upper[r]):
+            offset[row], E[row, up] = upper[r], -1.0
+        else:
+            E[row, up + ns] = -1.0
     Et = E.T.copy()
     inner = np.dot(Et, np.dot(G, E))
     speed = np.dot(Et, g + np.dot(G, offset))
     forces, first_p, first_nu = nc * (1 + k), nc * (2 + k), nc * (2 + k) + ns
     M[:] = 0.0
-    for a in range(forces + ns):
+    for a in range(forces + 2 * ns):
         row = a if a < forces else a + nc
         q[row] = speed[a]
-        for b in range(forces + ns):
+        for b in range(forces + 2 * ns):
             M[row, b if b < forces else b + nc] = inner[a, b]
     for i in range(nc):
         slip = forces + i
@@ -141,9 +150,12 @@ def fill_problem(G, g, mu, lower, upper, k, M, q):
             M[nc + k * i + j, slip] = 1.0
             M[slip, nc + k * i + j] = -1.0
     for r in range(ns):
-        q[first_nu + r] = upper[r] - lower[r]
-        M[first_p + r, first_nu + r] = 1.0
-        M[first_nu + r, first_p + r] = -1.0
+        if np.isfinite(lower[r]) and np.isfinite(upper[r]):
+            q[first_nu + r] = upper[r] - lower[r]
+            M[first_p + r, first_nu + r] = 1.0
+            M[first_nu + r, first_p + r] = -1.0
+        elif np.isfinite(lower[r]) or np.isfinite(upper[r]):
+            q[first_nu + r] = 1.0  # ν = 0: there is no other bound
     return E, offset
 
 
@@ -170,7 +182,9 @@ def solve_pyramids(delassus, g, mu, lower, upper, impulse, nc, n, sides, max_piv
             error = restore_scalar_rows(G, g, lower, upper, mode, nc, W, reduced, impulse)
             if error >= 0.0:
                 residual = pyramid_map(G, g[:n], mu[:nc], lower, upper, impulse[:n], sides)
-                if residual <= ACCEPTED * impulse_scale(G, g[:n], mu[:nc], impulse[:n]):
+                if residual <= ACCEPTED * impulse_scale(
+                    Rows(G, g[:n], mu[:nc], lower, upper), impulse[:n]
+                ):
                     return CONVERGED, total, residual
                 break
     solved, pivots = pivot_pyramids(
@@ -214,10 +228,10 @@ def pivot_pyramids(G, g, mu, lower, upper, impulse, sides, max_pivots):
             status, pivots = lemke(M, q, z, max_pivots)
         total += pivots
         if status == SOLVED:
-            unknowns = np.concatenate((z[:forces], z[forces + nc : forces + nc + ns]))
+            unknowns = np.concatenate((z[:forces], z[forces + nc :]))
             impulse[:n] = np.dot(E, unknowns) + offset
             residual = pyramid_map(G, g, mu, lower, upper, impulse[:n], sides)
-            if residual <= ACCEPTED * impulse_scale(G, g, mu, impulse[:n]):
+            if residual <= ACCEPTED * impulse_scale(Rows(G, g, mu, lower, upper), impulse[:n]):
                 return True, total
     return False, total
 
@@ -240,13 +254,15 @@ def pyramid_map(G, g, mu, lower, upper, impulse, sides):
     rows as in `cone.scalar_rows_map`.
     """
     nc, worst, apothem = mu.shape[0], 0.0, np.cos(np.pi / sides)
-    scale = impulse_scale(G, g, mu, impulse)
+    rows, w, steps = Rows(G, g, mu, lower, upper), np.empty(g.shape[0]), np.empty(g.shape[0])
+    fill_velocity(rows, impulse, w)
+    fill_rho(rows, steps)
+    scale = impulse_scale_at(rows, impulse, steps)
     for i in range(nc):
         r = 3 * i
         t1, t2, n = impulse[r], impulse[r + 1], impulse[r + 2]
-        rho = 1.0 / largest_eigenvalue(G, r)
-        w1, w2 = row_velocity(G, g, impulse, r), row_velocity(G, g, impulse, r + 1)
-        change = n - max(n - rho * row_velocity(G, g, impulse, r + 2), 0.0)
+        rho, w1, w2 = steps[r], w[r], w[r + 1]
+        change = n - max(n - rho * w[r + 2], 0.0)
         reach, against = 0.0, 0.0
         for j in range(sides):
             corner, middle = 2.0 * np.pi * j / sides, 2.0 * np.pi * (j + 0.5) / sides
@@ -256,7 +272,7 @@ def pyramid_map(G, g, mu, lower, upper, impulse, sides):
         for value in (abs(change), reach - apothem * mu[i] * n, lacks):
             if value > worst or value != value:
                 worst = value
-    rest = scalar_rows_map(G, g, lower, upper, impulse, 3 * nc)
+    rest = scalar_rows_map(rows, impulse, w, steps)
     return rest if rest > worst or rest != rest else worst
 
 
@@ -354,8 +370,10 @@ def solve_boxes(delassus, g, mu, lower, upper, impulse, nc, n, max_rounds):
                     high[r] = mu[r // 3] * max(impulse[r - r % 3 + 2], 0.0)
                     low[r] = -high[r]
             G, empty = delassus[: n * n].reshape(n, n), np.empty(0)
-            residual = natural_map(G, g[:n], empty, low, high, impulse[:n], 1.0)
-            if residual <= ACCEPTED * impulse_scale(G, g[:n], mu[:nc], impulse[:n]):
+            residual = natural_map(Rows(G, g[:n], empty, low, high), impulse[:n], 1.0)
+            if residual <= ACCEPTED * impulse_scale(
+                Rows(G, g[:n], mu[:nc], lower, upper), impulse[:n]
+            ):
                 return CONVERGED, total, residual
             if change == 0.0:
                 break

@@ -35,6 +35,7 @@ from contact_sim.contact_models.reduction import (
 from contact_sim.solvers.cone import row_velocity
 from contact_sim.solvers.cone_block import block_gauss_seidel
 from contact_sim.solvers.jit import kernel
+from contact_sim.solvers.rows import Rows
 
 TOLERANCE = 1e-10
 ACCEPTED = 1e-8
@@ -140,14 +141,11 @@ def select_modes(
         x[e] = force[row[e]]
         if row[e] < 3 * na and row[e] % 3 == 2 and at_end[row[e] // 3] == 1:
             b[e] += NUDGE * scale
-    sweeps, residual, converged = block_gauss_seidel(
-        A, b, cones, lower, upper, x, TOLERANCE, MAX_SWEEPS, 0.0
-    )
+    rows = Rows(A, b, cones, lower, upper)
+    sweeps, residual, converged = block_gauss_seidel(rows, x, TOLERANCE, MAX_SWEEPS, 0.0)
     if not converged:
         x[:] = 0.0
-        again, residual, converged = block_gauss_seidel(
-            A, b, cones, lower, upper, x, TOLERANCE, MAX_SWEEPS, 0.0
-        )
+        again, residual, converged = block_gauss_seidel(rows, x, TOLERANCE, MAX_SWEEPS, 0.0)
         sweeps += again
     if not np.isfinite(residual):
         x[:] = 0.0
@@ -287,9 +285,8 @@ def freeze_slow_slips(G, a, u, mu, joint_friction, stiction_speed, dt, force, di
         return
     x = force.copy()
     for _ in range(2):
-        block_gauss_seidel(
-            G, a + u / dt, mu, -joint_friction, joint_friction, x, TOLERANCE, MAX_SWEEPS, 0.0
-        )
+        rows = Rows(G, a + u / dt, mu, -joint_friction, joint_friction)
+        block_gauss_seidel(rows, x, TOLERANCE, MAX_SWEEPS, 0.0)
         shorter = dt
         for i in range(na):
             r = 3 * i

@@ -21,6 +21,7 @@ from contact_sim.contact_models.cone_law import ConeLaw, ConeParameters
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.solvers.cone_peers import solve_as_peer
 from contact_sim.solvers.jit import kernel
+from contact_sim.solvers.rows import Rows
 
 EXACT = 'exact'
 PEERS = ('pgs', 'raisim', 'staggered')
@@ -64,10 +65,8 @@ class Ncp(ConeLaw):
 @kernel
 def solve_peer(delassus, g, mu, lower, upper, impulse, nc, n, tolerance, max_sweeps, method):
     """Solve the first `nc` contacts and `n` rows in place; as `cone_law.solve_cones`."""
-    G = delassus[: n * n].reshape(n, n)
-    sweeps, residual, converged = solve_as_peer(
-        G, g[:n], mu[:nc], lower, upper, impulse[:n], tolerance, max_sweeps, method
-    )
+    rows = Rows(delassus[: n * n].reshape(n, n), g[:n], mu[:nc], lower, upper)
+    sweeps, residual, converged = solve_as_peer(rows, impulse[:n], tolerance, max_sweeps, method)
     if not np.isfinite(residual):
         impulse[:n] = 0.0
         return NONFINITE, sweeps, residual

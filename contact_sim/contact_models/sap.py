@@ -30,6 +30,7 @@ from contact_sim.contact_models.time_stepping import TimeStepping
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.solvers.cone_newton import newton
 from contact_sim.solvers.jit import kernel
+from contact_sim.solvers.rows import Rows
 
 OUT_OF_REACH = 1e12
 """Speed [m/s] that the bias of a contact that does not touch would ask for before it acts."""
@@ -197,8 +198,9 @@ def solve_sap(
         G, gap, nc, h, stiffness, relaxation_time, sigma, beta, weight, exact, acts_ahead, R, v_hat
     )
     iterations, residual, converged = newton(
-        G, u_free[:n], v_hat, R, mu[:nc], lower, upper, impulse[:n], tolerance, max_iterations
-    )
+        Rows(G, u_free[:n], mu[:nc], lower, upper), v_hat, R, impulse[:n], tolerance,
+        max_iterations,
+    )  # fmt: skip
     if converged:
         return CONVERGED, iterations, residual
     if not np.isfinite(residual):

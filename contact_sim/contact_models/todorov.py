@@ -39,6 +39,7 @@ from contact_sim.parameters import Parameters, parameter
 from contact_sim.solvers.cone_newton import newton
 from contact_sim.solvers.disc import friction_sweep
 from contact_sim.solvers.jit import kernel
+from contact_sim.solvers.rows import Rows
 
 SMALLEST_IMPEDANCE, LARGEST_IMPEDANCE = 1e-4, 0.9999
 SMALLEST_COMPLIANCE = 1e-15
@@ -251,7 +252,7 @@ def solve_pyramids(G, u_free, mu, lower, upper, R, v_hat, impulse, tolerance, ma
     split_impulse(mu, PYRAMID_SIDES, impulse, beta)
     edges = np.dot(Dt, np.dot(G, D))
     iterations, residual, converged = newton(
-        edges, np.dot(Dt, u_free), np.dot(Dt, v_hat), edge_R, np.empty(0), low, high, beta,
+        Rows(edges, np.dot(Dt, u_free), np.empty(0), low, high), np.dot(Dt, v_hat), edge_R, beta,
         tolerance, max_iterations,
     )  # fmt: skip
     impulse[:] = np.dot(D, beta)
@@ -305,10 +306,10 @@ def solve_soft(
     """Solve the rules R, v̂ of `fill_rules`; return (status code, iterations, residual)."""
     if elliptic:
         iterations, residual, converged = newton(
-            G, u_free, v_hat, R, mu, lower, upper, impulse, tolerance, max_iterations
+            Rows(G, u_free, mu, lower, upper), v_hat, R, impulse, tolerance, max_iterations
         )
         for _ in range(noslip):
-            friction_sweep(G, u_free - v_hat, mu, impulse)
+            friction_sweep(Rows(G, u_free - v_hat, mu, lower, upper), impulse)
     else:
         iterations, residual, converged = solve_pyramids(
             G, u_free, mu, lower, upper, R, v_hat, impulse, tolerance, max_iterations

@@ -50,7 +50,81 @@ def row_velocity(G, g, impulse, row):
 
 
 @kernel
-def natural_map(G, g, mu, lower, upper, impulse, associated):
+def fill_velocity(rows, impulse, w):
+    """W ← G λ + g, four rows at a time; each row sums in the order of `row_velocity`."""
+    G, g = rows.delassus, rows.g
+    n = G.shape[0]
+    r = 0
+    while r + 3 < n:
+        w0, w1, w2, w3 = g[r], g[r + 1], g[r + 2], g[r + 3]
+        for c in range(n):
+            x = impulse[c]
+            w0 += G[r, c] * x
+            w1 += G[r + 1, c] * x
+            w2 += G[r + 2, c] * x
+            w3 += G[r + 3, c] * x
+        w[r], w[r + 1], w[r + 2], w[r + 3] = w0, w1, w2, w3
+        r += 4
+    while r < n:
+        w[r] = row_velocity(G, g, impulse, r)
+        r += 1
+
+
+@kernel
+def fill_rho(rows, rho):
+    """Fill ρ of every row: 1/λ_max(G_ii) in the rows of contact i, 1/G_kk in a scalar row."""
+    G, nc = rows.delassus, rows.friction.shape[0]
+    for r in range(0, 3 * nc, 3):
+        rho[r] = rho[r + 1] = rho[r + 2] = 1.0 / largest_eigenvalue(G, r)
+    for r in range(3 * nc, G.shape[0]):
+        rho[r] = 1.0 / G[r, r]
+
+
+@kernel
+def natural_map_at(rows, impulse, w, rho, associated):
+    """Return the natural map, see `natural_map`, from w = G λ + g and ρ, both of shape (n,)."""
+    worst = 0.0
+    mu = rows.friction
+    for i in range(mu.shape[0]):
+        r = 3 * i
+        step, w1, w2 = rho[r], w[r], w[r + 1]
+        wn = w[r + 2] + (1.0 - associated) * mu[i] * np.sqrt(w1 * w1 + w2 * w2)
+        p1, p2, pn = project_cone(
+            impulse[r] - step * w1, impulse[r + 1] - step * w2, impulse[r + 2] - step * wn, mu[i]
+        )
+        d1, d2, dn = impulse[r] - p1, impulse[r + 1] - p2, impulse[r + 2] - pn
+        change = d1 * d1 + d2 * d2 + dn * dn
+        if change > worst or change != change:  # max() would lose not-a-number
+            worst = change
+    worst = np.sqrt(worst)
+    rest = scalar_rows_map(rows, impulse, w, rho)
+    return rest if rest > worst or rest != rest else worst
+
+
+@kernel
+def scalar_rows_map(rows, impulse, w, rho):
+    """Return max_k |λ_k − Proj(λ_k − ρ_k w_k)| [N s] of the scalar rows; `w` and `rho` (n,)."""
+    worst, first = 0.0, 3 * rows.friction.shape[0]
+    for k in range(rows.lower.shape[0]):
+        r = first + k
+        moved = impulse[r] - rho[r] * w[r]
+        change = abs(impulse[r] - min(max(moved, rows.lower[k]), rows.upper[k]))
+        if change > worst or change != change:
+            worst = change
+    return worst
+
+
+@kernel
+def impulse_scale_at(rows, impulse, rho):
+    """Return the size of a typical impulse, see `impulse_scale`, from ρ (n,)."""
+    scale = 0.0
+    for r in range(rows.g.shape[0]):
+        scale = max(scale, abs(impulse[r]), abs(rows.g[r]) * rho[r])
+    return scale
+
+
+@kernel
+def natural_map(rows, impulse, associated):
     """Return max_i |λ_i − Proj(λ_i − ρ_i (w_i + (1 − κ) Γ(w_i)))| [N s], w = G λ + g.
 
     Γ(w) = (0, 0, μ |w_t|) (De Saxcé), ρ_i = 1 / λ_max(G_ii), κ = `associated`. With κ = 0 it is
@@ -58,47 +132,16 @@ def natural_map(G, g, mu, lower, upper, impulse, associated):
     κ = 1 at the minimum of ½ λᵀ G λ + gᵀ λ over the cones (physics.md 2.12). Not a number where an
     impulse is not.
     """
-    worst = 0.0
-    nc = mu.shape[0]
-    for i in range(nc):
-        r = 3 * i
-        rho = 1.0 / largest_eigenvalue(G, r)
-        w1 = row_velocity(G, g, impulse, r)
-        w2 = row_velocity(G, g, impulse, r + 1)
-        wn = row_velocity(G, g, impulse, r + 2)
-        wn += (1.0 - associated) * mu[i] * np.sqrt(w1 * w1 + w2 * w2)
-        p1, p2, pn = project_cone(
-            impulse[r] - rho * w1, impulse[r + 1] - rho * w2, impulse[r + 2] - rho * wn, mu[i]
-        )
-        d1, d2, dn = impulse[r] - p1, impulse[r + 1] - p2, impulse[r + 2] - pn
-        change = np.sqrt(d1 * d1 + d2 * d2 + dn * dn)
-        if change > worst or change != change:  # max() would lose not-a-number
-            worst = change
-    rest = scalar_rows_map(G, g, lower, upper, impulse, 3 * nc)
-    return rest if rest > worst or rest != rest else worst
+    n = rows.g.shape[0]
+    rho, w = np.empty(n), np.empty(n)
+    fill_rho(rows, rho)
+    fill_velocity(rows, impulse, w)
+    return natural_map_at(rows, impulse, w, rho, associated)
 
 
 @kernel
-def scalar_rows_map(G, g, lower, upper, impulse, first):
-    """Return max_k |λ_k − Proj(λ_k − w_k / G_kk)| [N s] of the rows of intervals, from `first`."""
-    worst = 0.0
-    for k in range(lower.shape[0]):
-        r = first + k
-        step = impulse[r] - row_velocity(G, g, impulse, r) / G[r, r]
-        change = abs(impulse[r] - min(max(step, lower[k]), upper[k]))
-        if change > worst or change != change:
-            worst = change
-    return worst
-
-
-@kernel
-def impulse_scale(G, g, mu, impulse):
+def impulse_scale(rows, impulse):
     """Return the size of a typical impulse [N s] against which tolerances are relative."""
-    scale, nc = 0.0, mu.shape[0]
-    for i in range(nc):
-        largest = largest_eigenvalue(G, 3 * i)
-        for r in range(3 * i, 3 * i + 3):
-            scale = max(scale, abs(impulse[r]), abs(g[r]) / largest)
-    for r in range(3 * nc, impulse.shape[0]):
-        scale = max(scale, abs(impulse[r]), abs(g[r]) / G[r, r])
-    return scale
+    rho = np.empty(rows.g.shape[0])
+    fill_rho(rows, rho)
+    return impulse_scale_at(rows, impulse, rho)

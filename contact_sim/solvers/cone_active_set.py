@@ -18,123 +18,116 @@ from __future__ import annotations
 
 import numpy as np
 
-from contact_sim.solvers.cone import natural_map, row_velocity
+from contact_sim.solvers.cone import fill_velocity, natural_map_at
+from contact_sim.solvers.dense import eliminate, solve_symmetric
 from contact_sim.solvers.jit import kernel
 
+HELD, NORMAL, TURN = range(3)
+"""Kinds of unknowns: an impulse with equation w_row = 0; λ_n of a slipping contact at `row` (its
+first row) with equation w_n + κ μ w_t·d = 0; its direction θ with equation w_t × d = 0."""
 PROXIMAL = 1e-10
 ON_THE_CONE = 1.0 - 1e-9
 
 
 @kernel
-def choose_unknowns(mu, lower, upper, impulse, kind, row):
-    """List the unknowns; return their number.
+def choose_unknowns(rows, impulse, work):
+    """Fill the kinds and rows of the unknowns and the directions of slip.
 
-    kind 0: an impulse with equation w_row = 0; 1: λ_n of a slipping contact at `row` (its first
-    row) with equation w_n + κ μ w_t·d = 0; 2: the direction θ of the same contact with equation
-    w_t × d = 0.
+    Returns (number of unknowns, whether any contact slips). A row with two infinite bounds is
+    always an unknown.
     """
-    m, nc = 0, mu.shape[0]
+    kind, row, direction = work.kind, work.row, work.direction
+    mu, lower, upper = rows.friction, rows.lower, rows.upper
+    m, nc, slips = 0, mu.shape[0], False
     for i in range(nc):
         r = 3 * i
-        n = impulse[r + 2]
+        t1, t2, n = impulse[r], impulse[r + 1], impulse[r + 2]
         if n <= 0.0:
             continue
-        tangential = np.sqrt(impulse[r] ** 2 + impulse[r + 1] ** 2)
         if mu[i] == 0.0:
-            kind[m], row[m] = 0, r + 2
+            kind[m], row[m] = HELD, r + 2
             m += 1
-        elif tangential >= ON_THE_CONE * mu[i] * n:
-            kind[m], row[m], kind[m + 1], row[m + 1] = 1, r, 2, r
-            m += 2
+            continue
+        size, radius = t1 * t1 + t2 * t2, ON_THE_CONE * mu[i] * n
+        if size >= radius * radius:
+            size = np.sqrt(size)
+            direction[r], direction[r + 1] = t1 / size, t2 / size
+            kind[m], row[m], kind[m + 1], row[m + 1] = NORMAL, r, TURN, r
+            m, slips = m + 2, True
         else:
             for k in range(3):
-                kind[m + k], row[m + k] = 0, r + k
+                kind[m + k], row[m + k] = HELD, r + k
             m += 3
     for k in range(lower.shape[0]):
         r = 3 * nc + k
         if lower[k] < impulse[r] < upper[k]:
-            kind[m], row[m] = 0, r
+            kind[m], row[m] = HELD, r
             m += 1
-    return m
+    return m, slips
 
 
 @kernel
-def column_entry(G, a, kind, r, mu, d1, d2, n):
-    """Return ∂w_a/∂unknown for an unknown of `kind` at row `r` (direction d, normal impulse n)."""
-    if kind == 0:
-        return G[a, r]
-    if kind == 1:
-        return mu * (d1 * G[a, r] + d2 * G[a, r + 1]) + G[a, r + 2]
-    return mu * n * (d1 * G[a, r + 1] - d2 * G[a, r])
+def fill_line(G, kind, r, d1, d2, k, line):
+    """Fill the equation of `kind` at row `r` as a sum over all impulses; d = (d1, d2), k = κ μ."""
+    if kind == HELD:
+        for c in range(G.shape[0]):
+            line[c] = G[r, c]
+    elif kind == NORMAL:
+        for c in range(G.shape[0]):
+            line[c] = G[r + 2, c] + k * (d1 * G[r, c] + d2 * G[r + 1, c])
+    else:
+        for c in range(G.shape[0]):
+            line[c] = d2 * G[r, c] - d1 * G[r + 1, c]
 
 
 @kernel
-def fill_system(G, g, mu, impulse, kind, row, m, A, b, associated):
-    """Fill A Δ = b for the Newton step from `impulse`."""
+def fill_system(rows, impulse, w, work, m, associated):
+    """Fill matrix and right-hand side of the Newton step from `impulse`, w = G λ + g."""
+    A, b, d, line = work.matrix, work.step, work.direction, work.line
+    kind, row, mu = work.kind, work.row, rows.friction
     for e in range(m):
         r = row[e]
-        d1 = d2 = w1 = w2 = k = 0.0
-        if kind[e] == 0:
-            b[e] = -row_velocity(G, g, impulse, r)
-        else:
-            length = np.sqrt(impulse[r] ** 2 + impulse[r + 1] ** 2)
-            d1, d2 = impulse[r] / length, impulse[r + 1] / length
-            w1, w2 = row_velocity(G, g, impulse, r), row_velocity(G, g, impulse, r + 1)
-            if kind[e] == 2:
-                b[e] = -(w1 * d2 - w2 * d1)
-            else:
-                k = associated * mu[r // 3]
-                b[e] = -row_velocity(G, g, impulse, r + 2) - k * (w1 * d1 + w2 * d2)
+        d1 = d2 = k = 0.0
+        if kind[e] != HELD:
+            d1, d2, k = d[r], d[r + 1], associated * mu[r // 3]
+        fill_line(rows.delassus, kind[e], r, d1, d2, k, line)
         for c in range(m):
             s = row[c]
-            f = mu[s // 3] if kind[c] != 0 else 0.0
-            e1 = e2 = n = 0.0
-            if kind[c] != 0:
-                length = np.sqrt(impulse[s] ** 2 + impulse[s + 1] ** 2)
-                e1, e2, n = impulse[s] / length, impulse[s + 1] / length, impulse[s + 2]
-            if kind[e] == 2:
-                A[e, c] = d2 * column_entry(G, r, kind[c], s, f, e1, e2, n) - d1 * column_entry(
-                    G, r + 1, kind[c], s, f, e1, e2, n
-                )
+            if kind[c] == HELD:
+                A[e, c] = line[s]
+            elif kind[c] == NORMAL:
+                A[e, c] = mu[s // 3] * (d[s] * line[s] + d[s + 1] * line[s + 1]) + line[s + 2]
             else:
-                a = r if kind[e] == 0 else r + 2
-                A[e, c] = column_entry(G, a, kind[c], s, f, e1, e2, n)
-                if k != 0.0:
-                    A[e, c] += k * d1 * column_entry(G, r, kind[c], s, f, e1, e2, n)
-                    A[e, c] += k * d2 * column_entry(G, r + 1, kind[c], s, f, e1, e2, n)
-        if kind[e] == 0:
-            A[e, e] += PROXIMAL * G[r, r]
-        elif kind[e] == 2:
-            A[e, e] -= w1 * d1 + w2 * d2
+                radius = mu[s // 3] * impulse[s + 2]
+                A[e, c] = radius * (d[s] * line[s + 1] - d[s + 1] * line[s])
+        if kind[e] == HELD:
+            b[e] = -w[r]
+            A[e, e] += PROXIMAL * rows.delassus[r, r]
+        elif kind[e] == NORMAL:
+            b[e] = -w[r + 2] - k * (w[r] * d1 + w[r + 1] * d2)
+            A[e, e + 1] += k * (w[r + 1] * d1 - w[r] * d2)
         else:
-            A[e, e + 1] += k * (w2 * d1 - w1 * d2)
+            b[e] = w[r + 1] * d1 - w[r] * d2
+            A[e, e] += w[r] * d1 + w[r + 1] * d2
 
 
 @kernel
-def eliminate(A, b, m):
-    """Overwrite b with A⁻¹ b (Gaussian elimination, row pivoting); return False if singular."""
-    for k in range(m):
-        pivot = k
-        for i in range(k + 1, m):
-            if abs(A[i, k]) > abs(A[pivot, k]):
-                pivot = i
-        if A[pivot, k] == 0.0:
-            return False
-        if pivot != k:
-            for j in range(k, m):
-                A[k, j], A[pivot, j] = A[pivot, j], A[k, j]
-            b[k], b[pivot] = b[pivot], b[k]
-        for i in range(k + 1, m):
-            factor = A[i, k] / A[k, k]
-            if factor != 0.0:
-                for j in range(k + 1, m):
-                    A[i, j] -= factor * A[k, j]
-                b[i] -= factor * b[k]
-    for k in range(m - 1, -1, -1):
-        for j in range(k + 1, m):
-            b[k] -= A[k, j] * b[j]
-        b[k] /= A[k, k]
-    return True
+def fill_held(rows, w, work, m):
+    """Fill the upper triangle and the right-hand side of the same step where nothing slips."""
+    G, A, b, row = rows.delassus, work.matrix, work.step, work.row
+    if m == G.shape[0]:
+        for e in range(m):
+            b[e] = -w[e]
+            for c in range(e, m):
+                A[e, c] = G[e, c]
+            A[e, e] += PROXIMAL * G[e, e]
+        return
+    for e in range(m):
+        r = row[e]
+        b[e] = -w[r]
+        for c in range(e, m):
+            A[e, c] = G[r, row[c]]
+        A[e, e] += PROXIMAL * G[r, r]
 
 
 @kernel
@@ -151,21 +144,23 @@ def share_inside_cone(t1, t2, n, d1, d2, dn, mu):
 
 
 @kernel
-def share_of_step(mu, lower, upper, impulse, kind, row, m, b):
+def share_of_step(rows, impulse, work, m):
     """Return the largest α ≤ 1 for which the stuck impulses stay in their sets."""
-    alpha, nc, e = 1.0, mu.shape[0], 0
+    kind, row, b = work.kind, work.row, work.step
+    mu, lower, upper = rows.friction, rows.lower, rows.upper
+    alpha, first, e = 1.0, 3 * mu.shape[0], 0
     while e < m:
         r = row[e]
-        if kind[e] == 1:
+        if kind[e] == NORMAL:
             if b[e] < 0.0 and impulse[r + 2] + b[e] < 0.0:
                 alpha = min(alpha, -impulse[r + 2] / b[e])
             e += 2
-        elif r >= 3 * nc:
+        elif r >= first:
             target = impulse[r] + b[e]
-            if target > upper[r - 3 * nc]:
-                alpha = min(alpha, (upper[r - 3 * nc] - impulse[r]) / b[e])
-            elif target < lower[r - 3 * nc]:
-                alpha = min(alpha, (lower[r - 3 * nc] - impulse[r]) / b[e])
+            if target > upper[r - first]:
+                alpha = min(alpha, (upper[r - first] - impulse[r]) / b[e])
+            elif target < lower[r - first]:
+                alpha = min(alpha, (lower[r - first] - impulse[r]) / b[e])
             e += 1
         elif mu[r // 3] == 0.0:
             if impulse[r] + b[e] < 0.0:
@@ -181,83 +176,77 @@ def share_of_step(mu, lower, upper, impulse, kind, row, m, b):
 
 
 @kernel
-def move(mu, lower, upper, impulse, kind, row, m, b, alpha):
-    """Move the unknowns by α b; scalar rows that arrive at a bound sit on it exactly."""
-    nc = mu.shape[0]
+def move(rows, impulse, work, m, alpha):
+    """Move the unknowns by α of the step; scalar rows that arrive at a bound sit on it exactly."""
+    kind, row, b = work.kind, work.row, work.step
+    lower, upper, first = rows.lower, rows.upper, 3 * rows.friction.shape[0]
     for e in range(m):
         r = row[e]
-        if kind[e] == 0:
+        if kind[e] == HELD:
             impulse[r] += alpha * b[e]
-            if r >= 3 * nc:
-                k = r - 3 * nc
+            if r >= first:
+                k = r - first
                 slack = 1e-12 * abs(b[e])
                 if impulse[r] >= upper[k] - slack:
                     impulse[r] = upper[k]
                 elif impulse[r] <= lower[k] + slack:
                     impulse[r] = lower[k]
-        elif kind[e] == 1:
+        elif kind[e] == NORMAL:
             n = impulse[r + 2] + alpha * b[e]
             theta = np.arctan2(impulse[r + 1], impulse[r]) + alpha * b[e + 1]
-            f = mu[r // 3] * n
+            f = rows.friction[r // 3] * n
             impulse[r], impulse[r + 1], impulse[r + 2] = f * np.cos(theta), f * np.sin(theta), n
 
 
 @kernel
-def newton_step(G, g, mu, lower, upper, impulse, kind, row, A, b, associated):
-    """Move `impulse` by one Newton step on the equations of its modes.
+def newton_step(rows, impulse, w, work, associated, symmetric):
+    """Move `impulse` by one Newton step on the equations of its modes, from w = G λ + g.
 
-    Args:
-        G: Delassus matrix [1/kg], shape (n, n).
-        g: free velocity plus bias [m/s], shape (n,).
-        mu: friction coefficients [-].
-        lower: lower bounds of the scalar rows [N s].
-        upper: upper bounds.
-        impulse: in and out [N s], shape (n,).
-        kind: scratch, integers, shape (n,).
-        row: scratch, integers, shape (n,).
-        A: scratch, shape (n, n).
-        b: scratch, shape (n,).
-        associated: κ.
-
-    Returns:
-        The share of the step that was taken; below 1 a mode ended. −1 if the system is singular.
+    Returns the share of the step that was taken; below 1 a mode ended. −1 if there is nothing to
+    move or the system is singular.
     """
-    m = choose_unknowns(mu, lower, upper, impulse, kind, row)
-    fill_system(G, g, mu, impulse, kind, row, m, A, b, associated)
-    if not eliminate(A, b, m):
+    m, slips = choose_unknowns(rows, impulse, work)
+    if m == 0:
         return -1.0
-    alpha = share_of_step(mu, lower, upper, impulse, kind, row, m, b)
-    move(mu, lower, upper, impulse, kind, row, m, b, alpha)
+    if slips or not symmetric:
+        fill_system(rows, impulse, w, work, m, associated)
+        if not eliminate(work.matrix, work.step, m):
+            return -1.0
+    else:
+        fill_held(rows, w, work, m)
+        solve_symmetric(work.matrix, work.step, m)
+    alpha = share_of_step(rows, impulse, work, m)
+    move(rows, impulse, work, m, alpha)
     return alpha
 
 
 @kernel
-def newton_on_modes(G, g, mu, lower, upper, impulse, residual, goal, associated):
+def newton_on_modes(rows, impulse, work, residual, goal, associated, symmetric):
     """Take Newton steps while they bring the natural map down; return the natural map [N s].
 
     Args:
-        G: Delassus matrix [1/kg], shape (n, n).
-        g: free velocity plus bias [m/s], shape (n,).
-        mu: friction coefficients [-].
-        lower: lower bounds of the scalar rows [N s].
-        upper: upper bounds.
+        rows: the problem, n rows.
         impulse: in and out [N s], shape (n,); changed only for the better.
+        work: scratch; `rho` holds the step lengths and `velocity`, in and out, w of `impulse`.
         residual: natural map of `impulse` [N s].
         goal: natural map that is good enough [N s].
         associated: κ.
+        symmetric: whether G is symmetric and positive semidefinite, so that it needs no pivots.
     """
-    n = g.shape[0]
-    kind, row = np.empty(n, np.int64), np.empty(n, np.int64)
-    A, b, trial = np.empty((n, n)), np.empty(n), impulse.copy()
+    n, w, trial, w_trial = rows.g.shape[0], work.velocity, work.trial, work.trial_velocity
+    for r in range(n):
+        trial[r], w_trial[r] = impulse[r], w[r]
     for _ in range(2 * n):
-        share = newton_step(G, g, mu, lower, upper, trial, kind, row, A, b, associated)
+        share = newton_step(rows, trial, w_trial, work, associated, symmetric)
         if share < 0.0:
             break
+        fill_velocity(rows, trial, w_trial)
         if share == 1.0:
-            reached = natural_map(G, g, mu, lower, upper, trial, associated)
+            reached = natural_map_at(rows, trial, w_trial, work.rho, associated)
             if not reached < residual:
                 break
-            impulse[:] = trial
+            for r in range(n):
+                impulse[r], w[r] = trial[r], w_trial[r]
             residual = reached
             if residual <= goal:
                 break

@@ -18,7 +18,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from contact_sim.solvers.cone import impulse_scale, natural_map, project_cone, row_velocity
+from contact_sim.solvers.cone import (
+    fill_rho,
+    fill_velocity,
+    impulse_scale_at,
+    natural_map_at,
+    project_cone,
+)
 from contact_sim.solvers.jit import kernel
 
 PROXIMAL = 1e-8
@@ -55,9 +61,9 @@ def solve_in_place(L, x):
 
 
 @kernel
-def project(mu, lower, upper, x, z, rho, y):
+def project(rows, x, z, rho, y):
     """Y ← Proj_K(x − z/ρ), block by block; return the largest change of y."""
-    change = 0.0
+    change, mu, lower, upper = 0.0, rows.friction, rows.lower, rows.upper
     nc = mu.shape[0]
     for i in range(nc):
         r = 3 * i
@@ -75,11 +81,12 @@ def project(mu, lower, upper, x, z, rho, y):
 
 
 @kernel
-def admm(G, g, mu, lower, upper, impulse, tolerance, max_iterations, associated):
+def admm(rows, impulse, tolerance, max_iterations, associated):
     """Improve `impulse` in place; return (iterations, natural map [N s], converged).
 
     Arguments as in `cone_block.block_gauss_seidel`. Allocates scratch: this is the fallback.
     """
+    G, g, mu = rows.delassus, rows.g, rows.friction
     n, nc, shift = g.shape[0], mu.shape[0], 1.0 - associated
     eigenvalues = np.linalg.eigvalsh(G)
     largest = eigenvalues[n - 1]
@@ -90,8 +97,9 @@ def admm(G, g, mu, lower, upper, impulse, tolerance, max_iterations, associated)
     L = np.zeros((n, n))
     factor_shifted(G, rho + eta, L)
     x, y, z = impulse.copy(), impulse.copy(), np.empty(n)
-    for r in range(n):
-        z[r] = row_velocity(G, g, impulse, r)
+    w, steps, residual = np.empty(n), np.empty(n), np.inf
+    fill_rho(rows, steps)
+    fill_velocity(rows, impulse, z)
     for i in range(nc):
         z[3 * i + 2] += shift * mu[i] * np.sqrt(z[3 * i] ** 2 + z[3 * i + 1] ** 2)
     for count in range(1, max_iterations + 1):
@@ -100,14 +108,16 @@ def admm(G, g, mu, lower, upper, impulse, tolerance, max_iterations, associated)
         for i in range(nc):
             x[3 * i + 2] -= shift * mu[i] * np.sqrt(z[3 * i] ** 2 + z[3 * i + 1] ** 2)
         solve_in_place(L, x)
-        change = project(mu, lower, upper, x, z, rho, y)
+        change = project(rows, x, z, rho, y)
         gap = 0.0
         for r in range(n):
             gap = max(gap, abs(x[r] - y[r]))
             z[r] -= rho * (x[r] - y[r])
-        if gap <= 10.0 * tolerance * impulse_scale(G, g, mu, y) or count == max_iterations:
-            residual = natural_map(G, g, mu, lower, upper, y, associated)
-            if residual <= tolerance * impulse_scale(G, g, mu, y):
+        goal = tolerance * impulse_scale_at(rows, y, steps)
+        if gap <= 10.0 * goal or count == max_iterations:
+            fill_velocity(rows, y, w)
+            residual = natural_map_at(rows, y, w, steps, associated)
+            if residual <= goal:
                 impulse[:] = y
                 return count, residual, True
         if count % PATIENCE == 0:

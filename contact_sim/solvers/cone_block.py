@@ -15,15 +15,40 @@ a trigonometric polynomial without poles.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from contact_sim.solvers.cone import impulse_scale, natural_map, row_velocity
+from contact_sim.solvers.cone import (
+    fill_rho,
+    fill_velocity,
+    impulse_scale_at,
+    natural_map_at,
+    row_velocity,
+)
 from contact_sim.solvers.cone_active_set import newton_on_modes
 from contact_sim.solvers.jit import kernel
+from contact_sim.solvers.rows import cone_work
 
 SAMPLES = 32
 SINGULAR = 1e-9
 PROXIMAL = 1e-6
+
+
+class FrozenContact(NamedTuple):
+    """One contact with all others frozen: w = [[A, a], [aᵀ, G_nn]] λ + c, and its law."""
+
+    A11: float
+    A12: float
+    A22: float
+    a1: float
+    a2: float
+    Gnn: float
+    c1: float
+    c2: float
+    cn: float
+    mu: float
+    associated: float
 
 
 @kernel
@@ -41,11 +66,28 @@ def proximal_shift(G, r):
 
 
 @kernel
-def slide_condition(A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu, associated, theta):
+def frozen_contact(rows, i, impulse, w, associated):
+    """Return contact `i` with all others frozen at `impulse`, where its velocity is w (3,)."""
+    G, r = rows.delassus, 3 * i
+    shift = proximal_shift(G, r)
+    A11, A12, A22 = G[r, r] + shift, G[r, r + 1], G[r + 1, r + 1] + shift
+    a1, a2, Gnn = G[r + 2, r], G[r + 2, r + 1], G[r + 2, r + 2] + shift
+    x1, x2, xn = impulse[r], impulse[r + 1], impulse[r + 2]
+    c1 = w[0] - (A11 * x1 + A12 * x2 + G[r, r + 2] * xn)
+    c2 = w[1] - (G[r + 1, r] * x1 + A22 * x2 + G[r + 1, r + 2] * xn)
+    cn = w[2] - (a1 * x1 + a2 * x2 + Gnn * xn)
+    return FrozenContact(
+        A11, A12, A22, a1, a2, Gnn, c1, c2, cn, rows.friction[i], float(associated)
+    )
+
+
+@kernel
+def slide_condition(contact, theta):
     """Return F(θ) = den (c_t × d) − num ((A d + a/μ) × d) and dF/dθ; r = −num/den.
 
     num = c_n + κ μ c_t·d,  den = G_nn/μ + (1 + κ) a·d + κ μ dᵀA d,  κ = `associated`.
     """
+    A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu, associated = contact
     x, y = np.cos(theta), np.sin(theta)
     k = associated * mu
     num, d_num = cn + k * (c1 * x + c2 * y), k * (c2 * x - c1 * y)
@@ -63,8 +105,9 @@ def slide_condition(A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu, associated, thet
 
 
 @kernel
-def slide_radius(A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu, associated, theta):
+def slide_radius(contact, theta):
     """Return r(θ) if it is positive and the direction opposes the slip, otherwise −1."""
+    A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu, associated = contact
     x, y = np.cos(theta), np.sin(theta)
     k = associated * mu
     p1, p2 = A11 * x + A12 * y, A12 * x + A22 * y
@@ -78,13 +121,11 @@ def slide_radius(A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu, associated, theta):
 
 
 @kernel
-def refine_root(A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu, associated, low, high, f_low):
+def refine_root(contact, low, high, f_low):
     """Return the root of F between `low` and `high` (bracketed): Newton, bisection as guard."""
     theta = 0.5 * (low + high)
     for _ in range(60):
-        value, slope = slide_condition(
-            A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu, associated, theta
-        )
+        value, slope = slide_condition(contact, theta)
         if value == 0.0:
             return theta
         if (value > 0.0) == (f_low > 0.0):
@@ -100,12 +141,10 @@ def refine_root(A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu, associated, low, hig
 
 
 @kernel
-def polish_root(A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu, associated, theta):
+def polish_root(contact, theta):
     """Return (root, True) if Newton from `theta` converges nearby within a few iterations."""
     for _ in range(6):
-        value, slope = slide_condition(
-            A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu, associated, theta
-        )
+        value, slope = slide_condition(contact, theta)
         if slope == 0.0:
             return theta, False
         step = value / slope
@@ -118,31 +157,27 @@ def polish_root(A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu, associated, theta):
 
 
 @kernel
-def slide(A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu, associated, guess1, guess2):
+def slide(contact, guess1, guess2):
     """Return (λ_t1, λ_t2, λ_n, found) of the sliding contact; of several, the smallest λ_n.
 
     (guess1, guess2) is the previous tangential impulse: its direction is tried first.
     """
+    mu = contact.mu
     if guess1 != 0.0 or guess2 != 0.0:
-        start = np.arctan2(guess2, guess1)
-        theta, converged = polish_root(
-            A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu, associated, start
-        )
+        theta, converged = polish_root(contact, np.arctan2(guess2, guess1))
         if converged:
-            r = slide_radius(A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu, associated, theta)
+            r = slide_radius(contact, theta)
             if r > 0.0:
                 return r * np.cos(theta), r * np.sin(theta), r / mu, True
     best, best_theta = np.inf, 0.0
     width = 2.0 * np.pi / SAMPLES
-    f_low, _ = slide_condition(A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu, associated, 0.0)
+    f_low, _ = slide_condition(contact, 0.0)
     for k in range(SAMPLES):
         low, high = k * width, (k + 1) * width
-        f_high, _ = slide_condition(A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu, associated, high)
+        f_high, _ = slide_condition(contact, high)
         if (f_low > 0.0) != (f_high > 0.0):
-            theta = refine_root(
-                A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu, associated, low, high, f_low
-            )
-            r = slide_radius(A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu, associated, theta)
+            theta = refine_root(contact, low, high, f_low)
+            r = slide_radius(contact, theta)
             if 0.0 < r < best:
                 best, best_theta = r, theta
         f_low = f_high
@@ -152,12 +187,11 @@ def slide(A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu, associated, guess1, guess2
 
 
 @kernel
-def solve_contact(G, i, c1, c2, cn, mu, guess1, guess2, shift, associated):
-    """Return the exact impulse (t1, t2, n) of the contact at row `i`, the others frozen in c."""
+def solve_contact(contact, guess1, guess2):
+    """Return the exact impulse (t1, t2, n) of a frozen contact; the guess is that of `slide`."""
+    A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu, associated = contact
     if cn >= associated * mu * np.sqrt(c1 * c1 + c2 * c2):
         return 0.0, 0.0, 0.0
-    A11, A12, A22 = G[i, i] + shift, G[i, i + 1], G[i + 1, i + 1] + shift
-    a1, a2, Gnn = G[i + 2, i], G[i + 2, i + 1], G[i + 2, i + 2] + shift
     if mu == 0.0:
         return 0.0, 0.0, -cn / Gnn
     # stick: λ = −G_ii⁻¹ c by the adjugate of the symmetric block
@@ -169,9 +203,7 @@ def solve_contact(G, i, c1, c2, cn, mu, guess1, guess2, shift, associated):
     sn = -(m13 * c1 + m23 * c2 + m33 * cn) / determinant
     if s1 * s1 + s2 * s2 <= (mu * sn) ** 2 and sn > 0.0:
         return s1, s2, sn
-    t1, t2, n, found = slide(
-        A11, A12, A22, a1, a2, Gnn, c1, c2, cn, mu, associated, guess1, guess2
-    )
+    t1, t2, n, found = slide(contact, guess1, guess2)
     if found:
         return t1, t2, n
     # Two roots may merge between samples; keep the impulse in the cone and let the sweep go on.
@@ -181,21 +213,19 @@ def solve_contact(G, i, c1, c2, cn, mu, guess1, guess2, shift, associated):
 
 
 @kernel
-def sweep(G, g, mu, lower, upper, impulse, associated):
+def sweep(rows, impulse, associated):
     """Run one Gauss-Seidel sweep in place; return the largest change of an impulse [N s]."""
+    G, g, lower, upper = rows.delassus, rows.g, rows.lower, rows.upper
     change = 0.0
-    nc = mu.shape[0]
+    nc = rows.friction.shape[0]
     for i in range(nc):
         r = 3 * i
         o1, o2, on = impulse[r], impulse[r + 1], impulse[r + 2]
-        shift = proximal_shift(G, r)
-        c1 = row_velocity(G, g, impulse, r)
-        c2 = row_velocity(G, g, impulse, r + 1)
-        cn = row_velocity(G, g, impulse, r + 2)
-        c1 -= (G[r, r] + shift) * o1 + G[r, r + 1] * o2 + G[r, r + 2] * on
-        c2 -= G[r + 1, r] * o1 + (G[r + 1, r + 1] + shift) * o2 + G[r + 1, r + 2] * on
-        cn -= G[r + 2, r] * o1 + G[r + 2, r + 1] * o2 + (G[r + 2, r + 2] + shift) * on
-        t1, t2, n = solve_contact(G, r, c1, c2, cn, mu[i], o1, o2, shift, associated)
+        w1 = row_velocity(G, g, impulse, r)
+        w2 = row_velocity(G, g, impulse, r + 1)
+        wn = row_velocity(G, g, impulse, r + 2)
+        contact = frozen_contact(rows, i, impulse, (w1, w2, wn), associated)
+        t1, t2, n = solve_contact(contact, o1, o2)
         impulse[r], impulse[r + 1], impulse[r + 2] = t1, t2, n
         change = max(change, abs(t1 - o1), abs(t2 - o2), abs(n - on))
     for k in range(lower.shape[0]):
@@ -208,41 +238,35 @@ def sweep(G, g, mu, lower, upper, impulse, associated):
 
 
 @kernel
-def block_gauss_seidel(G, g, mu, lower, upper, impulse, tolerance, max_sweeps, associated):
+def block_gauss_seidel(rows, impulse, tolerance, max_sweeps, associated):
     """Improve `impulse` in place; return (sweeps, natural map [N s], converged).
 
     Before the first sweep and after the sweeps 1, 2, 4, 8, ... Newton steps on the modes found so
     far are tried and kept if they bring the natural map down.
 
     Args:
-        G: Delassus matrix [1/kg], shape (n, n), n = 3 contacts + scalar rows.
-        g: free velocity plus bias [m/s], shape (n,).
-        mu: friction coefficients [-], shape (contacts,).
-        lower: lower bounds of the scalar impulses [N s], shape (n − 3 contacts,).
-        upper: upper bounds, same shape.
+        rows: the problem, n rows; G need not be symmetric beyond its 3x3 blocks.
         impulse: the guess and the answer [N s], shape (n,).
         tolerance: on the natural map, relative to the largest impulse [-].
         max_sweeps: largest number of sweeps [-].
         associated: κ, 0.0 or 1.0.
     """
-    newton_at, residual = 1, natural_map(G, g, mu, lower, upper, impulse, associated)
-    goal = tolerance * impulse_scale(G, g, mu, impulse)
-    if residual > goal and impulse.any():
-        # the modes of the step before often still hold: the least change that keeps them
-        residual = newton_on_modes(G, g, mu, lower, upper, impulse, residual, goal, associated)
-        goal = tolerance * impulse_scale(G, g, mu, impulse)  # the guess may have been larger
-    if residual <= goal:
-        return 0, residual, True
-    for count in range(1, max_sweeps + 1):
-        change = sweep(G, g, mu, lower, upper, impulse, associated)
-        goal = tolerance * impulse_scale(G, g, mu, impulse)
-        if count != newton_at and count != max_sweeps and change > 10.0 * goal:
+    work = cone_work(rows.g.shape[0])
+    rho = work.rho
+    fill_rho(rows, rho)
+    newton_at, residual = 1, np.inf
+    for count in range(max_sweeps + 1):
+        change = sweep(rows, impulse, associated) if count > 0 else 0.0
+        goal = tolerance * impulse_scale_at(rows, impulse, rho)
+        if count not in (0, newton_at, max_sweeps) and change > 10.0 * goal:
             continue
-        residual = natural_map(G, g, mu, lower, upper, impulse, associated)
-        if count == newton_at and residual > goal:
-            newton_at *= 2
-            residual = newton_on_modes(G, g, mu, lower, upper, impulse, residual, goal, associated)
-            goal = tolerance * impulse_scale(G, g, mu, impulse)
+        fill_velocity(rows, impulse, work.velocity)
+        residual = natural_map_at(rows, impulse, work.velocity, rho, associated)
+        if count in (0, newton_at) and residual > goal:
+            # before the first sweep: the modes of the step before often still hold
+            newton_at = max(2 * count, 1)
+            residual = newton_on_modes(rows, impulse, work, residual, goal, associated, False)
+            goal = tolerance * impulse_scale_at(rows, impulse, rho)  # may have become smaller
         if residual <= goal:
             return count, residual, True
         if not np.isfinite(residual):

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from contact_sim.solvers.cone_active_set import eliminate
+from contact_sim.solvers.dense import eliminate
 from contact_sim.solvers.jit import kernel
 
 LARGEST_STEP = 1.5
@@ -39,8 +39,9 @@ def project_compliant(y1, y2, yn, mu, rt, rn):
 
 
 @kernel
-def fill_impulse(u, v_hat, R, mu, lower, upper, gamma):
+def fill_impulse(rows, u, v_hat, R, gamma):
     """γ ← P(R⁻¹ (v̂ − u))."""
+    mu, lower, upper = rows.friction, rows.lower, rows.upper
     nc = mu.shape[0]
     for i in range(nc):
         r = 3 * i
@@ -58,8 +59,9 @@ def fill_impulse(u, v_hat, R, mu, lower, upper, gamma):
 
 
 @kernel
-def fill_stiffness(u, v_hat, R, mu, lower, upper, H):
+def fill_stiffness(rows, u, v_hat, R, H):
     """Fill H = −∂γ/∂u, block by block: columns 0–2 of row r hold its 3x3 block, (n, 3)."""
+    mu, lower, upper = rows.friction, rows.lower, rows.upper
     nc = mu.shape[0]
     H[:] = 0.0
     for i in range(nc):
@@ -113,17 +115,22 @@ def block_times(H, vector, r, nc):
 
 
 @kernel
-def line_search(u, du, x, dx, v_hat, R, mu, lower, upper, gamma, H, trial):
-    """Return the α in (0, 1.5] at which the cost along the step is smallest."""
+def line_search(rows, v_hat, R, point, way, scratch):
+    """Return the α in (0, 1.5] at which the cost along the step is smallest.
+
+    `point` is (u, x), `way` (Δu, Δx), `scratch` (γ, H, u of the trial).
+    """
+    (u, x), (du, dx), (gamma, H, trial) = point, way, scratch
+    nc = rows.friction.shape[0]
     low, high, alpha = 0.0, LARGEST_STEP, 1.0
     for _ in range(LINE_SEARCH_ITERATIONS):
         trial[:] = u + alpha * du
-        fill_impulse(trial, v_hat, R, mu, lower, upper, gamma)
+        fill_impulse(rows, trial, v_hat, R, gamma)
         slope, curvature = 0.0, 0.0
-        fill_stiffness(trial, v_hat, R, mu, lower, upper, H)
+        fill_stiffness(rows, trial, v_hat, R, H)
         for r in range(u.shape[0]):
             slope += du[r] * (x[r] + alpha * dx[r] - gamma[r])
-            curvature += du[r] * (dx[r] + block_times(H, du, r, mu.shape[0]))
+            curvature += du[r] * (dx[r] + block_times(H, du, r, nc))
         if abs(slope) <= LINE_SEARCH_TOLERANCE * curvature * alpha or curvature <= 0.0:
             return alpha
         if slope > 0.0:
@@ -140,28 +147,25 @@ def line_search(u, du, x, dx, v_hat, R, mu, lower, upper, gamma, H, trial):
 
 
 @kernel
-def newton(G, u_free, v_hat, R, mu, lower, upper, impulse, tolerance, max_iterations):
+def newton(rows, v_hat, R, impulse, tolerance, max_iterations):
     """Solve from the guess `impulse`; return (iterations, residual, converged).
 
     Args:
-        G: Delassus matrix [1/kg], shape (n, n).
-        u_free: velocity without contact [m/s], shape (n,).
+        rows: the problem, n rows; `g` is the velocity without contact u_f [m/s].
         v_hat: v̂ [m/s], shape (n,).
         R: compliance of every row [1/kg], > 0; both tangential rows of a contact alike, (n,).
-        mu: friction coefficients [-].
-        lower: lower bounds of the scalar rows [N s].
-        upper: upper bounds.
         impulse: in and out: γ [N s], shape (n,).
         tolerance: on |x − γ| relative to |x| and |γ|, in the norm of G [-].
         max_iterations: largest number of Newton steps.
     """
-    n, nc = G.shape[0], mu.shape[0]
+    G, u_free, nc = rows.delassus, rows.g, rows.friction.shape[0]
+    n = G.shape[0]
     x, dx, gamma = impulse.copy(), np.empty(n), np.empty(n)
     A, H, trial, scratch = np.empty((n, n)), np.empty((n, 3)), np.empty(n), np.empty(n)
     u = u_free + np.dot(G, x)
     residual = np.inf
     for count in range(max_iterations + 1):
-        fill_impulse(u, v_hat, R, mu, lower, upper, gamma)
+        fill_impulse(rows, u, v_hat, R, gamma)
         scratch[:] = x - gamma
         error = np.sqrt(abs(np.dot(scratch, np.dot(G, scratch))))
         size = np.sqrt(abs(np.dot(x, np.dot(G, x)))) + np.sqrt(
@@ -175,7 +179,7 @@ def newton(G, u_free, v_hat, R, mu, lower, upper, impulse, tolerance, max_iterat
             return count, residual, True
         if count == max_iterations:
             break
-        fill_stiffness(u, v_hat, R, mu, lower, upper, H)
+        fill_stiffness(rows, u, v_hat, R, H)
         for r in range(n):
             dx[r] = gamma[r] - x[r]
             for c in range(n):
@@ -184,7 +188,7 @@ def newton(G, u_free, v_hat, R, mu, lower, upper, impulse, tolerance, max_iterat
         if not eliminate(A, dx, n):
             break
         du = np.dot(G, dx)
-        alpha = line_search(u, du, x, dx, v_hat, R, mu, lower, upper, gamma, H, trial)
+        alpha = line_search(rows, v_hat, R, (u, x), (du, dx), (gamma, H, trial))
         x += alpha * dx
         u += alpha * du
     impulse[:] = gamma

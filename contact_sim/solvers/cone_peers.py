@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from contact_sim.solvers.cone import impulse_scale, natural_map, row_velocity
-from contact_sim.solvers.cone_block import slide_radius
+from contact_sim.solvers.cone_block import FrozenContact, slide_radius
 from contact_sim.solvers.disc import friction_sweep
 from contact_sim.solvers.jit import kernel
 
@@ -27,8 +27,9 @@ BISECTIONS = 60
 
 
 @kernel
-def scalar_sweep(G, g, mu, lower, upper, impulse):
+def scalar_sweep(rows, impulse):
     """Sweep over the scalar rows; return the largest change [N s]."""
+    G, g, mu, lower, upper = rows
     change, first = 0.0, 3 * mu.shape[0]
     for k in range(lower.shape[0]):
         r = first + k
@@ -40,8 +41,9 @@ def scalar_sweep(G, g, mu, lower, upper, impulse):
 
 
 @kernel
-def projected_sweep(G, g, mu, impulse):
+def projected_sweep(rows, impulse):
     """One sweep of projected Gauss-Seidel; return the largest change [N s]."""
+    G, g, mu = rows.delassus, rows.g, rows.friction
     change = 0.0
     for i in range(mu.shape[0]):
         r = 3 * i
@@ -62,9 +64,10 @@ def projected_sweep(G, g, mu, impulse):
 @kernel
 def remaining_energy(B, inverse, c, mu, theta):
     """Return ½ wᵀ G_ii⁻¹ w of the slip impulse in direction θ, and its radius; inf where none."""
-    r = slide_radius(
-        B[0, 0], B[0, 1], B[1, 1], B[2, 0], B[2, 1], B[2, 2], c[0], c[1], c[2], mu, 0.0, theta
+    contact = FrozenContact(
+        B[0, 0], B[0, 1], B[1, 1], B[2, 0], B[2, 1], B[2, 2], c[0], c[1], c[2], mu, 0.0
     )
+    r = slide_radius(contact, theta)
     if r <= 0.0:
         return np.inf, r
     d1, d2, dn = r * np.cos(theta), r * np.sin(theta), r / mu
@@ -118,8 +121,9 @@ def least_energy_slip(block, inverse, c, mu):
 
 
 @kernel
-def raisim_sweep(G, g, mu, impulse):
+def raisim_sweep(rows, impulse):
     """One sweep of RaiSim's per-contact rule; return the largest change [N s]."""
+    G, g, mu = rows.delassus, rows.g, rows.friction
     change = 0.0
     for i in range(mu.shape[0]):
         r = 3 * i
@@ -141,21 +145,23 @@ def raisim_sweep(G, g, mu, impulse):
 
 
 @kernel
-def staggered_sweep(G, g, mu, impulse):
+def staggered_sweep(rows, impulse):
     """Normal impulses with friction held, then friction with these; return the largest change."""
+    G, g, mu = rows.delassus, rows.g, rows.friction
     before = impulse.copy()
     for _ in range(INNER_SWEEPS):
         for i in range(mu.shape[0]):
             n = 3 * i + 2
             impulse[n] = max(impulse[n] - row_velocity(G, g, impulse, n) / G[n, n], 0.0)
     for _ in range(INNER_SWEEPS):
-        friction_sweep(G, g, mu, impulse)
+        friction_sweep(rows, impulse)
     return np.abs(impulse - before).max()
 
 
 @kernel
-def approach(G, g, mu, impulse):
+def approach(rows, impulse):
     """Return what a step of 1/G_nn changes the normal impulses by: Signorini's condition [N s]."""
+    G, g, mu = rows.delassus, rows.g, rows.friction
     worst = 0.0
     for i in range(mu.shape[0]):
         n = 3 * i + 2
@@ -167,7 +173,7 @@ def approach(G, g, mu, impulse):
 
 
 @kernel
-def solve_as_peer(G, g, mu, lower, upper, impulse, tolerance, max_sweeps, method):
+def solve_as_peer(rows, impulse, tolerance, max_sweeps, method):
     """Sweep until the impulses stand still; return (sweeps, natural map [N s], converged).
 
     These methods stop where the impulses stand still. Converged is only what also obeys the law:
@@ -178,18 +184,18 @@ def solve_as_peer(G, g, mu, lower, upper, impulse, tolerance, max_sweeps, method
     while count < max_sweeps:
         count += 1
         if method == PGS:
-            change = projected_sweep(G, g, mu, impulse)
+            change = projected_sweep(rows, impulse)
         elif method == RAISIM:
-            change = raisim_sweep(G, g, mu, impulse)
+            change = raisim_sweep(rows, impulse)
         else:
-            change = staggered_sweep(G, g, mu, impulse)
-        change = max(change, scalar_sweep(G, g, mu, lower, upper, impulse))
-        goal = tolerance * impulse_scale(G, g, mu, impulse)
+            change = staggered_sweep(rows, impulse)
+        change = max(change, scalar_sweep(rows, impulse))
+        goal = tolerance * impulse_scale(rows, impulse)
         if change > goal:
             continue
-        residual = natural_map(G, g, mu, lower, upper, impulse, 0.0)
-        if (approach(G, g, mu, impulse) if method == RAISIM else residual) <= goal:
+        residual = natural_map(rows, impulse, 0.0)
+        if (approach(rows, impulse) if method == RAISIM else residual) <= goal:
             return count, residual, True
         if not np.isfinite(residual) or change == 0.0:
             return count, residual, False
-    return count, natural_map(G, g, mu, lower, upper, impulse, 0.0), False
+    return count, natural_map(rows, impulse, 0.0), False

@@ -28,11 +28,12 @@ def least_in_disc(a, b, c, p, q, radius):
 
 
 @kernel
-def friction_sweep(G, g, mu, impulse):
+def friction_sweep(rows, impulse):
     """Minimise over the tangential impulses of each contact in turn, the normal ones held.
 
     Returns the largest change [N s].
     """
+    G, g, mu = rows.delassus, rows.g, rows.friction
     change = 0.0
     for i in range(mu.shape[0]):
         r = 3 * i

@@ -5,6 +5,8 @@ The laws are those of contact_models/compliant.py; `material` holds their number
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from contact_sim.solvers.jit import kernel
@@ -16,6 +18,32 @@ PIECEWISE, TANH, STRIBECK, ANCHORED = range(4)
     TANGENTIAL_STIFFNESS, TANGENTIAL_DAMPING_RATIO, SECANT_STIFFNESS,
 ) = range(9)  # fmt: skip
 """Places of the numbers in `material`, which are CompliantParameters."""
+
+
+class Springs(NamedTuple):
+    """The laws of a compliant ground."""
+
+    normal_law: int
+    """LINEAR, KELVIN_VOIGT, UNCLAMPED or HUNT_CROSSLEY."""
+    friction_law: int
+    """PIECEWISE, TANH, STRIBECK or ANCHORED."""
+    material: Any
+    """Numbers of the laws, shape (9,)."""
+    time_step: float
+    """h [s]."""
+    ahead: float
+    """h if the gap at the end of the step counts, 0 if that at its start does [s]."""
+
+
+class Press(NamedTuple):
+    """One pressed contact: what friction depends on besides the slip velocity."""
+
+    mu: float
+    """Friction coefficient [-]."""
+    force: float
+    """Normal force f [N]."""
+    rate: float
+    """Its derivative to the normal velocity [N s/m]."""
 
 
 @kernel
@@ -69,11 +97,12 @@ def friction_coefficient(law, s, mu, v_s, ratio):
 
 
 @kernel
-def regularised_friction(law, u1, u2, mu, f, d_f, h, material, r, impulse, slope):
+def regularised_friction(springs, press, u1, u2, r, impulse, slope):
     """Fill the tangential rows of −h μ(s) f u_t/s at row `r` and their derivatives to u."""
-    v_s = material[SLIP_SPEED]
+    mu, f, d_f = press
+    h, v_s = springs.time_step, springs.material[SLIP_SPEED]
     s = np.sqrt(u1 * u1 + u2 * u2)
-    m, d_m = friction_coefficient(law, s, mu, v_s, material[STATIC_RATIO])
+    m, d_m = friction_coefficient(springs.friction_law, s, mu, v_s, springs.material[STATIC_RATIO])
     over = m / s if s > 1e-12 * v_s else d_m  # μ(s)/s
     d1, d2 = (u1 / s, u2 / s) if s > 0.0 else (0.0, 0.0)
     impulse[r], impulse[r + 1] = -h * over * f * u1, -h * over * f * u2
@@ -85,17 +114,19 @@ def regularised_friction(law, u1, u2, mu, f, d_f, h, material, r, impulse, slope
 
 
 @kernel
-def anchored_friction(u1, u2, mu, f, d_f, h, ahead, material, G_tt, z, r, impulse, slope):
+def anchored_friction(springs, press, u1, u2, G_tt, z, r, impulse, slope):
     """Fill the same rows with the spring and damper to the anchor, cut at μ f.
 
-    `ahead` is h if the deflection at the end of the step counts; `z` (4,) is the one at its start.
+    `z` (4,) is the deflection at the start of the step.
     """
-    k = material[TANGENTIAL_STIFFNESS]
-    damping = 2.0 * material[TANGENTIAL_DAMPING_RATIO] * np.sqrt(k / G_tt)
-    gain = k * ahead + damping
+    mu, f, d_f = press
+    h, k = springs.time_step, springs.material[TANGENTIAL_STIFFNESS]
+    damping = 2.0 * springs.material[TANGENTIAL_DAMPING_RATIO] * np.sqrt(k / G_tt)
+    gain = k * springs.ahead + damping
     t1, t2 = k * z[0] + gain * u1, k * z[1] + gain * u2
     size, bound = np.sqrt(t1 * t1 + t2 * t2), mu * f
-    slope[r : r + 2] = 0.0
+    slope[r, :] = 0.0
+    slope[r + 1, :] = 0.0
     if size <= bound:
         impulse[r], impulse[r + 1] = -h * t1, -h * t2
         slope[r, 0] = slope[r + 1, 1] = -h * gain
@@ -121,16 +152,24 @@ def next_deflection(u_next, mu, impulse, h, stiffness, memory, memory_next):
 
 
 @kernel
-def contact_forces(
-    G, u, mu, gap, memory, h, normal_law, friction_law, material, implicit, impulse, slope
-):
-    """Fill h f and its derivative to u, a 3x3 block per contact in `slope` (n, 3)."""
-    ahead = h if implicit else 0.0
-    for i in range(mu.shape[0]):
+def contact_forces(rows, u, gap, memory, springs, impulse, slope):
+    """Fill h f of the contacts and its derivative to u.
+
+    Args:
+        rows: the problem, n rows of nc contacts and ns scalar rows; `g` plays no part.
+        u: velocities of the rows [m/s], shape (n,).
+        gap: φ at the start of the step [m], shape (nc,).
+        memory: deflection of the anchors [m] in the first two columns, shape (nc, 4).
+        springs: the laws.
+        impulse: out [N s], the first 3 nc rows.
+        slope: out, ∂(h f)/∂u, a 3x3 block per contact, shape (n, 3).
+    """
+    G, h, ahead = rows.delassus, springs.time_step, springs.ahead
+    for i in range(rows.friction.shape[0]):
         r = 3 * i
         u1, u2, un = u[r], u[r + 1], u[r + 2]
         f, f_x, f_rate = normal_force(
-            normal_law, -(gap[i] + ahead * un), -un, material, G[r + 2, r + 2]
+            springs.normal_law, -(gap[i] + ahead * un), -un, springs.material, G[r + 2, r + 2]
         )
         d_f = -(ahead * f_x + f_rate)
         impulse[r + 2] = h * f
@@ -138,23 +177,45 @@ def contact_forces(
         slope[r + 2, 2] = h * d_f
         if f <= 0.0:
             f = d_f = 0.0
-        if friction_law == ANCHORED:
+        press = Press(rows.friction[i], f, d_f)
+        if springs.friction_law == ANCHORED:
             G_tt = 0.5 * (G[r, r] + G[r + 1, r + 1])
-            anchored_friction(
-                u1, u2, mu[i], f, d_f, h, ahead, material, G_tt, memory[i], r, impulse, slope
-            )
+            anchored_friction(springs, press, u1, u2, G_tt, memory[i], r, impulse, slope)
         else:
-            regularised_friction(
-                friction_law, u1, u2, mu[i], f, d_f, h, material, r, impulse, slope
-            )
+            regularised_friction(springs, press, u1, u2, r, impulse, slope)
 
 
 @kernel
-def joint_friction(u, lower, upper, nc, v_s, impulse, slope):
-    """Fill the dry-friction rows: the box, regularised below v_s [rad/s] like the ground."""
-    for k in range(lower.shape[0]):
-        r = 3 * nc + k
-        value = np.tanh(u[r] / v_s)
-        size = 0.5 * (upper[k] - lower[k])
-        impulse[r] = 0.5 * (upper[k] + lower[k]) - size * value
-        slope[r, 0] = -size * (1.0 - value * value) / v_s
+def interval_forces(rows, u, gap, springs, impulse, slope):
+    """Fill h f of the scalar rows and its derivative to u, column 0 of their rows in `slope`.
+
+    A bounded interval is dry friction, regularised below v_s [rad/s] like that of the ground. An
+    interval with an infinite bound is a spring and a damper on the position error of the row,
+    f = −(k φ + d u) with d = 2 ζ √(k/G_kk), cut at the bounds: a limit with φ ≥ 0 inside pushes
+    only, with [0, inf) or (−inf, 0], and a bilateral row pushes and pulls. The damper acts from
+    φ = −(d/k) u on, a little ahead of the limit: so the force has no jump, and the implicit step
+    always an answer.
+
+    Args:
+        rows: the problem, n rows of nc contacts and ns scalar rows; `g` plays no part.
+        u: velocities of the rows [rad/s], shape (n,).
+        gap: position error φ of the scalar rows at the start of the step [rad], shape (ns,).
+        springs: the laws; k is the secant stiffness [N m/rad], ζ the damping ratio.
+        impulse: out [N m s], the last ns rows.
+        slope: out, shape (n, 3).
+    """
+    first, h = 3 * rows.friction.shape[0], springs.time_step
+    v_s, k = springs.material[SLIP_SPEED], springs.material[SECANT_STIFFNESS]
+    for s in range(rows.lower.shape[0]):
+        r, lower, upper = first + s, rows.lower[s], rows.upper[s]
+        slope[r, 1] = slope[r, 2] = 0.0
+        if np.isfinite(lower) and np.isfinite(upper):
+            value, size = np.tanh(u[r] / v_s), 0.5 * (upper - lower)
+            impulse[r] = 0.5 * (upper + lower) - size * value
+            slope[r, 0] = -size * (1.0 - value * value) / v_s
+            continue
+        damping = 2.0 * springs.material[DAMPING_RATIO] * np.sqrt(k / rows.delassus[r, r])
+        gain = k * springs.ahead + damping
+        free = -h * (k * gap[s] + gain * u[r])
+        impulse[r] = min(max(free, lower), upper)
+        slope[r, 0] = -h * gain if lower < free < upper else 0.0
