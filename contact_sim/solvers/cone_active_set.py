@@ -108,7 +108,7 @@ def fill_system(rows, impulse, w, work, m, associated):
             A[e, e + 1] += k * (w[r + 1] * d1 - w[r] * d2)
         else:
             b[e] = w[r + 1] * d1 - w[r] * d2
-            A[e, e] -= w[r] * d1 + w[r + 1] * d2
+            A[e, e] += w[r] * d1 + w[r + 1] * d2
 
 
 @kernel

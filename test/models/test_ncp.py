@@ -13,6 +13,7 @@ from problems import (
 from contact_sim import ContactProblem, InvalidInput, Ncp, law_residuals
 from contact_sim.contact.solution import SolverStatus
 from contact_sim.solvers.cone_admm import admm
+from contact_sim.solvers.rows import Rows
 
 SEEDS = range(60)
 
@@ -25,9 +26,8 @@ def solved_by_admm(problem):
     """Impulses of the fallback alone, from a cold start."""
     impulse = np.zeros(problem.n_rows)
     bounds = problem.lower.copy(), problem.upper.copy()
-    _, _, converged = admm(
-        problem.delassus, problem.g, problem.friction, *bounds, impulse, 1e-10, 20000, 0.0
-    )
+    rows = Rows(problem.delassus, problem.g, problem.friction, *bounds)
+    _, _, converged = admm(rows, impulse, 1e-10, 20000, 0.0)
     assert converged
     return impulse
 

@@ -16,6 +16,7 @@ from contact_sim.contact.solution import (
     SolverReport,
 )
 from contact_sim.solvers.cone_admm import admm
+from contact_sim.solvers.rows import Rows
 
 SEEDS = range(200)
 
@@ -28,8 +29,9 @@ class Admm:
 
     def solve(self, problem, guess=None):
         impulse = np.zeros(problem.n_rows) if guess is None else np.array(guess)
-        args = problem.delassus, problem.g, problem.friction, problem.lower, problem.upper, impulse
-        iterations, residual, done = admm(*args, 1e-10, 20000, self.associated)
+        bounds = problem.lower, problem.upper
+        rows = Rows(problem.delassus, problem.g, problem.friction, *bounds)
+        iterations, residual, done = admm(rows, impulse, 1e-10, 20000, self.associated)
         status = STATUSES[CONVERGED if done else MAX_ITERATIONS]
         return ContactSolution(impulse, SolverReport(status, iterations, residual))
 

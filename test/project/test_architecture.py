@@ -27,6 +27,8 @@ SHIPPED = [*SOURCES, *sorted(ROOT.glob('launch/*.py'))]
 LONGEST_FUNCTION = 60
 LONGEST_KERNEL = 120
 """Body lines of a numba kernel in solvers/, which may spell a whole algorithm out."""
+MOST_ARGUMENTS = 10
+"""Of a kernel in solvers/: what belongs together goes in as one tuple with names."""
 MEDIAN_FUNCTION = 10
 LONGEST_FILE = 400
 
@@ -92,6 +94,16 @@ def test_functions_are_short(path):
         if body_lines(function) > longest_allowed(path, function)
     ]
     assert long == []
+
+
+def test_kernels_of_solvers_take_few_arguments():
+    many = [
+        f'{where(path, function)} {function.name}: {len(function.args.args)} arguments'
+        for path in SOURCES
+        for function in functions(path)
+        if 'solvers' in path.parts and len(function.args.args) > MOST_ARGUMENTS
+    ]
+    assert many == []
 
 
 def test_the_median_function_is_short():

@@ -5,10 +5,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from contact_sim import load_robot
-from contact_sim.dynamics.terms import DynamicsTerms
 from contact_sim.solvers.cone import largest_eigenvalue, project_cone
-from contact_sim.solvers.tree import factorise, solve_factor, solve_transposed_columns
+from contact_sim.solvers.dense import eliminate, solve_symmetric
 
 numbers = st.floats(-10.0, 10.0)
 frictions = st.floats(0.0, 2.0)
@@ -41,21 +39,15 @@ def test_largest_eigenvalue_equals_numpy(entries):
     assert largest_eigenvalue(G, 0) == pytest.approx(exact, rel=1e-7, abs=1e-12)
 
 
-@pytest.mark.parametrize('name', ['go1', 'anymal_b', 'solo8', 'quadruped'])
-def test_tree_factor_solves_with_the_mass_matrix(name):
-    robot = load_robot(name)
-    terms = DynamicsTerms(robot.pinocchio_model, np.array([0.0, 0.0, -9.81]))
-    terms.update_configuration(robot.reference_configuration('standing'))
-    lower = np.tril(terms.inertia)
-    M = lower + np.tril(lower, -1).T
-    L = lower.copy()
-    factorise(L, terms.dof_parent)
-    L = np.tril(L)
-    assert np.allclose(L.T @ L, M, rtol=0, atol=1e-12 * np.abs(M).max())
-    X = np.random.default_rng(1).standard_normal((robot.nv, 5))
-    Y = X.copy()
-    solve_transposed_columns(L, terms.dof_parent, Y)
-    columns = [Y[:, k].copy() for k in range(5)]
-    for column in columns:
-        solve_factor(L, terms.dof_parent, column)
-    assert np.allclose(M @ np.array(columns).T, X, rtol=0, atol=1e-9)
+@given(st.integers(1, 14), st.integers(0, 2**32 - 1))
+def test_dense_systems_are_solved_as_by_numpy(m, seed):
+    rng = np.random.default_rng(seed)
+    A, b = rng.standard_normal((m, m)) + 3.0 * np.eye(m), rng.standard_normal(m)
+    room = np.full((m + 2, m + 2), np.nan)  # a system in the front of larger arrays
+    for matrix, solve in ((A, eliminate), (A @ A.T + np.eye(m), solve_symmetric)):
+        room[:m, :m] = matrix if solve is eliminate else np.triu(matrix)
+        x = np.append(b, np.nan)
+        solve(room, x, m)
+        size = np.abs(matrix).max() * np.abs(x[:m]).max() + np.abs(b).max()
+        assert np.allclose(matrix @ x[:m], b, rtol=0, atol=1e-11 * size)
+        assert np.isnan(x[m])

@@ -1,0 +1,247 @@
+"""Cones and intervals: the fast path, Gauss-Seidel and ADMM against each other and against QPs."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import lsq_linear
+
+from contact_sim.solvers.cone import impulse_scale, natural_map
+from contact_sim.solvers.cone_active_set import choose_unknowns, fill_system, move
+from contact_sim.solvers.cone_admm import admm
+from contact_sim.solvers.cone_block import block_gauss_seidel
+from contact_sim.solvers.cone_newton import newton
+from contact_sim.solvers.cones import solve_by_modes, solve_cones
+from contact_sim.solvers.rows import Rows, cone_work
+from contact_sim.solvers.status import CONVERGED, CONVERGED_BY_FALLBACK, NONFINITE
+
+TOLERANCE = 1e-10
+BOUNDS = {
+    'box': lambda size: (-size, size),
+    'shifted box': lambda size: (0.5 * size, 2.0 * size),
+    'at least': lambda size: (0.0, np.inf),
+    'at most': lambda size: (-np.inf, 0.0),
+    'bilateral': lambda size: (-np.inf, np.inf),
+    'nothing': lambda size: (0.0, 0.0),
+}
+
+
+def random_rows(seed, contacts, kinds, rank=None):
+    """Return a problem with `contacts` cones and one scalar row of each of `kinds`."""
+    rng = np.random.default_rng(seed)
+    n = 3 * contacts + len(kinds)
+    A = rng.standard_normal((n, n + 2 if rank is None else rank))
+    g = rng.standard_normal(n) if rank is None else A @ rng.standard_normal(rank)
+    bounds = [BOUNDS[kind](rng.uniform(0.0, 0.3)) for kind in kinds]
+    lower, upper = np.array(bounds, dtype=float).reshape(-1, 2).T.copy()
+    mu = rng.uniform(0.0, 1.2, contacts) * (rng.uniform(size=contacts) < 0.9)
+    return Rows(A @ A.T, g, mu, lower, upper)
+
+
+def fast(rows, impulse, associated):
+    work = cone_work(len(rows.g))
+    code, _, residual = solve_cones(rows, impulse, work, TOLERANCE, 50, 1000, associated)
+    return code in (CONVERGED, CONVERGED_BY_FALLBACK), residual
+
+
+def gauss_seidel(rows, impulse, associated):
+    _, residual, converged = block_gauss_seidel(rows, impulse, TOLERANCE, 2000, associated)
+    return converged, residual
+
+
+def by_admm(rows, impulse, associated):
+    _, residual, converged = admm(rows, impulse, TOLERANCE, 50000, associated)
+    return converged, residual
+
+
+def by_modes(rows, impulse, associated):
+    work = cone_work(len(rows.g))
+    _, residual, converged = solve_by_modes(rows, impulse, work, TOLERANCE, associated)
+    return converged, residual
+
+
+SOLVERS = (fast, gauss_seidel, by_admm, by_modes)
+kinds = st.lists(st.sampled_from(sorted(BOUNDS)), max_size=5)
+seeds = st.integers(0, 2**32 - 1)
+
+
+@given(seeds, st.integers(0, 4), kinds, st.sampled_from([0.0, 1.0]), st.booleans())
+@settings(deadline=None, max_examples=300)
+def test_what_a_solver_accepts_passes_the_judge(seed, contacts, kinds, associated, warm):
+    rows = random_rows(seed, contacts, kinds)
+    n = len(rows.g)
+    guess = np.random.default_rng(seed).standard_normal(n) if warm else np.zeros(n)
+    for solver in SOLVERS:
+        impulse = guess.copy()
+        converged, residual = solver(rows, impulse, associated)
+        assert np.isfinite(impulse).all(), solver.__name__
+        judged, scale = natural_map(rows, impulse, associated), impulse_scale(rows, impulse)
+        assert judged == pytest.approx(residual, rel=1e-3, abs=1e-13 * (1.0 + scale))
+        if converged:
+            assert judged <= 1.01 * TOLERANCE * scale, solver.__name__
+
+
+@pytest.mark.parametrize('associated', [0.0, 1.0])
+def test_solvers_converge_to_the_same_velocity(associated):
+    done, names = dict.fromkeys(SOLVERS, 0), sorted(BOUNDS)
+    for seed in range(150):
+        rng = np.random.default_rng(seed)
+        chosen = [names[i] for i in rng.integers(0, len(names), rng.integers(0, 6))]
+        rows = random_rows(seed, int(rng.integers(0, 4)), chosen)
+        velocity = {}
+        for solver in SOLVERS:
+            impulse = np.zeros(len(rows.g))
+            if solver(rows, impulse, associated)[0]:
+                done[solver] += 1
+                velocity[solver] = rows.delassus @ impulse + rows.g
+        if associated == 1.0:  # with Coulomb's law there may be several answers
+            for w in velocity.values():
+                assert np.allclose(w, next(iter(velocity.values())), rtol=0, atol=1e-7), seed
+    assert done[fast] >= 148
+    assert done[by_admm] >= 140
+    assert done[gauss_seidel] >= 130
+
+
+@given(seeds, st.integers(1, 3), kinds.filter(lambda kinds: 'bilateral' in kinds))
+@settings(deadline=None, max_examples=100)
+def test_bilateral_rows_equal_their_elimination(seed, contacts, kinds):
+    rows = random_rows(seed, contacts, kinds)
+    held = np.isinf(np.concatenate([np.zeros(3 * contacts), rows.upper - rows.lower]))
+    held[3 * contacts :] &= np.isinf(rows.lower) & np.isinf(rows.upper)
+    rest, G = ~held, rows.delassus
+    gain = np.linalg.solve(G[np.ix_(held, held)], G[held]).T
+    reduced = (G - gain @ G[held])[np.ix_(rest, rest)]
+    keep = rest[3 * contacts :]
+    g = (rows.g - gain @ rows.g[held])[rest]
+    small = Rows(reduced, g, rows.friction, rows.lower[keep].copy(), rows.upper[keep].copy())
+    impulse, fewer = np.zeros(len(rows.g)), np.zeros(len(small.g))
+    assert fast(rows, impulse, 1.0)[0]
+    assert fast(small, fewer, 1.0)[0]
+    size = 1.0 + np.abs(impulse).max()
+    tolerance = 1e-9 * np.linalg.cond(G) * size
+    w = G @ impulse + rows.g
+    assert np.abs(w[held]).max() <= 1e-8 * np.abs(G).max() * size
+    assert np.allclose(impulse[rest], fewer, rtol=0, atol=tolerance)
+    exact = -np.linalg.solve(G[np.ix_(held, held)], rows.g[held] + G[np.ix_(held, rest)] @ fewer)
+    assert np.allclose(impulse[held], exact, rtol=0, atol=tolerance)
+
+
+def bounded_least_squares(G, g, lower, upper):
+    """Minimise ½ λᵀ G λ + gᵀ λ over a box by scipy."""
+    root = np.linalg.cholesky(G).T
+    answer = lsq_linear(
+        root, -np.linalg.solve(root.T, g), (lower, upper), method='bvls', tol=1e-14
+    )
+    return answer.x
+
+
+@given(seeds, st.lists(st.sampled_from(sorted(set(BOUNDS) - {'nothing'})), min_size=1, max_size=9))
+@settings(deadline=None, max_examples=60)
+def test_intervals_alone_are_a_quadratic_program(seed, kinds):
+    rows = random_rows(seed, 0, kinds)
+    exact = bounded_least_squares(rows.delassus, rows.g, rows.lower, rows.upper)
+    for solver in (fast, gauss_seidel, by_admm):
+        impulse = np.zeros(len(rows.g))
+        converged, _ = solver(rows, impulse, 0.0)
+        if converged or solver is fast:
+            tolerance = 1e-8 * np.linalg.cond(rows.delassus) * (1.0 + np.abs(exact).max())
+            assert np.allclose(impulse, exact, rtol=0, atol=tolerance), solver.__name__
+
+
+@given(seeds, st.lists(st.sampled_from(sorted(set(BOUNDS) - {'nothing'})), min_size=1, max_size=9))
+@settings(deadline=None, max_examples=60)
+def test_compliant_intervals_are_a_quadratic_program(seed, kinds):
+    rows, rng = random_rows(seed, 0, kinds), np.random.default_rng(seed)
+    n = len(rows.g)
+    R, v_hat, impulse = rng.uniform(0.01, 2.0, n), rng.standard_normal(n), np.zeros(n)
+    _, _, converged = newton(rows, v_hat, R, impulse, 1e-12, 200)
+    G, g = rows.delassus + np.diag(R), rows.g - v_hat
+    exact = bounded_least_squares(G, g, rows.lower, rows.upper)
+    assert converged
+    assert np.allclose(impulse, exact, rtol=0, atol=1e-8 * (1.0 + np.abs(exact).max()))
+
+
+@pytest.mark.parametrize('solver', [fast, gauss_seidel, by_admm])
+def test_redundant_bilateral_rows_are_held_without_nan(solver):
+    for seed in range(20):
+        rows = random_rows(seed, 1, ['bilateral'] * 6, rank=5)
+        impulse = np.zeros(9)
+        converged, _ = solver(rows, impulse, 0.0)
+        assert converged, seed
+        w = rows.delassus @ impulse + rows.g
+        assert np.abs(w[3:]).max() <= 1e-8 * (1.0 + np.abs(impulse).max()), seed
+
+
+def test_the_answer_as_guess_is_left_alone():
+    for seed in range(40):
+        rows = random_rows(seed, 3, ['box', 'at least', 'bilateral'])
+        impulse = np.zeros(len(rows.g))
+        if fast(rows, impulse, 0.0)[0]:
+            again = impulse.copy()
+            work = cone_work(len(rows.g))
+            code, iterations, _ = solve_cones(rows, again, work, TOLERANCE, 50, 1000, 0.0)
+            assert (code, iterations) == (CONVERGED, 0)
+            assert np.array_equal(again, impulse)
+
+
+@pytest.mark.parametrize('associated', [0.0, 1.0])
+def test_the_modes_of_the_step_before_are_enough_for_the_next(associated):
+    solved = asked = 0
+    for seed in range(100):
+        rows = random_rows(seed, 3, ['box', 'at least', 'bilateral'])
+        impulse = np.zeros(len(rows.g))
+        if fast(rows, impulse, associated)[0]:
+            rows.g[:] += 1e-3 * np.random.default_rng(seed).standard_normal(len(rows.g))
+            asked += 1
+            solved += by_modes(rows, impulse, associated)[0]
+    assert asked >= 95
+    assert solved >= 0.95 * asked
+
+
+@pytest.mark.parametrize('associated', [0.0, 1.0])
+def test_the_matrix_of_the_modes_is_the_derivative_of_their_equations(associated):
+    # one contact slips against the direction of its friction, one sticks, one row is held
+    for seed in range(10):
+        rows = random_rows(seed, 2, ['bilateral'])
+        rows.friction[:] = 0.3, 0.8
+        impulse = np.array([0.3, 0.1, np.hypot(0.3, 0.1) / 0.3, 0.05, 0.02, 0.9, 0.2])
+        m, matrix, _ = equations(rows, impulse, associated)
+        assert m == 6
+        for unknown in range(m):
+            step, values = np.zeros(7), []
+            for step[unknown] in (1e-6, -1e-6):
+                moved, work = impulse.copy(), cone_work(7)
+                choose_unknowns(rows, moved, work)
+                move(rows, moved, work._replace(step=step.copy()), m, 1.0)
+                values.append(equations(rows, moved, associated)[2])
+            column = (values[0] - values[1]) / 2e-6
+            assert np.allclose(matrix[:, unknown], column, rtol=1e-6, atol=1e-6), seed
+
+
+def equations(rows, impulse, associated):
+    """Return (number of unknowns, matrix of the Newton step, values of the equations)."""
+    work, w = cone_work(len(impulse)), rows.delassus @ impulse + rows.g
+    m, slips = choose_unknowns(rows, impulse, work)
+    assert slips
+    fill_system(rows, impulse, w, work, m, associated)
+    return m, work.matrix[:m, :m], -work.step[:m]
+
+
+def test_scratch_may_be_larger_than_the_problem():
+    rows, exact, roomy = random_rows(5, 3, ['box', 'bilateral']), np.zeros(11), np.zeros(11)
+    solve_cones(rows, exact, cone_work(11), TOLERANCE, 50, 1000, 0.0)
+    work = cone_work(20)
+    for array in work[:9]:
+        array[...] = np.nan
+    solve_cones(rows, roomy, work, TOLERANCE, 50, 1000, 0.0)
+    assert np.array_equal(exact, roomy)
+
+
+@pytest.mark.parametrize('where', ['g', 'impulse'])
+def test_not_a_number_is_a_status(where):
+    rows, impulse = random_rows(1, 2, ['bilateral', 'at least']), np.zeros(8)
+    (rows.g if where == 'g' else impulse)[2] = np.nan
+    code, _, residual = solve_cones(rows, impulse, cone_work(8), TOLERANCE, 50, 1000, 0.0)
+    assert code == NONFINITE
+    assert np.isnan(residual)
+    assert not impulse.any()

@@ -1,0 +1,124 @@
+"""Factor and Delassus matrix along the kinematic tree against dense numpy, on random trees."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from contact_sim import load_robot
+from contact_sim.dynamics.terms import DynamicsTerms
+from contact_sim.solvers.delassus import EVERYWHERE, delassus
+from contact_sim.solvers.tree import factorise, solve, solve_factor, solve_transposed
+
+EPS = np.finfo(float).eps
+
+
+def branch(parent, leaf):
+    """Dofs from `leaf` to the root; all of them where the row may have entries anywhere."""
+    if leaf == EVERYWHERE:
+        return list(range(len(parent)))
+    dofs = []
+    while leaf >= 0:
+        dofs.append(leaf)
+        leaf = parent[leaf]
+    return dofs
+
+
+@st.composite
+def trees(draw):
+    """Return (parent, M): a random tree and a mass matrix with its sparsity, some dofs heavy."""
+    nv = draw(st.integers(1, 20))
+    chains = draw(st.booleans())  # long branches as of legs, or bushes
+    parent = np.array(
+        [draw(st.integers(max(-1, k - 3) if chains else -1, k - 1)) for k in range(nv)],
+        dtype=np.int64,
+    )
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    L = np.zeros((nv, nv))
+    for k in range(nv):
+        L[k, branch(parent, k)] = rng.standard_normal(len(branch(parent, k)))
+        L[k, k] = rng.uniform(0.3, 1.5)
+    armature = 10.0 ** rng.uniform(-3.0, draw(st.sampled_from([-3.0, 4.0])), nv)
+    return parent, L.T @ L + np.diag(armature)
+
+
+@given(trees(), st.integers(0, 2**32 - 1))
+@settings(deadline=None)
+def test_factor_and_solution_equal_numpy(tree, seed):
+    parent, M = tree
+    nv = len(M)
+    above = np.triu(np.full((nv, nv), np.nan), 1)  # neither read nor written
+    factor = np.tril(M) + above
+    factorise(factor, parent)
+    assert np.array_equal(np.isnan(factor), np.isnan(above))
+    L = np.tril(factor, -1) + np.eye(nv)
+    D = np.diag(1.0 / np.diag(factor))
+    assert np.allclose(L.T @ D @ L, M, rtol=0, atol=50 * nv * EPS * np.abs(M).max())
+    for k in range(nv):  # the sparsity of the tree stays
+        others = sorted(set(range(nv)) - set(branch(parent, k)))
+        assert not L[k, others].any()
+    b = np.random.default_rng(seed).standard_normal(nv)
+    x, halves = b.copy(), b.copy()
+    solve(factor, parent, x)
+    solve_transposed(factor, parent, halves)
+    assert np.allclose(L.T @ halves, b, atol=1e-9 * (1.0 + np.abs(halves).max()))
+    solve_factor(factor, parent, halves)
+    assert np.array_equal(x, halves)
+    size = np.abs(M).max() * np.abs(x).max() + 1.0
+    assert np.allclose(M @ x, b, rtol=0, atol=1e3 * nv * EPS * size)
+
+
+@st.composite
+def row_leaves(draw, nv, parent):
+    """Return last dofs of the rows: contacts, joints of a leg, single rows, rows anywhere."""
+    leaves = []
+    for kind in draw(st.lists(st.sampled_from(['contact', 'chain', 'single', 'any']), max_size=6)):
+        leaf = draw(st.integers(-1, nv - 1))
+        if kind == 'contact':
+            leaves += [leaf] * 3
+        elif kind == 'chain':
+            leaves += branch(parent, leaf)[2::-1]
+        else:
+            leaves.append(leaf if kind == 'single' else EVERYWHERE)
+    return leaves
+
+
+@given(st.data())
+@settings(deadline=None)
+def test_delassus_matrix_equals_numpy(data):
+    parent, M = data.draw(trees())
+    nv = len(M)
+    leaves = data.draw(row_leaves(nv, parent))
+    n, rng = len(leaves), np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    J = np.zeros((n, nv))
+    for r, leaf in enumerate(leaves):
+        J[r, branch(parent, leaf)] = rng.standard_normal(len(branch(parent, leaf)))
+    row_of = rng.permutation(n + 2)[:n].astype(np.int64)  # columns of others lie between
+    columns = rng.standard_normal((nv, n + 2))
+    columns[:, row_of] = J.T
+    factor = np.tril(M)
+    factorise(factor, parent)
+    Y, G = np.full((nv, n), np.nan), np.full((n, n), np.nan)
+    row_leaf = np.array([*leaves, 7], dtype=np.int64)
+    delassus(columns, factor, parent, row_of, row_leaf, n, Y, G)
+    L = np.tril(factor, -1) + np.eye(nv)
+    assert np.allclose(L.T @ Y, J.T, atol=1e-9 * (1.0 + np.abs(Y).max(initial=0.0)))
+    exact = J @ np.linalg.solve(M, J.T)
+    bound = 1e3 * nv * EPS * np.linalg.cond(M) * np.abs(exact).max(initial=0.0)
+    assert np.allclose(G, exact, rtol=0, atol=bound + 1e-300)
+    assert np.array_equal(G, G.T)
+
+
+@pytest.mark.parametrize('name', ['go1', 'anymal_b', 'solo8', 'quadruped'])
+def test_factor_solves_with_the_mass_matrix_of_a_robot(name):
+    robot = load_robot(name)
+    terms = DynamicsTerms(robot.pinocchio_model, np.array([0.0, 0.0, -9.81]))
+    terms.update_configuration(robot.reference_configuration('standing'))
+    lower = np.tril(terms.inertia)
+    M = lower + np.tril(lower, -1).T
+    factor = lower.copy()
+    factorise(factor, terms.dof_parent)
+    x = np.random.default_rng(1).standard_normal(robot.nv)
+    y = x.copy()
+    solve(factor, terms.dof_parent, y)
+    assert np.allclose(M @ y, x, rtol=0, atol=1e-9)

@@ -1,0 +1,71 @@
+"""Forces of scalar rows in the compliant model: dry friction, limits and bilateral springs."""
+
+import numpy as np
+import pytest
+
+from contact_sim import Compliant, ContactProblem
+from contact_sim.solvers.rows import Rows
+from contact_sim.solvers.springs import (
+    DAMPING_RATIO,
+    KELVIN_VOIGT,
+    SECANT_STIFFNESS,
+    SLIP_SPEED,
+    TANH,
+    Springs,
+    interval_forces,
+)
+
+STIFFNESS, RATIO, SLIP, STEP = 2e3, 0.7, 1e-2, 1e-3
+LOWER = np.array([-0.3, -0.1, 0.0, -np.inf, -np.inf, 0.0])
+UPPER = np.array([0.3, 0.5, np.inf, 0.0, np.inf, np.inf])
+GAP = np.array([0.0, 0.0, -2e-3, 1e-3, -1e-3, 5e-2])
+
+
+def forces(u, implicit):
+    material = np.zeros(9)
+    material[SECANT_STIFFNESS], material[DAMPING_RATIO] = STIFFNESS, RATIO
+    material[SLIP_SPEED] = SLIP
+    springs = Springs(KELVIN_VOIGT, TANH, material, STEP, STEP if implicit else 0.0)
+    rows = Rows(np.diag(np.arange(1.0, 7.0)), np.zeros(6), np.zeros(0), LOWER, UPPER)
+    impulse, slope = np.full(6, np.nan), np.zeros((6, 3))
+    interval_forces(rows, u, GAP, springs, impulse, slope)
+    return impulse, slope
+
+
+@pytest.mark.parametrize('implicit', [False, True])
+@pytest.mark.parametrize('seed', range(5))
+def test_forces_are_their_formulas_and_slopes_their_derivatives(implicit, seed):
+    u = 0.02 * np.random.default_rng(seed).standard_normal(6)
+    impulse, slope = forces(u, implicit)
+    low, high = LOWER[:2], UPPER[:2]
+    friction = 0.5 * (low + high) - 0.5 * (high - low) * np.tanh(u[:2] / SLIP)
+    assert impulse[:2] == pytest.approx(friction, rel=1e-12)
+    damping = 2.0 * RATIO * np.sqrt(STIFFNESS / np.arange(3.0, 7.0))
+    error = GAP[2:] + (STEP * u[2:] if implicit else 0.0)
+    spring = -STEP * (STIFFNESS * error + damping * u[2:])
+    cut = np.clip(spring, LOWER[2:], UPPER[2:])
+    assert impulse[2:] == pytest.approx(cut, rel=1e-12, abs=1e-15)
+    delta = 1e-7
+    change = (forces(u + delta, implicit)[0] - forces(u - delta, implicit)[0]) / (2.0 * delta)
+    assert slope[:, 0] == pytest.approx(change, rel=1e-4, abs=1e-6)
+    assert not slope[:, 1:].any()
+
+
+def test_a_limit_out_of_reach_is_free_and_one_that_is_passed_pushes_back():
+    impulse, _ = forces(np.zeros(6), implicit=True)
+    assert impulse[2] == pytest.approx(STEP * STIFFNESS * 2e-3)
+    assert impulse[3] == pytest.approx(-STEP * STIFFNESS * 1e-3)
+    assert impulse[4] == pytest.approx(STEP * STIFFNESS * 1e-3)
+    assert impulse[5] == 0.0
+
+
+def test_an_implicit_bilateral_row_equals_its_closed_form():
+    G, speed, h = 1.7, 0.4, 1.0
+    model = Compliant(stiffness=30.0, normal_law='linear', damping_ratio=RATIO)
+    problem = ContactProblem.from_delassus(
+        [[G]], [speed], [], lower=[-np.inf], upper=[np.inf]
+    )  # h = 1 s
+    gain = 30.0 * h + 2.0 * RATIO * np.sqrt(30.0 / G)
+    solution = model.solve(problem)
+    assert solution.solver.converged
+    assert solution.impulse == pytest.approx([-h * gain * speed / (1.0 + h * gain * G)], rel=1e-9)
