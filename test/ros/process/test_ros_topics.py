@@ -16,8 +16,6 @@ from contact_sim import load_robot
 from contact_sim.contact.residuals import Residuals
 from contact_sim.ros.settings.declarations import PublishRateParameters
 
-pytestmark = pytest.mark.ros
-
 STEP = SECOND // 1000
 GRAVITY = 9.81
 ROBOT = load_robot('go1')
