@@ -80,44 +80,43 @@ def test_a_ball_that_oscillates_rolls_and_stays_in_the_bowl():
     assert report.contacts.normal_force[0] == pytest.approx(pressed, rel=5e-3)
 
 
-def test_a_ball_rolls_off_a_sphere():
-    """One that sticks leaves at cos θ = 10/17, its speed then √(g (R + r) cos θ)."""
+def roll_off(friction, model):
+    """Return cos θ, speed and spin when the force on a ball ends that rolled down from the top."""
     radius, angle = 1.0, 0.02
     reach = radius + RADIUS
-    terrain = SphereGround((0.0, 0.0, -radius), radius)
-    start = [reach * np.sin(angle), 0.0, reach * np.cos(angle) - radius]
-    # from the start it rolls as if it had come from the top
-    share = 1.0 / (1.0 + SOLID)
-    v0 = np.sqrt(2.0 * share * GRAVITY * reach * (1.0 - np.cos(angle)))
-    velocity = [v0 * np.cos(angle), 0.0, -v0 * np.sin(angle), 0.0, v0 / RADIUS, 0.0]
-    sim = at_rest(terrain, start, friction=1e3, time_step=1e-4, velocity=velocity)
-    while True:
+    share = 1.0 / (1.0 + SOLID) if friction else 1.0
+    speed = np.sqrt(2.0 * share * GRAVITY * reach * (1.0 - np.cos(angle)))  # as from the top
+    spin = speed / RADIUS if friction else 0.0
+    sim = at_rest(
+        SphereGround((0.0, 0.0, -radius), radius),
+        [reach * np.sin(angle), 0.0, reach * np.cos(angle) - radius],
+        friction, 2e-4, [speed * np.cos(angle), 0.0, -speed * np.sin(angle), 0.0, spin, 0.0],
+        model,
+    )  # fmt: skip
+    report = sim.step([])
+    while report.contacts.gap[0] < 1e-4:
+        if report.contacts.normal_force[0] > 0.0:
+            last = report
         report = sim.step([])
-        cos = (report.q[2] + radius) / reach
-        if report.contacts.gap[0] > 1e-5:
-            break
-        assert cos > 0.5
-        assert report.contacts.slip_speed[0] < 1e-6 or cos < 10.0 / 17.0 + 0.02
-    assert cos == pytest.approx(10.0 / 17.0, abs=0.01)
-    expected = np.sqrt(GRAVITY * reach * 10.0 / 17.0)
-    assert np.linalg.norm(report.v[:3]) == pytest.approx(expected, rel=0.01)
+    v = last.v
+    return (last.q[2] + radius) / reach, np.linalg.norm(v[:3]), np.linalg.norm(v[3:])
 
 
-def test_without_friction_it_leaves_a_sphere_earlier():
-    """At cos θ = 2/3, without turning."""
-    radius, angle = 1.0, 0.02
-    reach = radius + RADIUS
-    start = [reach * np.sin(angle), 0.0, reach * np.cos(angle) - radius]
-    v0 = np.sqrt(2.0 * GRAVITY * reach * (1.0 - np.cos(angle)))
-    velocity = [v0 * np.cos(angle), 0.0, -v0 * np.sin(angle), 0.0, 0.0, 0.0]
-    sim = at_rest(SphereGround((0.0, 0.0, -radius), radius), start, 0.0, 1e-4, velocity)
-    while True:
-        report = sim.step([])
-        if report.contacts.gap[0] > 1e-5:
-            break
-        assert report.q[2] > -radius
-    assert (report.q[2] + radius) / reach == pytest.approx(2.0 / 3.0, abs=0.01)
-    assert np.abs(report.v[3:]).max() < 1e-9
+@pytest.mark.parametrize('model', ['ncp', 'hybrid'])
+def test_a_ball_that_sticks_leaves_a_sphere_at_10_17(model):
+    """At cos θ = 10/17, its speed then √(g (R + r) cos θ)."""
+    cos, speed, spin = roll_off(1e3, model)
+    assert cos == pytest.approx(10.0 / 17.0, abs=2e-3)
+    assert speed == pytest.approx(np.sqrt(GRAVITY * 1.1 * 10.0 / 17.0), rel=2e-3)
+    assert spin == pytest.approx(speed / RADIUS, rel=2e-3)
+
+
+@pytest.mark.parametrize('model', ['ncp', 'hybrid'])
+def test_a_ball_without_friction_leaves_a_sphere_at_2_3(model):
+    cos, speed, spin = roll_off(0.0, model)
+    assert cos == pytest.approx(2.0 / 3.0, abs=2e-3)
+    assert speed == pytest.approx(np.sqrt(GRAVITY * 1.1 * 2.0 / 3.0), rel=2e-3)
+    assert spin < 1e-9
 
 
 def walls(left, right):
@@ -163,9 +162,8 @@ def test_a_ball_slides_along_a_groove():
     # rolling along a groove is slipping at first: both points of contact turn at r sin 45° below
     force = report.contacts.force.sum(axis=0)
     assert force[1] == pytest.approx(-friction * GRAVITY * np.sqrt(2.0), rel=1e-3)
-    assert report.v[1] == pytest.approx(
-        speed - friction * GRAVITY * np.sqrt(2.0) * steps * sim.time_step, rel=1e-3
-    )
+    time, braking = steps * sim.time_step, friction * GRAVITY * np.sqrt(2.0)
+    assert report.q[1] == pytest.approx(speed * time - 0.5 * braking * time**2, rel=1e-3)
 
 
 def test_a_ball_rolls_down_an_inclined_groove():
@@ -181,12 +179,12 @@ def test_a_ball_rolls_down_an_inclined_groove():
         assert report.contacts.slip_speed.max() < 1e-6
     expected = GRAVITY * np.sin(slope) / (1.0 + SOLID / np.cos(angle) ** 2)
     downhill = turn @ [0.0, 1.0, 0.0]
-    assert report.v[:3] @ downhill != 0.0
     travelled = (report.q[:3] - turn @ in_the_groove(angle, angle)) @ downhill
     time = steps * sim.time_step
     assert travelled == pytest.approx(0.5 * expected * time**2, rel=5e-3)
-    normal = GRAVITY * np.cos(slope) / (2.0 * np.cos(angle))
-    assert report.contacts.normal_force == pytest.approx([normal, normal], rel=1e-3)
+    # the shares of normal forces and friction across the groove are undetermined, their sum is not
+    force = turn.T @ report.contacts.force.sum(axis=0)
+    assert force[[0, 2]] == pytest.approx([0.0, GRAVITY * np.cos(slope)], abs=1e-3)
 
 
 def test_a_ball_rolls_along_a_pipe_as_on_a_plane():
