@@ -26,6 +26,11 @@ from contact_sim.errors import InvalidInput, UnknownName
 Array = NDArray[np.float64]
 Vector = tuple[float, float, float]
 
+__all__ = [
+    'TERRAINS', 'CylinderGround', 'InclinedPlane', 'Plane', 'Planes', 'SphereGround', 'Terrain',
+    'as_terrain',
+]  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Planes(Surface):

@@ -174,7 +174,6 @@ class Log:
         self._sim, self._scenario = sim, scenario
         self._model = sim.robot.pinocchio_model
         self._data = self._model.createData()
-        self._normal = sim.terrain.plane[:3]
         self._start = self._centre(sim.q, sim.v)[0]
         self._standing = self._height(sim.standing_configuration())
         self._laws = dict.fromkeys(LAWS, 0.0)
@@ -192,7 +191,7 @@ class Log:
         """Keep one step, which took wall time `seconds`."""
         self._times.append(1e6 * seconds)
         self._solver.append((report.solver.iterations, report.solver.converged))
-        load, slip = report.contacts.normal_force, self._tangential(report.contacts.velocity)
+        load, slip = report.contacts.normal_force, _tangential(report, report.contacts.velocity)
         self._load.append(load)
         self._slip.append(slip)
         self._note_laws(report, load)
@@ -213,7 +212,7 @@ class Log:
     def _note_laws(self, report: StepReport, load: Array) -> None:
         residuals = report.residuals
         values = residuals.as_dict()
-        friction = np.linalg.norm(self._tangential(report.contacts.force), axis=1)
+        friction = np.linalg.norm(_tangential(report, report.contacts.force), axis=1)
         inside = friction < WELL_INSIDE * report.contacts.friction * load
         values['slip'] = float(report.contacts.slip_speed[inside].max(initial=0.0))
         values['force_at_distance'] = float(
@@ -268,12 +267,15 @@ class Log:
             integration=float(self._energy[3]),
         )
 
-    def _tangential(self, vectors: Array) -> Array:
-        return vectors - np.outer(vectors @ self._normal, self._normal)
-
     def _height(self, q: Array) -> float:
-        return float(q[:3] @ self._normal - self._sim.terrain.plane[3])
+        return float(self._sim.terrain.distances(q[None, :3])[0])
 
     def _centre(self, q: Array, v: Array) -> tuple[Array, Array]:
         pin.centerOfMass(self._model, self._data, np.array(q), np.array(v))
         return self._data.com[0].copy(), self._data.vcom[0].copy()
+
+
+def _tangential(report: StepReport, vectors: Array) -> Array:
+    """Return the parts of vectors (nc, 3) along the ground at each contact."""
+    normal = report.record.frame_start[:, 2]
+    return np.asarray(vectors - np.sum(vectors * normal, axis=1, keepdims=True) * normal)

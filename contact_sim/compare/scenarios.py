@@ -141,7 +141,7 @@ def start(
         sim.reset(standing[:7], np.array([scenario.speed, 0.0, 0.0, 0.0, 0.0, 0.0]))
         return Start(sim, lambda time, q, v: np.zeros(0))
     q = sim.standing_configuration().copy()
-    q[:3] += scenario.height * terrain.plane[:3]
+    q[:3] += scenario.height * terrain.normals(q[None, :3])[0]
     sim.reset(q)
     if scenario.name == 'trot':
         trot = Trot(robot)

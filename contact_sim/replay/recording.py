@@ -16,10 +16,10 @@ from contact_sim.contact_models.protocol import ContactModel
 from contact_sim.replay.archive import Archive, RecordingError
 from contact_sim.replay.hashing import RunHash
 from contact_sim.replay.header import (
-    FORMAT,
-    RecordedGround,
+    READABLE,
     check_same_robot,
     contact_model_of,
+    ground_of,
     robot_of,
     versions,
 )
@@ -61,8 +61,9 @@ class Recording:
         self.path = Path(path)
         self._archive = Archive(self.path)
         self.header = self._json('header')
-        if not isinstance(self.header, dict) or self.header.get('format') != FORMAT:
-            raise RecordingError(f'{path} is not a recording of format {FORMAT}')
+        if not isinstance(self.header, dict) or self.header.get('format') not in READABLE:
+            readable = ' or '.join(map(str, READABLE))
+            raise RecordingError(f'{path} is not a recording of format {readable}')
         self.damage = ''
 
     # ---------------------------------------------------------------- what was recorded
@@ -153,7 +154,7 @@ class Recording:
         sim = Simulator(
             self.robot(),
             contact_model_of(header['contact_model']) if contact_model is None else contact_model,
-            RecordedGround(np.array(header['plane'])),
+            ground_of(header),
             time_step=header['time_step'],
             gravity=header['gravity'],
         )
