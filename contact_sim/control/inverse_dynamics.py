@@ -23,17 +23,14 @@ import numpy as np
 import proxsuite
 from numpy.typing import NDArray
 
-from contact_sim.control.legs import BASE, JOINTS, LeggedDynamics
+from contact_sim.control.legs import JOINTS, LeggedDynamics
+from contact_sim.solvers.dual_active_set import least_quadratic
+from contact_sim.solvers.jit import kernel
 
 Array = NDArray[np.float64]
 UNBOUNDED = 1e20
-ACCURACY = 1e-6
-"""Largest residual of the QP: 1 µN."""
-ACTIVE = 1e-10
-"""Multiplier from which on a limit of the QP is active."""
-SOFTNESS = 1e-12
-"""Of active limits, so that rows that say the same are no trouble."""
-EXCHANGES = 30
+ACCURACY = 1e-9
+"""Excess of a limit of the QP that does not matter: 1 nN, 1 nN m."""
 LARGEST_ITERATIONS = 200
 STILL = 0.02
 """Joint speed over which dry friction, fed forward, changes its sign [rad/s]."""
@@ -73,119 +70,138 @@ class InverseDynamics:
     ) -> None:
         robot = dynamics.robot
         self._dynamics = dynamics
-        self._weights = np.array(weights)
-        self._regularisation = regularisation / robot.total_mass**2
+        self._weights = np.array([*weights, regularisation / robot.total_mass**2])
         self._limit = np.minimum(robot.effort_limit, 1e6)
-        self._damping = robot.joint_damping[JOINTS]
-        self._dry = robot.joint_friction[JOINTS]
+        self._passive = np.array([robot.joint_damping[JOINTS], robot.joint_friction[JOINTS]])
         side = friction / np.sqrt(2.0)
         pyramid = [[1.0, 0, -side], [-1, 0, -side], [0, 1, -side], [0, -1, -side], [0, 0, -1.0]]
         bound = [0.0, 0.0, 0.0, 0.0, -smallest_force * robot.total_mass * 9.81 / dynamics.n_feet]
         self._cones = [
             (np.kron(np.eye(n), pyramid), np.tile(bound, n)) for n in range(dynamics.n_feet + 1)
         ]
-        self._programs: dict[int, proxsuite.proxqp.dense.QP] = {}
 
     def solve(self, base: Array, feet: Array, standing: NDArray[np.bool_]) -> Answer:
-        """Return efforts at the state of the dynamics.
+        """Return efforts at the state of the dynamics, a function of these alone.
 
         Args:
             base: a*, wanted acceleration of the base in its own axes, linear first, shape (6,).
             feet: wanted acceleration of the feet [m/s²], world; zero if standing, (n_feet, 3).
             standing: which feet carry, at least one, shape (n_feet,).
+
+        Raises:
+            LinAlgError: legs that cannot move their feet in all directions, a state that is not
+                finite.
         """
         d = self._dynamics
-        M, h, J = d.inertia, d.nonlinear_effects, d.jacobian
-        follow = np.linalg.solve(
-            J[:, JOINTS], np.column_stack([J[:, BASE], feet.reshape(-1) - d.drift])
+        motion, effort = response(
+            d.inertia, d.nonlinear_effects, d.jacobian, d.drift, d.v, feet, standing, self._passive
         )
-        T = np.vstack([np.eye(6), -follow[:, :6]])
-        c = np.concatenate([np.zeros(6), follow[:, 6]])
-        Jf = J[np.repeat(standing, 3)]
-        solved_base = np.linalg.solve(
-            M[BASE] @ T, np.column_stack([Jf[:, BASE].T, -h[BASE] - M[BASE] @ c])
+        rows, top = self._cones[np.count_nonzero(standing)]
+        H, g, C, lower, upper = program(
+            motion, effort, base, self._weights, rows, top, self._limit
         )
-        B, a0 = solved_base[:, :-1], solved_base[:, -1]
-        Mj = M[JOINTS] @ T
-        slope = Mj @ B - Jf[:, JOINTS].T
-        friction = self._joint_friction(d.v[JOINTS])
-        start = Mj @ a0 + M[JOINTS] @ c + h[JOINTS] + friction
-        f, solved = self._forces(B, a0 - base, slope, start)
-        force = np.zeros((d.n_feet, 3))
-        force[standing] = f.reshape(-1, 3)
-        effort = np.clip(slope @ f + start, -self._limit, self._limit)
-        return Answer(effort, force, T @ (B @ f + a0) + c, solved)
-
-    def _joint_friction(self, speed: Array) -> Array:
-        """Return what the joints' own damping and dry friction take [N m]."""
-        return self._damping * speed + self._dry * np.tanh(speed / STILL)
-
-    def _forces(self, B: Array, rest: Array, slope: Array, start: Array) -> tuple[Array, bool]:
-        """Return the forces of the standing feet, shape (n,), and whether they keep all limits."""
-        n = B.shape[1]
-        weighted = self._weights[:, None] * B
-        H = weighted.T @ weighted + self._regularisation * np.eye(n)
-        g = weighted.T @ (self._weights * rest)
-        rows, top = self._cones[n // 3]
-        C = np.concatenate([rows, slope])
-        upper = np.concatenate([top, self._limit - start])
-        lower = np.concatenate([np.full(len(rows), -UNBOUNDED), -self._limit - start])
-        program = self._programs.get(n)
-        if program is None:
-            program = self._programs[n] = proxsuite.proxqp.dense.QP(n, 0, len(C))
-            program.settings.eps_abs = ACCURACY
-            program.settings.eps_rel = 0.0
-            program.settings.max_iter = LARGEST_ITERATIONS
-            program.init(H, g, None, None, C, lower, upper)
-        else:
-            program.settings.initial_guess = (
-                proxsuite.proxqp.InitialGuess.WARM_START_WITH_PREVIOUS_RESULT
-            )
-            program.update(H=H, g=g, C=C, l=lower, u=upper)
-        program.solve()
-        solved = program.results.info.status == proxsuite.proxqp.QPSolverOutput.PROXQP_SOLVED
-        f = np.array(program.results.x)
-        if not np.isfinite(f).all():
-            self._programs.pop(n)
-            f = np.asarray(-np.linalg.solve(H, g))
-            return f, bool(solved)
-        return polished(H, g, C, lower, upper, np.array(program.results.z), f), bool(solved)
+        f, solved = least_quadratic(H, g, C, lower, upper, ACCURACY)
+        if not solved:
+            f = nearest(H, g, C, lower, upper)
+        return Answer(*outcome(motion, effort, f, standing, self._limit), solved)
 
 
-def polished(
-    H: Array, g: Array, C: Array, lower: Array, upper: Array, multiplier: Array, guess: Array
-) -> Array:
-    """Return the exact minimum near a solver's answer, `guess` where it is not found.
-
-    The limits that the solver took for active become equations; a few wrong ones are exchanged.
-    The last digits of the solver depend on where its memory happens to lie, those of linear
-    systems do not: equal states get equal efforts in every run.
+@kernel
+def response(M, h, J, drift, v, feet, standing, passive):
+    """Return v̇ = P f + p and τ = S f + s as (P, p), shape (nv, n + 1), and (S, s).
 
     Args:
-        H: of the cost ½ fᵀ H f + gᵀ f, shape (n, n).
-        g: shape (n,).
-        C: rows of lower <= C f <= upper, shape (m, n).
-        lower: shape (m,).
-        upper: shape (m,).
-        multiplier: of the rows, positive at the upper limit, shape (m,).
-        guess: the solver's answer, shape (n,).
+        M: shape (nv, nv).
+        h: shape (nv,).
+        J: shape (3 n_feet, nv).
+        drift: J̇ v, shape (3 n_feet,).
+        v: shape (nv,).
+        feet: wanted accelerations r, shape (n_feet, 3).
+        standing: shape (n_feet,).
+        passive: damping and dry friction of the joints, shape (2, n_joints).
     """
-    side = np.where(np.abs(multiplier) > ACTIVE, np.sign(multiplier), 0.0)
-    for _ in range(EXCHANGES):
-        active, n = side != 0.0, len(g)
-        rows = C[active]
-        system = np.block([[H, rows.T], [rows, -SOFTNESS * np.eye(len(rows))]])
-        bound = np.where(side > 0.0, upper, lower)[active]
-        answer = np.linalg.solve(system, np.concatenate([-g, bound]))
-        f, pulls = answer[:n], np.zeros(len(C))
-        pulls[active] = -side[active] * answer[n:]
-        if pulls.max() > ACTIVE:
-            side[np.argmax(pulls)] = 0.0
-            continue
-        reached = C @ f
-        excess = np.where(active, 0.0, np.maximum(reached - upper, lower - reached))
-        worst = np.argmax(excess)
-        if excess[worst] <= ACCURACY:
-            return np.asarray(f)
-        side[worst] = 1.0 if reached[worst] > upper[worst] else -1.0
-    return guess
+    nv, n_joints = M.shape[0], M.shape[0] - 6
+    right = np.empty((n_joints, 7))
+    right[:, :6] = J[:, :6]
+    right[:, 6] = feet.reshape(-1) - drift
+    follow = np.linalg.solve(np.ascontiguousarray(J[:, 6:]), right)
+    T = np.zeros((nv, 7))  # (T, c)
+    for i in range(6):
+        T[i, i] = 1.0
+    T[6:, :6], T[6:, 6] = -follow[:, :6], follow[:, 6]
+    MT = M @ T
+    n = 3 * np.sum(standing)
+    Jf = np.empty((nv, n))  # transposed, of the standing feet
+    k = 0
+    for i in range(standing.shape[0]):
+        if standing[i]:
+            Jf[:, k : k + 3] = J[3 * i : 3 * i + 3].T
+            k += 3
+    right = np.empty((6, n + 1))
+    right[:, :n] = Jf[:6]
+    right[:, n] = -h[:6] - MT[:6, 6]
+    base = np.linalg.solve(np.ascontiguousarray(MT[:6, :6]), right)
+    motion = np.ascontiguousarray(T[:, :6]) @ base
+    motion[:, n] += T[:, 6]
+    effort = M[6:] @ motion
+    effort[:, :n] -= Jf[6:]
+    effort[:, n] += h[6:] + passive[0] * v[6:] + passive[1] * np.tanh(v[6:] / STILL)
+    return motion, effort
+
+
+@kernel
+def program(motion, effort, base, weights, rows, top, limit):
+    """Return H, g, C, lower and upper of the QP in the forces, see the head of this file.
+
+    Args:
+        motion: of `response`.
+        effort: of `response`.
+        base: a*, shape (6,).
+        weights: W, then ρ, shape (7,).
+        rows: of the cones, shape (m, n).
+        top: their upper bounds, shape (m,).
+        limit: τ_max, shape (n_joints,).
+    """
+    m, n = rows.shape
+    weighted = np.empty((n, 6))
+    rest = np.empty(6)
+    for i in range(6):
+        weighted[:, i] = weights[i] * motion[i, :n]
+        rest[i] = weights[i] * (motion[i, n] - base[i])
+    H = weighted @ weighted.T
+    for i in range(n):
+        H[i, i] += weights[6]
+    C = np.empty((m + limit.shape[0], n))
+    lower, upper = np.empty(C.shape[0]), np.empty(C.shape[0])
+    C[:m], C[m:] = rows, effort[:, :n]
+    lower[:m], upper[:m] = -UNBOUNDED, top
+    lower[m:], upper[m:] = -limit - effort[:, n], limit - effort[:, n]
+    return H, weighted @ rest, C, lower, upper
+
+
+@kernel
+def outcome(motion, effort, f, standing, limit):
+    """Return τ (n_joints,), forces at all feet (n_feet, 3) and v̇ (nv,) for the forces f (n,)."""
+    n, k = f.shape[0], 0
+    force = np.zeros((standing.shape[0], 3))
+    for i in range(standing.shape[0]):
+        if standing[i]:
+            force[i] = f[k : k + 3]
+            k += 3
+    with_one = np.ones(n + 1)
+    with_one[:n] = f
+    torque = effort @ with_one
+    return np.minimum(np.maximum(torque, -limit), limit), force, motion @ with_one
+
+
+def nearest(H: Array, g: Array, C: Array, lower: Array, upper: Array) -> Array:
+    """Return what ProxQP comes to from nothing where no forces keep all limits, shape (n,)."""
+    program = proxsuite.proxqp.dense.QP(len(g), 0, len(C))
+    program.settings.eps_abs = ACCURACY
+    program.settings.eps_rel = 0.0
+    program.settings.max_iter = LARGEST_ITERATIONS
+    program.settings.initial_guess = proxsuite.proxqp.InitialGuess.NO_INITIAL_GUESS
+    program.init(H, g, None, None, C, lower, upper)
+    program.solve()
+    f = np.array(program.results.x)
+    return f if np.isfinite(f).all() else np.asarray(-np.linalg.solve(H, g))
