@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from contact_sim.control.legs import JOINTS, LeggedDynamics
 from contact_sim.solvers.dual_active_set import least_quadratic
+from contact_sim.solvers.elimination import eliminate
 from contact_sim.solvers.jit import kernel
 
 Array = NDArray[np.float64]
@@ -93,22 +94,43 @@ class InverseDynamics:
                 finite.
         """
         d = self._dynamics
-        motion, effort = response(
+        motion, effort, regular = response(
             d.inertia, d.nonlinear_effects, d.jacobian, d.drift, d.v, feet, standing, self._passive
         )
+        if not regular:
+            raise np.linalg.LinAlgError('singular legs: they cannot move their feet at will')
         rows, top = self._cones[np.count_nonzero(standing)]
-        H, g, C, lower, upper = program(
-            motion, effort, base, self._weights, rows, top, self._limit
-        )
-        f, solved = least_quadratic(H, g, C, lower, upper, ACCURACY)
+        weights, limit = self._weights, self._limit
+        *found, solved = efforts(motion, effort, base, standing, weights, rows, top, limit)
         if not solved:
-            f = nearest(H, g, C, lower, upper)
-        return Answer(*outcome(motion, effort, f, standing, self._limit), solved)
+            f = nearest(*program(motion, effort, base, weights, rows, top, limit))
+            found = outcome(motion, effort, f, standing, limit)
+        return Answer(*found, solved)
+
+
+@kernel
+def follow(J, drift, feet):
+    """Return the joints' accelerations as −(F, c): v̇_j = −F a + c; and whether J_j is regular.
+
+    Args:
+        J: shape (3 n_feet, nv).
+        drift: J̇ v, shape (3 n_feet,).
+        feet: wanted accelerations r, shape (n_feet, 3).
+    """
+    n = J.shape[0]
+    joints, F = np.empty((n, n)), np.empty((n, 7))
+    for i in range(n):
+        for k in range(6):
+            F[i, k] = J[i, k]
+        F[i, 6] = drift[i] - feet[i // 3, i % 3]
+        for k in range(n):
+            joints[i, k] = J[i, 6 + k]
+    return F, eliminate(joints, F)
 
 
 @kernel
 def response(M, h, J, drift, v, feet, standing, passive):
-    """Return v̇ = P f + p and τ = S f + s as (P, p), shape (nv, n + 1), and (S, s).
+    """Return v̇ = P f + p and τ = S f + s as (P, p), (nv, n + 1), and (S, s); whether they exist.
 
     Args:
         M: shape (nv, nv).
@@ -120,33 +142,37 @@ def response(M, h, J, drift, v, feet, standing, passive):
         standing: shape (n_feet,).
         passive: damping and dry friction of the joints, shape (2, n_joints).
     """
-    nv, n_joints = M.shape[0], M.shape[0] - 6
-    right = np.empty((n_joints, 7))
-    right[:, :6] = J[:, :6]
-    right[:, 6] = feet.reshape(-1) - drift
-    follow = np.linalg.solve(np.ascontiguousarray(J[:, 6:]), right)
-    T = np.zeros((nv, 7))  # (T, c)
+    nv, feet_rows = M.shape[0], J.shape[0]
+    F, regular = follow(J, drift, feet)
+    stands = np.flatnonzero(np.repeat(standing, 3))
+    n = stands.shape[0]
+    motion, inertia, base = np.empty((nv, n + 1)), np.empty((6, 6)), np.empty((6, n + 1))
     for i in range(6):
-        T[i, i] = 1.0
-    T[6:, :6], T[6:, 6] = -follow[:, :6], follow[:, 6]
-    MT = M @ T
-    n = 3 * np.sum(standing)
-    Jf = np.empty((nv, n))  # transposed, of the standing feet
-    k = 0
-    for i in range(standing.shape[0]):
-        if standing[i]:
-            Jf[:, k : k + 3] = J[3 * i : 3 * i + 3].T
-            k += 3
-    right = np.empty((6, n + 1))
-    right[:, :n] = Jf[:6]
-    right[:, n] = -h[:6] - MT[:6, 6]
-    base = np.linalg.solve(np.ascontiguousarray(MT[:6, :6]), right)
-    motion = np.ascontiguousarray(T[:, :6]) @ base
-    motion[:, n] += T[:, 6]
+        for k in range(n):
+            base[i, k] = J[stands[k], i]
+        base[i, n] = -h[i]
+        for k in range(6):
+            inertia[i, k] = M[i, k]
+        for j in range(feet_rows):
+            base[i, n] += M[i, 6 + j] * F[j, 6]
+            for k in range(6):
+                inertia[i, k] -= M[i, 6 + j] * F[j, k]
+    regular &= eliminate(inertia, base)
+    for k in range(n + 1):
+        for i in range(6):
+            motion[i, k] = base[i, k]
+        for j in range(feet_rows):
+            total = F[j, 6] if k == n else 0.0
+            for i in range(6):
+                total += F[j, i] * base[i, k]
+            motion[6 + j, k] = -total
     effort = M[6:] @ motion
-    effort[:, :n] -= Jf[6:]
-    effort[:, n] += h[6:] + passive[0] * v[6:] + passive[1] * np.tanh(v[6:] / STILL)
-    return motion, effort
+    for j in range(feet_rows):
+        for k in range(n):
+            effort[j, k] -= J[stands[k], 6 + j]
+        friction = passive[0, j] * v[6 + j] + passive[1, j] * np.tanh(v[6 + j] / STILL)
+        effort[j, n] += h[6 + j] + friction
+    return motion, effort, regular
 
 
 @kernel
@@ -154,8 +180,8 @@ def program(motion, effort, base, weights, rows, top, limit):
     """Return H, g, C, lower and upper of the QP in the forces, see the head of this file.
 
     Args:
-        motion: of `response`.
-        effort: of `response`.
+        motion: (P, p), shape (nv, n + 1).
+        effort: (S, s), shape (n_joints, n + 1).
         base: a*, shape (6,).
         weights: W, then ρ, shape (7,).
         rows: of the cones, shape (m, n).
@@ -163,35 +189,48 @@ def program(motion, effort, base, weights, rows, top, limit):
         limit: τ_max, shape (n_joints,).
     """
     m, n = rows.shape
-    weighted = np.empty((n, 6))
-    rest = np.empty(6)
+    H, g = np.zeros((n, n)), np.zeros(n)
+    for a in range(n):
+        H[a, a] = weights[6]
     for i in range(6):
-        weighted[:, i] = weights[i] * motion[i, :n]
-        rest[i] = weights[i] * (motion[i, n] - base[i])
-    H = weighted @ weighted.T
-    for i in range(n):
-        H[i, i] += weights[6]
+        square = weights[i] ** 2
+        for a in range(n):
+            g[a] += square * motion[i, a] * (motion[i, n] - base[i])
+            for b in range(n):
+                H[a, b] += square * motion[i, a] * motion[i, b]
     C = np.empty((m + limit.shape[0], n))
     lower, upper = np.empty(C.shape[0]), np.empty(C.shape[0])
-    C[:m], C[m:] = rows, effort[:, :n]
-    lower[:m], upper[:m] = -UNBOUNDED, top
-    lower[m:], upper[m:] = -limit - effort[:, n], limit - effort[:, n]
-    return H, weighted @ rest, C, lower, upper
+    for i in range(C.shape[0]):
+        j = i - m
+        for a in range(n):
+            C[i, a] = rows[i, a] if j < 0 else effort[j, a]
+        lower[i] = -UNBOUNDED if j < 0 else -limit[j] - effort[j, n]
+        upper[i] = top[i] if j < 0 else limit[j] - effort[j, n]
+    return H, g, C, lower, upper
 
 
 @kernel
 def outcome(motion, effort, f, standing, limit):
     """Return τ (n_joints,), forces at all feet (n_feet, 3) and v̇ (nv,) for the forces f (n,)."""
     n, k = f.shape[0], 0
-    force = np.zeros((standing.shape[0], 3))
+    force, with_one = np.zeros((standing.shape[0], 3)), np.ones(n + 1)
     for i in range(standing.shape[0]):
-        if standing[i]:
-            force[i] = f[k : k + 3]
-            k += 3
-    with_one = np.ones(n + 1)
-    with_one[:n] = f
+        for j in range(3 * standing[i]):
+            force[i, j] = with_one[k] = f[k]
+            k += 1
     torque = effort @ with_one
-    return np.minimum(np.maximum(torque, -limit), limit), force, motion @ with_one
+    for i in range(limit.shape[0]):
+        torque[i] = min(max(torque[i], -limit[i]), limit[i])
+    return torque, force, motion @ with_one
+
+
+@kernel
+def efforts(motion, effort, base, standing, weights, rows, top, limit):
+    """Return the `outcome` of the best forces, and whether there are any that keep all limits."""
+    H, g, C, lower, upper = program(motion, effort, base, weights, rows, top, limit)
+    f, found = least_quadratic(H, g, C, lower, upper, ACCURACY)
+    torque, force, acceleration = outcome(motion, effort, f, standing, limit)
+    return torque, force, acceleration, found
 
 
 def nearest(H: Array, g: Array, C: Array, lower: Array, upper: Array) -> Array:

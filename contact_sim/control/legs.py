@@ -101,18 +101,20 @@ def motion_of_feet(placements, spheres, moved, world, rate, v):
     n, nv = moved.shape
     foot, velocity = np.empty((n, 3)), np.zeros((n, 3))
     jacobian, drift = np.zeros((3 * n, nv)), np.empty(3 * n)
+    twist, spatial = np.empty(6), np.empty(6)
     for i in range(n):
         P, s = placements[i], spheres[i]
         x = P[9] + P[0] * s[0] + P[1] * s[1] + P[2] * s[2]
         y = P[10] + P[3] * s[0] + P[4] * s[1] + P[5] * s[2]
         z = P[11] + P[6] * s[0] + P[7] * s[1] + P[8] * s[2]
         centre, point = (x, y, z), (x, y, z - s[3])
-        twist, spatial = np.zeros(6), np.zeros(6)
+        twist[:], spatial[:] = 0.0, 0.0
         for k in range(nv):
             if moved[i, k] == 0.0:
                 continue
-            twist += v[k] * world[:, k]
-            spatial += v[k] * rate[:, k]
+            for r in range(6):
+                twist[r] += v[k] * world[r, k]
+                spatial[r] += v[k] * rate[r, k]
             # velocity of the body at the point: v_O + ω × p
             turn = cross((world[3, k], world[4, k], world[5, k]), point)
             for r in range(3):

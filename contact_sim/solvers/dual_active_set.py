@@ -18,6 +18,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from contact_sim.solvers.cone_admm import factor_shifted
+from contact_sim.solvers.elimination import eliminate
 from contact_sim.solvers.jit import kernel
 
 LARGEST_EXCHANGES = 200
@@ -26,13 +28,20 @@ DEPENDENT = 1e-10
 
 
 @kernel
+def dot(a, b):
+    """Return a·b."""
+    total = 0.0
+    for i in range(a.shape[0]):
+        total += a[i] * b[i]
+    return total
+
+
+@kernel
 def worst_limit(A, lower, upper, y, tolerance):
     """Return the row of the most exceeded limit, −1 if none, and +1 for `upper`, −1 for `lower`."""
     row, side, worst = -1, 0.0, tolerance
     for i in range(A.shape[0]):
-        reached = 0.0
-        for j in range(y.shape[0]):
-            reached += A[i, j] * y[j]
+        reached = dot(A[i], y)
         if reached - upper[i] > worst:
             row, side, worst = i, 1.0, reached - upper[i]
         elif lower[i] - reached > worst:
@@ -41,34 +50,34 @@ def worst_limit(A, lower, upper, y, tolerance):
 
 
 @kernel
-def split_normal(Q, k, normal, share, rest):
-    """Write normal = Q[:k]ᵀ share + rest with rest ⊥ Q[:k]; return |rest|.
+def split_normal(Q, k, normal, side, share, rest):
+    """Write side normal = Q[:k]ᵀ share + rest with rest ⊥ Q[:k]; return |rest|.
 
     Twice, because once loses digits where `rest` is short.
     """
     n = normal.shape[0]
-    share[:] = 0.0
-    rest[:] = normal
+    for j in range(n):
+        share[j], rest[j] = 0.0, side * normal[j]
     for _ in range(2):
         for i in range(k):
-            part = 0.0
-            for j in range(n):
-                part += Q[i, j] * rest[j]
+            part = dot(Q[i], rest)
             share[i] += part
             for j in range(n):
                 rest[j] -= part * Q[i, j]
-    return np.sqrt(np.sum(rest * rest))
+    return np.sqrt(dot(rest, rest))
 
 
 @kernel
 def orthogonalise(A, row, side, first, k, Q, R):
-    """Fill rows `first` to k of Q and columns of R: the active normals side A[row] = Qᵀ R."""
-    share, rest = np.empty(Q.shape[0]), np.empty(Q.shape[1])
+    """Fill rows `first` to k of Q and columns of R: the active normals side A[row] are Qᵀ R."""
+    share = np.empty(Q.shape[0])
     for i in range(first, k):
-        length = split_normal(Q, i, side[i] * A[row[i]], share, rest)
-        R[:i, i] = share[:i]
+        length = split_normal(Q, i, A[row[i]], side[i], share, Q[i])
+        for j in range(i):
+            R[j, i] = share[j]
         R[i, i] = length
-        Q[i] = rest / length
+        for j in range(Q.shape[1]):
+            Q[i, j] /= length
 
 
 @kernel
@@ -110,21 +119,22 @@ def nearest_point(A, lower, upper, tolerance, y):
     for _ in range(LARGEST_EXCHANGES):
         if new < 0:
             return True
-        normal = new_side * A[new]
-        length = split_normal(Q, k, normal, rate, way)
+        length = split_normal(Q, k, A[new], new_side, rate, way)
         solve_upper(R, k, rate)
         step, place = first_to_let_go(pull, rate, k)
-        free = length > DEPENDENT * np.sqrt(np.sum(normal * normal))
+        free = length > DEPENDENT * np.sqrt(dot(A[new], A[new]))
         if not free and place < 0:
             return False  # no point keeps this limit and the active ones
         whole = False
         if free:
             bound = upper[new] if new_side > 0.0 else lower[new]
-            to_limit = (np.sum(normal * y) - new_side * bound) / length**2
+            to_limit = new_side * (dot(A[new], y) - bound) / length**2
             whole = to_limit <= step
             step = min(step, to_limit)
-            y -= step * way
-        pull[:k] -= step * rate[:k]
+            for j in range(n):
+                y[j] -= step * way[j]
+        for i in range(k):
+            pull[i] -= step * rate[i]
         new_pull += step
         if whole:
             row[k], side[k], pull[k] = new, new_side, new_pull
@@ -151,10 +161,15 @@ def least_quadratic(H, g, C, lower, upper, tolerance):
         upper: shape (m,).
         tolerance: excess of a limit that does not matter, in the units of the limits.
 
-    Raises:
-        LinAlgError: H is not positive definite, or not finite.
+    An H that is not positive definite, or not finite, is an x of NaN that was not found.
     """
-    scaling = np.ascontiguousarray(np.linalg.inv(np.linalg.cholesky(H)).T)
-    y = -(scaling.T @ g)
-    found = nearest_point(C @ scaling, lower, upper, tolerance, y)
+    n = g.shape[0]
+    factor, inverse, y = np.zeros((n, n)), np.eye(n), np.empty(n)
+    factor_shifted(H, 0.0, factor)
+    finite = eliminate(factor, inverse)
+    for i in range(n):
+        y[i] = -dot(inverse[i], g)
+        finite &= np.isfinite(y[i])
+    scaling = inverse.T
+    found = finite and nearest_point(C @ scaling, lower, upper, tolerance, y)
     return scaling @ y, found
