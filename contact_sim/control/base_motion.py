@@ -75,17 +75,18 @@ def base_acceleration(
     Feed-forward and PD: p̈* + p (p* − p) + d (ṗ* − ṗ), and likewise for rotations. The velocity
     coordinates of the base turn with it, so the linear part is Rᵀ p̈ − ω × v (physics.md 0).
     """
-    r = reference
-    wanted = np.array((*r.position, *r.velocity, *r.acceleration))
+    r, R = reference, dynamics.rotation
     heading = turned(r.yaw)
-    R, q, v = dynamics.rotation, dynamics.q, dynamics.v
     turn = pin.log3(R.T @ heading)
-    feedback: Array = corrected(R, q, v, heading, wanted, turn, r.yaw_rate, gains.numbers)
+    feedback: Array = corrected(
+        R, dynamics.q, dynamics.v, heading, r.position, r.velocity, r.acceleration,
+        turn, float(r.yaw_rate), gains.numbers,
+    )  # fmt: skip
     return feedback
 
 
 @kernel
-def corrected(R, q, v, heading, wanted, turn, yaw_rate, gains):
+def corrected(R, q, v, heading, position, velocity, acceleration, turn, yaw_rate, gains):
     """Return a*, see `base_acceleration`, shape (6,).
 
     Args:
@@ -93,19 +94,21 @@ def corrected(R, q, v, heading, wanted, turn, yaw_rate, gains):
         q: shape (nq,).
         v: shape (nv,).
         heading: wanted axes of the base in world, shape (3, 3).
-        wanted: position, velocity and acceleration of the base in world, shape (9,).
+        position: wanted, in world [m], shape (3,).
+        velocity: wanted, in world [m/s], shape (3,).
+        acceleration: wanted, in world [m/s²], shape (3,).
         turn: rotation vector from R to the heading in the base's axes [rad], shape (3,).
         yaw_rate: [rad/s].
         gains: `BaseGains.numbers`.
     """
     error, linear, answer = np.zeros(3), np.zeros(3), np.zeros(6)
     for i in range(3):
-        velocity = R[i, 0] * v[0] + R[i, 1] * v[1] + R[i, 2] * v[2]
+        present = R[i, 0] * v[0] + R[i, 1] * v[1] + R[i, 2] * v[2]
         for k in range(3):
-            error[k] += gains[k] * heading[i, k] * (wanted[i] - q[i])
-            error[k] += gains[3 + k] * heading[i, k] * (wanted[3 + i] - velocity)
+            error[k] += gains[k] * heading[i, k] * (position[i] - q[i])
+            error[k] += gains[3 + k] * heading[i, k] * (velocity[i] - present)
     for i in range(3):
-        linear[i] = wanted[6 + i]
+        linear[i] = acceleration[i]
         for k in range(3):
             linear[i] += heading[i, k] * error[k]
     transport = cross(v[3:6], v[:3])

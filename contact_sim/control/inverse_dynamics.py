@@ -23,7 +23,7 @@ import numpy as np
 import proxsuite
 from numpy.typing import NDArray
 
-from contact_sim.control.legs import JOINTS, LeggedDynamics
+from contact_sim.control.legs import JOINTS, LeggedDynamics, symmetric
 from contact_sim.solvers.dual_active_set import least_quadratic
 from contact_sim.solvers.elimination import eliminate
 from contact_sim.solvers.jit import kernel
@@ -95,17 +95,20 @@ class InverseDynamics:
         """
         d = self._dynamics
         motion, effort, regular = response(
-            d.inertia, d.nonlinear_effects, d.jacobian, d.drift, d.v, feet, standing, self._passive
-        )
+            d.upper_inertia, d.nonlinear_effects, d.jacobian, d.drift, d.v, feet, standing,
+            self._passive,
+        )  # fmt: skip
         if not regular:
             raise np.linalg.LinAlgError('singular legs: they cannot move their feet at will')
         rows, top = self._cones[np.count_nonzero(standing)]
         weights, limit = self._weights, self._limit
-        *found, solved = efforts(motion, effort, base, standing, weights, rows, top, limit)
+        torque, force, acceleration, solved = efforts(
+            motion, effort, base, standing, weights, rows, top, limit
+        )
         if not solved:
             f = nearest(*program(motion, effort, base, weights, rows, top, limit))
-            found = outcome(motion, effort, f, standing, limit)
-        return Answer(*found, solved)
+            torque, force, acceleration = outcome(motion, effort, f, standing, limit)
+        return Answer(torque, force, acceleration, solved)
 
 
 @kernel
@@ -129,11 +132,11 @@ def follow(J, drift, feet):
 
 
 @kernel
-def response(M, h, J, drift, v, feet, standing, passive):
+def response(upper_inertia, h, J, drift, v, feet, standing, passive):
     """Return v̇ = P f + p and τ = S f + s as (P, p), (nv, n + 1), and (S, s); whether they exist.
 
     Args:
-        M: shape (nv, nv).
+        upper_inertia: M, only its upper triangle is read, shape (nv, nv).
         h: shape (nv,).
         J: shape (3 n_feet, nv).
         drift: J̇ v, shape (3 n_feet,).
@@ -142,10 +145,13 @@ def response(M, h, J, drift, v, feet, standing, passive):
         standing: shape (n_feet,).
         passive: damping and dry friction of the joints, shape (2, n_joints).
     """
-    nv, feet_rows = M.shape[0], J.shape[0]
+    M, nv, feet_rows = symmetric(upper_inertia), h.shape[0], J.shape[0]
     F, regular = follow(J, drift, feet)
-    stands = np.flatnonzero(np.repeat(standing, 3))
-    n = stands.shape[0]
+    stands, n = np.empty(feet_rows, np.int64), 0
+    for j in range(feet_rows):
+        if standing[j // 3]:
+            stands[n] = j
+            n += 1
     motion, inertia, base = np.empty((nv, n + 1)), np.empty((6, 6)), np.empty((6, n + 1))
     for i in range(6):
         for k in range(n):

@@ -18,13 +18,16 @@ from contact_sim.solvers.jit import kernel
 Array = NDArray[np.float64]
 BASE = slice(0, 6)
 JOINTS = slice(6, None)
+POSITION = pin.KinematicLevel.POSITION
 
 
 class LeggedDynamics:
     """M v̇ + h = Sᵀ τ + Jᵀ f of a robot whose legs can move each foot in all directions.
 
+    Arrays are those of the last `update`, and change with the next.
+
     Attributes:
-        inertia: M [kg, kg m²], shape (nv, nv).
+        upper_inertia: M [kg, kg m²], only its upper triangle is valid, shape (nv, nv).
         nonlinear_effects: h [N, N m], shape (nv,).
         jacobian: J of all feet, rows x y z per foot, shape (3 n_feet, nv).
         drift: J̇ v [m/s²], shape (3 n_feet,).
@@ -47,26 +50,33 @@ class LeggedDynamics:
         joints = [model.getJointId(point.joint) for point in points]
         self._spheres = np.array([[*point.offset, point.radius] for point in points])
         self._moved = _dofs_that_move(model, joints)
+        # views of Pinocchio's memory, fetched once: they follow every later call
         self._views = [
             part for j in joints for part in (*data.oMi[j].rotation, data.oMi[j].translation)
-        ]  # live: they follow every later call
+        ]
         self._placements = np.zeros((self.n_feet, 12))
+        self.upper_inertia, self.nonlinear_effects = data.M, data.nle
+        self.centre_of_mass, self.rotation = data.com[0], data.oMi[1].rotation
+        self._world, self._rate = data.J, data.dJ
         self.update(robot.reference_configuration(), np.zeros(model.nv))
 
     def update(self, q: Array, v: Array) -> None:
         """Evaluate everything at q (nq,), v (nv,)."""
         model, data = self._model, self._data
-        self.q, self.v = q, v
-        self.nonlinear_effects = pin.nonLinearEffects(model, data, q, v)
-        upper = pin.crba(model, data, q)
+        self.q, self.v = q, v = np.array(q, float), np.array(v, float)
+        pin.nonLinearEffects(model, data, q, v)
+        pin.crba(model, data, q)
         pin.computeJointJacobiansTimeVariation(model, data, q, v)
-        self.centre_of_mass = pin.centerOfMass(model, data, pin.KinematicLevel.POSITION, False)
-        self.rotation = data.oMi[1].rotation
+        pin.centerOfMass(model, data, POSITION, False)
         np.concatenate(self._views, out=self._placements.reshape(-1))
-        self.inertia = symmetric(upper)
         self.foot, self.foot_velocity, self.jacobian, self.drift = motion_of_feet(
-            self._placements, self._spheres, self._moved, data.J, data.dJ, v
+            self._placements, self._spheres, self._moved, self._world, self._rate, v
         )
+
+    @property
+    def inertia(self) -> Array:
+        """M [kg, kg m²], shape (nv, nv)."""
+        return np.asarray(symmetric(self.upper_inertia))
 
 
 @kernel

@@ -38,7 +38,7 @@ def dot(a, b):
 
 @kernel
 def worst_limit(A, lower, upper, y, tolerance):
-    """Return the row of the most exceeded limit, −1 if none, and +1 for `upper`, −1 for `lower`."""
+    """Return the row of the most exceeded limit, −1 if none, and its side, `upper` is +1."""
     row, side, worst = -1, 0.0, tolerance
     for i in range(A.shape[0]):
         reached = dot(A[i], y)
@@ -91,7 +91,7 @@ def solve_upper(R, k, x):
 
 @kernel
 def first_to_let_go(pull, rate, k):
-    """Return how far until the pull of an active limit is zero, and its place; inf, −1 if never."""
+    """Return how far until an active limit no longer pulls, and its place; inf, −1 if never."""
     step, place = np.inf, -1
     for i in range(k):
         if rate[i] > 0.0 and pull[i] < step * rate[i]:
@@ -161,7 +161,7 @@ def least_quadratic(H, g, C, lower, upper, tolerance):
         upper: shape (m,).
         tolerance: excess of a limit that does not matter, in the units of the limits.
 
-    An H that is not positive definite, or not finite, is an x of NaN that was not found.
+    Where H is not positive definite, or not finite, nothing is found.
     """
     n = g.shape[0]
     factor, inverse, y = np.zeros((n, n)), np.eye(n), np.empty(n)
