@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import atan2
 from typing import Any
 
 import numpy as np
@@ -222,11 +223,12 @@ class RobotModel:
         Raises:
             InvalidInput: q has the wrong length.
         """
-        q = _vector(f'configuration q of robot {self.name}', q, self.nq)
+        q = np.asarray(q, float)
+        if q.shape != self._q_shape:
+            raise _wrong_shape(f'configuration q of robot {self.name}', q, self._q_shape)
         positions: Array = q[self._joint_position_index]
-        for i in self._continuous_index:
-            start = self._joint_position_index[i]
-            positions[i] = np.arctan2(q[start + 1], q[start])
+        for i, cosine, sine in self._continuous_place:
+            positions[i] = atan2(q[sine], q[cosine])
         return positions
 
     def joint_velocities(self, v: npt.ArrayLike) -> Array:
@@ -235,7 +237,9 @@ class RobotModel:
         Raises:
             InvalidInput: v has the wrong length.
         """
-        v = _vector(f'velocity v of robot {self.name}', v, self.nv)
+        v = np.asarray(v, float)
+        if v.shape != self._v_shape:
+            raise _wrong_shape(f'velocity v of robot {self.name}', v, self._v_shape)
         velocities: Array = v[self.joint_velocity_index]
         return velocities
 
@@ -249,9 +253,8 @@ class RobotModel:
         angles = checked_vector(place, positions, self.n_joints, self.joint_names)
         moved = checked_vector(f'configuration q of robot {self.name}', q, self.nq)
         moved[self._joint_position_index] = angles
-        for i in self._continuous_index:
-            start = self._joint_position_index[i]
-            moved[start : start + 2] = np.cos(angles[i]), np.sin(angles[i])
+        for i, cosine, sine in self._continuous_place:
+            moved[cosine], moved[sine] = np.cos(angles[i]), np.sin(angles[i])
         return moved
 
     def checked_configuration(self, q: npt.ArrayLike) -> Array:
@@ -287,8 +290,19 @@ class RobotModel:
         return np.array([joint.idx_q for joint in self._joints], dtype=np.intp)
 
     @cached_property
-    def _continuous_index(self) -> tuple[int, ...]:
-        return tuple(int(i) for i in np.flatnonzero(self.continuous_joints))
+    def _continuous_place(self) -> tuple[tuple[int, int, int], ...]:
+        """Place among the actuated joints, and of cosine and sine in q, of the continuous ones."""
+        places = self._joint_position_index.tolist()
+        chosen = np.flatnonzero(self.continuous_joints).tolist()
+        return tuple((i, places[i], places[i] + 1) for i in chosen)
+
+    @cached_property
+    def _q_shape(self) -> tuple[int]:
+        return (self.nq,)
+
+    @cached_property
+    def _v_shape(self) -> tuple[int]:
+        return (self.nv,)
 
     @cached_property
     def _unit_blocks(self) -> tuple[tuple[str, int, int], ...]:
@@ -312,12 +326,8 @@ def _check_contact_points(model: pin.Model, points: Sequence[ContactPoint]) -> N
             )
 
 
-def _vector(place: str, values: npt.ArrayLike, length: int) -> Array:
-    """Return `values` as an array of shape (length,), not copied: this runs in every step."""
-    vector = np.asarray(values, dtype=float)
-    if vector.shape != (length,):
-        raise InvalidInput(f'{place}: shape {vector.shape}, expected ({length},)')
-    return vector
+def _wrong_shape(place: str, vector: Array, expected: tuple[int]) -> InvalidInput:
+    return InvalidInput(f'{place}: shape {vector.shape}, expected ({expected[0]},)')
 
 
 def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
