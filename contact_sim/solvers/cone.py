@@ -117,10 +117,14 @@ def scalar_rows_map(rows, impulse, w, rho):
 @kernel
 def impulse_scale_at(rows, impulse, rho):
     """Return the size of a typical impulse, see `impulse_scale`, from ρ (n,)."""
-    scale = 0.0
+    impulses = velocities = 0.0  # apart, and compared without max(): neither waits for the other
     for r in range(rows.g.shape[0]):
-        scale = max(scale, abs(impulse[r]), abs(rows.g[r]) * rho[r])
-    return scale
+        given, alone = abs(impulse[r]), abs(rows.g[r]) * rho[r]
+        if given > impulses:
+            impulses = given
+        if alone > velocities:
+            velocities = alone
+    return max(impulses, velocities)
 
 
 @kernel

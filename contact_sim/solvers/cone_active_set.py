@@ -118,7 +118,7 @@ def fill_held(rows, w, work, m):
     if m == G.shape[0]:
         for e in range(m):
             b[e] = -w[e]
-            for c in range(e, m):
+            for c in range(m):  # all of it: loops of one length are faster than half of the work
                 A[e, c] = G[e, c]
             A[e, e] += PROXIMAL * G[e, e]
         return
