@@ -9,9 +9,9 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
-from contact_sim.collision.terrain import Terrain, as_terrain
 from contact_sim.arrays.fields import Sizes
 from contact_sim.collision.candidates import leaf_dof
+from contact_sim.collision.terrain import Terrain, as_terrain
 from contact_sim.contact.workspace import Workspace
 from contact_sim.contact_models import as_contact_model
 from contact_sim.contact_models.protocol import ContactModel
@@ -164,8 +164,7 @@ class Simulator:
             raise InvalidInput(f'time = {time!r} s: expected a finite number')
         self._data.q[:] = start
         self._data.v[:] = velocity
-        self._data.impulse[:] = 0.0
-        self._data.memory[:] = 0.0
+        self._data.impulse[:] = self._data.memory[:] = 0.0
         self._data.clock[:] = (time, time, 0.0)
         self._resume()
         self._data.rest()
@@ -292,7 +291,7 @@ class Simulator:
 
     @property
     def time_step(self) -> float:
-        """h [s]."""
+        """Time step h [s]."""
         return float(self._data.time_step[0])
 
     @property

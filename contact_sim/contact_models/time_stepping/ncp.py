@@ -68,9 +68,7 @@ def solve_ncp(data):
             int(law[MAX_ADMM_ITERATIONS]), 0.0,
         )  # fmt: skip
     else:
-        outcome = solve_peer(
-            rows, impulse, law[TOLERANCE], int(law[MAX_SWEEPS]), int(law[PEER])
-        )
+        outcome = solve_peer(rows, impulse, law[TOLERANCE], int(law[MAX_SWEEPS]), int(law[PEER]))
     report_solve(data, outcome)
 
 
