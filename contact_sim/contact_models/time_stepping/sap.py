@@ -220,7 +220,7 @@ class Sap(TimeSteppingModel):
 
     name: ClassVar[str] = 'sap'
     parameter_class: ClassVar[type[Parameters]] = SapParameters
-    compiled: ClassVar[CompiledLaw] = CompiledLaw(advance, answer)
+    compiled: CompiledLaw = CompiledLaw(advance, answer)
 
     def __init__(self, **parameters: float | str | bool) -> None:
         self.parameters: SapParameters = SapParameters(**parameters)  # type: ignore[arg-type]
