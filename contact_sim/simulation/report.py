@@ -148,7 +148,7 @@ class StepReport:
 
     @cached_property
     def stiffness_ratio(self) -> float:
-        """h ω_max [-], ω_max² = k λ_max(G_nn) with the stiffness k of the contact model's springs.
+        """H ω_max [-], ω_max² = k λ_max(G_nn) with the stiffness k of the contact model's springs.
 
         Above 2 the explicit compliant law is unstable (theory 2.1); 0 for a model without
         springs and while nothing touches.
@@ -157,9 +157,7 @@ class StepReport:
         if stiffness == 0.0:
             return 0.0
         problem = self.problem
-        ratio = stiffness_ratio(
-            problem.delassus, problem.n_contacts, problem.time_step, stiffness
-        )
+        ratio = stiffness_ratio(problem.delassus, problem.n_contacts, problem.time_step, stiffness)
         return float(ratio)
 
     @cached_property

@@ -81,9 +81,7 @@ def solve_anitescu(data):
             rows, impulse, cone_work_of(data), tolerance, max_sweeps, max_admm_iterations, 1.0
         )
     else:
-        outcome = solve_pyramids(
-            rows, impulse, tolerance, max_sweeps, max_admm_iterations, sides
-        )
+        outcome = solve_pyramids(rows, impulse, tolerance, max_sweeps, max_admm_iterations, sides)
     report_solve(data, outcome)
 
 
@@ -102,9 +100,7 @@ def solve_pyramids(rows, impulse, tolerance, max_sweeps, max_admm_iterations, si
     low[m - ns :], high[m - ns :] = rows.lower, rows.upper
     split_impulse(rows.friction, sides, impulse, beta)
     Dt = D.T.copy()
-    edges = Rows(
-        np.dot(Dt, np.dot(rows.delassus, D)), np.dot(Dt, rows.g), np.empty(0), low, high
-    )
+    edges = Rows(np.dot(Dt, np.dot(rows.delassus, D)), np.dot(Dt, rows.g), np.empty(0), low, high)
     code, iterations, residual = solve_cones(
         edges, beta, cone_work(m), tolerance, max_sweeps, max_admm_iterations, 1.0
     )

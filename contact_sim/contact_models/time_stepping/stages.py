@@ -106,8 +106,8 @@ def begin_step(data):
     if status[0] != READY:
         return False
     carry_over(
-        integers(data, f.GROUND)[1], vector(data, f.FEATURE_START), vector(data, f.FEATURE), vector(data, f.IMPULSE),
-        matrix(data, f.MEMORY),
+        integers(data, f.GROUND)[1], vector(data, f.FEATURE_START), vector(data, f.FEATURE),
+        vector(data, f.IMPULSE), matrix(data, f.MEMORY),
     )  # fmt: skip
     now, start = vector(data, f.NOW), vector(data, f.START)
     for k in range(now.shape[0]):
@@ -153,7 +153,8 @@ def free_motion(data):
             matrix(data, f.WORLD_INERTIA), v, vector(data, f.GRAVITY), matrix(data, f.TWIST),
             matrix(data, f.BIAS_ACCELERATION), matrix(data, f.BODY_WRENCH), nle,
         )  # fmt: skip
-    h, damping, factor = vector(data, f.TIME_STEP)[0], vector(data, f.DAMPING), matrix(data, f.FACTOR)
+    h, damping = vector(data, f.TIME_STEP)[0], vector(data, f.DAMPING)
+    factor = matrix(data, f.FACTOR)
     M, v_free = matrix(data, f.MASS_MATRIX), vector(data, f.V_FREE)
     share, tau = vector(data, f.DAMPING_INERTIA)[0], vector(data, f.TAU)
     implicit_inertia(M, dof_parent, damping, h, share, matrix(data, f.INERTIA), factor)
@@ -267,7 +268,8 @@ def gather_blocks(data, na, nc):
     row_friction, row_gap = vector(data, f.ROW_FRICTION), vector(data, f.ROW_GAP)
     for i in range(na):
         row_friction[i], row_gap[i] = friction[row_of[3 * i] // 3], gap[row_of[3 * i] // 3]
-    lower, upper, error = vector(data, f.LOWER), vector(data, f.UPPER), vector(data, f.INTERVAL_GAP)
+    lower, upper = vector(data, f.LOWER), vector(data, f.UPPER)
+    error = vector(data, f.INTERVAL_GAP)
     low, high = vector(data, f.ROW_LOWER), vector(data, f.ROW_UPPER)
     row_error = vector(data, f.ROW_INTERVAL_GAP)
     for k in range(n - 3 * na):
@@ -363,7 +365,8 @@ def guard_energy(data):
 @kernel
 def contact_work(data):
     """Return ½ λᵀ(u⁻ + u⁺) over the contact rows [J]; rounding counts as zero."""
-    impulse, before, after = vector(data, f.IMPULSE), vector(data, f.U_START), vector(data, f.U_NEXT)
+    impulse, before = vector(data, f.IMPULSE), vector(data, f.U_START)
+    after = vector(data, f.U_NEXT)
     work = size = 0.0
     for r in range(3 * vector(data, f.ACTIVE).shape[0]):
         work += 0.5 * impulse[r] * (before[r] + after[r])
