@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contact_sim import Anitescu, Compliant, ContactProblem, Lcp, Ncp, Sap, Todorov
-from contact_sim.contact_models.law import Law
+from contact_sim.contact_models.time_stepping.model import TimeSteppingModel
 
 Array = NDArray[np.float64]
 EPS = float(np.finfo(float).eps)
@@ -278,7 +278,7 @@ def spring_forces(model: Compliant, problem: ContactProblem, u: Array) -> tuple[
     return force(each).ravel(), slope
 
 
-JUDGES: dict[type[Law], Callable[..., float]] = {
+JUDGES: dict[type[TimeSteppingModel], Callable[..., float]] = {
     Ncp: judge_ncp,
     Anitescu: judge_anitescu,
     Lcp: judge_lcp,

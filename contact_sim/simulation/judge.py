@@ -80,8 +80,9 @@ def momentum_residual(data):
     """Return max |M̂ (v⁺ − v_f) − Jᵀ λ|."""
     inertia, jacobian = matrix(data, f.INERTIA), matrix(data, f.JACOBIAN_TRANSPOSED)
     v_next, v_free = vector(data, f.V_NEXT), vector(data, f.V_FREE)
-    impulse, active = vector(data, f.IMPULSE), vector(data, f.ACTIVE)
-    nv, nc, worst = v_next.shape[0], active.shape[0], 0.0
+    impulse = vector(data, f.IMPULSE)
+    active, nv, worst = vector(data, f.ACTIVE), vector(data, f.V_NEXT).shape[0], 0.0
+    nc = active.shape[0]
     for k in range(nv):
         change = 0.0
         for j in range(nv):
@@ -99,7 +100,7 @@ def fill_energy_balance(data, out):
     """Fill the fields of `EnergyBalance`, in their order."""
     before, after = vector(data, f.ENERGY_START), vector(data, f.ENERGY)
     gravity, h = vector(data, f.GRAVITY), vector(data, f.TIME_STEP)[0]
-    contact_rows = 3 * vector(data, f.GAP).shape[0]
+    nc = 3 * vector(data, f.GAP).shape[0]
     v, v_next = vector(data, f.V_START), vector(data, f.V_NEXT)
     tau, damping = vector(data, f.TAU), vector(data, f.DAMPING)
     impulse, bias = vector(data, f.IMPULSE), vector(data, f.BIAS)
@@ -114,5 +115,5 @@ def fill_energy_balance(data, out):
         out[1] += mean * tau[k]
         out[2] -= mean * damping[k] * v_next[k]
     for r in range(impulse.shape[0]):
-        out[3 if r < contact_rows else 4] += 0.5 * impulse[r] * (u_start[r] + u_next[r])
+        out[3 if r < nc else 4] += 0.5 * impulse[r] * (u_start[r] + u_next[r])
         out[5] -= impulse[r] * bias[r]

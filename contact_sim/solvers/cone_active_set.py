@@ -27,6 +27,9 @@ HELD, NORMAL, TURN = range(3)
 first row) with equation w_n + κ μ w_t·d = 0; its direction θ with equation w_t × d = 0."""
 PROXIMAL = 1e-10
 ON_THE_CONE = 1.0 - 1e-9
+KEEN = 1e-3
+"""Share of the tolerance that Newton aims at: what it leaves adds up from step to step, because
+the next one accepts it, and one more of its steps takes it away."""
 
 
 @kernel

@@ -170,7 +170,7 @@ class Anitescu(ConeModel):
     name: ClassVar[str] = 'anitescu'
     associated: ClassVar[float] = 1.0
     parameter_class: ClassVar[type[Parameters]] = AnitescuParameters
-    compiled: ClassVar[CompiledLaw] = CompiledLaw(advance, answer)
+    compiled: CompiledLaw = CompiledLaw(advance, answer)
 
     def __init__(self, **parameters: float) -> None:
         self.parameters: AnitescuParameters = AnitescuParameters(**parameters)  # type: ignore[arg-type]

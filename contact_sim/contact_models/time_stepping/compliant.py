@@ -267,7 +267,7 @@ class Compliant(TimeSteppingModel):
 
     name: ClassVar[str] = 'compliant'
     parameter_class: ClassVar[type[Parameters]] = CompliantParameters
-    compiled: ClassVar[CompiledLaw] = CompiledLaw(advance, answer)
+    compiled: CompiledLaw = CompiledLaw(advance, answer)
 
     def __init__(self, **parameters: float | str) -> None:
         self.parameters: CompliantParameters = CompliantParameters(**parameters)  # type: ignore[arg-type]

@@ -112,7 +112,7 @@ class Lcp(TimeSteppingModel):
 
     name: ClassVar[str] = 'lcp'
     parameter_class: ClassVar[type[Parameters]] = LcpParameters
-    compiled: ClassVar[CompiledLaw] = CompiledLaw(advance, answer)
+    compiled: CompiledLaw = CompiledLaw(advance, answer)
 
     def __init__(self, **parameters: int | str) -> None:
         self.parameters: LcpParameters = LcpParameters(**parameters)  # type: ignore[arg-type]

@@ -31,7 +31,7 @@ class TimeSteppingModel(ABC):
 
     name: ClassVar[str]
     parameter_class: ClassVar[type[Parameters]]
-    compiled: ClassVar[CompiledLaw]
+    compiled: CompiledLaw
     has_memory: bool = False
     """True where the law keeps something of each contact from step to step."""
     margin: float = 0.0

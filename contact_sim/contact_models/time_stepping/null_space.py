@@ -324,7 +324,7 @@ class NullSpace(TimeSteppingModel):
 
     name: ClassVar[str] = 'null_space'
     parameter_class: ClassVar[type[Parameters]] = NullSpaceParameters
-    compiled: ClassVar[CompiledLaw] = CompiledLaw(advance, answer)
+    compiled: CompiledLaw = CompiledLaw(advance, answer)
     restitutes: ClassVar[bool] = False
     has_memory = True  # the support outlasts the step
     margin = np.inf  # a held foot is held at any gap, a free one may enter

@@ -85,19 +85,19 @@ class SapParameters(Parameters):
 def solve_sap(data):
     """Solve the contact problem with compliance and dissipation."""
     law, n = vector(data, f.LAW), integers(data, f.COUNTS)[1]
-    rows, weight = unbiased_rows_of(data), vector(data, f.ROW_WEIGHT)
-    impulse = vector(data, f.ROW_IMPULSE)[:n]
+    rows, impulse = unbiased_rows_of(data), vector(data, f.ROW_IMPULSE)[:n]
+    weight, h = vector(data, f.ROW_WEIGHT), vector(data, f.TIME_STEP)[0]
     scratch = matrix(data, f.LAW_VECTORS)
     R, v_hat = scratch[0][:n], scratch[1][:n]
-    nc, h = rows.friction.shape[0], vector(data, f.TIME_STEP)[0]
+    nc = rows.friction.shape[0]
     if law[EXACT_WEIGHT] == 0.0:
         fill_weight(
             matrix(data, f.JACOBIAN_TRANSPOSED), matrix(data, f.INERTIA),
             integers(data, f.ROW_OF)[:n], nc, weight,
         )  # fmt: skip
-    gaps = (vector(data, f.ROW_GAP), vector(data, f.ROW_INTERVAL_GAP))
-    fill_contact_compliance(rows, gaps[0], weight, h, law, R, v_hat)
-    fill_interval_compliance(rows, gaps[1], weight, h, law, R, v_hat)
+    fill_contact_compliance(rows, vector(data, f.ROW_GAP), weight, h, law, R, v_hat)
+    interval_gap = vector(data, f.ROW_INTERVAL_GAP)
+    fill_interval_compliance(rows, interval_gap, weight, h, law, R, v_hat)
     iterations, residual, converged = newton(
         rows, v_hat, R, impulse, law[TOLERANCE], int(law[MOST_ITERATIONS])
     )
@@ -113,9 +113,9 @@ def fill_weight(columns, inertia, row_of, nc, weight):
     """Fill |J_i D⁻¹ J_iᵀ|_F / 3 of every contact in its rows, D the diagonal of M̂.
 
     Args:
-        columns: Jᵀ, shape (nv, rows of the step data).
+        columns: Jᵀ, shape (nv, rows of the record).
         inertia: M̂, shape (nv, nv).
-        row_of: row of the step data behind each problem row, shape (n,).
+        row_of: row of the record behind each problem row, shape (n,).
         nc: contacts of the problem.
         weight: out, shape (n,) or more.
     """
@@ -217,7 +217,7 @@ class Sap(TimeSteppingModel):
 
     name: ClassVar[str] = 'sap'
     parameter_class: ClassVar[type[Parameters]] = SapParameters
-    compiled: ClassVar[CompiledLaw] = CompiledLaw(advance, answer)
+    compiled: CompiledLaw = CompiledLaw(advance, answer)
 
     def __init__(self, **parameters: float | str | bool) -> None:
         self.parameters: SapParameters = SapParameters(**parameters)  # type: ignore[arg-type]

@@ -309,7 +309,7 @@ class Todorov(TimeSteppingModel):
 
     name: ClassVar[str] = 'todorov'
     parameter_class: ClassVar[type[Parameters]] = TodorovParameters
-    compiled: ClassVar[CompiledLaw] = CompiledLaw(advance, answer)
+    compiled: CompiledLaw = CompiledLaw(advance, answer)
 
     def __init__(self, **parameters: float | str | bool) -> None:
         self.parameters: TodorovParameters = TodorovParameters(**parameters)  # type: ignore[arg-type]
