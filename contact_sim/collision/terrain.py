@@ -13,14 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from contact_sim.arrays.fields import TERRAIN_DATA
 from contact_sim.collision.ground import Surface, Terrain
-from contact_sim.collision.surface import (
-    KINDS,
-    MOST_FEATURES,
-    PLANES,
-    ROUND,
-    TERRAIN_DATA,
-)
+from contact_sim.collision.surface import KINDS, MOST_FEATURES, PLANES, ROUND
 from contact_sim.errors import InvalidInput, UnknownName
 
 Array = NDArray[np.float64]

@@ -162,7 +162,7 @@ class ContactProblem:
                 )
         cones = [block for block in listed if isinstance(block, Cone)]
         intervals = [block for block in listed if isinstance(block, Interval)]
-        ordered = [*cones, *intervals]
+        ordered: list[Cone | Interval] = [*cones, *intervals]
         problem = cls.from_dynamics(
             inertia, np.vstack([np.zeros((0, nv)), *(block.jacobian for block in ordered)]),
             velocity, free_motion, [cone.friction for cone in cones],

@@ -14,8 +14,9 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from contact_sim.arrays.fields import TERRAIN_DATA
 from contact_sim.collision.ground import Surface
-from contact_sim.collision.surface import PLANES, TERRAIN_DATA
+from contact_sim.collision.surface import PLANES
 from contact_sim.collision.terrain import Terrain
 from contact_sim.contact_models import CONTACT_MODELS
 from contact_sim.contact_models.protocol import ContactModel
