@@ -43,7 +43,7 @@ SOLVERS: dict[str, TimeSteppingModel] = {
 
 @dataclass
 class Row:
-    """What became of the problems of one solver."""
+    """Outcome of the problems of one solver."""
 
     statuses: Counter[SolverStatus] = field(default_factory=Counter)
     wrong: list[int] = field(default_factory=list)

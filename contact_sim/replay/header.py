@@ -1,4 +1,4 @@
-"""What a recording says at its beginning: the robot, the world, the versions of what ran."""
+"""Header of a recording: the robot, the world, the versions of what ran."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FORMAT = 2
 READABLE = 1, 2
 """Formats that can be repeated; 1 knew only planes."""
 PACKAGES = ('contact_sim', 'pin', 'numba', 'llvmlite', 'numpy')
-"""Whose versions decide about the last bits."""
+"""Packages whose versions decide about the last bits."""
 
 
 @dataclass(frozen=True)
