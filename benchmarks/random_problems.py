@@ -43,7 +43,7 @@ SOLVERS: dict[str, TimeSteppingModel] = {
 
 @dataclass
 class Row:
-    """What became of the problems of one solver."""
+    """Outcome of the problems of one solver."""
 
     statuses: Counter[SolverStatus] = field(default_factory=Counter)
     wrong: list[int] = field(default_factory=list)
@@ -87,7 +87,9 @@ def random_problem(seed: int) -> ContactProblem:
     return ContactProblem.from_dynamics(M, J, v, v_free, mu, gap, bias, TIME_STEP)
 
 
-def put_to_the_test(solvers: dict[str, TimeSteppingModel], seeds: range, progress: bool) -> dict[str, Row]:
+def put_to_the_test(
+    solvers: dict[str, TimeSteppingModel], seeds: range, progress: bool
+) -> dict[str, Row]:
     """Solve and judge every problem with every solver."""
     rows = {name: Row() for name in solvers}
     begin = time.perf_counter()

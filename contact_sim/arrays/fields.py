@@ -31,7 +31,7 @@ TERRAIN_DATA = 16
 LAYOUT_COLUMNS = 4
 
 STATE = ('q', 'v', 'position', 'frame', 'gap', 'feature', 'memory', 'energy')
-"""What a configuration and its velocity bring along: kept of the end and the start of a step."""
+"""Fields that follow from q and v; kept for the start and the end of a step."""
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,8 @@ class Interval:
         _store(self, 'bias', 1, np.ndim(self.bias) == 1)
         if not self.lower <= self.upper:  # so NaN is refused
             raise InvalidInput(
-                f'Interval: lower = {self.lower!r}, upper = {self.upper!r}: expected lower <= upper'
+                f'Interval: lower = {self.lower!r}, upper = {self.upper!r}: '
+                'expected lower <= upper'
             )
         if self.lower == np.inf or self.upper == -np.inf:
             raise InvalidInput(f'Interval: [{self.lower}, {self.upper}] holds no finite impulse')

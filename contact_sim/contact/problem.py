@@ -1,4 +1,4 @@
-"""ContactProblem: what every time-stepping model is asked, as a value without a robot.
+"""ContactProblem: the question to every time-stepping model, as a value without a robot.
 
 Find λ such that u⁺ = G λ + u_f obeys the law, with w = u⁺ + b in place of the gap and impact
 terms. Blocks, in row order: friction cones K_μ (rows t1, t2, n), then scalar rows with
@@ -61,7 +61,7 @@ class ContactProblem:
     inverse_weight: Array = field(default_factory=lambda: NO_ROWS)
     """Mean diagonal of G in the neutral pose [1/kg], shape (n,); empty: the diagonal of G."""
     memory: Array = field(default_factory=lambda: NO_ROWS)
-    """What the contact model kept of each contact, a vector in the contact frame and a number, in
+    """Memory of the contact model for each contact: a vector in the contact frame and a number, in
     the model's units, shape (nc, 4); empty: zeros."""
     interval_gap: Array = field(default_factory=lambda: NO_ROWS)
     """Position error of the interval rows [m, rad], 0 for friction, shape (ns,); empty: zeros."""
@@ -162,7 +162,7 @@ class ContactProblem:
                 )
         cones = [block for block in listed if isinstance(block, Cone)]
         intervals = [block for block in listed if isinstance(block, Interval)]
-        ordered = [*cones, *intervals]
+        ordered: list[Cone | Interval] = [*cones, *intervals]
         problem = cls.from_dynamics(
             inertia, np.vstack([np.zeros((0, nv)), *(block.jacobian for block in ordered)]),
             velocity, free_motion, [cone.friction for cone in cones],

@@ -70,7 +70,7 @@ class Workspace:
 
     @property
     def arrays(self) -> tuple[Array, Indices, Indices]:
-        """What compiled entries take: numbers, indices, layout."""
+        """Arguments of compiled entries: numbers, indices, layout."""
         return self.numbers, self.indices, self.layout
 
     def copy(self) -> Workspace:

@@ -1,4 +1,4 @@
-"""What acts on the robot in one step: joint efforts and external wrenches, checked at the edge."""
+"""Joint efforts and external wrenches of one step, checked at the edge."""
 
 from __future__ import annotations
 

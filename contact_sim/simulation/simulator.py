@@ -159,8 +159,7 @@ class Simulator:
             raise InvalidInput(f'time = {time!r} s: expected a finite number')
         self._data.q[:] = start
         self._data.v[:] = velocity
-        self._data.impulse[:] = 0.0
-        self._data.memory[:] = 0.0
+        self._data.impulse[:] = self._data.memory[:] = 0.0
         self._data.clock[:] = (time, time, 0.0)
         self._resume()
         self._data.rest()
@@ -287,7 +286,7 @@ class Simulator:
 
     @property
     def time_step(self) -> float:
-        """H [s]."""
+        """Time step h [s]."""
         return float(self._data.time_step[0])
 
     @property

@@ -1,7 +1,7 @@
 """Exact block Gauss-Seidel for contact with dry friction.
 
 Find λ with  K*_μ ∋ w + (1 − κ) Γ(w) ⊥ λ ∈ K_μ,  w = G λ + g,  per contact, and w ⊥ interval per
-scalar row. κ = 0 (`associated` = 0.0) is Coulomb's law with Signorini's condition (physics.md
+scalar row. κ = 0 (`associated` = 0.0) is Coulomb's law with Signorini's condition (theory
 2.11), κ = 1 the convex relaxation (2.12). Each sweep solves every contact exactly with the others
 frozen: c = g_i + Σ_{j≠i} G_ij λ_j,
 

@@ -2,7 +2,7 @@
 
     normal      γ_n/h = k (−φ − (h + τ_d) u_n)₊         at the end of the step
     R_n = max(β²/(4π²) w, 1/(h k (h + τ_d))),   R_t = σ w,   w = |G_ii|_F / 3
-    v̂_n = −φ/(h + τ_d),   v̂_t = 0                                               (physics.md 2.3)
+    v̂_n = −φ/(h + τ_d),   v̂_t = 0                                               (theory 2.3)
 
 A contact that sticks creeps with u_t = σ w γ_t; one that slides glides at a gap of
 (h + τ_d)(μ |u_t| − (R_n + μ² R_t) γ_n). Dry friction of joints is a box with R = σ G_ss: it creeps

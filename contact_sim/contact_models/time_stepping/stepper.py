@@ -23,7 +23,7 @@ from contact_sim.solvers.jit import entry
 
 @dataclass(frozen=True)
 class LawSettings:
-    """What the common stages have to know of a law."""
+    """Settings of a law that the common stages read."""
 
     reach: tuple[float, float, float]
     """(T, κ, margin): the law may act where φ + T (u_n − κ μ |u_t|) < 0 or φ ≤ margin."""
