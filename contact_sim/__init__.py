@@ -16,9 +16,9 @@ from contact_sim.collision.terrain import (
 from contact_sim.contact.problem import ContactProblem
 from contact_sim.contact.residuals import law_residuals
 from contact_sim.contact_models import contact_models
+from contact_sim.contact_models.hybrid.model import Hybrid
 from contact_sim.contact_models.time_stepping.anitescu import Anitescu
 from contact_sim.contact_models.time_stepping.compliant import Compliant
-#H from contact_sim.contact_models.hybrid.model import Hybrid
 from contact_sim.contact_models.time_stepping.lcp import Lcp
 from contact_sim.contact_models.time_stepping.ncp import Ncp
 from contact_sim.contact_models.time_stepping.null_space import NullSpace
@@ -50,7 +50,7 @@ __all__ = [
     'ContactProblem',
     'ContactSimError',
     'CylinderGround',
-#H     'Hybrid',
+    'Hybrid',
     'InclinedPlane',
     'InvalidInput',
     'Lcp',

@@ -127,7 +127,7 @@ class Sizes:
     @cached_property
     def layout(self) -> dict[str, tuple[int, int, Shape]]:
         """First and last place in the step data, and shape, of its fields and blocks."""
-        places = _places(self.shapes())
+        places = consecutive(self.shapes())
         for block, suffix in (('now', ''), ('start', '_start')):
             begin, end = places[f'q{suffix}'][0], places[f'energy{suffix}'][1]
             places[block] = (begin, end, (end - begin,))
@@ -139,7 +139,8 @@ class Sizes:
         return self.layout['solver'][1]
 
 
-def _places(shapes: dict[str, Shape], start: int = 0) -> dict[str, tuple[int, int, Shape]]:
+def consecutive(shapes: dict[str, Shape], start: int = 0) -> dict[str, tuple[int, int, Shape]]:
+    """Return first and last place, and shape, of fields that lie one behind the other."""
     places = {}
     for name, shape in shapes.items():
         stop = start + int(np.prod(shape, dtype=np.int64))
@@ -150,14 +151,19 @@ def _places(shapes: dict[str, Shape], start: int = 0) -> dict[str, tuple[int, in
 
 def places_of(sizes: Sizes) -> dict[str, tuple[int, int, Shape]]:
     """Return first and last place, and shape, of every field: in `numbers`, or in `indices`."""
-    work = _places(sizes.work_shapes(), sizes.length)
-    return {**sizes.layout, **work, **_places(sizes.index_shapes())}
+    work = consecutive(sizes.work_shapes(), sizes.length)
+    return {**sizes.layout, **work, **consecutive(sizes.index_shapes())}
 
 
 def layout_of(sizes: Sizes) -> NDArray[np.int64]:
     """Return the layout array, one row (first, last, rows, columns) per field."""
-    table = np.zeros((len(FIELDS), LAYOUT_COLUMNS), dtype=np.int64)
-    for row, (start, stop, shape) in zip(table, places_of(sizes).values(), strict=True):
+    return layout_table(places_of(sizes))
+
+
+def layout_table(places: dict[str, tuple[int, int, Shape]]) -> NDArray[np.int64]:
+    """Return the layout array of fields at these places."""
+    table = np.zeros((len(places), LAYOUT_COLUMNS), dtype=np.int64)
+    for row, (start, stop, shape) in zip(table, places.values(), strict=True):
         row[:] = start, stop, *(*shape, 1, 1)[:2]
     return table
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from contact_sim.dynamics.free_motion import gyroscopic
+from contact_sim.dynamics.free_motion import transport_acceleration
 from contact_sim.dynamics.integrate import rotation_gains
 from contact_sim.solvers.jit import kernel
 
@@ -31,7 +31,7 @@ def fill_rates(v, w, acceleration, displacement, free_flyer_v, rate, w_rate):
         rate: out, rate of the displacement, shape (nv,).
         w_rate: out, ẇ, shape (nv,).
     """
-    gyroscopic(v, free_flyer_v, w_rate)
+    transport_acceleration(v, free_flyer_v, w_rate)
     for k in range(v.shape[0]):
         rate[k] = w[k]
         w_rate[k] += acceleration[k]

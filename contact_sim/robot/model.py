@@ -25,7 +25,7 @@ from contact_sim.robot.configuration import (
     unit_blocks,
 )
 from contact_sim.robot.contact_point import Array, ContactPoint, check_unique
-from contact_sim.robot.feet import contact_points_at
+from contact_sim.robot.feet import Foot, contact_points_at, feet_of
 from contact_sim.robot.gains import Gains, standing_gains
 from contact_sim.robot.joints import actuated_joint_names, check_actuated_joints
 from contact_sim.robot.masses import check_joint_numbers, check_masses
@@ -56,7 +56,7 @@ class RobotModel:
     joint_names: tuple[str, ...]
     """Actuated joints in Pinocchio order, length n_joints."""
     contact_points: tuple[ContactPoint, ...] = ()
-    """Spheres that the ground may touch, length nc."""
+    """Spheres that the ground may touch."""
     references: Mapping[str, Array] = field(default_factory=dict)
     """Reference poses by name, q of shape (nq,), the base not yet placed on the ground."""
     description: str = ''
@@ -76,7 +76,7 @@ class RobotModel:
 
     def __repr__(self) -> str:
         base = 'floating' if self.floating_base else 'fixed'
-        feet = len(self.contact_points)
+        feet = len(self.feet)
         return f'RobotModel({self.name!r}, {base} base, {self.n_joints} joints, {feet} feet)'
 
     @staticmethod
@@ -122,6 +122,11 @@ class RobotModel:
     def n_joints(self) -> int:
         """Number of actuated joints."""
         return len(self.joint_names)
+
+    @cached_property
+    def feet(self) -> tuple[Foot, ...]:
+        """Groups of contact points that share a frame, in the order of their first points."""
+        return feet_of(self.contact_points)
 
     @cached_property
     def floating_base(self) -> bool:
@@ -324,6 +329,7 @@ def _check_contact_points(model: pin.Model, points: Sequence[ContactPoint]) -> N
                 f'contact point {point.name!r}: frame {point.frame!r} moves with joint '
                 f'{joints[0]!r}, not with {point.joint!r}'
             )
+    check_unique('foot', [foot.name for foot in feet_of(points)])
 
 
 def _wrong_shape(place: str, vector: Array, expected: tuple[int]) -> InvalidInput:

@@ -14,7 +14,15 @@ from contact_sim.contact.problem import ContactProblem
 from contact_sim.contact.residuals import Residuals
 from contact_sim.contact.solution import STATUSES, SolverReport
 from contact_sim.contact.workspace import Workspace
+from contact_sim.dynamics.given_terms import GivenTerms
 from contact_sim.simulation.contact_report import OPEN, SLIP, STICK, ContactReport
+from contact_sim.simulation.foot_report import (
+    ContactGroups,
+    FootReport,
+    foot_groups,
+    group_values,
+    link_groups,
+)
 from contact_sim.simulation.judge import judge_step, rebuild_problem
 from contact_sim.solvers.springs import stiffness_ratio
 
@@ -29,7 +37,9 @@ class StepContext:
     """
 
     def __init__(self, workspace: Workspace) -> None:
-        self._judge = workspace.copy()
+        self._judge = work = workspace.copy()
+        self.feet, self.links = foot_groups(work), link_groups(work)
+        self._terms = GivenTerms(work) if work.tree.unsupported else None
         self.sizes, self.names = workspace.sizes, workspace.names
         self._front = self._judge.numbers[0, : self.sizes.length]
         self._residuals = np.zeros(len(Residuals._fields))
@@ -39,6 +49,16 @@ class StepContext:
         self._front[:] = buffer
         judge_step(*self._judge.arrays, self._residuals)
         return Residuals._make(self._residuals.tolist())
+
+    def group_values(self, buffer: Array, groups: ContactGroups) -> Array:
+        """Return the rows of `foot_report.group_values` of the step in `buffer`."""
+        if self._terms is not None:
+            self._terms.update_configuration(StepData(self.sizes, buffer).q_start)
+        return np.asarray(
+            group_values(
+                buffer, *self._judge.arrays, groups.of_contact, groups.body, groups.origin
+            )
+        )
 
     def problem(self, buffer: Array) -> ContactProblem:
         """Return the contact problem of the step in `buffer`, as a value."""
@@ -119,6 +139,16 @@ class StepReport:
     def contacts(self) -> ContactReport:
         """Forces, positions, gaps, velocities and modes of the contacts."""
         return ContactReport(self.record, self._context.names)
+
+    @cached_property
+    def feet(self) -> FootReport:
+        """Forces, torques, gaps, loads and modes of the feet, `robot.feet`."""
+        return FootReport(self._buffer, self._context.feet, self._context.group_values)
+
+    @cached_property
+    def links(self) -> FootReport:
+        """The same of the links that carry contact points, by the joints that move them."""
+        return FootReport(self._buffer, self._context.links, self._context.group_values)
 
     @cached_property
     def solver(self) -> SolverReport:

@@ -3,232 +3,335 @@
     v̇ = M⁻¹ (τ − nle − D v) + M⁻¹ Jᵀ f,   J v̇ + J̇ v = G f + a
 
 What drifts by the error of the integration is taken back at the end of a step, at the level of
-velocities: u_t = 0 and u_n = −α φ for what is held (physics.md T8: no Baumgarte along the ground).
+velocities: u_t = 0 and u_n = −α φ for what is held (theory T8: no Baumgarte along the ground).
+
+Kernels take the arrays of the step and those of the arc (fields.py), and name their views.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from contact_sim.collision.detect import contact_drift, contact_jacobian, detect
-from contact_sim.contact.delassus import collect_rows, fill_delassus, multiply_rows
+from contact_sim.arrays import fields as f
+from contact_sim.arrays.views import frames, integers, matrix, square, vector
+from contact_sim.collision.detect import contact_drift, contact_rows, detect
+from contact_sim.contact.active_rows import collect_rows, generalized_impulse, row_velocities
+from contact_sim.contact_models.hybrid import fields as e
+from contact_sim.contact_models.hybrid.mode_elimination import OPEN, STICK, Modes
 from contact_sim.contact_models.hybrid.modes import (
     freeze_slow_slips,
     mode_forces,
     select_modes,
     slip_direction,
 )
-from contact_sim.contact_models.hybrid.mode_elimination import OPEN, SLIP, STICK
 from contact_sim.contact_models.hybrid.redundant_forces import spread_redundant
+from contact_sim.contact_models.time_stepping.stages import place_bodies, row_response
+from contact_sim.dynamics.bias_forces import bias_forces
+from contact_sim.solvers.delassus import delassus
 from contact_sim.solvers.jit import kernel
-from contact_sim.solvers.tree import factorise, solve_factor, solve_transposed
+from contact_sim.solvers.rows import Rows
+from contact_sim.solvers.tree import factorise, solve
 
-SEPARATES = 1e-9
-"""Speed from which a contact counts as leaving after an impact [m/s]."""
-GENTLY = 1e-3
+MAX_CORRECTION_SPEED = 1e-3
 """Largest change of a normal velocity in one step to take out a penetration [m/s]."""
 
 
-@kernel
-def fill_instant(
-    placements, twists, bias_accelerations, world_jacobian, M, nle, joint, offset, radius,
-    leaf_dof, plane, gravity, parent, damping, tau, v, position, frame, gap, no_gap, jt, u, drift,
-    factor, free,
-):  # fmt: skip
-    """Fill contact points, Jᵀ (nv, rows), u = J v, J̇ v, the factor of M and M⁻¹ (τ − nle − D v).
+# ---------------------------------------------------------------- the instant
 
-    Inputs as in `dynamics.terms` and `contact.workspace`; J at the points c − r n of the spheres
-    (`no_gap` is zero).
-    """
-    detect(placements, joint, offset, radius, plane, position, frame, gap)
-    contact_jacobian(world_jacobian, leaf_dof, parent, position, frame, no_gap, jt)
+
+@kernel
+def evaluate(data, arc, q, v):
+    """Fill all that belongs to the configuration q (nq,) and the velocity v (nv,)."""
+    if integers(data, f.TERMS_GIVEN)[0] == 0:
+        place_bodies(data, q)
+    evaluate_velocity(data, arc, v)
+
+
+@kernel
+def evaluate_velocity(data, arc, v):
+    """Fill all that belongs to v (nv,), at the placements at hand."""
+    effects = vector(arc, e.NONLINEAR_EFFECTS)
+    if integers(data, f.TERMS_GIVEN)[0] == 0:
+        bias_forces(
+            integers(data, f.PARENT), integers(data, f.V_INDEX), matrix(data, f.COLUMNS),
+            matrix(data, f.WORLD_INERTIA), v, vector(data, f.GRAVITY), matrix(data, f.TWIST),
+            matrix(data, f.BIAS_ACCELERATION), matrix(data, f.BODY_WRENCH), effects,
+        )  # fmt: skip
+    else:
+        effects[:] = vector(data, f.NONLINEAR_EFFECTS)
+    fill_contacts(data, arc)
+    fill_free_acceleration(data, arc, v)
+    row_velocities(
+        matrix(arc, e.JACOBIAN_TRANSPOSED), integers(data, f.LEAF_DOF),
+        integers(data, f.INTERVAL_DOF), integers(data, f.DOF_PARENT), v, vector(arc, e.U),
+    )  # fmt: skip
+
+
+@kernel
+def fill_contacts(data, arc):
+    """Fill contact points, Jᵀ at the points c − r n of the spheres, and J̇ v."""
+    kind, terrain = integers(data, f.GROUND)[0], vector(data, f.TERRAIN)
+    pose = matrix(data, f.POSE)
+    body, origin = integers(data, f.CANDIDATE_BODY), vector(data, f.ORIGIN)
+    offset, radius = matrix(data, f.OFFSET), vector(data, f.RADIUS)
+    position, frame = matrix(arc, e.POSITION), frames(arc, e.FRAME)
+    feature = vector(arc, e.FEATURE)
+    detect(kind, terrain, pose, body, offset, radius, position, frame, vector(arc, e.GAP), feature)
+    contact_rows(
+        matrix(data, f.COLUMNS), origin, integers(data, f.LEAF_DOF), integers(data, f.DOF_PARENT),
+        position, frame, vector(arc, e.NO_GAP), matrix(arc, e.JACOBIAN_TRANSPOSED),
+    )  # fmt: skip
+    motion = (matrix(data, f.TWIST), matrix(data, f.BIAS_ACCELERATION), origin)
     contact_drift(
-        twists, bias_accelerations, placements, joint, offset, radius, frame, gravity, drift
+        (body, offset, radius), motion, (kind, terrain), pose, feature, frame,
+        vector(data, f.GRAVITY), vector(arc, e.DRIFT),
+    )  # fmt: skip
+
+
+@kernel
+def fill_free_acceleration(data, arc, v):
+    """Fill the factor of M, and M⁻¹ (τ − nle − D v)."""
+    M, factor, dof_parent = (
+        matrix(data, f.MASS_MATRIX),
+        matrix(data, f.FACTOR),
+        integers(data, f.DOF_PARENT),
     )
-    multiply_rows(jt, v, u)
-    for i in range(v.shape[0]):
-        for j in range(i + 1):
-            factor[i, j] = M[i, j]
-        free[i] = tau[i] - nle[i] - damping[i] * v[i]
-    factorise(factor, parent)
-    solve_transposed(factor, parent, free)
-    solve_factor(factor, parent, free)
+    tau, damping, effects = (
+        vector(data, f.TAU),
+        vector(data, f.DAMPING),
+        vector(arc, e.NONLINEAR_EFFECTS),
+    )
+    free = vector(arc, e.FREE_ACCELERATION)
+    for k in range(v.shape[0]):
+        j = k
+        while j >= 0:
+            factor[k, j] = M[k, j]
+            j = dof_parent[j]
+        free[k] = tau[k] - effects[k] - damping[k] * v[k]
+    factorise(factor, dof_parent)
+    solve(factor, dof_parent, free)
 
 
 @kernel
-def fill_rows(closed, jt, factor, parent, free, drift, u, row_of, Y, delassus, a):
-    """Fill G and a for the closed contacts and the dry joints; return (contacts, rows)."""
-    nc, ns = closed.shape[0], u.shape[0] - 3 * closed.shape[0]
-    na, n = collect_rows(closed, nc, ns, row_of)
-    fill_delassus(jt, factor, parent, row_of, n, Y, delassus)
-    for e in range(n):
-        r = row_of[e]
-        total = drift[r]
-        for k in range(free.shape[0]):
-            total += jt[k, r] * free[k]
-        a[e] = total
-    return na, n
+def closed_rows(data, arc):
+    """Return the equations of the closed contacts and the intervals, and their number.
+
+    G [1/kg], accelerations without contact forces [m/s²] as g, and bounds of forces [N].
+    """
+    row_of, row_leaf = integers(data, f.ROW_OF), integers(data, f.ROW_LEAF)
+    leaf_dof, interval_dof = integers(data, f.LEAF_DOF), integers(data, f.INTERVAL_DOF)
+    dof_parent, jacobian = integers(data, f.DOF_PARENT), matrix(arc, e.JACOBIAN_TRANSPOSED)
+    na, n = collect_rows(
+        vector(arc, e.CLOSED), vector(data, f.INTERVAL_ACTIVE), leaf_dof, interval_dof, row_of,
+        row_leaf,
+    )  # fmt: skip
+    G, a, mu = (
+        square(data, f.DELASSUS, n),
+        vector(data, f.G)[:n],
+        vector(data, f.ROW_FRICTION)[:na],
+    )
+    if n > 0:
+        delassus(
+            jacobian, matrix(data, f.FACTOR), dof_parent, row_of, row_leaf, n,
+            row_response(data, n), G,
+        )  # fmt: skip
+    free, drift = vector(data, f.ROW_FREE), vector(arc, e.DRIFT)
+    row_velocities(
+        jacobian, leaf_dof, interval_dof, dof_parent, vector(arc, e.FREE_ACCELERATION), free
+    )
+    for r in range(n):
+        a[r] = free[row_of[r]] + drift[row_of[r]]
+    friction = vector(data, f.FRICTION)
+    for c in range(na):
+        mu[c] = friction[row_of[3 * c] // 3]
+    return Rows(G, a, mu, vector(data, f.INTERVAL_LOWER), vector(data, f.INTERVAL_UPPER)), n
 
 
 @kernel
-def add_response(force, n, Y_buffer, factor, parent, out):
-    """Add M⁻¹ Jᵀ f to `out` (nv,); `force` (n,) in the order of the rows of Y."""
-    nv = out.shape[0]
-    Y, response = Y_buffer[: nv * n].reshape(nv, n), np.zeros(nv)
-    for k in range(nv):
-        for e in range(n):
-            response[k] += Y[k, e] * force[e]
-    solve_factor(factor, parent, response)
-    out += response
+def add_response(data, arc, force, out):
+    """Add M⁻¹ Jᵀ f to `out` (nv,); f of all rows, in the contact frames of the instant."""
+    response, dof_parent = np.empty(out.shape[0]), integers(data, f.DOF_PARENT)
+    generalized_impulse(
+        matrix(arc, e.JACOBIAN_TRANSPOSED), integers(data, f.LEAF_DOF),
+        integers(data, f.INTERVAL_DOF), dof_parent, force, response,
+    )  # fmt: skip
+    solve(matrix(data, f.FACTOR), dof_parent, response)
+    for k in range(out.shape[0]):
+        out[k] += response[k]
 
 
 @kernel
-def hold(
-    closed, jt, factor, parent, free, drift, u, row_of, Y, delassus, friction,
-    joint_friction, mode, direction, frozen, joint_mode, reference, force, acceleration,
-):  # fmt: skip
-    """Fill the forces (rows of the record) that hold the modes, and v̇; False if there are none."""
-    a = np.empty(u.shape[0])
-    na, n = fill_rows(closed, jt, factor, parent, free, drift, u, row_of, Y, delassus, a)
-    ns = joint_mode.shape[0]
-    mu, modes, slip = np.empty(na), np.empty(na, np.int64), np.empty((na, 2))
+def in_start_frames(data, arc, force, out):
+    """Fill `out` with the forces of all rows, turned into the contact frames of the step's start.
+
+    The frames of the instant turn on curved ground; on planes this changes nothing but rounding.
+    """
+    now, start = frames(arc, e.FRAME), frames(data, f.FRAME_START)
+    for i in range(now.shape[0]):
+        r = 3 * i
+        x = y = z = 0.0
+        for a in range(3):
+            x += now[i, a, 0] * force[r + a]
+            y += now[i, a, 1] * force[r + a]
+            z += now[i, a, 2] * force[r + a]
+        for a in range(3):
+            out[r + a] = start[i, a, 0] * x + start[i, a, 1] * y + start[i, a, 2] * z
+    for r in range(3 * now.shape[0], force.shape[0]):
+        out[r] = force[r]
+
+
+@kernel
+def add_impulse(data, arc, impulse):
+    """Add impulses of all rows [N s], in the contact frames of the instant, to those of the step."""
+    turned, total = np.empty(impulse.shape[0]), vector(arc, e.IMPULSE)
+    in_start_frames(data, arc, impulse, turned)
+    for r in range(total.shape[0]):
+        total[r] += turned[r]
+
+
+# ---------------------------------------------------------------- modes
+
+
+@kernel
+def hold_modes(data, arc):
+    """Fill the forces that hold the modes, and v̇; return False if there are none."""
+    rows, n = closed_rows(data, arc)
+    row_of, na = integers(data, f.ROW_OF), rows.friction.shape[0]
+    mode, frozen = integers(arc, e.CONTACT_MODE), integers(arc, e.FROZEN)
+    direction, u = matrix(arc, e.DIRECTION), vector(arc, e.U)
+    force, reference = vector(arc, e.FORCE), vector(arc, e.REFERENCE)
+    modes = Modes(np.empty(na, np.int64), np.empty((na, 2)), integers(arc, e.INTERVAL_MODE))
     near, answer = np.empty(n), np.empty(n)
     for c in range(na):
         i = row_of[3 * c] // 3
-        mu[c], modes[c] = friction[i], mode[i]
-        slip[c] = slip_direction(
+        modes.contact[c] = mode[i]
+        modes.direction[c, 0], modes.direction[c, 1] = slip_direction(
             u[3 * i], u[3 * i + 1], direction[i, 0], direction[i, 1], frozen[i]
         )
-    for e in range(n):
-        near[e] = reference[row_of[e]]
-    G = delassus[: n * n].reshape(n, n)
-    held = mode_forces(G, a[:n], mu, modes, slip, joint_friction, joint_mode[:ns], near, answer)
+    for r in range(n):
+        near[r] = reference[row_of[r]]
+    held = mode_forces(rows, modes, near, answer)
     force[:] = 0.0
-    for e in range(n):
-        force[row_of[e]] = answer[e]
+    for r in range(n):
+        force[row_of[r]] = answer[r]
+    acceleration, free = vector(arc, e.ACCELERATION), vector(arc, e.FREE_ACCELERATION)
     acceleration[:] = free
-    add_response(answer, n, Y, factor, parent, acceleration)
+    add_response(data, arc, force, acceleration)
     return held and bool(np.isfinite(np.sum(acceleration)))
 
 
 @kernel
-def choose(
-    closed, jt, factor, parent, free, drift, u, row_of, Y, delassus, friction,
-    joint_friction, stiction_speed, at_end, mode, direction, heading, frozen, joint_mode,
-    reference, dt,
-):  # fmt: skip
+def choose_modes(data, arc, dt):
     """Choose the modes of the closed contacts for an arc of about dt, and open those that leave.
 
     `heading` is the direction in which each contact slips at first, `direction` that against
     which friction acts; they differ where a slow slip turns (`frozen`).
-    `mode` says what held before: what stuck counts as at rest. `reference` (rows of the record) is
-    guess and answer. Returns (status code, sweeps, natural map [N]).
+    The modes say what held before: what stuck counts as at rest. `reference` is guess and answer.
+    Returns (status code, sweeps, natural map [N]).
     """
-    a = np.empty(u.shape[0])
-    na, n = fill_rows(closed, jt, factor, parent, free, drift, u, row_of, Y, delassus, a)
-    nc, ns = closed.shape[0], joint_mode.shape[0]
-    mu, modes, slip = np.empty(na), np.empty(na, np.int64), np.zeros((na, 2))
+    rows, n = closed_rows(data, arc)
+    row_of, na, ns = integers(data, f.ROW_OF), rows.friction.shape[0], rows.lower.shape[0]
+    mode, at_end = integers(arc, e.CONTACT_MODE), integers(arc, e.AT_END)
+    u, reference = vector(arc, e.U), vector(arc, e.REFERENCE)
+    stiction_speed, nc = vector(arc, e.SETTINGS)[0], mode.shape[0]
+    modes = Modes(np.empty(na, np.int64), np.zeros((na, 2)), integers(arc, e.INTERVAL_MODE))
     speed, guess, ends = np.empty(n), np.empty(n), np.zeros(2 * na + ns, np.int64)
     keep = np.empty(na, np.int64)
-    for e in range(n):
-        speed[e], guess[e] = u[row_of[e]], reference[row_of[e]]
+    for r in range(n):
+        speed[r], guess[r] = u[row_of[r]], reference[row_of[r]]
     for c in range(na):
         i = row_of[3 * c] // 3
-        mu[c], ends[c], ends[na + c] = friction[i], at_end[i], at_end[nc + i]
+        ends[c], ends[na + c] = at_end[i], at_end[nc + i]
         if mode[i] == STICK:
             speed[3 * c] = speed[3 * c + 1] = 0.0
     ends[2 * na :] = at_end[2 * nc :]
-    G = delassus[: n * n].reshape(n, n)
-    freeze_slow_slips(G, a[:n], speed, mu, joint_friction, stiction_speed, dt, guess, slip, keep)
-    outcome = select_modes(
-        G, a[:n], speed, mu, joint_friction, stiction_speed, ends, keep, guess, modes, slip,
-        joint_mode,
-    )  # fmt: skip
-    spread_redundant(G, a[:n], mu, modes, slip, joint_friction, joint_mode, guess)
-    mode[:], frozen[:] = OPEN, 0
+    freeze_slow_slips(rows, speed, stiction_speed, dt, guess, modes.direction, keep)
+    outcome = select_modes(rows, speed, stiction_speed, ends, guess, modes, keep)
+    spread_redundant(rows, modes, guess)
     reference[:] = 0.0
-    for e in range(n):
-        reference[row_of[e]] = guess[e]
-    for c in range(na):
-        i = row_of[3 * c] // 3
-        mode[i] = modes[c]
-        direction[i], frozen[i] = slip[c], keep[c]
-        heading[i] = slip_direction(u[3 * i], u[3 * i + 1], 0.0, 0.0, 0)
-        if u[3 * i] ** 2 + u[3 * i + 1] ** 2 <= stiction_speed**2:
-            heading[i] = slip[c]
-        closed[i] = 0.0 if modes[c] == OPEN else 1.0
+    for r in range(n):
+        reference[row_of[r]] = guess[r]
+    note_modes(data, arc, modes, keep)
     return outcome
 
 
 @kernel
-def rest_exactly(
-    closed, u, gap, rate, row_of, Y, delassus, factor, parent, friction, joint_friction, mode,
-    joint_mode, v, impulse,
-):  # fmt: skip
-    """Take the drift out of the velocity of what is held: u_t = 0, u_n = −α φ, q̇ = 0.
+def note_modes(data, arc, modes, keep):
+    """Write the modes of the closed contacts back, with directions; `keep`: which are frozen."""
+    row_of, u = integers(data, f.ROW_OF), vector(arc, e.U)
+    mode, frozen = integers(arc, e.CONTACT_MODE), integers(arc, e.FROZEN)
+    direction, heading = matrix(arc, e.DIRECTION), matrix(arc, e.HEADING)
+    closed, stiction_speed = vector(arc, e.CLOSED), vector(arc, e.SETTINGS)[0]
+    mode[:], frozen[:] = OPEN, 0
+    for c in range(modes.contact.shape[0]):
+        i = row_of[3 * c] // 3
+        mode[i], frozen[i] = modes.contact[c], keep[c]
+        x, y = modes.direction[c, 0], modes.direction[c, 1]
+        direction[i, 0], direction[i, 1] = x, y
+        if u[3 * i] ** 2 + u[3 * i + 1] ** 2 > stiction_speed**2:
+            x, y = slip_direction(u[3 * i], u[3 * i + 1], 0.0, 0.0, 0)
+        heading[i, 0], heading[i, 1] = x, y
+        closed[i] = 0.0 if modes.contact[c] == OPEN else 1.0
 
-    A penetration that was there before is taken out gently: u_n changes by no more than GENTLY.
-    The impulses, of the size of the integration error, are added to `impulse`. G and Y as `hold`
-    left them. Returns the largest drift [m/s, rad/s].
+
+# ---------------------------------------------------------------- drift
+
+
+@kernel
+def remove_drift(data, arc):
+    """Take the drift out of the velocity of what is held: u_t = 0, u_n = −α φ, intervals at rest.
+
+    A penetration that was there before is taken out slowly: u_n changes by no more than
+    MAX_CORRECTION_SPEED; so is the position error of a bilateral row. The impulses, of the size of
+    the integration error, are added to those of the step. The Delassus matrix is the one that
+    `hold_modes` left.
     """
-    nc, ns = closed.shape[0], joint_mode.shape[0]
-    na, n = collect_rows(closed, nc, ns, row_of)
-    mu, modes = np.zeros(na), np.empty(na, np.int64)
-    drift, answer, worst = np.zeros(n), np.zeros(n), 0.0
+    row_of, interval_mode = integers(data, f.ROW_OF), integers(arc, e.INTERVAL_MODE)
+    ns = interval_mode.shape[0]
+    na, n = collect_rows(
+        vector(arc, e.CLOSED), vector(data, f.INTERVAL_ACTIVE), integers(data, f.LEAF_DOF),
+        integers(data, f.INTERVAL_DOF), row_of, integers(data, f.ROW_LEAF),
+    )  # fmt: skip
+    modes = Modes(np.empty(na, np.int64), np.zeros((na, 2)), interval_mode)
+    drift = np.zeros(n)
+    fill_velocity_drift(data, arc, modes.contact, drift)
+    worst = 0.0
+    for r in range(n):
+        worst = max(worst, abs(drift[r]))
+    if worst == 0.0:
+        return
+    rows = Rows(square(data, f.DELASSUS, n), drift, np.zeros(na), np.zeros(ns), np.zeros(ns))
+    answer, impulse = np.zeros(n), np.zeros(vector(arc, e.IMPULSE).shape[0])
+    mode_forces(rows, modes, np.zeros(n), answer)
+    for r in range(n):
+        impulse[row_of[r]] = answer[r]
+    v = vector(arc, e.ARC_V)
+    add_response(data, arc, impulse, v)
+    add_impulse(data, arc, impulse)
+    row_velocities(
+        matrix(arc, e.JACOBIAN_TRANSPOSED), integers(data, f.LEAF_DOF),
+        integers(data, f.INTERVAL_DOF), integers(data, f.DOF_PARENT), v, vector(arc, e.U),
+    )  # fmt: skip
+
+
+@kernel
+def fill_velocity_drift(data, arc, modes, drift):
+    """Fill by how much every row misses the velocity that it is held at [m/s, rad/s].
+
+    Also the modes of the closed contacts, shape (na,).
+    """
+    row_of, mode = integers(data, f.ROW_OF), integers(arc, e.CONTACT_MODE)
+    interval_mode, interval_gap = integers(arc, e.INTERVAL_MODE), vector(data, f.INTERVAL_GAP)
+    gap, u, rate = vector(arc, e.GAP), vector(arc, e.U), vector(arc, e.SETTINGS)[1]
+    most, na, nc = MAX_CORRECTION_SPEED, modes.shape[0], mode.shape[0]
     for c in range(na):
         i = row_of[3 * c] // 3
         modes[c] = mode[i]
         error = u[3 * i + 2] + rate * gap[i]
-        drift[3 * c + 2] = min(max(error, -GENTLY), GENTLY)
+        drift[3 * c + 2] = min(max(error, -most), most)
         if mode[i] == STICK:
             drift[3 * c], drift[3 * c + 1] = u[3 * i], u[3 * i + 1]
-    for k in range(ns):
-        if joint_mode[k] == 0:
-            drift[3 * na + k] = u[3 * nc + k]
-    if n > 0:
-        worst = np.abs(drift).max()
-    if worst > 0.0:
-        G, none = delassus[: n * n].reshape(n, n), np.zeros((na, 2))
-        mode_forces(G, drift, mu, modes, none, np.zeros(ns), joint_mode, np.zeros(n), answer)
-        add_response(answer, n, Y, factor, parent, v)
-        for e in range(n):
-            impulse[row_of[e]] += answer[e]
-    return worst
-
-
-@kernel
-def fill_impact(
-    closed, jt, factor, parent, u, row_of, Y, delassus, friction, restitution, threshold, before,
-    mu, e,
-):  # fmt: skip
-    """Fill G, u⁻, μ and e of the closed contacts; return their number of rows."""
-    na, _ = collect_rows(closed, closed.shape[0], 0, row_of)
-    n = 3 * na
-    fill_delassus(jt, factor, parent, row_of, n, Y, delassus)
-    for r in range(n):
-        before[r] = u[row_of[r]]
-    for c in range(na):
-        i = row_of[3 * c] // 3
-        mu[c] = friction[i]
-        e[c] = restitution[i] if before[3 * c + 2] < -threshold else 0.0
-    return n
-
-
-@kernel
-def take_impact(closed, row_of, Y, delassus, factor, parent, before, answer, mode, v, impulse):
-    """Change v by the impulses of an impact and open the contacts that leave.
-
-    After an impact nothing counts as sticking until `choose` has decided. The impulses are added
-    to `impulse` (rows of the record).
-    """
-    n = answer.shape[0]
-    add_response(answer, n, Y, factor, parent, v)
-    after = before + np.dot(delassus[: n * n].reshape(n, n), answer)
-    fastest = np.abs(before).max() if n > 0 else 0.0
-    for c in range(n // 3):
-        i = row_of[3 * c] // 3
-        leaves = after[3 * c + 2] > SEPARATES * (1.0 + fastest)
-        closed[i] = 0.0 if leaves else 1.0
-        mode[i] = OPEN if leaves else SLIP
-    for r in range(n):
-        impulse[row_of[r]] += answer[r]
+    for k in range(interval_mode.shape[0]):
+        if interval_mode[k] == 0:
+            error = rate * interval_gap[k]
+            drift[3 * na + k] = u[3 * nc + k] + min(max(error, -most), most)

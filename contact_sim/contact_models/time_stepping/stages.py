@@ -60,7 +60,7 @@ HAS_MEMORY, NO_RESTITUTION = 1, 2
 def place_and_detect(data):
     """Fill what belongs to the present q: placements, M, and the contact points."""
     if integers(data, f.TERMS_GIVEN)[0] == 0:
-        place_bodies(data)
+        place_bodies(data, vector(data, f.Q))
     energy = vector(data, f.ENERGY)
     mass_moment(matrix(data, f.WORLD_INERTIA), vector(data, f.ORIGIN), energy[1:])
     energy[0] = kinetic_energy(
@@ -75,14 +75,14 @@ def place_and_detect(data):
 
 
 @kernel
-def place_bodies(data):
-    """Fill placements, joint columns, inertias in world axes and the mass matrix at q."""
+def place_bodies(data, q):
+    """Fill placements, joint columns, inertias in world axes and the mass matrix at q (nq,)."""
     parent, v_index = integers(data, f.PARENT), integers(data, f.V_INDEX)
     origin, pose, columns = vector(data, f.ORIGIN), matrix(data, f.POSE), matrix(data, f.COLUMNS)
     inertia = matrix(data, f.WORLD_INERTIA)
     place(
         integers(data, f.KIND), parent, integers(data, f.Q_INDEX), v_index,
-        matrix(data, f.PLACEMENT), vector(data, f.Q), origin, pose, columns,
+        matrix(data, f.PLACEMENT), q, origin, pose, columns,
     )  # fmt: skip
     world_inertia(matrix(data, f.BODY), pose, origin, inertia)
     mass_matrix(
