@@ -68,7 +68,7 @@ def points_called(
     Raises:
         UnknownName: neither a foot nor a contact point, called `what` in the message.
     """
-    named = {point.name: (index,) for index, point in enumerate(points)}
+    named: dict[str, tuple[int, ...]] = {p.name: (k,) for k, p in enumerate(points)}
     named |= {foot.name: foot.points for foot in feet}
     if name not in named:
         raise UnknownName(what, name, named)

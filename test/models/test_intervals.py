@@ -149,7 +149,7 @@ def test_bad_cones_are_refused(values, message):
 
 
 def test_problems_name_the_interval_whose_bounds_are_crossed():
-    with pytest.raises(InvalidInput, match='interval 1 has lower = 2.0, upper = 1.0'):
+    with pytest.raises(InvalidInput, match=r'interval 1 has lower = 2\.0, upper = 1\.0'):
         ContactProblem.from_delassus(
             np.eye(2), np.zeros(2), [], lower=[0.0, 2.0], upper=[1.0, 1.0]
         )
