@@ -36,6 +36,7 @@ from contact_sim.robot.contact_point import ContactPoint
 from contact_sim.robot.model import RobotModel
 from contact_sim.robot.urdf import load_robot
 from contact_sim.simulation.simulator import Simulator, Snapshot
+from contact_sim.simulation.worlds import Worlds
 from contact_sim.support.analysis import Support, analyse_support
 
 try:
@@ -69,6 +70,7 @@ __all__ = [
     'Terrain',
     'Todorov',
     'UnknownName',
+    'Worlds',
     '__version__',
     'analyse_support',
     'contact_models',
