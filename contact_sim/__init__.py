@@ -5,13 +5,21 @@ Imports no ROS; the ROS node lives in contact_sim.ros.
 
 from importlib.metadata import PackageNotFoundError, version
 
-from contact_sim.collision.terrain import InclinedPlane, Plane, Terrain
+from contact_sim.collision.terrain import (
+    CylinderGround,
+    InclinedPlane,
+    Plane,
+    Planes,
+    SphereGround,
+    Terrain,
+)
 from contact_sim.contact.problem import ContactProblem
 from contact_sim.contact.residuals import law_residuals
 from contact_sim.contact_models import contact_models
 from contact_sim.contact_models.time_stepping.anitescu import Anitescu
 from contact_sim.contact_models.time_stepping.compliant import Compliant
-#H from contact_sim.contact_models.hybrid.model import Hybrid
+
+# H from contact_sim.contact_models.hybrid.model import Hybrid
 from contact_sim.contact_models.time_stepping.lcp import Lcp
 from contact_sim.contact_models.time_stepping.ncp import Ncp
 from contact_sim.contact_models.time_stepping.null_space import NullSpace
@@ -26,9 +34,11 @@ from contact_sim.errors import (
 )
 from contact_sim.robot.catalogue import robots
 from contact_sim.robot.contact_point import ContactPoint
+from contact_sim.robot.feet import Foot
 from contact_sim.robot.model import RobotModel
 from contact_sim.robot.urdf import load_robot
 from contact_sim.simulation.simulator import Simulator, Snapshot
+from contact_sim.simulation.worlds import Worlds
 from contact_sim.support.analysis import Support, analyse_support
 
 try:
@@ -42,7 +52,9 @@ __all__ = [
     'ContactPoint',
     'ContactProblem',
     'ContactSimError',
-#H     'Hybrid',
+    'CylinderGround',
+    'Foot',
+    # H     'Hybrid',
     'InclinedPlane',
     'InvalidInput',
     'Lcp',
@@ -50,15 +62,18 @@ __all__ = [
     'NonFiniteState',
     'NullSpace',
     'Plane',
+    'Planes',
     'RobotDescriptionError',
     'RobotModel',
     'Sap',
     'Simulator',
     'Snapshot',
+    'SphereGround',
     'Support',
     'Terrain',
     'Todorov',
     'UnknownName',
+    'Worlds',
     '__version__',
     'analyse_support',
     'contact_models',

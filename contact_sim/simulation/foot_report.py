@@ -98,8 +98,10 @@ class FootReport:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names: of the feet in the order of `robot.feet`, or of the joints that move the links,
-        in the order of their first contact points."""
+        """Names of the feet, or of the joints that move the links.
+
+        In the order of `robot.feet`, of links in that of their first contact points.
+        """
         return self._groups.names
 
     @property
@@ -117,8 +119,10 @@ class FootReport:
 
     @property
     def origin(self) -> Array:
-        """Origin of the frame of each foot, or of the joint of each link, at the start of the
-        step [m], world, shape (n, 3)."""
+        """Origins of the frames of the feet, or of the joints of the links [m], world, (n, 3).
+
+        Where they were at the start of the step.
+        """
         return self._values[:, ORIGIN:GAP]
 
     @property
