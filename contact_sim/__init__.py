@@ -33,9 +33,11 @@ from contact_sim.errors import (
 )
 from contact_sim.robot.catalogue import robots
 from contact_sim.robot.contact_point import ContactPoint
+from contact_sim.robot.feet import Foot
 from contact_sim.robot.model import RobotModel
 from contact_sim.robot.urdf import load_robot
 from contact_sim.simulation.simulator import Simulator, Snapshot
+from contact_sim.simulation.worlds import Worlds
 from contact_sim.support.analysis import Support, analyse_support
 
 try:
@@ -50,6 +52,7 @@ __all__ = [
     'ContactProblem',
     'ContactSimError',
     'CylinderGround',
+    'Foot',
     'Hybrid',
     'InclinedPlane',
     'InvalidInput',
@@ -69,6 +72,7 @@ __all__ = [
     'Terrain',
     'Todorov',
     'UnknownName',
+    'Worlds',
     '__version__',
     'analyse_support',
     'contact_models',
