@@ -1,7 +1,7 @@
 """Runge-Kutta of 4th order on the configuration manifold.
 
 As in the semi-implicit step, the linear velocity of a free flyer is kept in fixed axes, those of
-the start of the step (physics.md 2.0): with w = (exp(θ) v_lin, ω) in place of v
+the start of the step (theory 2.0): with w = (exp(θ) v_lin, ω) in place of v
 
     ṗ = w_lin,   θ̇ = ω + ½ θ × ω + 1/12 θ × (θ × ω),   ẇ_lin = exp(θ) (v̇_lin + ω × v_lin)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from contact_sim.arrays.fields import Sizes
 
 HASHED = ('clock', 'now', 'impulse', 'effort', 'tau', 'friction', 'memory')
-"""Fields that the next step starts from, and those that the last one was given."""
+"""Fields from which the next step starts, and those that the last one was given."""
 
 
 class StateHash:

@@ -98,7 +98,7 @@ class FootReport:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the feet as in `robot.feet`, or of the joints that move the links.
+        """Names of the feet in the order of `robot.feet`, or of the joints that move the links.
 
         Links come in the order of their first contact points.
         """
@@ -119,9 +119,9 @@ class FootReport:
 
     @property
     def origin(self) -> Array:
-        """Origins at the start of the step [m], world, shape (n, 3).
+        """Origins of the frames of feet, or of the joints of links [m], world, shape (n, 3).
 
-        Those of the frames of the feet, or of the joints of the links.
+        They are those at the start of the step.
         """
         return self._values[:, ORIGIN:GAP]
 

@@ -1,4 +1,4 @@
-"""What the event-driven stepper calls: the compiled pieces of a step.
+"""Compiled pieces of a step, called by the event-driven stepper.
 
 Every entry takes the arrays of the step (numbers, indices, layout), then those of the arc.
 """

@@ -45,7 +45,7 @@ MAX_ADMM_ITERATIONS = 2000
 MAX_PHASE_SWEEPS = 20000
 MAX_HALVINGS = 60
 SHARE_TOLERANCE = 1e-14
-"""How closely the largest share of restitution is found that creates no energy [-]."""
+"""Accuracy of the largest share of restitution that creates no energy [-]."""
 PROXIMAL = 1e-9
 
 

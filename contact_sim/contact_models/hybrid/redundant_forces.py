@@ -18,7 +18,7 @@ from contact_sim.solvers.jit import kernel
 PROXIMAL = 1e-6
 """Share of the diagonal that singles out the least of redundant forces."""
 DISTRIBUTIONS = 5
-"""How many distributions of redundant forces are tried."""
+"""Largest number of distributions of redundant forces that are tried."""
 PROXIMAL_STEPS = 3
 
 

@@ -39,7 +39,7 @@ SHORTEST_ARC = 1e-6
 TOO_ROUGH = -1.0
 """Time reached by a motion that cannot be followed."""
 CHOICE_TOLERANCE = 1e-11
-"""How closely the end of a mode with redundant forces is located [s]."""
+"""Accuracy of the end of a mode with redundant forces [s]."""
 LOCATED = 1e-3
 """Violation, in slacks, at which an event counts as located."""
 MISSES_BEFORE_BISECTION = 3
@@ -56,7 +56,7 @@ class EventSettings:
     max_substep: float
     """Longest Runge-Kutta step [s]."""
     event_tolerance: float
-    """How closely events are located [s]."""
+    """Accuracy of the time of an event [s]."""
     max_events: int
     """Events in one step before the fallback takes over."""
     stiction_speed: float
