@@ -5,7 +5,14 @@ Imports no ROS; the ROS node lives in contact_sim.ros.
 
 from importlib.metadata import PackageNotFoundError, version
 
-from contact_sim.collision.terrain import InclinedPlane, Plane, Terrain
+from contact_sim.collision.ground import Terrain
+from contact_sim.collision.terrain import (
+    CylinderGround,
+    InclinedPlane,
+    Plane,
+    Planes,
+    SphereGround,
+)
 from contact_sim.contact.problem import ContactProblem
 from contact_sim.contact.residuals import law_residuals
 from contact_sim.contact_models import contact_models
@@ -42,6 +49,7 @@ __all__ = [
     'ContactPoint',
     'ContactProblem',
     'ContactSimError',
+    'CylinderGround',
     'Hybrid',
     'InclinedPlane',
     'InvalidInput',
@@ -50,11 +58,13 @@ __all__ = [
     'NonFiniteState',
     'NullSpace',
     'Plane',
+    'Planes',
     'RobotDescriptionError',
     'RobotModel',
     'Sap',
     'Simulator',
     'Snapshot',
+    'SphereGround',
     'Support',
     'Terrain',
     'Todorov',

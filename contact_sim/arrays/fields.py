@@ -31,7 +31,7 @@ TERRAIN_DATA = 16
 LAYOUT_COLUMNS = 4
 
 STATE = ('q', 'v', 'position', 'frame', 'gap', 'feature', 'memory', 'energy')
-"""What a configuration and its velocity bring along: kept of the end and of the start of a step."""
+"""Fields that follow from q and v; kept for the start and the end of a step."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,8 @@ class Sizes:
             'total_mass': (1,), 'offset': (self.n_candidates, 3), 'radius': (self.n_candidates,),
             'terrain': (TERRAIN_DATA,), 'restitution': (nc,), 'stabilisation': (2,),
             'inverse_weight': (rows,), 'interval_lower': (ns,), 'interval_upper': (ns,),
-            'reach': (3,), 'damping_inertia': (1,), 'law': (LAW_NUMBERS,), 'support_command': (nc,),
+            'reach': (3,), 'damping_inertia': (1,), 'law': (LAW_NUMBERS,),
+            'support_command': (nc,),
             # controller
             'command': joints, 'effort_limit': joints, 'external': (nv,), 'target': joints,
             'target_velocity': joints, 'feed_forward': joints, 'kp': joints, 'kd': joints,

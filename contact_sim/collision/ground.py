@@ -1,4 +1,4 @@
-"""What a ground has to tell, and how it tells it through the kernels of `surface`."""
+"""The interface of a ground, and its part that the kernels of `surface` answer."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from contact_sim.collision.surface import nearest
+from contact_sim.collision.surface import height, nearest
 from contact_sim.errors import InvalidInput
 
 Array = NDArray[np.float64]
 
 
 class Terrain(Protocol):
-    """What the simulation asks of a ground."""
+    """Interface of a ground: kind and numbers for kernels, distances and normals for people."""
 
     @property
     def kind(self) -> int:
@@ -38,6 +38,10 @@ class Terrain(Protocol):
 
     def normals(self, points: ArrayLike) -> Array:
         """Return unit normals out of the ground at points (n, 3), shape (n, 3)."""
+        ...
+
+    def height(self, x: float, y: float) -> float:
+        """Return where the vertical through x, y meets the ground from above [m], or NaN."""
         ...
 
 
@@ -74,6 +78,13 @@ class Surface(ABC):
             InvalidInput: points of another shape.
         """
         return self._nearest(points)[1]
+
+    def height(self, x: float, y: float) -> float:
+        """Return where the vertical through x, y meets the ground from above [m].
+
+        Of several features the highest counts; NaN where the vertical meets none, or only walls.
+        """
+        return float(height(self.kind, self.data, self.features, float(x), float(y)))
 
     def _nearest(self, points: ArrayLike) -> tuple[Array, Array]:
         points = np.array(points, dtype=float)

@@ -1,8 +1,8 @@
 """Surface functions: signed distance, outward normal and curvature of every kind of ground.
 
-A ground is a kind and TERRAIN_DATA numbers. It has up to MOST_FEATURES features, each with a
-signed distance φ of its own, so that a sphere may touch several of them at once. |∇φ| = 1, n = ∇φ
-points out of the ground, and H = ∇²φ = ∂n/∂x tells how n turns along the surface.
+A ground is a kind and TERRAIN_DATA numbers (arrays/fields.py). It has up to MOST_FEATURES
+features, each with a signed distance φ of its own, so that a sphere may touch several of them at
+once. |∇φ| = 1, n = ∇φ points out of the ground, and H = ∇²φ = ∂n/∂x tells how n turns along it.
 
     kind    feature   data
     PLANES  f         [4 f: 4 f + 4] unit normal n and offset d of plane f: φ = n·x − d
@@ -18,12 +18,14 @@ import numpy as np
 
 from contact_sim.solvers.jit import kernel
 
-TERRAIN_DATA = 16
-"""Numbers that describe a ground."""
 MOST_FEATURES = 4
 """Contacts that a sphere may have at once."""
 PLANES, ROUND = 0, 1
 KINDS = PLANES, ROUND
+FAR = 1e6
+"""Height from which verticals look for the ground [m]."""
+STEEP = 1e-3
+"""Vertical part of a unit normal below which a surface counts as a wall."""
 SINGULAR = 1e-9
 """Distance from the centre or axis below which n has no direction and counts as vertical [m]."""
 
@@ -158,3 +160,36 @@ def nearest(kind, data, features, points, distance, normal):
             if phi < distance[i]:
                 distance[i] = phi
                 normal[i, 0], normal[i, 1], normal[i, 2] = n
+
+
+@kernel
+def height(kind, data, features, x, y):
+    """Return where a vertical meets the ground from above [m], NaN where it meets only walls.
+
+    Of several features the highest counts. Arguments as `nearest`; x, y of the vertical [m].
+    """
+    highest = np.nan
+    for f in range(features):
+        z = _crossing(kind, data, f, x, y)
+        if not z <= highest and np.isfinite(z):
+            highest = z
+    return highest
+
+
+@kernel
+def _crossing(kind, data, feature, x, y):
+    """Return where φ becomes positive on the way up, NaN if nowhere.
+
+    Newton's method converges from above the ground where φ is convex along the vertical and from
+    below where it is concave; from the other end n points down.
+    """
+    for z in (FAR, -FAR):
+        for _ in range(100):
+            phi, n = distance_and_normal(kind, data, feature, x, y, z)
+            if n[2] < STEEP:
+                break
+            step = phi / n[2]
+            z -= step
+            if abs(step) <= 1e-15 * (1.0 + abs(z)):
+                return z
+    return np.nan

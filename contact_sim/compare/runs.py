@@ -38,12 +38,12 @@ KEPT = {
     'slip': 1e-6,  # m/s
     'momentum': 1e-9,
 }
-"""Where a law counts as kept; all but penetration and slip are for a robot of 1 kg."""
+"""Largest residual of a law that counts as kept; all but penetration and slip for 1 kg."""
 
 
 @dataclass(frozen=True)
 class Measures:
-    """What came out of a run; NaN where it says nothing."""
+    """Measures of a run; NaN where a run has none."""
 
     step_time: float = np.nan
     """Median wall time of Simulator.step [µs]."""
@@ -68,7 +68,7 @@ class Measures:
     contact_work: float = np.nan
     """Work of the contact forces [J]."""
     integration: float = np.nan
-    """What is missing in the balance: O(h²) per step [J]."""
+    """Remainder of the balance: O(h²) per step [J]."""
 
 
 @dataclass
@@ -168,13 +168,12 @@ def steps_of(scenario: Scenario, time_step: float) -> int:
 
 
 class Log:
-    """What is kept of a run while it happens."""
+    """Samples and sums kept during a run."""
 
     def __init__(self, sim: Simulator, scenario: Scenario) -> None:
         self._sim, self._scenario = sim, scenario
         self._model = sim.robot.pinocchio_model
         self._data = self._model.createData()
-        self._normal = sim.terrain.plane[:3]
         self._start = self._centre(sim.q, sim.v)[0]
         self._standing = self._height(sim.standing_configuration())
         self._laws = dict.fromkeys(LAWS, 0.0)
@@ -192,7 +191,7 @@ class Log:
         """Keep one step, which took wall time `seconds`."""
         self._times.append(1e6 * seconds)
         self._solver.append((report.solver.iterations, report.solver.converged))
-        load, slip = report.contacts.normal_force, self._tangential(report.contacts.velocity)
+        load, slip = report.contacts.normal_force, _tangential(report, report.contacts.velocity)
         self._load.append(load)
         self._slip.append(slip)
         self._note_laws(report, load)
@@ -213,7 +212,7 @@ class Log:
     def _note_laws(self, report: StepReport, load: Array) -> None:
         residuals = report.residuals
         values = residuals.as_dict()
-        friction = np.linalg.norm(self._tangential(report.contacts.force), axis=1)
+        friction = np.linalg.norm(_tangential(report, report.contacts.force), axis=1)
         inside = friction < WELL_INSIDE * report.contacts.friction * load
         values['slip'] = float(report.contacts.slip_speed[inside].max(initial=0.0))
         values['force_at_distance'] = float(
@@ -268,12 +267,15 @@ class Log:
             integration=float(self._energy[3]),
         )
 
-    def _tangential(self, vectors: Array) -> Array:
-        return vectors - np.outer(vectors @ self._normal, self._normal)
-
     def _height(self, q: Array) -> float:
-        return float(q[:3] @ self._normal - self._sim.terrain.plane[3])
+        return float(self._sim.terrain.distances(q[None, :3])[0])
 
     def _centre(self, q: Array, v: Array) -> tuple[Array, Array]:
         pin.centerOfMass(self._model, self._data, np.array(q), np.array(v))
         return self._data.com[0].copy(), self._data.vcom[0].copy()
+
+
+def _tangential(report: StepReport, vectors: Array) -> Array:
+    """Return the parts of vectors (nc, 3) along the ground at each contact."""
+    normal = report.record.frame_start[:, 2]
+    return np.asarray(vectors - np.sum(vectors * normal, axis=1, keepdims=True) * normal)

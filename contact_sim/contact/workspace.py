@@ -30,6 +30,7 @@ class Workspace:
         indices: the second array, shape (1, length).
         layout: the third.
         data: what a step starts from and leaves behind: the front of `numbers`.
+        robot: what moves.
         model: Pinocchio's model of the robot.
         names: names of the contacts, length nc.
     """
@@ -38,7 +39,7 @@ class Workspace:
         model = robot.pinocchio_model
         tree = tree_of(model)
         self.sizes = sizes_of(robot, terrain, tree)
-        self.model, self.tree = model, tree
+        self.robot, self.model, self.tree = robot, model, tree
         self.names = contact_names(robot, terrain)
         self._allocate()
         self._fill_robot(robot, tree)
@@ -70,14 +71,14 @@ class Workspace:
 
     @property
     def arrays(self) -> tuple[Array, Indices, Indices]:
-        """What compiled entries take: numbers, indices, layout."""
+        """Arguments of compiled entries: numbers, indices, layout."""
         return self.numbers, self.indices, self.layout
 
     def copy(self) -> Workspace:
         """Return a workspace of its own with the same values."""
         other = object.__new__(Workspace)
-        other.sizes, other.model, other.tree = self.sizes, self.model, self.tree
-        other.names = self.names
+        for name in ('sizes', 'robot', 'model', 'tree', 'names'):
+            setattr(other, name, getattr(self, name))
         other._allocate()
         other.numbers[:], other.indices[:] = self.numbers, self.indices
         return other

@@ -1,15 +1,15 @@
-"""When each foot of a trot stands, and how it moves while it does not."""
+"""Timing of the feet of a trot, and the path of a foot in the air."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import floor
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contact_sim.errors import InvalidInput
-
-Array = NDArray[np.float64]
+from contact_sim.solvers.jit import kernel
 
 
 @dataclass(frozen=True)
@@ -33,12 +33,12 @@ class Gait:
 
     @property
     def stance_time(self) -> float:
-        """How long a foot stands [s]."""
+        """Duration of a stance [s]."""
         return self.duty * self.period
 
     @property
     def swing_time(self) -> float:
-        """How long a foot is in the air [s]."""
+        """Duration of a swing [s]."""
         return (1.0 - self.duty) * self.period
 
     def swing(self, time: float, offset: float) -> float | None:
@@ -49,10 +49,10 @@ class Gait:
             offset: of the foot in shares of the period, 0 or 0.5 for the pairs of a trot.
         """
         cycle = time / self.period - offset
-        phase = cycle - np.floor(cycle)
+        phase = cycle - floor(cycle)
         if cycle < 0.0 or phase < self.duty:
             return None
-        return float((phase - self.duty) / (1.0 - self.duty))
+        return (phase - self.duty) / (1.0 - self.duty)
 
 
 def diagonal_pairs(feet: ArrayLike) -> NDArray[np.int64]:
@@ -74,9 +74,8 @@ def diagonal_pairs(feet: ArrayLike) -> NDArray[np.int64]:
     return pair
 
 
-def swing_motion(
-    start: Array, end: Array, height: float, share: float, duration: float
-) -> tuple[Array, Array, Array]:
+@kernel
+def swing_motion(start, end, height, share, duration):
     """Return position, velocity and acceleration of a foot in the air, each of shape (3,).
 
     Least jerk from `start` to `end` (3,) [m], and a hump of 64 s³ (1 − s)³ on top: at both ends
@@ -90,9 +89,14 @@ def swing_motion(
         duration: of the swing [s].
     """
     s, r = share, 1.0 - share
-    way = end - start
-    up = np.array([0.0, 0.0, 64.0 * height])
-    position = start + way * s**3 * (10.0 - 15.0 * s + 6.0 * s**2) + up * (s * r) ** 3
-    velocity = way * 30.0 * (s * r) ** 2 + up * 3.0 * (s * r) ** 2 * (r - s)
-    acceleration = way * 60.0 * s * r * (r - s) + up * 6.0 * s * r * ((r - s) ** 2 - s * r)
-    return position, velocity / duration, acceleration / duration**2
+    hump = 64.0 * height
+    # shares of the way and of the hump, in place, velocity and acceleration
+    along = (s**3 * (10.0 - 15.0 * s + 6.0 * s**2), 30.0 * (s * r) ** 2, 60.0 * s * r * (r - s))
+    over = ((s * r) ** 3, 3.0 * (s * r) ** 2 * (r - s), 6.0 * s * r * ((r - s) ** 2 - s * r))
+    position, velocity, acceleration = np.empty(3), np.empty(3), np.empty(3)
+    for k in range(3):
+        way, up = end[k] - start[k], hump if k == 2 else 0.0
+        position[k] = start[k] + along[0] * way + over[0] * up
+        velocity[k] = (along[1] * way + over[1] * up) / duration
+        acceleration[k] = (along[2] * way + over[2] * up) / duration**2
+    return position, velocity, acceleration

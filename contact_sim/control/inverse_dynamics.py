@@ -5,7 +5,7 @@ J = [J_b J_j] of all feet and square J_j that leaves the base acceleration a fre
 
     J v̇ = r − J̇ v    →    v̇ = T a + c,   T = (I, −J_j⁻¹ J_b),   c = (0, J_j⁻¹ (r − J̇ v))
 
-and the six rows that no joint drives fix a by the forces f of the standing feet (physics.md E8):
+and the six rows that no joint drives fix a by the forces f of the standing feet (theory E8):
 
     M_b (T a + c) + h_b = J_bᵀ f          →    a = B f + a_0,   τ = M_j v̇ + h_j − J_jᵀ f
 
@@ -23,17 +23,15 @@ import numpy as np
 import proxsuite
 from numpy.typing import NDArray
 
-from contact_sim.control.legs import BASE, JOINTS, LeggedDynamics
+from contact_sim.control.legs import JOINTS, LeggedDynamics, symmetric
+from contact_sim.solvers.dual_active_set import least_quadratic
+from contact_sim.solvers.elimination import eliminate
+from contact_sim.solvers.jit import kernel
 
 Array = NDArray[np.float64]
 UNBOUNDED = 1e20
-ACCURACY = 1e-6
-"""Largest residual of the QP: 1 µN."""
-ACTIVE = 1e-10
-"""Multiplier from which on a limit of the QP is active."""
-SOFTNESS = 1e-12
-"""Of active limits, so that rows that say the same are no trouble."""
-EXCHANGES = 30
+ACCURACY = 1e-9
+"""Excess of a limit of the QP that does not matter: 1 nN, 1 nN m."""
 LARGEST_ITERATIONS = 200
 STILL = 0.02
 """Joint speed over which dry friction, fed forward, changes its sign [rad/s]."""
@@ -41,7 +39,7 @@ STILL = 0.02
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What the inverse dynamics want to happen."""
+    """Outcome of the inverse dynamics: efforts, accelerations and forces as planned."""
 
     effort: Array
     """τ [N m], shape (n_joints,)."""
@@ -73,119 +71,182 @@ class InverseDynamics:
     ) -> None:
         robot = dynamics.robot
         self._dynamics = dynamics
-        self._weights = np.array(weights)
-        self._regularisation = regularisation / robot.total_mass**2
+        self._weights = np.array([*weights, regularisation / robot.total_mass**2])
         self._limit = np.minimum(robot.effort_limit, 1e6)
-        self._damping = robot.joint_damping[JOINTS]
-        self._dry = robot.joint_friction[JOINTS]
+        self._passive = np.array([robot.joint_damping[JOINTS], robot.joint_friction[JOINTS]])
         side = friction / np.sqrt(2.0)
         pyramid = [[1.0, 0, -side], [-1, 0, -side], [0, 1, -side], [0, -1, -side], [0, 0, -1.0]]
         bound = [0.0, 0.0, 0.0, 0.0, -smallest_force * robot.total_mass * 9.81 / dynamics.n_feet]
         self._cones = [
             (np.kron(np.eye(n), pyramid), np.tile(bound, n)) for n in range(dynamics.n_feet + 1)
         ]
-        self._programs: dict[int, proxsuite.proxqp.dense.QP] = {}
 
     def solve(self, base: Array, feet: Array, standing: NDArray[np.bool_]) -> Answer:
-        """Return efforts at the state of the dynamics.
+        """Return efforts at the state of the dynamics, a function of these alone.
 
         Args:
             base: a*, wanted acceleration of the base in its own axes, linear first, shape (6,).
             feet: wanted acceleration of the feet [m/s²], world; zero if standing, (n_feet, 3).
             standing: which feet carry, at least one, shape (n_feet,).
+
+        Raises:
+            LinAlgError: legs that cannot move their feet in all directions, a state that is not
+                finite.
         """
         d = self._dynamics
-        M, h, J = d.inertia, d.nonlinear_effects, d.jacobian
-        follow = np.linalg.solve(
-            J[:, JOINTS], np.column_stack([J[:, BASE], feet.reshape(-1) - d.drift])
+        motion, effort, regular = response(
+            d.upper_inertia, d.nonlinear_effects, d.jacobian, d.drift, d.v, feet, standing,
+            self._passive,
+        )  # fmt: skip
+        if not regular:
+            raise np.linalg.LinAlgError('singular legs: they cannot move their feet at will')
+        rows, top = self._cones[np.count_nonzero(standing)]
+        weights, limit = self._weights, self._limit
+        torque, force, acceleration, solved = efforts(
+            motion, effort, base, standing, weights, rows, top, limit
         )
-        T = np.vstack([np.eye(6), -follow[:, :6]])
-        c = np.concatenate([np.zeros(6), follow[:, 6]])
-        Jf = J[np.repeat(standing, 3)]
-        solved_base = np.linalg.solve(
-            M[BASE] @ T, np.column_stack([Jf[:, BASE].T, -h[BASE] - M[BASE] @ c])
-        )
-        B, a0 = solved_base[:, :-1], solved_base[:, -1]
-        Mj = M[JOINTS] @ T
-        slope = Mj @ B - Jf[:, JOINTS].T
-        friction = self._joint_friction(d.v[JOINTS])
-        start = Mj @ a0 + M[JOINTS] @ c + h[JOINTS] + friction
-        f, solved = self._forces(B, a0 - base, slope, start)
-        force = np.zeros((d.n_feet, 3))
-        force[standing] = f.reshape(-1, 3)
-        effort = np.clip(slope @ f + start, -self._limit, self._limit)
-        return Answer(effort, force, T @ (B @ f + a0) + c, solved)
-
-    def _joint_friction(self, speed: Array) -> Array:
-        """Return what the joints' own damping and dry friction take [N m]."""
-        return self._damping * speed + self._dry * np.tanh(speed / STILL)
-
-    def _forces(self, B: Array, rest: Array, slope: Array, start: Array) -> tuple[Array, bool]:
-        """Return the forces of the standing feet, shape (n,), and whether they keep all limits."""
-        n = B.shape[1]
-        weighted = self._weights[:, None] * B
-        H = weighted.T @ weighted + self._regularisation * np.eye(n)
-        g = weighted.T @ (self._weights * rest)
-        rows, top = self._cones[n // 3]
-        C = np.concatenate([rows, slope])
-        upper = np.concatenate([top, self._limit - start])
-        lower = np.concatenate([np.full(len(rows), -UNBOUNDED), -self._limit - start])
-        program = self._programs.get(n)
-        if program is None:
-            program = self._programs[n] = proxsuite.proxqp.dense.QP(n, 0, len(C))
-            program.settings.eps_abs = ACCURACY
-            program.settings.eps_rel = 0.0
-            program.settings.max_iter = LARGEST_ITERATIONS
-            program.init(H, g, None, None, C, lower, upper)
-        else:
-            program.settings.initial_guess = (
-                proxsuite.proxqp.InitialGuess.WARM_START_WITH_PREVIOUS_RESULT
-            )
-            program.update(H=H, g=g, C=C, l=lower, u=upper)
-        program.solve()
-        solved = program.results.info.status == proxsuite.proxqp.QPSolverOutput.PROXQP_SOLVED
-        f = np.array(program.results.x)
-        if not np.isfinite(f).all():
-            self._programs.pop(n)
-            f = np.asarray(-np.linalg.solve(H, g))
-            return f, bool(solved)
-        return polished(H, g, C, lower, upper, np.array(program.results.z), f), bool(solved)
+        if not solved:
+            f = nearest(*program(motion, effort, base, weights, rows, top, limit))
+            torque, force, acceleration = outcome(motion, effort, f, standing, limit)
+        return Answer(torque, force, acceleration, solved)
 
 
-def polished(
-    H: Array, g: Array, C: Array, lower: Array, upper: Array, multiplier: Array, guess: Array
-) -> Array:
-    """Return the exact minimum near a solver's answer, `guess` where it is not found.
-
-    The limits that the solver took for active become equations; a few wrong ones are exchanged.
-    The last digits of the solver depend on where its memory happens to lie, those of linear
-    systems do not: equal states get equal efforts in every run.
+@kernel
+def follow(J, drift, feet):
+    """Return the joints' accelerations as −(F, c): v̇_j = −F a + c; and whether J_j is regular.
 
     Args:
-        H: of the cost ½ fᵀ H f + gᵀ f, shape (n, n).
-        g: shape (n,).
-        C: rows of lower <= C f <= upper, shape (m, n).
-        lower: shape (m,).
-        upper: shape (m,).
-        multiplier: of the rows, positive at the upper limit, shape (m,).
-        guess: the solver's answer, shape (n,).
+        J: shape (3 n_feet, nv).
+        drift: J̇ v, shape (3 n_feet,).
+        feet: wanted accelerations r, shape (n_feet, 3).
     """
-    side = np.where(np.abs(multiplier) > ACTIVE, np.sign(multiplier), 0.0)
-    for _ in range(EXCHANGES):
-        active, n = side != 0.0, len(g)
-        rows = C[active]
-        system = np.block([[H, rows.T], [rows, -SOFTNESS * np.eye(len(rows))]])
-        bound = np.where(side > 0.0, upper, lower)[active]
-        answer = np.linalg.solve(system, np.concatenate([-g, bound]))
-        f, pulls = answer[:n], np.zeros(len(C))
-        pulls[active] = -side[active] * answer[n:]
-        if pulls.max() > ACTIVE:
-            side[np.argmax(pulls)] = 0.0
-            continue
-        reached = C @ f
-        excess = np.where(active, 0.0, np.maximum(reached - upper, lower - reached))
-        worst = np.argmax(excess)
-        if excess[worst] <= ACCURACY:
-            return np.asarray(f)
-        side[worst] = 1.0 if reached[worst] > upper[worst] else -1.0
-    return guess
+    n = J.shape[0]
+    joints, F = np.empty((n, n)), np.empty((n, 7))
+    for i in range(n):
+        for k in range(6):
+            F[i, k] = J[i, k]
+        F[i, 6] = drift[i] - feet[i // 3, i % 3]
+        for k in range(n):
+            joints[i, k] = J[i, 6 + k]
+    return F, eliminate(joints, F)
+
+
+@kernel
+def response(upper_inertia, h, J, drift, v, feet, standing, passive):
+    """Return v̇ = P f + p and τ = S f + s as (P, p), (nv, n + 1), and (S, s); whether they exist.
+
+    Args:
+        upper_inertia: M, only its upper triangle is read, shape (nv, nv).
+        h: shape (nv,).
+        J: shape (3 n_feet, nv).
+        drift: J̇ v, shape (3 n_feet,).
+        v: shape (nv,).
+        feet: wanted accelerations r, shape (n_feet, 3).
+        standing: shape (n_feet,).
+        passive: damping and dry friction of the joints, shape (2, n_joints).
+    """
+    M, nv, feet_rows = symmetric(upper_inertia), h.shape[0], J.shape[0]
+    F, regular = follow(J, drift, feet)
+    stands, n = np.empty(feet_rows, np.int64), 0
+    for j in range(feet_rows):
+        if standing[j // 3]:
+            stands[n] = j
+            n += 1
+    motion, inertia, base = np.empty((nv, n + 1)), np.empty((6, 6)), np.empty((6, n + 1))
+    for i in range(6):
+        for k in range(n):
+            base[i, k] = J[stands[k], i]
+        base[i, n] = -h[i]
+        for k in range(6):
+            inertia[i, k] = M[i, k]
+        for j in range(feet_rows):
+            base[i, n] += M[i, 6 + j] * F[j, 6]
+            for k in range(6):
+                inertia[i, k] -= M[i, 6 + j] * F[j, k]
+    regular &= eliminate(inertia, base)
+    for k in range(n + 1):
+        for i in range(6):
+            motion[i, k] = base[i, k]
+        for j in range(feet_rows):
+            total = F[j, 6] if k == n else 0.0
+            for i in range(6):
+                total += F[j, i] * base[i, k]
+            motion[6 + j, k] = -total
+    effort = M[6:] @ motion
+    for j in range(feet_rows):
+        for k in range(n):
+            effort[j, k] -= J[stands[k], 6 + j]
+        friction = passive[0, j] * v[6 + j] + passive[1, j] * np.tanh(v[6 + j] / STILL)
+        effort[j, n] += h[6 + j] + friction
+    return motion, effort, regular
+
+
+@kernel
+def program(motion, effort, base, weights, rows, top, limit):
+    """Return H, g, C, lower and upper of the QP in the forces, see the head of this file.
+
+    Args:
+        motion: (P, p), shape (nv, n + 1).
+        effort: (S, s), shape (n_joints, n + 1).
+        base: a*, shape (6,).
+        weights: W, then ρ, shape (7,).
+        rows: of the cones, shape (m, n).
+        top: their upper bounds, shape (m,).
+        limit: τ_max, shape (n_joints,).
+    """
+    m, n = rows.shape
+    H, g = np.zeros((n, n)), np.zeros(n)
+    for a in range(n):
+        H[a, a] = weights[6]
+    for i in range(6):
+        square = weights[i] ** 2
+        for a in range(n):
+            g[a] += square * motion[i, a] * (motion[i, n] - base[i])
+            for b in range(n):
+                H[a, b] += square * motion[i, a] * motion[i, b]
+    C = np.empty((m + limit.shape[0], n))
+    lower, upper = np.empty(C.shape[0]), np.empty(C.shape[0])
+    for i in range(C.shape[0]):
+        j = i - m
+        for a in range(n):
+            C[i, a] = rows[i, a] if j < 0 else effort[j, a]
+        lower[i] = -UNBOUNDED if j < 0 else -limit[j] - effort[j, n]
+        upper[i] = top[i] if j < 0 else limit[j] - effort[j, n]
+    return H, g, C, lower, upper
+
+
+@kernel
+def outcome(motion, effort, f, standing, limit):
+    """Return τ (n_joints,), forces at all feet (n_feet, 3) and v̇ (nv,) for the forces f (n,)."""
+    n, k = f.shape[0], 0
+    force, with_one = np.zeros((standing.shape[0], 3)), np.ones(n + 1)
+    for i in range(standing.shape[0]):
+        for j in range(3 * standing[i]):
+            force[i, j] = with_one[k] = f[k]
+            k += 1
+    torque = effort @ with_one
+    for i in range(limit.shape[0]):
+        torque[i] = min(max(torque[i], -limit[i]), limit[i])
+    return torque, force, motion @ with_one
+
+
+@kernel
+def efforts(motion, effort, base, standing, weights, rows, top, limit):
+    """Return the `outcome` of the best forces, and whether there are any that keep all limits."""
+    H, g, C, lower, upper = program(motion, effort, base, weights, rows, top, limit)
+    f, found = least_quadratic(H, g, C, lower, upper, ACCURACY)
+    torque, force, acceleration = outcome(motion, effort, f, standing, limit)
+    return torque, force, acceleration, found
+
+
+def nearest(H: Array, g: Array, C: Array, lower: Array, upper: Array) -> Array:
+    """Return what ProxQP comes to from nothing where no forces keep all limits, shape (n,)."""
+    program = proxsuite.proxqp.dense.QP(len(g), 0, len(C))
+    program.settings.eps_abs = ACCURACY
+    program.settings.eps_rel = 0.0
+    program.settings.max_iter = LARGEST_ITERATIONS
+    program.settings.initial_guess = proxsuite.proxqp.InitialGuess.NO_INITIAL_GUESS
+    program.init(H, g, None, None, C, lower, upper)
+    program.solve()
+    f = np.array(program.results.x)
+    return f if np.isfinite(f).all() else np.asarray(-np.linalg.solve(H, g))

@@ -1,8 +1,8 @@
-"""What a controller knows of its robot: dynamics, feet, and how the legs move them.
+"""The robot as controllers see it: dynamics, feet, and how the legs move them.
 
 The feet are contact points of spheres on level ground: the point s = −r e_z below the centre of
 a sphere. It does not turn with the foot, so its acceleration is that of the centre plus α × s
-(physics.md E2, E3). All vectors of feet have world axes.
+(theory E2, E3). All vectors of feet have world axes.
 """
 
 from __future__ import annotations
@@ -13,17 +13,21 @@ from numpy.typing import NDArray
 
 from contact_sim.errors import InvalidInput
 from contact_sim.robot.model import RobotModel
+from contact_sim.solvers.jit import kernel
 
 Array = NDArray[np.float64]
 BASE = slice(0, 6)
 JOINTS = slice(6, None)
+POSITION = pin.KinematicLevel.POSITION
 
 
 class LeggedDynamics:
     """M v̇ + h = Sᵀ τ + Jᵀ f of a robot whose legs can move each foot in all directions.
 
+    Arrays are those of the last `update`, and change with the next.
+
     Attributes:
-        inertia: M [kg, kg m²], shape (nv, nv).
+        upper_inertia: M [kg, kg m²], only its upper triangle is valid, shape (nv, nv).
         nonlinear_effects: h [N, N m], shape (nv,).
         jacobian: J of all feet, rows x y z per foot, shape (3 n_feet, nv).
         drift: J̇ v [m/s²], shape (3 n_feet,).
@@ -39,49 +43,101 @@ class LeggedDynamics:
     def __init__(self, robot: RobotModel) -> None:
         self.robot = robot
         self._model = model = robot.pinocchio_model
-        self._data = model.createData()
+        self._data = data = model.createData()
         require_legs(robot)
         points = robot.contact_points
         self.n_feet = len(points)
-        self._joint = [model.getJointId(point.joint) for point in points]
-        self._offset = [point.offset for point in points]
-        self._below = np.array([[0.0, 0.0, -point.radius] for point in points])
-        self._moved = _dofs_that_move(model, self._joint)
-        self.jacobian = np.zeros((3 * self.n_feet, model.nv))
+        joints = [model.getJointId(point.joint) for point in points]
+        self._spheres = np.array([[*point.offset, point.radius] for point in points])
+        self._moved = _dofs_that_move(model, joints)
+        # views of Pinocchio's memory, fetched once: they follow every later call
+        self._views = [
+            part for j in joints for part in (*data.oMi[j].rotation, data.oMi[j].translation)
+        ]
+        self._placements = np.zeros((self.n_feet, 12))
+        self.upper_inertia, self.nonlinear_effects = data.M, data.nle
+        self.centre_of_mass, self.rotation = data.com[0], data.oMi[1].rotation
+        self._world, self._rate = data.J, data.dJ
         self.update(robot.reference_configuration(), np.zeros(model.nv))
 
     def update(self, q: Array, v: Array) -> None:
         """Evaluate everything at q (nq,), v (nv,)."""
         model, data = self._model, self._data
-        self.q, self.v = q, v
-        self.nonlinear_effects = pin.nonLinearEffects(model, data, q, v)
-        self.inertia = pin.crba(model, data, q)
+        self.q, self.v = q, v = np.array(q, float), np.array(v, float)
+        pin.nonLinearEffects(model, data, q, v)
+        pin.crba(model, data, q)
         pin.computeJointJacobiansTimeVariation(model, data, q, v)
-        self.inertia = np.triu(self.inertia) + np.triu(self.inertia, 1).T
-        self.centre_of_mass = np.array(pin.centerOfMass(model, data, q, False))
-        self.rotation = np.array(data.oMi[1].rotation)
-        self._update_feet(v)
-
-    def _update_feet(self, v: Array) -> None:
-        placement = self._data.oMi
-        centre = np.array(
-            [placement[j].act(o) for j, o in zip(self._joint, self._offset, strict=True)]
+        pin.centerOfMass(model, data, POSITION, False)
+        np.concatenate(self._views, out=self._placements.reshape(-1))
+        self.foot, self.foot_velocity, self.jacobian, self.drift = motion_of_feet(
+            self._placements, self._spheres, self._moved, self._world, self._rate, v
         )
-        self.foot = point = centre + self._below
-        world, rate = self._data.J, self._data.dJ
-        linear, angular = world[:3], world[3:]
-        # velocity of the body at the point: v_O + ω × p = v_O − p × ω
-        columns = linear[None] - _skew(point) @ angular[None]
-        self.jacobian = (columns * self._moved[:, None, :]).reshape(-1, len(v))
-        self.foot_velocity = (self.jacobian @ v).reshape(-1, 3)
-        moving = (self._moved * v).T
-        twist, spatial = (world @ moving).T, (rate @ moving).T
-        omega, alpha = twist[:, 3:], spatial[:, 3:]
+
+    @property
+    def inertia(self) -> Array:
+        """Mass matrix M [kg, kg m²], shape (nv, nv)."""
+        return np.asarray(symmetric(self.upper_inertia))
+
+
+@kernel
+def symmetric(upper):
+    """Return the symmetric matrix with the upper triangle of `upper` (n, n)."""
+    n = upper.shape[0]
+    full = np.empty((n, n))
+    for i in range(n):
+        for j in range(i, n):
+            full[i, j] = full[j, i] = upper[i, j]
+    return full
+
+
+@kernel
+def cross(a, b):
+    """Return a × b of two 3-vectors as a tuple."""
+    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
+
+
+@kernel
+def motion_of_feet(placements, spheres, moved, world, rate, v):
+    """Return points (n, 3), velocities (n, 3), Jacobian (3 n, nv) and drift (3 n,) of the feet.
+
+    Args:
+        placements: of their bodies in world, rotation row by row, then translation, (n, 12).
+        spheres: centre in the axes of the body and radius, shape (n, 4).
+        moved: whether a dof moves a foot's body, 0 or 1, shape (n, nv).
+        world: twists per dof, linear at the origin of the world, then angular, shape (6, nv).
+        rate: their derivative in time, shape (6, nv).
+        v: shape (nv,).
+    """
+    n, nv = moved.shape
+    foot, velocity = np.empty((n, 3)), np.zeros((n, 3))
+    jacobian, drift = np.zeros((3 * n, nv)), np.empty(3 * n)
+    twist, spatial = np.empty(6), np.empty(6)
+    for i in range(n):
+        P, s = placements[i], spheres[i]
+        x = P[9] + P[0] * s[0] + P[1] * s[1] + P[2] * s[2]
+        y = P[10] + P[3] * s[0] + P[4] * s[1] + P[5] * s[2]
+        z = P[11] + P[6] * s[0] + P[7] * s[1] + P[8] * s[2]
+        centre, point = (x, y, z), (x, y, z - s[3])
+        twist[:], spatial[:] = 0.0, 0.0
+        for k in range(nv):
+            if moved[i, k] == 0.0:
+                continue
+            for r in range(6):
+                twist[r] += v[k] * world[r, k]
+                spatial[r] += v[k] * rate[r, k]
+            # velocity of the body at the point: v_O + ω × p
+            turn = cross((world[3, k], world[4, k], world[5, k]), point)
+            for r in range(3):
+                jacobian[3 * i + r, k] = world[r, k] + turn[r]
+                velocity[i, r] += v[k] * jacobian[3 * i + r, k]
         # the centre: material acceleration a_O + α × c + ω × v_c; from there α × s
-        turning = _skew(omega)
-        speed = twist[:, :3] + _times(turning, centre)
-        drift = spatial[:, :3] - _times(_skew(point), alpha) + _times(turning, speed)
-        self.drift = drift.reshape(-1)
+        sweep = cross(twist[3:], centre)
+        speed = (twist[0] + sweep[0], twist[1] + sweep[1], twist[2] + sweep[2])
+        turning, transport = cross(spatial[3:], point), cross(twist[3:], speed)
+        for r in range(3):
+            foot[i, r] = point[r]
+            drift[3 * i + r] = spatial[r] + turning[r] + transport[r]
+    return foot, velocity, jacobian, drift
 
 
 def require_legs(robot: RobotModel) -> None:
@@ -111,16 +167,3 @@ def _dofs_that_move(model: pin.Model, joints: list[int]) -> Array:
             first = model.joints[j].idx_v
             row[first : first + model.joints[j].nv] = 1.0
     return moved
-
-
-def _skew(vectors: Array) -> Array:
-    """Return the matrices of the cross products with `vectors` (n, 3), shape (n, 3, 3)."""
-    matrices = np.zeros((len(vectors), 3, 3))
-    matrices[:, (2, 0, 1), (1, 2, 0)] = vectors
-    matrices[:, (1, 2, 0), (2, 0, 1)] = -vectors
-    return matrices
-
-
-def _times(matrices: Array, vectors: Array) -> Array:
-    """Return the product of each matrix (n, 3, 3) with its vector (n, 3)."""
-    return np.asarray((matrices @ vectors[:, :, None])[:, :, 0])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
+from math import cos, pi, sin
 
 import numpy as np
 import pinocchio as pin
@@ -56,20 +58,21 @@ class BaseMotion:
 
     def at(self, time: float) -> tuple[Array, Array, Array]:
         """Return offset [m], velocity and acceleration of the base `time` s after the start."""
-        w = 2.0 * np.pi * self.frequency
-        c, s = np.cos(w * time), np.sin(w * time)
+        if self.name == 'hold':
+            return np.zeros(3), np.zeros(3), np.zeros(3)
+        w = 2.0 * pi * self.frequency
+        c, s = cos(w * time), sin(w * time)
         a, b = self.amplitude, SHORT_AXIS * self.amplitude
         if self.name == 'sway':
-            curve = ([b * c, a * s, 0.0], [-b * s * w, a * c * w, 0.0],
-                     [-b * c * w**2, -a * s * w**2, 0.0])  # fmt: skip
-        elif self.name == 'squat':
-            curve = ([0.0, 0.0, a * (c - 1.0)], [0.0, 0.0, -a * s * w],
-                     [0.0, 0.0, -a * c * w**2])  # fmt: skip
+            curve = ((b * c, a * s, 0.0), (-b * s * w, a * c * w, 0.0),
+                     (-b * c * w**2, -a * s * w**2, 0.0))  # fmt: skip
         else:
-            return np.zeros(3), np.zeros(3), np.zeros(3)
-        x, dx, ddx = np.array(curve)
+            curve = ((0.0, 0.0, a * (c - 1.0)), (0.0, 0.0, -a * s * w),
+                     (0.0, 0.0, -a * c * w**2))  # fmt: skip
         share, rate, bend = _fade(time)
-        return share * x, share * dx + rate * x, share * ddx + 2.0 * rate * dx + bend * x
+        product_rule = ((share, 0.0, 0.0), (rate, share, 0.0), (bend, 2.0 * rate, share))
+        x, dx, ddx = np.array(product_rule) @ np.array(curve)
+        return x, dx, ddx
 
 
 class Stance:
@@ -101,6 +104,9 @@ class Stance:
         self._still = np.zeros((self.dynamics.n_feet, 3))
         self._height = float(robot.reference_configuration()[2])
         self._begin: tuple[float, Array, float] | None = None
+        with suppress(np.linalg.LinAlgError):  # compiles kernels where that is still to be done
+            self.answer(0.0, self.dynamics.q, self.dynamics.v)
+        self._begin = None
 
     def effort(self, time: float, q: Array, v: Array) -> Array:
         """Return the joint efforts [N m] for the state q (nq,), v (nv,) at `time` [s].

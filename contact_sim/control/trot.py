@@ -14,7 +14,9 @@ them is beyond any controller, and only the next footholds mend it.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
+from math import cos, hypot, sin
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,6 +33,7 @@ from contact_sim.control.inverse_dynamics import Answer, InverseDynamics
 from contact_sim.control.legs import LeggedDynamics
 from contact_sim.errors import InvalidInput
 from contact_sim.robot.model import RobotModel
+from contact_sim.solvers.jit import kernel
 
 Array = NDArray[np.float64]
 GRAVITY = 9.81
@@ -38,6 +41,8 @@ GAINS = BaseGains((10.0, 10.0, 200.0), (6.0, 6.0, 25.0), 200.0, 25.0)
 """Soft along the ground, which the footholds look after."""
 STANDING_TIME = 0.3
 """Seconds before the first step."""
+STANDS = -1.0
+"""Share of its swing of a foot that stands."""
 LARGEST_STEP = 0.05
 """Longest time between two calls that still counts as one run [s]."""
 
@@ -53,7 +58,7 @@ class TrotTuning:
     swing_height: float = 0.2
     """Over z [-]."""
     press: float = 0.005
-    """How far below the ground a swing aims, over z [-]: it lands before its time is over."""
+    """Depth below the ground at which a swing aims, over z [-]: it lands before its time."""
     capture: float = 0.3
     """k: how much a wrong speed moves a foothold [-]."""
     swing_p: float = 900.0
@@ -63,7 +68,7 @@ class TrotTuning:
     gains: BaseGains = GAINS
     """Of the base."""
     lead: float = 0.15
-    """How far the wanted place of the base may be from where it is, over z [-]."""
+    """Largest distance of the wanted place of the base from the real one, over z [-]."""
     turn_lead: float = 0.2
     """The same for its heading [rad]."""
     acceleration: float = 1.0
@@ -90,12 +95,15 @@ class Trot:
         self._inverse = InverseDynamics(dynamics, friction)
         feet = dynamics.foot - dynamics.foot.mean(axis=0)
         self._place = feet * [1.0, 1.0, 0.0]
-        self._offset = 0.5 * diagonal_pairs(feet[:, :2])
+        self._offset = (0.5 * diagonal_pairs(feet[:, :2])).tolist()
         self._height = float(robot.reference_configuration()[2])
         self._natural = float(np.sqrt(self._height / GRAVITY))
         self.gait = Gait(tuning.period * self._natural, tuning.duty)
         self._command = np.zeros(3)
         self._last: float | None = None
+        with suppress(np.linalg.LinAlgError):  # compiles kernels where that is still to be done
+            self.answer(0.0, dynamics.q, dynamics.v)
+        self._last = None
 
     @property
     def velocity(self) -> Array:
@@ -136,65 +144,108 @@ class Trot:
         self._ground = float(d.foot[:, 2].mean())
         self._wanted = d.q[:2].copy()
         self._yaw = yaw_of(d.rotation)
-        self._velocity = np.zeros(3)
+        self._velocity = self._speed = np.zeros(3)
         self._lift_off = d.foot.copy()
-        self._in_air = np.zeros(len(d.foot), dtype=bool)
+        self._in_air = [False] * d.n_feet
 
     def _advance(self, step: float) -> None:
         """Move the wanted pose by what is commanded, but not out of reach."""
         d, t = self.dynamics, self.tuning
         change = t.acceleration * step
-        self._velocity += np.clip(self._command - self._velocity, -change, change)
+        ahead = np.maximum(np.minimum(self._command - self._velocity, change), -change)
+        self._velocity = self._velocity + ahead
+        forward, sideways, rate = self._velocity.tolist()
         present = yaw_of(d.rotation)
-        ahead = _wrapped(self._yaw + step * self._velocity[2] - present)
-        self._yaw = present + float(np.clip(ahead, -t.turn_lead, t.turn_lead))
-        way = self._wanted + step * self._speed()[:2] - d.q[:2]
-        reach = t.lead * self._height
-        self._wanted = d.q[:2] + way * min(1.0, reach / max(float(np.linalg.norm(way)), 1e-9))
-
-    def _speed(self) -> Array:
-        """Return the wanted velocity in world [m/s], shape (3,)."""
-        return np.asarray(turned(self._yaw) @ [self._velocity[0], self._velocity[1], 0.0])
+        turn = _wrapped(self._yaw + step * rate - present)
+        self._yaw = present + min(max(turn, -t.turn_lead), t.turn_lead)
+        c, s = cos(self._yaw), sin(self._yaw)
+        self._speed = np.array([c * forward - s * sideways, s * forward + c * sideways, 0.0])
+        way = self._wanted + step * self._speed[:2] - d.q[:2]
+        reach = t.lead * self._height / max(hypot(*way.tolist()), 1e-9)
+        self._wanted = d.q[:2] + min(1.0, reach) * way
 
     def _reference(self) -> BaseReference:
         position = np.array([*self._wanted, self._ground + self._height])
-        return BaseReference(position, self._yaw, self._speed(), yaw_rate=self._velocity[2])
+        return BaseReference(position, self._yaw, self._speed, yaw_rate=float(self._velocity[2]))
 
     def _feet(self, time: float) -> tuple[NDArray[np.bool_], Array]:
         """Return which feet stand, and the wanted accelerations of all."""
-        d, t = self.dynamics, self.tuning
-        standing = np.ones(len(d.foot), dtype=bool)
-        acceleration = -t.swing_d * d.foot_velocity
+        d, t, gait = self.dynamics, self.tuning, self.gait
+        share = np.full(len(self._offset), STANDS)
         for i, offset in enumerate(self._offset):
-            share = self.gait.swing(time, offset)
-            standing[i] = share is None
-            if share is None:
-                self._in_air[i] = False
-                continue
-            if not self._in_air[i]:
-                self._in_air[i], self._lift_off[i] = True, d.foot[i]
-            position, velocity, wanted = swing_motion(
-                self._lift_off[i], self._foothold(i, share), t.swing_height * self._height, share,
-                self.gait.swing_time,
-            )  # fmt: skip
-            acceleration[i] = (
-                wanted
-                + t.swing_p * (position - d.foot[i])
-                + t.swing_d * (velocity - d.foot_velocity[i])
-            )
-        self._ground = float(d.foot[standing, 2].mean())
-        return standing, acceleration
+            swing = gait.swing(time, offset)
+            if swing is not None:
+                share[i] = swing
+                if not self._in_air[i]:
+                    self._lift_off[i] = d.foot[i]
+            self._in_air[i] = swing is not None
+        aim = footholds(
+            d.centre_of_mass, d.rotation, d.v, self._speed, self._place, share,
+            (self._yaw, float(self._velocity[2])), (gait.swing_time, 0.5 * gait.stance_time),
+            t.capture * self._natural,
+        )  # fmt: skip
+        aim[:, 2] = self._ground - t.press * self._height
+        acceleration, self._ground = accelerations_of_feet(
+            d.foot, d.foot_velocity, self._lift_off, aim, share,
+            (t.swing_height * self._height, gait.swing_time, t.swing_p, t.swing_d),
+        )  # fmt: skip
+        return share == STANDS, acceleration
 
-    def _foothold(self, foot: int, share: float) -> Array:
-        """Return where a foot should land, [m] in world, shape (3,)."""
-        d, t = self.dynamics, self.tuning
-        left, half = (1.0 - share) * self.gait.swing_time, 0.5 * self.gait.stance_time
-        speed = d.rotation @ d.v[:3]
-        heading = turned(self._yaw + (left + half) * self._velocity[2])
-        target = d.centre_of_mass + (left + half) * speed + heading @ self._place[foot]
-        target += t.capture * self._natural * (speed - self._speed())
-        target[2] = self._ground - t.press * self._height
-        return np.asarray(target)
+
+@kernel
+def footholds(centre, R, v, speed, place, share, heading, times, capture):
+    """Return where the feet should land, height left open, [m] in world, shape (n, 3).
+
+    Args:
+        centre: of mass in world [m], shape (3,).
+        R: axes of the base in world, shape (3, 3).
+        v: shape (nv,).
+        speed: v*, wanted velocity in world [m/s], shape (3,).
+        place: n of every foot, shape (n, 3).
+        share: of its swing that each foot has done, shape (n,).
+        heading: wanted yaw [rad] and its rate [rad/s].
+        times: of a swing, and half that of a stance [s].
+        capture: k √(z/g) [s].
+    """
+    answer = np.empty(place.shape)
+    for i in range(place.shape[0]):
+        ahead = (1.0 - share[i]) * times[0] + times[1]
+        turn = turned(heading[0] + ahead * heading[1])
+        for k in range(3):
+            present = R[k, 0] * v[0] + R[k, 1] * v[1] + R[k, 2] * v[2]
+            answer[i, k] = centre[k] + ahead * present + capture * (present - speed[k])
+            for j in range(3):
+                answer[i, k] += turn[k, j] * place[i, j]
+    return answer
+
+
+@kernel
+def accelerations_of_feet(foot, velocity, lift_off, aim, share, numbers):
+    """Return the wanted accelerations [m/s²], shape (n, 3), and the height of the ground [m].
+
+    Standing feet are braked.
+
+    Args:
+        foot: positions [m], shape (n, 3).
+        velocity: [m/s], shape (n, 3).
+        lift_off: where each foot left the ground [m], shape (n, 3).
+        aim: where each should land [m], shape (n, 3).
+        share: of its swing that each foot has done, STANDS where it stands, shape (n,).
+        numbers: height [m] and duration [s] of a swing, p [1/s²] and d [1/s] of the feet.
+    """
+    height, duration, p, d = numbers
+    wanted, ground, n_standing = np.empty(foot.shape), 0.0, 0
+    for i in range(foot.shape[0]):
+        if share[i] == STANDS:
+            ground += foot[i, 2]
+            n_standing += 1
+            for k in range(3):
+                wanted[i, k] = -d * velocity[i, k]
+            continue
+        x, dx, ddx = swing_motion(lift_off[i], aim[i], height, share[i], duration)
+        for k in range(3):
+            wanted[i, k] = ddx[k] + p * (x[k] - foot[i, k]) + d * (dx[k] - velocity[i, k])
+    return wanted, ground / n_standing
 
 
 def _wrapped(angle: float) -> float:

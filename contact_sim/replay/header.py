@@ -1,4 +1,4 @@
-"""What a recording says at its beginning: the robot, the world, the versions of what ran."""
+"""Header of a recording: the robot, the world, the versions of what ran."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from contact_sim.arrays.fields import TERRAIN_DATA
+from contact_sim.collision.ground import Surface
+from contact_sim.collision.surface import PLANES
+from contact_sim.collision.terrain import Terrain
 from contact_sim.contact_models import CONTACT_MODELS
 from contact_sim.contact_models.protocol import ContactModel
 from contact_sim.errors import UnknownName
@@ -24,17 +28,48 @@ from contact_sim.robot.urdf import load_robot
 from contact_sim.simulation.simulator import Simulator
 
 Array = NDArray[np.float64]
-FORMAT = 1
+FORMAT = 2
+READABLE = 1, 2
+"""Formats that can be repeated; 1 knew only planes."""
 PACKAGES = ('contact_sim', 'pin', 'numba', 'llvmlite', 'numpy')
-"""Whose versions decide about the last bits."""
+"""Packages whose versions decide about the last bits."""
 
 
 @dataclass(frozen=True)
-class RecordedGround:
-    """The terrain of a recording."""
+class RecordedGround(Surface):
+    """The terrain of a recording, exactly as it was."""
 
-    plane: Array
-    """Unit normal and offset, exactly as they were, shape (4,)."""
+    said: Mapping[str, Any]
+    """`ground_header` of the terrain."""
+
+    @property
+    def kind(self) -> int:
+        """Kind of surface."""
+        return int(self.said['kind'])
+
+    @property
+    def data(self) -> Array:
+        """Numbers of the surface, shape (TERRAIN_DATA,)."""
+        return np.array(self.said['data'], dtype=float)
+
+    @property
+    def features(self) -> int:
+        """Number of contacts that a sphere may have at once."""
+        return int(self.said['features'])
+
+
+def ground_header(terrain: Terrain) -> dict[str, Any]:
+    """Return kind and numbers of a terrain."""
+    data = np.asarray(terrain.data, dtype=float).tolist()
+    return {'kind': terrain.kind, 'data': data, 'features': terrain.features}
+
+
+def ground_of(header: Mapping[str, Any]) -> RecordedGround:
+    """Return the terrain of a recording; one of format 1 has a plane."""
+    if header['format'] == 1:
+        data = [*header['plane'], *np.zeros(TERRAIN_DATA - 4).tolist()]
+        return RecordedGround({'kind': PLANES, 'data': data, 'features': 1})
+    return RecordedGround(header['ground'])
 
 
 def header_of(
@@ -46,7 +81,7 @@ def header_of(
         'versions': versions(),
         'robot': robot_header(sim.robot),
         'state': {name: list(shape) for name, shape in sim.sizes.shapes().items()},
-        'plane': sim.terrain.plane.tolist(),
+        'ground': ground_header(sim.terrain),
         'gravity': sim.gravity.tolist(),
         'time_step': sim.time_step,
         'contact_model': model_header(sim.model),

@@ -16,10 +16,10 @@ from contact_sim.contact_models.protocol import ContactModel
 from contact_sim.replay.archive import Archive, RecordingError
 from contact_sim.replay.hashing import RunHash
 from contact_sim.replay.header import (
-    FORMAT,
-    RecordedGround,
+    READABLE,
     check_same_robot,
     contact_model_of,
+    ground_of,
     robot_of,
     versions,
 )
@@ -40,7 +40,7 @@ class Chunk:
     hashes: NDArray[np.uint64]
     """Hashes of the states after every `hash_every`-th step."""
     events: dict[int, list[dict[str, Any]]]
-    """What changed before a step, by the number of steps before it."""
+    """Changes before a step, by the number of steps before it."""
     states: dict[str, Array]
     """Whole states that events refer to."""
 
@@ -61,8 +61,9 @@ class Recording:
         self.path = Path(path)
         self._archive = Archive(self.path)
         self.header = self._json('header')
-        if not isinstance(self.header, dict) or self.header.get('format') != FORMAT:
-            raise RecordingError(f'{path} is not a recording of format {FORMAT}')
+        if not isinstance(self.header, dict) or self.header.get('format') not in READABLE:
+            readable = ' or '.join(map(str, READABLE))
+            raise RecordingError(f'{path} is not a recording of format {readable}')
         self.damage = ''
 
     # ---------------------------------------------------------------- what was recorded
@@ -74,7 +75,7 @@ class Recording:
 
     @property
     def other_versions(self) -> list[str]:
-        """What ran in another version when this was recorded; then the last bits may differ."""
+        """Packages that have another version now; then the last bits may differ."""
         now, then = versions(), self.header['versions']
         return [
             f'{name} {then.get(name)}, here {now[name]}'
@@ -107,7 +108,7 @@ class Recording:
 
     @cached_property
     def steps(self) -> int:
-        """How many steps can be read."""
+        """Number of steps that can be read."""
         return sum(len(chunk.effort) for chunk in self.chunks())
 
     @cached_property
@@ -118,7 +119,7 @@ class Recording:
 
     @cached_property
     def events(self) -> list[dict[str, Any]]:
-        """What changed, in order; `step` is the number of steps before."""
+        """Changes in order; `step` is the number of steps before."""
         return [
             event
             for chunk in self.chunks()
@@ -153,7 +154,7 @@ class Recording:
         sim = Simulator(
             self.robot(),
             contact_model_of(header['contact_model']) if contact_model is None else contact_model,
-            RecordedGround(np.array(header['plane'])),
+            ground_of(header),
             time_step=header['time_step'],
             gravity=header['gravity'],
         )

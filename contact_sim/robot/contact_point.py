@@ -1,4 +1,4 @@
-"""Where a robot may touch the ground: spheres fixed to its bodies."""
+"""Contact points of a robot: spheres fixed to its bodies."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class ContactPoint:
     """
 
     name: str
-    """Name of the foot, used in topics and reports; unique in a robot."""
+    """Name, used in reports; unique in a robot."""
     frame: str
-    """Name of the Pinocchio frame that the sphere belongs to."""
+    """Name of the Pinocchio frame that the sphere belongs to; those that share one are a foot."""
     joint: str
     """Name of the Pinocchio joint whose body carries the sphere."""
     offset: Array

@@ -1,8 +1,8 @@
-"""From frame names to contact spheres."""
+"""From frame names to contact spheres, and from contact spheres to feet."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -25,6 +25,54 @@ class Sphere:
 
 POINT = Sphere((0.0, 0.0, 0.0), 0.0)
 """The origin of a frame, without extent."""
+
+
+@dataclass(frozen=True)
+class Foot:
+    """The contact points that share a frame."""
+
+    name: str
+    """Name of its contact point where it has one, name of the frame where it has several."""
+    frame: str
+    """Name of the Pinocchio frame about whose origin its torque is given."""
+    joint: str
+    """Name of the Pinocchio joint whose body carries it."""
+    points: tuple[int, ...]
+    """Indices into `robot.contact_points`."""
+
+
+def feet_of(points: Sequence[ContactPoint]) -> tuple[Foot, ...]:
+    """Return the feet that contact points form, in the order of their first points."""
+    groups: dict[tuple[str, str], list[int]] = {}
+    for index, point in enumerate(points):
+        groups.setdefault((point.frame, point.joint), []).append(index)
+    return tuple(
+        Foot(points[group[0]].name if len(group) == 1 else frame, frame, joint, tuple(group))
+        for (frame, joint), group in groups.items()
+    )
+
+
+def foot_frame(model: pin.Model, foot: Foot) -> pin.Frame:
+    """Return the frame of a foot, the link where a joint has the same name."""
+    joint = model.getJointId(foot.joint)
+    return _preferred([f for f in model.frames if f.name == foot.frame and f.parentJoint == joint])
+
+
+def points_called(
+    what: str, name: str, feet: Sequence[Foot], points: Sequence[ContactPoint]
+) -> tuple[int, ...]:
+    """Return the indices of the contact points that a name stands for.
+
+    The name of a foot stands for all its points and goes before that of a contact point.
+
+    Raises:
+        UnknownName: neither a foot nor a contact point, called `what` in the message.
+    """
+    named: dict[str, tuple[int, ...]] = {p.name: (k,) for k, p in enumerate(points)}
+    named |= {foot.name: foot.points for foot in feet}
+    if name not in named:
+        raise UnknownName(what, name, named)
+    return named[name]
 
 
 def contact_points_at(
@@ -68,4 +116,8 @@ def _frame(model: pin.Model, name: str) -> pin.Frame:
     found = [frame for frame in model.frames if frame.name == name]
     if not found:
         raise UnknownName('contact frame', name, [f.name for f in model.frames if f.parentJoint])
-    return next((frame for frame in found if frame.type == pin.FrameType.BODY), found[0])
+    return _preferred(found)
+
+
+def _preferred(frames: Sequence[pin.Frame]) -> pin.Frame:
+    return next((frame for frame in frames if frame.type == pin.FrameType.BODY), frames[0])

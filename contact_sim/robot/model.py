@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import atan2
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from contact_sim.robot.configuration import (
     unit_blocks,
 )
 from contact_sim.robot.contact_point import Array, ContactPoint, check_unique
-from contact_sim.robot.feet import contact_points_at
+from contact_sim.robot.feet import Foot, contact_points_at, feet_of
 from contact_sim.robot.gains import Gains, standing_gains
 from contact_sim.robot.joints import actuated_joint_names, check_actuated_joints
 from contact_sim.robot.masses import check_joint_numbers, check_masses
@@ -55,7 +56,7 @@ class RobotModel:
     joint_names: tuple[str, ...]
     """Actuated joints in Pinocchio order, length n_joints."""
     contact_points: tuple[ContactPoint, ...] = ()
-    """Spheres that the ground may touch, length nc."""
+    """Spheres that the ground may touch."""
     references: Mapping[str, Array] = field(default_factory=dict)
     """Reference poses by name, q of shape (nq,), the base not yet placed on the ground."""
     description: str = ''
@@ -75,7 +76,7 @@ class RobotModel:
 
     def __repr__(self) -> str:
         base = 'floating' if self.floating_base else 'fixed'
-        feet = len(self.contact_points)
+        feet = len(self.feet)
         return f'RobotModel({self.name!r}, {base} base, {self.n_joints} joints, {feet} feet)'
 
     @staticmethod
@@ -123,6 +124,11 @@ class RobotModel:
         return len(self.joint_names)
 
     @cached_property
+    def feet(self) -> tuple[Foot, ...]:
+        """Groups of contact points that share a frame, in the order of their first points."""
+        return feet_of(self.contact_points)
+
+    @cached_property
     def floating_base(self) -> bool:
         """Whether the base moves freely: the first joint is a free-flyer."""
         return has_floating_base(self.pinocchio_model)
@@ -146,14 +152,14 @@ class RobotModel:
 
     @cached_property
     def selection_matrix(self) -> Array:
-        """S: joint velocities = S v, generalized force = S.T @ effort; shape (n_joints, nv)."""
+        """Selection matrix S (n_joints, nv): joint velocities = S v, force = S.T @ effort."""
         selection = np.zeros((self.n_joints, self.nv))
         selection[np.arange(self.n_joints), self.joint_velocity_index] = 1.0
         return _frozen(selection)
 
     @cached_property
     def continuous_joints(self) -> npt.NDArray[np.bool_]:
-        """Which actuated joints turn without end (angles in (-pi, pi]), shape (n_joints,)."""
+        """Mask of the actuated joints that turn without end, angles in (-pi, pi]; (n_joints,)."""
         return _frozen(np.array([joint.nq == 2 for joint in self._joints], dtype=bool))
 
     @cached_property
@@ -222,11 +228,12 @@ class RobotModel:
         Raises:
             InvalidInput: q has the wrong length.
         """
-        q = _vector(f'configuration q of robot {self.name}', q, self.nq)
+        q = np.asarray(q, float)
+        if q.shape != self._q_shape:
+            raise _wrong_shape(f'configuration q of robot {self.name}', q, self._q_shape)
         positions: Array = q[self._joint_position_index]
-        for i in self._continuous_index:
-            start = self._joint_position_index[i]
-            positions[i] = np.arctan2(q[start + 1], q[start])
+        for i, cosine, sine in self._continuous_place:
+            positions[i] = atan2(q[sine], q[cosine])
         return positions
 
     def joint_velocities(self, v: npt.ArrayLike) -> Array:
@@ -235,7 +242,9 @@ class RobotModel:
         Raises:
             InvalidInput: v has the wrong length.
         """
-        v = _vector(f'velocity v of robot {self.name}', v, self.nv)
+        v = np.asarray(v, float)
+        if v.shape != self._v_shape:
+            raise _wrong_shape(f'velocity v of robot {self.name}', v, self._v_shape)
         velocities: Array = v[self.joint_velocity_index]
         return velocities
 
@@ -249,9 +258,8 @@ class RobotModel:
         angles = checked_vector(place, positions, self.n_joints, self.joint_names)
         moved = checked_vector(f'configuration q of robot {self.name}', q, self.nq)
         moved[self._joint_position_index] = angles
-        for i in self._continuous_index:
-            start = self._joint_position_index[i]
-            moved[start : start + 2] = np.cos(angles[i]), np.sin(angles[i])
+        for i, cosine, sine in self._continuous_place:
+            moved[cosine], moved[sine] = np.cos(angles[i]), np.sin(angles[i])
         return moved
 
     def checked_configuration(self, q: npt.ArrayLike) -> Array:
@@ -287,8 +295,19 @@ class RobotModel:
         return np.array([joint.idx_q for joint in self._joints], dtype=np.intp)
 
     @cached_property
-    def _continuous_index(self) -> tuple[int, ...]:
-        return tuple(int(i) for i in np.flatnonzero(self.continuous_joints))
+    def _continuous_place(self) -> tuple[tuple[int, int, int], ...]:
+        """Place among the actuated joints, and of cosine and sine in q, of the continuous ones."""
+        places = self._joint_position_index.tolist()
+        chosen = np.flatnonzero(self.continuous_joints).tolist()
+        return tuple((i, places[i], places[i] + 1) for i in chosen)
+
+    @cached_property
+    def _q_shape(self) -> tuple[int]:
+        return (self.nq,)
+
+    @cached_property
+    def _v_shape(self) -> tuple[int]:
+        return (self.nv,)
 
     @cached_property
     def _unit_blocks(self) -> tuple[tuple[str, int, int], ...]:
@@ -310,14 +329,11 @@ def _check_contact_points(model: pin.Model, points: Sequence[ContactPoint]) -> N
                 f'contact point {point.name!r}: frame {point.frame!r} moves with joint '
                 f'{joints[0]!r}, not with {point.joint!r}'
             )
+    check_unique('foot', [foot.name for foot in feet_of(points)])
 
 
-def _vector(place: str, values: npt.ArrayLike, length: int) -> Array:
-    """Return `values` as an array of shape (length,), not copied: this runs in every step."""
-    vector = np.asarray(values, dtype=float)
-    if vector.shape != (length,):
-        raise InvalidInput(f'{place}: shape {vector.shape}, expected ({length},)')
-    return vector
+def _wrong_shape(place: str, vector: Array, expected: tuple[int]) -> InvalidInput:
+    return InvalidInput(f'{place}: shape {vector.shape}, expected ({expected[0]},)')
 
 
 def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

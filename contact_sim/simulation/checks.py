@@ -49,3 +49,34 @@ def frozen(array: Array) -> Array:
     copy = array.copy()
     copy.flags.writeable = False
     return copy
+
+
+def per_world(
+    name: str,
+    value: float | ArrayLike,
+    n: int,
+    length: int,
+    largest: float = np.inf,
+    least: float = 0.0,
+) -> Array:
+    """Return numbers in [least, largest], one row per world, shape (n, length).
+
+    Raises:
+        InvalidInput: a shape that is not that of one number, (length,), (n, 1) or (n, length);
+            values outside the bounds or not finite.
+    """
+    try:
+        numbers = np.asarray(value, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f'{name}: expected numbers, shape ({n}, {length})') from error
+    allowed = ((), (length,), (n, 1), (n, length))
+    if numbers.shape not in allowed:
+        raise InvalidInput(
+            f'{name}: shape {numbers.shape}, expected one number, ({length},), ({n}, 1) or '
+            f'({n}, {length})'
+        )
+    within = np.isfinite(numbers) & (numbers >= least) & (numbers <= largest)
+    if not within.all():
+        worst = numbers[~within].flat[0]
+        raise InvalidInput(f'{name}: {worst} is not a finite value in [{least:g}, {largest:g}]')
+    return np.broadcast_to(numbers, (n, length))

@@ -106,12 +106,17 @@ def slip_speeds(u, gap):
 
 @kernel
 def modes(impulse, u, gap):
-    """Return the mode of every contact; null_space may pull, so loaded means a force at all."""
+    """Return the mode of every contact."""
     out = np.empty(gap.shape[0], np.int64)
     for i in range(gap.shape[0]):
         slip = np.sqrt(u[3 * i] ** 2 + u[3 * i + 1] ** 2)
-        if impulse[3 * i + 2] == 0.0:
-            out[i] = OPEN
-        else:
-            out[i] = SLIP if slip > STICTION_SPEED else STICK
+        out[i] = mode_of(impulse[3 * i + 2], slip)
     return out
+
+
+@kernel
+def mode_of(normal_impulse, slip_speed):
+    """Return the mode of a contact; null_space may pull, so loaded means a force at all."""
+    if normal_impulse == 0.0:
+        return OPEN
+    return SLIP if slip_speed > STICTION_SPEED else STICK

@@ -2,28 +2,122 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from contact_sim.collision.surface import PLANES, STEEP, distance_and_normal
 from contact_sim.collision.terrain import Terrain
+from contact_sim.errors import InvalidInput
 from contact_sim.robot.model import RobotModel
 
 Array = NDArray[np.float64]
+UP = np.array([0.0, 0.0, 1.0])
+MOST_ROUNDS = 100
 
 
-def standing_on(robot: RobotModel, terrain: Terrain, pose: str = 'standing') -> Array:
+def standing_on(
+    robot: RobotModel,
+    terrain: Terrain,
+    pose: str = 'standing',
+    x: float = 0.0,
+    y: float = 0.0,
+    yaw: float = 0.0,
+) -> Array:
     """Return the reference configuration `pose` with the lowest foot on the terrain, (nq,).
 
-    The robot is turned with the ground: what was vertical over z = 0 is normal to the terrain.
+    The robot is turned with the ground below it: what was vertical over z = 0 is normal to the
+    terrain. On a ground of several planes it stays upright, and walls do not carry it.
     A fixed base stays where it is.
+
+    Args:
+        robot: the robot to place.
+        terrain: the ground.
+        pose: reference pose.
+        x: where in world [m]; on a plane this is measured from the foot of the origin's normal.
+        y: as x.
+        yaw: turn about the robot's own vertical [rad].
+
+    Raises:
+        UnknownName: a pose that the robot does not have.
+        InvalidInput: no ground there to stand on, or one that is too narrow for the robot.
     """
     q = robot.reference_configuration(pose)
     if not robot.floating_base:
         return q
-    plane = terrain.plane
-    turn = pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), plane[:3])
     q = q.copy()
-    q[:3] = turn.matrix() @ q[:3] + plane[3] * plane[:3]
-    q[3:7] = (turn * pin.Quaternion(*q[[6, 3, 4, 5]])).coeffs()
+    if yaw:
+        q[3:7] = (
+            _quaternion(q) * pin.Quaternion(math.cos(yaw / 2), 0, 0, math.sin(yaw / 2))
+        ).coeffs()
+    if terrain.kind == PLANES and terrain.features == 1:
+        _stand_on_plane(q, terrain.data[:4], x, y)
+        return q
+    up = _stand_over(q, terrain, x, y)
+    _touch(robot, terrain, q, up, pose)
     return q
+
+
+def _quaternion(q: Array) -> pin.Quaternion:
+    return pin.Quaternion(*q[[6, 3, 4, 5]])
+
+
+def _turned(q: Array, normal: Array) -> Array:
+    """Turn the base with the vertical onto `normal`; return its position turned alike."""
+    turn = pin.Quaternion.FromTwoVectors(UP, normal)
+    q[3:7] = (turn * _quaternion(q)).coeffs()
+    return np.asarray(turn.matrix() @ q[:3])
+
+
+def _stand_on_plane(q: Array, plane: Array, x: float, y: float) -> None:
+    """Put the base over a plane; feet that stand on z = 0 stand on it."""
+    q[:3] = _turned(q, plane[:3]) + plane[3] * plane[:3]
+    if x or y:
+        q[:3] += x, y, -(x * plane[0] + y * plane[1]) / plane[2]  # along the ground
+
+
+def _stand_over(q: Array, terrain: Terrain, x: float, y: float) -> Array:
+    """Put the base near the ground below x, y; return the direction away from it."""
+    height = terrain.height(x, y)
+    if math.isnan(height):
+        raise InvalidInput(f'no ground to stand on at x = {x:g} m, y = {y:g} m: {terrain!r}')
+    below = np.array([x, y, height])
+    up = terrain.normals(below[None])[0] if terrain.features == 1 else UP
+    q[:3] = _turned(q, up) + below
+    return up
+
+
+def _touch(robot: RobotModel, terrain: Terrain, q: Array, up: Array, pose: str) -> None:
+    """Move the base along `up` until the lowest foot touches."""
+    model = robot.pinocchio_model
+    data = model.createData()
+    pin.forwardKinematics(model, data, q)
+    centres = [
+        np.array(data.oMi[model.getJointId(point.joint)].act(point.offset))
+        for point in robot.contact_points
+    ]
+    radii = [point.radius for point in robot.contact_points]
+    for _ in range(MOST_ROUNDS):
+        rise = _missing_rise(terrain, centres, radii, up)
+        centres = [centre + rise * up for centre in centres]
+        q[:3] += rise * up
+        if abs(rise) <= 1e-15 * (1.0 + float(np.abs(q[:3]).max())):
+            return
+    raise InvalidInput(f'robot {robot.name!r} does not fit on {terrain!r} in the pose {pose!r}')
+
+
+def _missing_rise(terrain: Terrain, centres: list[Array], radii: list[float], up: Array) -> float:
+    """Return by how much the spheres must rise until none is in the ground, to first order.
+
+    NaN where nothing would hold them.
+    """
+    rises = []
+    for centre, radius in zip(centres, radii, strict=True):
+        for feature in range(terrain.features):
+            distance, normal = distance_and_normal(terrain.kind, terrain.data, feature, *centre)
+            slope = float(up @ np.array(normal))
+            if slope >= STEEP:
+                rises.append((radius - distance) / slope)
+    return max(rises, default=math.nan if centres else 0.0)

@@ -1,4 +1,4 @@
-"""What one step did: a copy of the step data, read lazily."""
+"""Report of one step: a copy of the step data, read lazily."""
 
 from __future__ import annotations
 
@@ -14,7 +14,15 @@ from contact_sim.contact.problem import ContactProblem
 from contact_sim.contact.residuals import Residuals
 from contact_sim.contact.solution import STATUSES, SolverReport
 from contact_sim.contact.workspace import Workspace
+from contact_sim.dynamics.given_terms import GivenTerms
 from contact_sim.simulation.contact_report import OPEN, SLIP, STICK, ContactReport
+from contact_sim.simulation.foot_report import (
+    ContactGroups,
+    FootReport,
+    foot_groups,
+    group_values,
+    link_groups,
+)
 from contact_sim.simulation.judge import judge_step, rebuild_problem
 from contact_sim.solvers.springs import stiffness_ratio
 
@@ -23,13 +31,15 @@ __all__ = ['OPEN', 'SLIP', 'STICK', 'ContactReport', 'StepContext', 'StepReport'
 
 
 class StepContext:
-    """What a report needs besides the step data; shared by all reports of a simulation.
+    """Parts of a report besides the step data, shared by all reports of a simulation.
 
     The workspace is one of its own, in which problems are built once more.
     """
 
     def __init__(self, workspace: Workspace) -> None:
-        self._judge = workspace.copy()
+        self._judge = work = workspace.copy()
+        self.feet, self.links = foot_groups(work), link_groups(work)
+        self._terms = GivenTerms(work) if work.tree.unsupported else None
         self.sizes, self.names = workspace.sizes, workspace.names
         self._front = self._judge.numbers[0, : self.sizes.length]
         self._residuals = np.zeros(len(Residuals._fields))
@@ -39,6 +49,16 @@ class StepContext:
         self._front[:] = buffer
         judge_step(*self._judge.arrays, self._residuals)
         return Residuals._make(self._residuals.tolist())
+
+    def group_values(self, buffer: Array, groups: ContactGroups) -> Array:
+        """Return the rows of `foot_report.group_values` of the step in `buffer`."""
+        if self._terms is not None:
+            self._terms.update_configuration(StepData(self.sizes, buffer).q_start)
+        return np.asarray(
+            group_values(
+                buffer, *self._judge.arrays, groups.of_contact, groups.body, groups.origin
+            )
+        )
 
     def problem(self, buffer: Array) -> ContactProblem:
         """Return the contact problem of the step in `buffer`, as a value."""
@@ -121,14 +141,24 @@ class StepReport:
         return ContactReport(self.record, self._context.names)
 
     @cached_property
+    def feet(self) -> FootReport:
+        """Forces, torques, gaps, loads and modes of the feet, `robot.feet`."""
+        return FootReport(self._buffer, self._context.feet, self._context.group_values)
+
+    @cached_property
+    def links(self) -> FootReport:
+        """The same of the links that carry contact points, by the joints that move them."""
+        return FootReport(self._buffer, self._context.links, self._context.group_values)
+
+    @cached_property
     def solver(self) -> SolverReport:
-        """How the contact problem was solved."""
+        """Status, iterations and residual of the solver."""
         code, iterations, residual = self.record.solver
         return SolverReport(STATUSES[int(code)], int(iterations), float(residual))
 
     @cached_property
     def shadows(self) -> Mapping[str, Any]:
-        """What the models in `Simulator.shadow` make of the same step, by name; solved here.
+        """The same step under the models in `Simulator.shadow`, by name; solved here.
 
         Values are `simulation.shadow.ShadowReport`.
         """
@@ -148,7 +178,7 @@ class StepReport:
 
     @cached_property
     def stiffness_ratio(self) -> float:
-        """h ω_max [-], ω_max² = k λ_max(G_nn) with the stiffness k of the contact model's springs.
+        """Stiffness ratio h ω_max [-], ω_max² = k λ_max(G_nn), k the stiffness of the springs.
 
         Above 2 the explicit compliant law is unstable (theory 2.1); 0 for a model without
         springs and while nothing touches.
@@ -157,12 +187,10 @@ class StepReport:
         if stiffness == 0.0:
             return 0.0
         problem = self.problem
-        ratio = stiffness_ratio(
-            problem.delassus, problem.n_contacts, problem.time_step, stiffness
-        )
+        ratio = stiffness_ratio(problem.delassus, problem.n_contacts, problem.time_step, stiffness)
         return float(ratio)
 
     @cached_property
     def residuals(self) -> Residuals:
-        """How far the step is from the laws of contact and of motion (theory 2.15)."""
+        """Residuals of the laws of contact and of motion (theory 2.15)."""
         return self._context.residuals(self._buffer)

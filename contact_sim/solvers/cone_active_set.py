@@ -27,6 +27,9 @@ HELD, NORMAL, TURN = range(3)
 first row) with equation w_n + κ μ w_t·d = 0; its direction θ with equation w_t × d = 0."""
 PROXIMAL = 1e-10
 ON_THE_CONE = 1.0 - 1e-9
+KEEN = 1e-2
+"""Share of the tolerance that Newton aims at: what it leaves adds up from step to step, because
+the next one accepts it, and one more of its steps takes it away."""
 
 
 @kernel
@@ -118,7 +121,7 @@ def fill_held(rows, w, work, m):
     if m == G.shape[0]:
         for e in range(m):
             b[e] = -w[e]
-            for c in range(e, m):
+            for c in range(m):  # all of it: loops of one length are faster than half of the work
                 A[e, c] = G[e, c]
             A[e, e] += PROXIMAL * G[e, e]
         return
@@ -247,7 +250,7 @@ def newton_on_modes(rows, impulse, work, residual, goal, associated, symmetric):
                 break
             for r in range(n):
                 impulse[r], w[r] = trial[r], w_trial[r]
-            residual = reached
-            if residual <= goal:
+            slow, residual = reached > 0.5 * residual, reached
+            if slow or residual <= goal:  # slow: in the wrong modes, or down to rounding
                 break
     return residual

@@ -23,7 +23,7 @@ from contact_sim.solvers.cone import (
     impulse_scale_at,
     natural_map_at,
 )
-from contact_sim.solvers.cone_active_set import newton_on_modes
+from contact_sim.solvers.cone_active_set import KEEN, ON_THE_CONE, newton_on_modes, newton_step
 from contact_sim.solvers.cone_admm import admm
 from contact_sim.solvers.cone_block import block_gauss_seidel, frozen_contact, solve_contact
 from contact_sim.solvers.jit import kernel
@@ -34,33 +34,41 @@ from contact_sim.solvers.status import (
     NONFINITE,
 )
 
-RELEASES = 4
+MOST_RELEASES = 4
+
+
+@kernel
+def in_wrong_mode(impulse, w, r, mu, associated):
+    """Return True where an open contact approaches, or one slips the way friction pushes it."""
+    w1, w2, wn = w[r], w[r + 1], w[r + 2]
+    if impulse[r + 2] <= 0.0:
+        return wn < associated * mu * np.sqrt(w1 * w1 + w2 * w2)
+    t1, t2, radius = impulse[r], impulse[r + 1], ON_THE_CONE * mu * impulse[r + 2]
+    return mu > 0.0 and t1 * t1 + t2 * t2 >= radius * radius and t1 * w1 + t2 * w2 > 0.0
 
 
 @kernel
 def release(rows, impulse, w, associated):
     """Update the rows that cannot stay in their modes, each as if alone; return their number.
 
-    These are open contacts that approach, and scalar rows at a bound that they are pulled from.
+    These are contacts in the wrong mode, and scalar rows at a bound that they are pulled from.
     """
     changed, mu, lower, upper = 0, rows.friction, rows.lower, rows.upper
     nc = mu.shape[0]
     for i in range(nc):
         r = 3 * i
-        if impulse[r + 2] > 0.0:
-            continue
-        w1, w2, wn = w[r], w[r + 1], w[r + 2]
-        if wn < associated * mu[i] * np.sqrt(w1 * w1 + w2 * w2):
-            contact = frozen_contact(rows, i, impulse, (w1, w2, wn), associated)
-            t1, t2, n = solve_contact(contact, 0.0, 0.0)
-            if n > 0.0:
+        if in_wrong_mode(impulse, w, r, mu[i], associated):
+            contact = frozen_contact(rows, i, impulse, (w[r], w[r + 1], w[r + 2]), associated)
+            t1, t2, n = solve_contact(contact, impulse[r], impulse[r + 1])
+            if t1 != impulse[r] or t2 != impulse[r + 1] or n != impulse[r + 2]:
                 impulse[r], impulse[r + 1], impulse[r + 2] = t1, t2, n
                 changed += 1
     for k in range(lower.shape[0]):
         r = 3 * nc + k
         if not lower[k] < impulse[r] < upper[k]:
             new = impulse[r] - w[r] / rows.delassus[r, r]
-            if lower[k] < new < upper[k]:
+            new = min(max(new, lower[k]), upper[k])
+            if new != impulse[r]:
                 impulse[r] = new
                 changed += 1
     return changed
@@ -68,30 +76,48 @@ def release(rows, impulse, w, associated):
 
 @kernel
 def solve_by_modes(rows, impulse, work, tolerance, associated):
-    """Try the steps 1 to 3 in place; return (releases, natural map [N s], converged)."""
-    rho, w = work.rho, work.velocity
+    """Try the steps 1 to 3; return (releases, natural map [N s], converged).
+
+    Only an impulse that converged is kept.
+    """
+    rho, w, guess = work.rho, work.velocity, work.best
     fill_rho(rows, rho)
     fill_velocity(rows, impulse, w)
-    residual = natural_map_at(rows, impulse, w, rho, associated)
-    goal = tolerance * impulse_scale_at(rows, impulse, rho)
-    if residual <= goal:
-        return 0, residual, True
-    for count in range(RELEASES + 1):
-        if count > 0:
-            if release(rows, impulse, w, associated) == 0:
-                return count, residual, False
+    first = natural_map_at(rows, impulse, w, rho, associated)
+    if first <= tolerance * impulse_scale_at(rows, impulse, rho):
+        return 0, first, True
+    n, releases, before, known = rows.g.shape[0], 0, np.inf, False
+    for r in range(n):
+        guess[r] = impulse[r]
+        known = known or impulse[r] != 0.0
+    if not known:  # there are no modes to start from
+        return 0, first, False
+    for _ in range(2 * n):
+        share = newton_step(rows, impulse, w, work, associated, True)
+        if share >= 0.0:
             fill_velocity(rows, impulse, w)
+            if share < 1.0:
+                continue
             residual = natural_map_at(rows, impulse, w, rho, associated)
             goal = tolerance * impulse_scale_at(rows, impulse, rho)
-        if residual > goal:
-            residual = newton_on_modes(rows, impulse, work, residual, goal, associated, True)
-            # the guess may have been larger than the answer
-            goal = tolerance * impulse_scale_at(rows, impulse, rho)
-        if residual <= goal:
-            return count, residual, True
-        if not np.isfinite(residual):
+            if residual <= goal:
+                if residual > KEEN * goal:
+                    residual = newton_on_modes(
+                        rows, impulse, work, residual, KEEN * goal, associated, True
+                    )
+                return releases, residual, True
+        if release(rows, impulse, w, associated) > 0:
+            if releases == MOST_RELEASES:
+                break
+            releases, before = releases + 1, np.inf
+            fill_velocity(rows, impulse, w)
+        elif share < 0.0 or not residual < before:
             break
-    return RELEASES, residual, False
+        else:
+            before = residual
+    for r in range(n):
+        impulse[r] = guess[r]
+    return releases, first, False
 
 
 @kernel

@@ -36,25 +36,38 @@ def eliminate(A, b, m):
 def solve_symmetric(A, b, m):
     """Overwrite b with A⁻¹ b for a symmetric positive definite A; reads its upper triangle.
 
-    A = L D Lᵀ without pivots, two columns of L at a time; overwrites the upper triangle.
+    A = L D Lᵀ without pivots, two pivots and two rows at a time. The upper triangle is overwritten
+    by D Lᵀ, with 1/D on the diagonal.
     """
-    k = 0
-    while k + 1 < m:
+    for k in range(0, m - 1, 2):
         inverse0 = 1.0 / A[k, k]
+        A[k, k] = inverse0
         share = A[k, k + 1] * inverse0
         for j in range(k + 1, m):
             A[k + 1, j] -= share * A[k, j]
         b[k + 1] -= share * b[k]
         inverse1 = 1.0 / A[k + 1, k + 1]
+        A[k + 1, k + 1] = inverse1
         b0, b1 = b[k], b[k + 1]
-        for i in range(k + 2, m):
+        for i in range(k + 2, m - 1, 2):
             l0, l1 = A[k, i] * inverse0, A[k + 1, i] * inverse1
-            for j in range(i, m):
-                A[i, j] -= l0 * A[k, j] + l1 * A[k + 1, j]
+            h0, h1 = A[k, i + 1] * inverse0, A[k + 1, i + 1] * inverse1
+            A[i, i] -= l0 * A[k, i] + l1 * A[k + 1, i]
             b[i] -= l0 * b0 + l1 * b1
-        k += 2
-    for k in range(m - 1, -1, -1):
-        total = b[k]
-        for j in range(k + 1, m):
-            total -= A[k, j] * b[j]
-        b[k] = total / A[k, k]
+            b[i + 1] -= h0 * b0 + h1 * b1
+            for j in range(i + 1, m):
+                u0, u1 = A[k, j], A[k + 1, j]
+                A[i, j] -= l0 * u0 + l1 * u1
+                A[i + 1, j] -= h0 * u0 + h1 * u1
+        if m % 2 == 1:
+            last = m - 1
+            l0, l1 = A[k, last] * inverse0, A[k + 1, last] * inverse1
+            A[last, last] -= l0 * A[k, last] + l1 * A[k + 1, last]
+            b[last] -= l0 * b0 + l1 * b1
+    if m % 2 == 1:
+        A[m - 1, m - 1] = 1.0 / A[m - 1, m - 1]
+    for j in range(m - 1, -1, -1):
+        x = b[j] * A[j, j]
+        b[j] = x
+        for k in range(j):
+            b[k] -= A[k, j] * x

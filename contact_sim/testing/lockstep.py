@@ -25,7 +25,7 @@ Program = str | Path | Sequence[str]
 START_TIMEOUT = 240.0
 """Wall seconds until all processes have met; a first start compiles the kernels."""
 RATES = ('joint_states', 'odom', 'imu', 'wrenches')
-"""What controllers see; published once per command."""
+"""Topics that controllers see; published once per command."""
 SLOWEST = 100.0
 """Wall seconds that a simulated second may take before something must be wrong."""
 
@@ -166,7 +166,7 @@ class LockstepTrial:
     def restart(self) -> None:
         """Put robot and time back to where they were at the start.
 
-        Controllers see stamps go back; what remembers has to begin anew then.
+        Controllers see stamps go back; a controller with memory has to begin anew then.
 
         Raises:
             InvalidInput: the trial has faults, which count time from the start.

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from contact_sim.collision.terrain import Terrain
 from contact_sim.errors import InvalidInput
 from contact_sim.replay.recording import Recording
 from contact_sim.replay.repeat import PlayedStep, repeat
@@ -44,8 +45,8 @@ class Trajectory:
     """The steps of a run, one row each."""
 
     robot: RobotModel
-    plane: Array
-    """Unit normal and offset of the ground, shape (4,)."""
+    terrain: Terrain
+    """The ground."""
     time: Array
     """Simulated time after each step [s], shape (n,)."""
     q: Array
@@ -84,16 +85,17 @@ class Trajectory:
         """Height of the base above the ground [m], 0 for a fixed base, shape (n,)."""
         if not self.robot.floating_base:
             return np.zeros(len(self.time))
-        return np.asarray(self.q[:, :3] @ self.plane[:3] - self.plane[3])
+        return np.asarray(self.terrain.distances(self.q[:, :3]))
 
     @cached_property
     def tilt(self) -> Array:
-        """Angle between the base's own vertical and the normal of the ground [rad], (n,)."""
+        """Angle between the base's own vertical and the normal of the ground below [rad], (n,)."""
         if not self.robot.floating_base:
             return np.zeros(len(self.time))
         x, y, z, w = self.q[:, 3:7].T
         up = np.stack([2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)], axis=1)
-        return np.asarray(np.arccos(np.clip(up @ self.plane[:3], -1.0, 1.0)))
+        normal = self.terrain.normals(self.q[:, :3])
+        return np.asarray(np.arccos(np.clip(np.sum(up * normal, axis=1), -1.0, 1.0)))
 
     @cached_property
     def loaded(self) -> Mask:
@@ -236,7 +238,7 @@ class TrajectoryBuilder:
             np.array(column, dtype=float).reshape(n, *shape)
             for column, shape in zip(columns, shapes, strict=True)
         ]
-        return Trajectory(self._sim.robot, self._sim.terrain.plane, *arrays)
+        return Trajectory(self._sim.robot, self._sim.terrain, *arrays)
 
 
 def recorded_trajectory(recording: Recording) -> Trajectory:

@@ -1,4 +1,4 @@
-"""compliant with anchored friction: true stiction; the anchor is a state (physics.md E9)."""
+"""compliant with anchored friction: true stiction; the anchor is a state (theory E9)."""
 
 import numpy as np
 import pytest
@@ -154,7 +154,7 @@ def test_reset_switch_and_lift_off_forget_the_anchor():
     assert not sim.step(NO_EFFORT).record.memory.any()
     sim = loaded()
     sim.reset(sim.q)
-    assert not sim._record.memory.any()
+    assert not sim._data.memory.any()
 
 
 @pytest.mark.parametrize('integration', ['implicit', 'explicit'])

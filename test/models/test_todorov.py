@@ -230,7 +230,7 @@ class Twin:
             g for g in range(m.ngeom) if m.geom_type[g] == self.mujoco.mjtGeom.mjGEOM_SPHERE
         ]
         placed = {g: d.geom_xpos[g].copy() for g in spheres}
-        position = self.sim._record.position
+        position = self.sim._data.position
         for k in range(d.ncon):
             wrench = np.zeros(6)
             self.mujoco.mj_contactForce(m, d, k, wrench)
@@ -262,14 +262,14 @@ def test_every_step_of_a_drop_equals_mujoco(name, cone):
             robot.joint_velocities(v)
         )
         report = sim.step(effort)
-        before = sim._record.position.copy()
+        before = sim._data.position.copy()
         peer.data.qfrc_applied[:] = 0.0
         peer.data.qfrc_applied[twin.dofs] = report.effort
         twin.mujoco.mj_step(peer.model, peer.data)
         _, expected = twin.state()
         scale = np.abs(expected).max()
         assert np.abs(report.v - expected).max() <= 1e-6 * scale
-        sim._record.position[:] = before
+        sim._data.position[:] = before
         forces = twin.peer_forces()
         largest = np.abs(forces).max(initial=0.0)
         assert np.abs(report.contacts.force - forces).max() <= 1e-6 * max(largest, 1.0)

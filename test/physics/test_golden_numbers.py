@@ -1,4 +1,4 @@
-"""Numbers of physics.md that no other test asks for, each through the package itself.
+"""Numbers of the theory that no other test asks for, each through the package itself.
 
 T10 sizing, stiffness limit, creep      T11 one normal at any depth  T16 cart at the wall
 T17 LCP is a QP                         T20 unique velocity          T26 two blocks
@@ -38,7 +38,7 @@ def test_t10_stiffness_from_the_wanted_penetration():
     corners = [([x, y, z], 0.0) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]
     body = rigid_body('crate', 180.0, 100.0 * np.eye(3), corners)
     sim = Simulator(body, Compliant(normal_law='linear', penetration=1e-3))
-    assert sim._record.stiffness[0] == pytest.approx(220725.0, rel=1e-12)
+    assert sim._data.stiffness[0] == pytest.approx(220725.0, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -330,7 +330,7 @@ def test_2_12_the_convex_model_lifts_a_limp_robot_too_much():
 @pytest.mark.parametrize('model', [Ncp(), Ncp(max_sweeps=1), Ncp(solver='pgs'), Lcp(), Anitescu()])
 def test_x23_a_joint_limit_is_a_half_line(model):
     # go1 in the air pushes its knee against the lower limit: the row holds it, q̇ = 0, and never
-    # pulls (23.0291 N m is the torque of a pose that physics.md does not tell)
+    # pulls (23.0291 N m is the torque of a pose that the theory does not tell)
     robot = load_robot('go1')
     pinocchio, h = robot.pinocchio_model, 1e-3
     data, nv = pinocchio.createData(), robot.nv

@@ -75,3 +75,19 @@ def test_round_trips_of_lockstep_are_counted(tmp_path):
     found = json.loads(figures.read_text(encoding='utf-8'))
     assert found['round_trips'] == 199
     assert 0.05 < found['median_ms'] <= found['p95_ms'] <= found['p99_ms'] <= 1e3 * found['wall_s']
+
+
+def test_every_controller_and_reading_is_timed(tmp_path):
+    figures = tmp_path / 'control_time.json'
+    command = [sys.executable, str(BENCHMARKS / 'control_time.py'), '--robots', 'solo12']
+    result = subprocess.run(
+        [*command, '--calls', '20', '--json', str(figures)], capture_output=True, text=True
+    )
+    assert result.returncode == 0, result.stderr
+    times = json.loads(figures.read_text(encoding='utf-8'))
+    for law in ('Stance.effort', 'Trot.effort'):
+        assert list(times[law]) == ['solo12']
+    for reading in ('joint_positions', 'joint_velocities'):
+        assert list(times[reading]) == ['solo12', 'wheel']
+    for row in times.values():
+        assert all(0.0 < median <= high for median, high in row.values())

@@ -14,6 +14,7 @@ from robots import ball, pose
 
 import contact_sim
 from contact_sim import InclinedPlane, InvalidInput, Ncp, NonFiniteState, Simulator, load_robot
+from contact_sim.collision.terrain import Planes, SphereGround
 from contact_sim.replay import Recorder, Recording, repeat
 from contact_sim.replay.__main__ import main
 from contact_sim.replay.archive import ArchiveWriter, RecordingError
@@ -119,7 +120,8 @@ def test_a_recording_is_exact_and_says_what_was_run(go1, tmp_path):
     assert recording.effort.tobytes() == np.array([r.effort for r in reports]).tobytes()
     again = recording.simulator()
     assert again.snapshot().buffer.tobytes() == start.tobytes()
-    assert again.terrain.plane.tobytes() == sim.terrain.plane.tobytes()
+    assert again.terrain.data.tobytes() == sim.terrain.data.tobytes()
+    assert (again.terrain.kind, again.terrain.features) == (sim.terrain.kind, 1)
     with np.load(tmp_path / 'run.npz') as file:  # an ordinary .npz
         numbers = [file[name] for name in file.files if file[name].dtype == float]
     assert all(np.isfinite(array).all() for array in numbers)
@@ -397,10 +399,37 @@ def test_other_versions_are_a_warning(copy, capsys):
     assert 'recorded with numba 0.1' in capsys.readouterr().err
 
 
+def test_recordings_of_a_plane_by_itself_are_repeated(copy):
+    """Those of format 1."""
+
+    def as_before(header):
+        header.update(format=1, plane=header.pop('ground')['data'][:4])
+
+    before = Recording(copy).simulator().terrain
+    change_header(copy, as_before)
+    after = Recording(copy).simulator().terrain
+    assert after.data.tobytes() == before.data.tobytes()
+    assert (after.kind, after.features) == (before.kind, before.features)
+    assert main([str(copy)]) == 0
+
+
+@pytest.mark.parametrize('terrain', [SphereGround((0, 0, 1), 1.0, hollow=True), Planes()])
+def test_grounds_of_all_kinds_are_recorded(terrain, tmp_path):
+    sim = Simulator(ball(), terrain=terrain)
+    sim.reset(pose(x=0.1, z=0.3))
+    with Recorder(sim, tmp_path / 'run.npz'):
+        for _ in range(50):
+            sim.step([])
+    again = Recording(tmp_path / 'run.npz').simulator().terrain
+    assert again.data.tobytes() == terrain.data.tobytes()
+    assert (again.kind, again.features) == (terrain.kind, terrain.features)
+    assert main([str(tmp_path / 'run.npz')]) == 0
+
+
 @pytest.mark.parametrize(
     ('change', 'message'),
     [
-        (lambda header: header.update(format=99), 'format 1'),
+        (lambda header: header.update(format=99), 'format 1 or 2'),
         (lambda header: header['state'].update(memory=[4, 9]), 'other fields'),
         (lambda header: header['contact_model'].update(name='magic'), "'magic'"),
     ],

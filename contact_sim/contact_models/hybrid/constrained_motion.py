@@ -155,7 +155,7 @@ def in_start_frames(data, arc, force, out):
 
 @kernel
 def add_impulse(data, arc, impulse):
-    """Add impulses of all rows [N s], in the frames of the instant, to those of the step."""
+    """Add impulses of all rows [N s], in the contact frames of the instant, to the step's."""
     turned, total = np.empty(impulse.shape[0]), vector(arc, e.IMPULSE)
     in_start_frames(data, arc, impulse, turned)
     for r in range(total.shape[0]):

@@ -5,15 +5,13 @@
 The reference among the models: no penetration, no creep, no force at a distance. theory 2.11.
 
 The solver can be exchanged for those of other engines, to reproduce what they do
-(solvers/cone_peers.py); what they call converged is judged like everything else.
+(ncp_peers.py); what they call converged is judged like everything else.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
-
-import numpy as np
 
 from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import arrays_of, integers, vector
@@ -26,6 +24,9 @@ from contact_sim.contact_models.time_stepping.cone import (
     ConeParameters,
 )
 from contact_sim.contact_models.time_stepping.model import CompiledLaw
+from contact_sim.contact_models.time_stepping.ncp_peers import PEERS
+from contact_sim.contact_models.time_stepping.ncp_peers import advance as advance_as_peer
+from contact_sim.contact_models.time_stepping.ncp_peers import answer as answer_as_peer
 from contact_sim.contact_models.time_stepping.stages import (
     apply_impulses,
     begin_step,
@@ -36,16 +37,10 @@ from contact_sim.contact_models.time_stepping.stages import (
     report_solve,
 )
 from contact_sim.parameters import Parameters, parameter
-from contact_sim.solvers.cone_peers import solve_as_peer
 from contact_sim.solvers.cones import solve_cones
 from contact_sim.solvers.jit import entry, kernel
-from contact_sim.solvers.status import CONVERGED, MAX_ITERATIONS, NONFINITE
 
 EXACT = 'exact'
-PEERS = ('pgs', 'raisim', 'staggered')
-"""In the order of the codes in solvers/cone_peers.py."""
-PEER = 3
-"""Place of the code of the peer in the numbers of the law, −1 for the exact solver."""
 
 
 @dataclass(frozen=True)
@@ -61,27 +56,11 @@ class NcpParameters(ConeParameters):
 def solve_ncp(data):
     """Solve the contact problem with exact cones."""
     law, n = vector(data, f.LAW), integers(data, f.COUNTS)[1]
-    rows, impulse = rows_of(data), vector(data, f.ROW_IMPULSE)[:n]
-    if law[PEER] < 0.0:
-        outcome = solve_cones(
-            rows, impulse, cone_work_of(data), law[TOLERANCE], int(law[MAX_SWEEPS]),
-            int(law[MAX_ADMM_ITERATIONS]), 0.0,
-        )  # fmt: skip
-    else:
-        outcome = solve_peer(
-            rows, impulse, law[TOLERANCE], int(law[MAX_SWEEPS]), int(law[PEER])
-        )
+    outcome = solve_cones(
+        rows_of(data), vector(data, f.ROW_IMPULSE)[:n], cone_work_of(data), law[TOLERANCE],
+        int(law[MAX_SWEEPS]), int(law[MAX_ADMM_ITERATIONS]), 0.0,
+    )  # fmt: skip
     report_solve(data, outcome)
-
-
-@kernel
-def solve_peer(rows, impulse, tolerance, max_sweeps, method):
-    """Solve by the method of a peer in place; return (status code, sweeps, natural map [N s])."""
-    sweeps, residual, converged = solve_as_peer(rows, impulse, tolerance, max_sweeps, method)
-    if not np.isfinite(residual):
-        impulse[:] = 0.0
-        return NONFINITE, sweeps, residual
-    return (CONVERGED if converged else MAX_ITERATIONS), sweeps, residual
 
 
 @entry
@@ -118,12 +97,15 @@ class Ncp(ConeModel):
     name: ClassVar[str] = 'ncp'
     associated: ClassVar[float] = 0.0
     parameter_class: ClassVar[type[Parameters]] = NcpParameters
-    compiled: ClassVar[CompiledLaw] = CompiledLaw(advance, answer)
+    compiled: CompiledLaw = CompiledLaw(advance, answer)
 
     def __init__(self, **parameters: float | str) -> None:
         self.parameters: NcpParameters = NcpParameters(**parameters)  # type: ignore[arg-type]
+        if self.parameters.solver != EXACT:
+            self.compiled = CompiledLaw(advance_as_peer, answer_as_peer)
 
     def law_numbers(self) -> tuple[float, ...]:
-        """Return those of all cone models, and the code of the solver."""
+        """Return those of all cone models, and the code of the peer."""
         solver = self.parameters.solver
-        return (*super().law_numbers(), float(PEERS.index(solver)) if solver != EXACT else -1.0)
+        code = 0.0 if solver == EXACT else float(PEERS.index(solver))
+        return (*super().law_numbers(), code)

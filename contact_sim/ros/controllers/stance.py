@@ -93,6 +93,8 @@ class StanceController(Controller):
         self._pose = self.robot.joint_positions(self.robot.reference_configuration())
         self._first: float | None = None
         self._stance: Stance | None = None
+        if self._whole_body:  # the first one compiles kernels: now, not when a state waits
+            self._stance = self._stance_anew()
 
     def command(self, time: float, q: Array, v: Array) -> JointState:
         """Return joint targets and efforts."""
@@ -102,13 +104,16 @@ class StanceController(Controller):
         if share < 1.0 or not self._whole_body:
             return self.joints(min(share, 1.0) * self._efforts.at(q, v), self._pose)
         if self._stance is None:
-            self._stance = Stance(self.robot, self._motion, self._friction, CALM)
+            self._stance = self._stance_anew()
         effort = self._stance.effort(time, q, v)
         wanted = self._stance.reference(time).position
         if not np.isfinite(effort).all() or np.linalg.norm(q[:3] - wanted) > ASTRAY:
             self._first = None
             return self.joints(np.zeros(self.robot.n_joints), self._pose)
         return self.joints(effort, *self._stance.joint_targets(time))
+
+    def _stance_anew(self) -> Stance:
+        return Stance(self.robot, self._motion, self._friction, CALM)
 
 
 def main(args: list[str] | None = None) -> int:

@@ -111,17 +111,12 @@ class StateControl:
         """Stand the robot in the reference pose elsewhere on the ground, at rest.
 
         Raises:
-            InvalidInput: a robot that is fixed, or numbers that are not finite.
+            InvalidInput: a robot that is fixed, numbers that are not finite, or no ground there.
         """
-        q = start_configuration(self._sim, self._parameters.settings)
         if not self._sim.robot.floating_base:
             raise InvalidInput(f'the base of {self._sim.robot.name} is fixed: it cannot be placed')
-        x, y, yaw = bounded('initialpose', np.array([x, y, yaw])).tolist()
-        plane = self._sim.terrain.plane
-        turn = np.array([0.0, 0.0, np.sin(yaw / 2.0), np.cos(yaw / 2.0)])
-        q = q.copy()
-        q[3:7] = _product(q[3:7], turn)
-        q[:3] += np.array([x, y, -(plane[0] * x + plane[1] * y) / plane[2]])
+        where = bounded('initialpose', np.array([x, y, yaw])).tolist()
+        q = start_configuration(self._sim, self._parameters.settings, *where)
 
         def act() -> None:
             self._sim.reset(q, time=self._next_time)
@@ -187,9 +182,3 @@ def _in_base(quaternion: Array, twist: Array) -> Array:
             for part in (twist[:3], twist[3:])
         ]
     )
-
-
-def _product(a: Array, b: Array) -> Array:
-    """Return the quaternion of the rotation b followed by a, both x, y, z, w."""
-    vector = a[3] * b[:3] + b[3] * a[:3] + np.cross(a[:3], b[:3])
-    return np.array([*vector, a[3] * b[3] - a[:3] @ b[:3]])

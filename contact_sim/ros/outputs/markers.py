@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
+from contact_sim.collision.surface import PLANES
+from contact_sim.collision.terrain import Terrain
 from contact_sim.ros.conversions import set_quaternion, set_stamp, set_vector
 from contact_sim.simulation.report import StepReport
 
@@ -23,6 +25,7 @@ NORMAL_LENGTH = 0.05
 CONE_HEIGHT = 0.08
 CONE_SIDES = 16
 GROUND_SIZE = 10.0
+GROUND_CELLS = 40
 NO_WRENCHES: Mapping[str, Array] = {}
 UP = np.array([0.0, 0.0, 1.0])
 COLOURS = {
@@ -74,8 +77,8 @@ def cone_triangles(friction: float) -> Array:
 class ContactMarkers:
     """The markers of all feet and the ground."""
 
-    def __init__(self, names: tuple[str, ...], odom_frame: str, plane: Array) -> None:
-        n = range(len(names))
+    def __init__(self, names: tuple[str, ...], odom_frame: str, terrain: Terrain) -> None:
+        n = range(terrain.features * len(names))
         self._force = [_arrow('force', k, odom_frame) for k in n]
         self._slip = [_arrow('slip', k, odom_frame) for k in n]
         self._normal = [_arrow('normal', k, odom_frame) for k in n]
@@ -84,8 +87,8 @@ class ContactMarkers:
             cone.scale.x = cone.scale.y = cone.scale.z = 1.0
         self._push: list[Marker] = []
         self._odom_frame = odom_frame
-        self._drawn_friction = np.full(len(names), -1.0)
-        self._ground = _ground(odom_frame, plane)
+        self._drawn_friction = np.full(len(n), -1.0)
+        self._ground = _ground(odom_frame, terrain)
         self._clear = Marker(action=Marker.DELETEALL)
         self._clear.header.frame_id = odom_frame
 
@@ -156,13 +159,36 @@ class ContactMarkers:
         marker.points = [_point(start), _point(start + along)]
 
 
-def _ground(odom_frame: str, plane: Array) -> Any:
-    """Return a thin slab whose upper face is the ground."""
+def _ground(odom_frame: str, terrain: Terrain) -> Any:
+    """Return the surface of the ground around the origin of the world."""
+    if terrain.kind == PLANES and terrain.features == 1:
+        return _slab(odom_frame, terrain.data[:3], terrain.data[3])
+    marker = marker_of('terrain', 0, Marker.TRIANGLE_LIST, odom_frame)
+    marker.scale.x = marker.scale.y = marker.scale.z = 1.0
+    marker.points = [_point(corner) for corner in ground_triangles(terrain)]
+    return marker
+
+
+def ground_triangles(terrain: Terrain) -> Array:
+    """Return the corners of triangles on the ground, shape (6·cells², 3).
+
+    A level grid about the origin whose points are moved to the nearest point of the ground.
+    """
+    ticks = np.linspace(-0.5 * GROUND_SIZE, 0.5 * GROUND_SIZE, GROUND_CELLS + 1)
+    x, y = np.meshgrid(ticks, ticks, indexing='ij')
+    flat = np.stack([x, y, np.zeros_like(x)], axis=-1).reshape(-1, 3)
+    points = flat - terrain.distances(flat)[:, None] * terrain.normals(flat)
+    grid = points.reshape(GROUND_CELLS + 1, GROUND_CELLS + 1, 3)
+    a, b, c, d = grid[:-1, :-1], grid[1:, :-1], grid[1:, 1:], grid[:-1, 1:]
+    return np.stack([a, b, c, a, c, d], axis=2).reshape(-1, 3)
+
+
+def _slab(odom_frame: str, normal: Array, offset: float) -> Any:
+    """Return a thin slab whose upper face is a plane."""
     marker = marker_of('terrain', 0, Marker.CUBE, odom_frame)
     thickness = 0.01
     marker.scale.x = marker.scale.y = GROUND_SIZE
     marker.scale.z = thickness
-    normal, offset = plane[:3], plane[3]
     set_vector(marker.pose.position, (offset - 0.5 * thickness) * normal)
     set_quaternion(marker.pose.orientation, pin.Quaternion.FromTwoVectors(UP, normal).coeffs())
     return marker

@@ -76,7 +76,7 @@ class Outputs:
             sim, common.contact_wrench_frame == 'foot', common.frame_prefix, common.odom_frame
         )
         self._foot_contacts_message = FootContactsMessage(self._names)
-        self._marker_message = ContactMarkers(self._names, common.odom_frame, sim.terrain.plane)
+        self._marker_message = ContactMarkers(self._names, common.odom_frame, sim.terrain)
         self._support_markers = SupportMarkers(robot, sim.terrain, common.odom_frame)
         self._solver_state_message = SolverStateMessage(robot, sim.terrain)
         self._shadow_message = ShadowMessage(robot)

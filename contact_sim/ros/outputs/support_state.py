@@ -1,4 +1,4 @@
-"""What the feet of a step hold, as numbers for ~/solver_state and shapes for RViz."""
+"""Support analysis of a step, as numbers for ~/solver_state and shapes for RViz."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ AXES = 'xyz'
 
 def support_of(robot: RobotModel, terrain: Terrain, report: StepReport) -> Support:
     """Return the support of the feet that carried a force in a step, at its end."""
-    standing = np.flatnonzero(report.contacts.mode).tolist()
+    slots = np.flatnonzero(report.contacts.mode)
+    standing = np.unique(slots // terrain.features).tolist()
     return analyse_support(robot, report.q, standing, terrain=terrain)
 
 
@@ -93,10 +94,9 @@ class SupportMarkers:
         return markers
 
     def _below(self, point: Array) -> Array:
-        """Return where the vertical through a point meets the ground [m], (3,)."""
-        normal, offset = self._terrain.plane[:3], self._terrain.plane[3]
-        down = (normal @ point - offset) / normal[2] if normal[2] > 1e-3 else 0.0
-        return np.asarray(point - [0.0, 0.0, down])
+        """Return where the vertical through a point meets the ground [m], (3,), or the point."""
+        height = self._terrain.height(point[0], point[1])
+        return point if np.isnan(height) else np.array([point[0], point[1], height])
 
 
 def _point(vector: Array) -> Point:

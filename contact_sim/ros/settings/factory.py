@@ -16,6 +16,7 @@ from contact_sim.replay.recorder import Recorder
 from contact_sim.robot.model import RobotModel
 from contact_sim.robot.urdf import load_robot
 from contact_sim.ros.settings.declarations import Settings
+from contact_sim.simulation.placement import standing_on
 from contact_sim.simulation.simulator import Simulator
 
 Array = NDArray[np.float64]
@@ -49,14 +50,26 @@ def loaded_simulator(robot: RobotModel, settings: Settings) -> Simulator:
     return sim
 
 
-def start_configuration(sim: Simulator, settings: Settings) -> Array:
-    """Return the reference pose above the ground at initial_x, initial_y, q of shape (nq,)."""
+def start_configuration(
+    sim: Simulator, settings: Settings, x: float = 0.0, y: float = 0.0, yaw: float = 0.0
+) -> Array:
+    """Return the reference pose above the ground, q of shape (nq,).
+
+    Args:
+        sim: what is simulated.
+        settings: reference_pose, initial_x, initial_y, initial_height.
+        x: distance from initial_x [m].
+        y: distance from initial_y [m].
+        yaw: turn about the robot's own vertical [rad].
+
+    Raises:
+        ContactSimError: the pose or ground there does not exist.
+    """
     common = settings['']
-    q = sim.standing_configuration(common.reference_pose).copy()
+    where = common.initial_x + x, common.initial_y + y, yaw
+    q = standing_on(sim.robot, sim.terrain, common.reference_pose, *where).copy()
     if sim.robot.floating_base:
-        x, y, normal = common.initial_x, common.initial_y, sim.terrain.plane[:3]
-        q[:3] += x, y, -(x * normal[0] + y * normal[1]) / normal[2]  # along the ground
-        q[:3] += common.initial_height * normal
+        q[:3] += common.initial_height * sim.terrain.normals(q[None, :3])[0]
     return q
 
 

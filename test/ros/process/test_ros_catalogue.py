@@ -17,7 +17,6 @@ from contact_sim.ros.node import SimulationNode
 from contact_sim.ros.remote.client import environment
 from contact_sim.ros.remote.processes import isolated_environment
 
-pytestmark = pytest.mark.ros
 STEPS = 20
 TIMEOUT = 60.0
 

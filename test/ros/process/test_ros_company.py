@@ -17,8 +17,6 @@ from contact_sim import load_robot
 from contact_sim.ros.remote.processes import Process, ros_arguments
 from contact_sim.ros.topics import PUBLISHED
 
-pytestmark = pytest.mark.ros
-
 STEP = SECOND // 1000
 GO1, SOLO12 = load_robot('go1'), load_robot('solo12')
 OTHER = '/other'

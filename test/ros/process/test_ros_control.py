@@ -17,8 +17,6 @@ from visualization_msgs.msg import Marker
 
 from contact_sim import load_robot
 
-pytestmark = pytest.mark.ros
-
 STEP = SECOND // 1000
 ROBOT = load_robot('go1')
 FEET = tuple(point.name for point in ROBOT.contact_points)

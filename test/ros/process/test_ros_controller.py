@@ -14,8 +14,6 @@ from contact_sim.ros.conversions import set_stamp
 from contact_sim.ros.remote.client import environment
 from contact_sim.ros.remote.processes import isolated_environment
 
-pytestmark = pytest.mark.ros
-
 
 class Remembering(Controller):
     """Commands as effort how often it was asked: a memory that a second asking changes."""

@@ -13,8 +13,6 @@ from sensor_msgs.msg import JointState
 
 from contact_sim import load_robot
 
-pytestmark = pytest.mark.ros
-
 STEP, RATE, GRAVITY, FRICTION = 1e-3, 1000.0, 9.81, 0.5
 ROBOT = load_robot('go1')
 FEET = tuple(point.name for point in ROBOT.contact_points)

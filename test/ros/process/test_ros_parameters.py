@@ -15,8 +15,6 @@ from contact_sim import contact_models, load_robot
 from contact_sim.parameters import declared_parameters
 from contact_sim.ros.settings.declarations import PARAMETER_GROUPS
 
-pytestmark = pytest.mark.ros
-
 ROBOT = load_robot('go1')
 FEET = tuple(point.name for point in ROBOT.contact_points)
 TOPICS = published_topics(FEET)

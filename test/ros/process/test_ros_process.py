@@ -17,8 +17,6 @@ from std_srvs.srv import Trigger
 from contact_sim import load_robot
 from contact_sim.ros.remote.processes import Process, isolated_environment, ros_arguments
 
-pytestmark = pytest.mark.ros
-
 SIMULATION = 'contact_sim.ros.simulation_node'
 CONTROLLER = 'contact_sim.ros.controllers.stance'
 SOLO12 = load_robot('solo12')

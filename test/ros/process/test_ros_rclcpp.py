@@ -11,8 +11,6 @@ pytest.importorskip('rclpy', reason='needs ROS')
 
 from ament_index_python.packages import PackageNotFoundError, get_package_prefix
 
-pytestmark = pytest.mark.ros
-
 EXAMPLE = Path(__file__).resolve().parents[3] / 'examples' / 'lockstep_controller'
 PYTHON = EXAMPLE / 'lockstep_controller.py'
 BUILD_TIMEOUT = 240.0

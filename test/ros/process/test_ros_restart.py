@@ -12,8 +12,6 @@ from ros_session import Session, published_topics, stamp_of
 from contact_sim.ros.remote import client as client_module
 from contact_sim.ros.remote.processes import Process, isolated_environment
 
-pytestmark = pytest.mark.ros
-
 TOPICS = {topic: published_topics(())[topic] for topic in ('/clock', '/joint_states')}
 
 

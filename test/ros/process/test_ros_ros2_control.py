@@ -21,8 +21,6 @@ from contact_sim import load_robot
 from contact_sim.ros.remote.client import SimulationClient
 from contact_sim.ros.remote.processes import Process
 
-pytestmark = pytest.mark.ros
-
 ROBOT = load_robot('go1')
 JOINTS = list(ROBOT.joint_names)
 IN_ORDER_OF_THE_URDF = [name for leg in ('FR', 'FL', 'RR', 'RL') for name in JOINTS if leg in name]

@@ -19,8 +19,6 @@ from contact_sim import Simulator, load_robot
 from contact_sim.errors import InvalidInput
 from contact_sim.simulation.resume import resume
 
-pytestmark = pytest.mark.ros
-
 STEP = SECOND // 1000
 ROBOT = load_robot('go1')
 FEET = tuple(point.name for point in ROBOT.contact_points)

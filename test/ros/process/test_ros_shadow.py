@@ -1,16 +1,13 @@
 """~/shadow and contact.shadow over ROS: other models answer the steps of a running simulation."""
 
-import numpy as np
 import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS')
 
-from robots import StandingController, cube, pose
+from labels import labelled
 from ros_session import Session
 
-from contact_sim import Compliant, Simulator, load_robot
-from contact_sim.contact.solution import CONVERGED, NONFINITE
-from contact_sim.ros.outputs.shadow import ShadowMessage
+from contact_sim import load_robot
 
 TOPIC, DIAGNOSTICS = '/contact_sim/shadow', '/diagnostics'
 TOPICS = {
@@ -20,48 +17,6 @@ TOPICS = {
 }
 
 
-def labelled(message):
-    """Return the numbers of a message by label."""
-    labels = [dim.label for dim in message.layout.dim]
-    assert len(labels) == len(set(labels)) == len(message.data)
-    return dict(zip(labels, message.data, strict=True))
-
-
-def test_the_message_is_what_the_report_says():
-    sim = Simulator(load_robot('go1'))
-    controller = StandingController(sim)
-    sim.reset(v=[0.6, 0.3, *(0.0 for _ in range(sim.robot.nv - 2))])
-    sim.shadow = ('sap', 'anitescu')
-    report = sim.step(controller(sim))
-    numbers = labelled(ShadowMessage(sim.robot).fill(report))
-    assert numbers['time'] == report.time
-    for name, shadow in report.shadows.items():
-        assert numbers[f'{name}.status'] == CONVERGED
-        feet = [point.name for point in sim.robot.contact_points]
-        force = [[numbers[f'{name}.force.{foot}.{axis}'] for axis in 'xyz'] for foot in feet]
-        assert np.array_equal(force, shadow.force_difference)
-        velocity = [numbers[f'{name}.velocity.v_z'], numbers[f'{name}.velocity.FL_calf_joint']]
-        calf = sim.robot.pinocchio_model.joints[
-            sim.robot.pinocchio_model.getJointId('FL_calf_joint')
-        ]
-        assert velocity == [shadow.velocity_difference[i] for i in (2, calf.idx_v)]
-    assert np.abs(report.shadows['anitescu'].force_difference).max() > 1.0  # feet that slide
-    sim.shadow = ('lcp',)
-    message = ShadowMessage(sim.robot)
-    assert 'lcp.status' in labelled(message.fill(sim.step(controller(sim))))
-
-
-def test_no_number_is_published_that_is_none():
-    sim = Simulator(cube())
-    sim.shadow = (Compliant(integration='explicit', stiffness=1e308),)
-    sim.reset(pose(z=0.1 - 1e-3), np.array([0, 0, -1e10, 0, 0, 0]))
-    numbers = labelled(ShadowMessage(sim.robot).fill(sim.step(np.zeros(0))))
-    assert numbers['compliant.status'] == NONFINITE
-    assert numbers['compliant.converged'] == 0.0
-    assert np.isfinite(list(numbers.values())).all()
-
-
-@pytest.mark.ros
 def test_shadows_come_and_go_while_the_simulation_runs(tmp_path):
     with Session(
         tmp_path, TOPICS, {'start_paused': True, 'publish_rate.shadow': 100.0}

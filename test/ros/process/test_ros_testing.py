@@ -15,8 +15,6 @@ from contact_sim.replay import Recording, repeat
 from contact_sim.ros.conversions import set_stamp
 from contact_sim.testing.relay import STATES, Relay
 
-pytestmark = pytest.mark.ros
-
 STANCE = 'contact_sim.ros.controllers.stance'
 COUNTING = """
 import rclpy

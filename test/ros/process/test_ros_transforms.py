@@ -9,7 +9,6 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_session import Session, stamp_of, vector
 from tf2_msgs.msg import TFMessage
 
-pytestmark = pytest.mark.ros
 TOPICS = {'/tf': 'tf2_msgs/msg/TFMessage', '/odom': 'nav_msgs/msg/Odometry'}
 
 

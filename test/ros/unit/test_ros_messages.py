@@ -13,10 +13,11 @@ from ros_session import vector
 from visualization_msgs.msg import Marker
 
 from contact_sim import InclinedPlane, RobotModel, Simulator, load_robot
+from contact_sim.collision.terrain import SphereGround
 from contact_sim.ros.controllers.stance import StanceEfforts
 from contact_sim.ros.conversions import set_stamp
 from contact_sim.ros.outputs import transforms
-from contact_sim.ros.outputs.markers import ContactMarkers
+from contact_sim.ros.outputs.markers import ContactMarkers, ground_triangles
 from contact_sim.ros.outputs.messages import (
     FootContactsMessage,
     ImuMessage,
@@ -210,7 +211,7 @@ def test_feet_in_the_air_have_zero_wrench_and_no_contact():
 def test_markers_follow_the_slope(standing_on_slope):
     sim, report = standing_on_slope
     plane = sim.terrain.plane
-    markers = ContactMarkers(report.contacts.names, 'odom', plane).fill(report).markers
+    markers = ContactMarkers(report.contacts.names, 'odom', sim.terrain).fill(report).markers
     (ground,) = [marker for marker in markers if marker.ns == 'terrain']
     top = vector(ground.pose.position) + rotation(ground.pose.orientation) @ [
         0.0,
@@ -227,12 +228,30 @@ def test_markers_follow_the_slope(standing_on_slope):
         assert along == pytest.approx(0.01 * report.contacts.force[k])
 
 
+def test_a_ground_that_bends_is_drawn_where_it_is():
+    bowl = SphereGround((0.0, 0.0, 6.0), 6.0, hollow=True)
+    corners = ground_triangles(bowl)
+    assert len(corners) % 3 == 0
+    assert bowl.distances(corners) == pytest.approx(np.zeros(len(corners)), abs=1e-12)
+    across = corners.max(axis=0) - corners.min(axis=0)
+    assert across[:2].min() > 6.0
+    report = Simulator(ball(), terrain=bowl).last_report
+    (ground,) = [
+        marker
+        for marker in ContactMarkers(report.contacts.names, 'odom', bowl).fill(report).markers
+        if marker.ns == 'terrain'
+    ]
+    assert ground.type == Marker.TRIANGLE_LIST
+    drawn = np.array([[p.x, p.y, p.z] for p in ground.points])
+    assert drawn == pytest.approx(corners)
+
+
 def test_markers_of_feet_in_the_air_are_removed():
     sim = Simulator(cube())
     q = np.array([0.0, 0.0, 0.5, 0.0, 0.0, 0.0, 1.0])
     sim.reset(q)
     report = sim.step([])
-    message = ContactMarkers(report.contacts.names, 'odom', sim.terrain.plane).fill(report)
+    message = ContactMarkers(report.contacts.names, 'odom', sim.terrain).fill(report)
     actions = {marker.ns: marker.action for marker in message.markers}
     assert actions['force'] == actions['friction_cone'] == actions['slip'] == Marker.DELETE
     assert actions['normal'] == Marker.ADD
@@ -242,7 +261,7 @@ def test_a_slipping_foot_shows_its_velocity():
     sim = Simulator(cube(), friction=0.1)
     sim.reset(np.array([0, 0, 0.1, 0, 0, 0, 1.0]), np.array([0.5, 0, 0, 0, 0, 0]))
     report = sim.step([])
-    message = ContactMarkers(report.contacts.names, 'odom', sim.terrain.plane).fill(report)
+    message = ContactMarkers(report.contacts.names, 'odom', sim.terrain).fill(report)
     slips = [marker for marker in message.markers if marker.ns == 'slip']
     assert {marker.action for marker in slips} == {Marker.ADD}
     along = vector(slips[0].points[1]) - vector(slips[0].points[0])

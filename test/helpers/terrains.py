@@ -1,6 +1,5 @@
 """Grounds of every kind, and points near them."""
 
-
 from contact_sim.collision.terrain import (
     CylinderGround,
     InclinedPlane,

@@ -6,8 +6,7 @@ import pytest
 pytest.importorskip('rclpy', reason='needs ROS')
 
 from robots import stand
-from ros_session import NODE, SECOND, Session, stamp_of, vector
-from std_srvs.srv import Trigger
+from ros_session import vector
 
 from contact_sim import Simulator, load_robot
 from contact_sim.ros.outputs.messages import ImuMessage, JointStateMessage
@@ -16,12 +15,6 @@ from contact_sim.ros.settings.declarations import NoiseParameters
 
 SIGMA = {'joint_position': 1e-3, 'joint_velocity': 0.05, 'imu_gyro': 0.02, 'imu_accel': 0.3}
 TICKS = 2500
-STEPS = 300
-KINDS = {
-    '/joint_states': 'sensor_msgs/msg/JointState',
-    '/imu/data': 'sensor_msgs/msg/Imu',
-    '/odom': 'nav_msgs/msg/Odometry',
-}
 
 
 def drawn(seed):
@@ -88,57 +81,3 @@ def test_messages_bear_the_noise_and_say_how_much():
     assert vector(noisy.linear_acceleration).tobytes() == (force + noise[1, :3]).tobytes()
     assert noisy.angular_velocity_covariance == pytest.approx(4e-4 * np.eye(3).ravel())
     assert noisy.linear_acceleration_covariance == pytest.approx(0.09 * np.eye(3).ravel())
-
-
-# ------------------------------------------------------------------- the node
-
-
-def test_the_seed_decides_about_the_noise_and_not_about_the_motion(tmp_path):
-    """The same fall four times: with noise, repeated, of another seed, and exact."""
-    parameters = {f'noise.{name}': deviation for name, deviation in SIGMA.items()}
-    parameters |= {f'publish_rate.{name}': 1000.0 for name in ('joint_states', 'imu', 'odom')}
-    parameters |= {'start_paused': True, 'seed': 3, 'initial_height': 0.1}
-    with Session(tmp_path, KINDS, parameters) as session:
-        session.started()
-        while not all(session.messages.values()):  # until everybody hears
-            session.step(1)
-        first, again, other = (fall(session, {'seed': seed}) for seed in (3, 3, 4))
-        exact = fall(session, dict.fromkeys((f'noise.{name}' for name in SIGMA), 0.0))
-    assert len(first['/odom']) == STEPS
-    assert first == again
-    assert first['/odom'] == other['/odom'] == exact['/odom']
-    for topic in ('/joint_states', '/imu/data'):
-        assert not any(a == b for a, b in zip(first[topic], other[topic], strict=True))
-    for run in (first, other):
-        for name, values in sensed(run).items():
-            error = (values - sensed(exact)[name]) / SIGMA[name]
-            assert abs(error.mean()) < 4.0 / np.sqrt(error.size), name
-            assert abs(error.std() - 1.0) < 4.0 / np.sqrt(2 * error.size), name
-
-
-def fall(session, settings):
-    """Let go1 fall from the first stamp on under other settings; return its messages by topic."""
-
-    def heard(tick):
-        ends = [stamp_of(messages[-1]) for messages in session.messages.values()]
-        return ends == [tick * SECOND // 1000] * len(ends)
-
-    assert session.set(settings).successful
-    assert session.reset().success
-    assert session.call(f'/{NODE}/reset_time', Trigger, Trigger.Request()).success
-    session.wait(lambda: heard(1), 'the first state')
-    session.clear()
-    assert session.step(STEPS).success
-    session.wait(lambda: all(session.messages.values()) and heard(STEPS + 1), 'the last state')
-    return {topic: list(messages) for topic, messages in session.messages.items()}
-
-
-def sensed(run):
-    """Return what noise is added to, by the name of its deviation."""
-    joints, imu = run['/joint_states'], run['/imu/data']
-    return {
-        'joint_position': np.array([message.position for message in joints]),
-        'joint_velocity': np.array([message.velocity for message in joints]),
-        'imu_gyro': np.array([vector(message.angular_velocity) for message in imu]),
-        'imu_accel': np.array([vector(message.linear_acceleration) for message in imu]),
-    }

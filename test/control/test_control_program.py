@@ -1,0 +1,213 @@
+"""The efforts of the controllers, against the same law written down without any elimination.
+
+The law is one quadratic program in accelerations, efforts and forces; ProxQP solves it from
+nothing, with matrices of the support analysis.
+"""
+
+import numpy as np
+import pinocchio as pin
+import proxsuite
+import pytest
+
+from contact_sim import load_robot
+from contact_sim.control import Stance, Trot
+from contact_sim.control.base_motion import BaseGains, BaseReference, base_acceleration, turned
+from contact_sim.control.inverse_dynamics import STILL, InverseDynamics
+from contact_sim.control.legs import LeggedDynamics
+from contact_sim.control.trot import footholds
+from contact_sim.support import stance_dynamics
+
+ROBOTS = ('go1', 'anymal_b', 'solo12', 'hyq')
+FRICTION = 0.5
+STANDING = [[True] * 4, [True, False, False, True], [False, True, True, True]]
+
+
+def random_state(robot, seed, size=0.3):
+    rng = np.random.default_rng(seed)
+    change = size * rng.normal(size=robot.nv)
+    q = pin.integrate(robot.pinocchio_model, robot.reference_configuration(), change)
+    return q, size * rng.normal(size=robot.nv), rng
+
+
+def friction_cones(n, least):
+    """Return C and top of |f_x|, |f_y| ≤ μ f_z / √2 and f_z ≥ least as C f ≤ top."""
+    side = FRICTION / np.sqrt(2.0)
+    rows, top = [], []
+    for i in range(n):
+        x, y, z = np.eye(3 * n)[3 * i : 3 * i + 3]
+        rows += [x - side * z, -x - side * z, y - side * z, -y - side * z, -z]
+        top += [0.0, 0.0, 0.0, 0.0, -least]
+    return np.array(rows), np.array(top)
+
+
+def straightforward(robot, q, v, base, feet, standing):
+    """Return τ, f, v̇, whether ProxQP found them, and how many limits are active.
+
+    All that moves is an unknown, all that holds is an equation; forces are per kg of the robot,
+    so that one accuracy fits all.
+    """
+    mass = robot.total_mass
+    nv, nj = robot.nv, robot.n_joints
+    analysis = stance_dynamics(robot, q, v, range(4))
+    world = np.zeros((12, 12))
+    for i in range(4):
+        world[3 * i : 3 * i + 3, 3 * i : 3 * i + 3] = analysis.frame[i].T
+    J, drift = world @ analysis.contact_jacobian, world @ analysis.drift
+    Jf = J[np.repeat(standing, 3)]
+    n = len(Jf)
+    speed = robot.joint_velocities(v)
+    passive = robot.joint_damping[6:] * speed + robot.joint_friction[6:] * np.tanh(speed / STILL)
+    h = analysis.nonlinear_effects + robot.selection_matrix.T @ passive
+    A = np.block([
+        [analysis.inertia / mass, -robot.selection_matrix.T, -Jf.T],
+        [J, np.zeros((12, nj)), np.zeros((12, n))],
+    ])  # fmt: skip
+    b = np.concatenate([-h / mass, feet.reshape(-1) - drift])
+    weights = np.array([1.0, 1.0, 1.0, 0.3, 0.3, 0.3]) ** 2
+    cost = np.concatenate([weights, np.zeros(nv - 6 + nj), np.full(n, 1e-4)])
+    linear = np.concatenate([-weights * base, np.zeros(nv - 6 + nj + n)])
+    rows, top = friction_cones(n // 3, 0.02 * 9.81 / 4)
+    C = np.zeros((nj + len(rows), nv + nj + n))
+    C[:nj, nv : nv + nj], C[nj:, nv + nj :] = np.eye(nj), rows
+    limit = robot.effort_limit / mass
+    lower = np.concatenate([-limit, np.full(len(rows), -1e20)])
+    upper = np.concatenate([limit, top])
+    program = proxsuite.proxqp.dense.QP(nv + nj + n, len(b), len(C))
+    program.settings.eps_abs, program.settings.eps_rel = 1e-9, 0.0
+    program.settings.max_iter = 10_000
+    program.init(np.diag(cost), linear, A, b, C, lower, upper)
+    program.solve()
+    solved = program.results.info.status == proxsuite.proxqp.QPSolverOutput.PROXQP_SOLVED
+    x, pulls = np.array(program.results.x), np.array(program.results.z)
+    active = int((np.abs(pulls) > 1e-6).sum())
+    return mass * x[nv : nv + nj], mass * x[nv + nj :], x[:nv], solved, active
+
+
+@pytest.mark.parametrize('name', ROBOTS)
+@pytest.mark.parametrize('standing', STANDING, ids=['four', 'two', 'three'])
+def test_efforts_are_those_of_the_law(name, standing):
+    """Wanted accelerations up to several g: often limits of forces and efforts are active."""
+    robot, standing = load_robot(name), np.array(standing)
+    dynamics = LeggedDynamics(robot)
+    inverse = InverseDynamics(dynamics, FRICTION)
+    compared, limits = 0, 0
+    for seed in range(12):
+        q, v, rng = random_state(robot, seed)
+        base = rng.normal(size=6) * 10.0 ** rng.uniform(-1.0, 1.3)
+        feet = np.where(standing[:, None], 0.0, 5.0 * rng.normal(size=(4, 3)))
+        effort, force, acceleration, solved, active = straightforward(
+            robot, q, v, base, feet, standing
+        )
+        if not solved:
+            continue
+        dynamics.update(q, v)
+        answer = inverse.solve(base, feet, standing)
+        assert answer.solved
+        compared, limits = compared + 1, limits + active
+        weight = 9.81 * robot.total_mass
+        np.testing.assert_allclose(answer.effort, effort, atol=2e-6 * weight)
+        np.testing.assert_allclose(answer.force[standing].reshape(-1), force, atol=1e-5 * weight)
+        np.testing.assert_allclose(answer.acceleration, acceleration, rtol=1e-4, atol=1e-3)
+        assert not answer.force[~standing].any()
+    assert compared >= 4
+    assert limits >= compared
+
+
+def test_where_no_forces_keep_the_limits_the_answer_says_so_and_is_the_same_every_time():
+    robot = load_robot('go1')
+    q, v, _ = random_state(robot, 0)
+    base = np.zeros(6)
+    feet = np.zeros((4, 3))
+    feet[2:, 2] = 3e3  # legs thrown up faster than any motor can
+    standing = np.array([True, True, False, False])
+    assert not straightforward(robot, q, v, base, feet, standing)[3]
+    answers = []
+    for _ in range(2):
+        dynamics = LeggedDynamics(robot)
+        dynamics.update(q, v)
+        inverse = InverseDynamics(dynamics, FRICTION)
+        answers += [inverse.solve(base, feet, standing) for _ in range(2)]
+    for answer in answers:
+        assert not answer.solved
+        assert (np.abs(answer.effort) <= robot.effort_limit).all()
+        np.testing.assert_allclose(answer.effort, answers[0].effort, atol=1e-9)
+
+
+def test_an_answer_does_not_depend_on_what_was_asked_before():
+    robot = load_robot('anymal_b')
+    states = [random_state(robot, seed, 0.1)[:2] for seed in range(20)]
+    old = Stance(robot, 'sway')
+    old.reference(0.0)
+    place = old._begin
+    for k, (q, v) in enumerate(states):
+        first = old.effort(0.01 * k, q, v)
+        fresh = Stance(robot, 'sway')
+        fresh._begin = place
+        for again in (old, fresh, fresh):
+            assert again.effort(0.01 * k, q, v).tobytes() == first.tobytes()
+
+
+def test_a_new_trot_repeats_the_efforts_of_an_old_one():
+    robot = load_robot('go1')
+    used, new = Trot(robot), Trot(robot)
+    rng = np.random.default_rng(5)
+    for k in range(50):
+        used.effort(7.0 + 0.002 * k, *random_state(robot, k, 0.05)[:2])
+    q = robot.reference_configuration()
+    for k in range(400):
+        v = 0.01 * rng.normal(size=robot.nv)
+        efforts = [trot.effort(0.002 * k, q, v).tobytes() for trot in (used, new, new)]
+        assert efforts[0] == efforts[1] == efforts[2]
+
+
+def test_efforts_do_not_change_when_the_caller_reuses_its_arrays():
+    robot = load_robot('go1')
+    controller = Stance(robot)
+    q, v = robot.reference_configuration(), np.zeros(robot.nv)
+    answer = controller.answer(0.0, q, v)
+    kept, targets = answer.effort.copy(), controller.joint_targets(0.01)
+    q[7:], v[:] = 0.0, 9.0
+    again = controller.joint_targets(0.01)
+    assert np.array_equal(answer.effort, kept)
+    assert np.array_equal(again, targets)
+
+
+def test_straight_legs_are_an_error_that_can_be_caught():
+    """A leg whose foot lies on the axes of its joints cannot move it."""
+    robot = load_robot('go1')
+    dynamics = LeggedDynamics(robot)
+    dynamics.jacobian = np.zeros_like(dynamics.jacobian)
+    with pytest.raises(np.linalg.LinAlgError, match='legs'):
+        InverseDynamics(dynamics).solve(np.zeros(6), np.zeros((4, 3)), np.ones(4, dtype=bool))
+
+
+def test_the_wanted_acceleration_of_the_base():
+    """Feed-forward and PD, in matrices; p along the wanted heading."""
+    robot = load_robot('go1')
+    dynamics = LeggedDynamics(robot)
+    q, v, rng = random_state(robot, 4)
+    dynamics.update(q, v)
+    gains = BaseGains((1.0, 2.0, 3.0), (0.4, 0.5, 0.6), 7.0, 0.8)
+    p, dp, ddp = rng.normal(size=(3, 3))
+    answer = base_acceleration(dynamics, BaseReference(p, 0.4, dp, ddp, 0.3), gains)
+    R = pin.Quaternion(q[3:7]).toRotationMatrix()
+    H = pin.rpy.rpyToMatrix(0.0, 0.0, 0.4)
+    np.testing.assert_allclose(turned(0.4), H, atol=1e-15)
+    wanted = ddp + H @ np.diag(gains.p) @ H.T @ (p - q[:3])
+    wanted += H @ np.diag(gains.d) @ H.T @ (dp - R @ v[:3])
+    linear = R.T @ wanted - np.cross(v[3:6], v[:3])
+    angular = 7.0 * pin.log3(R.T @ H) + 0.8 * (R.T @ [0.0, 0.0, 0.3] - v[3:6])
+    np.testing.assert_allclose(answer, [*linear, *angular], atol=1e-12)
+
+
+def test_footholds_are_those_of_raibert():
+    rng = np.random.default_rng(6)
+    R = pin.rpy.rpyToMatrix(0.1, -0.2, 0.9)
+    centre, v, speed, place = (rng.normal(size=s) for s in (3, 18, 3, (4, 3)))
+    share = np.array([0.0, 0.3, 0.8, 1.0])
+    landing = footholds(centre, R, v, speed, place, share, (0.9, 0.2), (0.16, 0.11), 0.05)
+    for i in range(4):
+        ahead = (1.0 - share[i]) * 0.16 + 0.11
+        turn = pin.rpy.rpyToMatrix(0.0, 0.0, 0.9 + ahead * 0.2)
+        expected = centre + ahead * R @ v[:3] + turn @ place[i] + 0.05 * (R @ v[:3] - speed)
+        np.testing.assert_allclose(landing[i], expected, atol=1e-13)
