@@ -33,6 +33,7 @@ from contact_sim.errors import (
 )
 from contact_sim.robot.catalogue import robots
 from contact_sim.robot.contact_point import ContactPoint
+from contact_sim.robot.feet import Foot
 from contact_sim.robot.model import RobotModel
 from contact_sim.robot.urdf import load_robot
 from contact_sim.simulation.simulator import Simulator, Snapshot
@@ -51,6 +52,7 @@ __all__ = [
     'ContactProblem',
     'ContactSimError',
     'CylinderGround',
+    'Foot',
     'Hybrid',
     'InclinedPlane',
     'InvalidInput',

@@ -56,7 +56,7 @@ class Measures:
     distance: float = np.nan
     """Way of the centre of mass along x until it stops [mm]."""
     creep: float = np.nan
-    """Mean slip velocity of the fastest loaded foot at the end [mm/s]."""
+    """Mean slip velocity of the fastest loaded contact at the end [mm/s]."""
     forward: float = np.nan
     """Mean speed of the base along x in the second half [m/s]."""
     weight: float = np.nan
@@ -81,7 +81,7 @@ class Trace:
     forward: list[float] = field(default_factory=list)
     """Speed of the centre of mass along x [m/s]."""
     slipped: list[float] = field(default_factory=list)
-    """Way that the foot which slipped most has slipped [mm]."""
+    """Way that the contact which slipped most has slipped [mm]."""
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,7 @@ class Log:
         self._solver: list[tuple[float, bool]] = []
         self._slip: list[Array] = []
         self._load: list[Array] = []
-        self._way = np.zeros((len(sim.robot.contact_points), 3))
+        self._way = np.zeros((sim.sizes.nc, 3))
         self._distance = self._landing = np.nan
         self.outcome = ''
         self.trace = Trace()

@@ -61,20 +61,22 @@ def foot_frame(model: pin.Model, foot: Foot) -> pin.Frame:
 def points_called(
     what: str, name: str, feet: Sequence[Foot], points: Sequence[ContactPoint]
 ) -> tuple[int, ...]:
-    """Return the indices of the contact points that a name stands for.
+    """Return the indices of the contact points that `name` stands for.
 
-    The name of a foot stands for all its points and goes before that of a contact point.
+    The name of a foot stands for all its points; it goes before the name of a contact point, and
+    that before a decimal number, the index of a contact point.
 
     Raises:
-        UnknownName: neither a foot nor a contact point, called `what` in the message.
+        UnknownName: none of these; the message calls it `what`.
     """
     named: dict[str, tuple[int, ...]] = {
         point.name: (index,) for index, point in enumerate(points)
     }
     named |= {foot.name: foot.points for foot in feet}
-    if name not in named:
+    numbered = {str(index): (index,) for index in range(len(points))}
+    if name not in named | numbered:
         raise UnknownName(what, name, named)
-    return named[name]
+    return (numbered | named)[name]
 
 
 def contact_points_at(

@@ -49,8 +49,8 @@ class Simulator:
         robot: what moves.
         contact_model: a name (`contact_sim.contact_models()`) or an instance.
         terrain: a name ('plane', 'inclined_plane') or a Terrain.
-        friction: Coulomb coefficient [-], one number or one per contact point.
-        restitution: Newton coefficient in [0, 1], one number or one per contact point.
+        friction: Coulomb coefficient [-], one number or one per contact.
+        restitution: Newton coefficient in [0, 1], one number or one per contact.
         time_step: h [s].
         gravity: [m/s²], a number g for (0, 0, −g), or three numbers.
         constraints: bilateral constraints; none is supported yet.
@@ -246,7 +246,7 @@ class Simulator:
 
     @property
     def friction(self) -> Array:
-        """μ of every contact point [-], shape (nc,); assign one number or one per point."""
+        """μ of every contact [-], shape (nc,); assign one number or one per contact."""
         return frozen(self._data.friction)
 
     @friction.setter
@@ -255,7 +255,7 @@ class Simulator:
 
     @property
     def restitution(self) -> Array:
-        """Newton coefficient of every contact point [-], shape (nc,); assignable."""
+        """Newton coefficient of every contact [-], shape (nc,); assignable."""
         return frozen(self._workspace.restitution)
 
     @restitution.setter

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.robot.feet import points_called
 from contact_sim.robot.model import RobotModel
 
 DIRECTIONS = ('t1', 't2', 'n')
@@ -17,33 +18,35 @@ def foot_indices(robot: RobotModel, active: Iterable[str | int]) -> tuple[int, .
 
     Args:
         robot: whose feet.
-        active: names or indices of the feet in contact; empty in flight.
+        active: what is in contact: names of feet (all their contact points), names or indices
+            of contact points; empty in flight.
 
     Raises:
         UnknownName: a foot that does not exist.
-        InvalidInput: a foot listed twice, or something that is neither a name nor an index.
+        InvalidInput: a contact point listed twice, or something that is neither a name nor an
+            index.
     """
     if isinstance(active, str) or not isinstance(active, Iterable):
         raise InvalidInput(f'active = {active!r}: expected a list of names or indices of feet')
-    names = [point.name for point in robot.contact_points]
-    indices = tuple(_foot_index(names, foot) for foot in active)
+    indices = tuple(index for foot in active for index in _points(robot, foot))
     if len(set(indices)) < len(indices):
+        names = [point.name for point in robot.contact_points]
         twice = sorted({names[i] for i in indices if indices.count(i) > 1})
         raise InvalidInput(f'active: foot {", ".join(twice)} is listed more than once')
     return indices
 
 
-def _foot_index(names: Sequence[str], foot: Any) -> int:
+def _points(robot: RobotModel, foot: Any) -> tuple[int, ...]:
+    """Return the contact points that one entry stands for."""
+    points = robot.contact_points
     if isinstance(foot, str):
-        if foot not in names:
-            raise UnknownName('foot', foot, names)
-        return names.index(foot)
+        return points_called('foot', foot, robot.feet, points)
     if not hasattr(foot, '__index__') or isinstance(foot, bool):
         raise InvalidInput(f'active: {foot!r} is neither the name nor the index of a foot')
     index = int(foot.__index__())
-    if not 0 <= index < len(names):
-        raise UnknownName('index of a foot', index, range(len(names)))
-    return index
+    if not 0 <= index < len(points):
+        raise UnknownName('index of a foot', index, range(len(points)))
+    return (index,)
 
 
 def held_rows(directions: Sequence[str], feet: Iterable[int]) -> list[int]:

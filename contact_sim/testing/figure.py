@@ -54,21 +54,21 @@ def _base(axis: Any, run: Trajectory) -> None:
 
 
 def _forces(axis: Any, run: Trajectory) -> None:
-    _per_foot(axis, run, run.force[:, :, 2])
+    _per_contact(axis, run, run.force[:, :, 2])
     axis.set_ylabel('normal force [N]')
-    if run.robot.contact_points:
+    if run.names:
         axis.legend(loc='upper right', ncols=4, fontsize=8, frameon=False)
 
 
 def _slip(axis: Any, run: Trajectory) -> None:
-    _per_foot(axis, run, 1e3 * run.slip)
+    _per_contact(axis, run, 1e3 * run.slip)
     axis.set_ylabel('slip since set-down [mm]')
 
 
-def _per_foot(axis: Any, run: Trajectory, values: Any) -> None:
-    for i, point in enumerate(run.robot.contact_points):
+def _per_contact(axis: Any, run: Trajectory, values: Any) -> None:
+    for i, name in enumerate(run.names):
         colour = COLOURS[i % len(COLOURS)]
-        axis.plot(run.time, values[:, i], color=colour, linewidth=1.0, label=point.name)
+        axis.plot(run.time, values[:, i], color=colour, linewidth=1.0, label=name)
 
 
 def _efforts(axis: Any, run: Trajectory) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contact_sim.collision.terrain import Terrain
+from contact_sim.contact.workspace import contact_names
 from contact_sim.errors import InvalidInput
 from contact_sim.replay.recording import Recording
 from contact_sim.replay.repeat import PlayedStep, repeat
@@ -42,7 +43,7 @@ class TrajectoryFailure(AssertionError):
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    """The steps of a run, one row each."""
+    """The steps of a run, one row each; nc contacts: candidates × features of the terrain."""
 
     robot: RobotModel
     terrain: Terrain
@@ -81,6 +82,11 @@ class Trajectory:
         return replace(self, **{name: getattr(self, name)[wanted] for name in rows})
 
     @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the contacts, as in `report.contacts`, length nc."""
+        return contact_names(self.robot, self.terrain)
+
+    @cached_property
     def height(self) -> Array:
         """Height of the base above the ground [m], 0 for a fixed base, shape (n,)."""
         if not self.robot.floating_base:
@@ -99,12 +105,12 @@ class Trajectory:
 
     @cached_property
     def loaded(self) -> Mask:
-        """Which feet carry load, shape (n, nc)."""
+        """Which contacts carry load, shape (n, nc)."""
         return np.asarray(self.force[:, :, 2] > 0.0)
 
     @cached_property
     def slip(self) -> Array:
-        """Distance that each foot has slid since it was last set down [m], shape (n, nc)."""
+        """Distance that each contact has slid since it last took up load [m], shape (n, nc)."""
         steps = np.diff(self.time, prepend=self.time[:1] - self._time_step)[:, None]
         slid = np.cumsum(np.where(self.loaded, self.slip_speed * steps, 0.0), axis=0)
         before = np.maximum.accumulate(np.where(self.loaded, 0.0, slid), axis=0)
@@ -140,11 +146,11 @@ class Trajectory:
         )
 
     def assert_no_slip(self, over: float = 1e-3) -> None:
-        """Assert that no foot slides further than `over` [m] between set-down and lift-off."""
+        """Assert that no contact slides further than `over` [m] between set-down and lift-off."""
         self._assert(
             self.slip > over,
             lambda k, i: (
-                f'foot {self._foot(i)} slipped by {self.slip[k, i]:.3g} m, expected at '
+                f'contact {self.names[i]} slipped by {self.slip[k, i]:.3g} m, expected at '
                 f'most {over:.3g} m'
             ),
         )
@@ -157,7 +163,7 @@ class Trajectory:
         self._assert(
             np.maximum(excess, -normal) > tolerance * scale,
             lambda k, i: (
-                f'force of foot {self._foot(i)} outside its friction cone: '
+                f'force of contact {self.names[i]} outside its friction cone: '
                 f'{self.force[k, i].round(3).tolist()} N (t1, t2, n) with friction '
                 f'{self.friction[k, i]:.3g}'
             ),
@@ -194,9 +200,6 @@ class Trajectory:
     @property
     def _end(self) -> float:
         return float(self.time[-1]) if len(self.time) else 0.0
-
-    def _foot(self, i: int) -> str:
-        return self.robot.contact_points[i].name
 
     def _assert(self, broken: Mask, words: Callable[..., str], last: bool = False) -> None:
         """Raise TrajectoryFailure in `words` about the first (or last) place that is broken."""

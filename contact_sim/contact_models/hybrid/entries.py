@@ -9,7 +9,13 @@ import numpy as np
 
 from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import arrays_of, frames, matrix, vector
-from contact_sim.contact_models.hybrid import collide, constrained_motion, events, flow
+from contact_sim.contact_models.hybrid import (
+    collide,
+    constrained_motion,
+    events,
+    flow,
+    held_contacts,
+)
 from contact_sim.contact_models.hybrid import fields as e
 from contact_sim.contact_models.hybrid.mode_elimination import OPEN, SLIP, STICK
 from contact_sim.dynamics.vectors import scaled, vec
@@ -49,7 +55,7 @@ def choose_modes(numbers, indices, layout, arc_numbers, arc_indices, arc_layout,
     """Choose the modes for an arc of about dt [s]; return (status code, sweeps, residual [N])."""
     data = arrays_of(numbers, indices, layout, 0)
     arc = arrays_of(arc_numbers, arc_indices, arc_layout, 0)
-    return constrained_motion.choose_modes(data, arc, dt)
+    return held_contacts.choose_modes(data, arc, dt)
 
 
 @entry

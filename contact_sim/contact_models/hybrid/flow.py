@@ -15,13 +15,12 @@ from contact_sim.contact_models.hybrid import fields as e
 from contact_sim.contact_models.hybrid.constrained_motion import (
     evaluate,
     evaluate_velocity,
-    hold_modes,
     in_start_frames,
-    remove_drift,
 )
 from contact_sim.contact_models.hybrid.events import find_closed
 from contact_sim.contact_models.hybrid.fields import STAGES
 from contact_sim.contact_models.hybrid.guards import allow_start, fill_guards
+from contact_sim.contact_models.hybrid.held_contacts import hold_modes, remove_drift
 from contact_sim.contact_models.hybrid.mode_elimination import SLIP
 from contact_sim.dynamics.integrate import move, velocity_in_new_axes
 from contact_sim.dynamics.runge_kutta import fill_rates, next_stage, weighted_mean
@@ -132,11 +131,8 @@ def arc_error(arc, dt):
 @kernel
 def end_of_arc(arc, dt):
     """Fill displacement, velocity and mean forces of the whole arc from its four stages."""
-    displacement, w, v = (
-        vector(arc, e.DISPLACEMENT),
-        vector(arc, e.FIXED_AXES_V),
-        vector(arc, e.ARC_V),
-    )
+    displacement, v = vector(arc, e.DISPLACEMENT), vector(arc, e.ARC_V)
+    w = vector(arc, e.FIXED_AXES_V)
     weighted_mean(matrix(arc, e.RATES), displacement)
     weighted_mean(matrix(arc, e.VELOCITY_RATES), w)
     weighted_mean(matrix(arc, e.FORCES), vector(arc, e.MEAN_FORCE))
@@ -206,11 +202,8 @@ def accept(data, arc, dt):
 def finish(data, arc, events, residual):
     """Write the step into the step data; `residual` is the largest of its solves [N]."""
     remove_drift(data, arc)
-    h, v_start, v_next = (
-        vector(data, f.TIME_STEP)[0],
-        vector(data, f.V_START),
-        vector(data, f.V_NEXT),
-    )
+    h, v_start = vector(data, f.TIME_STEP)[0], vector(data, f.V_START)
+    v_next = vector(data, f.V_NEXT)
     vector(data, f.Q)[:], vector(data, f.V)[:] = vector(arc, e.ARC_Q), vector(arc, e.ARC_V)
     vector(data, f.IMPULSE)[:] = vector(arc, e.IMPULSE)
     vector(data, f.U_NEXT)[:] = vector(arc, e.U)

@@ -42,8 +42,10 @@ from contact_sim.contact_models.time_stepping.stages import (
     integrate,
     report_solve,
 )
-from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, parameter
+from contact_sim.robot.feet import points_called
+from contact_sim.robot.model import RobotModel
 from contact_sim.solvers.bilateral import least_norm
 from contact_sim.solvers.cones import solve_cones
 from contact_sim.solvers.jit import entry, kernel
@@ -72,8 +74,9 @@ class NullSpaceParameters(Parameters):
         choices=('detected', 'given'), live=True,
     )  # fmt: skip
     feet: tuple[str, ...] = parameter(
-        (), '', 'names or indices of the feet held under support: given; empty: none', live=True
-    )
+        (), '', 'feet held under support: given, by name, or contact points by name or index; '
+        'empty: none', live=True
+    )  # fmt: skip
     touch_gap: float = parameter(
         0.0, 'm', 'gap within which a detected foot is held before it sinks in', at_least=0.0,
         at_most=0.1, live=True,
@@ -90,22 +93,28 @@ class NullSpaceParameters(Parameters):
     )  # fmt: skip
 
 
-def given_feet(names: tuple[str, ...], feet: tuple[str, ...]) -> NDArray[np.float64]:
-    """Return GIVEN for every foot of `names` that `feet` lists by name or index, else 0.
+def given_feet(robot: RobotModel, features: int, feet: tuple[str, ...]) -> NDArray[np.float64]:
+    """Return GIVEN for the contacts of every foot that `feet` lists, else 0, shape (nc,).
+
+    Args:
+        robot: whose feet.
+        features: contacts that each contact point may have.
+        feet: names of feet (all their contact points), names or indices of contact points.
 
     Raises:
         UnknownName: a foot that does not exist.
-        InvalidInput: a foot listed twice.
+        InvalidInput: a contact point listed twice.
     """
-    given = np.zeros(len(names))
+    points, what = robot.contact_points, 'foot in NullSpaceParameters.feet'
+    given = np.zeros(len(points))
     for foot in feet:
-        index = names.index(foot) if foot in names else int(foot) if foot.isdecimal() else -1
-        if not 0 <= index < len(names):
-            raise UnknownName('foot in NullSpaceParameters.feet', foot, names)
-        if given[index]:
-            raise InvalidInput(f'NullSpaceParameters.feet: {names[index]} is listed twice')
-        given[index] = GIVEN
-    return given
+        for index in points_called(what, foot, robot.feet, points):
+            if given[index]:
+                raise InvalidInput(
+                    f'NullSpaceParameters.feet: {points[index].name} is listed twice'
+                )
+            given[index] = GIVEN
+    return np.repeat(given, features)
 
 
 @kernel
@@ -283,11 +292,23 @@ def solve_stance(rows, u_free, gap, impulse, memories, law, h, work):
 
 @kernel
 def command_support(data):
-    """Write the given feet into the memory that the step starts from."""
-    if vector(data, f.LAW)[SUPPORT_GIVEN] != 0.0:
-        memory, command = matrix(data, f.MEMORY), vector(data, f.SUPPORT_COMMAND)
-        for i in range(command.shape[0]):
-            memory[i, STATE] = memory[i, STATE] % GIVEN + command[i]
+    """Write the given feet into the memory that the step starts from.
+
+    Of the contacts of a contact point the one with the least gap is given: held in three
+    directions, the point is held.
+    """
+    if vector(data, f.LAW)[SUPPORT_GIVEN] == 0.0:
+        return
+    memory, command = matrix(data, f.MEMORY), vector(data, f.SUPPORT_COMMAND)
+    gap, features = vector(data, f.GAP), integers(data, f.GROUND)[1]
+    for first in range(0, command.shape[0], features):
+        nearest = first
+        for i in range(first + 1, first + features):
+            if gap[i] < gap[nearest]:
+                nearest = i
+        for i in range(first, first + features):
+            given = command[i] if i == nearest else 0.0
+            memory[i, STATE] = memory[i, STATE] % GIVEN + given
 
 
 @entry
@@ -348,8 +369,12 @@ class NullSpace(TimeSteppingModel):
             UnknownName: a given foot that the robot does not have.
         """
         p = self.parameters
-        given = given_feet(workspace.names, p.feet) if p.support == 'given' else 0.0
-        workspace.support_command[:] = given
+        if p.support == 'given':
+            robot, nc = workspace.robot, workspace.sizes.nc
+            features = nc // max(len(robot.contact_points), 1)
+            workspace.support_command[:] = given_feet(robot, features, p.feet)
+        else:
+            workspace.support_command[:] = 0.0
         return super().bind(workspace)
 
     def law_numbers(self) -> tuple[float, ...]:

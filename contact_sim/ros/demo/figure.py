@@ -10,6 +10,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from contact_sim.robot.feet import Foot
 from contact_sim.robot.model import RobotModel
 from contact_sim.ros.remote.observer import Track
 
@@ -57,7 +58,7 @@ def draw(
 def draw_forces(axes: Any, robot: RobotModel, track: Track) -> None:
     """Stack the normal forces of the feet: together they carry the weight."""
     weight = robot.total_mass * 9.81
-    names = [point.name for point in robot.contact_points]
+    names = [foot.name for foot in robot.feet]
     normal = track.force[:, :, 2].T
     colours = [COLOURS[k % len(COLOURS)] for k in range(len(names))]
     axes.stackplot(track.time, normal, colors=colours, alpha=0.75, linewidth=0.0)
@@ -105,7 +106,7 @@ def draw_scene(axes: Any, robot: RobotModel, track: Track, friction: float) -> N
     data = model.createData()
     pin.forwardKinematics(model, data, track.configuration[-1])
     joints = np.array([data.oMi[j].translation for j in range(model.njoints)])
-    legs = [leg(robot, data, joints, k) for k in range(len(robot.contact_points))]
+    legs = [leg(robot, data, joints, foot) for foot in robot.feet]
     size = np.ptp(np.vstack(legs), axis=0).max()
     draw_ground(axes, joints[1], size)
     hips = np.array([line[0] for line in legs])
@@ -120,18 +121,19 @@ def draw_scene(axes: Any, robot: RobotModel, track: Track, friction: float) -> N
         draw_leg(axes, legs[k], COLOURS[k % len(COLOURS)], zorder=5)
     scale = 1.8 * size / (robot.total_mass * 9.81)
     for k in order:
-        contact, force = track.contact_point[-1, k], track.force[-1, k]
+        contact, force = track.foot[-1, k], track.force[-1, k]
         if force.any():  # not of a foot in the air
             draw_force(axes, contact, scale * force, friction, COLOURS[k % len(COLOURS)])
     axes.set_aspect('equal', anchor='S')
     axes.axis('off')
 
 
-def leg(robot: RobotModel, data: pin.Data, joints: Array, k: int) -> Array:
-    """Return the joint origins from the base to contact point k, and its centre, shape (n, 3)."""
-    model, point = robot.pinocchio_model, robot.contact_points[k]
-    joint = model.getJointId(point.joint)
-    line = [data.oMi[joint].act(point.offset)]
+def leg(robot: RobotModel, data: pin.Data, joints: Array, foot: Foot) -> Array:
+    """Return the joint origins from the base to a foot, and the centre of its points, (n, 3)."""
+    model = robot.pinocchio_model
+    joint = model.getJointId(foot.joint)
+    centre = np.mean([robot.contact_points[k].offset for k in foot.points], axis=0)
+    line = [data.oMi[joint].act(centre)]
     while joint > 1:
         line.append(joints[joint])
         joint = model.parents[joint]

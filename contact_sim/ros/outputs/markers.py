@@ -75,10 +75,16 @@ def cone_triangles(friction: float) -> Array:
 
 
 class ContactMarkers:
-    """The markers of all feet and the ground."""
+    """The markers of all contacts and the ground.
 
-    def __init__(self, names: tuple[str, ...], odom_frame: str, terrain: Terrain) -> None:
-        n = range(terrain.features * len(names))
+    Args:
+        contacts: how many contacts there are, open ones included.
+        odom_frame: frame id of the world.
+        terrain: the ground.
+    """
+
+    def __init__(self, contacts: int, odom_frame: str, terrain: Terrain) -> None:
+        n = range(contacts)
         self._force = [_arrow('force', k, odom_frame) for k in n]
         self._slip = [_arrow('slip', k, odom_frame) for k in n]
         self._normal = [_arrow('normal', k, odom_frame) for k in n]
@@ -87,7 +93,7 @@ class ContactMarkers:
             cone.scale.x = cone.scale.y = cone.scale.z = 1.0
         self._push: list[Marker] = []
         self._odom_frame = odom_frame
-        self._drawn_friction = np.full(len(n), -1.0)
+        self._drawn_friction = np.full(contacts, -1.0)
         self._ground = _ground(odom_frame, terrain)
         self._clear = Marker(action=Marker.DELETEALL)
         self._clear.header.frame_id = odom_frame
@@ -102,7 +108,7 @@ class ContactMarkers:
         wrenches: Mapping[str, Array] = NO_WRENCHES,
         origins: Mapping[str, Array] = NO_WRENCHES,
     ) -> MarkerArray:
-        """Return the markers of a step; open feet show only their normal.
+        """Return the markers of a step; open contacts show only their normal.
 
         Args:
             report: of the step.

@@ -6,6 +6,8 @@ velocity is: no rotation at the border.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 import pinocchio as pin
 from geometry_msgs.msg import WrenchStamped
@@ -15,8 +17,10 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Int16MultiArray, MultiArrayDimension
 
+from contact_sim.robot.feet import Foot
 from contact_sim.robot.model import RobotModel
 from contact_sim.ros.conversions import set_quaternion, set_stamp, set_vector
+from contact_sim.simulation.contact_report import ContactReport
 from contact_sim.simulation.report import StepReport
 from contact_sim.simulation.simulator import Simulator
 
@@ -146,46 +150,57 @@ class ImuMessage:
 
 
 class WrenchMessages:
-    """contacts/<foot>/wrench: force of the ground on the robot, every period, zeros in swing.
+    """contacts/<foot>/wrench: force of the ground on a foot, every period, zeros in swing.
 
-    Force and torque are about the origin of the frame of the message and in its axes.
+    Force and torque of all its contacts are about the origin of the frame of the message and in
+    its axes, with forces and frame where they are at the end of the step.
     """
 
     def __init__(self, sim: Simulator, in_foot_frame: bool, prefix: str, odom_frame: str) -> None:
         self._sim = sim
-        self._frames = [point.frame for point in sim.robot.contact_points]
+        self._feet, self._features = sim.robot.feet, sim.terrain.features
         self._in_foot_frame = in_foot_frame
         self.messages = []
-        for frame in self._frames:
+        for foot in self._feet:
             message = WrenchStamped()
-            message.header.frame_id = prefix + frame if in_foot_frame else odom_frame
+            message.header.frame_id = prefix + foot.frame if in_foot_frame else odom_frame
             self.messages.append(message)
 
     def fill(self, report: StepReport) -> list[WrenchStamped]:
-        """Return the messages in the order of `robot.contact_points`."""
-        contacts = report.contacts
-        for k, message in enumerate(self.messages):
+        """Return the messages in the order of `robot.feet`."""
+        for foot, message in zip(self._feet, self.messages, strict=True):
             set_stamp(message.header.stamp, report.time)
-            force, arm = contacts.force[k], contacts.position[k]
-            if self._in_foot_frame:
-                placement = self._sim.frame_placement(self._frames[k])
-                rotation = placement.rotation.T
-                force, arm = rotation @ force, rotation @ (arm - placement.translation)
+            wrenches = self._wrenches(foot, report.contacts)
+            force, torque = next(wrenches)
+            for other_force, other_torque in wrenches:
+                force, torque = force + other_force, torque + other_torque
             set_vector(message.wrench.force, force)
-            set_vector(message.wrench.torque, cross(arm, force))
+            set_vector(message.wrench.torque, torque)
         return self.messages
+
+    def _wrenches(self, foot: Foot, contacts: ContactReport) -> Iterator[tuple[Array, Array]]:
+        """Yield force and torque of every contact of a foot, each (3,)."""
+        if self._in_foot_frame:
+            placement = self._sim.frame_placement(foot.frame)
+            rotation = placement.rotation.T
+        for point in foot.points:
+            for k in range(self._features * point, self._features * (point + 1)):
+                force, arm = contacts.force[k], contacts.position[k]
+                if self._in_foot_frame:
+                    force, arm = rotation @ force, rotation @ (arm - placement.translation)
+                yield force, cross(arm, force)
 
 
 class FootContactsMessage:
-    """foot_contacts: 1 where a foot carries load, in the order of `robot.contact_points`."""
+    """foot_contacts: 1 where a foot carries load, in the order of `robot.feet`."""
 
-    def __init__(self, names: tuple[str, ...]) -> None:
-        self.message = Int16MultiArray(data=[0] * len(names))
+    def __init__(self, feet: Sequence[str]) -> None:
+        self.message = Int16MultiArray(data=[0] * len(feet))
         self.message.layout.dim = [
-            MultiArrayDimension(label=name, size=1, stride=1) for name in names
+            MultiArrayDimension(label=name, size=1, stride=1) for name in feet
         ]
 
     def fill(self, report: StepReport) -> Int16MultiArray:
         """Return the message."""
-        self.message.data = [int(force > 0.0) for force in report.contacts.normal_force]
+        self.message.data = [int(loaded) for loaded in report.feet.loaded]
         return self.message

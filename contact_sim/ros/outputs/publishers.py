@@ -67,7 +67,7 @@ class Outputs:
         common, robot = settings[''], sim.robot
         base = common.frame_prefix + (common.base_frame or robot.base_frame)
         sensor, sensor_id = imu_frame(robot, settings)
-        self._names = tuple(point.name for point in robot.contact_points)
+        self._feet = tuple(foot.name for foot in robot.feet)
         self._clock_message = ClockMessage()
         self._joint_state_message = JointStateMessage(robot)
         self._odom_message = OdometryMessage(robot, common.odom_frame, base)
@@ -75,8 +75,8 @@ class Outputs:
         self._wrench_messages = WrenchMessages(
             sim, common.contact_wrench_frame == 'foot', common.frame_prefix, common.odom_frame
         )
-        self._foot_contacts_message = FootContactsMessage(self._names)
-        self._marker_message = ContactMarkers(self._names, common.odom_frame, sim.terrain)
+        self._foot_contacts_message = FootContactsMessage(self._feet)
+        self._marker_message = ContactMarkers(sim.sizes.nc, common.odom_frame, sim.terrain)
         self._support_markers = SupportMarkers(robot, sim.terrain, common.odom_frame)
         self._solver_state_message = SolverStateMessage(robot, sim.terrain)
         self._shadow_message = ShadowMessage(robot)
@@ -95,7 +95,7 @@ class Outputs:
         self._odom = publisher(Odometry, 'odom', EVERY)
         self._imu = publisher(Imu, 'imu/data', EVERY)
         self._wrenches = [
-            publisher(WrenchStamped, wrench_topic(name), EVERY) for name in self._names
+            publisher(WrenchStamped, wrench_topic(foot), EVERY) for foot in self._feet
         ]
         self._foot_contacts = publisher(Int16MultiArray, 'foot_contacts', EVERY)
         self._markers = publisher(MarkerArray, '~/contact_markers', LATEST)

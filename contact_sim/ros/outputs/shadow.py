@@ -26,8 +26,7 @@ class ShadowMessage:
 
     def __init__(self, robot: RobotModel) -> None:
         self.message = Float64MultiArray()
-        feet = [point.name for point in robot.contact_points]
-        self._forces = [f'force.{foot}.{axis}' for foot in feet for axis in 'xyz']
+        self._forces = [f'force.{foot.name}.{axis}' for foot in robot.feet for axis in 'xyz']
         self._velocities = [f'velocity.{name}' for name in velocity_labels(robot)]
         self._models: tuple[str, ...] = ()
 
@@ -53,9 +52,10 @@ class ShadowMessage:
             nothing = [0.0] * (len(self._forces) + len(self._velocities))
             return [float(NONFINITE), 0.0, 0.0, *nothing]
         solver = shadow.step.solver
+        force = shadow.step.feet.force - shadow.taken.feet.force
         return [
             float(STATUSES.index(solver.status)), float(solver.converged),
-            float(solver.iterations), *shadow.force_difference.ravel(),
+            float(solver.iterations), *force.ravel(),
             *shadow.velocity_difference,
         ]  # fmt: skip
 

@@ -22,6 +22,7 @@ from std_msgs.msg import Float64MultiArray, Int16MultiArray
 from std_srvs.srv import SetBool
 from visualization_msgs.msg import MarkerArray
 
+from contact_sim.robot.feet import foot_frame
 from contact_sim.robot.model import RobotModel
 from contact_sim.ros.conversions import seconds, stamp_nanoseconds
 from contact_sim.ros.topics import wrench_topic
@@ -58,9 +59,9 @@ class Observer(Node):
         self._watch(JointState, 'joint_states', self._on_joint_states)
         self._watch(Odometry, 'odom', self._on_odom)
         self._watch(Imu, 'imu/data')
-        for point in robot.contact_points:
-            self.forces[point.name] = {}
-            self._watch(WrenchStamped, wrench_topic(point.name), self._on_wrench(point.name))
+        for foot in robot.feet:
+            self.forces[foot.name] = {}
+            self._watch(WrenchStamped, wrench_topic(foot.name), self._on_wrench(foot.name))
         self._watch(Int16MultiArray, 'foot_contacts')
         self._watch(MarkerArray, 'contact_sim/contact_markers')
         self._watch(Float64MultiArray, 'contact_sim/solver_state')
@@ -168,8 +169,9 @@ class Track:
         time: since `begin` [s], shape (n,).
         configuration: shape (n, nq).
         height: height of the base [m], shape (n,).
-        force: contact forces in world [N], shape (n, feet, 3).
-        contact_point: lowest points of the foot spheres in world [m], shape (n, feet, 3).
+        force: contact forces of the feet in world [N], shape (n, feet, 3).
+        contact_point: lowest points of the contact spheres in world [m], shape (n, points, 3).
+        foot: means of the contact points of each foot in world [m], shape (n, feet, 3).
     """
 
     def __init__(
@@ -179,12 +181,12 @@ class Track:
         for forces in observer.forces.values():
             stamps &= set(forces)
         ordered = [s for s in sorted(stamps) if begin - 1e-9 <= 1e-9 * s <= begin + length + 1e-9]
-        n, feet = len(ordered), len(robot.contact_points)
+        n, feet = len(ordered), robot.feet
         self.time = 1e-9 * np.array(ordered, dtype=float) - begin
         self.configuration = np.zeros((n, robot.nq))
         self.height = np.array([observer.bases[stamp][2] for stamp in ordered])
-        self.force = np.zeros((n, feet, 3))
-        self.contact_point = np.zeros((n, feet, 3))
+        self.force = np.zeros((n, len(feet), 3))
+        self.contact_point = np.zeros((n, len(robot.contact_points), 3))
         model = robot.pinocchio_model
         data = model.createData()
         q = robot.reference_configuration('standing').copy()
@@ -192,11 +194,15 @@ class Track:
             q[:7] = observer.bases[stamp]
             self.configuration[k] = robot.with_joint_positions(q, observer.joints[stamp])
             pin.forwardKinematics(model, data, self.configuration[k])
+            for i, foot in enumerate(feet):
+                joint = data.oMi[model.getJointId(foot.joint)]
+                frame = joint * foot_frame(model, foot).placement
+                self.force[k, i] = frame.rotation @ observer.forces[foot.name][stamp]
             for i, point in enumerate(robot.contact_points):
                 joint = data.oMi[model.getJointId(point.joint)]
-                frame = joint * model.frames[model.getFrameId(point.frame)].placement
-                self.force[k, i] = frame.rotation @ observer.forces[point.name][stamp]
                 self.contact_point[k, i] = joint.act(point.offset) - [0.0, 0.0, point.radius]
+        means = [self.contact_point[:, foot.points].mean(axis=1) for foot in feet]
+        self.foot = np.array(means).reshape(len(feet), n, 3).transpose(1, 0, 2)
 
     def last(self, span: float) -> NDArray[np.bool_]:
         """Return which samples lie in the last `span` seconds, shape (n,)."""

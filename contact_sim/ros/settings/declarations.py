@@ -14,6 +14,8 @@ RATE_TOLERANCE = 1e-5
 """Relative error of a rate that still counts as exact: six digits are enough to type."""
 LARGEST_NOISE = 1e3
 """Bound of standard deviations of sensor noise."""
+GROUNDS = (*TERRAINS, 'groove', 'sphere', 'cylinder')
+"""Kinds of ground that the node knows."""
 LARGEST_GAIN = 1e6
 """Bound of PD gains: with the bound on commands it keeps every effort finite."""
 
@@ -141,12 +143,19 @@ class JointGainParameters(Parameters):
 
 @dataclass(frozen=True)
 class TerrainParameters(Parameters):
-    """The ground."""
+    """The ground; all kinds go through the origin of the world."""
 
-    type: str = parameter('plane', '', 'kind of ground', choices=tuple(TERRAINS))
-    angle: float = parameter(0.0, 'rad', 'slope of inclined_plane', above=-1.57, below=1.57)
+    type: str = parameter('plane', '', 'kind of ground', choices=GROUNDS)
+    angle: float = parameter(
+        0.0, 'rad', 'slope of inclined_plane, and of both sides of groove', above=-1.57, below=1.57
+    )
     heading: float = parameter(
-        0.0, 'rad', 'direction in which inclined_plane falls, about z; 0: +x'
+        0.0, 'rad', 'direction in which inclined_plane falls, and along which groove and cylinder '
+        'run, about z; 0: +x',
+    )  # fmt: skip
+    radius: float = parameter(10.0, 'm', 'radius of sphere and cylinder', above=0.0, at_most=1e6)
+    hollow: bool = parameter(
+        False, '', 'the robot is inside of sphere (a bowl) or cylinder (a pipe), not on top'
     )
 
 

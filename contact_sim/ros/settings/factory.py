@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from contact_sim.collision.terrain import InclinedPlane, Plane, Terrain
+from contact_sim.collision.terrain import (
+    CylinderGround,
+    InclinedPlane,
+    Plane,
+    Planes,
+    SphereGround,
+    Terrain,
+)
 from contact_sim.contact_models import CONTACT_MODELS
 from contact_sim.contact_models.protocol import ContactModel
 from contact_sim.errors import InvalidInput, UnknownName
@@ -75,10 +83,30 @@ def start_configuration(
 
 def chosen_terrain(settings: Settings) -> Terrain:
     """Return the ground that the settings name."""
-    terrain = settings['terrain']
-    if terrain.type == 'inclined_plane':
-        return InclinedPlane(terrain.angle, terrain.heading)
+    ground = settings['terrain']
+    along = (math.cos(ground.heading), math.sin(ground.heading), 0.0)
+    centre = (0.0, 0.0, ground.radius if ground.hollow else -ground.radius)
+    if ground.type == 'inclined_plane':
+        return InclinedPlane(ground.angle, ground.heading)
+    if ground.type == 'groove':
+        return groove(ground.angle, ground.heading)
+    if ground.type == 'sphere':
+        return SphereGround(centre, ground.radius, ground.hollow)
+    if ground.type == 'cylinder':
+        return CylinderGround(centre, along, ground.radius, ground.hollow)
     return Plane()
+
+
+def groove(angle: float, heading: float) -> Planes:
+    """Return two planes that fall towards a level line through the origin.
+
+    Args:
+        angle: slope of both [rad].
+        heading: direction of the line about the world z axis [rad], 0 = +x.
+    """
+    across = (-math.sin(angle) * math.sin(heading), math.sin(angle) * math.cos(heading))
+    up = math.cos(angle)
+    return Planes((((*across, up), 0.0), ((-across[0], -across[1], up), 0.0)))
 
 
 def chosen_contact_model(settings: Settings) -> ContactModel:
