@@ -8,9 +8,19 @@ from functools import cache
 import numpy as np
 import pytest
 
-from contact_sim import Compliant, InvalidInput, UnknownName, contact_models, load_robot
+from robots import ball
+
+from contact_sim import (
+    Compliant,
+    InvalidInput,
+    Planes,
+    Simulator,
+    UnknownName,
+    contact_models,
+    load_robot,
+)
 from contact_sim.compare.__main__ import main
-from contact_sim.compare.runs import compare
+from contact_sim.compare.runs import Log, compare
 from contact_sim.compare.scenarios import locked, scenario_of, start
 from contact_sim.compare.table import aligned, text
 from contact_sim.contact_models.guarantees import LAWS, MAY_BREAK
@@ -103,6 +113,20 @@ def test_regularised_laws_creep_and_it_shows(model):
 
 
 @pytest.mark.parametrize('model', ALL)
+def test_a_log_takes_a_ground_of_several_features():
+    """A ball at rest in a groove: its two contacts press with m g / cos α together."""
+    angle = 0.5
+    s, c = np.sin(angle), np.cos(angle)
+    groove = Planes((((s, 0, c), 0.0), ((-s, 0, c), 0.0)))
+    sim, stand = Simulator(ball(1.5), terrain=groove), scenario_of('stand')
+    log = Log(sim, stand)
+    for _ in range(100):
+        log.note(sim.step([]), 1e-5)
+    measures = log.result('ncp').measures
+    assert measures.weight == pytest.approx(1.0 / c, rel=1e-6)
+    assert measures.creep == pytest.approx(0.0, abs=1e-3)
+
+
 def test_a_drop_lands_when_it_must(model):
     """√(2 H / g) = 142.8 ms, within a step of 1 ms; sap's dissipation acts ahead by τ_d u_n."""
     landing = runs('drop', 0.2)[model].measures.landing

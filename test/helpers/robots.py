@@ -40,6 +40,29 @@ def cube(side: float = 0.2, mass: float = 1.0) -> RobotModel:
     return rigid_body('cube', mass, mass * side**2 / 6 * np.eye(3), corners)
 
 
+def sled(mass: float = 2.0, lean: tuple[float, float] = (0.0, 0.0)) -> RobotModel:
+    """Return a free body on two box feet, frames left and right at y = ±0.2 m, 0.1 m below it.
+
+    Each foot has points at the corners of a square of 0.1 m, 0.02 m below its frame; the centre of
+    mass is at `lean` (x, y) [m].
+    """
+    model = pin.Model()
+    joint = model.addJoint(0, pin.JointModelFreeFlyer(), pin.SE3.Identity(), FREE_FLYER)
+    inertia = pin.Inertia(mass, np.array([*lean, 0.0]), 0.01 * mass * np.eye(3))
+    model.appendBodyToJoint(joint, inertia, pin.SE3.Identity())
+    model.addBodyFrame('body', joint, pin.SE3.Identity(), 0)
+    points = []
+    for name, y in (('left', 0.2), ('right', -0.2)):
+        model.addBodyFrame(name, joint, pin.SE3(np.eye(3), np.array([0.0, y, -0.1])), 0)
+        points += [
+            ContactPoint(
+                f'{name}_{k}', name, FREE_FLYER, np.array([dx, y + dy, -0.12]), 0.0
+            )
+            for k, (dx, dy) in enumerate((x, z) for x in (-0.05, 0.05) for z in (-0.05, 0.05))
+        ]
+    return RobotModel.from_pinocchio(model, points, name='sled')
+
+
 def point_mass(mass: float) -> RobotModel:
     """Return a point that slides without turning: three prismatic joints, none driven."""
     model = pin.Model()

@@ -10,10 +10,11 @@ import pytest
 from robots import ball, cube, point_mass, pose
 
 import contact_sim
-from contact_sim import InvalidInput, Simulator, UnknownName, load_robot
+from contact_sim import InvalidInput, Planes, Simulator, UnknownName, load_robot
 from contact_sim.contact_models.guarantees import MAY_BREAK
 from contact_sim.replay import Recording, repeat
 from contact_sim.testing import TrajectoryFailure, Trial, recorded_trajectory
+from contact_sim.testing.figure import draw
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -217,6 +218,23 @@ def test_slip_is_the_distance_slid(trial):
     assert 'not settled by t = 0.2 s' in message
     assert time == pytest.approx(0.99 / (0.4 * 9.81), abs=2e-3)  # 1 cm/s counts as settled
     assert 'ends before' in broken(track.assert_settled_by, 0.6)[0]
+
+
+def test_a_trajectory_has_a_column_per_contact_not_per_contact_point(trial):
+    """A ball slides along a groove: both contacts of its one contact point, by the same way."""
+    groove = Planes((((0, 1, 1), 0.0), ((0, -1, 1), 0.0)))
+    run = trial(nothing, robot=ball(), terrain=groove, friction=0.1)
+    run.sim.reset(run.sim.standing_configuration(), v=[1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    run.advance(0.1)
+    track = run.trajectory
+    assert track.names == ('point_0/0', 'point_0/1')
+    assert track.force.shape == (100, 2, 3)
+    assert track.loaded[-1].all()
+    message, _ = broken(track.assert_no_slip, 0.03)
+    assert 'contact point_0/0 slipped by 0.03' in message
+    track.assert_forces_inside_cone()
+    draw(track, 'a ball in a groove', 0.05, run.recording.with_suffix('.png'))
+    assert run.recording.with_suffix('.png').stat().st_size > 10_000
 
 
 def test_slip_starts_anew_when_a_foot_is_set_down(trial):

@@ -16,7 +16,7 @@ from contact_sim import load_robot
 from contact_sim.ros.remote.processes import Process, ros_arguments
 
 ROBOT = load_robot('go1')
-FEET = tuple(point.name for point in ROBOT.contact_points)
+FEET = tuple(foot.name for foot in ROBOT.feet)
 TOPICS = published_topics(FEET)
 N = len(JOINTS)
 EFFORTS = 'joint_group_effort_controller/commands'

@@ -26,7 +26,7 @@ EFFORTS = 'joint_group_effort_controller/commands'
 
 def relative_topics(robot, namespace=''):
     """Return topic to type of what a simulation publishes in its namespace."""
-    topics = published_topics(tuple(point.name for point in robot.contact_points))
+    topics = published_topics(tuple(foot.name for foot in robot.feet))
     return {f'{namespace}{topic}': topics[topic] for topic in topics if topic not in SHARED}
 
 

@@ -47,7 +47,7 @@ def test_the_demo_writes_what_it_found(finished):
     assert result['weight_error'] < 5e-2
     assert 0.0 <= result['foot_drift_m'] < 5e-2
     assert 0.0 <= result['penetration_m'] < 1e-6
-    feet = tuple(point.name for point in GO1.contact_points)
+    feet = tuple(foot.name for foot in GO1.feet)
     topics = {topic.lstrip('/') for topic in published_topics(feet)} | {'joint_commands'}
     topics -= {'contact_sim/shadow'}  # silent without shadow models
     assert {topic.lstrip('/') for topic in result['messages']} == topics

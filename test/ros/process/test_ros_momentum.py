@@ -15,7 +15,7 @@ from contact_sim import load_robot
 
 STEP, RATE, GRAVITY, FRICTION = 1e-3, 1000.0, 9.81, 0.5
 ROBOT = load_robot('go1')
-FEET = tuple(point.name for point in ROBOT.contact_points)
+FEET = tuple(foot.name for foot in ROBOT.feet)
 WRENCHES = [f'/contacts/{foot}/wrench' for foot in FEET]
 TOPICS = {
     topic: kind

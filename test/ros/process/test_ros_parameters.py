@@ -16,7 +16,7 @@ from contact_sim.parameters import declared_parameters
 from contact_sim.ros.settings.declarations import PARAMETER_GROUPS
 
 ROBOT = load_robot('go1')
-FEET = tuple(point.name for point in ROBOT.contact_points)
+FEET = tuple(foot.name for foot in ROBOT.feet)
 TOPICS = published_topics(FEET)
 DECLARED = {
     f'{prefix}.{field.name}' if prefix else field.name: field

@@ -162,7 +162,7 @@ def test_a_signal_ends_the_simulation_cleanly(number, paused, tmp_path):
 
 def test_a_signal_ends_steps_that_somebody_waits_for(tmp_path):
     """A call of ~/step that would take minutes, with listeners on every topic."""
-    topics = published_topics(tuple(point.name for point in SOLO12.contact_points))
+    topics = published_topics(tuple(foot.name for foot in SOLO12.feet))
     with Session(tmp_path, topics, {'robot': 'solo12', 'start_paused': True}) as session:
         assert session.started().set(step_count=10_000_000).successful
         session.ask('/contact_sim/step', Trigger, Trigger.Request())
@@ -188,7 +188,7 @@ def test_the_start_says_what_is_simulated(tmp_path):
 def exploded(tmp_path_factory):
     """Return solo12 after efforts that no simulation survives: its limits are 1000 N m."""
     folder = tmp_path_factory.mktemp('exploded')
-    feet = tuple(point.name for point in SOLO12.contact_points)
+    feet = tuple(foot.name for foot in SOLO12.feet)
     parameters = {'robot': 'solo12', 'start_paused': True}
     with Session(folder, published_topics(feet), parameters) as session:
         session.started()

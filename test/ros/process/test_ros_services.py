@@ -21,7 +21,7 @@ from contact_sim.simulation.resume import resume
 
 STEP = SECOND // 1000
 ROBOT = load_robot('go1')
-FEET = tuple(point.name for point in ROBOT.contact_points)
+FEET = tuple(foot.name for foot in ROBOT.feet)
 TOPICS = published_topics(FEET)
 AT_TIMES = ('/diagnostics', f'/{NODE}/shadow')
 """Once a second; only where other models answer the steps, too."""

@@ -19,7 +19,7 @@ from contact_sim.ros.settings.declarations import PublishRateParameters
 STEP = SECOND // 1000
 GRAVITY = 9.81
 ROBOT = load_robot('go1')
-FEET = tuple(point.name for point in ROBOT.contact_points)
+FEET = tuple(foot.name for foot in ROBOT.feet)
 TOPICS = published_topics(FEET)
 WRENCHES = [topic for topic in TOPICS if topic.endswith('/wrench')]
 STAMPED = ['/joint_states', '/odom', '/imu/data', *WRENCHES]

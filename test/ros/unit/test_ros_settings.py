@@ -220,3 +220,42 @@ def test_the_robot_starts_where_it_is_told(angle):
     sim.reset(q)
     assert sim.last_report.contacts.gap.min() == pytest.approx(0.1, abs=1e-6)
     assert q[:2] - origin[:2] == pytest.approx([1.5 + 0.1 * np.sin(angle), -2.0], abs=1e-9)
+
+
+# -------------------------------------------------------------------- grounds
+
+HEADING = 0.4
+ALONG = np.array([np.cos(HEADING), np.sin(HEADING), 0.0])
+ACROSS = np.array([-np.sin(HEADING), np.cos(HEADING), 0.0])
+UP = np.array([0.0, 0.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    ('ground', 'features', 'on_it', 'above'),
+    [
+        ({'type': 'inclined_plane', 'angle': 0.3}, 1,
+         [ACROSS, np.cos(0.3) * ALONG - np.sin(0.3) * UP], (UP, np.cos(0.3))),
+        ({'type': 'groove', 'angle': 0.3}, 2,
+         [ALONG, *(side * np.cos(0.3) * ACROSS + np.sin(0.3) * UP for side in (-1, 1))],
+         (UP, np.cos(0.3))),
+        ({'type': 'sphere', 'radius': 2.0}, 1,
+         [2.0 * ALONG - 2.0 * UP, 2.0 * ACROSS - 2.0 * UP], (3.0 * UP, 3.0)),
+        ({'type': 'sphere', 'radius': 2.0, 'hollow': True}, 1,
+         [2.0 * ALONG + 2.0 * UP, 4.0 * UP], (1.5 * UP, 1.5)),
+        ({'type': 'cylinder', 'radius': 2.0}, 1,
+         [7.0 * ALONG, 2.0 * ACROSS - 2.0 * UP], (3.0 * UP, 3.0)),
+        ({'type': 'cylinder', 'radius': 2.0, 'hollow': True}, 1,
+         [7.0 * ALONG, 2.0 * ACROSS + 2.0 * UP], (1.5 * UP, 1.5)),
+    ],
+)  # fmt: skip
+def test_the_ground_lies_where_its_parameters_say(ground, features, on_it, above):
+    """Through the origin, along its heading; `above` is a point and its distance."""
+    settings = {prefix: cls() for prefix, cls in PARAMETER_GROUPS.items()}
+    settings['terrain'] = replace(settings['terrain'], heading=HEADING, **ground)
+    sim = loaded_simulator(loaded_robot(settings), settings)
+    assert sim.terrain.features == features
+    points = np.array([np.zeros(3), *on_it])
+    assert sim.terrain.distances(points) == pytest.approx(np.zeros(len(points)), abs=1e-12)
+    assert sim.terrain.distances([above[0]]) == pytest.approx([above[1]])
+    sim.reset(start_configuration(sim, settings))
+    assert sim.last_report.contacts.gap.min() == pytest.approx(0.0, abs=1e-9)
