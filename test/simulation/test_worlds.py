@@ -57,7 +57,8 @@ def taken(sim, command, steps=STEPS, **options):
 @pytest.mark.parametrize('law', LAWS)
 def test_every_world_is_to_the_bit_a_simulation_of_its_own(law):
     friction, gravity = [[0.2], [0.5], [0.9]], [[0, 0, -9.81], [0.5, 0, -9.0], [0, 1.0, -3.7]]
-    worlds = Worlds(robot(), 3, law, friction=friction, gravity=gravity, restitution=[[0], [0.5], [1]])
+    restitution = [[0], [0.5], [1]]
+    worlds = Worlds(robot(), 3, law, friction=friction, gravity=gravity, restitution=restitution)
     rollout = worlds.follow(commands(3), STEPS, every=STEPS // 2)
     for k in range(3):
         sim = Simulator(
