@@ -157,12 +157,16 @@ class StepReport:
         if stiffness == 0.0:
             return 0.0
         problem = self.problem
-        ratio = stiffness_ratio(
-            problem.delassus, problem.n_contacts, problem.time_step, stiffness
-        )
+        ratio = stiffness_ratio(problem.delassus, problem.n_contacts, problem.time_step, stiffness)
         return float(ratio)
 
     @cached_property
     def residuals(self) -> Residuals:
         """How far the step is from the laws of contact and of motion (theory 2.15)."""
         return self._context.residuals(self._buffer)
+
+    def read(self) -> None:
+        """Compute what is computed by compiled functions, so that later reading finds them."""
+        contacts = self.contacts
+        _ = self.residuals, self.problem, contacts.force, contacts.velocity
+        _ = contacts.normal_force, contacts.slip_speed, contacts.mode

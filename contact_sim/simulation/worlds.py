@@ -118,7 +118,7 @@ class Worlds:
         self._set_models(models)
         self._context = StepContext(template)
         self._executor = ThreadPoolExecutor(self._threads)
-        with announced():
+        with announced(type(models[0]).__module__):
             self.reset()
             self._run_chunk(slice(0, 1), 0)
 
