@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import signal
 import sys
 import threading
+from types import FrameType
 
 import rclpy
 from rclpy._rclpy_pybind11 import RCLError, UnknownROSArgsError
@@ -13,10 +15,15 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 
 from contact_sim.errors import ContactSimError
 from contact_sim.ros.node import SimulationNode
+from contact_sim.simulation.compilation import compiling_while
 from contact_sim.simulation.precompile import compiling_meanwhile
 
 SWITCH_INTERVAL = 1e-3
 """Longest time one Python thread keeps another waiting [s]: a callback is served within it."""
+
+
+def leave_to_rclpy(number: int, frame: FrameType | None) -> None:
+    """Answer SIGINT as SIGTERM is answered: rclpy ends its context, and `rclpy.ok` says so."""
 
 
 def spin(executor: SingleThreadedExecutor) -> None:
@@ -49,13 +56,15 @@ def main(args: list[str] | None = None) -> int:
     """Start the simulation; return 1 with one line of reason where a parameter is unusable."""
     logging.basicConfig(format='[%(levelname)s] [%(name)s]: %(message)s')
     sys.setswitchinterval(SWITCH_INTERVAL)
+    signal.signal(signal.SIGINT, leave_to_rclpy)
     try:
         rclpy.init(args=args)
     except (RCLError, UnknownROSArgsError) as error:  # such as a parameter file that is missing
         print(f'contact_sim: {error}', file=sys.stderr)
         return 1
     try:
-        node = SimulationNode()
+        with compiling_while(rclpy.ok):
+            node = SimulationNode()
         with compiling_meanwhile():
             run(node)
     except (KeyboardInterrupt, ExternalShutdownException):

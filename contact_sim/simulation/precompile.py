@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from contact_sim.solvers.jit import cache_folder
 
 DONE = Path(cache_folder('simulation.simulator')) / 'every-model-is-compiled'
 """Exists once all models were compiled from the sources as they are now."""
+DELAY = 20.0
+"""Seconds that the process leaves to the start of the simulation and of its controllers [s]."""
 ROBOT = 'quadruped'
 """Kernels are the same for all robots."""
 
@@ -30,8 +33,10 @@ def compiling_meanwhile() -> Iterator[None]:
         yield
         return
     process = subprocess.Popen(
-        [sys.executable, '-m', __name__], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
-    )
+        [sys.executable, '-m', __name__, str(DELAY)],
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        start_new_session=True,  # Ctrl-C is for who started it
+    )  # fmt: skip
     try:
         yield
     finally:
@@ -39,9 +44,21 @@ def compiling_meanwhile() -> Iterator[None]:
         process.wait()
 
 
-def main() -> None:
-    """Take one step with every contact model, and note that it was done."""
+def give_way() -> None:
+    """Use only what nobody else wants of the processor."""
     os.nice(19)
+    if hasattr(os, 'SCHED_IDLE'):
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+
+
+def main(arguments: Sequence[str] = ()) -> None:
+    """Take one step with every contact model, and remember that it was done.
+
+    Args:
+        arguments: seconds to wait first; none: 0.
+    """
+    give_way()
+    time.sleep(float(arguments[0]) if arguments else 0.0)
     sim = Simulator(load_robot(ROBOT))
     for model in contact_models():
         sim.contact_model = model
@@ -51,4 +68,4 @@ def main() -> None:
 
 
 if __name__ == '__main__':
-    main()
+    main(sys.argv[1:])

@@ -194,3 +194,9 @@ class StepReport:
     def residuals(self) -> Residuals:
         """Residuals of the laws of contact and of motion (theory 2.15)."""
         return self._context.residuals(self._buffer)
+
+    def read(self) -> None:
+        """Compute what is computed by compiled functions, so that later reading finds them."""
+        contacts = self.contacts
+        _ = self.residuals, self.problem, contacts.force, contacts.velocity
+        _ = contacts.normal_force, contacts.slip_speed, contacts.mode

@@ -18,6 +18,7 @@ from contact_sim.contact_models import as_contact_model
 from contact_sim.contact_models.protocol import ContactModel
 from contact_sim.contact_models.time_stepping.stages import READY
 from contact_sim.errors import InvalidInput
+from contact_sim.simulation.compilation import announced
 from contact_sim.simulation.report import StepContext, StepReport
 
 Array = NDArray[np.float64]
@@ -137,8 +138,9 @@ class Shadows:
         self._original, self._context = workspace, context
         self._shadows = [Shadow(workspace, model) for model in chosen]
         start = self._start('')
-        for shadow in self._shadows:
-            shadow.advance(start)  # compiles: the first real step costs what all others do
+        with announced(*(type(model).__module__ for model in chosen)):
+            for shadow in self._shadows:
+                shadow.advance(start)  # compiles: the first real step costs what all others do
 
     def begin(self, model: str) -> Solve:
         """Return what solves the step that `model` is about to take; costs two copies."""

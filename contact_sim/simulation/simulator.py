@@ -92,7 +92,7 @@ class Simulator:
         self._failure: str | None = None
         self._observers: tuple[StepObserver, ...] = ()
         self._shadows = Shadows(work, self._context, ())
-        with announced():
+        with announced(type(self._model).__module__, StepReport.__module__):
             self.reset()
             self._compile()
         self._started = True
@@ -102,6 +102,8 @@ class Simulator:
         start = self._data.buffer.copy()
         self._workspace.command[:] = 0.0
         self._stepper.advance()
+        if not self._started:
+            self.last_report.read()
         self._workspace.status[0] = READY
         self._data.buffer[:] = start
         self._stepper.update_contacts()
@@ -223,7 +225,7 @@ class Simulator:
             self._data.memory[:] = 0.0
         self._model = chosen
         if self._started:
-            with announced():
+            with announced(type(chosen).__module__):
                 self._compile()
 
     @property
@@ -241,8 +243,7 @@ class Simulator:
 
     @shadow.setter
     def shadow(self, models: Iterable[str | ContactModel]) -> None:
-        with announced():
-            self._shadows = Shadows(self._workspace, self._context, models)
+        self._shadows = Shadows(self._workspace, self._context, models)
 
     @property
     def friction(self) -> Array:

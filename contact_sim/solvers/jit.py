@@ -12,7 +12,8 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from typing import Any
 import numba
 
 PACKAGE = Path(__file__).resolve().parent.parent
+KERNELS: defaultdict[str, list[Any]] = defaultdict(list)
+"""The kernels of every module of this package that was imported."""
 IMPORT = re.compile(rf'^from {PACKAGE.name}\.([\w.]+) import (\([^)]*\)|.+)', re.MULTILINE)
 
 
@@ -41,17 +44,35 @@ def _file(module: str) -> Path:
     return PACKAGE.joinpath(*module.split('.')).with_suffix('.py')
 
 
-@cache
-def cache_folder(module: str) -> str:
-    """Return the folder for the kernels of a module of this package, e.g. 'solvers.cone'."""
-    reached, waiting = set(), [module]
+def _reached(modules: Iterable[str]) -> set[str]:
+    """Return these modules and all modules of this package that they import."""
+    reached: set[str] = set()
+    waiting = [*modules]
     while waiting:
         name = waiting.pop()
         if name not in reached:
             reached.add(name)
             waiting += _source(name)[1]
+    return reached
+
+
+def progress(modules: Iterable[str]) -> tuple[int, int]:
+    """Return how many kernels that modules can reach are compiled or loaded, and how many exist.
+
+    Args:
+        modules: full names of modules, as in `__module__`; those of other packages count nothing.
+    """
+    prefix = f'{PACKAGE.name}.'
+    own = [name.removeprefix(prefix) for name in modules if name.startswith(prefix)]
+    kernels = [kernel for name in _reached(own) for kernel in KERNELS.get(name, ())]
+    return sum(bool(kernel.overloads) for kernel in kernels), len(kernels)
+
+
+@cache
+def cache_folder(module: str) -> str:
+    """Return the folder for the kernels of a module of this package, e.g. 'solvers.cone'."""
     digest = hashlib.sha256(numba.__version__.encode())
-    for name in sorted(reached):
+    for name in sorted(_reached([module])):
         digest.update(_source(name)[0])
     chosen = os.environ.get('NUMBA_CACHE_DIR')
     home = Path(os.environ.get('XDG_CACHE_HOME') or Path.home() / '.cache') / 'contact_sim'
@@ -72,6 +93,10 @@ def _compiled(function: Callable[..., Any], nogil: bool) -> Any:
     module = function.__module__.removeprefix(f'{PACKAGE.name}.')
     chosen, numba.config.CACHE_DIR = numba.config.CACHE_DIR, cache_folder(module)
     try:
-        return numba.njit(cache=True, error_model='numpy', nogil=nogil)(function)
+        compiled = numba.njit(cache=True, error_model='numpy', nogil=nogil, no_cfunc_wrapper=True)(
+            function
+        )
     finally:
         numba.config.CACHE_DIR = chosen
+    KERNELS[module].append(compiled)
+    return compiled

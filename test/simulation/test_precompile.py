@@ -1,6 +1,5 @@
 """Compiling ahead: once, in a process that ends with the one it works for."""
 
-import os
 import subprocess
 import sys
 import time
@@ -23,7 +22,8 @@ def test_the_process_ends_with_the_block(monkeypatch, tmp_path):
 
     def spy(command, **options):
         started.append(popen([sys.executable, '-c', 'import time; time.sleep(60)'], **options))
-        assert command[1:] == ['-m', 'contact_sim.simulation.precompile']
+        assert command[1:3] == ['-m', 'contact_sim.simulation.precompile']
+        assert options['start_new_session']  # Ctrl-C in a terminal does not reach it
         return started[-1]
 
     monkeypatch.setattr(precompile, 'DONE', tmp_path / 'never')
@@ -35,10 +35,39 @@ def test_the_process_ends_with_the_block(monkeypatch, tmp_path):
     assert time.monotonic() - begin < 30.0
 
 
-def test_every_model_is_compiled_and_remembered(monkeypatch, tmp_path, capsys):
+SWITCHES = """
+from numba.core import event
+
+recorder = event.RecordingListener()
+event.register('numba:compile', recorder)
+import contact_sim
+
+sim = contact_sim.Simulator(contact_sim.load_robot('solo12'))
+for model in contact_sim.contact_models():
+    sim.contact_model = model
+    report = sim.step([0.0] * 12)
+    print(model, report.residuals.penetration, report.contacts.force.sum())
+sim.shadow = ['lcp', 'sap']
+print(sim.step([0.0] * 12).shadows['sap'].force)
+print('compiled', [e.data['dispatcher'].__name__ for _, e in recorder.buffer if e.is_start])
+"""
+
+
+def test_it_gives_way_to_everybody():
+    code = 'import os; from contact_sim.simulation.precompile import give_way; give_way();'
+    code += 'print(os.nice(0), os.sched_getscheduler(0) == os.SCHED_IDLE)'
+    said = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
+    assert said.stdout.split() == ['19', 'True']
+
+
+def test_every_model_is_compiled_and_a_switch_compiles_nothing(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(precompile, 'DONE', tmp_path / 'kernels' / 'done')
-    monkeypatch.setattr(os, 'nice', lambda increment: increment)
+    monkeypatch.setattr(precompile, 'give_way', lambda: None)
     precompile.main()
     assert precompile.DONE.exists()
     printed = capsys.readouterr().out.split()
     assert printed[::2] == [f'{model}:' for model in precompile.contact_models()]
+    said = subprocess.run(
+        [sys.executable, '-c', SWITCHES], capture_output=True, text=True, check=True
+    )
+    assert said.stdout.splitlines()[-1] == 'compiled []'

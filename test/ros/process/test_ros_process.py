@@ -233,3 +233,19 @@ def test_after_a_reset_it_stands_again(exploded):
     assert session.diagnostics()['level'] == 0
     height = session.messages['/odom'][-1].pose.pose.position.z
     assert height == pytest.approx(SOLO12.reference_configuration()[2], abs=0.02)
+
+
+def test_sigint_during_the_first_compilation_ends_the_node(tmp_path, monkeypatch):
+    monkeypatch.setenv('NUMBA_CACHE_DIR', str(tmp_path / 'kernels'))
+    process = start(SIMULATION, {'robot': 'go1'}, tmp_path)
+    deadline = time.monotonic() + START_TIMEOUT
+    while 'compiling the numerical kernels' not in process.output():
+        assert process.running
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    process.handle.send_signal(signal.SIGINT)
+    assert process.handle.wait(30.0) == 0
+    said = process.output()
+    assert 'Traceback' not in said
+    assert 'Exception ignored' not in said
+    assert 'joints, in the order' not in said  # it ended before it was ready
