@@ -57,10 +57,11 @@ def test_a_ball_swings_in_a_bowl_with_the_period_of_a_pendulum(ground, friction,
     assert impulse == pytest.approx([0.0, 0.0, GRAVITY * period], abs=1e-5)
 
 
-@pytest.mark.parametrize(('friction', 'inertia'), [(0.0, 0.0), (50.0, 0.4)])
+@pytest.mark.parametrize(('friction', 'inertia'), [(0.0, 0.0), (1e6, 0.4)])
 def test_a_ball_leaves_a_sphere_where_its_force_ends(friction, inertia):
     # from rest at θ0: g cos θ = v²/(R + r), v² = 2 g (R + r)(cos θ0 − cos θ)/(1 + I/m r²), so it
-    # leaves at cos θ = 2 cos θ0/(3 + I/m r²): 2/3 without friction, 10/17 rolling, from the top
+    # leaves at cos θ = 2 cos θ0/(3 + I/m r²): 2/3 without friction, 10/17 rolling, from the top.
+    # Whatever μ, it slips just before: by 1/μ
     angle, path = 0.2, BOWL + BALL
     sim = Simulator(
         ball(1.0, BALL), 'hybrid', friction=friction, time_step=1e-3,
@@ -79,7 +80,7 @@ def test_a_ball_leaves_a_sphere_where_its_force_ends(friction, inertia):
 
 def test_a_ball_in_a_groove_rests_on_both_planes():
     # two planes at 45 degrees: N = m g/(2 cos 45°) each
-    sim = Simulator(ball(), 'hybrid', terrain=Planes(), friction=0.3)
+    sim = Simulator(ball(), 'hybrid', terrain=Planes(), friction=0.0)
     sim.reset(pose(z=0.1 * np.sqrt(2.0)))
     for _ in range(100):
         report = sim.step(NO_EFFORT)

@@ -43,7 +43,6 @@ TOLERANCE = 1e-12
 MAX_SWEEPS = 200
 MAX_ADMM_ITERATIONS = 2000
 MAX_PHASE_SWEEPS = 20000
-MAX_HALVINGS = 60
 SHARE_TOLERANCE = 1e-14
 """Accuracy of the largest share of restitution that creates no energy [-]."""
 PROXIMAL = 1e-9
@@ -93,24 +92,24 @@ def solve_impact(law, energy_guard, G, u, mu, restitution, impulse):
 
     Arguments as in `impact_impulse`, `law` by its code.
     """
-    if law == POISSON:
-        return two_phases(G, u, mu, restitution, impulse)
-    share = 0.0 if law == PLASTIC else 1.0
-    outcome = newton_impact(law, G, u, mu, restitution, share, impulse)
+    phase = PLASTIC if law == POISSON else law
     guarded = energy_guard and law in (NEWTON, INFINITE_FRICTION)
-    if not guarded or impact_work(G, u, impulse) <= 0.0:
-        return outcome
-    low, high = 0.0, 1.0
-    for _ in range(MAX_HALVINGS):
-        middle = 0.5 * (low + high)
-        newton_impact(law, G, u, mu, restitution, middle, impulse)
-        if impact_work(G, u, impulse) <= 0.0:
-            low = middle
-        else:
-            high = middle
-        if high - low <= SHARE_TOLERANCE:
+    share, low, high = (0.0 if phase == PLASTIC else 1.0), 0.0, 1.0
+    while True:
+        outcome = newton_impact(phase, G, u, mu, restitution, share, impulse)
+        if not guarded or high - low <= SHARE_TOLERANCE:
             break
-    return newton_impact(law, G, u, mu, restitution, low, impulse)
+        creates = impact_work(G, u, impulse) > 0.0
+        if share == 1.0 and not creates:
+            break
+        if creates:
+            high = share
+        else:
+            low = share
+        share = 0.5 * (low + high) if high - low > SHARE_TOLERANCE else low
+    if law == POISSON:
+        return second_phase(outcome, G, u, mu, restitution, impulse)
+    return outcome
 
 
 @kernel
@@ -145,9 +144,12 @@ def newton_impact(law, G, u, mu, restitution, share, impulse):
 
 
 @kernel
-def two_phases(G, u, mu, restitution, impulse):
-    """Compression with e = 0, then restitution by impulses λ_n ≥ e λ_n,c (Poisson)."""
-    code, iterations, residual = newton_impact(PLASTIC, G, u, mu, restitution, 0.0, impulse)
+def second_phase(compression, G, u, mu, restitution, impulse):
+    """Add restitution by impulses λ_n ≥ e λ_n,c after a compression with e = 0 (Poisson).
+
+    `compression` is the outcome of the first phase, `impulse` its answer and that of both.
+    """
+    code, iterations, residual = compression
     nc, strongest = mu.shape[0], 0.0
     least, second = np.empty(nc), np.zeros(u.shape[0])
     for i in range(nc):
