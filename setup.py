@@ -48,7 +48,7 @@ setup(
         (f'{SHARE}/config', sorted(glob('config/*'))),
         (f'{SHARE}/urdf', sorted(glob('urdf/*'))),
     ],
-    zip_safe=False,  # numba keeps compiled kernels beside the sources
+    zip_safe=False,  # the cache of compiled kernels is keyed by the source files
     # Lower bounds: what Ubuntu 24.04 has, on which ROS 2 Jazzy and Kilted run, and the first
     # Pinocchio of Jazzy that is supported; `make test-oldest` tests with them.
     install_requires=[

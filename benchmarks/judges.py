@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contact_sim import Anitescu, Compliant, ContactProblem, Lcp, Ncp, Sap, Todorov
-from contact_sim.contact_models.law import Law
+from contact_sim.contact_models.time_stepping.model import TimeSteppingModel
 
 Array = NDArray[np.float64]
 EPS = float(np.finfo(float).eps)
 ROUNDING = 64.0
 SLACK = 4.0
-"""Judges may measure with another norm than the solver: one part in four is not argued about."""
+"""Judges may measure with another norm than the solver: four times the tolerance passes."""
 
 
 class Judged:
@@ -152,7 +152,7 @@ def judge_lcp(model: Lcp, problem: ContactProblem, impulse: Array) -> float:
 
 NEWTON_STEPS = 20
 LCP_TOLERANCE, BOX_TOLERANCE = 1e-9, 1e-8
-"""What Lemke's method and the rounds of boxes are asked for; they have no parameter for it."""
+"""Tolerance of Lemke's method and of the rounds of boxes, which have no parameter for it."""
 
 
 def judge_soft(
@@ -175,7 +175,7 @@ def judge_soft(
 
 
 def judge_sap(model: Sap, problem: ContactProblem, impulse: Array) -> float:
-    """SAP's cost with R and v̂ of physics.md 2.3."""
+    """SAP's cost with R and v̂ of theory 2.3."""
     p, h, G = model.parameters, problem.time_step, problem.delassus
     R, v_hat = np.empty(problem.n_rows), np.zeros(problem.n_rows)
     for i, gap in enumerate(problem.gap):
@@ -187,7 +187,7 @@ def judge_sap(model: Sap, problem: ContactProblem, impulse: Array) -> float:
 
 
 def judge_todorov(model: Todorov, problem: ContactProblem, impulse: Array) -> float:
-    """MuJoCo's dual with R and a_ref of physics.md 2.4, or that of 2014 (T21)."""
+    """MuJoCo's dual with R and a_ref of theory 2.4, or that of 2014 (T21)."""
     p, h = model.parameters, problem.time_step
     start, diagonal = problem.start_velocity, np.diag(problem.delassus)
     R, v_hat = np.empty(problem.n_rows), np.empty(problem.n_rows)
@@ -278,7 +278,7 @@ def spring_forces(model: Compliant, problem: ContactProblem, u: Array) -> tuple[
     return force(each).ravel(), slope
 
 
-JUDGES: dict[type[Law], Callable[..., float]] = {
+JUDGES: dict[type[TimeSteppingModel], Callable[..., float]] = {
     Ncp: judge_ncp,
     Anitescu: judge_anitescu,
     Lcp: judge_lcp,

@@ -33,7 +33,7 @@ FORWARD_SPEED = 0.3
 
 
 class Controller(Protocol):
-    """What moves the robot."""
+    """Controller of the robot."""
 
     def effort(self, time: float, q: Array, v: Array) -> Array:
         """Return the joint efforts (n_joints,) [N m] at a time [s] and state."""

@@ -20,12 +20,12 @@ from judges import JUDGES
 
 from contact_sim import Anitescu, Compliant, ContactProblem, Lcp, Ncp, Sap, Todorov
 from contact_sim.contact.solution import SolverStatus
-from contact_sim.contact_models.law import Law
+from contact_sim.contact_models.time_stepping.model import TimeSteppingModel
 
 MOST_CONTACTS, LARGEST_FRICTION, LARGEST_CONDITION = 16, 2.0, 1e8
 TIME_STEP, DEEPEST = 1e-3, 1e-3
 
-SOLVERS: dict[str, Law] = {
+SOLVERS: dict[str, TimeSteppingModel] = {
     'ncp': Ncp(),
     'ncp pgs': Ncp(solver='pgs', max_sweeps=500),
     'ncp raisim': Ncp(solver='raisim', max_sweeps=100),
@@ -43,7 +43,7 @@ SOLVERS: dict[str, Law] = {
 
 @dataclass
 class Row:
-    """What became of the problems of one solver."""
+    """Outcome of the problems of one solver."""
 
     statuses: Counter[SolverStatus] = field(default_factory=Counter)
     wrong: list[int] = field(default_factory=list)
@@ -87,7 +87,9 @@ def random_problem(seed: int) -> ContactProblem:
     return ContactProblem.from_dynamics(M, J, v, v_free, mu, gap, bias, TIME_STEP)
 
 
-def put_to_the_test(solvers: dict[str, Law], seeds: range, progress: bool) -> dict[str, Row]:
+def put_to_the_test(
+    solvers: dict[str, TimeSteppingModel], seeds: range, progress: bool
+) -> dict[str, Row]:
     """Solve and judge every problem with every solver."""
     rows = {name: Row() for name in solvers}
     begin = time.perf_counter()

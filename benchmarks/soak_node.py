@@ -39,13 +39,13 @@ STEPS = 1000
 STEP = 1_000_000
 """One step [ns]."""
 HELD = 'the stance is held, but'
-"""How null_space begins to say that its forces are none of a ground."""
+"""Begin of the statuses in which null_space says that no ground has such forces."""
 SLOWEST = 120.0
 """Wall seconds in which a simulated second must be over."""
 
 
 class Ticks:
-    """What /clock says, unpacked by hand: a thousand messages per simulated second."""
+    """Time on /clock, unpacked by hand: a thousand messages per simulated second."""
 
     def __init__(self, client: SimulationClient) -> None:
         self.last: int | None = None

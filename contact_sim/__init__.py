@@ -5,21 +5,20 @@ Imports no ROS; the ROS node lives in contact_sim.ros.
 
 from importlib.metadata import PackageNotFoundError, version
 
+from contact_sim.collision.ground import Terrain
 from contact_sim.collision.terrain import (
     CylinderGround,
     InclinedPlane,
     Plane,
     Planes,
     SphereGround,
-    Terrain,
 )
 from contact_sim.contact.problem import ContactProblem
 from contact_sim.contact.residuals import law_residuals
 from contact_sim.contact_models import contact_models
+from contact_sim.contact_models.hybrid.model import Hybrid
 from contact_sim.contact_models.time_stepping.anitescu import Anitescu
 from contact_sim.contact_models.time_stepping.compliant import Compliant
-
-# H from contact_sim.contact_models.hybrid.model import Hybrid
 from contact_sim.contact_models.time_stepping.lcp import Lcp
 from contact_sim.contact_models.time_stepping.ncp import Ncp
 from contact_sim.contact_models.time_stepping.null_space import NullSpace
@@ -54,7 +53,7 @@ __all__ = [
     'ContactSimError',
     'CylinderGround',
     'Foot',
-    # H     'Hybrid',
+    'Hybrid',
     'InclinedPlane',
     'InvalidInput',
     'Lcp',

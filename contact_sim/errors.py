@@ -1,4 +1,4 @@
-"""What can go wrong at the edge of contact_sim.
+"""Errors raised at the edge of contact_sim.
 
 Bad input raises one of these; a solver that does not converge is a status, never an exception
 (contact/solution.py).

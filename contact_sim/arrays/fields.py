@@ -31,7 +31,7 @@ TERRAIN_DATA = 16
 LAYOUT_COLUMNS = 4
 
 STATE = ('q', 'v', 'position', 'frame', 'gap', 'feature', 'memory', 'energy')
-"""What a configuration and its velocity bring along: kept of the end and of the start of a step."""
+"""Fields that follow from q and v; kept for the start and the end of a step."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,8 @@ class Sizes:
             'total_mass': (1,), 'offset': (self.n_candidates, 3), 'radius': (self.n_candidates,),
             'terrain': (TERRAIN_DATA,), 'restitution': (nc,), 'stabilisation': (2,),
             'inverse_weight': (rows,), 'interval_lower': (ns,), 'interval_upper': (ns,),
-            'reach': (3,), 'damping_inertia': (1,), 'law': (LAW_NUMBERS,), 'support_command': (nc,),
+            'reach': (3,), 'damping_inertia': (1,), 'law': (LAW_NUMBERS,),
+            'support_command': (nc,),
             # controller
             'command': joints, 'effort_limit': joints, 'external': (nv,), 'target': joints,
             'target_velocity': joints, 'feed_forward': joints, 'kp': joints, 'kd': joints,
@@ -126,7 +127,7 @@ class Sizes:
     @cached_property
     def layout(self) -> dict[str, tuple[int, int, Shape]]:
         """First and last place in the step data, and shape, of its fields and blocks."""
-        places = _places(self.shapes())
+        places = consecutive(self.shapes())
         for block, suffix in (('now', ''), ('start', '_start')):
             begin, end = places[f'q{suffix}'][0], places[f'energy{suffix}'][1]
             places[block] = (begin, end, (end - begin,))
@@ -138,7 +139,8 @@ class Sizes:
         return self.layout['solver'][1]
 
 
-def _places(shapes: dict[str, Shape], start: int = 0) -> dict[str, tuple[int, int, Shape]]:
+def consecutive(shapes: dict[str, Shape], start: int = 0) -> dict[str, tuple[int, int, Shape]]:
+    """Return first and last place, and shape, of fields that lie one behind the other."""
     places = {}
     for name, shape in shapes.items():
         stop = start + int(np.prod(shape, dtype=np.int64))
@@ -149,14 +151,19 @@ def _places(shapes: dict[str, Shape], start: int = 0) -> dict[str, tuple[int, in
 
 def places_of(sizes: Sizes) -> dict[str, tuple[int, int, Shape]]:
     """Return first and last place, and shape, of every field: in `numbers`, or in `indices`."""
-    work = _places(sizes.work_shapes(), sizes.length)
-    return {**sizes.layout, **work, **_places(sizes.index_shapes())}
+    work = consecutive(sizes.work_shapes(), sizes.length)
+    return {**sizes.layout, **work, **consecutive(sizes.index_shapes())}
 
 
 def layout_of(sizes: Sizes) -> NDArray[np.int64]:
     """Return the layout array, one row (first, last, rows, columns) per field."""
-    table = np.zeros((len(FIELDS), LAYOUT_COLUMNS), dtype=np.int64)
-    for row, (start, stop, shape) in zip(table, places_of(sizes).values(), strict=True):
+    return layout_table(places_of(sizes))
+
+
+def layout_table(places: dict[str, tuple[int, int, Shape]]) -> NDArray[np.int64]:
+    """Return the layout array of fields at these places."""
+    table = np.zeros((len(places), LAYOUT_COLUMNS), dtype=np.int64)
+    for row, (start, stop, shape) in zip(table, places.values(), strict=True):
         row[:] = start, stop, *(*shape, 1, 1)[:2]
     return table
 

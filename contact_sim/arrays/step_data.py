@@ -16,7 +16,7 @@ PASSING = (
     'effort', 'tau', 'acceleration', 'v_free', 'active', 'interval_active', 'u_start', 'u_free',
     'u_next', 'bias', 'restitution_bias', 'solver',
 )  # fmt: skip
-"""What only the last step was about."""
+"""Fields of the last step alone: nothing in the next one depends on them."""
 
 
 class StepData:

@@ -1,1 +1,1 @@
-"""Where the robot touches the terrain."""
+"""Contact points between robot and terrain."""

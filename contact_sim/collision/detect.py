@@ -1,4 +1,4 @@
-"""Where the spheres of a robot meet the ground, and how these points move.
+"""Contact points of spheres on the ground, their Jacobian and their acceleration.
 
 φ = φ_ground(c) − r for a sphere with centre c and radius r. The contact point is the point of the
 sphere nearest to the ground, c − r n with n the outward normal at c: it travels over the sphere as

@@ -1,4 +1,4 @@
-"""What a ground has to tell, and how it tells it through the kernels of `surface`."""
+"""The interface of a ground, and its part that the kernels of `surface` answer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 
 
 class Terrain(Protocol):
-    """What the simulation asks of a ground."""
+    """Interface of a ground: kind and numbers for kernels, distances and normals for people."""
 
     @property
     def kind(self) -> int:

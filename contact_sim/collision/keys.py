@@ -1,4 +1,4 @@
-"""What contacts keep from step to step, by (candidate, feature)."""
+"""Impulse and memory of contacts from step to step, by (candidate, feature)."""
 
 from __future__ import annotations
 

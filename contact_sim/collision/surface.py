@@ -1,8 +1,8 @@
 """Surface functions: signed distance, outward normal and curvature of every kind of ground.
 
-A ground is a kind and TERRAIN_DATA numbers. It has up to MOST_FEATURES features, each with a
-signed distance φ of its own, so that a sphere may touch several of them at once. |∇φ| = 1, n = ∇φ
-points out of the ground, and H = ∇²φ = ∂n/∂x tells how n turns along the surface.
+A ground is a kind and TERRAIN_DATA numbers (arrays/fields.py). It has up to MOST_FEATURES
+features, each with a signed distance φ of its own, so that a sphere may touch several of them at
+once. |∇φ| = 1, n = ∇φ points out of the ground, and H = ∇²φ = ∂n/∂x tells how n turns along it.
 
     kind    feature   data
     PLANES  f         [4 f: 4 f + 4] unit normal n and offset d of plane f: φ = n·x − d
@@ -18,8 +18,6 @@ import numpy as np
 
 from contact_sim.solvers.jit import kernel
 
-TERRAIN_DATA = 16
-"""Numbers that describe a ground."""
 MOST_FEATURES = 4
 """Contacts that a sphere may have at once."""
 PLANES, ROUND = 0, 1

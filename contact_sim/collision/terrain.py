@@ -1,7 +1,7 @@
 """The ground: what the robot stands on, as a kind and numbers for the kernels of `surface`.
 
 Distance and normal are those of one smooth surface at any depth. That of a box would flip where a
-point inside crosses its medial axis (physics.md T11).
+point inside crosses its medial axis (theory T11).
 """
 
 from __future__ import annotations
@@ -13,14 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from contact_sim.arrays.fields import TERRAIN_DATA
 from contact_sim.collision.ground import Surface, Terrain
-from contact_sim.collision.surface import (
-    KINDS,
-    MOST_FEATURES,
-    PLANES,
-    ROUND,
-    TERRAIN_DATA,
-)
+from contact_sim.collision.surface import KINDS, MOST_FEATURES, PLANES, ROUND
 from contact_sim.errors import InvalidInput, UnknownName
 
 Array = NDArray[np.float64]
@@ -82,7 +77,7 @@ class Planes(Surface):
 
 @dataclass(frozen=True)
 class Plane(Surface):
-    """The plane normal·p = offset; the robot lives on the side of the normal.
+    """The plane normal·p = offset; the robot is on the side of the normal.
 
     Raises:
         InvalidInput: a normal that is zero or not finite, an offset that is not finite.
@@ -153,7 +148,7 @@ class InclinedPlane(Surface):
 
 @dataclass(frozen=True)
 class SphereGround(Surface):
-    """A sphere: the robot lives on it, or with `hollow` in it, as in a bowl.
+    """A sphere: the robot is on it, or with `hollow` in it, as in a bowl.
 
     Raises:
         InvalidInput: a centre that is not three finite numbers, a radius that is not > 0.
@@ -184,7 +179,7 @@ class SphereGround(Surface):
 
 @dataclass(frozen=True)
 class CylinderGround(Surface):
-    """An endless cylinder: the robot lives on it, or with `hollow` in it, as in a pipe.
+    """An endless cylinder: the robot is on it, or with `hollow` in it, as in a pipe.
 
     Raises:
         InvalidInput: a point that is not three finite numbers, an axis that is zero or not

@@ -38,12 +38,12 @@ KEPT = {
     'slip': 1e-6,  # m/s
     'momentum': 1e-9,
 }
-"""Where a law counts as kept; all but penetration and slip are for a robot of 1 kg."""
+"""Largest residual of a law that counts as kept; all but penetration and slip for 1 kg."""
 
 
 @dataclass(frozen=True)
 class Measures:
-    """What came out of a run; NaN where it says nothing."""
+    """Measures of a run; NaN where a run has none."""
 
     step_time: float = np.nan
     """Median wall time of Simulator.step [µs]."""
@@ -68,7 +68,7 @@ class Measures:
     contact_work: float = np.nan
     """Work of the contact forces [J]."""
     integration: float = np.nan
-    """What is missing in the balance: O(h²) per step [J]."""
+    """Remainder of the balance: O(h²) per step [J]."""
 
 
 @dataclass
@@ -168,7 +168,7 @@ def steps_of(scenario: Scenario, time_step: float) -> int:
 
 
 class Log:
-    """What is kept of a run while it happens."""
+    """Samples and sums kept during a run."""
 
     def __init__(self, sim: Simulator, scenario: Scenario) -> None:
         self._sim, self._scenario = sim, scenario

@@ -1,4 +1,4 @@
-"""What the contact models are compared on: a robot, a ground, a start, a controller.
+"""Scenarios of the comparison: a robot, a ground, a start, a controller.
 
     drop   from 0.1 m into its stance; the feet meet the ground after √(2 H / g)
     slide  launched at 1 m/s, all joints locked; the centre of mass stops after v0² / (2 μ g)
@@ -8,7 +8,7 @@
 
 In `slide` the joints are locked so that the analytic distance holds: the robot is one rigid body
 that slides without turning, because friction μ λ_n of every foot has the moment about the vertical
-that λ_n has about the direction of slip, and that is zero in sum (physics.md X2).
+that λ_n has about the direction of slip, and that is zero in sum (theory X2).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Scenario:
     meaning: str
     """In one line, for titles."""
     trace: str
-    """What is drawn over time, with its unit; a field of `runs.Trace`."""
+    """Quantity drawn over time, with its unit; a field of `runs.Trace`."""
     headline: str
     """The measure that tells the models apart, with its unit; a field of `runs.Measures`."""
     duration: float
@@ -55,7 +55,7 @@ class Scenario:
 
     @property
     def reference(self) -> str:
-        """What `expected` is, in one word."""
+        """Origin of `expected`, in one word."""
         return 'commanded' if self.name == 'trot' else 'analytic'
 
     def expected(self) -> float:

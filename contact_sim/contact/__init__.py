@@ -1,1 +1,1 @@
-"""What the laws of contact ask, and how far any answer is from them."""
+"""Contact problems, their answers, and the residuals of these."""

@@ -59,7 +59,7 @@ def fill_interval_bias(gap, lower, upper, h, baumgarte, bias):
     for k in range(gap.shape[0]):
         if lower[k] < 0.0 < upper[k]:  # acts in both directions: there is no "before closure"
             bias[k] = baumgarte * gap[k] / h
+        elif upper[k] > 0.0:
+            bias[k] = gap_bias(gap[k], h, baumgarte)
         else:
-            bias[k] = gap_bias(gap[k], h, baumgarte) if upper[k] > 0.0 else -gap_bias(
-                -gap[k], h, baumgarte
-            )
+            bias[k] = -gap_bias(-gap[k], h, baumgarte)

@@ -1,6 +1,6 @@
-"""What a contact model remembers: in the record of all contacts, and in rows of the active ones.
+"""Memory of a contact model: in the step data of all contacts, and in rows of the active ones.
 
-Vectors stand in world axes in the record, so that they outlast a turn of the contact frame, and in
+Vectors have world axes in the step data, so that they outlast a turn of the contact frame, and in
 the contact frame in the rows, like everything else that laws see.
 """
 
@@ -32,7 +32,7 @@ def recall(memory, frame, active, rows):
 
 @kernel
 def remember(rows, frame, active, memory):
-    """Write `rows` back into `memory`; contacts that took no part forget. As in `recall`."""
+    """Write `rows` back into `memory`, zeros for contacts that took no part. As in `recall`."""
     k = 0
     memory[:] = 0.0
     for i in range(active.shape[0]):

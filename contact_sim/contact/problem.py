@@ -1,4 +1,4 @@
-"""ContactProblem: what every time-stepping model is asked, as a value without a robot.
+"""ContactProblem: the question to every time-stepping model, as a value without a robot.
 
 Find λ such that u⁺ = G λ + u_f obeys the law, with w = u⁺ + b in place of the gap and impact
 terms. Blocks, in row order: friction cones K_μ (rows t1, t2, n), then scalar rows with
@@ -7,7 +7,8 @@ terms. Blocks, in row order: friction cones K_μ (rows t1, t2, n), then scalar r
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contact_sim.arrays.fields import MEMORY
+from contact_sim.contact.blocks import Block, Cone, Interval
 from contact_sim.errors import InvalidInput
 
 Array = NDArray[np.float64]
@@ -59,7 +61,7 @@ class ContactProblem:
     inverse_weight: Array = field(default_factory=lambda: NO_ROWS)
     """Mean diagonal of G in the neutral pose [1/kg], shape (n,); empty: the diagonal of G."""
     memory: Array = field(default_factory=lambda: NO_ROWS)
-    """What the contact model kept of each contact, a vector in the contact frame and a number, in
+    """Memory of the contact model for each contact: a vector in the contact frame and a number, in
     the model's units, shape (nc, 4); empty: zeros."""
     interval_gap: Array = field(default_factory=lambda: NO_ROWS)
     """Position error of the interval rows [m, rad], 0 for friction, shape (ns,); empty: zeros."""
@@ -88,8 +90,13 @@ class ContactProblem:
             raise InvalidInput('ContactProblem.delassus: must be symmetric')
         if (self.friction < 0.0).any():
             raise InvalidInput(f'ContactProblem.friction = {self.friction}: must be >= 0')
-        if not (self.lower <= self.upper).all():
-            raise InvalidInput('ContactProblem: lower bounds must not exceed upper bounds')
+        crossed = np.flatnonzero(~(self.lower <= self.upper))  # so NaN is refused
+        if len(crossed):
+            k = int(crossed[0])
+            raise InvalidInput(
+                f'ContactProblem: interval {k} has lower = {self.lower[k]}, upper = '
+                f'{self.upper[k]}: expected lower <= upper'
+            )
         if not (np.isfinite(self.time_step) and self.time_step > 0.0):
             raise InvalidInput(f'ContactProblem.time_step = {self.time_step!r} s: must be > 0')
 
@@ -107,6 +114,62 @@ class ContactProblem:
     def g(self) -> Array:
         """u_f + b [m/s], shape (n,)."""
         return self.free_velocity + self.bias
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """The blocks of the problem: cones first, then intervals, in the order of the rows."""
+        J, b, nc = self.jacobian, self.bias, self.n_contacts
+        cones = [
+            Cone(J[3 * i : 3 * i + 3], float(self.friction[i]), float(self.gap[i]),
+                 b[3 * i : 3 * i + 3])
+            for i in range(nc)
+        ]  # fmt: skip
+        intervals = [
+            Interval(J[r : r + 1], float(self.lower[k]), float(self.upper[k]),
+                     float(self.interval_gap[k]), b[r : r + 1])
+            for k, r in enumerate(range(3 * nc, self.n_rows))
+        ]  # fmt: skip
+        return (*cones, *intervals)
+
+    @classmethod
+    def from_blocks(
+        cls,
+        blocks: Iterable[Block],
+        inertia: ArrayLike,
+        velocity: ArrayLike,
+        free_motion: ArrayLike,
+        time_step: float,
+    ) -> ContactProblem:
+        """Return the problem of a mechanism with `blocks` on it; intervals go behind the cones.
+
+        Args:
+            blocks: cones and intervals, Jacobians with nv columns.
+            inertia: M̂, shape (nv, nv).
+            velocity: v before the step, shape (nv,).
+            free_motion: v_f, shape (nv,).
+            time_step: h [s].
+
+        Raises:
+            InvalidInput: something that is no block, Jacobians of another width.
+        """
+        listed, nv = list(blocks), len(np.asarray(velocity))
+        for k, block in enumerate(listed):
+            if not isinstance(block, Cone | Interval):
+                raise InvalidInput(f'blocks[{k}] = {block!r}: expected a Cone or an Interval')
+            if block.jacobian.shape[1] != nv:
+                raise InvalidInput(
+                    f'blocks[{k}].jacobian: {block.jacobian.shape[1]} columns, expected {nv}'
+                )
+        cones = [block for block in listed if isinstance(block, Cone)]
+        intervals = [block for block in listed if isinstance(block, Interval)]
+        ordered: list[Cone | Interval] = [*cones, *intervals]
+        problem = cls.from_dynamics(
+            inertia, np.vstack([np.zeros((0, nv)), *(block.jacobian for block in ordered)]),
+            velocity, free_motion, [cone.friction for cone in cones],
+            [cone.gap for cone in cones], np.concatenate([NO_ROWS, *(b.bias for b in ordered)]),
+            time_step, [row.lower for row in intervals], [row.upper for row in intervals],
+        )  # fmt: skip
+        return replace(problem, interval_gap=np.array([row.gap for row in intervals], float))
 
     @classmethod
     def from_dynamics(

@@ -23,14 +23,14 @@ TOUCHING = 1e-9
 
 
 class LawResiduals(NamedTuple):
-    """How far impulses are from the laws of contact; zero is perfect."""
+    """Residuals of impulses as an answer to the laws of contact; zero is perfect."""
 
     signorini: float
     """max |λ_n w_n| [J]."""
     cone: float
     """max (|λ_t| − μ λ_n)₊ [N s]."""
     dissipation: float
-    """max (μ λ_n |u_t| + λ_t·u_t) [J]: what maximum dissipation would additionally dissipate."""
+    """max (μ λ_n |u_t| + λ_t·u_t) [J]: what maximum dissipation would dissipate in addition."""
     ncp: float
     """max |λ_i − Proj(λ_i − ρ_i (w_i + Γ(w_i)))| [N s], ρ_i = 1/λ_max(G_ii), over all blocks:
     natural map."""
@@ -115,7 +115,7 @@ def distance_to_dual_cone(tangential, normal, mu):
 
 
 class EnergyBalance(NamedTuple):
-    """Where the energy of one step went [J].
+    """Energy balance of one step [J].
 
     change = actuation + damping + contact + joint_friction + integration.
     """
@@ -135,7 +135,7 @@ class EnergyBalance(NamedTuple):
 
     @property
     def integration(self) -> float:
-        """What is left: the O(h²) residual of a step with frozen mass matrix."""
+        """Remainder: the O(h²) residual of a step with frozen mass matrix."""
         work = self.actuation + self.damping + self.contact + self.joint_friction
         return self.change - work
 
@@ -170,7 +170,7 @@ class Residuals(NamedTuple):
 
     @property
     def energy_balance(self) -> EnergyBalance:
-        """Where the energy of the step went."""
+        """Energy balance of the step [J]."""
         return EnergyBalance(*self[-len(EnergyBalance._fields) :])
 
     @property

@@ -1,4 +1,7 @@
-"""How a contact problem was answered. Non-convergence is a status; bad input is an exception."""
+"""Answer to a contact problem: impulses and status of the solver.
+
+Non-convergence is a status; bad input is an exception.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ Array = NDArray[np.float64]
 
 
 class SolverStatus(Enum):
-    """How a solve ended; the value is the sentence shown to people."""
+    """Status of a solve; the value is the sentence shown to people."""
 
     FREE = 'nothing to solve: no contact was active'
     CONVERGED = 'the solver met its tolerance'

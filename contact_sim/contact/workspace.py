@@ -71,7 +71,7 @@ class Workspace:
 
     @property
     def arrays(self) -> tuple[Array, Indices, Indices]:
-        """What compiled entries take: numbers, indices, layout."""
+        """Arguments of compiled entries: numbers, indices, layout."""
         return self.numbers, self.indices, self.layout
 
     def copy(self) -> Workspace:

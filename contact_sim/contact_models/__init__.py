@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from contact_sim.contact_models.hybrid.model import Hybrid
+from contact_sim.contact_models.protocol import ContactModel
 from contact_sim.contact_models.time_stepping.anitescu import Anitescu
 from contact_sim.contact_models.time_stepping.compliant import Compliant
-#H from contact_sim.contact_models.hybrid.model import Hybrid
 from contact_sim.contact_models.time_stepping.lcp import Lcp
 from contact_sim.contact_models.time_stepping.ncp import Ncp
 from contact_sim.contact_models.time_stepping.null_space import NullSpace
-from contact_sim.contact_models.protocol import ContactModel
 from contact_sim.contact_models.time_stepping.sap import Sap
 from contact_sim.contact_models.time_stepping.todorov import Todorov
 from contact_sim.errors import InvalidInput, UnknownName
@@ -16,7 +16,7 @@ from contact_sim.errors import InvalidInput, UnknownName
 CONTACT_MODELS: dict[str, type[ContactModel]] = {
     'null_space': NullSpace,
     'compliant': Compliant,
-#H     'hybrid': Hybrid,
+    'hybrid': Hybrid,
     'lcp': Lcp,
     'anitescu': Anitescu,
     'todorov': Todorov,

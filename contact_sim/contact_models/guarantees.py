@@ -1,4 +1,4 @@
-"""Which law of contact each model may break, and why; everything not listed is kept.
+"""Laws of contact that each model may break, with the reason; all others are kept.
 
 Keys are fields of `contact.residuals.Residuals`; the tests run over this table in both directions:
 what is not listed stays zero, and what is listed does show.

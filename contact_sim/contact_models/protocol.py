@@ -1,4 +1,4 @@
-"""What the simulation asks of a contact model."""
+"""Interface of a contact model."""
 
 from __future__ import annotations
 

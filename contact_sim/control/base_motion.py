@@ -1,4 +1,4 @@
-"""Where the base should be, and the acceleration that takes it there."""
+"""Wanted placement of the base, and the acceleration that leads there."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def base_acceleration(
     """Return a*, spatial acceleration of the base in its own axes, linear first, shape (6,).
 
     Feed-forward and PD: p̈* + p (p* − p) + d (ṗ* − ṗ), and likewise for rotations. The velocity
-    coordinates of the base turn with it, so the linear part is Rᵀ p̈ − ω × v (physics.md 0).
+    coordinates of the base turn with it, so the linear part is Rᵀ p̈ − ω × v (theory 0).
     """
     r, R = reference, dynamics.rotation
     heading = turned(r.yaw)

@@ -1,4 +1,4 @@
-"""When each foot of a trot stands, and how it moves while it does not."""
+"""Timing of the feet of a trot, and the path of a foot in the air."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class Gait:
 
     @property
     def stance_time(self) -> float:
-        """How long a foot stands [s]."""
+        """Duration of a stance [s]."""
         return self.duty * self.period
 
     @property
     def swing_time(self) -> float:
-        """How long a foot is in the air [s]."""
+        """Duration of a swing [s]."""
         return (1.0 - self.duty) * self.period
 
     def swing(self, time: float, offset: float) -> float | None:

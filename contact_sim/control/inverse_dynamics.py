@@ -5,7 +5,7 @@ J = [J_b J_j] of all feet and square J_j that leaves the base acceleration a fre
 
     J v̇ = r − J̇ v    →    v̇ = T a + c,   T = (I, −J_j⁻¹ J_b),   c = (0, J_j⁻¹ (r − J̇ v))
 
-and the six rows that no joint drives fix a by the forces f of the standing feet (physics.md E8):
+and the six rows that no joint drives fix a by the forces f of the standing feet (theory E8):
 
     M_b (T a + c) + h_b = J_bᵀ f          →    a = B f + a_0,   τ = M_j v̇ + h_j − J_jᵀ f
 
@@ -39,7 +39,7 @@ STILL = 0.02
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What the inverse dynamics want to happen."""
+    """Outcome of the inverse dynamics: efforts, accelerations and forces as planned."""
 
     effort: Array
     """τ [N m], shape (n_joints,)."""

@@ -1,8 +1,8 @@
-"""What a controller knows of its robot: dynamics, feet, and how the legs move them.
+"""The robot as controllers see it: dynamics, feet, and how the legs move them.
 
 The feet are contact points of spheres on level ground: the point s = −r e_z below the centre of
 a sphere. It does not turn with the foot, so its acceleration is that of the centre plus α × s
-(physics.md E2, E3). All vectors of feet have world axes.
+(theory E2, E3). All vectors of feet have world axes.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class LeggedDynamics:
 
     @property
     def inertia(self) -> Array:
-        """M [kg, kg m²], shape (nv, nv)."""
+        """Mass matrix M [kg, kg m²], shape (nv, nv)."""
         return np.asarray(symmetric(self.upper_inertia))
 
 

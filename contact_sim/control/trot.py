@@ -58,7 +58,7 @@ class TrotTuning:
     swing_height: float = 0.2
     """Over z [-]."""
     press: float = 0.005
-    """How far below the ground a swing aims, over z [-]: it lands before its time is over."""
+    """Depth below the ground at which a swing aims, over z [-]: it lands before its time."""
     capture: float = 0.3
     """k: how much a wrong speed moves a foothold [-]."""
     swing_p: float = 900.0
@@ -68,7 +68,7 @@ class TrotTuning:
     gains: BaseGains = GAINS
     """Of the base."""
     lead: float = 0.15
-    """How far the wanted place of the base may be from where it is, over z [-]."""
+    """Largest distance of the wanted place of the base from the real one, over z [-]."""
     turn_lead: float = 0.2
     """The same for its heading [rad]."""
     acceleration: float = 1.0

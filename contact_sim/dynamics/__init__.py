@@ -1,1 +1,1 @@
-"""How the robot would move if nothing touched it."""
+"""Motion of the robot without contact: kinematics, mass matrix, bias forces, integration."""

@@ -1,6 +1,6 @@
 """Semi-implicit update of the configuration with the base velocity kept in the world frame.
 
-    p⁺ = p + h R v_lin,   R⁺ = R exp(h ω),   v_lin⁺ = exp(h ω)ᵀ v_lin          (physics.md 2.0)
+    p⁺ = p + h R v_lin,   R⁺ = R exp(h ω),   v_lin⁺ = exp(h ω)ᵀ v_lin          (theory 2.0)
 
 Pinocchio's `integrate` moves a free flyer by exp6, p⁺ = p + R V(h ω) ξ_lin; with
 ξ_lin = V(h ω)⁻¹ h v_lin it does exactly the update above.

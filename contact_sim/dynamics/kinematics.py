@@ -1,4 +1,4 @@
-"""Where the bodies of a tree are, how they move per unit joint speed, and their inertias.
+"""Placements of the bodies of a tree, twists of unit joint speed, and inertias.
 
 Everything is in world axes about one reference point, the origin. Twists are (linear at the
 origin, angular). In these coordinates nothing is transformed on the way through the tree:

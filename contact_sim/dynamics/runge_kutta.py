@@ -1,7 +1,7 @@
 """Runge-Kutta of 4th order on the configuration manifold.
 
 As in the semi-implicit step, the linear velocity of a free flyer is kept in fixed axes, those of
-the start of the step (physics.md 2.0): with w = (exp(θ) v_lin, ω) in place of v
+the start of the step (theory 2.0): with w = (exp(θ) v_lin, ω) in place of v
 
     ṗ = w_lin,   θ̇ = ω + ½ θ × ω + 1/12 θ × (θ × ω),   ẇ_lin = exp(θ) (v̇_lin + ω × v_lin)
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from contact_sim.dynamics.free_motion import gyroscopic
+from contact_sim.dynamics.free_motion import transport_acceleration
 from contact_sim.dynamics.integrate import rotation_gains
 from contact_sim.solvers.jit import kernel
 
@@ -31,7 +31,7 @@ def fill_rates(v, w, acceleration, displacement, free_flyer_v, rate, w_rate):
         rate: out, rate of the displacement, shape (nv,).
         w_rate: out, ẇ, shape (nv,).
     """
-    gyroscopic(v, free_flyer_v, w_rate)
+    transport_acceleration(v, free_flyer_v, w_rate)
     for k in range(v.shape[0]):
         rate[k] = w[k]
         w_rate[k] += acceleration[k]

@@ -31,7 +31,7 @@ _SIZES = {
     PLANAR: (4, 3),
     FREE_FLYER: (7, 6),
 }
-"""How many entries of q and of v a joint of each kind has."""
+"""Numbers of entries of q and of v of each kind of joint."""
 
 _CHAINS = {
     **{f'R{axis}': (REVOLUTE,) for axis in ('X', 'Y', 'Z', 'evoluteUnaligned')},

@@ -26,7 +26,7 @@ SIGNATURE = b'PK\x03\x04'
 FAST = 1
 """Level of compression: efforts are noise in all but their first digits."""
 DAMAGE = (zipfile.BadZipFile, zlib.error, ValueError, EOFError, NotImplementedError)
-"""What reading a damaged entry may raise."""
+"""Errors that reading a damaged entry may raise."""
 OLDEST_DATE = (1980, 1, 1, 0, 0, 0)
 
 

@@ -36,7 +36,7 @@ class Comparison:
     force: Array
     """Difference of the total contact force [N], shape (n,)."""
     end: str
-    """Why one of the runs ended early, '' if none did."""
+    """Reason why one of the runs ended early, '' if none did."""
 
     def apart_from(self) -> float | None:
         """Return when the bases are more than a millimetre apart for the first time [s]."""

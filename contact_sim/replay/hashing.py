@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from contact_sim.arrays.fields import Sizes
 
 HASHED = ('clock', 'now', 'impulse', 'effort', 'tau', 'friction', 'memory')
-"""Fields of the Record that the next step starts from, and those that the last one was given."""
+"""Fields from which the next step starts, and those that the last one was given."""
 
 
 class StateHash:
-    """Hashes the state in a Record's buffer to 64 bits."""
+    """Hashes the state in a buffer of step data to 64 bits."""
 
     def __init__(self, sizes: Sizes) -> None:
         self._slices = [slice(*sizes.layout[name][:2]) for name in HASHED]

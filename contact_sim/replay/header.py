@@ -1,4 +1,4 @@
-"""What a recording says at its beginning: the robot, the world, the versions of what ran."""
+"""Header of a recording: the robot, the world, the versions of what ran."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from contact_sim.arrays.fields import TERRAIN_DATA
 from contact_sim.collision.ground import Surface
-from contact_sim.collision.surface import PLANES, TERRAIN_DATA
+from contact_sim.collision.surface import PLANES
 from contact_sim.collision.terrain import Terrain
 from contact_sim.contact_models import CONTACT_MODELS
 from contact_sim.contact_models.protocol import ContactModel
@@ -31,7 +32,7 @@ FORMAT = 2
 READABLE = 1, 2
 """Formats that can be repeated; 1 knew only planes."""
 PACKAGES = ('contact_sim', 'pin', 'numba', 'llvmlite', 'numpy')
-"""Whose versions decide about the last bits."""
+"""Packages whose versions decide about the last bits."""
 
 
 @dataclass(frozen=True)

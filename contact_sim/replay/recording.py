@@ -40,7 +40,7 @@ class Chunk:
     hashes: NDArray[np.uint64]
     """Hashes of the states after every `hash_every`-th step."""
     events: dict[int, list[dict[str, Any]]]
-    """What changed before a step, by the number of steps before it."""
+    """Changes before a step, by the number of steps before it."""
     states: dict[str, Array]
     """Whole states that events refer to."""
 
@@ -75,7 +75,7 @@ class Recording:
 
     @property
     def other_versions(self) -> list[str]:
-        """What ran in another version when this was recorded; then the last bits may differ."""
+        """Packages that have another version now; then the last bits may differ."""
         now, then = versions(), self.header['versions']
         return [
             f'{name} {then.get(name)}, here {now[name]}'
@@ -108,7 +108,7 @@ class Recording:
 
     @cached_property
     def steps(self) -> int:
-        """How many steps can be read."""
+        """Number of steps that can be read."""
         return sum(len(chunk.effort) for chunk in self.chunks())
 
     @cached_property
@@ -119,7 +119,7 @@ class Recording:
 
     @cached_property
     def events(self) -> list[dict[str, Any]]:
-        """What changed, in order; `step` is the number of steps before."""
+        """Changes in order; `step` is the number of steps before."""
         return [
             event
             for chunk in self.chunks()

@@ -32,7 +32,7 @@ class PlayedStep:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came out of repeating a recording."""
+    """Outcome of repeating a recording."""
 
     steps: int
     """Steps repeated, up to the first that differs."""
@@ -45,7 +45,7 @@ class Outcome:
     first_difference: int | None
     """Its number, counted from 1."""
     damage: str
-    """Why the recording could not be read to its end, '' if it could."""
+    """Reason why the recording could not be read to its end, '' if it could."""
 
     @property
     def equal(self) -> bool:

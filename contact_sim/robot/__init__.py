@@ -1,1 +1,1 @@
-"""What moves: from URDF to RobotModel."""
+"""Robots: from URDF to RobotModel."""

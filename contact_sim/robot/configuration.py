@@ -12,10 +12,10 @@ from contact_sim.errors import InvalidInput
 from contact_sim.robot.contact_point import Array
 
 UNIT_TOLERANCE = 1e-6
-"""How far the norm of a quaternion may be from 1; within it the quaternion is normalised."""
+"""Largest distance of the norm of a quaternion from 1; within it the norm is made 1."""
 
 UnitBlock = tuple[str, int, int]
-"""What it is, first index in q, length: a part of q that must have norm 1."""
+"""A part of q that must have norm 1: its name, first index in q, length."""
 
 _UNIT_PARTS: dict[str, UnitBlock] = {
     'JointModelFreeFlyer': ('quaternion (x, y, z, w)', 3, 4),

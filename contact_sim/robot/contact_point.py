@@ -1,4 +1,4 @@
-"""Where a robot may touch the ground: spheres fixed to its bodies."""
+"""Contact points of a robot: spheres fixed to its bodies."""
 
 from __future__ import annotations
 

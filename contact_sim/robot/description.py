@@ -20,11 +20,11 @@ class Description:
     root: ElementTree.Element
     """The <robot> element."""
     file: Path | None
-    """Where it was read from; None for text."""
+    """File it was read from; None for text."""
 
     @property
     def place(self) -> str:
-        """What to call the description in a message."""
+        """Name of the description in messages."""
         return str(self.file) if self.file is not None else 'URDF text'
 
     @property

@@ -69,7 +69,9 @@ def points_called(
     Raises:
         UnknownName: none of these; the message calls it `what`.
     """
-    named = {point.name: (index,) for index, point in enumerate(points)}
+    named: dict[str, tuple[int, ...]] = {
+        point.name: (index,) for index, point in enumerate(points)
+    }
     named |= {foot.name: foot.points for foot in feet}
     numbered = {str(index): (index,) for index in range(len(points))}
     if name not in named | numbered:

@@ -1,4 +1,4 @@
-"""Which joints of a model are driven."""
+"""The driven joints of a model."""
 
 from __future__ import annotations
 

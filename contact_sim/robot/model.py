@@ -152,14 +152,14 @@ class RobotModel:
 
     @cached_property
     def selection_matrix(self) -> Array:
-        """S: joint velocities = S v, generalized force = S.T @ effort; shape (n_joints, nv)."""
+        """Selection matrix S (n_joints, nv): joint velocities = S v, force = S.T @ effort."""
         selection = np.zeros((self.n_joints, self.nv))
         selection[np.arange(self.n_joints), self.joint_velocity_index] = 1.0
         return _frozen(selection)
 
     @cached_property
     def continuous_joints(self) -> npt.NDArray[np.bool_]:
-        """Which actuated joints turn without end (angles in (-pi, pi]), shape (n_joints,)."""
+        """Mask of the actuated joints that turn without end, angles in (-pi, pi]; (n_joints,)."""
         return _frozen(np.array([joint.nq == 2 for joint in self._joints], dtype=bool))
 
     @cached_property

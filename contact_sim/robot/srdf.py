@@ -19,7 +19,7 @@ from contact_sim.robot.contact_point import Array
 from contact_sim.robot.description import is_xml, parse_xml, read_text
 
 ROUNDING = 0.01
-"""How far the norm of a quaternion may be from 1: files hold a few digits."""
+"""Largest distance of the norm of a quaternion from 1: files hold a few digits."""
 
 ROOT_JOINT = 'root_joint'
 """Name of the floating base in Pinocchio and in SRDFs."""

@@ -1,4 +1,4 @@
-"""What the launch files share: described arguments, a simulation with its controller."""
+"""Parts shared by the launch files: described arguments, a simulation with its controller."""
 
 from __future__ import annotations
 

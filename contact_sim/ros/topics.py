@@ -1,4 +1,4 @@
-"""What the node publishes, listens to and serves: names and types in one table; imports no ROS."""
+"""Names and types of all topics and services of the node in one table; imports no ROS."""
 
 from __future__ import annotations
 

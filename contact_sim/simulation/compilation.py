@@ -1,4 +1,4 @@
-"""The first start compiles the numerical kernels; people should not wonder what takes so long."""
+"""Announcement of the first start, which compiles the numerical kernels."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 logger = logging.getLogger('contact_sim')
-PATIENCE = 1.5
-"""Seconds of silence before the announcement; a start from the cache takes less."""
+ANNOUNCED_AFTER = 1.5
+"""Time before the announcement [s]; a start from the cache takes less."""
 
 
 @contextmanager
 def announced() -> Iterator[None]:
     """Log one line if the block takes long enough to be a first-time compilation."""
     timer = threading.Timer(
-        PATIENCE,
+        ANNOUNCED_AFTER,
         logger.warning,
         ('compiling the numerical kernels (first start only, about half a minute)',),
     )

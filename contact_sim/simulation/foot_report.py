@@ -98,9 +98,9 @@ class FootReport:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the feet, or of the joints that move the links.
+        """Names of the feet in the order of `robot.feet`, or of the joints that move the links.
 
-        In the order of `robot.feet`, of links in that of their first contact points.
+        Links come in the order of their first contact points.
         """
         return self._groups.names
 
@@ -119,9 +119,9 @@ class FootReport:
 
     @property
     def origin(self) -> Array:
-        """Origins of the frames of the feet, or of the joints of the links [m], world, (n, 3).
+        """Origins of the frames of feet, or of the joints of links [m], world, shape (n, 3).
 
-        Where they were at the start of the step.
+        They are those at the start of the step.
         """
         return self._values[:, ORIGIN:GAP]
 

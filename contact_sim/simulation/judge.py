@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from contact_sim.arrays import fields as f
-from contact_sim.arrays.views import arrays_of, frames, integers, matrix, square, vector
+from contact_sim.arrays.views import arrays_of, frames, integers, matrix, vector
 from contact_sim.contact.memory import recall
 from contact_sim.contact.problem_views import rows_of
 from contact_sim.contact.residuals import LAW_RESIDUALS, TOUCHING, judge_rows
@@ -79,7 +79,8 @@ def judge_contacts(data, out):
 def momentum_residual(data):
     """Return max |M̂ (v⁺ − v_f) − Jᵀ λ|."""
     inertia, jacobian = matrix(data, f.INERTIA), matrix(data, f.JACOBIAN_TRANSPOSED)
-    v_next, v_free, impulse = vector(data, f.V_NEXT), vector(data, f.V_FREE), vector(data, f.IMPULSE)
+    v_next, v_free = vector(data, f.V_NEXT), vector(data, f.V_FREE)
+    impulse = vector(data, f.IMPULSE)
     active, nv, worst = vector(data, f.ACTIVE), vector(data, f.V_NEXT).shape[0], 0.0
     nc = active.shape[0]
     for k in range(nv):
@@ -98,7 +99,8 @@ def momentum_residual(data):
 def fill_energy_balance(data, out):
     """Fill the fields of `EnergyBalance`, in their order."""
     before, after = vector(data, f.ENERGY_START), vector(data, f.ENERGY)
-    gravity, h, nc = vector(data, f.GRAVITY), vector(data, f.TIME_STEP)[0], 3 * vector(data, f.GAP).shape[0]
+    gravity, h = vector(data, f.GRAVITY), vector(data, f.TIME_STEP)[0]
+    nc = 3 * vector(data, f.GAP).shape[0]
     v, v_next = vector(data, f.V_START), vector(data, f.V_NEXT)
     tau, damping = vector(data, f.TAU), vector(data, f.DAMPING)
     impulse, bias = vector(data, f.IMPULSE), vector(data, f.BIAS)

@@ -1,4 +1,4 @@
-"""What watches a simulation step by step."""
+"""Observers of a simulation, step by step."""
 
 from __future__ import annotations
 

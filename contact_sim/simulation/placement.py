@@ -33,7 +33,7 @@ def standing_on(
     A fixed base stays where it is.
 
     Args:
-        robot: who stands.
+        robot: the robot to place.
         terrain: the ground.
         pose: reference pose.
         x: where in world [m]; on a plane this is measured from the foot of the origin's normal.

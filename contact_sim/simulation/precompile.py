@@ -40,7 +40,7 @@ def compiling_meanwhile() -> Iterator[None]:
 
 
 def main() -> None:
-    """Take one step with every contact model, and remember that it was done."""
+    """Take one step with every contact model, and note that it was done."""
     os.nice(19)
     sim = Simulator(load_robot(ROBOT))
     for model in contact_models():

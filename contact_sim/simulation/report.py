@@ -1,4 +1,4 @@
-"""What one step did: a copy of the step data, read lazily."""
+"""Report of one step: a copy of the step data, read lazily."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = ['OPEN', 'SLIP', 'STICK', 'ContactReport', 'StepContext', 'StepReport'
 
 
 class StepContext:
-    """What a report needs besides the step data; shared by all reports of a simulation.
+    """Parts of a report besides the step data, shared by all reports of a simulation.
 
     The workspace is one of its own, in which problems are built once more.
     """
@@ -152,13 +152,13 @@ class StepReport:
 
     @cached_property
     def solver(self) -> SolverReport:
-        """How the contact problem was solved."""
+        """Status, iterations and residual of the solver."""
         code, iterations, residual = self.record.solver
         return SolverReport(STATUSES[int(code)], int(iterations), float(residual))
 
     @cached_property
     def shadows(self) -> Mapping[str, Any]:
-        """What the models in `Simulator.shadow` make of the same step, by name; solved here.
+        """The same step under the models in `Simulator.shadow`, by name; solved here.
 
         Values are `simulation.shadow.ShadowReport`.
         """
@@ -178,7 +178,7 @@ class StepReport:
 
     @cached_property
     def stiffness_ratio(self) -> float:
-        """h ω_max [-], ω_max² = k λ_max(G_nn) with the stiffness k of the contact model's springs.
+        """Stiffness ratio h ω_max [-], ω_max² = k λ_max(G_nn), k the stiffness of the springs.
 
         Above 2 the explicit compliant law is unstable (theory 2.1); 0 for a model without
         springs and while nothing touches.
@@ -187,12 +187,10 @@ class StepReport:
         if stiffness == 0.0:
             return 0.0
         problem = self.problem
-        ratio = stiffness_ratio(
-            problem.delassus, problem.n_contacts, problem.time_step, stiffness
-        )
+        ratio = stiffness_ratio(problem.delassus, problem.n_contacts, problem.time_step, stiffness)
         return float(ratio)
 
     @cached_property
     def residuals(self) -> Residuals:
-        """How far the step is from the laws of contact and of motion (theory 2.15)."""
+        """Residuals of the laws of contact and of motion (theory 2.15)."""
         return self._context.residuals(self._buffer)

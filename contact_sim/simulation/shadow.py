@@ -1,4 +1,4 @@
-"""Shadow solves: what other contact models would have made of the same step.
+"""Shadow solves: the same step under other contact models.
 
 Every shadow has arrays of its own; the start of a step is copied in, the shadow advances, and
 nothing is written back. So any model can be a shadow, and the simulation keeps every bit.
@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class StepStart:
-    """What a step starts from, efforts and external wrenches included."""
+    """Start of a step, efforts and external wrenches included."""
 
     model: str
     """Name of the contact model that takes the step."""
@@ -88,7 +88,7 @@ class Shadow:
         self._stiffness = work.data.stiffness.copy()
 
     def advance(self, start: StepStart) -> tuple[Array, bool]:
-        """Return the record of the step from `start`, and whether it is finite.
+        """Return the step data of the step from `start`, and whether it is finite.
 
         A model other than the one of the simulation starts as after a live switch: without memory.
         """

@@ -9,18 +9,19 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
-from contact_sim.collision.terrain import Terrain, as_terrain
 from contact_sim.arrays.fields import Sizes
-from contact_sim.collision.candidates import leaf_dof
+from contact_sim.collision.terrain import Terrain, as_terrain
 from contact_sim.contact.workspace import Workspace
 from contact_sim.contact_models import as_contact_model
 from contact_sim.contact_models.protocol import ContactModel
-from contact_sim.contact_models.time_stepping.stages import READY
-from contact_sim.dynamics.applied import add_wrench
+from contact_sim.contact_models.time_stepping.stages import DIRECT, JOINT_PD, READY
+from contact_sim.contact_models.time_stepping.stepper import TimeStepping
 from contact_sim.dynamics.gravity import gravity_vector
-from contact_sim.errors import ContactSimError, InvalidInput, NonFiniteState, UnknownName
+from contact_sim.errors import ContactSimError, InvalidInput, NonFiniteState
+from contact_sim.robot.actuation import JointCommand
 from contact_sim.robot.model import RobotModel
-from contact_sim.simulation.checks import checked_wrench, frozen, per_contact, positive
+from contact_sim.simulation.applied_forces import AppliedForces
+from contact_sim.simulation.checks import frozen, per_contact, positive
 from contact_sim.simulation.compilation import announced
 from contact_sim.simulation.observer import StepObserver
 from contact_sim.simulation.placement import standing_on
@@ -87,9 +88,8 @@ class Simulator:
         self._model: ContactModel = as_contact_model(contact_model)
         self.contact_model = contact_model  # type: ignore[assignment]
         self._context = StepContext(work)
-        self._command, self._external = work.command, work.external
+        self._forces = AppliedForces(robot, work)
         self._failure: str | None = None
-        self._pushed = False
         self._observers: tuple[StepObserver, ...] = ()
         self._shadows = Shadows(work, self._context, ())
         with announced():
@@ -100,7 +100,7 @@ class Simulator:
     def _compile(self) -> None:
         """Take one step and take it back, so that the first real step costs what all others do."""
         start = self._data.buffer.copy()
-        self._command[:] = 0.0
+        self._workspace.command[:] = 0.0
         self._stepper.advance()
         self._workspace.status[0] = READY
         self._data.buffer[:] = start
@@ -139,12 +139,7 @@ class Simulator:
         Raises:
             UnknownName: a frame that does not exist.
         """
-        frame = self._frame(name)
-        tree = self._workspace.tree
-        body = tree.body_of_joint[frame.parentJoint]
-        pose = self._workspace.pose[body]
-        axes = pose[:9].reshape(3, 3).T @ tree.axes[body].T
-        return pin.SE3(axes, pose[9:].copy()) * frame.placement
+        return self._forces.frame_placement(name)
 
     def standing_configuration(self, pose: str = 'standing') -> Array:
         """Return the reference pose of the robot with its lowest foot on the terrain, (nq,)."""
@@ -164,8 +159,7 @@ class Simulator:
             raise InvalidInput(f'time = {time!r} s: expected a finite number')
         self._data.q[:] = start
         self._data.v[:] = velocity
-        self._data.impulse[:] = 0.0
-        self._data.memory[:] = 0.0
+        self._data.impulse[:] = self._data.memory[:] = 0.0
         self._data.clock[:] = (time, time, 0.0)
         self._resume()
         self._data.rest()
@@ -292,7 +286,7 @@ class Simulator:
 
     @property
     def time_step(self) -> float:
-        """h [s]."""
+        """Time step h [s]."""
         return float(self._data.time_step[0])
 
     @property
@@ -320,16 +314,58 @@ class Simulator:
         """
         if self._failure is not None:
             raise NonFiniteState(self._failure)
-        self._apply(effort, external_wrenches)
+        self._forces.set(effort, external_wrenches)
         if not self._observers and not self._shadows.names:
             if self._stepper.advance() != READY:
                 raise self._refusal()
             return StepReport(self._data.buffer.copy(), self._context)
         return self._observed_step(external_wrenches or {})
 
+    def follow(self, command: JointCommand, steps: int) -> StepReport:
+        """Advance by `steps` steps of joint PD with feed-forward, evaluated in every step.
+
+        Models with a compiled step take all of them in one call, unless somebody observes them.
+
+        Raises:
+            InvalidInput: a command of another number of joints, steps < 1.
+            NonFiniteState: as `step`; the state is that before the step that failed.
+        """
+        positive('steps', steps, 'steps')
+        work = self._workspace
+        if len(command.position) != self.robot.n_joints:
+            raise InvalidInput(
+                f'command: {len(command.position)} joints, expected {self.robot.n_joints}'
+            )
+        if self._failure is not None:
+            raise NonFiniteState(self._failure)
+        if self._observers or self._shadows.names or not isinstance(self._stepper, TimeStepping):
+            return self._follow_slowly(command, int(steps))
+        work.target[:], work.target_velocity[:] = command.position, command.velocity
+        work.feed_forward[:], work.kp[:], work.kd[:] = (
+            command.effort, command.stiffness, command.damping,
+        )  # fmt: skip
+        self._forces.release()
+        work.control[0] = JOINT_PD
+        try:
+            if self._stepper.advance(int(steps)) != READY:
+                raise self._refusal()
+        finally:
+            work.control[0] = DIRECT
+        return self.last_report
+
+    def _follow_slowly(self, command: JointCommand, steps: int) -> StepReport:
+        robot, data = self.robot, self._data
+        for _ in range(steps):
+            effort = command.effort_at(
+                robot.joint_positions(data.q), robot.joint_velocities(data.v),
+                robot.continuous_joints,
+            )  # fmt: skip
+            report = self.step(effort)
+        return report
+
     def _observed_step(self, wrenches: Mapping[str, ArrayLike]) -> StepReport:
         """Advance by one step in front of observers and shadows."""
-        self._check_command()
+        self._forces.check()
         for observer in self._observers:
             observer.before_step(wrenches)
         shadows = self._shadows.begin(self._model.name) if self._shadows.names else None
@@ -340,57 +376,12 @@ class Simulator:
             raise refusal
         return StepReport(self._data.buffer.copy(), self._context, shadows)
 
-    def _apply(self, effort: ArrayLike, wrenches: Mapping[str, ArrayLike] | None) -> None:
-        """Take joint efforts and external wrenches; nothing changes where they are refused."""
-        try:
-            command = np.asarray(effort, dtype=float)
-        except (TypeError, ValueError) as error:
-            raise InvalidInput(f'effort = {effort!r}: expected numbers') from error
-        if command.shape != self._command.shape:
-            raise InvalidInput(f'effort: shape {command.shape}, expected {self._command.shape}')
-        self._command[:] = command
-        if wrenches:
-            self._check_command()
-            self._apply_wrenches(wrenches)
-        elif self._pushed:
-            self._external[:], self._pushed = 0.0, False
-
-    def _check_command(self) -> None:
-        bad = np.flatnonzero(~np.isfinite(self._command))
-        if len(bad):
-            raise self._bad_effort(int(bad[0]))
-
-    def _bad_effort(self, joint: int) -> InvalidInput:
-        name, value = self.robot.joint_names[joint], self._command[joint]
-        return InvalidInput(f'effort of joint {name!r} = {value} N m: must be finite')
-
-    def _apply_wrenches(self, wrenches: Mapping[str, ArrayLike]) -> None:
-        """Check all external wrenches, then make them the external force of the step."""
-        work, tree = self._workspace, self._workspace.tree
-        checked = [
-            (self._frame(name), checked_wrench(name, value)) for name, value in wrenches.items()
-        ]
-        self._external[:], self._pushed = 0.0, True
-        for frame, wrench in checked:
-            body = tree.body_of_joint[frame.parentJoint]
-            add_wrench(
-                wrench, tree.axes[body].T @ frame.placement.translation, work.pose[body],
-                (work.columns, work.origin), leaf_dof(work.model.joints[frame.parentJoint]),
-                work.dof_parent, self._external,
-            )  # fmt: skip
-
-    def _frame(self, name: str) -> pin.Frame:
-        model = self.robot.pinocchio_model
-        if not model.existFrame(name):
-            raise UnknownName('frame', name, [frame.name for frame in model.frames])
-        return model.frames[model.getFrameId(name)]
-
     def _refusal(self) -> ContactSimError:
         """Return why the step was not taken; after a motion that is not finite no more are."""
         status, data = int(self._workspace.status[0]), self._data
         if status > READY:
             self._workspace.status[0] = READY
-            return self._bad_effort(status - 1)
+            return self._forces.refusal(status)
         self._stepper.update_contacts()
         self._failure = (
             f'step {self.step_count + 1} at t = {self.time:g} s would not be finite under contact '

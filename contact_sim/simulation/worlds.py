@@ -11,38 +11,30 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from contact_sim.arrays.fields import INDEX_FIELDS, places_of
 from contact_sim.collision.ground import Terrain
-from contact_sim.collision.terrain import as_terrain
-from contact_sim.contact.workspace import Workspace
-from contact_sim.contact_models import as_contact_model
 from contact_sim.contact_models.protocol import ContactModel
-from contact_sim.contact_models.time_stepping.model import TimeSteppingModel
 from contact_sim.contact_models.time_stepping.stages import DIRECT, JOINT_PD, NOT_FINITE, READY
 from contact_sim.contact_models.time_stepping.stepper import refresh
-from contact_sim.dynamics.gravity import gravity_vector
-from contact_sim.dynamics.tree import tree_of
 from contact_sim.errors import InvalidInput, UnknownName
 from contact_sim.robot.actuation import JointCommand
 from contact_sim.robot.model import RobotModel
-from contact_sim.simulation.checks import frozen, per_world, positive
+from contact_sim.simulation.checks import frozen, per_world
 from contact_sim.simulation.compilation import announced
 from contact_sim.simulation.placement import standing_on
 from contact_sim.simulation.report import StepContext, StepReport
+from contact_sim.simulation.world_arrays import WorldArrays
 
 Array = NDArray[np.float64]
 Controller = Callable[[Array, Array, Array], ArrayLike]
 """(time (n,), q (n, nq), v (n, nv)) → joint efforts (n, n_joints) [N m]."""
 CHUNKS = 4
 """Pieces of work per thread: worlds may take differently long."""
-LAW_FIELDS = ('reach', 'law', 'damping_inertia', 'options', 'support_command', 'stiffness')
-"""Fields that belong to the contact model of a world."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,25 +90,15 @@ class Worlds:
             raise InvalidInput(f'robot = {robot!r}: expected a RobotModel; see load_robot')
         self.robot, self.n = robot, _count('n', n)
         self._threads = _count('threads', threads or os.cpu_count() or 1)
-        self._terrains = self._one_or_each('terrain', terrain, as_terrain)
-        models = self._one_or_each('contact_model', contact_model, as_contact_model)
-        self._template = template = Workspace(robot, self._terrains[0])
-        if template.tree.unsupported:
-            names = ', '.join(template.tree.unsupported)
-            raise InvalidInput(f'Worlds: joints {names} have no compiled kernels; use Simulator')
-        template.set_time_step(positive('time_step', time_step, 's'))
-        self._numbers = np.repeat(template.numbers, self.n, axis=0)
-        self._indices = np.repeat(template.indices, self.n, axis=0)
-        self._places = places_of(template.sizes)
-        self._field('gravity')[:] = self._gravity(gravity)
-        nc = template.sizes.nc
+        self._arrays = arrays = WorldArrays(robot, self.n, contact_model, terrain, time_step)
+        self._field, nc = arrays.field, arrays.template.sizes.nc
+        arrays.set_gravity(gravity)
         self._field('friction')[:] = per_world('friction', friction, self.n, nc)
         self._field('restitution')[:] = per_world('restitution', restitution, self.n, nc, 1.0)
         if masses is not None:
-            self._set_masses(per_world('masses', masses, self.n, robot.pinocchio_model.njoints - 1))
-        self._set_terrains()
-        self._set_models(models)
-        self._context = StepContext(template)
+            arrays.set_masses(masses)
+        arrays.set_laws()
+        self._compiled = arrays.law.compiled.advance
         self._executor = ThreadPoolExecutor(self._threads)
         with announced():
             self.reset()
@@ -153,9 +135,10 @@ class Worlds:
             self._field(name)[which] = 0.0
         self._field('clock')[which] = (time, time, 0.0)
         self._field('status')[which] = READY
-        numbers, indices = self._numbers[which], self._indices[which]
-        refresh(numbers, indices, self._template.layout)
-        self._numbers[which], self._indices[which] = numbers, indices
+        arrays = self._arrays
+        numbers, indices = arrays.numbers[which], arrays.indices[which]
+        refresh(numbers, indices, arrays.template.layout)
+        arrays.numbers[which], arrays.indices[which] = numbers, indices
         for name in ('q', 'v', 'position', 'frame', 'gap', 'feature', 'memory', 'energy'):
             self._field(f'{name}_start')[which] = self._field(name)[which]
 
@@ -165,10 +148,10 @@ class Worlds:
             return np.broadcast_to(_rows('q', given, len(which)), (len(which), given.shape[1]))
         poses: dict[int, Array] = {}
         for i in which:
-            terrain = self._terrains[i]
+            terrain = self._arrays.terrains[i]
             if id(terrain) not in poses:
                 poses[id(terrain)] = standing_on(self.robot, terrain)
-        return np.array([poses[id(self._terrains[i])] for i in which])
+        return np.array([poses[id(self._arrays.terrains[i])] for i in which])
 
     @property
     def time(self) -> Array:
@@ -198,7 +181,7 @@ class Worlds:
     @property
     def bytes_per_world(self) -> int:
         """Memory of one world [bytes]."""
-        return int(self._numbers[0].nbytes + self._indices[0].nbytes)
+        return int(self._arrays.numbers[0].nbytes + self._arrays.indices[0].nbytes)
 
     def report(self, world: int) -> StepReport:
         """Return the full report of the last step of one world.
@@ -207,14 +190,8 @@ class Worlds:
             InvalidInput: a world that does not exist.
         """
         (place,) = self._chosen([world])
-        length = self._template.sizes.length
-        return StepReport(self._numbers[place, :length].copy(), self._contexts(int(place)))
-
-    def _contexts(self, world: int) -> StepContext:
-        """Return the context of reports of one world, with its own masses and terrain."""
-        own = self._template.copy()
-        own.numbers[0], own.indices[0] = self._numbers[world], self._indices[world]
-        return StepContext(own)
+        own = self._arrays.of(int(place))
+        return StepReport(own.data.buffer.copy(), StepContext(own))
 
     def _reason(self, world: int) -> str:
         status, time = int(self._field('status')[world, 0]), float(self.time[world])
@@ -263,9 +240,7 @@ class Worlds:
         self._field('control')[:] = JOINT_PD
         return self._recorded(_count('steps', steps), every, None)
 
-    def run(
-        self, controller: Controller, steps: int, period: int = 1, every: int = 0
-    ) -> Rollout:
+    def run(self, controller: Controller, steps: int, period: int = 1, every: int = 0) -> Rollout:
         """Advance by `steps` steps; `controller` gives the efforts every `period` steps.
 
         Args:
@@ -295,7 +270,7 @@ class Worlds:
             UnknownName: a frame that does not exist.
             InvalidInput: wrong sizes, values that are not finite.
         """
-        model, tree = self.robot.pinocchio_model, self._template.tree
+        model, tree = self.robot.pinocchio_model, self._arrays.template.tree
         if not model.existFrame(frame):
             raise UnknownName('frame', frame, [other.name for other in model.frames])
         values = per_world('wrenches', wrenches, self.n, 6, least=-np.inf)
@@ -335,7 +310,7 @@ class Worlds:
     def _advance(self, steps: int) -> None:
         pieces = min(self.n, CHUNKS * self._threads if self._threads > 1 else 1)
         edges = np.linspace(0, self.n, pieces + 1).astype(int)
-        chunks = [slice(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+        chunks = [slice(a, b) for a, b in pairwise(edges)]
         if len(chunks) == 1:
             self._run_chunk(chunks[0], steps)
             return
@@ -343,71 +318,9 @@ class Worlds:
             done.result()
 
     def _run_chunk(self, chunk: slice, steps: int) -> None:
-        self._compiled(self._numbers[chunk], self._indices[chunk], self._template.layout, steps)
-
-    # ---------------------------------------------------------------- settings
-
-    def _field(self, name: str) -> Any:
-        """Return a view of one field of all worlds, shape (n, ...)."""
-        start, stop, shape = self._places[name]
-        array = self._indices if name in INDEX_FIELDS else self._numbers
-        return array[:, start:stop].reshape(self.n, *shape)
-
-    @cached_property
-    def _compiled(self) -> Callable[..., None]:
-        return self._law.compiled.advance
-
-    def _one_or_each(self, name: str, value: Any, checked: Callable[[Any], Any]) -> list[Any]:
-        if isinstance(value, str) or not isinstance(value, Sequence):
-            return [checked(value)] * self.n
-        if len(value) != self.n:
-            raise InvalidInput(f'{name}: {len(value)} given, expected one or {self.n}')
-        return [checked(one) for one in value]
-
-    def _gravity(self, gravity: float | ArrayLike) -> Array:
-        value = np.asarray(gravity, dtype=float)
-        if value.ndim < 2:
-            return gravity_vector(gravity)
-        if value.shape != (self.n, 3) or not np.isfinite(value).all():
-            raise InvalidInput(f'gravity: shape {value.shape}, expected ({self.n}, 3), finite')
-        return value
-
-    def _set_masses(self, masses: Array) -> None:
-        if not (masses > 0.0).all():
-            raise InvalidInput('masses: expected values > 0')
-        for i, row in enumerate(masses):
-            own = Workspace(with_masses(self.robot, row), self._terrains[i])
-            for name in ('body', 'total_mass', 'inverse_weight'):
-                self._field(name)[i] = getattr(own, name)
-
-    def _set_terrains(self) -> None:
-        first = self._terrains[0]
-        for i, terrain in enumerate(self._terrains):
-            if (terrain.kind, terrain.features) != (first.kind, first.features):
-                raise InvalidInput(f'terrain of world {i}: of another kind than that of world 0')
-            self._field('terrain')[i] = terrain.data
-
-    def _set_models(self, models: list[ContactModel]) -> None:
-        first, template = models[0], self._template
-        for i, model in enumerate(models):
-            if not isinstance(model, TimeSteppingModel):
-                raise InvalidInput(
-                    f'Worlds: contact model {model.name!r} has no compiled step; use Simulator'
-                )
-            if type(model) is not type(first):
-                raise InvalidInput(
-                    f'contact_model of world {i} is {model.name!r}, that of world 0 '
-                    f'{first.name!r}: expected one class'
-                )
-        self._law: TimeSteppingModel = first  # type: ignore[assignment]
-        same = all(model is first for model in models)
-        for i, model in enumerate(models[:1] if same else models):
-            template.data.gravity[:] = self._field('gravity')[i]
-            template.total_mass[:] = self._field('total_mass')[i]
-            template.data.stiffness[:] = 0.0
-            model.bind(template)
-            for name in LAW_FIELDS:
-                self._field(name)[slice(None) if same else i] = getattr(template, name)
+        arrays = self._arrays
+        layout = arrays.template.layout
+        self._compiled(arrays.numbers[chunk], arrays.indices[chunk], layout, steps)
 
     def _chosen(self, worlds: ArrayLike | None) -> NDArray[np.int64]:
         if worlds is None:
@@ -418,24 +331,6 @@ class Worlds:
         if chosen.min() < 0 or chosen.max() >= self.n:
             raise InvalidInput(f'worlds = {worlds!r}: expected values in [0, {self.n - 1}]')
         return np.asarray(chosen, dtype=np.int64)
-
-
-def with_masses(robot: RobotModel, masses: ArrayLike) -> RobotModel:
-    """Return `robot` with other masses (njoints − 1,) [kg]; inertias scale with them.
-
-    Raises:
-        RobotDescriptionError: masses with which no motion can be computed.
-    """
-    model = robot.pinocchio_model.copy()
-    for joint, mass in enumerate(np.asarray(masses, dtype=float), 1):
-        inertia = model.inertias[joint]
-        if inertia.mass > 0.0:
-            scale = mass / inertia.mass
-            model.inertias[joint] = type(inertia)(mass, inertia.lever, scale * inertia.inertia)
-    return RobotModel(
-        robot.name, model, robot.joint_names, robot.contact_points, robot.references,
-        robot.description, robot.package_dirs,
-    )  # fmt: skip
 
 
 def _count(name: str, value: Any) -> int:

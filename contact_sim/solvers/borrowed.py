@@ -9,7 +9,7 @@ from numba.extending import intrinsic
 from numba.np import arrayobj
 
 UNCOUNTED = ('nitems', 'itemsize', 'data', 'shape', 'strides')
-"""What an array of numba consists of, besides its owner."""
+"""Parts of an array of numba, besides its owner."""
 
 
 @intrinsic

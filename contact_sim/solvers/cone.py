@@ -51,7 +51,7 @@ def row_velocity(G, g, impulse, row):
 
 @kernel
 def fill_velocity(rows, impulse, w):
-    """W ← G λ + g, four rows at a time; each row sums in the order of `row_velocity`."""
+    """Fill w = G λ + g, four rows at a time; each row sums in the order of `row_velocity`."""
     G, g = rows.delassus, rows.g
     n = G.shape[0]
     r = 0
@@ -132,8 +132,8 @@ def natural_map(rows, impulse, associated):
     """Return max_i |λ_i − Proj(λ_i − ρ_i (w_i + (1 − κ) Γ(w_i)))| [N s], w = G λ + g.
 
     Γ(w) = (0, 0, μ |w_t|) (De Saxcé), ρ_i = 1 / λ_max(G_ii), κ = `associated`. With κ = 0 it is
-    zero exactly where Signorini, Coulomb and maximum dissipation hold (physics.md 2.15); with
-    κ = 1 at the minimum of ½ λᵀ G λ + gᵀ λ over the cones (physics.md 2.12). Not a number where an
+    zero exactly where Signorini, Coulomb and maximum dissipation hold (theory 2.15); with
+    κ = 1 at the minimum of ½ λᵀ G λ + gᵀ λ over the cones (theory 2.12). Not a number where an
     impulse is not.
     """
     n = rows.g.shape[0]

@@ -27,6 +27,9 @@ HELD, NORMAL, TURN = range(3)
 first row) with equation w_n + κ μ w_t·d = 0; its direction θ with equation w_t × d = 0."""
 PROXIMAL = 1e-10
 ON_THE_CONE = 1.0 - 1e-9
+KEEN = 1e-2
+"""Share of the tolerance that Newton aims at: what it leaves adds up from step to step, because
+the next one accepts it, and one more of its steps takes it away."""
 
 
 @kernel
@@ -247,7 +250,7 @@ def newton_on_modes(rows, impulse, work, residual, goal, associated, symmetric):
                 break
             for r in range(n):
                 impulse[r], w[r] = trial[r], w_trial[r]
-            residual = reached
-            if residual <= goal:
+            slow, residual = reached > 0.5 * residual, reached
+            if slow or residual <= goal:  # slow: in the wrong modes, or down to rounding
                 break
     return residual

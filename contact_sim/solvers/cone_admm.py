@@ -10,7 +10,7 @@ arrives.
 
 ρ starts at √(m L) (L/m)^0.05 with L, m the extreme eigenvalues of G and moves by (L/m)^0.05 every
 10 iterations while one residual leads by more than 10. The answer is y: always inside the cones.
-physics.md 2.11 (`ncp_admm`). Differs from it: η is relative to L, so that the solver does not
+theory 2.11 (`ncp_admm`). Differs from it: η is relative to L, so that the solver does not
 depend on units.
 """
 
@@ -62,7 +62,7 @@ def solve_in_place(L, x):
 
 @kernel
 def project(rows, x, z, rho, y):
-    """Y ← Proj_K(x − z/ρ), block by block; return the largest change of y."""
+    """Fill y = Proj_K(x − z/ρ), block by block; return the largest change of y."""
     change, mu, lower, upper = 0.0, rows.friction, rows.lower, rows.upper
     nc = mu.shape[0]
     for i in range(nc):

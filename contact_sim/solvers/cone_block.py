@@ -1,7 +1,7 @@
 """Exact block Gauss-Seidel for contact with dry friction.
 
 Find λ with  K*_μ ∋ w + (1 − κ) Γ(w) ⊥ λ ∈ K_μ,  w = G λ + g,  per contact, and w ⊥ interval per
-scalar row. κ = 0 (`associated` = 0.0) is Coulomb's law with Signorini's condition (physics.md
+scalar row. κ = 0 (`associated` = 0.0) is Coulomb's law with Signorini's condition (theory
 2.11), κ = 1 the convex relaxation (2.12). Each sweep solves every contact exactly with the others
 frozen: c = g_i + Σ_{j≠i} G_ij λ_j,
 
@@ -26,7 +26,7 @@ from contact_sim.solvers.cone import (
     natural_map_at,
     row_velocity,
 )
-from contact_sim.solvers.cone_active_set import newton_on_modes
+from contact_sim.solvers.cone_active_set import KEEN, newton_on_modes
 from contact_sim.solvers.jit import kernel
 from contact_sim.solvers.rows import cone_work
 
@@ -262,10 +262,12 @@ def block_gauss_seidel(rows, impulse, tolerance, max_sweeps, associated):
             continue
         fill_velocity(rows, impulse, work.velocity)
         residual = natural_map_at(rows, impulse, work.velocity, rho, associated)
-        if count in (0, newton_at) and residual > goal:
+        if count in (0, newton_at) and residual > goal and (count > 0 or impulse.any()):
             # before the first sweep: the modes of the step before often still hold
             newton_at = max(2 * count, 1)
-            residual = newton_on_modes(rows, impulse, work, residual, goal, associated, False)
+            residual = newton_on_modes(
+                rows, impulse, work, residual, KEEN * goal, associated, False
+            )
             goal = tolerance * impulse_scale_at(rows, impulse, rho)  # may have become smaller
         if residual <= goal:
             return count, residual, True

@@ -1,4 +1,4 @@
-"""How other engines solve contact with Coulomb friction, to reproduce what they do.
+"""Solvers of other engines for contact with Coulomb friction, to reproduce what they do.
 
 pgs         λ_n ← (λ_n − w_n/G_nn)₊,  λ_t ← disc_{μ λ_n}(λ_t − w_t/min(G_t1t1, G_t2t2))
             (Pinocchio, ContactBench); fails on large mass ratios
@@ -8,7 +8,7 @@ raisim      exact per contact, but a slipping contact takes the impulse with w_n
 staggered   normal forces with friction held, then friction with normal forces held, in turn
             [Kaufman et al. 2008]
 
-physics.md 2.11. Arguments as in `cone_block.block_gauss_seidel`.
+theory 2.11. Arguments as in `cone_block.block_gauss_seidel`.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from contact_sim.solvers.cone import (
     impulse_scale_at,
     natural_map_at,
 )
-from contact_sim.solvers.cone_active_set import ON_THE_CONE, newton_step
+from contact_sim.solvers.cone_active_set import KEEN, ON_THE_CONE, newton_on_modes, newton_step
 from contact_sim.solvers.cone_admm import admm
 from contact_sim.solvers.cone_block import block_gauss_seidel, frozen_contact, solve_contact
 from contact_sim.solvers.jit import kernel
@@ -86,9 +86,12 @@ def solve_by_modes(rows, impulse, work, tolerance, associated):
     first = natural_map_at(rows, impulse, w, rho, associated)
     if first <= tolerance * impulse_scale_at(rows, impulse, rho):
         return 0, first, True
-    n, releases, before = rows.g.shape[0], 0, np.inf
+    n, releases, before, known = rows.g.shape[0], 0, np.inf, False
     for r in range(n):
         guess[r] = impulse[r]
+        known = known or impulse[r] != 0.0
+    if not known:  # there are no modes to start from
+        return 0, first, False
     for _ in range(2 * n):
         share = newton_step(rows, impulse, w, work, associated, True)
         if share >= 0.0:
@@ -96,7 +99,12 @@ def solve_by_modes(rows, impulse, work, tolerance, associated):
             if share < 1.0:
                 continue
             residual = natural_map_at(rows, impulse, w, rho, associated)
-            if residual <= tolerance * impulse_scale_at(rows, impulse, rho):
+            goal = tolerance * impulse_scale_at(rows, impulse, rho)
+            if residual <= goal:
+                if residual > KEEN * goal:
+                    residual = newton_on_modes(
+                        rows, impulse, work, residual, KEEN * goal, associated, True
+                    )
                 return releases, residual, True
         if release(rows, impulse, w, associated) > 0:
             if releases == MOST_RELEASES:

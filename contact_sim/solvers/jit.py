@@ -20,7 +20,7 @@ from typing import Any
 import numba
 
 PACKAGE = Path(__file__).resolve().parent.parent
-IMPORT = re.compile(rf'^from {PACKAGE.name}\.([\w.]+) import ([\w, ]+)', re.MULTILINE)
+IMPORT = re.compile(rf'^from {PACKAGE.name}\.([\w.]+) import (\([^)]*\)|.+)', re.MULTILINE)
 
 
 @cache
@@ -32,7 +32,7 @@ def _source(module: str) -> tuple[bytes, tuple[str, ...]]:
     imported = []
     for room, names in IMPORT.findall(text.decode()):
         imported.append(room)
-        modules = [f'{room}.{name.split()[0]}' for name in names.split(',') if name.strip()]
+        modules = [f'{room}.{name}' for name in re.findall(r'\w+', names)]
         imported += [name for name in modules if _file(name).exists()]
     return text, tuple(imported)
 

@@ -129,9 +129,7 @@ def pivot_in_modes(rows, impulse, sides, max_pivots):
         W, reduced = G.copy(), g.copy()
         if not eliminate_scalar_rows(rows, mode, W, reduced):
             break
-        contacts = Rows(
-            W[: 3 * nc, : 3 * nc].copy(), reduced[: 3 * nc], mu, lower[:0], upper[:0]
-        )
+        contacts = Rows(W[: 3 * nc, : 3 * nc].copy(), reduced[: 3 * nc], mu, lower[:0], upper[:0])
         solved, pivots = pivot_pyramids(contacts, impulse[: 3 * nc], sides, max_pivots)
         total += pivots
         if not solved:

@@ -141,7 +141,7 @@ def anchored_friction(springs, press, u1, u2, G_tt, z, r, impulse, slope):
 
 @kernel
 def next_deflection(u_next, mu, impulse, h, stiffness, memory, memory_next):
-    """Z ← z + h u_t⁺, dragged along where k_t |z| exceeds μ f_n; zero where nothing presses."""
+    """Fill the next anchors, z + h u_t⁺ with k_t |z| ≤ μ f_n; zero where nothing presses."""
     memory_next[:] = 0.0
     for i in range(mu.shape[0]):
         r, longest = 3 * i, mu[i] * max(impulse[3 * i + 2], 0.0) / (h * stiffness)

@@ -1,4 +1,4 @@
-"""Efforts of the actuated joints and generalized forces: τ ↦ Sᵀτ and back (physics.md E8)."""
+"""Efforts of the actuated joints and generalized forces: τ ↦ Sᵀτ and back (theory E8)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What a set of feet can hold: ranks, internal forces, motions of the base beyond control.
+"""Support analysis of a set of feet: ranks, internal forces, motions of the base beyond control.
 
-With J = [J_b J_j], base and joint columns (physics.md E5, E7):
+With J = [J_b J_j], base and joint columns (theory E5, E7):
 
     base fully controllable   iff rank J_b = 6
     internal constraints      rank J − rank J_b
@@ -52,7 +52,7 @@ class Support:
 
     @property
     def contact_jacobian(self) -> Array:
-        """J, rows (t1, t2, n) per foot, shape (m, nv); physics.md E3."""
+        """J, rows (t1, t2, n) per foot, shape (m, nv); theory E3."""
         return self.stance.contact_jacobian
 
     @property
@@ -123,12 +123,12 @@ class Support:
 
     @cached_property
     def null_space_projector(self) -> Array:
-        """N_c = I − M⁻¹ Jᵀ (J M⁻¹ Jᵀ)⁺ J, shape (nv, nv); physics.md E4, E10."""
+        """N_c = I − M⁻¹ Jᵀ (J M⁻¹ Jᵀ)⁺ J, shape (nv, nv); theory E4, E10."""
         return projection.null_space_projector(self.stance.inertia, self.contact_jacobian)
 
     @cached_property
     def null_space_basis(self) -> Array:
-        """Orthonormal Z with J Z = 0, shape (nv, nv − rank); may replace N_c (physics.md E11)."""
+        """Orthonormal Z with J Z = 0, shape (nv, nv − rank); may replace N_c (theory E11)."""
         return projection.null_space_basis(self.contact_jacobian)
 
     @cached_property
@@ -144,7 +144,7 @@ class Support:
 
     @cached_property
     def margin(self) -> float:
-        """How far the centre of mass lies inside the polygon, seen along world z [m].
+        """Distance of the centre of mass inside the polygon, seen along world z [m].
 
         Negative outside; a robot at rest on level ground falls there. −inf without feet.
         """
@@ -158,7 +158,7 @@ def analyse_support(
     directions: Sequence[str] = DIRECTIONS,
     terrain: str | Terrain = 'plane',
 ) -> Support:
-    """Return what the feet `active` hold of `robot` at q (nq,); physics.md E5, E7.
+    """Return what the feet `active` hold of `robot` at q (nq,); theory E5, E7.
 
     Args:
         robot: with a floating or a fixed base; the base of the latter are the coordinates that no

@@ -1,4 +1,4 @@
-"""Generalized coordinates, and the two conventions of base velocity (physics.md 0, E1, T3).
+"""Generalized coordinates, and the two conventions of base velocity (theory 0, E1, T3).
 
     v = (B_v_B, B_ω_IB, q̇_j)     Pinocchio's, base velocity in the axes of the base
     u = (I_v_B, B_ω_IB, q̇_j)     the lecture's, linear velocity in the axes of the world
@@ -90,7 +90,7 @@ def rate_map(robot: RobotModel, q: ArrayLike) -> Array:
 
 
 def coordinate_rate(robot: RobotModel, q: ArrayLike, v: ArrayLike) -> Array:
-    """Return q̇ = N(q) v with v Pinocchio's, shape (nq,); physics.md T3.
+    """Return q̇ = N(q) v with v Pinocchio's, shape (nq,); theory T3.
 
     Raises:
         InvalidInput: as `rate_map`.
@@ -103,7 +103,7 @@ def coordinate_rate(robot: RobotModel, q: ArrayLike, v: ArrayLike) -> Array:
 
 
 def in_world_velocity(robot: RobotModel, q: ArrayLike, jacobian: ArrayLike) -> Array:
-    """Return the Jacobian that multiplies u instead of v, J X⁻¹, shape (m, nv); physics.md E2.
+    """Return the Jacobian that multiplies u instead of v, J X⁻¹, shape (m, nv); theory E2.
 
     Raises:
         InvalidInput: as `base_rotation`, or rows of a wrong length.

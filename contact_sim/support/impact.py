@@ -1,4 +1,4 @@
-"""Impulse transfer when feet touch down and stay (physics.md E12).
+"""Impulse transfer when feet touch down and stay (theory E12).
 
     Λ = (J M⁻¹ Jᵀ)⁺,   𝓕 = −Λ J v⁻,   v⁺ = v⁻ + M⁻¹ Jᵀ 𝓕 = N_c v⁻
 

@@ -1,6 +1,6 @@
 """Inverse dynamics on held feet, and torques that change forces but not motion.
 
-    Sᵀ τ + Jᵀ f = M v̇ + h                                             (physics.md E8, E10, E14)
+    Sᵀ τ + Jᵀ f = M v̇ + h                                             (theory E8, E10, E14)
 
 The rows that no joint drives (the base) fix the wrench of the feet; the joints follow. A torque in
 null(N_cᵀ Sᵀ) is answered by the ground alone: it changes f, not v̇.
@@ -29,7 +29,7 @@ class InverseDynamics:
     force: Array
     """f on the robot [N], rows as in `stance.contact_jacobian`, shape (m,)."""
     residual: Array
-    """What is missing, M v̇ + h − Sᵀτ − Jᵀf, zero in the driven rows [N, N m], shape (nv,)."""
+    """Residual M v̇ + h − Sᵀτ − Jᵀf, zero in the driven rows [N, N m], shape (nv,)."""
 
 
 def undriven_dofs(stance: Stance) -> NDArray[np.intp]:
@@ -68,7 +68,7 @@ def inverse_dynamics(
 
 
 def effort_null_space(stance: Stance) -> Array:
-    """Return an orthonormal basis of null(N_cᵀ Sᵀ), shape (n_joints, k); physics.md E11.
+    """Return an orthonormal basis of null(N_cᵀ Sᵀ), shape (n_joints, k); theory E11.
 
     Efforts along it change the contact forces and leave v̇ alone. Its dimension is that of the
     internal forces that the joints can make.

@@ -1,4 +1,4 @@
-"""Motion and forces of a robot on held feet, in three equivalent forms (physics.md E10, E13).
+"""Motion and forces of a robot on held feet, in three equivalent forms (theory E10, E13).
 
 Forces act on the robot [N]; the source's F_c is their negative. Redundant rows (a box on four
 corners, solo8) leave the forces undetermined: the least norm is returned, the motion is unique.
@@ -23,7 +23,7 @@ def free_acceleration(stance: Stance, generalized_force: Array) -> Array:
 
 
 def constraint_force(stance: Stance, generalized_force: Array) -> Array:
-    """Return the force of the ground on the robot, shape (m,); physics.md E10.
+    """Return the force of the ground on the robot, shape (m,); theory E10.
 
     f = −(J M⁻¹ Jᵀ)⁺ (J M⁻¹ (Sᵀτ − h) + J̇ v), rows as in `stance.contact_jacobian`.
 
@@ -52,7 +52,7 @@ def acceleration(stance: Stance, generalized_force: Array) -> Array:
 
 
 def projected_acceleration(stance: Stance, generalized_force: Array) -> Array:
-    """Return v̇ from the support-consistent dynamics, shape (nv,); physics.md E10.
+    """Return v̇ from the support-consistent dynamics, shape (nv,); theory E10.
 
     N_cᵀ M v̇ = N_cᵀ (Sᵀτ − h) is singular (rank nv − rank J): it is completed with J v̇ = −J̇ v,
     and both are solved together.
@@ -73,7 +73,7 @@ def projected_acceleration(stance: Stance, generalized_force: Array) -> Array:
 def minimal_acceleration(
     stance: Stance, generalized_force: Array, independent: NDArray[np.intp] | None = None
 ) -> tuple[Array, Array]:
-    """Return (v̇, ξ̈) from minimal coordinates ξ; physics.md E13.
+    """Return (v̇, ξ̈) from minimal coordinates ξ; theory E13.
 
     v̇ = Q ξ̈ + Q̇ ξ̇ with Qᵀ M Q ξ̈ + Qᵀ (h + M Q̇ ξ̇) = Qᵀ Sᵀτ. J Q = 0 for all time gives
     J Q̇ ξ̇ = −J̇ v, and Q̇ = 0 in the rows of ξ itself: that determines Q̇ ξ̇.
@@ -94,7 +94,7 @@ def minimal_acceleration(
 
 
 def consistent_acceleration(stance: Stance, wanted: Array) -> Array:
-    """Return the v̇ nearest to `wanted` (nv,) in the metric M with J v̇ = −J̇ v; physics.md E4."""
+    """Return the v̇ nearest to `wanted` (nv,) in the metric M with J v̇ = −J̇ v; theory E4."""
     weighted = Weighted.of(stance.inertia, stance.contact_jacobian)
     pull = weighted.force(stance.inertia @ wanted, stance.drift)
     change = np.linalg.solve(stance.inertia, stance.contact_jacobian.T @ pull)

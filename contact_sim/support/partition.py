@@ -1,4 +1,4 @@
-"""Base and joint rows of the equation of motion, apart (physics.md E14).
+"""Base and joint rows of the equation of motion, apart (theory E14).
 
     [M_bb M_bj; M_jb M_jj] (v̇_b; v̇_j) + (h_b; h_j) = (0; τ) + (J_bᵀ; J_jᵀ) f
 

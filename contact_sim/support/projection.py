@@ -4,7 +4,7 @@ With M = L Lᵀ and J L⁻ᵀ = U Σ Vᵀ (r singular values that count):
 
     (J M⁻¹ Jᵀ)⁺ = U_r Σ_r⁻² U_rᵀ,   N_c = I − M⁻¹ Jᵀ (J M⁻¹ Jᵀ)⁺ J = I − L⁻ᵀ V_r V_rᵀ Lᵀ
 
-so that nothing is squared and redundant rows are no special case (physics.md E4, E5, E10).
+so that nothing is squared and redundant rows are no special case (theory E4, E5, E10).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def null_space_basis(matrix: Array) -> Array:
 def minimal_coordinates(
     jacobian: Array, independent: NDArray[np.intp] | None = None
 ) -> tuple[Array, NDArray[np.intp]]:
-    """Return Q_ξ = ∂q/∂ξ with J Q_ξ = 0 and the coordinates that ξ are; physics.md E13.
+    """Return Q_ξ = ∂q/∂ξ with J Q_ξ = 0 and the coordinates that ξ are; theory E13.
 
     Args:
         jacobian: J, shape (m, nv).
@@ -90,7 +90,7 @@ class Weighted:
     """The singular value decomposition of J L⁻ᵀ, M = L Lᵀ."""
 
     factor: Array
-    """L, lower triangle, shape (nv, nv)."""
+    """Factor L, lower triangle, shape (nv, nv)."""
     left: Array
     """U_r, shape (m, r)."""
     values: Array
@@ -131,7 +131,7 @@ class Weighted:
 
 
 def null_space_projector(inertia: Array, jacobian: Array) -> Array:
-    """Return N_c = I − M⁻¹ Jᵀ (J M⁻¹ Jᵀ)⁺ J for M (nv, nv), J (m, nv); physics.md E4, E10.
+    """Return N_c = I − M⁻¹ Jᵀ (J M⁻¹ Jᵀ)⁺ J for M (nv, nv), J (m, nv); theory E4, E10.
 
     J N_c = 0, N_c² = N_c, and N_c is orthogonal in the metric M: M N_c = N_cᵀ M.
     """

@@ -1,6 +1,6 @@
 """A robot with some of its feet held by the ground.
 
-    M(q) v̇ + h(q, v) = Sᵀ τ + Jᵀ f,   J v = 0,   J v̇ = −J̇ v          (physics.md E2, E3, E8, E10)
+    M(q) v̇ + h(q, v) = Sᵀ τ + Jᵀ f,   J v = 0,   J v̇ = −J̇ v          (theory E2, E3, E8, E10)
 
 f is the force on the robot [N]; the source's F_c = −f is exerted by the robot. Everything else in
 this room is algebra on the matrices collected here. Viscous damping and dry friction of joints are
@@ -39,9 +39,9 @@ class Stance:
     nonlinear_effects: Array
     """h = b + g, Coriolis, centrifugal and gravity force [N, N m], shape (nv,)."""
     selection_matrix: Array
-    """S: joint velocities = S v, generalized force = Sᵀ τ, shape (n_joints, nv)."""
+    """Selection matrix S (n_joints, nv): joint velocities = S v, generalized force = Sᵀ τ."""
     contact_jacobian: Array
-    """J: velocity of the contact points in the contact frames = J v, shape (m, nv)."""
+    """Contact Jacobian J (m, nv): velocities of the contact points in contact frames = J v."""
     drift: Array
     """J̇ v: their acceleration where v̇ = 0 [m/s²], shape (m,)."""
     velocity: Array
@@ -113,7 +113,7 @@ def contact_jacobian(
     directions: Sequence[str] = DIRECTIONS,
     terrain: str | Terrain = 'plane',
 ) -> Array:
-    """Return J, rows (t1, t2, n) per foot of `active`, shape (m, nv); physics.md E2, E3.
+    """Return J, rows (t1, t2, n) per foot of `active`, shape (m, nv); theory E2, E3.
 
     Raises:
         UnknownName, InvalidInput: as `stance_dynamics`.
@@ -129,7 +129,7 @@ def contact_drift(
     directions: Sequence[str] = DIRECTIONS,
     terrain: str | Terrain = 'plane',
 ) -> Array:
-    """Return J̇ v [m/s²], shape (m,); physics.md E3.
+    """Return J̇ v [m/s²], shape (m,); theory E3.
 
     Raises:
         UnknownName, InvalidInput: as `stance_dynamics`.
@@ -138,7 +138,7 @@ def contact_drift(
 
 
 def base_dofs(robot: RobotModel) -> NDArray[np.intp]:
-    """Return the coordinates of the base (physics.md E8), shape (n_b,).
+    """Return the coordinates of the base (theory E8), shape (n_b,).
 
     A floating base has six. Of a robot without one they are the coordinates that no joint drives,
     such as the cart of a cart-pendulum whose motor sits at the pendulum.

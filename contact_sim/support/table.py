@@ -1,4 +1,4 @@
-"""The quadruped table of physics.md E5 and E7 for any robot: what each set of feet holds."""
+"""The quadruped table of theory E5 and E7 for any robot: what each set of feet holds."""
 
 from __future__ import annotations
 

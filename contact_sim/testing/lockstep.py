@@ -16,6 +16,7 @@ from contact_sim.replay.recording import Recording
 from contact_sim.robot.urdf import load_robot
 from contact_sim.ros.remote.client import TIMEOUT, SimulationClient
 from contact_sim.ros.remote.processes import Process, ros_arguments
+from contact_sim.testing.pushes import PushSchedule
 from contact_sim.testing.relay import Relay, remappings
 from contact_sim.testing.trajectory import Trajectory, recorded_trajectory
 from contact_sim.testing.trial import checked_push, whole_steps
@@ -25,7 +26,7 @@ Program = str | Path | Sequence[str]
 START_TIMEOUT = 240.0
 """Wall seconds until all processes have met; a first start compiles the kernels."""
 RATES = ('joint_states', 'odom', 'imu', 'wrenches')
-"""What controllers see; published once per command."""
+"""Topics that controllers see; published once per command."""
 SLOWEST = 100.0
 """Wall seconds that a simulated second may take before something must be wrong."""
 
@@ -80,7 +81,9 @@ class LockstepTrial:
         self._tick = 1
         self._client = SimulationClient(folder, 'trial')
         # depth 1: Fast DDS asks at once whether a full queue has arrived, else only every 3 s
-        self._pushes = self._client.node.create_publisher(WrenchStamped, 'external_wrench', 1)
+        self._wrenches = self._client.node.create_publisher(WrenchStamped, 'external_wrench', 1)
+        self._pushes = PushSchedule()
+        self._sent: dict[str, int] = {}  # link to the step before which the last message ends
         self._programs: list[Process] = []
         self._closed = False
         self._relay = Relay(self._client.node, control_steps, self._time_step) if faults else None
@@ -111,7 +114,7 @@ class LockstepTrial:
 
         self._client.wait(met, 'the controllers', START_TIMEOUT)
 
-    # ---------------------------------------------------------------- what happens
+    # ---------------------------------------------------------------- time and disturbances
 
     def advance(self, seconds: float) -> None:
         """Let exactly `seconds` of simulated time pass, as fast as the machine allows.
@@ -121,11 +124,18 @@ class LockstepTrial:
             TimeoutError: a controller did not answer, or a process has ended.
         """
         steps = whole_steps('seconds', seconds, self._time_step)
-        if not steps:
-            return
+        end = self._tick + steps
+        while self._tick < end:
+            links = self._pushes.acting(self._tick)
+            for link in links:
+                if self._sent.get(link, 0) <= self._tick:
+                    self._send_push(link)
+            self._take_steps(min([end, *(self._sent[link] for link in links)]) - self._tick)
+
+    def _take_steps(self, steps: int) -> None:
         self._tick += steps
         self.set(step_count=steps)
-        response = self._client.step(timeout=START_TIMEOUT + SLOWEST * seconds)
+        response = self._client.step(timeout=START_TIMEOUT + SLOWEST * steps * self._time_step)
         self._check_alive()
         if not response.success:
             raise TimeoutError(f'{response.message}\n{self._said()}')
@@ -162,11 +172,12 @@ class LockstepTrial:
         """Put the robot back into its pose; time goes on by one step."""
         self._tick += 1
         self._client.reset()
+        self._end_pushes()
 
     def restart(self) -> None:
         """Put robot and time back to where they were at the start.
 
-        Controllers see stamps go back; what remembers has to begin anew then.
+        Controllers see stamps go back; a controller with memory has to begin anew then.
 
         Raises:
             InvalidInput: the trial has faults, which count time from the start.
@@ -177,6 +188,7 @@ class LockstepTrial:
             self.advance(self._period * self._time_step)
         self._client.reset()
         self._client.reset_time()
+        self._end_pushes()
         self._tick = 1
 
     def push(
@@ -186,24 +198,42 @@ class LockstepTrial:
         seconds: float,
         torque: Sequence[float] = (0.0, 0.0, 0.0),
     ) -> None:
-        """Push a link from now on for `seconds`; a push replaces an earlier one on the link.
+        """Push a link from now on for `seconds`; pushes on one link add up.
 
         Args:
             link: frame at whose origin the push acts.
             force: [N], world axes, shape (3,).
             seconds: how long.
             torque: [N m], world axes, shape (3,).
+
+        Raises:
+            UnknownName: a link that the robot does not have.
+            InvalidInput: not three finite numbers each, or not a whole number of steps.
         """
-        wrench = checked_push(self._robot, link, force, torque).tolist()
-        self.set({'push.duration': float(seconds), 'push.axes': 'world'})
+        wrench = checked_push(self._robot, link, force, torque)
+        steps = whole_steps('seconds', seconds, self._time_step)
+        if steps:
+            self._pushes.add(link, wrench, self._tick + steps)
+            self._send_push(link)
+
+    def _send_push(self, link: str) -> None:
+        """Send the sum of the pushes on a link; in the node it replaces what was sent before."""
+        wrench = self._pushes.acting(self._tick)[link].tolist()
+        self._sent[link] = end = self._pushes.constant_until(self._tick, link)
+        duration = (end - self._tick) * self._time_step
+        self.set({'push.duration': duration, 'push.axes': 'world'})
         message = WrenchStamped(header=Header(frame_id=link))
         f, m = message.wrench.force, message.wrench.torque
         f.x, f.y, f.z, m.x, m.y, m.z = wrench
-        self._client.wait(lambda: self._pushes.get_subscription_count() > 0, 'external_wrench')
-        self._pushes.publish(message)
+        self._client.wait(lambda: self._wrenches.get_subscription_count() > 0, 'external_wrench')
+        self._wrenches.publish(message)
         # received before the next call can be: the first step already feels it
-        if not self._pushes.wait_for_all_acked(Duration(seconds=TIMEOUT)):
+        if not self._wrenches.wait_for_all_acked(Duration(seconds=TIMEOUT)):
             raise TimeoutError(f'the simulation does not take pushes\n{self._said()}')
+
+    def _end_pushes(self) -> None:
+        self._pushes.clear()
+        self._sent.clear()
 
     def drop_sensors(self, seconds: float, share: float = 1.0, seed: int = 0) -> None:
         """Keep `share` of the states of the next `seconds` from the controllers.
@@ -232,7 +262,7 @@ class LockstepTrial:
             )
         return relay
 
-    # ---------------------------------------------------------------- what came out
+    # ---------------------------------------------------------------- results
 
     @property
     def trajectory(self) -> Trajectory:

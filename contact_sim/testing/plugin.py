@@ -1,4 +1,4 @@
-"""What pytest sees of the test kit: fixtures, an option, and what failures leave behind."""
+"""Pytest plugin of the test kit: fixtures, an option, and files that failures leave."""
 
 from __future__ import annotations
 

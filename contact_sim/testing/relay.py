@@ -20,7 +20,7 @@ from contact_sim.ros.conversions import nanoseconds, seconds, stamp_nanoseconds
 EVERY = QoSProfile(depth=1000)
 COMMANDS = 'joint_commands'
 STATES: dict[str, type] = {'odom': Odometry, 'imu/data': Imu, 'joint_states': JointState}
-"""What controllers see of the simulation."""
+"""Topics on which controllers see the simulation."""
 PREFIX = 'trial/'
 """Put before the topics of the controllers."""
 
@@ -39,7 +39,7 @@ class Dropout:
     end: int
     """Those stamped up to this [ns]."""
     share: float
-    """How many of them."""
+    """Number of them."""
     seed: int
 
     def takes(self, stamp: int) -> bool:

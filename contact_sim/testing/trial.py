@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,7 @@ from contact_sim.errors import InvalidInput, UnknownName
 from contact_sim.replay.recorder import Recorder
 from contact_sim.robot.model import RobotModel
 from contact_sim.simulation.simulator import Simulator
+from contact_sim.testing.pushes import PushSchedule
 from contact_sim.testing.trajectory import Trajectory, TrajectoryBuilder
 
 Array = NDArray[np.float64]
@@ -67,9 +68,9 @@ class Trial:
         self._blind_until = -1
         self._seen = 1.0
         self._noise = np.random.default_rng(0)
-        self._pushes: list[tuple[int, str, Array]] = []
+        self._pushes = PushSchedule()
 
-    # ---------------------------------------------------------------- what happens
+    # ---------------------------------------------------------------- time and disturbances
 
     def advance(self, seconds: float) -> None:
         """Let exactly `seconds` of simulated time pass.
@@ -98,7 +99,7 @@ class Trial:
         """
         wrench = checked_push(self.sim.robot, link, force, torque)
         end = self._steps + whole_steps('seconds', seconds, self.sim.time_step)
-        self._pushes.append((end, link, wrench))
+        self._pushes.add(link, wrench, end)
 
     def drop_sensors(self, seconds: float, share: float = 1.0, seed: int = 0) -> None:
         """Keep `share` of the states from the controller for `seconds`, chosen by `seed`.
@@ -118,7 +119,7 @@ class Trial:
         while len(self._late) < steps + 1:
             self._late.appendleft(self._late[0])
 
-    # ---------------------------------------------------------------- what came out
+    # ---------------------------------------------------------------- results
 
     @property
     def trajectory(self) -> Trajectory:
@@ -138,11 +139,7 @@ class Trial:
             newest = np.array(self._effort(sim.time, sim.q, sim.v), dtype=float)
         self._late.append(newest)
         self._late.popleft()
-        self._pushes = [push for push in self._pushes if push[0] > self._steps]
-        wrenches: dict[str, Any] = {}
-        for _, link, wrench in self._pushes:
-            wrenches[link] = wrenches.get(link, 0.0) + wrench
-        self._builder.add(sim.step(self._late[0], wrenches))
+        self._builder.add(sim.step(self._late[0], self._pushes.acting(self._steps)))
         self._steps += 1
 
     def _sees(self) -> bool:

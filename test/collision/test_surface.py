@@ -65,7 +65,7 @@ def test_a_point_goes_down_to_the_ground_along_its_normal(name, feature):
 
 
 def test_a_sphere_by_numbers():
-    """physics.md T9: sphere of radius 1 about the origin, foot at (0.6, 0, 0.9)."""
+    """theory T9: sphere of radius 1 about the origin, foot at (0.6, 0, 0.9)."""
     ground = SphereGround((0.0, 0.0, 0.0), 1.0)
     point = [[0.6, 0.0, 0.9]]
     assert ground.distances(point) == pytest.approx([0.08166538264], abs=1e-11)

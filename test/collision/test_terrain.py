@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from terrains import GROUNDS, points_near
 
+from contact_sim.arrays.fields import TERRAIN_DATA
 from contact_sim.collision.ground import Surface
-from contact_sim.collision.surface import MOST_FEATURES, TERRAIN_DATA, distance_and_normal
+from contact_sim.collision.surface import MOST_FEATURES, distance_and_normal
 from contact_sim.collision.terrain import (
     TERRAINS,
     CylinderGround,

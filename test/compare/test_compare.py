@@ -7,7 +7,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-
 from robots import ball
 
 from contact_sim import (
@@ -54,7 +53,7 @@ def test_the_robot_with_locked_joints_is_the_same_body():
 
 @pytest.mark.parametrize('model', [model for model in ALL if model != 'null_space'])
 def test_a_sliding_robot_stops_where_friction_says(model):
-    """v0² / (2 μ g), 127.42 mm (physics.md X2); springs let it rock by a little."""
+    """v0² / (2 μ g), 127.42 mm (theory X2); springs let it rock by a little."""
     run = runs('slide')[model]
     assert run.outcome == ''
     assert run.measures.distance == pytest.approx(1e3 / (2 * 0.4 * GRAVITY), rel=0.01)
@@ -62,7 +61,7 @@ def test_a_sliding_robot_stops_where_friction_says(model):
 
 @pytest.mark.parametrize('model', ['ncp', 'lcp', 'anitescu'])
 def test_semi_implicit_steps_stop_half_a_step_early(model):
-    """The sum h Σ v of physics.md X2: 126.92126 mm for h = 1 ms."""
+    """The sum h Σ v of theory X2: 126.92126 mm for h = 1 ms."""
     assert runs('slide')[model].measures.distance == pytest.approx(126.92126, abs=2e-3)
 
 

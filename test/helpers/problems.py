@@ -30,7 +30,7 @@ def _point_rows(r: np.ndarray) -> np.ndarray:
 def box_stack(ratio: float, boxes: int = 10, friction: float = 0.4) -> tuple:
     """Return (problem, masses): boxes stacked heavy on top, four corners per interface.
 
-    Masses are 1e-3·ratio^(i/(boxes − 1)) kg from the bottom up; physics.md X8.
+    Masses are 1e-3·ratio^(i/(boxes − 1)) kg from the bottom up; theory X8.
     """
     h, half = 1e-3, 0.1
     mass = 1e-3 * ratio ** (np.arange(boxes) / (boxes - 1))
@@ -83,7 +83,7 @@ def nearly_coincident_contacts() -> ContactProblem:
 
 
 def coupled_contact() -> ContactProblem:
-    """Return one sliding contact whose normal and tangent couple; physics.md 2.11.
+    """Return one sliding contact whose normal and tangent couple; theory 2.11.
 
     The matrix is that of a cube on its corner in the tests of ContactBench (tests/solvers.cpp).
     """
@@ -96,7 +96,7 @@ def coupled_contact() -> ContactProblem:
 
 
 def two_dependent_contacts() -> ContactProblem:
-    """Return two contacts of rank 3, the singular problem of physics.md 2.11.
+    """Return two contacts of rank 3, the singular problem of theory 2.11.
 
     The numbers are those of the tests of ContactBench (tests/solvers.cpp); as they are rounded
     there, three eigenvalues are ±1e-9 in place of 0.

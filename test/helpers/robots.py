@@ -55,9 +55,7 @@ def sled(mass: float = 2.0, lean: tuple[float, float] = (0.0, 0.0)) -> RobotMode
     for name, y in (('left', 0.2), ('right', -0.2)):
         model.addBodyFrame(name, joint, pin.SE3(np.eye(3), np.array([0.0, y, -0.1])), 0)
         points += [
-            ContactPoint(
-                f'{name}_{k}', name, FREE_FLYER, np.array([dx, y + dy, -0.12]), 0.0
-            )
+            ContactPoint(f'{name}_{k}', name, FREE_FLYER, np.array([dx, y + dy, -0.12]), 0.0)
             for k, (dx, dy) in enumerate((x, z) for x in (-0.05, 0.05) for z in (-0.05, 0.05))
         ]
     return RobotModel.from_pinocchio(model, points, name='sled')

@@ -1,4 +1,4 @@
-"""compliant with anchored friction: true stiction; the anchor is a state (physics.md E9)."""
+"""compliant with anchored friction: true stiction; the anchor is a state (theory E9)."""
 
 import numpy as np
 import pytest

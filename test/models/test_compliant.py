@@ -1,4 +1,4 @@
-"""compliant: closed forms of its springs, dampers and friction laws (physics.md T10)."""
+"""compliant: closed forms of its springs, dampers and friction laws (theory T10)."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Impact maps as functions of values (physics.md 2.8)."""
+"""Impact maps as functions of values (theory 2.8)."""
 
 import numpy as np
 import pytest

@@ -75,7 +75,7 @@ def test_pushed_point_snaps_to_an_edge(parameters, degrees):
 
 
 def test_picks_a_vertex_of_the_redundant_stance():
-    # physics.md 2.9: a box at rest stands on two diagonal corners
+    # theory 2.9: a box at rest stands on two diagonal corners
     sim = Simulator(cube(), 'lcp')
     sim.reset(pose(z=0.1))
     for _ in range(5):

@@ -63,7 +63,7 @@ def test_random_problems_obey_the_law(seed, contacts):
     ('singular', 'rank'), [(nearly_coincident_contacts, 5), (two_dependent_contacts, 3)]
 )
 def test_singular_problem_reaches_its_residual(solve, singular, rank):
-    # physics.md 2.11
+    # theory 2.11
     problem = singular()
     assert np.linalg.matrix_rank(problem.delassus, tol=1e-8) == rank
     impulse = solve(problem)

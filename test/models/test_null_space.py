@@ -105,7 +105,7 @@ def test_joint_friction_obeys_its_boxes(name):
 
 @pytest.mark.parametrize('name', ['anymal_b', 'solo8'])
 def test_touch_down_is_the_impulse_transfer(name):
-    """physics.md E12: v⁺ = N_c v⁻ for the feet that meet the ground at once."""
+    """theory E12: v⁺ = N_c v⁻ for the feet that meet the ground at once."""
     robot = ROBOTS[name]
     sim = Simulator(robot, 'null_space')
     v = 0.3 * np.random.default_rng(1).standard_normal(robot.nv)
@@ -370,7 +370,7 @@ def test_bad_parameters_change_nothing(parameters, error, words):
 
 
 def test_the_step_is_that_of_the_support_consistent_dynamics():
-    """physics.md 2.5: v̇ of a step is that of E10 up to the O(h) of damping and of rolling."""
+    """theory 2.5: v̇ of a step is that of E10 up to the O(h) of damping and of rolling."""
     robot = ROBOTS['anymal_b']
     sim = Simulator(robot, 'null_space', time_step=1e-6)
     held = stand(sim, 5)[-1]

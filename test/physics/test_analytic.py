@@ -1,4 +1,4 @@
-"""Small bodies with closed-form motion; numbers from physics.md section 3."""
+"""Small bodies with closed-form motion; numbers from theory 3."""
 
 import numpy as np
 import pinocchio as pin
@@ -190,7 +190,7 @@ def test_plastic_impact_takes_energy_out():
 
 
 def test_energy_guard_reduces_restitution_to_what_energy_allows():
-    # physics.md 2.8: Newton's law would add 1.09567 J; the guard stops at e = 0.80082523
+    # theory 2.8: Newton's law would add 1.09567 J; the guard stops at e = 0.80082523
     sim = falling_rod(restitution=1.0)
     report = sim.step(NO_EFFORT)
     record = report.record

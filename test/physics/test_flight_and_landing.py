@@ -59,7 +59,7 @@ def test_flight_with_damping_and_dry_friction_obeys_newton_euler():
 
 
 def test_base_moves_in_a_straight_line_in_the_world():
-    # world-frame update (physics.md 2.0): a spinning free body keeps v and E to rounding
+    # world-frame update (theory 2.0): a spinning free body keeps v and E to rounding
     body = rigid_body('plate', 2.0, np.diag([0.1, 0.2, 0.3]), [])
     sim = Simulator(body, gravity=0.0)
     sim.reset(pose(z=1.0), np.array([1.0, -0.5, 0.3, 2.0, 1.0, -3.0]))

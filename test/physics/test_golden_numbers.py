@@ -1,4 +1,4 @@
-"""Numbers of physics.md that no other test asks for, each through the package itself.
+"""Numbers of the theory that no other test asks for, each through the package itself.
 
 T10 sizing, stiffness limit, creep      T11 one normal at any depth  T16 cart at the wall
 T17 LCP is a QP                         T20 unique velocity          T26 two blocks
@@ -330,7 +330,7 @@ def test_2_12_the_convex_model_lifts_a_limp_robot_too_much():
 @pytest.mark.parametrize('model', [Ncp(), Ncp(max_sweeps=1), Ncp(solver='pgs'), Lcp(), Anitescu()])
 def test_x23_a_joint_limit_is_a_half_line(model):
     # go1 in the air pushes its knee against the lower limit: the row holds it, q̇ = 0, and never
-    # pulls (23.0291 N m is the torque of a pose that physics.md does not tell)
+    # pulls (23.0291 N m is the torque of a pose that the theory does not tell)
     robot = load_robot('go1')
     pinocchio, h = robot.pinocchio_model, 1e-3
     data, nv = pinocchio.createData(), robot.nv

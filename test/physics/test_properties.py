@@ -1,4 +1,4 @@
-"""Properties (i) to (ix) of contact laws (physics.md 3), on the same 200 random problems."""
+"""Properties (i) to (ix) of contact laws (theory 3), on the same 200 random problems."""
 
 from dataclasses import dataclass, replace
 from functools import cache

@@ -4,7 +4,7 @@ X2 stopping distance       X3 worst direction        X6 hop of the convex model
 2.3 gliding gap of sap     2.4 creep of todorov      2.10 box friction on the diagonal
 2.15 force at a distance
 
-1 kg, side 0.2 m, 1 m/s, h = 1 ms, μ = 0.4 if not said otherwise (physics.md section 3).
+1 kg, side 0.2 m, 1 m/s, h = 1 ms, μ = 0.4 if not said otherwise (theory 3).
 """
 
 import numpy as np

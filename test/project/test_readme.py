@@ -20,6 +20,21 @@ def test_the_test_in_the_readme_passes(trial):
     names['test_it_stands_up_to_a_push'](trial)
 
 
+def test_the_examples_run():
+    begin, end = README.index('## Examples'), README.index('## Speed')
+    blocks = re.findall(r'```python\n(.*?)```', README[begin:end], re.DOTALL)
+    assert len(blocks) >= 4
+    names, printed = {}, io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        for text in blocks:
+            exec(compile(text, 'README.md', 'exec'), names)
+    assert names['worlds'].running.all()
+    weight = 9.81 * names['robot'].total_mass
+    assert names['report'].contacts.force[:, 2].sum() > 0.2 * weight
+    assert len(printed.getvalue().splitlines()) >= 5
+    assert 'nan' not in printed.getvalue()
+
+
 def test_python_example_prints_what_the_readme_says():
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):

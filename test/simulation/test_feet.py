@@ -72,7 +72,7 @@ def test_a_foot_with_one_contact_is_that_contact_to_the_bit():
 
 
 def test_the_motor_of_a_link_bears_the_torque_about_its_joint():
-    """Statics: τ = g − axis · torque of the ground about the joint, for the last joint of a leg."""
+    """Statics: τ = g − axis · torque of the ground about the joint, last joint of a leg."""
     sim = Simulator(load_robot('anymal_b'))
     report = stand(sim, 3000)[-1]
     robot, model = sim.robot, sim.robot.pinocchio_model
@@ -115,7 +115,7 @@ def test_torques_of_box_feet_balance_an_eccentric_load(lean):
 
 
 def test_one_box_foot_bears_the_moment_of_its_load():
-    """All weight on one foot of 0.1 m: its torque about its frame is the lever times the weight."""
+    """All weight on one foot of 0.1 m: the torque about its frame is lever times weight."""
     body = sled(3.0, (0.02, 0.17))
     robot = RobotModel.from_pinocchio(body.pinocchio_model, body.contact_points[:4])
     sim = Simulator(robot)

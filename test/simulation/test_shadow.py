@@ -82,7 +82,7 @@ def test_a_shadow_answers_what_a_switched_simulation_would(model):
 
 
 def test_a_sliding_block_differs_as_the_laws_say():
-    """Anitescu lifts off with u_n = μ |u_t| in the first sliding step (physics.md T20, 2.12).
+    """Anitescu lifts off with u_n = μ |u_t| in the first sliding step (theory T20, 2.12).
 
     The force that lifts it: m (μ u_t + h g) / h on top of nothing, ncp holds m g.
     """
@@ -104,7 +104,7 @@ def test_a_sliding_block_differs_as_the_laws_say():
 
 
 def test_a_spring_ahead_of_the_ground_pushes_where_others_do_not():
-    """SAP's dissipation acts at φ < −τ_d u_n (physics.md 2.3): a ball 1 mm above, at −1 m/s."""
+    """SAP's dissipation acts at φ < −τ_d u_n (theory 2.3): a ball 1 mm above, at −1 m/s."""
     sap = Sap(stiffness=1e4, relaxation_time=0.02)
     sim = Simulator(ball(), 'ncp')
     sim.shadow = (sap, 'compliant')

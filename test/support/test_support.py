@@ -1,4 +1,4 @@
-"""Support analysis on robots: the tables of physics.md E5 and E7, Jacobians, bad input."""
+"""Support analysis on robots: the tables of theory E5 and E7, Jacobians, bad input."""
 
 from itertools import combinations
 
@@ -24,7 +24,7 @@ TWELVE_JOINTS = ('anymal_b', 'go1', 'solo12', 'hyq')
 QUADRUPEDS = (*TWELVE_JOINTS, 'solo8')
 SUBSETS = [feet for count in range(5) for feet in combinations(range(4), count)]
 TABLE = {0: (0, 0, 0, 6), 1: (3, 3, 0, 3), 2: (6, 5, 1, 1), 3: (9, 6, 3, 0), 4: (12, 6, 6, 0)}
-"""Feet to rank J, rank J_b, internal constraints, uncontrollable motions; physics.md E7."""
+"""Feet to rank J, rank J_b, internal constraints, uncontrollable motions; theory E7."""
 ROBOTS = {name: load_robot(name) for name in robots()}
 
 
@@ -80,7 +80,7 @@ def test_solo8_lacks_sideways_joints(feet):
 
 @pytest.mark.parametrize('name', ['go1', 'solo12', 'anymal_b'])
 def test_stretched_legs_lose_joint_rank_only(name):
-    """physics.md E5: all joints 0; anymal_b's feet stand beside the axes of its joints."""
+    """theory E5: all joints 0; anymal_b's feet stand beside the axes of its joints."""
     robot = ROBOTS[name]
     q = robot.with_joint_positions(robot.reference_configuration(), np.zeros(robot.n_joints))
     s = analyse_support(robot, q, range(4))
@@ -225,7 +225,7 @@ def test_projector_over_random_configurations(name, seed, feet):
 
 
 def test_motion_in_the_null_space_keeps_the_feet():
-    """physics.md E4: integrating N_c u moves the feet by O(h²) only."""
+    """theory E4: integrating N_c u moves the feet by O(h²) only."""
     robot = ROBOTS['go1']
     model, q = robot.pinocchio_model, bent(robot, 4)
     s = analyse_support(robot, q, range(4))

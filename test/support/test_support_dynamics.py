@@ -1,4 +1,4 @@
-"""Floating-base dynamics against the numbers of physics.md 1.3 and against Pinocchio."""
+"""Floating-base dynamics against the numbers of theory 1.3 and against Pinocchio."""
 
 from dataclasses import replace
 
@@ -93,7 +93,7 @@ def test_cart_pendulum_has_the_matrices_of_the_lecture(cart):
     ('directions', 'ranks'), [(BOTH, (2, 1, 1)), (VERTICAL, (1, 0, 1)), (HORIZONTAL, (1, 1, 0))]
 )
 def test_cart_pendulum_ranks(cart, directions, ranks):
-    """physics.md E6; the base is the cart, which no motor drives."""
+    """theory E6; the base is the cart, which no motor drives."""
     s = analyse_support(cart, Q, ['P'], directions)
     assert (s.rank, s.base_rank, s.internal_constraints) == ranks
     assert s.uncontrollable_base_dof == 1 - s.base_rank
@@ -112,7 +112,7 @@ def test_cart_pendulum_ranks(cart, directions, ranks):
 def test_cart_pendulum_forces_and_motion(
     cart, directions, source_force, acceleration, projected_torque
 ):
-    """physics.md E11; the force of the source is exerted by the robot, ours acts on it."""
+    """theory E11; the force of the source is exerted by the robot, ours acts on it."""
     s, tau = locked(cart, directions), support.generalized_force(cart, {'swing': 1.5})
     force = support.constraint_force(s, tau)
     assert force == pytest.approx(-np.array(source_force), abs=1e-8)
@@ -144,7 +144,7 @@ def test_cart_pendulum_null_space_of_the_lecture(cart):
 
 
 def test_cart_pendulum_minimal_coordinates(cart):
-    """physics.md E13."""
+    """theory E13."""
     s = locked(cart, HORIZONTAL)
     Q_xi, chosen = support.minimal_coordinates(s.contact_jacobian, np.array([1]))
     assert Q_xi[:, 0] == pytest.approx([-2 * LENGTH * np.cos(ANGLE), 1.0], abs=1e-12)
@@ -167,7 +167,7 @@ def test_cart_pendulum_minimal_coordinates(cart):
     ],
 )
 def test_cart_pendulum_impulse_transfer(cart, directions, source_impulse, after, energy):
-    """physics.md E12; the impulse of the source is exerted by the robot."""
+    """theory E12; the impulse of the source is exerted by the robot."""
     hit = support.impulse_transfer(locked(cart, directions, (0.5, -1.2)))
     assert hit.impulse == pytest.approx(-np.array(source_impulse), abs=1e-8)
     assert hit.velocity == pytest.approx(after, abs=1e-8)
@@ -181,7 +181,7 @@ def test_cart_pendulum_impulse_transfer(cart, directions, source_impulse, after,
 
 @pytest.mark.parametrize('name', ['go1', 'anymal_b', 'solo12'])
 def test_both_velocity_conventions(name):
-    """physics.md E2: J_ETH u = J_pin v with J_ETH built from the formula of the lecture."""
+    """theory E2: J_ETH u = J_pin v with J_ETH built from the formula of the lecture."""
     robot = ROBOTS[name]
     model, (q, v, _) = robot.pinocchio_model, bent(robot, 1)
     data, X = model.createData(), support.velocity_map(robot, q)
@@ -340,7 +340,7 @@ def test_two_feet_cannot_turn_the_base_about_their_line():
 
 @pytest.mark.parametrize('name', ['go1', 'anymal_b', 'solo12', 'hyq'])
 def test_torques_that_change_forces_but_not_motion(name):
-    """physics.md E11 for a quadruped: six torques of a stance on four feet."""
+    """theory E11 for a quadruped: six torques of a stance on four feet."""
     robot = ROBOTS[name]
     q, v, effort = bent(robot, 8, size=0.1)
     s = support.stance_dynamics(robot, q, 0.1 * v, range(4))
@@ -380,7 +380,7 @@ def test_such_a_torque_in_the_simulation():
 
 @pytest.mark.parametrize('name', ['go1', 'anymal_b', 'solo8'])
 def test_the_base_rows_are_newton_and_euler(name):
-    """physics.md E14, X19: forces carry a standing robot, without moment about its centre."""
+    """theory E14, X19: forces carry a standing robot, without moment about its centre."""
     robot = ROBOTS[name]
     report = stand(Simulator(robot, 'ncp'), 3000)[-1]
     record, rows = report.record, 3 * len(robot.contact_points)

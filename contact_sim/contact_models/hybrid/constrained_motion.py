@@ -2,233 +2,161 @@
 
     v̇ = M⁻¹ (τ − nle − D v) + M⁻¹ Jᵀ f,   J v̇ + J̇ v = G f + a
 
-What drifts by the error of the integration is taken back at the end of a step, at the level of
-velocities: u_t = 0 and u_n = −α φ for what is held (physics.md T8: no Baumgarte along the ground).
+Kernels take the arrays of the step and those of the arc (fields.py), and name their views.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from contact_sim.collision.detect import contact_drift, contact_jacobian, detect
-from contact_sim.contact.delassus import collect_rows, fill_delassus, multiply_rows
-from contact_sim.contact_models.hybrid.modes import (
-    freeze_slow_slips,
-    mode_forces,
-    select_modes,
-    slip_direction,
-)
-from contact_sim.contact_models.hybrid.mode_elimination import OPEN, SLIP, STICK
-from contact_sim.contact_models.hybrid.redundant_forces import spread_redundant
+from contact_sim.arrays import fields as f
+from contact_sim.arrays.views import frames, integers, matrix, square, vector
+from contact_sim.collision.detect import contact_drift, contact_rows, detect
+from contact_sim.contact.active_rows import collect_rows, generalized_impulse, row_velocities
+from contact_sim.contact_models.hybrid import fields as e
+from contact_sim.contact_models.time_stepping.stages import place_bodies, row_response
+from contact_sim.dynamics.bias_forces import bias_forces
+from contact_sim.solvers.delassus import delassus
 from contact_sim.solvers.jit import kernel
-from contact_sim.solvers.tree import factorise, solve_factor, solve_transposed
-
-SEPARATES = 1e-9
-"""Speed from which a contact counts as leaving after an impact [m/s]."""
-GENTLY = 1e-3
-"""Largest change of a normal velocity in one step to take out a penetration [m/s]."""
+from contact_sim.solvers.rows import Rows
+from contact_sim.solvers.tree import factorise, solve
 
 
 @kernel
-def fill_instant(
-    placements, twists, bias_accelerations, world_jacobian, M, nle, joint, offset, radius,
-    leaf_dof, plane, gravity, parent, damping, tau, v, position, frame, gap, no_gap, jt, u, drift,
-    factor, free,
-):  # fmt: skip
-    """Fill contact points, Jᵀ (nv, rows), u = J v, J̇ v, the factor of M and M⁻¹ (τ − nle − D v).
-
-    Inputs as in `dynamics.terms` and `contact.workspace`; J at the points c − r n of the spheres
-    (`no_gap` is zero).
-    """
-    detect(placements, joint, offset, radius, plane, position, frame, gap)
-    contact_jacobian(world_jacobian, leaf_dof, parent, position, frame, no_gap, jt)
-    contact_drift(
-        twists, bias_accelerations, placements, joint, offset, radius, frame, gravity, drift
-    )
-    multiply_rows(jt, v, u)
-    for i in range(v.shape[0]):
-        for j in range(i + 1):
-            factor[i, j] = M[i, j]
-        free[i] = tau[i] - nle[i] - damping[i] * v[i]
-    factorise(factor, parent)
-    solve_transposed(factor, parent, free)
-    solve_factor(factor, parent, free)
+def evaluate(data, arc, q, v):
+    """Fill all that belongs to the configuration q (nq,) and the velocity v (nv,)."""
+    if integers(data, f.TERMS_GIVEN)[0] == 0:
+        place_bodies(data, q)
+    evaluate_velocity(data, arc, v)
 
 
 @kernel
-def fill_rows(closed, jt, factor, parent, free, drift, u, row_of, Y, delassus, a):
-    """Fill G and a for the closed contacts and the dry joints; return (contacts, rows)."""
-    nc, ns = closed.shape[0], u.shape[0] - 3 * closed.shape[0]
-    na, n = collect_rows(closed, nc, ns, row_of)
-    fill_delassus(jt, factor, parent, row_of, n, Y, delassus)
-    for e in range(n):
-        r = row_of[e]
-        total = drift[r]
-        for k in range(free.shape[0]):
-            total += jt[k, r] * free[k]
-        a[e] = total
-    return na, n
-
-
-@kernel
-def add_response(force, n, Y_buffer, factor, parent, out):
-    """Add M⁻¹ Jᵀ f to `out` (nv,); `force` (n,) in the order of the rows of Y."""
-    nv = out.shape[0]
-    Y, response = Y_buffer[: nv * n].reshape(nv, n), np.zeros(nv)
-    for k in range(nv):
-        for e in range(n):
-            response[k] += Y[k, e] * force[e]
-    solve_factor(factor, parent, response)
-    out += response
-
-
-@kernel
-def hold(
-    closed, jt, factor, parent, free, drift, u, row_of, Y, delassus, friction,
-    joint_friction, mode, direction, frozen, joint_mode, reference, force, acceleration,
-):  # fmt: skip
-    """Fill the forces (rows of the record) that hold the modes, and v̇; False if there are none."""
-    a = np.empty(u.shape[0])
-    na, n = fill_rows(closed, jt, factor, parent, free, drift, u, row_of, Y, delassus, a)
-    ns = joint_mode.shape[0]
-    mu, modes, slip = np.empty(na), np.empty(na, np.int64), np.empty((na, 2))
-    near, answer = np.empty(n), np.empty(n)
-    for c in range(na):
-        i = row_of[3 * c] // 3
-        mu[c], modes[c] = friction[i], mode[i]
-        slip[c] = slip_direction(
-            u[3 * i], u[3 * i + 1], direction[i, 0], direction[i, 1], frozen[i]
-        )
-    for e in range(n):
-        near[e] = reference[row_of[e]]
-    G = delassus[: n * n].reshape(n, n)
-    held = mode_forces(G, a[:n], mu, modes, slip, joint_friction, joint_mode[:ns], near, answer)
-    force[:] = 0.0
-    for e in range(n):
-        force[row_of[e]] = answer[e]
-    acceleration[:] = free
-    add_response(answer, n, Y, factor, parent, acceleration)
-    return held and bool(np.isfinite(np.sum(acceleration)))
-
-
-@kernel
-def choose(
-    closed, jt, factor, parent, free, drift, u, row_of, Y, delassus, friction,
-    joint_friction, stiction_speed, at_end, mode, direction, heading, frozen, joint_mode,
-    reference, dt,
-):  # fmt: skip
-    """Choose the modes of the closed contacts for an arc of about dt, and open those that leave.
-
-    `heading` is the direction in which each contact slips at first, `direction` that against
-    which friction acts; they differ where a slow slip turns (`frozen`).
-    `mode` says what held before: what stuck counts as at rest. `reference` (rows of the record) is
-    guess and answer. Returns (status code, sweeps, natural map [N]).
-    """
-    a = np.empty(u.shape[0])
-    na, n = fill_rows(closed, jt, factor, parent, free, drift, u, row_of, Y, delassus, a)
-    nc, ns = closed.shape[0], joint_mode.shape[0]
-    mu, modes, slip = np.empty(na), np.empty(na, np.int64), np.zeros((na, 2))
-    speed, guess, ends = np.empty(n), np.empty(n), np.zeros(2 * na + ns, np.int64)
-    keep = np.empty(na, np.int64)
-    for e in range(n):
-        speed[e], guess[e] = u[row_of[e]], reference[row_of[e]]
-    for c in range(na):
-        i = row_of[3 * c] // 3
-        mu[c], ends[c], ends[na + c] = friction[i], at_end[i], at_end[nc + i]
-        if mode[i] == STICK:
-            speed[3 * c] = speed[3 * c + 1] = 0.0
-    ends[2 * na :] = at_end[2 * nc :]
-    G = delassus[: n * n].reshape(n, n)
-    freeze_slow_slips(G, a[:n], speed, mu, joint_friction, stiction_speed, dt, guess, slip, keep)
-    outcome = select_modes(
-        G, a[:n], speed, mu, joint_friction, stiction_speed, ends, keep, guess, modes, slip,
-        joint_mode,
+def evaluate_velocity(data, arc, v):
+    """Fill all that belongs to v (nv,), at the placements at hand."""
+    effects = vector(arc, e.NONLINEAR_EFFECTS)
+    if integers(data, f.TERMS_GIVEN)[0] == 0:
+        bias_forces(
+            integers(data, f.PARENT), integers(data, f.V_INDEX), matrix(data, f.COLUMNS),
+            matrix(data, f.WORLD_INERTIA), v, vector(data, f.GRAVITY), matrix(data, f.TWIST),
+            matrix(data, f.BIAS_ACCELERATION), matrix(data, f.BODY_WRENCH), effects,
+        )  # fmt: skip
+    else:
+        effects[:] = vector(data, f.NONLINEAR_EFFECTS)
+    fill_contacts(data, arc)
+    fill_free_acceleration(data, arc, v)
+    row_velocities(
+        matrix(arc, e.JACOBIAN_TRANSPOSED), integers(data, f.LEAF_DOF),
+        integers(data, f.INTERVAL_DOF), integers(data, f.DOF_PARENT), v, vector(arc, e.U),
     )  # fmt: skip
-    spread_redundant(G, a[:n], mu, modes, slip, joint_friction, joint_mode, guess)
-    mode[:], frozen[:] = OPEN, 0
-    reference[:] = 0.0
-    for e in range(n):
-        reference[row_of[e]] = guess[e]
-    for c in range(na):
-        i = row_of[3 * c] // 3
-        mode[i] = modes[c]
-        direction[i], frozen[i] = slip[c], keep[c]
-        heading[i] = slip_direction(u[3 * i], u[3 * i + 1], 0.0, 0.0, 0)
-        if u[3 * i] ** 2 + u[3 * i + 1] ** 2 <= stiction_speed**2:
-            heading[i] = slip[c]
-        closed[i] = 0.0 if modes[c] == OPEN else 1.0
-    return outcome
 
 
 @kernel
-def rest_exactly(
-    closed, u, gap, rate, row_of, Y, delassus, factor, parent, friction, joint_friction, mode,
-    joint_mode, v, impulse,
-):  # fmt: skip
-    """Take the drift out of the velocity of what is held: u_t = 0, u_n = −α φ, q̇ = 0.
+def fill_contacts(data, arc):
+    """Fill contact points, Jᵀ at the points c − r n of the spheres, and J̇ v."""
+    kind, terrain = integers(data, f.GROUND)[0], vector(data, f.TERRAIN)
+    pose = matrix(data, f.POSE)
+    body, origin = integers(data, f.CANDIDATE_BODY), vector(data, f.ORIGIN)
+    offset, radius = matrix(data, f.OFFSET), vector(data, f.RADIUS)
+    position, frame = matrix(arc, e.POSITION), frames(arc, e.FRAME)
+    feature = vector(arc, e.FEATURE)
+    detect(kind, terrain, pose, body, offset, radius, position, frame, vector(arc, e.GAP), feature)
+    contact_rows(
+        matrix(data, f.COLUMNS), origin, integers(data, f.LEAF_DOF), integers(data, f.DOF_PARENT),
+        position, frame, vector(arc, e.NO_GAP), matrix(arc, e.JACOBIAN_TRANSPOSED),
+    )  # fmt: skip
+    motion = (matrix(data, f.TWIST), matrix(data, f.BIAS_ACCELERATION), origin)
+    contact_drift(
+        (body, offset, radius), motion, (kind, terrain), pose, feature, frame,
+        vector(data, f.GRAVITY), vector(arc, e.DRIFT),
+    )  # fmt: skip
 
-    A penetration that was there before is taken out gently: u_n changes by no more than GENTLY.
-    The impulses, of the size of the integration error, are added to `impulse`. G and Y as `hold`
-    left them. Returns the largest drift [m/s, rad/s].
+
+@kernel
+def fill_free_acceleration(data, arc, v):
+    """Fill the factor of M, and M⁻¹ (τ − nle − D v)."""
+    M, factor = matrix(data, f.MASS_MATRIX), matrix(data, f.FACTOR)
+    dof_parent, damping = integers(data, f.DOF_PARENT), vector(data, f.DAMPING)
+    tau, effects = vector(data, f.TAU), vector(arc, e.NONLINEAR_EFFECTS)
+    free = vector(arc, e.FREE_ACCELERATION)
+    for k in range(v.shape[0]):
+        j = k
+        while j >= 0:
+            factor[k, j] = M[k, j]
+            j = dof_parent[j]
+        free[k] = tau[k] - effects[k] - damping[k] * v[k]
+    factorise(factor, dof_parent)
+    solve(factor, dof_parent, free)
+
+
+@kernel
+def closed_rows(data, arc):
+    """Return the equations of the closed contacts and the intervals, and their number.
+
+    G [1/kg], accelerations without contact forces [m/s²] as g, and bounds of forces [N].
     """
-    nc, ns = closed.shape[0], joint_mode.shape[0]
-    na, n = collect_rows(closed, nc, ns, row_of)
-    mu, modes = np.zeros(na), np.empty(na, np.int64)
-    drift, answer, worst = np.zeros(n), np.zeros(n), 0.0
-    for c in range(na):
-        i = row_of[3 * c] // 3
-        modes[c] = mode[i]
-        error = u[3 * i + 2] + rate * gap[i]
-        drift[3 * c + 2] = min(max(error, -GENTLY), GENTLY)
-        if mode[i] == STICK:
-            drift[3 * c], drift[3 * c + 1] = u[3 * i], u[3 * i + 1]
-    for k in range(ns):
-        if joint_mode[k] == 0:
-            drift[3 * na + k] = u[3 * nc + k]
+    row_of, row_leaf = integers(data, f.ROW_OF), integers(data, f.ROW_LEAF)
+    leaf_dof, interval_dof = integers(data, f.LEAF_DOF), integers(data, f.INTERVAL_DOF)
+    dof_parent, jacobian = integers(data, f.DOF_PARENT), matrix(arc, e.JACOBIAN_TRANSPOSED)
+    na, n = collect_rows(
+        vector(arc, e.CLOSED), vector(data, f.INTERVAL_ACTIVE), leaf_dof, interval_dof, row_of,
+        row_leaf,
+    )  # fmt: skip
+    G, a = square(data, f.DELASSUS, n), vector(data, f.G)[:n]
+    mu = vector(data, f.ROW_FRICTION)[:na]
     if n > 0:
-        worst = np.abs(drift).max()
-    if worst > 0.0:
-        G, none = delassus[: n * n].reshape(n, n), np.zeros((na, 2))
-        mode_forces(G, drift, mu, modes, none, np.zeros(ns), joint_mode, np.zeros(n), answer)
-        add_response(answer, n, Y, factor, parent, v)
-        for e in range(n):
-            impulse[row_of[e]] += answer[e]
-    return worst
-
-
-@kernel
-def fill_impact(
-    closed, jt, factor, parent, u, row_of, Y, delassus, friction, restitution, threshold, before,
-    mu, e,
-):  # fmt: skip
-    """Fill G, u⁻, μ and e of the closed contacts; return their number of rows."""
-    na, _ = collect_rows(closed, closed.shape[0], 0, row_of)
-    n = 3 * na
-    fill_delassus(jt, factor, parent, row_of, n, Y, delassus)
+        delassus(
+            jacobian, matrix(data, f.FACTOR), dof_parent, row_of, row_leaf, n,
+            row_response(data, n), G,
+        )  # fmt: skip
+    free, drift = vector(data, f.ROW_FREE), vector(arc, e.DRIFT)
+    row_velocities(
+        jacobian, leaf_dof, interval_dof, dof_parent, vector(arc, e.FREE_ACCELERATION), free
+    )
     for r in range(n):
-        before[r] = u[row_of[r]]
+        a[r] = free[row_of[r]] + drift[row_of[r]]
+    friction = vector(data, f.FRICTION)
     for c in range(na):
-        i = row_of[3 * c] // 3
-        mu[c] = friction[i]
-        e[c] = restitution[i] if before[3 * c + 2] < -threshold else 0.0
-    return n
+        mu[c] = friction[row_of[3 * c] // 3]
+    return Rows(G, a, mu, vector(data, f.INTERVAL_LOWER), vector(data, f.INTERVAL_UPPER)), n
 
 
 @kernel
-def take_impact(closed, row_of, Y, delassus, factor, parent, before, answer, mode, v, impulse):
-    """Change v by the impulses of an impact and open the contacts that leave.
+def add_response(data, arc, force, out):
+    """Add M⁻¹ Jᵀ f to `out` (nv,); f of all rows, in the contact frames of the instant."""
+    response, dof_parent = np.empty(out.shape[0]), integers(data, f.DOF_PARENT)
+    generalized_impulse(
+        matrix(arc, e.JACOBIAN_TRANSPOSED), integers(data, f.LEAF_DOF),
+        integers(data, f.INTERVAL_DOF), dof_parent, force, response,
+    )  # fmt: skip
+    solve(matrix(data, f.FACTOR), dof_parent, response)
+    for k in range(out.shape[0]):
+        out[k] += response[k]
 
-    After an impact nothing counts as sticking until `choose` has decided. The impulses are added
-    to `impulse` (rows of the record).
+
+@kernel
+def in_start_frames(data, arc, force, out):
+    """Fill `out` with the forces of all rows, turned into the contact frames of the step's start.
+
+    The frames of the instant turn on curved ground; on planes this changes nothing but rounding.
     """
-    n = answer.shape[0]
-    add_response(answer, n, Y, factor, parent, v)
-    after = before + np.dot(delassus[: n * n].reshape(n, n), answer)
-    fastest = np.abs(before).max() if n > 0 else 0.0
-    for c in range(n // 3):
-        i = row_of[3 * c] // 3
-        leaves = after[3 * c + 2] > SEPARATES * (1.0 + fastest)
-        closed[i] = 0.0 if leaves else 1.0
-        mode[i] = OPEN if leaves else SLIP
-    for r in range(n):
-        impulse[row_of[r]] += answer[r]
+    now, start = frames(arc, e.FRAME), frames(data, f.FRAME_START)
+    for i in range(now.shape[0]):
+        r = 3 * i
+        x = y = z = 0.0
+        for a in range(3):
+            x += now[i, a, 0] * force[r + a]
+            y += now[i, a, 1] * force[r + a]
+            z += now[i, a, 2] * force[r + a]
+        for a in range(3):
+            out[r + a] = start[i, a, 0] * x + start[i, a, 1] * y + start[i, a, 2] * z
+    for r in range(3 * now.shape[0], force.shape[0]):
+        out[r] = force[r]
+
+
+@kernel
+def add_impulse(data, arc, impulse):
+    """Add impulses of all rows [N s], in the frames of the instant, to those of the step."""
+    turned, total = np.empty(impulse.shape[0]), vector(arc, e.IMPULSE)
+    in_start_frames(data, arc, impulse, turned)
+    for r in range(total.shape[0]):
+        total[r] += turned[r]

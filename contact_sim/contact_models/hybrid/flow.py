@@ -1,230 +1,256 @@
 """One arc: a Runge-Kutta step of 4th order in which the contacts hold their modes.
 
 The state at the start of the arc stays until `accept`, so that an arc can be integrated again to
-another length while an event is located.
+another length while an event is located. Stages are counted from 0, the start; the end of the arc
+is evaluated as one stage more.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from contact_sim.contact.delassus import multiply_rows
-from contact_sim.contact.workspace import Workspace
+from contact_sim.arrays import fields as f
+from contact_sim.arrays.views import frames, integers, matrix, vector
+from contact_sim.contact_models.hybrid import fields as e
+from contact_sim.contact_models.hybrid.constrained_motion import (
+    evaluate,
+    evaluate_velocity,
+    in_start_frames,
+)
+from contact_sim.contact_models.hybrid.events import find_closed
+from contact_sim.contact_models.hybrid.fields import STAGES
 from contact_sim.contact_models.hybrid.guards import allow_start, fill_guards
-from contact_sim.contact_models.hybrid.constrained_motion import fill_instant, hold, rest_exactly
-from contact_sim.dynamics.integrate import move_base
+from contact_sim.contact_models.hybrid.held_contacts import hold_modes, remove_drift
+from contact_sim.contact_models.hybrid.mode_elimination import SLIP
+from contact_sim.dynamics.integrate import move, velocity_in_new_axes
 from contact_sim.dynamics.runge_kutta import fill_rates, next_stage, weighted_mean
+from contact_sim.dynamics.tree import FREE_FLYER
+from contact_sim.dynamics.vectors import dot, put, rotated, vec
 from contact_sim.solvers.jit import kernel
+from contact_sim.solvers.status import CONVERGED, FREE
 
-Array = NDArray[np.float64]
-ROUGH = 1e-2
+ARC_TOLERANCE = 1e-2
 """Error of the velocity over one arc that calls for shorter arcs, relative to 1 and the speed."""
 
 
-class Arc:
-    """State, modes and stages of the arc at hand.
+@kernel
+def load(data, arc):
+    """Take the state and what was kept of the contacts; return True if a contact collides.
 
-    Attributes:
-        q: configuration, of the last accepted state, shape (nq,).
-        v: velocity, shape (nv,).
-        closed: 1 for contacts that are held, shape (nc,).
-        mode: OPEN, STICK or SLIP, shape (nc,).
-        direction: direction of slip that friction opposes, shape (nc, 2).
-        heading: direction of slip at the start of the arc, shape (nc, 2).
-        frozen: 1 where `direction` is kept over the arc, shape (nc,).
-        joint_mode: 0 stuck, ±1 direction of turning, shape (ns,).
-        reference: forces near which redundant ones stay [N], rows of the record.
-        force: forces at the end of the arc [N], rows of the record.
-        mean_force: mean over the arc [N], rows of the record.
-        guards: at the end of the arc; slack: how far below zero each may be; guards_before: at the
-            start; violated: number of violations at the end.
-        error: estimate of the error of the arc, 1 is tolerable.
-        position, frame, gap, jt, u, drift, factor, free: see `instant.fill_instant`; of the state
-            evaluated last.
+    Placements and twists are those of the state.
     """
-
-    def __init__(self, workspace: Workspace, stiction_speed: float, stabilisation: float) -> None:
-        w, sizes = workspace, workspace.sizes
-        self._terms, self._record = w.terms, w.record
-        nv, nc, ns, rows = sizes.nv, sizes.nc, sizes.ns, sizes.rows
-        self.q, self._q_end = np.zeros(sizes.nq), np.zeros(sizes.nq)
-        self.v, self._v_stage, self._v_end = (np.zeros(nv) for _ in range(3))
-        self._w, self._displacement, self._increment = (np.zeros(nv) for _ in range(3))
-        self._rates, self._w_rates = np.zeros((4, nv)), np.zeros((4, nv))
-        self._forces, self._acceleration = np.zeros((4, rows)), np.zeros(nv)
-        self.force, self.mean_force, self.reference = (np.zeros(rows) for _ in range(3))
-        self.closed, self.gap, self._no_gap = np.zeros(nc), np.zeros(nc), np.zeros(nc)
-        self.mode, self.joint_mode = np.zeros(nc, dtype=np.int64), np.zeros(ns, dtype=np.int64)
-        self.direction, self.heading = np.zeros((nc, 2)), np.zeros((nc, 2))
-        self.frozen = np.zeros(nc, dtype=np.int64)
-        self._position, self._frame = np.zeros((nc, 3)), np.zeros((nc, 3, 3))
-        self.jt, self.u = w.record.jacobian_transposed.copy(), np.zeros(rows)
-        self.drift, self.free = np.zeros(rows), np.zeros(nv)
-        self.factor = np.zeros((nv, nv))
-        self.guards, self.slack = np.zeros(2 * nc + ns), np.zeros(2 * nc + ns)
-        self.guards_before, self._allowance = np.zeros(2 * nc + ns), np.zeros(2 * nc + ns)
-        self.violated, self.error = 0, 0.0
-        self._turned = np.zeros((len(w.terms.free_flyer_v), 9))
-        self._stiction_speed = stiction_speed
-        self._bind(workspace, stabilisation)
-
-    def _bind(self, w: Workspace, stabilisation: float) -> None:
-        """Build the argument lists of the kernels once."""
-        t, r, s = w.terms, w.record, w.spheres
-        self._instant = (
-            t.placements, t.twists, t.bias_accelerations, t.jacobian, t.inertia,
-            t.nonlinear_effects, s.joint, s.offset, s.radius, s.leaf_dof, w.plane, r.gravity,
-            t.dof_parent, w.damping, r.tau,
-        )  # fmt: skip
-        self._points = (
-            self._position, self._frame, self.gap, self._no_gap, self.jt, self.u, self.drift,
-            self.factor, self.free,
-        )  # fmt: skip
-        self._hold = (
-            self.closed, self.jt, self.factor, t.dof_parent, self.free, self.drift, self.u,
-            w.row_of, w.Y, w.rows.delassus, r.friction,
-            w.friction_effort, self.mode, self.direction, self.frozen, self.joint_mode,
-            self.reference,
-        )  # fmt: skip
-        self._hold_here = (*self._hold, self.force, self._acceleration)
-        self._guards = (
-            self.mode, self.heading, self.joint_mode, self.gap, self.u, self.force, r.friction,
-            w.friction_effort, self._stiction_speed, self._allowance, self.guards, self.slack,
-        )  # fmt: skip
-        self._rest = (
-            self.closed, self.u, self.gap, stabilisation, w.row_of, w.Y, w.rows.delassus,
-            self.factor, t.dof_parent, r.friction, w.friction_effort, self.mode, self.joint_mode,
-        )  # fmt: skip
-
-    def load(self) -> None:
-        """Take the state from the record; Pinocchio's terms are up to date with it."""
-        self.q[:], self.v[:] = self._record.q, self._record.v
-        placements, joints = self._terms.placements, self._terms.free_flyer_joint
-        self._turned[:] = placements[joints, :9]
-        fill_instant(*self._instant, self.v, *self._points)
-
-    def update_velocity(self) -> None:
-        """Bring the instant in line with a velocity that has changed."""
-        self._terms.update_velocity(self.q, self.v)
-        fill_instant(*self._instant, self.v, *self._points)
-
-    def begin(self, lenience: float) -> bool:
-        """Start arcs in the modes at hand; return False if no finite force holds them.
-
-        Bounds of forces may be missed by `lenience` slacks before it counts as an event.
-        """
-        held = hold(*self._hold_here)
-        self._allowance[:] = 0.0
-        fill_guards(*self._guards)
-        allow_start(self.mode, self.joint_mode, lenience, self.guards, self.slack, self._allowance)
-        self._start_here()
-        return bool(held)
-
-    def _start_here(self) -> None:
-        """Make forces, guards and rates of the instant evaluated last those of the start."""
-        self._forces[0] = self.force
-        self.guards_before[:] = self.guards
-        self._displacement[:] = 0.0
-        fill_rates(
-            self.v, self.v, self._acceleration, self._displacement, self._terms.free_flyer_v,
-            self._rates[0], self._w_rates[0],
-        )  # fmt: skip
-
-    def rest(self, impulse: Array) -> None:
-        """Take the drift out of the velocity of what is held; its impulses go to `impulse`."""
-        rest_exactly(*self._rest, self.v, impulse)
-        multiply_rows(self.jt, self.v, self.u)
-
-    def integrate(self, dt: float) -> bool:
-        """Integrate by dt from the start of the arc; return False if it is not finite."""
-        terms, held = self._terms, True
-        for stage in (1, 2, 3):
-            start_stage(
-                stage, dt, self.v, self._rates, self._w_rates, self._displacement, self._w,
-                terms.free_flyer_v, self._increment, self._v_stage,
-            )  # fmt: skip
-            self._evaluate(terms.integrate(self.q, self._increment), self._v_stage)
-            held &= finish_stage(
-                *self._hold, self._forces[stage], self._acceleration, self._v_stage, self._w,
-                self._displacement, terms.free_flyer_v, self._rates[stage], self._w_rates[stage],
-            )  # fmt: skip
-        self.error = finish_arc(
-            dt, self.v, self._rates, self._w_rates, self._forces, terms.free_flyer_v,
-            self._displacement, self._w, self._increment, self._v_end, self.mean_force,
-        )  # fmt: skip
-        if not (held and np.isfinite(self._v_end.sum())):
-            return False
-        self._q_end[:] = terms.integrate(self.q, self._increment)
-        self._evaluate(self._q_end, self._v_end)
-        held = hold(*self._hold_here)
-        self.violated = fill_guards(*self._guards)
-        return bool(held)
-
-    def accept(self) -> None:
-        """Make the end of the arc its start."""
-        self.q[:], self.v[:] = self._q_end, self._v_end
-        self.reference[:] = self.force
-        self._start_here()
-
-    def velocity_in_axes_of_start(self) -> Array:
-        """Return v with the linear velocity of free flyers in their axes at `load`, (nv,)."""
-        v = self.v.copy()
-        terms = self._terms
-        for k, i in enumerate(terms.free_flyer_v):
-            before = self._turned[k].reshape(3, 3)  # rows are the axes: stored column by column
-            now = terms.placements[terms.free_flyer_joint[k], :9].reshape(3, 3)
-            v[i : i + 3] = before @ (now.T @ v[i : i + 3])
-        return v
-
-    def _evaluate(self, q: Array, v: Array) -> None:
-        """Fill the instant at q, v."""
-        self._terms.update_configuration(q)
-        self._terms.update_velocity(q, v)
-        fill_instant(*self._instant, v, *self._points)
+    q, v = vector(arc, e.ARC_Q), vector(arc, e.ARC_V)
+    q[:], v[:] = vector(data, f.Q), vector(data, f.V)
+    memory, frame = matrix(data, f.MEMORY), frames(data, f.FRAME)
+    mode, reference = integers(arc, e.CONTACT_MODE), vector(arc, e.REFERENCE)
+    nc = mode.shape[0]
+    for i in range(nc):
+        mode[i] = int(memory[i, 3])
+        for a in range(3):
+            reference[3 * i + a] = dot(vec(frame[i, a], 0), vec(memory[i], 0))
+    h, impulse = vector(data, f.TIME_STEP)[0], vector(data, f.IMPULSE)
+    for r in range(3 * nc, impulse.shape[0]):
+        reference[r] = impulse[r] / h
+    vector(arc, e.IMPULSE)[:] = 0.0
+    integers(arc, e.AT_END)[:] = 0
+    integers(arc, e.TURNS)[:] = 0
+    kind, pose, axes = integers(data, f.KIND), matrix(data, f.POSE), matrix(arc, e.START_AXES)
+    flyer = 0
+    for j in range(1, kind.shape[0]):
+        if kind[j] == FREE_FLYER:
+            axes[flyer] = pose[j, :9]
+            flyer += 1
+    evaluate_velocity(data, arc, v)
+    return find_closed(arc)
 
 
 @kernel
-def start_stage(stage, dt, v_start, rates, w_rates, displacement, w, free_flyer_v, increment, v):
-    """Fill displacement and velocity of a stage, in both axes."""
-    next_stage(stage, dt, v_start, rates, w_rates, displacement, w)
-    move_base(displacement, w, free_flyer_v, increment, v)
+def begin_arc(data, arc, lenience):
+    """Start arcs in the modes at hand; return False if no finite force holds them.
 
-
-@kernel
-def finish_stage(
-    closed, jt, factor, parent, free, drift, u, row_of, Y, delassus, friction,
-    joint_friction, mode, direction, frozen, joint_mode, reference, force, acceleration, v, w,
-     displacement, free_flyer_v, tangent, w_rate,
-):  # fmt: skip
-    """Fill forces and rates of one stage; return False if no finite force holds the modes."""
-    held = hold(
-        closed, jt, factor, parent, free, drift, u, row_of, Y, delassus, friction,
-        joint_friction, mode, direction, frozen, joint_mode, reference, force, acceleration,
-    )  # fmt: skip
-    fill_rates(v, w, acceleration, displacement, free_flyer_v, tangent, w_rate)
+    Bounds of forces may be missed by `lenience` slacks before it counts as an event.
+    """
+    held = hold_modes(data, arc)
+    vector(arc, e.ALLOWANCE)[:] = 0.0
+    fill_guards(data, arc)
+    allow_start(arc, lenience)
+    start_here(data, arc)
     return held
 
 
 @kernel
-def finish_arc(
-    dt, v_start, rates, w_rates, forces, free_flyer_v, displacement, w, increment, v, mean_force
-):
-    """Fill increment, velocity and mean forces of the whole arc from its four stages.
+def start_here(data, arc):
+    """Make forces, guards and rates of the instant evaluated last those of the start."""
+    v, displacement = vector(arc, e.ARC_V), vector(arc, e.DISPLACEMENT)
+    in_start_frames(data, arc, vector(arc, e.FORCE), matrix(arc, e.FORCES)[0])
+    vector(arc, e.GUARD_BEFORE)[:] = vector(arc, e.GUARD)
+    displacement[:] = 0.0
+    fill_rates(
+        v, v, vector(arc, e.ACCELERATION), displacement, integers(data, f.FREE_FLYER_V),
+        matrix(arc, e.RATES)[0], matrix(arc, e.VELOCITY_RATES)[0],
+    )  # fmt: skip
 
-    Returns an estimate of the error of the velocity, relative to what is tolerable: large where
-    the stages do not belong to one smooth motion.
+
+@kernel
+def start_stage(data, arc, stage, dt):
+    """Fill configuration and velocity of a stage, 1 to STAGES, of an arc of dt [s].
+
+    Returns an estimate of the error of the arc at its end, zero before; 1 is tolerable.
     """
-    error, fastest = 0.0, 1.0
+    displacement, w = vector(arc, e.DISPLACEMENT), vector(arc, e.FIXED_AXES_V)
+    error, start_v = 0.0, vector(arc, e.ARC_V)
+    if stage == STAGES:
+        error = arc_error(arc, dt)
+        end_of_arc(arc, dt)
+    else:
+        rates, velocity_rates = matrix(arc, e.RATES), matrix(arc, e.VELOCITY_RATES)
+        next_stage(stage, dt, start_v, rates, velocity_rates, displacement, w)
+    velocity_in_new_axes(displacement, w, integers(data, f.FREE_FLYER_V), vector(arc, e.STAGE_V))
+    if integers(data, f.TERMS_GIVEN)[0] == 0:
+        move(
+            integers(data, f.KIND), integers(data, f.Q_INDEX), integers(data, f.V_INDEX),
+            matrix(data, f.POSE), displacement, vector(arc, e.ARC_Q), vector(arc, e.STAGE_Q),
+        )  # fmt: skip
+    return error
+
+
+@kernel
+def arc_error(arc, dt):
+    """Return an estimate of the error of the velocity, relative to what is tolerable.
+
+    Large where the stages do not belong to one smooth motion.
+    """
+    rates, v, error, fastest = matrix(arc, e.VELOCITY_RATES), vector(arc, e.ARC_V), 0.0, 1.0
     for k in range(v.shape[0]):
-        spread = w_rates[0, k] - w_rates[1, k] - w_rates[2, k] + w_rates[3, k]
+        spread = rates[0, k] - rates[1, k] - rates[2, k] + rates[3, k]
         error = max(error, dt / 6.0 * abs(spread))
-        fastest = max(fastest, abs(v_start[k]))
-    weighted_mean(rates, displacement)
-    weighted_mean(w_rates, w)
-    weighted_mean(forces, mean_force)
-    for k in range(w.shape[0]):
+        fastest = max(fastest, abs(v[k]))
+    return error / (ARC_TOLERANCE * fastest)
+
+
+@kernel
+def end_of_arc(arc, dt):
+    """Fill displacement, velocity and mean forces of the whole arc from its four stages."""
+    displacement, v = vector(arc, e.DISPLACEMENT), vector(arc, e.ARC_V)
+    w = vector(arc, e.FIXED_AXES_V)
+    weighted_mean(matrix(arc, e.RATES), displacement)
+    weighted_mean(matrix(arc, e.VELOCITY_RATES), w)
+    weighted_mean(matrix(arc, e.FORCES), vector(arc, e.MEAN_FORCE))
+    for k in range(v.shape[0]):
         displacement[k] *= dt
-        w[k] = v_start[k] + dt * w[k]
-    move_base(displacement, w, free_flyer_v, increment, v)
-    return error / (ROUGH * fastest)
+        w[k] = v[k] + dt * w[k]
+
+
+@kernel
+def finish_stage(data, arc, stage):
+    """Fill forces and rates of a stage, at the end of the arc the guards.
+
+    Returns whether finite forces hold the modes, and the number of violated guards.
+    """
+    v = vector(arc, e.STAGE_V)
+    if not np.isfinite(np.sum(v)):
+        return False, 0
+    evaluate(data, arc, vector(arc, e.STAGE_Q), v)
+    held = hold_modes(data, arc)
+    if stage == STAGES:
+        return held, fill_guards(data, arc)
+    in_start_frames(data, arc, vector(arc, e.FORCE), matrix(arc, e.FORCES)[stage])
+    fill_rates(
+        v, vector(arc, e.FIXED_AXES_V), vector(arc, e.ACCELERATION), vector(arc, e.DISPLACEMENT),
+        integers(data, f.FREE_FLYER_V), matrix(arc, e.RATES)[stage],
+        matrix(arc, e.VELOCITY_RATES)[stage],
+    )  # fmt: skip
+    return held, 0
+
+
+@kernel
+def integrate(data, arc, dt):
+    """Integrate by dt from the start of the arc.
+
+    Returns whether finite forces hold the modes all along, the estimate of the error, and the
+    number of guards that are violated at the end.
+    """
+    error, violated = 0.0, 0
+    for stage in range(1, STAGES + 1):
+        error = start_stage(data, arc, stage, dt)
+        held, violated = finish_stage(data, arc, stage)
+        if not held:
+            return False, error, 0
+    return True, error, violated
+
+
+@kernel
+def accept(data, arc, dt):
+    """Make the end of the arc the state, and add up the impulses; return True if one slips."""
+    total, mean = vector(arc, e.IMPULSE), vector(arc, e.MEAN_FORCE)
+    for r in range(total.shape[0]):
+        total[r] += dt * mean[r]
+    vector(arc, e.ARC_Q)[:] = vector(arc, e.STAGE_Q)
+    vector(arc, e.ARC_V)[:] = vector(arc, e.STAGE_V)
+    vector(arc, e.REFERENCE)[:] = vector(arc, e.FORCE)
+    start_here(data, arc)
+    mode, slips = integers(arc, e.CONTACT_MODE), False
+    for i in range(mode.shape[0]):
+        slips = slips or mode[i] == SLIP
+    return slips
+
+
+# ---------------------------------------------------------------- the end of the step
+
+
+@kernel
+def finish(data, arc, events, residual):
+    """Write the step into the step data; `residual` is the largest of its solves [N]."""
+    remove_drift(data, arc)
+    h, v_start = vector(data, f.TIME_STEP)[0], vector(data, f.V_START)
+    v_next = vector(data, f.V_NEXT)
+    vector(data, f.Q)[:], vector(data, f.V)[:] = vector(arc, e.ARC_Q), vector(arc, e.ARC_V)
+    vector(data, f.IMPULSE)[:] = vector(arc, e.IMPULSE)
+    vector(data, f.U_NEXT)[:] = vector(arc, e.U)
+    velocity_in_start_axes(data, arc, v_next)
+    acceleration, transport = vector(data, f.ACCELERATION), vector(data, f.TRANSPORT)
+    for k in range(v_next.shape[0]):
+        acceleration[k] = (v_next[k] - v_start[k]) / h - transport[k]
+    took_part = keep_contacts(data, arc)
+    solver, clock = vector(data, f.SOLVER), vector(data, f.CLOCK)
+    solver[0] = CONVERGED if took_part else FREE
+    solver[1], solver[2] = events, residual
+    clock[2] += 1.0
+    clock[0] = clock[1] + clock[2] * h
+
+
+@kernel
+def keep_contacts(data, arc):
+    """Fill active contacts and the memory of all; return True if a row took part in the step."""
+    active, impulse, closed = vector(data, f.ACTIVE), vector(arc, e.IMPULSE), vector(arc, e.CLOSED)
+    memory, frame, force = matrix(data, f.MEMORY), frames(arc, e.FRAME), vector(arc, e.FORCE)
+    mode, nc = integers(arc, e.CONTACT_MODE), active.shape[0]
+    took_part = impulse.shape[0] > 3 * nc
+    for i in range(nc):
+        pushed = impulse[3 * i] != 0.0 or impulse[3 * i + 1] != 0.0 or impulse[3 * i + 2] != 0.0
+        if pushed:
+            active[i] = 1.0
+        took_part = took_part or pushed or closed[i] != 0.0
+        remember_contact(memory[i], mode[i], vec(force, 3 * i), frame[i])
+    return took_part
+
+
+@kernel
+def remember_contact(memory, mode, force, frame):
+    """Keep force, in world axes [N], and mode of a contact: a row of `memory`, shape (4,)."""
+    put(memory, 0, rotated(vec(frame[0], 0), vec(frame[1], 0), vec(frame[2], 0), force))
+    memory[3] = mode
+
+
+@kernel
+def velocity_in_start_axes(data, arc, v_next):
+    """Fill v with the linear velocity of free flyers in their axes at `load`, shape (nv,)."""
+    v_next[:] = vector(arc, e.ARC_V)
+    kind, v_index = integers(data, f.KIND), integers(data, f.V_INDEX)
+    pose, axes, flyer = matrix(data, f.POSE), matrix(arc, e.START_AXES), 0
+    for j in range(1, kind.shape[0]):
+        if kind[j] == FREE_FLYER:
+            R, S, k = pose[j], axes[flyer], v_index[j]
+            world = rotated(vec(R, 0), vec(R, 3), vec(R, 6), vec(v_next, k))
+            put(v_next, k, (dot(vec(S, 0), world), dot(vec(S, 3), world), dot(vec(S, 6), world)))
+            flyer += 1

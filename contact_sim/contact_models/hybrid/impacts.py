@@ -1,4 +1,4 @@
-"""Impact maps: what closed contacts do to the velocity in an instant (physics.md 2.8, T12, T13).
+"""Impact maps: what closed contacts do to the velocity in an instant (theory 2.8, T12, T13).
 
 With G = J M⁻¹ Jᵀ and u⁻ = J v⁻ the impulses λ give u⁺ = u⁻ + G λ.
 
@@ -14,7 +14,8 @@ With G = J M⁻¹ Jᵀ and u⁻ = J v⁻ the impulses λ give u⁺ = u⁻ + G λ
 Simultaneous laws cannot pass a shock on through a row of bodies one after the other: Newton's
 cradle with e = 1 ends as (−1/3, 2/3, 2/3), not as (0, 0, 1).
 
-Dry friction of joints is a bounded force: it takes no part in an instant.
+Dry friction of joints is a bounded force: it takes no part in an instant. A bilateral row does: it
+is eliminated first (collide.py).
 """
 
 from __future__ import annotations
@@ -22,18 +23,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from contact_sim.contact.solution import (
-    CONVERGED,
-    MAX_ITERATIONS,
-    STATUSES,
-    ContactSolution,
-    SolverReport,
-)
-from contact_sim.contact_models.cone_law import solve_cones
+from contact_sim.contact.solution import STATUSES, ContactSolution, SolverReport
 from contact_sim.contact_models.hybrid.mode_elimination import factor_in_place, solve_factored
 from contact_sim.errors import InvalidInput
 from contact_sim.solvers.cone import row_velocity
+from contact_sim.solvers.cones import solve_cones
 from contact_sim.solvers.jit import kernel
+from contact_sim.solvers.rows import Rows, cone_work
+from contact_sim.solvers.status import CONVERGED, MAX_ITERATIONS
 
 Array = NDArray[np.float64]
 IMPACT_LAWS = (
@@ -46,7 +43,9 @@ TOLERANCE = 1e-12
 MAX_SWEEPS = 200
 MAX_ADMM_ITERATIONS = 2000
 MAX_PHASE_SWEEPS = 20000
-HALVINGS = 60
+MAX_HALVINGS = 60
+SHARE_TOLERANCE = 1e-14
+"""Accuracy of the largest share of restitution that creates no energy [-]."""
 PROXIMAL = 1e-9
 
 
@@ -83,14 +82,13 @@ def impact_impulse(
         )
     impulse = np.zeros(n)
     code, iterations, residual = solve_impact(
-        IMPACT_LAWS.index(law), G, u, mu, e, energy_guard, impulse
+        IMPACT_LAWS.index(law), energy_guard, G, u, mu, e, impulse
     )
     return ContactSolution(impulse, SolverReport(STATUSES[code], iterations, residual))
 
 
-def solve_impact(
-    law: int, G: Array, u: Array, mu: Array, restitution: Array, energy_guard: bool, impulse: Array
-) -> tuple[int, int, float]:
+@kernel
+def solve_impact(law, energy_guard, G, u, mu, restitution, impulse):
     """Fill `impulse` (n,) [N s]; return (status code, iterations, residual).
 
     Arguments as in `impact_impulse`, `law` by its code.
@@ -103,14 +101,14 @@ def solve_impact(
     if not guarded or impact_work(G, u, impulse) <= 0.0:
         return outcome
     low, high = 0.0, 1.0
-    for _ in range(HALVINGS):
+    for _ in range(MAX_HALVINGS):
         middle = 0.5 * (low + high)
         newton_impact(law, G, u, mu, restitution, middle, impulse)
         if impact_work(G, u, impulse) <= 0.0:
             low = middle
         else:
             high = middle
-        if high - low <= 1e-14:
+        if high - low <= SHARE_TOLERANCE:
             break
     return newton_impact(law, G, u, mu, restitution, low, impulse)
 
@@ -126,40 +124,45 @@ def impact_work(G, u, impulse):
     return work if work > 1e-12 * size else 0.0
 
 
-def newton_impact(
-    law: int, G: Array, u: Array, mu: Array, restitution: Array, share: float, impulse: Array
-) -> tuple[int, int, float]:
+@kernel
+def newton_impact(law, G, u, mu, restitution, share, impulse):
     """Solve one of the single-phase laws with restitution `share` e."""
-    nc, n = mu.shape[0], u.shape[0]
-    g, factors = u.copy(), 1.0 + share * restitution
-    if law == MOREAU:
-        g *= np.repeat(factors, 3)
-    else:
-        g[2::3] *= factors
+    nc, g = mu.shape[0], u.copy()
+    for i in range(nc):
+        factor = 1.0 + share * restitution[i]
+        g[3 * i + 2] *= factor
+        if law == MOREAU:
+            g[3 * i] *= factor
+            g[3 * i + 1] *= factor
     impulse[:] = 0.0
     if law == INFINITE_FRICTION:
-        return without_slip(G, g, nc, impulse)  # type: ignore[no-any-return]
-    cones, none = (np.zeros(nc) if law == FRICTIONLESS else mu), np.zeros(0)
-    return solve_cones(  # type: ignore[no-any-return]
-        G.flatten(), g, cones, none, none.copy(), impulse, nc, n, TOLERANCE, MAX_SWEEPS,
-        MAX_ADMM_ITERATIONS, 0.0,
-    )  # fmt: skip
+        return without_slip(G, g, nc, impulse)
+    cones = np.zeros(nc) if law == FRICTIONLESS else mu
+    rows = Rows(G, g, cones, np.zeros(0), np.zeros(0))
+    return solve_cones(
+        rows, impulse, cone_work(g.shape[0]), TOLERANCE, MAX_SWEEPS, MAX_ADMM_ITERATIONS, 0.0
+    )
 
 
-def two_phases(
-    G: Array, u: Array, mu: Array, restitution: Array, impulse: Array
-) -> tuple[int, int, float]:
+@kernel
+def two_phases(G, u, mu, restitution, impulse):
     """Compression with e = 0, then restitution by impulses λ_n ≥ e λ_n,c (Poisson)."""
     code, iterations, residual = newton_impact(PLASTIC, G, u, mu, restitution, 0.0, impulse)
-    least, second = restitution * impulse[2::3], np.zeros(len(u))
-    strongest = float(impulse[2::3].max())
+    nc, strongest = mu.shape[0], 0.0
+    least, second = np.empty(nc), np.zeros(u.shape[0])
+    for i in range(nc):
+        least[i] = second[3 * i + 2] = restitution[i] * impulse[3 * i + 2]
+        strongest = max(strongest, impulse[3 * i + 2])
     if strongest == 0.0:
         return code, iterations, residual
-    second[2::3] = least
-    sweeps, change = restitution_phase(G, u + G @ impulse, mu, least, second, strongest)
+    compressed = np.empty(u.shape[0])
+    for r in range(u.shape[0]):
+        compressed[r] = row_velocity(G, u, impulse, r)
+    sweeps, change = restitution_phase(G, compressed, mu, least, second, strongest)
     impulse += second
-    ended = change <= TOLERANCE * strongest
-    return code if ended else MAX_ITERATIONS, iterations + sweeps, max(residual, change)
+    if change > TOLERANCE * strongest:
+        code = MAX_ITERATIONS
+    return code, iterations + sweeps, max(residual, change)
 
 
 @kernel

@@ -1,62 +1,91 @@
 """The unknowns of contacts whose modes are known: friction of what slips is eliminated.
 
 An unknown is the force in one row, or (kind NORMAL) the normal force of a slipping contact, which
-carries its friction −μ f_n d with it.
+carries its friction −μ f_n d with it. The force of an interval row that moves is at its bound.
 """
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
+import numpy as np
+
 from contact_sim.solvers.jit import kernel
 
 OPEN, STICK, SLIP = 0, 1, 2
-NORMAL = 1
+FORCE, NORMAL = 0, 1
+"""Kinds of unknowns."""
 SMALLEST_PIVOT = 1e-7
 
 
+class Modes(NamedTuple):
+    """Modes of the closed contacts and of the interval rows."""
+
+    contact: Any
+    """OPEN, STICK or SLIP, integers, shape (na,)."""
+    direction: Any
+    """Direction of slip, shape (na, 2)."""
+    interval: Any
+    """0 held, ±1 direction in which the row moves, integers, shape (ns,)."""
+
+
+class Unknowns(NamedTuple):
+    """The unknown forces, m of them."""
+
+    kind: Any
+    """FORCE or NORMAL, integers, shape (m,)."""
+    row: Any
+    """Row of each; of a slipping contact the normal row, integers, shape (m,)."""
+
+
 @kernel
-def list_held(mode, joint_mode, kind, row):
-    """List the unknown forces of held contacts, then of stuck joints; return their number."""
-    na, m = mode.shape[0], 0
+def bound_force(lower, upper, modes, k):
+    """Return the force of interval row k that moves: the bound that opposes it; 0 if held."""
+    if modes.interval[k] == 0:
+        return 0.0
+    return lower[k] if modes.interval[k] > 0 else upper[k]
+
+
+@kernel
+def held_unknowns(modes):
+    """Return the unknown forces of held contacts, then of held interval rows."""
+    na, ns, m = modes.contact.shape[0], modes.interval.shape[0], 0
+    kind, row = np.empty(3 * na + ns, np.int64), np.empty(3 * na + ns, np.int64)
     for i in range(na):
-        if mode[i] == SLIP:
+        if modes.contact[i] == SLIP:
             kind[m], row[m] = NORMAL, 3 * i + 2
             m += 1
-        elif mode[i] == STICK:
+        elif modes.contact[i] == STICK:
             for k in range(3):
-                kind[m + k], row[m + k] = 0, 3 * i + k
+                kind[m + k], row[m + k] = FORCE, 3 * i + k
             m += 3
-    for k in range(joint_mode.shape[0]):
-        if joint_mode[k] == 0:
-            kind[m], row[m] = 0, 3 * na + k
+    for k in range(ns):
+        if modes.interval[k] == 0:
+            kind[m], row[m] = FORCE, 3 * na + k
             m += 1
-    return m
+    return Unknowns(kind[:m], row[:m])
 
 
 @kernel
-def eliminate_friction(G, a, mu, direction, joint_friction, joint_mode, kind, row, m, A, b):
+def eliminate_friction(rows, modes, unknowns, A, b):
     """Fill A (m, m) and b (m,) with w = A x + b for the unknowns x.
 
     Args:
-        G: Delassus matrix of all rows [1/kg], shape (n, n), n = 3 na + ns.
-        a: accelerations of the rows without contact forces [m/s²], shape (n,).
-        mu: friction coefficients [-], shape (na,).
-        direction: direction of slip of every contact, shape (na, 2).
-        joint_friction: τ_d [N m], shape (ns,).
-        joint_mode: 0 stuck, ±1 direction of turning, shape (ns,).
-        kind: kind of every unknown, shape (at least m,).
-        row: its row; of a slipping contact the normal row.
-        m: number of unknowns.
+        rows: G [1/kg], accelerations without contact forces [m/s²] as g, and bounds of forces.
+        modes: of the contacts and interval rows.
+        unknowns: m of them.
         A: out, shape (m, m).
         b: out, shape (m,).
     """
-    na = mu.shape[0]
-    for e in range(m):
+    G, a, mu, direction = rows.delassus, rows.g, rows.friction, modes.direction
+    na, row, kind = mu.shape[0], unknowns.row, unknowns.kind
+    for e in range(row.shape[0]):
         r = row[e]
         b[e] = a[r]
-        for k in range(joint_mode.shape[0]):
-            if joint_mode[k] != 0:
-                b[e] -= G[r, 3 * na + k] * joint_mode[k] * joint_friction[k]
-        for c in range(m):
+        for k in range(modes.interval.shape[0]):
+            if modes.interval[k] != 0:
+                b[e] += G[r, 3 * na + k] * bound_force(rows.lower, rows.upper, modes, k)
+        for c in range(row.shape[0]):
             s = row[c]
             A[e, c] = G[r, s]
             if kind[c] == NORMAL:
@@ -65,17 +94,17 @@ def eliminate_friction(G, a, mu, direction, joint_friction, joint_mode, kind, ro
 
 
 @kernel
-def restore_friction(mu, direction, joint_friction, joint_mode, kind, row, m, x, force):
-    """Fill all forces from the unknowns `x` (m,): friction of what slips and turns follows."""
-    ns = joint_mode.shape[0]
+def restore_friction(rows, modes, unknowns, x, force):
+    """Fill all forces (n,) from the unknowns `x` (m,): friction of what slips follows."""
+    ns, mu, direction = modes.interval.shape[0], rows.friction, modes.direction
     first = force.shape[0] - ns
     force[:] = 0.0
     for k in range(ns):
-        force[first + k] = -joint_mode[k] * joint_friction[k]
-    for e in range(m):
-        r = row[e]
+        force[first + k] = bound_force(rows.lower, rows.upper, modes, k)
+    for e in range(x.shape[0]):
+        r = unknowns.row[e]
         force[r] = x[e]
-        if kind[e] == NORMAL:
+        if unknowns.kind[e] == NORMAL:
             i = r // 3
             force[r - 2] = -mu[i] * x[e] * direction[i, 0]
             force[r - 1] = -mu[i] * x[e] * direction[i, 1]
@@ -127,3 +156,16 @@ def solve_factored(F, order, rank, x):
         for j in range(i + 1, rank):
             x[order[i]] -= F[order[i], order[j]] * x[order[j]]
         x[order[i]] /= F[order[i], order[i]]
+
+
+@kernel
+def refine(A, b, F, order, rank, x):
+    """Move the unknowns `x` (m,) by one solve with the factored F towards A x + b = 0."""
+    step = np.empty(x.shape[0])
+    for e in range(x.shape[0]):
+        step[e] = -b[e]
+        for c in range(x.shape[0]):
+            step[e] -= A[e, c] * x[c]
+    solve_factored(F, order, rank, step)
+    for e in range(x.shape[0]):
+        x[e] += step[e]

@@ -3,7 +3,7 @@
 Between events the contacts hold their modes (open, stick, slip) and the constrained motion is
 integrated with a Runge-Kutta scheme of 4th order; touch-down, lift-off, the start and the end of
 a slip are located, impacts are maps of the velocity, and after each event the modes are chosen by
-the contact problem at acceleration level. physics.md 2.6 to 2.8, T8, T12 to T15.
+the contact problem at acceleration level. theory 2.6 to 2.8, T8, T12 to T15.
 
 Efforts and external forces are constant over a step. Normal drift is taken out at a rate of
 `stabilisation`; friction needs no anchor, since the slip velocity is held at zero.
@@ -17,12 +17,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from contact_sim.contact.workspace import Workspace
-from contact_sim.contact_models.hybrid.stepper import EventDriven
 from contact_sim.contact_models.hybrid.impacts import IMPACT_LAWS
-from contact_sim.contact_models.time_stepping.ncp import Ncp
+from contact_sim.contact_models.hybrid.stepper import EventDriven, EventSettings
 from contact_sim.contact_models.protocol import Stepper
-from contact_sim.contact_models.time_stepping import TimeStepping
+from contact_sim.contact_models.time_stepping.ncp import Ncp
+from contact_sim.contact_models.time_stepping.stepper import TimeStepping
+from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, parameter
 
 
@@ -70,10 +73,32 @@ class Hybrid:
         self.parameters: HybridParameters = HybridParameters(**parameters)  # type: ignore[arg-type]
 
     def bind(self, workspace: Workspace) -> Stepper:
-        """Return the event-driven stepper, with a time-stepping step of ncp to fall back on."""
-        p = self.parameters
-        return EventDriven(
-            workspace, TimeStepping(workspace, Ncp()), IMPACT_LAWS.index(p.impact),
-            p.energy_guard, p.max_substep, p.event_tolerance, p.max_events, p.stiction_speed,
-            p.stabilisation,
+        """Return the event-driven stepper, with a time-stepping step of ncp to fall back on.
+
+        Raises:
+            InvalidInput: a row of the robot that is bounded on one side only.
+        """
+        refuse_half_lines(workspace)
+        p, ncp, h = self.parameters, Ncp(), float(workspace.data.time_step[0])
+        settings = EventSettings(
+            IMPACT_LAWS.index(p.impact), p.energy_guard, p.max_substep, p.event_tolerance,
+            p.max_events, p.stiction_speed, p.stabilisation,
         )  # fmt: skip
+        fallback = TimeStepping(workspace, ncp.compiled.advance, ncp.settings(h))
+        return EventDriven(workspace, fallback, settings)
+
+
+def refuse_half_lines(workspace: Workspace) -> None:
+    """Raise InvalidInput where the force of an interval row is bounded on one side only.
+
+    Such a row opens and closes like a contact, for which there is no guard.
+    """
+    lower, upper = workspace.interval_lower, workspace.interval_upper
+    bad = np.flatnonzero(np.isfinite(lower) != np.isfinite(upper))
+    if len(bad):
+        k = int(bad[0])
+        raise InvalidInput(
+            f'contact model hybrid: interval row {k} (dof {workspace.interval_dof[k]}) has its '
+            f'force in [{lower[k]:g}, {upper[k]:g}]; hybrid takes rows with two bounds or none; '
+            'choose a time-stepping model'
+        )

@@ -1,6 +1,6 @@
 """Anitescu: the convex relaxation of contact with friction.
 
-    min ½ λᵀ G λ + gᵀ λ   over   λ ∈ K_μ                                       (physics.md 2.12)
+    min ½ λᵀ G λ + gᵀ λ   over   λ ∈ K_μ                                       (theory 2.12)
 
 The minimum always exists and its velocity is unique. The price: Signorini's condition becomes
 u_n + μ u_t·d = 0, so a contact that slides lifts off with u_n = μ |u_t| and hovers up to h μ |u_t|
@@ -81,9 +81,7 @@ def solve_anitescu(data):
             rows, impulse, cone_work_of(data), tolerance, max_sweeps, max_admm_iterations, 1.0
         )
     else:
-        outcome = solve_pyramids(
-            rows, impulse, tolerance, max_sweeps, max_admm_iterations, sides
-        )
+        outcome = solve_pyramids(rows, impulse, tolerance, max_sweeps, max_admm_iterations, sides)
     report_solve(data, outcome)
 
 
@@ -102,9 +100,7 @@ def solve_pyramids(rows, impulse, tolerance, max_sweeps, max_admm_iterations, si
     low[m - ns :], high[m - ns :] = rows.lower, rows.upper
     split_impulse(rows.friction, sides, impulse, beta)
     Dt = D.T.copy()
-    edges = Rows(
-        np.dot(Dt, np.dot(rows.delassus, D)), np.dot(Dt, rows.g), np.empty(0), low, high
-    )
+    edges = Rows(np.dot(Dt, np.dot(rows.delassus, D)), np.dot(Dt, rows.g), np.empty(0), low, high)
     code, iterations, residual = solve_cones(
         edges, beta, cone_work(m), tolerance, max_sweeps, max_admm_iterations, 1.0
     )
@@ -120,7 +116,7 @@ def solve_pyramids(rows, impulse, tolerance, max_sweeps, max_admm_iterations, si
 def pyramid_residual(rows, sides, impulse):
     """Return how far impulses in the pyramid are from the minimum [N s].
 
-    There w·(n + μ d_j) ≥ 0 and λ·w = 0 (physics.md T20), here over λ_max(G_ii) and, for the work,
+    There w·(n + μ d_j) ≥ 0 and λ·w = 0 (theory T20), here over λ_max(G_ii) and, for the work,
     over the size of an impulse.
     """
     G, g, mu = rows.delassus, rows.g, rows.friction

@@ -1,6 +1,6 @@
 """Compliant: springs and dampers in the ground, friction that grows with the slip speed.
 
-Normal force, x = −φ penetration, ẋ = −u_n (physics.md 2.1, T10):
+Normal force, x = −φ penetration, ẋ = −u_n (theory 2.1, T10):
 
     linear          k x₊
     kelvin_voigt    (k x + d ẋ)₊ for x > 0,   d = 2 ζ √(k/G_nn)

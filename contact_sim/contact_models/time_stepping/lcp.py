@@ -2,7 +2,7 @@
 
     0 ≤ λ_n        ⊥  w_n                 ≥ 0
     0 ≤ β_j        ⊥  w_t·d_j + s         ≥ 0        λ_t = Σ_j β_j d_j, d_j at angles 2πj/k
-    0 ≤ s          ⊥  μ λ_n − Σ_j β_j     ≥ 0                                (physics.md 2.9)
+    0 ≤ s          ⊥  μ λ_n − Σ_j β_j     ≥ 0                                (theory 2.9)
 
 solved by Lemke's method. A box on a scalar row is p ≥ 0 ⊥ w + ν ≥ 0, ν ≥ 0 ⊥ upper − lower − p ≥ 0
 with λ = lower + p. Scalar rows are first tried in the modes of the guess, at a bound or at rest;
@@ -13,7 +13,7 @@ equivalent force distributions Lemke finds a vertex. A step on which the method 
 loses its digits, is answered with the circular cone, and the status says so.
 
 `friction_law: box` bounds λ_t1 and λ_t2 separately by μ λ_n, as ODE, Bullet and DART do
-(physics.md 2.10): up to √2 μ along the diagonals.
+(theory 2.10): up to √2 μ along the diagonals.
 
 [Stewart & Trinkle 1996], [Anitescu & Potra 1997].
 """

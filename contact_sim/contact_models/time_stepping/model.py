@@ -1,4 +1,4 @@
-"""What all time-stepping models have in common: the two faces of one solve."""
+"""Base of the time-stepping models: one compiled law for whole steps and for single problems."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class TimeSteppingModel(ABC):
         """Return what the compiled law reads from the field `law`."""
 
     def settings(self, h: float) -> LawSettings:
-        """Return what the common stages have to know of the law."""
+        """Return the settings of the law that the common stages read."""
         return LawSettings(
             (*self.reach(h), self.margin), self.law_numbers(), self.has_memory, self.restitutes,
             self.damping_inertia,

@@ -1,7 +1,7 @@
 """null_space: hard stance of a set of feet that neither slide nor lift, whatever it takes.
 
     rows of held feet     w = G λ + u_f + b = 0,   λ of any sign and size
-    all other feet        λ = 0                          (physics.md 2.5, E10, E12)
+    all other feet        λ = 0                          (theory 2.5, E10, E12)
 
 which is one step of the support-consistent dynamics: v⁺ = N_c v_f where b = 0. A foot enters
 through the impulse transfer, the plastic impact of E12; restitution has no place here. Redundant
@@ -67,7 +67,7 @@ SLACK = 1e-9
 
 @dataclass(frozen=True)
 class NullSpaceParameters(Parameters):
-    """Which feet are held, and how."""
+    """Choice of the feet that are held, and the way they are held."""
 
     support: str = parameter(
         'detected', '', 'detected: feet that touch the ground; given: those in `feet`',

@@ -2,7 +2,7 @@
 
     normal      γ_n/h = k (−φ − (h + τ_d) u_n)₊         at the end of the step
     R_n = max(β²/(4π²) w, 1/(h k (h + τ_d))),   R_t = σ w,   w = |G_ii|_F / 3
-    v̂_n = −φ/(h + τ_d),   v̂_t = 0                                               (physics.md 2.3)
+    v̂_n = −φ/(h + τ_d),   v̂_t = 0                                               (theory 2.3)
 
 A contact that sticks creeps with u_t = σ w γ_t; one that slides glides at a gap of
 (h + τ_d)(μ |u_t| − (R_n + μ² R_t) γ_n). Dry friction of joints is a box with R = σ G_ss: it creeps
@@ -85,7 +85,8 @@ class SapParameters(Parameters):
 def solve_sap(data):
     """Solve the contact problem with compliance and dissipation."""
     law, n = vector(data, f.LAW), integers(data, f.COUNTS)[1]
-    rows, impulse, weight = unbiased_rows_of(data), vector(data, f.ROW_IMPULSE)[:n], vector(data, f.ROW_WEIGHT)
+    rows, impulse = unbiased_rows_of(data), vector(data, f.ROW_IMPULSE)[:n]
+    weight, h = vector(data, f.ROW_WEIGHT), vector(data, f.TIME_STEP)[0]
     scratch = matrix(data, f.LAW_VECTORS)
     R, v_hat = scratch[0][:n], scratch[1][:n]
     nc = rows.friction.shape[0]
@@ -94,13 +95,9 @@ def solve_sap(data):
             matrix(data, f.JACOBIAN_TRANSPOSED), matrix(data, f.INERTIA),
             integers(data, f.ROW_OF)[:n], nc, weight,
         )  # fmt: skip
-    gaps = (vector(data, f.ROW_GAP), vector(data, f.ROW_INTERVAL_GAP))
-    fill_contact_compliance(
-        rows, gaps[0], weight, vector(data, f.TIME_STEP)[0], law, R, v_hat
-    )
-    fill_interval_compliance(
-        rows, gaps[1], weight, vector(data, f.TIME_STEP)[0], law, R, v_hat
-    )
+    fill_contact_compliance(rows, vector(data, f.ROW_GAP), weight, h, law, R, v_hat)
+    interval_gap = vector(data, f.ROW_INTERVAL_GAP)
+    fill_interval_compliance(rows, interval_gap, weight, h, law, R, v_hat)
     iterations, residual, converged = newton(
         rows, v_hat, R, impulse, law[TOLERANCE], int(law[MOST_ITERATIONS])
     )

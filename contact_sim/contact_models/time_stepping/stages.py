@@ -32,6 +32,7 @@ from contact_sim.contact.active_rows import (
 )
 from contact_sim.contact.bias import fill_contact_bias, fill_interval_bias
 from contact_sim.contact.memory import recall, remember
+from contact_sim.contact_models.time_stepping.energy_guard import guard_energy, start_guard
 from contact_sim.dynamics.applied import add_wrench, joint_effort, saturate
 from contact_sim.dynamics.bias_forces import bias_forces
 from contact_sim.dynamics.energy import kinetic_energy, mass_moment
@@ -50,9 +51,6 @@ DIRECT, JOINT_PD = 0, 1
 """Controllers: efforts as commanded, or PD around joint targets."""
 HAS_MEMORY, NO_RESTITUTION = 1, 2
 """Options of a law."""
-GUARD_HALVINGS = 40
-UNGUARDED, FIRST, LAST = -1.0, 0.0, 100.0
-"""Where the energy guard of an impact stands: not needed, first try, last try; else its round."""
 
 
 # ---------------------------------------------------------------- configuration
@@ -62,7 +60,7 @@ UNGUARDED, FIRST, LAST = -1.0, 0.0, 100.0
 def place_and_detect(data):
     """Fill what belongs to the present q: placements, M, and the contact points."""
     if integers(data, f.TERMS_GIVEN)[0] == 0:
-        place_bodies(data)
+        place_bodies(data, vector(data, f.Q))
     energy = vector(data, f.ENERGY)
     mass_moment(matrix(data, f.WORLD_INERTIA), vector(data, f.ORIGIN), energy[1:])
     energy[0] = kinetic_energy(
@@ -77,14 +75,14 @@ def place_and_detect(data):
 
 
 @kernel
-def place_bodies(data):
-    """Fill placements, joint columns, inertias in world axes and the mass matrix at q."""
+def place_bodies(data, q):
+    """Fill placements, joint columns, inertias in world axes and the mass matrix at q (nq,)."""
     parent, v_index = integers(data, f.PARENT), integers(data, f.V_INDEX)
     origin, pose, columns = vector(data, f.ORIGIN), matrix(data, f.POSE), matrix(data, f.COLUMNS)
     inertia = matrix(data, f.WORLD_INERTIA)
     place(
         integers(data, f.KIND), parent, integers(data, f.Q_INDEX), v_index,
-        matrix(data, f.PLACEMENT), vector(data, f.Q), origin, pose, columns,
+        matrix(data, f.PLACEMENT), q, origin, pose, columns,
     )  # fmt: skip
     world_inertia(matrix(data, f.BODY), pose, origin, inertia)
     mass_matrix(
@@ -106,8 +104,8 @@ def begin_step(data):
     if status[0] != READY:
         return False
     carry_over(
-        integers(data, f.GROUND)[1], vector(data, f.FEATURE_START), vector(data, f.FEATURE), vector(data, f.IMPULSE),
-        matrix(data, f.MEMORY),
+        integers(data, f.GROUND)[1], vector(data, f.FEATURE_START), vector(data, f.FEATURE),
+        vector(data, f.IMPULSE), matrix(data, f.MEMORY),
     )  # fmt: skip
     now, start = vector(data, f.NOW), vector(data, f.START)
     for k in range(now.shape[0]):
@@ -153,7 +151,8 @@ def free_motion(data):
             matrix(data, f.WORLD_INERTIA), v, vector(data, f.GRAVITY), matrix(data, f.TWIST),
             matrix(data, f.BIAS_ACCELERATION), matrix(data, f.BODY_WRENCH), nle,
         )  # fmt: skip
-    h, damping, factor = vector(data, f.TIME_STEP)[0], vector(data, f.DAMPING), matrix(data, f.FACTOR)
+    h, damping = vector(data, f.TIME_STEP)[0], vector(data, f.DAMPING)
+    factor = matrix(data, f.FACTOR)
     M, v_free = matrix(data, f.MASS_MATRIX), vector(data, f.V_FREE)
     share, tau = vector(data, f.DAMPING_INERTIA)[0], vector(data, f.TAU)
     implicit_inertia(M, dof_parent, damping, h, share, matrix(data, f.INERTIA), factor)
@@ -195,7 +194,8 @@ def contact_rows(data):
     interval_active = vector(data, f.INTERVAL_ACTIVE)
     for k in range(interval_active.shape[0]):
         interval_active[k] = 1.0
-    start_guard(data, impacts)
+    plastic = integers(data, f.OPTIONS)[0] & NO_RESTITUTION
+    start_guard(data, impacts > 0 and not plastic)
 
 
 # ---------------------------------------------------------------- the contact problem
@@ -267,7 +267,8 @@ def gather_blocks(data, na, nc):
     row_friction, row_gap = vector(data, f.ROW_FRICTION), vector(data, f.ROW_GAP)
     for i in range(na):
         row_friction[i], row_gap[i] = friction[row_of[3 * i] // 3], gap[row_of[3 * i] // 3]
-    lower, upper, error = vector(data, f.LOWER), vector(data, f.UPPER), vector(data, f.INTERVAL_GAP)
+    lower, upper = vector(data, f.LOWER), vector(data, f.UPPER)
+    error = vector(data, f.INTERVAL_GAP)
     low, high = vector(data, f.ROW_LOWER), vector(data, f.ROW_UPPER)
     row_error = vector(data, f.ROW_INTERVAL_GAP)
     for k in range(n - 3 * na):
@@ -324,51 +325,6 @@ def activate_closing(data):
             active[i] = 1.0
             closing += 1
     return closing
-
-
-@kernel
-def start_guard(data, impacts):
-    """Begin a step with full restitution; the guard watches where there are impacts."""
-    guard = vector(data, f.GUARD)
-    plastic = integers(data, f.OPTIONS)[0] & NO_RESTITUTION
-    guard[0] = 0.0 if plastic else 1.0
-    guard[1], guard[2] = 0.0, 1.0
-    guard[3] = UNGUARDED if impacts == 0 or plastic else FIRST
-
-
-@kernel
-def guard_energy(data):
-    """Bisect the share of restitution until contact work ½ λᵀ(u⁺ + u⁻) ≤ 0; True when done.
-
-    Newton's law can create energy when there is friction (theory 2.8).
-    """
-    guard = vector(data, f.GUARD)  # share, bounds of it, round
-    if guard[3] == UNGUARDED or guard[3] == LAST:
-        return True
-    creates = contact_work(data) > 0.0
-    if guard[3] == FIRST:
-        if not creates:
-            return True
-    elif creates:
-        guard[2] = guard[0]
-    else:
-        guard[1] = guard[0]
-    if guard[3] == GUARD_HALVINGS:
-        guard[0], guard[3] = guard[1], LAST
-    else:
-        guard[0], guard[3] = 0.5 * (guard[1] + guard[2]), guard[3] + 1.0
-    return False
-
-
-@kernel
-def contact_work(data):
-    """Return ½ λᵀ(u⁻ + u⁺) over the contact rows [J]; rounding counts as zero."""
-    impulse, before, after = vector(data, f.IMPULSE), vector(data, f.U_START), vector(data, f.U_NEXT)
-    work = size = 0.0
-    for r in range(3 * vector(data, f.ACTIVE).shape[0]):
-        work += 0.5 * impulse[r] * (before[r] + after[r])
-        size += abs(impulse[r]) * abs(before[r])
-    return work if work > 1e-12 * size else 0.0
 
 
 @kernel

@@ -11,6 +11,7 @@ from contact_sim.contact_models.time_stepping.stages import (
     HAS_MEMORY,
     NO_RESTITUTION,
     READY,
+    actuate,
     begin_step,
     contact_rows,
     free_motion,
@@ -22,7 +23,7 @@ from contact_sim.solvers.jit import entry
 
 @dataclass(frozen=True)
 class LawSettings:
-    """What the common stages have to know of a law."""
+    """Settings of a law that the common stages read."""
 
     reach: tuple[float, float, float]
     """(T, κ, margin): the law may act where φ + T (u_n − κ μ |u_t|) < 0 or φ ≤ margin."""
@@ -60,21 +61,22 @@ class TimeStepping:
         self._status, self._workspace = workspace.status, workspace
         self._terms = GivenTerms(workspace) if workspace.terms_given[0] else None
 
-    def advance(self) -> int:
-        """Advance the state by h; return the status of the world."""
+    def advance(self, steps: int = 1) -> int:
+        """Advance the state by `steps` steps of h; return the status of the world."""
         if self._terms is not None:
-            return self._advance_given(self._terms)
-        self._advance(*self._arrays, 1)
+            for _ in range(steps):
+                self._advance_given(self._terms)
+        else:
+            self._advance(*self._arrays, steps)
         return int(self._status[0])
 
-    def _advance_given(self, terms: GivenTerms) -> int:
+    def _advance_given(self, terms: GivenTerms) -> None:
         data = self._workspace.data
         terms.update_velocity(data.q, data.v)
         self._advance(*self._arrays, 1)
         if self._status[0] == READY:
             data.q[:] = terms.moved(data.q_start, self._workspace.displacement)
         self.update_contacts()
-        return int(self._status[0])
 
     def begin(self) -> int:
         """Fill everything that does not depend on the impulses; return the status."""
@@ -95,6 +97,12 @@ def refresh(numbers, indices, layout):
     """Fill what belongs to the configuration, in every world."""
     for world in range(numbers.shape[0]):
         place_and_detect(arrays_of(numbers, indices, layout, world))
+
+
+@entry
+def apply_commands(numbers, indices, layout):
+    """Fill effort and τ from the commands; return the status that a step would have, world 0."""
+    return actuate(arrays_of(numbers, indices, layout, 0))
 
 
 @entry

@@ -1,6 +1,6 @@
 """Todorov: MuJoCo's soft constraint, and the one of 2014 that it grew out of.
 
-    min_{f ∈ K} ½ fᵀ (A + R) f + fᵀ (a_u − a_ref)                               (physics.md 2.4)
+    min_{f ∈ K} ½ fᵀ (A + R) f + fᵀ (a_u − a_ref)                               (theory 2.4)
     a_ref = −b u⁻ − k r,   b = 2/(d_max τ),   k = d(r)/(d_max² τ² ζ²),   r = φ, friction rows r = 0
     R_n = (1 − d)/d Â_nn,   R_t = R_n/impratio;   pyramid: R = 2 μ² R_n/impratio per edge n ± μ t_i
 

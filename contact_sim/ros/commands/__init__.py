@@ -1,1 +1,1 @@
-"""What acts on the robot: joint commands, whose turn it is in lockstep, pushes. Imports no ROS."""
+"""Commands to the robot: joint commands, the rules of lockstep, pushes. Imports no ROS."""

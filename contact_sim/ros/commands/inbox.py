@@ -20,7 +20,7 @@ LARGEST = 1e6
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """What a checked message commands; a part that is None is not commanded."""
+    """Commands of a checked message; a part that is None is not commanded."""
 
     joints: NDArray[np.int64]
     """Indices of the joints it names, shape (n,)."""

@@ -37,7 +37,7 @@ HANDOVER = 1e-3
 
 
 class Verdict(enum.Enum):
-    """What the loop may do."""
+    """Next action of the loop."""
 
     STEP = enum.auto()
     WAIT = enum.auto()
@@ -269,7 +269,7 @@ class Lockstep:
 
     @property
     def policy(self) -> str:
-        """What happens when commands do not come."""
+        """Policy for commands that do not come."""
         return self._parameters.policy
 
     def _named(self, chosen: Mask) -> tuple[str, ...]:

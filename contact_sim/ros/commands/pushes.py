@@ -17,7 +17,7 @@ from contact_sim.simulation.simulator import Simulator
 Array = NDArray[np.float64]
 LARGEST = 1e6
 """Bound of every number of a wrench [N], [N m]."""
-MOST = 100
+MAX_PUSHES = 100
 """Pushes that may be under way or waiting for their time."""
 SECOND = 1_000_000_000
 
@@ -62,8 +62,8 @@ class Pushes:
         try:
             push = self._checked(frame_id, stamp, np.array([*force, *torque], dtype=float))
             with self._lock:
-                if len(self._pushes) >= MOST:
-                    raise InvalidInput(f'{MOST} pushes are under way or wait for their time')
+                if len(self._pushes) >= MAX_PUSHES:
+                    raise InvalidInput(f'{MAX_PUSHES} pushes are under way or wait for their time')
                 self._pushes = (*self._pushes, push)
         except (InvalidInput, UnknownName) as error:
             self.refused += 1

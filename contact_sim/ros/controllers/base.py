@@ -1,4 +1,4 @@
-"""What the example controllers share: a robot, whole states in, joint commands out.
+"""Base of the example controllers: a robot, whole states in, joint commands out.
 
 A controller is a node of its own that knows nothing of the simulator but its topics. To write
 one, derive from Controller and give it a `command`.

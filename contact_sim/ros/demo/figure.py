@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 COLOURS = ('#0072B2', '#E69F00', '#009E73', '#CC79A7', '#D55E00', '#56B4E9')
 INK, GREY, GROUND = '#222222', '#8a8a8a', '#d9d6d0'
 AZIMUTH, ELEVATION = np.radians(-62.0), np.radians(18.0)
-"""Where the viewer stands, as angles about and above the ground [rad]."""
+"""Direction of view, as angles about and above the ground [rad]."""
 CONE_SIDES = 40
 LARGEST_SHOWN = 2.5
 """Upper end of the force axis over the weight: an impact within one step is far above."""

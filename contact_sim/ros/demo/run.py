@@ -28,7 +28,7 @@ CONTROL_PERIOD = 2
 
 @dataclass(frozen=True)
 class Run:
-    """What is run, and what came out."""
+    """Settings of a demo, and its results."""
 
     robot: RobotModel
     contact_model: str

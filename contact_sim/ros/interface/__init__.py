@@ -1,1 +1,1 @@
-"""What the node listens to and serves: subscriptions, services, the state set anew."""
+"""Inputs of the node: subscriptions, services, the state set anew."""

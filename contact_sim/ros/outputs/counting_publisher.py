@@ -1,4 +1,4 @@
-"""A publisher that outlives a network which takes nothing."""
+"""A publisher that counts the messages it could not send."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the feet of a step hold, as numbers for ~/solver_state and shapes for RViz."""
+"""Support analysis of a step, as numbers for ~/solver_state and shapes for RViz."""
 
 from __future__ import annotations
 

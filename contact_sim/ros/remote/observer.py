@@ -28,7 +28,7 @@ from contact_sim.ros.conversions import seconds, stamp_nanoseconds
 from contact_sim.ros.topics import wrench_topic
 
 Array = NDArray[np.float64]
-KEEP = QoSProfile(depth=5000)
+DEEP_QUEUE = QoSProfile(depth=5000)
 """Deep enough that a busy machine delays messages instead of losing them."""
 
 
@@ -114,7 +114,7 @@ class Observer(Node):
         Raises:
             TimeoutError: nobody does.
         """
-        publisher = self.create_publisher(Twist, 'cmd_vel', KEEP)
+        publisher = self.create_publisher(Twist, 'cmd_vel', DEEP_QUEUE)
         self.wait(lambda: publisher.get_subscription_count() > 0, 'cmd_vel to be heard', timeout)
         message = Twist()
         message.linear.x, message.angular.z = forward, turn
@@ -129,7 +129,7 @@ class Observer(Node):
             self.counts[topic] += 1
             take(message)
 
-        self.create_subscription(kind, topic, on_message, KEEP)
+        self.create_subscription(kind, topic, on_message, DEEP_QUEUE)
 
     def _on_clock(self, message: Clock) -> None:
         self.clock = seconds(message.clock)
@@ -157,7 +157,7 @@ class Observer(Node):
 
 
 class Track:
-    """What was observed, on one time axis: samples for which every message arrived.
+    """Observations on one time axis: samples for which every message arrived.
 
     Args:
         robot: the robot.

@@ -22,7 +22,7 @@ LARGEST_GAIN = 1e6
 
 @dataclass(frozen=True)
 class NodeParameters(Parameters):
-    """What is simulated and how time runs."""
+    """Robot, ground and pace of the simulation."""
 
     robot: str = parameter(
         'go1', '', 'robot of the catalogue; ignored when urdf_path or robot_description is set'
@@ -89,7 +89,7 @@ class NodeParameters(Parameters):
 
 @dataclass(frozen=True)
 class ContactParameters(Parameters):
-    """Which contact model is in force, and what all time-stepping models share."""
+    """The contact model in force, and the parameters that all time-stepping models share."""
 
     model: str = parameter(
         'ncp', '', 'contact model; switches between two steps', choices=contact_models(), live=True
@@ -245,7 +245,7 @@ class ControllerParameters(Parameters):
 
 @dataclass(frozen=True)
 class PushParameters(Parameters):
-    """What a message on external_wrench means."""
+    """Meaning of a message on external_wrench."""
 
     duration: float = parameter(
         0.1, 's', 'simulated time for which it acts; 0: until the next one on the same link',

@@ -21,13 +21,13 @@ class Tally:
     """Counts that /diagnostics reports."""
 
     statuses: list[int] = field(default_factory=lambda: [0] * len(STATUSES))
-    """How often each solver status occurred, by its code."""
+    """Number of steps that ended with each solver status, by its code."""
     switches: int = 0
-    """How often the contact model was switched."""
+    """Number of switches of the contact model."""
     last_switch: str = 'none'
-    """From which model to which, and when in simulated time."""
+    """The models before and after it, and its simulated time."""
     failure: str = ''
-    """Why the simulation stopped stepping; empty while it steps."""
+    """Reason why the simulation stopped stepping; empty while it steps."""
 
 
 @dataclass(frozen=True)

@@ -119,6 +119,22 @@ def test_faults_act_on_exact_steps(lockstep_trial, counting):
     ]  # fmt: skip
 
 
+def test_pushes_on_one_link_add_up(lockstep_trial, counting):
+    run = lockstep_trial(counting)
+    run.advance(0.002)
+    run.push('trunk', force=(10.0, 0.0, 0.0), seconds=0.006)
+    run.advance(0.001)
+    run.push('trunk', force=(0.0, 4.0, 0.0), seconds=0.002, torque=(0.0, 0.0, 1.0))
+    run.advance(0.01)
+    pushed = [event for event in Recording(run.recording).events if event['kind'] == 'wrenches']
+    begin = pushed[0]['step']
+    assert [(event['step'] - begin, event['wrenches']) for event in pushed] == [
+        (0, {'trunk': [10.0, 0.0, 0.0, 0.0, 0.0, 0.0]}),
+        (1, {'trunk': [10.0, 4.0, 0.0, 0.0, 0.0, 1.0]}),
+        (3, {'trunk': [10.0, 0.0, 0.0, 0.0, 0.0, 0.0]}), (6, {}),
+    ]  # fmt: skip
+
+
 class Wires:
     """A node whose subscriptions are called here, and whose messages are kept by topic."""
 

@@ -208,7 +208,7 @@ def test_solver_state_is_labelled_and_good(second):
     assert values['ncp'] <= 1e-8
     assert values['penetration'] <= 1e-6
     held = [values[f'support_{name}'] for name in ('rank', 'base_rank', 'internal_constraints')]
-    assert held == [12.0, 6.0, 6.0]  # physics.md E7
+    assert held == [12.0, 6.0, 6.0]  # theory E7
     assert values['support_uncontrollable_base_dof'] == 0.0
     assert 0.1 < values['support_margin'] < 0.15
     assert values['physical'] == 1.0

@@ -263,9 +263,14 @@ def test_a_slipping_foot_shows_its_velocity():
     report = sim.step([])
     message = ContactMarkers(len(report.contacts.names), 'odom', sim.terrain).fill(report)
     slips = [marker for marker in message.markers if marker.ns == 'slip']
-    assert {marker.action for marker in slips} == {Marker.ADD}
-    along = vector(slips[0].points[1]) - vector(slips[0].points[0])
-    assert along == pytest.approx([0.5 - 0.1 * GRAVITY * 1e-3, 0.0, 0.0], abs=1e-6)
+    # which corners carry the weight is not determined; those that do slip, and show it
+    loaded = report.contacts.normal_force > 0.0
+    assert loaded.sum() >= 2
+    actions = [marker.action for marker in slips]
+    assert actions == [Marker.ADD if carries else Marker.DELETE for carries in loaded]
+    for marker in (slip for slip in slips if slip.action == Marker.ADD):
+        along = vector(marker.points[1]) - vector(marker.points[0])
+        assert along == pytest.approx([0.5 - 0.1 * GRAVITY * 1e-3, 0.0, 0.0], abs=1e-6)
 
 
 def test_solver_state_has_the_same_labels_with_and_without_contact():

@@ -7,7 +7,7 @@ import pinocchio as pin
 import pytest
 
 from contact_sim import Simulator, load_robot
-from contact_sim.ros.commands.pushes import MOST, Pushes
+from contact_sim.ros.commands.pushes import MAX_PUSHES, Pushes
 from contact_sim.ros.settings.declarations import PushParameters
 
 SECOND = 1_000_000_000
@@ -89,7 +89,7 @@ def test_a_push_with_anything_wrong_is_refused_as_a_whole(sim, frame, force, rea
 
 def test_a_flood_of_pushes_is_bounded(sim):
     pushes = pushes_of(sim, duration=0.0)
-    answers = [pushes.take('dog/base', 0, FORCE, TORQUE) for _ in range(MOST + 10)]
-    assert answers.count(None) == MOST
+    answers = [pushes.take('dog/base', 0, FORCE, TORQUE) for _ in range(MAX_PUSHES + 10)]
+    assert answers.count(None) == MAX_PUSHES
     pushes.acting(SECOND)  # only the last one is left
     assert pushes.take('dog/base', 0, FORCE, TORQUE) is None

@@ -1,0 +1,174 @@
+"""The closed contacts at one instant: their modes chosen, their modes held, their drift removed.
+
+What drifts by the error of the integration is taken back at the end of a step, at the level of
+velocities: u_t = 0 and u_n = −α φ for what is held (theory T8: no Baumgarte along the ground).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from contact_sim.arrays import fields as f
+from contact_sim.arrays.views import integers, matrix, square, vector
+from contact_sim.contact.active_rows import collect_rows, row_velocities
+from contact_sim.contact_models.hybrid import fields as e
+from contact_sim.contact_models.hybrid.constrained_motion import (
+    add_impulse,
+    add_response,
+    closed_rows,
+)
+from contact_sim.contact_models.hybrid.mode_elimination import OPEN, STICK, Modes
+from contact_sim.contact_models.hybrid.modes import (
+    freeze_slow_slips,
+    mode_forces,
+    select_modes,
+    slip_direction,
+)
+from contact_sim.contact_models.hybrid.redundant_forces import spread_redundant
+from contact_sim.solvers.jit import kernel
+from contact_sim.solvers.rows import Rows
+
+MAX_CORRECTION_SPEED = 1e-3
+"""Largest change of a normal velocity in one step to take out a penetration [m/s]."""
+
+
+@kernel
+def hold_modes(data, arc):
+    """Fill the forces that hold the modes, and v̇; return False if there are none."""
+    rows, n = closed_rows(data, arc)
+    row_of, na = integers(data, f.ROW_OF), rows.friction.shape[0]
+    mode, frozen = integers(arc, e.CONTACT_MODE), integers(arc, e.FROZEN)
+    direction, u = matrix(arc, e.DIRECTION), vector(arc, e.U)
+    force, reference = vector(arc, e.FORCE), vector(arc, e.REFERENCE)
+    modes = Modes(np.empty(na, np.int64), np.empty((na, 2)), integers(arc, e.INTERVAL_MODE))
+    near, answer = np.empty(n), np.empty(n)
+    for c in range(na):
+        i = row_of[3 * c] // 3
+        modes.contact[c] = mode[i]
+        modes.direction[c, 0], modes.direction[c, 1] = slip_direction(
+            u[3 * i], u[3 * i + 1], direction[i, 0], direction[i, 1], frozen[i]
+        )
+    for r in range(n):
+        near[r] = reference[row_of[r]]
+    held = mode_forces(rows, modes, near, answer)
+    force[:] = 0.0
+    for r in range(n):
+        force[row_of[r]] = answer[r]
+    acceleration, free = vector(arc, e.ACCELERATION), vector(arc, e.FREE_ACCELERATION)
+    acceleration[:] = free
+    add_response(data, arc, force, acceleration)
+    return held and bool(np.isfinite(np.sum(acceleration)))
+
+
+@kernel
+def choose_modes(data, arc, dt):
+    """Choose the modes of the closed contacts for an arc of about dt, and open those that leave.
+
+    `heading` is the direction in which each contact slips at first, `direction` that against
+    which friction acts; they differ where a slow slip turns (`frozen`).
+    The modes say what held before: what stuck counts as at rest. `reference` is guess and answer.
+    Returns (status code, sweeps, natural map [N]).
+    """
+    rows, n = closed_rows(data, arc)
+    row_of, na, ns = integers(data, f.ROW_OF), rows.friction.shape[0], rows.lower.shape[0]
+    mode, at_end = integers(arc, e.CONTACT_MODE), integers(arc, e.AT_END)
+    u, reference = vector(arc, e.U), vector(arc, e.REFERENCE)
+    stiction_speed, nc = vector(arc, e.SETTINGS)[0], mode.shape[0]
+    modes = Modes(np.empty(na, np.int64), np.zeros((na, 2)), integers(arc, e.INTERVAL_MODE))
+    speed, guess, ends = np.empty(n), np.empty(n), np.zeros(2 * na + ns, np.int64)
+    keep = np.empty(na, np.int64)
+    for r in range(n):
+        speed[r], guess[r] = u[row_of[r]], reference[row_of[r]]
+    for c in range(na):
+        i = row_of[3 * c] // 3
+        ends[c], ends[na + c] = at_end[i], at_end[nc + i]
+        if mode[i] == STICK:
+            speed[3 * c] = speed[3 * c + 1] = 0.0
+    ends[2 * na :] = at_end[2 * nc :]
+    freeze_slow_slips(rows, speed, stiction_speed, dt, guess, modes.direction, keep)
+    outcome = select_modes(rows, speed, stiction_speed, ends, guess, modes, keep)
+    spread_redundant(rows, modes, guess)
+    reference[:] = 0.0
+    for r in range(n):
+        reference[row_of[r]] = guess[r]
+    note_modes(data, arc, modes, keep)
+    return outcome
+
+
+@kernel
+def note_modes(data, arc, modes, keep):
+    """Write the modes of the closed contacts back, with directions; `keep`: which are frozen."""
+    row_of, u = integers(data, f.ROW_OF), vector(arc, e.U)
+    mode, frozen = integers(arc, e.CONTACT_MODE), integers(arc, e.FROZEN)
+    direction, heading = matrix(arc, e.DIRECTION), matrix(arc, e.HEADING)
+    closed, stiction_speed = vector(arc, e.CLOSED), vector(arc, e.SETTINGS)[0]
+    mode[:], frozen[:] = OPEN, 0
+    for c in range(modes.contact.shape[0]):
+        i = row_of[3 * c] // 3
+        mode[i], frozen[i] = modes.contact[c], keep[c]
+        x, y = modes.direction[c, 0], modes.direction[c, 1]
+        direction[i, 0], direction[i, 1] = x, y
+        if u[3 * i] ** 2 + u[3 * i + 1] ** 2 > stiction_speed**2:
+            x, y = slip_direction(u[3 * i], u[3 * i + 1], 0.0, 0.0, 0)
+        heading[i, 0], heading[i, 1] = x, y
+        closed[i] = 0.0 if modes.contact[c] == OPEN else 1.0
+
+
+@kernel
+def remove_drift(data, arc):
+    """Take the drift out of the velocity of what is held: u_t = 0, u_n = −α φ, intervals at rest.
+
+    A penetration that was there before is taken out slowly: u_n changes by no more than
+    MAX_CORRECTION_SPEED; so is the position error of a bilateral row. The impulses, of the size of
+    the integration error, are added to those of the step. The Delassus matrix is the one that
+    `hold_modes` left.
+    """
+    row_of, interval_mode = integers(data, f.ROW_OF), integers(arc, e.INTERVAL_MODE)
+    ns = interval_mode.shape[0]
+    na, n = collect_rows(
+        vector(arc, e.CLOSED), vector(data, f.INTERVAL_ACTIVE), integers(data, f.LEAF_DOF),
+        integers(data, f.INTERVAL_DOF), row_of, integers(data, f.ROW_LEAF),
+    )  # fmt: skip
+    modes = Modes(np.empty(na, np.int64), np.zeros((na, 2)), interval_mode)
+    drift = np.zeros(n)
+    fill_velocity_drift(data, arc, modes.contact, drift)
+    worst = 0.0
+    for r in range(n):
+        worst = max(worst, abs(drift[r]))
+    if worst == 0.0:
+        return
+    rows = Rows(square(data, f.DELASSUS, n), drift, np.zeros(na), np.zeros(ns), np.zeros(ns))
+    answer, impulse = np.zeros(n), np.zeros(vector(arc, e.IMPULSE).shape[0])
+    mode_forces(rows, modes, np.zeros(n), answer)
+    for r in range(n):
+        impulse[row_of[r]] = answer[r]
+    v = vector(arc, e.ARC_V)
+    add_response(data, arc, impulse, v)
+    add_impulse(data, arc, impulse)
+    row_velocities(
+        matrix(arc, e.JACOBIAN_TRANSPOSED), integers(data, f.LEAF_DOF),
+        integers(data, f.INTERVAL_DOF), integers(data, f.DOF_PARENT), v, vector(arc, e.U),
+    )  # fmt: skip
+
+
+@kernel
+def fill_velocity_drift(data, arc, modes, drift):
+    """Fill by how much every row misses the velocity that it is held at [m/s, rad/s].
+
+    Also the modes of the closed contacts, shape (na,).
+    """
+    row_of, mode = integers(data, f.ROW_OF), integers(arc, e.CONTACT_MODE)
+    interval_mode, interval_gap = integers(arc, e.INTERVAL_MODE), vector(data, f.INTERVAL_GAP)
+    gap, u, rate = vector(arc, e.GAP), vector(arc, e.U), vector(arc, e.SETTINGS)[1]
+    most, na, nc = MAX_CORRECTION_SPEED, modes.shape[0], mode.shape[0]
+    for c in range(na):
+        i = row_of[3 * c] // 3
+        modes[c] = mode[i]
+        error = u[3 * i + 2] + rate * gap[i]
+        drift[3 * c + 2] = min(max(error, -most), most)
+        if mode[i] == STICK:
+            drift[3 * c], drift[3 * c + 1] = u[3 * i], u[3 * i + 1]
+    for k in range(interval_mode.shape[0]):
+        if interval_mode[k] == 0:
+            error = rate * interval_gap[k]
+            drift[3 * na + k] = u[3 * nc + k] + min(max(error, -most), most)

@@ -1,0 +1,159 @@
+"""The arrays of many worlds of one robot, and what each world may have of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from contact_sim.arrays.fields import INDEX_FIELDS, places_of
+from contact_sim.collision.ground import Terrain
+from contact_sim.collision.terrain import as_terrain
+from contact_sim.contact.workspace import Workspace
+from contact_sim.contact_models import as_contact_model
+from contact_sim.contact_models.protocol import ContactModel
+from contact_sim.contact_models.time_stepping.model import TimeSteppingModel
+from contact_sim.dynamics.gravity import gravity_vector
+from contact_sim.errors import InvalidInput
+from contact_sim.robot.model import RobotModel
+from contact_sim.simulation.checks import per_world, positive
+
+Array = NDArray[np.float64]
+LAW_FIELDS = ('reach', 'law', 'damping_inertia', 'options', 'support_command', 'stiffness')
+"""Fields that belong to the contact model of a world."""
+
+
+class WorldArrays:
+    """Numbers and indices of n worlds, one row each, laid out as those of one simulation.
+
+    Attributes:
+        n: number of worlds.
+        numbers: shape (n, length).
+        indices: shape (n, length).
+        template: a workspace with the layout of every world.
+        terrains: the ground of every world, length n.
+        law: the contact model of world 0; those of the others differ in parameters only.
+    """
+
+    def __init__(
+        self,
+        robot: RobotModel,
+        n: int,
+        contact_model: str | ContactModel | Sequence[ContactModel],
+        terrain: str | Terrain | Sequence[Terrain],
+        time_step: float,
+    ) -> None:
+        self.n, self._robot = n, robot
+        self.terrains = self._one_or_each('terrain', terrain, as_terrain)
+        self._models = self._one_or_each('contact_model', contact_model, as_contact_model)
+        self.template = template = Workspace(robot, self.terrains[0])
+        if template.tree.unsupported:
+            names = ', '.join(template.tree.unsupported)
+            raise InvalidInput(f'Worlds: joints {names} have no compiled kernels; use Simulator')
+        template.set_time_step(positive('time_step', time_step, 's'))
+        self.numbers = np.repeat(template.numbers, n, axis=0)
+        self.indices = np.repeat(template.indices, n, axis=0)
+        self._places = places_of(template.sizes)
+        self.law = self._checked_law()
+        self._set_terrains()
+
+    def field(self, name: str) -> Any:
+        """Return a view of one field of all worlds, shape (n, ...)."""
+        start, stop, shape = self._places[name]
+        array = self.indices if name in INDEX_FIELDS else self.numbers
+        return array[:, start:stop].reshape(self.n, *shape)
+
+    def set_gravity(self, gravity: float | ArrayLike) -> None:
+        """Use a gravity for all worlds, or one for each, (n, 3) [m/s²].
+
+        Raises:
+            InvalidInput: another shape, or values that are not finite.
+        """
+        value = np.asarray(gravity, dtype=float)
+        if value.ndim == 2 and (value.shape != (self.n, 3) or not np.isfinite(value).all()):
+            raise InvalidInput(f'gravity: shape {value.shape}, expected ({self.n}, 3), finite')
+        self.field('gravity')[:] = value if value.ndim == 2 else gravity_vector(gravity)
+
+    def set_masses(self, masses: ArrayLike) -> None:
+        """Use other masses (njoints − 1,) or (n, njoints − 1) [kg].
+
+        Raises:
+            InvalidInput: another shape, or values that are not > 0.
+        """
+        bodies = self._robot.pinocchio_model.njoints - 1
+        rows = per_world('masses', masses, self.n, bodies)
+        if not (rows > 0.0).all():
+            raise InvalidInput('masses: expected values > 0')
+        for i, row in enumerate(rows):
+            own = Workspace(with_masses(self._robot, row), self.terrains[i])
+            for name in ('body', 'total_mass', 'inverse_weight'):
+                self.field(name)[i] = getattr(own, name)
+
+    def set_laws(self) -> None:
+        """Write the contact model of every world; gravity and masses have to be set before."""
+        template, first = self.template, self._models[0]
+        same = all(model is first for model in self._models)
+        same = same and len(np.unique(self.field('total_mass'))) == 1
+        same = same and (self.field('gravity') == self.field('gravity')[0]).all()
+        for i, model in enumerate(self._models[:1] if same else self._models):
+            template.data.gravity[:] = self.field('gravity')[i]
+            template.total_mass[:] = self.field('total_mass')[i]
+            template.data.stiffness[:] = 0.0
+            model.bind(template)
+            for name in LAW_FIELDS:
+                self.field(name)[slice(None) if same else i] = getattr(template, name)
+
+    def of(self, world: int) -> Workspace:
+        """Return a workspace with the values of one world."""
+        own = self.template.copy()
+        own.numbers[0], own.indices[0] = self.numbers[world], self.indices[world]
+        return own
+
+    def _one_or_each(self, name: str, value: Any, checked: Callable[[Any], Any]) -> list[Any]:
+        if isinstance(value, str) or not isinstance(value, Sequence):
+            return [checked(value)] * self.n
+        if len(value) != self.n:
+            raise InvalidInput(f'{name}: {len(value)} given, expected one or {self.n}')
+        return [checked(one) for one in value]
+
+    def _set_terrains(self) -> None:
+        first = self.terrains[0]
+        for i, terrain in enumerate(self.terrains):
+            if (terrain.kind, terrain.features) != (first.kind, first.features):
+                raise InvalidInput(f'terrain of world {i}: of another kind than that of world 0')
+            self.field('terrain')[i] = terrain.data
+
+    def _checked_law(self) -> TimeSteppingModel:
+        first = self._models[0]
+        for i, model in enumerate(self._models):
+            if not isinstance(model, TimeSteppingModel):
+                raise InvalidInput(
+                    f'Worlds: contact model {model.name!r} has no compiled step; use Simulator'
+                )
+            if model.compiled is not first.compiled:
+                raise InvalidInput(
+                    f'contact_model of world {i} is {model.name!r}, that of world 0 '
+                    f'{first.name!r}: expected one class'
+                )
+        assert isinstance(first, TimeSteppingModel)
+        return first
+
+
+def with_masses(robot: RobotModel, masses: ArrayLike) -> RobotModel:
+    """Return `robot` with other masses (njoints − 1,) [kg]; inertias scale with them.
+
+    Raises:
+        RobotDescriptionError: masses with which no motion can be computed.
+    """
+    model = robot.pinocchio_model.copy()
+    for joint, mass in enumerate(np.asarray(masses, dtype=float), 1):
+        inertia = model.inertias[joint]
+        if inertia.mass > 0.0:
+            scale = mass / inertia.mass
+            model.inertias[joint] = type(inertia)(mass, inertia.lever, scale * inertia.inertia)
+    return RobotModel(
+        robot.name, model, robot.joint_names, robot.contact_points, robot.references,
+        robot.description, robot.package_dirs,
+    )  # fmt: skip
