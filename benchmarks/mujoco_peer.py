@@ -20,11 +20,20 @@ FOOT_BIT, FLOOR_BIT = 1, 2
 class MujocoPeer:
     """A robot standing on a plane, MuJoCo's default options except the time step.
 
+    With `gains`, k_p [N m/rad] and k_d [N m s/rad] of shape (n_joints,), the joints have PD
+    actuators with the effort limits of the robot, aimed by `set_targets`.
+
     Raises:
         ValueError: MuJoCo does not load the URDF.
     """
 
-    def __init__(self, robot: RobotModel, friction: float, time_step: float) -> None:
+    def __init__(
+        self,
+        robot: RobotModel,
+        friction: float,
+        time_step: float,
+        gains: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> None:
         spec = mujoco.MjSpec.from_string(_joints_only(robot.description))
         spec.option.timestep = time_step
         spec.worldbody.first_body().add_freejoint()
@@ -48,6 +57,8 @@ class MujocoPeer:
             contype=FLOOR_BIT,
             conaffinity=FOOT_BIT,
         )
+        if gains is not None:
+            _add_actuators(spec, robot, *gains)
         self.model = spec.compile()
         self.data = mujoco.MjData(self.model)
         joints = [self.model.joint(name) for name in robot.joint_names]
@@ -100,9 +111,13 @@ class MujocoPeer:
         """Apply joint efforts [N m] in the steps that follow."""
         self.data.qfrc_applied[self.joint_dofs] = effort
 
-    def step(self) -> None:
-        """Advance by one time step."""
-        mujoco.mj_step(self.model, self.data)
+    def set_targets(self, positions: np.ndarray) -> None:
+        """Aim the PD actuators at joint positions [rad]."""
+        self.data.ctrl[:] = positions
+
+    def step(self, steps: int = 1) -> None:
+        """Advance by `steps` time steps in one call."""
+        mujoco.mj_step(self.model, self.data, nstep=steps)
 
 
 def _joints_only(text: str) -> str:
@@ -131,3 +146,20 @@ def _copy_inertia(robot: RobotModel, joint: str, body: mujoco.MjsBody) -> None:
     body.ipos = inertia.lever
     body.fullinertia = [*matrix.diagonal(), matrix[0, 1], matrix[0, 2], matrix[1, 2]]
     body.explicitinertial = True
+
+
+def _add_actuators(
+    spec: mujoco.MjSpec, robot: RobotModel, stiffness: np.ndarray, damping: np.ndarray
+) -> None:
+    """Add an actuator to every joint: effort k_p (target − q) − k_d q̇, within its limits."""
+    limits = zip(robot.joint_names, stiffness, damping, robot.effort_limit, strict=True)
+    for name, kp, kd, limit in limits:
+        actuator = spec.add_actuator(
+            name=name, target=name, trntype=mujoco.mjtTrn.mjTRN_JOINT,
+            gaintype=mujoco.mjtGain.mjGAIN_FIXED, biastype=mujoco.mjtBias.mjBIAS_AFFINE,
+        )  # fmt: skip
+        actuator.gainprm[0] = kp
+        actuator.biasprm[:3] = 0.0, -kp, -kd
+        if np.isfinite(limit):
+            actuator.forcelimited = True
+            actuator.forcerange = -limit, limit

@@ -1,243 +1,238 @@
-"""Microseconds per step, by stage, for every robot standing on its feet, next to MuJoCo.
+"""Microseconds per step of every robot, next to MuJoCo in the same run on one core.
 
-    python benchmarks/step_time.py [--robots go1 anymal_b] [--repeats 15] [--json FILE]
+    python benchmarks/step_time.py [--robots go1 anymal_b] [--blocks 40] [--only steps] [--json F]
 
-Both engines see the same URDF, contact spheres, friction, joint PD and time step of 1 ms, in
-blocks of steps that alternate; figures are medians over the blocks. The PD is not timed.
-MuJoCo keeps its default options: it solves a softer problem (see the penetration).
+steps     `Simulator.step` under ncp from Python, report object included, over `mj_step`: every
+          robot stands, go1, anymal_b and solo12 squat and trot as well (motions.py). Blocks of
+          100 steps alternate between the engines. `median` is that over blocks of the median
+          step, `least` the fastest block, `p99` over the steps of blocks that no other process
+          interrupted; `ratio` is the median over pairs of neighbouring blocks.
+one_call  1 000 steps of joint PD in one call, `Simulator.follow`, over `mj_step(nstep=1000)` with
+          PD actuators of the same gains and limits. Seconds of the thread.
+models    median step of every time-stepping model, standing, over that of ncp.
+reading   what reading a report costs, each value for the first time, and the joints of a state.
 
-Stages are measured in blocks of their own, by timers around the functions that the step calls
-(cost of the timers subtracted). 'rest' is what remains of the total: Python between the stages,
-input checks and the report object.
+The motion is not timed. MuJoCo keeps its default options: it solves a softer problem (see the
+depth). The process stays on one core (--core −1: it does not).
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib.metadata
-import json
 import statistics
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from engines import (
+    FRICTION,
+    HAVE_MUJOCO,
+    TIME_STEP,
+    MujocoPeer,
+    Ours,
+    Theirs,
+    alternate,
+    block_figures,
+    peer,
+    stay_on_one_core,
+    thread_times,
+    write_json,
+)
+from motions import Stand
+
 import contact_sim
-from contact_sim.contact_models import CONTACT_MODELS, time_stepping
-from contact_sim.dynamics.terms import DynamicsTerms
+from contact_sim.contact_models import CONTACT_MODELS
+from contact_sim.contact_models.time_stepping.model import TimeSteppingModel
+from contact_sim.robot.actuation import JointCommand
 
-try:
-    from mujoco_peer import MujocoPeer
-
-    HAVE_MUJOCO = True
-except ImportError as error:  # extra `peers`
-    print(f'without MuJoCo: {error}', file=sys.stderr)
-    HAVE_MUJOCO = False
-
-TIME_STEP = 1e-3
-FRICTION = 0.8
+MOVING = ('go1', 'anymal_b', 'solo12')
+"""Robots that squat and trot too."""
+BLOCK_STEPS = 100
+CALL_STEPS = 1000
 SETTLING_STEPS = 1000
-BLOCK_STEPS = 400
-
-STAGES: dict[str, tuple[Any, str]] = {
-    'nle': (DynamicsTerms, 'update_velocity'),
-    'crba': (DynamicsTerms, 'update_configuration'),
-    'integrate': (DynamicsTerms, 'integrate'),
-    'prepare': (time_stepping, 'prepare'),
-    'assemble': (time_stepping, 'assemble'),
-    'solve': (CONTACT_MODELS['ncp'], 'solve_rows'),
-    'advance': (time_stepping, 'finish'),
-    'detect': (time_stepping, 'detect'),
-}
-"""Stage of one step: where the function lives, and its name."""
+REPORTS = 200
+"""Reports that are read in one block."""
+CONTACTS = ('force', 'velocity', 'normal_force', 'slip_speed', 'mode', 'position', 'normal', 'gap')
 
 
-class Subject:
-    """contact_sim with one robot standing under PD."""
-
-    def __init__(self, robot: contact_sim.RobotModel) -> None:
-        self.sim = contact_sim.Simulator(robot, friction=FRICTION, time_step=TIME_STEP)
-        self.robot = robot
-        self.kp, self.kd = robot.default_gains
-        self.target = robot.joint_positions(self.sim.q)
-        self.penetration = 0.0
-
-    def effort(self) -> Any:
-        """Return the PD effort at the present state [N m]."""
-        error = self.target - self.robot.joint_positions(self.sim.q)
-        return self.kp * error - self.kd * self.robot.joint_velocities(self.sim.v)
-
-    def seconds(self, steps: int) -> float:
-        """Return the time that `steps` steps take, without the PD [s]."""
-        spent, clock, step = 0.0, time.perf_counter, self.sim.step
-        for _ in range(steps):
-            effort = self.effort()
-            begin = clock()
-            report = step(effort)
-            spent += clock() - begin
-        self.penetration = max(0.0, -float(report.contacts.gap.min()))
-        return spent
+def measure_steps(robot: contact_sim.RobotModel, motion: str, blocks: int) -> dict[str, Any]:
+    """Return the figures of one robot in one motion; without those of MuJoCo if it is missing."""
+    ours = Ours(robot, motion)
+    theirs = peer(partial(Theirs, robot, motion), robot.name)
+    runs = [ours.times] if theirs is None else [ours.times, theirs.times]
+    found = alternate(runs, BLOCK_STEPS, blocks, SETTLING_STEPS)
+    row: dict[str, Any] = {'robot': robot.name, 'motion': motion, 'depth_um': 1e6 * ours.depth}
+    row |= {'height_m': ours.height, **found[0].figures()}
+    if theirs is None:
+        return row | {'mujoco': None}
+    row['mujoco'] = found[1].figures()
+    row['mujoco'] |= {'depth_um': 1e6 * theirs.depth, 'height_m': theirs.height}
+    row['ratio'] = found[0].ratio_to(found[1])
+    row['p99_ratio'] = row['p99'] / row['mujoco']['p99']
+    return row
 
 
-class Peer:
-    """MuJoCo with the same robot under the same PD."""
-
-    def __init__(self, subject: Subject) -> None:
-        self.engine = MujocoPeer(subject.robot, FRICTION, TIME_STEP)
-        self.subject = subject
-        expected, loaded = subject.robot.total_mass, self.engine.total_mass
-        if abs(loaded - expected) > 1e-3 * expected:
-            raise ValueError(f'MuJoCo loads {loaded:.3f} kg of {expected:.3f} kg')
-        self.engine.reset(subject.sim.q, subject.target)
-
-    def effort(self) -> Any:
-        """Return the PD effort at the present state [N m]."""
-        error = self.subject.target - self.engine.joint_positions
-        return self.subject.kp * error - self.subject.kd * self.engine.joint_velocities
-
-    def seconds(self, steps: int) -> float:
-        """Return the time that `steps` steps take, without the PD [s]."""
-        spent, clock, step = 0.0, time.perf_counter, self.engine.step
-        for _ in range(steps):
-            self.engine.set_effort(self.effort())
-            begin = clock()
-            step()
-            spent += clock() - begin
-        return spent
+def measure_one_call(robot: contact_sim.RobotModel, blocks: int) -> dict[str, Any]:
+    """Return the figures of `CALL_STEPS` steps of PD in one call."""
+    stand = Stand(robot)
+    zeros = np.zeros(robot.n_joints)
+    command = JointCommand(stand.pose, zeros, zeros, zeros + stand.kp, zeros + stand.kd)
+    sim = contact_sim.Simulator(robot, friction=FRICTION, time_step=TIME_STEP)
+    gains = (command.stiffness, command.damping)
+    engine = peer(partial(MujocoPeer, robot, FRICTION, TIME_STEP, gains), robot.name)
+    calls: list[Callable[[], Any]] = [lambda: sim.follow(command, CALL_STEPS)]
+    if engine is not None:
+        engine.reset(robot.reference_configuration(), stand.pose)
+        engine.set_targets(stand.pose)
+        calls.append(lambda: engine.step(CALL_STEPS))
+    seconds = thread_times(calls, blocks)
+    row = {'robot': robot.name, **block_figures('us', seconds[0], CALL_STEPS)}
+    row['height_m'] = float(sim.q[2])
+    if engine is None:
+        return row | {'mujoco': None}
+    row |= block_figures('mujoco', seconds[1], CALL_STEPS)
+    row['mujoco_height_m'] = float(engine.data.qpos[2])
+    pairs = zip(*seconds, strict=True)
+    return row | {'ratio': statistics.median(ours / theirs for ours, theirs in pairs)}
 
 
-class StageTimer:
-    """Sums the time that each stage takes."""
-
-    def __init__(self) -> None:
-        self.spent = dict.fromkeys(STAGES, 0.0)
-        self.calls = dict.fromkeys(STAGES, 0)
-
-    def around(self, stage: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return `function` with a timer around it."""
-        clock = time.perf_counter
-
-        def timed(*arguments: Any) -> Any:
-            begin = clock()
-            result = function(*arguments)
-            self.spent[stage] += clock() - begin
-            self.calls[stage] += 1
-            return result
-
-        return timed
-
-    @contextmanager
-    def installed(self) -> Iterator[None]:
-        """Time all stages inside the block."""
-        originals = {stage: getattr(*place) for stage, place in STAGES.items()}
-        for stage, (owner, name) in STAGES.items():
-            setattr(owner, name, self.around(stage, originals[stage]))
-        try:
-            yield
-        finally:
-            for stage, (owner, name) in STAGES.items():
-                setattr(owner, name, originals[stage])
-
-    def microseconds(self, steps: int) -> dict[str, float]:
-        """Return µs per step and stage, without the cost of the timers."""
-        overhead = timer_overhead()
-        return {
-            stage: 1e6 * (self.spent[stage] - self.calls[stage] * overhead) / steps
-            for stage in STAGES
-        }
+def time_stepping_models() -> list[str]:
+    """Return the names of the models with a time-stepping law, ncp first."""
+    names = [name for name, kind in CONTACT_MODELS.items() if issubclass(kind, TimeSteppingModel)]
+    return sorted(names, key=lambda name: name != 'ncp')
 
 
-def timer_overhead() -> float:
-    """Return what a timer sees when it times nothing [s]."""
-    clock = time.perf_counter
-    samples = []
-    for _ in range(2000):
-        begin = clock()
-        samples.append(clock() - begin)
-    return statistics.median(samples)
-
-
-def measure(name: str, repeats: int) -> dict[str, Any]:
-    """Return the figures of one robot; `mujoco` is None where MuJoCo does not load it."""
-    subject = Subject(contact_sim.load_robot(name))
-    peer = peer_of(subject)
-    for engine in (subject, peer):
-        if engine is not None:
-            engine.seconds(SETTLING_STEPS)
-    totals, peers, stages = [], [], []
-    for _ in range(repeats):
-        totals.append(1e6 * subject.seconds(BLOCK_STEPS) / BLOCK_STEPS)
-        if peer is not None:
-            peers.append(1e6 * peer.seconds(BLOCK_STEPS) / BLOCK_STEPS)
-        timer = StageTimer()
-        with timer.installed():
-            subject.seconds(BLOCK_STEPS)
-        stages.append(timer.microseconds(BLOCK_STEPS))
-    figures = {stage: statistics.median(block[stage] for block in stages) for stage in STAGES}
-    total = statistics.median(totals)
+def measure_models(robot: contact_sim.RobotModel, blocks: int) -> dict[str, Any]:
+    """Return the figures of every time-stepping model, standing, with `ratio` to ncp."""
+    names = time_stepping_models()
+    subjects = [Ours(robot, 'stand', name) for name in names]
+    found = alternate([one.times for one in subjects], BLOCK_STEPS, blocks, SETTLING_STEPS)
     return {
-        'robot': name,
-        **figures,
-        'rest': total - sum(figures.values()),
-        'total': total,
-        'penetration_um': 1e6 * subject.penetration,
-        'mujoco': statistics.median(peers) if peers else None,
-        'mujoco_contacts': peer.engine.contacts if peer else None,
-        'mujoco_penetration_um': 1e6 * peer.engine.penetration if peer else None,
+        name: one.figures() | {'ratio': one.ratio_to(found[0])}
+        for name, one in zip(names, found, strict=True)
     }
 
 
-def peer_of(subject: Subject) -> Peer | None:
-    """Return the same robot in MuJoCo, or None with a warning."""
-    if not HAVE_MUJOCO:
-        return None
-    try:
-        return Peer(subject)
-    except (ValueError, KeyError) as error:
-        print(f'{subject.robot.name}: not compared with MuJoCo: {error}', file=sys.stderr)
-        return None
+def measure_reading(robot: contact_sim.RobotModel, blocks: int) -> dict[str, float]:
+    """Return µs for reading each value of a report, and the joints of a state, least of blocks.
+
+    Values of contacts are read from contacts that were looked at before, but not at this value.
+    """
+    subject = Ours(robot, 'stand')
+    subject.times(SETTLING_STEPS)
+    effort = subject.motion.effort(subject.sim.time, subject.sim.q, subject.sim.v)
+    readings: dict[str, Callable[[Any], Any]] = {
+        name: attrgetter(name) for name in ('contacts', 'residuals', 'solver', 'q')
+    }
+    readings |= {f'contacts.{name}': attrgetter(f'contacts.{name}') for name in CONTACTS}
+    best = dict.fromkeys(readings, np.inf)
+    for _ in range(blocks):
+        for name, read in readings.items():
+            reports = [subject.sim.step(effort) for _ in range(REPORTS)]
+            if name.startswith('contacts.'):
+                for report in reports:
+                    report.contacts.names  # noqa: B018
+            best[name] = min(best[name], seconds_of(read, reports))
+    q, v = subject.sim.q, subject.sim.v
+    best['joint_positions'] = min(
+        seconds_of(robot.joint_positions, REPORTS * [q]) for _ in range(blocks)
+    )
+    best['joint_velocities'] = min(
+        seconds_of(robot.joint_velocities, REPORTS * [v]) for _ in range(blocks)
+    )
+    return {name: 1e6 * seconds / REPORTS for name, seconds in best.items()}
 
 
-def table_row(figures: dict[str, Any]) -> str:
-    """Return one line of the table."""
-    cells = [f'{figures["robot"]:10}']
-    cells += [f'{figures[stage]:10.2f}' for stage in (*STAGES, 'rest', 'total')]
-    if figures['mujoco'] is None:
-        return ''.join([*cells, f'{"-":>10}'])
-    cells.append(f'{figures["mujoco"]:10.2f}')
-    cells.append(f'{figures["total"] / figures["mujoco"]:8.2f}')
-    cells.append(f'{figures["penetration_um"]:10.1e}{figures["mujoco_penetration_um"]:10.1e}')
-    return ''.join(cells)
+def seconds_of(function: Callable[[Any], Any], arguments: list[Any]) -> float:
+    """Return the seconds of this thread that calls with each of the arguments take."""
+    begin = time.thread_time()
+    for argument in arguments:
+        function(argument)
+    return time.thread_time() - begin
 
 
-def table_head() -> str:
-    """Return the names of the columns."""
-    names = [f'{name:>10}' for name in (*STAGES, 'rest', 'total', 'MuJoCo')]
-    return f'{"robot":10}' + ''.join(names) + f'{"ratio":>8}{"depth µm":>10}{"MuJoCo":>10}'
+def print_steps(rows: list[dict[str, Any]]) -> None:
+    """Print the table of the steps."""
+    print(f'{"":18}{"Simulator.step":^27}{"mj_step":^27}{"ratio":^16}{"depth µm":^18}')
+    heads = ('median', 'least', 'p99')
+    cells = ''.join(f'{head:>9}' for head in (*heads, *heads))
+    print(f'{"robot":10}{"motion":8}{cells}{"median":>8}{"p99":>8}{"ours":>9}{"MuJoCo":>9}')
+    for row in rows:
+        cells = ''.join(f'{row[head]:9.2f}' for head in heads)
+        if row['mujoco'] is not None:
+            theirs = row['mujoco']
+            cells += ''.join(f'{theirs[head]:9.2f}' for head in heads)
+            cells += f'{row["ratio"]:8.2f}{row["p99_ratio"]:8.2f}'
+            cells += f'{row["depth_um"]:9.1e}{theirs["depth_um"]:9.1e}'
+        print(f'{row["robot"]:10}{row["motion"]:8}{cells}')
+
+
+def print_one_call(rows: list[dict[str, Any]]) -> None:
+    """Print the table of many steps in one call."""
+    print(f'\n{CALL_STEPS} steps of PD in one call, µs per step, median (least)')
+    for row in rows:
+        cells = f'{row["us"]:8.2f} ({row["us_least"]:.2f})'
+        if row['mujoco'] is not None:
+            cells += f'   MuJoCo {row["mujoco"]:.2f} ({row["mujoco_least"]:.2f})'
+            cells += f'   ratio {row["ratio"]:.2f}'
+        print(f'{row["robot"]:10}{cells}')
+
+
+def print_models(robot: str, models: dict[str, Any]) -> None:
+    """Print the table of the models."""
+    print(f'\nmodels, {robot} standing, µs per step')
+    for name, row in models.items():
+        print(f'{name:12}{row["median"]:9.2f}{row["p99"]:9.2f}   / ncp {row["ratio"]:.2f}')
+
+
+def print_reading(robot: str, reading: dict[str, float]) -> None:
+    """Print the table of the readings."""
+    print(f'\nreading, {robot}, µs for the first time, least of the blocks')
+    for name, value in reading.items():
+        print(f'{name:24}{value:8.2f}')
+
+
+PARTS = ('steps', 'one_call', 'models', 'reading')
 
 
 def main() -> None:
-    """Print the table, and write it as JSON where asked to."""
-    parser = argparse.ArgumentParser(description='Microseconds per step, next to MuJoCo.')
+    """Print the tables, and write them as JSON where asked to."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--robots', nargs='+', default=contact_sim.robots(), metavar='NAME')
-    parser.add_argument('--repeats', type=int, default=15, help='blocks of steps per robot')
+    parser.add_argument('--blocks', type=int, default=40, help='blocks per engine')
+    parser.add_argument('--only', nargs='+', choices=PARTS, default=PARTS, help='parts to measure')
+    parser.add_argument('--core', type=int, help='core to stay on; −1: any')
     parser.add_argument('--json', type=Path, help='file for the same figures')
-    arguments = parser.parse_args()
-    versions = ', '.join(
-        f'{name} {importlib.metadata.version(name)}'
-        for name in ('contact_sim', 'pin', 'numba', *(['mujoco'] if HAVE_MUJOCO else []))
-    )
+    options = parser.parse_args()
+    stay_on_one_core(options.core)
+    packages = ('contact_sim', 'pin', 'numba', *(['mujoco'] if HAVE_MUJOCO else []))
+    versions = ', '.join(f'{name} {importlib.metadata.version(name)}' for name in packages)
     print(f'µs per step, h = {TIME_STEP * 1e3:g} ms, contact model ncp; {versions}')
-    print(table_head())
-    rows = []
-    for name in arguments.robots:
-        rows.append(measure(name, arguments.repeats))
-        print(table_row(rows[-1]), flush=True)
-    if arguments.json:
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        arguments.json.write_text(json.dumps(rows, indent=2) + '\n', encoding='utf-8')
+    robots = [contact_sim.load_robot(name) for name in options.robots]
+    figures: dict[str, Any] = {}
+    if 'steps' in options.only:
+        figures['steps'] = [
+            measure_steps(robot, motion, options.blocks)
+            for robot in robots
+            for motion in (('stand', 'squat', 'trot') if robot.name in MOVING else ('stand',))
+        ]
+        print_steps(figures['steps'])
+    if 'one_call' in options.only:
+        figures['one_call'] = [measure_one_call(robot, options.blocks) for robot in robots]
+        print_one_call(figures['one_call'])
+    first = robots[0]
+    if 'models' in options.only:
+        figures['models'] = measure_models(first, options.blocks)
+        print_models(first.name, figures['models'])
+    if 'reading' in options.only:
+        figures['reading'] = measure_reading(first, options.blocks)
+        print_reading(first.name, figures['reading'])
+    write_json(options.json, figures)
 
 
 if __name__ == '__main__':

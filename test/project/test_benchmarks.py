@@ -14,7 +14,6 @@ import contact_sim
 mujoco = pytest.importorskip('mujoco', reason='MuJoCo is not installed (extra `peers`)')
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / 'benchmarks'
-STAGES = ['nle', 'crba', 'integrate', 'prepare', 'assemble', 'solve', 'advance', 'detect', 'rest']
 
 
 @pytest.fixture(autouse=True)
@@ -48,20 +47,99 @@ def test_mujoco_gets_the_same_robot_in_the_same_place(name):
     assert peer.penetration == pytest.approx(1e-6, abs=1e-12)
 
 
-def test_stages_add_up_to_the_total(tmp_path):
-    figures = tmp_path / 'step_time.json'
-    command = [sys.executable, str(BENCHMARKS / 'step_time.py'), '--robots', 'quadruped']
-    result = subprocess.run(
-        [*command, '--repeats', '3', '--json', str(figures)], capture_output=True, text=True
-    )
+def run(script, folder, *arguments):
+    """Run a benchmark; return its figures and what it printed."""
+    figures = folder / f'{script}.json'
+    command = [sys.executable, str(BENCHMARKS / script), *arguments, '--json', str(figures)]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=600.0)
     assert result.returncode == 0, result.stderr
-    (row,) = json.loads(figures.read_text(encoding='utf-8'))
-    assert sum(row[stage] for stage in STAGES) == pytest.approx(row['total'])
-    assert all(row[stage] > 0.0 for stage in STAGES[:-1])
-    assert row['mujoco'] > 0.0
-    assert row['mujoco_contacts'] == 4
-    assert row['penetration_um'] <= 1.0
-    assert 'quadruped' in result.stdout
+    return json.loads(figures.read_text(encoding='utf-8')), result.stdout
+
+
+def test_steps_are_timed_next_to_mujoco_in_the_same_place(tmp_path):
+    figures, told = run(
+        'step_time.py', tmp_path, '--robots', 'go1', '--blocks', '2',
+        '--only', 'steps', 'one_call', 'reading',
+    )  # fmt: skip
+    standing = contact_sim.load_robot('go1').reference_configuration()[2]
+    assert [row['motion'] for row in figures['steps']] == ['stand', 'squat', 'trot']
+    for row in figures['steps']:
+        theirs = row['mujoco']
+        for found in (row, theirs):
+            assert 0.0 < found['least'] <= min(found['median'], found['p99'])
+        assert row['ratio'] > 0.0
+        assert row['depth_um'] <= 1.0
+        assert theirs['depth_um'] > row['depth_um']  # the softer problem
+        assert row['height_m'] == pytest.approx(theirs['height_m'], abs=0.02)
+        assert row['motion'] in told
+    heights = {row['motion']: row['height_m'] for row in figures['steps']}
+    assert heights['stand'] == pytest.approx(standing, abs=0.02)
+    (call,) = figures['one_call']
+    assert 0.0 < call['us_least'] <= call['us']
+    assert 0.0 < call['mujoco_least'] <= call['mujoco']
+    # both sag under gravity at the same gains
+    assert call['height_m'] == pytest.approx(heights['stand'], abs=1e-4)
+    assert call['height_m'] == pytest.approx(call['mujoco_height_m'], abs=5e-3)
+    reading = figures['reading']
+    assert all(0.0 < value < 1e4 for value in reading.values())
+    assert {'residuals', 'contacts.force', 'contacts.mode', 'joint_positions'} <= set(reading)
+
+
+def test_pd_actuators_of_mujoco_give_the_effort_of_the_command():
+    from mujoco_peer import MujocoPeer
+
+    robot = contact_sim.load_robot('go1')
+    rng = np.random.default_rng(3)
+    kp, kd = rng.uniform(10.0, 30.0, robot.n_joints), rng.uniform(0.1, 1.0, robot.n_joints)
+    peer = MujocoPeer(robot, 0.8, 1e-3, (kp, kd))
+    q = robot.reference_configuration()
+    peer.reset(q, robot.joint_positions(q))
+    velocity = rng.uniform(-1.0, 1.0, robot.n_joints)
+    target = robot.joint_positions(q) + rng.uniform(-2.0, 2.0, robot.n_joints)
+    peer.data.qvel[peer.joint_dofs] = velocity
+    peer.set_targets(target)
+    mujoco.mj_forward(peer.model, peer.data)
+    effort = kp * (target - robot.joint_positions(q)) - kd * velocity
+    limited = np.clip(effort, -robot.effort_limit, robot.effort_limit)
+    assert (limited != effort).any()
+    assert (limited == effort).any()
+    assert peer.data.qfrc_actuator[peer.joint_dofs] == pytest.approx(limited, abs=1e-12)
+
+
+def test_squat_bends_the_legs_and_comes_back():
+    from motions import SQUAT_PERIOD, Squat
+
+    robot = contact_sim.load_robot('anymal_b')
+    squat = Squat(robot)
+    low = robot.with_joint_positions(
+        robot.reference_configuration(), squat.target(0.5 * SQUAT_PERIOD)
+    )
+    model = robot.pinocchio_model
+    data = model.createData()
+    heights = []
+    for q in (robot.reference_configuration(), low):
+        pin.forwardKinematics(model, data, q)
+        feet = [
+            data.oMi[model.getJointId(point.joint)].act(np.asarray(point.offset))[2]
+            for point in robot.contact_points
+        ]
+        assert np.ptp(feet) <= 1e-3  # all legs bend alike: the base stays level
+        heights.append(float(np.mean(feet)))
+    assert heights[1] > heights[0] + 0.01
+    assert np.allclose(squat.target(SQUAT_PERIOD), squat.pose, atol=1e-12)
+
+
+def test_many_worlds_are_timed_next_to_a_rollout_of_mujoco(tmp_path):
+    rows, _ = run(
+        'worlds_time.py', tmp_path, '--worlds', '3', '--threads', '1', '2', '--blocks', '2'
+    )
+    assert [row['threads'] for row in rows] == [1, 2]
+    for row in rows:
+        assert 0.0 < row['us_least'] <= row['us']
+        assert 0.0 < row['mujoco_least'] <= row['mujoco']
+        assert row['base_m'] == rows[0]['base_m']  # to the bit, whatever the threads
+        assert np.allclose(row['base_m'], row['mujoco_base_m'], atol=5e-3)
+        assert np.diff(np.array(row['base_m'])[:, 0]) == pytest.approx(1e-3, abs=5e-4)
 
 
 def test_round_trips_of_lockstep_are_counted(tmp_path):

@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 
 from contact_sim.arrays import fields as f
-from contact_sim.arrays.views import frames, integers, matrix, square, vector
+from contact_sim.arrays.views import frames, front, integers, matrix, square, vector
 from contact_sim.collision.detect import contact_rows as fill_contact_rows
 from contact_sim.collision.detect import detect
 from contact_sim.collision.keys import carry_over
@@ -241,7 +241,7 @@ def gather_problem(data):
 def row_response(data, n):
     """Return room for Y = L⁻ᵀ Jᵀ, shape (nv, n)."""
     nv = integers(data, f.DOF_PARENT).shape[0]
-    return vector(data, f.ROW_RESPONSE)[: nv * n].reshape(nv, n)
+    return front(data, f.ROW_RESPONSE, nv, n)
 
 
 @kernel
