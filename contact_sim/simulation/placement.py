@@ -14,6 +14,8 @@ from contact_sim.errors import InvalidInput
 from contact_sim.robot.model import RobotModel
 
 Array = NDArray[np.float64]
+ROUNDING = 1e-15
+"""Error of a distance, relative to the lengths that it is computed from."""
 UP = np.array([0.0, 0.0, 1.0])
 MOST_ROUNDS = 100
 
@@ -99,11 +101,12 @@ def _touch(robot: RobotModel, terrain: Terrain, q: Array, up: Array, pose: str) 
         for point in robot.contact_points
     ]
     radii = [point.radius for point in robot.contact_points]
+    extent = 1.0 + float(np.abs(q[:3]).max()) + float(np.abs(terrain.data).max())
     for _ in range(MOST_ROUNDS):
         rise = _missing_rise(terrain, centres, radii, up)
         centres = [centre + rise * up for centre in centres]
         q[:3] += rise * up
-        if abs(rise) <= 1e-15 * (1.0 + float(np.abs(q[:3]).max())):
+        if abs(rise) <= ROUNDING * extent:
             return
     raise InvalidInput(f'robot {robot.name!r} does not fit on {terrain!r} in the pose {pose!r}')
 

@@ -41,6 +41,7 @@ class StepContext:
         self.feet, self.links = foot_groups(work), link_groups(work)
         self._terms = GivenTerms(work) if work.tree.unsupported else None
         self.sizes, self.names = workspace.sizes, workspace.names
+        self.layout, self.places = work.layout, workspace.sizes.layout
         self._front = self._judge.numbers[0, : self.sizes.length]
         self._residuals = np.zeros(len(Residuals._fields))
 
@@ -90,7 +91,7 @@ class StepContext:
 class StepReport:
     """Outcome of `Simulator.step`; values are copies and stay valid after later steps."""
 
-    __slots__ = ('__dict__', '_buffer', '_context', '_solve_shadows')
+    __slots__ = ('__dict__', '_buffer', '_context', '_residuals', '_solve_shadows')
 
     def __init__(
         self,
@@ -101,6 +102,7 @@ class StepReport:
         self._buffer = buffer
         self._context = context
         self._solve_shadows = solve_shadows
+        self._residuals: Residuals | None = None
 
     @cached_property
     def record(self) -> StepData:
@@ -115,12 +117,14 @@ class StepReport:
     @property
     def q(self) -> Array:
         """Configuration after the step, shape (nq,)."""
-        return self.record.q
+        start, stop, _ = self._context.places['q']
+        return self._buffer[start:stop]
 
     @property
     def v(self) -> Array:
         """Velocity after the step, shape (nv,)."""
-        return self.record.v
+        start, stop, _ = self._context.places['v']
+        return self._buffer[start:stop]
 
     @property
     def acceleration(self) -> Array:
@@ -135,10 +139,11 @@ class StepReport:
         """Joint effort applied, after saturation [N m], shape (n_joints,)."""
         return self.record.effort
 
-    @cached_property
+    @property
     def contacts(self) -> ContactReport:
         """Forces, positions, gaps, velocities and modes of the contacts."""
-        return ContactReport(self.record, self._context.names)
+        context = self._context
+        return ContactReport(self._buffer, context.layout, context.places, context.names)
 
     @cached_property
     def feet(self) -> FootReport:
@@ -150,10 +155,11 @@ class StepReport:
         """The same of the links that carry contact points, by the joints that move them."""
         return FootReport(self._buffer, self._context.links, self._context.group_values)
 
-    @cached_property
+    @property
     def solver(self) -> SolverReport:
         """Status, iterations and residual of the solver."""
-        code, iterations, residual = self.record.solver
+        start, stop, _ = self._context.places['solver']
+        code, iterations, residual = self._buffer[start:stop].tolist()
         return SolverReport(STATUSES[int(code)], int(iterations), float(residual))
 
     @cached_property
@@ -190,10 +196,12 @@ class StepReport:
         ratio = stiffness_ratio(problem.delassus, problem.n_contacts, problem.time_step, stiffness)
         return float(ratio)
 
-    @cached_property
+    @property
     def residuals(self) -> Residuals:
         """Residuals of the laws of contact and of motion (theory 2.15)."""
-        return self._context.residuals(self._buffer)
+        if self._residuals is None:
+            self._residuals = self._context.residuals(self._buffer)
+        return self._residuals
 
     def read(self) -> None:
         """Compute what is computed by compiled functions, so that later reading finds them."""

@@ -100,7 +100,7 @@ class Worlds:
         arrays.set_laws()
         self._compiled = arrays.law.compiled.advance
         self._executor = ThreadPoolExecutor(self._threads)
-        with announced(type(models[0]).__module__):
+        with announced(type(arrays.law).__module__):
             self.reset()
             self._run_chunk(slice(0, 1), 0)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pinocchio as pin
@@ -15,9 +16,9 @@ from contact_sim.dynamics.tree import tree_of
 AXIS = np.array([1.0, 2.0, 3.0]) / np.sqrt(14.0)
 KINDS = {
     **{f'{kind}{axis}': getattr(pin, f'JointModel{kind}{axis}')
-       for kind in ('R', 'P', 'RUB', 'H') for axis in 'XYZ'},
+       for kind in ('R', 'P', 'RUB') for axis in 'XYZ'},
+    **{f'H{axis}': partial(getattr(pin, f'JointModelH{axis}'), 0.1) for axis in 'XYZ'},
     'revolute': lambda: pin.JointModelRevoluteUnaligned(AXIS),
-    'unbounded': lambda: pin.JointModelRevoluteUnboundedUnaligned(AXIS),
     'prismatic': lambda: pin.JointModelPrismaticUnaligned(AXIS),
     'helical': lambda: pin.JointModelHelicalUnaligned(AXIS, 0.1),
     'spherical': pin.JointModelSpherical,
@@ -106,12 +107,11 @@ def test_terms_filled_in_by_pinocchio_give_the_same_run(kind, monkeypatch):
     slow = check_one_step(model)
     for sim in (fast, slow):
         q = sim.q.copy()
-        q[2] = 0.2
+        q[2] -= sim.last_report.contacts.gap[0] - 0.01
         sim.reset(q, np.zeros(model.nv))
-        for _ in range(150):
-            sim.step([0.0])
+        loads = [sim.step([0.0]).contacts.normal_force[0] for _ in range(150)]
+        assert max(loads) > 0.0
     assert slow._workspace.terms_given[0] == 1
-    assert fast.last_report.contacts.normal_force[0] > 0.0
     assert np.allclose(fast.q, slow.q, rtol=0, atol=1e-9)
     assert np.allclose(fast.v, slow.v, rtol=0, atol=1e-7)
 
