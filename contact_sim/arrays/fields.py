@@ -87,7 +87,7 @@ class Sizes:
             'origin': (3,), 'pose': (nb, 12), 'columns': (nv, 6), 'world_inertia': (nb, 10),
             'composite': (nb, 10), 'mass_matrix': (nv, nv), 'twist': (nb, 6),
             'bias_acceleration': (nb, 6), 'body_wrench': (nb, 6), 'factor': (nv, nv),
-            'displacement': (nv,),
+            'displacement': (nv,), 'momentum': (nv,),
             # active rows of the contact problem
             'delassus': (rows * rows,), 'row_response': (nv * rows,), 'g': (rows,),
             'row_free': (rows,), 'row_start': (rows,), 'row_friction': (nc,), 'row_gap': (nc,),
@@ -96,7 +96,7 @@ class Sizes:
             'row_memory_next': (nc, MEMORY), 'guard': (4,),
             # scratch of the solvers
             'cone_work': (CONE_VECTORS, rows), 'newton_matrix': (rows * rows,),
-            'law_vectors': (LAW_VECTORS, rows), 'trial': (rows,),
+            'law_vectors': (LAW_VECTORS, rows),
             # constants of robot, ground and model
             'placement': (nb, 13), 'body': (nb, 10), 'armature': (nv,), 'damping': (nv,),
             'total_mass': (1,), 'offset': (self.n_candidates, 3), 'radius': (self.n_candidates,),

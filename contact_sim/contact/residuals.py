@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from contact_sim.contact.problem import ContactProblem
 from contact_sim.errors import InvalidInput
-from contact_sim.solvers.cone import natural_map, row_velocity
+from contact_sim.solvers.cone import fill_rho, fill_velocity, natural_map_at
 from contact_sim.solvers.jit import kernel
 from contact_sim.solvers.rows import Rows
 
@@ -59,45 +59,46 @@ def law_residuals(problem: ContactProblem, impulse: Array) -> LawResiduals:
         np.array(problem.delassus, order='C'), problem.g, np.array(problem.friction),
         np.array(problem.lower), np.array(problem.upper),
     )  # fmt: skip
-    out = np.zeros(LAW_RESIDUALS)
-    judge_rows(rows, np.array(problem.bias), np.array(impulse, dtype=float), out)
+    out, scratch = np.zeros(LAW_RESIDUALS), np.zeros((2, problem.n_rows))
+    judge_rows(rows, np.array(problem.bias), np.array(impulse, dtype=float), *scratch, out)
     return LawResiduals(*out.tolist())
 
 
 @kernel
-def judge_rows(rows, bias, impulse, out):
+def judge_rows(rows, bias, impulse, w, rho, out):
     """Fill the fields of LawResiduals, in their order.
 
     Args:
         rows: the problem, g = u_f + b.
         bias: b [m/s], shape (n,).
         impulse: λ [N s], shape (n,).
+        w: scratch, shape (n,).
+        rho: scratch, shape (n,).
         out: out, shape (at least 8,).
     """
     for k in range(LAW_RESIDUALS):
         out[k] = 0.0
+    if impulse.shape[0] == 0:
+        return
+    fill_velocity(rows, impulse, w)
+    fill_rho(rows, rho)
     nc = rows.friction.shape[0]
     for i in range(nc):
-        judge_contact(rows, bias, impulse, i, out)
+        judge_contact(rows.friction[i], bias, impulse, w, 3 * i, out)
     for k in range(rows.lower.shape[0]):
         x = impulse[3 * nc + k]
         out[5] = max(out[5], rows.lower[k] - x, x - rows.upper[k])
-    if impulse.shape[0] > 0:
-        out[3] = natural_map(rows, impulse, 0.0)
+    out[3] = natural_map_at(rows, impulse, w, rho, 0.0)
     for r in range(impulse.shape[0]):
-        after = row_velocity(rows.delassus, rows.g, impulse, r) - bias[r]
-        out[6] += 0.5 * impulse[r] * (rows.g[r] - bias[r] + after)
+        out[6] += 0.5 * impulse[r] * (rows.g[r] + w[r] - 2.0 * bias[r])
         out[7] -= impulse[r] * bias[r]
 
 
 @kernel
-def judge_contact(rows, bias, impulse, i, out):
-    """Raise Signorini, cone, dissipation and dual residual to those of contact `i`."""
-    r, mu = 3 * i, rows.friction[i]
+def judge_contact(mu, bias, impulse, w, r, out):
+    """Raise Signorini, cone, dissipation and dual residual to those of the contact at row `r`."""
     t1, t2, n = impulse[r], impulse[r + 1], impulse[r + 2]
-    w1 = row_velocity(rows.delassus, rows.g, impulse, r)
-    w2 = row_velocity(rows.delassus, rows.g, impulse, r + 1)
-    wn = row_velocity(rows.delassus, rows.g, impulse, r + 2)
+    w1, w2, wn = w[r], w[r + 1], w[r + 2]
     u1, u2 = w1 - bias[r], w2 - bias[r + 1]
     tangential = np.sqrt(w1 * w1 + w2 * w2)
     out[0] = max(out[0], abs(n * wn))

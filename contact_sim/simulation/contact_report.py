@@ -45,12 +45,14 @@ class ContactReport:
     @property
     def force(self) -> Array:
         """Force on the robot [N], world, impulse / h, shape (nc, 3)."""
-        return np.asarray(forces(*self._arrays))
+        values: Array = forces(*self._arrays)
+        return values
 
     @property
     def velocity(self) -> Array:
         """Velocity of the robot's contact points after the step [m/s], world, shape (nc, 3)."""
-        return np.asarray(velocities(*self._arrays))
+        values: Array = velocities(*self._arrays)
+        return values
 
     @property
     def position(self) -> Array:
@@ -75,17 +77,20 @@ class ContactReport:
     @property
     def normal_force(self) -> Array:
         """Normal forces on the robot [N], shape (nc,)."""
-        return np.asarray(normal_forces(*self._arrays))
+        values: Array = normal_forces(*self._arrays)
+        return values
 
     @property
     def slip_speed(self) -> Array:
         """Tangential speed after the step [m/s], shape (nc,)."""
-        return np.asarray(slip_speeds(*self._arrays))
+        values: Array = slip_speeds(*self._arrays)
+        return values
 
     @property
     def mode(self) -> NDArray[np.int64]:
         """0 open, 1 stick, 2 slip, shape (nc,)."""
-        return np.asarray(modes(*self._arrays))
+        values: NDArray[np.int64] = modes(*self._arrays)
+        return values
 
     def _field(self, name: str) -> Array:
         start, stop, shape = self._places[name]

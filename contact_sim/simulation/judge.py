@@ -10,6 +10,7 @@ import numpy as np
 
 from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import arrays_of, frames, integers, matrix, vector
+from contact_sim.contact.active_rows import generalized_impulse
 from contact_sim.contact.memory import recall
 from contact_sim.contact.problem_views import rows_of
 from contact_sim.contact.residuals import LAW_RESIDUALS, TOUCHING, judge_rows
@@ -37,10 +38,18 @@ def judge_step(numbers, indices, layout, out):
     """Fill the fields of `Residuals`, in their order."""
     data = arrays_of(numbers, indices, layout, 0)
     n = fill_problem(data)
-    bias, row_bias, row_of = vector(data, f.BIAS), vector(data, f.TRIAL), integers(data, f.ROW_OF)
+    bias, row_of, scratch = (
+        vector(data, f.BIAS),
+        integers(data, f.ROW_OF),
+        matrix(data, f.CONE_WORK),
+    )
+    row_bias = scratch[0]
     for a in range(n):
         row_bias[a] = bias[row_of[a]]
-    judge_rows(rows_of(data), row_bias[:n], vector(data, f.ROW_IMPULSE)[:n], out)
+    judge_rows(
+        rows_of(data), row_bias[:n], vector(data, f.ROW_IMPULSE)[:n], scratch[1][:n],
+        scratch[2][:n], out,
+    )  # fmt: skip
     judge_contacts(data, out[LAW_RESIDUALS:])
     out[LAW_RESIDUALS + 3] = momentum_residual(data)
     fill_energy_balance(data, out[LAW_RESIDUALS + 4 :])
@@ -78,20 +87,24 @@ def judge_contacts(data, out):
 @kernel
 def momentum_residual(data):
     """Return max |M̂ (v⁺ − v_f) − Jᵀ λ|."""
-    inertia, jacobian = matrix(data, f.INERTIA), matrix(data, f.JACOBIAN_TRANSPOSED)
+    inertia, dof_parent = matrix(data, f.INERTIA), integers(data, f.DOF_PARENT)
     v_next, v_free = vector(data, f.V_NEXT), vector(data, f.V_FREE)
-    impulse = vector(data, f.IMPULSE)
-    active, nv, worst = vector(data, f.ACTIVE), vector(data, f.V_NEXT).shape[0], 0.0
-    nc = active.shape[0]
-    for k in range(nv):
-        change = 0.0
-        for j in range(nv):
-            entry = inertia[k, j] if j <= k else inertia[j, k]
-            change += entry * (v_next[j] - v_free[j])
-        for r in range(impulse.shape[0]):
-            if r >= 3 * nc or active[r // 3] != 0.0:
-                change -= jacobian[k, r] * impulse[r]
-        worst = max(worst, abs(change))
+    left, right = vector(data, f.DISPLACEMENT), vector(data, f.MOMENTUM)
+    generalized_impulse(
+        matrix(data, f.JACOBIAN_TRANSPOSED), integers(data, f.LEAF_DOF),
+        integers(data, f.INTERVAL_DOF), dof_parent, vector(data, f.IMPULSE), left,
+    )  # fmt: skip
+    for k in range(left.shape[0]):
+        right[k] = inertia[k, k] * (v_next[k] - v_free[k])
+    for k in range(left.shape[0]):
+        j = dof_parent[k]
+        while j >= 0:
+            right[k] += inertia[k, j] * (v_next[j] - v_free[j])
+            right[j] += inertia[k, j] * (v_next[k] - v_free[k])
+            j = dof_parent[j]
+    worst = 0.0
+    for k in range(left.shape[0]):
+        worst = max(worst, abs(right[k] - left[k]))
     return worst
 
 
