@@ -45,7 +45,7 @@ def _announce(ended: threading.Event, modules: tuple[str, ...]) -> None:
         pause = INTERVAL
 
 
-class _Watch(event.Listener):
+class _Watch(event.Listener):  # type: ignore[misc]
     """Asks before every kernel whether to go on."""
 
     def __init__(self, wanted: Callable[[], bool]) -> None:
