@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import integers, matrix, square, vector
+from contact_sim.solvers.cone_newton import NewtonWork
 from contact_sim.solvers.jit import kernel
 from contact_sim.solvers.rows import ConeWork, Rows
 
@@ -33,5 +34,19 @@ def cone_work_of(data):
     n, work = integers(data, f.COUNTS)[1], matrix(data, f.CONE_WORK)
     return ConeWork(
         work[0], work[1], work[2], work[3], work[4], work[5], work[6], work[7],
+        square(data, f.NEWTON_MATRIX, n), integers(data, f.MODE), integers(data, f.MODE_ROW),
+    )  # fmt: skip
+
+
+@kernel
+def newton_work_of(data):
+    """Return the scratch of `cone_newton.newton`; it is that of the other solvers too."""
+    n, work, law = (
+        integers(data, f.COUNTS)[1],
+        matrix(data, f.CONE_WORK),
+        matrix(data, f.LAW_VECTORS),
+    )
+    return NewtonWork(
+        work[0], work[1], work[2], work[3], work[4], work[5], work[6], work[7], law[2], law[3],
         square(data, f.NEWTON_MATRIX, n), integers(data, f.MODE), integers(data, f.MODE_ROW),
     )  # fmt: skip

@@ -10,19 +10,77 @@ form v = v_f + A⁻¹ Jᵀ x, so the iteration runs on x and on G = J A⁻¹ J�
 
 and at the solution x = γ. The same iterates as Newton's in v, in rows instead of dofs.
 
+H is symmetric: H = Σ_k h_k e_k e_kᵀ with orthonormal e_k. A contact that sticks and an interval
+row inside its bounds have a unit vector per row, h = 1/R; one that slides has the generator of the
+cone e = (μ d, 1)/√(1 + μ²) and the tangent across d; one that is open has none. Only the
+components of Δx along these are unknown, those of the rest are those of γ − x, and the system
+
+    (diag(1/h) + Eᵀ G E) Eᵀ Δx = diag(1/h) Eᵀ (γ − x) − Eᵀ G (I − E Eᵀ) (γ − x)
+
+is symmetric and positive definite.
+
 [Castro et al. 2022] An Unconstrained Convex Formulation of Compliant Contact.
 """
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
-from contact_sim.solvers.dense import eliminate
+from contact_sim.solvers.cone import fill_velocity
+from contact_sim.solvers.dense import eliminate, fill_product, solve_symmetric
 from contact_sim.solvers.jit import kernel
 
 LARGEST_STEP = 1.5
 LINE_SEARCH_ITERATIONS = 50
 LINE_SEARCH_TOLERANCE = 1e-8
+NO_STIFFNESS = 1e-30
+"""Largest h G_rr at which a direction counts as without stiffness [-]."""
+ROW, GENERATOR, ACROSS = range(3)
+"""Kinds of directions e_k."""
+
+
+class NewtonWork(NamedTuple):
+    """Scratch of `newton`; only the first n entries are used, there may be more."""
+
+    velocity: Any
+    """u [m/s], shape (n,)."""
+    projected: Any
+    """γ(u) [N s], shape (n,)."""
+    defect: Any
+    """γ(u) − x [N s], shape (n,)."""
+    change: Any
+    """Δx [N s], shape (n,)."""
+    velocity_change: Any
+    """Δu = G Δx [m/s], shape (n,)."""
+    trial: Any
+    """u on the line, shape (n,)."""
+    direction: Any
+    """Unit vector d of the sliding contacts in their tangential rows, shape (n,)."""
+    softness: Any
+    """1/h_k of every unknown [1/kg], shape (n,)."""
+    step: Any
+    """Right side and answer of the system, shape (n,)."""
+    line: Any
+    """e_kᵀ G of one unknown, shape (n,)."""
+    matrix: Any
+    """Matrix of the system, shape (n, n)."""
+    kind: Any
+    """ROW, GENERATOR or ACROSS of every unknown, integers, shape (n,)."""
+    row: Any
+    """Row of every unknown, of a contact that slides its first, integers, shape (n,)."""
+
+
+@kernel
+def newton_work(n):
+    """Return scratch for problems of up to `n` rows."""
+    vectors = np.empty((10, n))
+    return NewtonWork(
+        vectors[0], vectors[1], vectors[2], vectors[3], vectors[4], vectors[5], vectors[6],
+        vectors[7], vectors[8], vectors[9], np.empty((n, n)), np.empty(n, np.int64),
+        np.empty(n, np.int64),
+    )  # fmt: skip
 
 
 @kernel
@@ -59,78 +117,207 @@ def fill_impulse(rows, u, v_hat, R, gamma):
 
 
 @kernel
-def fill_stiffness(rows, u, v_hat, R, H):
-    """Fill H = −∂γ/∂u, block by block: columns 0–2 of row r hold its 3x3 block, (n, 3)."""
+def along_directions(x, r, d1, d2, mu):
+    """Return the components of (x_r, x_r+1, x_r+2) along the generator and across it."""
+    size = np.sqrt(1.0 + mu * mu)
+    generator = (mu * (d1 * x[r] + d2 * x[r + 1]) + x[r + 2]) / size
+    return generator, d1 * x[r + 1] - d2 * x[r]
+
+
+@kernel
+def sliding_stiffness(y1, y2, normal, mu, rt, rn):
+    """Return d and (h of the generator, h across) of a sliding contact [kg]."""
+    size = np.sqrt(y1 * y1 + y2 * y2)
+    generator = (1.0 + mu * mu) / (rn + mu * mu * rt)
+    return y1 / size, y2 / size, generator, mu * normal / (size * rt)
+
+
+@kernel
+def stiffness_along(rows, u, way, v_hat, R):
+    """Return wayᵀ H(u) way [J]; `way` is a change of u [m/s], shape (n,)."""
     mu, lower, upper = rows.friction, rows.lower, rows.upper
-    nc = mu.shape[0]
-    H[:] = 0.0
+    nc, total = mu.shape[0], 0.0
     for i in range(nc):
         r = 3 * i
         y1, y2 = (v_hat[r] - u[r]) / R[r], (v_hat[r + 1] - u[r + 1]) / R[r + 1]
         yn = (v_hat[r + 2] - u[r + 2]) / R[r + 2]
         _, _, normal, region = project_compliant(y1, y2, yn, mu[i], R[r], R[r + 2])
         if region == 1:
-            for k in range(3):
-                H[r + k, k] = 1.0 / R[r + k]
+            for k in range(r, r + 3):
+                total += way[k] * way[k] / R[k]
         elif region == 2:
-            size = np.sqrt(y1 * y1 + y2 * y2)
-            d1, d2 = y1 / size, y2 / size
-            weak = mu[i] * R[r] / R[r + 2]
-            share = 1.0 / (1.0 + mu[i] * weak)
-            along, across = mu[i] * weak * share, mu[i] * normal / size
-            H[r, 0] = (along * d1 * d1 + across * d2 * d2) / R[r]
-            H[r, 1] = (along - across) * d1 * d2 / R[r + 1]
-            H[r + 1, 0] = (along - across) * d1 * d2 / R[r]
-            H[r + 1, 1] = (along * d2 * d2 + across * d1 * d1) / R[r + 1]
-            H[r, 2], H[r + 1, 2] = mu[i] * share * d1 / R[r + 2], mu[i] * share * d2 / R[r + 2]
-            H[r + 2, 0], H[r + 2, 1] = weak * share * d1 / R[r], weak * share * d2 / R[r + 1]
-            H[r + 2, 2] = share / R[r + 2]
+            d1, d2, h1, h2 = sliding_stiffness(y1, y2, normal, mu[i], R[r], R[r + 2])
+            w1, w2 = along_directions(way, r, d1, d2, mu[i])
+            total += h1 * w1 * w1 + h2 * w2 * w2
     for k in range(lower.shape[0]):
         r = 3 * nc + k
-        y = (v_hat[r] - u[r]) / R[r]
-        if lower[k] < y < upper[k]:
-            H[r, 0] = 1.0 / R[r]
+        if lower[k] < (v_hat[r] - u[r]) / R[r] < upper[k]:
+            total += way[r] * way[r] / R[r]
+    return total
 
 
 @kernel
-def block_times_row(H, G, r, nc, column):
-    """Return (H G)_{r, column}."""
-    if r >= 3 * nc:
-        return H[r, 0] * G[r, column]
-    first = 3 * (r // 3)
-    return (
-        H[r, 0] * G[first, column]
-        + H[r, 1] * G[first + 1, column]
-        + H[r, 2] * G[first + 2, column]
-    )
+def find_directions(rows, v_hat, R, work):
+    """Fill the directions e_k, 1/h_k, Eᵀ (γ − x) in `step` and its rest in `change`.
 
-
-@kernel
-def block_times(H, vector, r, nc):
-    """Return (H vector)_r."""
-    if r >= 3 * nc:
-        return H[r, 0] * vector[r]
-    first = 3 * (r // 3)
-    return H[r, 0] * vector[first] + H[r, 1] * vector[first + 1] + H[r, 2] * vector[first + 2]
-
-
-@kernel
-def line_search(rows, v_hat, R, point, way, scratch):
-    """Return the α in (0, 1.5] at which the cost along the step is smallest.
-
-    `point` is (u, x), `way` (Δu, Δx), `scratch` (γ, H, u of the trial).
+    Return (number of directions, whether the rest is not zero).
     """
-    (u, x), (du, dx), (gamma, H, trial) = point, way, scratch
-    nc = rows.friction.shape[0]
-    low, high, alpha = 0.0, LARGEST_STEP, 1.0
+    G, mu, lower, upper = rows.delassus, rows.friction, rows.lower, rows.upper
+    u, defect, change, step = work.velocity, work.defect, work.change, work.step
+    nc, m, rest = mu.shape[0], 0, False
+    for r in range(rows.g.shape[0]):
+        change[r] = defect[r]
+    for i in range(nc):
+        r = 3 * i
+        y1, y2 = (v_hat[r] - u[r]) / R[r], (v_hat[r + 1] - u[r + 1]) / R[r + 1]
+        yn = (v_hat[r + 2] - u[r + 2]) / R[r + 2]
+        _, _, normal, region = project_compliant(y1, y2, yn, mu[i], R[r], R[r + 2])
+        if region == 1:
+            for k in range(r, r + 3):
+                work.kind[m], work.row[m], work.softness[m] = ROW, k, R[k]
+                step[m], change[k] = defect[k], 0.0
+                m += 1
+            continue
+        rest = True
+        if region == 2:
+            d1, d2, h1, h2 = sliding_stiffness(y1, y2, normal, mu[i], R[r], R[r + 2])
+            along, across = along_directions(defect, r, d1, d2, mu[i])
+            work.direction[r], work.direction[r + 1] = d1, d2
+            work.kind[m], work.row[m], work.softness[m] = GENERATOR, r, 1.0 / h1
+            step[m] = along
+            add_direction(change, rows, work, m, -along)
+            m += 1
+            if h2 * (G[r, r] + G[r + 1, r + 1]) > NO_STIFFNESS:
+                work.kind[m], work.row[m], work.softness[m] = ACROSS, r, 1.0 / h2
+                step[m] = across
+                add_direction(change, rows, work, m, -across)
+                m += 1
+    for k in range(lower.shape[0]):
+        r = 3 * nc + k
+        if lower[k] < (v_hat[r] - u[r]) / R[r] < upper[k]:
+            work.kind[m], work.row[m], work.softness[m] = ROW, r, R[r]
+            step[m], change[r] = defect[r], 0.0
+            m += 1
+        elif defect[r] != 0.0:
+            rest = True
+    return m, rest
+
+
+@kernel
+def add_direction(x, rows, work, k, amount):
+    """Add `amount` e_k to x."""
+    r = work.row[k]
+    if work.kind[k] == ROW:
+        x[r] += amount
+        return
+    d1, d2 = work.direction[r], work.direction[r + 1]
+    if work.kind[k] == ACROSS:
+        x[r] -= amount * d2
+        x[r + 1] += amount * d1
+        return
+    mu = rows.friction[r // 3]
+    share = amount / np.sqrt(1.0 + mu * mu)
+    x[r] += share * mu * d1
+    x[r + 1] += share * mu * d2
+    x[r + 2] += share
+
+
+@kernel
+def fill_line(rows, work, k):
+    """Fill line = e_kᵀ G."""
+    G, line, r = rows.delassus, work.line, work.row[k]
+    n = G.shape[0]
+    if work.kind[k] == ROW:
+        for c in range(n):
+            line[c] = G[r, c]
+        return
+    d1, d2 = work.direction[r], work.direction[r + 1]
+    if work.kind[k] == ACROSS:
+        for c in range(n):
+            line[c] = d1 * G[r + 1, c] - d2 * G[r, c]
+        return
+    mu = rows.friction[r // 3]
+    share = 1.0 / np.sqrt(1.0 + mu * mu)
+    a, b = mu * share * d1, mu * share * d2
+    for c in range(n):
+        line[c] = a * G[r, c] + b * G[r + 1, c] + share * G[r + 2, c]
+
+
+@kernel
+def fill_system(rows, work, m):
+    """Fill diag(1/h) + Eᵀ G E, the upper triangle."""
+    A, line = work.matrix, work.line
+    for k in range(m):
+        fill_line(rows, work, k)
+        for j in range(k, m):
+            c = work.row[j]
+            if work.kind[j] == ROW:
+                A[k, j] = line[c]
+            else:
+                d1, d2, mu = work.direction[c], work.direction[c + 1], rows.friction[c // 3]
+                along, across = along_directions(line, c, d1, d2, mu)
+                A[k, j] = along if work.kind[j] == GENERATOR else across
+        A[k, k] += work.softness[k]
+
+
+@kernel
+def fill_right_side(rows, work, m, rest):
+    """Turn `step` from Eᵀ (γ − x) into the right side."""
+    change = work.change
+    for k in range(m):
+        total = work.softness[k] * work.step[k]
+        if rest:
+            fill_line(rows, work, k)
+            for c in range(rows.g.shape[0]):
+                total -= work.line[c] * change[c]
+        work.step[k] = total
+
+
+@kernel
+def newton_change(rows, v_hat, R, work):
+    """Fill Δx; return False where the system is singular."""
+    m, rest = find_directions(rows, v_hat, R, work)
+    A, step, line = work.matrix, work.step, work.line
+    fill_right_side(rows, work, m, rest)
+    fill_system(rows, work, m)
+    for k in range(m):
+        line[k] = step[k]
+    solve_symmetric(A, step, m)
+    positive = True
+    for k in range(m):
+        positive = positive and 0.0 < A[k, k] < np.inf
+    if not positive:  # G is singular and R too small next to it: with pivots
+        for k in range(m):
+            step[k] = line[k]
+        fill_system(rows, work, m)
+        for k in range(m):
+            for j in range(k):
+                A[k, j] = A[j, k]
+        if not eliminate(A, step, m):
+            return False
+    for k in range(m):
+        add_direction(work.change, rows, work, k, step[k])
+    return True
+
+
+@kernel
+def line_search(rows, v_hat, R, x, work):
+    """Return the α in (0, 1.5] at which the cost along the step is smallest."""
+    u, du, dx, trial, gamma = (
+        work.velocity, work.velocity_change, work.change, work.trial, work.projected,
+    )  # fmt: skip
+    n, low, high, alpha = x.shape[0], 0.0, LARGEST_STEP, 1.0
     for _ in range(LINE_SEARCH_ITERATIONS):
-        trial[:] = u + alpha * du
+        for r in range(n):
+            trial[r] = u[r] + alpha * du[r]
         fill_impulse(rows, trial, v_hat, R, gamma)
         slope, curvature = 0.0, 0.0
-        fill_stiffness(rows, trial, v_hat, R, H)
-        for r in range(u.shape[0]):
+        for r in range(n):
             slope += du[r] * (x[r] + alpha * dx[r] - gamma[r])
-            curvature += du[r] * (dx[r] + block_times(H, du, r, nc))
+            curvature += du[r] * dx[r]
+        if abs(slope) <= LINE_SEARCH_TOLERANCE * curvature * alpha:  # stiffness only adds to it
+            return alpha
+        curvature += stiffness_along(rows, trial, du, v_hat, R)
         if abs(slope) <= LINE_SEARCH_TOLERANCE * curvature * alpha or curvature <= 0.0:
             return alpha
         if slope > 0.0:
@@ -147,49 +334,57 @@ def line_search(rows, v_hat, R, point, way, scratch):
 
 
 @kernel
-def newton(rows, v_hat, R, impulse, tolerance, max_iterations):
+def measure(rows, x, work):
+    """Fill γ − x; return (|γ − x|_G, |x|_G + |γ|_G, largest |γ − x| [N s])."""
+    u, gamma, defect, product = work.velocity, work.projected, work.defect, work.velocity_change
+    n, largest = x.shape[0], 0.0
+    for r in range(n):
+        defect[r] = gamma[r] - x[r]
+    fill_product(rows.delassus, defect, product)
+    error, before, after = 0.0, 0.0, 0.0
+    for r in range(n):
+        w = u[r] - rows.g[r]  # G x
+        error += defect[r] * product[r]
+        before += x[r] * w
+        after += gamma[r] * (w + product[r])
+        if abs(defect[r]) > largest or defect[r] != defect[r]:
+            largest = abs(defect[r])
+    return np.sqrt(abs(error)), np.sqrt(abs(before)) + np.sqrt(abs(after)), largest
+
+
+@kernel
+def newton(rows, v_hat, R, impulse, work, tolerance, max_iterations):
     """Solve from the guess `impulse`; return (iterations, residual, converged).
 
     Args:
-        rows: the problem, n rows; `g` is the velocity without contact u_f [m/s].
+        rows: the problem, n rows; `g` is the velocity without contact u_f [m/s], G symmetric.
         v_hat: v̂ [m/s], shape (n,).
         R: compliance of every row [1/kg], > 0; both tangential rows of a contact alike, (n,).
         impulse: in and out: γ [N s], shape (n,).
+        work: scratch for n rows or more, see `newton_work`; its vectors may be longer.
         tolerance: on |x − γ| relative to |x| and |γ|, in the norm of G [-].
         max_iterations: largest number of Newton steps.
     """
-    G, u_free, nc = rows.delassus, rows.g, rows.friction.shape[0]
-    n = G.shape[0]
-    x, dx, gamma = impulse.copy(), np.empty(n), np.empty(n)
-    A, H, trial, scratch = np.empty((n, n)), np.empty((n, 3)), np.empty(n), np.empty(n)
-    u = u_free + np.dot(G, x)
-    residual = np.inf
+    x, u, gamma, n = impulse, work.velocity, work.projected, rows.g.shape[0]
+    dx, du, residual = work.change, work.velocity_change, np.inf
+    fill_velocity(rows, x, u)
     for count in range(max_iterations + 1):
         fill_impulse(rows, u, v_hat, R, gamma)
-        scratch[:] = x - gamma
-        error = np.sqrt(abs(np.dot(scratch, np.dot(G, scratch))))
-        size = np.sqrt(abs(np.dot(x, np.dot(G, x)))) + np.sqrt(
-            abs(np.dot(gamma, np.dot(G, gamma)))
-        )
-        residual = np.abs(scratch).max()
+        error, size, residual = measure(rows, x, work)
         if not np.isfinite(error):
             return count, residual, False
         if error <= tolerance * size:
-            impulse[:] = gamma
+            for r in range(n):
+                x[r] = gamma[r]
             return count, residual, True
-        if count == max_iterations:
+        if count == max_iterations or not newton_change(rows, v_hat, R, work):
             break
-        fill_stiffness(rows, u, v_hat, R, H)
+        fill_product(rows.delassus, dx, du)
+        alpha = line_search(rows, v_hat, R, x, work)
         for r in range(n):
-            dx[r] = gamma[r] - x[r]
-            for c in range(n):
-                A[r, c] = block_times_row(H, G, r, nc, c)
-            A[r, r] += 1.0
-        if not eliminate(A, dx, n):
-            break
-        du = np.dot(G, dx)
-        alpha = line_search(rows, v_hat, R, (u, x), (du, dx), (gamma, H, trial))
-        x += alpha * dx
-        u += alpha * du
-    impulse[:] = gamma
+            x[r] += alpha * dx[r]
+            u[r] += alpha * du[r]
+    fill_impulse(rows, u, v_hat, R, gamma)
+    for r in range(n):
+        x[r] = gamma[r]
     return max_iterations, residual, False

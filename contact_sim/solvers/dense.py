@@ -71,3 +71,21 @@ def solve_symmetric(A, b, m):
         b[j] = x
         for k in range(j):
             b[k] -= A[k, j] * x
+
+
+@kernel
+def fill_product(G, x, y):
+    """Fill y = G x for a symmetric G (n, n), four columns at a time; x and y may be longer."""
+    n = G.shape[0]
+    for r in range(n):
+        y[r] = 0.0
+    c = 0
+    while c + 3 < n:
+        x0, x1, x2, x3 = x[c], x[c + 1], x[c + 2], x[c + 3]
+        for r in range(n):
+            y[r] += G[c, r] * x0 + G[c + 1, r] * x1 + G[c + 2, r] * x2 + G[c + 3, r] * x3
+        c += 4
+    while c < n:
+        for r in range(n):
+            y[r] += G[c, r] * x[c]
+        c += 1

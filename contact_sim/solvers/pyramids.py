@@ -7,6 +7,10 @@
 An interval row is p ≥ 0 ⊥ w + ν ≥ 0, ν ≥ 0 ⊥ upper − lower − p ≥ 0 with λ = lower + p; from its
 only finite bound inwards; or, without one, p − ν. Interval rows are first tried in the modes of
 the guess, at a bound or at rest; where these do not settle, they enter Lemke's method.
+
+Where nothing slides and λ_t lies inside the polygon, the circular cone has the same answers: they
+are first looked for in the modes of the guess (solvers/cones.py). Of many equivalent force
+distributions this keeps the one next to the guess: a vertex is found only by pivoting.
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ from contact_sim.solvers.cone import (
     row_velocity,
     scalar_rows_map,
 )
-from contact_sim.solvers.cones import solve_cones
+from contact_sim.solvers.cones import solve_by_modes, solve_cones
 from contact_sim.solvers.jit import kernel
 from contact_sim.solvers.lemke import SOLVED, lemke
 from contact_sim.solvers.rows import Rows
@@ -92,11 +96,13 @@ def fill_problem(rows, k, M, q):
 
 @kernel
 def solve_pyramids(rows, impulse, work, sides, max_pivots):
-    """Solve by Lemke's method in place; return (status code, pivots, residual).
+    """Solve in the modes of the guess or by Lemke's method; return (status code, count, residual).
+
+    The count is that of releases in the modes, then of pivots.
 
     Args:
         rows: the problem, n rows.
-        impulse: the guess, for the modes of the interval rows, and the answer [N s], shape (n,).
+        impulse: the guess, for the modes of the rows, and the answer [N s], shape (n,).
         work: scratch of the circular cone, see `rows.cone_work`.
         sides: of the cone.
         max_pivots: of one attempt.
@@ -104,6 +110,9 @@ def solve_pyramids(rows, impulse, work, sides, max_pivots):
     if not np.isfinite(rows.g).all():
         impulse[:] = 0.0
         return NONFINITE, 0, np.inf
+    total, residual = stay_in_modes(rows, impulse, work, sides)
+    if residual < np.inf:
+        return CONVERGED, total, residual
     total = 0
     if rows.lower.shape[0] > 0:
         total, residual = pivot_in_modes(rows, impulse, sides, max_pivots)
@@ -117,6 +126,21 @@ def solve_pyramids(rows, impulse, work, sides, max_pivots):
         rows, impulse, work, TOLERANCE, MAX_SWEEPS, MAX_ADMM_ITERATIONS, 0.0
     )
     return RAY_TERMINATION, total + pivots + sweeps, residual
+
+
+@kernel
+def stay_in_modes(rows, impulse, work, sides):
+    """Solve in the modes of a guess that is not zero; return (releases, residual, ∞ if not)."""
+    if not impulse.any():
+        return 0, np.inf
+    answer = impulse.copy()
+    releases, _, converged = solve_by_modes(rows, answer, work, TOLERANCE, 0.0)
+    if converged:
+        residual = pyramid_map(rows, answer, sides)
+        if residual <= ACCEPTED * impulse_scale_at(rows, answer, work.rho):
+            impulse[:] = answer
+            return releases, residual
+    return releases, np.inf
 
 
 @kernel
@@ -193,7 +217,8 @@ def pyramid_map(rows, impulse, sides):
     polygon; what friction of the pyramid would take out more, over speed of an impulse; scalar
     rows as in `cone.scalar_rows_map`.
     """
-    mu, n_rows, apothem = rows.friction, rows.g.shape[0], np.cos(np.pi / sides)
+    mu, n_rows = rows.friction, rows.g.shape[0]
+    apothem, turn = np.cos(np.pi / sides), np.sin(np.pi / sides)
     nc, worst, w, steps = mu.shape[0], 0.0, np.empty(n_rows), np.empty(n_rows)
     fill_velocity(rows, impulse, w)
     fill_rho(rows, steps)
@@ -203,11 +228,12 @@ def pyramid_map(rows, impulse, sides):
         t1, t2, n = impulse[r], impulse[r + 1], impulse[r + 2]
         rho, w1, w2 = steps[r], w[r], w[r + 1]
         change = n - max(n - rho * w[r + 2], 0.0)
-        reach, against = 0.0, 0.0
-        for j in range(sides):
-            corner, middle = 2.0 * np.pi * j / sides, 2.0 * np.pi * (j + 0.5) / sides
-            reach = max(reach, t1 * np.cos(middle) + t2 * np.sin(middle))
-            against = max(against, -w1 * np.cos(corner) - w2 * np.sin(corner))
+        reach, against, c, s = 0.0, 0.0, 1.0, 0.0
+        for _ in range(sides):  # (c, s): a corner, then half a side on the middle of a side
+            against = max(against, -w1 * c - w2 * s)
+            c, s = apothem * c - turn * s, turn * c + apothem * s
+            reach = max(reach, t1 * c + t2 * s)
+            c, s = apothem * c - turn * s, turn * c + apothem * s
         lacks = (mu[i] * n * against + t1 * w1 + t2 * w2) * rho / max(scale, SMALLEST)
         for value in (abs(change), reach - apothem * mu[i] * n, lacks):
             if value > worst or value != value:

@@ -10,7 +10,7 @@ from contact_sim.solvers.cone import impulse_scale, natural_map
 from contact_sim.solvers.cone_active_set import choose_unknowns, fill_system, move
 from contact_sim.solvers.cone_admm import admm
 from contact_sim.solvers.cone_block import block_gauss_seidel
-from contact_sim.solvers.cone_newton import newton
+from contact_sim.solvers.cone_newton import newton, newton_work
 from contact_sim.solvers.cones import solve_by_modes, solve_cones
 from contact_sim.solvers.rows import Rows, cone_work
 from contact_sim.solvers.status import CONVERGED, CONVERGED_BY_FALLBACK, NONFINITE
@@ -154,7 +154,7 @@ def test_compliant_intervals_are_a_quadratic_program(seed, kinds):
     rows, rng = random_rows(seed, 0, kinds), np.random.default_rng(seed)
     n = len(rows.g)
     R, v_hat, impulse = rng.uniform(0.01, 2.0, n), rng.standard_normal(n), np.zeros(n)
-    _, _, converged = newton(rows, v_hat, R, impulse, 1e-12, 200)
+    _, _, converged = newton(rows, v_hat, R, impulse, newton_work(len(R)), 1e-12, 200)
     G, g = rows.delassus + np.diag(R), rows.g - v_hat
     exact = bounded_least_squares(G, g, rows.lower, rows.upper)
     assert converged

@@ -8,8 +8,10 @@ solved by Lemke's method. A box on a scalar row is p ≥ 0 ⊥ w + ν ≥ 0, ν 
 with λ = lower + p. Scalar rows are first tried in the modes of the guess, at a bound or at rest;
 where these do not settle, they enter Lemke's method.
 
-Friction depends on direction: in the worst one it is μ cos(π/k). Of many
-equivalent force distributions Lemke finds a vertex. A step on which the method ends on a ray, or
+Friction depends on direction: in the worst one it is μ cos(π/k). Of many equivalent force
+distributions Lemke's method finds a vertex. While nothing slides, the modes of the last step are
+tried first, and their answer is taken if it obeys the law above: it is a distribution next to the
+last one, and a vertex is found only by pivoting. A step on which the method ends on a ray, or
 loses its digits, is answered with the circular cone, and the status says so.
 
 `friction_law: box` bounds λ_t1 and λ_t2 separately by μ λ_n, as ODE, Bullet and DART do

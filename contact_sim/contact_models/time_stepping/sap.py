@@ -23,7 +23,7 @@ import numpy as np
 
 from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import arrays_of, integers, matrix, vector
-from contact_sim.contact.problem_views import unbiased_rows_of
+from contact_sim.contact.problem_views import newton_work_of, unbiased_rows_of
 from contact_sim.contact_models.time_stepping.model import CompiledLaw, TimeSteppingModel
 from contact_sim.contact_models.time_stepping.stages import (
     apply_impulses,
@@ -99,7 +99,7 @@ def solve_sap(data):
     interval_gap = vector(data, f.ROW_INTERVAL_GAP)
     fill_interval_compliance(rows, interval_gap, weight, h, law, R, v_hat)
     iterations, residual, converged = newton(
-        rows, v_hat, R, impulse, law[TOLERANCE], int(law[MOST_ITERATIONS])
+        rows, v_hat, R, impulse, newton_work_of(data), law[TOLERANCE], int(law[MOST_ITERATIONS])
     )
     code = CONVERGED if converged else MAX_ITERATIONS
     if not np.isfinite(residual):

@@ -32,7 +32,7 @@ import numpy as np
 from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import arrays_of, integers, matrix, vector
 from contact_sim.contact.polyhedron import fill_edges, split_impulse
-from contact_sim.contact.problem_views import unbiased_rows_of
+from contact_sim.contact.problem_views import newton_work_of, unbiased_rows_of
 from contact_sim.contact_models.time_stepping.model import CompiledLaw, TimeSteppingModel
 from contact_sim.contact_models.time_stepping.stages import (
     apply_impulses,
@@ -44,7 +44,7 @@ from contact_sim.contact_models.time_stepping.stages import (
     report_solve,
 )
 from contact_sim.parameters import Parameters, parameter
-from contact_sim.solvers.cone_newton import newton
+from contact_sim.solvers.cone_newton import newton, newton_work
 from contact_sim.solvers.disc import friction_sweep
 from contact_sim.solvers.jit import entry, kernel
 from contact_sim.solvers.rows import Rows
@@ -141,7 +141,7 @@ def solve_todorov(data):
         weight = vector(data, f.ROW_WEIGHT)
         fill_contact_rules(rows, start, gap, weight, h, law, R, v_hat)
         fill_interval_rules(rows, start, interval_gap, weight, h, law, R, v_hat)
-    report_solve(data, solve_soft(rows, R, v_hat, impulse, law))
+    report_solve(data, solve_soft(rows, R, v_hat, impulse, newton_work_of(data), law))
 
 
 @kernel
@@ -234,11 +234,11 @@ def fill_rules_2014(rows, start, gaps, h, law, R, v_hat):
 
 
 @kernel
-def solve_soft(rows, R, v_hat, impulse, law):
+def solve_soft(rows, R, v_hat, impulse, work, law):
     """Solve the rules R, v̂ in place; return (status code, iterations, residual)."""
     tolerance, most = law[TOLERANCE], int(law[MOST_ITERATIONS])
     if law[ELLIPTIC] != 0.0:
-        iterations, residual, converged = newton(rows, v_hat, R, impulse, tolerance, most)
+        iterations, residual, converged = newton(rows, v_hat, R, impulse, work, tolerance, most)
         for _ in range(int(law[NOSLIP])):
             biased = Rows(rows.delassus, rows.g - v_hat, rows.friction, rows.lower, rows.upper)
             friction_sweep(biased, impulse)
@@ -270,7 +270,7 @@ def solve_pyramids(rows, R, v_hat, impulse, tolerance, max_iterations):
     edges = np.dot(Dt, np.dot(G, D))
     iterations, residual, converged = newton(
         Rows(edges, np.dot(Dt, u_free), np.empty(0), low, high), np.dot(Dt, v_hat), edge_R, beta,
-        tolerance, max_iterations,
+        newton_work(m), tolerance, max_iterations,
     )  # fmt: skip
     impulse[:] = np.dot(D, beta)
     return iterations, residual, converged
