@@ -149,7 +149,7 @@ def impedance(solimp, r):
     """Return d(r) of solimp (start, end, width, midpoint, power)."""
     x = min(abs(r) / solimp[2], 1.0)
     middle, power = solimp[3], solimp[4]
-    if power == 1.0:
+    if power == 1.0 or x in (0.0, 1.0):  # most rows, without their powers
         y = x
     elif x <= middle:
         y = x**power / middle ** (power - 1.0)
