@@ -51,6 +51,7 @@ def main() -> None:
     """Run until interrupted."""
     rclpy.init()
     node = GaitNode()
+    node.connect()
     try:
         rclpy.spin(node)
     except (KeyboardInterrupt, ExternalShutdownException):

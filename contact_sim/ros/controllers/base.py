@@ -51,6 +51,9 @@ class Controller(Node, ABC):
         self._odom: Odometry | None = None
         self._answered: tuple[int | bytes, ...] = ()
         self._command = JointState()
+
+    def connect(self) -> None:
+        """Appear on the topics, once there is nothing left to compile: time may run from now on."""
         self._publisher = self.create_publisher(JointState, 'joint_commands', LATEST)
         self.create_subscription(Odometry, 'odom', self._on_odom, LATEST)
         self.create_subscription(JointState, 'joint_states', self._on_state, LATEST)
@@ -110,7 +113,9 @@ def run(controller: Callable[[], Controller], name: str, args: list[str] | None 
     """Run a controller until it is interrupted; return 1 where it cannot start."""
     try:
         rclpy.init(args=args)
-        rclpy.spin(controller())
+        node = controller()
+        node.connect()
+        rclpy.spin(node)
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
     except ContactSimError as error:

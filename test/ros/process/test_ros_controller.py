@@ -20,6 +20,7 @@ class Remembering(Controller):
 
     def __init__(self):
         super().__init__('remembering')
+        self.connect()
         self.asked, self.sent = 0, []
         self._publisher.publish = lambda command: self.sent.append(command.effort[0])
 
