@@ -20,8 +20,8 @@ from contact_sim.solvers.jit import cache_folder
 
 DONE = Path(cache_folder('simulation.simulator')) / 'every-model-is-compiled'
 """Exists once all models were compiled from the sources as they are now."""
-DELAY = 20.0
-"""Seconds that the process leaves to the start of the simulation and of its controllers [s]."""
+DELAY = 60.0
+"""Wall seconds that the process leaves to the start of the simulation and of its controllers."""
 ROBOT = 'quadruped'
 """Kernels are the same for all robots."""
 
