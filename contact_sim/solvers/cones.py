@@ -121,6 +121,14 @@ def solve_by_modes(rows, impulse, work, tolerance, associated):
 
 
 @kernel
+def drop_pulls(nc, impulse):
+    """Make impulses zero whose normal part is below zero by rounding."""
+    for r in range(0, 3 * nc, 3):
+        if impulse[r + 2] < 0.0:
+            impulse[r] = impulse[r + 1] = impulse[r + 2] = 0.0
+
+
+@kernel
 def solve_cones(rows, impulse, work, tolerance, max_sweeps, max_admm_iterations, associated):
     """Solve in place; return (status code, iterations, natural map [N s]).
 
@@ -135,6 +143,7 @@ def solve_cones(rows, impulse, work, tolerance, max_sweeps, max_admm_iterations,
     """
     releases, residual, converged = solve_by_modes(rows, impulse, work, tolerance, associated)
     if converged:
+        drop_pulls(rows.friction.shape[0], impulse)
         return CONVERGED, releases, residual
     sweeps, residual, converged = block_gauss_seidel(
         rows, impulse, tolerance, max_sweeps, associated
