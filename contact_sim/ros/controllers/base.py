@@ -53,7 +53,7 @@ class Controller(Node, ABC):
         self._command = JointState()
 
     def connect(self) -> None:
-        """Appear on the topics, once there is nothing left to compile: time may run from now on."""
+        """Appear on the topics, once nothing is left to compile: time may run from now on."""
         self._publisher = self.create_publisher(JointState, 'joint_commands', LATEST)
         self.create_subscription(Odometry, 'odom', self._on_odom, LATEST)
         self.create_subscription(JointState, 'joint_states', self._on_state, LATEST)
