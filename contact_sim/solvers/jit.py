@@ -20,9 +20,11 @@ from typing import Any
 
 import numba
 
+from contact_sim.solvers.linked import LinkedCompiler
+
 PACKAGE = Path(__file__).resolve().parent.parent
-KERNELS: defaultdict[str, list[Any]] = defaultdict(list)
-"""The kernels of every module of this package that was imported."""
+KERNELS: defaultdict[str, list[tuple[Any, ...]]] = defaultdict(list)
+"""The kernels of every module that was imported; each for Python and for other kernels."""
 IMPORT = re.compile(rf'^from {PACKAGE.name}\.([\w.]+) import (\([^)]*\)|.+)', re.MULTILINE)
 
 
@@ -65,7 +67,8 @@ def progress(modules: Iterable[str]) -> tuple[int, int]:
     prefix = f'{PACKAGE.name}.'
     own = [name.removeprefix(prefix) for name in modules if name.startswith(prefix)]
     kernels = [kernel for name in _reached(own) for kernel in KERNELS.get(name, ())]
-    return sum(bool(kernel.overloads) for kernel in kernels), len(kernels)
+    done = sum(any(version.overloads for version in kernel) for kernel in kernels)
+    return done, len(kernels)
 
 
 @cache
@@ -80,23 +83,38 @@ def cache_folder(module: str) -> str:
 
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """Return `function` compiled by numba, cached on disk, without reference to Python objects."""
-    return _compiled(function, nogil=False)
+    """Return `function` compiled by numba, without reference to Python objects.
+
+    Compiled twice if need be: for Python, cached on disk, and for other kernels (linked.py).
+    """
+    outer = _compiled(function, nogil=False)
+    inner = numba.njit(
+        error_model='numpy', pipeline_class=LinkedCompiler, no_cpython_wrapper=True,
+        no_cfunc_wrapper=True,
+    )(function)  # fmt: skip
+    # what numba asks a function for that is called in another one
+    outer.get_call_template, outer.get_overload = inner.get_call_template, inner.get_overload
+    KERNELS[_module(function)].append((outer, inner))
+    return outer
 
 
 def entry(function: Callable[..., Any]) -> Any:
-    """Return a kernel that Python calls: it lets other threads run meanwhile."""
-    return _compiled(function, nogil=True)
+    """Return a kernel that only Python calls: it lets other threads run meanwhile."""
+    compiled = _compiled(function, nogil=True)
+    KERNELS[_module(function)].append((compiled,))
+    return compiled
+
+
+def _module(function: Callable[..., Any]) -> str:
+    return function.__module__.removeprefix(f'{PACKAGE.name}.')
 
 
 def _compiled(function: Callable[..., Any], nogil: bool) -> Any:
-    module = function.__module__.removeprefix(f'{PACKAGE.name}.')
-    chosen, numba.config.CACHE_DIR = numba.config.CACHE_DIR, cache_folder(module)
+    """Return the function compiled for calls from Python."""
+    chosen, numba.config.CACHE_DIR = numba.config.CACHE_DIR, cache_folder(_module(function))
     try:
-        compiled = numba.njit(cache=True, error_model='numpy', nogil=nogil, no_cfunc_wrapper=True)(
+        return numba.njit(cache=True, error_model='numpy', nogil=nogil, no_cfunc_wrapper=True)(
             function
         )
     finally:
         numba.config.CACHE_DIR = chosen
-    KERNELS[module].append(compiled)
-    return compiled
