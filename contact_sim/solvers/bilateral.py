@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from contact_sim.solvers.cone_admm import factor_shifted, solve_in_place
+from contact_sim.solvers.dense import assign
 from contact_sim.solvers.jit import kernel
 
 SINGULAR = 1e-9
@@ -62,7 +63,7 @@ def solve_normal(L, gram, b, r, x):
     """Fill x (m,) with (L Lᵀ)⁺ b from the first r columns of L; gram is the factor of Lᵀ L."""
     m = b.shape[0]
     if r == m:
-        x[:] = b
+        assign(x, b)
         solve_in_place(L, x)
         return
     y = np.zeros(r)

@@ -25,6 +25,7 @@ from contact_sim.solvers.cone import (
     natural_map_at,
     project_cone,
 )
+from contact_sim.solvers.dense import assign
 from contact_sim.solvers.jit import kernel
 
 PROXIMAL = 1e-8
@@ -118,7 +119,7 @@ def admm(rows, impulse, tolerance, max_iterations, associated):
             fill_velocity(rows, y, w)
             residual = natural_map_at(rows, y, w, steps, associated)
             if residual <= goal:
-                impulse[:] = y
+                assign(impulse, y)
                 return count, residual, True
         if count % PATIENCE == 0:
             old = rho
@@ -128,5 +129,5 @@ def admm(rows, impulse, tolerance, max_iterations, associated):
                 rho /= factor
             if rho != old:
                 factor_shifted(G, rho + eta, L)
-    impulse[:] = y
+    assign(impulse, y)
     return max_iterations, residual, False

@@ -17,6 +17,7 @@ import numpy as np
 
 from contact_sim.solvers.cone import impulse_scale, natural_map, row_velocity
 from contact_sim.solvers.cone_block import FrozenContact, slide_radius
+from contact_sim.solvers.dense import assign
 from contact_sim.solvers.disc import friction_sweep
 from contact_sim.solvers.jit import kernel
 
@@ -140,7 +141,7 @@ def raisim_sweep(rows, impulse):
         elif np.sqrt(new[0] ** 2 + new[1] ** 2) > mu[i] * new[2]:
             new = least_energy_slip(block, inverse, c, mu[i])
         change = max(change, np.abs(new - old).max())
-        impulse[r : r + 3] = new
+        assign(impulse[r : r + 3], new)
     return change
 
 

@@ -74,6 +74,16 @@ def solve_symmetric(A, b, m):
 
 
 @kernel
+def assign(target, source):
+    """Fill `target` with `source`, of the same length.
+
+    The same as `target[:] = source`, whose checks of shapes take numba seconds to compile.
+    """
+    for r in range(target.shape[0]):
+        target[r] = source[r]
+
+
+@kernel
 def fill_product(G, x, y):
     """Fill y = G x for a symmetric G (n, n), four columns at a time; x and y may be longer."""
     n = G.shape[0]

@@ -20,7 +20,7 @@ from typing import Any
 
 import numba
 
-from contact_sim.solvers.linked import LinkedCompiler
+from contact_sim.solvers.linked import let_link
 
 PACKAGE = Path(__file__).resolve().parent.parent
 KERNELS: defaultdict[str, list[tuple[Any, ...]]] = defaultdict(list)
@@ -87,15 +87,10 @@ def kernel(function: Callable[..., Any]) -> Any:
 
     Compiled twice if need be: for Python, cached on disk, and for other kernels (linked.py).
     """
-    outer = _compiled(function, nogil=False)
-    inner = numba.njit(
-        error_model='numpy', pipeline_class=LinkedCompiler, no_cpython_wrapper=True,
-        no_cfunc_wrapper=True,
-    )(function)  # fmt: skip
-    # what numba asks a function for that is called in another one
-    outer.get_call_template, outer.get_overload = inner.get_call_template, inner.get_overload
-    KERNELS[_module(function)].append((outer, inner))
-    return outer
+    compiled = _compiled(function, nogil=False)
+    linked = let_link(compiled, function, error_model='numpy')
+    KERNELS[_module(function)].append((compiled, linked))
+    return compiled
 
 
 def entry(function: Callable[..., Any]) -> Any:
@@ -111,10 +106,9 @@ def _module(function: Callable[..., Any]) -> str:
 
 def _compiled(function: Callable[..., Any], nogil: bool) -> Any:
     """Return the function compiled for calls from Python."""
+    options = {'error_model': 'numpy', 'nogil': nogil, 'no_cfunc_wrapper': True}
     chosen, numba.config.CACHE_DIR = numba.config.CACHE_DIR, cache_folder(_module(function))
     try:
-        return numba.njit(cache=True, error_model='numpy', nogil=nogil, no_cfunc_wrapper=True)(
-            function
-        )
+        return numba.njit(cache=True, **options)(function)
     finally:
         numba.config.CACHE_DIR = chosen

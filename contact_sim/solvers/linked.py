@@ -11,16 +11,22 @@ Built on numba's custom compilers (`pipeline_class`), with a code library that e
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import count
 from typing import Any
 
+import numba
+from numba import types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 
 _number = count()
+OVERRIDDEN = ('_optimize_final_module', '_finalize_final_module', '_finalize_dynamic_globals')
+LINKS = all(hasattr(JITCodeLibrary, name) for name in OVERRIDDEN)
+"""Whether this numba has the inner parts this is built on; else functions compile as usual."""
 
 
-class LinkedLibrary(JITCodeLibrary):
+class LinkedLibrary(JITCodeLibrary):  # type: ignore[misc]
     """The code of one function as its callers link it."""
 
     def _optimize_final_module(self) -> None:
@@ -45,9 +51,28 @@ class LinkedLibrary(JITCodeLibrary):
         """Do without: the environment belongs to machine code."""
 
 
-class LinkedCompiler(Compiler):
+class LinkedCompiler(Compiler):  # type: ignore[misc]
     """numba's compiler with such a library."""
 
     def __init__(self, typingctx: Any, targetctx: Any, library: Any, *rest: Any) -> None:
         library = LinkedLibrary(targetctx.codegen(), f'linked{next(_number)}')
         super().__init__(typingctx, targetctx, library, *rest)
+
+
+def let_link(compiled: Any, function: Callable[..., Any], **options: Any) -> Any:
+    """Give callers of `compiled` a linked version of `function`, and return that.
+
+    A literal argument does not get a version of its own: 0 is an integer as any other.
+    """
+    if not LINKS:
+        return compiled
+    linked = numba.njit(
+        pipeline_class=LinkedCompiler, no_cpython_wrapper=True, no_cfunc_wrapper=True, **options
+    )(function)
+
+    def get_call_template(arguments: Any, by_name: Any) -> Any:
+        types_of = {name: types.unliteral(kind) for name, kind in by_name.items()}
+        return linked.get_call_template(tuple(map(types.unliteral, arguments)), types_of)
+
+    compiled.get_call_template, compiled.get_overload = get_call_template, linked.get_overload
+    return linked

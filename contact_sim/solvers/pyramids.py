@@ -27,6 +27,7 @@ from contact_sim.solvers.cone import (
     scalar_rows_map,
 )
 from contact_sim.solvers.cones import solve_by_modes, solve_cones
+from contact_sim.solvers.dense import assign
 from contact_sim.solvers.jit import kernel
 from contact_sim.solvers.lemke import SOLVED, lemke
 from contact_sim.solvers.rows import Rows
@@ -138,7 +139,7 @@ def stay_in_modes(rows, impulse, work, sides):
     if converged:
         residual = pyramid_map(rows, answer, sides)
         if residual <= ACCEPTED * impulse_scale_at(rows, answer, work.rho):
-            impulse[:] = answer
+            assign(impulse, answer)
             return releases, residual
     return releases, np.inf
 
@@ -193,7 +194,7 @@ def pivot_pyramids(rows, impulse, sides, max_pivots):
         total += pivots
         if status == SOLVED:
             unknowns = np.concatenate((z[:forces], z[forces + nc :]))
-            impulse[:] = np.dot(E, unknowns) + offset
+            assign(impulse, np.dot(E, unknowns) + offset)
             residual = pyramid_map(rows, impulse, sides)
             if residual <= ACCEPTED * impulse_scale(rows, impulse):
                 return True, total
@@ -315,7 +316,8 @@ def solve_boxes(rows, impulse, work, max_rounds):
     """Alternate between all rows as boxes and the friction bounds μ λ_n; as `solve_pyramids`."""
     n, nc, mu = rows.g.shape[0], rows.friction.shape[0], rows.friction
     low, high = np.empty(n), np.empty(n)
-    low[3 * nc :], high[3 * nc :] = rows.lower, rows.upper
+    assign(low[3 * nc :], rows.lower)
+    assign(high[3 * nc :], rows.upper)
     boxes = Rows(rows.delassus, rows.g, np.empty(0), low, high)
     change, total = np.inf, 0
     for count in range(1, max_rounds + 1):

@@ -17,6 +17,7 @@ from contact_sim.contact_models.hybrid import fields as e
 from contact_sim.contact_models.time_stepping.stages import place_bodies, row_response
 from contact_sim.dynamics.bias_forces import bias_forces
 from contact_sim.solvers.delassus import delassus
+from contact_sim.solvers.dense import assign
 from contact_sim.solvers.jit import kernel
 from contact_sim.solvers.rows import Rows
 from contact_sim.solvers.tree import factorise, solve
@@ -41,7 +42,7 @@ def evaluate_velocity(data, arc, v):
             matrix(data, f.BIAS_ACCELERATION), matrix(data, f.BODY_WRENCH), effects,
         )  # fmt: skip
     else:
-        effects[:] = vector(data, f.NONLINEAR_EFFECTS)
+        assign(effects, vector(data, f.NONLINEAR_EFFECTS))
     fill_contacts(data, arc)
     fill_free_acceleration(data, arc, v)
     row_velocities(

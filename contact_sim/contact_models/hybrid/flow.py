@@ -26,6 +26,7 @@ from contact_sim.dynamics.integrate import move, velocity_in_new_axes
 from contact_sim.dynamics.runge_kutta import fill_rates, next_stage, weighted_mean
 from contact_sim.dynamics.tree import FREE_FLYER
 from contact_sim.dynamics.vectors import dot, put, rotated, vec
+from contact_sim.solvers.dense import assign
 from contact_sim.solvers.jit import kernel
 from contact_sim.solvers.status import CONVERGED, FREE
 
@@ -40,7 +41,8 @@ def load(data, arc):
     Placements and twists are those of the state.
     """
     q, v = vector(arc, e.ARC_Q), vector(arc, e.ARC_V)
-    q[:], v[:] = vector(data, f.Q), vector(data, f.V)
+    assign(q, vector(data, f.Q))
+    assign(v, vector(data, f.V))
     memory, frame = matrix(data, f.MEMORY), frames(data, f.FRAME)
     mode, reference = integers(arc, e.CONTACT_MODE), vector(arc, e.REFERENCE)
     nc = mode.shape[0]
@@ -58,7 +60,7 @@ def load(data, arc):
     flyer = 0
     for j in range(1, kind.shape[0]):
         if kind[j] == FREE_FLYER:
-            axes[flyer] = pose[j, :9]
+            assign(axes[flyer], pose[j])
             flyer += 1
     evaluate_velocity(data, arc, v)
     return find_closed(arc)
@@ -83,7 +85,7 @@ def start_here(data, arc):
     """Make forces, guards and rates of the instant evaluated last those of the start."""
     v, displacement = vector(arc, e.ARC_V), vector(arc, e.DISPLACEMENT)
     in_start_frames(data, arc, vector(arc, e.FORCE), matrix(arc, e.FORCES)[0])
-    vector(arc, e.GUARD_BEFORE)[:] = vector(arc, e.GUARD)
+    assign(vector(arc, e.GUARD_BEFORE), vector(arc, e.GUARD))
     displacement[:] = 0.0
     fill_rates(
         v, v, vector(arc, e.ACCELERATION), displacement, integers(data, f.FREE_FLYER_V),
@@ -185,9 +187,9 @@ def accept(data, arc, dt):
     total, mean = vector(arc, e.IMPULSE), vector(arc, e.MEAN_FORCE)
     for r in range(total.shape[0]):
         total[r] += dt * mean[r]
-    vector(arc, e.ARC_Q)[:] = vector(arc, e.STAGE_Q)
-    vector(arc, e.ARC_V)[:] = vector(arc, e.STAGE_V)
-    vector(arc, e.REFERENCE)[:] = vector(arc, e.FORCE)
+    assign(vector(arc, e.ARC_Q), vector(arc, e.STAGE_Q))
+    assign(vector(arc, e.ARC_V), vector(arc, e.STAGE_V))
+    assign(vector(arc, e.REFERENCE), vector(arc, e.FORCE))
     start_here(data, arc)
     mode, slips = integers(arc, e.CONTACT_MODE), False
     for i in range(mode.shape[0]):
@@ -204,9 +206,10 @@ def finish(data, arc, events, residual):
     remove_drift(data, arc)
     h, v_start = vector(data, f.TIME_STEP)[0], vector(data, f.V_START)
     v_next = vector(data, f.V_NEXT)
-    vector(data, f.Q)[:], vector(data, f.V)[:] = vector(arc, e.ARC_Q), vector(arc, e.ARC_V)
-    vector(data, f.IMPULSE)[:] = vector(arc, e.IMPULSE)
-    vector(data, f.U_NEXT)[:] = vector(arc, e.U)
+    assign(vector(data, f.Q), vector(arc, e.ARC_Q))
+    assign(vector(data, f.V), vector(arc, e.ARC_V))
+    assign(vector(data, f.IMPULSE), vector(arc, e.IMPULSE))
+    assign(vector(data, f.U_NEXT), vector(arc, e.U))
     velocity_in_start_axes(data, arc, v_next)
     acceleration, transport = vector(data, f.ACCELERATION), vector(data, f.TRANSPORT)
     for k in range(v_next.shape[0]):
@@ -245,7 +248,7 @@ def remember_contact(memory, mode, force, frame):
 @kernel
 def velocity_in_start_axes(data, arc, v_next):
     """Fill v with the linear velocity of free flyers in their axes at `load`, shape (nv,)."""
-    v_next[:] = vector(arc, e.ARC_V)
+    assign(v_next, vector(arc, e.ARC_V))
     kind, v_index = integers(data, f.KIND), integers(data, f.V_INDEX)
     pose, axes, flyer = matrix(data, f.POSE), matrix(arc, e.START_AXES), 0
     for j in range(1, kind.shape[0]):

@@ -25,6 +25,7 @@ from contact_sim.contact_models.hybrid.modes import (
     slip_direction,
 )
 from contact_sim.contact_models.hybrid.redundant_forces import spread_redundant
+from contact_sim.solvers.dense import assign
 from contact_sim.solvers.jit import kernel
 from contact_sim.solvers.rows import Rows
 
@@ -55,7 +56,7 @@ def hold_modes(data, arc):
     for r in range(n):
         force[row_of[r]] = answer[r]
     acceleration, free = vector(arc, e.ACCELERATION), vector(arc, e.FREE_ACCELERATION)
-    acceleration[:] = free
+    assign(acceleration, free)
     add_response(data, arc, force, acceleration)
     return held and bool(np.isfinite(np.sum(acceleration)))
 

@@ -13,6 +13,7 @@ from contact_sim.contact_models.hybrid.mode_elimination import (
     refine,
     restore_friction,
 )
+from contact_sim.solvers.dense import assign
 from contact_sim.solvers.jit import kernel
 
 PROXIMAL = 1e-6
@@ -55,7 +56,7 @@ def spread_redundant(rows, modes, force):
             refine(A, b, F, order, rank, x)
         restore_friction(rows, modes, unknowns, x, trial)
         if inside_bounds(rows, modes, trial):
-            force[:] = trial
+            assign(force, trial)
             return
 
 

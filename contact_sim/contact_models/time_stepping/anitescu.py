@@ -44,6 +44,7 @@ from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.solvers.cone import impulse_scale, largest_eigenvalue, row_velocity
 from contact_sim.solvers.cones import solve_cones
+from contact_sim.solvers.dense import assign
 from contact_sim.solvers.jit import entry, kernel
 from contact_sim.solvers.rows import Rows, cone_work
 from contact_sim.solvers.status import CONVERGED, CONVERGED_BY_FALLBACK, MAX_ITERATIONS
@@ -104,7 +105,7 @@ def solve_pyramids(rows, impulse, tolerance, max_sweeps, max_admm_iterations, si
     code, iterations, residual = solve_cones(
         edges, beta, cone_work(m), tolerance, max_sweeps, max_admm_iterations, 1.0
     )
-    impulse[:] = np.dot(D, beta)
+    assign(impulse, np.dot(D, beta))
     error = pyramid_residual(rows, sides, impulse)
     allowed = sides * tolerance * impulse_scale(rows, impulse)
     if code in (CONVERGED, CONVERGED_BY_FALLBACK) and error > allowed:

@@ -54,7 +54,7 @@ from contact_sim.contact_models.time_stepping.stages import (
 )
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, parameter
-from contact_sim.solvers.dense import eliminate
+from contact_sim.solvers.dense import assign, eliminate
 from contact_sim.solvers.jit import entry, kernel
 from contact_sim.solvers.springs import (
     ANCHORED,
@@ -217,20 +217,20 @@ def end_of_step(rows, springs, start, gaps, memory, impulse, tolerance, max_iter
             impulse[:] = 0.0
             return NONFINITE, count, error
         if error <= tolerance * max(np.abs(force).max(), np.abs(trial).max(), 1e-12):
-            impulse[:] = force
+            assign(impulse, force)
             return CONVERGED, count, error
         if error > best and alpha > 0.5**HALVINGS:
             alpha *= 0.5
-            trial[:] = x + alpha * step
+            assign(trial, x + alpha * step)
             continue
-        x[:] = trial
+        assign(x, trial)
         best, alpha = error, 1.0
-        step[:] = force - x
+        assign(step, force - x)
         fill_newton_matrix(G, slope, nc, A)
         if not eliminate(A, step, n):
             break
-        trial[:] = x + step
-    impulse[:] = x  # the iterate closest to its own force
+        assign(trial, x + step)
+    assign(impulse, x)  # the iterate closest to its own force
     return MAX_ITERATIONS, max_iterations, best
 
 

@@ -45,6 +45,7 @@ from contact_sim.contact_models.time_stepping.stages import (
 )
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.solvers.cone_newton import newton, newton_work
+from contact_sim.solvers.dense import assign
 from contact_sim.solvers.disc import friction_sweep
 from contact_sim.solvers.jit import entry, kernel
 from contact_sim.solvers.rows import Rows
@@ -272,7 +273,7 @@ def solve_pyramids(rows, R, v_hat, impulse, tolerance, max_iterations):
         Rows(edges, np.dot(Dt, u_free), np.empty(0), low, high), np.dot(Dt, v_hat), edge_R, beta,
         newton_work(m), tolerance, max_iterations,
     )  # fmt: skip
-    impulse[:] = np.dot(D, beta)
+    assign(impulse, np.dot(D, beta))
     return iterations, residual, converged
 
 
