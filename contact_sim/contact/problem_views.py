@@ -41,12 +41,10 @@ def cone_work_of(data):
 @kernel
 def newton_work_of(data):
     """Return the scratch of `cone_newton.newton`; it is that of the other solvers too."""
-    n, work, law = (
-        integers(data, f.COUNTS)[1],
-        matrix(data, f.CONE_WORK),
-        matrix(data, f.LAW_VECTORS),
-    )
+    n, law = integers(data, f.COUNTS)[1], matrix(data, f.LAW_VECTORS)
+    work = matrix(data, f.CONE_WORK)
     return NewtonWork(
-        work[0], work[1], work[2], work[3], work[4], work[5], work[6], work[7], law[2], law[3],
+        work[0], work[1], work[2], work[3], work[4], work[5], work[6], work[7], law[2],
         square(data, f.NEWTON_MATRIX, n), integers(data, f.MODE), integers(data, f.MODE_ROW),
+        law[3], law[4], law[5],
     )  # fmt: skip

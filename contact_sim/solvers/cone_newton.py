@@ -37,8 +37,8 @@ LINE_SEARCH_ITERATIONS = 50
 LINE_SEARCH_TOLERANCE = 1e-8
 NO_STIFFNESS = 1e-30
 """Largest h G_rr at which a direction counts as without stiffness [-]."""
-ROW, GENERATOR, ACROSS = range(3)
-"""Kinds of directions e_k."""
+ROW, SLIDING = 0, 1
+"""Kinds of directions e_k: a row, or one of the directions of a contact that slides."""
 
 
 class NewtonWork(NamedTuple):
@@ -56,8 +56,6 @@ class NewtonWork(NamedTuple):
     """Δu = G Δx [m/s], shape (n,)."""
     trial: Any
     """u on the line, shape (n,)."""
-    direction: Any
-    """Unit vector d of the sliding contacts in their tangential rows, shape (n,)."""
     softness: Any
     """1/h_k of every unknown [1/kg], shape (n,)."""
     step: Any
@@ -67,19 +65,25 @@ class NewtonWork(NamedTuple):
     matrix: Any
     """Matrix of the system, shape (n, n)."""
     kind: Any
-    """ROW, GENERATOR or ACROSS of every unknown, integers, shape (n,)."""
+    """ROW or SLIDING of every unknown, integers, shape (n,)."""
     row: Any
     """Row of every unknown, of a contact that slides its first, integers, shape (n,)."""
+    first: Any
+    """Components of e_k of a contact that slides along its three rows: this one t1, (n,)."""
+    second: Any
+    """Along t2, shape (n,)."""
+    third: Any
+    """Along n, shape (n,)."""
 
 
 @kernel
 def newton_work(n):
     """Return scratch for problems of up to `n` rows."""
-    vectors = np.empty((10, n))
+    vectors = np.empty((12, n))
     return NewtonWork(
         vectors[0], vectors[1], vectors[2], vectors[3], vectors[4], vectors[5], vectors[6],
-        vectors[7], vectors[8], vectors[9], np.empty((n, n)), np.empty(n, np.int64),
-        np.empty(n, np.int64),
+        vectors[7], vectors[8], np.empty((n, n)), np.empty(n, np.int64), np.empty(n, np.int64),
+        vectors[9], vectors[10], vectors[11],
     )  # fmt: skip
 
 
@@ -157,6 +161,14 @@ def stiffness_along(rows, u, way, v_hat, R):
 
 
 @kernel
+def component(x, kind, r, first, second, third):
+    """Return e_kᵀ x."""
+    if kind == ROW:
+        return x[r]
+    return first * x[r] + second * x[r + 1] + third * x[r + 2]
+
+
+@kernel
 def find_directions(rows, v_hat, R, work):
     """Fill the directions e_k, 1/h_k, Eᵀ (γ − x) in `step` and its rest in `change`.
 
@@ -164,6 +176,8 @@ def find_directions(rows, v_hat, R, work):
     """
     G, mu, lower, upper = rows.delassus, rows.friction, rows.lower, rows.upper
     u, defect, change, step = work.velocity, work.defect, work.change, work.step
+    kind, row, softness = work.kind, work.row, work.softness
+    first, second, third = work.first, work.second, work.third
     nc, m, rest = mu.shape[0], 0, False
     for r in range(rows.g.shape[0]):
         change[r] = defect[r]
@@ -174,28 +188,31 @@ def find_directions(rows, v_hat, R, work):
         _, _, normal, region = project_compliant(y1, y2, yn, mu[i], R[r], R[r + 2])
         if region == 1:
             for k in range(r, r + 3):
-                work.kind[m], work.row[m], work.softness[m] = ROW, k, R[k]
+                kind[m], row[m], softness[m] = ROW, k, R[k]
                 step[m], change[k] = defect[k], 0.0
                 m += 1
             continue
         rest = True
         if region == 2:
             d1, d2, h1, h2 = sliding_stiffness(y1, y2, normal, mu[i], R[r], R[r + 2])
-            along, across = along_directions(defect, r, d1, d2, mu[i])
-            work.direction[r], work.direction[r + 1] = d1, d2
-            work.kind[m], work.row[m], work.softness[m] = GENERATOR, r, 1.0 / h1
-            step[m] = along
-            add_direction(change, rows, work, m, -along)
-            m += 1
+            share, found = 1.0 / np.sqrt(1.0 + mu[i] * mu[i]), 1
+            first[m], second[m], third[m] = share * mu[i] * d1, share * mu[i] * d2, share
+            softness[m] = 1.0 / h1
             if h2 * (G[r, r] + G[r + 1, r + 1]) > NO_STIFFNESS:
-                work.kind[m], work.row[m], work.softness[m] = ACROSS, r, 1.0 / h2
-                step[m] = across
-                add_direction(change, rows, work, m, -across)
-                m += 1
+                first[m + 1], second[m + 1], third[m + 1] = -d2, d1, 0.0
+                softness[m + 1] = 1.0 / h2
+                found = 2
+            for k in range(m, m + found):
+                kind[k], row[k] = SLIDING, r
+                step[k] = component(defect, SLIDING, r, first[k], second[k], third[k])
+                change[r] -= step[k] * first[k]
+                change[r + 1] -= step[k] * second[k]
+                change[r + 2] -= step[k] * third[k]
+            m += found
     for k in range(lower.shape[0]):
         r = 3 * nc + k
         if lower[k] < (v_hat[r] - u[r]) / R[r] < upper[k]:
-            work.kind[m], work.row[m], work.softness[m] = ROW, r, R[r]
+            kind[m], row[m], softness[m] = ROW, r, R[r]
             step[m], change[r] = defect[r], 0.0
             m += 1
         elif defect[r] != 0.0:
@@ -204,73 +221,48 @@ def find_directions(rows, v_hat, R, work):
 
 
 @kernel
-def add_direction(x, rows, work, k, amount):
-    """Add `amount` e_k to x."""
-    r = work.row[k]
-    if work.kind[k] == ROW:
-        x[r] += amount
-        return
-    d1, d2 = work.direction[r], work.direction[r + 1]
-    if work.kind[k] == ACROSS:
-        x[r] -= amount * d2
-        x[r + 1] += amount * d1
-        return
-    mu = rows.friction[r // 3]
-    share = amount / np.sqrt(1.0 + mu * mu)
-    x[r] += share * mu * d1
-    x[r + 1] += share * mu * d2
-    x[r + 2] += share
-
-
-@kernel
-def fill_line(rows, work, k):
-    """Fill line = e_kᵀ G."""
-    G, line, r = rows.delassus, work.line, work.row[k]
-    n = G.shape[0]
-    if work.kind[k] == ROW:
-        for c in range(n):
-            line[c] = G[r, c]
-        return
-    d1, d2 = work.direction[r], work.direction[r + 1]
-    if work.kind[k] == ACROSS:
-        for c in range(n):
-            line[c] = d1 * G[r + 1, c] - d2 * G[r, c]
-        return
-    mu = rows.friction[r // 3]
-    share = 1.0 / np.sqrt(1.0 + mu * mu)
-    a, b = mu * share * d1, mu * share * d2
-    for c in range(n):
-        line[c] = a * G[r, c] + b * G[r + 1, c] + share * G[r + 2, c]
-
-
-@kernel
 def fill_system(rows, work, m):
     """Fill diag(1/h) + Eᵀ G E, the upper triangle."""
-    A, line = work.matrix, work.line
+    G, A, line, kind, row = rows.delassus, work.matrix, work.line, work.kind, work.row
+    first, second, third, n = work.first, work.second, work.third, rows.g.shape[0]
     for k in range(m):
-        fill_line(rows, work, k)
+        r = row[k]
+        if kind[k] == ROW:
+            for c in range(n):
+                line[c] = G[r, c]
+        else:
+            for c in range(n):
+                line[c] = first[k] * G[r, c] + second[k] * G[r + 1, c] + third[k] * G[r + 2, c]
         for j in range(k, m):
-            c = work.row[j]
-            if work.kind[j] == ROW:
-                A[k, j] = line[c]
-            else:
-                d1, d2, mu = work.direction[c], work.direction[c + 1], rows.friction[c // 3]
-                along, across = along_directions(line, c, d1, d2, mu)
-                A[k, j] = along if work.kind[j] == GENERATOR else across
+            A[k, j] = component(line, kind[j], row[j], first[j], second[j], third[j])
         A[k, k] += work.softness[k]
 
 
 @kernel
 def fill_right_side(rows, work, m, rest):
     """Turn `step` from Eᵀ (γ − x) into the right side."""
-    change = work.change
+    step, softness, line, kind, row = work.step, work.softness, work.line, work.kind, work.row
+    first, second, third = work.first, work.second, work.third
     for k in range(m):
-        total = work.softness[k] * work.step[k]
-        if rest:
-            fill_line(rows, work, k)
-            for c in range(rows.g.shape[0]):
-                total -= work.line[c] * change[c]
-        work.step[k] = total
+        step[k] *= softness[k]
+    if rest:
+        fill_product(rows.delassus, work.change, line)
+        for k in range(m):
+            step[k] -= component(line, kind[k], row[k], first[k], second[k], third[k])
+
+
+@kernel
+def add_directions(work, m):
+    """Add E times `step` to `change`."""
+    change, step, kind, row = work.change, work.step, work.kind, work.row
+    for k in range(m):
+        r = row[k]
+        if kind[k] == ROW:
+            change[r] += step[k]
+        else:
+            change[r] += step[k] * work.first[k]
+            change[r + 1] += step[k] * work.second[k]
+            change[r + 2] += step[k] * work.third[k]
 
 
 @kernel
@@ -295,8 +287,7 @@ def newton_change(rows, v_hat, R, work):
                 A[k, j] = A[j, k]
         if not eliminate(A, step, m):
             return False
-    for k in range(m):
-        add_direction(work.change, rows, work, k, step[k])
+    add_directions(work, m)
     return True
 
 
