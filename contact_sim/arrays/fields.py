@@ -75,7 +75,9 @@ class Sizes:
             'v_next': (nv,), 'acceleration': (nv,), 'friction': (nc,), 'lower': (ns,),
             'upper': (ns,), 'interval_gap': (ns,), 'active': (nc,), 'interval_active': (ns,),
             'stiffness': (1,), 'u_start': (rows,), 'u_free': (rows,), 'u_next': (rows,),
-            'bias': (rows,), 'restitution_bias': (nc,), 'solver': (3,),
+            'bias': (rows,), 'restitution_bias': (nc,), 'contact_force': (nc, 3),
+            'contact_velocity': (nc, 3), 'normal_force': (nc,), 'slip_speed': (nc,),
+            'contact_mode': (nc,), 'solver': (3,),
         }  # fmt: skip
 
     def work_shapes(self) -> dict[str, Shape]:

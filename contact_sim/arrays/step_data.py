@@ -14,7 +14,8 @@ Array = NDArray[np.float64]
 
 PASSING = (
     'effort', 'tau', 'acceleration', 'v_free', 'active', 'interval_active', 'u_start', 'u_free',
-    'u_next', 'bias', 'restitution_bias', 'solver',
+    'u_next', 'bias', 'restitution_bias', 'contact_force', 'contact_velocity', 'normal_force',
+    'slip_speed', 'contact_mode', 'solver',
 )  # fmt: skip
 """Fields of the last step alone: nothing in the next one depends on them."""
 
@@ -61,6 +62,11 @@ class StepData:
         u_next: J v_next, same shape.
         bias: b, same shape.
         restitution_bias: the part of b_n that asks for restitution [m/s], shape (nc,).
+        contact_force: force on the robot of every contact [N], world, shape (nc, 3).
+        contact_velocity: velocity of the contact points after the step [m/s], same shape.
+        normal_force: normal force of every contact [N], shape (nc,).
+        slip_speed: tangential speed after the step [m/s], shape (nc,).
+        contact_mode: 0 open, 1 stick, 2 slip, shape (nc,).
         solver: status code, iterations, residual of the solver's own criterion.
     """
 
@@ -107,6 +113,11 @@ class StepData:
     u_next: Array
     bias: Array
     restitution_bias: Array
+    contact_force: Array
+    contact_velocity: Array
+    normal_force: Array
+    slip_speed: Array
+    contact_mode: Array
     solver: Array
 
     def __init__(self, sizes: Sizes, buffer: Array | None = None) -> None:

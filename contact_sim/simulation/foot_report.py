@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import Arrays, arrays_of, frames, integers, matrix, vector
+from contact_sim.contact.contact_values import OPEN, mode_of
 from contact_sim.contact.workspace import Workspace
 from contact_sim.dynamics.kinematics import place_bodies
 from contact_sim.dynamics.vectors import add, cross, put, scaled, sub, vec
 from contact_sim.robot.feet import foot_frame
-from contact_sim.simulation.contact_report import OPEN, mode_of
 from contact_sim.solvers.borrowed import borrowed
 from contact_sim.solvers.jit import kernel
 

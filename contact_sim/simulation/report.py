@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contact_sim.arrays.step_data import StepData
+from contact_sim.contact.contact_values import OPEN, SLIP, STICK
 from contact_sim.contact.problem import ContactProblem
 from contact_sim.contact.residuals import Residuals
 from contact_sim.contact.solution import STATUSES, SolverReport
 from contact_sim.contact.workspace import Workspace
 from contact_sim.dynamics.given_terms import GivenTerms
-from contact_sim.simulation.contact_report import OPEN, SLIP, STICK, ContactReport
+from contact_sim.simulation.contact_report import ContactReport
 from contact_sim.simulation.foot_report import (
     ContactGroups,
     FootReport,
@@ -143,7 +144,7 @@ class StepReport:
     def contacts(self) -> ContactReport:
         """Forces, positions, gaps, velocities and modes of the contacts."""
         context = self._context
-        return ContactReport(self._buffer, context.layout, context.places, context.names)
+        return ContactReport(self._buffer, context.places, context.names)
 
     @cached_property
     def feet(self) -> FootReport:
@@ -205,6 +206,4 @@ class StepReport:
 
     def read(self) -> None:
         """Compute what is computed by compiled functions, so that later reading finds them."""
-        contacts = self.contacts
-        _ = self.residuals, self.problem, contacts.force, contacts.velocity
-        _ = contacts.normal_force, contacts.slip_speed, contacts.mode
+        _ = self.residuals, self.problem

@@ -11,6 +11,7 @@ import numpy as np
 
 from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import frames, integers, matrix, vector
+from contact_sim.contact.contact_values import describe_contacts
 from contact_sim.contact_models.hybrid import fields as e
 from contact_sim.contact_models.hybrid.constrained_motion import (
     evaluate,
@@ -220,6 +221,7 @@ def finish(data, arc, events, residual):
     solver[1], solver[2] = events, residual
     clock[2] += 1.0
     clock[0] = clock[1] + clock[2] * h
+    describe_contacts(data)
 
 
 @kernel

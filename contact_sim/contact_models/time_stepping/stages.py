@@ -31,6 +31,7 @@ from contact_sim.contact.active_rows import (
     within_reach,
 )
 from contact_sim.contact.bias import fill_contact_bias, fill_interval_bias
+from contact_sim.contact.contact_values import describe_contacts
 from contact_sim.contact.memory import recall, remember
 from contact_sim.contact_models.time_stepping.energy_guard import guard_energy, start_guard
 from contact_sim.dynamics.applied import add_wrench, joint_effort, saturate
@@ -348,6 +349,7 @@ def integrate(data):
     clock = vector(data, f.CLOCK)
     clock[2] += 1.0
     clock[0] = clock[1] + clock[2] * h
+    describe_contacts(data)
     if integers(data, f.TERMS_GIVEN)[0] == 0:
         move(
             integers(data, f.KIND), integers(data, f.Q_INDEX), integers(data, f.V_INDEX),
@@ -364,3 +366,4 @@ def take_back(data):
         now[k] = start[k]
     for r in range(impulse.shape[0]):
         impulse[r] = 0.0
+    describe_contacts(data)
