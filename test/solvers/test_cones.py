@@ -11,11 +11,13 @@ from contact_sim.solvers.cone_active_set import choose_unknowns, fill_system, mo
 from contact_sim.solvers.cone_admm import admm
 from contact_sim.solvers.cone_block import block_gauss_seidel
 from contact_sim.solvers.cone_newton import newton, newton_work
+from contact_sim.solvers.cone_proximal import proximal_points
 from contact_sim.solvers.cones import solve_by_modes, solve_cones
 from contact_sim.solvers.rows import Rows, cone_work
 from contact_sim.solvers.status import CONVERGED, CONVERGED_BY_FALLBACK, NONFINITE
 
 TOLERANCE = 1e-10
+LIMITS = 50, 50, 1000
 BOUNDS = {
     'box': lambda size: (-size, size),
     'shifted box': lambda size: (0.5 * size, 2.0 * size),
@@ -40,7 +42,7 @@ def random_rows(seed, contacts, kinds, rank=None):
 
 def fast(rows, impulse, associated):
     work = cone_work(len(rows.g))
-    code, _, residual = solve_cones(rows, impulse, work, TOLERANCE, 50, 1000, associated)
+    code, _, residual = solve_cones(rows, impulse, work, TOLERANCE, LIMITS, associated)
     return code in (CONVERGED, CONVERGED_BY_FALLBACK), residual
 
 
@@ -60,7 +62,13 @@ def by_modes(rows, impulse, associated):
     return converged, residual
 
 
-SOLVERS = (fast, gauss_seidel, by_admm, by_modes)
+def by_points(rows, impulse, associated):
+    work = cone_work(len(rows.g))
+    _, residual, code = proximal_points(rows, impulse, work, TOLERANCE, 50, associated)
+    return code == CONVERGED, residual
+
+
+SOLVERS = (fast, gauss_seidel, by_points, by_admm, by_modes)
 kinds = st.lists(st.sampled_from(sorted(BOUNDS)), max_size=5)
 seeds = st.integers(0, 2**32 - 1)
 
@@ -140,7 +148,7 @@ def bounded_least_squares(G, g, lower, upper):
 def test_intervals_alone_are_a_quadratic_program(seed, kinds):
     rows = random_rows(seed, 0, kinds)
     exact = bounded_least_squares(rows.delassus, rows.g, rows.lower, rows.upper)
-    for solver in (fast, gauss_seidel, by_admm):
+    for solver in (fast, gauss_seidel, by_points, by_admm):
         impulse = np.zeros(len(rows.g))
         converged, _ = solver(rows, impulse, 0.0)
         if converged or solver is fast:
@@ -161,7 +169,7 @@ def test_compliant_intervals_are_a_quadratic_program(seed, kinds):
     assert np.allclose(impulse, exact, rtol=0, atol=1e-8 * (1.0 + np.abs(exact).max()))
 
 
-@pytest.mark.parametrize('solver', [fast, gauss_seidel, by_admm])
+@pytest.mark.parametrize('solver', [fast, gauss_seidel, by_points, by_admm])
 def test_redundant_bilateral_rows_are_held_without_nan(solver):
     for seed in range(20):
         rows = random_rows(seed, 1, ['bilateral'] * 6, rank=5)
@@ -179,7 +187,7 @@ def test_the_answer_as_guess_is_left_alone():
         if fast(rows, impulse, 0.0)[0]:
             again = impulse.copy()
             work = cone_work(len(rows.g))
-            code, iterations, _ = solve_cones(rows, again, work, TOLERANCE, 50, 1000, 0.0)
+            code, iterations, _ = solve_cones(rows, again, work, TOLERANCE, LIMITS, 0.0)
             assert (code, iterations) == (CONVERGED, 0)
             assert np.array_equal(again, impulse)
 
@@ -229,11 +237,11 @@ def equations(rows, impulse, associated):
 
 def test_scratch_may_be_larger_than_the_problem():
     rows, exact, roomy = random_rows(5, 3, ['box', 'bilateral']), np.zeros(11), np.zeros(11)
-    solve_cones(rows, exact, cone_work(11), TOLERANCE, 50, 1000, 0.0)
+    solve_cones(rows, exact, cone_work(11), TOLERANCE, LIMITS, 0.0)
     work = cone_work(20)
     for array in work[:9]:
         array[...] = np.nan
-    solve_cones(rows, roomy, work, TOLERANCE, 50, 1000, 0.0)
+    solve_cones(rows, roomy, work, TOLERANCE, LIMITS, 0.0)
     assert np.array_equal(exact, roomy)
 
 
@@ -241,7 +249,7 @@ def test_scratch_may_be_larger_than_the_problem():
 def test_not_a_number_is_a_status(where):
     rows, impulse = random_rows(1, 2, ['bilateral', 'at least']), np.zeros(8)
     (rows.g if where == 'g' else impulse)[2] = np.nan
-    code, _, residual = solve_cones(rows, impulse, cone_work(8), TOLERANCE, 50, 1000, 0.0)
+    code, _, residual = solve_cones(rows, impulse, cone_work(8), TOLERANCE, LIMITS, 0.0)
     assert code == NONFINITE
     assert np.isnan(residual)
     assert not impulse.any()
