@@ -2,8 +2,8 @@
 
     min_v ½ |v − v_f|²_A + Σ_i ½ |P_i(y_i)|²_{R_i},   y = R⁻¹ (v̂ − J v),   γ = P(y)
 
-P projects on the friction cone (intervals for scalar rows) in the norm of R. Every iterate has the
-form v = v_f + A⁻¹ Jᵀ x, so the iteration runs on x and on G = J A⁻¹ Jᵀ alone: u = u_f + G x,
+P projects on the friction cone (intervals for scalar rows) in the norm of R; for pyramids see
+soft_pyramid.py. Every iterate has the form v = v_f + A⁻¹ Jᵀ x, so the iteration runs on x and on G = J A⁻¹ Jᵀ alone: u = u_f + G x,
 
     Newton step   (I + H G) Δx = γ(u) − x,   H = −∂γ/∂u
     line search   root of (G Δx)·(x + α Δx − γ(u + α G Δx)) over α
@@ -31,14 +31,20 @@ import numpy as np
 from contact_sim.solvers.cone import fill_velocity
 from contact_sim.solvers.dense import eliminate, fill_product, solve_symmetric
 from contact_sim.solvers.jit import kernel
+from contact_sim.solvers.soft_pyramid import (
+    ROW,
+    add_direction,
+    add_row,
+    pyramid_directions,
+    pyramid_impulse,
+    pyramid_stiffness_along,
+)
 
 LARGEST_STEP = 1.5
 LINE_SEARCH_ITERATIONS = 50
 LINE_SEARCH_TOLERANCE = 1e-8
 NO_STIFFNESS = 1e-30
 """Largest h G_rr at which a direction counts as without stiffness [-]."""
-ROW, SLIDING = 0, 1
-"""Kinds of directions e_k: a row, or one of the directions of a contact that slides."""
 
 
 class NewtonWork(NamedTuple):
@@ -65,11 +71,11 @@ class NewtonWork(NamedTuple):
     matrix: Any
     """Matrix of the system, shape (n, n)."""
     kind: Any
-    """ROW or SLIDING of every unknown, integers, shape (n,)."""
+    """ROW or COMBINED of every unknown, integers, shape (n,)."""
     row: Any
-    """Row of every unknown, of a contact that slides its first, integers, shape (n,)."""
+    """Row of every unknown, of a combination the first of its contact, integers, shape (n,)."""
     first: Any
-    """Components of e_k of a contact that slides along its three rows: this one t1, (n,)."""
+    """Components of a combination e_k along the three rows of its contact: this one t1, (n,)."""
     second: Any
     """Along t2, shape (n,)."""
     third: Any
@@ -101,12 +107,15 @@ def project_compliant(y1, y2, yn, mu, rt, rn):
 
 
 @kernel
-def fill_impulse(rows, u, v_hat, R, gamma):
+def fill_impulse(rows, u, v_hat, R, gamma, pyramidal):
     """γ ← P(R⁻¹ (v̂ − u))."""
     mu, lower, upper = rows.friction, rows.lower, rows.upper
     nc = mu.shape[0]
     for i in range(nc):
         r = 3 * i
+        if pyramidal:
+            gamma[r], gamma[r + 1], gamma[r + 2] = pyramid_impulse(u, v_hat, mu[i], R[r], r)
+            continue
         gamma[r], gamma[r + 1], gamma[r + 2], _ = project_compliant(
             (v_hat[r] - u[r]) / R[r],
             (v_hat[r + 1] - u[r + 1]) / R[r + 1],
@@ -137,12 +146,15 @@ def sliding_stiffness(y1, y2, normal, mu, rt, rn):
 
 
 @kernel
-def stiffness_along(rows, u, way, v_hat, R):
+def stiffness_along(rows, u, way, v_hat, R, pyramidal):
     """Return wayᵀ H(u) way [J]; `way` is a change of u [m/s], shape (n,)."""
     mu, lower, upper = rows.friction, rows.lower, rows.upper
     nc, total = mu.shape[0], 0.0
     for i in range(nc):
         r = 3 * i
+        if pyramidal:
+            total += pyramid_stiffness_along(u, v_hat, mu[i], R[r], r, way)
+            continue
         y1, y2 = (v_hat[r] - u[r]) / R[r], (v_hat[r + 1] - u[r + 1]) / R[r + 1]
         yn = (v_hat[r + 2] - u[r + 2]) / R[r + 2]
         _, _, normal, region = project_compliant(y1, y2, yn, mu[i], R[r], R[r + 2])
@@ -169,50 +181,65 @@ def component(x, kind, r, first, second, third):
 
 
 @kernel
-def find_directions(rows, v_hat, R, work):
+def cone_directions(rows, v_hat, R, i, m, work):
+    """Fill the directions e_k and 1/h_k of contact i from k = m on; return their number."""
+    G, mu, u, r = rows.delassus, rows.friction[i], work.velocity, 3 * i
+    y1, y2 = (v_hat[r] - u[r]) / R[r], (v_hat[r + 1] - u[r + 1]) / R[r + 1]
+    yn = (v_hat[r + 2] - u[r + 2]) / R[r + 2]
+    _, _, normal, region = project_compliant(y1, y2, yn, mu, R[r], R[r + 2])
+    if region == 0:
+        return 0
+    if region == 1:
+        for k in range(3):
+            add_row(work, m + k, r + k, R[r + k])
+        return 3
+    d1, d2, h1, h2 = sliding_stiffness(y1, y2, normal, mu, R[r], R[r + 2])
+    share = 1.0 / np.sqrt(1.0 + mu * mu)
+    add_direction(work, m, r, (share * mu * d1, share * mu * d2, share), 1.0 / h1)
+    if h2 * (G[r, r] + G[r + 1, r + 1]) <= NO_STIFFNESS:
+        return 1
+    add_direction(work, m + 1, r, (-d2, d1, 0.0), 1.0 / h2)
+    return 2
+
+
+@kernel
+def take_components(work, r, m, found):
+    """Move the components of γ − x along the directions from m on from `change` to `step`."""
+    kind, row, defect, change, step = work.kind, work.row, work.defect, work.change, work.step
+    first, second, third = work.first, work.second, work.third
+    for k in range(m, m + found):
+        step[k] = component(defect, kind[k], row[k], first[k], second[k], third[k])
+        if found < 3:  # all of them combinations
+            change[r] -= step[k] * first[k]
+            change[r + 1] -= step[k] * second[k]
+            change[r + 2] -= step[k] * third[k]
+    if found == 3:  # nothing is left
+        change[r] = change[r + 1] = change[r + 2] = 0.0
+
+
+@kernel
+def find_directions(rows, v_hat, R, work, pyramidal):
     """Fill the directions e_k, 1/h_k, Eᵀ (γ − x) in `step` and its rest in `change`.
 
     Return (number of directions, whether the rest is not zero).
     """
-    G, mu, lower, upper = rows.delassus, rows.friction, rows.lower, rows.upper
+    mu, lower, upper = rows.friction, rows.lower, rows.upper
     u, defect, change, step = work.velocity, work.defect, work.change, work.step
-    kind, row, softness = work.kind, work.row, work.softness
-    first, second, third = work.first, work.second, work.third
     nc, m, rest = mu.shape[0], 0, False
     for r in range(rows.g.shape[0]):
         change[r] = defect[r]
     for i in range(nc):
-        r = 3 * i
-        y1, y2 = (v_hat[r] - u[r]) / R[r], (v_hat[r + 1] - u[r + 1]) / R[r + 1]
-        yn = (v_hat[r + 2] - u[r + 2]) / R[r + 2]
-        _, _, normal, region = project_compliant(y1, y2, yn, mu[i], R[r], R[r + 2])
-        if region == 1:
-            for k in range(r, r + 3):
-                kind[m], row[m], softness[m] = ROW, k, R[k]
-                step[m], change[k] = defect[k], 0.0
-                m += 1
-            continue
-        rest = True
-        if region == 2:
-            d1, d2, h1, h2 = sliding_stiffness(y1, y2, normal, mu[i], R[r], R[r + 2])
-            share, found = 1.0 / np.sqrt(1.0 + mu[i] * mu[i]), 1
-            first[m], second[m], third[m] = share * mu[i] * d1, share * mu[i] * d2, share
-            softness[m] = 1.0 / h1
-            if h2 * (G[r, r] + G[r + 1, r + 1]) > NO_STIFFNESS:
-                first[m + 1], second[m + 1], third[m + 1] = -d2, d1, 0.0
-                softness[m + 1] = 1.0 / h2
-                found = 2
-            for k in range(m, m + found):
-                kind[k], row[k] = SLIDING, r
-                step[k] = component(defect, SLIDING, r, first[k], second[k], third[k])
-                change[r] -= step[k] * first[k]
-                change[r + 1] -= step[k] * second[k]
-                change[r + 2] -= step[k] * third[k]
-            m += found
+        if pyramidal:
+            found = pyramid_directions(u, v_hat, mu[i], R[3 * i], 3 * i, m, work)
+        else:
+            found = cone_directions(rows, v_hat, R, i, m, work)
+        take_components(work, 3 * i, m, found)
+        rest = rest or found < 3
+        m += found
     for k in range(lower.shape[0]):
         r = 3 * nc + k
         if lower[k] < (v_hat[r] - u[r]) / R[r] < upper[k]:
-            kind[m], row[m], softness[m] = ROW, r, R[r]
+            add_row(work, m, r, R[r])
             step[m], change[r] = defect[r], 0.0
             m += 1
         elif defect[r] != 0.0:
@@ -266,9 +293,9 @@ def add_directions(work, m):
 
 
 @kernel
-def newton_change(rows, v_hat, R, work):
+def newton_change(rows, v_hat, R, work, pyramidal):
     """Fill Δx; return False where the system is singular."""
-    m, rest = find_directions(rows, v_hat, R, work)
+    m, rest = find_directions(rows, v_hat, R, work, pyramidal)
     A, step, line = work.matrix, work.step, work.line
     fill_right_side(rows, work, m, rest)
     fill_system(rows, work, m)
@@ -292,7 +319,7 @@ def newton_change(rows, v_hat, R, work):
 
 
 @kernel
-def line_search(rows, v_hat, R, x, work):
+def line_search(rows, v_hat, R, x, work, pyramidal):
     """Return the α in (0, 1.5] at which the cost along the step is smallest."""
     u, du, dx, trial, gamma = (
         work.velocity, work.velocity_change, work.change, work.trial, work.projected,
@@ -301,14 +328,14 @@ def line_search(rows, v_hat, R, x, work):
     for _ in range(LINE_SEARCH_ITERATIONS):
         for r in range(n):
             trial[r] = u[r] + alpha * du[r]
-        fill_impulse(rows, trial, v_hat, R, gamma)
+        fill_impulse(rows, trial, v_hat, R, gamma, pyramidal)
         slope, curvature = 0.0, 0.0
         for r in range(n):
             slope += du[r] * (x[r] + alpha * dx[r] - gamma[r])
             curvature += du[r] * dx[r]
         if abs(slope) <= LINE_SEARCH_TOLERANCE * curvature * alpha:  # stiffness only adds to it
             return alpha
-        curvature += stiffness_along(rows, trial, du, v_hat, R)
+        curvature += stiffness_along(rows, trial, du, v_hat, R, pyramidal)
         if abs(slope) <= LINE_SEARCH_TOLERANCE * curvature * alpha or curvature <= 0.0:
             return alpha
         if slope > 0.0:
@@ -344,23 +371,39 @@ def measure(rows, x, work):
 
 
 @kernel
-def newton(rows, v_hat, R, impulse, work, tolerance, max_iterations):
+def changes_little(rows, x, work, tolerance):
+    """Return whether |Δx|_G ≤ tolerance · |x + Δx|_G.
+
+    The step is the error of x to first order. |x − γ| is far larger where R is tiny next to G: there
+    γ = R⁻¹ (v̂ − u) multiplies the rounding of u.
+    """
+    u, dx, du, error, size = work.velocity, work.change, work.velocity_change, 0.0, 0.0
+    for r in range(x.shape[0]):
+        error += dx[r] * du[r]
+        size += (x[r] + dx[r]) * (u[r] - rows.g[r] + du[r])
+    return abs(error) <= tolerance * tolerance * abs(size)
+
+
+@kernel
+def newton(rows, v_hat, R, impulse, work, tolerance, max_iterations, pyramidal):
     """Solve from the guess `impulse`; return (iterations, residual, converged).
 
     Args:
         rows: the problem, n rows; `g` is the velocity without contact u_f [m/s], G symmetric.
         v_hat: v̂ [m/s], shape (n,).
-        R: compliance of every row [1/kg], > 0; both tangential rows of a contact alike, (n,).
+        R: compliance of every row [1/kg], > 0; both tangential rows of a contact alike, those of
+            a pyramid that of its edges, shape (n,).
         impulse: in and out: γ [N s], shape (n,).
         work: scratch for n rows or more, see `newton_work`; its vectors may be longer.
-        tolerance: on |x − γ| relative to |x| and |γ|, in the norm of G [-].
+        tolerance: on |x − γ|, or on the Newton step, relative to |x|, in the norm of G [-].
         max_iterations: largest number of Newton steps.
+        pyramidal: whether the cones are the pyramids n ± μ t_i; then μ > 0.
     """
     x, u, gamma, n = impulse, work.velocity, work.projected, rows.g.shape[0]
     dx, du, residual = work.change, work.velocity_change, np.inf
     fill_velocity(rows, x, u)
     for count in range(max_iterations + 1):
-        fill_impulse(rows, u, v_hat, R, gamma)
+        fill_impulse(rows, u, v_hat, R, gamma, pyramidal)
         error, size, residual = measure(rows, x, work)
         if not np.isfinite(error):
             return count, residual, False
@@ -368,14 +411,18 @@ def newton(rows, v_hat, R, impulse, work, tolerance, max_iterations):
             for r in range(n):
                 x[r] = gamma[r]
             return count, residual, True
-        if count == max_iterations or not newton_change(rows, v_hat, R, work):
+        if count == max_iterations or not newton_change(rows, v_hat, R, work, pyramidal):
             break
         fill_product(rows.delassus, dx, du)
-        alpha = line_search(rows, v_hat, R, x, work)
+        if changes_little(rows, x, work, tolerance):
+            for r in range(n):
+                x[r] += dx[r]
+            return count + 1, residual, True
+        alpha = line_search(rows, v_hat, R, x, work, pyramidal)
         for r in range(n):
             x[r] += alpha * dx[r]
             u[r] += alpha * du[r]
-    fill_impulse(rows, u, v_hat, R, gamma)
+    fill_impulse(rows, u, v_hat, R, gamma, pyramidal)
     for r in range(n):
         x[r] = gamma[r]
     return max_iterations, residual, False

@@ -1,7 +1,4 @@
-"""todorov: its formulas, and MuJoCo itself, step by step."""
-
-import sys
-from pathlib import Path
+"""todorov: its formulas. MuJoCo itself, step by step: test_todorov_mujoco.py."""
 
 import numpy as np
 import pytest
@@ -11,10 +8,8 @@ from scipy.optimize import nnls
 
 from contact_sim import InclinedPlane, InvalidInput, Plane, Simulator, Todorov, load_robot
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / 'benchmarks'))
 GRAVITY = 9.81
 NO_EFFORT = np.zeros(0)
-STEPS = 200
 
 
 def resting_point(slope, impedance_end=0.9, **parameters):
@@ -181,100 +176,6 @@ def test_damping_inertia_slows_a_fall_down_and_is_gone_after_the_step():
     assert speeds == pytest.approx([first, 2 * first - 0.1 * first * 1e-3 / 1.1], rel=1e-12)
     sim.contact_model = 'ncp'
     assert sim.step(NO_EFFORT).acceleration[0] == pytest.approx(-GRAVITY, rel=1e-12)
-
-
-class Twin:
-    """The same robot in MuJoCo and here, without joint damping, which MuJoCo steps otherwise."""
-
-    def __init__(self, name, cone):
-        self.mujoco = pytest.importorskip('mujoco', reason='the peer MuJoCo is not installed')
-        from mujoco_peer import MujocoPeer
-
-        self.robot = robot = load_robot(name)
-        model = Todorov(cone=cone, diagonal='reference', tolerance=1e-14)
-        h = 1e-3
-        self.sim = Simulator(robot, model, friction=0.8, time_step=h)
-        self.sim._workspace.damping[:] = 0.0
-        self.peer = MujocoPeer(robot, 0.8, h)
-        m = self.peer.model
-        m.dof_damping[:] = 0.0
-        cones = self.mujoco.mjtCone
-        m.opt.cone = cones.mjCONE_ELLIPTIC if cone == 'elliptic' else cones.mjCONE_PYRAMIDAL
-        m.opt.solver = self.mujoco.mjtSolver.mjSOL_NEWTON
-        m.opt.iterations, m.opt.ls_iterations = 200, 200
-        m.opt.tolerance, m.opt.ls_tolerance = 0.0, 1e-14
-        joints = [m.joint(joint) for joint in robot.joint_names]
-        self.qpos = np.array([joint.qposadr[0] for joint in joints])
-        self.dofs = np.array([joint.dofadr[0] for joint in joints])
-
-    def state(self):
-        """MuJoCo's state in Pinocchio's conventions."""
-        d = self.peer.data
-        w, x, y, z = d.qpos[3:7]
-        q = self.robot.with_joint_positions(
-            np.concatenate([d.qpos[:3], [x, y, z, w], self.sim.q[7:]]), d.qpos[self.qpos]
-        )
-        rotation = np.zeros(9)
-        self.mujoco.mju_quat2Mat(rotation, d.qpos[3:7])
-        v = np.zeros(self.robot.nv)
-        v[:3] = rotation.reshape(3, 3).T @ d.qvel[:3]
-        v[3:6] = d.qvel[3:6]
-        v[self.robot.joint_velocity_index] = d.qvel[self.dofs]
-        return q, v
-
-    def peer_forces(self):
-        """Contact forces of MuJoCo per foot in world axes, shape (feet, 3)."""
-        m, d = self.peer.model, self.peer.data
-        forces = np.zeros((len(self.robot.contact_points), 3))
-        spheres = [
-            g for g in range(m.ngeom) if m.geom_type[g] == self.mujoco.mjtGeom.mjGEOM_SPHERE
-        ]
-        placed = {g: d.geom_xpos[g].copy() for g in spheres}
-        position = self.sim._data.position
-        for k in range(d.ncon):
-            wrench = np.zeros(6)
-            self.mujoco.mj_contactForce(m, d, k, wrench)
-            contact = d.contact[k]
-            foot = next(g for g in contact.geom if g in placed)
-            sign = 1.0 if contact.geom[1] == foot else -1.0
-            nearest = np.argmin(np.linalg.norm(position[:, :2] - placed[foot][:2], axis=1))
-            forces[nearest] += sign * contact.frame.reshape(3, 3).T @ wrench[:3]
-        return forces
-
-
-@pytest.mark.parametrize('cone', ['elliptic', 'pyramidal'])
-@pytest.mark.parametrize('name', ['go1', 'anymal_b'])
-def test_every_step_of_a_drop_equals_mujoco(name, cone):
-    twin = Twin(name, cone)
-    sim, peer, robot = twin.sim, twin.peer, twin.robot
-    q = sim.standing_configuration().copy()
-    q[2] += 0.02
-    sim.reset(q)
-    peer.reset(q, robot.joint_positions(q))
-    peer.data.qvel[:3] = [0.4, 0.2, -0.5]
-    stiffness, damping = (0.3 * np.asarray(gain) for gain in robot.default_gains)
-    target = robot.joint_positions(q)
-    compared = 0
-    for _ in range(STEPS):
-        q, v = twin.state()
-        sim.reset(q, v)
-        effort = stiffness * (target - robot.joint_positions(q)) - damping * (
-            robot.joint_velocities(v)
-        )
-        report = sim.step(effort)
-        before = sim._data.position.copy()
-        peer.data.qfrc_applied[:] = 0.0
-        peer.data.qfrc_applied[twin.dofs] = report.effort
-        twin.mujoco.mj_step(peer.model, peer.data)
-        _, expected = twin.state()
-        scale = np.abs(expected).max()
-        assert np.abs(report.v - expected).max() <= 1e-6 * scale
-        sim._data.position[:] = before
-        forces = twin.peer_forces()
-        largest = np.abs(forces).max(initial=0.0)
-        assert np.abs(report.contacts.force - forces).max() <= 1e-6 * max(largest, 1.0)
-        compared += largest > 0.0
-    assert compared > STEPS // 3
 
 
 @pytest.mark.parametrize(
