@@ -2,17 +2,17 @@
 
     min_v ½ |v − v_f|²_A + Σ_i ½ |P_i(y_i)|²_{R_i},   y = R⁻¹ (v̂ − J v),   γ = P(y)
 
-P projects on the friction cone (intervals for scalar rows) in the norm of R; for pyramids see
-soft_pyramid.py. Every iterate has the form v = v_f + A⁻¹ Jᵀ x, so the iteration runs on x and on G = J A⁻¹ Jᵀ alone: u = u_f + G x,
+P projects on the friction cone (intervals for scalar rows) in the norm of R: soft_cone.py; that of
+pyramids: soft_pyramid.py. Every iterate has the form v = v_f + A⁻¹ Jᵀ x, so the iteration runs on
+x and on G = J A⁻¹ Jᵀ alone: u = u_f + G x,
 
     Newton step   (I + H G) Δx = γ(u) − x,   H = −∂γ/∂u
     line search   root of (G Δx)·(x + α Δx − γ(u + α G Δx)) over α
 
 and at the solution x = γ. The same iterates as Newton's in v, in rows instead of dofs.
 
-H is symmetric: H = Σ_k h_k e_k e_kᵀ with orthonormal e_k. A contact that sticks and an interval
-row inside its bounds have a unit vector per row, h = 1/R; one that slides has the generator of the
-cone e = (μ d, 1)/√(1 + μ²) and the tangent across d; one that is open has none. Only the
+H is symmetric: H = Σ_k h_k e_k e_kᵀ with orthonormal e_k. An interval row inside its bounds has a
+unit vector, h = 1/R; a contact has up to three directions, one that is open none. Only the
 components of Δx along these are unknown, those of the rest are those of γ − x, and the system
 
     (diag(1/h) + Eᵀ G E) Eᵀ Δx = diag(1/h) Eᵀ (γ − x) − Eᵀ G (I − E Eᵀ) (γ − x)
@@ -24,17 +24,18 @@ is symmetric and positive definite.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import numpy as np
 
 from contact_sim.solvers.cone import fill_velocity
 from contact_sim.solvers.dense import eliminate, fill_product, solve_symmetric
 from contact_sim.solvers.jit import kernel
+from contact_sim.solvers.newton_work import ROW, add_row, component
+from contact_sim.solvers.soft_cone import (
+    cone_directions,
+    cone_stiffness_along,
+    project_compliant,
+)
 from contact_sim.solvers.soft_pyramid import (
-    ROW,
-    add_direction,
-    add_row,
     pyramid_directions,
     pyramid_impulse,
     pyramid_stiffness_along,
@@ -43,67 +44,6 @@ from contact_sim.solvers.soft_pyramid import (
 LARGEST_STEP = 1.5
 LINE_SEARCH_ITERATIONS = 50
 LINE_SEARCH_TOLERANCE = 1e-8
-NO_STIFFNESS = 1e-30
-"""Largest h G_rr at which a direction counts as without stiffness [-]."""
-
-
-class NewtonWork(NamedTuple):
-    """Scratch of `newton`; only the first n entries are used, there may be more."""
-
-    velocity: Any
-    """u [m/s], shape (n,)."""
-    projected: Any
-    """γ(u) [N s], shape (n,)."""
-    defect: Any
-    """γ(u) − x [N s], shape (n,)."""
-    change: Any
-    """Δx [N s], shape (n,)."""
-    velocity_change: Any
-    """Δu = G Δx [m/s], shape (n,)."""
-    trial: Any
-    """u on the line, shape (n,)."""
-    softness: Any
-    """1/h_k of every unknown [1/kg], shape (n,)."""
-    step: Any
-    """Right side and answer of the system, shape (n,)."""
-    line: Any
-    """e_kᵀ G of one unknown, shape (n,)."""
-    matrix: Any
-    """Matrix of the system, shape (n, n)."""
-    kind: Any
-    """ROW or COMBINED of every unknown, integers, shape (n,)."""
-    row: Any
-    """Row of every unknown, of a combination the first of its contact, integers, shape (n,)."""
-    first: Any
-    """Components of a combination e_k along the three rows of its contact: this one t1, (n,)."""
-    second: Any
-    """Along t2, shape (n,)."""
-    third: Any
-    """Along n, shape (n,)."""
-
-
-@kernel
-def newton_work(n):
-    """Return scratch for problems of up to `n` rows."""
-    vectors = np.empty((12, n))
-    return NewtonWork(
-        vectors[0], vectors[1], vectors[2], vectors[3], vectors[4], vectors[5], vectors[6],
-        vectors[7], vectors[8], np.empty((n, n)), np.empty(n, np.int64), np.empty(n, np.int64),
-        vectors[9], vectors[10], vectors[11],
-    )  # fmt: skip
-
-
-@kernel
-def project_compliant(y1, y2, yn, mu, rt, rn):
-    """Return (γ_t1, γ_t2, γ_n, region): P(y) in the norm of R; region 0 open, 1 stick, 2 slide."""
-    size = np.sqrt(y1 * y1 + y2 * y2)
-    if size <= mu * yn and yn >= 0.0:  # without friction μ y_n is −0 for a pull
-        return y1, y2, yn, 1
-    weak = mu * rt / rn
-    if yn <= -weak * size or size == 0.0:
-        return 0.0, 0.0, 0.0, 0
-    normal = (yn + weak * size) / (1.0 + mu * weak)
-    return mu * normal * y1 / size, mu * normal * y2 / size, normal, 2
 
 
 @kernel
@@ -130,22 +70,6 @@ def fill_impulse(rows, u, v_hat, R, gamma, pyramidal):
 
 
 @kernel
-def along_directions(x, r, d1, d2, mu):
-    """Return the components of (x_r, x_r+1, x_r+2) along the generator and across it."""
-    size = np.sqrt(1.0 + mu * mu)
-    generator = (mu * (d1 * x[r] + d2 * x[r + 1]) + x[r + 2]) / size
-    return generator, d1 * x[r + 1] - d2 * x[r]
-
-
-@kernel
-def sliding_stiffness(y1, y2, normal, mu, rt, rn):
-    """Return d and (h of the generator, h across) of a sliding contact [kg]."""
-    size = np.sqrt(y1 * y1 + y2 * y2)
-    generator = (1.0 + mu * mu) / (rn + mu * mu * rt)
-    return y1 / size, y2 / size, generator, mu * normal / (size * rt)
-
-
-@kernel
 def stiffness_along(rows, u, way, v_hat, R, pyramidal):
     """Return wayᵀ H(u) way [J]; `way` is a change of u [m/s], shape (n,)."""
     mu, lower, upper = rows.friction, rows.lower, rows.upper
@@ -154,52 +78,13 @@ def stiffness_along(rows, u, way, v_hat, R, pyramidal):
         r = 3 * i
         if pyramidal:
             total += pyramid_stiffness_along(u, v_hat, mu[i], R[r], r, way)
-            continue
-        y1, y2 = (v_hat[r] - u[r]) / R[r], (v_hat[r + 1] - u[r + 1]) / R[r + 1]
-        yn = (v_hat[r + 2] - u[r + 2]) / R[r + 2]
-        _, _, normal, region = project_compliant(y1, y2, yn, mu[i], R[r], R[r + 2])
-        if region == 1:
-            for k in range(r, r + 3):
-                total += way[k] * way[k] / R[k]
-        elif region == 2:
-            d1, d2, h1, h2 = sliding_stiffness(y1, y2, normal, mu[i], R[r], R[r + 2])
-            w1, w2 = along_directions(way, r, d1, d2, mu[i])
-            total += h1 * w1 * w1 + h2 * w2 * w2
+        else:
+            total += cone_stiffness_along(u, v_hat, mu[i], R, r, way)
     for k in range(lower.shape[0]):
         r = 3 * nc + k
         if lower[k] < (v_hat[r] - u[r]) / R[r] < upper[k]:
             total += way[r] * way[r] / R[r]
     return total
-
-
-@kernel
-def component(x, kind, r, first, second, third):
-    """Return e_kᵀ x."""
-    if kind == ROW:
-        return x[r]
-    return first * x[r] + second * x[r + 1] + third * x[r + 2]
-
-
-@kernel
-def cone_directions(rows, v_hat, R, i, m, work):
-    """Fill the directions e_k and 1/h_k of contact i from k = m on; return their number."""
-    G, mu, u, r = rows.delassus, rows.friction[i], work.velocity, 3 * i
-    y1, y2 = (v_hat[r] - u[r]) / R[r], (v_hat[r + 1] - u[r + 1]) / R[r + 1]
-    yn = (v_hat[r + 2] - u[r + 2]) / R[r + 2]
-    _, _, normal, region = project_compliant(y1, y2, yn, mu, R[r], R[r + 2])
-    if region == 0:
-        return 0
-    if region == 1:
-        for k in range(3):
-            add_row(work, m + k, r + k, R[r + k])
-        return 3
-    d1, d2, h1, h2 = sliding_stiffness(y1, y2, normal, mu, R[r], R[r + 2])
-    share = 1.0 / np.sqrt(1.0 + mu * mu)
-    add_direction(work, m, r, (share * mu * d1, share * mu * d2, share), 1.0 / h1)
-    if h2 * (G[r, r] + G[r + 1, r + 1]) <= NO_STIFFNESS:
-        return 1
-    add_direction(work, m + 1, r, (-d2, d1, 0.0), 1.0 / h2)
-    return 2
 
 
 @kernel
@@ -374,8 +259,8 @@ def measure(rows, x, work):
 def changes_little(rows, x, work, tolerance):
     """Return whether |Δx|_G ≤ tolerance · |x + Δx|_G.
 
-    The step is the error of x to first order. |x − γ| is far larger where R is tiny next to G: there
-    γ = R⁻¹ (v̂ − u) multiplies the rounding of u.
+    The step is the error of x to first order. |x − γ| is far larger where R is tiny next to G:
+    there γ = R⁻¹ (v̂ − u) multiplies the rounding of u.
     """
     u, dx, du, error, size = work.velocity, work.change, work.velocity_change, 0.0, 0.0
     for r in range(x.shape[0]):

@@ -1,6 +1,6 @@
 """A compliant contact whose friction cone is the pyramid of the edges n ± μ t_i.
 
-    γ = D β,   β_j = max(0, s_j)/R,   s = Dᵀ (v̂ − u),   D = [n + μ t1, n − μ t1, n + μ t2, n − μ t2]
+    γ = D β,   β_j = max(0, s_j)/R,   s = Dᵀ (v̂ − u),   D = [n ± μ t1, n ± μ t2]
 
 Every edge is a spring with compliance R that only pushes. The edges are combinations of the three
 rows of the contact, so that the problem stays one of rows: β is never asked for, nor its matrix.
@@ -14,9 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from contact_sim.solvers.jit import kernel
-
-ROW, COMBINED = 0, 1
-"""Kinds of directions e_k of `cone_newton`: a row, or a combination of the rows of a contact."""
+from contact_sim.solvers.newton_work import add_direction, add_row
 
 
 @kernel
@@ -53,7 +51,7 @@ def pyramid_stiffness_along(u, v_hat, mu, R, r, way):
 
 @kernel
 def pyramid_directions(u, v_hat, mu, R, r, m, work):
-    """Fill the directions e_k and 1/h_k of the contact at row r from k = m on; return their number.
+    """Fill e_k and 1/h_k of the contact at row r from k = m on; return the number of them.
 
     Args:
         u: velocity of the rows [m/s], shape (n,).
@@ -62,7 +60,7 @@ def pyramid_directions(u, v_hat, mu, R, r, m, work):
         R: compliance of its edges [1/kg].
         r: its first row.
         m: directions before it.
-        work: `cone_newton.NewtonWork`.
+        work: scratch of `cone_newton.newton`.
     """
     a, b, c, d = edge_speeds(u, v_hat, mu, r)
     first, second = int(a > 0.0) + int(b > 0.0), int(c > 0.0) + int(d > 0.0)
@@ -97,21 +95,8 @@ def pyramid_directions(u, v_hat, mu, R, r, m, work):
 
 
 @kernel
-def add_row(work, k, row, softness):
-    """Make direction k the row itself."""
-    work.kind[k], work.row[k], work.softness[k] = ROW, row, softness
-
-
-@kernel
 def add_combined(work, k, r, axis, parts, softness):
     """Make direction k a combination of t1 (axis 0) or t2 (axis 1) and n of the contact at r."""
     along, up = parts
     e = (along, 0.0, up) if axis == 0 else (0.0, along, up)
     add_direction(work, k, r, e, softness)
-
-
-@kernel
-def add_direction(work, k, r, e, softness):
-    """Make direction k the combination e of the rows t1, t2, n of the contact at row r."""
-    work.kind[k], work.row[k], work.softness[k] = COMBINED, r, softness
-    work.first[k], work.second[k], work.third[k] = e

@@ -12,6 +12,9 @@ GRAVITY = 9.81
 NO_EFFORT = np.zeros(0)
 
 
+EXACT = {'cone': 'elliptic', 'diagonal': 'exact'}
+
+
 def resting_point(slope, impedance_end=0.9, **parameters):
     """A point of unit mass, too inert to turn, after 4 s on a slope; constant impedance 0.9."""
     body = rigid_body('point', 1.0, np.eye(3) * 1e9, [([0.0, 0.0, 0.0], 0.0)])
@@ -25,16 +28,42 @@ def resting_point(slope, impedance_end=0.9, **parameters):
 
 def test_2_4_sinks_as_its_formula_says():
     # g (1 − d) τ² ζ² = 3.924e-4 m for d = 0.9, τ = 0.02
-    report = resting_point(0.0)
+    report = resting_point(0.0, **EXACT)
     assert -report.contacts.gap[0] == pytest.approx(3.924e-4, rel=1e-6)
     assert report.contacts.force[0, 2] == pytest.approx(GRAVITY, rel=1e-9)
+
+
+def test_2_4_the_pyramid_sinks_and_creeps_as_its_formula_says():
+    # edges with R = 2 μ² (1 + μ²) R_n: μ² (1 + μ²)/2 times the elliptic depth, 1 + μ² the creep
+    mu = 0.8
+    report = resting_point(0.0)
+    assert -report.contacts.gap[0] == pytest.approx(
+        0.5 * mu**2 * (1.0 + mu**2) * 3.924e-4, rel=1e-6
+    )
+    assert report.contacts.force[0, 2] == pytest.approx(GRAVITY, rel=1e-9)
+    angle = np.deg2rad(10.0)
+    creep = (1.0 + mu**2) * 0.1 / 0.9 * GRAVITY * np.sin(angle) * 0.9 * 0.02 / 2.0
+    assert resting_point(angle).contacts.slip_speed[0] == pytest.approx(creep, rel=1e-6)
+
+
+def test_a_contact_without_friction_has_that_of_mujoco():
+    # μ ≥ 1e-5: on a slope a point gets g (sin α − 1e-5 cos α) and is carried by all edges
+    body = rigid_body('point', 1.0, np.eye(3) * 1e9, [([0.0, 0.0, 0.0], 0.0)])
+    angle = np.deg2rad(10.0)
+    sim = Simulator(body, 'todorov', terrain=InclinedPlane(angle), friction=0.0)
+    sim.reset(pose())
+    reports = [sim.step(NO_EFFORT) for _ in range(500)]
+    assert all(report.solver.converged for report in reports)
+    carried = np.mean([report.contacts.normal_force[0] for report in reports[-300:]])
+    assert carried == pytest.approx(GRAVITY * np.cos(angle), rel=1e-2)
+    assert sim.v[0] == pytest.approx(0.5 * GRAVITY * np.sin(angle) * np.cos(angle), rel=1e-2)
 
 
 @pytest.mark.parametrize('impratio', [1.0, 10.0, 100.0])
 def test_2_4_creeps_as_its_formula_says(impratio):
     # u_t = R_t f_t / b, R_t = (1 − d)/d / impratio, b = 2/(d τ)
     angle = np.deg2rad(10.0)
-    report = resting_point(angle, impratio=impratio)
+    report = resting_point(angle, impratio=impratio, **EXACT)
     compliance = 0.1 / 0.9 / impratio
     expected = compliance * GRAVITY * np.sin(angle) * 0.9 * 0.02 / 2.0
     assert report.contacts.slip_speed[0] == pytest.approx(expected, rel=1e-6)
@@ -43,12 +72,12 @@ def test_2_4_creeps_as_its_formula_says(impratio):
 @pytest.mark.parametrize('impratio', [1.0, 10.0, 100.0])
 def test_2_4_creep_under_the_defaults_of_mujoco(impratio):
     # 1.5385e-3 m/s at 10° with impratio 1, and inversely to it
-    report = resting_point(np.deg2rad(10.0), impedance_end=0.95, impratio=impratio)
+    report = resting_point(np.deg2rad(10.0), impedance_end=0.95, impratio=impratio, **EXACT)
     assert report.contacts.slip_speed[0] * impratio == pytest.approx(1.5385e-3, abs=5e-8)
 
 
 def test_2_4_noslip_takes_the_creep_out():
-    report = resting_point(np.deg2rad(10.0), impedance_end=0.95, noslip_iterations=20)
+    report = resting_point(np.deg2rad(10.0), impedance_end=0.95, noslip_iterations=20, **EXACT)
     assert report.contacts.slip_speed[0] <= 1e-12
 
 
@@ -72,7 +101,7 @@ def test_2_4_a_fast_slider_takes_off(cone, rise, distance):
         ([x, y, z], 0.0) for x in (-half, half) for y in (-half, half) for z in (-half, half)
     ]
     body = rigid_body('cube', 1.0, np.eye(3) / 600, corners)
-    model = Todorov(cone=cone, diagonal='reference', tolerance=1e-14)
+    model = Todorov(cone=cone, tolerance=1e-14)
     sim = Simulator(body, model, friction=0.5, time_step=5e-3)
     sim.reset(pose(z=half))
     for _ in range(200):
@@ -88,7 +117,7 @@ def cart(q, v, gravity=0.0, h=0.01, **parameters):
     """T22: m = 1, b = 0.1, ε = 0.05, κ = 0.1, h = 0.01, a wall at 0."""
     model = Todorov(
         form='2014', regularisation=0.05, error_reduction_time=0.1, damping_inertia=0.1,
-        tolerance=1e-14, **parameters,
+        cone='elliptic', tolerance=1e-14, **parameters,
     )  # fmt: skip
     sim = Simulator(
         point_mass(1.0), model, terrain=Plane((1.0, 0.0, 0.0)), friction=0.0, time_step=h,
@@ -162,7 +191,7 @@ def test_t21_pyramids_are_a_least_squares_problem_of_their_edges(seed):
 @pytest.mark.parametrize('name', ['go1', 'solo12'])
 def test_robots_stand_under_the_form_of_2014(name):
     robot = load_robot(name)
-    reports = stand(Simulator(robot, Todorov(form='2014')), 1500)
+    reports = stand(Simulator(robot, Todorov(form='2014', cone='elliptic')), 1500)
     assert all(report.solver.converged for report in reports)
     force = reports[-1].contacts.force.sum(axis=0)
     assert force == pytest.approx([0, 0, robot.total_mass * GRAVITY], abs=0.05 * force[2])

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from contact_sim import InclinedPlane, Plane, Simulator, Todorov, load_robot
+from contact_sim import Plane, Simulator, Todorov, load_robot
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / 'benchmarks'))
 mujoco = pytest.importorskip('mujoco', reason='the peer MuJoCo is not installed')
@@ -28,9 +28,7 @@ class Twin:
     def __init__(self, name, model, terrain=None):
         self.robot = robot = load_robot(name)
         terrain = Plane() if terrain is None else terrain
-        self.sim = Simulator(
-            robot, model, terrain=terrain, friction=FRICTION, time_step=TIME_STEP
-        )
+        self.sim = Simulator(robot, model, terrain=terrain, friction=FRICTION, time_step=TIME_STEP)
         self.peer = MujocoPeer(robot, FRICTION, TIME_STEP)
         self.model, self.data = self.peer.model, self.peer.data
         options = self.model.opt

@@ -10,8 +10,9 @@ from contact_sim.solvers.cone import impulse_scale, natural_map
 from contact_sim.solvers.cone_active_set import choose_unknowns, fill_system, move
 from contact_sim.solvers.cone_admm import admm
 from contact_sim.solvers.cone_block import block_gauss_seidel
-from contact_sim.solvers.cone_newton import newton, newton_work
+from contact_sim.solvers.cone_newton import newton
 from contact_sim.solvers.cones import solve_by_modes, solve_cones
+from contact_sim.solvers.newton_work import newton_work
 from contact_sim.solvers.rows import Rows, cone_work
 from contact_sim.solvers.status import CONVERGED, CONVERGED_BY_FALLBACK, NONFINITE
 
@@ -186,7 +187,11 @@ def compliant_pyramids(seed, contacts, kinds):
     return steps, impulse, D @ beta
 
 
-@given(seeds, st.integers(1, 4), st.lists(st.sampled_from(sorted(set(BOUNDS) - {'nothing'})), max_size=3))
+@given(
+    seeds,
+    st.integers(1, 4),
+    st.lists(st.sampled_from(sorted(set(BOUNDS) - {'nothing'})), max_size=3),
+)
 @settings(deadline=None, max_examples=200)
 def test_compliant_pyramids_are_a_quadratic_program_of_their_edges(seed, contacts, kinds):
     _, impulse, exact = compliant_pyramids(seed, contacts, kinds)
@@ -194,7 +199,7 @@ def test_compliant_pyramids_are_a_quadratic_program_of_their_edges(seed, contact
 
 
 def test_newton_ends_once_it_knows_which_edges_push():
-    """The cost is a parabola per set of edges: with a wrong derivative it takes hundreds of steps."""
+    """The cost is a parabola per set of edges: with a wrong derivative it takes hundreds."""
     steps = [compliant_pyramids(seed, 4, ['box'])[0] for seed in range(100)]
     assert np.median(steps) <= 8
     assert max(steps) <= 20

@@ -1,6 +1,6 @@
 """Viscous joint damping between contact and motion, as MuJoCo's Euler has it.
 
-Its contacts see the damping of the start of the step, and the motion that follows damps implicitly:
+Its contacts see the damping of the start of the step; the motion is damped implicitly:
 
     λ = law(J M⁻¹ Jᵀ, J v_e),   v_e = v + h M⁻¹ (τ − nle − D v) + h (ω × v_lin)
     v⁺ = v_f + M̂⁻¹ Jᵀ λ,        M̂ = M + h D
@@ -52,10 +52,10 @@ def gather_undamped(data):
 @kernel
 def is_damped(damping):
     """Return whether any dof is damped."""
+    damped = False
     for k in range(damping.shape[0]):
-        if damping[k] != 0.0:
-            return True
-    return False
+        damped = damped or damping[k] != 0.0
+    return damped
 
 
 @kernel

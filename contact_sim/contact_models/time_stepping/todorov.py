@@ -4,10 +4,15 @@
     a_ref = −b u⁻ − k r,   b = 2/(d_max τ),   k = d(r)/(d_max² τ² ζ²),   r = φ, friction rows r = 0
     R_n = (1 − d)/d Â_nn,   R_t = R_n/impratio;   pyramid: R = 2 μ² R_n/impratio per edge n ± μ t_i
 
-in impulses: v̂ = u⁻ + h a_ref. (τ, ζ) is solref, d(r) the impedance from solimp, Â the diagonal of
-A or MuJoCo's approximation of it. Contacts act only while φ < 0. A contact at rest sinks by
-g (1 − d) τ² ζ² and, under load along the ground, creeps with R_t f_t/b; `noslip_iterations` take
-the creep out afterwards. Dry friction of joints is a box with the same solref and d(0).
+in impulses: v̂ = u⁻ + h a_ref. (τ, ζ) is solref, d(r) the impedance from solimp, Â MuJoCo's
+approximation of the diagonal of A, or the diagonal. Contacts act only while φ < 0. Dry friction of
+joints is a box with the same solref and d(0). Without parameters it is MuJoCo without parameters:
+pyramids, the approximation, contacts that see the joint damping of the start (damping.py), μ no
+smaller than 1e-5.
+
+Under an elliptic cone with the exact diagonal a contact at rest sinks by g (1 − d) τ² ζ² and,
+under load along the ground, creeps with R_t f_t/b, which `noslip_iterations` take out afterwards.
+Under a pyramid it sinks by μ² (1 + μ²)/2 times that and creeps 1 + μ² times as fast.
 
 `form: 2014` is that of the source text (T21, T22), with λ an impulse throughout:
 
@@ -32,8 +37,8 @@ import numpy as np
 from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import arrays_of, integers, matrix, vector
 from contact_sim.contact.problem_views import newton_work_of, unbiased_rows_of
-from contact_sim.contact_models.time_stepping.model import CompiledLaw, TimeSteppingModel
 from contact_sim.contact_models.time_stepping.damping import gather_undamped
+from contact_sim.contact_models.time_stepping.model import CompiledLaw, TimeSteppingModel
 from contact_sim.contact_models.time_stepping.stages import (
     apply_impulses,
     begin_step,
@@ -130,7 +135,7 @@ class TodorovParameters(Parameters):
 
 @kernel
 def gather_todorov(data):
-    """Fill the contact problem; MuJoCo solves it before its implicit damping, the form of 2014 with it."""
+    """Fill the contact problem; that of 2014 has the implicit damping in it, MuJoCo's does not."""
     if vector(data, f.LAW)[FORM_2014] != 0.0:
         return gather_problem(data)
     return gather_undamped(data)
