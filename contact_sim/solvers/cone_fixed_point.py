@@ -20,10 +20,11 @@ from contact_sim.solvers.cone import (
     natural_map_at,
 )
 from contact_sim.solvers.cone_active_set import KEEN, newton_on_modes
-from contact_sim.solvers.cone_newton import newton, newton_work
+from contact_sim.solvers.cone_newton import newton
 from contact_sim.solvers.cone_proximal import fill_compliance, fill_shift, left_for_infinity
 from contact_sim.solvers.dense import assign
 from contact_sim.solvers.jit import kernel
+from contact_sim.solvers.newton_work import newton_work
 from contact_sim.solvers.status import CONVERGED, INCONSISTENT, MAX_ITERATIONS, NONFINITE
 
 MEMORY = 6
@@ -85,7 +86,7 @@ def solve_convex(rows, shift, rho, x, soft, scratch):
     softness, R, v_hat = FIRST_SOFTNESS, scratch[0], scratch[1]
     for _ in range(POINTS):
         fill_compliance(rows, x, shift, rho, softness, R, v_hat)
-        newton(rows, v_hat, R, x, soft, NEWTON_TOLERANCE, NEWTON_STEPS)
+        newton(rows, v_hat, R, x, soft, NEWTON_TOLERANCE, NEWTON_STEPS, False)
         softness *= HARDENING
 
 

@@ -22,9 +22,10 @@ from contact_sim.solvers.cone import (
 )
 from contact_sim.solvers.cone_active_set import KEEN, newton_on_modes
 from contact_sim.solvers.cone_block import sweep
-from contact_sim.solvers.cone_newton import newton, newton_work
+from contact_sim.solvers.cone_newton import newton
 from contact_sim.solvers.dense import assign
 from contact_sim.solvers.jit import kernel
+from contact_sim.solvers.newton_work import newton_work
 from contact_sim.solvers.status import CONVERGED, INCONSISTENT, MAX_ITERATIONS, NONFINITE
 
 FIRST_SOFTNESS, LEAST_SOFTNESS, HARDENING = 1e-2, 1e-13, 0.1
@@ -71,7 +72,7 @@ def proximal_points(rows, impulse, work, tolerance, max_points, associated):
         fill_velocity(rows, x, w)
         fill_shift(rows, w, associated, shift)
         fill_compliance(rows, x, shift, rho, softness, R, v_hat)
-        newton(rows, v_hat, R, x, soft, NEWTON_TOLERANCE, NEWTON_STEPS)
+        newton(rows, v_hat, R, x, soft, NEWTON_TOLERANCE, NEWTON_STEPS, False)
         softness = max(HARDENING * softness, LEAST_SOFTNESS)
     return max_points, best, code
 
