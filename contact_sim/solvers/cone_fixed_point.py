@@ -5,7 +5,8 @@ w(s); where s = μ |w_t(s)| it obeys Signorini and Coulomb. Each w(s) is found w
 (solvers/cone_proximal.py), from anywhere, and s with Anderson's acceleration: from the last shifts
 and their defects r = μ |w_t(s)| − s, the combination whose defect is least.
 
-[Cadoux 2009] Méthodes d'optimisation pour la dynamique non-régulière.
+[Acary et al. 2011] A formulation of the linear discrete Coulomb friction problem via convex
+optimization.
 [Anderson 1965] Iterative procedures for nonlinear integral equations.
 """
 
