@@ -73,7 +73,7 @@ def on_slope(body, angle, heading, yaw, h, friction=FRICTION):
 @pytest.mark.parametrize('h', [1e-3, 5e-3])
 @pytest.mark.parametrize('body', BODIES)
 def test_a_body_just_above_the_angle_of_friction_slides_as_coulomb_says(body, h, excess, heading):
-    # X5: v(t) = g (sin α − μ cos α) t from rest
+    # 2.7: v(t) = g (sin α − μ cos α) t from rest
     angle = np.arctan((1.0 + excess) * FRICTION)
     sim, down = on_slope(body, angle, heading, 0.35, h)
     acceleration = GRAVITY * (np.sin(angle) - FRICTION * np.cos(angle))
