@@ -7,7 +7,10 @@ what is not listed stays zero, and what is listed does show.
 from __future__ import annotations
 
 LAWS: dict[str, str] = {
-    'penetration': 'bodies do not overlap [m]',
+    'penetration': (
+        'bodies do not overlap, to second order in h: a turn takes a contact point off its '
+        'tangent by up to d = h² |ω|² r / 2 in a step, which tumbling adds up to d/β [m]'
+    ),
     'signorini': 'a normal force acts only where the gap closes exactly [J]',
     'force_at_distance': 'no normal force while the gap is open after the step [N s]',
     'cone': 'the friction force stays inside the circular cone [N s]',

@@ -12,7 +12,7 @@ SMALLEST_EIGENVALUE = 1e-12
 
 
 def check_joint_numbers(name: str, model: pin.Model) -> None:
-    """Refuse limits, damping, friction and joint placements that are no usable numbers.
+    """Refuse mimic joints, and limits, damping, friction and placements that are no numbers.
 
     Raises:
         RobotDescriptionError: nothing moves, or the first number that is wrong.
@@ -21,6 +21,7 @@ def check_joint_numbers(name: str, model: pin.Model) -> None:
         raise RobotDescriptionError(
             f'robot {name}: it has no joint that moves; give it one, or a floating base'
         )
+    _check_mimic(name, model)
     for what in ('damping', 'friction'):
         _check_each(name, model, what, largest=np.finfo(float).max)
     for what in ('effortLimit', 'velocityLimit'):
@@ -35,6 +36,15 @@ def check_joint_numbers(name: str, model: pin.Model) -> None:
             raise RobotDescriptionError(
                 f'{where}: position limits {lower.tolist()} and {upper.tolist()}, '
                 'expected lower <= upper'
+            )
+
+
+def _check_mimic(name: str, model: pin.Model) -> None:
+    for i in range(1, model.njoints):
+        if model.joints[i].shortname() == 'JointModelMimic':
+            raise RobotDescriptionError(
+                f'robot {name}: joint {model.names[i]!r} mimics another, which is not modelled; '
+                'build the Pinocchio model without mimic=True, then it moves on its own'
             )
 
 

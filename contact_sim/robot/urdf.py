@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from xml.etree.ElementTree import Element
@@ -40,7 +41,7 @@ def load_robot(
     """Return the robot described by `source`.
 
     Masses and inertias are Pinocchio's, untouched; damping, dry friction and limits are those of
-    the URDF. <mimic> is not modelled: such a joint moves on its own.
+    the URDF. <mimic> is not modelled: such a joint moves on its own, and a warning names it.
 
     Args:
         source: a name of the catalogue (`robots()`), a path to a .urdf or .xacro file, or URDF or
@@ -64,6 +65,7 @@ def load_robot(
     entry = _entry(source)
     description = _description(source, entry)
     check_description(description.root, description.place)
+    _warn_of_mimic(description)
     if check_meshes:
         check_meshes_exist(description.root, description.file, description.place)
     model = _pinocchio_model(description, floating_base)
@@ -106,6 +108,21 @@ def _description(source: str | Path, entry: CatalogueEntry | None) -> Descriptio
     if isinstance(source, str) and is_xml(source):
         return description_from_text(source)
     return description_from_file(Path(source))
+
+
+def _warn_of_mimic(description: Description) -> None:
+    """Name the joints that ought to follow others but move on their own."""
+    alone = [
+        f'joint {joint.get("name")!r} (of {mimic.get("joint")!r})'
+        for joint in description.root.iterfind('joint')
+        if (mimic := joint.find('mimic')) is not None
+    ]
+    if alone:
+        warnings.warn(
+            f'{description.place}: <mimic> is not modelled, these move on their own: '
+            f'{", ".join(alone)}',
+            stacklevel=3,
+        )
 
 
 def _pinocchio_model(description: Description, floating_base: bool) -> pin.Model:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from contact_sim.arrays.fields import Sizes
 from contact_sim.errors import InvalidInput
 
 Array = NDArray[np.float64]
@@ -32,16 +33,34 @@ def positive(name: str, value: object, unit: str) -> float:
     return number
 
 
-def per_contact(name: str, value: float | ArrayLike, nc: int, largest: float = np.inf) -> Array:
-    """Return one number in [0, largest] per contact point, shape (nc,), or raise InvalidInput."""
+def per_contact(
+    name: str, value: float | ArrayLike, sizes: Sizes, largest: float = np.inf
+) -> Array:
+    """Return one number in [0, largest] per contact, shape (nc,), or raise InvalidInput.
+
+    `value` is one number, one per contact or one per contact point, which holds for all contacts
+    that it has with the features of the ground.
+    """
+    nc, points = sizes.nc, sizes.n_candidates
     try:
         numbers = np.asarray(value, dtype=float)
-        full = np.broadcast_to(numbers, (nc,))
+        full = np.broadcast_to(over_features(numbers, sizes), (nc,))
     except (TypeError, ValueError) as error:
-        raise InvalidInput(f'{name} = {value!r}: expected one number or {nc}') from error
+        lengths = (
+            f'{nc}' if nc == points else f'{points} (per contact point) or {nc} (per contact)'
+        )
+        raise InvalidInput(f'{name} = {value!r}: expected one number or {lengths}') from error
     if not (np.isfinite(numbers).all() and (numbers >= 0.0).all() and (numbers <= largest).all()):
         raise InvalidInput(f'{name} = {value!r}: expected finite values in [0, {largest:g}]')
     return full
+
+
+def over_features(numbers: Array, sizes: Sizes) -> Array:
+    """Repeat numbers per contact point, the last axis, for its contacts; keep all others."""
+    points = sizes.n_candidates
+    if numbers.ndim == 0 or numbers.shape[-1] != points or sizes.nc == points:
+        return numbers
+    return np.repeat(numbers, sizes.nc // points, axis=-1)
 
 
 def frozen(array: Array) -> Array:
@@ -80,3 +99,14 @@ def per_world(
         worst = numbers[~within].flat[0]
         raise InvalidInput(f'{name}: {worst} is not a finite value in [{least:g}, {largest:g}]')
     return np.broadcast_to(numbers, (n, length))
+
+
+def per_world_contact(
+    name: str, value: float | ArrayLike, n: int, sizes: Sizes, largest: float = np.inf
+) -> Array:
+    """Return `per_world` of numbers per contact, shape (n, nc), or given per contact point."""
+    try:
+        numbers = over_features(np.asarray(value, dtype=float), sizes)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f'{name}: expected numbers, shape ({n}, {sizes.nc})') from error
+    return per_world(name, numbers, n, sizes.nc, largest)

@@ -49,8 +49,9 @@ class Simulator:
         robot: what moves.
         contact_model: a name (`contact_sim.contact_models()`) or an instance.
         terrain: a name ('plane', 'inclined_plane') or a Terrain.
-        friction: Coulomb coefficient [-], one number or one per contact.
-        restitution: Newton coefficient in [0, 1], one number or one per contact.
+        friction: Coulomb coefficient [-]: one number, one per contact point, which holds for all
+            contacts it has with the features of the ground, or one per contact.
+        restitution: Newton coefficient in [0, 1], likewise.
         time_step: h [s].
         gravity: [m/s²], a number g for (0, 0, −g), or three numbers.
         constraints: bilateral constraints; none is supported yet.
@@ -247,21 +248,21 @@ class Simulator:
 
     @property
     def friction(self) -> Array:
-        """μ of every contact [-], shape (nc,); assign one number or one per contact."""
+        """μ of every contact [-], shape (nc,); assign as in the constructor."""
         return frozen(self._data.friction)
 
     @friction.setter
     def friction(self, value: float | ArrayLike) -> None:
-        self._data.friction[:] = per_contact('friction', value, self.sizes.nc)
+        self._data.friction[:] = per_contact('friction', value, self.sizes)
 
     @property
     def restitution(self) -> Array:
-        """Newton coefficient of every contact [-], shape (nc,); assignable."""
+        """Newton coefficient of every contact [-], shape (nc,); assign as in the constructor."""
         return frozen(self._workspace.restitution)
 
     @restitution.setter
     def restitution(self, value: float | ArrayLike) -> None:
-        self._workspace.restitution[:] = per_contact('restitution', value, self.sizes.nc, 1.0)
+        self._workspace.restitution[:] = per_contact('restitution', value, self.sizes, 1.0)
 
     @property
     def baumgarte(self) -> float:

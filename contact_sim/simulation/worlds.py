@@ -24,7 +24,7 @@ from contact_sim.contact_models.time_stepping.stepper import refresh
 from contact_sim.errors import InvalidInput, UnknownName
 from contact_sim.robot.actuation import JointCommand
 from contact_sim.robot.model import RobotModel
-from contact_sim.simulation.checks import frozen, per_world
+from contact_sim.simulation.checks import frozen, per_world, per_world_contact
 from contact_sim.simulation.compilation import announced
 from contact_sim.simulation.placement import standing_on
 from contact_sim.simulation.report import StepContext, StepReport
@@ -59,7 +59,8 @@ class Worlds:
         n: number of worlds.
         contact_model: a time-stepping model by name or instance, or n instances of one class.
         terrain: a terrain by name or value, or n terrains of one kind.
-        friction: Coulomb coefficients [-]: one number, (nc,), (n, 1) or (n, nc).
+        friction: Coulomb coefficients [-]: one number, (nc,), (n, 1) or (n, nc); one per contact
+            point in the place of nc holds for all its contacts.
         restitution: Newton coefficients in [0, 1], likewise.
         time_step: h [s], the same in all worlds.
         gravity: [m/s²], a number g for (0, 0, −g), (3,) or (n, 3).
@@ -91,10 +92,12 @@ class Worlds:
         self.robot, self.n = robot, _count('n', n)
         self._threads = _count('threads', threads or os.cpu_count() or 1)
         self._arrays = arrays = WorldArrays(robot, self.n, contact_model, terrain, time_step)
-        self._field, nc = arrays.field, arrays.template.sizes.nc
+        self._field, sizes = arrays.field, arrays.template.sizes
         arrays.set_gravity(gravity)
-        self._field('friction')[:] = per_world('friction', friction, self.n, nc)
-        self._field('restitution')[:] = per_world('restitution', restitution, self.n, nc, 1.0)
+        self._field('friction')[:] = per_world_contact('friction', friction, self.n, sizes)
+        self._field('restitution')[:] = per_world_contact(
+            'restitution', restitution, self.n, sizes, 1.0
+        )
         if masses is not None:
             arrays.set_masses(masses)
         arrays.set_laws()

@@ -9,9 +9,10 @@ bound, the rest is a smooth square system:
 
 with unknowns λ (stick, inside) and λ_n, θ (slip); κ = 0 is Coulomb's law, κ = 1 the convex
 relaxation. Newton removes at once the slow modes of
-Gauss-Seidel: redundant stance, dry friction in every joint of a standing robot. Stuck rows carry
-a proximal term, so that redundant impulses stay where they are. A step that would leave a box or a
-friction cone is cut at the boundary: there the mode changes, and the next step starts.
+Gauss-Seidel: redundant stance, dry friction in every joint of a standing robot. Stuck rows and
+normal rows in slip carry a proximal term, so that redundant impulses stay where they are. A step
+that would leave a box or a friction cone is cut at the boundary: there the mode changes, and the
+next step starts.
 """
 
 from __future__ import annotations
@@ -108,6 +109,7 @@ def fill_system(rows, impulse, w, work, m, associated):
             A[e, e] += PROXIMAL * rows.delassus[r, r]
         elif kind[e] == NORMAL:
             b[e] = -w[r + 2] - k * (w[r] * d1 + w[r + 1] * d2)
+            A[e, e] += PROXIMAL * rows.delassus[r + 2, r + 2]
             A[e, e + 1] += k * (w[r + 1] * d1 - w[r] * d2)
         else:
             b[e] = w[r + 1] * d1 - w[r] * d2

@@ -34,16 +34,27 @@ from contact_sim.contact_models.hybrid.mode_elimination import (
     refine,
     restore_friction,
 )
-from contact_sim.solvers.cone import row_velocity
+from contact_sim.solvers.cone import fill_velocity, row_velocity
+from contact_sim.solvers.cone_active_set import newton_on_modes
 from contact_sim.solvers.cone_block import block_gauss_seidel
+from contact_sim.solvers.cones import solve_cones
 from contact_sim.solvers.jit import kernel
-from contact_sim.solvers.rows import Rows
-from contact_sim.solvers.status import CONVERGED, INCONSISTENT, MAX_ITERATIONS
+from contact_sim.solvers.rows import Rows, cone_work
+from contact_sim.solvers.status import (
+    CONVERGED,
+    CONVERGED_BY_FALLBACK,
+    INCONSISTENT,
+    MAX_ITERATIONS,
+)
 
 TOLERANCE = 1e-10
 ACCEPTED_RESIDUAL = 1e-8
 """Natural map, relative to the largest force, with which a solve that stalls is good enough."""
+ROUNDING = 1e-15
+"""Natural map, relative to the largest force, from which no more steps are taken."""
 MAX_SWEEPS = 400
+LIMITS = (50, 50, 1000)
+"""Proximal points, sweeps and iterations of ADMM, see `cones.solve_cones`."""
 LEAVING_ACCELERATION = 1e-8
 """Acceleration, relative to the largest free one, from which a contact leaves its mode."""
 TIGHTENING = 1e-6
@@ -127,11 +138,8 @@ def select_modes(rows, u, stiction_speed, at_end, force, modes, frozen):
         x[e] = force[row[e]]
         if row[e] < first_interval and row[e] % 3 == 2 and at_end[row[e] // 3] == 1:
             b[e] += TIGHTENING * scale
-    sweeps, residual, converged = block_gauss_seidel(sets, x, TOLERANCE, MAX_SWEEPS, 0.0)
-    if not converged:
-        x[:] = 0.0
-        again, residual, converged = block_gauss_seidel(sets, x, TOLERANCE, MAX_SWEEPS, 0.0)
-        sweeps += again
+    symmetric = 3 * nr == m or unknowns.kind[3 * nr] != NORMAL
+    sweeps, residual, converged = solve_sets(sets, x, symmetric)
     if not np.isfinite(residual):
         x[:] = 0.0
     leaves = LEAVING_ACCELERATION * scale
@@ -141,6 +149,35 @@ def select_modes(rows, u, stiction_speed, at_end, force, modes, frozen):
         return INCONSISTENT, sweeps, residual
     enough = residual <= ACCEPTED_RESIDUAL * (np.abs(x).max() if m else 0.0)
     return (CONVERGED if converged or enough else MAX_ITERATIONS), sweeps, residual
+
+
+@kernel
+def solve_sets(sets, x, symmetric):
+    """Solve in place; return (iterations, natural map [N], converged)."""
+    if symmetric:
+        return solve_symmetric_sets(sets, x)
+    sweeps, residual, converged = block_gauss_seidel(sets, x, TOLERANCE, MAX_SWEEPS, 0.0)
+    if not converged:
+        x[:] = 0.0
+        again, residual, converged = block_gauss_seidel(sets, x, TOLERANCE, MAX_SWEEPS, 0.0)
+        sweeps += again
+    return sweeps, residual, converged
+
+
+@kernel
+def solve_symmetric_sets(sets, x):
+    """Solve in place where no friction is eliminated; return what `solve_sets` does.
+
+    To rounding where possible: close to the edge of the cone what is left of a pull is small
+    beside the forces, and so is the acceleration that tells the direction of the slip.
+    """
+    work = cone_work(x.shape[0])
+    code, count, residual = solve_cones(sets, x, work, TOLERANCE, LIMITS, 0.0)
+    goal = ROUNDING * np.abs(x).max() if x.shape[0] else 0.0
+    if residual > goal:
+        fill_velocity(sets, x, work.velocity)
+        residual = newton_on_modes(sets, x, work, residual, goal, 0.0, False)
+    return count, residual, code in (CONVERGED, CONVERGED_BY_FALLBACK)
 
 
 @kernel
@@ -257,7 +294,8 @@ def freeze_slow_slips(rows, u, stiction_speed, dt, force, direction, frozen):
 
     At speed s the direction of a slip relaxes at a rate of up to μ f_n λ_max(G_tt) / s. Where that
     is too fast for an arc of dt, the direction is frozen at what it will be at the end: that of
-    the contact problem u + dt (G f + a), implicit in the velocity.
+    the contact problem u + dt (G f + a), implicit in the velocity. Its normal forces share a load
+    as those of the arc do, because both start from `force` and keep what is redundant.
 
     Args:
         rows: the equations at this instant, n rows, see above.
@@ -280,25 +318,27 @@ def freeze_slow_slips(rows, u, stiction_speed, dt, force, direction, frozen):
             count += 1
     if count == 0:
         return
-    x = implicit_forces(rows, u, dt, force, frozen)
+    slip = implicit_slips(rows, u, dt, force, frozen)
     for i in range(na):
         r = 3 * i
-        size = np.sqrt(x[r] ** 2 + x[r + 1] ** 2)
+        size = np.sqrt(slip[r] ** 2 + slip[r + 1] ** 2)
         # a slip that will have turned back by then has to stop first
-        if frozen[i] == 1 and x[r] * u[r] + x[r + 1] * u[r + 1] <= 0.0 < size < np.inf:
-            direction[i, 0], direction[i, 1] = -x[r] / size, -x[r + 1] / size
+        if frozen[i] == 1 and slip[r] * u[r] + slip[r + 1] * u[r + 1] > 0.0 and size < np.inf:
+            direction[i, 0], direction[i, 1] = slip[r] / size, slip[r + 1] / size
 
 
 @kernel
-def implicit_forces(rows, u, dt, guess, frozen):
-    """Return the forces [N] that answer u + dt (G f + a), shape (n,).
+def implicit_slips(rows, u, dt, guess, frozen):
+    """Return vectors along the slips w_t at the end, of u + dt (G f + a) = dt w, shape (n,).
 
-    Where a frozen slip stops within dt, its direction is that of half way to the stop.
+    The slip itself and not the friction it calls for, which says nothing of a contact without
+    load, and too little of slow slips: the accuracy of f is relative to the largest one. A frozen
+    slip that stops within dt has the direction of its friction half way to the stop.
     """
-    x, mu = guess.copy(), rows.friction
+    x, mu, w = guess.copy(), rows.friction, np.empty(guess.shape[0])
+    implicit = Rows(rows.delassus, rows.g + u / dt, mu, rows.lower, rows.upper)
     for _ in range(2):
-        implicit = Rows(rows.delassus, rows.g + u / dt, mu, rows.lower, rows.upper)
-        block_gauss_seidel(implicit, x, TOLERANCE, MAX_SWEEPS, 0.0)
+        solve_symmetric_sets(implicit, x)
         shorter = dt
         for i in range(mu.shape[0]):
             r = 3 * i
@@ -310,4 +350,10 @@ def implicit_forces(rows, u, dt, guess, frozen):
         if shorter == dt:
             break
         dt = shorter
-    return x
+        implicit = Rows(rows.delassus, rows.g + u / dt, mu, rows.lower, rows.upper)
+    fill_velocity(implicit, x, w)
+    least = LEAVING_ACCELERATION * np.abs(implicit.g).max()
+    for r in range(0, 3 * mu.shape[0], 3):
+        if w[r] ** 2 + w[r + 1] ** 2 <= least**2:
+            w[r], w[r + 1] = -x[r], -x[r + 1]
+    return w
