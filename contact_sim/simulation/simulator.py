@@ -17,6 +17,7 @@ from contact_sim.contact_models.protocol import ContactModel
 from contact_sim.contact_models.time_stepping.stages import DIRECT, JOINT_PD, READY
 from contact_sim.contact_models.time_stepping.stepper import TimeStepping
 from contact_sim.dynamics.gravity import gravity_vector
+from contact_sim.dynamics.integrators import INTEGRATORS, integrator_code
 from contact_sim.errors import ContactSimError, InvalidInput, NonFiniteState
 from contact_sim.robot.actuation import JointCommand
 from contact_sim.robot.model import RobotModel
@@ -52,12 +53,13 @@ class Simulator:
         friction: Coulomb coefficient [-], one number or one per contact.
         restitution: Newton coefficient in [0, 1], one number or one per contact.
         time_step: h [s].
+        integrator: of time-stepping models, 'semi_implicit' or 'momentum' (theory 2.0).
         gravity: [m/s²], a number g for (0, 0, −g), or three numbers.
         constraints: bilateral constraints; none is supported yet.
 
     Raises:
         InvalidInput: a value outside what is allowed.
-        UnknownName: a contact model or terrain that does not exist.
+        UnknownName: a contact model, terrain or integrator that does not exist.
     """
 
     def __init__(
@@ -70,17 +72,18 @@ class Simulator:
         time_step: float = 1e-3,
         gravity: float | ArrayLike = 9.81,
         constraints: Sequence[object] = (),
+        integrator: str = 'semi_implicit',
     ) -> None:
         if not isinstance(robot, RobotModel):
             raise InvalidInput(f'robot = {robot!r}: expected a RobotModel; see load_robot')
         if len(constraints):
             raise InvalidInput('constraints: bilateral constraints are not supported yet; use ()')
-        h = positive('time_step', time_step, 's')
         self.robot = robot
         self.terrain = as_terrain(terrain)
         self._workspace = work = Workspace(robot, self.terrain)
         self._data = work.data
-        work.set_time_step(h)
+        work.set_time_step(positive('time_step', time_step, 's'))
+        work.integrator[0] = integrator_code(integrator)
         self._data.gravity[:] = gravity_vector(gravity)
         self.friction = friction  # type: ignore[assignment]
         self.restitution = restitution  # type: ignore[assignment]
@@ -291,6 +294,11 @@ class Simulator:
         return float(self._data.time_step[0])
 
     @property
+    def integrator(self) -> str:
+        """How time-stepping models move the robot; `hybrid` has Runge-Kutta's arcs."""
+        return INTEGRATORS[self._workspace.integrator[0]]
+
+    @property
     def gravity(self) -> Array:
         """Gravity in world [m/s²], shape (3,)."""
         return frozen(self._data.gravity)
@@ -342,9 +350,8 @@ class Simulator:
         if self._observers or self._shadows.names or not isinstance(self._stepper, TimeStepping):
             return self._follow_slowly(command, int(steps))
         work.target[:], work.target_velocity[:] = command.position, command.velocity
-        work.feed_forward[:], work.kp[:], work.kd[:] = (
-            command.effort, command.stiffness, command.damping,
-        )  # fmt: skip
+        work.kp[:], work.kd[:] = command.stiffness, command.damping
+        work.feed_forward[:] = command.effort
         self._forces.release()
         work.control[0] = JOINT_PD
         try:
