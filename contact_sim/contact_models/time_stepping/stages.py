@@ -86,18 +86,24 @@ def describe_configuration(data):
 @kernel
 def place_bodies(data, q):
     """Fill placements, joint columns, inertias in world axes and the mass matrix at q (nq,)."""
-    parent, v_index = integers(data, f.PARENT), integers(data, f.V_INDEX)
-    origin, pose, columns = vector(data, f.ORIGIN), matrix(data, f.POSE), matrix(data, f.COLUMNS)
-    inertia = matrix(data, f.WORLD_INERTIA)
-    place(
-        integers(data, f.KIND), parent, integers(data, f.Q_INDEX), v_index,
-        matrix(data, f.PLACEMENT), q, origin, pose, columns,
-    )  # fmt: skip
-    world_inertia(matrix(data, f.BODY), pose, origin, inertia)
+    place_tree(data, q)
     mass_matrix(
-        parent, v_index, integers(data, f.DOF_PARENT), columns, inertia, vector(data, f.ARMATURE),
+        integers(data, f.PARENT), integers(data, f.V_INDEX), integers(data, f.DOF_PARENT),
+        matrix(data, f.COLUMNS), matrix(data, f.WORLD_INERTIA), vector(data, f.ARMATURE),
         matrix(data, f.COMPOSITE), matrix(data, f.MASS_MATRIX),
     )  # fmt: skip
+
+
+@kernel
+def place_tree(data, q):
+    """Fill all of that but the mass matrix, which does not depend on where a free base is."""
+    pose, origin = matrix(data, f.POSE), vector(data, f.ORIGIN)
+    place(
+        integers(data, f.KIND), integers(data, f.PARENT), integers(data, f.Q_INDEX),
+        integers(data, f.V_INDEX), matrix(data, f.PLACEMENT), q, origin, pose,
+        matrix(data, f.COLUMNS),
+    )  # fmt: skip
+    world_inertia(matrix(data, f.BODY), pose, origin, matrix(data, f.WORLD_INERTIA))
 
 
 # ---------------------------------------------------------------- before the contact
@@ -368,7 +374,7 @@ def integrate(data):
         )  # fmt: skip
         place_bodies(data, vector(data, f.Q))
         if carrying and follow(data):
-            place_bodies(data, vector(data, f.Q))
+            place_tree(data, vector(data, f.Q))
         describe_configuration(data)
 
 
