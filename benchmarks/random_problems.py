@@ -36,7 +36,8 @@ SOLVERS: dict[str, TimeSteppingModel] = {
     'lcp box': Lcp(friction_law='box'),
     'sap': Sap(),
     'todorov': Todorov(),
-    'todorov 2014': Todorov(form='2014'),
+    'todorov elliptic': Todorov(cone='elliptic', diagonal='exact'),
+    'todorov 2014': Todorov(form='2014', cone='elliptic'),
     'compliant': Compliant(stiffness=1e6),
 }
 

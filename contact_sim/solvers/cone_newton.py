@@ -2,17 +2,17 @@
 
     min_v ½ |v − v_f|²_A + Σ_i ½ |P_i(y_i)|²_{R_i},   y = R⁻¹ (v̂ − J v),   γ = P(y)
 
-P projects on the friction cone (intervals for scalar rows) in the norm of R. Every iterate has the
-form v = v_f + A⁻¹ Jᵀ x, so the iteration runs on x and on G = J A⁻¹ Jᵀ alone: u = u_f + G x,
+P projects on the friction cone (intervals for scalar rows) in the norm of R: soft_cone.py; that of
+pyramids: soft_pyramid.py. Every iterate has the form v = v_f + A⁻¹ Jᵀ x, so the iteration runs on
+x and on G = J A⁻¹ Jᵀ alone: u = u_f + G x,
 
     Newton step   (I + H G) Δx = γ(u) − x,   H = −∂γ/∂u
     line search   root of (G Δx)·(x + α Δx − γ(u + α G Δx)) over α
 
 and at the solution x = γ. The same iterates as Newton's in v, in rows instead of dofs.
 
-H is symmetric: H = Σ_k h_k e_k e_kᵀ with orthonormal e_k. A contact that sticks and an interval
-row inside its bounds have a unit vector per row, h = 1/R; one that slides has the generator of the
-cone e = (μ d, 1)/√(1 + μ²) and the tangent across d; one that is open has none. Only the
+H is symmetric: H = Σ_k h_k e_k e_kᵀ with orthonormal e_k. An interval row inside its bounds has a
+unit vector, h = 1/R; a contact has up to three directions, one that is open none. Only the
 components of Δx along these are unknown, those of the rest are those of γ − x, and the system
 
     (diag(1/h) + Eᵀ G E) Eᵀ Δx = diag(1/h) Eᵀ (γ − x) − Eᵀ G (I − E Eᵀ) (γ − x)
@@ -24,89 +24,38 @@ is symmetric and positive definite.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import numpy as np
 
 from contact_sim.solvers.cone import fill_velocity
 from contact_sim.solvers.dense import eliminate, fill_product, solve_symmetric
 from contact_sim.solvers.jit import kernel
+from contact_sim.solvers.newton_work import ROW, add_row, component
+from contact_sim.solvers.soft_cone import (
+    cone_directions,
+    cone_stiffness_along,
+    project_compliant,
+)
+from contact_sim.solvers.soft_pyramid import (
+    pyramid_directions,
+    pyramid_impulse,
+    pyramid_stiffness_along,
+)
 
 LARGEST_STEP = 1.5
 LINE_SEARCH_ITERATIONS = 50
 LINE_SEARCH_TOLERANCE = 1e-8
-NO_STIFFNESS = 1e-30
-"""Largest h G_rr at which a direction counts as without stiffness [-]."""
-ROW, SLIDING = 0, 1
-"""Kinds of directions e_k: a row, or one of the directions of a contact that slides."""
-
-
-class NewtonWork(NamedTuple):
-    """Scratch of `newton`; only the first n entries are used, there may be more."""
-
-    velocity: Any
-    """u [m/s], shape (n,)."""
-    projected: Any
-    """γ(u) [N s], shape (n,)."""
-    defect: Any
-    """γ(u) − x [N s], shape (n,)."""
-    change: Any
-    """Δx [N s], shape (n,)."""
-    velocity_change: Any
-    """Δu = G Δx [m/s], shape (n,)."""
-    trial: Any
-    """u on the line, shape (n,)."""
-    softness: Any
-    """1/h_k of every unknown [1/kg], shape (n,)."""
-    step: Any
-    """Right side and answer of the system, shape (n,)."""
-    line: Any
-    """e_kᵀ G of one unknown, shape (n,)."""
-    matrix: Any
-    """Matrix of the system, shape (n, n)."""
-    kind: Any
-    """ROW or SLIDING of every unknown, integers, shape (n,)."""
-    row: Any
-    """Row of every unknown, of a contact that slides its first, integers, shape (n,)."""
-    first: Any
-    """Components of e_k of a contact that slides along its three rows: this one t1, (n,)."""
-    second: Any
-    """Along t2, shape (n,)."""
-    third: Any
-    """Along n, shape (n,)."""
 
 
 @kernel
-def newton_work(n):
-    """Return scratch for problems of up to `n` rows."""
-    vectors = np.empty((12, n))
-    return NewtonWork(
-        vectors[0], vectors[1], vectors[2], vectors[3], vectors[4], vectors[5], vectors[6],
-        vectors[7], vectors[8], np.empty((n, n)), np.empty(n, np.int64), np.empty(n, np.int64),
-        vectors[9], vectors[10], vectors[11],
-    )  # fmt: skip
-
-
-@kernel
-def project_compliant(y1, y2, yn, mu, rt, rn):
-    """Return (γ_t1, γ_t2, γ_n, region): P(y) in the norm of R; region 0 open, 1 stick, 2 slide."""
-    size = np.sqrt(y1 * y1 + y2 * y2)
-    if size <= mu * yn and yn >= 0.0:  # without friction μ y_n is −0 for a pull
-        return y1, y2, yn, 1
-    weak = mu * rt / rn
-    if yn <= -weak * size or size == 0.0:
-        return 0.0, 0.0, 0.0, 0
-    normal = (yn + weak * size) / (1.0 + mu * weak)
-    return mu * normal * y1 / size, mu * normal * y2 / size, normal, 2
-
-
-@kernel
-def fill_impulse(rows, u, v_hat, R, gamma):
+def fill_impulse(rows, u, v_hat, R, gamma, pyramidal):
     """γ ← P(R⁻¹ (v̂ − u))."""
     mu, lower, upper = rows.friction, rows.lower, rows.upper
     nc = mu.shape[0]
     for i in range(nc):
         r = 3 * i
+        if pyramidal:
+            gamma[r], gamma[r + 1], gamma[r + 2] = pyramid_impulse(u, v_hat, mu[i], R[r], r)
+            continue
         gamma[r], gamma[r + 1], gamma[r + 2], _ = project_compliant(
             (v_hat[r] - u[r]) / R[r],
             (v_hat[r + 1] - u[r + 1]) / R[r + 1],
@@ -121,38 +70,16 @@ def fill_impulse(rows, u, v_hat, R, gamma):
 
 
 @kernel
-def along_directions(x, r, d1, d2, mu):
-    """Return the components of (x_r, x_r+1, x_r+2) along the generator and across it."""
-    size = np.sqrt(1.0 + mu * mu)
-    generator = (mu * (d1 * x[r] + d2 * x[r + 1]) + x[r + 2]) / size
-    return generator, d1 * x[r + 1] - d2 * x[r]
-
-
-@kernel
-def sliding_stiffness(y1, y2, normal, mu, rt, rn):
-    """Return d and (h of the generator, h across) of a sliding contact [kg]."""
-    size = np.sqrt(y1 * y1 + y2 * y2)
-    generator = (1.0 + mu * mu) / (rn + mu * mu * rt)
-    return y1 / size, y2 / size, generator, mu * normal / (size * rt)
-
-
-@kernel
-def stiffness_along(rows, u, way, v_hat, R):
+def stiffness_along(rows, u, way, v_hat, R, pyramidal):
     """Return wayᵀ H(u) way [J]; `way` is a change of u [m/s], shape (n,)."""
     mu, lower, upper = rows.friction, rows.lower, rows.upper
     nc, total = mu.shape[0], 0.0
     for i in range(nc):
         r = 3 * i
-        y1, y2 = (v_hat[r] - u[r]) / R[r], (v_hat[r + 1] - u[r + 1]) / R[r + 1]
-        yn = (v_hat[r + 2] - u[r + 2]) / R[r + 2]
-        _, _, normal, region = project_compliant(y1, y2, yn, mu[i], R[r], R[r + 2])
-        if region == 1:
-            for k in range(r, r + 3):
-                total += way[k] * way[k] / R[k]
-        elif region == 2:
-            d1, d2, h1, h2 = sliding_stiffness(y1, y2, normal, mu[i], R[r], R[r + 2])
-            w1, w2 = along_directions(way, r, d1, d2, mu[i])
-            total += h1 * w1 * w1 + h2 * w2 * w2
+        if pyramidal:
+            total += pyramid_stiffness_along(u, v_hat, mu[i], R[r], r, way)
+        else:
+            total += cone_stiffness_along(u, v_hat, mu[i], R, r, way)
     for k in range(lower.shape[0]):
         r = 3 * nc + k
         if lower[k] < (v_hat[r] - u[r]) / R[r] < upper[k]:
@@ -161,58 +88,43 @@ def stiffness_along(rows, u, way, v_hat, R):
 
 
 @kernel
-def component(x, kind, r, first, second, third):
-    """Return e_kᵀ x."""
-    if kind == ROW:
-        return x[r]
-    return first * x[r] + second * x[r + 1] + third * x[r + 2]
+def take_components(work, r, m, found):
+    """Move the components of γ − x along the directions from m on from `change` to `step`."""
+    kind, row, defect, change, step = work.kind, work.row, work.defect, work.change, work.step
+    first, second, third = work.first, work.second, work.third
+    for k in range(m, m + found):
+        step[k] = component(defect, kind[k], row[k], first[k], second[k], third[k])
+        if found < 3:  # all of them combinations
+            change[r] -= step[k] * first[k]
+            change[r + 1] -= step[k] * second[k]
+            change[r + 2] -= step[k] * third[k]
+    if found == 3:  # nothing is left
+        change[r] = change[r + 1] = change[r + 2] = 0.0
 
 
 @kernel
-def find_directions(rows, v_hat, R, work):
+def find_directions(rows, v_hat, R, work, pyramidal):
     """Fill the directions e_k, 1/h_k, Eᵀ (γ − x) in `step` and its rest in `change`.
 
     Return (number of directions, whether the rest is not zero).
     """
-    G, mu, lower, upper = rows.delassus, rows.friction, rows.lower, rows.upper
+    mu, lower, upper = rows.friction, rows.lower, rows.upper
     u, defect, change, step = work.velocity, work.defect, work.change, work.step
-    kind, row, softness = work.kind, work.row, work.softness
-    first, second, third = work.first, work.second, work.third
     nc, m, rest = mu.shape[0], 0, False
     for r in range(rows.g.shape[0]):
         change[r] = defect[r]
     for i in range(nc):
-        r = 3 * i
-        y1, y2 = (v_hat[r] - u[r]) / R[r], (v_hat[r + 1] - u[r + 1]) / R[r + 1]
-        yn = (v_hat[r + 2] - u[r + 2]) / R[r + 2]
-        _, _, normal, region = project_compliant(y1, y2, yn, mu[i], R[r], R[r + 2])
-        if region == 1:
-            for k in range(r, r + 3):
-                kind[m], row[m], softness[m] = ROW, k, R[k]
-                step[m], change[k] = defect[k], 0.0
-                m += 1
-            continue
-        rest = True
-        if region == 2:
-            d1, d2, h1, h2 = sliding_stiffness(y1, y2, normal, mu[i], R[r], R[r + 2])
-            share, found = 1.0 / np.sqrt(1.0 + mu[i] * mu[i]), 1
-            first[m], second[m], third[m] = share * mu[i] * d1, share * mu[i] * d2, share
-            softness[m] = 1.0 / h1
-            if h2 * (G[r, r] + G[r + 1, r + 1]) > NO_STIFFNESS:
-                first[m + 1], second[m + 1], third[m + 1] = -d2, d1, 0.0
-                softness[m + 1] = 1.0 / h2
-                found = 2
-            for k in range(m, m + found):
-                kind[k], row[k] = SLIDING, r
-                step[k] = component(defect, SLIDING, r, first[k], second[k], third[k])
-                change[r] -= step[k] * first[k]
-                change[r + 1] -= step[k] * second[k]
-                change[r + 2] -= step[k] * third[k]
-            m += found
+        if pyramidal:
+            found = pyramid_directions(u, v_hat, mu[i], R[3 * i], 3 * i, m, work)
+        else:
+            found = cone_directions(rows, v_hat, R, i, m, work)
+        take_components(work, 3 * i, m, found)
+        rest = rest or found < 3
+        m += found
     for k in range(lower.shape[0]):
         r = 3 * nc + k
         if lower[k] < (v_hat[r] - u[r]) / R[r] < upper[k]:
-            kind[m], row[m], softness[m] = ROW, r, R[r]
+            add_row(work, m, r, R[r])
             step[m], change[r] = defect[r], 0.0
             m += 1
         elif defect[r] != 0.0:
@@ -266,9 +178,9 @@ def add_directions(work, m):
 
 
 @kernel
-def newton_change(rows, v_hat, R, work):
+def newton_change(rows, v_hat, R, work, pyramidal):
     """Fill Δx; return False where the system is singular."""
-    m, rest = find_directions(rows, v_hat, R, work)
+    m, rest = find_directions(rows, v_hat, R, work, pyramidal)
     A, step, line = work.matrix, work.step, work.line
     fill_right_side(rows, work, m, rest)
     fill_system(rows, work, m)
@@ -292,7 +204,7 @@ def newton_change(rows, v_hat, R, work):
 
 
 @kernel
-def line_search(rows, v_hat, R, x, work):
+def line_search(rows, v_hat, R, x, work, pyramidal):
     """Return the α in (0, 1.5] at which the cost along the step is smallest."""
     u, du, dx, trial, gamma = (
         work.velocity, work.velocity_change, work.change, work.trial, work.projected,
@@ -301,14 +213,14 @@ def line_search(rows, v_hat, R, x, work):
     for _ in range(LINE_SEARCH_ITERATIONS):
         for r in range(n):
             trial[r] = u[r] + alpha * du[r]
-        fill_impulse(rows, trial, v_hat, R, gamma)
+        fill_impulse(rows, trial, v_hat, R, gamma, pyramidal)
         slope, curvature = 0.0, 0.0
         for r in range(n):
             slope += du[r] * (x[r] + alpha * dx[r] - gamma[r])
             curvature += du[r] * dx[r]
         if abs(slope) <= LINE_SEARCH_TOLERANCE * curvature * alpha:  # stiffness only adds to it
             return alpha
-        curvature += stiffness_along(rows, trial, du, v_hat, R)
+        curvature += stiffness_along(rows, trial, du, v_hat, R, pyramidal)
         if abs(slope) <= LINE_SEARCH_TOLERANCE * curvature * alpha or curvature <= 0.0:
             return alpha
         if slope > 0.0:
@@ -344,23 +256,39 @@ def measure(rows, x, work):
 
 
 @kernel
-def newton(rows, v_hat, R, impulse, work, tolerance, max_iterations):
+def changes_little(rows, x, work, tolerance):
+    """Return whether |Δx|_G ≤ tolerance · |x + Δx|_G.
+
+    The step is the error of x to first order. |x − γ| is far larger where R is tiny next to G:
+    there γ = R⁻¹ (v̂ − u) multiplies the rounding of u.
+    """
+    u, dx, du, error, size = work.velocity, work.change, work.velocity_change, 0.0, 0.0
+    for r in range(x.shape[0]):
+        error += dx[r] * du[r]
+        size += (x[r] + dx[r]) * (u[r] - rows.g[r] + du[r])
+    return abs(error) <= tolerance * tolerance * abs(size)
+
+
+@kernel
+def newton(rows, v_hat, R, impulse, work, tolerance, max_iterations, pyramidal):
     """Solve from the guess `impulse`; return (iterations, residual, converged).
 
     Args:
         rows: the problem, n rows; `g` is the velocity without contact u_f [m/s], G symmetric.
         v_hat: v̂ [m/s], shape (n,).
-        R: compliance of every row [1/kg], > 0; both tangential rows of a contact alike, (n,).
+        R: compliance of every row [1/kg], > 0; both tangential rows of a contact alike, those of
+            a pyramid that of its edges, shape (n,).
         impulse: in and out: γ [N s], shape (n,).
         work: scratch for n rows or more, see `newton_work`; its vectors may be longer.
-        tolerance: on |x − γ| relative to |x| and |γ|, in the norm of G [-].
+        tolerance: on |x − γ|, or on the Newton step, relative to |x|, in the norm of G [-].
         max_iterations: largest number of Newton steps.
+        pyramidal: whether the cones are the pyramids n ± μ t_i; then μ > 0.
     """
     x, u, gamma, n = impulse, work.velocity, work.projected, rows.g.shape[0]
     dx, du, residual = work.change, work.velocity_change, np.inf
     fill_velocity(rows, x, u)
     for count in range(max_iterations + 1):
-        fill_impulse(rows, u, v_hat, R, gamma)
+        fill_impulse(rows, u, v_hat, R, gamma, pyramidal)
         error, size, residual = measure(rows, x, work)
         if not np.isfinite(error):
             return count, residual, False
@@ -368,14 +296,18 @@ def newton(rows, v_hat, R, impulse, work, tolerance, max_iterations):
             for r in range(n):
                 x[r] = gamma[r]
             return count, residual, True
-        if count == max_iterations or not newton_change(rows, v_hat, R, work):
+        if count == max_iterations or not newton_change(rows, v_hat, R, work, pyramidal):
             break
         fill_product(rows.delassus, dx, du)
-        alpha = line_search(rows, v_hat, R, x, work)
+        if changes_little(rows, x, work, tolerance):
+            for r in range(n):
+                x[r] += dx[r]
+            return count + 1, residual, True
+        alpha = line_search(rows, v_hat, R, x, work, pyramidal)
         for r in range(n):
             x[r] += alpha * dx[r]
             u[r] += alpha * du[r]
-    fill_impulse(rows, u, v_hat, R, gamma)
+    fill_impulse(rows, u, v_hat, R, gamma, pyramidal)
     for r in range(n):
         x[r] = gamma[r]
     return max_iterations, residual, False

@@ -26,6 +26,7 @@ LEAST_CONVERGED = {
     'lcp box': 0.8,
     'sap': 1.0,
     'todorov': 1.0,
+    'todorov elliptic': 1.0,
     'todorov 2014': 1.0,
     'compliant': 0.85,
 }

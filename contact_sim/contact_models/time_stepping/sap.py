@@ -99,8 +99,9 @@ def solve_sap(data):
     interval_gap = vector(data, f.ROW_INTERVAL_GAP)
     fill_interval_compliance(rows, interval_gap, weight, h, law, R, v_hat)
     iterations, residual, converged = newton(
-        rows, v_hat, R, impulse, newton_work_of(data), law[TOLERANCE], int(law[MOST_ITERATIONS])
-    )
+        rows, v_hat, R, impulse, newton_work_of(data), law[TOLERANCE], int(law[MOST_ITERATIONS]),
+        False,
+    )  # fmt: skip
     code = CONVERGED if converged else MAX_ITERATIONS
     if not np.isfinite(residual):
         impulse[:] = 0.0

@@ -86,24 +86,18 @@ def describe_configuration(data):
 @kernel
 def place_bodies(data, q):
     """Fill placements, joint columns, inertias in world axes and the mass matrix at q (nq,)."""
-    place_tree(data, q)
+    parent, v_index = integers(data, f.PARENT), integers(data, f.V_INDEX)
+    origin, pose, columns = vector(data, f.ORIGIN), matrix(data, f.POSE), matrix(data, f.COLUMNS)
+    inertia = matrix(data, f.WORLD_INERTIA)
+    place(
+        integers(data, f.KIND), parent, integers(data, f.Q_INDEX), v_index,
+        matrix(data, f.PLACEMENT), q, origin, pose, columns,
+    )  # fmt: skip
+    world_inertia(matrix(data, f.BODY), pose, origin, inertia)
     mass_matrix(
-        integers(data, f.PARENT), integers(data, f.V_INDEX), integers(data, f.DOF_PARENT),
-        matrix(data, f.COLUMNS), matrix(data, f.WORLD_INERTIA), vector(data, f.ARMATURE),
+        parent, v_index, integers(data, f.DOF_PARENT), columns, inertia, vector(data, f.ARMATURE),
         matrix(data, f.COMPOSITE), matrix(data, f.MASS_MATRIX),
     )  # fmt: skip
-
-
-@kernel
-def place_tree(data, q):
-    """Fill all of that but the mass matrix, which does not depend on where a free base is."""
-    pose, origin = matrix(data, f.POSE), vector(data, f.ORIGIN)
-    place(
-        integers(data, f.KIND), integers(data, f.PARENT), integers(data, f.Q_INDEX),
-        integers(data, f.V_INDEX), matrix(data, f.PLACEMENT), q, origin, pose,
-        matrix(data, f.COLUMNS),
-    )  # fmt: skip
-    world_inertia(matrix(data, f.BODY), pose, origin, matrix(data, f.WORLD_INERTIA))
 
 
 # ---------------------------------------------------------------- before the contact
@@ -222,6 +216,15 @@ def gather_problem(data):
 
     Without rows there is nothing to solve, which the solver's report then says.
     """
+    n = gather_active(data)
+    if n > 0:
+        fill_delassus(data, n, matrix(data, f.FACTOR))
+    return n
+
+
+@kernel
+def gather_active(data):
+    """Fill the contact problem of the active blocks but for G; return its number of rows."""
     row_of, row_leaf = integers(data, f.ROW_OF), integers(data, f.ROW_LEAF)
     active, interval_active = vector(data, f.ACTIVE), vector(data, f.INTERVAL_ACTIVE)
     na, n = collect_rows(
@@ -243,13 +246,17 @@ def gather_problem(data):
         )  # fmt: skip
     if n == 0:
         report_solve(data, (FREE, 0, 0.0))
-    else:
-        delassus(
-            matrix(data, f.JACOBIAN_TRANSPOSED), matrix(data, f.FACTOR),
-            integers(data, f.DOF_PARENT), row_of, row_leaf, n, row_response(data, n),
-            square(data, f.DELASSUS, n),
-        )  # fmt: skip
     return n
+
+
+@kernel
+def fill_delassus(data, n, factor):
+    """Fill G of the `n` problem rows with a factor of the mass matrix, see solvers.tree."""
+    delassus(
+        matrix(data, f.JACOBIAN_TRANSPOSED), factor, integers(data, f.DOF_PARENT),
+        integers(data, f.ROW_OF), integers(data, f.ROW_LEAF), n, row_response(data, n),
+        square(data, f.DELASSUS, n),
+    )  # fmt: skip
 
 
 @kernel
@@ -374,7 +381,7 @@ def integrate(data):
         )  # fmt: skip
         place_bodies(data, vector(data, f.Q))
         if carrying and follow(data):
-            place_tree(data, vector(data, f.Q))
+            place_bodies(data, vector(data, f.Q))  # its rounding, too, is that of q alone
         describe_configuration(data)
 
 
