@@ -90,7 +90,7 @@ class Sizes:
             'composite': (nb, 10), 'mass_matrix': (nv, nv), 'twist': (nb, 6),
             'bias_acceleration': (nb, 6), 'body_wrench': (nb, 6), 'factor': (nv, nv),
             'displacement': (nv,), 'momentum': (nv,), 'carried': (self.n_flyers, 9),
-            'undamped_factor': (nv, nv), 'undamping': (nv,),
+            'fast': (2,), 'undamped_factor': (nv, nv), 'undamping': (nv,),
             # active rows of the contact problem
             'delassus': (rows * rows,), 'row_response': (nv * rows,), 'g': (rows,),
             'row_free': (rows,), 'row_start': (rows,), 'row_friction': (nc,), 'row_gap': (nc,),

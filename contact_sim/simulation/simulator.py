@@ -24,6 +24,7 @@ from contact_sim.robot.model import RobotModel
 from contact_sim.simulation.applied_forces import AppliedForces
 from contact_sim.simulation.checks import frozen, per_contact, positive
 from contact_sim.simulation.compilation import announced
+from contact_sim.simulation.divergence import crossed_limits
 from contact_sim.simulation.observer import StepObserver
 from contact_sim.simulation.placement import standing_on
 from contact_sim.simulation.report import StepContext, StepReport
@@ -386,15 +387,14 @@ class Simulator:
 
     def _refusal(self) -> ContactSimError:
         """Return why the step was not taken; after a motion that is not finite no more are."""
-        status, data = int(self._workspace.status[0]), self._data
+        status = int(self._workspace.status[0])
         if status > READY:
             self._workspace.status[0] = READY
             return self._forces.refusal(status)
         self._stepper.update_contacts()
+        reason = crossed_limits(self._workspace, self.robot)
         self._failure = (
             f'step {self.step_count + 1} at t = {self.time:g} s would not be finite under contact '
-            f'model {self.contact_model!r}: largest speed before it '
-            f'{np.abs(data.v).max(initial=0.0):g}, largest generalized force '
-            f'{np.abs(data.tau).max(initial=0.0):g}; reset to go on'
+            f'model {self.contact_model!r}: {reason}; reset to go on'
         )
         return NonFiniteState(self._failure)

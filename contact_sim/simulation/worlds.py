@@ -27,6 +27,7 @@ from contact_sim.robot.actuation import JointCommand
 from contact_sim.robot.model import RobotModel
 from contact_sim.simulation.checks import frozen, per_world
 from contact_sim.simulation.compilation import announced
+from contact_sim.simulation.divergence import crossed_limits
 from contact_sim.simulation.placement import standing_on
 from contact_sim.simulation.report import StepContext, StepReport
 from contact_sim.simulation.world_arrays import WorldArrays
@@ -200,7 +201,10 @@ class Worlds:
     def _reason(self, world: int) -> str:
         status, time = int(self._field('status')[world, 0]), float(self.time[world])
         if status == NOT_FINITE:
-            return f'world {world} stopped at t = {time:g} s: the step would not be finite'
+            reason = crossed_limits(self._arrays.of(world), self.robot)
+            return (
+                f'world {world} stopped at t = {time:g} s: the step would not be finite: {reason}'
+            )
         joint = self.robot.joint_names[status - 1]
         return f'world {world} stopped at t = {time:g} s: effort of joint {joint!r} is not finite'
 

@@ -35,6 +35,7 @@ from contact_sim.contact.contact_values import describe_contacts
 from contact_sim.contact.memory import recall, remember
 from contact_sim.contact_models.time_stepping.carried_momentum import carry, follow
 from contact_sim.contact_models.time_stepping.energy_guard import guard_energy, start_guard
+from contact_sim.contact_models.time_stepping.turning import note_turning
 from contact_sim.dynamics.applied import add_wrench, joint_effort, saturate
 from contact_sim.dynamics.bias_forces import bias_forces
 from contact_sim.dynamics.energy import kinetic_energy, mass_moment
@@ -212,10 +213,7 @@ def contact_rows(data):
 
 @kernel
 def gather_problem(data):
-    """Fill the contact problem of the active blocks; return its number of rows.
-
-    Without rows there is nothing to solve, which the solver's report then says.
-    """
+    """Fill the contact problem of the active blocks; return its number of rows, perhaps none."""
     n = gather_active(data)
     if n > 0:
         fill_delassus(data, n, matrix(data, f.FACTOR))
@@ -352,7 +350,8 @@ def activate_closing(data):
 @kernel
 def integrate(data):
     """Move the configuration, and what belongs to it; a step that failed is taken back."""
-    if integers(data, f.STATUS)[0] != READY:
+    status = integers(data, f.STATUS)
+    if status[0] != READY:
         take_back(data)
         return
     v_next, v_start = vector(data, f.V_NEXT), vector(data, f.V_START)
@@ -370,6 +369,10 @@ def integrate(data):
     if carrying:
         carry(data)
     velocity_in_new_axes(displacement, v_next, integers(data, f.FREE_FLYER_V), vector(data, f.V))
+    if not note_turning(data):
+        status[0] = NOT_FINITE
+        take_back(data)
+        return
     clock = vector(data, f.CLOCK)
     clock[2] += 1.0
     clock[0] = clock[1] + clock[2] * h
