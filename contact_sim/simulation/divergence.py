@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from contact_sim.contact.workspace import Workspace
 from contact_sim.contact_models.time_stepping.stages import JOINT_PD
+from contact_sim.contact_models.time_stepping.turning import FASTEST
 from contact_sim.robot.gains import joint_mobility, stability_number
 from contact_sim.robot.model import RobotModel
 
@@ -56,10 +57,13 @@ def _gains(work: Workspace, robot: RobotModel) -> str:
 
 
 def _turning(work: Workspace) -> str:
+    h, time = float(work.data.time_step[0]), float(work.data.clock[0])
     since, turn = work.fast
-    if turn == 0.0:
+    if turn == 0.0 or since > time:  # the state was set, or became so, with the last step
+        turns = np.linalg.norm(work.columns[:, 3:], axis=1)
+        since, turn = time, h * np.max(np.abs(work.data.v) * turns, initial=0.0)
+    if not turn > FASTEST:
         return ''
-    h = float(work.data.time_step[0])
     return (
         f'explicit Coriolis and centrifugal forces: from t = {since:g} s on something turned by '
         f'h |ω| = {turn:.3g} rad per step and more, stable below about 1: a time_step below '
