@@ -89,8 +89,8 @@ class Sizes:
             'origin': (3,), 'pose': (nb, 12), 'columns': (nv, 6), 'world_inertia': (nb, 10),
             'composite': (nb, 10), 'mass_matrix': (nv, nv), 'twist': (nb, 6),
             'bias_acceleration': (nb, 6), 'body_wrench': (nb, 6), 'factor': (nv, nv),
-            'displacement': (nv,), 'momentum': (nv,), 'undamped_factor': (nv, nv),
-            'undamping': (nv,),
+            'displacement': (nv,), 'momentum': (nv,), 'carried': (self.n_flyers, 9),
+            'fast': (2,), 'undamped_factor': (nv, nv), 'undamping': (nv,),
             # active rows of the contact problem
             'delassus': (rows * rows,), 'row_response': (nv * rows,), 'g': (rows,),
             'row_free': (rows,), 'row_start': (rows,), 'row_friction': (nc,), 'row_gap': (nc,),
@@ -118,10 +118,11 @@ class Sizes:
         nv, nc, ns, rows, nb = self.nv, self.nc, self.ns, self.rows, self.n_bodies
         joints = (self.n_joints,)
         return {
-            'status': (1,), 'control': (1,), 'terms_given': (1,), 'counts': (2,),
-            'options': (1,), 'ground': (2,), 'wrench_body': (1,),
+            'status': (1,), 'control': (1,), 'integrator': (1,), 'terms_given': (1,),
+            'counts': (2,), 'options': (1,), 'ground': (2,), 'wrench_body': (1,),
             'kind': (nb,), 'parent': (nb,), 'q_index': (nb,), 'v_index': (nb + 1,),
-            'dof_parent': (nv,), 'free_flyer_v': (self.n_flyers,),
+            'dof_parent': (nv,), 'free_flyer_q': (self.n_flyers,),
+            'free_flyer_v': (self.n_flyers,),
             'candidate_body': (self.n_candidates,), 'leaf_dof': (nc,), 'interval_dof': (ns,),
             'joint_q': joints, 'joint_v': joints, 'joint_unbounded': joints,
             'row_of': (rows,), 'row_leaf': (rows,), 'mode': (rows,), 'mode_row': (rows,),

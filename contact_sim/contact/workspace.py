@@ -89,8 +89,8 @@ class Workspace:
         self.data.lower[:], self.data.upper[:] = h * self.interval_lower, h * self.interval_upper
 
     def _fill_robot(self, robot: RobotModel, tree: Tree) -> None:
-        for name in ('kind', 'parent', 'q_index', 'v_index', 'dof_parent', 'free_flyer_v',
-                     'placement', 'body', 'armature'):  # fmt: skip
+        for name in ('kind', 'parent', 'q_index', 'v_index', 'dof_parent', 'free_flyer_q',
+                     'free_flyer_v', 'placement', 'body', 'armature'):  # fmt: skip
             getattr(self, name)[:] = getattr(tree, name)
         self.terms_given[0] = bool(tree.unsupported)
         self.pose[:, [0, 4, 8]] = 1.0

@@ -66,10 +66,11 @@ class Tree:
         armature: added to the diagonal of the mass matrix, shape (nv,).
         axes: turns vectors from the frame of the body into Pinocchio's, shape (nb, 3, 3).
         body_of_joint: the body whose frame is the one of a Pinocchio joint, shape (njoints,).
+        free_flyer_q: where the part of q of every free flyer starts, shape (k,).
         free_flyer_v: first dof of every free flyer, shape (k,).
         unsupported: names of the joints whose kind the kernels do not know. If there are any,
             the tree has those joints welded: Pinocchio has to be asked instead. Indices of q and
-            v, `dof_parent`, `body_of_joint` and `free_flyer_v` hold all the same.
+            v, `dof_parent`, `body_of_joint` and those of free flyers hold all the same.
     """
 
     kind: Index
@@ -82,6 +83,7 @@ class Tree:
     armature: Array
     axes: Array
     body_of_joint: Index
+    free_flyer_q: Index
     free_flyer_v: Index
     unsupported: tuple[str, ...]
 
@@ -103,7 +105,7 @@ def tree_of(model: pin.Model) -> Tree:
     kind = np.array([link.kind for link in links], dtype=np.int64)
     sizes = np.array([link.sizes for link in links], dtype=np.int64)
     ends = np.cumsum(sizes, axis=0)
-    v_index = np.concatenate([[0], ends[:, 1]])
+    q_index, v_index = ends[:, 0] - sizes[:, 0], np.concatenate([[0], ends[:, 1]])
     parent = np.array(parents, dtype=np.int64)
     axes = np.array([link.turn for link in links])
     placement = np.zeros((nb, 13))
@@ -119,7 +121,7 @@ def tree_of(model: pin.Model) -> Tree:
     return Tree(
         kind=kind,
         parent=parent,
-        q_index=ends[:, 0] - sizes[:, 0],
+        q_index=q_index,
         v_index=v_index,
         dof_parent=np.array(list(model.createData().parents_fromRow)[: model.nv], dtype=np.int64),
         placement=placement,
@@ -127,6 +129,7 @@ def tree_of(model: pin.Model) -> Tree:
         armature=np.array(model.armature, dtype=float).reshape(-1),
         axes=axes,
         body_of_joint=np.array(body_of_joint, dtype=np.int64),
+        free_flyer_q=q_index[kind == FREE_FLYER],
         free_flyer_v=v_index[:-1][kind == FREE_FLYER],
         unsupported=tuple(unsupported),
     )

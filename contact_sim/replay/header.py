@@ -28,9 +28,9 @@ from contact_sim.robot.urdf import load_robot
 from contact_sim.simulation.simulator import Simulator
 
 Array = NDArray[np.float64]
-FORMAT = 2
-READABLE = 1, 2
-"""Formats that can be repeated; 1 knew only planes."""
+FORMAT = 3
+READABLE = 1, 2, 3
+"""Formats that can be repeated; 1 knew only planes, 1 and 2 only semi-implicit steps."""
 PACKAGES = ('contact_sim', 'pin', 'numba', 'llvmlite', 'numpy')
 """Packages whose versions decide about the last bits."""
 
@@ -84,6 +84,7 @@ def header_of(
         'ground': ground_header(sim.terrain),
         'gravity': sim.gravity.tolist(),
         'time_step': sim.time_step,
+        'integrator': sim.integrator,
         'contact_model': model_header(sim.model),
         'friction': sim.friction.tolist(),
         'restitution': sim.restitution.tolist(),

@@ -157,6 +157,7 @@ class Recording:
             ground_of(header),
             time_step=header['time_step'],
             gravity=header['gravity'],
+            integrator=header.get('integrator', 'semi_implicit'),
         )
         here = {name: list(shape) for name, shape in sim.sizes.shapes().items()}
         if here != header['state']:

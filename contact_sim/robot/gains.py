@@ -54,5 +54,11 @@ def joint_mobility(
     return inverse[np.ix_(joint_velocity_index, joint_velocity_index)]
 
 
+def stability_number(mobility: Array, kp: Array, kd: Array, h: float) -> tuple[float, float]:
+    """Return a = h² max eig(M⁻¹ K) and b = h max eig(M⁻¹ D) of joints of this mobility [-]."""
+    a, b = (_largest_eigenvalue(np.sqrt(np.outer(gain, gain)) * mobility) for gain in (kp, kd))
+    return h * h * a, h * b
+
+
 def _largest_eigenvalue(matrix: Array) -> float:
     return float(np.linalg.eigvalsh(matrix)[-1]) if len(matrix) else np.inf

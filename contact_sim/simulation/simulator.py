@@ -17,12 +17,14 @@ from contact_sim.contact_models.protocol import ContactModel
 from contact_sim.contact_models.time_stepping.stages import DIRECT, JOINT_PD, READY
 from contact_sim.contact_models.time_stepping.stepper import TimeStepping
 from contact_sim.dynamics.gravity import gravity_vector
+from contact_sim.dynamics.integrators import INTEGRATORS, integrator_code
 from contact_sim.errors import ContactSimError, InvalidInput, NonFiniteState
 from contact_sim.robot.actuation import JointCommand
 from contact_sim.robot.model import RobotModel
 from contact_sim.simulation.applied_forces import AppliedForces
 from contact_sim.simulation.checks import frozen, per_contact, positive
 from contact_sim.simulation.compilation import announced
+from contact_sim.simulation.divergence import crossed_limits
 from contact_sim.simulation.observer import StepObserver
 from contact_sim.simulation.placement import standing_on
 from contact_sim.simulation.report import StepContext, StepReport
@@ -53,12 +55,13 @@ class Simulator:
             contacts it has with the features of the ground, or one per contact.
         restitution: Newton coefficient in [0, 1], likewise.
         time_step: h [s].
+        integrator: of time-stepping models, 'semi_implicit' or 'momentum' (theory 2.0).
         gravity: [m/s²], a number g for (0, 0, −g), or three numbers.
         constraints: bilateral constraints; none is supported yet.
 
     Raises:
         InvalidInput: a value outside what is allowed.
-        UnknownName: a contact model or terrain that does not exist.
+        UnknownName: a contact model, terrain or integrator that does not exist.
     """
 
     def __init__(
@@ -71,17 +74,18 @@ class Simulator:
         time_step: float = 1e-3,
         gravity: float | ArrayLike = 9.81,
         constraints: Sequence[object] = (),
+        integrator: str = 'semi_implicit',
     ) -> None:
         if not isinstance(robot, RobotModel):
             raise InvalidInput(f'robot = {robot!r}: expected a RobotModel; see load_robot')
         if len(constraints):
             raise InvalidInput('constraints: bilateral constraints are not supported yet; use ()')
-        h = positive('time_step', time_step, 's')
         self.robot = robot
         self.terrain = as_terrain(terrain)
         self._workspace = work = Workspace(robot, self.terrain)
         self._data = work.data
-        work.set_time_step(h)
+        work.set_time_step(positive('time_step', time_step, 's'))
+        work.integrator[0] = integrator_code(integrator)
         self._data.gravity[:] = gravity_vector(gravity)
         self.friction = friction  # type: ignore[assignment]
         self.restitution = restitution  # type: ignore[assignment]
@@ -292,6 +296,11 @@ class Simulator:
         return float(self._data.time_step[0])
 
     @property
+    def integrator(self) -> str:
+        """How time-stepping models move the robot; `hybrid` has Runge-Kutta's arcs."""
+        return INTEGRATORS[self._workspace.integrator[0]]
+
+    @property
     def gravity(self) -> Array:
         """Gravity in world [m/s²], shape (3,)."""
         return frozen(self._data.gravity)
@@ -343,9 +352,8 @@ class Simulator:
         if self._observers or self._shadows.names or not isinstance(self._stepper, TimeStepping):
             return self._follow_slowly(command, int(steps))
         work.target[:], work.target_velocity[:] = command.position, command.velocity
-        work.feed_forward[:], work.kp[:], work.kd[:] = (
-            command.effort, command.stiffness, command.damping,
-        )  # fmt: skip
+        work.kp[:], work.kd[:] = command.stiffness, command.damping
+        work.feed_forward[:] = command.effort
         self._forces.release()
         work.control[0] = JOINT_PD
         try:
@@ -380,15 +388,14 @@ class Simulator:
 
     def _refusal(self) -> ContactSimError:
         """Return why the step was not taken; after a motion that is not finite no more are."""
-        status, data = int(self._workspace.status[0]), self._data
+        status = int(self._workspace.status[0])
         if status > READY:
             self._workspace.status[0] = READY
             return self._forces.refusal(status)
         self._stepper.update_contacts()
+        reason = crossed_limits(self._workspace, self.robot)
         self._failure = (
             f'step {self.step_count + 1} at t = {self.time:g} s would not be finite under contact '
-            f'model {self.contact_model!r}: largest speed before it '
-            f'{np.abs(data.v).max(initial=0.0):g}, largest generalized force '
-            f'{np.abs(data.tau).max(initial=0.0):g}; reset to go on'
+            f'model {self.contact_model!r}: {reason}; reset to go on'
         )
         return NonFiniteState(self._failure)

@@ -21,11 +21,13 @@ from contact_sim.collision.ground import Terrain
 from contact_sim.contact_models.protocol import ContactModel
 from contact_sim.contact_models.time_stepping.stages import DIRECT, JOINT_PD, NOT_FINITE, READY
 from contact_sim.contact_models.time_stepping.stepper import refresh
+from contact_sim.dynamics.integrators import integrator_code
 from contact_sim.errors import InvalidInput, UnknownName
 from contact_sim.robot.actuation import JointCommand
 from contact_sim.robot.model import RobotModel
 from contact_sim.simulation.checks import frozen, per_world, per_world_contact
 from contact_sim.simulation.compilation import announced
+from contact_sim.simulation.divergence import crossed_limits
 from contact_sim.simulation.placement import standing_on
 from contact_sim.simulation.report import StepContext, StepReport
 from contact_sim.simulation.world_arrays import WorldArrays
@@ -67,11 +69,12 @@ class Worlds:
         masses: masses of the bodies of Pinocchio's joints 1, 2, ... [kg], (njoints − 1,) or
             (n, njoints − 1); their inertias scale with them. None: those of the robot.
         threads: number of threads; None: the number of cores.
+        integrator: as of `Simulator`, the same in all worlds.
 
     Raises:
         InvalidInput: n < 1, arrays of the wrong length, values outside what is allowed, a contact
             model without compiled steps (hybrid), joints that only Pinocchio knows.
-        UnknownName: a contact model or terrain that does not exist.
+        UnknownName: a contact model, terrain or integrator that does not exist.
     """
 
     def __init__(
@@ -86,6 +89,7 @@ class Worlds:
         gravity: float | ArrayLike = 9.81,
         masses: ArrayLike | None = None,
         threads: int | None = None,
+        integrator: str = 'semi_implicit',
     ) -> None:
         if not isinstance(robot, RobotModel):
             raise InvalidInput(f'robot = {robot!r}: expected a RobotModel; see load_robot')
@@ -93,6 +97,7 @@ class Worlds:
         self._threads = _count('threads', threads or os.cpu_count() or 1)
         self._arrays = arrays = WorldArrays(robot, self.n, contact_model, terrain, time_step)
         self._field, sizes = arrays.field, arrays.template.sizes
+        self._field('integrator')[:] = integrator_code(integrator)
         arrays.set_gravity(gravity)
         self._field('friction')[:] = per_world_contact('friction', friction, self.n, sizes)
         self._field('restitution')[:] = per_world_contact(
@@ -199,7 +204,10 @@ class Worlds:
     def _reason(self, world: int) -> str:
         status, time = int(self._field('status')[world, 0]), float(self.time[world])
         if status == NOT_FINITE:
-            return f'world {world} stopped at t = {time:g} s: the step would not be finite'
+            reason = crossed_limits(self._arrays.of(world), self.robot)
+            return (
+                f'world {world} stopped at t = {time:g} s: the step would not be finite: {reason}'
+            )
         joint = self.robot.joint_names[status - 1]
         return f'world {world} stopped at t = {time:g} s: effort of joint {joint!r} is not finite'
 

@@ -262,7 +262,8 @@ def block_gauss_seidel(rows, impulse, tolerance, max_sweeps, associated):
             continue
         fill_velocity(rows, impulse, work.velocity)
         residual = natural_map_at(rows, impulse, work.velocity, rho, associated)
-        if count in (0, newton_at) and residual > goal and (count > 0 or impulse.any()):
+        keen = residual > KEEN * goal and (residual <= goal or count in (0, newton_at))
+        if keen and (count > 0 or impulse.any()):
             # before the first sweep: the modes of the step before often still hold
             newton_at = max(2 * count, 1)
             residual = newton_on_modes(

@@ -56,7 +56,7 @@ def proximal_points(rows, impulse, work, tolerance, max_points, associated):
         fill_velocity(rows, x, w)
         residual = natural_map_at(rows, x, w, rho, associated)
         goal = tolerance * impulse_scale_at(rows, x, rho)
-        if residual > goal:
+        if residual > KEEN * goal:  # what sweeps leave depends on their order
             residual = newton_on_modes(rows, x, work, residual, KEEN * goal, associated, False)
             goal = tolerance * impulse_scale_at(rows, x, rho)
         if residual < best:

@@ -7,6 +7,7 @@ from robots import StandingController, cube, pose, rigid_body
 
 from contact_sim import Simulator, load_robot
 from contact_sim.dynamics.energy import centroidal_momentum, mechanical_energy
+from contact_sim.dynamics.integrators import INTEGRATORS
 
 GRAVITY = 9.81
 
@@ -96,11 +97,12 @@ def test_drift_in_flight_is_first_order_and_reported():
     assert fine[1] == pytest.approx(coarse[1] / 4, rel=0.3)
 
 
+@pytest.mark.parametrize('integrator', INTEGRATORS)
 @pytest.mark.parametrize('h', [0.25e-3, 0.5e-3, 1e-3, 2e-3, 5e-3])
 @pytest.mark.parametrize('name', ['go1', 'anymal_b', 'solo12'])
-def test_drop_lands_cleanly(name, h):
+def test_drop_lands_cleanly(name, h, integrator):
     robot = load_robot(name)
-    sim = Simulator(robot, time_step=h)
+    sim = Simulator(robot, time_step=h, integrator=integrator)
     controller = StandingController(sim)
     controller.damping *= min(1.0, 1e-3 / h)  # explicit joint damping, stable at every h here
     q = sim.q.copy()

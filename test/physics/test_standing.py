@@ -7,6 +7,7 @@ from robots import centre_of_mass_acceleration, stand
 
 from contact_sim import InclinedPlane, Simulator, contact_models, load_robot, robots
 from contact_sim.collision.terrain import TERRAINS as GROUNDS
+from contact_sim.dynamics.integrators import INTEGRATORS
 from contact_sim.simulation.report import SLIP
 
 GRAVITY = 9.81
@@ -14,11 +15,12 @@ SLOPE = np.deg2rad(20.0)
 TERRAINS = {'plane': 'plane', 'slope': InclinedPlane(SLOPE)}
 
 
+@pytest.mark.parametrize('integrator', INTEGRATORS)
 @pytest.mark.parametrize('terrain', TERRAINS)
 @pytest.mark.parametrize('name', ['go1', 'anymal_b', 'solo12'])
-def test_stands_without_creep_or_penetration(name, terrain):
+def test_stands_without_creep_or_penetration(name, terrain, integrator):
     robot = load_robot(name)
-    sim = Simulator(robot, 'ncp', terrain=TERRAINS[terrain], friction=0.8)
+    sim = Simulator(robot, 'ncp', terrain=TERRAINS[terrain], friction=0.8, integrator=integrator)
     reports = stand(sim, 5000)
     weight = robot.total_mass * GRAVITY
     for report in reports:

@@ -11,6 +11,7 @@ import pytest
 
 from contact_sim import ContactPoint, RobotModel, Simulator
 from contact_sim.contact import workspace
+from contact_sim.dynamics.integrators import INTEGRATORS
 from contact_sim.dynamics.tree import tree_of
 
 AXIS = np.array([1.0, 2.0, 3.0]) / np.sqrt(14.0)
@@ -57,10 +58,10 @@ def model_with(joint):
     return model, middle
 
 
-def check_one_step(model):
+def check_one_step(model, integrator='semi_implicit'):
     points = [ContactPoint('tip', 'tip', 'last', np.array([0.05, 0.0, -0.1]), 0.02)]
     robot = RobotModel.from_pinocchio(model, points, actuated_joints=['last'])
-    sim = Simulator(robot, friction=0.5)
+    sim = Simulator(robot, friction=0.5, integrator=integrator)
     rng = np.random.default_rng(5)
     q = pin.integrate(model, pin.neutral(model), 0.4 * rng.standard_normal(model.nv))
     q[2] += 5.0
@@ -95,16 +96,17 @@ def test_a_robot_with_this_joint_moves_as_pinocchio_says(kind):
     check_one_step(model)
 
 
+@pytest.mark.parametrize('integrator', INTEGRATORS)
 @pytest.mark.parametrize('kind', ['revolute', 'spherical', 'free_flyer', 'composite'])
-def test_terms_filled_in_by_pinocchio_give_the_same_run(kind, monkeypatch):
+def test_terms_filled_in_by_pinocchio_give_the_same_run(kind, integrator, monkeypatch):
     model, _ = model_with(KINDS[kind]())
-    fast = check_one_step(model)
+    fast = check_one_step(model, integrator)
 
     def unknown(known):
         return lambda model: _renamed(known(model), model)
 
     monkeypatch.setattr(workspace, 'tree_of', unknown(workspace.tree_of))
-    slow = check_one_step(model)
+    slow = check_one_step(model, integrator)
     for sim in (fast, slow):
         q = sim.q.copy()
         q[2] -= sim.last_report.contacts.gap[0] - 0.01

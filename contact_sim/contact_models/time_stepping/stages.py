@@ -6,7 +6,7 @@
     gather_problem    G = J M̂⁻¹ Jᵀ, g = u_f + b of the active blocks
     solve_<law>       λ = law(G, g, μ, ...), in the file of the law
     apply_impulses    v⁺ = v_f + M̂⁻¹ Jᵀ λ, or back to gather_problem
-    integrate         q⁺ = q ⊕ h v⁺
+    integrate         q⁺ = q ⊕ h v⁺, and v there
     place_and_detect  placements, M and contact points of the new configuration    (theory 2)
 
 The last one belongs to a configuration and is done where that changes, at the end of a step: the
@@ -33,12 +33,15 @@ from contact_sim.contact.active_rows import (
 from contact_sim.contact.bias import fill_contact_bias, fill_interval_bias
 from contact_sim.contact.contact_values import describe_contacts
 from contact_sim.contact.memory import recall, remember
+from contact_sim.contact_models.time_stepping.carried_momentum import carry, follow
 from contact_sim.contact_models.time_stepping.energy_guard import guard_energy, start_guard
+from contact_sim.contact_models.time_stepping.turning import note_turning
 from contact_sim.dynamics.applied import add_wrench, joint_effort, saturate
 from contact_sim.dynamics.bias_forces import bias_forces
 from contact_sim.dynamics.energy import kinetic_energy, mass_moment
 from contact_sim.dynamics.free_motion import fill_free_velocity, implicit_inertia
 from contact_sim.dynamics.integrate import move, velocity_in_new_axes
+from contact_sim.dynamics.integrators import MOMENTUM
 from contact_sim.dynamics.kinematics import place, world_inertia
 from contact_sim.dynamics.mass_matrix import mass_matrix
 from contact_sim.solvers.delassus import delassus
@@ -62,6 +65,12 @@ def place_and_detect(data):
     """Fill what belongs to the present q: placements, M, and the contact points."""
     if integers(data, f.TERMS_GIVEN)[0] == 0:
         place_bodies(data, vector(data, f.Q))
+    describe_configuration(data)
+
+
+@kernel
+def describe_configuration(data):
+    """Fill energies and contact points of the bodies where they are placed."""
     energy = vector(data, f.ENERGY)
     mass_moment(matrix(data, f.WORLD_INERTIA), vector(data, f.ORIGIN), energy[1:])
     energy[0] = kinetic_energy(
@@ -204,10 +213,7 @@ def contact_rows(data):
 
 @kernel
 def gather_problem(data):
-    """Fill the contact problem of the active blocks; return its number of rows.
-
-    Without rows there is nothing to solve, which the solver's report then says.
-    """
+    """Fill the contact problem of the active blocks; return its number of rows, perhaps none."""
     n = gather_active(data)
     if n > 0:
         fill_delassus(data, n, matrix(data, f.FACTOR))
@@ -344,7 +350,8 @@ def activate_closing(data):
 @kernel
 def integrate(data):
     """Move the configuration, and what belongs to it; a step that failed is taken back."""
-    if integers(data, f.STATUS)[0] != READY:
+    status = integers(data, f.STATUS)
+    if status[0] != READY:
         take_back(data)
         return
     v_next, v_start = vector(data, f.V_NEXT), vector(data, f.V_START)
@@ -358,7 +365,14 @@ def integrate(data):
             matrix(data, f.ROW_MEMORY_NEXT), frames(data, f.FRAME_START), vector(data, f.ACTIVE),
             matrix(data, f.MEMORY),
         )  # fmt: skip
+    carrying = integers(data, f.INTEGRATOR)[0] == MOMENTUM
+    if carrying:
+        carry(data)
     velocity_in_new_axes(displacement, v_next, integers(data, f.FREE_FLYER_V), vector(data, f.V))
+    if not note_turning(data):
+        status[0] = NOT_FINITE
+        take_back(data)
+        return
     clock = vector(data, f.CLOCK)
     clock[2] += 1.0
     clock[0] = clock[1] + clock[2] * h
@@ -368,7 +382,10 @@ def integrate(data):
             integers(data, f.KIND), integers(data, f.Q_INDEX), integers(data, f.V_INDEX),
             matrix(data, f.POSE), displacement, vector(data, f.Q_START), vector(data, f.Q),
         )  # fmt: skip
-        place_and_detect(data)
+        place_bodies(data, vector(data, f.Q))
+        if carrying and follow(data):
+            place_bodies(data, vector(data, f.Q))  # its rounding, too, is that of q alone
+        describe_configuration(data)
 
 
 @kernel

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from contact_sim.arrays.views import arrays_of
 from contact_sim.contact.workspace import Workspace
+from contact_sim.contact_models.time_stepping.carried_momentum import follow
 from contact_sim.contact_models.time_stepping.stages import (
     HAS_MEMORY,
     NO_RESTITUTION,
@@ -18,6 +19,7 @@ from contact_sim.contact_models.time_stepping.stages import (
     place_and_detect,
 )
 from contact_sim.dynamics.given_terms import GivenTerms
+from contact_sim.dynamics.integrators import MOMENTUM
 from contact_sim.solvers.jit import entry
 
 
@@ -71,11 +73,14 @@ class TimeStepping:
         return int(self._status[0])
 
     def _advance_given(self, terms: GivenTerms) -> None:
-        data = self._workspace.data
+        work, data = self._workspace, self._workspace.data
         terms.update_velocity(data.q, data.v)
         self._advance(*self._arrays, 1)
         if self._status[0] == READY:
-            data.q[:] = terms.moved(data.q_start, self._workspace.displacement)
+            data.q[:] = terms.moved(data.q_start, work.displacement)
+            if work.integrator[0] == MOMENTUM:
+                terms.update_configuration(data.q)
+                follow_carried(*self._arrays)
         self.update_contacts()
 
     def begin(self) -> int:
@@ -97,6 +102,12 @@ def refresh(numbers, indices, layout):
     """Fill what belongs to the configuration, in every world."""
     for world in range(numbers.shape[0]):
         place_and_detect(arrays_of(numbers, indices, layout, world))
+
+
+@entry
+def follow_carried(numbers, indices, layout):
+    """Let the bases follow the momentum that they carry, world 0."""
+    follow(arrays_of(numbers, indices, layout, 0))
 
 
 @entry

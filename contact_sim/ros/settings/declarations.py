@@ -7,6 +7,7 @@ from typing import Any
 
 from contact_sim.collision.terrain import TERRAINS
 from contact_sim.contact_models import CONTACT_MODELS, contact_models
+from contact_sim.dynamics.integrators import INTEGRATORS
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, declared_parameters, parameter
 
@@ -58,6 +59,10 @@ class NodeParameters(Parameters):
         choices=('foot', 'odom'),
     )  # fmt: skip
     time_step: float = parameter(1e-3, 's', 'physics step', above=0.0, at_most=0.1)
+    integrator: str = parameter(
+        'semi_implicit', '', 'how time-stepping models move the robot; hybrid has its own',
+        choices=INTEGRATORS,
+    )  # fmt: skip
     gravity: float = parameter(9.81, 'm/s^2', 'gravity, downwards', at_least=-100.0, at_most=100.0)
     real_time_factor: float = parameter(
         1.0, '-', 'simulated seconds per wall second; 0: as fast as possible', at_least=0.0,

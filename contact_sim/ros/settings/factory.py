@@ -51,6 +51,7 @@ def loaded_simulator(robot: RobotModel, settings: Settings) -> Simulator:
         restitution=common.restitution,
         time_step=common.time_step,
         gravity=common.gravity,
+        integrator=common.integrator,
     )
     sim.baumgarte = contact.baumgarte
     sim.restitution_threshold = contact.restitution_threshold
