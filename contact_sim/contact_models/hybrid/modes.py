@@ -176,7 +176,7 @@ def solve_symmetric_sets(sets, x):
     goal = ROUNDING * np.abs(x).max() if x.shape[0] else 0.0
     if residual > goal:
         fill_velocity(sets, x, work.velocity)
-        residual = newton_on_modes(sets, x, work, residual, goal, 0.0, False)
+        residual = newton_on_modes(sets, x, work, residual, goal, 0.0, True)
     return count, residual, code in (CONVERGED, CONVERGED_BY_FALLBACK)
 
 
