@@ -1,19 +1,18 @@
 """Newton with exact line search on the unconstrained convex cost of compliant contact.
 
-    min_v ½ |v − v_f|²_A + Σ_i ½ |P_i(y_i)|²_{R_i},   y = R⁻¹ (v̂ − J v),   γ = P(y)
+    min_v ½ |v − v_f|²_A + Σ_i ℓ_i(J_i v),   γ(u) = −∂ℓ/∂u,   H(u) = −∂γ/∂u     (soft_contact.py)
 
-P projects on the friction cone (intervals for scalar rows) in the norm of R. Every iterate has the
-form v = v_f + A⁻¹ Jᵀ x, so the iteration runs on x and on G = J A⁻¹ Jᵀ alone: u = u_f + G x,
+Every iterate has the form v = v_f + A⁻¹ Jᵀ x, so the iteration runs on x and on G = J A⁻¹ Jᵀ
+alone: u = u_f + G x,
 
-    Newton step   (I + H G) Δx = γ(u) − x,   H = −∂γ/∂u
+    Newton step   (I + H G) Δx = γ(u) − x
     line search   root of (G Δx)·(x + α Δx − γ(u + α G Δx)) over α
 
 and at the solution x = γ. The same iterates as Newton's in v, in rows instead of dofs.
 
-H is symmetric: H = Σ_k h_k e_k e_kᵀ with orthonormal e_k. A contact that sticks and an interval
-row inside its bounds have a unit vector per row, h = 1/R; one that slides has the generator of the
-cone e = (μ d, 1)/√(1 + μ²) and the tangent across d; one that is open has none. Only the
-components of Δx along these are unknown, those of the rest are those of γ − x, and the system
+H is symmetric: H = Σ_k h_k e_k e_kᵀ with orthonormal e_k. Rows that are springs of their own have
+a unit vector and h = 1/R, other contacts up to three directions. Only the components of Δx along
+these are unknown, those of the rest are those of γ − x, and the system
 
     (diag(1/h) + Eᵀ G E) Eᵀ Δx = diag(1/h) Eᵀ (γ − x) − Eᵀ G (I − E Eᵀ) (γ − x)
 
@@ -31,14 +30,23 @@ import numpy as np
 from contact_sim.solvers.cone import fill_velocity
 from contact_sim.solvers.dense import eliminate, fill_product, solve_symmetric
 from contact_sim.solvers.jit import kernel
+from contact_sim.solvers.soft_contact import (
+    CURVED,
+    STICK,
+    cone_law,
+    directions,
+    fill_impulse,
+    scalar_impulse,
+    stiffness_along,
+)
 
 LARGEST_STEP = 1.5
 LINE_SEARCH_ITERATIONS = 50
 LINE_SEARCH_TOLERANCE = 1e-8
 NO_STIFFNESS = 1e-30
 """Largest h G_rr at which a direction counts as without stiffness [-]."""
-ROW, SLIDING = 0, 1
-"""Kinds of directions e_k: a row, or one of the directions of a contact that slides."""
+ROW, OBLIQUE = 0, 1
+"""Kinds of directions e_k: a row, or a direction among the three rows of a contact."""
 
 
 class NewtonWork(NamedTuple):
@@ -65,11 +73,11 @@ class NewtonWork(NamedTuple):
     matrix: Any
     """Matrix of the system, shape (n, n)."""
     kind: Any
-    """ROW or SLIDING of every unknown, integers, shape (n,)."""
+    """ROW or OBLIQUE of every unknown, integers, shape (n,)."""
     row: Any
-    """Row of every unknown, of a contact that slides its first, integers, shape (n,)."""
+    """Row of every unknown, of an oblique one the first of its contact, integers, shape (n,)."""
     first: Any
-    """Components of e_k of a contact that slides along its three rows: this one t1, (n,)."""
+    """Components of an oblique e_k along the three rows of its contact: this one t1, (n,)."""
     second: Any
     """Along t2, shape (n,)."""
     third: Any
@@ -88,79 +96,6 @@ def newton_work(n):
 
 
 @kernel
-def project_compliant(y1, y2, yn, mu, rt, rn):
-    """Return (γ_t1, γ_t2, γ_n, region): P(y) in the norm of R; region 0 open, 1 stick, 2 slide."""
-    size = np.sqrt(y1 * y1 + y2 * y2)
-    if size <= mu * yn and yn >= 0.0:  # without friction μ y_n is −0 for a pull
-        return y1, y2, yn, 1
-    weak = mu * rt / rn
-    if yn <= -weak * size or size == 0.0:
-        return 0.0, 0.0, 0.0, 0
-    normal = (yn + weak * size) / (1.0 + mu * weak)
-    return mu * normal * y1 / size, mu * normal * y2 / size, normal, 2
-
-
-@kernel
-def fill_impulse(rows, u, v_hat, R, gamma):
-    """γ ← P(R⁻¹ (v̂ − u))."""
-    mu, lower, upper = rows.friction, rows.lower, rows.upper
-    nc = mu.shape[0]
-    for i in range(nc):
-        r = 3 * i
-        gamma[r], gamma[r + 1], gamma[r + 2], _ = project_compliant(
-            (v_hat[r] - u[r]) / R[r],
-            (v_hat[r + 1] - u[r + 1]) / R[r + 1],
-            (v_hat[r + 2] - u[r + 2]) / R[r + 2],
-            mu[i],
-            R[r],
-            R[r + 2],
-        )
-    for k in range(lower.shape[0]):
-        r = 3 * nc + k
-        gamma[r] = min(max((v_hat[r] - u[r]) / R[r], lower[k]), upper[k])
-
-
-@kernel
-def along_directions(x, r, d1, d2, mu):
-    """Return the components of (x_r, x_r+1, x_r+2) along the generator and across it."""
-    size = np.sqrt(1.0 + mu * mu)
-    generator = (mu * (d1 * x[r] + d2 * x[r + 1]) + x[r + 2]) / size
-    return generator, d1 * x[r + 1] - d2 * x[r]
-
-
-@kernel
-def sliding_stiffness(y1, y2, normal, mu, rt, rn):
-    """Return d and (h of the generator, h across) of a sliding contact [kg]."""
-    size = np.sqrt(y1 * y1 + y2 * y2)
-    generator = (1.0 + mu * mu) / (rn + mu * mu * rt)
-    return y1 / size, y2 / size, generator, mu * normal / (size * rt)
-
-
-@kernel
-def stiffness_along(rows, u, way, v_hat, R):
-    """Return wayᵀ H(u) way [J]; `way` is a change of u [m/s], shape (n,)."""
-    mu, lower, upper = rows.friction, rows.lower, rows.upper
-    nc, total = mu.shape[0], 0.0
-    for i in range(nc):
-        r = 3 * i
-        y1, y2 = (v_hat[r] - u[r]) / R[r], (v_hat[r + 1] - u[r + 1]) / R[r + 1]
-        yn = (v_hat[r + 2] - u[r + 2]) / R[r + 2]
-        _, _, normal, region = project_compliant(y1, y2, yn, mu[i], R[r], R[r + 2])
-        if region == 1:
-            for k in range(r, r + 3):
-                total += way[k] * way[k] / R[k]
-        elif region == 2:
-            d1, d2, h1, h2 = sliding_stiffness(y1, y2, normal, mu[i], R[r], R[r + 2])
-            w1, w2 = along_directions(way, r, d1, d2, mu[i])
-            total += h1 * w1 * w1 + h2 * w2 * w2
-    for k in range(lower.shape[0]):
-        r = 3 * nc + k
-        if lower[k] < (v_hat[r] - u[r]) / R[r] < upper[k]:
-            total += way[r] * way[r] / R[r]
-    return total
-
-
-@kernel
 def component(x, kind, r, first, second, third):
     """Return e_kᵀ x."""
     if kind == ROW:
@@ -169,51 +104,69 @@ def component(x, kind, r, first, second, third):
 
 
 @kernel
-def find_directions(rows, v_hat, R, work):
+def note_direction(work, m, r, e, h):
+    """Make e = (e_t1, e_t2, e_n) of the contact at row `r` the unknown number `m`."""
+    step, change = work.step, work.change
+    work.first[m], work.second[m], work.third[m] = e
+    work.kind[m], work.row[m], work.softness[m] = OBLIQUE, r, 1.0 / h
+    step[m] = component(work.defect, OBLIQUE, r, e[0], e[1], e[2])
+    for k in range(3):
+        change[r + k] -= step[m] * e[k]
+
+
+@kernel
+def note_directions(H, G, work, m, r):
+    """Note the directions of the contact at row `r` that have stiffness; return their number."""
+    weight, first = G[r, r] + G[r + 1, r + 1] + G[r + 2, r + 2], m
+    if H.h1 * weight > NO_STIFFNESS:
+        note_direction(work, m, r, (H.c * H.d1, H.c * H.d2, H.s), H.h1)
+        m += 1
+    if H.h2 * weight > NO_STIFFNESS:
+        note_direction(work, m, r, (-H.d2, H.d1, 0.0), H.h2)
+        m += 1
+    if H.h3 * weight > NO_STIFFNESS:
+        note_direction(work, m, r, (-H.s * H.d1, -H.s * H.d2, H.c), H.h3)
+        m += 1
+    return m - first
+
+
+@kernel
+def note_row(work, m, r, R):
+    """Make the row `r` the unknown number `m`."""
+    work.kind[m], work.row[m], work.softness[m] = ROW, r, R
+    work.step[m], work.change[r] = work.defect[r], 0.0
+
+
+@kernel
+def find_directions(rows, law, work):
     """Fill the directions e_k, 1/h_k, Eᵀ (γ − x) in `step` and its rest in `change`.
 
     Return (number of directions, whether the rest is not zero).
     """
     G, mu, lower, upper = rows.delassus, rows.friction, rows.lower, rows.upper
-    u, defect, change, step = work.velocity, work.defect, work.change, work.step
-    kind, row, softness = work.kind, work.row, work.softness
-    first, second, third = work.first, work.second, work.third
+    u, defect, change, R = work.velocity, work.defect, work.change, law.R
     nc, m, rest = mu.shape[0], 0, False
     for r in range(rows.g.shape[0]):
         change[r] = defect[r]
     for i in range(nc):
         r = 3 * i
-        y1, y2 = (v_hat[r] - u[r]) / R[r], (v_hat[r + 1] - u[r + 1]) / R[r + 1]
-        yn = (v_hat[r + 2] - u[r + 2]) / R[r + 2]
-        _, _, normal, region = project_compliant(y1, y2, yn, mu[i], R[r], R[r + 2])
-        if region == 1:
-            for k in range(r, r + 3):
-                kind[m], row[m], softness[m] = ROW, k, R[k]
-                step[m], change[k] = defect[k], 0.0
-                m += 1
-            continue
-        rest = True
-        if region == 2:
-            d1, d2, h1, h2 = sliding_stiffness(y1, y2, normal, mu[i], R[r], R[r + 2])
-            share, found = 1.0 / np.sqrt(1.0 + mu[i] * mu[i]), 1
-            first[m], second[m], third[m] = share * mu[i] * d1, share * mu[i] * d2, share
-            softness[m] = 1.0 / h1
-            if h2 * (G[r, r] + G[r + 1, r + 1]) > NO_STIFFNESS:
-                first[m + 1], second[m + 1], third[m + 1] = -d2, d1, 0.0
-                softness[m + 1] = 1.0 / h2
-                found = 2
-            for k in range(m, m + found):
-                kind[k], row[k] = SLIDING, r
-                step[k] = component(defect, SLIDING, r, first[k], second[k], third[k])
-                change[r] -= step[k] * first[k]
-                change[r + 1] -= step[k] * second[k]
-                change[r + 2] -= step[k] * third[k]
-            m += found
+        H = directions(law, i, mu[i], u[r], u[r + 1], u[r + 2])
+        found = 0
+        if H.region == STICK:
+            for k in range(3):
+                note_row(work, m + k, r + k, R[r + k])
+            found = 3
+        elif H.region == CURVED:
+            found = note_directions(H, G, work, m, r)
+        if found == 3:  # all that there are
+            change[r] = change[r + 1] = change[r + 2] = 0.0
+        else:
+            rest = True
+        m += found
     for k in range(lower.shape[0]):
         r = 3 * nc + k
-        if lower[k] < (v_hat[r] - u[r]) / R[r] < upper[k]:
-            kind[m], row[m], softness[m] = ROW, r, R[r]
-            step[m], change[r] = defect[r], 0.0
+        if lower[k] < scalar_impulse(law, r, u[r]) < upper[k]:
+            note_row(work, m, r, R[r])
             m += 1
         elif defect[r] != 0.0:
             rest = True
@@ -266,9 +219,9 @@ def add_directions(work, m):
 
 
 @kernel
-def newton_change(rows, v_hat, R, work):
+def newton_change(rows, law, work):
     """Fill Δx; return False where the system is singular."""
-    m, rest = find_directions(rows, v_hat, R, work)
+    m, rest = find_directions(rows, law, work)
     A, step, line = work.matrix, work.step, work.line
     fill_right_side(rows, work, m, rest)
     fill_system(rows, work, m)
@@ -292,7 +245,7 @@ def newton_change(rows, v_hat, R, work):
 
 
 @kernel
-def line_search(rows, v_hat, R, x, work):
+def line_search(rows, law, x, work):
     """Return the α in (0, 1.5] at which the cost along the step is smallest."""
     u, du, dx, trial, gamma = (
         work.velocity, work.velocity_change, work.change, work.trial, work.projected,
@@ -301,14 +254,14 @@ def line_search(rows, v_hat, R, x, work):
     for _ in range(LINE_SEARCH_ITERATIONS):
         for r in range(n):
             trial[r] = u[r] + alpha * du[r]
-        fill_impulse(rows, trial, v_hat, R, gamma)
+        fill_impulse(rows, law, trial, gamma)
         slope, curvature = 0.0, 0.0
         for r in range(n):
             slope += du[r] * (x[r] + alpha * dx[r] - gamma[r])
             curvature += du[r] * dx[r]
         if abs(slope) <= LINE_SEARCH_TOLERANCE * curvature * alpha:  # stiffness only adds to it
             return alpha
-        curvature += stiffness_along(rows, trial, du, v_hat, R)
+        curvature += stiffness_along(rows, law, trial, du)
         if abs(slope) <= LINE_SEARCH_TOLERANCE * curvature * alpha or curvature <= 0.0:
             return alpha
         if slope > 0.0:
@@ -344,13 +297,12 @@ def measure(rows, x, work):
 
 
 @kernel
-def newton(rows, v_hat, R, impulse, work, tolerance, max_iterations):
+def minimise(rows, law, impulse, work, tolerance, max_iterations):
     """Solve from the guess `impulse`; return (iterations, residual, converged).
 
     Args:
         rows: the problem, n rows; `g` is the velocity without contact u_f [m/s], G symmetric.
-        v_hat: v̂ [m/s], shape (n,).
-        R: compliance of every row [1/kg], > 0; both tangential rows of a contact alike, (n,).
+        law: a `SoftLaw`.
         impulse: in and out: γ [N s], shape (n,).
         work: scratch for n rows or more, see `newton_work`; its vectors may be longer.
         tolerance: on |x − γ| relative to |x| and |γ|, in the norm of G [-].
@@ -360,7 +312,7 @@ def newton(rows, v_hat, R, impulse, work, tolerance, max_iterations):
     dx, du, residual = work.change, work.velocity_change, np.inf
     fill_velocity(rows, x, u)
     for count in range(max_iterations + 1):
-        fill_impulse(rows, u, v_hat, R, gamma)
+        fill_impulse(rows, law, u, gamma)
         error, size, residual = measure(rows, x, work)
         if not np.isfinite(error):
             return count, residual, False
@@ -368,14 +320,20 @@ def newton(rows, v_hat, R, impulse, work, tolerance, max_iterations):
             for r in range(n):
                 x[r] = gamma[r]
             return count, residual, True
-        if count == max_iterations or not newton_change(rows, v_hat, R, work):
+        if count == max_iterations or not newton_change(rows, law, work):
             break
         fill_product(rows.delassus, dx, du)
-        alpha = line_search(rows, v_hat, R, x, work)
+        alpha = line_search(rows, law, x, work)
         for r in range(n):
             x[r] += alpha * dx[r]
             u[r] += alpha * du[r]
-    fill_impulse(rows, u, v_hat, R, gamma)
+    fill_impulse(rows, law, u, gamma)
     for r in range(n):
         x[r] = gamma[r]
     return max_iterations, residual, False
+
+
+@kernel
+def newton(rows, v_hat, R, impulse, work, tolerance, max_iterations):
+    """Solve contacts of form CONE from the guess `impulse`; as `minimise` with v̂ and R (n,)."""
+    return minimise(rows, cone_law(v_hat, R), impulse, work, tolerance, max_iterations)
