@@ -42,7 +42,8 @@ from contact_sim.solvers.soft_contact import (
 
 LARGEST_STEP = 1.5
 LINE_SEARCH_ITERATIONS = 50
-LINE_SEARCH_TOLERANCE = 1e-8
+FLAT = 0.01
+"""Slope after a line search over that before it: full Newton steps pass near the end."""
 NO_STIFFNESS = 1e-30
 """Largest h G_rr at which a direction counts as without stiffness [-]."""
 ROW, OBLIQUE = 0, 1
@@ -125,7 +126,10 @@ def note_directions(H, G, work, m, r):
         note_direction(work, m, r, (-H.d2, H.d1, 0.0), H.h2)
         m += 1
     if H.h3 * weight > NO_STIFFNESS:
-        note_direction(work, m, r, (-H.s * H.d1, -H.s * H.d2, H.c), H.h3)
+        if H.s == 0.0:  # e₃ = n
+            note_row(work, m, r + 2, 1.0 / H.h3)
+        else:
+            note_direction(work, m, r, (-H.s * H.d1, -H.s * H.d2, H.c), H.h3)
         m += 1
     return m - first
 
@@ -246,34 +250,36 @@ def newton_change(rows, law, work):
 
 @kernel
 def line_search(rows, law, x, work):
-    """Return the α in (0, 1.5] at which the cost along the step is smallest."""
+    """Return the α in (0, 1.5] at which the cost along the step is smallest.
+
+    `trial` and `projected` then hold u and γ there.
+    """
     u, du, dx, trial, gamma = (
         work.velocity, work.velocity_change, work.change, work.trial, work.projected,
     )  # fmt: skip
-    n, low, high, alpha = x.shape[0], 0.0, LARGEST_STEP, 1.0
-    for _ in range(LINE_SEARCH_ITERATIONS):
+    n, low, high, alpha, descent = x.shape[0], 0.0, LARGEST_STEP, 1.0, 0.0
+    for r in range(n):
+        descent += du[r] * work.defect[r]
+    for count in range(LINE_SEARCH_ITERATIONS):
+        slope, curvature = 0.0, 0.0
         for r in range(n):
             trial[r] = u[r] + alpha * du[r]
         fill_impulse(rows, law, trial, gamma)
-        slope, curvature = 0.0, 0.0
         for r in range(n):
             slope += du[r] * (x[r] + alpha * dx[r] - gamma[r])
             curvature += du[r] * dx[r]
-        if abs(slope) <= LINE_SEARCH_TOLERANCE * curvature * alpha:  # stiffness only adds to it
-            return alpha
+        last = high - low <= 1e-12 or count == LINE_SEARCH_ITERATIONS - 1
+        if abs(slope) <= FLAT * descent or last:
+            break
         curvature += stiffness_along(rows, law, trial, du)
-        if abs(slope) <= LINE_SEARCH_TOLERANCE * curvature * alpha or curvature <= 0.0:
-            return alpha
+        if curvature <= 0.0 or (slope < 0.0 and alpha >= LARGEST_STEP):
+            break
         if slope > 0.0:
             high = alpha
         else:
             low = alpha
-            if alpha >= LARGEST_STEP:
-                return alpha
         following = alpha - slope / curvature
         alpha = following if low < following < high else 0.5 * (low + high)
-        if high - low <= 1e-12:
-            return alpha
     return alpha
 
 
@@ -309,10 +315,10 @@ def minimise(rows, law, impulse, work, tolerance, max_iterations):
         max_iterations: largest number of Newton steps.
     """
     x, u, gamma, n = impulse, work.velocity, work.projected, rows.g.shape[0]
-    dx, du, residual = work.change, work.velocity_change, np.inf
+    dx, du, trial, residual = work.change, work.velocity_change, work.trial, np.inf
     fill_velocity(rows, x, u)
+    fill_impulse(rows, law, u, gamma)
     for count in range(max_iterations + 1):
-        fill_impulse(rows, law, u, gamma)
         error, size, residual = measure(rows, x, work)
         if not np.isfinite(error):
             return count, residual, False
@@ -326,8 +332,7 @@ def minimise(rows, law, impulse, work, tolerance, max_iterations):
         alpha = line_search(rows, law, x, work)
         for r in range(n):
             x[r] += alpha * dx[r]
-            u[r] += alpha * du[r]
-    fill_impulse(rows, law, u, gamma)
+            u[r] = trial[r]
     for r in range(n):
         x[r] = gamma[r]
     return max_iterations, residual, False

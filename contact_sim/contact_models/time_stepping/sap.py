@@ -154,19 +154,27 @@ def fill_weight(columns, inertia, row_of, nc, weight):
         weight: out, shape (n,) or more.
     """
     for i in range(nc):
-        total = 0.0
-        for a in range(3):
-            for b in range(3):
-                entry = 0.0
-                for k in range(inertia.shape[0]):
-                    product = columns[k, row_of[3 * i + a]] * columns[k, row_of[3 * i + b]]
-                    entry += product / inertia[k, k]
-                total += entry * entry
-        weight[3 * i : 3 * i + 3] = np.sqrt(total) / 3.0
+        r1, r2, r3 = row_of[3 * i], row_of[3 * i + 1], row_of[3 * i + 2]
+        aa = bb = cc = ab = ac = bc = 0.0
+        for k in range(inertia.shape[0]):
+            a, b, c = columns[k, r1], columns[k, r2], columns[k, r3]
+            if a == 0.0 and b == 0.0 and c == 0.0:  # not on the branch of the contact
+                continue
+            inverse = 1.0 / inertia[k, k]
+            aa += a * a * inverse
+            bb += b * b * inverse
+            cc += c * c * inverse
+            ab += a * b * inverse
+            ac += a * c * inverse
+            bc += b * c * inverse
+        total = aa * aa + bb * bb + cc * cc + 2.0 * (ab * ab + ac * ac + bc * bc)
+        weight[3 * i] = weight[3 * i + 1] = weight[3 * i + 2] = np.sqrt(total) / 3.0
     for r in range(3 * nc, row_of.shape[0]):
         weight[r] = 0.0
         for k in range(inertia.shape[0]):
-            weight[r] += columns[k, row_of[r]] ** 2 / inertia[k, k]
+            entry = columns[k, row_of[r]]
+            if entry != 0.0:
+                weight[r] += entry * entry / inertia[k, k]
 
 
 @kernel
@@ -193,7 +201,7 @@ def spring_compliance(weight, h, law):
 @kernel
 def reference(gap, h, law):
     """Return v̂ of a row that opposes a gap on one side: a normal row or a limit."""
-    if law[ACTS_AHEAD] == 0.0 and gap >= 0.0:
+    if law[ACTS_AHEAD] == 0.0 and gap > 0.0:
         return -OUT_OF_REACH
     return -gap / (h + law[RELAXATION_TIME])
 
@@ -213,7 +221,7 @@ def fill_regularisation(rows, gap, start, weight, law, soft):
     """Fill φ, μ n₀ and ε of the contacts; `start` is u⁻ [m/s], shape (n,)."""
     h, k, d = soft.spring
     for i in range(rows.friction.shape[0]):
-        acts = law[ACTS_AHEAD] != 0.0 or gap[i] < 0.0
+        acts = law[ACTS_AHEAD] != 0.0 or gap[i] <= 0.0
         elastic, viscous = h * k * max(-gap[i], 0.0), max(1.0 - d * start[3 * i + 2], 0.0)
         bound = rows.friction[i] * elastic * viscous
         soft.contact[i, GAP] = gap[i] if acts else np.inf
