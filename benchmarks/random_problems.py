@@ -35,9 +35,12 @@ SOLVERS: dict[str, TimeSteppingModel] = {
     'lcp 8 sides': Lcp(),
     'lcp box': Lcp(friction_law='box'),
     'sap': Sap(),
+    'sap ahead': Sap(acts_ahead=True, weight='delassus'),
+    'sap similar': Sap(approximation='similar'),
+    'sap original': Sap(approximation='sap', acts_ahead=True),
     'todorov': Todorov(),
     'todorov 2014': Todorov(form='2014'),
-    'compliant': Compliant(stiffness=1e6),
+    'compliant': Compliant(stiffness=1e6, friction_law='tanh'),
 }
 
 

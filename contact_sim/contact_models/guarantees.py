@@ -56,11 +56,20 @@ MAY_BREAK: dict[str, dict[str, str]] = {
     'sap': {
         'penetration': _COMPLIANT,
         'signorini': _COMPLIANT,
-        'force_at_distance': 'dissipation acts ahead of contact, a sliding contact glides',
-        'dissipation': 'the minimum weighs slip against compliance',
+        'cone': 'friction is bounded by the normal force of the start of the step (lagged)',
+        'dissipation': 'as above, and below the stiction tolerance it is weaker than Coulomb',
         'ncp': f'{_COMPLIANT}; {_REGULARISED}',
         'slip': _REGULARISED,
     },
     'ncp': {},
 }
-"""Model to {law: reason}."""
+"""Model to {law: reason}, at the defaults of the model."""
+
+_GLIDES = 'the minimum weighs friction against the normal force: u_n grows with μ |u_t|'
+
+LIFTS_OFF: dict[str, dict[str, str]] = {
+    'anitescu': {'': 'a sliding contact leaves the ground with u_n = μ |u_t|'},
+    'todorov': {'': _GLIDES},
+    'sap': {'approximation: similar': _GLIDES, 'approximation: sap': _GLIDES},
+}
+"""Model to {option, or nothing for all: why a contact that slides leaves the ground under it}."""
