@@ -8,6 +8,7 @@ projection step of the size 1/λ_max of the contact's own block would still chan
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -243,17 +244,56 @@ def regularised_forces(model: Sap, problem: ContactProblem, u: Array) -> tuple[A
     return with_slope(force, u, 1e-6 * p.stiction_tolerance)
 
 
+def judge_pyramids(
+    problem: ContactProblem, impulse: Array, R: Array, v_hat: Array, tolerance: float
+) -> float:
+    """Minimum of ½ γᵀ G γ + γᵀ (u_f − v̂) + ½ R |β|², γ = D β with β ≥ 0 on the edges n ± μ t_i.
+
+    R is that of the edges of every contact, in all of its rows. Of the shares β of an impulse the
+    smallest count; they exist where it lies in the pyramid.
+    """
+    judged, nc = Judged(problem, impulse), problem.n_contacts
+    u = problem.delassus @ impulse + problem.free_velocity - v_hat
+    whole = np.linalg.eigvalsh(problem.delassus)[-1]
+    spread = np.sqrt(whole * (impulse @ problem.delassus @ impulse))
+    rows = np.abs(problem.free_velocity - v_hat)[: 3 * nc].reshape(-1, 3).max(axis=1)
+    worst = 0.0
+    for i in range(nc):
+        mu, force = problem.friction[i], judged.force[i]
+        D = np.array([[mu, -mu, 0, 0], [0, 0, mu, -mu], [1, 1, 1, 1]])
+        beta = np.linalg.pinv(D) @ force
+        turn = np.array([1.0, 1.0, -1.0, -1.0])  # D turn = 0
+        beta += turn * np.clip(0.0, -min(beta[:2]), max(min(beta[2:]), -min(beta[:2])))
+        z = D.T @ u[3 * i : 3 * i + 3] + R[3 * i] * beta
+        rho = 1.0 / (judged.largest[i] * np.linalg.norm(D, 2) ** 2 + R[3 * i])
+        residual = np.abs(beta - np.maximum(beta - rho * z, 0.0)).max()
+        allowed = 2.0 * tolerance * spread * rho * np.linalg.norm(D, 2)
+        allowed += judged.rounding[i] * max(1.0, 1.0 / mu) + ROUNDING * EPS * rows[i] * rho
+        worst = max(worst, residual / (SLACK * allowed + 1e-300))
+    return float(worst)
+
+
+LEAST_FRICTION = 1e-5
+"""MuJoCo's [-]."""
+
+
 def judge_todorov(model: Todorov, problem: ContactProblem, impulse: Array) -> float:
     """MuJoCo's dual with R and a_ref of theory 2.4, or that of 2014 (T21)."""
     p, h = model.parameters, problem.time_step
-    start, diagonal = problem.start_velocity, np.diag(problem.delassus)
+    problem = replace(problem, friction=np.maximum(problem.friction, LEAST_FRICTION))
+    start, diagonal, weight = (
+        problem.start_velocity, np.diag(problem.delassus), problem.inverse_weight,
+    )  # fmt: skip
+    elliptic = p.cone == 'elliptic'
     R, v_hat = np.empty(problem.n_rows), np.empty(problem.n_rows)
     for i, gap in enumerate(problem.gap):
         t, n = slice(3 * i, 3 * i + 2), 3 * i + 2
+        mu = problem.friction[i]
         if p.form == '2014':
             b = 2.0 * (1.0 + p.regularisation) / p.error_reduction_time
             k = (1.0 + p.regularisation) / p.error_reduction_time**2
             R[t], R[n] = p.regularisation * diagonal[t].mean(), p.regularisation * diagonal[n]
+            edge = R[n] + mu**2 * R[n - 1]
         else:
             tau = max(p.time_constant, 2.0 * h) if p.refsafe else p.time_constant
             x = min(abs(gap) / p.impedance_width, 1.0)
@@ -261,18 +301,25 @@ def judge_todorov(model: Todorov, problem: ContactProblem, impulse: Array) -> fl
             d = p.impedance_start + y * (p.impedance_end - p.impedance_start)
             b = 2.0 / (p.impedance_end * tau)
             k = d / (p.impedance_end * tau * p.damping_ratio) ** 2
-            R[n] = (1.0 - d) / d * diagonal[n]
+            normal, along = (
+                (diagonal[n], diagonal[n - 2]) if p.diagonal == 'exact' else 2 * (weight[n],)
+            )
+            R[n] = (1.0 - d) / d * normal
             R[t] = R[n] / p.impratio
+            edge = 2.0 * mu**2 / p.impratio * (1.0 - d) / d * (normal + mu**2 * along)
+        if not elliptic:
+            R[3 * i : 3 * i + 3] = edge
         v_hat[t] = start[t] * (1.0 - h * b)
         v_hat[n] = start[n] * (1.0 - h * b) - h * k * gap
+    judge = judge_soft if elliptic else judge_pyramids
     if p.form == '2014':
-        return judge_soft(problem, impulse, R, v_hat, p.tolerance)
+        return judge(problem, impulse, R, v_hat, p.tolerance)
     acts = np.repeat(problem.gap < 0.0, 3)
     if np.abs(impulse[~acts]).max(initial=0.0) > 0.0:
         return np.inf
     if not acts.any():
         return 0.0
-    return judge_soft(part_of(problem, acts), impulse[acts], R[acts], v_hat[acts], p.tolerance)
+    return judge(part_of(problem, acts), impulse[acts], R[acts], v_hat[acts], p.tolerance)
 
 
 def part_of(problem: ContactProblem, rows: NDArray[np.bool_]) -> ContactProblem:

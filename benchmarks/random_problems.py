@@ -39,7 +39,8 @@ SOLVERS: dict[str, TimeSteppingModel] = {
     'sap similar': Sap(approximation='similar'),
     'sap original': Sap(approximation='sap', acts_ahead=True),
     'todorov': Todorov(),
-    'todorov 2014': Todorov(form='2014'),
+    'todorov elliptic': Todorov(cone='elliptic', diagonal='exact'),
+    'todorov 2014': Todorov(form='2014', cone='elliptic'),
     'compliant': Compliant(stiffness=1e6, friction_law='tanh'),
 }
 

@@ -89,7 +89,8 @@ class Sizes:
             'origin': (3,), 'pose': (nb, 12), 'columns': (nv, 6), 'world_inertia': (nb, 10),
             'composite': (nb, 10), 'mass_matrix': (nv, nv), 'twist': (nb, 6),
             'bias_acceleration': (nb, 6), 'body_wrench': (nb, 6), 'factor': (nv, nv),
-            'displacement': (nv,), 'momentum': (nv,),
+            'displacement': (nv,), 'momentum': (nv,), 'undamped_factor': (nv, nv),
+            'undamping': (nv,),
             # active rows of the contact problem
             'delassus': (rows * rows,), 'row_response': (nv * rows,), 'g': (rows,),
             'row_free': (rows,), 'row_start': (rows,), 'row_friction': (nc,), 'row_gap': (nc,),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import integers, matrix, square, vector
-from contact_sim.solvers.cone_newton import NewtonWork
 from contact_sim.solvers.jit import kernel
+from contact_sim.solvers.newton_work import NewtonWork
 from contact_sim.solvers.rows import ConeWork, Rows
 
 

@@ -49,8 +49,8 @@ class SolverStatus(Enum):
         'the stiffness or the time step, or integrate implicitly'
     )
     INCONSISTENT = (
-        'no contact force is consistent with rigid friction here (Painlevé); '
-        'one time-stepping step was taken'
+        'no contact force obeys the laws here: rigid friction jams (Painlevé; hybrid takes one '
+        'time-stepping step), or rows contradict each other'
     )
     TOO_MANY_EVENTS = (
         'contact events too many to follow one by one; a time-stepping step met the tolerance'

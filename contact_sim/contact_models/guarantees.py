@@ -49,8 +49,8 @@ MAY_BREAK: dict[str, dict[str, str]] = {
         'penetration': _COMPLIANT,
         'signorini': _COMPLIANT,
         'force_at_distance': 'the force ends one step after the contact has opened',
-        'dissipation': 'the minimum weighs slip against compliance',
-        'ncp': f'{_COMPLIANT}; {_REGULARISED}',
+        'dissipation': 'the minimum weighs slip against compliance, on the edges of a pyramid',
+        'ncp': f'{_COMPLIANT}; {_REGULARISED}; the pyramid lies inside the circular cone',
         'slip': _REGULARISED,
     },
     'sap': {

@@ -206,4 +206,4 @@ class StepReport:
 
     def read(self) -> None:
         """Compute what is computed by compiled functions, so that later reading finds them."""
-        _ = self.residuals, self.problem
+        _ = self.residuals, self.problem, self.feet.force

@@ -10,6 +10,9 @@ import numpy as np
 
 from contact_sim.solvers.jit import kernel
 
+LARGEST_SCALE = 1e5
+"""Impulses over those of rows alone, up to which a tolerance follows them [-]."""
+
 
 @kernel
 def project_cone(t1, t2, n, mu):
@@ -124,7 +127,7 @@ def impulse_scale_at(rows, impulse, rho):
             impulses = given
         if alone > velocities:
             velocities = alone
-    return max(impulses, velocities)
+    return max(min(impulses, LARGEST_SCALE * velocities), velocities)
 
 
 @kernel

@@ -1,6 +1,6 @@
 """Newton with exact line search on the unconstrained convex cost of compliant contact.
 
-    min_v ½ |v − v_f|²_A + Σ_i ℓ_i(J_i v),   γ(u) = −∂ℓ/∂u,   H(u) = −∂γ/∂u     (soft_contact.py)
+    min_v ½ |v − v_f|²_A + Σ_i ℓ_i(J_i v),   γ(u) = −∂ℓ/∂u,   H(u) = −∂γ/∂u     (soft_law.py)
 
 Every iterate has the form v = v_f + A⁻¹ Jᵀ x, so the iteration runs on x and on G = J A⁻¹ Jᵀ
 alone: u = u_f + G x,
@@ -10,9 +10,9 @@ alone: u = u_f + G x,
 
 and at the solution x = γ. The same iterates as Newton's in v, in rows instead of dofs.
 
-H is symmetric: H = Σ_k h_k e_k e_kᵀ with orthonormal e_k. Rows that are springs of their own have
-a unit vector and h = 1/R, other contacts up to three directions. Only the components of Δx along
-these are unknown, those of the rest are those of γ − x, and the system
+H is symmetric: H = Σ_k h_k e_k e_kᵀ with orthonormal e_k. An interval row inside its bounds has a
+unit vector, h = 1/R; a contact has up to three directions, one that is open none. Only the
+components of Δx along these are unknown, those of the rest are those of γ − x, and the system
 
     (diag(1/h) + Eᵀ G E) Eᵀ Δx = diag(1/h) Eᵀ (γ − x) − Eᵀ G (I − E Eᵀ) (γ − x)
 
@@ -23,122 +23,104 @@ is symmetric and positive definite.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import numpy as np
 
 from contact_sim.solvers.cone import fill_velocity
 from contact_sim.solvers.dense import eliminate, fill_product, solve_symmetric
 from contact_sim.solvers.jit import kernel
-from contact_sim.solvers.soft_contact import (
-    CURVED,
-    STICK,
-    cone_law,
-    directions,
-    fill_impulse,
-    scalar_impulse,
-    stiffness_along,
+from contact_sim.solvers.newton_work import ROW, add_row, component
+from contact_sim.solvers.soft_cone import cone_directions, cone_impulse, cone_stiffness_along
+from contact_sim.solvers.soft_law import CONE, PYRAMID, linear_law, scalar_impulse
+from contact_sim.solvers.soft_pyramid import (
+    pyramid_directions,
+    pyramid_impulse,
+    pyramid_stiffness_along,
+)
+from contact_sim.solvers.soft_regularised import (
+    regularised_directions,
+    regularised_impulse,
+    regularised_stiffness_along,
 )
 
 LARGEST_STEP = 1.5
 LINE_SEARCH_ITERATIONS = 50
-FLAT = 0.01
-"""Slope after a line search over that before it: full Newton steps pass near the end."""
-NO_STIFFNESS = 1e-30
-"""Largest h G_rr at which a direction counts as without stiffness [-]."""
-ROW, OBLIQUE = 0, 1
-"""Kinds of directions e_k: a row, or a direction among the three rows of a contact."""
-
-
-class NewtonWork(NamedTuple):
-    """Scratch of `newton`; only the first n entries are used, there may be more."""
-
-    velocity: Any
-    """u [m/s], shape (n,)."""
-    projected: Any
-    """γ(u) [N s], shape (n,)."""
-    defect: Any
-    """γ(u) − x [N s], shape (n,)."""
-    change: Any
-    """Δx [N s], shape (n,)."""
-    velocity_change: Any
-    """Δu = G Δx [m/s], shape (n,)."""
-    trial: Any
-    """u on the line, shape (n,)."""
-    softness: Any
-    """1/h_k of every unknown [1/kg], shape (n,)."""
-    step: Any
-    """Right side and answer of the system, shape (n,)."""
-    line: Any
-    """e_kᵀ G of one unknown, shape (n,)."""
-    matrix: Any
-    """Matrix of the system, shape (n, n)."""
-    kind: Any
-    """ROW or OBLIQUE of every unknown, integers, shape (n,)."""
-    row: Any
-    """Row of every unknown, of an oblique one the first of its contact, integers, shape (n,)."""
-    first: Any
-    """Components of an oblique e_k along the three rows of its contact: this one t1, (n,)."""
-    second: Any
-    """Along t2, shape (n,)."""
-    third: Any
-    """Along n, shape (n,)."""
+EXACT, COARSE = 1e-8, 0.01
+"""Accuracies of a line search; near the end full Newton steps pass a coarse one."""
 
 
 @kernel
-def newton_work(n):
-    """Return scratch for problems of up to `n` rows."""
-    vectors = np.empty((12, n))
-    return NewtonWork(
-        vectors[0], vectors[1], vectors[2], vectors[3], vectors[4], vectors[5], vectors[6],
-        vectors[7], vectors[8], np.empty((n, n)), np.empty(n, np.int64), np.empty(n, np.int64),
-        vectors[9], vectors[10], vectors[11],
-    )  # fmt: skip
+def contact_impulse(law, i, mu, u):
+    """Return γ of contact `i` in its rows t1, t2, n [N s]."""
+    if law.form == CONE:
+        return cone_impulse(u, law.v_hat, mu, law.R, 3 * i)
+    if law.form == PYRAMID:
+        return pyramid_impulse(u, law.v_hat, mu, law.R[3 * i], 3 * i)
+    return regularised_impulse(law, i, mu, u)
 
 
 @kernel
-def component(x, kind, r, first, second, third):
-    """Return e_kᵀ x."""
-    if kind == ROW:
-        return x[r]
-    return first * x[r] + second * x[r + 1] + third * x[r + 2]
+def contact_stiffness_along(law, i, mu, u, way):
+    """Return wayᵀ H(u) way of contact `i` [J]."""
+    if law.form == CONE:
+        return cone_stiffness_along(u, law.v_hat, mu, law.R, 3 * i, way)
+    if law.form == PYRAMID:
+        return pyramid_stiffness_along(u, law.v_hat, mu, law.R[3 * i], 3 * i, way)
+    return regularised_stiffness_along(law, i, mu, u, way)
 
 
 @kernel
-def note_direction(work, m, r, e, h):
-    """Make e = (e_t1, e_t2, e_n) of the contact at row `r` the unknown number `m`."""
-    step, change = work.step, work.change
-    work.first[m], work.second[m], work.third[m] = e
-    work.kind[m], work.row[m], work.softness[m] = OBLIQUE, r, 1.0 / h
-    step[m] = component(work.defect, OBLIQUE, r, e[0], e[1], e[2])
-    for k in range(3):
-        change[r + k] -= step[m] * e[k]
+def contact_directions(rows, law, i, m, work):
+    """Fill the directions e_k and 1/h_k of contact i from k = m on; return their number."""
+    if law.form == CONE:
+        return cone_directions(rows, law.v_hat, law.R, i, m, work)
+    if law.form == PYRAMID:
+        u, mu = work.velocity, rows.friction[i]
+        return pyramid_directions(u, law.v_hat, mu, law.R[3 * i], 3 * i, m, work)
+    return regularised_directions(rows, law, i, m, work)
 
 
 @kernel
-def note_directions(H, G, work, m, r):
-    """Note the directions of the contact at row `r` that have stiffness; return their number."""
-    weight, first = G[r, r] + G[r + 1, r + 1] + G[r + 2, r + 2], m
-    if H.h1 * weight > NO_STIFFNESS:
-        note_direction(work, m, r, (H.c * H.d1, H.c * H.d2, H.s), H.h1)
-        m += 1
-    if H.h2 * weight > NO_STIFFNESS:
-        note_direction(work, m, r, (-H.d2, H.d1, 0.0), H.h2)
-        m += 1
-    if H.h3 * weight > NO_STIFFNESS:
-        if H.s == 0.0:  # e₃ = n
-            note_row(work, m, r + 2, 1.0 / H.h3)
-        else:
-            note_direction(work, m, r, (-H.s * H.d1, -H.s * H.d2, H.c), H.h3)
-        m += 1
-    return m - first
+def fill_impulse(rows, law, u, gamma):
+    """γ ← γ(u), shapes (n,)."""
+    mu, lower, upper = rows.friction, rows.lower, rows.upper
+    nc = mu.shape[0]
+    for i in range(nc):
+        r = 3 * i
+        gamma[r], gamma[r + 1], gamma[r + 2] = contact_impulse(law, i, mu[i], u)
+    for k in range(lower.shape[0]):
+        r = 3 * nc + k
+        gamma[r] = min(max(scalar_impulse(law, r, u), lower[k]), upper[k])
 
 
 @kernel
-def note_row(work, m, r, R):
-    """Make the row `r` the unknown number `m`."""
-    work.kind[m], work.row[m], work.softness[m] = ROW, r, R
-    work.step[m], work.change[r] = work.defect[r], 0.0
+def stiffness_along(rows, law, u, way):
+    """Return wayᵀ H(u) way [J]; `way` is a change of u [m/s], shape (n,)."""
+    mu, lower, upper = rows.friction, rows.lower, rows.upper
+    nc, total = mu.shape[0], 0.0
+    for i in range(nc):
+        total += contact_stiffness_along(law, i, mu[i], u, way)
+    for k in range(lower.shape[0]):
+        r = 3 * nc + k
+        if lower[k] < scalar_impulse(law, r, u) < upper[k]:
+            total += way[r] * way[r] / law.R[r]
+    return total
+
+
+@kernel
+def take_components(work, r, m, found):
+    """Move the components of γ − x along the directions from m on from `change` to `step`."""
+    kind, row, defect, change, step = work.kind, work.row, work.defect, work.change, work.step
+    first, second, third = work.first, work.second, work.third
+    for k in range(m, m + found):
+        step[k] = component(defect, kind[k], row[k], first[k], second[k], third[k])
+        if found < 3 and kind[k] == ROW:
+            change[row[k]] -= step[k]
+        elif found < 3:
+            change[r] -= step[k] * first[k]
+            change[r + 1] -= step[k] * second[k]
+            change[r + 2] -= step[k] * third[k]
+    if found == 3:  # nothing is left
+        change[r] = change[r + 1] = change[r + 2] = 0.0
 
 
 @kernel
@@ -147,30 +129,21 @@ def find_directions(rows, law, work):
 
     Return (number of directions, whether the rest is not zero).
     """
-    G, mu, lower, upper = rows.delassus, rows.friction, rows.lower, rows.upper
-    u, defect, change, R = work.velocity, work.defect, work.change, law.R
-    nc, m, rest = mu.shape[0], 0, False
+    lower, upper, nc = rows.lower, rows.upper, rows.friction.shape[0]
+    u, defect, change, step = work.velocity, work.defect, work.change, work.step
+    m, rest = 0, False
     for r in range(rows.g.shape[0]):
         change[r] = defect[r]
     for i in range(nc):
-        r = 3 * i
-        H = directions(law, i, mu[i], u[r], u[r + 1], u[r + 2])
-        found = 0
-        if H.region == STICK:
-            for k in range(3):
-                note_row(work, m + k, r + k, R[r + k])
-            found = 3
-        elif H.region == CURVED:
-            found = note_directions(H, G, work, m, r)
-        if found == 3:  # all that there are
-            change[r] = change[r + 1] = change[r + 2] = 0.0
-        else:
-            rest = True
+        found = contact_directions(rows, law, i, m, work)
+        take_components(work, 3 * i, m, found)
+        rest = rest or found < 3
         m += found
     for k in range(lower.shape[0]):
         r = 3 * nc + k
-        if lower[k] < scalar_impulse(law, r, u[r]) < upper[k]:
-            note_row(work, m, r, R[r])
+        if lower[k] < scalar_impulse(law, r, u) < upper[k]:
+            add_row(work, m, r, law.R[r])
+            step[m], change[r] = defect[r], 0.0
             m += 1
         elif defect[r] != 0.0:
             rest = True
@@ -249,35 +222,36 @@ def newton_change(rows, law, work):
 
 
 @kernel
-def line_search(rows, law, x, work):
+def line_search(rows, law, x, work, accuracy):
     """Return the α in (0, 1.5] at which the cost along the step is smallest.
 
-    `trial` and `projected` then hold u and γ there.
+    `accuracy` is the slope that may be left over that before [-]. `trial` and `projected` then hold
+    u and γ at α.
     """
     u, du, dx, trial, gamma = (
         work.velocity, work.velocity_change, work.change, work.trial, work.projected,
     )  # fmt: skip
-    n, low, high, alpha, descent = x.shape[0], 0.0, LARGEST_STEP, 1.0, 0.0
-    for r in range(n):
-        descent += du[r] * work.defect[r]
+    n, low, high, alpha = x.shape[0], 0.0, LARGEST_STEP, 1.0
     for count in range(LINE_SEARCH_ITERATIONS):
-        slope, curvature = 0.0, 0.0
         for r in range(n):
             trial[r] = u[r] + alpha * du[r]
         fill_impulse(rows, law, trial, gamma)
+        slope, curvature = 0.0, 0.0
         for r in range(n):
             slope += du[r] * (x[r] + alpha * dx[r] - gamma[r])
             curvature += du[r] * dx[r]
-        last = high - low <= 1e-12 or count == LINE_SEARCH_ITERATIONS - 1
-        if abs(slope) <= FLAT * descent or last:
+        if abs(slope) <= accuracy * curvature * alpha:  # stiffness only adds to it
             break
         curvature += stiffness_along(rows, law, trial, du)
-        if curvature <= 0.0 or (slope < 0.0 and alpha >= LARGEST_STEP):
+        if abs(slope) <= accuracy * curvature * alpha or curvature <= 0.0:
             break
         if slope > 0.0:
             high = alpha
         else:
             low = alpha
+        last = count == LINE_SEARCH_ITERATIONS - 1
+        if low >= LARGEST_STEP or high - low <= 1e-12 or last:
+            break
         following = alpha - slope / curvature
         alpha = following if low < following < high else 0.5 * (low + high)
     return alpha
@@ -303,16 +277,31 @@ def measure(rows, x, work):
 
 
 @kernel
-def minimise(rows, law, impulse, work, tolerance, max_iterations):
+def changes_little(rows, x, work, tolerance):
+    """Return whether |Δx|_G ≤ tolerance · |x + Δx|_G.
+
+    The step is the error of x to first order. |x − γ| is far larger where R is tiny next to G:
+    there γ = R⁻¹ (v̂ − u) multiplies the rounding of u.
+    """
+    u, dx, du, error, size = work.velocity, work.change, work.velocity_change, 0.0, 0.0
+    for r in range(x.shape[0]):
+        error += dx[r] * du[r]
+        size += (x[r] + dx[r]) * (u[r] - rows.g[r] + du[r])
+    return abs(error) <= tolerance * tolerance * abs(size)
+
+
+@kernel
+def minimise(rows, law, impulse, work, tolerance, max_iterations, accuracy):
     """Solve from the guess `impulse`; return (iterations, residual, converged).
 
     Args:
         rows: the problem, n rows; `g` is the velocity without contact u_f [m/s], G symmetric.
-        law: a `SoftLaw`.
+        law: a `SoftLaw`; where it is of form PYRAMID, μ > 0.
         impulse: in and out: γ [N s], shape (n,).
         work: scratch for n rows or more, see `newton_work`; its vectors may be longer.
-        tolerance: on |x − γ| relative to |x| and |γ|, in the norm of G [-].
+        tolerance: on |x − γ|, or on the Newton step, relative to |x|, in the norm of G [-].
         max_iterations: largest number of Newton steps.
+        accuracy: of the line searches, EXACT or COARSE.
     """
     x, u, gamma, n = impulse, work.velocity, work.projected, rows.g.shape[0]
     dx, du, trial, residual = work.change, work.velocity_change, work.trial, np.inf
@@ -329,7 +318,11 @@ def minimise(rows, law, impulse, work, tolerance, max_iterations):
         if count == max_iterations or not newton_change(rows, law, work):
             break
         fill_product(rows.delassus, dx, du)
-        alpha = line_search(rows, law, x, work)
+        if changes_little(rows, x, work, tolerance):
+            for r in range(n):
+                x[r] += dx[r]
+            return count + 1, residual, True
+        alpha = line_search(rows, law, x, work, accuracy)
         for r in range(n):
             x[r] += alpha * dx[r]
             u[r] = trial[r]
@@ -339,6 +332,7 @@ def minimise(rows, law, impulse, work, tolerance, max_iterations):
 
 
 @kernel
-def newton(rows, v_hat, R, impulse, work, tolerance, max_iterations):
-    """Solve contacts of form CONE from the guess `impulse`; as `minimise` with v̂ and R (n,)."""
-    return minimise(rows, cone_law(v_hat, R), impulse, work, tolerance, max_iterations)
+def newton(rows, v_hat, R, impulse, work, tolerance, max_iterations, pyramidal):
+    """Solve contacts of form CONE or PYRAMID; as `minimise`, with v̂ and R of shapes (n,)."""
+    law = linear_law(v_hat, R, pyramidal)
+    return minimise(rows, law, impulse, work, tolerance, max_iterations, EXACT)

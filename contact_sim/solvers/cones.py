@@ -8,7 +8,9 @@ of ½ λᵀ G λ + gᵀ λ. In this order, each as far as the natural map is not
 1. the guess, as it is
 2. Newton steps on the modes of the guess (solvers/cone_active_set.py)
 3. rows that are in the wrong mode are released by an update of their own, then Newton again
-4. block Gauss-Seidel, then ADMM
+4. proximal points, with sweeps of Gauss-Seidel in between (solvers/cone_proximal.py)
+5. a fixed point of convex problems (solvers/cone_fixed_point.py)
+6. block Gauss-Seidel, then ADMM
 
 One and the same measure ends all of them. 1 to 3 do not allocate.
 """
@@ -26,15 +28,20 @@ from contact_sim.solvers.cone import (
 from contact_sim.solvers.cone_active_set import KEEN, ON_THE_CONE, newton_on_modes, newton_step
 from contact_sim.solvers.cone_admm import admm
 from contact_sim.solvers.cone_block import block_gauss_seidel, frozen_contact, solve_contact
+from contact_sim.solvers.cone_fixed_point import slip_fixed_point
+from contact_sim.solvers.cone_proximal import proximal_points
 from contact_sim.solvers.jit import kernel
 from contact_sim.solvers.status import (
     CONVERGED,
     CONVERGED_BY_FALLBACK,
+    INCONSISTENT,
     MAX_ITERATIONS,
     NONFINITE,
 )
 
 MOST_RELEASES = 4
+PATIENCE = 15
+"""Proximal points after which the fixed point is looked for."""
 
 
 @kernel
@@ -129,7 +136,26 @@ def drop_pulls(nc, impulse):
 
 
 @kernel
-def solve_cones(rows, impulse, work, tolerance, max_sweeps, max_admm_iterations, associated):
+def solve_redundant(rows, impulse, work, tolerance, max_points, associated):
+    """Try the steps 4 and 5; return (iterations, natural map [N s], status code)."""
+    count, residual, code = proximal_points(
+        rows, impulse, work, tolerance, min(max_points, PATIENCE), associated
+    )
+    for attempt in range(2):
+        if code in (CONVERGED, NONFINITE) or (code == INCONSISTENT and associated == 1.0):
+            break
+        if attempt == 1:  # the way there matters; now from nothing
+            for r in range(rows.g.shape[0]):
+                impulse[r] = 0.0
+        points, residual, code = slip_fixed_point(
+            rows, impulse, work, tolerance, max_points, associated
+        )
+        count += points
+    return count, residual, code
+
+
+@kernel
+def solve_cones(rows, impulse, work, tolerance, limits, associated):
     """Solve in place; return (status code, iterations, natural map [N s]).
 
     Args:
@@ -137,14 +163,24 @@ def solve_cones(rows, impulse, work, tolerance, max_sweeps, max_admm_iterations,
         impulse: the guess and the answer [N s], shape (n,).
         work: scratch for n rows or more, see `rows.cone_work`.
         tolerance: on the natural map, relative to the largest impulse [-].
-        max_sweeps: largest number of Gauss-Seidel sweeps [-].
-        max_admm_iterations: largest number of iterations of ADMM, 0: none [-].
+        limits: largest numbers of proximal points, of Gauss-Seidel sweeps and of iterations of
+            ADMM, 0: none [-].
         associated: κ, 0.0 or 1.0.
     """
     releases, residual, converged = solve_by_modes(rows, impulse, work, tolerance, associated)
     if converged:
         drop_pulls(rows.friction.shape[0], impulse)
         return CONVERGED, releases, residual
+    max_points, max_sweeps, max_admm_iterations = limits
+    if max_points > 0:
+        points, residual, code = solve_redundant(
+            rows, impulse, work, tolerance, max_points, associated
+        )
+        releases += points
+        if code == CONVERGED:
+            return code, releases, residual
+        if code == INCONSISTENT:
+            return code, releases, residual
     sweeps, residual, converged = block_gauss_seidel(
         rows, impulse, tolerance, max_sweeps, associated
     )

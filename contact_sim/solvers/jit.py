@@ -14,17 +14,18 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, cached_property, update_wrapper
 from pathlib import Path
 from typing import Any
 
 import numba
 
-from contact_sim.solvers.linked import let_link
+from contact_sim.solvers.linked import linked
 
 PACKAGE = Path(__file__).resolve().parent.parent
-KERNELS: defaultdict[str, list[tuple[Any, ...]]] = defaultdict(list)
-"""The kernels of every module that was imported; each for Python and for other kernels."""
+KERNELS: defaultdict[str, list[Kernel]] = defaultdict(list)
+"""The kernels of every module that was imported."""
+OPTIONS = {'error_model': 'numpy'}
 IMPORT = re.compile(rf'^from {PACKAGE.name}\.([\w.]+) import (\([^)]*\)|.+)', re.MULTILINE)
 
 
@@ -67,8 +68,7 @@ def progress(modules: Iterable[str]) -> tuple[int, int]:
     prefix = f'{PACKAGE.name}.'
     own = [name.removeprefix(prefix) for name in modules if name.startswith(prefix)]
     kernels = [kernel for name in _reached(own) for kernel in KERNELS.get(name, ())]
-    done = sum(any(version.overloads for version in kernel) for kernel in kernels)
-    return done, len(kernels)
+    return sum(kernel.ready for kernel in kernels), len(kernels)
 
 
 @cache
@@ -82,22 +82,64 @@ def cache_folder(module: str) -> str:
     return str((Path(chosen) if chosen else home) / f'kernels-{digest.hexdigest()[:12]}')
 
 
-def kernel(function: Callable[..., Any]) -> Any:
-    """Return `function` compiled by numba, without reference to Python objects.
+class Kernel:
+    """A function compiled where it is first needed: for other kernels, and for Python.
 
-    Compiled twice if need be: for Python, cached on disk, and for other kernels (linked.py).
+    Made at import by the hundred, of which a simulation that finds its entries on disk needs none.
     """
-    compiled = _compiled(function, nogil=False)
-    linked = let_link(compiled, function, error_model='numpy')
-    KERNELS[_module(function)].append((compiled, linked))
-    return compiled
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        update_wrapper(self, function)
+        self.py_func = function
+
+    @cached_property
+    def linked(self) -> Any:
+        """The version that other kernels call."""
+        return linked(self.py_func, **OPTIONS)
+
+    @cached_property
+    def compiled(self) -> Any:
+        """The version that Python calls, cached on disk."""
+        return _compiled(self.py_func, nogil=False)
+
+    @property
+    def _numba_type_(self) -> Any:
+        """What numba takes a kernel for that it meets in another one."""
+        return self.linked._numba_type_
+
+    @property
+    def ready(self) -> bool:
+        """Whether a version of it is compiled or loaded."""
+        made = (vars(self).get(name) for name in ('linked', 'compiled'))
+        return any(version is not None and version.overloads for version in made)
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Call the version for Python."""
+        return self.compiled(*arguments, **named)
+
+
+class Entry(Kernel):
+    """A kernel that only Python calls."""
+
+    @cached_property
+    def compiled(self) -> Any:
+        """The version that Python calls, cached on disk; it lets other threads run meanwhile."""
+        return _compiled(self.py_func, nogil=True)
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Return `function` compiled by numba, without reference to Python objects."""
+    return _listed(Kernel(function))
 
 
 def entry(function: Callable[..., Any]) -> Any:
     """Return a kernel that only Python calls: it lets other threads run meanwhile."""
-    compiled = _compiled(function, nogil=True)
-    KERNELS[_module(function)].append((compiled,))
-    return compiled
+    return _listed(Entry(function)).compiled
+
+
+def _listed(made: Kernel) -> Kernel:
+    KERNELS[_module(made.py_func)].append(made)
+    return made
 
 
 def _module(function: Callable[..., Any]) -> str:
@@ -106,9 +148,8 @@ def _module(function: Callable[..., Any]) -> str:
 
 def _compiled(function: Callable[..., Any], nogil: bool) -> Any:
     """Return the function compiled for calls from Python."""
-    options = {'error_model': 'numpy', 'nogil': nogil, 'no_cfunc_wrapper': True}
     chosen, numba.config.CACHE_DIR = numba.config.CACHE_DIR, cache_folder(_module(function))
     try:
-        return numba.njit(cache=True, **options)(function)
+        return numba.njit(cache=True, nogil=nogil, no_cfunc_wrapper=True, **OPTIONS)(function)
     finally:
         numba.config.CACHE_DIR = chosen

@@ -59,20 +59,21 @@ class LinkedCompiler(Compiler):  # type: ignore[misc]
         super().__init__(typingctx, targetctx, library, *rest)
 
 
-def let_link(compiled: Any, function: Callable[..., Any], **options: Any) -> Any:
-    """Give callers of `compiled` a linked version of `function`, and return that.
+def linked(function: Callable[..., Any], **options: Any) -> Any:
+    """Return `function` compiled for callers that are compiled themselves.
 
     A literal argument does not get a version of its own: 0 is an integer as any other.
     """
     if not LINKS:
-        return compiled
-    linked = numba.njit(
+        return numba.njit(**options)(function)
+    inner = numba.njit(
         pipeline_class=LinkedCompiler, no_cpython_wrapper=True, no_cfunc_wrapper=True, **options
     )(function)
+    find = inner.get_call_template
 
     def get_call_template(arguments: Any, by_name: Any) -> Any:
         types_of = {name: types.unliteral(kind) for name, kind in by_name.items()}
-        return linked.get_call_template(tuple(map(types.unliteral, arguments)), types_of)
+        return find(tuple(map(types.unliteral, arguments)), types_of)
 
-    compiled.get_call_template, compiled.get_overload = get_call_template, linked.get_overload
-    return linked
+    inner.get_call_template = get_call_template
+    return inner

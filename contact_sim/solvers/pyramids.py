@@ -36,7 +36,8 @@ from contact_sim.solvers.status import CONVERGED, MAX_ITERATIONS, NONFINITE, RAY
 TOLERANCE, ACCEPTED = 1e-10, 1e-9
 """On the circular cone, and on the pyramid after pivoting, relative to the largest impulse."""
 SMALLEST = 1e-300
-MAX_SWEEPS, MAX_ADMM_ITERATIONS = 50, 1000
+LIMITS = 0, 50, 1000
+"""Of `cones.solve_cones`."""
 MODE_ROUNDS = 4
 """Attempts at the modes of the scalar rows before they enter Lemke's method."""
 AT_REST = 1e-12
@@ -123,9 +124,7 @@ def solve_pyramids(rows, impulse, work, sides, max_pivots):
     if solved:
         return CONVERGED, total + pivots, pyramid_map(rows, impulse, sides)
     impulse[:] = 0.0
-    _, sweeps, residual = solve_cones(
-        rows, impulse, work, TOLERANCE, MAX_SWEEPS, MAX_ADMM_ITERATIONS, 0.0
-    )
+    _, sweeps, residual = solve_cones(rows, impulse, work, TOLERANCE, LIMITS, 0.0)
     return RAY_TERMINATION, total + pivots + sweeps, residual
 
 
@@ -323,9 +322,7 @@ def solve_boxes(rows, impulse, work, max_rounds):
     for count in range(1, max_rounds + 1):
         fill_boxes(mu, impulse, count == 1, low, high)
         before = impulse.copy()
-        code, iterations, residual = solve_cones(
-            boxes, impulse, work, TOLERANCE, MAX_SWEEPS, MAX_ADMM_ITERATIONS, 1.0
-        )
+        code, iterations, residual = solve_cones(boxes, impulse, work, TOLERANCE, LIMITS, 1.0)
         total += iterations
         if code == NONFINITE:
             return code, total, residual

@@ -84,7 +84,7 @@ def test_stack_heavy_on_top_carries_its_weight(ratio):
 
 def test_stack_without_fallback_reports_honestly():
     problem, _ = box_stack(1e6)
-    solution = Ncp(max_sweeps=1, max_admm_iterations=0).solve(problem)
+    solution = Ncp(max_points=0, max_sweeps=1, max_admm_iterations=0).solve(problem)
     assert solution.solver.status is SolverStatus.MAX_ITERATIONS
     assert not solution.solver.converged
     assert law_residuals(problem, solution.impulse).ncp > 1e-8
@@ -92,7 +92,7 @@ def test_stack_without_fallback_reports_honestly():
 
 def test_fallback_says_so():
     problem, _ = box_stack(1e6)
-    solution = Ncp(max_sweeps=3).solve(problem)
+    solution = Ncp(max_points=0, max_sweeps=3).solve(problem)
     assert solution.solver.status is SolverStatus.CONVERGED_BY_FALLBACK
 
 

@@ -29,6 +29,7 @@ LEAST_CONVERGED = {
     'sap similar': 1.0,
     'sap original': 1.0,
     'todorov': 1.0,
+    'todorov elliptic': 1.0,
     'todorov 2014': 1.0,
     'compliant': 0.85,
 }

@@ -101,7 +101,7 @@ def test_2_3_glides_at_the_gap_of_its_formula():
 
 
 def approach(model):
-    """Return (gap, speed) at the start of each step of a cube that falls at 1 m/s without gravity."""
+    """Return (gap, speed) at the start of each step of a cube at −1 m/s without gravity."""
     sim = Simulator(cube(), model, gravity=0.0)
     sim.reset(pose(z=0.15 + 0.3e-3), np.array([0, 0, -1.0, 0, 0, 0]))
     track = [(0.05 + 0.3e-3, -1.0)]

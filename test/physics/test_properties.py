@@ -38,7 +38,7 @@ class Admm:
 
 LAWS = {
     'ncp': Ncp(),
-    'ncp blocks': Ncp(max_sweeps=5000, max_admm_iterations=0),
+    'ncp blocks': Ncp(max_points=0, max_sweeps=5000, max_admm_iterations=0),
     'ncp admm': Admm(0.0),
     'ncp staggered': Ncp(solver='staggered', max_sweeps=5000),
     'ccp': Anitescu(),

@@ -10,12 +10,15 @@ from contact_sim.solvers.cone import impulse_scale, natural_map
 from contact_sim.solvers.cone_active_set import choose_unknowns, fill_system, move
 from contact_sim.solvers.cone_admm import admm
 from contact_sim.solvers.cone_block import block_gauss_seidel
-from contact_sim.solvers.cone_newton import newton, newton_work
+from contact_sim.solvers.cone_newton import newton
+from contact_sim.solvers.cone_proximal import proximal_points
 from contact_sim.solvers.cones import solve_by_modes, solve_cones
+from contact_sim.solvers.newton_work import newton_work
 from contact_sim.solvers.rows import Rows, cone_work
 from contact_sim.solvers.status import CONVERGED, CONVERGED_BY_FALLBACK, NONFINITE
 
 TOLERANCE = 1e-10
+LIMITS = 50, 50, 1000
 BOUNDS = {
     'box': lambda size: (-size, size),
     'shifted box': lambda size: (0.5 * size, 2.0 * size),
@@ -40,7 +43,7 @@ def random_rows(seed, contacts, kinds, rank=None):
 
 def fast(rows, impulse, associated):
     work = cone_work(len(rows.g))
-    code, _, residual = solve_cones(rows, impulse, work, TOLERANCE, 50, 1000, associated)
+    code, _, residual = solve_cones(rows, impulse, work, TOLERANCE, LIMITS, associated)
     return code in (CONVERGED, CONVERGED_BY_FALLBACK), residual
 
 
@@ -60,7 +63,13 @@ def by_modes(rows, impulse, associated):
     return converged, residual
 
 
-SOLVERS = (fast, gauss_seidel, by_admm, by_modes)
+def by_points(rows, impulse, associated):
+    work = cone_work(len(rows.g))
+    _, residual, code = proximal_points(rows, impulse, work, TOLERANCE, 50, associated)
+    return code == CONVERGED, residual
+
+
+SOLVERS = (fast, gauss_seidel, by_points, by_admm, by_modes)
 kinds = st.lists(st.sampled_from(sorted(BOUNDS)), max_size=5)
 seeds = st.integers(0, 2**32 - 1)
 
@@ -140,7 +149,7 @@ def bounded_least_squares(G, g, lower, upper):
 def test_intervals_alone_are_a_quadratic_program(seed, kinds):
     rows = random_rows(seed, 0, kinds)
     exact = bounded_least_squares(rows.delassus, rows.g, rows.lower, rows.upper)
-    for solver in (fast, gauss_seidel, by_admm):
+    for solver in (fast, gauss_seidel, by_points, by_admm):
         impulse = np.zeros(len(rows.g))
         converged, _ = solver(rows, impulse, 0.0)
         if converged or solver is fast:
@@ -154,14 +163,57 @@ def test_compliant_intervals_are_a_quadratic_program(seed, kinds):
     rows, rng = random_rows(seed, 0, kinds), np.random.default_rng(seed)
     n = len(rows.g)
     R, v_hat, impulse = rng.uniform(0.01, 2.0, n), rng.standard_normal(n), np.zeros(n)
-    _, _, converged = newton(rows, v_hat, R, impulse, newton_work(len(R)), 1e-12, 200)
+    _, _, converged = newton(rows, v_hat, R, impulse, newton_work(len(R)), 1e-12, 200, False)
     G, g = rows.delassus + np.diag(R), rows.g - v_hat
     exact = bounded_least_squares(G, g, rows.lower, rows.upper)
     assert converged
     assert np.allclose(impulse, exact, rtol=0, atol=1e-8 * (1.0 + np.abs(exact).max()))
 
 
-@pytest.mark.parametrize('solver', [fast, gauss_seidel, by_admm])
+def compliant_pyramids(seed, contacts, kinds):
+    """Answer of `newton` to random pyramids n ± μ t_i: steps, γ, and γ of the program of edges."""
+    rows, rng = random_rows(seed, contacts, kinds), np.random.default_rng(seed)
+    mu = np.maximum(rows.friction, 1e-5)
+    rows = Rows(rows.delassus, rows.g, mu, rows.lower, rows.upper)
+    n, m = len(rows.g), 4 * contacts
+    R, v_hat = rng.uniform(0.01, 2.0, n), rng.standard_normal(n)
+    D, edge_R = np.zeros((n, m + len(kinds))), np.zeros(m + len(kinds))
+    for i in range(contacts):
+        R[3 * i : 3 * i + 3] = R[3 * i] * mu[i] ** 2  # as MuJoCo's
+        sides = mu[i] * np.array([[1.0, -1.0, 0.0, 0.0], [0.0, 0.0, 1.0, -1.0]])
+        D[3 * i : 3 * i + 3, 4 * i : 4 * i + 4] = np.vstack([sides, np.ones(4)])
+        edge_R[4 * i : 4 * i + 4] = R[3 * i]
+    D[3 * contacts :, m:], edge_R[m:] = np.eye(len(kinds)), R[3 * contacts :]
+    lower, upper = np.zeros(m), np.full(m, np.inf)
+    beta = bounded_least_squares(
+        D.T @ rows.delassus @ D + np.diag(edge_R), D.T @ (rows.g - v_hat),
+        np.concatenate([lower, rows.lower]), np.concatenate([upper, rows.upper]),
+    )  # fmt: skip
+    impulse, work = rng.standard_normal(n), newton_work(n)
+    steps, _, converged = newton(rows, v_hat, R, impulse, work, 1e-12, 200, True)
+    assert converged
+    return steps, impulse, D @ beta
+
+
+@given(
+    seeds,
+    st.integers(1, 4),
+    st.lists(st.sampled_from(sorted(set(BOUNDS) - {'nothing'})), max_size=3),
+)
+@settings(deadline=None, max_examples=200)
+def test_compliant_pyramids_are_a_quadratic_program_of_their_edges(seed, contacts, kinds):
+    _, impulse, exact = compliant_pyramids(seed, contacts, kinds)
+    assert np.allclose(impulse, exact, rtol=0, atol=1e-7 * (1.0 + np.abs(exact).max()))
+
+
+def test_newton_ends_once_it_knows_which_edges_push():
+    """The cost is a parabola per set of edges: with a wrong derivative it takes hundreds."""
+    steps = [compliant_pyramids(seed, 4, ['box'])[0] for seed in range(100)]
+    assert np.median(steps) <= 8
+    assert max(steps) <= 20
+
+
+@pytest.mark.parametrize('solver', [fast, gauss_seidel, by_points, by_admm])
 def test_redundant_bilateral_rows_are_held_without_nan(solver):
     for seed in range(20):
         rows = random_rows(seed, 1, ['bilateral'] * 6, rank=5)
@@ -179,7 +231,7 @@ def test_the_answer_as_guess_is_left_alone():
         if fast(rows, impulse, 0.0)[0]:
             again = impulse.copy()
             work = cone_work(len(rows.g))
-            code, iterations, _ = solve_cones(rows, again, work, TOLERANCE, 50, 1000, 0.0)
+            code, iterations, _ = solve_cones(rows, again, work, TOLERANCE, LIMITS, 0.0)
             assert (code, iterations) == (CONVERGED, 0)
             assert np.array_equal(again, impulse)
 
@@ -229,11 +281,11 @@ def equations(rows, impulse, associated):
 
 def test_scratch_may_be_larger_than_the_problem():
     rows, exact, roomy = random_rows(5, 3, ['box', 'bilateral']), np.zeros(11), np.zeros(11)
-    solve_cones(rows, exact, cone_work(11), TOLERANCE, 50, 1000, 0.0)
+    solve_cones(rows, exact, cone_work(11), TOLERANCE, LIMITS, 0.0)
     work = cone_work(20)
     for array in work[:9]:
         array[...] = np.nan
-    solve_cones(rows, roomy, work, TOLERANCE, 50, 1000, 0.0)
+    solve_cones(rows, roomy, work, TOLERANCE, LIMITS, 0.0)
     assert np.array_equal(exact, roomy)
 
 
@@ -241,7 +293,7 @@ def test_scratch_may_be_larger_than_the_problem():
 def test_not_a_number_is_a_status(where):
     rows, impulse = random_rows(1, 2, ['bilateral', 'at least']), np.zeros(8)
     (rows.g if where == 'g' else impulse)[2] = np.nan
-    code, _, residual = solve_cones(rows, impulse, cone_work(8), TOLERANCE, 50, 1000, 0.0)
+    code, _, residual = solve_cones(rows, impulse, cone_work(8), TOLERANCE, LIMITS, 0.0)
     assert code == NONFINITE
     assert np.isnan(residual)
     assert not impulse.any()

@@ -40,8 +40,7 @@ IMPACT_LAWS = (
 PLASTIC, NEWTON, POISSON, MOREAU, FRICTIONLESS, INFINITE_FRICTION = range(len(IMPACT_LAWS))
 
 TOLERANCE = 1e-12
-MAX_SWEEPS = 200
-MAX_ADMM_ITERATIONS = 2000
+LIMITS = 50, 200, 2000
 MAX_PHASE_SWEEPS = 20000
 SHARE_TOLERANCE = 1e-14
 """Accuracy of the largest share of restitution that creates no energy [-]."""
@@ -138,9 +137,7 @@ def newton_impact(law, G, u, mu, restitution, share, impulse):
         return without_slip(G, g, nc, impulse)
     cones = np.zeros(nc) if law == FRICTIONLESS else mu
     rows = Rows(G, g, cones, np.zeros(0), np.zeros(0))
-    return solve_cones(
-        rows, impulse, cone_work(g.shape[0]), TOLERANCE, MAX_SWEEPS, MAX_ADMM_ITERATIONS, 0.0
-    )
+    return solve_cones(rows, impulse, cone_work(g.shape[0]), TOLERANCE, LIMITS, 0.0)
 
 
 @kernel

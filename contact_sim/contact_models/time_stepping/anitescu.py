@@ -24,11 +24,11 @@ from contact_sim.arrays.views import arrays_of, integers, vector
 from contact_sim.contact.polyhedron import fill_edges, split_impulse
 from contact_sim.contact.problem_views import cone_work_of, rows_of
 from contact_sim.contact_models.time_stepping.cone import (
-    MAX_ADMM_ITERATIONS,
-    MAX_SWEEPS,
+    FIRST_OWN,
     TOLERANCE,
     ConeModel,
     ConeParameters,
+    limits_of,
 )
 from contact_sim.contact_models.time_stepping.model import CompiledLaw
 from contact_sim.contact_models.time_stepping.stages import (
@@ -49,7 +49,7 @@ from contact_sim.solvers.jit import entry, kernel
 from contact_sim.solvers.rows import Rows, cone_work
 from contact_sim.solvers.status import CONVERGED, CONVERGED_BY_FALLBACK, MAX_ITERATIONS
 
-SIDES = 3
+SIDES = FIRST_OWN
 """Place of the number of sides in the numbers of the law."""
 
 
@@ -75,19 +75,16 @@ def solve_anitescu(data):
     """Solve the contact problem with the associated law."""
     law, n = vector(data, f.LAW), integers(data, f.COUNTS)[1]
     rows, impulse = rows_of(data), vector(data, f.ROW_IMPULSE)[:n]
-    tolerance, max_sweeps = law[TOLERANCE], int(law[MAX_SWEEPS])
-    max_admm_iterations, sides = int(law[MAX_ADMM_ITERATIONS]), int(law[SIDES])
+    tolerance, limits, sides = law[TOLERANCE], limits_of(law), int(law[SIDES])
     if sides == 0 or rows.friction.shape[0] == 0:
-        outcome = solve_cones(
-            rows, impulse, cone_work_of(data), tolerance, max_sweeps, max_admm_iterations, 1.0
-        )
+        outcome = solve_cones(rows, impulse, cone_work_of(data), tolerance, limits, 1.0)
     else:
-        outcome = solve_pyramids(rows, impulse, tolerance, max_sweeps, max_admm_iterations, sides)
+        outcome = solve_pyramids(rows, impulse, tolerance, limits, sides)
     report_solve(data, outcome)
 
 
 @kernel
-def solve_pyramids(rows, impulse, tolerance, max_sweeps, max_admm_iterations, sides):
+def solve_pyramids(rows, impulse, tolerance, limits, sides):
     """Solve for the shares β of the edges, which are interval rows [0, ∞).
 
     Arguments and result as in `cones.solve_cones`. Converged is only what also obeys the law of
@@ -102,9 +99,7 @@ def solve_pyramids(rows, impulse, tolerance, max_sweeps, max_admm_iterations, si
     split_impulse(rows.friction, sides, impulse, beta)
     Dt = D.T.copy()
     edges = Rows(np.dot(Dt, np.dot(rows.delassus, D)), np.dot(Dt, rows.g), np.empty(0), low, high)
-    code, iterations, residual = solve_cones(
-        edges, beta, cone_work(m), tolerance, max_sweeps, max_admm_iterations, 1.0
-    )
+    code, iterations, residual = solve_cones(edges, beta, cone_work(m), tolerance, limits, 1.0)
     assign(impulse, np.dot(D, beta))
     error = pyramid_residual(rows, sides, impulse)
     allowed = sides * tolerance * impulse_scale(rows, impulse)

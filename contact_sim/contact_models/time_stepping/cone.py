@@ -13,9 +13,12 @@ from typing import ClassVar
 
 from contact_sim.contact_models.time_stepping.model import TimeSteppingModel
 from contact_sim.parameters import Parameters, parameter
+from contact_sim.solvers.jit import kernel
 
-TOLERANCE, MAX_SWEEPS, MAX_ADMM_ITERATIONS = range(3)
+TOLERANCE, MAX_POINTS, MAX_SWEEPS, MAX_ADMM_ITERATIONS = range(4)
 """Places of the common parameters in the numbers of the law."""
+FIRST_OWN = 4
+"""Place of the first number of one model alone."""
 
 
 @dataclass(frozen=True)
@@ -26,9 +29,13 @@ class ConeParameters(Parameters):
         1e-10, '-', 'natural-map residual relative to the largest impulse', above=0.0, below=1.0,
         live=True,
     )  # fmt: skip
+    max_points: int = parameter(
+        50, '-', 'proximal points; 0 leaves all to Gauss-Seidel and ADMM', at_least=0,
+        at_most=100000, live=True,
+    )  # fmt: skip
     max_sweeps: int = parameter(
-        50, '-', 'block Gauss-Seidel sweeps before ADMM takes over', at_least=1, at_most=100000,
-        live=True,
+        50, '-', 'block Gauss-Seidel sweeps where proximal points fail, then ADMM', at_least=1,
+        at_most=100000, live=True,
     )  # fmt: skip
     max_admm_iterations: int = parameter(
         1000, '-', 'ADMM iterations; 0 switches the fallback off', at_least=0, at_most=1000000,
@@ -49,4 +56,11 @@ class ConeModel(TimeSteppingModel):
     def law_numbers(self) -> tuple[float, ...]:
         """Return tolerance and limits of the iterations."""
         p = self.parameters
-        return p.tolerance, float(p.max_sweeps), float(p.max_admm_iterations)
+        limits = p.max_points, p.max_sweeps, p.max_admm_iterations
+        return p.tolerance, *(float(limit) for limit in limits)
+
+
+@kernel
+def limits_of(law):
+    """Return the limits of `cones.solve_cones` in the numbers of the law."""
+    return int(law[MAX_POINTS]), int(law[MAX_SWEEPS]), int(law[MAX_ADMM_ITERATIONS])

@@ -17,11 +17,10 @@ from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import arrays_of, integers, vector
 from contact_sim.contact.problem_views import cone_work_of, rows_of
 from contact_sim.contact_models.time_stepping.cone import (
-    MAX_ADMM_ITERATIONS,
-    MAX_SWEEPS,
     TOLERANCE,
     ConeModel,
     ConeParameters,
+    limits_of,
 )
 from contact_sim.contact_models.time_stepping.model import CompiledLaw
 from contact_sim.contact_models.time_stepping.ncp_peers import PEERS
@@ -58,7 +57,7 @@ def solve_ncp(data):
     law, n = vector(data, f.LAW), integers(data, f.COUNTS)[1]
     outcome = solve_cones(
         rows_of(data), vector(data, f.ROW_IMPULSE)[:n], cone_work_of(data), law[TOLERANCE],
-        int(law[MAX_SWEEPS]), int(law[MAX_ADMM_ITERATIONS]), 0.0,
+        limits_of(law), 0.0,
     )  # fmt: skip
     report_solve(data, outcome)
 

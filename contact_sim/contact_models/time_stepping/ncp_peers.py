@@ -10,7 +10,7 @@ import numpy as np
 from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import arrays_of, integers, vector
 from contact_sim.contact.problem_views import rows_of
-from contact_sim.contact_models.time_stepping.cone import MAX_SWEEPS, TOLERANCE
+from contact_sim.contact_models.time_stepping.cone import FIRST_OWN, MAX_SWEEPS, TOLERANCE
 from contact_sim.contact_models.time_stepping.stages import (
     apply_impulses,
     begin_step,
@@ -26,7 +26,7 @@ from contact_sim.solvers.status import CONVERGED, MAX_ITERATIONS, NONFINITE
 
 PEERS = ('pgs', 'raisim', 'staggered')
 """In the order of the codes in solvers/cone_peers.py."""
-PEER = 3
+PEER = FIRST_OWN
 """Place of the code of the peer in the numbers of the law."""
 
 

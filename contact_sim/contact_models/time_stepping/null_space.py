@@ -60,7 +60,7 @@ GIVEN = 8.0
 STATE = 3
 (SUPPORT_GIVEN, TOUCH_GAP, USES_BAUMGARTE, RELEASES, RELEASE_FORCE) = range(5)
 """Places of the parameters in the numbers of the law."""
-TOLERANCE, MAX_SWEEPS, MAX_ADMM_ITERATIONS = 1e-10, 50, 1000
+TOLERANCE, LIMITS = 1e-10, (50, 50, 1000)
 SLACK = 1e-9
 """Share of the largest impulse within which a foot neither pulls nor leaves its cone."""
 
@@ -185,9 +185,7 @@ def choose_intervals(A, target, rows, row, impulse, work):
     for a in range(size):
         x[a] = impulse[row[a]]
     held = Rows(A.copy(), target, np.empty(0), low, high)
-    code, iterations, _ = solve_cones(
-        held, x, work, TOLERANCE, MAX_SWEEPS, MAX_ADMM_ITERATIONS, 1.0
-    )
+    code, iterations, _ = solve_cones(held, x, work, TOLERANCE, LIMITS, 1.0)
     for k in range(ns):
         impulse[row[m + k]] = x[m + k]
     return code, iterations

@@ -45,9 +45,17 @@ from contact_sim.contact_models.time_stepping.stages import (
     report_solve,
 )
 from contact_sim.parameters import Parameters, parameter
-from contact_sim.solvers.cone_newton import minimise
+from contact_sim.solvers.cone_newton import COARSE, minimise
 from contact_sim.solvers.jit import entry, kernel
-from contact_sim.solvers.soft_contact import BOUND, CONE, GAP, STICTION, SoftLaw
+from contact_sim.solvers.soft_law import (
+    BOUND,
+    CONE,
+    GAP,
+    LAGGED,
+    SIMILAR,
+    STICTION,
+    SoftLaw,
+)
 from contact_sim.solvers.status import CONVERGED, MAX_ITERATIONS, NONFINITE
 
 (
@@ -55,8 +63,8 @@ from contact_sim.solvers.status import CONVERGED, MAX_ITERATIONS, NONFINITE
     ACTS_AHEAD, TOLERANCE, MOST_ITERATIONS,
 ) = range(11)  # fmt: skip
 """Places of the parameters in the numbers of the law."""
-APPROXIMATIONS = ('sap', 'lagged', 'similar')
-"""In the order of the forms in solvers/soft_contact.py."""
+FORMS = {'sap': CONE, 'lagged': LAGGED, 'similar': SIMILAR}
+"""Approximation to form of a contact."""
 OUT_OF_REACH = 1e12
 """Speed [m/s] that the bias of a contact that does not touch would ask for before it acts."""
 
@@ -133,7 +141,13 @@ def solve_sap(data):
     interval_gap = vector(data, f.ROW_INTERVAL_GAP)
     fill_interval_compliance(rows, interval_gap, weight, h, law, R, v_hat)
     iterations, residual, converged = minimise(
-        rows, soft, impulse, newton_work_of(data), law[TOLERANCE], int(law[MOST_ITERATIONS])
+        rows,
+        soft,
+        impulse,
+        newton_work_of(data),
+        law[TOLERANCE],
+        int(law[MOST_ITERATIONS]),
+        COARSE,
     )
     code = CONVERGED if converged else MAX_ITERATIONS
     if not np.isfinite(residual):
@@ -299,7 +313,7 @@ class Sap(TimeSteppingModel):
         """Return the parameters in the order of the constants of this module."""
         p = self.parameters
         return (
-            float(APPROXIMATIONS.index(p.approximation)), p.stiffness, p.dissipation,
+            float(FORMS[p.approximation]), p.stiffness, p.dissipation,
             p.stiction_tolerance, p.relaxation_time, p.sigma, p.beta,
             float(p.weight == 'delassus'), float(p.acts_ahead), p.tolerance,
             float(p.max_iterations),

@@ -208,6 +208,15 @@ def gather_problem(data):
 
     Without rows there is nothing to solve, which the solver's report then says.
     """
+    n = gather_active(data)
+    if n > 0:
+        fill_delassus(data, n, matrix(data, f.FACTOR))
+    return n
+
+
+@kernel
+def gather_active(data):
+    """Fill the contact problem of the active blocks but for G; return its number of rows."""
     row_of, row_leaf = integers(data, f.ROW_OF), integers(data, f.ROW_LEAF)
     active, interval_active = vector(data, f.ACTIVE), vector(data, f.INTERVAL_ACTIVE)
     na, n = collect_rows(
@@ -229,13 +238,17 @@ def gather_problem(data):
         )  # fmt: skip
     if n == 0:
         report_solve(data, (FREE, 0, 0.0))
-    else:
-        delassus(
-            matrix(data, f.JACOBIAN_TRANSPOSED), matrix(data, f.FACTOR),
-            integers(data, f.DOF_PARENT), row_of, row_leaf, n, row_response(data, n),
-            square(data, f.DELASSUS, n),
-        )  # fmt: skip
     return n
+
+
+@kernel
+def fill_delassus(data, n, factor):
+    """Fill G of the `n` problem rows with a factor of the mass matrix, see solvers.tree."""
+    delassus(
+        matrix(data, f.JACOBIAN_TRANSPOSED), factor, integers(data, f.DOF_PARENT),
+        integers(data, f.ROW_OF), integers(data, f.ROW_LEAF), n, row_response(data, n),
+        square(data, f.DELASSUS, n),
+    )  # fmt: skip
 
 
 @kernel

@@ -4,10 +4,15 @@
     a_ref = −b u⁻ − k r,   b = 2/(d_max τ),   k = d(r)/(d_max² τ² ζ²),   r = φ, friction rows r = 0
     R_n = (1 − d)/d Â_nn,   R_t = R_n/impratio;   pyramid: R = 2 μ² R_n/impratio per edge n ± μ t_i
 
-in impulses: v̂ = u⁻ + h a_ref. (τ, ζ) is solref, d(r) the impedance from solimp, Â the diagonal of
-A or MuJoCo's approximation of it. Contacts act only while φ < 0. A contact at rest sinks by
-g (1 − d) τ² ζ² and, under load along the ground, creeps with R_t f_t/b; `noslip_iterations` take
-the creep out afterwards. Dry friction of joints is a box with the same solref and d(0).
+in impulses: v̂ = u⁻ + h a_ref. (τ, ζ) is solref, d(r) the impedance from solimp, Â MuJoCo's
+approximation of the diagonal of A, or the diagonal. Contacts act only while φ < 0. Dry friction of
+joints is a box with the same solref and d(0). Without parameters it is MuJoCo without parameters:
+pyramids, the approximation, contacts that see the joint damping of the start (damping.py), μ no
+smaller than 1e-5.
+
+Under an elliptic cone with the exact diagonal a contact at rest sinks by g (1 − d) τ² ζ² and,
+under load along the ground, creeps with R_t f_t/b, which `noslip_iterations` take out afterwards.
+Under a pyramid it sinks by μ² (1 + μ²)/2 times that and creeps 1 + μ² times as fast.
 
 `form: 2014` is that of the source text (T21, T22), with λ an impulse throughout:
 
@@ -31,8 +36,8 @@ import numpy as np
 
 from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import arrays_of, integers, matrix, vector
-from contact_sim.contact.polyhedron import fill_edges, split_impulse
 from contact_sim.contact.problem_views import newton_work_of, unbiased_rows_of
+from contact_sim.contact_models.time_stepping.damping import gather_undamped
 from contact_sim.contact_models.time_stepping.model import CompiledLaw, TimeSteppingModel
 from contact_sim.contact_models.time_stepping.stages import (
     apply_impulses,
@@ -44,8 +49,7 @@ from contact_sim.contact_models.time_stepping.stages import (
     report_solve,
 )
 from contact_sim.parameters import Parameters, parameter
-from contact_sim.solvers.cone_newton import newton, newton_work
-from contact_sim.solvers.dense import assign
+from contact_sim.solvers.cone_newton import newton
 from contact_sim.solvers.disc import friction_sweep
 from contact_sim.solvers.jit import entry, kernel
 from contact_sim.solvers.rows import Rows
@@ -60,7 +64,8 @@ SMALLEST_IMPEDANCE, LARGEST_IMPEDANCE = 1e-4, 0.9999
 SMALLEST_COMPLIANCE = 1e-15
 OUT_OF_REACH = 1e12
 """Speed [m/s] that the bias of a contact with φ ≥ 0 would ask for before it acts."""
-PYRAMID_SIDES = 4
+SMALLEST_FRICTION = 1e-5
+"""MuJoCo's, which has no contact without friction [-]."""
 
 
 @dataclass(frozen=True)
@@ -106,11 +111,11 @@ class TodorovParameters(Parameters):
         1.0, '-', 'impedance of friction over that of the normal force', above=0.0, live=True
     )
     cone: str = parameter(
-        'elliptic', '', 'friction cone', choices=('elliptic', 'pyramidal'), live=True
+        'pyramidal', '', 'friction cone', choices=('pyramidal', 'elliptic'), live=True
     )
     diagonal: str = parameter(
-        'exact', '', 'diagonal of A: exact, or of the reference pose as in MuJoCo',
-        choices=('exact', 'reference'), live=True,
+        'reference', '', 'diagonal of A: of the reference pose as in MuJoCo, or exact',
+        choices=('reference', 'exact'), live=True,
     )  # fmt: skip
     refsafe: bool = parameter(
         True, '', 'keep the time constant at least two steps long', live=True
@@ -129,12 +134,22 @@ class TodorovParameters(Parameters):
 
 
 @kernel
+def gather_todorov(data):
+    """Fill the contact problem; that of 2014 has the implicit damping in it, MuJoCo's does not."""
+    if vector(data, f.LAW)[FORM_2014] != 0.0:
+        return gather_problem(data)
+    return gather_undamped(data)
+
+
+@kernel
 def solve_todorov(data):
     """Solve the contact problem with soft constraints."""
     law, n = vector(data, f.LAW), integers(data, f.COUNTS)[1]
     rows, impulse = unbiased_rows_of(data), vector(data, f.ROW_IMPULSE)[:n]
     scratch, h = matrix(data, f.LAW_VECTORS), vector(data, f.TIME_STEP)[0]
     R, v_hat, start = scratch[0][:n], scratch[1][:n], vector(data, f.ROW_START)
+    for i in range(rows.friction.shape[0]):
+        rows.friction[i] = max(rows.friction[i], SMALLEST_FRICTION)
     gap, interval_gap = vector(data, f.ROW_GAP), vector(data, f.ROW_INTERVAL_GAP)
     if law[FORM_2014] != 0.0:
         fill_rules_2014(rows, start, (gap, interval_gap), h, law, R, v_hat)
@@ -238,43 +253,20 @@ def fill_rules_2014(rows, start, gaps, h, law, R, v_hat):
 def solve_soft(rows, R, v_hat, impulse, work, law):
     """Solve the rules R, v̂ in place; return (status code, iterations, residual)."""
     tolerance, most = law[TOLERANCE], int(law[MOST_ITERATIONS])
-    if law[ELLIPTIC] != 0.0:
-        iterations, residual, converged = newton(rows, v_hat, R, impulse, work, tolerance, most)
+    elliptic = law[ELLIPTIC] != 0.0
+    iterations, residual, converged = newton(
+        rows, v_hat, R, impulse, work, tolerance, most, not elliptic
+    )
+    if elliptic:
         for _ in range(int(law[NOSLIP])):
             biased = Rows(rows.delassus, rows.g - v_hat, rows.friction, rows.lower, rows.upper)
             friction_sweep(biased, impulse)
-    else:
-        iterations, residual, converged = solve_pyramids(rows, R, v_hat, impulse, tolerance, most)
     if converged:
         return CONVERGED, iterations, residual
     if not np.isfinite(residual):
         impulse[:] = 0.0
         return NONFINITE, iterations, residual
     return MAX_ITERATIONS, iterations, residual
-
-
-@kernel
-def solve_pyramids(rows, R, v_hat, impulse, tolerance, max_iterations):
-    """Solve for shares of the edges n ± μ t_i; v̂ of an edge is that of n plus ±μ that of t_i."""
-    G, u_free, mu, lower, upper = rows
-    nc, n, ns = mu.shape[0], G.shape[0], lower.shape[0]
-    m = PYRAMID_SIDES * nc + ns
-    D = np.empty((n, m))
-    fill_edges(mu, PYRAMID_SIDES, ns, D)
-    Dt = D.T.copy()
-    low, high, beta, edge_R = np.zeros(m), np.full(m, np.inf), np.empty(m), np.empty(m)
-    low[m - ns :], high[m - ns :] = lower, upper
-    for i in range(nc):
-        edge_R[PYRAMID_SIDES * i : PYRAMID_SIDES * (i + 1)] = R[3 * i]
-    edge_R[m - ns :] = R[3 * nc :]
-    split_impulse(mu, PYRAMID_SIDES, impulse, beta)
-    edges = np.dot(Dt, np.dot(G, D))
-    iterations, residual, converged = newton(
-        Rows(edges, np.dot(Dt, u_free), np.empty(0), low, high), np.dot(Dt, v_hat), edge_R, beta,
-        newton_work(m), tolerance, max_iterations,
-    )  # fmt: skip
-    assign(impulse, np.dot(D, beta))
-    return iterations, residual, converged
 
 
 @entry
@@ -288,7 +280,7 @@ def advance(numbers, indices, layout, steps):
             free_motion(data)
             contact_rows(data)
             while True:
-                if gather_problem(data):
+                if gather_todorov(data):
                     solve_todorov(data)
                 if apply_impulses(data):
                     break

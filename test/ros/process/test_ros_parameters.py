@@ -173,8 +173,8 @@ def test_the_contact_model_switches_between_two_steps(session, model):
 def test_model_parameters_act_live(session):
     """No landing can be solved to less than rounding: the solver says so."""
     limits = {
-        'contact.ncp.max_sweeps': 1, 'contact.ncp.max_admm_iterations': 0,
-        'contact.ncp.tolerance': 1e-30,
+        'contact.ncp.max_points': 0, 'contact.ncp.max_sweeps': 1,
+        'contact.ncp.max_admm_iterations': 0, 'contact.ncp.tolerance': 1e-30,
     }  # fmt: skip
     before = dict(zip(limits, session.get(*limits), strict=True))
     failed = int(session.diagnostics()['solver_max_iterations'])

@@ -1,0 +1,130 @@
+"""Coulomb's law as a fixed point of convex problems, for friction that nothing else can follow.
+
+With De Saxcé's shift s_i = μ_i |w_t,i| held, contact is a convex problem with a unique velocity
+w(s); where s = μ |w_t(s)| it obeys Signorini and Coulomb. Each w(s) is found with proximal points
+(solvers/cone_proximal.py), from anywhere, and s with Anderson's acceleration: from the last shifts
+and their defects r = μ |w_t(s)| − s, the combination whose defect is least.
+
+[Acary et al. 2011] A formulation of the linear discrete Coulomb friction problem via convex
+optimization.
+[Anderson 1965] Iterative procedures for nonlinear integral equations.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from contact_sim.solvers.cone import (
+    fill_rho,
+    fill_velocity,
+    impulse_scale_at,
+    natural_map_at,
+)
+from contact_sim.solvers.cone_active_set import KEEN, newton_on_modes
+from contact_sim.solvers.cone_newton import newton
+from contact_sim.solvers.cone_proximal import fill_compliance, fill_shift, left_for_infinity
+from contact_sim.solvers.dense import assign
+from contact_sim.solvers.jit import kernel
+from contact_sim.solvers.newton_work import newton_work
+from contact_sim.solvers.status import CONVERGED, INCONSISTENT, MAX_ITERATIONS, NONFINITE
+
+MEMORY = 6
+"""Shifts that are combined."""
+INDEPENDENT = 1e-10
+"""Share of a change of defects that must be new for it to count."""
+POINTS, FIRST_SOFTNESS, HARDENING = 9, 1e-2, 0.1
+NEWTON_STEPS = 30
+NEWTON_TOLERANCE = 1e-10
+
+
+@kernel
+def slip_fixed_point(rows, impulse, work, tolerance, max_iterations, associated):
+    """Improve `impulse` in place; return (iterations, natural map [N s], status code).
+
+    Arguments as in `cone_proximal.proximal_points`.
+    """
+    n, nc, best, code = rows.g.shape[0], rows.friction.shape[0], np.inf, MAX_ITERATIONS
+    rho, w, soft = work.rho, work.velocity, newton_work(n)
+    x, y, w_x = np.empty(n), np.empty(n), np.empty(n)
+    scratch, shift = np.empty((2, n)), np.empty(nc)
+    shifts, defects = np.empty((MEMORY, nc)), np.empty((MEMORY, nc))
+    basis = np.empty((2, MEMORY, nc))
+    assign(x, impulse)
+    fill_rho(rows, rho)
+    fill_velocity(rows, x, w_x)
+    fill_shift(rows, w_x, associated, shift)
+    for count in range(max_iterations):
+        solve_convex(rows, shift, rho, x, soft, scratch)
+        fill_velocity(rows, x, w_x)
+        assign(y, x)
+        assign(w, w_x)
+        residual = natural_map_at(rows, y, w, rho, associated)
+        goal = tolerance * impulse_scale_at(rows, y, rho)
+        residual = newton_on_modes(rows, y, work, residual, KEEN * goal, associated, False)
+        if residual < best:
+            best = residual
+            assign(impulse, y)
+        goal = tolerance * impulse_scale_at(rows, y, rho)
+        if residual <= goal:
+            return count, residual, CONVERGED
+        if not np.isfinite(residual):
+            return count, residual, NONFINITE
+        if left_for_infinity(rows, x, rho):
+            code = INCONSISTENT
+            break
+        k = count % MEMORY
+        assign(shifts[k], shift)
+        fill_shift(rows, w_x, associated, defects[k])
+        for i in range(nc):
+            defects[k, i] -= shift[i]
+        combine(shifts, defects, count, basis, shift)
+    return max_iterations, best, code
+
+
+@kernel
+def solve_convex(rows, shift, rho, x, soft, scratch):
+    """Solve with De Saxcé's shift held, in place."""
+    softness, R, v_hat = FIRST_SOFTNESS, scratch[0], scratch[1]
+    for _ in range(POINTS):
+        fill_compliance(rows, x, shift, rho, softness, R, v_hat)
+        newton(rows, v_hat, R, x, soft, NEWTON_TOLERANCE, NEWTON_STEPS, False)
+        softness *= HARDENING
+
+
+@kernel
+def combine(shifts, defects, count, basis, shift):
+    """Fill the next shift from the last ones, the latest at `count` modulo their number.
+
+    The changes of defects are made orthonormal, the latest first, those of the shifts with them.
+    """
+    Q, P, nc, found = basis[0], basis[1], shift.shape[0], 0
+    now = count % MEMORY
+    for i in range(nc):
+        shift[i] = shifts[now, i] + defects[now, i]
+    for back in range(min(count, MEMORY - 1)):
+        later, earlier = (count - back) % MEMORY, (count - back - 1) % MEMORY
+        size = 0.0
+        for i in range(nc):
+            Q[found, i] = defects[later, i] - defects[earlier, i]
+            P[found, i] = shifts[later, i] - shifts[earlier, i]
+            size += Q[found, i] ** 2
+        for j in range(found):
+            along = 0.0
+            for i in range(nc):
+                along += Q[j, i] * Q[found, i]
+            for i in range(nc):
+                Q[found, i] -= along * Q[j, i]
+                P[found, i] -= along * P[j, i]
+        rest = along = 0.0
+        for i in range(nc):
+            rest += Q[found, i] ** 2
+            along += Q[found, i] * defects[now, i]
+        if rest <= INDEPENDENT * INDEPENDENT * size:
+            continue
+        for i in range(nc):
+            shift[i] -= along / rest * (P[found, i] + Q[found, i])
+            Q[found, i] /= np.sqrt(rest)
+            P[found, i] /= np.sqrt(rest)
+        found += 1
+    for i in range(nc):
+        shift[i] = max(shift[i], 0.0)
