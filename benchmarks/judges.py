@@ -176,7 +176,7 @@ def judge_soft(
 
 
 def judge_sap(model: Sap, problem: ContactProblem, impulse: Array) -> float:
-    """SAP's cost with R and v̂ of theory 2.3, or the gradient of its costs of 2023."""
+    """SAP's cost with R and v̂ of theory 2.3, or the gradient of those of 2023."""
     p, h = model.parameters, problem.time_step
     if p.approximation != 'sap':
         return judge_regularised(model, problem, impulse)

@@ -28,9 +28,9 @@ MAY_BREAK: dict[str, dict[str, str]] = {
     'compliant': {
         'penetration': _COMPLIANT,
         'signorini': _COMPLIANT,
-        'dissipation': 'below the regularisation speed friction is weaker than Coulomb',
-        'ncp': f'{_COMPLIANT}; {_REGULARISED}',
-        'slip': _REGULARISED,
+        'dissipation': 'an anchor that is loaded, or lets go, yields at less than the bound',
+        'ncp': f'{_COMPLIANT}, along the ground as well',
+        'slip': 'an anchor is a spring: a foot moves while its load changes (and then no more)',
     },
     'hybrid': {
         'dissipation': 'the force is the mean over a step in which the slip turns: O(h²)',

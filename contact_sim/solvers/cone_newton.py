@@ -225,8 +225,8 @@ def newton_change(rows, law, work):
 def line_search(rows, law, x, work, accuracy):
     """Return the α in (0, 1.5] at which the cost along the step is smallest.
 
-    `accuracy` is the slope that may be left over that before [-]. `trial` and `projected` then hold
-    u and γ at α.
+    `accuracy` is the slope that may be left over that before [-]. `trial` and `projected` then
+    hold u and γ at α.
     """
     u, du, dx, trial, gamma = (
         work.velocity, work.velocity_change, work.change, work.trial, work.projected,

@@ -38,7 +38,7 @@ def test_t10_stiffness_from_the_wanted_penetration():
     corners = [([x, y, z], 0.0) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]
     body = rigid_body('crate', 180.0, 100.0 * np.eye(3), corners)
     sim = Simulator(body, Compliant(normal_law='linear', penetration=1e-3))
-    assert sim._data.stiffness[0] == pytest.approx(220725.0, rel=1e-12)
+    assert sim._data.springs[0] == pytest.approx(220725.0, rel=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,14 @@ def test_x2_x6_the_convex_model_stops_in_time_but_hops(sides):
 
 
 @pytest.mark.parametrize(
-    'model', [Compliant(), Todorov(), Todorov(cone='elliptic', diagonal='exact'), Sap()]
+    'model',
+    [
+        Compliant(friction_law='tanh'),
+        Compliant(),
+        Todorov(),
+        Todorov(cone='elliptic', diagonal='exact'),
+        Sap(),
+    ],
 )
 def test_x2_soft_models_stop_near_by(model):
     sim, _ = slide(model)
