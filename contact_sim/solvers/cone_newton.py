@@ -291,6 +291,37 @@ def changes_little(rows, x, work, tolerance):
 
 
 @kernel
+def guess_about(rows, law, start, impulse, work):
+    """Fill the answer to γ linearised about the velocity `start` (n,), if there is one.
+
+    (I + H G) x = γ(start) + H (start − u_f). A better guess than the last impulses where friction
+    bends within a slip far below what their changes bring about.
+    """
+    u, gamma, defect, change, way = (
+        work.velocity, work.projected, work.defect, work.change, work.trial,
+    )  # fmt: skip
+    kind, row, first, second, third = work.kind, work.row, work.first, work.second, work.third
+    n = rows.g.shape[0]
+    for r in range(n):
+        u[r], way[r] = start[r], start[r] - rows.g[r]
+    fill_impulse(rows, law, u, gamma)
+    for r in range(n):
+        defect[r] = gamma[r]
+    m, _ = find_directions(rows, law, work)
+    for k in range(m):
+        along = component(way, kind[k], row[k], first[k], second[k], third[k])
+        work.step[k] = along / work.softness[k]
+    for r in range(n):
+        change[r] = gamma[r]
+    add_directions(work, m)
+    for r in range(n):
+        defect[r] = change[r]
+    if newton_change(rows, law, work):
+        for r in range(n):
+            impulse[r] = change[r]
+
+
+@kernel
 def minimise(rows, law, impulse, work, tolerance, max_iterations, accuracy):
     """Solve from the guess `impulse`; return (iterations, residual, converged).
 

@@ -139,7 +139,10 @@ def test_a_step_of_a_point_obeys_its_formulas(approximation, slip):
     """1 kg, k = 2e4 N/m, d = 3 s/m, 0.3 mm deep at −0.2 m/s, h = 1 ms, μ = 0.5."""
     k, d, h, mu, depth, eps = 2e4, 3.0, 1e-3, 0.5, 3e-4, 1e-4
     body = rigid_body('point', 1.0, np.eye(3) * 1e9, [([0.0, 0.0, 0.0], 0.0)])
-    model = Sap(approximation=approximation, stiffness=k, dissipation=d, stiction_tolerance=eps)
+    model = Sap(
+        approximation=approximation, stiffness=k, dissipation=d, stiction_tolerance=eps,
+        tolerance=1e-12,
+    )  # fmt: skip
     sim = Simulator(body, model, friction=mu, time_step=h)
     sim.reset(pose(z=-depth), np.array([slip, 0, -0.2, 0, 0, 0]))
     report = sim.step(NO_EFFORT)

@@ -45,7 +45,7 @@ from contact_sim.contact_models.time_stepping.stages import (
     report_solve,
 )
 from contact_sim.parameters import Parameters, parameter
-from contact_sim.solvers.cone_newton import COARSE, minimise
+from contact_sim.solvers.cone_newton import COARSE, guess_about, minimise
 from contact_sim.solvers.jit import entry, kernel
 from contact_sim.solvers.soft_law import (
     BOUND,
@@ -133,18 +133,19 @@ def solve_sap(data):
     else:
         fill_exact_weight(rows, weight)
     gap = vector(data, f.ROW_GAP)
+    start, work = vector(data, f.ROW_START), newton_work_of(data)
+    interval_gap = vector(data, f.ROW_INTERVAL_GAP)
+    fill_interval_compliance(rows, interval_gap, weight, h, law, R, v_hat)
     if soft.form == CONE:
         fill_contact_compliance(rows, gap, weight, h, law, R, v_hat)
     else:
-        start = vector(data, f.ROW_START)
         fill_regularisation(rows, gap, start, weight, law, soft)
-    interval_gap = vector(data, f.ROW_INTERVAL_GAP)
-    fill_interval_compliance(rows, interval_gap, weight, h, law, R, v_hat)
+        guess_about(rows, soft, start, impulse, work)
     iterations, residual, converged = minimise(
         rows,
         soft,
         impulse,
-        newton_work_of(data),
+        work,
         law[TOLERANCE],
         int(law[MOST_ITERATIONS]),
         COARSE,
