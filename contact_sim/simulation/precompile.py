@@ -1,17 +1,22 @@
-"""Compile every contact model before it is needed, so that a live switch never waits.
+"""Compile every contact model before it is needed, so that no live switch or shadow waits.
 
 `python -m contact_sim.simulation.precompile` does it now; the node does it in the background.
 """
 
 from __future__ import annotations
 
+import argparse
+import multiprocessing
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+import numpy as np
 
 from contact_sim.contact_models import contact_models
 from contact_sim.robot.urdf import load_robot
@@ -24,6 +29,8 @@ DELAY = 60.0
 """Wall seconds that the process leaves to the start of the simulation and of its controllers."""
 ROBOT = 'quadruped'
 """Kernels are the same for all robots."""
+LONGEST = 'hybrid'
+"""The model that takes longest to compile is begun first."""
 
 
 @contextmanager
@@ -33,7 +40,7 @@ def compiling_meanwhile() -> Iterator[None]:
         yield
         return
     process = subprocess.Popen(
-        [sys.executable, '-m', __name__, str(DELAY)],
+        [sys.executable, '-m', __name__, '--delay', str(DELAY)],
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
         start_new_session=True,  # Ctrl-C is for who started it
     )  # fmt: skip
@@ -53,21 +60,38 @@ def give_way() -> None:
         Path('/proc/self/autogroup').write_text('19', encoding='ascii')
 
 
-def main(arguments: Sequence[str] = ()) -> None:
-    """Take one step with every contact model, and remember that it was done.
+def compile_model(model: str) -> str:
+    """Compile what the contact model `model` needs to step, and as a shadow; return its name."""
+    sim = Simulator(load_robot(ROBOT), model)
+    sim.shadow = [model]
+    sim.step(np.zeros(sim.robot.n_joints))
+    return model
 
-    Args:
-        arguments: seconds to wait first; none: 0.
-    """
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Compile every contact model, and remember that it was done."""
+    parser = argparse.ArgumentParser(description=compile_model.__doc__)
+    parser.add_argument('--delay', type=float, default=0.0, help='seconds to wait first')
+    parser.add_argument('--jobs', type=int, default=1, help='models that are compiled at once')
+    options = parser.parse_args(arguments)
     give_way()
-    time.sleep(float(arguments[0]) if arguments else 0.0)
-    sim = Simulator(load_robot(ROBOT))
-    for model in contact_models():
-        sim.contact_model = model
-        print(f'{model}: compiled')
+    time.sleep(options.delay)
+    models = sorted(contact_models(), key=lambda model: model != LONGEST)
+    if options.jobs > 1:
+        spawn = multiprocessing.get_context('spawn')
+        with ProcessPoolExecutor(options.jobs, mp_context=spawn, initializer=give_way) as pool:
+            report(pool.map(compile_model, models))
+    else:
+        report(map(compile_model, models))
     DONE.parent.mkdir(parents=True, exist_ok=True)
     DONE.touch()
 
 
+def report(compiled: Iterable[str]) -> None:
+    """Say which models are compiled, one after the other."""
+    for model in compiled:
+        print(f'{model}: compiled', flush=True)
+
+
 if __name__ == '__main__':
-    main(sys.argv[1:])
+    main()

@@ -3,7 +3,9 @@
 With De Saxcé's shift s_i = μ_i |w_t,i| held, contact is a convex problem with a unique velocity
 w(s); where s = μ |w_t(s)| it obeys Signorini and Coulomb. Each w(s) is found with proximal points
 (solvers/cone_proximal.py), from anywhere, and s with Anderson's acceleration: from the last shifts
-and their defects r = μ |w_t(s)| − s, the combination whose defect is least.
+and their defects r = μ |w_t(s)| − s, the combination whose defect is least. Where modes change
+from one shift to the next it may circle, with any number of shifts but not with all of them: it
+starts anew after some shifts, with another number of them, later with smaller steps.
 
 [Acary et al. 2011] A formulation of the linear discrete Coulomb friction problem via convex
 optimization.
@@ -28,8 +30,12 @@ from contact_sim.solvers.jit import kernel
 from contact_sim.solvers.newton_work import newton_work
 from contact_sim.solvers.status import CONVERGED, INCONSISTENT, MAX_ITERATIONS, NONFINITE
 
-MEMORY = 6
-"""Shifts that are combined."""
+MEMORIES, PERIOD = (2, 1, 6), 40
+"""Changes of shifts that are combined, one number after the other, for so many shifts each."""
+SHARES = (1.0, 0.2)
+"""Shares of the combined defect that are added, one after the other, for all MEMORIES each [-]."""
+LONGEST = 7
+"""Shifts that are kept: one more than the largest of MEMORIES."""
 INDEPENDENT = 1e-10
 """Share of a change of defects that must be new for it to count."""
 POINTS, FIRST_SOFTNESS, HARDENING = 9, 1e-2, 0.1
@@ -47,8 +53,8 @@ def slip_fixed_point(rows, impulse, work, tolerance, max_iterations, associated)
     rho, w, soft = work.rho, work.velocity, newton_work(n)
     x, y, w_x = np.empty(n), np.empty(n), np.empty(n)
     scratch, shift = np.empty((2, n)), np.empty(nc)
-    shifts, defects = np.empty((MEMORY, nc)), np.empty((MEMORY, nc))
-    basis = np.empty((2, MEMORY, nc))
+    shifts, defects = np.empty((LONGEST, nc)), np.empty((LONGEST, nc))
+    basis = np.empty((2, LONGEST, nc))
     assign(x, impulse)
     fill_rho(rows, rho)
     fill_velocity(rows, x, w_x)
@@ -72,12 +78,15 @@ def slip_fixed_point(rows, impulse, work, tolerance, max_iterations, associated)
         if left_for_infinity(rows, x, rho):
             code = INCONSISTENT
             break
-        k = count % MEMORY
+        k = count % LONGEST
         assign(shifts[k], shift)
         fill_shift(rows, w_x, associated, defects[k])
         for i in range(nc):
             defects[k, i] -= shift[i]
-        combine(shifts, defects, count, basis, shift)
+        turn = count // PERIOD
+        changes = min(count % PERIOD, MEMORIES[turn % len(MEMORIES)])
+        share = SHARES[turn // len(MEMORIES) % len(SHARES)]
+        combine(shifts, defects, (count, changes, share), basis, shift)
     return max_iterations, best, code
 
 
@@ -92,17 +101,19 @@ def solve_convex(rows, shift, rho, x, soft, scratch):
 
 
 @kernel
-def combine(shifts, defects, count, basis, shift):
-    """Fill the next shift from the last ones, the latest at `count` modulo their number.
+def combine(shifts, defects, last, basis, shift):
+    """Fill the next shift from the last ones.
 
+    `last`: count of the latest, how many changes are combined, share of the defect that is added.
     The changes of defects are made orthonormal, the latest first, those of the shifts with them.
     """
     Q, P, nc, found = basis[0], basis[1], shift.shape[0], 0
-    now = count % MEMORY
+    count, changes, share = last
+    now = count % LONGEST
     for i in range(nc):
-        shift[i] = shifts[now, i] + defects[now, i]
-    for back in range(min(count, MEMORY - 1)):
-        later, earlier = (count - back) % MEMORY, (count - back - 1) % MEMORY
+        shift[i] = shifts[now, i] + share * defects[now, i]
+    for back in range(changes):
+        later, earlier = (count - back) % LONGEST, (count - back - 1) % LONGEST
         size = 0.0
         for i in range(nc):
             Q[found, i] = defects[later, i] - defects[earlier, i]
@@ -122,7 +133,7 @@ def combine(shifts, defects, count, basis, shift):
         if rest <= INDEPENDENT * INDEPENDENT * size:
             continue
         for i in range(nc):
-            shift[i] -= along / rest * (P[found, i] + Q[found, i])
+            shift[i] -= along / rest * (P[found, i] + share * Q[found, i])
             Q[found, i] /= np.sqrt(rest)
             P[found, i] /= np.sqrt(rest)
         found += 1

@@ -9,7 +9,7 @@ of ½ λᵀ G λ + gᵀ λ. In this order, each as far as the natural map is not
 2. Newton steps on the modes of the guess (solvers/cone_active_set.py)
 3. rows that are in the wrong mode are released by an update of their own, then Newton again
 4. proximal points, with sweeps of Gauss-Seidel in between (solvers/cone_proximal.py)
-5. a fixed point of convex problems (solvers/cone_fixed_point.py)
+5. a fixed point of convex problems (solvers/cone_fixed_point.py); 4 and 5 from other starts
 6. block Gauss-Seidel, then ADMM
 
 One and the same measure ends all of them. 1 to 3 do not allocate.
@@ -136,20 +136,38 @@ def drop_pulls(nc, impulse):
 
 
 @kernel
+def press(rows, impulse):
+    """Press every row: where friction wedges, sweeps find a solution from here, not from rest."""
+    largest, n = 0.0, rows.g.shape[0]
+    for r in range(n):
+        largest = max(largest, abs(rows.g[r]) / rows.delassus[r, r])
+    for r in range(n):
+        impulse[r] = largest
+
+
+@kernel
 def solve_redundant(rows, impulse, work, tolerance, max_points, associated):
-    """Try the steps 4 and 5; return (iterations, natural map [N s], status code)."""
-    count, residual, code = proximal_points(
-        rows, impulse, work, tolerance, min(max_points, PATIENCE), associated
-    )
-    for attempt in range(2):
+    """Try the steps 4 and 5; return (iterations, natural map [N s], status code).
+
+    The way to a solution matters: from the guess, from nothing, and from rows that are pressed.
+    """
+    patience = min(max_points, PATIENCE)
+    count, residual, code = proximal_points(rows, impulse, work, tolerance, patience, associated)
+    for attempt in range(3):
         if code in (CONVERGED, NONFINITE) or (code == INCONSISTENT and associated == 1.0):
             break
-        if attempt == 1:  # the way there matters; now from nothing
+        if attempt == 1:
             for r in range(rows.g.shape[0]):
                 impulse[r] = 0.0
-        points, residual, code = slip_fixed_point(
-            rows, impulse, work, tolerance, max_points, associated
-        )
+        if attempt < 2:
+            points, residual, code = slip_fixed_point(
+                rows, impulse, work, tolerance, max_points, associated
+            )
+        else:
+            press(rows, impulse)
+            points, residual, code = proximal_points(
+                rows, impulse, work, tolerance, patience, associated
+            )
         count += points
     return count, residual, code
 

@@ -62,6 +62,7 @@ def test_free_runs_are_repeated_from_their_recording():
 
 
 @pytest.mark.ros
+@pytest.mark.real_time
 def test_a_long_run_over_ros_keeps_its_clock():
     """Memory is not judged: it grows until every model has been met."""
     pytest.importorskip('rclpy', reason='needs ROS')

@@ -47,7 +47,7 @@ for model in contact_sim.contact_models():
     sim.contact_model = model
     report = sim.step([0.0] * 12)
     print(model, report.residuals.penetration, report.contacts.force.sum())
-sim.shadow = ['lcp', 'sap']
+sim.shadow = contact_sim.contact_models()
 print(sim.step([0.0] * 12).shadows['sap'].force)
 print('compiled', [e.data['dispatcher'].__name__ for _, e in recorder.buffer if e.is_start])
 """
@@ -63,10 +63,10 @@ def test_it_gives_way_to_everybody():
 def test_every_model_is_compiled_and_a_switch_compiles_nothing(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(precompile, 'DONE', tmp_path / 'kernels' / 'done')
     monkeypatch.setattr(precompile, 'give_way', lambda: None)
-    precompile.main()
+    precompile.main([])
     assert precompile.DONE.exists()
     printed = capsys.readouterr().out.split()
-    assert printed[::2] == [f'{model}:' for model in precompile.contact_models()]
+    assert set(printed[::2]) == {f'{model}:' for model in precompile.contact_models()}
     said = subprocess.run(
         [sys.executable, '-c', SWITCHES], capture_output=True, text=True, check=True
     )

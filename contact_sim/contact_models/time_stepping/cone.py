@@ -30,7 +30,7 @@ class ConeParameters(Parameters):
         live=True,
     )  # fmt: skip
     max_points: int = parameter(
-        50, '-', 'proximal points; 0 leaves all to Gauss-Seidel and ADMM', at_least=0,
+        400, '-', 'proximal points; 0 leaves all to Gauss-Seidel and ADMM', at_least=0,
         at_most=100000, live=True,
     )  # fmt: skip
     max_sweeps: int = parameter(

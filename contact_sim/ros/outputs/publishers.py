@@ -62,6 +62,7 @@ class Outputs:
         self._make_messages(node, sim, settings)
         self._make_publishers(node)
         self.set_noise(settings['noise'], settings[''].seed)
+        self._rehearse(sim.last_report)
 
     def _make_messages(self, node: Node, sim: Simulator, settings: Settings) -> None:
         common, robot = settings[''], sim.robot
@@ -83,6 +84,13 @@ class Outputs:
         self._transforms = TransformPublisher(
             node, common.world_frame, common.odom_frame, base, common.publish_odom_tf
         )
+
+    def _rehearse(self, report: StepReport) -> None:
+        """Fill the messages behind which kernels are called: these compile before time runs."""
+        self._wrench_messages.fill(report)
+        self._marker_message.fill(report, {}, {})
+        self._support_markers.fill(report)
+        self._solver_state_message.rehearse(report)
 
     def _make_publishers(self, node: Node) -> None:
         def publisher(kind: type, topic: str, qos: QoSProfile) -> Publisher:

@@ -10,6 +10,7 @@ from contact_sim.contact.solution import STATUSES
 from contact_sim.robot.model import RobotModel
 from contact_sim.ros.outputs.support_state import support_numbers, support_of
 from contact_sim.simulation.report import StepReport
+from contact_sim.support.analysis import analyse_support
 
 
 class SolverStateMessage:
@@ -24,6 +25,12 @@ class SolverStateMessage:
     def __init__(self, robot: RobotModel, terrain: Terrain) -> None:
         self._robot, self._terrain = robot, terrain
         self.message = Float64MultiArray()
+
+    def rehearse(self, report: StepReport) -> None:
+        """Compute once what a message of a robot on all its feet needs."""
+        self.fill(report, 0.0)
+        feet = range(len(self._robot.contact_points))
+        support_numbers(analyse_support(self._robot, report.q, feet, terrain=self._terrain))
 
     def fill(self, report: StepReport, real_time_factor: float) -> Float64MultiArray:
         """Return the message."""

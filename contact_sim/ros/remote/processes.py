@@ -14,6 +14,8 @@ from types import TracebackType
 
 DOMAINS = range(10, 101)
 """Domain ids whose ports lie below those that Linux hands out by itself."""
+SPREAD = 37
+"""Processes that start together look for a domain far apart from each other."""
 GRACE = 5.0
 """Wall seconds between the polite and the impolite end of a process."""
 
@@ -36,7 +38,7 @@ def free_domain() -> int:
     Raises:
         RuntimeError: every domain is taken.
     """
-    first = os.getpid() % len(DOMAINS)
+    first = SPREAD * os.getpid() % len(DOMAINS)
     free = (domain for domain in (*DOMAINS[first:], *DOMAINS[:first]) if _is_free(domain))
     domain = next(free, None)
     if domain is None:

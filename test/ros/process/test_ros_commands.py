@@ -143,6 +143,7 @@ def accepted(session):
     return int(session.diagnostics()['commands_accepted'])
 
 
+@pytest.mark.real_time
 def test_a_controller_may_die_and_come_back(standing):
     with start_controller(standing) as controller:
         first = accepted(standing)

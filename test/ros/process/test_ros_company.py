@@ -145,6 +145,7 @@ def test_parameters_are_each_ones_own(quiet):
 # -------------------------------------------------------------------- a listener that stops
 
 
+@pytest.mark.real_time
 def test_a_frozen_listener_costs_no_message(tmp_path):
     """A controller that has stopped reading: reliable must not mean that all wait for it."""
     topics = {topic: PUBLISHED[topic] for topic in SHARED} | {

@@ -12,6 +12,7 @@ from ros_session import published_topics
 
 from contact_sim import load_robot
 
+pytestmark = pytest.mark.real_time
 GO1 = load_robot('go1')
 
 

@@ -140,6 +140,7 @@ def said(session, key, value):
     return lambda: session.diagnostics()[key] == value
 
 
+@pytest.mark.real_time
 def test_a_killed_controller_costs_its_timeout_and_time_goes_on(session):
     with stance_controller(session) as controller:
         session.wait(said(session, 'lockstep_lost', ''), 'the controller to be heard', 30.0)

@@ -11,6 +11,7 @@ from ros_session import SECOND, Session, stamp_of
 
 from contact_sim.ros.topics import PUBLISHED
 
+pytestmark = pytest.mark.real_time
 STEP = SECOND // 1000
 TOPICS = {topic: PUBLISHED[topic] for topic in ('/clock', '/diagnostics')}
 
