@@ -1,4 +1,4 @@
-"""The same robot in Drake: our joints, inertias and contact spheres, a half space, and SAP.
+"""The same robot in Drake: our joints, inertias and contact spheres on a half space.
 
 Built from the Pinocchio model: no mesh file is needed, and both engines get the same numbers.
 """
@@ -11,7 +11,6 @@ from pydrake.geometry import AddContactMaterial, HalfSpace, ProximityProperties,
 from pydrake.math import RigidTransform
 from pydrake.multibody.plant import (
     AddMultibodyPlantSceneGraph,
-    ContactModel,
     CoulombFriction,
     DiscreteContactApproximation,
     MultibodyPlant,
@@ -28,15 +27,20 @@ from pydrake.systems.framework import DiagramBuilder
 
 from contact_sim import RobotModel
 
+APPROXIMATIONS = {
+    'sap': DiscreteContactApproximation.kSap,
+    'lagged': DiscreteContactApproximation.kLagged,
+    'similar': DiscreteContactApproximation.kSimilar,
+}
 AXES = {'JointModelRX': (1, 0, 0), 'JointModelRY': (0, 1, 0), 'JointModelRZ': (0, 0, 1)}
 
 
 class DrakePeer:
-    """A robot with a floating base and revolute joints on a half space, under Drake's SAP.
+    """A robot with a floating base and revolute joints on a half space, under Drake's defaults.
 
     Drake joins the compliances of two bodies and takes the contact point where they meet: each
     gets half of the compliance and of the relaxation time, so that the point lies halfway, as
-    here.
+    here. What is not given stays at Drake's default.
 
     Raises:
         ValueError: a joint that is not revolute about an axis of its frame.
@@ -47,18 +51,26 @@ class DrakePeer:
         robot: RobotModel,
         friction: float,
         time_step: float,
-        stiffness: float,
-        relaxation_time: float,
+        approximation: str | None = None,
+        stiffness: float | None = None,
+        dissipation: float | None = None,
+        relaxation_time: float | None = None,
     ) -> None:
         builder = DiagramBuilder()
         self.plant, _ = AddMultibodyPlantSceneGraph(builder, time_step)
         plant = self.plant
-        plant.set_discrete_contact_approximation(DiscreteContactApproximation.kSap)
-        plant.set_contact_model(ContactModel.kPoint)
+        if approximation is not None:
+            plant.set_discrete_contact_approximation(APPROXIMATIONS[approximation])
         plant.mutable_gravity_field().set_gravity_vector(robot.pinocchio_model.gravity.linear)
         material = ProximityProperties()
-        AddContactMaterial(0.0, 2.0 * stiffness, CoulombFriction(friction, friction), material)
-        material.AddProperty('material', 'relaxation_time', 0.5 * relaxation_time)
+        AddContactMaterial(
+            dissipation=dissipation,
+            point_stiffness=None if stiffness is None else 2.0 * stiffness,
+            friction=CoulombFriction(friction, friction),
+            properties=material,
+        )
+        if relaxation_time is not None:
+            material.AddProperty('material', 'relaxation_time', 0.5 * relaxation_time)
         bodies = _add_bodies(plant, robot)
         for point in robot.contact_points:
             plant.RegisterCollisionGeometry(

@@ -176,15 +176,72 @@ def judge_soft(
 
 
 def judge_sap(model: Sap, problem: ContactProblem, impulse: Array) -> float:
-    """SAP's cost with R and v̂ of theory 2.3."""
-    p, h, G = model.parameters, problem.time_step, problem.delassus
+    """SAP's cost with R and v̂ of theory 2.3, or the gradient of those of 2023."""
+    p, h = model.parameters, problem.time_step
+    if p.approximation != 'sap':
+        return judge_regularised(model, problem, impulse)
     R, v_hat = np.empty(problem.n_rows), np.zeros(problem.n_rows)
     for i, gap in enumerate(problem.gap):
-        w = float(np.linalg.norm(G[3 * i : 3 * i + 3, 3 * i : 3 * i + 3])) / 3.0
+        w = contact_weight(model, problem, i)
         soft = 1.0 / (h * p.stiffness * (h + p.relaxation_time))
         R[3 * i : 3 * i + 3] = p.sigma * w, p.sigma * w, max(p.beta**2 * w / (4 * np.pi**2), soft)
         v_hat[3 * i + 2] = -gap / (h + p.relaxation_time)
     return judge_soft(problem, impulse, R, v_hat, p.tolerance)
+
+
+def contact_weight(model: Sap, problem: ContactProblem, i: int) -> float:
+    """Return w of contact `i`."""
+    rows, G = slice(3 * i, 3 * i + 3), problem.delassus
+    if model.parameters.weight == 'delassus':
+        return float(np.linalg.norm(G[rows, rows])) / 3.0
+    J = problem.jacobian[rows]
+    return float(np.linalg.norm(J / np.diag(problem.inertia) @ J.T)) / 3.0
+
+
+def judge_regularised(model: Sap, problem: ContactProblem, impulse: Array) -> float:
+    """λ = γ(u_f + G λ) of lagged and similar, judged by the distance to the answer λ*.
+
+    The solver returns λ = γ(u_f + G x) for an x from which it differs by e. To first order
+    λ* − λ = ((I + H G)⁻¹ − I) e, and I + H G is symmetric and ≥ I in the norm of G, the one in
+    which the solver measures e: there |λ* − λ| ≤ |e|.
+    """
+    p, G, answer = model.parameters, problem.delassus, impulse.copy()
+    whole, size = np.linalg.eigvalsh(G)[-1], np.abs(G) @ np.abs(impulse)
+    size += np.abs(problem.free_velocity)
+    spread = np.sqrt(impulse @ G @ impulse)
+    for _ in range(NEWTON_STEPS):
+        force, slope = regularised_forces(model, problem, G @ answer + problem.free_velocity)
+        A = np.eye(len(impulse)) - slope @ G
+        step = np.linalg.solve(A, force - answer)
+        answer += step
+        rounding = ROUNDING * EPS * np.linalg.norm(np.linalg.solve(A, slope), 2) * size.max()
+        allowed = 2.0 * p.tolerance * spread + np.sqrt(whole) * rounding
+        if np.sqrt(whole) * np.linalg.norm(step) <= 1e-3 * allowed + np.sqrt(whole) * rounding:
+            distance = answer - impulse
+            return float(np.sqrt(abs(distance @ G @ distance)) / (SLACK * allowed + 1e-300))
+    return np.inf
+
+
+def regularised_forces(model: Sap, problem: ContactProblem, u: Array) -> tuple[Array, Array]:
+    """Return γ of lagged or similar at velocities u (3 nc,), and its derivative by differences."""
+    p, h, mu = model.parameters, problem.time_step, problem.friction
+    acts = (problem.gap <= 0.0) | p.acts_ahead
+    start = problem.start_velocity[2::3]
+    before = h * p.stiffness * np.maximum(-problem.gap, 0.0)
+    before *= np.maximum(1.0 - p.dissipation * start, 0.0)
+    w = np.array([contact_weight(model, problem, i) for i in range(problem.n_contacts)])
+    eps = np.maximum(p.stiction_tolerance, mu * p.sigma * w * before)
+
+    def force(u: Array) -> Array:
+        size = np.sqrt(u[:, 0] ** 2 + u[:, 1] ** 2 + eps**2)
+        lagged = p.approximation == 'lagged'
+        z = u[:, 2] if lagged else u[:, 2] - mu * (size - eps)
+        elastic = p.stiffness * np.maximum(-(problem.gap + h * z), 0.0)
+        normal = acts * h * elastic * np.maximum(1.0 - p.dissipation * z, 0.0)
+        bound = mu * (before if lagged else normal)
+        return np.column_stack([-(bound / size)[:, None] * u[:, :2], normal])
+
+    return with_slope(force, u, 1e-6 * p.stiction_tolerance)
 
 
 def judge_pyramids(
@@ -314,13 +371,18 @@ def spring_forces(model: Compliant, problem: ContactProblem, u: Array) -> tuple[
         along = -(problem.friction * normal * over)[:, None] * u[:, :2]
         return np.column_stack([along, normal])
 
-    each, delta = u.reshape(-1, 3), 1e-6 * p.slip_speed
+    return with_slope(force, u, 1e-6 * p.slip_speed)
+
+
+def with_slope(force: Callable[[Array], Array], u: Array, delta: float) -> tuple[Array, Array]:
+    """Return force(u), contact by contact, and its derivative to u (3 nc,) by differences."""
+    each = u.reshape(-1, 3)
     slope = np.zeros((u.size, u.size))
     for a in range(3):
         shift = np.zeros(3)
         shift[a] = delta
         change = (force(each + shift) - force(each - shift)) / (2.0 * delta)
-        for i in range(problem.n_contacts):
+        for i in range(len(each)):
             slope[3 * i : 3 * i + 3, 3 * i + a] = change[i]
     return force(each).ravel(), slope
 

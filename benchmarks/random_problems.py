@@ -35,10 +35,13 @@ SOLVERS: dict[str, TimeSteppingModel] = {
     'lcp 8 sides': Lcp(),
     'lcp box': Lcp(friction_law='box'),
     'sap': Sap(),
+    'sap ahead': Sap(acts_ahead=True, weight='delassus'),
+    'sap similar': Sap(approximation='similar'),
+    'sap original': Sap(approximation='sap', acts_ahead=True),
     'todorov': Todorov(),
     'todorov elliptic': Todorov(cone='elliptic', diagonal='exact'),
     'todorov 2014': Todorov(form='2014', cone='elliptic'),
-    'compliant': Compliant(stiffness=1e6),
+    'compliant': Compliant(stiffness=1e6, friction_law='tanh'),
 }
 
 

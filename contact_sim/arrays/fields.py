@@ -22,6 +22,8 @@ MEMORY = 4
 """Numbers that a contact model may keep of each contact: a vector, then one more."""
 LAW_NUMBERS = 24
 """Largest number of parameters of a contact model."""
+SPRING_NUMBERS = 5
+"""Numbers of `solvers.springs.LinearSprings`."""
 LAW_VECTORS = 8
 """Vectors of the length of all rows that a contact model may use as scratch."""
 CONE_VECTORS = 8
@@ -74,7 +76,7 @@ class Sizes:
             'jacobian_transposed': (nv, rows), 'transport': (nv,), 'v_free': (nv,),
             'v_next': (nv,), 'acceleration': (nv,), 'friction': (nc,), 'lower': (ns,),
             'upper': (ns,), 'interval_gap': (ns,), 'active': (nc,), 'interval_active': (ns,),
-            'stiffness': (1,), 'u_start': (rows,), 'u_free': (rows,), 'u_next': (rows,),
+            'springs': (SPRING_NUMBERS,), 'u_start': (rows,), 'u_free': (rows,), 'u_next': (rows,),
             'bias': (rows,), 'restitution_bias': (nc,), 'contact_force': (nc, 3),
             'contact_velocity': (nc, 3), 'normal_force': (nc,), 'slip_speed': (nc,),
             'contact_mode': (nc,), 'solver': (3,),

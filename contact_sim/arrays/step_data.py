@@ -56,7 +56,7 @@ class StepData:
         interval_gap: position error of the interval rows [m, rad], 0 for friction, shape (ns,).
         active: 1 where the contact took part in the problem, shape (nc,).
         interval_active: 1 where the interval row took part, shape (ns,).
-        stiffness: of the springs of the contact model [N/m], zero for a model without, shape (1,).
+        springs: of the contact model, `solvers.springs.LinearSprings`, zero without, shape (5,).
         u_start: J v before the step [m/s, rad/s], shape (3 nc + ns,).
         u_free: J v_free, same shape.
         u_next: J v_next, same shape.
@@ -107,7 +107,7 @@ class StepData:
     interval_gap: Array
     active: Array
     interval_active: Array
-    stiffness: Array
+    springs: Array
     u_start: Array
     u_free: Array
     u_next: Array

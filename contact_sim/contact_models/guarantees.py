@@ -31,9 +31,9 @@ MAY_BREAK: dict[str, dict[str, str]] = {
     'compliant': {
         'penetration': _COMPLIANT,
         'signorini': _COMPLIANT,
-        'dissipation': 'below the regularisation speed friction is weaker than Coulomb',
-        'ncp': f'{_COMPLIANT}; {_REGULARISED}',
-        'slip': _REGULARISED,
+        'dissipation': 'an anchor that is loaded, or lets go, yields at less than the bound',
+        'ncp': f'{_COMPLIANT}, along the ground as well',
+        'slip': 'an anchor is a spring: a foot moves while its load changes (and then no more)',
     },
     'hybrid': {
         'dissipation': 'the force is the mean over a step in which the slip turns: O(h²)',
@@ -59,11 +59,20 @@ MAY_BREAK: dict[str, dict[str, str]] = {
     'sap': {
         'penetration': _COMPLIANT,
         'signorini': _COMPLIANT,
-        'force_at_distance': 'dissipation acts ahead of contact, a sliding contact glides',
-        'dissipation': 'the minimum weighs slip against compliance',
+        'cone': 'friction is bounded by the normal force of the start of the step (lagged)',
+        'dissipation': 'as above, and below the stiction tolerance it is weaker than Coulomb',
         'ncp': f'{_COMPLIANT}; {_REGULARISED}',
         'slip': _REGULARISED,
     },
     'ncp': {},
 }
-"""Model to {law: reason}."""
+"""Model to {law: reason}, at the defaults of the model."""
+
+_GLIDES = 'the minimum weighs friction against the normal force: u_n grows with μ |u_t|'
+
+LIFTS_OFF: dict[str, dict[str, str]] = {
+    'anitescu': {'': 'a sliding contact leaves the ground with u_n = μ |u_t|'},
+    'todorov': {'': _GLIDES},
+    'sap': {'approximation: similar': _GLIDES, 'approximation: sap': _GLIDES},
+}
+"""Model to {option, or nothing for all: why a contact that slides leaves the ground under it}."""

@@ -25,7 +25,7 @@ from contact_sim.simulation.foot_report import (
     link_groups,
 )
 from contact_sim.simulation.judge import judge_step, rebuild_problem
-from contact_sim.solvers.springs import stiffness_ratio
+from contact_sim.solvers.springs import LinearSprings, stiffness_ratio
 
 Array = NDArray[np.float64]
 __all__ = ['OPEN', 'SLIP', 'STICK', 'ContactReport', 'StepContext', 'StepReport']
@@ -185,16 +185,17 @@ class StepReport:
 
     @cached_property
     def stiffness_ratio(self) -> float:
-        """Stiffness ratio h ω_max [-], ω_max² = k λ_max(G_nn), k the stiffness of the springs.
+        """Stiffness ratio √λ_max(G (h² K + 2 h D)) [-] of the springs K and dampers D.
 
-        Above 2 the explicit compliant law is unstable (theory 2.1); 0 for a model without
-        springs and while nothing touches.
+        Without dampers it is h ω_max. Above 2 the explicit compliant law is unstable (theory 2.1),
+        whatever regularised friction does; 0 for a model without springs and while nothing
+        touches.
         """
-        stiffness = float(self.record.stiffness[0])
-        if stiffness == 0.0:
+        springs = LinearSprings(*self.record.springs)
+        if springs.stiffness == 0.0:
             return 0.0
         problem = self.problem
-        ratio = stiffness_ratio(problem.delassus, problem.n_contacts, problem.time_step, stiffness)
+        ratio = stiffness_ratio(problem.delassus, problem.n_contacts, problem.time_step, springs)
         return float(ratio)
 
     @property

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from contact_sim.simulation.simulator import Simulator, Snapshot
 
-SETTINGS = ('friction', 'gravity', 'time_step', 'stiffness')
+SETTINGS = ('friction', 'gravity', 'time_step', 'springs')
 """Fields of a snapshot that are no state."""
 
 

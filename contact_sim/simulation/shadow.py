@@ -84,9 +84,9 @@ class Shadow:
     def __init__(self, original: Workspace, model: ContactModel) -> None:
         self.model = model
         self._workspace = work = original.copy()
-        work.data.stiffness[:] = 0.0
+        work.data.springs[:] = 0.0
         self._stepper = model.bind(work)
-        self._stiffness = work.data.stiffness.copy()
+        self._springs = work.data.springs.copy()
 
     def advance(self, start: StepStart) -> tuple[Array, bool]:
         """Return the step data of the step from `start`, and whether it is finite.
@@ -95,7 +95,7 @@ class Shadow:
         """
         work, data = self._workspace, self._workspace.data
         data.buffer[:] = start.buffer
-        data.stiffness[:] = self._stiffness
+        data.springs[:] = self._springs
         if start.model != self.model.name:
             data.memory[:] = 0.0
         work.restitution[:] = start.restitution

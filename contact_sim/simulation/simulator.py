@@ -224,7 +224,7 @@ class Simulator:
     @contact_model.setter
     def contact_model(self, model: str | ContactModel) -> None:
         chosen = as_contact_model(model)
-        self._data.stiffness[0] = 0.0
+        self._data.springs[:] = 0.0
         self._stepper = chosen.bind(self._workspace)  # may refuse, before anything has changed
         if chosen.name != self._model.name:
             self._data.memory[:] = 0.0

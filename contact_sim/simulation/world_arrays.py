@@ -21,7 +21,7 @@ from contact_sim.robot.model import RobotModel
 from contact_sim.simulation.checks import per_world, positive
 
 Array = NDArray[np.float64]
-LAW_FIELDS = ('reach', 'law', 'damping_inertia', 'options', 'support_command', 'stiffness')
+LAW_FIELDS = ('reach', 'law', 'damping_inertia', 'options', 'support_command', 'springs')
 """Fields that belong to the contact model of a world."""
 
 
@@ -100,7 +100,7 @@ class WorldArrays:
         for i, model in enumerate(self._models[:1] if same else self._models):
             template.data.gravity[:] = self.field('gravity')[i]
             template.total_mass[:] = self.field('total_mass')[i]
-            template.data.stiffness[:] = 0.0
+            template.data.springs[:] = 0.0
             model.bind(template)
             for name in LAW_FIELDS:
                 self.field(name)[slice(None) if same else i] = getattr(template, name)

@@ -29,6 +29,15 @@ def project_compliant(y1, y2, yn, mu, rt, rn):
 
 
 @kernel
+def cone_impulse(u, v_hat, mu, R, r):
+    """Return γ of the contact at row r in its rows t1, t2, n."""
+    y1, y2 = (v_hat[r] - u[r]) / R[r], (v_hat[r + 1] - u[r + 1]) / R[r + 1]
+    yn = (v_hat[r + 2] - u[r + 2]) / R[r + 2]
+    g1, g2, gn, _ = project_compliant(y1, y2, yn, mu, R[r], R[r + 2])
+    return g1, g2, gn
+
+
+@kernel
 def along_directions(x, r, d1, d2, mu):
     """Return the components of (x_r, x_r+1, x_r+2) along the generator and across it."""
     size = np.sqrt(1.0 + mu * mu)

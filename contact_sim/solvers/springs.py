@@ -46,16 +46,49 @@ class Press(NamedTuple):
     """Its derivative to the normal velocity [N s/m]."""
 
 
+class LinearSprings(NamedTuple):
+    """The springs and dampers of every contact for small motions about the wanted depth."""
+
+    stiffness: float
+    """k along the normal [N/m]."""
+    damping_ratio: float
+    """ζ along the normal, d = 2 ζ √(k/G_nn) [-]."""
+    damping: float
+    """d along the normal besides [N s/m]."""
+    tangential_stiffness: float
+    """k of the anchor [N/m]; 0 without one."""
+    tangential_damping_ratio: float
+    """ζ of the anchor, d = 2 ζ √(k/G_tt) [-]."""
+
+
 @kernel
-def stiffness_ratio(G, nc, h, stiffness):
-    """Return h ω_max, ω_max² = k λ_max(G_nn), of the first `nc` contacts."""
+def stiffness_ratio(G, nc, h, springs):
+    """Return √λ_max(G (h² K + 2 h D)) of the first `nc` contacts: h ω_max without damping.
+
+    The explicit step u⁺ = u − h G (K x + D u), x⁺ = x + h u⁺ is stable below 2 and only there.
+
+    Args:
+        G: Delassus matrix [1/kg], (3 nc, 3 nc) or more.
+        nc: contacts.
+        h: time step [s].
+        springs: `LinearSprings`; K and D are their stiffness and damping, diagonal.
+    """
+    n = 3 * nc
     if nc == 0:
         return 0.0
-    G_nn = np.empty((nc, nc))
+    root, A = np.empty(n), np.empty((n, n))
     for i in range(nc):
-        for j in range(nc):
-            G_nn[i, j] = G[3 * i + 2, 3 * j + 2]
-    return h * np.sqrt(stiffness * np.linalg.eigvalsh(G_nn)[nc - 1])
+        r = 3 * i
+        k, k_t = springs.stiffness, springs.tangential_stiffness
+        d = 2.0 * springs.damping_ratio * np.sqrt(k / G[r + 2, r + 2]) + springs.damping
+        G_tt = 0.5 * (G[r, r] + G[r + 1, r + 1])
+        d_t = 2.0 * springs.tangential_damping_ratio * np.sqrt(k_t / G_tt)
+        root[r] = root[r + 1] = np.sqrt(h * (h * k_t + 2.0 * d_t))
+        root[r + 2] = np.sqrt(h * (h * k + 2.0 * d))
+    for a in range(n):
+        for b in range(n):
+            A[a, b] = root[a] * G[a, b] * root[b]
+    return np.sqrt(max(np.linalg.eigvalsh(A)[n - 1], 0.0))
 
 
 @kernel

@@ -150,7 +150,7 @@ def test_reset_switch_and_lift_off_forget_the_anchor():
     sim.contact_model = 'sap'
     assert not sim.step(NO_EFFORT).record.memory.any()
     sim.contact_model = anchored()
-    sim.contact_model = Compliant(stiffness=STIFFNESS)
+    sim.contact_model = Compliant(friction_law='tanh', stiffness=STIFFNESS)
     assert not sim.step(NO_EFFORT).record.memory.any()
     sim = loaded()
     sim.reset(sim.q)

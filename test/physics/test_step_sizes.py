@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from robots import StandingController
 
-from contact_sim import Simulator, Todorov, contact_models, load_robot
+from contact_sim import Sap, Simulator, Todorov, contact_models, load_robot
 from contact_sim.support import impulse_transfer, stance_dynamics
 
 GRAVITY = 9.81
@@ -14,8 +14,16 @@ ROBOTS = ('go1', 'anymal_b', 'solo12', 'solo8')
 STEPS = (4e-3, 1e-3, 0.25e-3)
 WINDOW = STEPS[0]
 DROP = 0.02
-AS_TESTED = {'todorov': Todorov(cone='elliptic', diagonal='exact')}
-"""MuJoCo's own defaults are a little softer than what is asked for here."""
+AS_TESTED = {
+    'todorov': Todorov(cone='elliptic', diagonal='exact'),
+    'sap': Sap(
+        approximation='sap', stiffness=1e5, relaxation_time=0.02, weight='delassus',
+        acts_ahead=True,
+    ),
+}  # fmt: skip
+"""MuJoCo's own defaults are a little softer than what is asked for here; lagged friction is a step
+late: at 4 ms a step changes 0.23 weights of anymal_b, a landing of solo12 misses 0.012 s.
+"""
 TOUCH_DOWN = np.sqrt(2 * DROP / GRAVITY)
 
 pytestmark = [

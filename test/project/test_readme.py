@@ -5,6 +5,11 @@ import io
 import re
 from pathlib import Path
 
+import pytest
+
+from contact_sim import contact_models
+from contact_sim.contact_models.guarantees import LIFTS_OFF
+
 README = (Path(__file__).resolve().parents[2] / 'README.md').read_text(encoding='utf-8')
 
 
@@ -12,6 +17,16 @@ def block(language, after):
     """Return the first fenced block of `language` behind the text `after`."""
     tail = README[README.index(after) :]
     return re.search(rf'```{language}\n(.*?)```', tail, re.DOTALL).group(1)
+
+
+@pytest.mark.parametrize('model', contact_models())
+def test_the_table_of_models_says_where_a_sliding_foot_lifts_off(model):
+    """As the measured table of guarantees.py does, with the options where it depends on them."""
+    gives_up = re.search(rf'^  \| `{model}` \|[^|]*\|([^|]*)\|', README, re.MULTILINE).group(1)
+    options = LIFTS_OFF.get(model, {})
+    assert ('lifts off' in gives_up) == bool(options)
+    for option in filter(None, options):
+        assert f'`{option.split(": ")[1]}`' in gives_up.split('lifts off')[1]
 
 
 def test_the_test_in_the_readme_passes(trial):

@@ -11,8 +11,10 @@ from contact_sim.solvers.springs import (
     SECANT_STIFFNESS,
     SLIP_SPEED,
     TANH,
+    LinearSprings,
     Springs,
     interval_forces,
+    stiffness_ratio,
 )
 
 STIFFNESS, RATIO, SLIP, STEP = 2e3, 0.7, 1e-2, 1e-3
@@ -69,3 +71,31 @@ def test_an_implicit_bilateral_row_equals_its_closed_form():
     solution = model.solve(problem)
     assert solution.solver.converged
     assert solution.impulse == pytest.approx([-h * gain * speed / (1.0 + h * gain * G)], rel=1e-9)
+
+
+@pytest.mark.parametrize('seed', range(20))
+def test_the_stiffness_ratio_is_two_where_the_explicit_step_stops_being_stable(seed):
+    """u⁺ = u − h G (K x + D u), x⁺ = x + h u⁺: its largest eigenvalue passes 1 at ratio 2."""
+    rng, nc = np.random.default_rng(seed), 1 + seed % 4
+    n = 3 * nc
+    J = rng.standard_normal((n, n + 3))
+    G = J @ J.T
+    springs = LinearSprings(*rng.uniform(0.0, [1e4, 2.0, 30.0, 1e4, 2.0]))
+    k, d = np.empty(n), np.empty(n)
+    for i in range(nc):
+        t, r = slice(3 * i, 3 * i + 2), 3 * i + 2
+        G_tt = 0.5 * (G[r - 2, r - 2] + G[r - 1, r - 1])
+        k[t], k[r] = springs.tangential_stiffness, springs.stiffness
+        d[t] = 2 * springs.tangential_damping_ratio * np.sqrt(springs.tangential_stiffness / G_tt)
+        d[r] = 2 * springs.damping_ratio * np.sqrt(springs.stiffness / G[r, r]) + springs.damping
+
+    def radius(h):
+        A, B = -h * G * k, np.eye(n) - h * G * d
+        step = np.block([[np.eye(n) + h * A, h * B], [A, B]])
+        return np.abs(np.linalg.eigvals(step)).max()
+
+    low, high = 1e-6, 1.0
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if radius(middle) <= 1.0 + 1e-9 else (low, middle)
+    assert stiffness_ratio(G, nc, low, springs) == pytest.approx(2.0, rel=1e-6)

@@ -20,7 +20,8 @@ cut. The deflection z is the model's memory of the contact.
 
 `implicit` evaluates the force at the end of the step, x⁺ = −(φ + h u_n⁺), by Newton on
 λ = h f(u_f + G λ): stable at any stiffness. `explicit` evaluates it at the start: the textbook
-law, which explodes once h ω_max exceeds 2 (`stiffness_ratio` of the step report), friction first.
+law, which gains energy once the `stiffness_ratio` of the step report exceeds 2, and regularised
+friction long before.
 
 A stiffness of 0 is sized from the wanted penetration under the robot's weight, a tangential one of
 0 is that of the normal spring (its secant at the wanted penetration).
@@ -59,8 +60,9 @@ from contact_sim.solvers.jit import entry, kernel
 from contact_sim.solvers.springs import (
     ANCHORED,
     HUNT_CROSSLEY,
-    SECANT_STIFFNESS,
+    LINEAR,
     TANGENTIAL_STIFFNESS,
+    LinearSprings,
     Springs,
     contact_forces,
     interval_forces,
@@ -74,7 +76,8 @@ NORMAL_LAWS = ('linear', 'kelvin_voigt', 'unclamped', 'hunt_crossley')
 FRICTION_LAWS = ('piecewise', 'tanh', 'stribeck', 'anchored')
 HALVINGS = 12
 (NORMAL_LAW, FRICTION_LAW, IMPLICIT, TOLERANCE, MOST_ITERATIONS, MATERIAL) = range(6)
-"""Places of the parameters in the numbers of the law; the material comes last."""
+SMALL_MOTIONS = 14
+"""Places in the numbers of the law: parameters, the material and `LinearSprings`."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,7 @@ class CompliantParameters(Parameters):
         'hunt_crossley', '', 'law of the normal force', choices=NORMAL_LAWS, live=True
     )
     friction_law: str = parameter(
-        'tanh', '', 'law of the friction force', choices=FRICTION_LAWS, live=True
+        'anchored', '', 'law of the friction force', choices=FRICTION_LAWS, live=True
     )
     stiffness: float = parameter(
         0.0, 'N/m^p', 'k of every contact point; 0: from `penetration`', at_least=0.0, live=True
@@ -136,7 +139,7 @@ def solve_compliant(data):
     nc, start = rows.friction.shape[0], vector(data, f.ROW_START)[:n]
     gaps = (vector(data, f.ROW_GAP), vector(data, f.ROW_INTERVAL_GAP))
     memory, implicit = matrix(data, f.ROW_MEMORY)[:nc], law[IMPLICIT] != 0.0
-    material = law[MATERIAL:]
+    material = law[MATERIAL:SMALL_MOTIONS]
     springs = Springs(
         int(law[NORMAL_LAW]), int(law[FRICTION_LAW]), material, h, h if implicit else 0.0
     )
@@ -145,7 +148,7 @@ def solve_compliant(data):
             rows, springs, start, gaps, memory, impulse, law[TOLERANCE], int(law[MOST_ITERATIONS])
         )
     else:
-        outcome = start_of_step(rows, springs, start, gaps, memory, impulse)
+        outcome = start_of_step(rows, springs, law[SMALL_MOTIONS:], start, gaps, memory, impulse)
     if springs.friction_law == ANCHORED:
         u_next = rows.g + np.dot(rows.delassus, impulse)
         next_deflection(
@@ -156,13 +159,13 @@ def solve_compliant(data):
 
 
 @kernel
-def start_of_step(rows, springs, start, gaps, memory, impulse):
+def start_of_step(rows, springs, small, start, gaps, memory, impulse):
     """Fill λ = h f(u⁻); return (status code, iterations, residual)."""
     slope = np.zeros((rows.g.shape[0], 3))
     contact_forces(rows, start, gaps[0], memory, springs, impulse, slope)
     interval_forces(rows, start, gaps[1], springs, impulse, slope)
-    stiffness, nc = springs.material[SECANT_STIFFNESS], rows.friction.shape[0]
-    limit = stiffness_ratio(rows.delassus, nc, springs.time_step, stiffness)
+    linear = LinearSprings(small[0], small[1], small[2], small[3], small[4])
+    limit = stiffness_ratio(rows.delassus, rows.friction.shape[0], springs.time_step, linear)
     return (UNSTABLE if limit > 2.0 else CONVERGED), 1, 0.0
 
 
@@ -289,7 +292,7 @@ class Compliant(TimeSteppingModel):
     def bind(self, workspace: Workspace) -> Stepper:
         """Return the time-stepping with this law, sized for the robot if no stiffness is given."""
         law = self.sized(workspace)
-        workspace.data.stiffness[0] = law.secant_stiffness
+        workspace.data.springs[:] = law.small_motions
         return super(Compliant, law).bind(workspace)
 
     @property
@@ -303,6 +306,19 @@ class Compliant(TimeSteppingModel):
         """Normal force over depth at the wanted penetration [N/m]; zero while unsized."""
         p = self.parameters
         return float(p.stiffness * p.penetration ** (self._power - 1.0))
+
+    @property
+    def small_motions(self) -> LinearSprings:
+        """Springs and dampers for small motions about the wanted depth."""
+        p, secant = self.parameters, self.secant_stiffness
+        anchored = p.friction_law == FRICTION_LAWS[ANCHORED]
+        along = (p.tangential_stiffness or secant) if anchored else 0.0
+        stiffness = self._power * secant
+        if p.normal_law == NORMAL_LAWS[HUNT_CROSSLEY]:
+            damping = p.dissipation * secant * p.penetration
+            return LinearSprings(stiffness, 0.0, damping, along, p.tangential_damping_ratio)
+        ratio = 0.0 if p.normal_law == NORMAL_LAWS[LINEAR] else p.damping_ratio
+        return LinearSprings(stiffness, ratio, 0.0, along, p.tangential_damping_ratio)
 
     def reach(self, h: float) -> tuple[float, float]:
         """Return (h, 0): the force may start within the step, never ahead of it."""
@@ -321,11 +337,12 @@ class Compliant(TimeSteppingModel):
         return super().solve(problem, guess)
 
     def law_numbers(self) -> tuple[float, ...]:
-        """Return codes and numerics, then the material as solvers/springs.py reads it."""
+        """Return codes and numerics, then material and linear springs of solvers/springs.py."""
         p, secant = self.parameters, self.secant_stiffness
         return (
             float(NORMAL_LAWS.index(p.normal_law)), float(FRICTION_LAWS.index(p.friction_law)),
             float(p.integration == 'implicit'), p.tolerance, float(p.max_iterations),
             p.stiffness, p.exponent, p.dissipation, p.damping_ratio, p.slip_speed,
             p.static_ratio, p.tangential_stiffness or secant, p.tangential_damping_ratio, secant,
+            *self.small_motions,
         )  # fmt: skip

@@ -1,17 +1,27 @@
-"""SAP: compliant contact with dissipation as an unconstrained convex problem.
+"""SAP: compliant contact as an unconstrained convex problem, in Drake's three approximations.
 
-    normal      γ_n/h = k (−φ − (h + τ_d) u_n)₊         at the end of the step
+    lagged    γ_n = n(u_n),   γ_t = −μ n₀ t                                     (theory 2.3)
+    similar   γ_n = n(z),     γ_t = −μ γ_n t,   z = u_n − μ (S − ε)
+    n(z) = h k (−φ − h z)₊ (1 − d z)₊,   t = u_t/S,   S = √(|u_t|² + ε²)
+    n₀ = h k (−φ)₊ (1 − d u_n⁻)₊,   ε = max(v_s, μ σ w n₀)
+
+    sap       γ = P(R⁻¹ (v̂ − u)),   γ_n/h = k (−φ − (h + τ_d) u_n)₊ while it sticks
     R_n = max(β²/(4π²) w, 1/(h k (h + τ_d))),   R_t = σ w,   w = |G_ii|_F / 3
-    v̂_n = −φ/(h + τ_d),   v̂_t = 0                                               (theory 2.3)
+    v̂_n = −φ/(h + τ_d),   v̂_t = 0
 
-A contact that sticks creeps with u_t = σ w γ_t; one that slides glides at a gap of
-(h + τ_d)(μ |u_t| − (R_n + μ² R_t) γ_n). Dry friction of joints is a box with R = σ G_ss: it creeps
-alike.
+`lagged`, Drake's default and ours, bounds friction by the normal impulse of the start of the step:
+friction does not pull on the normal force, and a sliding contact is not lifted. Under `similar` it
+rides higher by h μ (S − ε), under `sap` by (h + τ_d)(μ |u_t| − (R_n + μ² R_t) γ_n). A contact that
+sticks creeps: with u_t = ε γ_t/√((μ n₀)² − γ_t²), under `sap` with σ w γ_t. Dry friction of joints
+is a box with R = σ w in all three.
 
-Two options make it Drake's to the last digits that Drake computes: `acts_ahead: false` leaves out
-what does not touch yet, and `weight: mass_diagonal` takes w from J diag(M̂)⁻¹ Jᵀ in place of G.
+Contacts act from φ < 0 on, as in Drake. With `acts_ahead` they act as soon as the law says so:
+`lagged` on what would be closed at the end of the step, `sap` from −φ > (h + τ_d) u_n on, ahead of
+the ground by what dissipation reaches. `weight: delassus` takes w from G; the default takes it as
+Drake does from J diag(M̂)⁻¹ Jᵀ. The defaults are those of two bodies in Drake without materials.
 
 [Castro et al. 2022] An Unconstrained Convex Formulation of Compliant Contact, section IV.
+[Castro et al. 2023] A Theory of Irrotational Contact Fields.
 """
 
 from __future__ import annotations
@@ -35,14 +45,26 @@ from contact_sim.contact_models.time_stepping.stages import (
     report_solve,
 )
 from contact_sim.parameters import Parameters, parameter
-from contact_sim.solvers.cone_newton import newton
+from contact_sim.solvers.cone_newton import COARSE, guess_about, minimise
 from contact_sim.solvers.jit import entry, kernel
+from contact_sim.solvers.soft_law import (
+    BOUND,
+    CONE,
+    GAP,
+    LAGGED,
+    SIMILAR,
+    STICTION,
+    SoftLaw,
+)
 from contact_sim.solvers.status import CONVERGED, MAX_ITERATIONS, NONFINITE
 
 (
-    STIFFNESS, RELAXATION_TIME, SIGMA, BETA, EXACT_WEIGHT, ACTS_AHEAD, TOLERANCE, MOST_ITERATIONS,
-) = range(8)  # fmt: skip
+    FORM, STIFFNESS, DISSIPATION, STICTION_TOLERANCE, RELAXATION_TIME, SIGMA, BETA, EXACT_WEIGHT,
+    ACTS_AHEAD, TOLERANCE, MOST_ITERATIONS,
+) = range(11)  # fmt: skip
 """Places of the parameters in the numbers of the law."""
+FORMS = {'sap': CONE, 'lagged': LAGGED, 'similar': SIMILAR}
+"""Approximation to form of a contact."""
 OUT_OF_REACH = 1e12
 """Speed [m/s] that the bias of a contact that does not touch would ask for before it acts."""
 
@@ -51,26 +73,36 @@ OUT_OF_REACH = 1e12
 class SapParameters(Parameters):
     """Compliance and numerics of SAP."""
 
-    stiffness: float = parameter(
-        1e5, 'N/m', 'contact stiffness k of every contact point', above=0.0, live=True
+    approximation: str = parameter(
+        'lagged', '', 'form of the convex problem', choices=('lagged', 'similar', 'sap'), live=True
     )
+    stiffness: float = parameter(
+        5e5, 'N/m', 'contact stiffness k of every contact point', above=0.0, live=True
+    )
+    dissipation: float = parameter(
+        50.0, 's/m', 'Hunt and Crossley d of lagged and similar', at_least=0.0, live=True
+    )
+    stiction_tolerance: float = parameter(
+        1e-4, 'm/s', 'slip speed v_s below which lagged and similar regularise friction',
+        above=0.0, live=True,
+    )  # fmt: skip
     relaxation_time: float = parameter(
-        0.02, 's', 'dissipation time scale tau_d', at_least=0.0, live=True
+        0.2, 's', 'dissipation time scale tau_d of sap, and of limits', at_least=0.0, live=True
     )
     sigma: float = parameter(
-        1e-3, '-', 'tangential compliance over the Delassus diagonal', above=0.0, at_most=1.0,
+        1e-3, '-', 'tangential compliance over the Delassus diagonal w', above=0.0, at_most=1.0,
         live=True,
     )  # fmt: skip
     beta: float = parameter(
-        1.0, '-', 'near-rigid limit: smallest period of a contact in steps; 0: none',
+        1.0, '-', 'near-rigid limit of sap: smallest period of a contact in steps; 0: none',
         at_least=0.0, live=True,
     )  # fmt: skip
     weight: str = parameter(
-        'delassus', '', 'what w is taken from: G, or as in Drake J and the diagonal of M',
-        choices=('delassus', 'mass_diagonal'), live=True,
+        'mass_diagonal', '', 'what w is taken from: as in Drake J and the diagonal of M, or G',
+        choices=('mass_diagonal', 'delassus'), live=True,
     )  # fmt: skip
     acts_ahead: bool = parameter(
-        True, '', 'dissipation acts on what is about to touch; Drake: only on what does', live=True
+        False, '', 'act on what is about to touch; Drake: only on what does', live=True
     )
     tolerance: float = parameter(
         1e-9, '-', 'momentum residual relative to the contact impulses', above=0.0, below=1.0,
@@ -88,20 +120,36 @@ def solve_sap(data):
     rows, impulse = unbiased_rows_of(data), vector(data, f.ROW_IMPULSE)[:n]
     weight, h = vector(data, f.ROW_WEIGHT), vector(data, f.TIME_STEP)[0]
     scratch = matrix(data, f.LAW_VECTORS)
-    R, v_hat = scratch[0][:n], scratch[1][:n]
-    nc = rows.friction.shape[0]
+    R, v_hat, nc = scratch[0][:n], scratch[1][:n], rows.friction.shape[0]
+    soft = SoftLaw(
+        int(law[FORM]), v_hat, R, scratch[6][: 3 * nc].reshape(nc, 3),
+        (h, law[STIFFNESS], law[DISSIPATION]),
+    )  # fmt: skip
     if law[EXACT_WEIGHT] == 0.0:
         fill_weight(
             matrix(data, f.JACOBIAN_TRANSPOSED), matrix(data, f.INERTIA),
             integers(data, f.ROW_OF)[:n], nc, weight,
         )  # fmt: skip
-    fill_contact_compliance(rows, vector(data, f.ROW_GAP), weight, h, law, R, v_hat)
+    else:
+        fill_exact_weight(rows, weight)
+    gap = vector(data, f.ROW_GAP)
+    start, work = vector(data, f.ROW_START), newton_work_of(data)
     interval_gap = vector(data, f.ROW_INTERVAL_GAP)
     fill_interval_compliance(rows, interval_gap, weight, h, law, R, v_hat)
-    iterations, residual, converged = newton(
-        rows, v_hat, R, impulse, newton_work_of(data), law[TOLERANCE], int(law[MOST_ITERATIONS]),
-        False,
-    )  # fmt: skip
+    if soft.form == CONE:
+        fill_contact_compliance(rows, gap, weight, h, law, R, v_hat)
+    else:
+        fill_regularisation(rows, gap, start, weight, law, soft)
+        guess_about(rows, soft, start, impulse, work)
+    iterations, residual, converged = minimise(
+        rows,
+        soft,
+        impulse,
+        work,
+        law[TOLERANCE],
+        int(law[MOST_ITERATIONS]),
+        COARSE,
+    )
     code = CONVERGED if converged else MAX_ITERATIONS
     if not np.isfinite(residual):
         impulse[:] = 0.0
@@ -121,39 +169,56 @@ def fill_weight(columns, inertia, row_of, nc, weight):
         weight: out, shape (n,) or more.
     """
     for i in range(nc):
-        total = 0.0
-        for a in range(3):
-            for b in range(3):
-                entry = 0.0
-                for k in range(inertia.shape[0]):
-                    product = columns[k, row_of[3 * i + a]] * columns[k, row_of[3 * i + b]]
-                    entry += product / inertia[k, k]
-                total += entry * entry
-        weight[3 * i : 3 * i + 3] = np.sqrt(total) / 3.0
+        r1, r2, r3 = row_of[3 * i], row_of[3 * i + 1], row_of[3 * i + 2]
+        aa = bb = cc = ab = ac = bc = 0.0
+        for k in range(inertia.shape[0]):
+            a, b, c = columns[k, r1], columns[k, r2], columns[k, r3]
+            if a == 0.0 and b == 0.0 and c == 0.0:  # not on the branch of the contact
+                continue
+            inverse = 1.0 / inertia[k, k]
+            aa += a * a * inverse
+            bb += b * b * inverse
+            cc += c * c * inverse
+            ab += a * b * inverse
+            ac += a * c * inverse
+            bc += b * c * inverse
+        total = aa * aa + bb * bb + cc * cc + 2.0 * (ab * ab + ac * ac + bc * bc)
+        weight[3 * i] = weight[3 * i + 1] = weight[3 * i + 2] = np.sqrt(total) / 3.0
     for r in range(3 * nc, row_of.shape[0]):
         weight[r] = 0.0
         for k in range(inertia.shape[0]):
-            weight[r] += columns[k, row_of[r]] ** 2 / inertia[k, k]
+            entry = columns[k, row_of[r]]
+            if entry != 0.0:
+                weight[r] += entry * entry / inertia[k, k]
 
 
 @kernel
-def rms_weight(G, r):
-    """Return |G_ii|_F / 3 of the contact at row `r`."""
-    total = 0.0
-    for a in range(3):
-        for b in range(3):
-            total += G[r + a, r + b] ** 2
-    return np.sqrt(total) / 3.0
+def fill_exact_weight(rows, weight):
+    """Fill |G_ii|_F / 3 of every contact in its rows, and the diagonal of G in the others."""
+    G, first = rows.delassus, 3 * rows.friction.shape[0]
+    for r in range(0, first, 3):
+        total = 0.0
+        for a in range(3):
+            for b in range(3):
+                total += G[r + a, r + b] ** 2
+        weight[r] = weight[r + 1] = weight[r + 2] = np.sqrt(total) / 3.0
+    for r in range(first, G.shape[0]):
+        weight[r] = G[r, r]
 
 
 @kernel
-def normal_compliance(gap, weight, h, law):
-    """Return R and v̂ of a row that opposes a gap: a normal row or a limit."""
-    ahead = h + law[RELAXATION_TIME]
+def spring_compliance(weight, h, law):
+    """Return R of a spring of stiffness k and relaxation time τ_d."""
     near_rigid = law[BETA] ** 2 / (4.0 * np.pi**2) * weight
-    R = max(near_rigid, 1.0 / (h * law[STIFFNESS] * ahead))
-    touches = law[ACTS_AHEAD] != 0.0 or gap < 0.0
-    return R, -gap / ahead if touches else -OUT_OF_REACH
+    return max(near_rigid, 1.0 / (h * law[STIFFNESS] * (h + law[RELAXATION_TIME])))
+
+
+@kernel
+def reference(gap, h, law):
+    """Return v̂ of a row that opposes a gap on one side: a normal row or a limit."""
+    if law[ACTS_AHEAD] == 0.0 and gap > 0.0:
+        return -OUT_OF_REACH
+    return -gap / (h + law[RELAXATION_TIME])
 
 
 @kernel
@@ -161,10 +226,23 @@ def fill_contact_compliance(rows, gap, weight, h, law, R, v_hat):
     """Fill R and v̂ of the contact rows."""
     for i in range(rows.friction.shape[0]):
         r = 3 * i
-        w = rms_weight(rows.delassus, r) if law[EXACT_WEIGHT] != 0.0 else weight[r]
-        R[r] = R[r + 1] = law[SIGMA] * w
+        R[r] = R[r + 1] = law[SIGMA] * weight[r]
         v_hat[r] = v_hat[r + 1] = 0.0
-        R[r + 2], v_hat[r + 2] = normal_compliance(gap[i], w, h, law)
+        R[r + 2], v_hat[r + 2] = spring_compliance(weight[r], h, law), reference(gap[i], h, law)
+
+
+@kernel
+def fill_regularisation(rows, gap, start, weight, law, soft):
+    """Fill φ, μ n₀ and ε of the contacts; `start` is u⁻ [m/s], shape (n,)."""
+    h, k, d = soft.spring
+    for i in range(rows.friction.shape[0]):
+        acts = law[ACTS_AHEAD] != 0.0 or gap[i] <= 0.0
+        elastic, viscous = h * k * max(-gap[i], 0.0), max(1.0 - d * start[3 * i + 2], 0.0)
+        bound = rows.friction[i] * elastic * viscous
+        soft.contact[i, GAP] = gap[i] if acts else np.inf
+        soft.contact[i, BOUND] = bound
+        softened = law[SIGMA] * weight[3 * i] * bound
+        soft.contact[i, STICTION] = max(law[STICTION_TOLERANCE], softened)
 
 
 @kernel
@@ -173,16 +251,16 @@ def fill_interval_compliance(rows, gap, weight, h, law, R, v_hat):
     first = 3 * rows.friction.shape[0]
     for k in range(rows.lower.shape[0]):
         r, lower, upper = first + k, rows.lower[k], rows.upper[k]
-        w = rows.delassus[r, r] if law[EXACT_WEIGHT] != 0.0 else weight[r]
-        R[r], v_hat[r] = law[SIGMA] * w, 0.0
-        if np.isinf(lower) and np.isinf(upper):
-            R[r], v_hat[r] = normal_compliance(-abs(gap[k]), w, h, law)
-            v_hat[r] *= -1.0 if gap[k] > 0.0 else 1.0
-        elif np.isinf(upper):
-            R[r], v_hat[r] = normal_compliance(gap[k], w, h, law)
-        elif np.isinf(lower):
-            R[r], v_hat[r] = normal_compliance(-gap[k], w, h, law)
-            v_hat[r] *= -1.0
+        if np.isfinite(lower) and np.isfinite(upper):
+            R[r], v_hat[r] = law[SIGMA] * weight[r], 0.0
+            continue
+        R[r] = spring_compliance(weight[r], h, law)
+        if np.isfinite(lower):
+            v_hat[r] = reference(gap[k], h, law)
+        elif np.isfinite(upper):
+            v_hat[r] = -reference(-gap[k], h, law)
+        else:
+            v_hat[r] = -gap[k] / (h + law[RELAXATION_TIME])
 
 
 @entry
@@ -210,7 +288,7 @@ def answer(numbers, indices, layout):
 
 
 class Sap(TimeSteppingModel):
-    """Drake's SAP with its original Kelvin-Voigt approximation.
+    """Drake's SAP.
 
     Raises:
         InvalidInput: a parameter outside its bounds.
@@ -224,14 +302,20 @@ class Sap(TimeSteppingModel):
         self.parameters: SapParameters = SapParameters(**parameters)  # type: ignore[arg-type]
 
     def reach(self, h: float) -> tuple[float, float]:
-        """Return (h + τ_d, 1): dissipation acts ahead of contact, friction lifts while sliding."""
+        """Return (0, 0): only what touches; ahead by h or h + τ_d, and 1 where friction lifts."""
         p = self.parameters
-        return (h + p.relaxation_time, 1.0) if p.acts_ahead else (0.0, 0.0)
+        if not p.acts_ahead:
+            return 0.0, 0.0
+        if p.approximation == 'sap':
+            return h + p.relaxation_time, 1.0
+        return h, float(p.approximation == 'similar')
 
     def law_numbers(self) -> tuple[float, ...]:
         """Return the parameters in the order of the constants of this module."""
         p = self.parameters
         return (
-            p.stiffness, p.relaxation_time, p.sigma, p.beta, float(p.weight == 'delassus'),
-            float(p.acts_ahead), p.tolerance, float(p.max_iterations),
+            float(FORMS[p.approximation]), p.stiffness, p.dissipation,
+            p.stiction_tolerance, p.relaxation_time, p.sigma, p.beta,
+            float(p.weight == 'delassus'), float(p.acts_ahead), p.tolerance,
+            float(p.max_iterations),
         )  # fmt: skip
