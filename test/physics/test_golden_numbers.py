@@ -47,7 +47,9 @@ def test_t10_explicit_springs_have_a_longest_step(mass, stiffness, limit):
     for h, status in (
         (0.997 * limit, SolverStatus.CONVERGED), (1.003 * limit, SolverStatus.UNSTABLE)
     ):  # fmt: skip
-        model = Compliant(normal_law='linear', stiffness=stiffness, integration='explicit')
+        model = Compliant(
+            normal_law='linear', friction_law='tanh', stiffness=stiffness, integration='explicit'
+        )
         sim = Simulator(point_mass(mass), model, time_step=h)
         sim.reset(np.array([0.0, 0.0, -mass * GRAVITY / stiffness]))
         assert sim.step(NO_EFFORT).solver.status is status

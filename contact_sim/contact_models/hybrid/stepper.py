@@ -96,6 +96,11 @@ class EventDriven:
         entries.earliest_root(*own, 0.0, 1.0, False)
         entries.watch_violated(*own)
         entries.prepare_event(*own)
+        entries.change_velocity(*self._arrays)
+        memory = self._workspace.data.memory
+        kept = memory.copy()
+        entries.remember_fallback(*self._workspace.arrays)
+        memory[:] = kept
 
     def advance(self) -> int:
         """Advance the state by h; return the status of the world.
