@@ -388,8 +388,7 @@ class Simulator:
 
     def _refusal(self) -> ContactSimError:
         """Return why the step was not taken; after a motion that is not finite no more are."""
-        status = int(self._workspace.status[0])
-        if status > READY:
+        if (status := int(self._workspace.status[0])) > READY:
             self._workspace.status[0] = READY
             return self._forces.refusal(status)
         self._stepper.update_contacts()

@@ -18,13 +18,9 @@ from contact_sim.contact_models.hybrid.constrained_motion import (
     closed_rows,
 )
 from contact_sim.contact_models.hybrid.mode_elimination import OPEN, STICK, Modes
-from contact_sim.contact_models.hybrid.modes import (
-    freeze_slow_slips,
-    mode_forces,
-    select_modes,
-    slip_direction,
-)
+from contact_sim.contact_models.hybrid.modes import mode_forces, select_modes, slip_direction
 from contact_sim.contact_models.hybrid.redundant_forces import spread_redundant
+from contact_sim.contact_models.hybrid.slow_slips import freeze_slow_slips
 from contact_sim.solvers.dense import assign
 from contact_sim.solvers.jit import kernel
 from contact_sim.solvers.rows import Rows

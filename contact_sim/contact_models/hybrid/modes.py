@@ -61,8 +61,6 @@ TIGHTENING = 1e-6
 """Share by which the bound of a contact at the end of its mode is tightened."""
 REFINEMENTS = 2
 ON_THE_CONE = 1.0 - 1e-9
-MAX_RELAXATION = 2.0
-"""Bound on arc length times relaxation rate of a slip; Runge-Kutta of 4th order takes 2.78."""
 
 
 @kernel
@@ -168,16 +166,20 @@ def solve_sets(sets, x, symmetric):
 def solve_symmetric_sets(sets, x):
     """Solve in place where no friction is eliminated; return what `solve_sets` does.
 
-    To rounding where possible: close to the edge of the cone what is left of a pull is small
-    beside the forces, and so is the acceleration that tells the direction of the slip.
+    Sweeps come first: they keep what is redundant in x, where Newton would share the load anew at
+    every event. Then to rounding where possible: close to the edge of the cone what is left of a
+    pull is small beside the forces, and so is the acceleration that tells the direction of slip.
     """
     work = cone_work(x.shape[0])
-    code, count, residual = solve_cones(sets, x, work, TOLERANCE, LIMITS, 0.0)
+    count, residual, converged = block_gauss_seidel(sets, x, TOLERANCE, MAX_SWEEPS, 0.0)
+    if not converged:
+        code, more, residual = solve_cones(sets, x, work, TOLERANCE, LIMITS, 0.0)
+        count, converged = count + more, code in (CONVERGED, CONVERGED_BY_FALLBACK)
     goal = ROUNDING * np.abs(x).max() if x.shape[0] else 0.0
     if residual > goal:
         fill_velocity(sets, x, work.velocity)
         residual = newton_on_modes(sets, x, work, residual, goal, 0.0, True)
-    return count, residual, code in (CONVERGED, CONVERGED_BY_FALLBACK)
+    return count, residual, converged
 
 
 @kernel
@@ -279,81 +281,3 @@ def read_modes(sets, x, unknowns, leaves, mu, modes, frozen):
         elif x[e] <= sets.lower[s] and w > leaves:
             modes.interval[row[e] - 3 * na] = 1
     return consistent
-
-
-@kernel
-def tangential_response(G, r):
-    """Return λ_max of G_tt at row `r` [1/kg]: the same in whatever axes the ground is measured."""
-    mean, half = 0.5 * (G[r, r] + G[r + 1, r + 1]), 0.5 * (G[r, r] - G[r + 1, r + 1])
-    return mean + np.sqrt(half * half + G[r, r + 1] ** 2)
-
-
-@kernel
-def freeze_slow_slips(rows, u, stiction_speed, dt, force, direction, frozen):
-    """Find the slips too slow for an explicit arc of dt and choose their directions.
-
-    At speed s the direction of a slip relaxes at a rate of up to μ f_n λ_max(G_tt) / s. Where that
-    is too fast for an arc of dt, the direction is frozen at what it will be at the end: that of
-    the contact problem u + dt (G f + a), implicit in the velocity. Its normal forces share a load
-    as those of the arc do, because both start from `force` and keep what is redundant.
-
-    Args:
-        rows: the equations at this instant, n rows, see above.
-        u: velocities of the rows [m/s], shape (n,).
-        stiction_speed: speed up to which a contact is at rest [m/s].
-        dt: length of the arc [s].
-        force: guess of the forces [N], shape (n,).
-        direction: out, direction of slip where it is frozen, shape (na, 2).
-        frozen: out, 1 where the direction is kept over the arc, shape (na,).
-    """
-    mu, count = rows.friction, 0
-    na = mu.shape[0]
-    for i in range(na):
-        r, frozen[i] = 3 * i, 0
-        speed = np.sqrt(u[r] ** 2 + u[r + 1] ** 2)
-        pull = mu[i] * force[r + 2] * tangential_response(rows.delassus, r)
-        if speed > stiction_speed and dt * pull > MAX_RELAXATION * speed:
-            frozen[i] = 1
-            direction[i, 0], direction[i, 1] = u[r] / speed, u[r + 1] / speed
-            count += 1
-    if count == 0:
-        return
-    slip = implicit_slips(rows, u, dt, force, frozen)
-    for i in range(na):
-        r = 3 * i
-        size = np.sqrt(slip[r] ** 2 + slip[r + 1] ** 2)
-        # a slip that will have turned back by then has to stop first
-        if frozen[i] == 1 and slip[r] * u[r] + slip[r + 1] * u[r + 1] > 0.0 and size < np.inf:
-            direction[i, 0], direction[i, 1] = slip[r] / size, slip[r + 1] / size
-
-
-@kernel
-def implicit_slips(rows, u, dt, guess, frozen):
-    """Return vectors along the slips w_t at the end, of u + dt (G f + a) = dt w, shape (n,).
-
-    The slip itself and not the friction it calls for, which says nothing of a contact without
-    load, and too little of slow slips: the accuracy of f is relative to the largest one. A frozen
-    slip that stops within dt has the direction of its friction half way to the stop.
-    """
-    x, mu, w = guess.copy(), rows.friction, np.empty(guess.shape[0])
-    implicit = Rows(rows.delassus, rows.g + u / dt, mu, rows.lower, rows.upper)
-    for _ in range(2):
-        solve_symmetric_sets(implicit, x)
-        shorter = dt
-        for i in range(mu.shape[0]):
-            r = 3 * i
-            inside = x[r] ** 2 + x[r + 1] ** 2 < (ON_THE_CONE * mu[i] * x[r + 2]) ** 2
-            if frozen[i] == 1 and inside:
-                speed = np.sqrt(u[r] ** 2 + u[r + 1] ** 2)
-                pull = mu[i] * x[r + 2] * tangential_response(rows.delassus, r)
-                shorter = min(shorter, 0.5 * speed / pull)
-        if shorter == dt:
-            break
-        dt = shorter
-        implicit = Rows(rows.delassus, rows.g + u / dt, mu, rows.lower, rows.upper)
-    fill_velocity(implicit, x, w)
-    least = LEAVING_ACCELERATION * np.abs(implicit.g).max()
-    for r in range(0, 3 * mu.shape[0], 3):
-        if w[r] ** 2 + w[r + 1] ** 2 <= least**2:
-            w[r], w[r + 1] = -x[r], -x[r + 1]
-    return w
