@@ -116,3 +116,19 @@ def test_any_friction_slope_and_step():
         sim, down = on_slope(slab if k % 2 else cube, angle, heading, yaw, h, friction)
         acceleration = GRAVITY * (np.sin(angle) - friction * np.cos(angle))
         assert_slides(*run(sim), down, acceleration)
+
+
+@pytest.mark.parametrize(('share', 'error'), [(0.3, 0.01), (0.9, 1e-6), (0.99, 1e-6)])
+def test_a_slip_pulled_aside_turns_and_stops_as_a_curve_of_pursuit_does(share, error):
+    # pulled across by k μ m g, |v| + k v_y falls by μ g (1 − k²): whatever way the slip has turned
+    sim = Simulator(point_mass(2.0), 'hybrid', friction=FRICTION, time_step=2e-3)
+    sim.reset(sim.q, [0.2, 0.0, 0.0])
+    rate = FRICTION * GRAVITY * (1.0 - share**2)
+    pull = {'point': [0.0, share * FRICTION * 2.0 * GRAVITY, 0.0, 0.0, 0.0, 0.0]}
+    events = 0
+    while sim.time <= 1.2 * 0.2 / rate:
+        events += sim.step(np.zeros(0), pull).solver.iterations
+        left = np.hypot(*sim.v[:2]) + share * sim.v[1]
+        assert left == pytest.approx(max(0.2 - rate * sim.time, 0.0), abs=error * 0.2)
+    assert np.abs(sim.v).max() == 0.0
+    assert events <= 5
