@@ -18,7 +18,10 @@ from pathlib import Path
 
 import numpy as np
 
-from contact_sim.contact_models import contact_models
+from contact_sim.contact_models import CONTACT_MODELS, contact_models
+from contact_sim.contact_models.protocol import ContactModel
+from contact_sim.contact_models.time_stepping.model import TimeSteppingModel
+from contact_sim.parameters import declared_parameters
 from contact_sim.robot.urdf import load_robot
 from contact_sim.simulation.simulator import Simulator
 from contact_sim.solvers.jit import cache_folder
@@ -61,11 +64,25 @@ def give_way() -> None:
 
 
 def compile_model(model: str) -> str:
-    """Compile what the contact model `model` needs to step, and as a shadow; return its name."""
+    """Compile what a contact model needs to step, as a shadow and to `solve`; return its name."""
     sim = Simulator(load_robot(ROBOT), model)
     sim.shadow = [model]
-    sim.step(np.zeros(sim.robot.n_joints))
+    effort = np.zeros(sim.robot.n_joints)
+    problem = sim.step(effort).problem
+    for variant in variants(CONTACT_MODELS[model]):
+        sim.contact_model = variant
+        sim.step(effort)
+        if isinstance(variant, TimeSteppingModel):
+            TimeSteppingModel.solve(variant, problem)  # of compliant too, without a stiffness
     return model
+
+
+def variants(model: type[ContactModel]) -> Iterator[ContactModel]:
+    """Yield the model as it is, and with every value of each parameter that is a choice."""
+    yield model()
+    for field in declared_parameters(model.parameter_class):
+        for choice in field.info.choices or ():
+            yield model(**{field.name: choice})  # type: ignore[call-arg]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
