@@ -80,7 +80,7 @@ def compile_model(model: str) -> str:
 def variants(model: type[ContactModel]) -> Iterator[ContactModel]:
     """Yield the model as it is, and with every value of each parameter that is a choice."""
     yield model()
-    for field in declared_parameters(model.parameter_class):
+    for field in declared_parameters(model.parameter_class):  # type: ignore[arg-type]
         for choice in field.info.choices or ():
             yield model(**{field.name: choice})  # type: ignore[call-arg]
 
