@@ -34,7 +34,7 @@ from contact_sim.contact_models.hybrid.mode_elimination import (
     refine,
     restore_friction,
 )
-from contact_sim.solvers.cone import fill_velocity, row_velocity
+from contact_sim.solvers.cone import fill_rho, fill_velocity, row_velocity
 from contact_sim.solvers.cone_active_set import newton_on_modes
 from contact_sim.solvers.cone_block import block_gauss_seidel
 from contact_sim.solvers.cones import solve_cones
@@ -177,6 +177,7 @@ def solve_symmetric_sets(sets, x):
         count, converged = count + more, code in (CONVERGED, CONVERGED_BY_FALLBACK)
     goal = ROUNDING * np.abs(x).max() if x.shape[0] else 0.0
     if residual > goal:
+        fill_rho(sets, work.rho)
         fill_velocity(sets, x, work.velocity)
         residual = newton_on_modes(sets, x, work, residual, goal, 0.0, True)
     return count, residual, converged
