@@ -14,9 +14,9 @@ from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValu
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 
 from contact_sim.errors import ContactSimError
+from contact_sim.precompile import compiling_meanwhile
 from contact_sim.ros.node import SimulationNode
 from contact_sim.simulation.compilation import compiling_while
-from contact_sim.simulation.precompile import compiling_meanwhile
 
 SWITCH_INTERVAL = 1e-3
 """Longest time one Python thread keeps another waiting [s]: a callback is served within it."""

@@ -4,7 +4,7 @@ import subprocess
 import sys
 import time
 
-from contact_sim.simulation import precompile
+from contact_sim import precompile
 
 
 def test_nothing_is_started_when_all_is_compiled(monkeypatch, tmp_path):
@@ -22,7 +22,7 @@ def test_the_process_ends_with_the_block(monkeypatch, tmp_path):
 
     def spy(command, **options):
         started.append(popen([sys.executable, '-c', 'import time; time.sleep(60)'], **options))
-        assert command[1:3] == ['-m', 'contact_sim.simulation.precompile']
+        assert command[1:3] == ['-m', 'contact_sim.precompile']
         assert options['start_new_session']  # Ctrl-C in a terminal does not reach it
         return started[-1]
 
@@ -54,7 +54,7 @@ print('compiled', [e.data['dispatcher'].__name__ for _, e in recorder.buffer if 
 
 
 def test_it_gives_way_to_everybody():
-    code = 'import os; from contact_sim.simulation.precompile import give_way; give_way();'
+    code = 'import os; from contact_sim.precompile import give_way; give_way();'
     code += 'print(os.nice(0), os.sched_getscheduler(0) == os.SCHED_IDLE)'
     said = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
     assert said.stdout.split() == ['19', 'True']
@@ -66,7 +66,8 @@ def test_every_model_is_compiled_and_a_switch_compiles_nothing(monkeypatch, tmp_
     precompile.main([])
     assert precompile.DONE.exists()
     printed = capsys.readouterr().out.split()
-    assert set(printed[::2]) == {f'{model}:' for model in precompile.contact_models()}
+    expected = [*precompile.contact_models(), precompile.CONTROLLERS]
+    assert set(printed[::2]) == {f'{name}:' for name in expected}
     said = subprocess.run(
         [sys.executable, '-c', SWITCHES], capture_output=True, text=True, check=True
     )

@@ -1,6 +1,6 @@
-"""Compile every contact model before it is needed, so that no live switch or shadow waits.
+"""Compile every contact model and controller before it is needed, so that no live switch waits.
 
-`python -m contact_sim.simulation.precompile` does it now; the node does it in the background.
+`python -m contact_sim.precompile` does it now; the node does it in the background.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import numpy as np
 from contact_sim.contact_models import CONTACT_MODELS, contact_models
 from contact_sim.contact_models.protocol import ContactModel
 from contact_sim.contact_models.time_stepping.model import TimeSteppingModel
+from contact_sim.control import Stance, Trot
 from contact_sim.parameters import declared_parameters
 from contact_sim.robot.urdf import load_robot
 from contact_sim.simulation.simulator import Simulator
@@ -34,6 +35,7 @@ ROBOT = 'quadruped'
 """Kernels are the same for all robots."""
 LONGEST = 'hybrid'
 """The model that takes longest to compile is begun first."""
+CONTROLLERS = 'controllers'
 
 
 @contextmanager
@@ -63,8 +65,24 @@ def give_way() -> None:
         Path('/proc/self/autogroup').write_text('19', encoding='ascii')
 
 
-def compile_model(model: str) -> str:
-    """Compile what a contact model needs to step, as a shadow and to `solve`; return its name."""
+def compile_named(name: str) -> str:
+    """Compile a contact model, or all controllers under their common name; return the name."""
+    if name == CONTROLLERS:
+        compile_controllers()
+    else:
+        compile_model(name)
+    return name
+
+
+def compile_controllers() -> None:
+    """Compile what the controllers of the package need."""
+    robot = load_robot(ROBOT)
+    for controller in (Stance(robot), Trot(robot)):
+        controller.effort(0.0, robot.reference_configuration(), np.zeros(robot.nv))
+
+
+def compile_model(model: str) -> None:
+    """Compile what a contact model needs to step, as a shadow and to `solve`."""
     sim = Simulator(load_robot(ROBOT), model)
     sim.shadow = [model]
     effort = np.zeros(sim.robot.n_joints)
@@ -74,7 +92,6 @@ def compile_model(model: str) -> str:
         sim.step(effort)
         if isinstance(variant, TimeSteppingModel):
             TimeSteppingModel.solve(variant, problem)  # of compliant too, without a stiffness
-    return model
 
 
 def variants(model: type[ContactModel]) -> Iterator[ContactModel]:
@@ -86,28 +103,28 @@ def variants(model: type[ContactModel]) -> Iterator[ContactModel]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Compile every contact model, and remember that it was done."""
-    parser = argparse.ArgumentParser(description=compile_model.__doc__)
+    """Compile every contact model and controller, and remember that it was done."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument('--delay', type=float, default=0.0, help='seconds to wait first')
-    parser.add_argument('--jobs', type=int, default=1, help='models that are compiled at once')
+    parser.add_argument('--jobs', type=int, default=1, help='how many are compiled at once')
     options = parser.parse_args(arguments)
     give_way()
     time.sleep(options.delay)
-    models = sorted(contact_models(), key=lambda model: model != LONGEST)
+    names = [*sorted(contact_models(), key=lambda model: model != LONGEST), CONTROLLERS]
     if options.jobs > 1:
         spawn = multiprocessing.get_context('spawn')
         with ProcessPoolExecutor(options.jobs, mp_context=spawn, initializer=give_way) as pool:
-            report(pool.map(compile_model, models))
+            report(pool.map(compile_named, names))
     else:
-        report(map(compile_model, models))
+        report(map(compile_named, names))
     DONE.parent.mkdir(parents=True, exist_ok=True)
     DONE.touch()
 
 
 def report(compiled: Iterable[str]) -> None:
-    """Say which models are compiled, one after the other."""
-    for model in compiled:
-        print(f'{model}: compiled', flush=True)
+    """Say what is compiled, one after the other."""
+    for name in compiled:
+        print(f'{name}: compiled', flush=True)
 
 
 if __name__ == '__main__':
