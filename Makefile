@@ -40,6 +40,7 @@ lint: $(VENV)/ready
 	$(VENV)/bin/mypy
 
 test-oldest: $(OLDEST)/ready
+	$(OLDEST)/bin/python -m contact_sim.precompile --jobs 2
 	$(OLDEST)/bin/python -m pytest $(LEFT_OUT) -m 'not ros' $(PARALLEL) $(ARGS)
 	$(OLDEST)/bin/python -m contact_sim.ros.demo --robot $(ROBOT) --out out/oldest
 
