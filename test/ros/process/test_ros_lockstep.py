@@ -104,6 +104,8 @@ SETTINGS = {
     'lockstep.policy': 'hold',
     'real_time_factor': 1.0,
 }
+GOES_ON = 0.1
+"""Pace that no machine falls short of, however busy; with a timeout in each period it is 0.01."""
 
 
 @pytest.fixture(scope='module')
@@ -158,7 +160,7 @@ def test_a_killed_controller_costs_its_timeout_and_time_goes_on(session):
     assert diagnostics['level'] == 1
     assert re.search('lockstep: no command for FL_hip_joint.*; hold', diagnostics['message'])
     assert diagnostics['lockstep_lost'].split() == JOINTS
-    assert 0.4 < pace(session) < 1.2  # slower where the machine is busy
+    assert GOES_ON < pace(session) < 1.2
     ticks = {}
     for message, sent in zip(session.messages['/clock'], session.sent['/clock'], strict=True):
         ticks.setdefault(stamp_of(message), sent)
@@ -167,9 +169,9 @@ def test_a_killed_controller_costs_its_timeout_and_time_goes_on(session):
     assert 0.45 < longest < 2.0  # stood still for the timeout, once
     with stance_controller(session):
         session.wait(said(session, 'lockstep_lost', ''), 'a new controller to be heard', 30.0)
-        assert 0.4 < pace(session) < 1.2  # slower where the machine is busy
+        assert GOES_ON < pace(session) < 1.2
         assert session.set({'real_time_factor': 0.0}).successful
-        assert pace(session) > 0.4  # as fast as both of them can
+        assert pace(session) > GOES_ON  # as fast as both of them can
         assert session.set({'real_time_factor': 1.0}).successful
     stamps = list(ticks)
     assert {later - earlier for earlier, later in pairwise(stamps)} == {STEP}
