@@ -30,8 +30,7 @@ demo: $(VENV)/ready
 # Two at a time what needs no real time, then one by one what does; 5: nothing was selected.
 test: $(VENV)/ready
 	$(VENV)/bin/python -m contact_sim.precompile --jobs 2
-	$(VENV)/bin/python -m pytest -m 'not ros' $(PARALLEL) $(ARGS) || [ $$? -eq 5 ]
-	$(VENV)/bin/python -m pytest -m 'ros and not real_time' $(PARALLEL) $(ARGS) || [ $$? -eq 5 ]
+	$(VENV)/bin/python -m pytest -m 'not real_time' $(PARALLEL) $(ARGS) || [ $$? -eq 5 ]
 	$(VENV)/bin/python -m pytest -m real_time $(ARGS) || [ $$? -eq 5 ]
 
 lint: $(VENV)/ready

@@ -232,6 +232,11 @@ def copy(long_run, tmp_path):
     return path
 
 
+def arrays_of(path):
+    with np.load(path) as file:
+        return {name: file[name].tobytes() for name in file.files}
+
+
 def edit(path, name, change):
     """Change one array of a .npz file."""
     with np.load(path) as file:
@@ -310,18 +315,23 @@ def test_a_file_cut_to_nothing_is_no_recording(copy, size):
 
 @pytest.mark.parametrize('share', np.linspace(0.05, 0.95, 10).round(2))
 def test_a_flipped_byte_is_found(copy, long_run, share):
-    """Wherever it is: in a number, in a header, in the table of contents."""
+    """Wherever it is: in a number, in a header, in the table of contents.
+
+    But for a byte that says the same in another way: packed text may be copied from here or there.
+    """
     content = bytearray(long_run.read_bytes())
     content[int(share * len(content))] ^= 0x20
     copy.write_bytes(content)
-    found = ''
     try:
         outcome = repeat(Recording(copy))
     except RecordingError as error:
         found = str(error)
     else:
-        assert outcome.steps % CHUNK == 0
         found = outcome.damage
+        if outcome.equal:
+            assert arrays_of(copy) == arrays_of(long_run)
+            return
+        assert outcome.steps % CHUNK == 0
     assert 'damaged' in found or 'is missing' in found
 
 
