@@ -11,11 +11,23 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from contact_sim import Simulator, load_robot
+from contact_sim import Sap, Simulator, load_robot
+from contact_sim.contact_models import CONTACT_MODELS
+from contact_sim.contact_models.time_stepping.model import TimeSteppingModel
 from contact_sim.robot.actuation import JointCommand
 
-LARGEST = {'ncp': 1e-8, 'lcp': 1e-8, 'anitescu': 1e-8, 'todorov': 1e-8, 'sap': 1e-5}
-"""Asymmetry that 1.5 s make of rounding [m, rad]; sap's tolerance is looser, its friction lags."""
+LAWS = {
+    **{
+        name: name
+        for name, model in CONTACT_MODELS.items()
+        if issubclass(model, TimeSteppingModel)
+    },
+    'sap similar': Sap(approximation='similar'),
+    'sap original': Sap(approximation='sap'),
+}
+LARGEST = {'sap': 2e-6}
+"""Asymmetry [m, rad] after 1.5 s where it is not 1e-8: in sap's lagged default the bound of friction
+is that of the step before, which makes 5e-7 of its tolerance (7e-8 of one of 1e-13)."""
 LEGS = {'FL': 'HR', 'HR': 'FL', 'FR': 'HL', 'HL': 'FR'}
 """Where half a turn about the vertical takes each leg."""
 
@@ -67,9 +79,10 @@ def trot(robot, law, period, lift, friction, steps=1500):
 
 
 @pytest.mark.parametrize(('period', 'lift', 'friction'), [(0.2, 0.6, 0.3), (0.3, 0.6, 0.8)])
-@pytest.mark.parametrize('law', LARGEST)
+@pytest.mark.parametrize('law', LAWS)
 def test_an_open_loop_trot_stays_symmetric(law, period, lift, friction):
-    assert trot(symmetric_solo12(), law, period, lift, friction) <= LARGEST[law]
+    worst = trot(symmetric_solo12(), LAWS[law], period, lift, friction)
+    assert worst <= LARGEST.get(law, 1e-8)
 
 
 def test_solo12_as_published_is_not_symmetric():
