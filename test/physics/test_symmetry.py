@@ -26,8 +26,8 @@ LAWS = {
     'sap original': Sap(approximation='sap'),
 }
 LARGEST = {'sap': 2e-6}
-"""Asymmetry [m, rad] after 1.5 s where it is not 1e-8: in sap's lagged default the bound of friction
-is that of the step before, which makes 5e-7 of its tolerance (7e-8 of one of 1e-13)."""
+"""Asymmetry [m, rad] in 1.5 s where it is not 1e-8: the lagged default of sap takes the bound of
+friction from the step before, which makes 5e-7 of its tolerance (7e-8 of one of 1e-13)."""
 LEGS = {'FL': 'HR', 'HR': 'FL', 'FR': 'HL', 'HL': 'FR'}
 """Where half a turn about the vertical takes each leg."""
 
