@@ -11,16 +11,20 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+from judges_of_springs import (
+    EPS,
+    ROUNDING,
+    SLACK,
+    contact_weight,
+    judge_compliant,
+    judge_regularised,
+)
 from numpy.typing import NDArray
 
 from contact_sim import Anitescu, Compliant, ContactProblem, Lcp, Ncp, Sap, Todorov
 from contact_sim.contact_models.time_stepping.model import TimeSteppingModel
 
 Array = NDArray[np.float64]
-EPS = float(np.finfo(float).eps)
-ROUNDING = 64.0
-SLACK = 4.0
-"""Judges may measure with another norm than the solver: four times the tolerance passes."""
 
 
 class Judged:
@@ -151,7 +155,6 @@ def judge_lcp(model: Lcp, problem: ContactProblem, impulse: Array) -> float:
     return judged.over(residual, LCP_TOLERANCE)
 
 
-NEWTON_STEPS = 20
 LCP_TOLERANCE, BOX_TOLERANCE = 1e-9, 1e-8
 """Tolerance of Lemke's method and of the rounds of boxes, which have no parameter for it."""
 
@@ -187,61 +190,6 @@ def judge_sap(model: Sap, problem: ContactProblem, impulse: Array) -> float:
         R[3 * i : 3 * i + 3] = p.sigma * w, p.sigma * w, max(p.beta**2 * w / (4 * np.pi**2), soft)
         v_hat[3 * i + 2] = -gap / (h + p.relaxation_time)
     return judge_soft(problem, impulse, R, v_hat, p.tolerance)
-
-
-def contact_weight(model: Sap, problem: ContactProblem, i: int) -> float:
-    """Return w of contact `i`."""
-    rows, G = slice(3 * i, 3 * i + 3), problem.delassus
-    if model.parameters.weight == 'delassus':
-        return float(np.linalg.norm(G[rows, rows])) / 3.0
-    J = problem.jacobian[rows]
-    return float(np.linalg.norm(J / np.diag(problem.inertia) @ J.T)) / 3.0
-
-
-def judge_regularised(model: Sap, problem: ContactProblem, impulse: Array) -> float:
-    """λ = γ(u_f + G λ) of lagged and similar, judged by the distance to the answer λ*.
-
-    The solver returns λ = γ(u_f + G x) for an x from which it differs by e. To first order
-    λ* − λ = ((I + H G)⁻¹ − I) e, and I + H G is symmetric and ≥ I in the norm of G, the one in
-    which the solver measures e: there |λ* − λ| ≤ |e|.
-    """
-    p, G, answer = model.parameters, problem.delassus, impulse.copy()
-    whole, size = np.linalg.eigvalsh(G)[-1], np.abs(G) @ np.abs(impulse)
-    size += np.abs(problem.free_velocity)
-    spread = np.sqrt(impulse @ G @ impulse)
-    for _ in range(NEWTON_STEPS):
-        force, slope = regularised_forces(model, problem, G @ answer + problem.free_velocity)
-        A = np.eye(len(impulse)) - slope @ G
-        step = np.linalg.solve(A, force - answer)
-        answer += step
-        rounding = ROUNDING * EPS * np.linalg.norm(np.linalg.solve(A, slope), 2) * size.max()
-        allowed = 2.0 * p.tolerance * spread + np.sqrt(whole) * rounding
-        if np.sqrt(whole) * np.linalg.norm(step) <= 1e-3 * allowed + np.sqrt(whole) * rounding:
-            distance = answer - impulse
-            return float(np.sqrt(abs(distance @ G @ distance)) / (SLACK * allowed + 1e-300))
-    return np.inf
-
-
-def regularised_forces(model: Sap, problem: ContactProblem, u: Array) -> tuple[Array, Array]:
-    """Return γ of lagged or similar at velocities u (3 nc,), and its derivative by differences."""
-    p, h, mu = model.parameters, problem.time_step, problem.friction
-    acts = (problem.gap <= 0.0) | p.acts_ahead
-    start = problem.start_velocity[2::3]
-    before = h * p.stiffness * np.maximum(-problem.gap, 0.0)
-    before *= np.maximum(1.0 - p.dissipation * start, 0.0)
-    w = np.array([contact_weight(model, problem, i) for i in range(problem.n_contacts)])
-    eps = np.maximum(p.stiction_tolerance, mu * p.sigma * w * before)
-
-    def force(u: Array) -> Array:
-        size = np.sqrt(u[:, 0] ** 2 + u[:, 1] ** 2 + eps**2)
-        lagged = p.approximation == 'lagged'
-        z = u[:, 2] if lagged else u[:, 2] - mu * (size - eps)
-        elastic = p.stiffness * np.maximum(-(problem.gap + h * z), 0.0)
-        normal = acts * h * elastic * np.maximum(1.0 - p.dissipation * z, 0.0)
-        bound = mu * (before if lagged else normal)
-        return np.column_stack([-(bound / size)[:, None] * u[:, :2], normal])
-
-    return with_slope(force, u, 1e-6 * p.stiction_tolerance)
 
 
 def judge_pyramids(
@@ -332,59 +280,6 @@ def part_of(problem: ContactProblem, rows: NDArray[np.bool_]) -> ContactProblem:
         inertia=problem.inertia, jacobian=problem.jacobian[rows], velocity=problem.velocity,
         free_motion=problem.free_motion,
     )  # fmt: skip
-
-
-def judge_compliant(model: Compliant, problem: ContactProblem, impulse: Array) -> float:
-    """λ = h f at the end of the step: Hunt-Crossley springs and tanh friction (T10).
-
-    Judged is the distance to the answer λ*, for a residual of stiff springs says little. The
-    solver returns λ = h f(u_f + G λ') for a λ' from which it differs by e, |e| within its
-    tolerance. With A = I − (∂ h f/∂u) G at the answer, λ* − λ' = A⁻¹ e and λ* − λ = (A⁻¹ − I) e
-    to first order, so that |λ* − λ| ≤ (1 + |A⁻¹|) |e|: friction is not symmetric, it turns and
-    stretches. Newton's method finds λ*: more than one step, since G e may be as large as the slip
-    speed, over which tanh bends.
-    """
-    p, G, answer = model.parameters, problem.delassus, impulse.copy()
-    tolerance = p.tolerance * max(np.abs(impulse).max(initial=0.0), 1e-12)
-    size = np.abs(G) @ np.abs(impulse) + np.abs(problem.free_velocity)
-    for _ in range(NEWTON_STEPS):
-        force, slope = spring_forces(model, problem, G @ answer + problem.free_velocity)
-        A = np.eye(len(impulse)) - slope @ G
-        step = np.linalg.solve(A, force - answer)
-        answer += step
-        rounding = ROUNDING * EPS * np.linalg.norm(np.linalg.solve(A, slope), 2) * size.max()
-        if np.linalg.norm(step) <= 1e-3 * tolerance + rounding:
-            allowed = (1.0 + np.linalg.norm(np.linalg.inv(A), 2)) * tolerance + rounding
-            return float(np.linalg.norm(answer - impulse) / (SLACK * allowed))
-    return np.inf
-
-
-def spring_forces(model: Compliant, problem: ContactProblem, u: Array) -> tuple[Array, Array]:
-    """Return h f at contact velocities u (3 nc,), and its derivative by central differences."""
-    p, h = model.parameters, problem.time_step
-
-    def force(u: Array) -> Array:
-        x = np.maximum(-(problem.gap + h * u[:, 2]), 0.0)
-        normal = h * p.stiffness * x**p.exponent * np.maximum(1.0 - p.dissipation * u[:, 2], 0.0)
-        slip = np.hypot(u[:, 0], u[:, 1])
-        over = np.where(slip > 0.0, np.tanh(slip / p.slip_speed) / np.maximum(slip, 1e-300), 0.0)
-        along = -(problem.friction * normal * over)[:, None] * u[:, :2]
-        return np.column_stack([along, normal])
-
-    return with_slope(force, u, 1e-6 * p.slip_speed)
-
-
-def with_slope(force: Callable[[Array], Array], u: Array, delta: float) -> tuple[Array, Array]:
-    """Return force(u), contact by contact, and its derivative to u (3 nc,) by differences."""
-    each = u.reshape(-1, 3)
-    slope = np.zeros((u.size, u.size))
-    for a in range(3):
-        shift = np.zeros(3)
-        shift[a] = delta
-        change = (force(each + shift) - force(each - shift)) / (2.0 * delta)
-        for i in range(len(each)):
-            slope[3 * i : 3 * i + 3, 3 * i + a] = change[i]
-    return force(each).ravel(), slope
 
 
 JUDGES: dict[type[TimeSteppingModel], Callable[..., float]] = {

@@ -42,13 +42,27 @@ recorder = event.RecordingListener()
 event.register('numba:compile', recorder)
 import contact_sim
 
-sim = contact_sim.Simulator(contact_sim.load_robot('solo12'))
-for model in contact_sim.contact_models():
-    sim.contact_model = model
-    report = sim.step([0.0] * 12)
-    print(model, report.residuals.penetration, report.contacts.force.sum())
+from contact_sim.contact_models import CONTACT_MODELS
+from contact_sim.contact_models.time_stepping.model import TimeSteppingModel
+from contact_sim.control import Stance, Trot
+from contact_sim.precompile import variants
+
+robot = contact_sim.load_robot('solo12')
+sim = contact_sim.Simulator(robot)
+for name in contact_sim.contact_models():
+    for model in variants(CONTACT_MODELS[name]):
+        sim.contact_model = model
+        report = sim.step([0.0] * 12)
+        print(model, report.residuals.penetration, report.contacts.force.sum())
+        if isinstance(model, TimeSteppingModel):
+            TimeSteppingModel.solve(model, report.problem)
 sim.shadow = contact_sim.contact_models()
 print(sim.step([0.0] * 12).shadows['sap'].force)
+for model in ('ncp', 'compliant'):
+    for controller in (Stance(robot), Trot(robot)):
+        sim = contact_sim.Simulator(robot, model)
+        for _ in range(500):
+            sim.step(controller.effort(sim.time, sim.q, sim.v))
 print('compiled', [e.data['dispatcher'].__name__ for _, e in recorder.buffer if e.is_start])
 """
 

@@ -53,7 +53,8 @@ def test_the_demo_writes_what_it_found(finished):
     topics -= {'contact_sim/shadow'}  # silent without shadow models
     assert {topic.lstrip('/') for topic in result['messages']} == topics
     assert all(count > 0 for count in result['messages'].values())
-    assert result['messages']['/clock'] >= 5000
+    # one per step, of which a watcher that is late gets the latest
+    assert result['messages']['/clock'] >= 2500
 
 
 def test_the_demo_draws_a_picture(finished):
