@@ -50,7 +50,7 @@ def slip_fixed_point(rows, impulse, work, tolerance, max_iterations, associated)
     Arguments as in `cone_proximal.proximal_points`.
     """
     n, nc, best, code = rows.g.shape[0], rows.friction.shape[0], np.inf, MAX_ITERATIONS
-    rho, w, soft = work.rho, work.velocity, newton_work(n)
+    rho, w, soft = work.rho, work.velocity[:n], newton_work(n)
     x, y, w_x = np.empty(n), np.empty(n), np.empty(n)
     scratch, shift = np.empty((2, n)), np.empty(nc)
     shifts, defects = np.empty((LONGEST, nc)), np.empty((LONGEST, nc))

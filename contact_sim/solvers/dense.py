@@ -6,29 +6,64 @@ from contact_sim.solvers.jit import kernel
 
 
 @kernel
+def bring_pivot(A, b, k, first, m):
+    """Swap the row with the largest entry of column k, from row k on, into row k.
+
+    Entries from column `first` on are swapped. Returns False if all are zero.
+    """
+    pivot = k
+    for i in range(k + 1, m):
+        if abs(A[i, k]) > abs(A[pivot, k]):
+            pivot = i
+    if pivot != k:
+        for j in range(first, m):
+            A[k, j], A[pivot, j] = A[pivot, j], A[k, j]
+        b[k], b[pivot] = b[pivot], b[k]
+    return A[k, k] != 0.0
+
+
+@kernel
 def eliminate(A, b, m):
-    """Overwrite b with A⁻¹ b (Gaussian elimination, row pivoting); return False if singular."""
-    for k in range(m):
-        pivot = k
-        for i in range(k + 1, m):
-            if abs(A[i, k]) > abs(A[pivot, k]):
-                pivot = i
-        if A[pivot, k] == 0.0:
+    """Overwrite b with A⁻¹ b (Gaussian elimination, row pivoting); return False if singular.
+
+    Two pivots and two rows at a time; A is overwritten.
+    """
+    for k in range(0, m - 1, 2):
+        if not bring_pivot(A, b, k, k, m):
             return False
-        if pivot != k:
-            for j in range(k, m):
-                A[k, j], A[pivot, j] = A[pivot, j], A[k, j]
-            b[k], b[pivot] = b[pivot], b[k]
+        inverse0, u = 1.0 / A[k, k], A[k, k + 1]
         for i in range(k + 1, m):
-            factor = A[i, k] / A[k, k]
-            if factor != 0.0:
-                for j in range(k + 1, m):
-                    A[i, j] -= factor * A[k, j]
-                b[i] -= factor * b[k]
+            A[i, k] *= inverse0
+            A[i, k + 1] -= A[i, k] * u
+        if not bring_pivot(A, b, k + 1, k, m):
+            return False
+        inverse1, share = 1.0 / A[k + 1, k + 1], A[k + 1, k]
+        for j in range(k + 2, m):
+            A[k + 1, j] -= share * A[k, j]
+        b[k + 1] -= share * b[k]
+        b0, b1 = b[k], b[k + 1]
+        for i in range(k + 2, m - 1, 2):
+            l0, l1 = A[i, k], A[i, k + 1] * inverse1
+            h0, h1 = A[i + 1, k], A[i + 1, k + 1] * inverse1
+            b[i] -= l0 * b0 + l1 * b1
+            b[i + 1] -= h0 * b0 + h1 * b1
+            for j in range(k + 2, m):
+                u0, u1 = A[k, j], A[k + 1, j]
+                A[i, j] -= l0 * u0 + l1 * u1
+                A[i + 1, j] -= h0 * u0 + h1 * u1
+        if m % 2 == 1:
+            last = m - 1
+            l0, l1 = A[last, k], A[last, k + 1] * inverse1
+            b[last] -= l0 * b0 + l1 * b1
+            for j in range(k + 2, m):
+                A[last, j] -= l0 * A[k, j] + l1 * A[k + 1, j]
+    if m % 2 == 1 and A[m - 1, m - 1] == 0.0:
+        return False
     for k in range(m - 1, -1, -1):
-        for j in range(k + 1, m):
-            b[k] -= A[k, j] * b[j]
-        b[k] /= A[k, k]
+        x = b[k] / A[k, k]
+        b[k] = x
+        for i in range(k):
+            b[i] -= A[i, k] * x
     return True
 
 

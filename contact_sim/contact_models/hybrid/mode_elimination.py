@@ -114,58 +114,98 @@ def restore_friction(rows, modes, unknowns, x, force):
 def factor_in_place(F, scale, first, order):
     """Overwrite `F` (m, m) with LU factors of its independent rows; return their number.
 
-    Pivots lie on the diagonal: of the first `first` rows the largest, then of the others. Rows
-    that depend on the ones before them, to SMALLEST_PIVOT of `scale` (m,), are left out: redundant
-    feet, a joint that cannot turn because the feet stand still.
+    Pivots lie on the diagonal: of the first `first` rows the largest, then of the others. Rows and
+    columns are moved to where they are eliminated: F[i, j] belongs to the unknowns order[i] and
+    order[j]. Rows that depend on the ones before them, to SMALLEST_PIVOT of `scale` (m,), are left
+    out: redundant feet, a joint that cannot turn because the feet stand still.
     """
-    m = order.shape[0]
+    m, begin, end = order.shape[0], 0, first
     for i in range(m):
         order[i] = i
-    rank = 0
-    for begin, end in ((0, first), (first, m)):
-        while True:
-            best, largest = -1, SMALLEST_PIVOT
-            for i in range(rank, m):
-                e = order[i]
-                if begin <= e < end and abs(F[e, e]) > largest * scale[e]:
-                    best, largest = i, abs(F[e, e]) / scale[e]
+    for k in range(m):
+        best = largest_pivot(F, scale, order, k, begin, end)
+        if best < 0:
+            begin, end = first, m
+            best = largest_pivot(F, scale, order, k, begin, end)
             if best < 0:
-                break
-            order[rank], order[best] = order[best], order[rank]
-            k = order[rank]
-            for i in range(rank + 1, m):
-                e = order[i]
-                if F[e, k] != 0.0:
-                    F[e, k] /= F[k, k]
-                    for j in range(rank + 1, m):
-                        F[e, order[j]] -= F[e, k] * F[k, order[j]]
-            rank += 1
-    return rank
+                return k
+        exchange(F, order, k, best)
+        eliminate_unknown(F, k, m)
+    return m
+
+
+@kernel
+def eliminate_unknown(F, k, m):
+    """Subtract row k from the rows below it in `F` (m, m), four at a time."""
+    inverse, done = 1.0 / F[k, k], k + 1
+    for i in range(k + 1, m - 3, 4):
+        a, b, c, d = F[i, k], F[i + 1, k], F[i + 2, k], F[i + 3, k]
+        a, b, c, d = inverse * a, inverse * b, inverse * c, inverse * d
+        F[i, k], F[i + 1, k], F[i + 2, k], F[i + 3, k] = a, b, c, d
+        for j in range(k + 1, m):
+            x = F[k, j]
+            F[i, j] -= a * x
+            F[i + 1, j] -= b * x
+            F[i + 2, j] -= c * x
+            F[i + 3, j] -= d * x
+        done = i + 4
+    for i in range(done, m):
+        a = inverse * F[i, k]
+        F[i, k] = a
+        for j in range(k + 1, m):
+            F[i, j] -= a * F[k, j]
+
+
+@kernel
+def largest_pivot(F, scale, order, k, begin, end):
+    """Return where, from k on, an unknown in [begin, end) has the largest pivot; −1: none has."""
+    best, largest = -1, SMALLEST_PIVOT
+    for i in range(k, order.shape[0]):
+        e = order[i]
+        if begin <= e < end and abs(F[i, i]) > largest * scale[e]:
+            best, largest = i, abs(F[i, i]) / scale[e]
+    return best
+
+
+@kernel
+def exchange(F, order, i, k):
+    """Exchange the unknowns i and k: rows and columns of `F` (m, m)."""
+    if i == k:
+        return
+    for j in range(order.shape[0]):
+        F[i, j], F[k, j] = F[k, j], F[i, j]
+    for j in range(order.shape[0]):
+        F[j, i], F[j, k] = F[j, k], F[j, i]
+    order[i], order[k] = order[k], order[i]
 
 
 @kernel
 def solve_factored(F, order, rank, x):
     """Overwrite `x` (m,) with the solution in the independent rows; zero in the others."""
-    m = x.shape[0]
+    y = np.empty(rank)
     for i in range(rank):
-        for j in range(i):
-            x[order[i]] -= F[order[i], order[j]] * x[order[j]]
-    for i in range(rank, m):
-        x[order[i]] = 0.0
-    for i in range(rank - 1, -1, -1):
-        for j in range(i + 1, rank):
-            x[order[i]] -= F[order[i], order[j]] * x[order[j]]
-        x[order[i]] /= F[order[i], order[i]]
+        y[i] = x[order[i]]
+    for k in range(rank):
+        for i in range(k + 1, rank):
+            y[i] -= F[i, k] * y[k]
+    x[:] = 0.0
+    for k in range(rank - 1, -1, -1):
+        y[k] /= F[k, k]
+        x[order[k]] = y[k]
+        for i in range(k):
+            y[i] -= F[i, k] * y[k]
 
 
 @kernel
 def refine(A, b, F, order, rank, x):
     """Move the unknowns `x` (m,) by one solve with the factored F towards A x + b = 0."""
-    step = np.empty(x.shape[0])
-    for e in range(x.shape[0]):
+    m = x.shape[0]
+    step = np.empty(m)
+    for e in range(m):
         step[e] = -b[e]
-        for c in range(x.shape[0]):
+    for c in range(m):
+        for e in range(m):
             step[e] -= A[e, c] * x[c]
     solve_factored(F, order, rank, step)
-    for e in range(x.shape[0]):
+    for e in range(m):
         x[e] += step[e]
