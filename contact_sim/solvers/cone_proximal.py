@@ -2,7 +2,7 @@
 
     λ' = Proj_K(λ − R⁻¹ (G λ' + g + (1 − κ) Γ)),   R = ε / ρ
 
-Each point is the minimum of a strictly convex function, found by Newton with exact line search
+Each point is the minimum of a strictly convex function, found by Newton with line search
 (solvers/cone_newton.py), however many rows are redundant. R is taken back through λ: a fixed point
 is one of the problem without compliance, redundant impulses stay where they are, and ε may fall
 from point to point. Γ = (0, 0, μ |w_t|) is that of λ (De Saxcé), so that at a fixed point Coulomb
@@ -22,10 +22,11 @@ from contact_sim.solvers.cone import (
 )
 from contact_sim.solvers.cone_active_set import KEEN, newton_on_modes
 from contact_sim.solvers.cone_block import sweep
-from contact_sim.solvers.cone_newton import newton
+from contact_sim.solvers.cone_newton import COARSE, minimise
 from contact_sim.solvers.dense import assign
 from contact_sim.solvers.jit import kernel
 from contact_sim.solvers.newton_work import newton_work
+from contact_sim.solvers.soft_law import linear_law
 from contact_sim.solvers.status import CONVERGED, INCONSISTENT, MAX_ITERATIONS, NONFINITE
 
 FIRST_SOFTNESS, LEAST_SOFTNESS, HARDENING = 1e-2, 1e-13, 0.1
@@ -72,7 +73,8 @@ def proximal_points(rows, impulse, work, tolerance, max_points, associated):
         fill_velocity(rows, x, w)
         fill_shift(rows, w, associated, shift)
         fill_compliance(rows, x, shift, rho, softness, R, v_hat)
-        newton(rows, v_hat, R, x, soft, NEWTON_TOLERANCE, NEWTON_STEPS, False)
+        law = linear_law(v_hat, R, False)
+        minimise(rows, law, x, soft, NEWTON_TOLERANCE, NEWTON_STEPS, COARSE)
         softness = max(HARDENING * softness, LEAST_SOFTNESS)
     return max_points, best, code
 

@@ -114,7 +114,7 @@ def size(problem, impulse):
 
 
 @pytest.mark.parametrize(
-    'seed', [9592, 27252, 34220, 43615, 46927, 63205, 74370, 74806], ids=lambda seed: f'{seed}'
+    'seed', [9592, 27252, 43615, 46927, 63205, 74370, 74806], ids=lambda seed: f'{seed}'
 )
 def test_answers_of_stiff_springs_are_as_near_as_the_tolerance_says(seed):
     # found by the random problems: right to 1e-9, but with velocities off by half the slip speed,

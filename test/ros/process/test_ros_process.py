@@ -3,6 +3,7 @@
 import math
 import re
 import signal
+import sys
 import time
 
 import numpy as np
@@ -16,6 +17,7 @@ from std_srvs.srv import Trigger
 
 from contact_sim import load_robot
 from contact_sim.ros.remote.processes import Process, isolated_environment, ros_arguments
+from contact_sim.ros.simulation_node import main
 
 SIMULATION = 'contact_sim.ros.simulation_node'
 CONTROLLER = 'contact_sim.ros.controllers.stance'
@@ -46,10 +48,28 @@ def start(module, parameters, folder):
     return Process(module, ros_arguments(parameters), environment, folder / 'output.log')
 
 
+@pytest.fixture
+def refused(monkeypatch, tmp_path, capfd):
+    """Return a function that starts the simulation here; it returns the line of the refusal."""
+    for name, value in (isolated_environment() | {'ROS_LOG_DIR': str(tmp_path)}).items():
+        monkeypatch.setenv(name, value)
+    before, interval = signal.getsignal(signal.SIGINT), sys.getswitchinterval()
+
+    def line(parameters):
+        assert main(ros_arguments(parameters)) == 1
+        said = capfd.readouterr().err
+        assert 'Traceback' not in said
+        (line,) = [line for line in said.splitlines() if line.startswith('contact_sim: ')]
+        return line
+
+    yield line
+    signal.signal(signal.SIGINT, before)
+    sys.setswitchinterval(interval)
+
+
 @pytest.mark.parametrize(
     ('parameters', 'reason'),
     [
-        ({'robot': 'go7'}, r"unknown robot.*'go7'.*go1"),
         ({'urdf_path': '/no/such.urdf'}, r'/no/such\.urdf'),
         ({'contact_frames': '[FL_foot, tail]'}, "'tail'"),
         ({'reference_pose': 'sitting'}, "'sitting'.*standing"),
@@ -69,14 +89,8 @@ def start(module, parameters, folder):
     ],
     ids=str,
 )
-def test_unusable_parameters_end_the_start_with_one_line(parameters, reason, tmp_path):
-    process = start(SIMULATION, parameters, tmp_path)
-    code = process.handle.wait(START_TIMEOUT)
-    said = process.output()
-    assert code == 1
-    assert 'Traceback' not in said
-    (line,) = [line for line in said.splitlines() if line.startswith('contact_sim: ')]
-    assert re.search(reason, line), line
+def test_unusable_parameters_end_the_start_with_one_line(parameters, reason, refused):
+    assert re.search(reason, refused(parameters))
 
 
 @pytest.mark.parametrize(
@@ -90,16 +104,17 @@ def test_unusable_parameters_end_the_start_with_one_line(parameters, reason, tmp
     ],
     ids=['malformed', 'no mass', 'negative mass', 'mass is not a number', 'unknown link'],
 )
-def test_an_unusable_urdf_file_ends_the_start_with_one_line(text, reason, tmp_path):
+def test_an_unusable_urdf_file_ends_the_start_with_one_line(text, reason, tmp_path, refused):
     path = tmp_path / 'robot.urdf'
     path.write_text(text, encoding='utf-8')
-    process = start(SIMULATION, {'urdf_path': path}, tmp_path)
-    code = process.handle.wait(START_TIMEOUT)
-    said = process.output()
-    assert code == 1
-    assert 'Traceback' not in said
-    (line,) = [line for line in said.splitlines() if line.startswith('contact_sim: ')]
-    assert re.search(reason, line), line
+    assert re.search(reason, refused({'urdf_path': path}))
+
+
+def test_an_unknown_robot_ends_the_process_in_one_line(tmp_path):
+    process = start(SIMULATION, {'robot': 'go7'}, tmp_path)
+    assert process.handle.wait(START_TIMEOUT) == 1
+    assert re.search("contact_sim: unknown robot.*'go7'.*go1", process.output())
+    assert 'Traceback' not in process.output()
 
 
 def test_a_robot_from_a_file_runs_with_its_feet_or_warns(tmp_path):
