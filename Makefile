@@ -12,7 +12,8 @@ VENV := .venv
 OLDEST := .venv-oldest
 # These look only at the sources, or need colcon, the linters or MuJoCo.
 LEFT_OUT := $(foreach name,architecture packaging launch benchmarks,--ignore=test/project/test_$(name).py)
-PARALLEL := -n 2 --dist loadfile
+PARALLEL := -n 3 --dist loadfile
+REAL_TIME := test/ros/process test/project
 # Quiet: setuptools warns that an editable installation is editable.
 INSTALL := -m pip install --quiet --disable-pip-version-check
 DECLARED := setup.py setup.cfg pyproject.toml package.xml
@@ -27,11 +28,12 @@ unexport AMENT_PREFIX_PATH COLCON_PREFIX_PATH RMW_IMPLEMENTATION ROS_DISTRO
 demo: $(VENV)/ready
 	$(VENV)/bin/python -m contact_sim.ros.demo --robot $(ROBOT) --demo $(DEMO)
 
-# Two at a time what needs no real time, then one by one what does; 5: nothing was selected.
+# Side by side what needs no real time (many wait for processes), then one by one what does; 5:
+# nothing was selected.
 test: $(VENV)/ready
 	$(VENV)/bin/python -m contact_sim.precompile --jobs 2
 	$(VENV)/bin/python -m pytest -m 'not real_time' $(PARALLEL) $(ARGS) || [ $$? -eq 5 ]
-	$(VENV)/bin/python -m pytest -m real_time $(ARGS) || [ $$? -eq 5 ]
+	$(VENV)/bin/python -m pytest -m real_time $(or $(ARGS),$(REAL_TIME)) || [ $$? -eq 5 ]
 
 lint: $(VENV)/ready
 	$(VENV)/bin/ruff check

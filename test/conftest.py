@@ -13,6 +13,7 @@ pytest_plugins = ['contact_sim.testing']
 
 PROCESSES = Path(__file__).resolve().parent / 'ros' / 'process'
 """Tests that start nodes as processes, or talk over DDS."""
+PROJECT = PROCESSES.parent.parent / 'project'
 
 
 def pytest_collection_modifyitems(items):
@@ -21,6 +22,8 @@ def pytest_collection_modifyitems(items):
     What needed it is listed as R at the end.
     """
     for item in items:
+        if item.get_closest_marker('real_time') and item.path.parent not in (PROCESSES, PROJECT):
+            raise pytest.UsageError(f'{item.nodeid}: make test looks for real_time elsewhere')
         if PROCESSES in item.path.parents:
             item.add_marker(pytest.mark.ros)
             item.add_marker(pytest.mark.flaky(reruns=2, reruns_delay=2))

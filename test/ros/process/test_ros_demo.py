@@ -12,7 +12,7 @@ from ros_session import published_topics
 
 from contact_sim import load_robot
 
-pytestmark = pytest.mark.real_time
+real_time = pytest.mark.real_time  # of a trot in lockstep nothing depends on it
 GO1 = load_robot('go1')
 
 
@@ -31,6 +31,7 @@ def finished(tmp_path_factory):
     return run('--robot', 'go1', '--seconds', '5', '--out', str(out)), out
 
 
+@real_time
 def test_the_demo_succeeds_and_prints_a_table(finished):
     process, _ = finished
     assert process.returncode == 0, process.stderr
@@ -38,6 +39,7 @@ def test_the_demo_succeeds_and_prints_a_table(finished):
         assert word in process.stdout
 
 
+@real_time
 def test_the_demo_writes_what_it_found(finished):
     _, out = finished
     result = json.loads((out / 'demo.json').read_text(encoding='utf-8'))
@@ -57,6 +59,7 @@ def test_the_demo_writes_what_it_found(finished):
     assert result['messages']['/clock'] >= 2500
 
 
+@real_time
 def test_the_demo_draws_a_picture(finished):
     from matplotlib.image import imread
 
@@ -67,6 +70,7 @@ def test_the_demo_draws_a_picture(finished):
     assert len({tuple(pixel) for pixel in picture[::7, ::7].reshape(-1, picture.shape[2])}) > 20
 
 
+@real_time
 def test_the_demo_of_another_robot(tmp_path):
     process = run('--robot', 'solo12', '--seconds', '2', '--out', str(tmp_path))
     assert process.returncode == 0, process.stderr
