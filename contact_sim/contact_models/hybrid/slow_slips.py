@@ -42,7 +42,7 @@ def freeze_slow_slips(rows, u, stiction_speed, dt, force, direction, frozen):
     start from `force` and keep what is redundant.
 
     Args:
-        rows: the equations at this instant, n rows, see above.
+        rows: the equations at this instant, n rows, as in modes.py.
         u: velocities of the rows [m/s], shape (n,).
         stiction_speed: speed up to which a contact is at rest [m/s].
         dt: length of the arc [s].

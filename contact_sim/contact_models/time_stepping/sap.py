@@ -142,13 +142,7 @@ def solve_sap(data):
         fill_regularisation(rows, gap, start, weight, law, soft)
         guess_about(rows, soft, start, impulse, work)
     iterations, residual, converged = minimise(
-        rows,
-        soft,
-        impulse,
-        work,
-        law[TOLERANCE],
-        int(law[MOST_ITERATIONS]),
-        COARSE,
+        rows, soft, impulse, work, law[TOLERANCE], int(law[MOST_ITERATIONS]), COARSE
     )
     code = CONVERGED if converged else MAX_ITERATIONS
     if not np.isfinite(residual):
