@@ -16,7 +16,7 @@ Indices = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Candidates:
-    """Spheres on links, in the order of `robot.contact_points`."""
+    """Spheres on links, in the order of `robot.candidates`."""
 
     joint: Indices
     """Pinocchio joint that carries each sphere, shape (n,)."""
@@ -29,8 +29,8 @@ class Candidates:
 
 
 def candidates_of(robot: RobotModel) -> Candidates:
-    """Return the contact points of a robot as arrays."""
-    model, points = robot.pinocchio_model, robot.contact_points
+    """Return all spheres of a robot that the ground may touch as arrays."""
+    model, points = robot.pinocchio_model, robot.candidates
     joint = [model.getJointId(point.joint) for point in points]
     return Candidates(
         joint=np.array(joint, dtype=np.int64),

@@ -125,7 +125,7 @@ class Workspace:
 
 def sizes_of(robot: RobotModel, terrain: Terrain, tree: Tree) -> Sizes:
     """Return the sizes of a simulation of `robot` on `terrain`."""
-    candidates = len(robot.contact_points)
+    candidates = len(robot.candidates)
     return Sizes(
         nq=robot.nq, nv=robot.nv, n_joints=robot.n_joints, nc=candidates * terrain.features,
         ns=int(np.count_nonzero(robot.joint_friction)), n_bodies=len(tree.kind),
@@ -135,7 +135,7 @@ def sizes_of(robot: RobotModel, terrain: Terrain, tree: Tree) -> Sizes:
 
 def contact_names(robot: RobotModel, terrain: Terrain) -> tuple[str, ...]:
     """Return a name for every contact: that of its contact point, with the feature if several."""
-    points, several = robot.contact_points, terrain.features > 1
+    points, several = robot.candidates, terrain.features > 1
     return tuple(
         f'{point.name}/{feature}' if several else point.name
         for point in points

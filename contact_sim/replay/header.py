@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 import importlib.metadata
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -132,12 +132,14 @@ def robot_header(robot: RobotModel) -> dict[str, Any]:
         'model': '' if robot.description else robot.pinocchio_model.saveToString(),
         'floating_base': robot.floating_base,
         'joint_names': list(robot.joint_names),
-        'contact_points': [
-            {**dataclasses.asdict(point), 'offset': point.offset.tolist()}
-            for point in robot.contact_points
-        ],
+        'contact_points': _points_header(robot.contact_points),
+        'body_points': _points_header(robot.body_points),
     }
     return {**described, 'hash': description_hash(described), 'numbers': number_hash(robot)}
+
+
+def _points_header(points: Iterable[ContactPoint]) -> list[dict[str, Any]]:
+    return [{**dataclasses.asdict(point), 'offset': point.offset.tolist()} for point in points]
 
 
 def description_hash(described: Mapping[str, Any]) -> str:
@@ -172,6 +174,8 @@ def robot_of(header: Mapping[str, Any], numbers_must_match: bool) -> RobotModel:
         robot = RobotModel.from_pinocchio(
             _model_from(header['model']), points, joints, header['name']
         )
+    body = tuple(ContactPoint(**point) for point in header.get('body_points', ()))
+    robot = dataclasses.replace(robot, body_points=body)
     if numbers_must_match and number_hash(robot) != header['numbers']:
         raise RecordingError(
             f'robot {header["name"]!r}: its description gives other lengths, masses or limits '

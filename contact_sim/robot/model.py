@@ -8,7 +8,7 @@ A 'continuous' joint holds (cos, sin) of its angle in q; joint positions are alw
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import atan2
 from typing import Any
@@ -18,6 +18,7 @@ import numpy.typing as npt
 import pinocchio as pin
 
 from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.robot.body_points import MOST, Approximation, body_contacts
 from contact_sim.robot.configuration import (
     checked_vector,
     neutral_configuration,
@@ -63,11 +64,15 @@ class RobotModel:
     """URDF text, after xacro; empty for a robot made from a Pinocchio model."""
     package_dirs: tuple[str, ...] = ()
     """Folders that hold the packages of the description's package:// URIs."""
+    body_points: tuple[ContactPoint, ...] = ()
+    """Spheres of the rest of the body, which is no foot, that the ground may touch."""
+    approximations: tuple[Approximation, ...] = ()
+    """What became of the collision geometry of `body_points`, see `with_body_contacts`."""
 
     def __post_init__(self) -> None:
         check_unique('joint', list(self.pinocchio_model.names))
         check_actuated_joints(self.pinocchio_model, self.joint_names)
-        _check_contact_points(self.pinocchio_model, self.contact_points)
+        _check_contact_points(self.pinocchio_model, self.contact_points, self.body_points)
         check_joint_numbers(self.name, self.pinocchio_model)
         check_masses(self.name, self.pinocchio_model)
         known = {STANDING: neutral_configuration(self.pinocchio_model)} | dict(self.references)
@@ -107,6 +112,31 @@ class RobotModel:
             joint_names=actuated_joint_names(own, actuated_joints),
             contact_points=contact_points_at(own, 'contact_points', contact_points),
         )
+
+    def with_body_contacts(
+        self, links: Iterable[str] | None = None, most: int = MOST
+    ) -> RobotModel:
+        """Return the robot with contact points on the collision geometry of its links.
+
+        Args:
+            links: names of links, which replace those of a call before; None: all that move, have
+                collision geometry and are no feet.
+            most: largest number of corners of one moving body; `approximations` tells what that
+                leaves out.
+
+        Raises:
+            InvalidInput, UnknownName, RobotDescriptionError: see `body_contacts`.
+        """
+        feet = {point.frame for point in self.contact_points}
+        points, approximations = body_contacts(
+            self.pinocchio_model, self.description, self.package_dirs, links, feet, most
+        )
+        return replace(self, body_points=points, approximations=approximations)
+
+    @property
+    def candidates(self) -> tuple[ContactPoint, ...]:
+        """All spheres that the ground may touch: contact points, then body points."""
+        return self.contact_points + self.body_points
 
     @property
     def nq(self) -> int:
@@ -314,10 +344,12 @@ class RobotModel:
         return unit_blocks(self.pinocchio_model)
 
 
-def _check_contact_points(model: pin.Model, points: Sequence[ContactPoint]) -> None:
-    check_unique('contact point', [point.name for point in points])
+def _check_contact_points(
+    model: pin.Model, points: Sequence[ContactPoint], body_points: Sequence[ContactPoint]
+) -> None:
+    check_unique('contact point', [point.name for point in (*points, *body_points)])
     known = list(model.names)[1:]
-    for point in points:
+    for point in (*points, *body_points):
         if point.joint not in known:
             raise UnknownName(f'joint of contact point {point.name!r}:', point.joint, known)
         if not model.existFrame(point.frame):

@@ -120,9 +120,14 @@ class SimulationNode(Node):
         feet = ', '.join(f'{p.name} (r = {p.radius:g} m)' for p in robot.contact_points)
         height = settings[''].initial_height
         log.info(f'contact points: {feet or "none"}; the lowest starts at a gap of {height:g} m')
+        for approximation in robot.approximations:
+            log.info(
+                f'contact points on what {approximation.joint} moves: {approximation.points}, '
+                f'which leave out up to {approximation.error:.2g} m of its collision geometry'
+            )
         rates = vars(settings['publish_rate']).items()
         log.info('messages per second: ' + ', '.join(f'{name} {rate:g}' for name, rate in rates))
-        if not robot.contact_points:
+        if not robot.candidates:
             log.warning('the robot has no contact points and will fall; set contact_frames')
 
     # ---------------------------------------------------------------- settings

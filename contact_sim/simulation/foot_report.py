@@ -32,7 +32,7 @@ class ContactGroups:
     names: tuple[str, ...]
     """Names of the groups, length n."""
     of_contact: Indices
-    """Group of each contact, shape (nc,)."""
+    """Group of each contact, shape (nc,); of feet those of the rest of the body have none."""
     body: Indices
     """Body of the kinematic tree that carries each group, shape (n,)."""
     origin: Array
@@ -50,7 +50,7 @@ def foot_groups(work: Workspace) -> ContactGroups:
 
 def link_groups(work: Workspace) -> ContactGroups:
     """Return the contacts by link; torques are about the origins of the joints."""
-    points = work.robot.contact_points
+    points = work.robot.candidates
     names = list(dict.fromkeys(point.joint for point in points))
     joints = [work.model.getJointId(name) for name in names]
     of_point = {k: names.index(point.joint) for k, point in enumerate(points)}
@@ -68,7 +68,7 @@ def _groups(
     points = [of_point[k] for k in range(len(of_point))]
     body = np.array([work.tree.body_of_joint[joint] for joint in joints], dtype=np.int64)
     origin = [work.tree.axes[k].T @ offset for k, offset in zip(body, offsets, strict=True)]
-    features = work.sizes.nc // max(len(points), 1)
+    features = work.sizes.nc // max(work.sizes.n_candidates, 1)
     return ContactGroups(
         tuple(names), np.repeat(np.array(points, dtype=np.int64), features), body,
         np.array(origin, dtype=float).reshape(-1, 3),
@@ -161,7 +161,7 @@ def group_values(buffer, numbers, indices, layout, of_contact, body, origin):
         numbers: of a workspace of the same simulation; its field `pose` is used as scratch.
         indices: of that workspace.
         layout: of that workspace.
-        of_contact: `ContactGroups.of_contact`, shape (nc,).
+        of_contact: `ContactGroups.of_contact`, shape (at most nc,).
         body: `ContactGroups.body`, shape (n,).
         origin: `ContactGroups.origin` [m], shape (n, 3).
     """
@@ -194,7 +194,7 @@ def add_contacts(step, of_contact, out):
     frame, position = frames(step, f.FRAME_START), matrix(step, f.POSITION_START)
     impulse, u, gap = vector(step, f.IMPULSE), vector(step, f.U_NEXT), vector(step, f.GAP)
     scale = 1.0 / vector(step, f.TIME_STEP)[0]
-    for i in range(gap.shape[0]):
+    for i in range(of_contact.shape[0]):  # those of the rest of the body belong to no foot
         row, force = out[of_contact[i]], (0.0, 0.0, 0.0)
         for a in range(3):
             force = add(force, scaled(impulse[3 * i + a], vec(frame[i, a], 0)))

@@ -98,9 +98,9 @@ def _touch(robot: RobotModel, terrain: Terrain, q: Array, up: Array, pose: str) 
     pin.forwardKinematics(model, data, q)
     centres = [
         np.array(data.oMi[model.getJointId(point.joint)].act(point.offset))
-        for point in robot.contact_points
+        for point in robot.candidates
     ]
-    radii = [point.radius for point in robot.contact_points]
+    radii = [point.radius for point in robot.candidates]
     extent = 1.0 + float(np.abs(q[:3]).max()) + float(np.abs(terrain.data).max())
     for _ in range(MOST_ROUNDS):
         rise = _missing_rise(terrain, centres, radii, up)

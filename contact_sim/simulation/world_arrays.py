@@ -155,5 +155,5 @@ def with_masses(robot: RobotModel, masses: ArrayLike) -> RobotModel:
             model.inertias[joint] = type(inertia)(mass, inertia.lever, scale * inertia.inertia)
     return RobotModel(
         robot.name, model, robot.joint_names, robot.contact_points, robot.references,
-        robot.description, robot.package_dirs,
+        robot.description, robot.package_dirs, robot.body_points, robot.approximations,
     )  # fmt: skip

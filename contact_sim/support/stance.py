@@ -175,7 +175,7 @@ class _Contacts:
 
 def _contacts(robot: RobotModel, model: pin.Model, data: pin.Data, terrain: Terrain) -> _Contacts:
     """Return the contact points after crba in WORLD and forward kinematics with v̇ = 0."""
-    spheres, slots = candidates_of(robot), terrain.features * len(robot.contact_points)
+    spheres, slots = candidates_of(robot), terrain.features * len(robot.candidates)
     candidates = spheres.joint, spheres.offset, spheres.radius
     pose = np.array([[*M.rotation.flatten('F'), *M.translation] for M in data.oMi])
     position, frame, gap = np.zeros((slots, 3)), np.zeros((slots, 3, 3)), np.zeros(slots)

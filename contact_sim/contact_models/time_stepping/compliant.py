@@ -283,7 +283,9 @@ class Compliant(TimeSteppingModel):
         if p.stiffness > 0.0:
             return self
         weight = float(np.linalg.norm(workspace.data.gravity) * workspace.total_mass[0])
-        share = weight / max(workspace.sizes.nc, 1)
+        feet = len(workspace.robot.contact_points) or workspace.sizes.n_candidates
+        features = workspace.sizes.nc / max(workspace.sizes.n_candidates, 1)
+        share = weight / max(features * feet, 1.0)  # the rest of the body does not carry it
         if share == 0.0:
             return self
         stiffness = share / p.penetration**self._power

@@ -94,7 +94,9 @@ class NullSpaceParameters(Parameters):
 
 
 def given_feet(robot: RobotModel, features: int, feet: tuple[str, ...]) -> NDArray[np.float64]:
-    """Return GIVEN for the contacts of every foot that `feet` lists, else 0, shape (nc,).
+    """Return GIVEN for the contacts of every foot that `feet` lists, else 0.
+
+    Shape (features · contact points,).
 
     Args:
         robot: whose feet.
@@ -367,12 +369,12 @@ class NullSpace(TimeSteppingModel):
             UnknownName: a given foot that the robot does not have.
         """
         p = self.parameters
+        workspace.support_command[:] = 0.0
         if p.support == 'given':
-            robot, nc = workspace.robot, workspace.sizes.nc
-            features = nc // max(len(robot.contact_points), 1)
-            workspace.support_command[:] = given_feet(robot, features, p.feet)
-        else:
-            workspace.support_command[:] = 0.0
+            robot, sizes = workspace.robot, workspace.sizes
+            features = sizes.nc // max(sizes.n_candidates, 1)
+            given = given_feet(robot, features, p.feet)
+            workspace.support_command[: len(given)] = given
         return super().bind(workspace)
 
     def law_numbers(self) -> tuple[float, ...]:

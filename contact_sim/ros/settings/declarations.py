@@ -49,6 +49,9 @@ class NodeParameters(Parameters):
     contact_frames: tuple[str, ...] = parameter(
         (), '', 'frames of the feet; empty: from the catalogue or the SRDF'
     )
+    contact_links: tuple[str, ...] = parameter(
+        (), '', 'links that touch with their collision geometry, too; all: every one that moves'
+    )
     base_frame: str = parameter('', '', 'frame id of the base; empty: the root link')
     odom_frame: str = parameter('odom', '', 'frame id of the world that odometry refers to')
     world_frame: str = parameter('world', '', 'parent of odom_frame; empty: not published')

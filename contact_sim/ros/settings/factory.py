@@ -29,15 +29,20 @@ from contact_sim.simulation.simulator import Simulator
 
 Array = NDArray[np.float64]
 IMU_LINK = 'imu_link'
+ALL = 'all'
+"""In `contact_links`: every link that moves and has collision geometry."""
 
 
 def loaded_robot(settings: Settings) -> RobotModel:
     """Return the robot that the settings name."""
     common = settings['']
     source = common.robot_description or common.urdf_path or common.robot
-    return load_robot(
+    robot = load_robot(
         source, contact_frames=common.contact_frames or None, srdf=common.srdf_path or None
     )
+    if not common.contact_links:
+        return robot
+    return robot.with_body_contacts(None if ALL in common.contact_links else common.contact_links)
 
 
 def loaded_simulator(robot: RobotModel, settings: Settings) -> Simulator:

@@ -1,0 +1,97 @@
+"""Bodies that touch with their collision geometry, as boxes with hand-made corners would."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from contact_sim import InclinedPlane, Simulator, contact_models, load_robot, robots
+
+GRAVITY, STEP = 9.81, 1e-3
+
+
+def box(sides, mass=1.0):
+    """Return a loose uniform box from a URDF whose collision geometry touches."""
+    x, y, z = (side * side for side in sides)
+    moments = [mass * s / 12.0 for s in (y + z, x + z, x + y)]
+    inertia = '<inertia ixx="{}" iyy="{}" izz="{}" ixy="0" ixz="0" iyz="0"/>'.format(*moments)
+    shape = f'<box size="{" ".join(str(side) for side in sides)}"/>'
+    return load_robot(f'''<robot name="box"><link name="box">
+      <inertial><mass value="{mass}"/>{inertia}</inertial>
+      <collision><geometry>{shape}</geometry></collision>
+    </link></robot>''').with_body_contacts()
+
+
+def tilted(q, roll, pitch):
+    """Return q turned by roll and pitch [rad], in its own axes."""
+    turned, R = q.copy(), pin.rpy.rpyToMatrix(roll, pitch, 0.0)
+    turned[3:7] = (pin.Quaternion(q[3:7]) * pin.Quaternion(R)).coeffs()
+    return turned
+
+
+@pytest.mark.parametrize('model', contact_models())
+def test_a_box_moves_as_one_with_hand_made_corners(model):
+    touching = box((0.3, 0.2, 0.1))
+    by_hand = replace(touching, contact_points=touching.body_points, body_points=())
+    motions = []
+    for robot in (touching, by_hand):
+        sim = Simulator(robot, model, InclinedPlane(0.2), friction=0.4)
+        q = tilted(sim.standing_configuration(), 0.3, 0.2)
+        q[2] += 0.15
+        sim.reset(q)
+        reports = [sim.step([]) for _ in range(300)]
+        motions.append([np.concatenate([report.q, report.v]) for report in reports])
+        assert max(report.contacts.force[:, 2].max() for report in reports) > 0.0
+    assert np.array_equal(*motions)
+
+
+@pytest.mark.parametrize('model', ['ncp', 'hybrid', 'lcp'])
+@pytest.mark.parametrize('slope', [0.45, 0.6])
+def test_a_box_on_its_corners_slides_where_the_slope_is_steeper_than_friction(model, slope):
+    angle, friction = math.atan(slope), 0.5
+    sim = Simulator(box((0.3, 0.2, 0.05)), model, InclinedPlane(angle), friction=friction)
+    sim.reset(sim.standing_configuration())
+    for _ in range(400):
+        sim.step([])
+    expected = max(GRAVITY * (math.sin(angle) - friction * math.cos(angle)), 0.0) * 400 * STEP
+    assert np.linalg.norm(sim.v[:3]) == pytest.approx(expected, rel=1e-3, abs=1e-9)
+
+
+@pytest.mark.parametrize('model', ['ncp', 'hybrid', 'lcp'])
+@pytest.mark.parametrize('slope', [0.98, 1.02])
+def test_a_cube_on_its_corners_tips_where_the_slope_is_steeper_than_its_sides(model, slope):
+    """About its lower edge by δ (cosh λt − 1), λ² = g r / (k² + r²), δ the angle over 45°."""
+    angle, side, time = math.atan(slope), 0.2, 0.4
+    sim = Simulator(box((side, side, side)), model, InclinedPlane(angle), friction=3.0)
+    sim.reset(sim.standing_configuration())
+    start = pin.Quaternion(sim.q[3:7])
+    for _ in range(round(time / STEP)):
+        sim.step([])
+    turned = start.angularDistance(pin.Quaternion(sim.q[3:7]))
+    arm = side / math.sqrt(2.0)
+    rate = math.sqrt(GRAVITY * arm / (side * side / 6.0 + arm * arm))
+    expected = max(angle - math.pi / 4.0, 0.0) * (math.cosh(rate * time) - 1.0)
+    assert turned == pytest.approx(expected, rel=0.03, abs=1e-7)
+
+
+def on_its_back(name, model):
+    """Drop a robot upside down from 0.5 m, its joints held; return its report at rest."""
+    robot = load_robot(name).with_body_contacts()
+    sim = Simulator(robot, model, friction=0.8)
+    q = sim.standing_configuration()
+    q[3:7] = 1.0, 0.0, 0.0, 0.0
+    q[2] = 0.0
+    sim.reset(q)
+    q[2] = 0.5 - sim.last_report.contacts.gap.min()
+    sim.reset(q)
+    (kp, kd), pose = robot.default_gains, robot.joint_positions(q)
+    unsolved = 0
+    deepest = np.inf
+    for _ in range(3000):
+        effort = kp * (pose - robot.joint_positions(sim.q)) - kd * robot.joint_velocities(sim.v)
+        report = sim.step(effort)
+        unsolved += not report.solver.converged
+        deepest = min(deepest, report.contacts.gap.min())
+    return robot, report, unsolved, deepest

@@ -1,0 +1,182 @@
+"""Contact points of the body: from collision geometry, with what they leave out."""
+
+import coal
+import numpy as np
+import pinocchio as pin
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from contact_sim import InvalidInput, RobotDescriptionError, RobotModel, UnknownName, load_robot
+from contact_sim.robot.body_points import RIM, corners_of, reach_beyond, spread
+
+INERTIA = '<inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/>'
+
+
+def body(*shapes, origin='<origin xyz="0.1 0.2 0.3" rpy="0 0 0"/>'):
+    """Return a loose body with collision shapes, as URDF."""
+    collisions = ''.join(
+        f'<collision>{origin}<geometry>{shape}</geometry></collision>' for shape in shapes
+    )
+    inertial = f'<inertial><mass value="1"/>{INERTIA}</inertial>'
+    return f'<robot name="body"><link name="block">{inertial}{collisions}</link></robot>'
+
+
+def contacts(*shapes, **options):
+    return load_robot(body(*shapes)).with_body_contacts(**options)
+
+
+def test_a_box_has_its_corners():
+    robot = contacts('<box size="0.2 0.4 0.6"/>')
+    places = np.array([point.offset for point in robot.body_points])
+    assert places.shape == (8, 3)
+    assert np.unique(places, axis=0).shape == (8, 3)
+    assert np.abs(places - [0.1, 0.2, 0.3]) == pytest.approx(np.tile([0.1, 0.2, 0.3], (8, 1)))
+    assert {point.radius for point in robot.body_points} == {0.0}
+    assert {point.frame for point in robot.body_points} == {'block'}
+    (approximation,) = robot.approximations
+    assert approximation.geometries == ('block_0',)
+    assert (approximation.points, approximation.error) == (8, 0.0)
+    assert robot.contact_points == robot.feet == ()
+    assert robot.candidates == robot.body_points
+
+
+def test_a_sphere_is_itself():
+    robot = contacts('<sphere radius="0.05"/>', '<box size="0.1 0.1 0.1"/>')
+    ball, *corners = robot.body_points
+    assert ball.offset == pytest.approx([0.1, 0.2, 0.3])
+    assert (ball.radius, len(corners)) == (0.05, 8)
+    assert robot.approximations[0].error == 0.0
+
+
+def test_a_capsule_is_the_spheres_at_its_ends():
+    corners, radius, error = corners_of(coal.Capsule(0.02, 0.3), 'capsule')
+    assert np.abs(corners) == pytest.approx(np.array([[0.0, 0.0, 0.15]] * 2))
+    assert (corners[:, 2].sum(), radius, error) == (0.0, 0.02, 0.0)
+
+
+def test_a_cone_has_a_rim_and_an_apex():
+    corners, radius, error = corners_of(coal.Cone(0.5, 0.4), 'cone')
+    assert corners[-1] == pytest.approx([0.0, 0.0, 0.2])
+    assert corners[:-1, 2] == pytest.approx(-0.2)
+    assert np.hypot(corners[:-1, 0], corners[:-1, 1]) == pytest.approx(0.5)
+    assert (radius, error) == (0.0, pytest.approx(0.5 * (1.0 - np.cos(np.pi / RIM))))
+
+
+def test_other_shapes_are_refused():
+    with pytest.raises(RobotDescriptionError, match="'wall': Halfspace is none of"):
+        corners_of(coal.Halfspace(np.array([0.0, 0.0, 1.0]), 0.0), 'wall')
+
+
+def test_a_cylinder_has_points_on_its_rims_and_says_what_lies_between_them():
+    robot = contacts('<cylinder radius="0.5" length="0.2"/>')
+    places = np.array([point.offset for point in robot.body_points]) - [0.1, 0.2, 0.3]
+    assert len(places) == 2 * RIM
+    assert np.hypot(places[:, 0], places[:, 1]) == pytest.approx(0.5)
+    assert np.abs(places[:, 2]) == pytest.approx(0.1)
+    # between two points the rim reaches beyond their chord by r (1 − cos(π/n))
+    assert robot.approximations[0].error == pytest.approx(0.5 * (1.0 - np.cos(np.pi / RIM)))
+
+
+def test_what_touches_a_plane_is_what_coal_says_it_is():
+    """In 200 attitudes the lowest point is that of the shapes, or higher by at most the error."""
+    robot = load_robot('go1').with_body_contacts(most=12)
+    model = robot.pinocchio_model
+    geometry = pin.buildGeomFromUrdfString(
+        model, robot.description, pin.GeometryType.COLLISION, package_dirs=list(robot.package_dirs)
+    )
+    data, feet = model.createData(), {point.frame for point in robot.contact_points}
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        q = pin.neutral(model)
+        q[3:7] = pin.Quaternion(pin.rpy.rpyToMatrix(*rng.uniform(-3.1, 3.1, 3))).coeffs()
+        q[7:] = rng.uniform(-1.0, 1.0, model.nq - 7)
+        placements = pin.GeometryData(geometry)
+        pin.updateGeometryPlacements(model, data, geometry, placements, q)
+        for approximation in robot.approximations:
+            lowest = np.inf
+            for k, shape in enumerate(geometry.geometryObjects):
+                if shape.name in approximation.geometries:
+                    assert model.frames[shape.parentFrame].name not in feet
+                    placed = placements.oMg[k]
+                    shape.geometry.computeLocalAABB()
+                    lowest = min(lowest, lowest_of(shape.geometry, placed))
+            points = [
+                data.oMi[model.getJointId(point.joint)].act(point.offset)[2] - point.radius
+                for point in robot.body_points
+                if point.joint == approximation.joint
+            ]
+            assert lowest - 1e-9 <= min(points) <= lowest + approximation.error + 1e-9
+
+
+def lowest_of(shape, placement):
+    """Return the height of the lowest point of a box or cylinder, from its support function."""
+    down = placement.rotation.T @ [0.0, 0.0, -1.0]
+    if type(shape).__name__ == 'Box':
+        reach = np.abs(down) @ shape.halfSide
+    else:
+        reach = shape.radius * np.hypot(down[0], down[1]) + shape.halfLength * abs(down[2])
+    return placement.translation[2] - reach
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(5, 60), st.integers(4, 20))
+@settings(max_examples=50)
+def test_what_is_left_out_is_within_the_error(seed, count, most):
+    rng = np.random.default_rng(seed)
+    corners = rng.standard_normal((count, 3)) * rng.uniform(0.1, 3.0, 3)
+    kept = corners[spread(corners, most, 'cloud')]
+    assert len(kept) <= most
+    ways = rng.standard_normal((500, 3))
+    ways /= np.linalg.norm(ways, axis=1)[:, None]
+    beyond = (corners @ ways.T).max(axis=0) - (kept @ ways.T).max(axis=0)
+    error = reach_beyond(kept, corners)
+    assert beyond.max() <= error + 1e-9
+    if most >= count:
+        assert error == pytest.approx(0.0, abs=1e-9)
+
+
+def test_links_are_chosen_by_name_and_feet_stay_feet():
+    robot = load_robot('go1')
+    chosen = robot.with_body_contacts(['trunk', 'FL_calf'])
+    assert {point.frame for point in chosen.body_points} == {'trunk', 'FL_calf'}
+    assert chosen.feet == robot.feet
+    assert chosen.contact_points == robot.contact_points
+    assert chosen.with_body_contacts(['trunk']).approximations == chosen.approximations[:1]
+    assert len(robot.with_body_contacts().approximations) == 13  # bodies that move
+
+
+@pytest.mark.parametrize(
+    ('options', 'error', 'reason'),
+    [
+        ({'links': ['tail']}, UnknownName, "'tail'"),
+        ({'links': ['FL_foot']}, InvalidInput, "'FL_foot' is a foot"),
+        ({'links': ['trunk', 'trunk']}, InvalidInput, "'trunk' is a foot, or listed twice"),
+        ({'links': 'trunk'}, InvalidInput, "links = 'trunk'"),
+        ({'most': 3}, InvalidInput, 'most = 3: expected an integer >= 4'),
+        ({'most': 8.0}, InvalidInput, r'most = 8\.0'),
+    ],
+)
+def test_links_and_numbers_that_cannot_be_are_refused(options, error, reason):
+    with pytest.raises(error, match=reason):
+        load_robot('go1').with_body_contacts(**options)
+
+
+def test_a_robot_without_a_description_has_no_collision_geometry():
+    robot = RobotModel.from_pinocchio(load_robot('go1').pinocchio_model)
+    with pytest.raises(InvalidInput, match='without a URDF'):
+        robot.with_body_contacts()
+
+
+def test_a_link_that_does_not_move_touches_nothing():
+    robot = load_robot('go1', floating_base=False)
+    with pytest.raises(InvalidInput, match="'trunk' is fixed to the world"):
+        robot.with_body_contacts(['trunk'])
+    assert 'root_joint' not in {point.joint for point in robot.with_body_contacts().body_points}
+
+
+def test_a_flat_mesh_is_refused(tmp_path):
+    mesh = tmp_path / 'flat.obj'
+    mesh.write_text('v 0 0 0\nv 1 0 0\nv 0 1 0\nv 1 1 0\nf 1 2 3\nf 2 4 3\n', encoding='utf-8')
+    robot = load_robot(body(f'<mesh filename="{mesh}"/>'))
+    with pytest.raises(RobotDescriptionError, match="'block_0': it is flat"):
+        robot.with_body_contacts()
