@@ -239,7 +239,7 @@ class RobotModel:
         return tuple(self.references)
 
     def reference_configuration(self, name: str = STANDING) -> Array:
-        """Return a reference pose with the lowest foot exactly on z = 0, q of shape (nq,).
+        """Return a reference pose whose lowest contact point is on z = 0, q of shape (nq,).
 
         A robot with a fixed base, or without contact points, keeps the base where it is.
 
@@ -248,7 +248,7 @@ class RobotModel:
         """
         if not isinstance(name, str) or name not in self.references:
             raise UnknownName(f'reference pose of robot {self.name}', name, self.references)
-        return placed_on_ground(self.pinocchio_model, self.contact_points, self.references[name])
+        return placed_on_ground(self.pinocchio_model, self.candidates, self.references[name])
 
     def joint_positions(self, q: npt.ArrayLike) -> Array:
         """Return the positions of the actuated joints at `q` (nq,) [rad or m], shape (n_joints,).

@@ -1,4 +1,4 @@
-"""Put a robot on the ground: raise or lower its base until the lowest foot touches z = 0."""
+"""Put a robot on the ground: move its base until the lowest contact point touches z = 0."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def lowest_heights(model: pin.Model, contact_points: Sequence[ContactPoint], q: 
 
 
 def placed_on_ground(model: pin.Model, contact_points: Sequence[ContactPoint], q: Array) -> Array:
-    """Return `q` with the base moved along world z so that the lowest foot touches z = 0.
+    """Return `q` with the base moved along world z so that the lowest point touches z = 0.
 
     Feet that the base does not carry (a second free body in the same model) do not count. A robot
     with a fixed base, or without contact points, is returned as it is.

@@ -72,6 +72,7 @@ def refused(monkeypatch, tmp_path, capfd):
     [
         ({'urdf_path': '/no/such.urdf'}, r'/no/such\.urdf'),
         ({'contact_frames': '[FL_foot, tail]'}, "'tail'"),
+        ({'contact_links': '[trunk, fin]'}, "link with collision geometry.*'fin'"),
         ({'reference_pose': 'sitting'}, "'sitting'.*standing"),
         ({'time_step': -0.001}, 'time_step.*-0.001'),
         ({'time_step': 0.0}, r'time_step = 0\.0 s.*\(0'),
@@ -191,11 +192,13 @@ def test_a_signal_ends_steps_that_somebody_waits_for(tmp_path):
 
 
 def test_the_start_says_what_is_simulated(tmp_path):
-    with start(SIMULATION, {'robot': 'go1', 'initial_height': 0.02}, tmp_path) as process:
+    parameters = {'robot': 'go1', 'initial_height': 0.02, 'contact_links': '[trunk, FL_calf]'}
+    with start(SIMULATION, parameters, tmp_path) as process:
         wait_for(process, 'messages per second')
     said = process.output()
     for fact in ('go1: 13.101 kg', 'contact model ncp', 'h = 0.001 s', 'FL_hip_joint, FL_thigh',
-                 'FL_foot (r = 0.02 m)', 'a gap of 0.02 m', 'PD gains', 'odom 250'):  # fmt: skip
+                 'FL_foot (r = 0.02 m)', 'a gap of 0.02 m', 'PD gains', 'odom 250',
+                 'contact points on what root_joint moves: 8, which leave out up to 0 m'):  # fmt: skip
         assert fact in said
 
 
