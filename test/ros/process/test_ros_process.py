@@ -198,7 +198,7 @@ def test_the_start_says_what_is_simulated(tmp_path):
     said = process.output()
     for fact in ('go1: 13.101 kg', 'contact model ncp', 'h = 0.001 s', 'FL_hip_joint, FL_thigh',
                  'FL_foot (r = 0.02 m)', 'a gap of 0.02 m', 'PD gains', 'odom 250',
-                 'contact points on what root_joint moves: 8, which leave out up to 0 m'):  # fmt: skip
+                 'what root_joint moves: 8, which leave out up to 0 m'):  # fmt: skip
         assert fact in said
 
 
