@@ -78,8 +78,8 @@ def test_a_cylinder_has_points_on_its_rims_and_says_what_lies_between_them():
     assert robot.approximations[0].error == pytest.approx(0.5 * (1.0 - np.cos(np.pi / RIM)))
 
 
-def test_what_touches_a_plane_is_what_coal_says_it_is():
-    """In 200 attitudes the lowest point is that of the shapes, or higher by at most the error."""
+def test_the_lowest_point_is_that_of_the_shapes_or_higher_by_at_most_the_error():
+    """In 200 attitudes, against support functions of boxes and cylinders that Pinocchio places."""
     robot = load_robot('go1').with_body_contacts(most=12)
     model = robot.pinocchio_model
     geometry = pin.buildGeomFromUrdfString(
@@ -98,9 +98,7 @@ def test_what_touches_a_plane_is_what_coal_says_it_is():
             for k, shape in enumerate(geometry.geometryObjects):
                 if shape.name in approximation.geometries:
                     assert model.frames[shape.parentFrame].name not in feet
-                    placed = placements.oMg[k]
-                    shape.geometry.computeLocalAABB()
-                    lowest = min(lowest, lowest_of(shape.geometry, placed))
+                    lowest = min(lowest, lowest_of(shape.geometry, placements.oMg[k]))
             points = [
                 data.oMi[model.getJointId(point.joint)].act(point.offset)[2] - point.radius
                 for point in robot.body_points
