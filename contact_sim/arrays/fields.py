@@ -58,6 +58,11 @@ class Sizes:
     """Free-flying joints."""
 
     @property
+    def features(self) -> int:
+        """Contacts that each candidate may have; 0 without candidates."""
+        return self.nc // self.n_candidates if self.n_candidates else 0
+
+    @property
     def rows(self) -> int:
         """Rows of the contact problem when every block is active: 3 nc + ns."""
         return 3 * self.nc + self.ns

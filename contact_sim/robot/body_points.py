@@ -46,7 +46,7 @@ class Approximation:
     points: int
     """Number of contact points."""
     error: float
-    """Largest distance by which the convex hull of the geometries reaches beyond that of the
+    """Bound on the distance by which the convex hull of the geometries reaches beyond that of the
     points with their radii [m]; 0 is exact on a plane."""
 
 

@@ -60,7 +60,7 @@ def over_features(numbers: Array, sizes: Sizes) -> Array:
     points = sizes.n_candidates
     if numbers.ndim == 0 or numbers.shape[-1] != points or sizes.nc == points:
         return numbers
-    return np.repeat(numbers, sizes.nc // points, axis=-1)
+    return np.repeat(numbers, sizes.features, axis=-1)
 
 
 def frozen(array: Array) -> Array:

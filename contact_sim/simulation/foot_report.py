@@ -68,9 +68,8 @@ def _groups(
     points = [of_point[k] for k in range(len(of_point))]
     body = np.array([work.tree.body_of_joint[joint] for joint in joints], dtype=np.int64)
     origin = [work.tree.axes[k].T @ offset for k, offset in zip(body, offsets, strict=True)]
-    features = work.sizes.nc // max(work.sizes.n_candidates, 1)
     return ContactGroups(
-        tuple(names), np.repeat(np.array(points, dtype=np.int64), features), body,
+        tuple(names), np.repeat(np.array(points, dtype=np.int64), work.sizes.features), body,
         np.array(origin, dtype=float).reshape(-1, 3),
     )  # fmt: skip
 

@@ -283,9 +283,11 @@ class Compliant(TimeSteppingModel):
         if p.stiffness > 0.0:
             return self
         weight = float(np.linalg.norm(workspace.data.gravity) * workspace.total_mass[0])
-        feet = len(workspace.robot.contact_points) or workspace.sizes.n_candidates
-        features = workspace.sizes.nc / max(workspace.sizes.n_candidates, 1)
-        share = weight / max(features * feet, 1.0)  # the rest of the body does not carry it
+        sizes = workspace.sizes
+        points = (
+            len(workspace.robot.contact_points) or sizes.n_candidates
+        )  # feet, if any, carry it
+        share = weight / max(sizes.features * points, 1)
         if share == 0.0:
             return self
         stiffness = share / p.penetration**self._power

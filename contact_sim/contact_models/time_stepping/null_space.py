@@ -371,9 +371,7 @@ class NullSpace(TimeSteppingModel):
         p = self.parameters
         workspace.support_command[:] = 0.0
         if p.support == 'given':
-            robot, sizes = workspace.robot, workspace.sizes
-            features = sizes.nc // max(sizes.n_candidates, 1)
-            given = given_feet(robot, features, p.feet)
+            given = given_feet(workspace.robot, workspace.sizes.features, p.feet)
             workspace.support_command[: len(given)] = given
         return super().bind(workspace)
 
