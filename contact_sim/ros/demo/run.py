@@ -14,8 +14,8 @@ from contact_sim.robot.urdf import load_robot
 from contact_sim.ros.remote.observer import Observer
 from contact_sim.ros.remote.processes import Process, isolated_environment, ros_arguments
 
-START_TIMEOUT = 120.0
-"""Wall seconds until the first message; a first start compiles the kernels."""
+START_TIMEOUT = 600.0
+"""Wall seconds until the first message: a first start compiles, on a busy machine for minutes."""
 DROP = 0.03
 """Gap below the feet at the start [m]."""
 FRICTION = 0.8
