@@ -29,7 +29,7 @@ LAW_VECTORS = 8
 CONE_VECTORS = 8
 """Vectors of that length that the cone solvers use as scratch, see solvers.rows.ConeWork."""
 TERRAIN_DATA = 16
-"""Numbers that describe a terrain of any kind."""
+"""Numbers that describe a terrain of any kind, besides those of its relief."""
 LAYOUT_COLUMNS = 4
 
 STATE = ('q', 'v', 'position', 'frame', 'gap', 'feature', 'memory', 'energy')
@@ -126,7 +126,7 @@ class Sizes:
         joints = (self.n_joints,)
         return {
             'status': (1,), 'control': (1,), 'integrator': (1,), 'terms_given': (1,),
-            'counts': (2,), 'options': (1,), 'ground': (2,), 'wrench_body': (1,),
+            'counts': (2,), 'options': (1,), 'ground': (4,), 'wrench_body': (1,),
             'kind': (nb,), 'parent': (nb,), 'q_index': (nb,), 'v_index': (nb + 1,),
             'dof_parent': (nv,), 'free_flyer_q': (self.n_flyers,),
             'free_flyer_v': (self.n_flyers,),

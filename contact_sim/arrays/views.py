@@ -128,3 +128,23 @@ def frames(typingctx: Any, data: Any, field: Any) -> Any:
 def integers(typingctx: Any, data: Any, field: Any) -> Any:
     """Return a field of `indices` as a vector."""
     return _view(data, INDICES, 1, _length)
+
+
+@intrinsic
+def numbers_at(typingctx: Any, address: Any, length: Any) -> Any:
+    """Return the `length` numbers at an address as a vector."""
+    if not isinstance(address, types.Integer):
+        return None
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind, size = signature.return_type, arguments[1]
+        view = arrayobj.make_array(kind)(context, builder)
+        arrayobj.populate_array(
+            view, data=builder.inttoptr(arguments[0], view.data.type),
+            shape=cgutils.pack_array(builder, [size]),
+            strides=cgutils.pack_array(builder, [context.get_constant(types.intp, ITEM)]),
+            itemsize=context.get_constant(types.intp, ITEM), meminfo=None, parent=None,
+        )  # fmt: skip
+        return view._getvalue()
+
+    return types.Array(types.float64, 1, 'C')(types.intp, types.intp), codegen

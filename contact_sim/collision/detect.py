@@ -4,35 +4,36 @@
 sphere nearest to the ground, c − r n with n the outward normal at c: it travels over the sphere as
 the foot rolls. Contact frame rows: (t1, t2, n).
 
-A candidate is a sphere on a joint. It has one slot for each feature of the ground, see
-`collision.surface`: slot i = features · candidate + s, s < features. Arrays over contacts have one
-row per slot.
+A candidate is a sphere on a joint. It has one slot for each contact that it may have at once:
+slot i = features · candidate + s, s < features. On grounds of few features slot s holds feature s,
+near or not; on others the nearest facets, nearest first, and unused slots hold NO_FEATURE. Arrays
+over contacts have one row per slot.
 """
 
 from __future__ import annotations
 
+from contact_sim.collision.keys import NO_FEATURE
 from contact_sim.collision.surface import (
     MOST_FEATURES,
     PLANES,
     curvature,
-    distance_and_normal,
+    find_contacts,
     plane_of,
     tangent_rates,
     tangents,
 )
 from contact_sim.solvers.jit import kernel
 
+NEAR = 0.02
+"""Gap up to which every contact of a sphere is found, farther only the nearest [m]."""
+
 
 @kernel
-def detect(kind, data, pose, joint, offset, radius, position, frame, gap, feature):
+def detect(ground, pose, joint, offset, radius, position, frame, gap, feature):
     """Fill the contact points of all candidates.
 
-    Slot s of a candidate holds feature s: the kinds that exist have no more features than a
-    candidate has slots, and every slot is used, near the ground or not.
-
     Args:
-        kind: kind of the ground, an integer.
-        data: of the ground, shape (TERRAIN_DATA,).
+        ground: a `surface.Ground`.
         pose: rotation by columns and position of each joint in world, shape (nb, 12).
         joint: joint that carries each candidate, shape (candidates,).
         offset: centres in the joint frames [m], shape (candidates, 3).
@@ -42,22 +43,39 @@ def detect(kind, data, pose, joint, offset, radius, position, frame, gap, featur
         gap: out, signed distance [m], negative when penetrating, shape (nc,).
         feature: out, feature of the ground that each slot holds, shape (nc,).
     """
-    candidates = joint.shape[0]
+    if ground.kind == PLANES:
+        _detect_planes(ground.data, pose, (joint, offset, radius), position, frame, gap, feature)
+        return
+    candidates, found = joint.shape[0], (gap, frame, feature)
     features = _features(candidates, gap.shape[0])
+    for c in range(candidates):
+        r = radius[c]
+        x, y, z = _centre(pose, joint[c], offset, c)
+        find_contacts(ground, x, y, z, r + NEAR, found, features * c, features)
+        for i in range(features * c, features * (c + 1)):
+            gap[i] -= r
+            n = (frame[i, 2, 0], frame[i, 2, 1], frame[i, 2, 2])
+            t1, t2 = tangents(n[0], n[1], n[2])
+            frame[i, 0, 0], frame[i, 0, 1], frame[i, 0, 2] = t1
+            frame[i, 1, 0], frame[i, 1, 1], frame[i, 1, 2] = t2
+            position[i, 0] = x - r * n[0]
+            position[i, 1] = y - r * n[1]
+            position[i, 2] = z - r * n[2]
+
+
+@kernel
+def _detect_planes(data, pose, candidates, position, frame, gap, feature):
+    """Fill the contact points on planes, whose frames are the same for all candidates."""
+    joint, offset, radius = candidates
+    count = joint.shape[0]
+    features = _features(count, gap.shape[0])
     for s in range(features):
-        n, plane_offset = (0.0, 0.0, 1.0), 0.0
-        if kind == PLANES:
-            n, plane_offset = plane_of(data, s)
-        t1, t2 = tangents(n[0], n[1], n[2])  # on a plane the same for all candidates
-        for c in range(candidates):
+        n, plane_offset = plane_of(data, s)
+        t1, t2 = tangents(n[0], n[1], n[2])
+        for c in range(count):
             i, r = features * c + s, radius[c]
             x, y, z = _centre(pose, joint[c], offset, c)
-            if kind == PLANES:
-                distance = n[0] * x + n[1] * y + n[2] * z - plane_offset
-            else:
-                distance, n = distance_and_normal(kind, data, s, x, y, z)
-                t1, t2 = tangents(n[0], n[1], n[2])
-            gap[i] = distance - r
+            gap[i] = n[0] * x + n[1] * y + n[2] * z - plane_offset - r
             feature[i] = s
             position[i, 0] = x - r * n[0]
             position[i, 1] = y - r * n[1]
@@ -88,7 +106,7 @@ def _centre(pose, j, offset, c):
 
 
 @kernel
-def contact_rows(columns, origin, leaf_dof, dof_parent, position, frame, gap, jacobian_transposed):
+def contact_rows(columns, origin, slots, dof_parent, position, frame, gap, jacobian_transposed):
     """Fill u = J v: velocity of the robot's contact points in the contact frames [m/s].
 
     The velocity is taken halfway between sphere and ground, so that a penetrating contact favours
@@ -98,7 +116,8 @@ def contact_rows(columns, origin, leaf_dof, dof_parent, position, frame, gap, ja
         columns: twist of unit speed of each dof, linear at `origin`, then angular, in world axes,
             shape (nv, 6).
         origin: reference point of the twists in world [m], shape (3,).
-        leaf_dof: last dof of the joint that carries each slot, −1 on the world, shape (nc,).
+        slots: (leaf_dof, feature): last dof of the joint that carries each slot, −1 on the world,
+            and what the slot holds, shapes (nc,).
         dof_parent: dof before each dof on the way to the root, shape (nv,).
         position: contact points in world [m], shape (nc, 3).
         frame: contact frames, shape (nc, 3, 3).
@@ -106,7 +125,15 @@ def contact_rows(columns, origin, leaf_dof, dof_parent, position, frame, gap, ja
         jacobian_transposed: out, Jᵀ, shape (nv, at least 3 nc); entries outside the branch of a
             slot stay as they are.
     """
+    leaf_dof, feature = slots
     for i in range(leaf_dof.shape[0]):
+        k, row = leaf_dof[i], 3 * i
+        if feature[i] == NO_FEATURE:
+            while k >= 0:
+                jacobian_transposed[k, row] = jacobian_transposed[k, row + 1] = 0.0
+                jacobian_transposed[k, row + 2] = 0.0
+                k = dof_parent[k]
+            continue
         t1x, t1y, t1z = frame[i, 0, 0], frame[i, 0, 1], frame[i, 0, 2]
         t2x, t2y, t2z = frame[i, 1, 0], frame[i, 1, 1], frame[i, 1, 2]
         nx, ny, nz = frame[i, 2, 0], frame[i, 2, 1], frame[i, 2, 2]
@@ -114,7 +141,6 @@ def contact_rows(columns, origin, leaf_dof, dof_parent, position, frame, gap, ja
         px = position[i, 0] - half * nx - origin[0]
         py = position[i, 1] - half * ny - origin[1]
         pz = position[i, 2] - half * nz - origin[2]
-        k, row = leaf_dof[i], 3 * i
         while k >= 0:
             wx, wy, wz = columns[k, 3], columns[k, 4], columns[k, 5]
             vx = columns[k, 0] + wy * pz - wz * py
@@ -141,7 +167,7 @@ def contact_drift(candidates, motion, ground, pose, feature, frame, gravity, dri
         motion: (twist, bias, origin): twist of each joint and its acceleration while v̇ = 0, with
             −gravity added, linear at the fixed point `origin` and in world axes, then angular,
             shapes (nb, 6), (nb, 6), (3,).
-        ground: (kind, data) as in `detect`.
+        ground: as in `detect`.
         pose: as in `detect`.
         feature: feature of the ground that each slot holds, shape (nc,).
         frame: contact frames, rows t1, t2, n, shape (nc, 3, 3).
@@ -149,16 +175,18 @@ def contact_drift(candidates, motion, ground, pose, feature, frame, gravity, dri
         drift: out, J̇ v, rows (t1, t2, n), shape (at least 3 nc,).
     """
     joint, offset, radius = candidates
-    kind, data = ground
     features = _features(joint.shape[0], feature.shape[0])
     for i in range(feature.shape[0]):
+        if feature[i] == NO_FEATURE:
+            drift[3 * i] = drift[3 * i + 1] = drift[3 * i + 2] = 0.0
+            continue
         c = i // features
         r, centre = radius[c], _centre(pose, joint[c], offset, c)
         v, w, a, b = _centre_motion(motion, joint[c], centre, gravity)
         n = (frame[i, 2, 0], frame[i, 2, 1], frame[i, 2, 2])
         t1 = (frame[i, 0, 0], frame[i, 0, 1], frame[i, 0, 2])
         t2 = (frame[i, 1, 0], frame[i, 1, 1], frame[i, 1, 2])
-        H = curvature(kind, data, int(feature[i]), centre[0], centre[1], centre[2])
+        H = curvature(ground, feature[i], centre[0], centre[1], centre[2])
         n_rate = (
             H[0] * v[0] + H[1] * v[1] + H[2] * v[2],
             H[1] * v[0] + H[3] * v[1] + H[4] * v[2],

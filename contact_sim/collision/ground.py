@@ -8,10 +8,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from contact_sim.collision.surface import height, nearest
+from contact_sim.collision.surface import Ground, find_all, height
 from contact_sim.errors import InvalidInput
 
 Array = NDArray[np.float64]
+NO_RELIEF = np.zeros(0)
 
 
 class Terrain(Protocol):
@@ -25,6 +26,11 @@ class Terrain(Protocol):
     @property
     def data(self) -> Array:
         """Numbers of the surface in the order of its kind, shape (TERRAIN_DATA,)."""
+        ...
+
+    @property
+    def relief(self) -> Array:
+        """Further numbers of the kind, shape (any,); the same array every time."""
         ...
 
     @property
@@ -59,6 +65,16 @@ class Surface(ABC):
         """Numbers of the surface in the order of its kind, shape (TERRAIN_DATA,)."""
 
     @property
+    def relief(self) -> Array:
+        """Further numbers of the kind, shape (any,): none."""
+        return NO_RELIEF
+
+    @property
+    def ground(self) -> Ground:
+        """This ground as the kernels see it."""
+        return Ground(self.kind, self.data, self.relief)
+
+    @property
     def features(self) -> int:
         """Number of contacts that a sphere may have at once."""
         return 1
@@ -69,7 +85,7 @@ class Surface(ABC):
         Raises:
             InvalidInput: points of another shape.
         """
-        return self._nearest(points)[0]
+        return self.contacts(points)[0].min(axis=1, initial=np.inf)
 
     def normals(self, points: ArrayLike) -> Array:
         """Return unit normals out of the nearest feature at points (n, 3), shape (n, 3).
@@ -77,19 +93,30 @@ class Surface(ABC):
         Raises:
             InvalidInput: points of another shape.
         """
-        return self._nearest(points)[1]
+        distance, normal = self.contacts(points)
+        return normal[np.arange(len(normal)), distance.argmin(axis=1)]
 
     def height(self, x: float, y: float) -> float:
         """Return where the vertical through x, y meets the ground from above [m].
 
         Of several features the highest counts; NaN where the vertical meets none, or only walls.
         """
-        return float(height(self.kind, self.data, self.features, float(x), float(y)))
+        return float(height(self.ground, self.features, float(x), float(y)))
 
-    def _nearest(self, points: ArrayLike) -> tuple[Array, Array]:
+    def contacts(self, points: ArrayLike) -> tuple[Array, Array]:
+        """Return what a sphere at each of the points (n, 3) may touch.
+
+        Returns:
+            Signed distances [m], shape (n, features), and unit normals out of the ground, shape
+            (n, features, 3). Facets that a point is not nearest to have the distance UNUSED_GAP.
+
+        Raises:
+            InvalidInput: points of another shape.
+        """
         points = np.array(points, dtype=float)
         if points.ndim != 2 or points.shape[1] != 3:
             raise InvalidInput(f'points: shape {points.shape}, expected (n, 3)')
-        distance, normal = np.zeros(len(points)), np.zeros(points.shape)
-        nearest(self.kind, self.data, self.features, points, distance, normal)
-        return distance, normal
+        slots, count = self.features, len(points) * self.features
+        found = np.zeros(count), np.zeros((count, 3, 3)), np.zeros(count)
+        find_all(self.ground, slots, points, found)
+        return found[0].reshape(-1, slots), found[1][:, 2].reshape(-1, slots, 3)

@@ -2,62 +2,93 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from contact_sim.solvers.jit import kernel
 
 NO_FEATURE = -1.0
 """Key of a slot that holds nothing."""
+TURN = 0.9
+"""Cosine of the angle by which the normal of a contact may turn from one step to the next."""
+NOWHERE = -1
+"""Where the row of a new contact came from."""
 
 
 @kernel
-def carry_over(features, feature_before, feature, impulse, memory):
-    """Move the rows of every contact to the slot that holds its feature now; new ones get zeros.
+def carry_over(features, before, now, impulse, memory):
+    """Move the rows of every contact to the slot that holds it now; new ones get zeros.
 
-    Does nothing while every slot holds the feature that it held before.
+    A contact goes on where its feature does, or else, as from one facet to the next, where the
+    normal has turned least, by less than TURN. Does nothing while every slot holds the feature
+    that it held before.
 
     Args:
         features: slots of each candidate, an integer.
-        feature_before: feature of each slot for which `impulse` and `memory` stand, shape (nc,).
-        feature: feature that each slot holds now, NO_FEATURE for an unused one, shape (nc,).
+        before: (feature, frame) of each slot for which `impulse` and `memory` stand: NO_FEATURE
+            for an unused one, and rows t1, t2, n, shapes (nc,), (nc, 3, 3).
+        now: (feature, frame) of each slot now.
         impulse: in and out, rows of the contacts, shape (at least 3 nc,).
         memory: in and out, one row per slot, shape (nc, any).
     """
+    feature_before, feature = before[0], now[0]
     for first in range(0, feature.shape[0], features):
         for i in range(first, first + features):
             if feature[i] != feature_before[i]:
-                _reorder(features, first, feature_before, feature, impulse, memory)
+                _reorder(features, first, before, now, impulse, memory)
                 break
 
 
 @kernel
-def _reorder(features, first, feature_before, feature, impulse, memory):
+def _reorder(features, first, before, now, impulse, memory):
     """Reorder the rows of the candidate whose slots begin at `first`.
 
-    Rows whose feature has gone are emptied; then each slot takes the row of its feature, or an
-    empty one, in exchange for the row that it held.
+    Each slot takes the row of its contact, or an empty one, in exchange for the row that it held.
     """
-    held = feature_before[first : first + features].copy()
+    feature_before, feature = before[0], now[0]
+    came_from = np.full(features, NOWHERE)
     for s in range(features):
-        if not _among(held[s], feature, first, features):
-            held[s] = NO_FEATURE
-            impulse[3 * (first + s) : 3 * (first + s) + 3] = 0.0
-            memory[first + s] = 0.0
+        for k in range(features):
+            same = feature[first + s] == feature_before[first + k]
+            if same and feature[first + s] != NO_FEATURE:
+                came_from[s] = k
     for s in range(features):
-        wanted = feature[first + s]
-        if not _among(wanted, held, s, features - s):
-            wanted = NO_FEATURE
+        if came_from[s] == NOWHERE and feature[first + s] != NO_FEATURE:
+            came_from[s] = _turned_least(s, features, first, before, now, came_from)
+    held = np.arange(features)
+    for k in range(features):
+        if not _among(k, came_from):
+            held[k] = NOWHERE
+            for e in range(3):
+                impulse[3 * (first + k) + e] = 0.0
+            memory[first + k] = 0.0
+    for s in range(features):
         k = s
-        while held[k] != wanted:
+        while held[k] != came_from[s]:
             k += 1
         held[k] = held[s]
         _exchange(first + s, first + k, impulse, memory)
 
 
 @kernel
-def _among(key, keys, first, count):
-    """Return whether `key` names a feature and is one of `count` keys from `first` on."""
-    for k in range(first, first + count):
-        if keys[k] == key:
-            return key != NO_FEATURE
+def _turned_least(s, features, first, before, now, came_from):
+    """Return the slot from whose normal that of slot s has turned least, NOWHERE without one."""
+    found, most = NOWHERE, TURN
+    for k in range(features):
+        if before[0][first + k] != NO_FEATURE and not _among(k, came_from):
+            alike = 0.0
+            for e in range(3):
+                alike += now[1][first + s, 2, e] * before[1][first + k, 2, e]
+            if alike > most:
+                found, most = k, alike
+    return found
+
+
+@kernel
+def _among(value, values):
+    """Return whether `value` is one of `values`."""
+    for k in range(values.shape[0]):
+        if values[k] == value:
+            return True
     return False
 
 

@@ -1,8 +1,9 @@
 """Surface functions: signed distance, outward normal and curvature of every kind of ground.
 
-A ground is a kind and TERRAIN_DATA numbers (arrays/fields.py). It has up to MOST_FEATURES
-features, each with a signed distance φ of its own, so that a sphere may touch several of them at
-once. |∇φ| = 1, n = ∇φ points out of the ground, and H = ∇²φ = ∂n/∂x tells how n turns along it.
+A ground is a kind, TERRAIN_DATA numbers (arrays/fields.py) and, where it has one, a relief of any
+length. It has features, each with a signed distance φ of its own; a sphere may touch several of
+them at once, up to MOST_FEATURES. |∇φ| = 1, n = ∇φ points out of the ground, and H = ∇²φ = ∂n/∂x
+tells how n turns along it.
 
     kind    feature   data
     PLANES  f         [4 f: 4 f + 4] unit normal n and offset d of plane f: φ = n·x − d
@@ -10,18 +11,28 @@ once. |∇φ| = 1, n = ∇φ points out of the ground, and H = ∇²φ = ∂n/�
                       [4] side s: 1 outside a solid, −1 inside a hollow;
                       [5:8] unit axis of a cylinder, zero for a sphere: φ = s (ρ − R), ρ the
                       distance from the axis or the centre
+    FIELD   facet     see `field`; the features are its triangles, edges and corners
 """
 
 from __future__ import annotations
 
-import numpy as np
+from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from contact_sim.arrays import fields as f
+from contact_sim.arrays.views import integers, numbers_at, vector
+from contact_sim.collision.field import field_bend, field_feature, field_height, find_on_field
+from contact_sim.collision.slots import clear_slots
 from contact_sim.solvers.jit import kernel
 
 MOST_FEATURES = 4
 """Contacts that a sphere may have at once."""
-PLANES, ROUND = 0, 1
-KINDS = PLANES, ROUND
+PLANES, ROUND, FIELD = range(3)
+KINDS = PLANES, ROUND, FIELD
+FACETED = (FIELD,)
+"""Kinds with more features than a sphere has slots."""
 FAR = 1e6
 """Height from which verticals look for the ground [m]."""
 STEEP = 1e-3
@@ -30,14 +41,31 @@ SINGULAR = 1e-9
 """Distance from the centre or axis below which n has no direction and counts as vertical [m]."""
 
 
+class Ground(NamedTuple):
+    """A ground as the kernels see it."""
+
+    kind: int
+    """One of KINDS."""
+    data: NDArray[np.float64]
+    """Shape (TERRAIN_DATA,)."""
+    relief: NDArray[np.float64]
+    """Shape (any,)."""
+
+
 @kernel
-def distance_and_normal(kind, data, feature, x, y, z):
+def ground_of(data):
+    """Return the ground in the arrays of a step."""
+    kind, _, address, length = integers(data, f.GROUND)
+    return Ground(kind, vector(data, f.TERRAIN), numbers_at(address, length))
+
+
+@kernel
+def distance_and_normal(ground, feature, x, y, z):
     """Return φ [m] and n = ∇φ of a feature at a point of the world.
 
     Args:
-        kind: integer, one of KINDS.
-        data: of the ground, shape (TERRAIN_DATA,).
-        feature: integer below the number of features of the ground.
+        ground: a `Ground`.
+        feature: number of the feature.
         x: first coordinate of the point [m].
         y: second.
         z: third.
@@ -45,19 +73,25 @@ def distance_and_normal(kind, data, feature, x, y, z):
     Returns:
         (φ, (n_x, n_y, n_z)); φ < 0 inside the ground.
     """
-    if kind == PLANES:
+    data = ground.data
+    if ground.kind == PLANES:
         (nx, ny, nz), offset = plane_of(data, feature)
         return nx * x + ny * y + nz * z - offset, (nx, ny, nz)
+    if ground.kind == FIELD:
+        return field_feature(ground, feature, x, y, z)
     reach, (ex, ey, ez) = _from_axis(data, x, y, z)
     side = data[4]
     return side * (reach - data[3]), (side * ex, side * ey, side * ez)
 
 
 @kernel
-def curvature(kind, data, feature, x, y, z):
+def curvature(ground, feature, x, y, z):
     """Return H = ∂n/∂x [1/m] as (xx, xy, xz, yy, yz, zz). Arguments as `distance_and_normal`."""
-    if kind == PLANES:
+    data = ground.data
+    if ground.kind == PLANES:
         return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    if ground.kind == FIELD:
+        return field_bend(ground, feature, x, y, z)
     reach, (ex, ey, ez) = _from_axis(data, x, y, z)
     if reach < SINGULAR:
         return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
@@ -142,42 +176,64 @@ def tangent_rates(n, t1, rate):
 
 
 @kernel
-def nearest(kind, data, features, points, distance, normal):
-    """Fill φ and n of the nearest feature at each point.
+def find_contacts(ground, x, y, z, reach, found, first, slots):
+    """Fill the slots of a point with the features it is nearest to, nearest first.
+
+    On grounds of few features with those, whether near or not.
 
     Args:
-        kind: integer, one of KINDS.
-        data: of the ground, shape (TERRAIN_DATA,).
-        features: number of features of the ground.
-        points: in world [m], shape (n, 3).
-        distance: out [m], shape (n,).
-        normal: out, shape (n, 3).
+        ground: a `Ground`.
+        x: of the point in world [m].
+        y: of the point.
+        z: of the point.
+        reach: distance up to which all contacts are of interest, farther only the nearest [m].
+        found: out: φ [m], frames of which only n is filled, and features, shapes (any,),
+            (any, 3, 3), (any,).
+        first: first slot of the point.
+        slots: number of its slots, that of features where they are few.
     """
-    for i in range(points.shape[0]):
-        distance[i] = np.inf
-        for f in range(features):
-            phi, n = distance_and_normal(kind, data, f, points[i, 0], points[i, 1], points[i, 2])
-            if phi < distance[i]:
-                distance[i] = phi
-                normal[i, 0], normal[i, 1], normal[i, 2] = n
+    distance, frame, feature = found
+    if ground.kind == FIELD:
+        clear_slots(found, first, slots)
+        find_on_field(ground, x, y, z, reach, found, first, slots)
+        return
+    for s in range(slots):
+        i = first + s
+        distance[i], n = distance_and_normal(ground, s, x, y, z)
+        frame[i, 2, 0], frame[i, 2, 1], frame[i, 2, 2] = n
+        feature[i] = s
 
 
 @kernel
-def height(kind, data, features, x, y):
+def find_all(ground, slots, points, found):
+    """Fill the contacts of many points, shape (n, 3); as `find_contacts`, n · slots of them."""
+    for i in range(points.shape[0]):
+        x, y, z = points[i, 0], points[i, 1], points[i, 2]
+        find_contacts(ground, x, y, z, 0.0, found, slots * i, slots)
+
+
+@kernel
+def height(ground, features, x, y):
     """Return where a vertical meets the ground from above [m], NaN where it meets only walls.
 
-    Of several features the highest counts. Arguments as `nearest`; x, y of the vertical [m].
+    Args:
+        ground: a `Ground`.
+        features: number of its features, where they are few; of several the highest counts.
+        x: of the vertical [m].
+        y: of the vertical.
     """
+    if ground.kind == FIELD:
+        return field_height(ground, x, y)
     highest = np.nan
-    for f in range(features):
-        z = _crossing(kind, data, f, x, y)
+    for k in range(features):
+        z = _crossing(ground, k, x, y)
         if not z <= highest and np.isfinite(z):
             highest = z
     return highest
 
 
 @kernel
-def _crossing(kind, data, feature, x, y):
+def _crossing(ground, feature, x, y):
     """Return where φ becomes positive on the way up, NaN if nowhere.
 
     Newton's method converges from above the ground where φ is convex along the vertical and from
@@ -185,7 +241,7 @@ def _crossing(kind, data, feature, x, y):
     """
     for z in (FAR, -FAR):
         for _ in range(100):
-            phi, n = distance_and_normal(kind, data, feature, x, y, z)
+            phi, n = distance_and_normal(ground, feature, x, y, z)
             if n[2] < STEEP:
                 break
             step = phi / n[2]

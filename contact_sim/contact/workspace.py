@@ -77,7 +77,7 @@ class Workspace:
     def copy(self) -> Workspace:
         """Return a workspace of its own with the same values."""
         other = object.__new__(Workspace)
-        for name in ('sizes', 'robot', 'model', 'tree', 'names'):
+        for name in ('sizes', 'robot', 'model', 'tree', 'names', '_relief'):
             setattr(other, name, getattr(self, name))
         other._allocate()
         other.numbers[:], other.indices[:] = self.numbers, self.indices
@@ -115,12 +115,18 @@ class Workspace:
         self.offset[:] = np.einsum('iab,ia->ib', turn, spheres.offset)
         self.radius[:] = spheres.radius
         self.terrain[:] = terrain.data
-        self.ground[:] = terrain.kind, terrain.features
+        self._relief = terrain.relief
+        self.ground[:] = ground_indices(terrain)
         self.leaf_dof[:] = np.repeat(spheres.leaf_dof, features)
         self.stabilisation[:] = BAUMGARTE, RESTITUTION_THRESHOLD
         self.inverse_weight[:] = reference_inverse_weight(
             self.model, np.repeat(spheres.joint, features), self.interval_dof
         )
+
+
+def ground_indices(terrain: Terrain) -> tuple[int, int, int, int]:
+    """Return kind, features, and address and length of the relief, which has to stay alive."""
+    return terrain.kind, terrain.features, terrain.relief.ctypes.data, len(terrain.relief)
 
 
 def sizes_of(robot: RobotModel, terrain: Terrain, tree: Tree) -> Sizes:

@@ -8,7 +8,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from contact_sim.collision.surface import PLANES, STEEP, distance_and_normal
+from contact_sim.collision.surface import FACETED, PLANES, STEEP
 from contact_sim.collision.terrain import Terrain
 from contact_sim.errors import InvalidInput
 from contact_sim.robot.model import RobotModel
@@ -18,6 +18,10 @@ ROUNDING = 1e-15
 """Error of a distance, relative to the lengths that it is computed from."""
 UP = np.array([0.0, 0.0, 1.0])
 MOST_ROUNDS = 100
+LIFT = 1.0
+"""Height from which a robot comes down on a ground of facets [m]."""
+CLOSE = 1e-9
+"""Gap at which it stands [m]."""
 
 
 def standing_on(
@@ -101,6 +105,9 @@ def _touch(robot: RobotModel, terrain: Terrain, q: Array, up: Array, pose: str) 
         for point in robot.candidates
     ]
     radii = [point.radius for point in robot.candidates]
+    if terrain.kind in FACETED:
+        q[:3] += _descent(terrain, np.array(centres), np.array(radii)) * up
+        return
     extent = 1.0 + float(np.abs(q[:3]).max()) + float(np.abs(terrain.data).max())
     for _ in range(MOST_ROUNDS):
         rise = _missing_rise(terrain, centres, radii, up)
@@ -111,16 +118,31 @@ def _touch(robot: RobotModel, terrain: Terrain, q: Array, up: Array, pose: str) 
     raise InvalidInput(f'robot {robot.name!r} does not fit on {terrain!r} in the pose {pose!r}')
 
 
+def _descent(terrain: Terrain, centres: Array, radii: Array) -> float:
+    """Return the rise after which the lowest sphere touches, coming from above.
+
+    Each time by the distance of the nearest one, which leaves no facet in between.
+    """
+    if not len(centres):
+        return 0.0
+    over = [terrain.height(x, y) for x, y, _ in centres]
+    rise = LIFT + float(np.nanmax([*(over - centres[:, 2] + radii), 0.0]))
+    for _ in range(MOST_ROUNDS):
+        gap = float((terrain.distances(centres + [0.0, 0.0, rise]) - radii).min())
+        rise -= gap
+        if gap <= CLOSE:
+            break
+    return rise
+
+
 def _missing_rise(terrain: Terrain, centres: list[Array], radii: list[float], up: Array) -> float:
     """Return by how much the spheres must rise until none is in the ground, to first order.
 
     NaN where nothing would hold them.
     """
-    rises = []
-    for centre, radius in zip(centres, radii, strict=True):
-        for feature in range(terrain.features):
-            distance, normal = distance_and_normal(terrain.kind, terrain.data, feature, *centre)
-            slope = float(up @ np.array(normal))
-            if slope >= STEEP:
-                rises.append((radius - distance) / slope)
-    return max(rises, default=math.nan if centres else 0.0)
+    if not centres:
+        return 0.0
+    distance, normal = terrain.contacts(centres)
+    slope = normal @ up
+    rise = (np.array(radii)[:, None] - distance) / np.maximum(slope, STEEP)
+    return float(rise[slope >= STEEP].max()) if (slope >= STEEP).any() else math.nan

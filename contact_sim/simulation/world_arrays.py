@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from contact_sim.arrays.fields import INDEX_FIELDS, places_of
 from contact_sim.collision.ground import Terrain
 from contact_sim.collision.terrain import as_terrain
-from contact_sim.contact.workspace import Workspace
+from contact_sim.contact.workspace import Workspace, ground_indices
 from contact_sim.contact_models import as_contact_model
 from contact_sim.contact_models.protocol import ContactModel
 from contact_sim.contact_models.time_stepping.model import TimeSteppingModel
@@ -124,6 +124,7 @@ class WorldArrays:
             if (terrain.kind, terrain.features) != (first.kind, first.features):
                 raise InvalidInput(f'terrain of world {i}: of another kind than that of world 0')
             self.field('terrain')[i] = terrain.data
+            self.field('ground')[i] = ground_indices(terrain)
 
     def _checked_law(self) -> TimeSteppingModel:
         first = self._models[0]

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from contact_sim.collision.candidates import candidates_of
 from contact_sim.collision.detect import contact_drift as fill_drift
 from contact_sim.collision.detect import contact_rows, detect
+from contact_sim.collision.surface import Ground
 from contact_sim.collision.terrain import Terrain, as_terrain
 from contact_sim.dynamics.gravity import gravity_vector
 from contact_sim.errors import InvalidInput
@@ -180,19 +181,20 @@ def _contacts(robot: RobotModel, model: pin.Model, data: pin.Data, terrain: Terr
     pose = np.array([[*M.rotation.flatten('F'), *M.translation] for M in data.oMi])
     position, frame, gap = np.zeros((slots, 3)), np.zeros((slots, 3, 3)), np.zeros(slots)
     feature, drift = np.zeros(slots), np.zeros(3 * slots)
-    detect(terrain.kind, terrain.data, pose, *candidates, position, frame, gap, feature)
+    ground = Ground(terrain.kind, terrain.data, terrain.relief)
+    detect(ground, pose, *candidates, position, frame, gap, feature)
     parent = np.array(list(data.parents_fromRow)[: model.nv], dtype=np.int64)
     columns, origin = np.array(data.J.T).reshape(model.nv, 6), np.zeros(3)
     leaf, transposed = (
         np.repeat(spheres.leaf_dof, terrain.features),
         np.zeros((model.nv, 3 * slots)),
     )
-    contact_rows(columns, origin, leaf, parent, position, frame, np.zeros(slots), transposed)
+    held = leaf, feature
+    contact_rows(columns, origin, held, parent, position, frame, np.zeros(slots), transposed)
     twist, rate = (
         np.array([M.act(m).vector for M, m in zip(data.oMi, motions, strict=True)])
         for motions in (data.v, data.a)
     )
-    ground = terrain.kind, terrain.data
     fill_drift(candidates, (twist, rate, origin), ground, pose, feature, frame, np.zeros(3), drift)
     slot = terrain.features * np.arange(len(spheres.joint))
     slot += gap.reshape(-1, terrain.features).argmin(axis=1)  # the nearest feature holds the foot

@@ -12,6 +12,7 @@ import numpy as np
 from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import frames, integers, matrix, square, vector
 from contact_sim.collision.detect import contact_drift, contact_rows, detect
+from contact_sim.collision.surface import ground_of
 from contact_sim.contact.active_rows import collect_rows, generalized_impulse, row_velocities
 from contact_sim.contact_models.hybrid import fields as e
 from contact_sim.contact_models.time_stepping.stages import place_bodies, row_response
@@ -54,20 +55,20 @@ def evaluate_velocity(data, arc, v):
 @kernel
 def fill_contacts(data, arc):
     """Fill contact points, Jᵀ at the points c − r n of the spheres, and J̇ v."""
-    kind, terrain = integers(data, f.GROUND)[0], vector(data, f.TERRAIN)
-    pose = matrix(data, f.POSE)
+    ground, pose = ground_of(data), matrix(data, f.POSE)
     body, origin = integers(data, f.CANDIDATE_BODY), vector(data, f.ORIGIN)
     offset, radius = matrix(data, f.OFFSET), vector(data, f.RADIUS)
     position, frame = matrix(arc, e.POSITION), frames(arc, e.FRAME)
     feature = vector(arc, e.FEATURE)
-    detect(kind, terrain, pose, body, offset, radius, position, frame, vector(arc, e.GAP), feature)
+    detect(ground, pose, body, offset, radius, position, frame, vector(arc, e.GAP), feature)
     contact_rows(
-        matrix(data, f.COLUMNS), origin, integers(data, f.LEAF_DOF), integers(data, f.DOF_PARENT),
-        position, frame, vector(arc, e.NO_GAP), matrix(arc, e.JACOBIAN_TRANSPOSED),
+        matrix(data, f.COLUMNS), origin, (integers(data, f.LEAF_DOF), feature),
+        integers(data, f.DOF_PARENT), position, frame, vector(arc, e.NO_GAP),
+        matrix(arc, e.JACOBIAN_TRANSPOSED),
     )  # fmt: skip
     motion = (matrix(data, f.TWIST), matrix(data, f.BIAS_ACCELERATION), origin)
     contact_drift(
-        (body, offset, radius), motion, (kind, terrain), pose, feature, frame,
+        (body, offset, radius), motion, ground, pose, feature, frame,
         vector(data, f.GRAVITY), vector(arc, e.DRIFT),
     )  # fmt: skip
 

@@ -23,6 +23,7 @@ from contact_sim.arrays.views import frames, front, integers, matrix, square, ve
 from contact_sim.collision.detect import contact_rows as fill_contact_rows
 from contact_sim.collision.detect import detect
 from contact_sim.collision.keys import carry_over
+from contact_sim.collision.surface import ground_of
 from contact_sim.contact.active_rows import (
     collect_rows,
     generalized_impulse,
@@ -77,8 +78,8 @@ def describe_configuration(data):
         matrix(data, f.MASS_MATRIX), integers(data, f.DOF_PARENT), vector(data, f.V)
     )
     detect(
-        integers(data, f.GROUND)[0], vector(data, f.TERRAIN), matrix(data, f.POSE),
-        integers(data, f.CANDIDATE_BODY), matrix(data, f.OFFSET), vector(data, f.RADIUS),
+        ground_of(data), matrix(data, f.POSE), integers(data, f.CANDIDATE_BODY),
+        matrix(data, f.OFFSET), vector(data, f.RADIUS),
         matrix(data, f.POSITION), frames(data, f.FRAME), vector(data, f.GAP),
         vector(data, f.FEATURE),
     )  # fmt: skip
@@ -114,8 +115,9 @@ def begin_step(data):
     if status[0] != READY:
         return False
     carry_over(
-        integers(data, f.GROUND)[1], vector(data, f.FEATURE_START), vector(data, f.FEATURE),
-        vector(data, f.IMPULSE), matrix(data, f.MEMORY),
+        integers(data, f.GROUND)[1], (vector(data, f.FEATURE_START), frames(data, f.FRAME_START)),
+        (vector(data, f.FEATURE), frames(data, f.FRAME)), vector(data, f.IMPULSE),
+        matrix(data, f.MEMORY),
     )  # fmt: skip
     now, start = vector(data, f.NOW), vector(data, f.START)
     for k in range(now.shape[0]):
@@ -182,8 +184,8 @@ def contact_rows(data):
     interval_dof, gap = integers(data, f.INTERVAL_DOF), vector(data, f.GAP_START)
     impulse = vector(data, f.IMPULSE)
     fill_contact_rows(
-        matrix(data, f.COLUMNS), vector(data, f.ORIGIN), leaf_dof, dof_parent,
-        matrix(data, f.POSITION_START), frames(data, f.FRAME_START), gap, jacobian,
+        matrix(data, f.COLUMNS), vector(data, f.ORIGIN),
+        (leaf_dof, vector(data, f.FEATURE_START)), dof_parent, matrix(data, f.POSITION_START), frames(data, f.FRAME_START), gap, jacobian,
     )  # fmt: skip
     u_start, u_free, bias = vector(data, f.U_START), vector(data, f.U_FREE), vector(data, f.BIAS)
     row_velocities(jacobian, leaf_dof, interval_dof, dof_parent, vector(data, f.V_START), u_start)

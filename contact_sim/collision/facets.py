@@ -1,0 +1,212 @@
+"""Where a point is nearest to a facet of the ground: to a triangle, an edge or a corner.
+
+A point in front of the ground has a contact with every facet to which it is nearer than to the
+neighbours of that facet: with the inside of a triangle, with a convex edge between the normals of
+its two triangles, with a corner within the cone of its normals. So no edge between triangles of
+one plane is felt, and in a concave corner both sides are.
+
+A point behind the ground has a contact with the nearest triangle, and near a concave edge with
+both its triangles, which there count as going on behind each other.
+
+Vectors are tuples of three numbers [m].
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from contact_sim.collision.slots import keep_contact
+from contact_sim.solvers.jit import kernel
+
+INSIDE, NONE = -1, 3
+"""Where the nearest point of a plane is: in the triangle, or outside of more than one edge."""
+TOLERANCE = 1e-9
+"""Rounding of positions next to the size of a facet [-]."""
+EXTENSION = 0.01
+"""How far a triangle goes on behind its neighbour at a concave edge [m]."""
+
+
+@kernel
+def minus(a, b):
+    """Return a − b."""
+    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
+
+
+@kernel
+def dot(a, b):
+    """Return a · b."""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+@kernel
+def cross(a, b):
+    """Return a × b."""
+    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
+
+
+@kernel
+def scaled(factor, a):
+    """Return factor · a."""
+    return factor * a[0], factor * a[1], factor * a[2]
+
+
+@kernel
+def plane_through(a, b, c):
+    """Return the unit normal of the triangle a, b, c, out of the side where it turns left."""
+    n = cross(minus(b, a), minus(c, a))
+    return scaled(1.0 / np.sqrt(dot(n, n)), n)
+
+
+@kernel
+def near_plane(p, a, b, c, limit):
+    """Return whether p is within `limit` of the plane through a, b, c."""
+    n = cross(minus(b, a), minus(c, a))
+    away = dot(n, minus(p, a))
+    return away * away <= limit * limit * dot(n, n)
+
+
+@kernel
+def side_of_edges(p, n, a, b, c):
+    """Return (where p is over the triangle a, b, c of unit normal n, how far outside [m]).
+
+    Where: INSIDE, or outside of edge 0 (a to b), 1 (b to c) or 2 (c to a) alone, or NONE.
+    """
+    where, outside = INSIDE, 0.0
+    for edge in range(3):
+        first, second = a, b
+        if edge == 1:
+            first, second = b, c
+        elif edge == 2:
+            first, second = c, a
+        along = minus(second, first)
+        inwards = dot(cross(n, along), minus(p, first))
+        length = dot(along, along)
+        if inwards < -TOLERANCE * length:
+            if where != INSIDE:
+                return NONE, 0.0
+            where, outside = edge, -inwards / np.sqrt(length)
+    return where, outside
+
+
+@kernel
+def distance_to_triangle(p, a, b, c):
+    """Return the distance of p from the nearest point of a triangle [m]."""
+    n = plane_through(a, b, c)
+    if side_of_edges(p, n, a, b, c)[0] == INSIDE:
+        return abs(dot(n, minus(p, a)))
+    return min(distance_to_edge(p, a, b), distance_to_edge(p, b, c), distance_to_edge(p, c, a))
+
+
+@kernel
+def distance_to_edge(p, a, b):
+    """Return the distance of p from the nearest point between a and b [m]."""
+    along, off = minus(b, a), minus(p, a)
+    place = min(max(dot(along, off) / dot(along, along), 0.0), 1.0)
+    off = minus(off, scaled(place, along))
+    return np.sqrt(dot(off, off))
+
+
+@kernel
+def goes_on_behind(p, n, edge, neighbour):
+    """Return whether a triangle goes on to below p behind its neighbour at a concave edge.
+
+    Args:
+        p: a point outside of the edge alone.
+        n: unit normal of the triangle.
+        edge: its ends (a, b), with the triangle on the left.
+        neighbour: third corner of the triangle on the other side.
+    """
+    a, b = edge
+    above = dot(n, minus(neighbour, a))
+    span = minus(neighbour, a)
+    if above <= TOLERANCE * np.sqrt(dot(span, span)):
+        return False  # flat or convex
+    return dot(plane_through(b, a, neighbour), minus(p, a)) < 0.0
+
+
+@kernel
+def nearest_on_edge(p, a, b, left, right, limit):
+    """Return (distance, direction to p) where p is nearest to the convex edge from a to b.
+
+    The distance is infinite where it is nearer to something else, or farther than `limit`.
+
+    Args:
+        p: the point.
+        a: first end.
+        b: second end.
+        left: third corner of the triangle on the left of the edge, seen from outside.
+        right: that of the triangle on its right; a where there is none on either side.
+        limit: largest distance of interest [m].
+    """
+    along, off = minus(b, a), minus(p, a)
+    length, place = dot(along, along), dot(minus(b, a), minus(p, a))
+    if place < 0.0 or place > length:
+        return np.inf, off
+    off = minus(off, scaled(place / length, along))
+    square = dot(off, off)
+    if square > limit * limit or square == 0.0:
+        return np.inf, off
+    room = TOLERANCE * length
+    for corner in (left, right):
+        inwards = minus(corner, a)
+        inwards = minus(inwards, scaled(dot(inwards, along) / length, along))
+        if dot(off, inwards) > room:
+            return np.inf, off
+    distance = np.sqrt(square)
+    return distance, scaled(1.0 / distance, off)
+
+
+@kernel
+def is_convex(a, b, left, right):
+    """Return whether the ground is convex at an edge, or ends there; see `nearest_on_edge`."""
+    span = minus(right, a)
+    n = cross(minus(b, a), minus(left, a))
+    size = np.sqrt(dot(n, n) * dot(span, span))
+    return size == 0.0 or dot(n, span) < -TOLERANCE * size
+
+
+@kernel
+def keep_face(p, corners, limit, found, first, slots, key):
+    """Keep the contact of a point in front of a triangle, if its nearest point is in it."""
+    a, b, c = corners
+    if not near_plane(p, a, b, c, limit):
+        return
+    n = plane_through(a, b, c)
+    away = dot(n, minus(p, a))
+    if away >= 0.0 and side_of_edges(p, n, a, b, c)[0] == INSIDE:
+        keep_contact(found, first, slots, away, n, key)
+
+
+@kernel
+def keep_edge(p, ends, thirds, limit, found, first, slots, key):
+    """Keep the contact of a point in front of an edge, if it is nearest there."""
+    a, b = ends
+    left, right = thirds
+    distance, way = nearest_on_edge(p, a, b, left, right, limit)
+    if distance < np.inf and is_convex(a, b, left, right):
+        keep_contact(found, first, slots, distance, way, key)
+
+
+@kernel
+def bend_of_edge(p, a, b):
+    """Return H = ∂n/∂p [1/m] of the distance from an edge, as `surface.curvature`."""
+    along, off = minus(b, a), minus(p, a)
+    e = scaled(1.0 / np.sqrt(dot(along, along)), along)
+    return bend(minus(off, scaled(dot(off, e), e)), e)
+
+
+@kernel
+def bend(off, axis):
+    """Return (1 − n nᵀ − e eᵀ)/ρ for off = ρ n and a unit vector e along which n stays, or 0."""
+    distance = np.sqrt(dot(off, off))
+    if distance < TOLERANCE:
+        return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    s, n, e = 1.0 / distance, scaled(1.0 / distance, off), axis
+    return (
+        s * (1.0 - n[0] * n[0] - e[0] * e[0]),
+        s * (-n[0] * n[1] - e[0] * e[1]),
+        s * (-n[0] * n[2] - e[0] * e[2]),
+        s * (1.0 - n[1] * n[1] - e[1] * e[1]),
+        s * (-n[1] * n[2] - e[1] * e[2]),
+        s * (1.0 - n[2] * n[2] - e[2] * e[2]),
+    )

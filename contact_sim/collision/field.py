@@ -1,0 +1,340 @@
+"""Contacts with a height field: a grid of heights, two triangles per cell.
+
+The cell (i, j) has the corners A (i, j), B (i + 1, j), C (i + 1, j + 1), D (i, j + 1) and the
+triangles A B C and A C D. Below it all is ground, beside it there is none.
+
+    data      [0:2] heights along x and y; [2] distance between them [m]; [3:5] x and y of the
+              first one [m]; [5] blocks along y
+    relief    the heights [m], row by row; then the highest of every block of BLOCK x BLOCK cells
+
+Features of the grid point (i, j) are numbered from 6 (n_y i + j) on: the two triangles of its
+cell, the edges A B, A D and A C, and the corner A.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from contact_sim.collision.facets import (
+    EXTENSION,
+    INSIDE,
+    NONE,
+    TOLERANCE,
+    bend,
+    bend_of_edge,
+    cross,
+    distance_to_triangle,
+    dot,
+    goes_on_behind,
+    keep_edge,
+    keep_face,
+    minus,
+    near_plane,
+    plane_through,
+    scaled,
+    side_of_edges,
+)
+from contact_sim.collision.slots import keep_contact
+from contact_sim.solvers.jit import kernel
+
+NX, NY, SCALE, X0, Y0, BLOCKS_Y = range(6)
+BLOCK = 8
+FAR = 2.0
+"""Distance beyond which only the vertical counts [m]."""
+LOWER, UPPER, EDGE_X, EDGE_Y, DIAGONAL, CORNER = range(6)
+PER_POINT = 6
+
+
+@kernel
+def size_of(ground):
+    """Return the numbers of heights along x and y."""
+    return int(ground.data[NX]), int(ground.data[NY])
+
+
+@kernel
+def point_of(ground, i, j):
+    """Return the grid point (i, j), with x and y from the first one on [m]."""
+    return ground.data[SCALE] * i, ground.data[SCALE] * j, ground.relief[size_of(ground)[1] * i + j]
+
+
+@kernel
+def corners_of(ground, i, j, triangle):
+    """Return the corners of a triangle of the cell (i, j)."""
+    a, c = point_of(ground, i, j), point_of(ground, i + 1, j + 1)
+    if triangle == LOWER:
+        return a, point_of(ground, i + 1, j), c
+    return a, c, point_of(ground, i, j + 1)
+
+
+@kernel
+def cell_at(ground, x, y):
+    """Return (i, j, triangle) of the cell nearest to x, y [m from the first height]."""
+    nx, ny = size_of(ground)
+    u, v = x / ground.data[SCALE], y / ground.data[SCALE]
+    i = int(min(max(u, 0.0), nx - 2.0))
+    j = int(min(max(v, 0.0), ny - 2.0))
+    return i, j, LOWER if v - j <= u - i else UPPER
+
+
+@kernel
+def height_in(ground, x, y):
+    """Return the height of the field at x, y inside of it [m from the first height]."""
+    i, j, triangle = cell_at(ground, x, y)
+    a, b, c = corners_of(ground, i, j, triangle)
+    n = cross(minus(b, a), minus(c, a))
+    return a[2] - (n[0] * (x - a[0]) + n[1] * (y - a[1])) / n[2]
+
+
+@kernel
+def field_height(ground, x, y):
+    """Return the height of the field at x, y in world [m], NaN beside it."""
+    nx, ny = size_of(ground)
+    x, y, scale = x - ground.data[X0], y - ground.data[Y0], ground.data[SCALE]
+    if not (0.0 <= x <= scale * (nx - 1) and 0.0 <= y <= scale * (ny - 1)):
+        return np.nan
+    return height_in(ground, x, y)
+
+
+@kernel
+def find_on_field(ground, x, y, z, reach, found, first, slots):
+    """Fill the slots of a point with its contacts.
+
+    Args:
+        ground: as in `surface`.
+        x: of the point in world [m].
+        y: of the point.
+        z: of the point.
+        reach: distance up to which all contacts are of interest, farther only the nearest [m].
+        found: (distance, frame, feature), see `slots`; the slots are empty.
+        first: first slot of the candidate.
+        slots: number of its slots.
+    """
+    nx, ny = size_of(ground)
+    scale = ground.data[SCALE]
+    p = (x - ground.data[X0], y - ground.data[Y0], z)
+    on_x = min(max(p[0], 0.0), scale * (nx - 1))
+    on_y = min(max(p[1], 0.0), scale * (ny - 1))
+    off = (p[0] - on_x, p[1] - on_y, z - height_in(ground, on_x, on_y))
+    behind = off[0] == 0.0 and off[1] == 0.0 and off[2] <= 0.0
+    bound = np.sqrt(dot(off, off))
+    if not bound <= FAR:  # NaN as well
+        i, j, triangle = cell_at(ground, on_x, on_y)
+        way = (0.0, 0.0, 1.0) if behind or not bound < np.inf else scaled(1.0 / bound, off)
+        key = PER_POINT * (ny * i + j) + triangle
+        keep_contact(found, first, slots, -bound if behind else bound, way, key)
+        return
+    limit = max(bound * (1.0 + TOLERANCE), reach)
+    if behind:
+        find_behind(ground, p, limit, found, first, slots)
+    else:
+        find_before(ground, p, limit, reach, found, first, slots)
+
+
+@kernel
+def grid_range(ground, middle, limit, count):
+    """Return the first and the last grid line within `limit` of a coordinate, of `count`."""
+    scale = ground.data[SCALE]
+    first = int(max(np.floor((middle - limit) / scale), 0.0))
+    last = int(min(np.floor((middle + limit) / scale), count - 1.0))
+    return first, last
+
+
+@kernel
+def apart(middle, low, high):
+    """Return how far a coordinate is from an interval."""
+    return max(low - middle, middle - high, 0.0)
+
+
+@kernel
+def find_before(ground, p, limit, reach, found, first, slots):
+    """Fill the contacts of a point in front of the field; arguments as `find_on_field`."""
+    nx, ny = size_of(ground)
+    relief, side = ground.relief, BLOCK * ground.data[SCALE]
+    first_i, last_i = grid_range(ground, p[0], limit, nx)
+    first_j, last_j = grid_range(ground, p[1], limit, ny)
+    blocks_y, distance = int(ground.data[BLOCKS_Y]), found[0]
+    for bi in range(first_i // BLOCK, last_i // BLOCK + 1):
+        dx = apart(p[0], bi * side, (bi + 1) * side)
+        for bj in range(first_j // BLOCK, last_j // BLOCK + 1):
+            dy = apart(p[1], bj * side, (bj + 1) * side)
+            dz = max(p[2] - relief[nx * ny + blocks_y * bi + bj], 0.0)
+            if dx * dx + dy * dy + dz * dz > limit * limit:
+                continue
+            for i in range(max(first_i, BLOCK * bi), min(last_i, BLOCK * bi + BLOCK - 1) + 1):
+                for j in range(max(first_j, BLOCK * bj), min(last_j, BLOCK * bj + BLOCK - 1) + 1):
+                    find_at_point(ground, i, j, p, limit, found, first, slots)
+                    limit = min(limit, max(distance[first], reach))
+
+
+@kernel
+def find_at_point(ground, i, j, p, limit, found, first, slots):
+    """Keep the contacts with the features of one grid point."""
+    nx, ny = size_of(ground)
+    right, above = i < nx - 1, j < ny - 1
+    a = point_of(ground, i, j)
+    b = point_of(ground, i + 1, j) if right else a
+    d = point_of(ground, i, j + 1) if above else a
+    c = point_of(ground, i + 1, j + 1) if right and above else a
+    scale = ground.data[SCALE]
+    dx, dy = apart(p[0], a[0], a[0] + scale), apart(p[1], a[1], a[1] + scale)
+    dz = max(p[2] - max(a[2], b[2], c[2], d[2]), 0.0)
+    if dx * dx + dy * dy + dz * dz > limit * limit:
+        return
+    key = PER_POINT * (ny * i + j)
+    if right and above:
+        keep_face(p, (a, b, c), limit, found, first, slots, key + LOWER)
+        keep_face(p, (a, c, d), limit, found, first, slots, key + UPPER)
+        keep_edge(p, (a, c), (d, b), limit, found, first, slots, key + DIAGONAL)
+    if right:
+        below = point_of(ground, i, j - 1) if j > 0 else a
+        keep_edge(p, (a, b), (c, below), limit, found, first, slots, key + EDGE_X)
+    if above:
+        before = point_of(ground, i - 1, j) if i > 0 else d
+        keep_edge(p, (d, a), (c, before), limit, found, first, slots, key + EDGE_Y)
+    keep_corner(ground, p, i, j, a, limit, found, first, slots, key + CORNER)
+
+
+@kernel
+def keep_corner(ground, p, i, j, a, limit, found, first, slots, key):
+    """Keep the contact of a point with the corner a = (i, j), if it is nearest there."""
+    nx, ny = size_of(ground)
+    off = minus(p, a)
+    square = dot(off, off)
+    if square > limit * limit or square == 0.0:
+        return
+    for di in range(-1, 2):
+        for dj in range(-1, 2):
+            joined = di * dj >= 0 and (di != 0 or dj != 0)
+            if joined and 0 <= i + di < nx and 0 <= j + dj < ny:
+                along = minus(point_of(ground, i + di, j + dj), a)
+                if dot(off, along) > TOLERANCE * dot(along, along):
+                    return
+    distance = np.sqrt(square)
+    keep_contact(found, first, slots, distance, scaled(1.0 / distance, off), key)
+
+
+@kernel
+def find_behind(ground, p, limit, found, first, slots):
+    """Fill the contacts of a point behind the field; arguments as `find_on_field`."""
+    nx, ny = size_of(ground)
+    first_i, last_i = grid_range(ground, p[0], limit, nx - 1)
+    first_j, last_j = grid_range(ground, p[1], limit, ny - 1)
+    i, j, triangle = cell_at(ground, p[0], p[1])
+    a, b, c = corners_of(ground, i, j, triangle)
+    nearest, way = -np.inf, plane_through(a, b, c)
+    key = PER_POINT * (ny * i + j) + triangle
+    under = dot(way, minus(p, a))  # of the triangle above, if all others are farther outside
+    for i in range(first_i, last_i + 1):
+        for j in range(first_j, last_j + 1):
+            for triangle in (LOWER, UPPER):
+                a, b, c = corners_of(ground, i, j, triangle)
+                if not near_plane(p, a, b, c, limit):
+                    continue
+                n = plane_through(a, b, c)
+                away = dot(n, minus(p, a))
+                where, outside = side_of_edges(p, n, a, b, c)
+                if where == NONE:
+                    continue
+                if where == INSIDE:
+                    if nearest < away <= 0.0:
+                        nearest, way, key = away, n, PER_POINT * (ny * i + j) + triangle
+                elif outside <= EXTENSION and goes_on(ground, p, n, (i, j, triangle), where):
+                    number = PER_POINT * (ny * i + j) + triangle
+                    keep_contact(found, first, slots, away, n, number)
+    if nearest == -np.inf:
+        nearest = under
+    keep_contact(found, first, slots, nearest, way, key)
+
+
+@kernel
+def field_distance(ground, x, y, z):
+    """Return the signed distance of a point behind the field from its surface [m]."""
+    nx, ny = size_of(ground)
+    p = (x - ground.data[X0], y - ground.data[Y0], z)
+    limit = height_in(ground, p[0], p[1]) - z
+    first_i, last_i = grid_range(ground, p[0], limit, nx - 1)
+    first_j, last_j = grid_range(ground, p[1], limit, ny - 1)
+    for i in range(first_i, last_i + 1):
+        for j in range(first_j, last_j + 1):
+            for triangle in (LOWER, UPPER):
+                a, b, c = corners_of(ground, i, j, triangle)
+                if near_plane(p, a, b, c, limit):
+                    limit = min(limit, distance_to_triangle(p, a, b, c))
+    return -limit
+
+
+@kernel
+def goes_on(ground, p, n, place, edge):
+    """Return whether the triangle at `place` goes on beyond an edge, see `goes_on_behind`."""
+    nx, ny = size_of(ground)
+    i, j, triangle = place
+    a, b, c = corners_of(ground, i, j, triangle)
+    ends = (a, b)
+    if edge == 1:
+        ends = (b, c)
+    elif edge == 2:
+        ends = (c, a)
+    if triangle == LOWER:
+        k, m = i, j - 1
+        if edge == 1:
+            k, m = i + 2, j + 1
+        elif edge == 2:
+            k, m = i, j + 1
+    else:
+        k, m = i + 1, j
+        if edge == 1:
+            k, m = i + 1, j + 2
+        elif edge == 2:
+            k, m = i - 1, j
+    if not (0 <= k < nx and 0 <= m < ny):
+        return False
+    return goes_on_behind(p, n, ends, point_of(ground, k, m))
+
+
+@kernel
+def field_feature(ground, feature, x, y, z):
+    """Return φ and n of one feature, whether or not the point is nearest to it."""
+    p = (x - ground.data[X0], y - ground.data[Y0], z)
+    i, j, part = place_of(ground, feature)
+    a = point_of(ground, i, j)
+    if part <= UPPER:
+        a, b, c = corners_of(ground, i, j, part)
+        n = plane_through(a, b, c)
+        return dot(n, minus(p, a)), n
+    off = minus(p, a)
+    if part != CORNER:
+        along = minus(other_end(ground, i, j, part), a)
+        off = minus(off, scaled(dot(off, along) / dot(along, along), along))
+    distance = np.sqrt(dot(off, off))
+    return distance, scaled(1.0 / distance, off) if distance > 0.0 else (0.0, 0.0, 1.0)
+
+
+@kernel
+def field_bend(ground, feature, x, y, z):
+    """Return H of a feature, see `surface.curvature`."""
+    p = (x - ground.data[X0], y - ground.data[Y0], z)
+    i, j, part = place_of(ground, feature)
+    if part <= UPPER:
+        return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    a = point_of(ground, i, j)
+    if part == CORNER:
+        return bend(minus(p, a), (0.0, 0.0, 0.0))
+    return bend_of_edge(p, a, other_end(ground, i, j, part))
+
+
+@kernel
+def place_of(ground, feature):
+    """Return the grid point and the part that a feature is."""
+    number = int(feature)
+    point, ny = number // PER_POINT, size_of(ground)[1]
+    return point // ny, point % ny, number % PER_POINT
+
+
+@kernel
+def other_end(ground, i, j, part):
+    """Return the second end of an edge of the grid point (i, j)."""
+    if part == EDGE_X:
+        return point_of(ground, i + 1, j)
+    if part == EDGE_Y:
+        return point_of(ground, i, j + 1)
+    return point_of(ground, i + 1, j + 1)
