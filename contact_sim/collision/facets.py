@@ -135,23 +135,20 @@ def nearest_on_edge(p, a, b, left, right, limit):
         a: first end.
         b: second end.
         left: third corner of the triangle on the left of the edge, seen from outside.
-        right: that of the triangle on its right; a where there is none on either side.
+        right: that of the triangle on its right; NaN where there is none on either side.
         limit: largest distance of interest [m].
     """
     along, off = minus(b, a), minus(p, a)
     length, place = dot(along, along), dot(minus(b, a), minus(p, a))
-    if place < 0.0 or place > length:
+    if not 0.0 <= place <= length:
         return np.inf, off
     off = minus(off, scaled(place / length, along))
     square = dot(off, off)
-    if square > limit * limit or square == 0.0:
-        return np.inf, off
     room = TOLERANCE * length
-    for corner in (left, right):
-        inwards = minus(corner, a)
-        inwards = minus(inwards, scaled(dot(inwards, along) / length, along))
-        if dot(off, inwards) > room:
-            return np.inf, off
+    if not 0.0 < square <= limit * limit or dot(off, minus(left, a)) > room:
+        return np.inf, off
+    if dot(off, minus(right, a)) > room:
+        return np.inf, off
     distance = np.sqrt(square)
     return distance, scaled(1.0 / distance, off)
 
@@ -161,8 +158,7 @@ def is_convex(a, b, left, right):
     """Return whether the ground is convex at an edge, or ends there; see `nearest_on_edge`."""
     span = minus(right, a)
     n = cross(minus(b, a), minus(left, a))
-    size = np.sqrt(dot(n, n) * dot(span, span))
-    return size == 0.0 or dot(n, span) < -TOLERANCE * size
+    return not dot(n, span) >= -TOLERANCE * np.sqrt(dot(n, n) * dot(span, span))
 
 
 @kernel

@@ -13,6 +13,8 @@ cell, the edges A B, A D and A C, and the corner A.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from contact_sim.collision.facets import (
@@ -26,10 +28,10 @@ from contact_sim.collision.facets import (
     distance_to_triangle,
     dot,
     goes_on_behind,
-    keep_edge,
-    keep_face,
+    is_convex,
     minus,
     near_plane,
+    nearest_on_edge,
     plane_through,
     scaled,
     side_of_edges,
@@ -38,6 +40,27 @@ from contact_sim.collision.slots import keep_contact
 from contact_sim.solvers.jit import kernel
 
 NX, NY, SCALE, X0, Y0, BLOCKS_Y = range(6)
+
+
+class Patch(NamedTuple):
+    """The heights around the grid point (i, j) [m]; those beyond the border are NaN."""
+
+    a: float
+    """Of (i, j)."""
+    b: float
+    """Of (i + 1, j)."""
+    c: float
+    """Of (i + 1, j + 1)."""
+    d: float
+    """Of (i, j + 1)."""
+    before: float
+    """Of (i − 1, j)."""
+    behind: float
+    """Of (i − 1, j − 1)."""
+    below: float
+    """Of (i, j − 1)."""
+
+
 BLOCK = 8
 FAR = 2.0
 """Distance beyond which only the vertical counts [m]."""
@@ -54,7 +77,8 @@ def size_of(ground):
 @kernel
 def point_of(ground, i, j):
     """Return the grid point (i, j), with x and y from the first one on [m]."""
-    return ground.data[SCALE] * i, ground.data[SCALE] * j, ground.relief[size_of(ground)[1] * i + j]
+    scale, ny = ground.data[SCALE], size_of(ground)[1]
+    return scale * i, scale * j, ground.relief[ny * i + j]
 
 
 @kernel
@@ -140,77 +164,131 @@ def grid_range(ground, middle, limit, count):
 
 
 @kernel
-def apart(middle, low, high):
-    """Return how far a coordinate is from an interval."""
-    return max(low - middle, middle - high, 0.0)
-
-
-@kernel
 def find_before(ground, p, limit, reach, found, first, slots):
     """Fill the contacts of a point in front of the field; arguments as `find_on_field`."""
     nx, ny = size_of(ground)
-    relief, side = ground.relief, BLOCK * ground.data[SCALE]
+    relief, scale, blocks_y = ground.relief, ground.data[SCALE], int(ground.data[BLOCKS_Y])
     first_i, last_i = grid_range(ground, p[0], limit, nx)
     first_j, last_j = grid_range(ground, p[1], limit, ny)
-    blocks_y, distance = int(ground.data[BLOCKS_Y]), found[0]
+    side, distance, blocks = BLOCK * scale, found[0], nx * ny
     for bi in range(first_i // BLOCK, last_i // BLOCK + 1):
-        dx = apart(p[0], bi * side, (bi + 1) * side)
         for bj in range(first_j // BLOCK, last_j // BLOCK + 1):
-            dy = apart(p[1], bj * side, (bj + 1) * side)
-            dz = max(p[2] - relief[nx * ny + blocks_y * bi + bj], 0.0)
-            if dx * dx + dy * dy + dz * dz > limit * limit:
+            top = relief[blocks + blocks_y * bi + bj]
+            if outside_box((p[0] - bi * side, p[1] - bj * side, p[2] - top), side, limit):
                 continue
             for i in range(max(first_i, BLOCK * bi), min(last_i, BLOCK * bi + BLOCK - 1) + 1):
                 for j in range(max(first_j, BLOCK * bj), min(last_j, BLOCK * bj + BLOCK - 1) + 1):
-                    find_at_point(ground, i, j, p, limit, found, first, slots)
-                    limit = min(limit, max(distance[first], reach))
+                    patch = patch_at(relief, nx, ny, i, j)
+                    off = (p[0] - scale * i, p[1] - scale * j, p[2])
+                    if outside_box((off[0], off[1], off[2] - top_of(patch)), scale, limit):
+                        continue
+                    for part in range(PER_POINT):
+                        away, n = contact_with(patch, scale, off, part, limit)
+                        if away < np.inf:
+                            key = PER_POINT * (ny * i + j) + part
+                            keep_contact(found, first, slots, away, n, key)
+                            limit = min(limit, max(distance[first], reach))
 
 
 @kernel
-def find_at_point(ground, i, j, p, limit, found, first, slots):
-    """Keep the contacts with the features of one grid point."""
-    nx, ny = size_of(ground)
-    right, above = i < nx - 1, j < ny - 1
-    a = point_of(ground, i, j)
-    b = point_of(ground, i + 1, j) if right else a
-    d = point_of(ground, i, j + 1) if above else a
-    c = point_of(ground, i + 1, j + 1) if right and above else a
-    scale = ground.data[SCALE]
-    dx, dy = apart(p[0], a[0], a[0] + scale), apart(p[1], a[1], a[1] + scale)
-    dz = max(p[2] - max(a[2], b[2], c[2], d[2]), 0.0)
-    if dx * dx + dy * dy + dz * dz > limit * limit:
-        return
-    key = PER_POINT * (ny * i + j)
-    if right and above:
-        keep_face(p, (a, b, c), limit, found, first, slots, key + LOWER)
-        keep_face(p, (a, c, d), limit, found, first, slots, key + UPPER)
-        keep_edge(p, (a, c), (d, b), limit, found, first, slots, key + DIAGONAL)
-    if right:
-        below = point_of(ground, i, j - 1) if j > 0 else a
-        keep_edge(p, (a, b), (c, below), limit, found, first, slots, key + EDGE_X)
-    if above:
-        before = point_of(ground, i - 1, j) if i > 0 else d
-        keep_edge(p, (d, a), (c, before), limit, found, first, slots, key + EDGE_Y)
-    keep_corner(ground, p, i, j, a, limit, found, first, slots, key + CORNER)
+def outside_box(p, side, limit):
+    """Return whether p is farther than `limit` from 0 ≤ x, y ≤ side, z ≤ 0."""
+    dx = max(-p[0], p[0] - side, 0.0)
+    dy = max(-p[1], p[1] - side, 0.0)
+    dz = max(p[2], 0.0)
+    return dx * dx + dy * dy + dz * dz > limit * limit
 
 
 @kernel
-def keep_corner(ground, p, i, j, a, limit, found, first, slots, key):
-    """Keep the contact of a point with the corner a = (i, j), if it is nearest there."""
-    nx, ny = size_of(ground)
-    off = minus(p, a)
-    square = dot(off, off)
-    if square > limit * limit or square == 0.0:
-        return
-    for di in range(-1, 2):
-        for dj in range(-1, 2):
-            joined = di * dj >= 0 and (di != 0 or dj != 0)
-            if joined and 0 <= i + di < nx and 0 <= j + dj < ny:
-                along = minus(point_of(ground, i + di, j + dj), a)
-                if dot(off, along) > TOLERANCE * dot(along, along):
-                    return
-    distance = np.sqrt(square)
-    keep_contact(found, first, slots, distance, scaled(1.0 / distance, off), key)
+def patch_at(relief, nx, ny, i, j):
+    """Return the heights around a grid point; beyond the border NaN."""
+    k, right, above = ny * i + j, i < nx - 1, j < ny - 1
+    return Patch(
+        relief[k],
+        relief[k + ny] if right else np.nan,
+        relief[k + ny + 1] if right and above else np.nan,
+        relief[k + 1] if above else np.nan,
+        relief[k - ny] if i > 0 else np.nan,
+        relief[k - ny - 1] if i > 0 and j > 0 else np.nan,
+        relief[k - 1] if j > 0 else np.nan,
+    )
+
+
+@kernel
+def top_of(patch):
+    """Return the highest corner of the cell of a patch."""
+    top = patch.a
+    for z in (patch.b, patch.c, patch.d):
+        if z > top:
+            top = z
+    return top
+
+
+@kernel
+def contact_with(patch, scale, p, part, limit):
+    """Return distance and direction from a part of a patch, infinite where p is not nearest to it.
+
+    Args:
+        patch: heights around a grid point.
+        scale: side of the cells [m].
+        p: a point in front of the field, x and y from the grid point [m].
+        part: LOWER to CORNER.
+        limit: largest distance of interest [m].
+    """
+    if part <= UPPER:
+        return over_face(patch, scale, p, part, limit)
+    a, c = (0.0, 0.0, patch.a), (scale, scale, patch.c)
+    b, d = (scale, 0.0, patch.b), (0.0, scale, patch.d)
+    if part == CORNER:
+        return over_corner(patch, scale, p, limit)
+    if part == DIAGONAL:
+        first, second, left, right = a, c, d, b
+    elif part == EDGE_X:
+        first, second, left, right = a, b, c, (0.0, -scale, patch.below)
+    else:
+        first, second, left, right = d, a, c, (-scale, 0.0, patch.before)
+    away, n = nearest_on_edge(p, first, second, left, right, limit)
+    if away < np.inf and not is_convex(first, second, left, right):
+        away = np.inf
+    return away, n
+
+
+@kernel
+def over_face(patch, scale, p, part, limit):
+    """Return distance and normal of a triangle for a point in front of it and over it."""
+    if part == LOWER:
+        rise_x, rise_y = (patch.b - patch.a) / scale, (patch.c - patch.b) / scale
+    else:
+        rise_x, rise_y = (patch.c - patch.d) / scale, (patch.d - patch.a) / scale
+    above, square = p[2] - patch.a - rise_x * p[0] - rise_y * p[1], 1.0 + rise_x**2 + rise_y**2
+    n = (-rise_x, -rise_y, 1.0)
+    if above >= 0.0 and above * above <= limit * limit * square:
+        x, y = p[0] + above / square * rise_x, p[1] + above / square * rise_y
+        if part == UPPER:
+            x, y = y, x
+        room = TOLERANCE * scale
+        if -room <= y <= x + room and x <= scale + room:
+            size = np.sqrt(square)
+            return above / size, scaled(1.0 / size, n)
+    return np.inf, n
+
+
+@kernel
+def over_corner(patch, scale, p, limit):
+    """Return distance and direction from the grid point of a patch, if p is nearest to it."""
+    x, y, z, s = p[0], p[1], p[2] - patch.a, scale
+    square = x * x + y * y + z * z
+    if 0.0 < square <= limit * limit:
+        right, left = z * (patch.b - patch.a), z * (patch.before - patch.a)
+        up, down = z * (patch.d - patch.a), z * (patch.below - patch.a)
+        on, back = z * (patch.c - patch.a), z * (patch.behind - patch.a)
+        most = TOLERANCE * s * s
+        near = not (s * x + right > most or -s * x + left > most or s * y + up > most)
+        near = near and not (-s * y + down > most or s * (x + y) + on > most)
+        if near and not -s * (x + y) + back > most:
+            distance = np.sqrt(square)
+            return distance, (x / distance, y / distance, z / distance)
+    return np.inf, (x, y, z)
 
 
 @kernel

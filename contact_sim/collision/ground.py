@@ -46,6 +46,10 @@ class Terrain(Protocol):
         """Return unit normals out of the ground at points (n, 3), shape (n, 3)."""
         ...
 
+    def contacts(self, points: ArrayLike) -> tuple[Array, Array]:
+        """Return signed distances (n, features) [m] and normals of what points (n, 3) may touch."""
+        ...
+
     def height(self, x: float, y: float) -> float:
         """Return where the vertical through x, y meets the ground from above [m], or NaN."""
         ...
@@ -85,7 +89,7 @@ class Surface(ABC):
         Raises:
             InvalidInput: points of another shape.
         """
-        return self.contacts(points)[0].min(axis=1, initial=np.inf)
+        return np.asarray(self.contacts(points)[0].min(axis=1, initial=np.inf))
 
     def normals(self, points: ArrayLike) -> Array:
         """Return unit normals out of the nearest feature at points (n, 3), shape (n, 3).
@@ -94,7 +98,7 @@ class Surface(ABC):
             InvalidInput: points of another shape.
         """
         distance, normal = self.contacts(points)
-        return normal[np.arange(len(normal)), distance.argmin(axis=1)]
+        return np.asarray(normal[np.arange(len(normal)), distance.argmin(axis=1)])
 
     def height(self, x: float, y: float) -> float:
         """Return where the vertical through x, y meets the ground from above [m].

@@ -86,10 +86,10 @@ def _turned_least(s, features, first, before, now, came_from):
 @kernel
 def _among(value, values):
     """Return whether `value` is one of `values`."""
+    found = False
     for k in range(values.shape[0]):
-        if values[k] == value:
-            return True
-    return False
+        found = found or values[k] == value
+    return found
 
 
 @kernel

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from contact_sim.arrays.fields import TERRAIN_DATA
-from contact_sim.collision.field import BLOCK
+from contact_sim.collision.field import BLOCK, field_distance
 from contact_sim.collision.ground import Surface
 from contact_sim.collision.surface import FIELD
 
@@ -50,6 +50,18 @@ class FieldGround(Surface):
     def relief(self) -> Array:
         """Heights, and the highest of every block of cells [m]."""
         return self._relief
+
+    def distances(self, points: ArrayLike) -> Array:
+        """Return signed distances of points (n, 3) from the surface [m], shape (n,).
+
+        Raises:
+            InvalidInput: points of another shape.
+        """
+        distances = super().distances(points)
+        ground = self.ground
+        for i in np.flatnonzero(distances < 0.0):
+            distances[i] = field_distance(ground, *np.asarray(points, dtype=float)[i])
+        return distances
 
     @property
     def features(self) -> int:

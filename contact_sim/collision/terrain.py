@@ -227,7 +227,8 @@ def as_terrain(terrain: str | Terrain) -> Terrain:
         if terrain not in TERRAINS:
             raise UnknownName('terrain', terrain, TERRAINS)
         return TERRAINS[terrain]()
-    if not all(hasattr(terrain, name) for name in ('kind', 'data', 'relief', 'features', 'distances')):
+    parts = 'kind', 'data', 'relief', 'features', 'distances', 'contacts'
+    if not all(hasattr(terrain, name) for name in parts):
         raise InvalidInput(f'terrain = {terrain!r}: expected a name or a Terrain')
     if terrain.kind not in KINDS:
         raise InvalidInput(f'terrain.kind = {terrain.kind!r}: expected one of {KINDS}')

@@ -15,7 +15,8 @@ def carried(features, before, after):
     impulse[: 3 * len(before)][np.repeat(named, 3) == 0.0] = 0.0
     memory = np.repeat(named[:, None], 4, axis=1)
     kept = before.copy()
-    carry_over(features, before, after, impulse, memory)
+    turned = np.zeros((len(before), 3, 3))  # normals at right angles to each other
+    carry_over(features, (before, turned), (after, turned), impulse, memory)
     assert (before == kept).all()
     assert impulse[-1] == 7.0  # rows that belong to no contact
     assert (memory == memory[:, :1]).all()
@@ -59,3 +60,25 @@ def test_any_change_keeps_what_stays_and_forgets_the_rest():
         }  # fmt: skip
         expected = [held.get((i // features, f), 0.0) for i, f in enumerate(after.tolist())]
         assert carried(features, before, after) == expected
+
+
+def frames_of(*normals):
+    frames = np.zeros((len(normals), 3, 3))
+    frames[:, 2] = [np.array(n) / np.linalg.norm(n) for n in normals]
+    return frames
+
+
+def test_a_contact_goes_on_from_facet_to_facet_while_its_normal_turns_little():
+    up, wall, tilted, leaning = (0, 0, 1), (1, 0, 0), (0.2, 0, 1), (1, 0, 0.3)
+    impulse, memory = np.arange(9.0), np.repeat(np.arange(3.0)[:, None], 4, axis=1)
+    before = np.array([10.0, 20.0, 30.0]), frames_of(up, wall, (0, 1, 0))
+    # the tilted one has left its facet, the wall has kept its own, the third is not like any
+    after = np.array([20.0, 11.0, 31.0]), frames_of(wall, tilted, (0, -1, 0))
+    carry_over(3, before, after, impulse, memory)
+    assert impulse.tolist() == [3.0, 4.0, 5.0, 0.0, 1.0, 2.0, 0.0, 0.0, 0.0]
+    assert memory[:, 0].tolist() == [1.0, 0.0, 0.0]
+    # of two that have left, each goes on where it has turned least
+    impulse = np.arange(9.0)
+    after = np.array([40.0, 50.0, NO_FEATURE]), frames_of(leaning, tilted, up)
+    carry_over(3, before, after, impulse, memory)
+    assert impulse.tolist() == [3.0, 4.0, 5.0, 0.0, 1.0, 2.0, 0.0, 0.0, 0.0]

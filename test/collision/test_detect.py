@@ -47,18 +47,18 @@ class Probe:
         n, ground = self.slots, self.ground
         out = np.zeros((n, 3)), np.zeros((n, 3, 3)), np.zeros(n), np.zeros(n)
         spheres = self.joint, self.offset, self.radius
-        detect(ground.kind, ground.data, self.pose(q), *spheres, *out)
+        detect(ground.ground, self.pose(q), *spheres, *out)
         return out
 
     def velocity(self, q, v, halfway=False):
         """Return u = J v, rows of the slots."""
-        position, frame, gap, _ = self.detect(q)
+        position, frame, gap, feature = self.detect(q)
         pin.computeJointJacobians(self.model, self.data, q)
         columns = np.array(self.data.J.T)
         columns[:, :3] += np.cross(columns[:, 3:], ORIGIN)
         rows = np.zeros((self.model.nv, 3 * self.slots))
         contact_rows(
-            columns, ORIGIN, self.leaf_dof, self.dof_parent, position, frame,
+            columns, ORIGIN, (self.leaf_dof, feature), self.dof_parent, position, frame,
             gap if halfway else np.zeros(self.slots), rows,
         )  # fmt: skip
         return rows.T @ v
@@ -76,7 +76,7 @@ class Probe:
         out = np.zeros(3 * self.slots)
         contact_drift(
             (self.joint, self.offset, self.radius), (twist, bias, ORIGIN),
-            (self.ground.kind, self.ground.data), self.pose(q), feature, frame, GRAVITY, out,
+            self.ground.ground, self.pose(q), feature, frame, GRAVITY, out,
         )  # fmt: skip
         return out
 

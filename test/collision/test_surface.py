@@ -16,17 +16,16 @@ EACH = [(name, f) for name, ground in GROUNDS.items() for f in range(ground.feat
 
 
 def surface(name, feature):
-    ground = GROUNDS[name]
-    kind, data = ground.kind, ground.data
+    ground = GROUNDS[name].ground
 
     def phi(p):
-        return distance_and_normal(kind, data, feature, *p)[0]
+        return distance_and_normal(ground, feature, *p)[0]
 
     def normal(p):
-        return np.array(distance_and_normal(kind, data, feature, *p)[1])
+        return np.array(distance_and_normal(ground, feature, *p)[1])
 
     def hessian(p):
-        xx, xy, xz, yy, yz, zz = curvature(kind, data, feature, *p)
+        xx, xy, xz, yy, yz, zz = curvature(ground, feature, *p)
         return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
     return phi, normal, hessian
@@ -70,30 +69,30 @@ def test_a_sphere_by_numbers():
     point = [[0.6, 0.0, 0.9]]
     assert ground.distances(point) == pytest.approx([0.08166538264], abs=1e-11)
     assert ground.normals(point)[0] == pytest.approx([0.5547002, 0.0, 0.83205029], abs=1e-8)
-    bend = curvature(ground.kind, ground.data, 0, *point[0])
+    bend = curvature(ground.ground, 0, *point[0])
     assert bend[3] == pytest.approx(1.0 / np.hypot(0.6, 0.9))
 
 
 def test_curvature_tells_ground_from_hollow_and_axis_from_girth():
     pipe = CylinderGround((0.0, 0.0, 1.0), (0.0, 5.0, 0.0), 1.0, hollow=True)
-    phi, n = distance_and_normal(pipe.kind, pipe.data, 0, 0.0, 3.0, 0.1)
+    phi, n = distance_and_normal(pipe.ground, 0, 0.0, 3.0, 0.1)
     assert (phi, *n) == pytest.approx((0.1, 0.0, 0.0, 1.0))
     expected = [-1.0 / 0.9, 0.0, 0.0, 0.0, 0.0, 0.0]  # n turns against x, and not along the axis
-    assert curvature(pipe.kind, pipe.data, 0, 0.0, 3.0, 0.1) == pytest.approx(expected)
+    assert curvature(pipe.ground, 0, 0.0, 3.0, 0.1) == pytest.approx(expected)
     log = CylinderGround((0.0, 0.0, -1.0), (0.0, 5.0, 0.0), 1.0)
-    assert curvature(log.kind, log.data, 0, 0.0, 3.0, 0.0)[0] == pytest.approx(1.0)
+    assert curvature(log.ground, 0, 0.0, 3.0, 0.0)[0] == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize('name', ['ball', 'bowl', 'log', 'pipe'])
 def test_normal_points_up_where_it_has_no_direction(name):
     ground = GROUNDS[name]
     centre, axis = ground.data[:3], ground.data[5:8]
-    phi, n = distance_and_normal(ground.kind, ground.data, 0, *centre)
+    phi, n = distance_and_normal(ground.ground, 0, *centre)
     assert abs(phi) == pytest.approx(ground.radius)
     assert np.linalg.norm(n) == pytest.approx(1.0)
     assert n[2] > 0.5
     assert np.dot(n, axis) == pytest.approx(0.0, abs=1e-15)
-    assert np.all(np.isfinite(curvature(ground.kind, ground.data, 0, *centre)))
+    assert np.all(np.isfinite(curvature(ground.ground, 0, *centre)))
 
 
 @pytest.mark.parametrize('name', ['ball', 'bowl', 'log', 'pipe'])

@@ -66,9 +66,7 @@ def test_distance_and_normal_are_those_of_the_nearest_feature(name):
     points = points_near(ground, np.random.default_rng(4))
     distances, normals = ground.distances(points), ground.normals(points)
     for p, distance, normal in zip(points, distances, normals, strict=True):
-        each = [
-            distance_and_normal(ground.kind, ground.data, f, *p) for f in range(ground.features)
-        ]
+        each = [distance_and_normal(ground.ground, f, *p) for f in range(ground.features)]
         expected, n = min(each)
         assert distance == expected
         assert tuple(normal) == n

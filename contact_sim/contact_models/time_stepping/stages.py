@@ -185,7 +185,8 @@ def contact_rows(data):
     impulse = vector(data, f.IMPULSE)
     fill_contact_rows(
         matrix(data, f.COLUMNS), vector(data, f.ORIGIN),
-        (leaf_dof, vector(data, f.FEATURE_START)), dof_parent, matrix(data, f.POSITION_START), frames(data, f.FRAME_START), gap, jacobian,
+        (leaf_dof, vector(data, f.FEATURE_START)), dof_parent, matrix(data, f.POSITION_START),
+        frames(data, f.FRAME_START), gap, jacobian,
     )  # fmt: skip
     u_start, u_free, bias = vector(data, f.U_START), vector(data, f.U_FREE), vector(data, f.BIAS)
     row_velocities(jacobian, leaf_dof, interval_dof, dof_parent, vector(data, f.V_START), u_start)
