@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from contact_sim.collision.slots import keep_contact
 from contact_sim.solvers.jit import kernel
 
 INSIDE, NONE = -1, 3
@@ -159,28 +158,6 @@ def is_convex(a, b, left, right):
     span = minus(right, a)
     n = cross(minus(b, a), minus(left, a))
     return not dot(n, span) >= -TOLERANCE * np.sqrt(dot(n, n) * dot(span, span))
-
-
-@kernel
-def keep_face(p, corners, limit, found, first, slots, key):
-    """Keep the contact of a point in front of a triangle, if its nearest point is in it."""
-    a, b, c = corners
-    if not near_plane(p, a, b, c, limit):
-        return
-    n = plane_through(a, b, c)
-    away = dot(n, minus(p, a))
-    if away >= 0.0 and side_of_edges(p, n, a, b, c)[0] == INSIDE:
-        keep_contact(found, first, slots, away, n, key)
-
-
-@kernel
-def keep_edge(p, ends, thirds, limit, found, first, slots, key):
-    """Keep the contact of a point in front of an edge, if it is nearest there."""
-    a, b = ends
-    left, right = thirds
-    distance, way = nearest_on_edge(p, a, b, left, right, limit)
-    if distance < np.inf and is_convex(a, b, left, right):
-        keep_contact(found, first, slots, distance, way, key)
 
 
 @kernel

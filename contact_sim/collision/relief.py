@@ -1,7 +1,8 @@
-"""Grounds of many facets: height fields."""
+"""Grounds of many facets: height fields and meshes, as the numbers that kernels search."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -10,14 +11,53 @@ from numpy.typing import ArrayLike, NDArray
 from contact_sim.arrays.fields import TERRAIN_DATA
 from contact_sim.collision.field import BLOCK, field_distance
 from contact_sim.collision.ground import Surface
-from contact_sim.collision.surface import FIELD
+from contact_sim.collision.mesh import FAR, mesh_distance
+from contact_sim.collision.mesh_facets import Bins, MeshFacets
+from contact_sim.collision.surface import FIELD, MESH
 
 Array = NDArray[np.float64]
 FACETS = 3
 """Contacts that a sphere may have at once: as many as hold it in a corner."""
 
 
-class FieldGround(Surface):
+class FacetGround(Surface):
+    """A ground of many facets; subclasses fill its numbers."""
+
+    _data: Array
+    _relief: Array
+
+    @property
+    def data(self) -> Array:
+        """Sizes and places of the parts of the relief, shape (TERRAIN_DATA,)."""
+        return self._data.copy()
+
+    @property
+    def relief(self) -> Array:
+        """What the kernels search, shape (any,)."""
+        return self._relief
+
+    @property
+    def features(self) -> int:
+        """Number of contacts that a sphere may have at once."""
+        return FACETS
+
+    def distances(self, points: ArrayLike) -> Array:
+        """Return signed distances of points (n, 3) from the nearest facet [m], shape (n,).
+
+        Raises:
+            InvalidInput: points of another shape.
+        """
+        distances = super().distances(points)
+        for i in np.flatnonzero(distances < 0.0):
+            distances[i] = self._depth(*np.asarray(points, dtype=float)[i])
+        return distances
+
+    @abstractmethod
+    def _depth(self, x: float, y: float, z: float) -> float:
+        """Return the signed distance of a point behind the surface, edges counted as well."""
+
+
+class FieldGround(FacetGround):
     """A height field as ground: below it all is ground, beside it there is none.
 
     Args:
@@ -29,9 +69,9 @@ class FieldGround(Surface):
         heights = np.asarray(field.heights, dtype=float)
         highest = block_maxima(heights)
         self._relief = np.concatenate([heights.ravel(), highest.ravel()])
-        numbers = *heights.shape, field.horizontal_scale, *field.origin, highest.shape[1]
-        self._data = np.zeros(TERRAIN_DATA)
-        self._data[: len(numbers)] = numbers
+        self._data = filled(
+            *heights.shape, field.horizontal_scale, *field.origin, highest.shape[1]
+        )
 
     def __repr__(self) -> str:
         return f'FieldGround({self.field!r})'
@@ -41,32 +81,49 @@ class FieldGround(Surface):
         """Kind of surface."""
         return FIELD
 
-    @property
-    def data(self) -> Array:
-        """Size, scale and place of the grid, shape (TERRAIN_DATA,)."""
-        return self._data.copy()
+    def _depth(self, x: float, y: float, z: float) -> float:
+        return float(field_distance(self.ground, x, y, z))
+
+
+class MeshGround(FacetGround):
+    """A surface of triangles as ground.
+
+    Args:
+        mesh: its triangles.
+    """
+
+    def __init__(self, mesh: Any) -> None:
+        self.mesh = mesh
+        facets = MeshFacets.of(mesh)
+        bins = Bins.of(facets.lower, facets.upper)
+        parts = (
+            facets.triangles.ravel(), facets.edges.ravel(), facets.corners.ravel(),
+            facets.neighbours.ravel(), bins.starts, bins.tops, bins.entries,
+        )  # fmt: skip
+        places = np.cumsum([len(part) for part in parts])[:-1]
+        self._relief = np.concatenate(parts)
+        self._data = filled(
+            len(facets.triangles), len(facets.edges), len(facets.corners), bins.side,
+            *bins.origin, *bins.count, *places,
+        )  # fmt: skip
+
+    def __repr__(self) -> str:
+        return f'MeshGround({self.mesh!r})'
 
     @property
-    def relief(self) -> Array:
-        """Heights, and the highest of every block of cells [m]."""
-        return self._relief
+    def kind(self) -> int:
+        """Kind of surface."""
+        return MESH
 
-    def distances(self, points: ArrayLike) -> Array:
-        """Return signed distances of points (n, 3) from the surface [m], shape (n,).
+    def _depth(self, x: float, y: float, z: float) -> float:
+        return -float(mesh_distance(self.ground, x, y, z, FAR))
 
-        Raises:
-            InvalidInput: points of another shape.
-        """
-        distances = super().distances(points)
-        ground = self.ground
-        for i in np.flatnonzero(distances < 0.0):
-            distances[i] = field_distance(ground, *np.asarray(points, dtype=float)[i])
-        return distances
 
-    @property
-    def features(self) -> int:
-        """Number of contacts that a sphere may have at once."""
-        return FACETS
+def filled(*numbers: float) -> Array:
+    """Return numbers, then zeros, shape (TERRAIN_DATA,)."""
+    data = np.zeros(TERRAIN_DATA)
+    data[: len(numbers)] = numbers
+    return data
 
 
 def block_maxima(heights: Array) -> Array:

@@ -12,6 +12,7 @@ tells how n turns along it.
                       [5:8] unit axis of a cylinder, zero for a sphere: φ = s (ρ − R), ρ the
                       distance from the axis or the centre
     FIELD   facet     see `field`; the features are its triangles, edges and corners
+    MESH    facet     see `mesh`; likewise
 """
 
 from __future__ import annotations
@@ -24,14 +25,15 @@ from numpy.typing import NDArray
 from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import integers, numbers_at, vector
 from contact_sim.collision.field import field_bend, field_feature, field_height, find_on_field
+from contact_sim.collision.mesh import find_on_mesh, mesh_bend, mesh_feature, mesh_height
 from contact_sim.collision.slots import clear_slots
 from contact_sim.solvers.jit import kernel
 
 MOST_FEATURES = 4
 """Contacts that a sphere may have at once."""
-PLANES, ROUND, FIELD = range(3)
-KINDS = PLANES, ROUND, FIELD
-FACETED = (FIELD,)
+PLANES, ROUND, FIELD, MESH = range(4)
+KINDS = PLANES, ROUND, FIELD, MESH
+FACETED = FIELD, MESH
 """Kinds with more features than a sphere has slots."""
 FAR = 1e6
 """Height from which verticals look for the ground [m]."""
@@ -79,6 +81,8 @@ def distance_and_normal(ground, feature, x, y, z):
         return nx * x + ny * y + nz * z - offset, (nx, ny, nz)
     if ground.kind == FIELD:
         return field_feature(ground, feature, x, y, z)
+    if ground.kind == MESH:
+        return mesh_feature(ground, feature, x, y, z)
     reach, (ex, ey, ez) = _from_axis(data, x, y, z)
     side = data[4]
     return side * (reach - data[3]), (side * ex, side * ey, side * ez)
@@ -92,6 +96,8 @@ def curvature(ground, feature, x, y, z):
         return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     if ground.kind == FIELD:
         return field_bend(ground, feature, x, y, z)
+    if ground.kind == MESH:
+        return mesh_bend(ground, feature, x, y, z)
     reach, (ex, ey, ez) = _from_axis(data, x, y, z)
     if reach < SINGULAR:
         return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
@@ -197,6 +203,10 @@ def find_contacts(ground, x, y, z, reach, found, first, slots):
         clear_slots(found, first, slots)
         find_on_field(ground, x, y, z, reach, found, first, slots)
         return
+    if ground.kind == MESH:
+        clear_slots(found, first, slots)
+        find_on_mesh(ground, x, y, z, reach, found, first, slots)
+        return
     for s in range(slots):
         i = first + s
         distance[i], n = distance_and_normal(ground, s, x, y, z)
@@ -224,6 +234,8 @@ def height(ground, features, x, y):
     """
     if ground.kind == FIELD:
         return field_height(ground, x, y)
+    if ground.kind == MESH:
+        return mesh_height(ground, x, y)
     highest = np.nan
     for k in range(features):
         z = _crossing(ground, k, x, y)

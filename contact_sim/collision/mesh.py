@@ -1,0 +1,340 @@
+"""Contacts with a surface of triangles, found through a grid of bins over x and y.
+
+In front of a triangle is the side from which its corners run counter-clockwise. A point is behind
+the surface where the facet nearest to it says so; there may be hollows, overhangs and open borders.
+
+    data      [0] triangles; [1] convex edges and borders; [2] corners with such an edge;
+              [3] side of the bins [m]; [4:6] x and y of the first [m]; [6:8] bins along x and y;
+              [8:] where in the relief the parts behind the triangles begin
+    relief    triangles: corners, normal, third corner across each edge if concave, else NaN;
+              edges: ends, third corners left and right, NaN at a border;
+              corners: place, normal of its cone, first and last of its neighbours;
+              neighbours: places;
+              bins: first entry of each and the end, highest point of each, entries
+
+Features and entries are the numbers of the triangles, then edges, then corners.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from contact_sim.collision.facets import (
+    EXTENSION,
+    INSIDE,
+    NONE,
+    TOLERANCE,
+    bend,
+    bend_of_edge,
+    distance_to_edge,
+    distance_to_triangle,
+    dot,
+    goes_on_behind,
+    minus,
+    nearest_on_edge,
+    scaled,
+    side_of_edges,
+)
+from contact_sim.collision.slots import clear_slots, keep_contact
+from contact_sim.solvers.jit import kernel
+
+(
+    TRIANGLES, EDGES, CORNERS, SIDE, X0, Y0, BINS_X, BINS_Y,
+    EDGES_FROM, CORNERS_FROM, NEIGHBOURS_FROM, STARTS_FROM, TOPS_FROM, ENTRIES_FROM,
+) = range(14)  # fmt: skip
+TRIANGLE_NUMBERS, EDGE_NUMBERS, CORNER_NUMBERS = 21, 12, 8
+FAR = 2.0
+"""Distance beyond which nothing is found [m]."""
+LEAST = 1e-9
+"""Smallest distance that a search goes [m]."""
+WIDER = 4.0
+"""Factor by which a search grows that has found nothing."""
+STEEP = 1e-3
+"""Vertical part of a unit normal below which a triangle counts as a wall."""
+
+Vector = tuple[float, float, float]
+
+
+class Triangle(NamedTuple):
+    """A triangle and what is next to it."""
+
+    a: Vector
+    """First corner [m]."""
+    b: Vector
+    """Second corner."""
+    c: Vector
+    """Third corner."""
+    n: Vector
+    """Unit normal."""
+    across_ab: Vector
+    """Third corner of the triangle across the edge from a to b if that is concave, else NaN."""
+    across_bc: Vector
+    """Across the edge from b to c."""
+    across_ca: Vector
+    """Across the edge from c to a."""
+
+
+@kernel
+def three_at(numbers, place):
+    """Return three numbers."""
+    return numbers[place], numbers[place + 1], numbers[place + 2]
+
+
+@kernel
+def find_on_mesh(ground, x, y, z, reach, found, first, slots):
+    """Fill the slots of a point with its contacts.
+
+    Args:
+        ground: as in `surface`.
+        x: of the point in world [m].
+        y: of the point.
+        z: of the point.
+        reach: distance up to which all contacts are of interest, farther only the nearest [m].
+        found: (distance, frame, feature), see `slots`; the slots are empty.
+        first: first slot of the candidate.
+        slots: number of its slots.
+    """
+    p, nearest, limit = (x, y, z), np.inf, max(reach, LEAST)
+    while True:
+        nearest = find_before(ground, p, limit, reach, found, first, slots)
+        if abs(nearest) < np.inf or not limit < FAR:
+            break
+        limit = min(WIDER * limit, FAR)
+    if nearest < 0.0:
+        clear_slots(found, first, slots)
+        find_behind(ground, p, max(reach, -nearest), found, first, slots)
+
+
+@kernel
+def bin_range(ground, middle, limit, axis):
+    """Return the first and the last bin within `limit` of a coordinate along an axis."""
+    begin, side, count = ground.data[X0 + axis], ground.data[SIDE], ground.data[BINS_X + axis]
+    low = max(np.floor((middle - limit - begin) / side), 0.0)
+    high = min(np.floor((middle + limit - begin) / side), count - 1.0)
+    if not low <= high:  # NaN as well
+        return 0, -1
+    return int(low), int(high)
+
+
+@kernel
+def entries_of(ground, bx, by, z, limit):
+    """Return first and last place of the entries of a bin, none if all are `limit` below z."""
+    data, relief = ground.data, ground.relief
+    k = int(data[BINS_Y]) * bx + by
+    if z - relief[int(data[TOPS_FROM]) + k] > limit:
+        return 0, 0
+    starts, entries = int(data[STARTS_FROM]), int(data[ENTRIES_FROM])
+    return entries + int(relief[starts + k]), entries + int(relief[starts + k + 1])
+
+
+@kernel
+def find_before(ground, p, limit, reach, found, first, slots):
+    """Keep the contacts of a point in front of facets; return the distance of the nearest facet.
+
+    It is negative where the point is behind that, and infinite without one within `limit`.
+    """
+    data, relief, nearest = ground.data, ground.relief, np.inf
+    triangles, edges = int(data[TRIANGLES]), int(data[EDGES])
+    low_x, high_x = bin_range(ground, p[0], limit, 0)
+    low_y, high_y = bin_range(ground, p[1], limit, 1)
+    for bx in range(low_x, high_x + 1):
+        for by in range(low_y, high_y + 1):
+            begin, end = entries_of(ground, bx, by, p[2], limit)
+            for place in range(begin, end):
+                entry = int(relief[place])
+                if entry < triangles:
+                    away, n = over_triangle(triangle_at(relief, entry), p, limit)
+                elif entry < triangles + edges:
+                    row = int(data[EDGES_FROM]) + EDGE_NUMBERS * (entry - triangles)
+                    away, n = over_edge(relief, row, p, limit)
+                else:
+                    row = entry - triangles - edges
+                    row = int(data[CORNERS_FROM]) + CORNER_NUMBERS * row
+                    away, n = over_corner(relief, row, int(data[NEIGHBOURS_FROM]), p, limit)
+                if away < np.inf and away >= 0.0:
+                    keep_contact(found, first, slots, away, n, entry)
+                if abs(away) < abs(nearest):
+                    nearest = away
+                    limit = min(limit, max(abs(away), reach))
+    return nearest
+
+
+@kernel
+def find_behind(ground, p, limit, found, first, slots):
+    """Fill the contacts of a point behind the surface; arguments as `find_on_mesh`."""
+    data, relief, limit = ground.data, ground.relief, limit * (1.0 + TOLERANCE) + LEAST
+    low_x, high_x = bin_range(ground, p[0], limit, 0)
+    low_y, high_y = bin_range(ground, p[1], limit, 1)
+    nearest, way, number = -np.inf, (0.0, 0.0, 1.0), -1
+    for bx in range(low_x, high_x + 1):
+        for by in range(low_y, high_y + 1):
+            begin, end = entries_of(ground, bx, by, p[2], limit)
+            for place in range(begin, end):
+                entry = int(relief[place])
+                if entry >= int(data[TRIANGLES]):
+                    break
+                triangle = triangle_at(relief, entry)
+                n, away = triangle.n, dot(triangle.n, minus(p, triangle.a))
+                if abs(away) > limit:
+                    continue
+                where, outside = side_of_edges(p, n, triangle.a, triangle.b, triangle.c)
+                if where == INSIDE and nearest < away <= 0.0:
+                    nearest, way, number = away, n, entry
+                elif where != INSIDE and where != NONE and outside <= EXTENSION:
+                    if goes_on(triangle, p, where):
+                        keep_contact(found, first, slots, away, n, entry)
+    if number >= 0:
+        keep_contact(found, first, slots, nearest, way, number)
+
+
+@kernel
+def mesh_distance(ground, x, y, z, limit):
+    """Return the distance of a point from the nearest triangle within `limit` [m]."""
+    p, relief = (x, y, z), ground.relief
+    low_x, high_x = bin_range(ground, x, limit, 0)
+    low_y, high_y = bin_range(ground, y, limit, 1)
+    for bx in range(low_x, high_x + 1):
+        for by in range(low_y, high_y + 1):
+            begin, end = entries_of(ground, bx, by, z, limit)
+            for place in range(begin, end):
+                entry = int(relief[place])
+                if entry < int(ground.data[TRIANGLES]):
+                    t = triangle_at(relief, entry)
+                    if abs(dot(t.n, minus(p, t.a))) < limit:
+                        limit = min(limit, distance_to_triangle(p, t.a, t.b, t.c))
+    return limit
+
+
+@kernel
+def mesh_height(ground, x, y):
+    """Return where a vertical meets the highest triangle that faces up [m], or NaN."""
+    relief, highest = ground.relief, np.nan
+    low_x, high_x = bin_range(ground, x, 0.0, 0)
+    low_y, high_y = bin_range(ground, y, 0.0, 1)
+    if low_x > high_x or low_y > high_y:
+        return highest
+    begin, end = entries_of(ground, low_x, low_y, 0.0, np.inf)
+    for place in range(begin, end):
+        entry = int(relief[place])
+        if entry >= int(ground.data[TRIANGLES]):
+            break
+        t = triangle_at(relief, entry)
+        if t.n[2] < STEEP:
+            continue
+        z = t.a[2] - (t.n[0] * (x - t.a[0]) + t.n[1] * (y - t.a[1])) / t.n[2]
+        if not z <= highest and side_of_edges((x, y, z), t.n, t.a, t.b, t.c)[0] == INSIDE:
+            highest = z
+    return highest
+
+
+@kernel
+def triangle_at(relief, number):
+    """Return a triangle."""
+    place = TRIANGLE_NUMBERS * number
+    return Triangle(
+        three_at(relief, place), three_at(relief, place + 3), three_at(relief, place + 6),
+        three_at(relief, place + 9), three_at(relief, place + 12), three_at(relief, place + 15),
+        three_at(relief, place + 18),
+    )  # fmt: skip
+
+
+@kernel
+def over_triangle(triangle, p, limit):
+    """Return signed distance and normal of a triangle if p is nearest to it, else infinity.
+
+    Where the triangle goes on behind its neighbour to below p, minus the distance of the edge.
+    """
+    n, a, b, c = triangle.n, triangle.a, triangle.b, triangle.c
+    away = dot(n, minus(p, a))
+    if not abs(away) <= limit:
+        return np.inf, n
+    where, _ = side_of_edges(p, n, a, b, c)
+    if where == INSIDE:
+        return away, n
+    if where != NONE and goes_on(triangle, p, where):
+        first, second = edge_of(triangle, where)
+        distance = distance_to_edge(p, first, second)
+        if distance <= limit:
+            return -distance, n
+    return np.inf, n
+
+
+@kernel
+def edge_of(triangle, edge):
+    """Return the ends of an edge of a triangle."""
+    if edge == 0:
+        return triangle.a, triangle.b
+    if edge == 1:
+        return triangle.b, triangle.c
+    return triangle.c, triangle.a
+
+
+@kernel
+def goes_on(triangle, p, edge):
+    """Return whether a triangle goes on beyond an edge, see `facets.goes_on_behind`."""
+    third = triangle.across_ab
+    if edge == 1:
+        third = triangle.across_bc
+    elif edge == 2:
+        third = triangle.across_ca
+    return goes_on_behind(p, triangle.n, edge_of(triangle, edge), third)
+
+
+@kernel
+def over_edge(relief, row, p, limit):
+    """Return distance and direction from a convex edge if p is nearest to it, else infinity."""
+    a, b = three_at(relief, row), three_at(relief, row + 3)
+    return nearest_on_edge(p, a, b, three_at(relief, row + 6), three_at(relief, row + 9), limit)
+
+
+@kernel
+def over_corner(relief, row, neighbours, p, limit):
+    """Return signed distance and direction from a corner if p is nearest to it, else infinity."""
+    a = three_at(relief, row)
+    off = minus(p, a)
+    square = dot(off, off)
+    if not 0.0 < square <= limit * limit:
+        return np.inf, off
+    for k in range(int(relief[row + 6]), int(relief[row + 7])):
+        along = minus(three_at(relief, neighbours + 3 * k), a)
+        if dot(off, along) > TOLERANCE * dot(along, along):
+            return np.inf, off
+    distance = np.sqrt(square)
+    side = 1.0 if dot(off, three_at(relief, row + 3)) >= 0.0 else -1.0
+    return side * distance, scaled(side / distance, off)
+
+
+@kernel
+def mesh_feature(ground, feature, x, y, z):
+    """Return φ and n of one feature, whether or not the point is nearest to it."""
+    data, relief, p, number = ground.data, ground.relief, (x, y, z), int(feature)
+    triangles, edges = int(data[TRIANGLES]), int(data[EDGES])
+    if number < triangles:
+        triangle = triangle_at(relief, number)
+        return dot(triangle.n, minus(p, triangle.a)), triangle.n
+    if number < triangles + edges:
+        row = int(data[EDGES_FROM]) + EDGE_NUMBERS * (number - triangles)
+        a, b = three_at(relief, row), three_at(relief, row + 3)
+        along, off = minus(b, a), minus(p, a)
+        off = minus(off, scaled(dot(off, along) / dot(along, along), along))
+    else:
+        row = int(data[CORNERS_FROM]) + CORNER_NUMBERS * (number - triangles - edges)
+        off = minus(p, three_at(relief, row))
+    distance = np.sqrt(dot(off, off))
+    return distance, scaled(1.0 / distance, off) if distance > 0.0 else (0.0, 0.0, 1.0)
+
+
+@kernel
+def mesh_bend(ground, feature, x, y, z):
+    """Return H of a feature, see `surface.curvature`."""
+    data, relief, p, number = ground.data, ground.relief, (x, y, z), int(feature)
+    triangles, edges = int(data[TRIANGLES]), int(data[EDGES])
+    if number < triangles:
+        return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    if number < triangles + edges:
+        row = int(data[EDGES_FROM]) + EDGE_NUMBERS * (number - triangles)
+        return bend_of_edge(p, three_at(relief, row), three_at(relief, row + 3))
+    row = int(data[CORNERS_FROM]) + CORNER_NUMBERS * (number - triangles - edges)
+    return bend(minus(p, three_at(relief, row)), (0.0, 0.0, 0.0))
