@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -211,5 +212,5 @@ def _pair(name: str, value: Any) -> tuple[float, float]:
 
 
 def _check_positive(name: str, value: Any, unit: str) -> None:
-    if not (np.ndim(value) == 0 and np.isreal(value) and 0.0 < value < np.inf):
+    if not (isinstance(value, Real) and 0.0 < value < np.inf):
         raise InvalidInput(f'HeightField: {name} = {value!r}{unit}: expected a finite number > 0')

@@ -129,10 +129,10 @@ def _joined_by_solid(
     forward = corner[half_edges] < np.roll(triangles, -1, axis=1).ravel()[half_edges]
     group = edge[half_edges]
     following = _next_in_group(group)  # sorted, so the same in every order below
-    order = np.lexsort((forward, angle, group))
+    order = np.lexsort((~forward, angle, group))  # faces on each other: a gap without width
     repeated = forward[order] == forward[order][following]
-    forward_first = np.isin(group, group[repeated])
-    order = np.lexsort((forward != forward_first, angle, group))
+    sheet = np.isin(group, group[repeated])  # or else a solid without thickness
+    order = np.lexsort((forward == sheet, angle, group))
     repeated = forward[order] == forward[order][following]
     if repeated.any():
         raise InvalidInput(

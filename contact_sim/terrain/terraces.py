@@ -20,6 +20,8 @@ Interval = tuple[float, float]
 class Terraces:
     """Level cells between lines along x and y, a height each; neighbours are joined by walls.
 
+    All numbers are rounded to nanometres, so that equal places are equal numbers.
+
     Raises:
         InvalidInput: cuts that are not finite and increasing, heights of another shape or not
             finite.
@@ -34,7 +36,7 @@ class Terraces:
 
     def __post_init__(self) -> None:
         for name in ('x_cuts', 'y_cuts', 'heights'):
-            values = np.array(getattr(self, name), dtype=float)
+            values = _rounded(getattr(self, name))
             values.flags.writeable = False
             object.__setattr__(self, name, values)
         for name in ('x_cuts', 'y_cuts'):
@@ -110,4 +112,4 @@ def _cuts(values: Iterable[float]) -> Array:
 
 
 def _rounded(values: ArrayLike) -> Array:
-    return np.asarray(np.rint(np.asarray(values) * UNITS_PER_METRE) / UNITS_PER_METRE)
+    return np.asarray(np.rint(np.asarray(values, dtype=float) * UNITS_PER_METRE) / UNITS_PER_METRE)
