@@ -6,6 +6,9 @@ Bad input raises one of these; a solver that does not converge is a status, neve
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
 
 class ContactSimError(Exception):
     """Root of every exception raised by contact_sim."""
@@ -16,11 +19,13 @@ class InvalidInput(ContactSimError, ValueError):
 
 
 class UnknownName(ContactSimError, KeyError):
-    """A name that does not exist; the message lists the names that do."""
+    """A name that does not exist; the message lists the names that do, and the nearest."""
 
-    def __init__(self, kind: str, name: object, known: object) -> None:
-        choices = ', '.join(sorted(str(choice) for choice in known))  # type: ignore[attr-defined]
-        super().__init__(f'unknown {kind} {name!r}; known: {choices or "none"}')
+    def __init__(self, kind: str, name: object, known: Iterable[object]) -> None:
+        choices = sorted(str(choice) for choice in known)
+        near = difflib.get_close_matches(str(name), choices, n=1)
+        guess = f'; did you mean {near[0]!r}?' if near else ''
+        super().__init__(f'unknown {kind} {name!r}; known: {", ".join(choices) or "none"}{guess}')
 
     def __str__(self) -> str:
         return str(self.args[0])  # KeyError would print the message in quotes

@@ -9,11 +9,12 @@ from __future__ import annotations
 import dataclasses
 import math
 import typing
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
-from contact_sim.errors import InvalidInput
+from contact_sim.errors import InvalidInput, UnknownName
 
 
 @dataclass(frozen=True)
@@ -48,12 +49,14 @@ class ParameterInfo:
 
     def refusal(self, value: Any) -> str | None:
         """Return why `value` is not allowed, or None. Tests are positive, so NaN is refused."""
+        if value is None:  # of the declared type, so it may be
+            return None
         numbers = value if isinstance(value, tuple) else (value,)
         for number in numbers:
             if isinstance(number, str):
                 if self.choices is not None and number not in self.choices:
                     return f'expected {self.allowed()}'
-            elif not isinstance(number, bool) and not (
+            elif type(number) in (int, float) and not (
                 math.isfinite(number)
                 and (self.above is None or number > self.above)
                 and (self.at_least is None or number >= self.at_least)
@@ -68,6 +71,11 @@ def parameter(default: Any, unit: str, meaning: str, **bounds: Any) -> Any:
     """Return a dataclass field that carries its `ParameterInfo` (bounds: see that class)."""
     info = ParameterInfo(unit, meaning, **bounds)
     return dataclasses.field(default=default, metadata={'parameter': info})
+
+
+def required(unit: str, meaning: str, **bounds: Any) -> Any:
+    """Return a parameter without a default."""
+    return parameter(dataclasses.MISSING, unit, meaning, **bounds)
 
 
 @dataclass(frozen=True)
@@ -95,6 +103,9 @@ class Parameters:
             object.__setattr__(self, field.name, value)
 
 
+Declared = TypeVar('Declared', bound=Parameters)
+
+
 @cache
 def declared_parameters(cls: type[Parameters]) -> tuple[ParameterField, ...]:
     """Return the parameters that `cls` declares, in order."""
@@ -120,13 +131,39 @@ def checked_value(owner: str, field: ParameterField, value: Any) -> Any:
     return typed
 
 
+def from_mapping(cls: type[Declared], values: Mapping[str, Any]) -> Declared:
+    """Return an object of a parameter class from plain values by name.
+
+    Raises:
+        UnknownName: a name that `cls` does not declare; the message names the nearest.
+        InvalidInput: a value that is missing or not allowed.
+    """
+    declared = {field.name: field for field in declared_parameters(cls)}  # type: ignore[arg-type]
+    for name in values:
+        if name not in declared:
+            raise UnknownName(f'parameter of {cls.__name__}', name, declared)
+    for name, field in declared.items():
+        if field.default is dataclasses.MISSING and name not in values:
+            unit = '' if field.info.unit in ('', '-') else f' [{field.info.unit}]'
+            raise InvalidInput(f'{cls.__name__}.{name}{unit} is missing: {field.info.meaning}')
+    return cls(**values)
+
+
 def _as_type(expected: Any, value: Any) -> Any:
-    """Return `value` as `expected` (bool, int, float, str, tuple[T, ...]); raise TypeError."""
+    """Return `value` as `expected`; raise TypeError.
+
+    Known are bool, int, float, str, tuple[T, ...], tuple[T, T] of a fixed length, and T | None.
+    """
+    arguments = typing.get_args(expected)
+    if type(None) in arguments:
+        return None if value is None else _as_type(arguments[0], value)
     if typing.get_origin(expected) is tuple:
         if isinstance(value, str) or not hasattr(value, '__iter__'):
             raise TypeError('expected a list')
-        item_type = typing.get_args(expected)[0]
-        return tuple(_as_type(item_type, item) for item in value)
+        items = tuple(_as_type(arguments[0], item) for item in value)
+        if Ellipsis not in arguments and len(items) != len(arguments):
+            raise TypeError(f'expected {len(arguments)} values, got {len(items)}')
+        return items
     if expected is bool:
         accepted = isinstance(value, bool)
     elif expected is int:
