@@ -15,6 +15,7 @@ from __future__ import annotations
 from contact_sim.collision.keys import NO_FEATURE
 from contact_sim.collision.surface import (
     MOST_FEATURES,
+    NEAR,
     PLANES,
     curvature,
     find_contacts,
@@ -23,9 +24,6 @@ from contact_sim.collision.surface import (
     tangents,
 )
 from contact_sim.solvers.jit import kernel
-
-NEAR = 0.02
-"""Gap up to which every contact of a sphere is found, farther only the nearest [m]."""
 
 
 @kernel

@@ -22,7 +22,7 @@ INSIDE, NONE = -1, 3
 TOLERANCE = 1e-9
 """Rounding of positions next to the size of a facet [-]."""
 EXTENSION = 0.01
-"""How far a triangle goes on behind its neighbour at a concave edge [m]."""
+"""How far a triangle goes on behind its neighbour at a concave edge, for points so near [m]."""
 
 
 @kernel

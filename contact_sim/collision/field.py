@@ -298,35 +298,29 @@ def find_behind(ground, p, limit, found, first, slots):
     first_i, last_i = grid_range(ground, p[0], limit, nx - 1)
     first_j, last_j = grid_range(ground, p[1], limit, ny - 1)
     i, j, triangle = cell_at(ground, p[0], p[1])
-    a, b, c = corners_of(ground, i, j, triangle)
-    nearest, way = -np.inf, plane_through(a, b, c)
-    key = PER_POINT * (ny * i + j) + triangle
-    under = dot(way, minus(p, a))  # of the triangle above, if all others are farther outside
+    nearest, depth, way, key = np.inf, -limit, (0.0, 0.0, 1.0), PER_POINT * (ny * i + j) + triangle
     for i in range(first_i, last_i + 1):
         for j in range(first_j, last_j + 1):
             for triangle in (LOWER, UPPER):
                 a, b, c = corners_of(ground, i, j, triangle)
                 if not near_plane(p, a, b, c, limit):
                     continue
-                n = plane_through(a, b, c)
+                n, number = plane_through(a, b, c), PER_POINT * (ny * i + j) + triangle
                 away = dot(n, minus(p, a))
                 where, outside = side_of_edges(p, n, a, b, c)
-                if where == NONE:
-                    continue
-                if where == INSIDE:
-                    if nearest < away <= 0.0:
-                        nearest, way, key = away, n, PER_POINT * (ny * i + j) + triangle
-                elif outside <= EXTENSION and goes_on(ground, p, n, (i, j, triangle), where):
-                    number = PER_POINT * (ny * i + j) + triangle
+                beside = where not in (INSIDE, NONE) and max(outside, abs(away)) <= EXTENSION
+                if beside and goes_on(ground, p, n, (i, j, triangle), where):
                     keep_contact(found, first, slots, away, n, number)
-    if nearest == -np.inf:
-        nearest = under
-    keep_contact(found, first, slots, nearest, way, key)
+                if away <= 0.0:
+                    distance = distance_to_triangle(p, a, b, c)
+                    if distance < nearest:
+                        nearest, depth, way, key = distance, away, n, number
+    keep_contact(found, first, slots, depth, way, key)
 
 
 @kernel
 def field_distance(ground, x, y, z):
-    """Return the signed distance of a point behind the field from its surface [m]."""
+    """Return the distance of a point behind the field from its surface [m]."""
     nx, ny = size_of(ground)
     p = (x - ground.data[X0], y - ground.data[Y0], z)
     limit = height_in(ground, p[0], p[1]) - z
@@ -338,7 +332,7 @@ def field_distance(ground, x, y, z):
                 a, b, c = corners_of(ground, i, j, triangle)
                 if near_plane(p, a, b, c, limit):
                     limit = min(limit, distance_to_triangle(p, a, b, c))
-    return -limit
+    return limit
 
 
 @kernel

@@ -47,7 +47,7 @@ class Terrain(Protocol):
         ...
 
     def contacts(self, points: ArrayLike) -> tuple[Array, Array]:
-        """Return signed distances (n, features) [m] and normals of what points (n, 3) may touch."""
+        """Return signed distances (n, features) [m] and normals of what points (n, 3) touch."""
         ...
 
     def height(self, x: float, y: float) -> float:

@@ -1,7 +1,8 @@
 """Contacts with a surface of triangles, found through a grid of bins over x and y.
 
-In front of a triangle is the side from which its corners run counter-clockwise. A point is behind
-the surface where the facet nearest to it says so; there may be hollows, overhangs and open borders.
+The front of a triangle is the side from which its corners run counter-clockwise. A point is
+behind the surface where the facet nearest to it says so; there may be hollows, overhangs and open
+borders.
 
     data      [0] triangles; [1] convex edges and borders; [2] corners with such an edge;
               [3] side of the bins [m]; [4:6] x and y of the first [m]; [6:8] bins along x and y;
@@ -28,12 +29,12 @@ from contact_sim.collision.facets import (
     TOLERANCE,
     bend,
     bend_of_edge,
-    distance_to_edge,
     distance_to_triangle,
     dot,
     goes_on_behind,
     minus,
     nearest_on_edge,
+    plane_through,
     scaled,
     side_of_edges,
 )
@@ -133,9 +134,10 @@ def entries_of(ground, bx, by, z, limit):
 def find_before(ground, p, limit, reach, found, first, slots):
     """Keep the contacts of a point in front of facets; return the distance of the nearest facet.
 
-    It is negative where the point is behind that, and infinite without one within `limit`.
+    It is negative where that is a triangle seen from behind, and infinite without one within
+    `limit`.
     """
-    data, relief, nearest = ground.data, ground.relief, np.inf
+    data, relief, nearest, behind = ground.data, ground.relief, np.inf, np.inf
     triangles, edges = int(data[TRIANGLES]), int(data[EDGES])
     low_x, high_x = bin_range(ground, p[0], limit, 0)
     low_y, high_y = bin_range(ground, p[1], limit, 1)
@@ -153,12 +155,13 @@ def find_before(ground, p, limit, reach, found, first, slots):
                     row = entry - triangles - edges
                     row = int(data[CORNERS_FROM]) + CORNER_NUMBERS * row
                     away, n = over_corner(relief, row, int(data[NEIGHBOURS_FROM]), p, limit)
-                if away < np.inf and away >= 0.0:
+                if away < 0.0:
+                    behind = min(behind, -away)
+                elif away < np.inf:
                     keep_contact(found, first, slots, away, n, entry)
-                if abs(away) < abs(nearest):
-                    nearest = away
-                    limit = min(limit, max(abs(away), reach))
-    return nearest
+                    nearest = min(nearest, away)
+                limit = min(limit, max(reach, min(nearest, behind) * (1.0 + TOLERANCE)))
+    return -behind if behind < nearest * (1.0 - TOLERANCE) else nearest
 
 
 @kernel
@@ -167,7 +170,7 @@ def find_behind(ground, p, limit, found, first, slots):
     data, relief, limit = ground.data, ground.relief, limit * (1.0 + TOLERANCE) + LEAST
     low_x, high_x = bin_range(ground, p[0], limit, 0)
     low_y, high_y = bin_range(ground, p[1], limit, 1)
-    nearest, way, number = -np.inf, (0.0, 0.0, 1.0), -1
+    nearest, depth, way, number = np.inf, 0.0, (0.0, 0.0, 1.0), -1
     for bx in range(low_x, high_x + 1):
         for by in range(low_y, high_y + 1):
             begin, end = entries_of(ground, bx, by, p[2], limit)
@@ -180,18 +183,32 @@ def find_behind(ground, p, limit, found, first, slots):
                 if abs(away) > limit:
                     continue
                 where, outside = side_of_edges(p, n, triangle.a, triangle.b, triangle.c)
-                if where == INSIDE and nearest < away <= 0.0:
-                    nearest, way, number = away, n, entry
-                elif where != INSIDE and where != NONE and outside <= EXTENSION:
-                    if goes_on(triangle, p, where):
-                        keep_contact(found, first, slots, away, n, entry)
+                beside = where not in (INSIDE, NONE) and max(outside, abs(away)) <= EXTENSION
+                if beside and goes_on(triangle, p, where):
+                    keep_contact(found, first, slots, away, n, entry)
+                if away <= 0.0:
+                    distance = distance_to_triangle(p, triangle.a, triangle.b, triangle.c)
+                    if distance < nearest:
+                        nearest, depth, way, number = distance, away, n, entry
     if number >= 0:
-        keep_contact(found, first, slots, nearest, way, number)
+        keep_contact(found, first, slots, depth, way, number)
 
 
 @kernel
-def mesh_distance(ground, x, y, z, limit):
-    """Return the distance of a point from the nearest triangle within `limit` [m]."""
+def mesh_distance(ground, x, y, z):
+    """Return the distance of a point from the nearest triangle [m]."""
+    limit = 0.1
+    while limit < np.inf:
+        found = mesh_distance_within(ground, x, y, z, limit)
+        if found < limit:
+            return found
+        limit = WIDER * limit if limit < 1e3 else np.inf
+    return mesh_distance_within(ground, x, y, z, limit)
+
+
+@kernel
+def mesh_distance_within(ground, x, y, z, limit):
+    """Return the distance from the nearest triangle if it is below `limit`, else that."""
     p, relief = (x, y, z), ground.relief
     low_x, high_x = bin_range(ground, x, limit, 0)
     low_y, high_y = bin_range(ground, y, limit, 1)
@@ -242,23 +259,18 @@ def triangle_at(relief, number):
 
 @kernel
 def over_triangle(triangle, p, limit):
-    """Return signed distance and normal of a triangle if p is nearest to it, else infinity.
+    """Return distance and normal of a triangle for a point in front of it and over it.
 
-    Where the triangle goes on behind its neighbour to below p, minus the distance of the edge.
+    For a point behind its plane minus the distance from it, over it or not; else infinity.
     """
     n, a, b, c = triangle.n, triangle.a, triangle.b, triangle.c
     away = dot(n, minus(p, a))
     if not abs(away) <= limit:
         return np.inf, n
-    where, _ = side_of_edges(p, n, a, b, c)
-    if where == INSIDE:
-        return away, n
-    if where != NONE and goes_on(triangle, p, where):
-        first, second = edge_of(triangle, where)
-        distance = distance_to_edge(p, first, second)
-        if distance <= limit:
-            return -distance, n
-    return np.inf, n
+    if away < 0.0:
+        distance = distance_to_triangle(p, a, b, c)
+        return (-distance if distance <= limit else np.inf), n
+    return (away if side_of_edges(p, n, a, b, c)[0] == INSIDE else np.inf), n
 
 
 @kernel
@@ -285,13 +297,17 @@ def goes_on(triangle, p, edge):
 @kernel
 def over_edge(relief, row, p, limit):
     """Return distance and direction from a convex edge if p is nearest to it, else infinity."""
-    a, b = three_at(relief, row), three_at(relief, row + 3)
-    return nearest_on_edge(p, a, b, three_at(relief, row + 6), three_at(relief, row + 9), limit)
+    a, b, left = three_at(relief, row), three_at(relief, row + 3), three_at(relief, row + 6)
+    right = three_at(relief, row + 9)
+    away, n = nearest_on_edge(p, a, b, left, right, limit)
+    if away < np.inf and right[0] != right[0] and dot(plane_through(a, b, left), n) < 0.0:
+        return np.inf, n  # under a border
+    return away, n
 
 
 @kernel
 def over_corner(relief, row, neighbours, p, limit):
-    """Return signed distance and direction from a corner if p is nearest to it, else infinity."""
+    """Return distance and direction from a corner if p is nearest to its front, else infinity."""
     a = three_at(relief, row)
     off = minus(p, a)
     square = dot(off, off)
@@ -301,9 +317,10 @@ def over_corner(relief, row, neighbours, p, limit):
         along = minus(three_at(relief, neighbours + 3 * k), a)
         if dot(off, along) > TOLERANCE * dot(along, along):
             return np.inf, off
+    if dot(off, three_at(relief, row + 3)) < 0.0:
+        return np.inf, off
     distance = np.sqrt(square)
-    side = 1.0 if dot(off, three_at(relief, row + 3)) >= 0.0 else -1.0
-    return side * distance, scaled(side / distance, off)
+    return distance, scaled(1.0 / distance, off)
 
 
 @kernel

@@ -39,9 +39,7 @@ class MeshFacets:
         above = np.einsum('tki,ti->tk', span, normals)
         bend = above / np.linalg.norm(span, axis=2)
         across = np.where((bend > TOLERANCE)[:, :, None], third, np.nan)
-        triangles = np.concatenate(
-            [places.reshape(-1, 9), normals, across.reshape(-1, 9)], axis=1
-        )
+        triangles = np.concatenate([places.reshape(-1, 9), normals, across.reshape(-1, 9)], axis=1)
         border = mesh.neighbours < 0
         convex = border | (bend < -TOLERANCE)
         once = convex & (border | (mesh.neighbours > np.arange(len(places))[:, None]))

@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from contact_sim.arrays.fields import TERRAIN_DATA
 from contact_sim.collision.field import BLOCK, field_distance
 from contact_sim.collision.ground import Surface
-from contact_sim.collision.mesh import FAR, mesh_distance
+from contact_sim.collision.mesh import mesh_distance
 from contact_sim.collision.mesh_facets import Bins, MeshFacets
+from contact_sim.collision.slots import UNUSED_GAP
 from contact_sim.collision.surface import FIELD, MESH
 
 Array = NDArray[np.float64]
@@ -48,13 +49,15 @@ class FacetGround(Surface):
             InvalidInput: points of another shape.
         """
         distances = super().distances(points)
-        for i in np.flatnonzero(distances < 0.0):
-            distances[i] = self._depth(*np.asarray(points, dtype=float)[i])
+        behind = distances < 0.0
+        for i in np.flatnonzero(behind | (distances == UNUSED_GAP)):
+            distance = self._nearest(*np.asarray(points, dtype=float)[i])
+            distances[i] = -distance if behind[i] else distance
         return distances
 
     @abstractmethod
-    def _depth(self, x: float, y: float, z: float) -> float:
-        """Return the signed distance of a point behind the surface, edges counted as well."""
+    def _nearest(self, x: float, y: float, z: float) -> float:
+        """Return the distance of a point from the nearest facet, concave edges included [m]."""
 
 
 class FieldGround(FacetGround):
@@ -81,7 +84,7 @@ class FieldGround(FacetGround):
         """Kind of surface."""
         return FIELD
 
-    def _depth(self, x: float, y: float, z: float) -> float:
+    def _nearest(self, x: float, y: float, z: float) -> float:
         return float(field_distance(self.ground, x, y, z))
 
 
@@ -115,8 +118,8 @@ class MeshGround(FacetGround):
         """Kind of surface."""
         return MESH
 
-    def _depth(self, x: float, y: float, z: float) -> float:
-        return -float(mesh_distance(self.ground, x, y, z, FAR))
+    def _nearest(self, x: float, y: float, z: float) -> float:
+        return float(mesh_distance(self.ground, x, y, z))
 
 
 def filled(*numbers: float) -> Array:

@@ -35,6 +35,8 @@ PLANES, ROUND, FIELD, MESH = range(4)
 KINDS = PLANES, ROUND, FIELD, MESH
 FACETED = FIELD, MESH
 """Kinds with more features than a sphere has slots."""
+NEAR = 0.02
+"""Gap up to which every contact of a sphere is found, farther only the nearest [m]."""
 FAR = 1e6
 """Height from which verticals look for the ground [m]."""
 STEEP = 1e-3
@@ -115,7 +117,7 @@ def curvature(ground, feature, x, y, z):
 @kernel
 def plane_of(data, feature):
     """Return unit normal and offset of a feature of PLANES."""
-    k = 4 * feature
+    k = 4 * int(feature)
     return (data[k], data[k + 1], data[k + 2]), data[k + 3]
 
 
@@ -219,7 +221,7 @@ def find_all(ground, slots, points, found):
     """Fill the contacts of many points, shape (n, 3); as `find_contacts`, n · slots of them."""
     for i in range(points.shape[0]):
         x, y, z = points[i, 0], points[i, 1], points[i, 2]
-        find_contacts(ground, x, y, z, 0.0, found, slots * i, slots)
+        find_contacts(ground, x, y, z, NEAR, found, slots * i, slots)
 
 
 @kernel

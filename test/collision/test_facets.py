@@ -1,0 +1,153 @@
+"""Height fields and meshes as ground: exact distances, and no edge felt where there is none."""
+
+import numpy as np
+import pytest
+
+from contact_sim.collision.relief import FieldGround, MeshGround
+from contact_sim.collision.slots import UNUSED_GAP
+from contact_sim.collision.surface import curvature, distance_and_normal, find_contacts
+from contact_sim.terrain import HeightField, TriangleMesh, boxes
+
+SCALE = 0.1
+FLAT_MESH = HeightField(np.zeros((21, 21)), SCALE, (-1.0, -1.0)).as_mesh()
+
+
+def rough(amplitude, seed=0):
+    heights = np.random.default_rng(seed).uniform(-amplitude, amplitude, (17, 23))
+    return HeightField(heights, SCALE, (-0.8, -1.1))
+
+
+def brute_force(point, triangles):
+    """Return distance and place of the nearest point of triangles, each by itself."""
+    a, b, c = np.moveaxis(triangles, 1, 0)
+    n = np.cross(b - a, c - a)
+    n /= np.linalg.norm(n, axis=1)[:, None]
+    foot = point - np.einsum('ij,ij->i', point - a, n)[:, None] * n
+    inside = np.ones(len(a), dtype=bool)
+    places = [foot]
+    for first, second in ((a, b), (b, c), (c, a)):
+        along = second - first
+        inside &= np.einsum('ij,ij->i', np.cross(along, foot - first), n) >= 0.0
+        share = np.einsum('ij,ij->i', point - first, along) / (along**2).sum(axis=1)
+        places.append(first + np.clip(share, 0.0, 1.0)[:, None] * along)
+    places[0] = np.where(inside[:, None], foot, np.inf)
+    distance = np.linalg.norm(point - np.array(places), axis=2)
+    corner, row = np.unravel_index(distance.argmin(), distance.shape)
+    return distance[corner, row], places[corner][row]
+
+
+@pytest.mark.parametrize('amplitude', [0.0, 0.01, 0.1, 0.5])
+@pytest.mark.parametrize('ground_of', [FieldGround, lambda f: MeshGround(f.as_mesh())])
+def test_distance_is_that_of_the_nearest_triangle(amplitude, ground_of):
+    field = rough(amplitude)
+    mesh = field.as_mesh()
+    ground, triangles = ground_of(field), mesh.vertices[mesh.triangles]
+    random = np.random.default_rng(1)
+    low, high = [-0.75, -1.05, -amplitude - 0.1], [0.75, 1.05, amplitude + 0.6]
+    points = random.uniform(low, high, (400, 3))
+    distances = ground.distances(points)
+    found, normals = ground.contacts(points)
+    assert (np.abs(np.linalg.norm(normals, axis=2) - 1.0) < 1e-12).all()
+    for point, distance, contact, normal in zip(points, distances, found, normals, strict=True):
+        expected, place = brute_force(point, triangles)
+        front = point[2] > ground.height(*point[:2])
+        assert distance == pytest.approx(expected if front else -expected, abs=1e-12)
+        if front:
+            assert contact[0] == pytest.approx(expected, abs=1e-12)
+            assert point - contact[0] * normal[0] == pytest.approx(place, abs=1e-9)
+        else:
+            assert contact[0] < 0.0
+
+
+def test_distance_from_boxes_is_analytic():
+    low = np.array([[0.0, 0.0, 0.0], [2.0, 0.0, 0.0], [0.0, 2.0, 0.0]])
+    high = np.array([[1.0, 1.0, 0.5], [3.0, 1.0, 0.3], [1.0, 3.0, 1.0]])
+    ground = MeshGround(boxes(low, high))
+    points = np.random.default_rng(2).uniform([-0.5] * 3, [3.5, 3.5, 1.5], (2000, 3))
+    beside = np.maximum(low - points[:, None], points[:, None] - high)
+    outside = np.linalg.norm(np.maximum(beside, 0.0), axis=2)
+    expected = np.where(outside > 0.0, outside, beside.max(axis=2)).min(axis=1)
+    assert np.abs(ground.distances(points) - expected).max() < 1e-12
+    assert (expected < 0.0).sum() > 50
+
+
+@pytest.mark.parametrize('ground', [FieldGround(rough(0.2)), MeshGround(rough(0.2).as_mesh())])
+def test_normal_is_the_gradient_and_curvature_that_of_the_normal(ground):
+    """Central differences of the feature that a point touches, triangles, edges and corners."""
+    random, kinds = np.random.default_rng(3), set()
+    for point in random.uniform([-0.7, -1.0, -0.2], [0.7, 1.0, 0.5], (150, 3)):
+        found = np.zeros(3), np.zeros((3, 3, 3)), np.zeros(3)
+        find_contacts(ground.ground, *point, 0.05, found, 0, 3)
+        for distance, frame, feature in zip(*found, strict=True):
+            if not 0.02 < distance < 1.0:
+                continue
+            away, normal = distance_and_normal(ground.ground, feature, *point)
+            assert away == pytest.approx(distance, abs=1e-12)
+            assert np.array(normal) == pytest.approx(frame[2], abs=1e-9)
+            h, slope, turn = 1e-5, np.zeros(3), np.zeros((3, 3))
+            for axis in range(3):
+                step = h * np.eye(3)[axis]
+                after = distance_and_normal(ground.ground, feature, *(point + step))
+                before = distance_and_normal(ground.ground, feature, *(point - step))
+                slope[axis] = (after[0] - before[0]) / (2 * h)
+                turn[:, axis] = (np.array(after[1]) - before[1]) / (2 * h)
+            assert slope == pytest.approx(frame[2], abs=1e-6)
+            xx, xy, xz, yy, yz, zz = curvature(ground.ground, feature, *point)
+            bend = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+            assert np.abs(turn - bend).max() < 1e-6 * (1.0 + np.abs(bend).max())
+            rank = np.linalg.matrix_rank(bend, tol=1e-6)
+            kinds.add(int(rank))
+    assert kinds == {0, 1, 2}  # triangles, edges, corners
+
+
+@pytest.mark.parametrize('ground', [
+    FieldGround(HeightField(np.zeros((21, 21)), SCALE, (-1.0, -1.0))), MeshGround(FLAT_MESH),
+])  # fmt: skip
+def test_a_flat_floor_has_one_contact_wherever_a_sphere_is(ground):
+    random = np.random.default_rng(4)
+    points = random.uniform([-0.9, -0.9, 1e-6], [0.9, 0.9, 0.3], (300, 3))
+    points[:100, :2] = SCALE * np.round(points[:100, :2] / SCALE)  # over corners
+    points[100:200, 0] = SCALE * np.round(points[100:200, 0] / SCALE)  # over edges
+    distance, normal = ground.contacts(points)
+    assert distance[:, 0] == pytest.approx(points[:, 2], abs=1e-15)
+    assert (distance[:, 1:] == UNUSED_GAP).all()
+    assert np.abs(normal[:, 0] - [0.0, 0.0, 1.0]).max() < 1e-12
+
+
+def test_both_sides_of_a_concave_corner_are_felt_and_an_edge_once():
+    """A step up at x = 0: floor at 0 for x < 0, 0.15 above for x > 0, a wall in between."""
+    floor = [[-1, -1, 0], [0, -1, 0], [0, 1, 0], [-1, 1, 0]]
+    top = [[0, -1, 0.15], [1, -1, 0.15], [1, 1, 0.15], [0, 1, 0.15]]
+    quads = [[0, 1, 2, 3], [4, 5, 6, 7], [1, 4, 7, 2]]
+    triangles = [t for a, b, c, d in quads for t in ([a, b, c], [a, c, d])]
+    ground = MeshGround(TriangleMesh(np.array(floor + top, dtype=float), np.array(triangles)))
+
+    def contacts(x, z):
+        distance, normal = ground.contacts([[x, 0.1, z]])
+        held = distance[0] < UNUSED_GAP
+        return {
+            (round(d, 9), *np.round(n[[0, 2]], 6)) for d, n in
+            zip(distance[0][held], normal[0][held], strict=True)
+        }  # fmt: skip
+
+    for x, z in ((-0.015, 0.01), (-0.005, 0.005)):
+        distance, normal = ground.contacts([[x, 0.1, z]])
+        assert sorted(distance[0][:2]) == pytest.approx(sorted([-x, z]))
+        assert (-1.0, 0.0) in {tuple(np.round(n[[0, 2]], 9)) for n in normal[0][:2]}
+        assert (0.0, 1.0) in {tuple(np.round(n[[0, 2]], 9)) for n in normal[0][:2]}
+    # a little inside of both, inside of the wall alone, inside of the floor alone
+    assert contacts(0.001, -0.002) == {(-0.001, -1.0, 0.0), (-0.002, 0.0, 1.0)}
+    assert {(-0.001, -1.0, 0.0), (0.004, 0.0, 1.0)} <= contacts(0.001, 0.004)
+    # near the upper edge: in front of it one contact, inside of it the nearer side
+    assert contacts(-0.01, 0.16) == {(round(np.hypot(0.01, 0.01), 9), -0.707107, 0.707107)}
+    assert contacts(0.05, 0.149) == {(-0.001, 0.0, 1.0)}
+    assert contacts(0.001, 0.1) == {(-0.001, -1.0, 0.0)}
+
+
+def test_beside_and_far_away_nothing_goes_wrong():
+    for ground in (FieldGround(rough(0.1)), MeshGround(rough(0.1).as_mesh())):
+        assert np.isnan(ground.height(5.0, 0.0))
+        for point in ([50.0, 0.0, 1.0], [0.0, 0.0, 1e3], [0.0, 0.0, -50.0], [1e12, 1e12, 1e12]):
+            distance, normal = ground.contacts([point])
+            assert np.isfinite(distance).all()
+            assert np.isfinite(normal).all()
