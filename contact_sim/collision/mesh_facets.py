@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from contact_sim.collision.facets import TOLERANCE
+from contact_sim.terrain import TriangleMesh
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -31,7 +31,7 @@ class MeshFacets:
     """Largest coordinates."""
 
     @classmethod
-    def of(cls, mesh: Any) -> MeshFacets:
+    def of(cls, mesh: TriangleMesh) -> MeshFacets:
         """Return the facets of a `terrain.TriangleMesh`."""
         places, normals = mesh.vertices[mesh.triangles], mesh.normals
         third = _across(mesh)
@@ -63,7 +63,7 @@ def _roll(triangles: Indices) -> Indices:
     return np.roll(triangles, -1, axis=1)
 
 
-def _across(mesh: Any) -> Array:
+def _across(mesh: TriangleMesh) -> Array:
     """Return the third corner across the edges of every triangle, NaN at a border, (m, 3, 3)."""
     places = mesh.vertices[mesh.triangles]
     third = np.full(places.shape, np.nan)
@@ -77,7 +77,7 @@ def _across(mesh: Any) -> Array:
     return third
 
 
-def _corners(mesh: Any, own: Indices) -> tuple[Array, Array]:
+def _corners(mesh: TriangleMesh, own: Indices) -> tuple[Array, Array]:
     """Return the numbers of the corners `own`, and the places of their neighbours."""
     around = mesh.triangles.ravel()
     pairs = np.concatenate(

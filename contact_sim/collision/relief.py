@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,8 +14,10 @@ from contact_sim.collision.mesh import mesh_distance
 from contact_sim.collision.mesh_facets import Bins, MeshFacets
 from contact_sim.collision.slots import UNUSED_GAP
 from contact_sim.collision.surface import FIELD, MESH
+from contact_sim.terrain import GeneratedTerrain, HeightField, TriangleMesh, concatenate
 
 Array = NDArray[np.float64]
+Description = HeightField | TriangleMesh | GeneratedTerrain
 FACETS = 3
 """Contacts that a sphere may have at once: as many as hold it in a corner."""
 
@@ -67,7 +68,7 @@ class FieldGround(FacetGround):
         field: its heights.
     """
 
-    def __init__(self, field: Any) -> None:
+    def __init__(self, field: HeightField) -> None:
         self.field = field
         heights = np.asarray(field.heights, dtype=float)
         highest = block_maxima(heights)
@@ -95,7 +96,7 @@ class MeshGround(FacetGround):
         mesh: its triangles.
     """
 
-    def __init__(self, mesh: Any) -> None:
+    def __init__(self, mesh: TriangleMesh) -> None:
         self.mesh = mesh
         facets = MeshFacets.of(mesh)
         bins = Bins.of(facets.lower, facets.upper)
@@ -120,6 +121,22 @@ class MeshGround(FacetGround):
 
     def _nearest(self, x: float, y: float, z: float) -> float:
         return float(mesh_distance(self.ground, x, y, z))
+
+
+def relief_of(description: Description) -> FacetGround:
+    """Return what a description says, as ground.
+
+    A field with walls becomes a mesh; so does a generated terrain of several parts.
+    """
+    if isinstance(description, TriangleMesh):
+        return MeshGround(description)
+    if isinstance(description, HeightField):
+        walls = description.slope_threshold is not None and description.shifts().any()
+        return MeshGround(description.as_mesh()) if walls else FieldGround(description)
+    meshes = [] if description.mesh is None else [description.mesh]
+    if not meshes and len(description.fields) == 1:
+        return relief_of(description.fields[0])
+    return MeshGround(concatenate([*meshes, *(field.as_mesh() for field in description.fields)]))
 
 
 def filled(*numbers: float) -> Array:

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from contact_sim.arrays.fields import TERRAIN_DATA
 from contact_sim.collision.ground import Surface, Terrain
+from contact_sim.collision.relief import Description, relief_of
 from contact_sim.collision.surface import KINDS, MOST_FEATURES, PLANES, ROUND
 from contact_sim.errors import InvalidInput, UnknownName
 
@@ -216,8 +217,8 @@ TERRAINS: dict[str, Callable[[], Terrain]] = {'plane': Plane, 'inclined_plane': 
 """Grounds that a name stands for."""
 
 
-def as_terrain(terrain: str | Terrain) -> Terrain:
-    """Return a Terrain from a name or a Terrain.
+def as_terrain(terrain: str | Terrain | Description) -> Terrain:
+    """Return a Terrain from a name, a Terrain, or a description of `contact_sim.terrain`.
 
     Raises:
         UnknownName: a name that is not in TERRAINS.
@@ -227,9 +228,11 @@ def as_terrain(terrain: str | Terrain) -> Terrain:
         if terrain not in TERRAINS:
             raise UnknownName('terrain', terrain, TERRAINS)
         return TERRAINS[terrain]()
+    if isinstance(terrain, Description):
+        return relief_of(terrain)
     parts = 'kind', 'data', 'relief', 'features', 'distances', 'contacts'
     if not all(hasattr(terrain, name) for name in parts):
-        raise InvalidInput(f'terrain = {terrain!r}: expected a name or a Terrain')
+        raise InvalidInput(f'terrain = {terrain!r}: expected a name, a Terrain or a description')
     if terrain.kind not in KINDS:
         raise InvalidInput(f'terrain.kind = {terrain.kind!r}: expected one of {KINDS}')
     if not 1 <= terrain.features <= MOST_FEATURES:
