@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -212,5 +211,5 @@ def _pair(name: str, value: Any) -> tuple[float, float]:
 
 
 def _check_positive(name: str, value: Any, unit: str) -> None:
-    if not (isinstance(value, Real) and 0.0 < value < np.inf):
+    if not (isinstance(value, int | float | np.integer | np.floating) and 0.0 < value < np.inf):
         raise InvalidInput(f'HeightField: {name} = {value!r}{unit}: expected a finite number > 0')

@@ -121,7 +121,7 @@ def test_tiles_of_steps_become_one_mesh_with_their_border():
 @settings(max_examples=10)
 @given(st.integers(0, 2**31))
 def test_each_tile_of_the_mesh_is_the_ground_that_its_kind_builds(seed):
-    kinds = {'pyramid_stairs': STAIRS, 'pyramid_stairs_inv': STAIRS, 'boxes': {'box_height_range': [0.1, 0.3]}}  # fmt: skip # noqa: E501
+    kinds = {'pyramid_stairs': STAIRS, 'pyramid_stairs_inv': STAIRS, 'pit': PIT}
     ground = generator(sub_terrains=kinds, num_rows=2, num_cols=2, seed=seed).generate()
     u, v = np.random.default_rng(seed).uniform(-2.0, 2.0, (2, 10))
     for i, j in np.ndindex(2, 2):
@@ -258,7 +258,7 @@ def test_bad_parameters_are_refused(changes, error, message):
 
 
 def test_what_does_not_fit_a_grid_is_refused():
-    with pytest.raises(InvalidInput, match='border_width = 0.55 m: expected a multiple'):
+    with pytest.raises(InvalidInput, match=r'border_width = 0\.55 m: expected a multiple'):
         generator(sub_terrains={'random_uniform': ROUGH}, border_width=0.55).generate()
     with pytest.raises(InvalidInput, match='multiples of horizontal_scale'):
         generator(sub_terrains={'random_uniform': ROUGH}, size=(4.05, 4.0)).generate()
@@ -279,11 +279,7 @@ def test_a_yaml_file_and_a_dict_describe_the_same_ground(tmp_path):
     (tmp_path / 'ground.yaml').write_text(TEXT)
     read = TerrainGenerator.from_file(tmp_path / 'ground.yaml')
     assert read == TerrainGenerator.from_dict(yaml.safe_load(TEXT))
-    assert (read.num_cols, read.seed, list(read.sub_terrains)) == (
-        2,
-        3,
-        ['pyramid_stairs', 'rough'],
-    )
+    assert (read.num_cols, read.seed) == (2, 3)
     assert read.generate().names == (('pyramid_stairs', 'rough'),)
 
 

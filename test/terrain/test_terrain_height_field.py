@@ -67,7 +67,7 @@ def test_samples_of_a_function():
     assert (level_one.heights == 0.5).all()
     with pytest.raises(InvalidInput, match=r'shape \(3,\), expected \(5, 5\)'):
         HeightField.of_function(lambda x, y: np.zeros(3), (1.0, 1.0), 0.25)
-    with pytest.raises(InvalidInput, match='multiples of horizontal_scale = 0.3 m'):
+    with pytest.raises(InvalidInput, match=r'multiples of horizontal_scale = 0\.3 m'):
         HeightField.of_function(lambda x, y: x, (1.0, 0.9), 0.3)
 
 
