@@ -12,6 +12,9 @@ Flags = NDArray[np.bool_]
 Indices = NDArray[np.int64]
 Shifts = NDArray[np.int8]
 
+LONGEST = 3
+"""Cells along x or y between two corners of a triangle that have moved, at most."""
+
 
 def wall_shifts(heights: Array, step: float) -> Shifts:
     """Return by how many cells each vertex moves in x and y, −1, 0 or 1, shape (nx, ny, 2).
@@ -84,8 +87,12 @@ def _back_to_back(place: Indices, z: Array) -> Flags:
     pieces = np.gcd.reduce(last - first, axis=1)  # from one vertex of the grid to the next
     step = (last - first) // pieces[:, None]
     wall, k = expanded(np.zeros_like(pieces), pieces)
-    piece = np.concatenate([first[wall] + k[:, None] * step[wall], step[wall]], axis=1)
-    line = np.unique(piece, axis=0, return_inverse=True)[1].ravel()
+    start = first[wall] + k[:, None] * step[wall]
+    piece = np.ravel_multi_index(
+        (*start.T, *(step[wall].T + LONGEST)),
+        (*place.max(axis=(0, 1), initial=0) + 1, 2 * LONGEST + 1, 2 * LONGEST + 1),
+    )
+    line = np.unique(piece, return_inverse=True)[1]
     both = np.ones(line.max(initial=-1) + 1, dtype=bool)
     for sign in (1.0, -1.0):
         both &= np.bincount(line, weights=sign * facing[wall] > 0.0, minlength=len(both)) > 0.0

@@ -69,6 +69,12 @@ def test_a_curriculum_has_rows_of_difficulty_and_columns_of_kinds_by_proportion(
     assert len(np.unique(ground.difficulty)) == 50
 
 
+def test_a_column_belongs_to_the_kind_in_whose_share_it_begins():
+    kinds = {'plane': {'proportion': 1.0}, 'pit': PIT | {'proportion': 3.0}}
+    ground = generator(sub_terrains=kinds, num_cols=10, curriculum=True).generate()
+    assert ground.names == (3 * ('plane',) + 7 * ('pit',),)  # 0.2 is within 0.25, 0.3 is not
+
+
 def test_without_curriculum_kinds_and_difficulty_are_random_by_proportion():
     kinds = {'plane': {'proportion': 3.0}, 'pit': PIT | {'proportion': 1.0}}
     ground = generator(
@@ -196,9 +202,13 @@ def test_scales_of_the_generator_hold_for_all_grids():
 
 
 def test_a_robot_is_put_above_the_highest_ground_near_the_middle():
-    ground = generator(sub_terrains={'random_uniform': ROUGH}, size=(8.0, 8.0)).generate()
-    near = ground.fields[0].heights[30:51, 30:51]
-    assert ground.origins[0, 0, 2] == near.max() > 0.0
+    fine = ROUGH | {'noise_step': 1e-5}
+    for seed in range(10):
+        ground = generator(
+            sub_terrains={'random_uniform': fine}, size=(8.0, 6.0), vertical_scale=1e-5, seed=seed
+        ).generate()
+        near = ground.fields[0].heights[30:51, 20:41]
+        assert ground.origins[0, 0, 2] == near.max() > 0.0
 
 
 def test_friction_and_restitution_hold_per_sub_terrain():
