@@ -60,12 +60,14 @@ setup(
         'xacro>=2.0',
         'PyYAML>=6.0',
         'tqdm>=4.66',
+        'Pillow>=10.2',
         'example-robot-data>=6.0',
     ],
     extras_require={
         'ros': KILTED,
         'ros-jazzy': JAZZY,
         'demo': ['matplotlib>=3.6'],
+        'meshes': ['trimesh>=4.6'],  # ground from mesh files
         'peers': [
             'mujoco>=3.3',
             # wheels of Drake with the contact approximations under their present names

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -157,8 +156,9 @@ class HeightField:
 
         The foot of a step steeper than the threshold moves under its top, so that the step becomes
         a wall; along the diagonal of a cell only if no step is beside it. Tops stay, and the rim
-        stays on the rim, and what would fold the surface stays: seen from above the triangles
-        cover the rectangle exactly once.
+        stays on the rim. Vertices also stay, and leave a slope, where the surface would fold or
+        two walls would stand back to back: seen from above the triangles cover the rectangle
+        exactly once, and nothing is without thickness.
         """
         if self.slope_threshold is None:
             return np.zeros((*self.heights.shape, 2), dtype=np.int8)
@@ -168,7 +168,7 @@ class HeightField:
         """Return the triangles with their walls; those that the walls close up are dropped.
 
         Raises:
-            InvalidInput: with a slope_threshold, walls back to back with nothing between.
+            InvalidInput: walls that meet on the rim of the field in a way that is no surface.
         """
         nx, ny = self.heights.shape
         place = np.stack(np.meshgrid(np.arange(nx), np.arange(ny), indexing='ij'), axis=2)
@@ -212,5 +212,5 @@ def _pair(name: str, value: Any) -> tuple[float, float]:
 
 
 def _check_positive(name: str, value: Any, unit: str) -> None:
-    if not (isinstance(value, Real) and 0.0 < value < np.inf):
+    if not (isinstance(value, int | float | np.integer | np.floating) and 0.0 < value < np.inf):
         raise InvalidInput(f'HeightField: {name} = {value!r}{unit}: expected a finite number > 0')

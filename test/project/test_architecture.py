@@ -36,6 +36,7 @@ ROSDEP_KEYS = {
     'matplotlib': 'python3-matplotlib',
     'numba': 'python3-numba',
     'numpy': 'python3-numpy',
+    'PIL': 'python3-pil',
     'pytest': 'python3-pytest',
     'scipy': 'python3-scipy',
     'tqdm': 'python3-tqdm',

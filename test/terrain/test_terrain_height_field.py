@@ -67,7 +67,7 @@ def test_samples_of_a_function():
     assert (level_one.heights == 0.5).all()
     with pytest.raises(InvalidInput, match=r'shape \(3,\), expected \(5, 5\)'):
         HeightField.of_function(lambda x, y: np.zeros(3), (1.0, 1.0), 0.25)
-    with pytest.raises(InvalidInput, match='multiples of horizontal_scale = 0.3 m'):
+    with pytest.raises(InvalidInput, match=r'multiples of horizontal_scale = 0\.3 m'):
         HeightField.of_function(lambda x, y: x, (1.0, 0.9), 0.3)
 
 
@@ -143,6 +143,31 @@ def test_moved_vertices_never_fold_the_surface(heights, threshold):
     projected = projected_areas(field)
     assert projected.min() >= 0.0
     assert projected.sum() == (heights.shape[0] - 1) * (heights.shape[1] - 1)
+
+
+@settings(max_examples=100)
+@given(HEIGHTS, st.sampled_from([0.5, 1.0, 1.5, 2.5]), st.integers(0, 1000))
+def test_walls_make_a_surface_with_thickness_everywhere(heights, threshold, seed):
+    """On steps between −0.3 m and 0.3 m inside a level rim: one height at each place."""
+    field = HeightField(np.pad(heights, 1), 0.1, slope_threshold=threshold)
+    mesh = field.as_mesh()
+    assert mesh.normals[:, 2].min() > -1e-12
+    joined = mesh.neighbours >= 0
+    beside = (mesh.normals[:, None] * mesh.normals[mesh.neighbours]).sum(axis=2)[joined]
+    assert beside.min() > -1.0 + 1e-6  # no two faces back to back
+    assert areas(mesh) @ mesh.normals[:, 2] == pytest.approx(field.size[0] * field.size[1])
+    x, y = np.random.default_rng(seed).uniform(0.0, np.array(field.size), (6, 2)).T
+    for found in heights_under(mesh, x, y):
+        assert len(found) > 0
+        assert np.ptp(found) < 1e-12
+
+
+def test_a_thin_ridge_stays_a_ridge():
+    """Both its feet under its top would be a wall without thickness."""
+    heights = np.zeros((7, 7))
+    heights[3, 1:-1] = 0.3
+    shifts = HeightField(heights, 0.1, slope_threshold=0.75).shifts()
+    assert not shifts[[2, 4], 2:-2].any()
 
 
 def test_a_steep_plane_stays_a_plane():

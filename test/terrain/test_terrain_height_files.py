@@ -34,7 +34,7 @@ def test_integers_in_an_array_need_a_scale(tmp_path):
     np.save(tmp_path / 'a.npy', np.array([[0, 1], [-2, 3]], dtype=np.int16))
     field = HeightField.from_file(str(tmp_path / 'a.npy'), 0.1, 0.005)
     assert field.heights == pytest.approx(np.array([[0.0, 0.005], [-0.01, 0.015]]))
-    with pytest.raises(InvalidInput, match='vertical_scale is missing.*int16'):
+    with pytest.raises(InvalidInput, match=r'vertical_scale is missing.*int16'):
         HeightField.from_file(tmp_path / 'a.npy', 0.1)
 
 

@@ -331,9 +331,11 @@ def test_what_cannot_be_built_is_refused(name, changes, message):
 
 
 def test_unknown_names_are_told_with_the_nearest():
-    with pytest.raises(UnknownName, match="unknown sub-terrain 'pyramid_stair'.*'pyramid_stairs'"):
+    with pytest.raises(
+        UnknownName, match=r"unknown sub-terrain 'pyramid_stair'.*'pyramid_stairs'"
+    ):
         sub_terrain('pyramid_stair', {})
-    with pytest.raises(UnknownName, match="of PyramidStairs 'step_with'.*did you mean 'step_wid"):
+    with pytest.raises(UnknownName, match=r"PyramidStairs 'step_with'.*did you mean 'step_wid"):
         sub_terrain('pyramid_stairs', {'step_with': 0.3})
     with pytest.raises(InvalidInput, match=r'PyramidStairs.step_width \[m\] is missing'):
         sub_terrain('pyramid_stairs', {'step_height_range': [0.1, 0.2]})
