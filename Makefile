@@ -21,6 +21,8 @@ DECLARED := setup.py setup.cfg pyproject.toml package.xml
 # A sourced ROS installation is for another Python: its packages must not hide those of $(VENV).
 unexport PYTHONPATH PYTHONHOME LD_LIBRARY_PATH
 unexport AMENT_PREFIX_PATH COLCON_PREFIX_PATH RMW_IMPLEMENTATION ROS_DISTRO
+# The tests start a hundred processes, and pytest rewrites 450 modules: bytecode is kept.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test lint test-oldest benchmark determinism soak generate format clean distclean
 .DELETE_ON_ERROR:

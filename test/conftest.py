@@ -1,5 +1,6 @@
 """Settings of all tests."""
 
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -21,9 +22,11 @@ def pytest_collection_modifyitems(items):
 
     What needed it is listed as R at the end.
     """
+    folder_of = cache(lambda path: path.parent)  # thousands of tests in a hundred files
     for item in items:
-        if item.get_closest_marker('real_time') and item.path.parent not in (PROCESSES, PROJECT):
+        folder = folder_of(item.path)
+        if item.get_closest_marker('real_time') and folder not in (PROCESSES, PROJECT):
             raise pytest.UsageError(f'{item.nodeid}: make test looks for real_time elsewhere')
-        if PROCESSES in item.path.parents:
+        if folder == PROCESSES:
             item.add_marker(pytest.mark.ros)
             item.add_marker(pytest.mark.flaky(reruns=2, reruns_delay=2))
