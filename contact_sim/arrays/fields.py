@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -160,16 +160,10 @@ def consecutive(shapes: dict[str, Shape], start: int = 0) -> dict[str, tuple[int
     return places
 
 
-@lru_cache(maxsize=64)  # single problems are solved by the thousand, and have few sizes
 def places_of(sizes: Sizes) -> dict[str, tuple[int, int, Shape]]:
     """Return first and last place, and shape, of every field: in `numbers`, or in `indices`."""
     work = consecutive(sizes.work_shapes(), sizes.length)
     return {**sizes.layout, **work, **consecutive(sizes.index_shapes())}
-
-
-def layout_of(sizes: Sizes) -> NDArray[np.int64]:
-    """Return the layout array, one row (first, last, rows, columns) per field."""
-    return layout_table(places_of(sizes))
 
 
 def layout_table(places: dict[str, tuple[int, int, Shape]]) -> NDArray[np.int64]:
