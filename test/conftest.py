@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from interpreted import interpreted
 
 # A first call may compile a kernel, and a shared machine may pause: time is no failure here.
 settings.register_profile('contact_sim', deadline=None)
@@ -15,6 +16,13 @@ pytest_plugins = ['contact_sim.testing']
 PROCESSES = Path(__file__).resolve().parent / 'ros' / 'process'
 """Tests that start nodes as processes, or talk over DDS."""
 PROJECT = PROCESSES.parent.parent / 'project'
+
+
+@pytest.fixture(scope='module')
+def interpreted_kernels():
+    """Kernels that the tests of a file call run as Python: compiling them takes longer."""
+    with interpreted():
+        yield
 
 
 def pytest_collection_modifyitems(items):

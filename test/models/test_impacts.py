@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from interpreted import interpreted
 
 from contact_sim import InvalidInput
 from contact_sim.contact_models.hybrid import impacts
@@ -19,9 +18,9 @@ def solve_cones(rows, impulse, work, tolerance, limits, associated):
 
 
 @pytest.fixture(scope='module', autouse=True)
-def _interpreted():
+def _compiled_cones(interpreted_kernels):
     """The maps as Python, around the cone solver that ncp compiles; hybrid compiles both."""
-    with interpreted(), patch.object(impacts, 'solve_cones', solve_cones):
+    with patch.object(impacts, 'solve_cones', solve_cones):
         yield
 
 
