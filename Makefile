@@ -12,7 +12,7 @@ VENV := .venv
 OLDEST := .venv-oldest
 # These look only at the sources, or need colcon, the linters or MuJoCo.
 LEFT_OUT := $(foreach name,architecture packaging launch benchmarks,--ignore=test/project/test_$(name).py)
-PARALLEL := -n 3 --dist loadfile
+PARALLEL := -n 3 --dist loadfile --no-loadscope-reorder
 REAL_TIME := test/ros/process test/project
 # Quiet: setuptools warns that an editable installation is editable.
 INSTALL := -m pip install --quiet --disable-pip-version-check

@@ -25,7 +25,20 @@ def interpreted_kernels():
         yield
 
 
-def pytest_collection_modifyitems(items):
+def taking_turns(items):
+    """Return the tests with files that wait for processes spread among those that compute.
+
+    Such files begin in the first three quarters: one that takes long is not left to the end.
+    """
+    files = {item.path: item.path.parent == PROCESSES for item in items}
+    place = {}
+    for waits, share in ((True, 0.75), (False, 1.0)):
+        paths = [path for path in files if files[path] == waits]
+        place |= {path: share * k / len(paths) for k, path in enumerate(paths)}
+    return sorted(items, key=lambda item: place[item.path])
+
+
+def pytest_collection_modifyitems(config, items):
     """Tests with real processes and real time get a second chance: a busy machine is no failure.
 
     What needed it is listed as R at the end.
@@ -38,3 +51,5 @@ def pytest_collection_modifyitems(items):
         if folder == PROCESSES:
             item.add_marker(pytest.mark.ros)
             item.add_marker(pytest.mark.flaky(reruns=2, reruns_delay=2))
+    if hasattr(config, 'workerinput'):  # one of several workers
+        items[:] = taking_turns(items)
