@@ -12,7 +12,7 @@ VENV := .venv
 OLDEST := .venv-oldest
 # These look only at the sources, or need colcon, the linters or MuJoCo.
 LEFT_OUT := $(foreach name,architecture packaging launch benchmarks,--ignore=test/project/test_$(name).py)
-PARALLEL := -n 3 --dist loadfile
+PARALLEL := -n 3 --dist loadfile --no-loadscope-reorder
 REAL_TIME := test/ros/process test/project
 # Quiet: setuptools warns that an editable installation is editable.
 INSTALL := -m pip install --quiet --disable-pip-version-check
@@ -21,6 +21,8 @@ DECLARED := setup.py setup.cfg pyproject.toml package.xml
 # A sourced ROS installation is for another Python: its packages must not hide those of $(VENV).
 unexport PYTHONPATH PYTHONHOME LD_LIBRARY_PATH
 unexport AMENT_PREFIX_PATH COLCON_PREFIX_PATH RMW_IMPLEMENTATION ROS_DISTRO
+# The tests start a hundred processes, and pytest rewrites 450 modules: bytecode is kept.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test lint test-oldest benchmark determinism soak generate format clean distclean
 .DELETE_ON_ERROR:

@@ -78,7 +78,7 @@ setup(
             'pytest>=7.4',
             'pytest-timeout>=2.2',
             'pytest-rerunfailures>=14.0',
-            'pytest-xdist>=3.5',
+            'pytest-xdist>=3.7',
             'hypothesis>=6.98',
         ],
         'colcon': ['colcon-common-extensions>=0.3'],

@@ -1,9 +1,11 @@
 """Settings of all tests."""
 
+from functools import cache
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from interpreted import interpreted
 
 # A first call may compile a kernel, and a shared machine may pause: time is no failure here.
 settings.register_profile('contact_sim', deadline=None)
@@ -16,14 +18,38 @@ PROCESSES = Path(__file__).resolve().parent / 'ros' / 'process'
 PROJECT = PROCESSES.parent.parent / 'project'
 
 
-def pytest_collection_modifyitems(items):
+@pytest.fixture(scope='module')
+def interpreted_kernels():
+    """Kernels that the tests of a file call run as Python: compiling them takes longer."""
+    with interpreted():
+        yield
+
+
+def taking_turns(items):
+    """Return the tests with files that wait for processes spread among those that compute.
+
+    Such files begin in the first three quarters: one that takes long is not left to the end.
+    """
+    files = {item.path: item.path.parent == PROCESSES for item in items}
+    place = {}
+    for waits, share in ((True, 0.75), (False, 1.0)):
+        paths = [path for path in files if files[path] == waits]
+        place |= {path: share * k / len(paths) for k, path in enumerate(paths)}
+    return sorted(items, key=lambda item: place[item.path])
+
+
+def pytest_collection_modifyitems(config, items):
     """Tests with real processes and real time get a second chance: a busy machine is no failure.
 
     What needed it is listed as R at the end.
     """
+    folder_of = cache(lambda path: path.parent)  # thousands of tests in a hundred files
     for item in items:
-        if item.get_closest_marker('real_time') and item.path.parent not in (PROCESSES, PROJECT):
+        folder = folder_of(item.path)
+        if item.get_closest_marker('real_time') and folder not in (PROCESSES, PROJECT):
             raise pytest.UsageError(f'{item.nodeid}: make test looks for real_time elsewhere')
-        if PROCESSES in item.path.parents:
+        if folder == PROCESSES:
             item.add_marker(pytest.mark.ros)
             item.add_marker(pytest.mark.flaky(reruns=2, reruns_delay=2))
+    if hasattr(config, 'workerinput'):  # one of several workers
+        items[:] = taking_turns(items)

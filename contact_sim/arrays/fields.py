@@ -11,6 +11,7 @@ Every field has a constant of its name in capitals, its number: `vector(data, V_
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -30,7 +31,6 @@ CONE_VECTORS = 8
 """Vectors of that length that the cone solvers use as scratch, see solvers.rows.ConeWork."""
 TERRAIN_DATA = 16
 """Numbers that describe a terrain of any kind, besides those of its relief."""
-LAYOUT_COLUMNS = 4
 
 STATE = ('q', 'v', 'position', 'frame', 'gap', 'feature', 'memory', 'energy')
 """Fields that follow from q and v; kept for the start and the end of a step."""
@@ -154,7 +154,7 @@ def consecutive(shapes: dict[str, Shape], start: int = 0) -> dict[str, tuple[int
     """Return first and last place, and shape, of fields that lie one behind the other."""
     places = {}
     for name, shape in shapes.items():
-        stop = start + int(np.prod(shape, dtype=np.int64))
+        stop = start + math.prod(shape)
         places[name] = (start, stop, shape)
         start = stop
     return places
@@ -166,17 +166,10 @@ def places_of(sizes: Sizes) -> dict[str, tuple[int, int, Shape]]:
     return {**sizes.layout, **work, **consecutive(sizes.index_shapes())}
 
 
-def layout_of(sizes: Sizes) -> NDArray[np.int64]:
-    """Return the layout array, one row (first, last, rows, columns) per field."""
-    return layout_table(places_of(sizes))
-
-
 def layout_table(places: dict[str, tuple[int, int, Shape]]) -> NDArray[np.int64]:
     """Return the layout array of fields at these places."""
-    table = np.zeros((len(places), LAYOUT_COLUMNS), dtype=np.int64)
-    for row, (start, stop, shape) in zip(table, places.values(), strict=True):
-        row[:] = start, stop, *(*shape, 1, 1)[:2]
-    return table
+    table = [(start, stop, *(*shape, 1, 1)[:2]) for start, stop, shape in places.values()]
+    return np.array(table, dtype=np.int64)
 
 
 _NOTHING = Sizes(0, 0, 0, 0, 0)

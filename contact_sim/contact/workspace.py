@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from contact_sim.arrays.fields import INDEX_FIELDS, Sizes, layout_of, places_of
+from contact_sim.arrays.fields import INDEX_FIELDS, Sizes, layout_table, places_of
 from contact_sim.arrays.step_data import StepData
 from contact_sim.collision.candidates import candidates_of
 from contact_sim.collision.ground import Terrain
@@ -19,6 +20,8 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 BAUMGARTE, RESTITUTION_THRESHOLD = 0.2, 0.05
 """Share of a penetration taken out per step [-]; approach speed of plastic impacts [m/s]."""
+known_places = lru_cache(maxsize=64)(places_of)
+"""Kept: single problems are solved by the thousand, and have few sizes."""
 
 
 class Workspace:
@@ -46,14 +49,14 @@ class Workspace:
         self._fill_ground(robot, terrain, tree)
 
     def _allocate(self) -> None:
-        places = places_of(self.sizes)
+        places = known_places(self.sizes)
         lengths = {
             indices: max(stop for name, (_, stop, _) in places.items()
                          if (name in INDEX_FIELDS) == indices)
             for indices in (False, True)
         }  # fmt: skip
         self._places = places
-        self.layout = layout_of(self.sizes)
+        self.layout = layout_table(places)
         self.numbers = np.zeros((1, lengths[False]))
         self.indices = np.zeros((1, lengths[True]), dtype=np.int64)
         self.data = StepData(self.sizes, self.numbers[0, : self.sizes.length])

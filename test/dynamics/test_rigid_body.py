@@ -16,6 +16,7 @@ from contact_sim.dynamics.kinematics import place, world_inertia
 from contact_sim.dynamics.mass_matrix import mass_matrix
 from contact_sim.dynamics.tree import tree_of
 
+pytestmark = pytest.mark.usefixtures('interpreted_kernels')
 RELATIVE = 1e-12
 GRAVITY = np.array([0.8, -0.5, -9.81])
 FAR = np.array([1024.0, -512.0, 64.0])

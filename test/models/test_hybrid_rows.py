@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from interpreted import interpreted
 from robots import StandingController, axle
 
 from contact_sim import Hybrid, InvalidInput, Simulator, load_robot
@@ -48,6 +49,7 @@ def test_a_row_with_one_bound_is_refused(lower, upper):
         bounded_axle(lower, upper)
 
 
+@interpreted()
 @pytest.mark.parametrize('redundant', [False, True])
 def test_bilateral_rows_hold_during_an_impact(redundant):
     rng = np.random.default_rng(5)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from interpreted import interpreted
 from problems import random_problem
 from robots import cube, point_mass, pose, stand
 
@@ -14,7 +15,8 @@ GRAVITY = 9.81
 
 def solve(M, q):
     z = np.empty(len(q))
-    status, _ = lemke(np.array(M, dtype=float), np.array(q, dtype=float), z, 1000)
+    with interpreted():
+        status, _ = lemke(np.array(M, dtype=float), np.array(q, dtype=float), z, 1000)
     return status, z
 
 

@@ -31,7 +31,7 @@ class Twin:
         self.peer = MujocoPeer(robot, friction, TIME_STEP)
         self.model, self.data = self.peer.model, self.peer.data
         options = self.model.opt
-        options.iterations, options.ls_iterations = 200, 200
+        options.iterations, options.ls_iterations = 50, 50
         options.tolerance, options.ls_tolerance = 0.0, 1e-14
 
     def start(self, height=-1e-6, velocity=(0.0, 0.0, 0.0)):

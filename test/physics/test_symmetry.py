@@ -67,13 +67,14 @@ def asymmetry(robot, q):
 
 
 def trot(robot, law, period, lift, friction, steps=1500):
-    """Return the largest asymmetry of an open-loop trot."""
+    """Return the largest asymmetry of an open-loop trot, seen every 5 steps."""
     sim = Simulator(robot, law, friction=friction)
     (kp, kd), zeros, worst = robot.default_gains, np.zeros(12), 0.0
-    for _ in range(steps):
+    for k in range(steps):
         target = trot_targets(robot, sim.time, period, lift)
         sim.follow(JointCommand(target, zeros, zeros, kp, kd), 1)
-        worst = max(worst, asymmetry(robot, sim.q))
+        if k % 5 == 4:
+            worst = max(worst, asymmetry(robot, sim.q))
     assert np.abs(sim.q[2]) > 0.1  # it trots
     return worst
 

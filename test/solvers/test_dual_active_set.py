@@ -9,6 +9,7 @@ from scipy.optimize import linprog
 from contact_sim.solvers.dual_active_set import least_quadratic
 from contact_sim.solvers.elimination import eliminate
 
+pytestmark = pytest.mark.usefixtures('interpreted_kernels')
 TOLERANCE = 1e-9
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from contact_sim.solvers.cone import largest_eigenvalue, project_cone
 from contact_sim.solvers.dense import eliminate, solve_symmetric
 
+pytestmark = pytest.mark.usefixtures('interpreted_kernels')
 numbers = st.floats(-10.0, 10.0)
 frictions = st.floats(0.0, 2.0)
 

@@ -10,6 +10,7 @@ from contact_sim import load_robot
 from contact_sim.solvers.delassus import EVERYWHERE, delassus
 from contact_sim.solvers.tree import factorise, solve, solve_factor, solve_transposed
 
+pytestmark = pytest.mark.usefixtures('interpreted_kernels')
 EPS = np.finfo(float).eps
 
 

@@ -17,6 +17,7 @@ from contact_sim.solvers.springs import (
     stiffness_ratio,
 )
 
+pytestmark = pytest.mark.usefixtures('interpreted_kernels')
 STIFFNESS, RATIO, SLIP, STEP = 2e3, 0.7, 1e-2, 1e-3
 LOWER = np.array([-0.3, -0.1, 0.0, -np.inf, -np.inf, 0.0])
 UPPER = np.array([0.3, 0.5, np.inf, 0.0, np.inf, np.inf])

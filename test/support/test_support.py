@@ -1,5 +1,6 @@
 """Support analysis on robots: the tables of theory E5 and E7, Jacobians, bad input."""
 
+from functools import cache
 from itertools import combinations
 
 import numpy as np
@@ -25,7 +26,7 @@ QUADRUPEDS = (*TWELVE_JOINTS, 'solo8')
 SUBSETS = [feet for count in range(5) for feet in combinations(range(4), count)]
 TABLE = {0: (0, 0, 0, 6), 1: (3, 3, 0, 3), 2: (6, 5, 1, 1), 3: (9, 6, 3, 0), 4: (12, 6, 6, 0)}
 """Feet to rank J, rank J_b, internal constraints, uncontrollable motions; theory E7."""
-ROBOTS = {name: load_robot(name) for name in robots()}
+robot_of = cache(load_robot)
 
 
 def ranks(s):
@@ -50,7 +51,7 @@ def ball_feet_velocity(robot, seed):
 @pytest.mark.parametrize('name', TWELVE_JOINTS)
 def test_ranks_of_every_subset_of_feet(name, feet):
     # E7
-    robot = ROBOTS[name]
+    robot = robot_of(name)
     for q in (robot.reference_configuration(), bent(robot, 3)):
         s = analyse_support(robot, q, feet)
         assert ranks(s) == TABLE[len(feet)]
@@ -65,7 +66,7 @@ def test_solo8_lacks_sideways_joints(feet):
     Two rows of each foot are followed by its two joints. What is left is the sideways velocity
     v_y + ω_z x_i − ω_x z_i of the feet, a matter of the base alone: rank J = 2 k + rank [1 x z].
     """
-    robot = ROBOTS['solo8']
+    robot = robot_of('solo8')
     q = robot.reference_configuration()
     s = analyse_support(robot, q, feet)
     arm = s.stance.position - q[:3]
@@ -81,7 +82,7 @@ def test_solo8_lacks_sideways_joints(feet):
 @pytest.mark.parametrize('name', ['go1', 'solo12', 'anymal_b'])
 def test_stretched_legs_lose_joint_rank_only(name):
     """theory E5: all joints 0; anymal_b's feet stand beside the axes of its joints."""
-    robot = ROBOTS[name]
+    robot = robot_of(name)
     q = robot.with_joint_positions(robot.reference_configuration(), np.zeros(robot.n_joints))
     s = analyse_support(robot, q, range(4))
     assert s.joint_rank == (12 if name == 'anymal_b' else 8)
@@ -91,7 +92,7 @@ def test_stretched_legs_lose_joint_rank_only(name):
 @pytest.mark.parametrize('seed', range(3))
 @pytest.mark.parametrize('name', QUADRUPEDS)
 def test_two_feet_leave_the_line_between_them(name, seed):
-    robot = ROBOTS[name]
+    robot = robot_of(name)
     for feet in combinations(range(4), 2):
         q = bent(robot, seed) if name != 'solo8' else robot.reference_configuration()
         s = analyse_support(robot, q, feet)
@@ -108,7 +109,7 @@ def test_two_feet_leave_the_line_between_them(name, seed):
 
 
 def test_motions_of_one_foot_and_of_none_have_plain_names():
-    robot = ROBOTS['go1']
+    robot = robot_of('go1')
     q = robot.reference_configuration()
     one = analyse_support(robot, q, ['FL_foot']).uncontrollable_base_directions
     assert [m.name for m in one] == [f'rotation about {axis} through FL_foot' for axis in 'xyz']
@@ -119,7 +120,7 @@ def test_motions_of_one_foot_and_of_none_have_plain_names():
 
 
 def test_conditioning_grows_as_two_feet_come_together():
-    robot = ROBOTS['go1']
+    robot = robot_of('go1')
     q = robot.reference_configuration()
     apart = analyse_support(robot, q, ['FL_foot', 'FR_foot'])
     inward = robot.joint_positions(q) + np.array([-0.3, 0, 0, 0.3, 0, 0, 0, 0, 0, 0, 0, 0])
@@ -130,7 +131,7 @@ def test_conditioning_grows_as_two_feet_come_together():
 
 
 def test_polygon_and_margin():
-    robot = ROBOTS['anymal_b']
+    robot = robot_of('anymal_b')
     q = robot.reference_configuration()
     s = analyse_support(robot, q, range(4))
     feet = s.stance.position
@@ -152,7 +153,7 @@ def test_polygon_and_margin():
 @pytest.mark.parametrize('name', QUADRUPEDS)
 def test_jacobian_equals_finite_differences_on_the_manifold(name):
     """The material point below each sphere, moved by q ⊕ ε."""
-    robot = ROBOTS[name]
+    robot = robot_of(name)
     model, q = robot.pinocchio_model, bent(robot, 5)
     data, J = model.createData(), support.contact_jacobian(robot, q, range(4))
     pin.forwardKinematics(model, data, q)
@@ -171,7 +172,7 @@ def test_jacobian_equals_finite_differences_on_the_manifold(name):
 
 @pytest.mark.parametrize('name', QUADRUPEDS)
 def test_drift_equals_finite_differences_along_the_motion(name):
-    robot = ROBOTS[name]
+    robot = robot_of(name)
     model, q, v = robot.pinocchio_model, bent(robot, 7), ball_feet_velocity(robot, 7)
     ground = Plane((0.1, -0.2, 1.0), 0.05)
 
@@ -187,7 +188,7 @@ def test_drift_equals_finite_differences_along_the_motion(name):
 
 @pytest.mark.parametrize('name', ['go1', 'anymal_b', 'solo8'])
 def test_jacobian_is_that_of_the_simulation(name):
-    robot = ROBOTS[name]
+    robot = robot_of(name)
     sim = Simulator(robot)
     v = 0.1 * ball_feet_velocity(robot, 1)
     sim.reset(v=v)
@@ -200,7 +201,7 @@ def test_jacobian_is_that_of_the_simulation(name):
 
 
 def test_rows_and_directions_follow_the_order_given():
-    robot = ROBOTS['go1']
+    robot = robot_of('go1')
     q = bent(robot, 2)
     J = support.contact_jacobian(robot, q, range(4))
     picked = support.contact_jacobian(robot, q, ['RR_foot', 1], directions=('n', 't1'))
@@ -214,7 +215,7 @@ def test_rows_and_directions_follow_the_order_given():
 @given(seed=st.integers(0, 2**31), feet=st.sets(st.integers(0, 3)))
 @pytest.mark.parametrize('name', robots())
 def test_projector_over_random_configurations(name, seed, feet):
-    robot = ROBOTS[name]
+    robot = robot_of(name)
     s = analyse_support(robot, bent(robot, seed, size=1.0), sorted(feet))
     M, J, N = s.stance.inertia, s.contact_jacobian, s.null_space_projector
     assert np.abs(N @ N - N).max() <= 1e-10
@@ -226,7 +227,7 @@ def test_projector_over_random_configurations(name, seed, feet):
 
 def test_motion_in_the_null_space_keeps_the_feet():
     """theory E4: integrating N_c u moves the feet by O(h²) only."""
-    robot = ROBOTS['go1']
+    robot = robot_of('go1')
     model, q = robot.pinocchio_model, bent(robot, 4)
     s = analyse_support(robot, q, range(4))
     v = s.null_space_projector @ ball_feet_velocity(robot, 4)
@@ -265,13 +266,13 @@ def test_motion_in_the_null_space_keeps_the_feet():
     ],
 )
 def test_bad_feet(active, error, words):
-    robot = ROBOTS['go1']
+    robot = robot_of('go1')
     with pytest.raises(error, match=words):
         analyse_support(robot, robot.reference_configuration(), active)
 
 
 def test_bad_configurations_and_directions():
-    robot = ROBOTS['go1']
+    robot = robot_of('go1')
     q = robot.reference_configuration().copy()
     with pytest.raises(InvalidInput, match='directions'):
         analyse_support(robot, q, [0], directions=('x',))
@@ -308,7 +309,7 @@ def test_robots_without_feet_or_floating_base():
 
 
 def test_an_empty_support_where_one_is_needed():
-    robot = ROBOTS['go1']
+    robot = robot_of('go1')
     held = support.stance_dynamics(robot, robot.reference_configuration(), None, [])
     tau = np.zeros(robot.nv)
     for needs_feet in (

@@ -1,6 +1,7 @@
 """Floating-base dynamics against the numbers of theory 1.3 and against Pinocchio."""
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pinocchio as pin
@@ -20,7 +21,7 @@ from contact_sim import (
 
 GRAVITY = 9.81
 NAMES = ('go1', 'anymal_b', 'solo12', 'solo8', 'hyq')
-ROBOTS = {name: load_robot(name) for name in NAMES}
+robot_of = cache(load_robot)
 
 
 def bent(robot, seed, size=0.3):
@@ -32,7 +33,7 @@ def bent(robot, seed, size=0.3):
 
 def on_points(name):
     """The robot on the centres of its feet: points fixed to the feet, as Pinocchio has them."""
-    robot = ROBOTS[name]
+    robot = robot_of(name)
     points = [replace(point, radius=0.0) for point in robot.contact_points]
     names = robot.joint_names
     return RobotModel.from_pinocchio(robot.pinocchio_model, points, names, name)
@@ -182,7 +183,7 @@ def test_cart_pendulum_impulse_transfer(cart, directions, source_impulse, after,
 @pytest.mark.parametrize('name', ['go1', 'anymal_b', 'solo12'])
 def test_both_velocity_conventions(name):
     """theory E2: J_ETH u = J_pin v with J_ETH built from the formula of the lecture."""
-    robot = ROBOTS[name]
+    robot = robot_of(name)
     model, (q, v, _) = robot.pinocchio_model, bent(robot, 1)
     data, X = model.createData(), support.velocity_map(robot, q)
     u = support.world_velocity(robot, q, v)
@@ -208,7 +209,7 @@ def test_both_velocity_conventions(name):
 @pytest.mark.parametrize('name', ['go1', 'anymal_b'])
 def test_velocity_is_the_map_of_the_coordinate_rates(name):
     """u = E_fb q̇, with q̇ by differences of Pinocchio's integrate; anymal_b's joints are angles."""
-    robot = ROBOTS[name]
+    robot = robot_of(name)
     model, (q, v, _) = robot.pinocchio_model, bent(robot, 2)
     h = 1e-6
     rate = (pin.integrate(model, q, h * v) - pin.integrate(model, q, -h * v)) / (2 * h)
@@ -286,7 +287,7 @@ def test_all_forms_and_pinocchio_agree(name, feet):
 
 @pytest.mark.parametrize('name', NAMES)
 def test_impulse_transfer_of_quadrupeds(name):
-    robot = ROBOTS[name]
+    robot = robot_of(name)
     for seed, feet in enumerate([(0,), (0, 3), (0, 1, 2), (0, 1, 2, 3)]):
         q, v, _ = bent(robot, seed)
         s = support.stance_dynamics(robot, q, v, feet)
@@ -311,7 +312,7 @@ def test_impulse_transfer_of_quadrupeds(name):
 @pytest.mark.parametrize('feet', [(0, 1, 2), (0, 1, 2, 3)], ids=str)
 @pytest.mark.parametrize('name', ['go1', 'anymal_b', 'solo12', 'hyq'])
 def test_inverse_dynamics_gives_the_motion_back(name, feet):
-    robot = ROBOTS[name]
+    robot = robot_of(name)
     q, v, _ = bent(robot, 5)
     s = support.stance_dynamics(robot, q, v, feet)
     wanted = support.consistent_acceleration(s, np.random.default_rng(6).standard_normal(robot.nv))
@@ -325,7 +326,7 @@ def test_inverse_dynamics_gives_the_motion_back(name, feet):
 
 
 def test_two_feet_cannot_turn_the_base_about_their_line():
-    robot = ROBOTS['anymal_b']
+    robot = robot_of('anymal_b')
     q, _, _ = bent(robot, 5)
     s = support.stance_dynamics(robot, q, None, [0, 3])
     (motion,) = analyse_support(robot, q, [0, 3]).uncontrollable_base_directions
@@ -341,7 +342,7 @@ def test_two_feet_cannot_turn_the_base_about_their_line():
 @pytest.mark.parametrize('name', ['go1', 'anymal_b', 'solo12', 'hyq'])
 def test_torques_that_change_forces_but_not_motion(name):
     """theory E11 for a quadruped: six torques of a stance on four feet."""
-    robot = ROBOTS[name]
+    robot = robot_of(name)
     q, v, effort = bent(robot, 8, size=0.1)
     s = support.stance_dynamics(robot, q, 0.1 * v, range(4))
     T = support.effort_null_space(s)
@@ -360,7 +361,7 @@ def test_torques_that_change_forces_but_not_motion(name):
 
 
 def test_such_a_torque_in_the_simulation():
-    robot = ROBOTS['anymal_b']
+    robot = robot_of('anymal_b')
     sims = [Simulator(robot, 'ncp', friction=3.0) for _ in range(2)]
     for sim in sims:
         stand(sim, 500)
@@ -381,7 +382,7 @@ def test_such_a_torque_in_the_simulation():
 @pytest.mark.parametrize('name', ['go1', 'anymal_b', 'solo8'])
 def test_the_base_rows_are_newton_and_euler(name):
     """theory E14, X19: forces carry a standing robot, without moment about its centre."""
-    robot = ROBOTS[name]
+    robot = robot_of(name)
     report = stand(Simulator(robot, 'ncp'), 3000)[-1]
     record, rows = report.record, 3 * len(robot.contact_points)
     s = support.stance_dynamics(robot, record.q_start, record.v_start, range(4))
@@ -412,7 +413,7 @@ def test_the_base_rows_are_newton_and_euler(name):
 
 
 def test_efforts_and_generalized_forces(cart):
-    robot = ROBOTS['go1']
+    robot = robot_of('go1')
     tau = support.generalized_force(robot, np.arange(12.0))
     assert np.array_equal(tau, [0.0] * 6 + list(range(12)))
     assert np.array_equal(support.joint_effort(robot, tau), np.arange(12.0))

@@ -170,7 +170,7 @@ def test_a_frozen_listener_costs_no_message(tmp_path):
                 session.settle()
                 session.clear()
                 (begin,) = session.fresh('/clock')
-                for k in range(1, 6):
+                for k in range(1, 4):
                     assert session.step(1000).success
                     end = stamp_of(begin) + k * SECOND
                     session.wait(lambda end=end: session.time == end, 'the last tick')
@@ -182,5 +182,5 @@ def test_a_frozen_listener_costs_no_message(tmp_path):
             stamps = sorted({stamp_of(message) for message in session.messages['/clock']})
             assert stamps[0] == stamp_of(begin)
             assert {later - earlier for earlier, later in pairwise(stamps)} == {STEP}
-            assert len(stamps) == 5001
-            assert len(session.messages['/joint_states']) == 1250
+            assert len(stamps) == 3001
+            assert len(session.messages['/joint_states']) == 750

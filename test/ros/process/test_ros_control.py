@@ -55,7 +55,7 @@ def test_the_clock_is_alive_and_positive_before_the_first_step(session):
     assert stamps == {STEP}
 
 
-@pytest.mark.parametrize('count', [1, 7, 1000])
+@pytest.mark.parametrize('count', [1, 7, 300])
 def test_steps_are_exact(paused, count):
     begin = paused.time
     response = paused.step(count)
@@ -97,10 +97,10 @@ def test_commands_and_diagnostics_go_on_while_steps_are_under_way(paused):
 
 def test_many_single_steps_add_up(paused):
     begin = paused.time
-    for _ in range(200):
+    for _ in range(100):
         paused.step()
     paused.fresh('/clock', 3)
-    assert paused.time == begin + 200 * STEP
+    assert paused.time == begin + 100 * STEP
 
 
 def test_a_step_is_refused_while_time_runs(paused):
@@ -175,17 +175,17 @@ def test_wrenches_integrated_over_a_drop_are_the_weight_times_the_time(paused):
     paused.reset()
     paused.settle()
     paused.clear()
-    paused.step(3000)
+    paused.step(2100)  # after 2000 it is at rest
     paused.settle()
     paused.set(before)
     force = forces_in_world(paused)
-    assert len(force) == 3000
+    assert len(force) == 2100
     lifting = force.sum(axis=1)[:, 2]
     fall = 1000.0 * np.sqrt(2.0 * 0.1 / 9.81)
     assert np.argmax(lifting > 0.0) == pytest.approx(fall, abs=2)
     weight = ROBOT.total_mass * 9.81
     assert lifting.max() > 5.0 * weight
-    assert 1e-3 * force.sum(axis=(0, 1)) == pytest.approx([0.0, 0.0, 3.0 * weight], abs=1e-3)
+    assert 1e-3 * force.sum(axis=(0, 1)) == pytest.approx([0.0, 0.0, 2.1 * weight], abs=1e-3)
 
 
 def forces_in_world(session):

@@ -42,16 +42,16 @@ def run_at(session, factor, seconds):
 @pytest.mark.parametrize('factor', [1.0, 0.5, 2.0])
 def test_time_is_paced(session, factor):
     """Never ahead of the wall clock, and behind it only where /diagnostics says so."""
-    wall, simulated, slowed = run_at(session, factor, 3.0)
+    wall, simulated, slowed = run_at(session, factor, 2.0)
     ahead = simulated / factor - wall
-    assert wall[-1] > 2.0
+    assert wall[-1] > 1.4
     assert ahead.max() < 0.1
     assert ahead[-1] > -0.1 or slowed
 
 
 def test_pacing_does_not_drift(session):
     """Over the second half the error of the schedule does not grow: sleeps do not add up."""
-    wall, simulated, slowed = run_at(session, 1.0, 4.0)
+    wall, simulated, slowed = run_at(session, 1.0, 3.0)
     late = simulated - wall
     half = len(late) // 2
     assert abs(np.median(late[half:]) - np.median(late[:half])) < 0.005 or slowed

@@ -16,8 +16,8 @@ from contact_sim.parameters import declared_parameters
 from contact_sim.ros.settings.declarations import PARAMETER_GROUPS
 
 ROBOT = load_robot('go1')
-FEET = tuple(foot.name for foot in ROBOT.feet)
-TOPICS = published_topics(FEET)
+HEARD = ('/clock', '/diagnostics', '/joint_states', '/odom', '/contact_sim/contact_markers')
+TOPICS = {topic: published_topics(())[topic] for topic in HEARD}
 DECLARED = {
     f'{prefix}.{field.name}' if prefix else field.name: field
     for prefix, cls in PARAMETER_GROUPS.items()

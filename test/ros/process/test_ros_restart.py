@@ -31,7 +31,7 @@ def test_after_a_kill_the_next_node_is_heard_over_shared_memory(tmp_path, monkey
     with Session(tmp_path, TOPICS) as session:
         session.started()
         assert segments() > before
-        for number in range(3):
+        for number in range(2):
             session.fresh('/joint_states', 20)
             session.simulation.handle.send_signal(signal.SIGKILL)
             assert session.simulation.handle.wait(10.0) == -signal.SIGKILL

@@ -80,6 +80,7 @@ def test_the_report_of_a_reset_state_knows_no_forces():
 def session(tmp_path_factory):
     with Session(tmp_path_factory.mktemp('services'), TOPICS, PARAMETERS) as session:
         session.started()
+        session.nothing_kept = session.call(f'/{NODE}/restore', Trigger, Trigger.Request())
         session.listeners = {
             kind: session.node.create_publisher(kind, topic, 10)
             for kind, topic in (
@@ -302,9 +303,6 @@ def test_states_that_cannot_be_are_refused(paused):
     steps(paused, 1)
 
 
-def test_restoring_before_anything_was_kept_is_refused(tmp_path):
-    with Session(tmp_path, {'/clock': TOPICS['/clock']}, {'start_paused': True}) as session:
-        session.started()
-        response = session.call(f'/{NODE}/restore', Trigger, Trigger.Request())
-        assert not response.success
-        assert 'call ~/snapshot first' in response.message
+def test_restoring_before_anything_was_kept_is_refused(session):
+    assert not session.nothing_kept.success
+    assert 'call ~/snapshot first' in session.nothing_kept.message

@@ -1,0 +1,40 @@
+"""The cone solvers as ncp and anitescu compile them, asked with rows and limits."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+
+from contact_sim import Anitescu, Ncp
+from contact_sim.contact.problem import MEMORY
+from contact_sim.contact.problem_arrays import ProblemArrays
+from contact_sim.solvers.rows import Rows
+
+
+def solve_cones(
+    rows: Rows,
+    impulse: np.ndarray,
+    tolerance: float,
+    limits: tuple[int, int, int],
+    associated: float,
+) -> tuple[int, int, float]:
+    """Call `solvers.cones.solve_cones`, arguments and result as there.
+
+    Called by itself it would be compiled for arrays that own their memory, which takes a minute.
+    """
+    n, nc, ns = len(rows.g), len(rows.friction), len(rows.lower)
+    problem = SimpleNamespace(
+        n_contacts=nc, n_rows=n, delassus=rows.delassus, g=rows.g, friction=rows.friction,
+        lower=rows.lower, upper=rows.upper, free_velocity=rows.g, start_velocity=np.zeros(n),
+        gap=np.zeros(nc), interval_gap=np.zeros(ns), inverse_weight=np.zeros(n),
+        memory=np.zeros((nc, MEMORY)), time_step=1.0, inertia=np.zeros((0, 0)),
+        velocity=np.zeros(0), jacobian=np.zeros((n, 0)),
+    )  # fmt: skip
+    arrays = ProblemArrays(problem, impulse)
+    arrays.law[:4] = tolerance, *limits
+    law = Anitescu.compiled if associated else Ncp.compiled
+    law.answer(*arrays.arrays)
+    impulse[:] = arrays.row_impulse
+    code, iterations, residual = arrays.data.solver
+    return int(code), int(iterations), float(residual)
