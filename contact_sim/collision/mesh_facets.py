@@ -12,6 +12,8 @@ from contact_sim.terrain import TriangleMesh
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
+BEYOND = 1e-4
+"""How far beyond a border is looked for ground [m]."""
 ENTRIES_PER_FACET = 16
 """Most entries of a facet in the bins, on average."""
 
@@ -31,8 +33,13 @@ class MeshFacets:
     """Largest coordinates."""
 
     @classmethod
-    def of(cls, mesh: TriangleMesh) -> MeshFacets:
-        """Return the facets of a `terrain.TriangleMesh`."""
+    def of(cls, mesh: TriangleMesh, seams: NDArray[np.bool_] | None = None) -> MeshFacets:
+        """Return the facets of a mesh.
+
+        Args:
+            mesh: its triangles.
+            seams: which borders the surface goes on beyond, shape (m, 3); they are no edges.
+        """
         places, normals = mesh.vertices[mesh.triangles], mesh.normals
         third = _across(mesh)
         span = third - places
@@ -42,6 +49,8 @@ class MeshFacets:
         triangles = np.concatenate([places.reshape(-1, 9), normals, across.reshape(-1, 9)], axis=1)
         border = mesh.neighbours < 0
         convex = border | (bend < -TOLERANCE)
+        if seams is not None:
+            convex &= ~seams
         once = convex & (border | (mesh.neighbours > np.arange(len(places))[:, None]))
         following = np.roll(places, -1, axis=1)
         opposite = np.roll(places, -2, axis=1)
@@ -57,6 +66,19 @@ class MeshFacets:
             np.concatenate([box.min(axis=1) for box in boxes]),
             np.concatenate([box.max(axis=1) for box in boxes]),
         )  # fmt: skip
+
+
+def beyond_borders(mesh: TriangleMesh) -> Array:
+    """Return points a little beyond the borders, in the plane of their triangle.
+
+    Shape (borders, 3, 3): three points of each, in the order of `mesh.neighbours`.
+    """
+    places, border = mesh.vertices[mesh.triangles], mesh.neighbours < 0
+    along = (np.roll(places, -1, axis=1) - places)[border]
+    out = np.cross(along, np.broadcast_to(mesh.normals[:, None], places.shape)[border])
+    out *= BEYOND / np.linalg.norm(out, axis=1)[:, None]
+    share = np.array([0.1, 0.5, 0.9])[None, :, None]
+    return np.asarray(places[border][:, None] + share * along[:, None] + out[:, None])
 
 
 def _roll(triangles: Indices) -> Indices:

@@ -11,7 +11,7 @@ from contact_sim.arrays.fields import TERRAIN_DATA
 from contact_sim.collision.field import BLOCK, field_distance
 from contact_sim.collision.ground import Surface
 from contact_sim.collision.mesh import mesh_distance
-from contact_sim.collision.mesh_facets import Bins, MeshFacets
+from contact_sim.collision.mesh_facets import BEYOND, Bins, MeshFacets, beyond_borders
 from contact_sim.collision.slots import UNUSED_GAP
 from contact_sim.collision.surface import FIELD, MESH
 from contact_sim.terrain import GeneratedTerrain, HeightField, TriangleMesh, concatenate
@@ -98,7 +98,19 @@ class MeshGround(FacetGround):
 
     def __init__(self, mesh: TriangleMesh) -> None:
         self.mesh = mesh
-        facets = MeshFacets.of(mesh)
+        self._fill(MeshFacets.of(mesh))
+        points = beyond_borders(mesh)
+        if len(points):
+            self._fill(MeshFacets.of(mesh, self._seams(points)))
+
+    def _seams(self, points: Array) -> NDArray[np.bool_]:
+        """Return the borders beyond which the surface goes on, shape (m, 3)."""
+        away = np.array([self._nearest(*point) for point in points.reshape(-1, 3)])
+        seams = np.zeros(self.mesh.neighbours.shape, dtype=bool)
+        seams[self.mesh.neighbours < 0] = (away.reshape(-1, 3) < 0.5 * BEYOND).all(axis=1)
+        return seams
+
+    def _fill(self, facets: MeshFacets) -> None:
         bins = Bins.of(facets.lower, facets.upper)
         parts = (
             facets.triangles.ravel(), facets.edges.ravel(), facets.corners.ravel(),

@@ -6,7 +6,7 @@ import pytest
 from contact_sim.collision.relief import FieldGround, MeshGround
 from contact_sim.collision.slots import UNUSED_GAP
 from contact_sim.collision.surface import curvature, distance_and_normal, find_contacts
-from contact_sim.terrain import HeightField, TriangleMesh, boxes
+from contact_sim.terrain import HeightField, TriangleMesh, boxes, concatenate
 
 SCALE = 0.1
 FLAT_MESH = HeightField(np.zeros((21, 21)), SCALE, (-1.0, -1.0)).as_mesh()
@@ -112,6 +112,19 @@ def test_a_flat_floor_has_one_contact_wherever_a_sphere_is(ground):
     assert distance[:, 0] == pytest.approx(points[:, 2], abs=1e-15)
     assert (distance[:, 1:] == UNUSED_GAP).all()
     assert np.abs(normal[:, 0] - [0.0, 0.0, 1.0]).max() < 1e-12
+
+
+def test_no_seam_is_felt_between_parts_that_share_no_corner():
+    """Two halves of a floor with cells of different size, and a border where the floor ends."""
+    left = HeightField(np.zeros((8, 15)), SCALE, (-0.7, -0.7)).as_mesh()
+    right = HeightField(np.zeros((6, 11)), 0.14, (0.0, -0.7)).as_mesh()
+    ground = MeshGround(concatenate([left, right]))
+    for x in (-1e-3, 0.0, 1e-3, 5e-3):
+        distance, _ = ground.contacts([[x, y, 0.02] for y in np.linspace(-0.65, 0.65, 40)])
+        assert distance[:, 0] == pytest.approx(0.02, abs=1e-12)
+        assert (distance[:, 1:] == UNUSED_GAP).all()
+    beyond = ground.contacts([[0.0, 0.71, 0.02]])[0][0]
+    assert beyond[0] == pytest.approx(np.hypot(0.01, 0.02), abs=1e-9)
 
 
 def test_both_sides_of_a_concave_corner_are_felt_and_an_edge_once():
