@@ -21,7 +21,8 @@ ARGUMENTS = {
     'robot': ('go1', 'robot of the catalogue, for example anymal_b; params_file cannot change it'),
     'urdf': ('', 'path of a URDF or xacro file; wins over robot'),
     'contact_model': ('', 'contact model, e.g. ncp; empty: as in params_file'),
-    'terrain': ('', 'terrain, e.g. plane; empty: as in params_file'),
+    'terrain': ('', 'ground, e.g. plane or stairs; empty: as in params_file'),
+    'terrain_file': ('', 'YAML, heights or mesh of terrain:=file; empty: as in params_file'),
     'x': ('', 'where the robot starts, along x [m]; empty: as in params_file'),
     'y': ('', 'where the robot starts, along y [m]; empty: as in params_file'),
     'height': ('', 'gap below its lowest foot at the start [m]; empty: as in params_file'),
@@ -40,6 +41,7 @@ ARGUMENTS = {
 PARAMETERS = {
     'contact_model': ('contact.model', str),
     'terrain': ('terrain.type', str),
+    'terrain_file': ('terrain.file', str),
     'x': ('initial_x', float),
     'y': ('initial_y', float),
     'height': ('initial_height', float),

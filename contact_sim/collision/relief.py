@@ -10,10 +10,20 @@ from numpy.typing import ArrayLike, NDArray
 from contact_sim.arrays.fields import TERRAIN_DATA
 from contact_sim.collision.field import BLOCK, field_distance
 from contact_sim.collision.ground import Surface
-from contact_sim.collision.mesh import mesh_distance
+from contact_sim.collision.mesh import (
+    BINS_X,
+    BINS_Y,
+    CORNER_NUMBERS,
+    EDGE_NUMBERS,
+    EDGES_FROM,
+    SIDE,
+    TRIANGLE_NUMBERS,
+    mesh_distance,
+)
 from contact_sim.collision.mesh_facets import BEYOND, Bins, MeshFacets, beyond_borders
 from contact_sim.collision.slots import UNUSED_GAP
 from contact_sim.collision.surface import FIELD, MESH
+from contact_sim.errors import InvalidInput
 from contact_sim.terrain import GeneratedTerrain, HeightField, TriangleMesh, concatenate
 
 Array = NDArray[np.float64]
@@ -149,6 +159,44 @@ def relief_of(description: Description) -> FacetGround:
     if not meshes and len(description.fields) == 1:
         return relief_of(description.fields[0])
     return MeshGround(concatenate([*meshes, *(field.as_mesh() for field in description.fields)]))
+
+
+def check_relief(kind: int, data: Array, relief: Array) -> None:
+    """Refuse numbers with which a search would leave the relief, as from a damaged file.
+
+    Raises:
+        InvalidInput: sizes, places or entries that do not fit together.
+    """
+    fits = relief.dtype == np.float64 and relief.ndim == 1
+    if fits and kind == FIELD:
+        nx, ny, scale = data[:3]
+        blocks = -(-nx // BLOCK) * -(-ny // BLOCK)
+        fits = min(nx, ny) >= 2.0 and scale > 0.0 and data[5] == -(-ny // BLOCK)
+        fits = fits and len(relief) == nx * ny + blocks and bool(np.isfinite(relief).all())
+    elif fits:
+        fits = data[SIDE] > 0.0 and data[:3].min() >= 0.0 and data[BINS_X : BINS_Y + 1].min() >= 1
+        fits = fits and _parts_fit(data, relief)
+    if not fits:
+        raise InvalidInput('terrain.relief: numbers that do not fit together')
+
+
+def _parts_fit(data: Array, relief: Array) -> bool:
+    """Return whether all places in the relief of a mesh are where its sizes say."""
+    facets, places = data[:3].astype(np.int64), data[EDGES_FROM:].astype(np.int64)
+    bins = int(data[BINS_X]) * int(data[BINS_Y])
+    lengths = facets * [TRIANGLE_NUMBERS, EDGE_NUMBERS, CORNER_NUMBERS]
+    edges, corners, neighbours, starts, tops, entries = places[:6]
+    expected = [lengths[0], lengths[:2].sum(), lengths.sum(), tops - bins - 1, entries - bins]
+    order = np.array([edges, corners, neighbours, starts, tops, entries, len(relief)])
+    if (order[:5] != expected).any() or (np.diff(order) < 0).any():
+        return False
+    ends = relief[corners:neighbours].reshape(-1, CORNER_NUMBERS)[:, 6:]
+    first, listed = relief[starts:tops], relief[entries:]
+    return bool(
+        (ends >= 0).all() and (3 * ends <= starts - neighbours).all()
+        and (first >= 0).all() and (first <= len(listed)).all()
+        and (listed >= 0).all() and (listed < facets.sum()).all()
+    )  # fmt: skip
 
 
 def filled(*numbers: float) -> Array:

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from contact_sim.arrays.fields import TERRAIN_DATA
 from contact_sim.collision.ground import Surface, Terrain
-from contact_sim.collision.relief import Description, relief_of
-from contact_sim.collision.surface import KINDS, MOST_FEATURES, PLANES, ROUND
+from contact_sim.collision.relief import Description, check_relief, relief_of
+from contact_sim.collision.surface import FACETED, KINDS, MOST_FEATURES, PLANES, ROUND
 from contact_sim.errors import InvalidInput, UnknownName
 
 Array = NDArray[np.float64]
@@ -242,6 +242,8 @@ def as_terrain(terrain: str | Terrain | Description) -> Terrain:
     data = np.asarray(terrain.data, dtype=float)
     if data.shape != (TERRAIN_DATA,) or not np.isfinite(data).all():
         raise InvalidInput(f'terrain.data = {data!r}: expected {TERRAIN_DATA} finite numbers')
+    if terrain.kind in FACETED:
+        check_relief(terrain.kind, data, terrain.relief)
     return terrain
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import hashlib
 import importlib.metadata
 import platform
+import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,9 +31,10 @@ from contact_sim.robot.urdf import load_robot
 from contact_sim.simulation.simulator import Simulator
 
 Array = NDArray[np.float64]
-FORMAT = 3
-READABLE = 1, 2, 3
-"""Formats that can be repeated; 1 knew only planes, 1 and 2 only semi-implicit steps."""
+FORMAT = 4
+READABLE = 1, 2, 3, 4
+"""Formats that can be repeated; 1 knew only planes, 1 and 2 only semi-implicit steps, and those
+before 4 no relief."""
 PACKAGES = ('contact_sim', 'pin', 'numba', 'llvmlite', 'numpy')
 """Packages whose versions decide about the last bits."""
 
@@ -52,6 +56,12 @@ class RecordedGround(Surface):
         """Numbers of the surface, shape (TERRAIN_DATA,)."""
         return np.array(self.said['data'], dtype=float)
 
+    @cached_property
+    def relief(self) -> Array:
+        """Heights or facets, shape (any,)."""
+        packed = base64.b64decode(self.said.get('relief', ''))
+        return np.frombuffer(zlib.decompress(packed) if packed else b'').copy()
+
     @property
     def features(self) -> int:
         """Number of contacts that a sphere may have at once."""
@@ -59,9 +69,12 @@ class RecordedGround(Surface):
 
 
 def ground_header(terrain: Terrain) -> dict[str, Any]:
-    """Return kind and numbers of a terrain."""
+    """Return kind and numbers of a terrain, those of a relief packed."""
     data = np.asarray(terrain.data, dtype=float).tolist()
-    return {'kind': terrain.kind, 'data': data, 'features': terrain.features}
+    said = {'kind': terrain.kind, 'data': data, 'features': terrain.features}
+    if len(terrain.relief):
+        said['relief'] = base64.b64encode(zlib.compress(terrain.relief.tobytes())).decode()
+    return said
 
 
 def ground_of(header: Mapping[str, Any]) -> RecordedGround:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
+from contact_sim.collision.relief import FieldGround, MeshGround
 from contact_sim.collision.surface import PLANES
 from contact_sim.collision.terrain import Terrain
 from contact_sim.ros.conversions import set_quaternion, set_stamp, set_vector
@@ -176,10 +177,14 @@ def _ground(odom_frame: str, terrain: Terrain) -> Any:
 
 
 def ground_triangles(terrain: Terrain) -> Array:
-    """Return the corners of triangles on the ground, shape (6·cells², 3).
+    """Return the corners of triangles on the ground, shape (n, 3).
 
-    A level grid about the origin whose points are moved to the nearest point of the ground.
+    A level grid about the origin whose points are moved to the nearest point of the ground; of
+    height fields and meshes, their own.
     """
+    if isinstance(terrain, FieldGround | MeshGround):
+        mesh = terrain.mesh if isinstance(terrain, MeshGround) else terrain.field.as_mesh()
+        return np.asarray(mesh.vertices[mesh.triangles].reshape(-1, 3))
     ticks = np.linspace(-0.5 * GROUND_SIZE, 0.5 * GROUND_SIZE, GROUND_CELLS + 1)
     x, y = np.meshgrid(ticks, ticks, indexing='ij')
     flat = np.stack([x, y, np.zeros_like(x)], axis=-1).reshape(-1, 3)

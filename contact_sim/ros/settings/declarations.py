@@ -10,12 +10,13 @@ from contact_sim.contact_models import CONTACT_MODELS, contact_models
 from contact_sim.dynamics.integrators import INTEGRATORS
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, declared_parameters, parameter
+from contact_sim.terrain.ready_made import READY_MADE
 
 RATE_TOLERANCE = 1e-5
 """Relative error of a rate that still counts as exact: six digits are enough to type."""
 LARGEST_NOISE = 1e3
 """Bound of standard deviations of sensor noise."""
-GROUNDS = (*TERRAINS, 'groove', 'sphere', 'cylinder')
+GROUNDS = (*TERRAINS, 'groove', 'sphere', 'cylinder', *READY_MADE, 'file')
 """Kinds of ground that the node knows."""
 LARGEST_GAIN = 1e6
 """Bound of PD gains: with the bound on commands it keeps every effort finite."""
@@ -151,7 +152,7 @@ class JointGainParameters(Parameters):
 
 @dataclass(frozen=True)
 class TerrainParameters(Parameters):
-    """The ground; all kinds go through the origin of the world."""
+    """The ground; all kinds but files go through the origin of the world, or lie about it."""
 
     type: str = parameter('plane', '', 'kind of ground', choices=GROUNDS)
     angle: float = parameter(
@@ -165,6 +166,19 @@ class TerrainParameters(Parameters):
     hollow: bool = parameter(
         False, '', 'the robot is inside of sphere (a bowl) or cylinder (a pipe), not on top'
     )
+    difficulty: float = parameter(
+        0.5, '-', 'of ground from stairs to boxes: from easiest to hardest', at_least=0.0,
+        at_most=1.0,
+    )  # fmt: skip
+    seed: int = parameter(0, '', 'of the same: the same seed, the same ground', at_least=0)
+    file: str = parameter(
+        '', '', 'what type file loads: YAML of a generator, heights .npy or .png, or a mesh'
+    )
+    horizontal_scale: float = parameter(0.1, 'm', 'distance between heights of a file', above=0.0)
+    vertical_scale: float = parameter(
+        0.0, 'm', 'metres per unit of an image or of integers; 0: the heights are in metres',
+        at_least=0.0,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

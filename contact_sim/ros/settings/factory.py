@@ -16,6 +16,7 @@ from contact_sim.collision.terrain import (
     Planes,
     SphereGround,
     Terrain,
+    as_terrain,
 )
 from contact_sim.contact_models import CONTACT_MODELS
 from contact_sim.contact_models.protocol import ContactModel
@@ -26,6 +27,7 @@ from contact_sim.robot.urdf import load_robot
 from contact_sim.ros.settings.declarations import Settings
 from contact_sim.simulation.placement import standing_on
 from contact_sim.simulation.simulator import Simulator
+from contact_sim.terrain.ready_made import READY_MADE, ground_from_file, ready_made
 
 Array = NDArray[np.float64]
 IMU_LINK = 'imu_link'
@@ -92,6 +94,13 @@ def chosen_terrain(settings: Settings) -> Terrain:
     ground = settings['terrain']
     along = (math.cos(ground.heading), math.sin(ground.heading), 0.0)
     centre = (0.0, 0.0, ground.radius if ground.hollow else -ground.radius)
+    if ground.type in READY_MADE:
+        return as_terrain(ready_made(ground.type, ground.difficulty, ground.seed))
+    if ground.type == 'file':
+        if not ground.file:
+            raise InvalidInput("terrain.file is empty: terrain.type = 'file' needs a path")
+        scales = ground.horizontal_scale, ground.vertical_scale or None
+        return as_terrain(ground_from_file(ground.file, *scales))
     if ground.type == 'inclined_plane':
         return InclinedPlane(ground.angle, ground.heading)
     if ground.type == 'groove':
