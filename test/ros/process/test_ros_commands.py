@@ -28,7 +28,7 @@ def session(tmp_path_factory):
     parameters = {
         f'qos_overrides./{topic}.subscription.depth': 2000 for topic in ('joint_commands', EFFORTS)
     }
-    topics = {t: TOPICS[t] for t in ('/clock', '/joint_states', '/odom', '/diagnostics')}
+    topics = {t: TOPICS[t] for t in ('/joint_states', '/odom', '/diagnostics')}
     with Session(tmp_path_factory.mktemp('commands'), topics, parameters) as session:
         session.started().fresh('/odom', 200)
         yield session

@@ -83,11 +83,11 @@ def test_the_demo_of_another_robot(tmp_path):
 
 
 def test_the_demo_trots(tmp_path):
-    process = run('--demo', 'trot', '--seconds', '3', '--out', str(tmp_path))
+    process = run('--demo', 'trot', '--seconds', '2', '--out', str(tmp_path))
     assert process.returncode == 0, process.stderr
     result = json.loads((tmp_path / 'demo.json').read_text(encoding='utf-8'))
     assert result['height_change_m'] < 0.03
-    assert 0.7 < result['way_m'] / (0.3 * 3.0) < 1.2
+    assert 0.7 < result['way_m'] / (0.3 * 2.0) < 1.2
     assert result['penetration_m'] < 1e-6
     assert (tmp_path / 'demo.png').stat().st_size > 10_000
 
