@@ -19,13 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 Shape = tuple[int, ...]
-MEMORY = 4
+MEMORY_NUMBERS = 4
 """Numbers that a contact model may keep of each contact: a vector, then one more."""
 LAW_NUMBERS = 24
 """Largest number of parameters of a contact model."""
 SPRING_NUMBERS = 5
 """Numbers of `solvers.springs.LinearSprings`."""
-LAW_VECTORS = 8
+SCRATCH_VECTORS = 8
 """Vectors of the length of all rows that a contact model may use as scratch."""
 CONE_VECTORS = 8
 """Vectors of that length that the cone solvers use as scratch, see solvers.rows.ConeWork."""
@@ -71,7 +71,7 @@ class Sizes:
         """Shape of every field of the step data, in memory order."""
         nq, nv, nc, ns, rows = self.nq, self.nv, self.nc, self.ns, self.rows
         now: dict[str, Shape] = dict(zip(
-            STATE, ((nq,), (nv,), (nc, 3), (nc, 3, 3), (nc,), (nc,), (nc, MEMORY), (4,)),
+            STATE, ((nq,), (nv,), (nc, 3), (nc, 3, 3), (nc,), (nc,), (nc, MEMORY_NUMBERS), (4,)),
             strict=True,
         ))  # fmt: skip
         return {
@@ -102,11 +102,11 @@ class Sizes:
             'delassus': (rows * rows,), 'row_response': (nv * rows,), 'g': (rows,),
             'row_free': (rows,), 'row_start': (rows,), 'row_friction': (nc,), 'row_gap': (nc,),
             'row_impulse': (rows,), 'row_lower': (ns,), 'row_upper': (ns,),
-            'row_interval_gap': (ns,), 'row_weight': (rows,), 'row_memory': (nc, MEMORY),
-            'row_memory_next': (nc, MEMORY), 'guard': (4,),
+            'row_interval_gap': (ns,), 'row_weight': (rows,), 'row_memory': (nc, MEMORY_NUMBERS),
+            'row_memory_next': (nc, MEMORY_NUMBERS), 'guard': (4,),
             # scratch of the solvers
             'cone_work': (CONE_VECTORS, rows), 'newton_matrix': (rows * rows,),
-            'law_vectors': (LAW_VECTORS, rows),
+            'law_vectors': (SCRATCH_VECTORS, rows),
             # constants of robot, ground and model
             'placement': (nb, 13), 'body': (nb, 10), 'armature': (nv,), 'damping': (nv,),
             'total_mass': (1,), 'offset': (self.n_candidates, 3), 'radius': (self.n_candidates,),
@@ -177,7 +177,9 @@ FIELDS = tuple(places_of(_NOTHING))
 """Names of all fields in the order of their numbers."""
 INDEX_FIELDS = frozenset(_NOTHING.index_shapes())
 """Those that live in `indices`."""
-globals().update({name.upper(): number for number, name in enumerate(FIELDS)})
+_NUMBERS = {name.upper(): number for number, name in enumerate(FIELDS)}
+assert not _NUMBERS.keys() & globals().keys(), 'a field has the name of a constant'
+globals().update(_NUMBERS)
 
 
 def __getattr__(name: str) -> int:

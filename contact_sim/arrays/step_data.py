@@ -34,7 +34,7 @@ class StepData:
             the guess of the next step.
         memory: what the contact model keeps of each contact from step to step: a vector in world
             axes and a number, zero after a reset and a switch of the model; the model says what
-            they mean, shape (nc, MEMORY).
+            they mean, shape (nc, MEMORY_NUMBERS).
         feature: which feature of the terrain each contact is with, −1 for none, shape (nc,).
         energy: kinetic energy [J], then Σ m c of all bodies [kg m], world, shape (4,).
         now: q, v, position, frame, gap, feature, memory and energy as one block.

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from contact_sim.arrays.fields import MEMORY
+from contact_sim.arrays.fields import MEMORY_NUMBERS
 from contact_sim.contact.blocks import Block, Cone, Interval
 from contact_sim.errors import InvalidInput
 
@@ -70,7 +70,7 @@ class ContactProblem:
         if len(self.inverse_weight) == 0:
             object.__setattr__(self, 'inverse_weight', np.diag(self.delassus).copy())
         if len(self.memory) == 0:
-            object.__setattr__(self, 'memory', np.zeros((self.n_contacts, MEMORY)))
+            object.__setattr__(self, 'memory', np.zeros((self.n_contacts, MEMORY_NUMBERS)))
         if len(self.interval_gap) == 0:
             object.__setattr__(self, 'interval_gap', np.zeros(len(self.lower)))
         n, nc, ns, nv = self.n_rows, self.n_contacts, len(self.lower), len(self.velocity)
@@ -78,7 +78,7 @@ class ContactProblem:
             'delassus': (n, n), 'bias': (n,), 'friction': (nc,), 'lower': (ns,), 'upper': (ns,),
             'gap': (nc,), 'start_velocity': (n,), 'inertia': (nv, nv), 'jacobian': (n, nv),
             'velocity': (nv,), 'free_motion': (nv,), 'free_velocity': (3 * nc + ns,),
-            'inverse_weight': (n,), 'memory': (nc, MEMORY), 'interval_gap': (ns,),
+            'inverse_weight': (n,), 'memory': (nc, MEMORY_NUMBERS), 'interval_gap': (ns,),
         }  # fmt: skip
         for name, shape in shapes.items():
             value = getattr(self, name)

@@ -1,0 +1,178 @@
+"""Robots on grounds of many facets: walking, falling, and rolling without ghosts."""
+
+import numpy as np
+import pytest
+from robots import ball
+
+from contact_sim import Simulator, Worlds, contact_models, load_robot
+from contact_sim.collision.relief import FieldGround
+from contact_sim.control.trot import Trot, TrotTuning
+from contact_sim.replay import Recorder, Recording, repeat
+from contact_sim.terrain import HeightField, Terraces, TerrainGenerator, concatenate
+
+GRAVITY, STEP, RADIUS = 9.81, 1e-3, 0.1
+FLAT = HeightField(np.zeros((61, 41)), 0.05, (-0.5, -1.0))
+SEAM = concatenate(
+    [
+        HeightField(np.zeros((16, 41)), 0.05, (-0.5, -1.0)).as_mesh(),
+        HeightField(np.zeros((26, 21)), 0.1, (0.25, -1.0)).as_mesh(),
+    ]
+)
+"""Two meshes of the plane side by side, with other corners along their seam."""
+
+
+def rolled(model, terrain, velocity, friction=0.6, steps=600):
+    sim = Simulator(ball(1.0, RADIUS), model, terrain, friction=friction)
+    sim.reset([0.013, 0.007, RADIUS, 0.0, 0.0, 0.0, 1.0], velocity)
+    return np.array(
+        [np.append(report.q, report.v) for report in (sim.step([]) for _ in range(steps))]
+    )
+
+
+@pytest.mark.parametrize('model', contact_models())
+@pytest.mark.parametrize('terrain', [FLAT, FLAT.as_mesh(), SEAM], ids=['field', 'mesh', 'seam'])
+def test_a_ball_feels_no_edge_in_a_flat_floor(model, terrain):
+    """It slides, then rolls, over many facets exactly as on a plane."""
+    velocity = np.array([2.0, 0.3, 0.0, 0.5, 0.0, 1.0])
+    motion = rolled(model, terrain, velocity)
+    assert motion[-1, 0] > 0.8
+    assert np.abs(motion - rolled(model, 'plane', velocity)).max() < 1e-12
+
+
+def test_a_ball_that_slides_over_hills_keeps_its_energy_to_the_order_of_the_step():
+    def height(x, y):
+        return 0.05 * np.cos(3.0 * x) + 0.03 * np.sin(4.0 * y)
+
+    hills = HeightField.of_function(height, (4.0, 4.0), 0.02, (-2.0, -2.0))
+
+    def worst_error(time_step):
+        sim = Simulator(ball(1.0, RADIUS), 'ncp', hills, friction=0.0, time_step=time_step)
+        q = sim.standing_configuration()
+        sim.reset(q, [0.3, 0.1, 0.0, 0.0, 0.0, 0.0])
+        start = 0.5 * 0.1 + GRAVITY * q[2]
+        errors = []
+        for _ in range(round(1.0 / time_step)):
+            report = sim.step([])
+            errors.append(0.5 * report.v[:3] @ report.v[:3] + GRAVITY * report.q[2] - start)
+            assert -1e-6 < report.contacts.gap.min() < 1e-3
+        return max(errors), min(errors)
+
+    gain, loss = worst_error(1e-3)
+    finer_gain, finer_loss = worst_error(2.5e-4)
+    assert gain < 2e-3  # of 0.5 J that it exchanges
+    assert finer_gain < 0.5 * gain + 1e-5
+    assert abs(finer_loss) < 0.6 * abs(loss) + 1e-5
+
+
+@pytest.mark.parametrize('model', contact_models())
+def test_a_ball_is_stopped_by_a_wall_and_falls_off_a_step(model):
+    wall = Terraces(np.array([-1.0, 0.5, 1.0]), np.array([-1.0, 1.0]), np.array([[0.0], [0.3]]))
+    motion = rolled(model, wall.as_mesh(), np.array([1.0, 0, 0, 0, 10.0, 0]), steps=700)
+    soft = model in ('compliant', 'todorov', 'sap')
+    assert motion[:, 0].max() == pytest.approx(0.5 - RADIUS, abs=2e-2 if soft else 2e-4)
+    assert motion[:, 2].min() > RADIUS - (1e-2 if soft else 1e-5)
+    step = Terraces(np.array([-1.0, 0.5, 2.0]), np.array([-1.0, 1.0]), np.array([[0.0], [-0.2]]))
+    motion = rolled(model, step.as_mesh(), np.array([1.0, 0, 0, 0, 10.0, 0]), steps=1200)
+    assert motion[-1, 0] > 0.7
+    assert motion[-1, 2] == pytest.approx(RADIUS - 0.2, abs=2e-2 if soft else 1e-4)
+
+
+def slope():
+    """Level at first, then up at 10 degrees."""
+    rise = np.tan(np.radians(10.0))
+    return HeightField.of_function(
+        lambda x, y: rise * np.maximum(x - 0.5, 0.0) + 0.0 * y, (8.0, 4.0), 0.05, (-2.0, -2.0)
+    )
+
+
+def grid():
+    """Blocks that differ by up to 3 cm."""
+    kind = {'grid_width': 0.45, 'grid_height_range': (0.015, 0.015), 'platform_width': 1.0}
+    return TerrainGenerator(
+        size=(10.0, 10.0), border_width=2.0, sub_terrains={'random_grid': kind}
+    ).generate()
+
+
+def stairs():
+    """Three steps of 5 cm up, and down again."""
+    heights = [0.0, 0.05, 0.1, 0.15, 0.1, 0.05, 0.0]
+    cuts = [-2.0, *(0.6 + 0.35 * np.arange(6)), 9.0]
+    return Terraces(np.array(cuts), np.array([-2.0, 2.0]), np.array(heights)[:, None]).as_mesh()
+
+
+WALKS = [
+    ('go1', slope, 'ncp'), ('anymal_b', slope, 'sap'), ('go1', grid, 'todorov'),
+    ('anymal_b', grid, 'ncp'), ('go1', stairs, 'ncp'), ('anymal_b', stairs, 'todorov'),
+    ('go1', stairs, 'sap'),
+]  # fmt: skip
+"""The rest of robots × grounds × models is in benchmarks/ground_walks.py."""
+
+
+@pytest.mark.parametrize(('name', 'ground', 'model'), WALKS)
+def test_a_blind_trot_gets_over_it(name, ground, model):
+    robot = load_robot(name)
+    sim = Simulator(robot, model, ground())
+    # a step of 5 cm is a seventh of the height of go1: swings have to clear it
+    controller = Trot(robot, tuning=TrotTuning(swing_height=0.35 if name == 'go1' else 0.2))
+    controller.velocity = (0.3, 0.0, 0.0)
+    unsolved, depth = 0, 0.0
+    for _ in range(10_000):
+        report = sim.step(controller.effort(sim.time, sim.q, sim.v))
+        unsolved += not report.solver.converged
+        depth = max(depth, -report.contacts.gap.min())
+    x, y = sim.q[3:5]
+    assert 1.0 - 2.0 * (x * x + y * y) > 0.9  # upright
+    assert sim.q[0] > 1.9
+    assert unsolved == 0
+    assert depth < (1e-4 if model == 'ncp' else 2e-2)
+
+
+@pytest.mark.parametrize('model', contact_models())
+def test_every_model_falls_down_stairs(model):
+    """No point of a rigid model ends deeper than one step of motion."""
+    steps = 8
+    heights = -0.15 * np.arange(steps + 1)
+    cuts = [-1.0, *(0.2 + 0.3 * np.arange(steps)), 8.0]
+    ground = Terraces(np.array(cuts), np.array([-2.0, 2.0]), heights[:, None]).as_mesh()
+    robot = load_robot('go1').with_body_contacts(['trunk'], most=8)
+    sim = Simulator(robot, model, ground)
+    q = sim.q.copy()
+    q[2] += 0.05
+    velocity = np.zeros(robot.nv)
+    velocity[[0, 4]] = 2.5, 3.0
+    sim.reset(q, velocity)
+    hard = model in ('ncp', 'lcp', 'anitescu', 'null_space', 'hybrid')
+    for _ in range(800):
+        report = sim.step(-0.5 * robot.joint_velocities(sim.v))
+        speed = np.linalg.norm(report.contacts.velocity, axis=1).max() + 1.0
+        deepest = -report.contacts.gap.min()
+        assert deepest < (STEP * speed if hard else 0.04)
+    assert np.isfinite(sim.q).all()
+    assert sim.q[0] > 0.4
+    assert sim.q[2] < 0.1
+
+
+def test_worlds_and_simulator_agree_on_facets():
+    robot = load_robot('go1')
+    heights = np.random.default_rng(0).uniform(0.0, 0.04, (3, 61, 61))
+    grounds = [FieldGround(HeightField(field, 0.05, (-1.5, -1.5))) for field in heights]
+    worlds = Worlds(robot, 3, terrain=grounds)
+    worlds.reset()
+    effort = np.zeros((3, robot.n_joints))
+    sims = [Simulator(robot, terrain=ground) for ground in grounds]
+    for _ in range(100):
+        worlds.step(effort)
+        for sim in sims:
+            sim.step(effort[0])
+    for k, sim in enumerate(sims):
+        assert np.array_equal(worlds.q[k], sim.q)
+
+
+@pytest.mark.parametrize('model', ['ncp', 'hybrid'])
+def test_a_recording_on_facets_repeats_to_the_bit(tmp_path, model):
+    sim = Simulator(load_robot('go1'), model, grid())
+    with Recorder(sim, tmp_path / 'run.npz'):
+        for _ in range(60):
+            sim.step(np.zeros(12))
+    recording = Recording(tmp_path / 'run.npz')
+    assert repeat(recording).equal
