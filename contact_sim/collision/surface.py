@@ -22,8 +22,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from contact_sim.arrays import fields as f
-from contact_sim.arrays.views import integers, numbers_at, vector
 from contact_sim.collision.field import field_bend, field_feature, field_height, find_on_field
 from contact_sim.collision.mesh import find_on_mesh, mesh_bend, mesh_feature, mesh_height
 from contact_sim.collision.slots import clear_slots
@@ -54,13 +52,6 @@ class Ground(NamedTuple):
     """Shape (TERRAIN_DATA,)."""
     relief: NDArray[np.float64]
     """Shape (any,)."""
-
-
-@kernel
-def ground_of(data):
-    """Return the ground in the arrays of a step."""
-    kind, _, address, length = integers(data, f.GROUND)
-    return Ground(kind, vector(data, f.TERRAIN), numbers_at(address, length))
 
 
 @kernel

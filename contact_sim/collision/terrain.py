@@ -232,7 +232,9 @@ def as_terrain(terrain: str | Terrain | Description) -> Terrain:
         return relief_of(terrain)
     parts = 'kind', 'data', 'relief', 'features', 'distances', 'contacts'
     if not all(hasattr(terrain, name) for name in parts):
-        raise InvalidInput(f'terrain = {terrain!r}: expected a name, a Terrain or a description')
+        raise InvalidInput(
+            f'terrain = {terrain!r}: expected a name or a Terrain, or a description of one'
+        )
     if terrain.kind not in KINDS:
         raise InvalidInput(f'terrain.kind = {terrain.kind!r}: expected one of {KINDS}')
     if not 1 <= terrain.features <= MOST_FEATURES:

@@ -12,8 +12,8 @@ import numpy as np
 from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import frames, integers, matrix, square, vector
 from contact_sim.collision.detect import contact_drift, contact_rows, detect
-from contact_sim.collision.surface import ground_of
 from contact_sim.contact.active_rows import collect_rows, generalized_impulse, row_velocities
+from contact_sim.contact.ground import ground_of
 from contact_sim.contact_models.hybrid import fields as e
 from contact_sim.contact_models.time_stepping.stages import place_bodies, row_response
 from contact_sim.dynamics.bias_forces import bias_forces

@@ -38,6 +38,7 @@ import numpy as np
 
 from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import arrays_of, integers, matrix, vector
+from contact_sim.collision.surface import FACETED
 from contact_sim.contact.problem import Array, ContactProblem
 from contact_sim.contact.problem_views import unbiased_rows_of
 from contact_sim.contact.solution import ContactSolution
@@ -283,11 +284,10 @@ class Compliant(TimeSteppingModel):
         if p.stiffness > 0.0:
             return self
         weight = float(np.linalg.norm(workspace.data.gravity) * workspace.total_mass[0])
-        sizes = workspace.sizes
-        points = (
-            len(workspace.robot.contact_points) or sizes.n_candidates
-        )  # feet, if any, carry it
-        share = weight / max(sizes.features * points, 1)
+        sizes, feet = workspace.sizes, len(workspace.robot.contact_points)
+        points = feet or sizes.n_candidates  # feet, if any, carry it
+        at_once = 1 if workspace.ground[0] in FACETED else sizes.features  # one facet, mostly
+        share = weight / max(at_once * points, 1)
         if share == 0.0:
             return self
         stiffness = share / p.penetration**self._power

@@ -23,7 +23,6 @@ from contact_sim.arrays.views import frames, front, integers, matrix, square, ve
 from contact_sim.collision.detect import contact_rows as fill_contact_rows
 from contact_sim.collision.detect import detect
 from contact_sim.collision.keys import carry_over
-from contact_sim.collision.surface import ground_of
 from contact_sim.contact.active_rows import (
     collect_rows,
     generalized_impulse,
@@ -33,6 +32,7 @@ from contact_sim.contact.active_rows import (
 )
 from contact_sim.contact.bias import fill_contact_bias, fill_interval_bias
 from contact_sim.contact.contact_values import describe_contacts
+from contact_sim.contact.ground import ground_of
 from contact_sim.contact.memory import recall, remember
 from contact_sim.contact_models.time_stepping.carried_momentum import carry, follow
 from contact_sim.contact_models.time_stepping.energy_guard import guard_energy, start_guard
@@ -46,6 +46,7 @@ from contact_sim.dynamics.integrators import MOMENTUM
 from contact_sim.dynamics.kinematics import place, world_inertia
 from contact_sim.dynamics.mass_matrix import mass_matrix
 from contact_sim.solvers.delassus import delassus
+from contact_sim.solvers.dense import assign
 from contact_sim.solvers.jit import kernel
 from contact_sim.solvers.status import FREE
 from contact_sim.solvers.tree import factorise, solve
@@ -119,9 +120,7 @@ def begin_step(data):
         (vector(data, f.FEATURE), frames(data, f.FRAME)), vector(data, f.IMPULSE),
         matrix(data, f.MEMORY),
     )  # fmt: skip
-    now, start = vector(data, f.NOW), vector(data, f.START)
-    for k in range(now.shape[0]):
-        start[k] = now[k]
+    assign(vector(data, f.START), vector(data, f.NOW))
     status[0] = actuate(data)
     return status[0] == READY
 
@@ -182,11 +181,10 @@ def contact_rows(data):
     jacobian = matrix(data, f.JACOBIAN_TRANSPOSED)
     leaf_dof, dof_parent = integers(data, f.LEAF_DOF), integers(data, f.DOF_PARENT)
     interval_dof, gap = integers(data, f.INTERVAL_DOF), vector(data, f.GAP_START)
-    impulse = vector(data, f.IMPULSE)
+    impulse, held = vector(data, f.IMPULSE), (leaf_dof, vector(data, f.FEATURE_START))
     fill_contact_rows(
-        matrix(data, f.COLUMNS), vector(data, f.ORIGIN),
-        (leaf_dof, vector(data, f.FEATURE_START)), dof_parent, matrix(data, f.POSITION_START),
-        frames(data, f.FRAME_START), gap, jacobian,
+        matrix(data, f.COLUMNS), vector(data, f.ORIGIN), held, dof_parent,
+        matrix(data, f.POSITION_START), frames(data, f.FRAME_START), gap, jacobian,
     )  # fmt: skip
     u_start, u_free, bias = vector(data, f.U_START), vector(data, f.U_FREE), vector(data, f.BIAS)
     row_velocities(jacobian, leaf_dof, interval_dof, dof_parent, vector(data, f.V_START), u_start)
@@ -394,9 +392,8 @@ def integrate(data):
 @kernel
 def take_back(data):
     """Return to the state before the step."""
-    now, start, impulse = vector(data, f.NOW), vector(data, f.START), vector(data, f.IMPULSE)
-    for k in range(now.shape[0]):
-        now[k] = start[k]
+    impulse = vector(data, f.IMPULSE)
+    assign(vector(data, f.NOW), vector(data, f.START))
     for r in range(impulse.shape[0]):
         impulse[r] = 0.0
     describe_contacts(data)

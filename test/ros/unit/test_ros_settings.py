@@ -17,6 +17,7 @@ from rclpy.validate_topic_name import validate_topic_name
 
 from contact_sim import InvalidInput, load_robot
 from contact_sim.parameters import declared_parameters
+from contact_sim.ros.outputs.markers import ground_triangles
 from contact_sim.ros.settings.declarations import (
     PARAMETER_GROUPS,
     JointGainParameters,
@@ -32,6 +33,7 @@ from contact_sim.ros.settings.factory import (
 )
 from contact_sim.ros.settings.server import full_name, parameter_descriptor
 from contact_sim.ros.topics import wrench_topic
+from contact_sim.terrain.ready_made import READY_MADE
 
 FIELDS = {
     full_name(prefix, field.name): field
@@ -259,3 +261,42 @@ def test_the_ground_lies_where_its_parameters_say(ground, features, on_it, above
     assert sim.terrain.distances([above[0]]) == pytest.approx([above[1]])
     sim.reset(start_configuration(sim, settings))
     assert sim.last_report.contacts.gap.min() == pytest.approx(0.0, abs=1e-9)
+
+
+def on_ground(**ground):
+    """Return the simulator of the default robot on a ground, and where it starts."""
+    settings = {prefix: cls() for prefix, cls in PARAMETER_GROUPS.items()}
+    settings['terrain'] = replace(settings['terrain'], **ground)
+    sim = loaded_simulator(loaded_robot(settings), settings)
+    sim.reset(start_configuration(sim, settings))
+    return sim
+
+
+@pytest.mark.parametrize('name', READY_MADE)
+def test_a_robot_stands_on_every_ready_made_ground(name):
+    sim = on_ground(type=name, difficulty=0.3)
+    assert sim.last_report.contacts.gap.min() == pytest.approx(0.0, abs=1e-8)
+    assert ground_triangles(sim.terrain).shape[0] >= 6
+    for _ in range(20):
+        report = sim.step(np.zeros(sim.robot.n_joints))
+    assert -1e-4 < report.contacts.gap.min() < 1e-3
+    assert report.solver.converged
+
+
+def test_files_give_the_ground_they_hold(tmp_path):
+    np.save(tmp_path / 'hill.npy', np.array([[0.0, 0.1, 0.0], [0.1, 0.3, 0.1], [0.0, 0.1, 0.0]]))
+    hill = on_ground(type='file', file=str(tmp_path / 'hill.npy'), horizontal_scale=2.0)
+    assert hill.terrain.height(0.0, 0.0) == pytest.approx(0.3)
+    assert hill.terrain.height(-2.0, -2.0) == pytest.approx(0.0)
+    (tmp_path / 'world.yaml').write_text(
+        'size: [4.0, 4.0]\nsub_terrains:\n  boxes: {box_height_range: [0.2, 0.2]}\n'
+    )
+    boxes = on_ground(type='file', file=str(tmp_path / 'world.yaml'))
+    assert boxes.terrain.height(0.0, 0.0) == pytest.approx(0.2)
+    for file, words in (
+        ('', 'terrain.file is empty'),
+        (str(tmp_path / 'none.yaml'), 'there is no such file'),
+        (str(tmp_path / 'ground.txt'), "ending '.txt'"),
+    ):
+        with pytest.raises(InvalidInput, match=words):
+            on_ground(type='file', file=file)

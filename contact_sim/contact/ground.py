@@ -1,0 +1,15 @@
+"""The ground of a simulation, as its kernels find it in the arrays of a step."""
+
+from __future__ import annotations
+
+from contact_sim.arrays import fields as f
+from contact_sim.arrays.views import integers, numbers_at, vector
+from contact_sim.collision.surface import Ground
+from contact_sim.solvers.jit import kernel
+
+
+@kernel
+def ground_of(data):
+    """Return the ground in the arrays of a step."""
+    kind, _, address, length = integers(data, f.GROUND)
+    return Ground(kind, vector(data, f.TERRAIN), numbers_at(address, length))
