@@ -217,7 +217,11 @@ TERRAINS: dict[str, Callable[[], Terrain]] = {'plane': Plane, 'inclined_plane': 
 """Grounds that a name stands for."""
 
 
-def as_terrain(terrain: str | Terrain | Description) -> Terrain:
+TerrainLike = str | Terrain | Description
+"""What `as_terrain` takes."""
+
+
+def as_terrain(terrain: TerrainLike) -> Terrain:
     """Return a Terrain from a name, a Terrain, or a description of `contact_sim.terrain`.
 
     Raises:

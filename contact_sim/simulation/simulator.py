@@ -10,7 +10,7 @@ import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
 from contact_sim.arrays.fields import Sizes
-from contact_sim.collision.terrain import Terrain, as_terrain
+from contact_sim.collision.terrain import TerrainLike, as_terrain
 from contact_sim.contact.workspace import Workspace
 from contact_sim.contact_models import as_contact_model
 from contact_sim.contact_models.protocol import ContactModel
@@ -50,7 +50,7 @@ class Simulator:
     Args:
         robot: what moves.
         contact_model: a name (`contact_sim.contact_models()`) or an instance.
-        terrain: a name ('plane', 'inclined_plane') or a Terrain.
+        terrain: a name ('plane', 'inclined_plane'), a Terrain, or what `contact_sim.terrain` has.
         friction: Coulomb coefficient [-]: one number, one per contact point, which holds for all
             contacts it has with the features of the ground, or one per contact.
         restitution: Newton coefficient in [0, 1], likewise.
@@ -68,7 +68,7 @@ class Simulator:
         self,
         robot: RobotModel,
         contact_model: str | ContactModel = 'ncp',
-        terrain: str | Terrain = 'plane',
+        terrain: TerrainLike = 'plane',
         friction: float | ArrayLike = 0.8,
         restitution: float | ArrayLike = 0.0,
         time_step: float = 1e-3,

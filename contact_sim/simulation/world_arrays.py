@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contact_sim.arrays.fields import INDEX_FIELDS, places_of
-from contact_sim.collision.ground import Terrain
-from contact_sim.collision.terrain import as_terrain
+from contact_sim.collision.terrain import TerrainLike, as_terrain
 from contact_sim.contact.workspace import Workspace, ground_indices
 from contact_sim.contact_models import as_contact_model
 from contact_sim.contact_models.protocol import ContactModel
@@ -42,7 +41,7 @@ class WorldArrays:
         robot: RobotModel,
         n: int,
         contact_model: str | ContactModel | Sequence[ContactModel],
-        terrain: str | Terrain | Sequence[Terrain],
+        terrain: TerrainLike | Sequence[TerrainLike],
         time_step: float,
     ) -> None:
         self.n, self._robot = n, robot

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from contact_sim.collision.ground import Terrain
+from contact_sim.collision.terrain import TerrainLike
 from contact_sim.contact_models.protocol import ContactModel
 from contact_sim.contact_models.time_stepping.stages import DIRECT, JOINT_PD, NOT_FINITE, READY
 from contact_sim.contact_models.time_stepping.stepper import refresh
@@ -82,7 +82,7 @@ class Worlds:
         robot: RobotModel,
         n: int,
         contact_model: str | ContactModel | Sequence[ContactModel] = 'ncp',
-        terrain: str | Terrain | Sequence[Terrain] = 'plane',
+        terrain: TerrainLike | Sequence[TerrainLike] = 'plane',
         friction: float | ArrayLike = 0.8,
         restitution: float | ArrayLike = 0.0,
         time_step: float = 1e-3,

@@ -21,7 +21,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
-from contact_sim.collision.terrain import Terrain, as_terrain
+from contact_sim.collision.terrain import TerrainLike, as_terrain
 from contact_sim.robot.model import RobotModel
 from contact_sim.support import projection
 from contact_sim.support.feet import DIRECTIONS
@@ -156,7 +156,7 @@ def analyse_support(
     q: ArrayLike,
     active: Iterable[str | int],
     directions: Sequence[str] = DIRECTIONS,
-    terrain: str | Terrain = 'plane',
+    terrain: TerrainLike = 'plane',
 ) -> Support:
     """Return what the feet `active` hold of `robot` at q (nq,); theory E5, E7.
 

@@ -20,7 +20,7 @@ from contact_sim.collision.candidates import candidates_of
 from contact_sim.collision.detect import contact_drift as fill_drift
 from contact_sim.collision.detect import contact_rows, detect
 from contact_sim.collision.surface import Ground
-from contact_sim.collision.terrain import Terrain, as_terrain
+from contact_sim.collision.terrain import Terrain, TerrainLike, as_terrain
 from contact_sim.dynamics.gravity import gravity_vector
 from contact_sim.errors import InvalidInput
 from contact_sim.robot.model import RobotModel
@@ -61,7 +61,7 @@ def stance_dynamics(
     v: ArrayLike | None,
     active: Iterable[str | int],
     directions: Sequence[str] = DIRECTIONS,
-    terrain: str | Terrain = 'plane',
+    terrain: TerrainLike = 'plane',
     gravity: float | ArrayLike = 9.81,
 ) -> Stance:
     """Return the matrices of `robot` at q (nq,), v (nv,; None: at rest) on the feet `active`.
@@ -112,7 +112,7 @@ def contact_jacobian(
     q: ArrayLike,
     active: Iterable[str | int],
     directions: Sequence[str] = DIRECTIONS,
-    terrain: str | Terrain = 'plane',
+    terrain: TerrainLike = 'plane',
 ) -> Array:
     """Return J, rows (t1, t2, n) per foot of `active`, shape (m, nv); theory E2, E3.
 
@@ -128,7 +128,7 @@ def contact_drift(
     v: ArrayLike,
     active: Iterable[str | int],
     directions: Sequence[str] = DIRECTIONS,
-    terrain: str | Terrain = 'plane',
+    terrain: TerrainLike = 'plane',
 ) -> Array:
     """Return J̇ v [m/s²], shape (m,); theory E3.
 

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from ground_walks import GROUNDS, walk
 from robots import ball
 
 from contact_sim import Simulator, Worlds, contact_models, load_robot
 from contact_sim.collision.relief import FieldGround
-from contact_sim.control.trot import Trot, TrotTuning
 from contact_sim.replay import Recorder, Recording, repeat
-from contact_sim.terrain import HeightField, Terraces, TerrainGenerator, concatenate
+from contact_sim.terrain import HeightField, Terraces, concatenate
 
 GRAVITY, STEP, RADIUS = 9.81, 1e-3, 0.1
 FLAT = HeightField(np.zeros((61, 41)), 0.05, (-0.5, -1.0))
@@ -77,54 +77,22 @@ def test_a_ball_is_stopped_by_a_wall_and_falls_off_a_step(model):
     assert motion[-1, 2] == pytest.approx(RADIUS - 0.2, abs=2e-2 if soft else 1e-4)
 
 
-def slope():
-    """Level at first, then up at 10 degrees."""
-    rise = np.tan(np.radians(10.0))
-    return HeightField.of_function(
-        lambda x, y: rise * np.maximum(x - 0.5, 0.0) + 0.0 * y, (8.0, 4.0), 0.05, (-2.0, -2.0)
-    )
-
-
-def grid():
-    """Blocks that differ by up to 3 cm."""
-    kind = {'grid_width': 0.45, 'grid_height_range': (0.015, 0.015), 'platform_width': 1.0}
-    return TerrainGenerator(
-        size=(10.0, 10.0), border_width=2.0, sub_terrains={'random_grid': kind}
-    ).generate()
-
-
-def stairs():
-    """Three steps of 5 cm up, and down again."""
-    heights = [0.0, 0.05, 0.1, 0.15, 0.1, 0.05, 0.0]
-    cuts = [-2.0, *(0.6 + 0.35 * np.arange(6)), 9.0]
-    return Terraces(np.array(cuts), np.array([-2.0, 2.0]), np.array(heights)[:, None]).as_mesh()
-
-
 WALKS = [
-    ('go1', slope, 'ncp'), ('anymal_b', slope, 'sap'), ('go1', grid, 'todorov'),
-    ('anymal_b', grid, 'ncp'), ('go1', stairs, 'ncp'), ('anymal_b', stairs, 'todorov'),
-    ('go1', stairs, 'sap'),
+    ('go1', 'slope', 'ncp'), ('anymal_b', 'slope', 'sap'), ('go1', 'grid', 'todorov'),
+    ('anymal_b', 'grid', 'ncp'), ('go1', 'stairs', 'ncp'), ('anymal_b', 'stairs', 'todorov'),
+    ('go1', 'stairs', 'sap'),
 ]  # fmt: skip
-"""The rest of robots × grounds × models is in benchmarks/ground_walks.py."""
+"""The rest of robots × grounds × models is left to the benchmark."""
 
 
 @pytest.mark.parametrize(('name', 'ground', 'model'), WALKS)
 def test_a_blind_trot_gets_over_it(name, ground, model):
-    robot = load_robot(name)
-    sim = Simulator(robot, model, ground())
-    # a step of 5 cm is a seventh of the height of go1: swings have to clear it
-    controller = Trot(robot, tuning=TrotTuning(swing_height=0.35 if name == 'go1' else 0.2))
-    controller.velocity = (0.3, 0.0, 0.0)
-    unsolved, depth = 0, 0.0
-    for _ in range(10_000):
-        report = sim.step(controller.effort(sim.time, sim.q, sim.v))
-        unsolved += not report.solver.converged
-        depth = max(depth, -report.contacts.gap.min())
-    x, y = sim.q[3:5]
-    assert 1.0 - 2.0 * (x * x + y * y) > 0.9  # upright
-    assert sim.q[0] > 1.9
-    assert unsolved == 0
-    assert depth < {'ncp': 1e-4, 'sap': 1e-2, 'todorov': 6e-2}[model]  # feet that hit a wall
+    """Ten seconds up a slope, over blocks, up and down stairs; see benchmarks/ground_walks.py."""
+    way = walk(name, ground, model)
+    assert way.distance > 1.9
+    assert way.upright > 0.9
+    assert way.unsolved == 0
+    assert way.depth < {'ncp': 1e-4, 'sap': 1e-2, 'todorov': 6e-2}[model]  # feet that hit a wall
 
 
 @pytest.mark.parametrize('model', contact_models())
@@ -170,7 +138,7 @@ def test_worlds_and_simulator_agree_on_facets():
 
 @pytest.mark.parametrize('model', ['ncp', 'hybrid'])
 def test_a_recording_on_facets_repeats_to_the_bit(tmp_path, model):
-    sim = Simulator(load_robot('go1'), model, grid())
+    sim = Simulator(load_robot('go1'), model, GROUNDS['grid']())
     with Recorder(sim, tmp_path / 'run.npz'):
         for _ in range(60):
             sim.step(np.zeros(12))
