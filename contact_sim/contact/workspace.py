@@ -77,11 +77,12 @@ class Workspace:
         """Arguments of compiled entries: numbers, indices, layout."""
         return self.numbers, self.indices, self.layout
 
-    def copy(self) -> Workspace:
-        """Return a workspace of its own with the same values."""
+    def copy(self, terrain: Terrain | None = None) -> Workspace:
+        """Return a workspace of its own with the same values, those of `terrain` if given."""
         other = object.__new__(Workspace)
-        for name in ('sizes', 'robot', 'model', 'tree', 'names', '_relief'):
+        for name in ('sizes', 'robot', 'model', 'tree', 'names'):
             setattr(other, name, getattr(self, name))
+        other._relief = self._relief if terrain is None else terrain.relief
         other._allocate()
         other.numbers[:], other.indices[:] = self.numbers, self.indices
         return other
@@ -118,7 +119,7 @@ class Workspace:
         self.offset[:] = np.einsum('iab,ia->ib', turn, spheres.offset)
         self.radius[:] = spheres.radius
         self.terrain[:] = terrain.data
-        self._relief = terrain.relief
+        self._relief = terrain.relief  # the kernels have its address only
         self.ground[:] = ground_indices(terrain)
         self.leaf_dof[:] = np.repeat(spheres.leaf_dof, features)
         self.stabilisation[:] = BAUMGARTE, RESTITUTION_THRESHOLD

@@ -106,7 +106,7 @@ class WorldArrays:
 
     def of(self, world: int) -> Workspace:
         """Return a workspace with the values of one world."""
-        own = self.template.copy()
+        own = self.template.copy(self.terrains[world])
         own.numbers[0], own.indices[0] = self.numbers[world], self.indices[world]
         return own
 
