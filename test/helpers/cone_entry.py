@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from contact_sim import Anitescu, Ncp
-from contact_sim.contact.problem import MEMORY
+from contact_sim.contact.problem import MEMORY_NUMBERS
 from contact_sim.contact.problem_arrays import ProblemArrays
 from contact_sim.solvers.rows import Rows
 
@@ -28,7 +28,7 @@ def solve_cones(
         n_contacts=nc, n_rows=n, delassus=rows.delassus, g=rows.g, friction=rows.friction,
         lower=rows.lower, upper=rows.upper, free_velocity=rows.g, start_velocity=np.zeros(n),
         gap=np.zeros(nc), interval_gap=np.zeros(ns), inverse_weight=np.zeros(n),
-        memory=np.zeros((nc, MEMORY)), time_step=1.0, inertia=np.zeros((0, 0)),
+        memory=np.zeros((nc, MEMORY_NUMBERS)), time_step=1.0, inertia=np.zeros((0, 0)),
         velocity=np.zeros(0), jacobian=np.zeros((n, 0)),
     )  # fmt: skip
     arrays = ProblemArrays(problem, impulse)
