@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from contact_sim.dynamics.vectors import cross, dot, scaled, sub
 from contact_sim.solvers.jit import kernel
 
 INSIDE, NONE = -1, 3
@@ -26,41 +27,17 @@ EXTENSION = 0.01
 
 
 @kernel
-def minus(a, b):
-    """Return a − b."""
-    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
-
-
-@kernel
-def dot(a, b):
-    """Return a · b."""
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-
-
-@kernel
-def cross(a, b):
-    """Return a × b."""
-    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
-
-
-@kernel
-def scaled(factor, a):
-    """Return factor · a."""
-    return factor * a[0], factor * a[1], factor * a[2]
-
-
-@kernel
 def plane_through(a, b, c):
     """Return the unit normal of the triangle a, b, c, out of the side where it turns left."""
-    n = cross(minus(b, a), minus(c, a))
+    n = cross(sub(b, a), sub(c, a))
     return scaled(1.0 / np.sqrt(dot(n, n)), n)
 
 
 @kernel
 def near_plane(p, a, b, c, limit):
     """Return whether p is within `limit` of the plane through a, b, c."""
-    n = cross(minus(b, a), minus(c, a))
-    away = dot(n, minus(p, a))
+    n = cross(sub(b, a), sub(c, a))
+    away = dot(n, sub(p, a))
     return away * away <= limit * limit * dot(n, n)
 
 
@@ -77,8 +54,8 @@ def side_of_edges(p, n, a, b, c):
             first, second = b, c
         elif edge == 2:
             first, second = c, a
-        along = minus(second, first)
-        inwards = dot(cross(n, along), minus(p, first))
+        along = sub(second, first)
+        inwards = dot(cross(n, along), sub(p, first))
         length = dot(along, along)
         if inwards < -TOLERANCE * length:
             if where != INSIDE:
@@ -92,16 +69,16 @@ def distance_to_triangle(p, a, b, c):
     """Return the distance of p from the nearest point of a triangle [m]."""
     n = plane_through(a, b, c)
     if side_of_edges(p, n, a, b, c)[0] == INSIDE:
-        return abs(dot(n, minus(p, a)))
+        return abs(dot(n, sub(p, a)))
     return min(distance_to_edge(p, a, b), distance_to_edge(p, b, c), distance_to_edge(p, c, a))
 
 
 @kernel
 def distance_to_edge(p, a, b):
     """Return the distance of p from the nearest point between a and b [m]."""
-    along, off = minus(b, a), minus(p, a)
+    along, off = sub(b, a), sub(p, a)
     place = min(max(dot(along, off) / dot(along, along), 0.0), 1.0)
-    off = minus(off, scaled(place, along))
+    off = sub(off, scaled(place, along))
     return np.sqrt(dot(off, off))
 
 
@@ -116,11 +93,11 @@ def goes_on_behind(p, n, edge, neighbour):
         neighbour: third corner of the triangle on the other side.
     """
     a, b = edge
-    above = dot(n, minus(neighbour, a))
-    span = minus(neighbour, a)
+    above = dot(n, sub(neighbour, a))
+    span = sub(neighbour, a)
     if above <= TOLERANCE * np.sqrt(dot(span, span)):
         return False  # flat or convex
-    return dot(plane_through(b, a, neighbour), minus(p, a)) < 0.0
+    return dot(plane_through(b, a, neighbour), sub(p, a)) < 0.0
 
 
 @kernel
@@ -137,16 +114,16 @@ def nearest_on_edge(p, a, b, left, right, limit):
         right: that of the triangle on its right; NaN where there is none on either side.
         limit: largest distance of interest [m].
     """
-    along, off = minus(b, a), minus(p, a)
-    length, place = dot(along, along), dot(minus(b, a), minus(p, a))
+    along, off = sub(b, a), sub(p, a)
+    length, place = dot(along, along), dot(sub(b, a), sub(p, a))
     if not 0.0 <= place <= length:
         return np.inf, off
-    off = minus(off, scaled(place / length, along))
+    off = sub(off, scaled(place / length, along))
     square = dot(off, off)
     room = TOLERANCE * length
-    if not 0.0 < square <= limit * limit or dot(off, minus(left, a)) > room:
+    if not 0.0 < square <= limit * limit or dot(off, sub(left, a)) > room:
         return np.inf, off
-    if dot(off, minus(right, a)) > room:
+    if dot(off, sub(right, a)) > room:
         return np.inf, off
     distance = np.sqrt(square)
     return distance, scaled(1.0 / distance, off)
@@ -155,17 +132,17 @@ def nearest_on_edge(p, a, b, left, right, limit):
 @kernel
 def is_convex(a, b, left, right):
     """Return whether the ground is convex at an edge, or ends there; see `nearest_on_edge`."""
-    span = minus(right, a)
-    n = cross(minus(b, a), minus(left, a))
+    span = sub(right, a)
+    n = cross(sub(b, a), sub(left, a))
     return not dot(n, span) >= -TOLERANCE * np.sqrt(dot(n, n) * dot(span, span))
 
 
 @kernel
 def bend_of_edge(p, a, b):
     """Return H = ∂n/∂p [1/m] of the distance from an edge, as `surface.curvature`."""
-    along, off = minus(b, a), minus(p, a)
+    along, off = sub(b, a), sub(p, a)
     e = scaled(1.0 / np.sqrt(dot(along, along)), along)
-    return bend(minus(off, scaled(dot(off, e), e)), e)
+    return bend(sub(off, scaled(dot(off, e), e)), e)
 
 
 @kernel

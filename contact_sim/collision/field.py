@@ -22,14 +22,10 @@ from contact_sim.collision.facets import (
     TOLERANCE,
     bend,
     bend_of_edge,
-    cross,
     distance_to_triangle,
-    dot,
     goes_on_behind,
-    minus,
     near_plane,
     plane_through,
-    scaled,
     side_of_edges,
 )
 from contact_sim.collision.patch import (
@@ -45,6 +41,7 @@ from contact_sim.collision.patch import (
     top_of,
 )
 from contact_sim.collision.slots import keep_contact
+from contact_sim.dynamics.vectors import cross, dot, scaled, sub
 from contact_sim.solvers.jit import kernel
 
 NX, NY, SCALE, X0, Y0, BLOCKS_Y = range(6)
@@ -91,7 +88,7 @@ def height_in(ground, x, y):
     """Return the height of the field at x, y inside of it [m from the first height]."""
     i, j, triangle = cell_at(ground, x, y)
     a, b, c = corners_of(ground, i, j, triangle)
-    n = cross(minus(b, a), minus(c, a))
+    n = cross(sub(b, a), sub(c, a))
     return a[2] - (n[0] * (x - a[0]) + n[1] * (y - a[1])) / n[2]
 
 
@@ -191,7 +188,7 @@ def find_behind(ground, p, limit, found, first, slots):
                 if not near_plane(p, a, b, c, limit):
                     continue
                 n, number = plane_through(a, b, c), PER_POINT * (ny * i + j) + triangle
-                away = dot(n, minus(p, a))
+                away = dot(n, sub(p, a))
                 where, outside = side_of_edges(p, n, a, b, c)
                 beside = where not in (INSIDE, NONE) and max(outside, abs(away)) <= EXTENSION
                 if beside and goes_on(ground, p, n, (i, j, triangle), where):
@@ -257,11 +254,11 @@ def field_feature(ground, feature, x, y, z):
     if part <= UPPER:
         a, b, c = corners_of(ground, i, j, part)
         n = plane_through(a, b, c)
-        return dot(n, minus(p, a)), n
-    off = minus(p, a)
+        return dot(n, sub(p, a)), n
+    off = sub(p, a)
     if part != CORNER:
-        along = minus(other_end(ground, i, j, part), a)
-        off = minus(off, scaled(dot(off, along) / dot(along, along), along))
+        along = sub(other_end(ground, i, j, part), a)
+        off = sub(off, scaled(dot(off, along) / dot(along, along), along))
     distance = np.sqrt(dot(off, off))
     return distance, scaled(1.0 / distance, off) if distance > 0.0 else (0.0, 0.0, 1.0)
 
@@ -275,7 +272,7 @@ def field_bend(ground, feature, x, y, z):
         return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     a = point_of(ground, i, j)
     if part == CORNER:
-        return bend(minus(p, a), (0.0, 0.0, 0.0))
+        return bend(sub(p, a), (0.0, 0.0, 0.0))
     return bend_of_edge(p, a, other_end(ground, i, j, part))
 
 

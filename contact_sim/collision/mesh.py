@@ -30,15 +30,13 @@ from contact_sim.collision.facets import (
     bend,
     bend_of_edge,
     distance_to_triangle,
-    dot,
     goes_on_behind,
-    minus,
     nearest_on_edge,
     plane_through,
-    scaled,
     side_of_edges,
 )
 from contact_sim.collision.slots import clear_slots, keep_contact
+from contact_sim.dynamics.vectors import dot, scaled, sub, vec
 from contact_sim.solvers.jit import kernel
 
 (
@@ -75,12 +73,6 @@ class Triangle(NamedTuple):
     """Across the edge from b to c."""
     across_ca: Vector
     """Across the edge from c to a."""
-
-
-@kernel
-def three_at(numbers, place):
-    """Return three numbers."""
-    return numbers[place], numbers[place + 1], numbers[place + 2]
 
 
 @kernel
@@ -179,7 +171,7 @@ def find_behind(ground, p, limit, found, first, slots):
                 if entry >= int(data[TRIANGLES]):
                     break
                 triangle = triangle_at(relief, entry)
-                n, away = triangle.n, dot(triangle.n, minus(p, triangle.a))
+                n, away = triangle.n, dot(triangle.n, sub(p, triangle.a))
                 if abs(away) > limit:
                     continue
                 where, outside = side_of_edges(p, n, triangle.a, triangle.b, triangle.c)
@@ -219,7 +211,7 @@ def mesh_distance_within(ground, x, y, z, limit):
                 entry = int(relief[place])
                 if entry < int(ground.data[TRIANGLES]):
                     t = triangle_at(relief, entry)
-                    if abs(dot(t.n, minus(p, t.a))) < limit:
+                    if abs(dot(t.n, sub(p, t.a))) < limit:
                         limit = min(limit, distance_to_triangle(p, t.a, t.b, t.c))
     return limit
 
@@ -251,9 +243,9 @@ def triangle_at(relief, number):
     """Return a triangle."""
     place = TRIANGLE_NUMBERS * number
     return Triangle(
-        three_at(relief, place), three_at(relief, place + 3), three_at(relief, place + 6),
-        three_at(relief, place + 9), three_at(relief, place + 12), three_at(relief, place + 15),
-        three_at(relief, place + 18),
+        vec(relief, place), vec(relief, place + 3), vec(relief, place + 6),
+        vec(relief, place + 9), vec(relief, place + 12), vec(relief, place + 15),
+        vec(relief, place + 18),
     )  # fmt: skip
 
 
@@ -264,7 +256,7 @@ def over_triangle(triangle, p, limit):
     For a point behind its plane minus the distance from it, over it or not; else infinity.
     """
     n, a, b, c = triangle.n, triangle.a, triangle.b, triangle.c
-    away = dot(n, minus(p, a))
+    away = dot(n, sub(p, a))
     if not abs(away) <= limit:
         return np.inf, n
     if away < 0.0:
@@ -297,8 +289,8 @@ def goes_on(triangle, p, edge):
 @kernel
 def over_edge(relief, row, p, limit):
     """Return distance and direction from a convex edge if p is nearest to it, else infinity."""
-    a, b, left = three_at(relief, row), three_at(relief, row + 3), three_at(relief, row + 6)
-    right = three_at(relief, row + 9)
+    a, b, left = vec(relief, row), vec(relief, row + 3), vec(relief, row + 6)
+    right = vec(relief, row + 9)
     away, n = nearest_on_edge(p, a, b, left, right, limit)
     if away < np.inf and right[0] != right[0] and dot(plane_through(a, b, left), n) < 0.0:
         return np.inf, n  # under a border
@@ -308,16 +300,16 @@ def over_edge(relief, row, p, limit):
 @kernel
 def over_corner(relief, row, neighbours, p, limit):
     """Return distance and direction from a corner if p is nearest to its front, else infinity."""
-    a = three_at(relief, row)
-    off = minus(p, a)
+    a = vec(relief, row)
+    off = sub(p, a)
     square = dot(off, off)
     if not 0.0 < square <= limit * limit:
         return np.inf, off
     for k in range(int(relief[row + 6]), int(relief[row + 7])):
-        along = minus(three_at(relief, neighbours + 3 * k), a)
+        along = sub(vec(relief, neighbours + 3 * k), a)
         if dot(off, along) > TOLERANCE * dot(along, along):
             return np.inf, off
-    if dot(off, three_at(relief, row + 3)) < 0.0:
+    if dot(off, vec(relief, row + 3)) < 0.0:
         return np.inf, off
     distance = np.sqrt(square)
     return distance, scaled(1.0 / distance, off)
@@ -330,15 +322,15 @@ def mesh_feature(ground, feature, x, y, z):
     triangles, edges = int(data[TRIANGLES]), int(data[EDGES])
     if number < triangles:
         triangle = triangle_at(relief, number)
-        return dot(triangle.n, minus(p, triangle.a)), triangle.n
+        return dot(triangle.n, sub(p, triangle.a)), triangle.n
     if number < triangles + edges:
         row = int(data[EDGES_FROM]) + EDGE_NUMBERS * (number - triangles)
-        a, b = three_at(relief, row), three_at(relief, row + 3)
-        along, off = minus(b, a), minus(p, a)
-        off = minus(off, scaled(dot(off, along) / dot(along, along), along))
+        a, b = vec(relief, row), vec(relief, row + 3)
+        along, off = sub(b, a), sub(p, a)
+        off = sub(off, scaled(dot(off, along) / dot(along, along), along))
     else:
         row = int(data[CORNERS_FROM]) + CORNER_NUMBERS * (number - triangles - edges)
-        off = minus(p, three_at(relief, row))
+        off = sub(p, vec(relief, row))
     distance = np.sqrt(dot(off, off))
     return distance, scaled(1.0 / distance, off) if distance > 0.0 else (0.0, 0.0, 1.0)
 
@@ -352,6 +344,6 @@ def mesh_bend(ground, feature, x, y, z):
         return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     if number < triangles + edges:
         row = int(data[EDGES_FROM]) + EDGE_NUMBERS * (number - triangles)
-        return bend_of_edge(p, three_at(relief, row), three_at(relief, row + 3))
+        return bend_of_edge(p, vec(relief, row), vec(relief, row + 3))
     row = int(data[CORNERS_FROM]) + CORNER_NUMBERS * (number - triangles - edges)
-    return bend(minus(p, three_at(relief, row)), (0.0, 0.0, 0.0))
+    return bend(sub(p, vec(relief, row)), (0.0, 0.0, 0.0))

@@ -9,7 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from contact_sim.collision.facets import TOLERANCE, is_convex, nearest_on_edge, scaled
+from contact_sim.collision.facets import (
+    TOLERANCE,
+    is_convex,
+    nearest_on_edge,
+)
+from contact_sim.dynamics.vectors import scaled
 from contact_sim.solvers.jit import kernel
 
 LOWER, UPPER, EDGE_X, EDGE_Y, DIAGONAL, CORNER = range(6)
