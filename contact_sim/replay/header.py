@@ -9,7 +9,7 @@ import importlib.metadata
 import platform
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -43,7 +43,7 @@ PACKAGES = ('contact_sim', 'pin', 'numba', 'llvmlite', 'numpy')
 class RecordedGround(Surface):
     """The terrain of a recording, exactly as it was."""
 
-    said: Mapping[str, Any]
+    said: Mapping[str, Any] = field(repr=False)
     """`ground_header` of the terrain."""
 
     @property
@@ -59,8 +59,11 @@ class RecordedGround(Surface):
     @cached_property
     def relief(self) -> Array:
         """Heights or facets, shape (any,)."""
-        packed = base64.b64decode(self.said.get('relief', ''))
-        return np.frombuffer(zlib.decompress(packed) if packed else b'').copy()
+        try:
+            packed = base64.b64decode(self.said.get('relief', ''), validate=True)
+            return np.frombuffer(zlib.decompress(packed) if packed else b'').copy()
+        except (TypeError, ValueError, zlib.error) as error:
+            raise RecordingError(f'the relief of the ground is damaged: {error}') from error
 
     @property
     def features(self) -> int:

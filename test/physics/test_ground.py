@@ -6,8 +6,11 @@ from ground_walks import GROUNDS, walk
 from robots import ball
 
 from contact_sim import Simulator, Worlds, contact_models, load_robot
-from contact_sim.collision.relief import FieldGround
+from contact_sim.collision.relief import FieldGround, MeshGround
+from contact_sim.errors import InvalidInput
 from contact_sim.replay import Recorder, Recording, repeat
+from contact_sim.replay.archive import RecordingError
+from contact_sim.replay.header import ground_header, ground_of
 from contact_sim.terrain import HeightField, Terraces, concatenate
 
 GRAVITY, STEP, RADIUS = 9.81, 1e-3, 0.1
@@ -144,3 +147,18 @@ def test_a_recording_on_facets_repeats_to_the_bit(tmp_path, model):
             sim.step(np.zeros(12))
     recording = Recording(tmp_path / 'run.npz')
     assert repeat(recording).equal
+
+
+@pytest.mark.parametrize('relief', ['no base64!', 'AAAA', 7])
+def test_a_damaged_relief_is_refused(relief):
+    header = {'format': 4, 'ground': {**ground_header(FieldGround(FLAT)), 'relief': relief}}
+    with pytest.raises(RecordingError, match='relief of the ground is damaged'):
+        Simulator(ball(), terrain=ground_of(header))
+
+
+def test_a_relief_that_does_not_fit_its_sizes_is_refused():
+    for ground in (FieldGround(FLAT), MeshGround(FLAT.as_mesh())):
+        said = ground_header(ground)
+        said['data'][0] += 1.0
+        with pytest.raises(InvalidInput, match='do not fit together'):
+            Simulator(ball(), terrain=ground_of({'format': 4, 'ground': said}))
