@@ -126,7 +126,7 @@ class Sizes:
         joints = (self.n_joints,)
         return {
             'status': (1,), 'control': (1,), 'integrator': (1,), 'terms_given': (1,),
-            'counts': (2,), 'options': (1,), 'ground': (4,), 'wrench_body': (1,),
+            'counts': (2,), 'options': (1,), 'ground': (6,), 'wrench_body': (1,),
             'kind': (nb,), 'parent': (nb,), 'q_index': (nb,), 'v_index': (nb + 1,),
             'dof_parent': (nv,), 'free_flyer_q': (self.n_flyers,),
             'free_flyer_v': (self.n_flyers,),

@@ -13,10 +13,9 @@ over contacts have one row per slot.
 from __future__ import annotations
 
 from contact_sim.collision.keys import NO_FEATURE
+from contact_sim.collision.kinds import MOST_FEATURES, PLANES
 from contact_sim.collision.surface import (
-    MOST_FEATURES,
     NEAR,
-    PLANES,
     curvature,
     find_contacts,
     plane_of,

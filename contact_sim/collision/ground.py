@@ -8,11 +8,20 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from contact_sim.collision.surface import Ground, find_all, height
+from contact_sim.collision.kinds import FACETED, Ground
+from contact_sim.collision.search import bend_of_facet, find_facets
+from contact_sim.collision.surface import find_all, height
 from contact_sim.errors import InvalidInput
 
 Array = NDArray[np.float64]
 NO_RELIEF = np.zeros(0)
+
+
+def addresses_of(kind: int) -> tuple[int, int]:
+    """Return the addresses of the search over facets and of their curvature, 0 without facets."""
+    if kind not in FACETED:
+        return 0, 0
+    return find_facets.address, bend_of_facet.address
 
 
 class Terrain(Protocol):
@@ -76,7 +85,7 @@ class Surface(ABC):
     @property
     def ground(self) -> Ground:
         """This ground as the kernels see it."""
-        return Ground(self.kind, self.data, self.relief)
+        return Ground(self.kind, self.data, self.relief, *addresses_of(self.kind))
 
     @property
     def features(self) -> int:

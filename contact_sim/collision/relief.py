@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contact_sim.arrays.fields import TERRAIN_DATA
-from contact_sim.collision.field import BLOCK, field_distance
+from contact_sim.collision.field import BLOCK, field_distance, field_height
 from contact_sim.collision.ground import Surface
+from contact_sim.collision.kinds import FIELD, MESH
 from contact_sim.collision.mesh import (
     BINS_X,
     BINS_Y,
@@ -19,10 +20,10 @@ from contact_sim.collision.mesh import (
     SIDE,
     TRIANGLE_NUMBERS,
     mesh_distance,
+    mesh_height,
 )
 from contact_sim.collision.mesh_facets import BEYOND, Bins, MeshFacets, beyond_borders
 from contact_sim.collision.slots import UNUSED_GAP
-from contact_sim.collision.surface import FIELD, MESH
 from contact_sim.errors import InvalidInput
 from contact_sim.terrain import GeneratedTerrain, HeightField, TriangleMesh, concatenate
 
@@ -65,6 +66,11 @@ class FacetGround(Surface):
             distance = self._nearest(*np.asarray(points, dtype=float)[i])
             distances[i] = -distance if behind[i] else distance
         return distances
+
+    def height(self, x: float, y: float) -> float:
+        """Return where the vertical through x, y meets the ground from above [m], or NaN."""
+        found = field_height if self.kind == FIELD else mesh_height
+        return float(found(self.ground, float(x), float(y)))
 
     @abstractmethod
     def _nearest(self, x: float, y: float, z: float) -> float:

@@ -17,22 +17,12 @@ tells how n turns along it.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-from numpy.typing import NDArray
 
-from contact_sim.collision.field import field_bend, field_feature, field_height, find_on_field
-from contact_sim.collision.mesh import find_on_mesh, mesh_bend, mesh_feature, mesh_height
-from contact_sim.collision.slots import clear_slots
+from contact_sim.collision.by_address import bend_by_address, search_by_address
+from contact_sim.collision.kinds import PLANES
 from contact_sim.solvers.jit import kernel
 
-MOST_FEATURES = 4
-"""Contacts that a sphere may have at once."""
-PLANES, ROUND, FIELD, MESH = range(4)
-KINDS = PLANES, ROUND, FIELD, MESH
-FACETED = FIELD, MESH
-"""Kinds with more features than a sphere has slots."""
 NEAR = 0.02
 """Gap up to which every contact of a sphere is found, farther only the nearest [m]."""
 FAR = 1e6
@@ -41,17 +31,6 @@ STEEP = 1e-3
 """Vertical part of a unit normal below which a surface counts as a wall."""
 SINGULAR = 1e-9
 """Distance from the centre or axis below which n has no direction and counts as vertical [m]."""
-
-
-class Ground(NamedTuple):
-    """A ground as the kernels see it."""
-
-    kind: int
-    """One of KINDS."""
-    data: NDArray[np.float64]
-    """Shape (TERRAIN_DATA,)."""
-    relief: NDArray[np.float64]
-    """Shape (any,)."""
 
 
 @kernel
@@ -72,10 +51,6 @@ def distance_and_normal(ground, feature, x, y, z):
     if ground.kind == PLANES:
         (nx, ny, nz), offset = plane_of(data, feature)
         return nx * x + ny * y + nz * z - offset, (nx, ny, nz)
-    if ground.kind == FIELD:
-        return field_feature(ground, feature, x, y, z)
-    if ground.kind == MESH:
-        return mesh_feature(ground, feature, x, y, z)
     reach, (ex, ey, ez) = _from_axis(data, x, y, z)
     side = data[4]
     return side * (reach - data[3]), (side * ex, side * ey, side * ez)
@@ -87,10 +62,8 @@ def curvature(ground, feature, x, y, z):
     data = ground.data
     if ground.kind == PLANES:
         return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    if ground.kind == FIELD:
-        return field_bend(ground, feature, x, y, z)
-    if ground.kind == MESH:
-        return mesh_bend(ground, feature, x, y, z)
+    if ground.search != 0:
+        return bend_by_address(ground, feature, x, y, z)
     reach, (ex, ey, ez) = _from_axis(data, x, y, z)
     if reach < SINGULAR:
         return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
@@ -192,13 +165,8 @@ def find_contacts(ground, x, y, z, reach, found, first, slots):
         slots: number of its slots, that of features where they are few.
     """
     distance, frame, feature = found
-    if ground.kind == FIELD:
-        clear_slots(found, first, slots)
-        find_on_field(ground, x, y, z, reach, found, first, slots)
-        return
-    if ground.kind == MESH:
-        clear_slots(found, first, slots)
-        find_on_mesh(ground, x, y, z, reach, found, first, slots)
+    if ground.search != 0:
+        search_by_address(ground, x, y, z, reach, found, first, slots)
         return
     for s in range(slots):
         i = first + s
@@ -225,10 +193,6 @@ def height(ground, features, x, y):
         x: of the vertical [m].
         y: of the vertical.
     """
-    if ground.kind == FIELD:
-        return field_height(ground, x, y)
-    if ground.kind == MESH:
-        return mesh_height(ground, x, y)
     highest = np.nan
     for k in range(features):
         z = _crossing(ground, k, x, y)

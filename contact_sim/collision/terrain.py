@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from contact_sim.arrays.fields import TERRAIN_DATA
 from contact_sim.collision.ground import Surface, Terrain
+from contact_sim.collision.kinds import FACETED, KINDS, MOST_FEATURES, PLANES, ROUND
 from contact_sim.collision.relief import Description, check_relief, relief_of
-from contact_sim.collision.surface import FACETED, KINDS, MOST_FEATURES, PLANES, ROUND
 from contact_sim.errors import InvalidInput, UnknownName
 
 Array = NDArray[np.float64]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import integers, numbers_at, vector
-from contact_sim.collision.surface import Ground
+from contact_sim.collision.kinds import Ground
 from contact_sim.solvers.jit import kernel
 
 
 @kernel
 def ground_of(data):
     """Return the ground in the arrays of a step."""
-    kind, _, address, length = integers(data, f.GROUND)
-    return Ground(kind, vector(data, f.TERRAIN), numbers_at(address, length))
+    kind, _, address, length, search, bend = integers(data, f.GROUND)
+    return Ground(kind, vector(data, f.TERRAIN), numbers_at(address, length), search, bend)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from contact_sim.arrays.fields import INDEX_FIELDS, Sizes, layout_table, places_of
 from contact_sim.arrays.step_data import StepData
 from contact_sim.collision.candidates import candidates_of
-from contact_sim.collision.ground import Terrain
+from contact_sim.collision.ground import Terrain, addresses_of
 from contact_sim.dynamics.tree import Tree, tree_of
 from contact_sim.robot.model import RobotModel
 
@@ -128,9 +128,10 @@ class Workspace:
         )
 
 
-def ground_indices(terrain: Terrain) -> tuple[int, int, int, int]:
-    """Return kind, features, and address and length of the relief, which has to stay alive."""
-    return terrain.kind, terrain.features, terrain.relief.ctypes.data, len(terrain.relief)
+def ground_indices(terrain: Terrain) -> tuple[int, ...]:
+    """Return the field `ground`; the relief, whose address is in it, has to stay alive."""
+    relief, addresses = terrain.relief, addresses_of(terrain.kind)
+    return terrain.kind, terrain.features, relief.ctypes.data, len(relief), *addresses
 
 
 def sizes_of(robot: RobotModel, terrain: Terrain, tree: Tree) -> Sizes:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from contact_sim.arrays.fields import TERRAIN_DATA
 from contact_sim.collision.ground import Surface
-from contact_sim.collision.surface import PLANES
+from contact_sim.collision.kinds import PLANES
 from contact_sim.collision.terrain import Terrain
 from contact_sim.contact_models import CONTACT_MODELS
 from contact_sim.contact_models.protocol import ContactModel

@@ -8,7 +8,8 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from contact_sim.collision.surface import FACETED, PLANES, STEEP
+from contact_sim.collision.kinds import FACETED, PLANES
+from contact_sim.collision.surface import STEEP
 from contact_sim.collision.terrain import Terrain
 from contact_sim.errors import InvalidInput
 from contact_sim.robot.model import RobotModel

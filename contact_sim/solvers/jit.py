@@ -13,8 +13,9 @@ import hashlib
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable
-from functools import cache, cached_property, update_wrapper
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import cache, cached_property, partial, update_wrapper
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +128,33 @@ class Entry(Kernel):
         return _compiled(self.py_func, nogil=True)
 
 
+class Pointer:
+    """A compiled function that kernels call by its address: compiled once, not into each of them.
+
+    For what few simulations need and many kernels would carry along. Made where the address is
+    first asked for, and cached on disk.
+    """
+
+    def __init__(self, signature: Any, function: Callable[..., None]) -> None:
+        self.__doc__ = function.__doc__
+        self._signature, self._function = signature, function
+
+    @cached_property
+    def address(self) -> int:
+        """Where its machine code begins; it stays there as long as this object lives."""
+        return int(self._callback.address)
+
+    @cached_property
+    def _callback(self) -> Any:
+        with _cached_in(_module(self._function)):
+            return numba.cfunc(self._signature, cache=True, **OPTIONS)(self._function)
+
+
+def pointer(signature: Any) -> Callable[[Callable[..., None]], Pointer]:
+    """Return a decorator that makes a `Pointer` of a function with this signature."""
+    return partial(Pointer, signature)
+
+
 def kernel(function: Callable[..., Any]) -> Any:
     """Return `function` compiled by numba, without reference to Python objects."""
     return _listed(Kernel(function))
@@ -148,8 +176,15 @@ def _module(function: Callable[..., Any]) -> str:
 
 def _compiled(function: Callable[..., Any], nogil: bool) -> Any:
     """Return the function compiled for calls from Python."""
-    chosen, numba.config.CACHE_DIR = numba.config.CACHE_DIR, cache_folder(_module(function))
-    try:
+    with _cached_in(_module(function)):
         return numba.njit(cache=True, nogil=nogil, no_cfunc_wrapper=True, **OPTIONS)(function)
+
+
+@contextmanager
+def _cached_in(module: str) -> Iterator[None]:
+    """Let numba keep what is declared meanwhile in the folder of a module."""
+    chosen, numba.config.CACHE_DIR = numba.config.CACHE_DIR, cache_folder(module)
+    try:
+        yield
     finally:
         numba.config.CACHE_DIR = chosen

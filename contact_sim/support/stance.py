@@ -19,7 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 from contact_sim.collision.candidates import candidates_of
 from contact_sim.collision.detect import contact_drift as fill_drift
 from contact_sim.collision.detect import contact_rows, detect
-from contact_sim.collision.surface import Ground
+from contact_sim.collision.ground import addresses_of
+from contact_sim.collision.kinds import Ground
 from contact_sim.collision.terrain import Terrain, TerrainLike, as_terrain
 from contact_sim.dynamics.gravity import gravity_vector
 from contact_sim.errors import InvalidInput
@@ -181,7 +182,7 @@ def _contacts(robot: RobotModel, model: pin.Model, data: pin.Data, terrain: Terr
     pose = np.array([[*M.rotation.flatten('F'), *M.translation] for M in data.oMi])
     position, frame, gap = np.zeros((slots, 3)), np.zeros((slots, 3, 3)), np.zeros(slots)
     feature, drift = np.zeros(slots), np.zeros(3 * slots)
-    ground = Ground(terrain.kind, terrain.data, terrain.relief)
+    ground = Ground(terrain.kind, terrain.data, terrain.relief, *addresses_of(terrain.kind))
     detect(ground, pose, *candidates, position, frame, gap, feature)
     parent = np.array(list(data.parents_fromRow)[: model.nv], dtype=np.int64)
     columns, origin = np.array(data.J.T).reshape(model.nv, 6), np.zeros(3)

@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 
+from contact_sim.collision.field import field_feature
+from contact_sim.collision.kinds import FIELD
+from contact_sim.collision.mesh import mesh_feature
 from contact_sim.collision.relief import FieldGround, MeshGround
 from contact_sim.collision.slots import UNUSED_GAP
-from contact_sim.collision.surface import curvature, distance_and_normal, find_contacts
+from contact_sim.collision.surface import curvature, find_contacts
 from contact_sim.terrain import HeightField, TriangleMesh, boxes, concatenate
 
 SCALE = 0.1
@@ -75,20 +78,21 @@ def test_distance_from_boxes_is_analytic():
 def test_normal_is_the_gradient_and_curvature_that_of_the_normal(ground):
     """Central differences of the feature that a point touches, triangles, edges and corners."""
     random, kinds = np.random.default_rng(3), set()
+    feature_at = field_feature if ground.kind == FIELD else mesh_feature
     for point in random.uniform([-0.7, -1.0, -0.2], [0.7, 1.0, 0.5], (150, 3)):
         found = np.zeros(3), np.zeros((3, 3, 3)), np.zeros(3)
         find_contacts(ground.ground, *point, 0.05, found, 0, 3)
         for distance, frame, feature in zip(*found, strict=True):
             if not 0.02 < distance < 1.0:
                 continue
-            away, normal = distance_and_normal(ground.ground, feature, *point)
+            away, normal = feature_at(ground.ground, feature, *point)
             assert away == pytest.approx(distance, abs=1e-12)
             assert np.array(normal) == pytest.approx(frame[2], abs=1e-9)
             h, slope, turn = 1e-5, np.zeros(3), np.zeros((3, 3))
             for axis in range(3):
                 step = h * np.eye(3)[axis]
-                after = distance_and_normal(ground.ground, feature, *(point + step))
-                before = distance_and_normal(ground.ground, feature, *(point - step))
+                after = feature_at(ground.ground, feature, *(point + step))
+                before = feature_at(ground.ground, feature, *(point - step))
                 slope[axis] = (after[0] - before[0]) / (2 * h)
                 turn[:, axis] = (np.array(after[1]) - before[1]) / (2 * h)
             assert slope == pytest.approx(frame[2], abs=1e-6)

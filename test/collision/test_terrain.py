@@ -6,7 +6,8 @@ from terrains import GROUNDS, points_near
 
 from contact_sim.arrays.fields import TERRAIN_DATA
 from contact_sim.collision.ground import Surface
-from contact_sim.collision.surface import MOST_FEATURES, distance_and_normal
+from contact_sim.collision.kinds import MOST_FEATURES
+from contact_sim.collision.surface import distance_and_normal
 from contact_sim.collision.terrain import (
     TERRAINS,
     CylinderGround,

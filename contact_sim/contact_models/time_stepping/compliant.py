@@ -38,7 +38,7 @@ import numpy as np
 
 from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import arrays_of, integers, matrix, vector
-from contact_sim.collision.surface import FACETED
+from contact_sim.collision.kinds import FACETED
 from contact_sim.contact.problem import Array, ContactProblem
 from contact_sim.contact.problem_views import unbiased_rows_of
 from contact_sim.contact.solution import ContactSolution

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
+from contact_sim.collision.kinds import PLANES
 from contact_sim.collision.relief import FieldGround, MeshGround
-from contact_sim.collision.surface import PLANES
 from contact_sim.collision.terrain import Terrain
 from contact_sim.ros.conversions import set_quaternion, set_stamp, set_vector
 from contact_sim.simulation.report import StepReport
