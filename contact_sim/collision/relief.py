@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -34,10 +32,21 @@ FACETS = 3
 
 
 class FacetGround(Surface):
-    """A ground of many facets; subclasses fill its numbers."""
+    """A ground of many facets, by its numbers.
 
-    _data: Array
-    _relief: Array
+    Args:
+        kind: FIELD or MESH.
+        data: sizes and places, shape (TERRAIN_DATA,).
+        relief: what is searched, shape (any,).
+    """
+
+    def __init__(self, kind: int, data: Array, relief: Array) -> None:
+        self._kind, self._data, self._relief = kind, data, relief
+
+    @property
+    def kind(self) -> int:
+        """Kind of surface."""
+        return self._kind
 
     @property
     def data(self) -> Array:
@@ -72,9 +81,10 @@ class FacetGround(Surface):
         found = field_height if self.kind == FIELD else mesh_height
         return float(found(self.ground, float(x), float(y)))
 
-    @abstractmethod
     def _nearest(self, x: float, y: float, z: float) -> float:
         """Return the distance of a point from the nearest facet, concave edges included [m]."""
+        distance = field_distance if self.kind == FIELD else mesh_distance
+        return float(distance(self.ground, x, y, z))
 
 
 class FieldGround(FacetGround):
@@ -88,21 +98,11 @@ class FieldGround(FacetGround):
         self.field = field
         heights = np.asarray(field.heights, dtype=float)
         highest = block_maxima(heights)
-        self._relief = np.concatenate([heights.ravel(), highest.ravel()])
-        self._data = filled(
-            *heights.shape, field.horizontal_scale, *field.origin, highest.shape[1]
-        )
+        data = filled(*heights.shape, field.horizontal_scale, *field.origin, highest.shape[1])
+        super().__init__(FIELD, data, np.concatenate([heights.ravel(), highest.ravel()]))
 
     def __repr__(self) -> str:
         return f'FieldGround({self.field!r})'
-
-    @property
-    def kind(self) -> int:
-        """Kind of surface."""
-        return FIELD
-
-    def _nearest(self, x: float, y: float, z: float) -> float:
-        return float(field_distance(self.ground, x, y, z))
 
 
 class MeshGround(FacetGround):
@@ -114,10 +114,10 @@ class MeshGround(FacetGround):
 
     def __init__(self, mesh: TriangleMesh) -> None:
         self.mesh = mesh
-        self._fill(MeshFacets.of(mesh))
+        super().__init__(MESH, *mesh_numbers(MeshFacets.of(mesh)))
         points = beyond_borders(mesh)
         if len(points):
-            self._fill(MeshFacets.of(mesh, self._seams(points)))
+            super().__init__(MESH, *mesh_numbers(MeshFacets.of(mesh, self._seams(points))))
 
     def _seams(self, points: Array) -> NDArray[np.bool_]:
         """Return the borders beyond which the surface goes on, shape (m, 3)."""
@@ -126,29 +126,23 @@ class MeshGround(FacetGround):
         seams[self.mesh.neighbours < 0] = (away.reshape(-1, 3) < 0.5 * BEYOND).all(axis=1)
         return seams
 
-    def _fill(self, facets: MeshFacets) -> None:
-        bins = Bins.of(facets.lower, facets.upper)
-        parts = (
-            facets.triangles.ravel(), facets.edges.ravel(), facets.corners.ravel(),
-            facets.neighbours.ravel(), bins.starts, bins.tops, bins.entries,
-        )  # fmt: skip
-        places = np.cumsum([len(part) for part in parts])[:-1]
-        self._relief = np.concatenate(parts)
-        self._data = filled(
-            len(facets.triangles), len(facets.edges), len(facets.corners), bins.side,
-            *bins.origin, *bins.count, *places,
-        )  # fmt: skip
-
     def __repr__(self) -> str:
         return f'MeshGround({self.mesh!r})'
 
-    @property
-    def kind(self) -> int:
-        """Kind of surface."""
-        return MESH
 
-    def _nearest(self, x: float, y: float, z: float) -> float:
-        return float(mesh_distance(self.ground, x, y, z))
+def mesh_numbers(facets: MeshFacets) -> tuple[Array, Array]:
+    """Return data and relief of a mesh."""
+    bins = Bins.of(facets.lower, facets.upper)
+    parts = (
+        facets.triangles.ravel(), facets.edges.ravel(), facets.corners.ravel(),
+        facets.neighbours.ravel(), bins.starts, bins.tops, bins.entries,
+    )  # fmt: skip
+    places = np.cumsum([len(part) for part in parts])[:-1]
+    data = filled(
+        len(facets.triangles), len(facets.edges), len(facets.corners), bins.side,
+        *bins.origin, *bins.count, *places,
+    )  # fmt: skip
+    return data, np.concatenate(parts)
 
 
 def relief_of(description: Description) -> FacetGround:

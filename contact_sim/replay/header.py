@@ -10,7 +10,6 @@ import platform
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,8 @@ from numpy.typing import NDArray
 
 from contact_sim.arrays.fields import TERRAIN_DATA
 from contact_sim.collision.ground import Surface
-from contact_sim.collision.kinds import PLANES
+from contact_sim.collision.kinds import FACETED, PLANES
+from contact_sim.collision.relief import FacetGround
 from contact_sim.collision.terrain import Terrain
 from contact_sim.contact_models import CONTACT_MODELS
 from contact_sim.contact_models.protocol import ContactModel
@@ -56,15 +56,6 @@ class RecordedGround(Surface):
         """Numbers of the surface, shape (TERRAIN_DATA,)."""
         return np.array(self.said['data'], dtype=float)
 
-    @cached_property
-    def relief(self) -> Array:
-        """Heights or facets, shape (any,)."""
-        try:
-            packed = base64.b64decode(self.said.get('relief', ''), validate=True)
-            return np.frombuffer(zlib.decompress(packed) if packed else b'').copy()
-        except (TypeError, ValueError, zlib.error) as error:
-            raise RecordingError(f'the relief of the ground is damaged: {error}') from error
-
     @property
     def features(self) -> int:
         """Number of contacts that a sphere may have at once."""
@@ -80,12 +71,27 @@ def ground_header(terrain: Terrain) -> dict[str, Any]:
     return said
 
 
-def ground_of(header: Mapping[str, Any]) -> RecordedGround:
-    """Return the terrain of a recording; one of format 1 has a plane."""
+def ground_of(header: Mapping[str, Any]) -> Terrain:
+    """Return the terrain of a recording; one of format 1 has a plane.
+
+    Raises:
+        RecordingError: a relief that cannot be unpacked.
+    """
     if header['format'] == 1:
         data = [*header['plane'], *np.zeros(TERRAIN_DATA - 4).tolist()]
         return RecordedGround({'kind': PLANES, 'data': data, 'features': 1})
-    return RecordedGround(header['ground'])
+    ground = RecordedGround(header['ground'])
+    return recorded_relief(ground) if ground.kind in FACETED else ground
+
+
+def recorded_relief(ground: RecordedGround) -> FacetGround:
+    """Return a ground of facets."""
+    try:
+        packed = base64.b64decode(ground.said['relief'], validate=True)
+        numbers = np.frombuffer(zlib.decompress(packed)).copy()
+    except (KeyError, ValueError, TypeError, zlib.error) as error:
+        raise RecordingError(f'the relief of the ground is damaged: {error}') from error
+    return FacetGround(ground.kind, ground.data, numbers)
 
 
 def header_of(
