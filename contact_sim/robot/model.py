@@ -31,6 +31,12 @@ from contact_sim.robot.gains import Gains, standing_gains
 from contact_sim.robot.joints import actuated_joint_names, check_actuated_joints
 from contact_sim.robot.masses import check_joint_numbers, check_masses
 from contact_sim.robot.placement import has_floating_base, placed_on_ground
+from contact_sim.robot.position_limits import (
+    PositionLimit,
+    check_position_limits,
+    followed,
+    joint_limits,
+)
 
 IndexArray = npt.NDArray[np.intp]
 __all__ = ['ContactPoint', 'RobotModel']
@@ -68,6 +74,8 @@ class RobotModel:
     """Spheres of the rest of the body, which is no foot, that the ground may touch."""
     approximations: tuple[Approximation, ...] = ()
     """What became of the collision geometry of `body_points`, see `with_body_contacts`."""
+    position_limits: tuple[PositionLimit, ...] = ()
+    """Joint limits, and joints that follow others."""
 
     def __post_init__(self) -> None:
         check_unique('joint', list(self.pinocchio_model.names))
@@ -75,8 +83,11 @@ class RobotModel:
         _check_contact_points(self.pinocchio_model, self.contact_points, self.body_points)
         check_joint_numbers(self.name, self.pinocchio_model)
         check_masses(self.name, self.pinocchio_model)
+        check_position_limits(self.pinocchio_model, self.position_limits)
         known = {STANDING: neutral_configuration(self.pinocchio_model)} | dict(self.references)
-        references = {name: _frozen(self.checked_configuration(q)) for name, q in known.items()}
+        model, limits = self.pinocchio_model, self.position_limits
+        poses = {name: self.checked_configuration(q) for name, q in known.items()}
+        references = {name: _frozen(followed(model, limits, q)) for name, q in poses.items()}
         object.__setattr__(self, 'references', references)
 
     def __repr__(self) -> str:
@@ -111,6 +122,7 @@ class RobotModel:
             pinocchio_model=own,
             joint_names=actuated_joint_names(own, actuated_joints),
             contact_points=contact_points_at(own, 'contact_points', contact_points),
+            position_limits=joint_limits(own),
         )
 
     def with_body_contacts(
@@ -132,6 +144,14 @@ class RobotModel:
             self.pinocchio_model, self.description, self.package_dirs, links, feet, most
         )
         return replace(self, body_points=points, approximations=approximations)
+
+    def with_position_limits(self, limits: Iterable[PositionLimit]) -> RobotModel:
+        """Return the robot with these limits in place of its own; none of them: ().
+
+        Raises:
+            InvalidInput, UnknownName: joints that it does not have, or with several coordinates.
+        """
+        return replace(self, position_limits=tuple(limits))
 
     @property
     def candidates(self) -> tuple[ContactPoint, ...]:

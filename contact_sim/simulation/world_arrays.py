@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -153,7 +154,4 @@ def with_masses(robot: RobotModel, masses: ArrayLike) -> RobotModel:
         if inertia.mass > 0.0:
             scale = mass / inertia.mass
             model.inertias[joint] = type(inertia)(mass, inertia.lever, scale * inertia.inertia)
-    return RobotModel(
-        robot.name, model, robot.joint_names, robot.contact_points, robot.references,
-        robot.description, robot.package_dirs, robot.body_points, robot.approximations,
-    )  # fmt: skip
+    return replace(robot, pinocchio_model=model)
