@@ -14,7 +14,7 @@ RIGID = ('ncp', 'anitescu', 'lcp', 'null_space', 'hybrid')
 MODELS = tuple(CONTACT_MODELS)
 INERTIA = 0.02 + 0.1**2  # of a link about its joint [kg m²]
 WEIGHT = 9.81 * 0.1  # largest torque of gravity about it [N m]
-DEPTH = {'sap': 1e-3, 'todorov': 2e-3, 'compliant': 2e-2}
+DEPTH = {'sap': 1e-3, 'todorov': 4e-3, 'compliant': 2e-2}
 """Angle by which a soft model lets a limit of 4 N m be passed at its defaults [rad]."""
 
 
@@ -169,7 +169,7 @@ def test_a_leg_that_lands_with_a_straight_knee_obeys_ground_and_limit(name):
     for _ in range(300):
         report = sim.step([0.0, 3.0])
         assert report.solver.converged
-    assert np.isfinite(report.record.buffer).all()
+    assert np.isfinite(report.q).all()
     assert sim.q[8] <= model.upper_position_limit[1] + DEPTH.get(name, 1e-6)
 
 
