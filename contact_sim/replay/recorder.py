@@ -160,7 +160,7 @@ class Recorder:
         assert self._archive is not None
         self._archive.add('header', np.array(header))
         for name, array in arrays_of(self._last):
-            self._archive.add(f'initial/{name}', finite(array))
+            self._archive.add(f'initial/{name}', defined(array))
         self._archive.flush()
 
     def _write_chunk(self) -> None:
@@ -207,7 +207,7 @@ class Recorder:
             yield {'kind': 'friction', 'value': now.buffer[self._friction].tolist()}
         if now.buffer.tobytes() != before.tobytes():
             name = f'state-{len(self._states)}'
-            self._states[name] = finite(now.buffer)
+            self._states[name] = defined(now.buffer)
             kind = 'reset' if now.buffer[2] == 0.0 else 'restore'
             yield {'kind': kind, 'state': name, 'time': float(now.buffer[0])}
 
@@ -229,6 +229,9 @@ def arrays_of(snapshot: Snapshot) -> list[tuple[str, Array]]:
     return [(name, value) for name, value in values.items() if isinstance(value, np.ndarray)]
 
 
-def finite(array: Array) -> Array:
-    """Return a copy in which results of a step that failed are zero; no step depends on them."""
-    return np.where(np.isfinite(array), array, 0.0)
+def defined(array: Array) -> Array:
+    """Return a copy in which results of a step that failed are zero; no step depends on them.
+
+    Infinite bounds stay: those of a limit, which pushes in one direction as hard as it must.
+    """
+    return np.where(np.isnan(array), 0.0, array)
