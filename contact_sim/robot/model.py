@@ -18,6 +18,7 @@ import numpy.typing as npt
 import pinocchio as pin
 
 from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.robot.actuators import Actuators, Values, actuators_of, driven_model
 from contact_sim.robot.body_points import MOST, Approximation, body_contacts
 from contact_sim.robot.configuration import (
     checked_vector,
@@ -68,6 +69,10 @@ class RobotModel:
     """Spheres of the rest of the body, which is no foot, that the ground may touch."""
     approximations: tuple[Approximation, ...] = ()
     """What became of the collision geometry of `body_points`, see `with_body_contacts`."""
+    gear_ratios: Mapping[str, float] = field(default_factory=dict)
+    """Gear ratios that the description states, by joint [-]."""
+    declared_actuators: Actuators | None = None
+    """Those of `with_actuators`; None: what the description says, see `actuators`."""
 
     def __post_init__(self) -> None:
         check_unique('joint', list(self.pinocchio_model.names))
@@ -132,6 +137,27 @@ class RobotModel:
             self.pinocchio_model, self.description, self.package_dirs, links, feet, most
         )
         return replace(self, body_points=points, approximations=approximations)
+
+    def with_actuators(self, actuators: Actuators | None = None, **changes: Values) -> RobotModel:
+        """Return the robot with other actuators, given as a whole, by fields of them, or both.
+
+        A field is a number, one per joint, or numbers by joint, where the other joints keep
+        theirs. The `pinocchio_model` of the robot has their numbers, too.
+
+        Raises:
+            InvalidInput, UnknownName: see `Actuators.changed` and `driven_model`.
+        """
+        chosen = (actuators or self.actuators).changed(**changes)
+        names, dofs = self.joint_names, self.joint_velocity_index
+        model = driven_model(self.pinocchio_model, names, dofs, chosen)
+        return replace(self, pinocchio_model=model, declared_actuators=chosen)
+
+    @cached_property
+    def actuators(self) -> Actuators:
+        """What stands between commanded efforts and joints: declared, else as described."""
+        return self.declared_actuators or actuators_of(
+            self.pinocchio_model, self.joint_names, self.joint_velocity_index, self.gear_ratios
+        )
 
     @property
     def candidates(self) -> tuple[ContactPoint, ...]:

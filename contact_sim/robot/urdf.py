@@ -27,6 +27,7 @@ from contact_sim.robot.meshes import check_meshes_exist, package_folders
 from contact_sim.robot.model import STANDING, RobotModel
 from contact_sim.robot.numbers import number, vector
 from contact_sim.robot.srdf import Semantics, configuration, read_srdf
+from contact_sim.robot.transmissions import gear_ratios
 
 
 def load_robot(
@@ -40,8 +41,9 @@ def load_robot(
 ) -> RobotModel:
     """Return the robot described by `source`.
 
-    Masses and inertias are Pinocchio's, untouched; damping, dry friction and limits are those of
-    the URDF. <mimic> is not modelled: such a joint moves on its own, and a warning names it.
+    Masses and inertias are Pinocchio's, untouched; damping, dry friction, limits of effort and
+    speed, and gear ratios are those of the URDF, see `RobotModel.actuators`. <mimic> is not
+    modelled: such a joint moves on its own, and a warning names it.
 
     Args:
         source: a name of the catalogue (`robots()`), a path to a .urdf or .xacro file, or URDF or
@@ -83,6 +85,7 @@ def load_robot(
         references=_references(model, semantics, entry),
         description=description.text,
         package_dirs=package_folders(description.root, description.file),
+        gear_ratios=gear_ratios(description.root, description.place),
     )
 
 
