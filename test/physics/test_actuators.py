@@ -311,6 +311,19 @@ def test_recordings_are_repeated_from_the_middle_of_a_delay(model, tmp_path):
         )
 
 
+def test_a_robot_without_a_description_is_recorded_with_its_actuators(tmp_path):
+    sim = Simulator(wheel(delay=2 * H, rotor_inertia=0.05, gear_ratio=6.0, armature=0.2))
+    with Recorder(sim, tmp_path / 'run.npz'):
+        efforts(sim, [1.0, -2.0, 3.0, 0.5])
+    recording = Recording(tmp_path / 'run.npz')
+    again = recording.robot()
+    assert np.reshape(again.pinocchio_model.armature, -1) == pytest.approx([2.0], rel=1e-15)
+    assert again.actuators.armature.tolist() == [0.2]
+    assert np.isinf(again.actuators.saturation_effort).all()
+    assert repeat(recording).equal
+    assert recording.effort[:, 0].tolist() == [1.0, -2.0, 3.0, 0.5]
+
+
 def test_shadows_take_the_same_efforts_and_change_nothing():
     alone, watched = Simulator(quadruped()), Simulator(quadruped())
     watched.shadow = ('lcp',)
