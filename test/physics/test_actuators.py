@@ -2,7 +2,6 @@
 
 from functools import cache
 
-import mujoco
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -216,6 +215,7 @@ def test_an_effort_follows_its_command_exponentially(model, h):
 
 
 def test_the_lag_is_the_exact_filter_of_mujoco():
+    mujoco = pytest.importorskip('mujoco', reason='the peer MuJoCo is not installed')
     model = mujoco.MjModel.from_xml_string("""<mujoco><option timestep="0.002" gravity="0 0 0"/>
     <worldbody><body><joint name="j" axis="0 0 1" armature="0.3" damping="0.05"/>
     <inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/></body></worldbody><actuator>
