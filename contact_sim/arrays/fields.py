@@ -49,7 +49,7 @@ class Sizes:
     nc: int
     """Contacts, open or closed: candidates × features of the terrain."""
     ns: int
-    """Interval rows, of which dry friction of joints is one kind."""
+    """Interval rows: dry friction of joints, then limits of positions."""
     n_bodies: int = 1
     """Bodies of the kinematic tree, the world included."""
     n_candidates: int = 0
@@ -60,6 +60,8 @@ class Sizes:
     """Steps of the longest delay of an actuator."""
     n_lags: int = 0
     """Actuated joints if one of their actuators lags, else 0."""
+    n_limits: int = 0
+    """Interval rows on positions, the last ones: joint limits and joints that follow others."""
 
     @property
     def features(self) -> int:
@@ -96,7 +98,7 @@ class Sizes:
     def work_shapes(self) -> dict[str, Shape]:
         """Shape of every field of `numbers` behind the step data: work, then constants."""
         nv, nc, ns, rows, nb = self.nv, self.nc, self.ns, self.rows, self.n_bodies
-        joints = (self.n_joints,)
+        joints, limits = (self.n_joints,), (self.n_limits, 2)
         return {
             # kinematic tree at the present state (dynamics)
             'origin': (3,), 'pose': (nb, 12), 'columns': (nv, 6), 'world_inertia': (nb, 10),
@@ -119,7 +121,8 @@ class Sizes:
             'terrain': (TERRAIN_DATA,), 'restitution': (nc,), 'stabilisation': (2,),
             'inverse_weight': (rows,), 'interval_lower': (ns,), 'interval_upper': (ns,),
             'reach': (3,), 'damping_inertia': (1,), 'law': (LAW_NUMBERS,),
-            'support_command': (nc,),
+            'support_command': (nc,), 'limit_share': limits, 'limit_range': limits,
+            'limit_restitution': (ns,),
             # controller
             'external': (nv,), 'target': joints, 'target_velocity': joints,
             'feed_forward': joints, 'kp': joints, 'kd': joints, 'wrench': (6,),
@@ -140,6 +143,7 @@ class Sizes:
             'dof_parent': (nv,), 'free_flyer_q': (self.n_flyers,),
             'free_flyer_v': (self.n_flyers,),
             'candidate_body': (self.n_candidates,), 'leaf_dof': (nc,), 'interval_dof': (ns,),
+            'interval_end': (ns,), 'limit_q': (self.n_limits,), 'limit_other_q': (self.n_limits,),
             'joint_q': joints, 'joint_v': joints, 'joint_unbounded': joints, 'delay': joints,
             'row_of': (rows,), 'row_leaf': (rows,), 'mode': (rows,), 'mode_row': (rows,),
         }  # fmt: skip

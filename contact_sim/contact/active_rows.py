@@ -9,22 +9,24 @@ from __future__ import annotations
 
 import numpy as np
 
+from contact_sim.solvers.delassus import EVERYWHERE
 from contact_sim.solvers.jit import kernel
 
 
 @kernel
-def row_velocities(jacobian_transposed, leaf_dof, interval_dof, dof_parent, v, u):
+def row_velocities(jacobian_transposed, leaf_dof, intervals, dof_parent, v, u):
     """Fill u = J v, along the branch of each row.
 
     Args:
         jacobian_transposed: Jᵀ, shape (nv, 3 nc + ns).
         leaf_dof: last dof of the joint that carries each contact, shape (nc,).
-        interval_dof: last dof of every interval row, shape (ns,).
+        intervals: last dof of every interval row, EVERYWHERE if it has entries on several
+            branches, and the dof at which its entries have ended, shape (ns,) each.
         dof_parent: dof before each dof, −1 at the root, shape (nv,).
         v: velocity, shape (nv,).
         u: out, rows (t1, t2, n) per contact, then the interval rows [m/s, rad/s].
     """
-    nc = leaf_dof.shape[0]
+    nc, (interval_dof, interval_end) = leaf_dof.shape[0], intervals
     for i in range(nc):
         k, r = leaf_dof[i], 3 * i
         a = b = c = 0.0
@@ -36,17 +38,23 @@ def row_velocities(jacobian_transposed, leaf_dof, interval_dof, dof_parent, v, u
             k = dof_parent[k]
         u[r], u[r + 1], u[r + 2] = a, b, c
     for s in range(interval_dof.shape[0]):
-        k, total = interval_dof[s], 0.0
-        while k >= 0:
+        k, total = last_dof(interval_dof[s], dof_parent), 0.0
+        while k > interval_end[s]:
             total += jacobian_transposed[k, 3 * nc + s] * v[k]
-            k = dof_parent[k]
+            k = k - 1 if interval_dof[s] == EVERYWHERE else dof_parent[k]
         u[3 * nc + s] = total
 
 
 @kernel
-def generalized_impulse(jacobian_transposed, leaf_dof, interval_dof, dof_parent, impulse, out):
+def last_dof(leaf, dof_parent):
+    """Return where to begin with the entries of a row whose last dof is `leaf`."""
+    return dof_parent.shape[0] - 1 if leaf == EVERYWHERE else leaf
+
+
+@kernel
+def generalized_impulse(jacobian_transposed, leaf_dof, intervals, dof_parent, impulse, out):
     """Fill out = Jᵀ λ, shape (nv,); arguments as in `row_velocities`, λ in place of u."""
-    nc = leaf_dof.shape[0]
+    nc, (interval_dof, interval_end) = leaf_dof.shape[0], intervals
     for k in range(out.shape[0]):
         out[k] = 0.0
     for i in range(nc):
@@ -62,10 +70,13 @@ def generalized_impulse(jacobian_transposed, leaf_dof, interval_dof, dof_parent,
             )
             k = dof_parent[k]
     for s in range(interval_dof.shape[0]):
-        k, x = interval_dof[s], impulse[3 * nc + s]
-        while k >= 0:
+        x = impulse[3 * nc + s]
+        if x == 0.0:
+            continue
+        k = last_dof(interval_dof[s], dof_parent)
+        while k > interval_end[s]:
             out[k] += jacobian_transposed[k, 3 * nc + s] * x
-            k = dof_parent[k]
+            k = k - 1 if interval_dof[s] == EVERYWHERE else dof_parent[k]
 
 
 @kernel

@@ -8,8 +8,7 @@ Restitution acts on a contact that was open (no impulse in the step before), clo
 and approaches faster than a threshold. There the gap term φ/h is left out: with both terms the
 law would ask for u_n⁺ = −e u_n⁻ − φ/h, which depends on where the step happens to end.
 
-Interval rows follow the same rule with their own gap: a limit [0, ∞) like a normal row, a
-bilateral row with b = β φ/h on both sides, dry friction with φ = 0 and so without a bias.
+Interval rows follow the same rules with a gap of their own: contact/limits.py.
 """
 
 from __future__ import annotations
@@ -51,15 +50,3 @@ def fill_contact_bias(gap, u_start, u_free, impulse, h, restitution, settings, b
                 continue
         bias[n] = gap_bias(gap[i], h, settings[0])
     return impacts
-
-
-@kernel
-def fill_interval_bias(gap, lower, upper, h, baumgarte, bias):
-    """Fill b of the interval rows [m/s, rad/s], arrays of shape (ns,)."""
-    for k in range(gap.shape[0]):
-        if lower[k] < 0.0 < upper[k]:  # acts in both directions: there is no "before closure"
-            bias[k] = baumgarte * gap[k] / h
-        elif upper[k] > 0.0:
-            bias[k] = gap_bias(gap[k], h, baumgarte)
-        else:
-            bias[k] = -gap_bias(-gap[k], h, baumgarte)

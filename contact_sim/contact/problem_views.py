@@ -10,6 +10,12 @@ from contact_sim.solvers.rows import ConeWork, Rows
 
 
 @kernel
+def interval_branches(data):
+    """Return where the entries of the interval rows begin and end, see `active_rows`."""
+    return integers(data, f.INTERVAL_DOF), integers(data, f.INTERVAL_END)
+
+
+@kernel
 def rows_of(data):
     """Return the active rows: G, g = u_f + b, μ and the bounds."""
     counts = integers(data, f.COUNTS)

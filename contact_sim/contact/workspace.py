@@ -16,6 +16,7 @@ from contact_sim.collision.ground import Terrain, addresses_of
 from contact_sim.dynamics.tree import Tree, tree_of
 from contact_sim.robot.actuators import Actuators
 from contact_sim.robot.model import RobotModel
+from contact_sim.solvers.delassus import EVERYWHERE
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -116,11 +117,28 @@ class Workspace:
         self.joint_v[:] = [joint.idx_v for joint in joints]
         self.joint_unbounded[:] = [joint.nq == 2 for joint in joints]
         self.wrench_body[0] = -1
-        dry = np.flatnonzero(robot.joint_friction)
-        self.interval_dof[:] = dry
-        self.interval_upper[:] = robot.joint_friction[dry]
+        self._fill_intervals(robot, tree)
+
+    def _fill_intervals(self, robot: RobotModel, tree: Tree) -> None:
+        dry, first = np.flatnonzero(robot.joint_friction), 3 * self.sizes.nc
+        rows = self.data.jacobian_transposed[:, first:]
+        self.interval_dof[: len(dry)] = dry
+        self.interval_upper[: len(dry)] = robot.joint_friction[dry]
         self.interval_lower[:] = -self.interval_upper
-        self.data.jacobian_transposed[dry, 3 * self.sizes.nc + np.arange(len(dry))] = 1.0
+        rows[dry, np.arange(len(dry))] = 1.0
+        for i, limit in enumerate(robot.position_limits):
+            joints = [self.model.joints[self.model.getJointId(name)] for name in limit.joints]
+            dofs, k = [joint.idx_v for joint in joints], len(dry) + i
+            rows[dofs, k] = limit.shares
+            self.limit_q[i], self.limit_other_q[i] = joints[0].idx_q, joints[-1].idx_q
+            self.limit_share[i, : len(dofs)] = limit.shares
+            self.limit_range[i] = limit.lower, limit.upper
+            self.limit_restitution[k] = limit.restitution
+            self.interval_dof[k] = dofs[0] if len(dofs) == 1 else EVERYWHERE
+            held = limit.holds
+            self.interval_lower[k], self.interval_upper[k] = (-np.inf, np.inf) if held else (0, 0)
+        alone = self.interval_dof >= 0  # entries at one dof only
+        self.interval_end[:] = np.where(alone, tree.dof_parent[self.interval_dof], -1)
 
     def _fill_actuators(self, actuators: Actuators, h: float) -> None:
         for name in ('effort_limit', 'velocity_limit', 'saturation_effort'):
@@ -139,7 +157,9 @@ class Workspace:
         self.leaf_dof[:] = np.repeat(spheres.leaf_dof, features)
         self.stabilisation[:] = BAUMGARTE, RESTITUTION_THRESHOLD
         self.inverse_weight[:] = reference_inverse_weight(
-            self.model, np.repeat(spheres.joint, features), self.interval_dof
+            self.model,
+            np.repeat(spheres.joint, features),
+            self.data.jacobian_transposed[:, 3 * self.sizes.nc :],
         )
 
 
@@ -154,8 +174,9 @@ def sizes_of(robot: RobotModel, terrain: Terrain, tree: Tree, h: float) -> Sizes
     candidates, actuators = len(robot.candidates), robot.actuators
     return Sizes(
         nq=robot.nq, nv=robot.nv, n_joints=robot.n_joints, nc=candidates * terrain.features,
-        ns=int(np.count_nonzero(robot.joint_friction)), n_bodies=len(tree.kind),
-        n_candidates=candidates, n_flyers=len(tree.free_flyer_v),
+        ns=int(np.count_nonzero(robot.joint_friction)) + len(robot.position_limits),
+        n_bodies=len(tree.kind), n_candidates=candidates, n_flyers=len(tree.free_flyer_v),
+        n_limits=len(robot.position_limits),
         n_delay=int(actuators.delay_steps(h).max(initial=0)),
         n_lags=robot.n_joints if actuators.time_constant.any() else 0,
     )  # fmt: skip
@@ -171,11 +192,11 @@ def contact_names(robot: RobotModel, terrain: Terrain) -> tuple[str, ...]:
     )
 
 
-def reference_inverse_weight(model: pin.Model, joints: Indices, dofs: Indices) -> Array:
+def reference_inverse_weight(model: pin.Model, joints: Indices, intervals: Array) -> Array:
     """Return the reference Delassus diagonal, of the neutral pose [1/kg], shape (3 nc + ns,).
 
     For a contact the mean of the diagonal of J M⁻¹ Jᵀ, J the velocity of the centre of mass of the
-    body that carries it; for an interval row the diagonal of M⁻¹ at its dof.
+    body that carries it; for an interval row J M⁻¹ Jᵀ, Jᵀ its column of `intervals` (nv, ns).
     """
     data = model.createData()
     q = pin.neutral(model)
@@ -188,4 +209,4 @@ def reference_inverse_weight(model: pin.Model, joints: Indices, dofs: Indices) -
         world = pin.getJointJacobian(model, data, joint, pin.ReferenceFrame.WORLD)
         J = centre.toActionMatrixInverse()[:3] @ world
         values += 3 * [float(np.trace(J @ inverse @ J.T)) / 3.0]
-    return np.array([*values, *np.diag(inverse)[dofs]])
+    return np.array([*values, *np.einsum('ka,kl,la->a', intervals, inverse, intervals)])

@@ -28,14 +28,15 @@ from contact_sim.replay.archive import RecordingError
 from contact_sim.robot.actuators import Actuators, quantities
 from contact_sim.robot.contact_point import ContactPoint
 from contact_sim.robot.model import RobotModel
+from contact_sim.robot.position_limits import PositionLimit
 from contact_sim.robot.urdf import load_robot
 from contact_sim.simulation.simulator import Simulator
 
 Array = NDArray[np.float64]
-FORMAT = 4
-READABLE = 1, 2, 3, 4
-"""Formats that can be repeated; 1 knew only planes, 1 and 2 only semi-implicit steps, and those
-before 4 no relief."""
+FORMAT = 5
+READABLE = 1, 2, 3, 4, 5
+"""Formats that can be repeated; 1 knew only planes, 1 and 2 only semi-implicit steps, those before
+4 no relief, and those before 5 no limits of joints."""
 PACKAGES = ('contact_sim', 'pin', 'numba', 'llvmlite', 'numpy')
 """Packages whose versions decide about the last bits."""
 
@@ -158,6 +159,7 @@ def robot_header(robot: RobotModel) -> dict[str, Any]:
         'contact_points': _points_header(robot.contact_points),
         'body_points': _points_header(robot.body_points),
         'actuators': _actuators_header(robot.declared_actuators),
+        'position_limits': [_limit_header(limit) for limit in robot.position_limits],
     }
     return {**described, 'hash': description_hash(described), 'numbers': number_hash(robot)}
 
@@ -186,6 +188,21 @@ def _with_actuators_of(header: Mapping[str, Any], robot: RobotModel) -> RobotMod
         for name, values in said.items()
     }
     return robot.with_actuators(None, **numbers)
+
+
+def _limit_header(limit: PositionLimit) -> dict[str, Any]:
+    """Return a limit in words that JSON has: None for a bound that is not there."""
+    said = dataclasses.asdict(limit)
+    bounds = {name: said[name] if np.isfinite(said[name]) else None for name in ('lower', 'upper')}
+    return {**said, **bounds}
+
+
+def _limit_of(said: Mapping[str, Any]) -> PositionLimit:
+    lower = -np.inf if said['lower'] is None else said['lower']
+    upper = np.inf if said['upper'] is None else said['upper']
+    return PositionLimit(
+        tuple(said['joints']), lower, upper, tuple(said['shares']), said['restitution']
+    )
 
 
 def description_hash(described: Mapping[str, Any]) -> str:
@@ -221,7 +238,9 @@ def robot_of(header: Mapping[str, Any], numbers_must_match: bool) -> RobotModel:
             _model_from(header['model']), points, joints, header['name']
         )
     body = tuple(ContactPoint(**point) for point in header.get('body_points', ()))
-    robot = _with_actuators_of(header, dataclasses.replace(robot, body_points=body))
+    limits = tuple(_limit_of(said) for said in header.get('position_limits', ()))
+    robot = dataclasses.replace(robot, body_points=body, position_limits=limits)
+    robot = _with_actuators_of(header, robot)
     if numbers_must_match and number_hash(robot) != header['numbers']:
         raise RecordingError(
             f'robot {header["name"]!r}: its description gives other lengths, masses or limits '

@@ -7,7 +7,7 @@ A 'continuous' joint holds (cos, sin) of its angle in q; joint positions are alw
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import atan2
@@ -27,11 +27,17 @@ from contact_sim.robot.configuration import (
     unit_blocks,
 )
 from contact_sim.robot.contact_point import Array, ContactPoint, check_unique
-from contact_sim.robot.feet import Foot, contact_points_at, feet_of
+from contact_sim.robot.feet import Foot, check_contact_points, contact_points_at, feet_of
 from contact_sim.robot.gains import Gains, standing_gains
 from contact_sim.robot.joints import actuated_joint_names, check_actuated_joints
 from contact_sim.robot.masses import check_joint_numbers, check_masses
 from contact_sim.robot.placement import has_floating_base, placed_on_ground
+from contact_sim.robot.position_limits import (
+    PositionLimit,
+    check_position_limits,
+    followed,
+    joint_limits,
+)
 
 IndexArray = npt.NDArray[np.intp]
 __all__ = ['ContactPoint', 'RobotModel']
@@ -73,15 +79,20 @@ class RobotModel:
     """Gear ratios that the description states, by joint [-]."""
     declared_actuators: Actuators | None = None
     """Those of `with_actuators`; None: what the description says, see `actuators`."""
+    position_limits: tuple[PositionLimit, ...] = ()
+    """Joint limits, and joints that follow others."""
 
     def __post_init__(self) -> None:
         check_unique('joint', list(self.pinocchio_model.names))
         check_actuated_joints(self.pinocchio_model, self.joint_names)
-        _check_contact_points(self.pinocchio_model, self.contact_points, self.body_points)
+        check_contact_points(self.pinocchio_model, self.contact_points, self.body_points)
         check_joint_numbers(self.name, self.pinocchio_model)
         check_masses(self.name, self.pinocchio_model)
+        check_position_limits(self.pinocchio_model, self.position_limits)
         known = {STANDING: neutral_configuration(self.pinocchio_model)} | dict(self.references)
-        references = {name: _frozen(self.checked_configuration(q)) for name, q in known.items()}
+        model, limits = self.pinocchio_model, self.position_limits
+        poses = {name: self.checked_configuration(q) for name, q in known.items()}
+        references = {name: _frozen(followed(model, limits, q)) for name, q in poses.items()}
         object.__setattr__(self, 'references', references)
 
     def __repr__(self) -> str:
@@ -116,6 +127,7 @@ class RobotModel:
             pinocchio_model=own,
             joint_names=actuated_joint_names(own, actuated_joints),
             contact_points=contact_points_at(own, 'contact_points', contact_points),
+            position_limits=joint_limits(own),
         )
 
     def with_body_contacts(
@@ -158,6 +170,14 @@ class RobotModel:
         return self.declared_actuators or actuators_of(
             self.pinocchio_model, self.joint_names, self.joint_velocity_index, self.gear_ratios
         )
+
+    def with_position_limits(self, limits: Iterable[PositionLimit]) -> RobotModel:
+        """Return the robot with these limits in place of its own; none of them: ().
+
+        Raises:
+            InvalidInput, UnknownName: joints that it does not have, or with several coordinates.
+        """
+        return replace(self, position_limits=tuple(limits))
 
     @property
     def candidates(self) -> tuple[ContactPoint, ...]:
@@ -368,26 +388,6 @@ class RobotModel:
     @cached_property
     def _unit_blocks(self) -> tuple[tuple[str, int, int], ...]:
         return unit_blocks(self.pinocchio_model)
-
-
-def _check_contact_points(
-    model: pin.Model, points: Sequence[ContactPoint], body_points: Sequence[ContactPoint]
-) -> None:
-    check_unique('contact point', [point.name for point in (*points, *body_points)])
-    known = list(model.names)[1:]
-    for point in (*points, *body_points):
-        if point.joint not in known:
-            raise UnknownName(f'joint of contact point {point.name!r}:', point.joint, known)
-        if not model.existFrame(point.frame):
-            frames = [frame.name for frame in model.frames]
-            raise UnknownName(f'frame of contact point {point.name!r}:', point.frame, frames)
-        joints = [model.names[f.parentJoint] for f in model.frames if f.name == point.frame]
-        if point.joint not in joints:
-            raise InvalidInput(
-                f'contact point {point.name!r}: frame {point.frame!r} moves with joint '
-                f'{joints[0]!r}, not with {point.joint!r}'
-            )
-    check_unique('foot', [foot.name for foot in feet_of(points)])
 
 
 def _wrong_shape(place: str, vector: Array, expected: tuple[int]) -> InvalidInput:

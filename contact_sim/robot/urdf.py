@@ -26,6 +26,7 @@ from contact_sim.robot.joints import actuated_joint_names
 from contact_sim.robot.meshes import check_meshes_exist, package_folders
 from contact_sim.robot.model import STANDING, RobotModel
 from contact_sim.robot.numbers import number, vector
+from contact_sim.robot.position_limits import PositionLimit, described_limits
 from contact_sim.robot.srdf import Semantics, configuration, read_srdf
 from contact_sim.robot.transmissions import gear_ratios
 
@@ -41,9 +42,9 @@ def load_robot(
 ) -> RobotModel:
     """Return the robot described by `source`.
 
-    Masses and inertias are Pinocchio's, untouched; damping, dry friction, limits of effort and
-    speed, and gear ratios are those of the URDF, see `RobotModel.actuators`. <mimic> is not
-    modelled: such a joint moves on its own, and a warning names it.
+    Masses and inertias are Pinocchio's, untouched; damping, dry friction, limits and gear ratios
+    are those of the URDF, see `RobotModel.actuators`. A <mimic> joint is held to the one it
+    follows by the contact problem.
 
     Args:
         source: a name of the catalogue (`robots()`), a path to a .urdf or .xacro file, or URDF or
@@ -67,7 +68,6 @@ def load_robot(
     entry = _entry(source)
     description = _description(source, entry)
     check_description(description.root, description.place)
-    _warn_of_mimic(description)
     if check_meshes:
         check_meshes_exist(description.root, description.file, description.place)
     model = _pinocchio_model(description, floating_base)
@@ -86,6 +86,7 @@ def load_robot(
         description=description.text,
         package_dirs=package_folders(description.root, description.file),
         gear_ratios=gear_ratios(description.root, description.place),
+        position_limits=_position_limits(description, model),
     )
 
 
@@ -113,19 +114,16 @@ def _description(source: str | Path, entry: CatalogueEntry | None) -> Descriptio
     return description_from_file(Path(source))
 
 
-def _warn_of_mimic(description: Description) -> None:
-    """Name the joints that ought to follow others but move on their own."""
-    alone = [
-        f'joint {joint.get("name")!r} (of {mimic.get("joint")!r})'
-        for joint in description.root.iterfind('joint')
-        if (mimic := joint.find('mimic')) is not None
-    ]
+def _position_limits(description: Description, model: pin.Model) -> tuple[PositionLimit, ...]:
+    """Return the limits of the URDF; name the joints that ought to follow others but do not."""
+    limits, alone = described_limits(model, description.root, description.place)
     if alone:
         warnings.warn(
-            f'{description.place}: <mimic> is not modelled, these move on their own: '
-            f'{", ".join(alone)}',
+            f'{description.place}: <mimic> needs joints with one coordinate, these move on their '
+            f'own: {", ".join(alone)}',
             stacklevel=3,
         )
+    return limits
 
 
 def _pinocchio_model(description: Description, floating_base: bool) -> pin.Model:

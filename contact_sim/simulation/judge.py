@@ -12,7 +12,7 @@ from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import arrays_of, frames, integers, matrix, vector
 from contact_sim.contact.active_rows import generalized_impulse
 from contact_sim.contact.memory import recall
-from contact_sim.contact.problem_views import rows_of
+from contact_sim.contact.problem_views import interval_branches, rows_of
 from contact_sim.contact.residuals import LAW_RESIDUALS, TOUCHING, judge_rows
 from contact_sim.contact_models.time_stepping.stages import gather_problem
 from contact_sim.solvers.jit import kernel
@@ -92,7 +92,7 @@ def momentum_residual(data):
     left, right = vector(data, f.DISPLACEMENT), vector(data, f.MOMENTUM)
     generalized_impulse(
         matrix(data, f.JACOBIAN_TRANSPOSED), integers(data, f.LEAF_DOF),
-        integers(data, f.INTERVAL_DOF), dof_parent, vector(data, f.IMPULSE), left,
+        interval_branches(data), dof_parent, vector(data, f.IMPULSE), left,
     )  # fmt: skip
     for k in range(left.shape[0]):
         right[k] = inertia[k, k] * (v_next[k] - v_free[k])

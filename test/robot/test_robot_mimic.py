@@ -1,4 +1,4 @@
-"""<mimic> in a URDF: such a joint moves on its own, and that is said."""
+"""<mimic> in a URDF: such a joint follows another, or it is said that it does not."""
 
 import warnings
 
@@ -18,20 +18,31 @@ def gripper(more='<mimic joint="left" multiplier="-1.0" offset="0.1"/>'):
     )  # fmt: skip
 
 
-def test_a_mimic_joint_is_named_in_a_warning_and_moves_on_its_own():
-    with pytest.warns(
-        UserWarning, match=r"<mimic> is not modelled.* 'right' \(of 'left'\)"
-    ) as told:
-        model = load_robot(gripper(), floating_base=False)
-    assert told[0].filename == __file__
+def test_a_mimic_joint_becomes_a_bilateral_row():
+    model = load_robot(gripper(), floating_base=False)
     assert model.joint_names == ('left', 'right')
-    sim, effort = Simulator(model), np.array([0.3, 0.0])
-    report = sim.step(effort)
-    plain = model.pinocchio_model
-    expected = pin.aba(plain, plain.createData(), np.zeros(2), np.zeros(2), effort)
-    assert report.acceleration == pytest.approx(expected, abs=1e-9)
-    assert abs(expected[0]) > 1.0
-    assert expected[1] == pytest.approx(0.0, abs=1e-9)  # nothing moves it: it hangs still
+    assert str(model.position_limits[-1]) == 'right + left = 0.1'
+    assert model.reference_configuration() == pytest.approx([0.0, 0.1])
+
+
+def test_a_mimic_joint_that_turns_without_end_is_named_and_moves_on_its_own():
+    wheels = robot(
+        link('palm'), link('a'), link('b'), joint('left', 'palm', 'a', 'continuous'),
+        joint('right', 'palm', 'b', 'continuous', more='<mimic joint="left"/>'),
+    )  # fmt: skip
+    with pytest.warns(UserWarning, match=r"<mimic> needs.* 'right' \(of 'left'\)") as told:
+        model = load_robot(wheels, floating_base=False)
+    assert told[0].filename == __file__
+    sim = Simulator(model)
+    sim.step(np.array([0.3, 0.0]))
+    assert abs(sim.v[0]) > 1e-3
+    assert sim.v[1] == pytest.approx(0.0, abs=1e-12)  # nothing moves it: it hangs still
+
+
+@pytest.mark.parametrize('leader', ['right', 'middle', ''])
+def test_a_mimic_joint_of_no_other_joint_is_refused(leader):
+    with pytest.raises(RobotDescriptionError, match=r"'right': <mimic> joint = .*another joint"):
+        load_robot(gripper(more=f'<mimic joint="{leader}"/>'), floating_base=False)
 
 
 def test_without_mimic_there_is_no_warning():

@@ -14,6 +14,8 @@ from contact_sim.arrays.views import frames, integers, matrix, square, vector
 from contact_sim.collision.detect import contact_drift, contact_rows, detect
 from contact_sim.contact.active_rows import collect_rows, generalized_impulse, row_velocities
 from contact_sim.contact.ground import ground_of
+from contact_sim.contact.limits import fill_limits
+from contact_sim.contact.problem_views import interval_branches
 from contact_sim.contact_models.hybrid import fields as e
 from contact_sim.contact_models.time_stepping.stages import place_bodies, row_response
 from contact_sim.dynamics.bias_forces import bias_forces
@@ -29,7 +31,18 @@ def evaluate(data, arc, q, v):
     """Fill all that belongs to the configuration q (nq,) and the velocity v (nv,)."""
     if integers(data, f.TERMS_GIVEN)[0] == 0:
         place_bodies(data, q)
+    fill_joint_limits(data, arc, q)
     evaluate_velocity(data, arc, v)
+
+
+@kernel
+def fill_joint_limits(data, arc, q):
+    """Fill bounds and gaps of the rows on positions at the configuration q (nq,)."""
+    fill_limits(
+        q, integers(data, f.LIMIT_Q), integers(data, f.LIMIT_OTHER_Q),
+        matrix(data, f.LIMIT_SHARE), matrix(data, f.LIMIT_RANGE), vector(arc, e.LOWER),
+        vector(arc, e.UPPER), vector(arc, e.INTERVAL_GAP),
+    )  # fmt: skip
 
 
 @kernel
@@ -47,8 +60,8 @@ def evaluate_velocity(data, arc, v):
     fill_contacts(data, arc)
     fill_free_acceleration(data, arc, v)
     row_velocities(
-        matrix(arc, e.JACOBIAN_TRANSPOSED), integers(data, f.LEAF_DOF),
-        integers(data, f.INTERVAL_DOF), integers(data, f.DOF_PARENT), v, vector(arc, e.U),
+        matrix(arc, e.JACOBIAN_TRANSPOSED), integers(data, f.LEAF_DOF), interval_branches(data),
+        integers(data, f.DOF_PARENT), v, vector(arc, e.U),
     )  # fmt: skip
 
 
@@ -92,15 +105,15 @@ def fill_free_acceleration(data, arc, v):
 
 @kernel
 def closed_rows(data, arc):
-    """Return the equations of the closed contacts and the intervals, and their number.
+    """Return the equations of the closed contacts and intervals, and their number.
 
     G [1/kg], accelerations without contact forces [m/s²] as g, and bounds of forces [N].
     """
     row_of, row_leaf = integers(data, f.ROW_OF), integers(data, f.ROW_LEAF)
-    leaf_dof, interval_dof = integers(data, f.LEAF_DOF), integers(data, f.INTERVAL_DOF)
+    leaf_dof, intervals = integers(data, f.LEAF_DOF), interval_branches(data)
     dof_parent, jacobian = integers(data, f.DOF_PARENT), matrix(arc, e.JACOBIAN_TRANSPOSED)
     na, n = collect_rows(
-        vector(arc, e.CLOSED), vector(data, f.INTERVAL_ACTIVE), leaf_dof, interval_dof, row_of,
+        vector(arc, e.CLOSED), vector(arc, e.INTERVAL_CLOSED), leaf_dof, intervals[0], row_of,
         row_leaf,
     )  # fmt: skip
     G, a = square(data, f.DELASSUS, n), vector(data, f.G)[:n]
@@ -112,14 +125,24 @@ def closed_rows(data, arc):
         )  # fmt: skip
     free, drift = vector(data, f.ROW_FREE), vector(arc, e.DRIFT)
     row_velocities(
-        jacobian, leaf_dof, interval_dof, dof_parent, vector(arc, e.FREE_ACCELERATION), free
+        jacobian, leaf_dof, intervals, dof_parent, vector(arc, e.FREE_ACCELERATION), free
     )
     for r in range(n):
         a[r] = free[row_of[r]] + drift[row_of[r]]
     friction = vector(data, f.FRICTION)
     for c in range(na):
         mu[c] = friction[row_of[3 * c] // 3]
-    return Rows(G, a, mu, vector(data, f.INTERVAL_LOWER), vector(data, f.INTERVAL_UPPER)), n
+    lower, upper = vector(data, f.ROW_LOWER)[: n - 3 * na], vector(data, f.ROW_UPPER)[: n - 3 * na]
+    for k in range(n - 3 * na):
+        s = interval_of(data, na, k)
+        lower[k], upper[k] = vector(arc, e.LOWER)[s], vector(arc, e.UPPER)[s]
+    return Rows(G, a, mu, lower, upper), n
+
+
+@kernel
+def interval_of(data, na, k):
+    """Return which interval row is the k-th of a problem with `na` contacts."""
+    return integers(data, f.ROW_OF)[3 * na + k] - 3 * vector(data, f.GAP).shape[0]
 
 
 @kernel
@@ -127,8 +150,8 @@ def add_response(data, arc, force, out):
     """Add M⁻¹ Jᵀ f to `out` (nv,); f of all rows, in the contact frames of the instant."""
     response, dof_parent = np.empty(out.shape[0]), integers(data, f.DOF_PARENT)
     generalized_impulse(
-        matrix(arc, e.JACOBIAN_TRANSPOSED), integers(data, f.LEAF_DOF),
-        integers(data, f.INTERVAL_DOF), dof_parent, force, response,
+        matrix(arc, e.JACOBIAN_TRANSPOSED), integers(data, f.LEAF_DOF), interval_branches(data),
+        dof_parent, force, response,
     )  # fmt: skip
     solve(matrix(data, f.FACTOR), dof_parent, response)
     for k in range(out.shape[0]):

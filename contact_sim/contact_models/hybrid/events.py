@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from contact_sim.arrays.views import integers, vector
+from contact_sim.contact.limits import pushes
 from contact_sim.contact_models.hybrid import fields as e
 from contact_sim.contact_models.hybrid.guards import CLOSING_DEPTH
-from contact_sim.contact_models.hybrid.mode_elimination import OPEN, SLIP, STICK
+from contact_sim.contact_models.hybrid.mode_elimination import AWAY, OPEN, SLIP, STICK
+from contact_sim.contact_models.hybrid.modes import is_limit
 from contact_sim.solvers.jit import kernel
 
 RESTING_SPEED = 1e-7
@@ -37,6 +39,30 @@ def find_closed(arc):
         closed[i] = 1.0 if held or resting or colliding else 0.0
         if closed[i] == 0.0:
             mode[i] = OPEN
+        collides = collides or colliding or (held and speed < -IMPACT_SPEED)
+    return find_closed_limits(arc) or collides
+
+
+@kernel
+def find_closed_limits(arc):
+    """Mark the limits that are touched at the start of a step; return True if one collides.
+
+    The mode of a limit that pushed in the step before is 0.
+    """
+    gap, u, mode = vector(arc, e.INTERVAL_GAP), vector(arc, e.U), integers(arc, e.INTERVAL_MODE)
+    lower, upper, first = vector(arc, e.LOWER), vector(arc, e.UPPER), u.shape[0] - gap.shape[0]
+    closed, collides = vector(arc, e.INTERVAL_CLOSED), False
+    for k in range(gap.shape[0]):
+        if not is_limit(lower, upper, k):
+            closed[k] = 1.0
+            continue
+        side = pushes(lower, upper, k)
+        distance, speed = side * gap[k], side * u[first + k]
+        held = mode[k] == 0 and distance <= HELD_GAP and speed <= RESTING_SPEED
+        resting = distance <= TOUCHING_GAP and abs(speed) <= RESTING_SPEED
+        colliding = not held and distance <= CLOSING_DEPTH and speed < -RESTING_SPEED
+        closed[k] = 1.0 if held or resting or colliding else 0.0
+        mode[k] = 0 if closed[k] == 1.0 else AWAY
         collides = collides or colliding or (held and speed < -IMPACT_SPEED)
     return collides
 
@@ -119,6 +145,22 @@ def prepare_event(arc):
             if at_end[i] == 1 and u[3 * i + 2] < 0.0:
                 closed[i], collides = 1.0, True
             at_end[i] = 0
+    return close_limits(arc) or collides
+
+
+@kernel
+def close_limits(arc):
+    """Close the limits that are reached; return True if one collides."""
+    mode, at_end = integers(arc, e.INTERVAL_MODE), integers(arc, e.AT_END)
+    lower, upper, u = vector(arc, e.LOWER), vector(arc, e.UPPER), vector(arc, e.U)
+    first_u, first_guard = u.shape[0] - mode.shape[0], at_end.shape[0] - mode.shape[0]
+    collides = False
+    for k in range(mode.shape[0]):
+        if mode[k] == AWAY:
+            approaches = pushes(lower, upper, k) * u[first_u + k] < 0.0
+            if at_end[first_guard + k] == 1 and approaches:
+                vector(arc, e.INTERVAL_CLOSED)[k], mode[k], collides = 1.0, 0, True
+            at_end[first_guard + k] = 0
     return collides
 
 

@@ -40,6 +40,9 @@ def number_shapes(sizes: Sizes) -> dict[str, Shape]:
         'impulse': (rows,),
         # 1 where a contact is held; direction of slip that friction opposes, and that at the start
         'closed': (nc,), 'direction': (nc, 2), 'heading': (nc, 2),
+        # bounds of the forces of the interval rows [N, N m] and their gaps; 1 where one is held
+        'lower': (sizes.ns,), 'upper': (sizes.ns,), 'interval_gap': (sizes.ns,),
+        'interval_closed': (sizes.ns,),
         # guards at the stage evaluated last and at the start, and by how much each may be missed
         'guard': (guards,), 'guard_before': (guards,), 'slack': (guards,), 'allowance': (guards,),
         # guards at the last instant without and the first with a violation
@@ -52,8 +55,10 @@ def index_shapes(sizes: Sizes) -> dict[str, Shape]:
     nc, ns = sizes.nc, sizes.ns
     guards = 2 * nc + ns
     return {
-        # OPEN, STICK or SLIP; 0 held, ±1 direction of motion; 1 where `direction` is kept
-        'contact_mode': (nc,), 'interval_mode': (ns,), 'frozen': (nc,),
+        # OPEN, STICK or SLIP; of intervals 0 held, ±1 direction of motion, AWAY from a limit
+        'contact_mode': (nc,), 'interval_mode': (ns,),
+        # 1 where `direction` is kept
+        'frozen': (nc,),
         # 1 for the guards at their bound; those that are watched, and of these the violated ones
         'at_end': (guards,), 'watched': (guards,), 'fresh': (guards,),
         # turns of each slip within the step

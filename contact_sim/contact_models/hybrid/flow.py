@@ -16,13 +16,15 @@ from contact_sim.contact_models.hybrid import fields as e
 from contact_sim.contact_models.hybrid.constrained_motion import (
     evaluate,
     evaluate_velocity,
+    fill_joint_limits,
     in_start_frames,
 )
 from contact_sim.contact_models.hybrid.events import find_closed
 from contact_sim.contact_models.hybrid.fields import STAGES
 from contact_sim.contact_models.hybrid.guards import allow_start, fill_guards
 from contact_sim.contact_models.hybrid.held_contacts import hold_modes, remove_drift
-from contact_sim.contact_models.hybrid.mode_elimination import SLIP
+from contact_sim.contact_models.hybrid.mode_elimination import AWAY, SLIP
+from contact_sim.contact_models.hybrid.modes import is_limit
 from contact_sim.contact_models.time_stepping.actuation import remember_command
 from contact_sim.dynamics.integrate import move, velocity_in_new_axes
 from contact_sim.dynamics.runge_kutta import fill_rates, next_stage, weighted_mean
@@ -52,9 +54,7 @@ def load(data, arc):
         mode[i] = int(memory[i, 3])
         for a in range(3):
             reference[3 * i + a] = dot(vec(frame[i, a], 0), vec(memory[i], 0))
-    h, impulse = vector(data, f.TIME_STEP)[0], vector(data, f.IMPULSE)
-    for r in range(3 * nc, impulse.shape[0]):
-        reference[r] = impulse[r] / h
+    load_intervals(data, arc, q)
     vector(arc, e.IMPULSE)[:] = 0.0
     integers(arc, e.AT_END)[:] = 0
     integers(arc, e.TURNS)[:] = 0
@@ -66,6 +66,22 @@ def load(data, arc):
             flyer += 1
     evaluate_velocity(data, arc, v)
     return find_closed(arc)
+
+
+@kernel
+def load_intervals(data, arc, q):
+    """Take bounds, gaps and the last forces of the interval rows; what pushed counts as held."""
+    h, impulse = vector(data, f.TIME_STEP)[0], vector(data, f.IMPULSE)
+    reference, mode = vector(arc, e.REFERENCE), integers(arc, e.INTERVAL_MODE)
+    assign(vector(arc, e.LOWER), vector(data, f.INTERVAL_LOWER))
+    assign(vector(arc, e.UPPER), vector(data, f.INTERVAL_UPPER))
+    assign(vector(arc, e.INTERVAL_GAP), vector(data, f.INTERVAL_GAP))
+    fill_joint_limits(data, arc, q)
+    first, limits = impulse.shape[0] - mode.shape[0], integers(data, f.LIMIT_Q).shape[0]
+    for k in range(mode.shape[0]):
+        reference[first + k] = impulse[first + k] / h
+        if k >= mode.shape[0] - limits and is_limit(vector(arc, e.LOWER), vector(arc, e.UPPER), k):
+            mode[k] = 0 if impulse[first + k] != 0.0 else AWAY
 
 
 @kernel
@@ -232,7 +248,11 @@ def keep_contacts(data, arc):
     active, impulse, closed = vector(data, f.ACTIVE), vector(arc, e.IMPULSE), vector(arc, e.CLOSED)
     memory, frame, force = matrix(data, f.MEMORY), frames(arc, e.FRAME), vector(arc, e.FORCE)
     mode, nc = integers(arc, e.CONTACT_MODE), active.shape[0]
-    took_part = impulse.shape[0] > 3 * nc
+    interval_active, took_part = vector(data, f.INTERVAL_ACTIVE), False
+    for k in range(interval_active.shape[0]):
+        held = vector(arc, e.INTERVAL_CLOSED)[k] != 0.0
+        interval_active[k] = 1.0 if held or impulse[3 * nc + k] != 0.0 else 0.0
+        took_part = took_part or interval_active[k] != 0.0
     for i in range(nc):
         pushed = impulse[3 * i] != 0.0 or impulse[3 * i + 1] != 0.0 or impulse[3 * i + 2] != 0.0
         if pushed:

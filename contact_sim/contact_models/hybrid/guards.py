@@ -4,7 +4,8 @@
     closed     normal force f_n                    (not φ̇: it is zero at release, theory T15)
     stick      μ f_n − |f_t|
     slip       u_t · d, d the direction in which it slips at the start
-    intervals  distance of the force from its bounds while held, ±u while moving
+    intervals  distance of the force from its bounds while held, ±u while moving; of a limit that
+               is not touched |φ| while it is approached
 
 One array holds them: normal guards (nc,), tangential guards (nc,), intervals (ns,).
 """
@@ -15,8 +16,9 @@ import numpy as np
 
 from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import integers, matrix, vector
+from contact_sim.contact.limits import pushes
 from contact_sim.contact_models.hybrid import fields as e
-from contact_sim.contact_models.hybrid.mode_elimination import OPEN, STICK
+from contact_sim.contact_models.hybrid.mode_elimination import AWAY, OPEN, STICK
 from contact_sim.solvers.jit import kernel
 
 CLOSING_DEPTH = 1e-12
@@ -38,7 +40,7 @@ def fill_guards(data, arc):
     for r in range(force.shape[0]):
         largest = max(largest, abs(force[r]))
     fill_contact_guards(data, arc, FORCE_SLACK * largest)
-    fill_interval_guards(data, arc, FORCE_SLACK * largest)
+    fill_interval_guards(arc, FORCE_SLACK * largest)
     violated = 0
     for place in range(guard.shape[0]):
         if guard[place] < -slack[place]:
@@ -72,11 +74,11 @@ def fill_contact_guards(data, arc, force_slack):
 
 
 @kernel
-def fill_interval_guards(data, arc, force_slack):
+def fill_interval_guards(arc, force_slack):
     """Fill the guards of the interval rows and their slacks."""
     guard, slack, allowance = vector(arc, e.GUARD), vector(arc, e.SLACK), vector(arc, e.ALLOWANCE)
-    u, force = vector(arc, e.U), vector(arc, e.FORCE)
-    lower, upper = vector(data, f.INTERVAL_LOWER), vector(data, f.INTERVAL_UPPER)
+    u, force, gap = vector(arc, e.U), vector(arc, e.FORCE), vector(arc, e.INTERVAL_GAP)
+    lower, upper = vector(arc, e.LOWER), vector(arc, e.UPPER)
     mode, stiction_speed = integers(arc, e.INTERVAL_MODE), vector(arc, e.SETTINGS)[0]
     nc = integers(arc, e.CONTACT_MODE).shape[0]
     for k in range(mode.shape[0]):
@@ -84,6 +86,11 @@ def fill_interval_guards(data, arc, force_slack):
         if mode[k] == 0:
             guard[place] = min(force[r] - lower[k], upper[k] - force[r]) + allowance[place]
             slack[place] = force_slack
+        elif mode[k] == AWAY:
+            side = pushes(lower, upper, k)
+            distance, speed = side * gap[k], side * u[r]
+            guard[place] = distance if distance > 0.0 or speed < 0.0 else speed
+            slack[place] = CLOSING_DEPTH
         else:
             guard[place], slack[place] = mode[k] * u[r], stiction_speed
 

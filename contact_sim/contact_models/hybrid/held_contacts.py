@@ -11,13 +11,15 @@ import numpy as np
 from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import integers, matrix, square, vector
 from contact_sim.contact.active_rows import collect_rows, row_velocities
+from contact_sim.contact.problem_views import interval_branches
 from contact_sim.contact_models.hybrid import fields as e
 from contact_sim.contact_models.hybrid.constrained_motion import (
     add_impulse,
     add_response,
     closed_rows,
+    interval_of,
 )
-from contact_sim.contact_models.hybrid.mode_elimination import OPEN, STICK, Modes
+from contact_sim.contact_models.hybrid.mode_elimination import AWAY, OPEN, STICK, Modes
 from contact_sim.contact_models.hybrid.modes import mode_forces, select_modes, slip_direction
 from contact_sim.contact_models.hybrid.redundant_forces import spread_redundant
 from contact_sim.contact_models.hybrid.slow_slips import freeze_slow_slips
@@ -37,7 +39,7 @@ def hold_modes(data, arc):
     mode, frozen = integers(arc, e.CONTACT_MODE), integers(arc, e.FROZEN)
     direction, u = matrix(arc, e.DIRECTION), vector(arc, e.U)
     force, reference = vector(arc, e.FORCE), vector(arc, e.REFERENCE)
-    modes = Modes(np.empty(na, np.int64), np.empty((na, 2)), integers(arc, e.INTERVAL_MODE))
+    modes = Modes(np.empty(na, np.int64), np.empty((na, 2)), interval_modes(data, arc, na, n))
     near, answer = np.empty(n), np.empty(n)
     for c in range(na):
         i = row_of[3 * c] // 3
@@ -58,6 +60,15 @@ def hold_modes(data, arc):
 
 
 @kernel
+def interval_modes(data, arc, na, n):
+    """Return the modes of the closed intervals of a problem of n rows, na contacts in front."""
+    modes = np.empty(n - 3 * na, np.int64)
+    for k in range(modes.shape[0]):
+        modes[k] = integers(arc, e.INTERVAL_MODE)[interval_of(data, na, k)]
+    return modes
+
+
+@kernel
 def choose_modes(data, arc, dt):
     """Choose the modes of the closed contacts for an arc of about dt, and open those that leave.
 
@@ -71,7 +82,7 @@ def choose_modes(data, arc, dt):
     mode, at_end = integers(arc, e.CONTACT_MODE), integers(arc, e.AT_END)
     u, reference = vector(arc, e.U), vector(arc, e.REFERENCE)
     stiction_speed, nc = vector(arc, e.SETTINGS)[0], mode.shape[0]
-    modes = Modes(np.empty(na, np.int64), np.zeros((na, 2)), integers(arc, e.INTERVAL_MODE))
+    modes = Modes(np.empty(na, np.int64), np.zeros((na, 2)), np.empty(ns, np.int64))
     speed, guess, ends = np.empty(n), np.empty(n), np.zeros(2 * na + ns, np.int64)
     keep = np.empty(na, np.int64)
     for r in range(n):
@@ -81,7 +92,8 @@ def choose_modes(data, arc, dt):
         ends[c], ends[na + c] = at_end[i], at_end[nc + i]
         if mode[i] == STICK:
             speed[3 * c] = speed[3 * c + 1] = 0.0
-    ends[2 * na :] = at_end[2 * nc :]
+    for k in range(ns):
+        ends[2 * na + k] = at_end[2 * nc + interval_of(data, na, k)]
     freeze_slow_slips(rows, speed, stiction_speed, dt, guess, modes.direction, keep)
     outcome = select_modes(rows, speed, stiction_speed, ends, guess, modes, keep)
     spread_redundant(rows, modes, guess)
@@ -109,6 +121,19 @@ def note_modes(data, arc, modes, keep):
             x, y = slip_direction(u[3 * i], u[3 * i + 1], 0.0, 0.0, 0)
         heading[i, 0], heading[i, 1] = x, y
         closed[i] = 0.0 if modes.contact[c] == OPEN else 1.0
+    note_interval_modes(data, arc, modes)
+
+
+@kernel
+def note_interval_modes(data, arc, modes):
+    """Write the modes of the closed intervals back; a limit that moves is left."""
+    na, mode = modes.contact.shape[0], integers(arc, e.INTERVAL_MODE)
+    first = mode.shape[0] - integers(data, f.LIMIT_Q).shape[0]
+    for k in range(modes.interval.shape[0]):
+        s = interval_of(data, na, k)
+        mode[s] = modes.interval[k]
+        if s >= first and mode[s] != 0:
+            mode[s], vector(arc, e.INTERVAL_CLOSED)[s] = AWAY, 0.0
 
 
 @kernel
@@ -120,15 +145,14 @@ def remove_drift(data, arc):
     the integration error, are added to those of the step. The Delassus matrix is the one that
     `hold_modes` left.
     """
-    row_of, interval_mode = integers(data, f.ROW_OF), integers(arc, e.INTERVAL_MODE)
-    ns = interval_mode.shape[0]
+    row_of, intervals = integers(data, f.ROW_OF), interval_branches(data)
     na, n = collect_rows(
-        vector(arc, e.CLOSED), vector(data, f.INTERVAL_ACTIVE), integers(data, f.LEAF_DOF),
-        integers(data, f.INTERVAL_DOF), row_of, integers(data, f.ROW_LEAF),
+        vector(arc, e.CLOSED), vector(arc, e.INTERVAL_CLOSED), integers(data, f.LEAF_DOF),
+        intervals[0], row_of, integers(data, f.ROW_LEAF),
     )  # fmt: skip
-    modes = Modes(np.empty(na, np.int64), np.zeros((na, 2)), interval_mode)
-    drift = np.zeros(n)
-    fill_velocity_drift(data, arc, modes.contact, drift)
+    modes = Modes(np.empty(na, np.int64), np.zeros((na, 2)), interval_modes(data, arc, na, n))
+    drift, ns = np.zeros(n), n - 3 * na
+    fill_velocity_drift(data, arc, modes, drift)
     worst = 0.0
     for r in range(n):
         worst = max(worst, abs(drift[r]))
@@ -143,8 +167,8 @@ def remove_drift(data, arc):
     add_response(data, arc, impulse, v)
     add_impulse(data, arc, impulse)
     row_velocities(
-        matrix(arc, e.JACOBIAN_TRANSPOSED), integers(data, f.LEAF_DOF),
-        integers(data, f.INTERVAL_DOF), integers(data, f.DOF_PARENT), v, vector(arc, e.U),
+        matrix(arc, e.JACOBIAN_TRANSPOSED), integers(data, f.LEAF_DOF), intervals,
+        integers(data, f.DOF_PARENT), v, vector(arc, e.U),
     )  # fmt: skip
 
 
@@ -152,20 +176,21 @@ def remove_drift(data, arc):
 def fill_velocity_drift(data, arc, modes, drift):
     """Fill by how much every row misses the velocity that it is held at [m/s, rad/s].
 
-    Also the modes of the closed contacts, shape (na,).
+    Also the modes of the closed contacts.
     """
     row_of, mode = integers(data, f.ROW_OF), integers(arc, e.CONTACT_MODE)
-    interval_mode, interval_gap = integers(arc, e.INTERVAL_MODE), vector(data, f.INTERVAL_GAP)
+    interval_gap = vector(arc, e.INTERVAL_GAP)
     gap, u, rate = vector(arc, e.GAP), vector(arc, e.U), vector(arc, e.SETTINGS)[1]
-    most, na, nc = MAX_CORRECTION_SPEED, modes.shape[0], mode.shape[0]
+    most, na, nc = MAX_CORRECTION_SPEED, modes.contact.shape[0], mode.shape[0]
     for c in range(na):
         i = row_of[3 * c] // 3
-        modes[c] = mode[i]
+        modes.contact[c] = mode[i]
         error = u[3 * i + 2] + rate * gap[i]
         drift[3 * c + 2] = min(max(error, -most), most)
         if mode[i] == STICK:
             drift[3 * c], drift[3 * c + 1] = u[3 * i], u[3 * i + 1]
-    for k in range(interval_mode.shape[0]):
-        if interval_mode[k] == 0:
-            error = rate * interval_gap[k]
-            drift[3 * na + k] = u[3 * nc + k] + min(max(error, -most), most)
+    for k in range(modes.interval.shape[0]):
+        if modes.interval[k] == 0:
+            s = interval_of(data, na, k)
+            error = rate * interval_gap[s]
+            drift[3 * na + k] = u[3 * nc + s] + min(max(error, -most), most)

@@ -15,6 +15,8 @@ from contact_sim.solvers.jit import kernel
 OPEN, STICK, SLIP = 0, 1, 2
 FORCE, NORMAL = 0, 1
 """Kinds of unknowns."""
+AWAY = 2
+"""Mode of a limit that is not touched; 0 and ±1 are those of the other interval rows."""
 SMALLEST_PIVOT = 1e-7
 
 

@@ -70,6 +70,12 @@ def is_bilateral(lower, upper, k):
 
 
 @kernel
+def is_limit(lower, upper, k):
+    """Return True if the force of interval row k has one bound."""
+    return (lower[k] == -np.inf) != (upper[k] == np.inf)
+
+
+@kernel
 def slip_direction(u1, u2, d1, d2, frozen):
     """Return the direction of slip: ±u_t on the side of (d1, d2); if frozen, (d1, d2) itself."""
     speed = np.sqrt(u1 * u1 + u2 * u2)
@@ -136,6 +142,9 @@ def select_modes(rows, u, stiction_speed, at_end, force, modes, frozen):
         x[e] = force[row[e]]
         if row[e] < first_interval and row[e] % 3 == 2 and at_end[row[e] // 3] == 1:
             b[e] += TIGHTENING * scale
+        k = row[e] - first_interval
+        if k >= 0 and at_end[2 * frozen.shape[0] + k] == 1 and is_limit(rows.lower, rows.upper, k):
+            b[e] += TIGHTENING * scale * (1.0 if rows.upper[k] > 0.0 else -1.0)
     symmetric = 3 * nr == m or unknowns.kind[3 * nr] != NORMAL
     sweeps, residual, converged = solve_sets(sets, x, symmetric)
     if not np.isfinite(residual):
@@ -197,7 +206,8 @@ def classify(rows, u, stiction_speed, frozen, modes):
             direction[i, 0], direction[i, 1] = u[3 * i] / speed, u[3 * i + 1] / speed
     for k in range(modes.interval.shape[0]):
         speed = u[3 * na + k]
-        at_rest = abs(speed) <= stiction_speed or is_bilateral(rows.lower, rows.upper, k)
+        touched = is_limit(rows.lower, rows.upper, k) or is_bilateral(rows.lower, rows.upper, k)
+        at_rest = touched or abs(speed) <= stiction_speed
         modes.interval[k] = 0 if at_rest else (1 if speed > 0.0 else -1)
 
 

@@ -217,7 +217,7 @@ class EventDriven:
         if not entries.only_forces_violated(*self._own):
             return False
         kept = (arc.closed, arc.contact_mode, arc.direction, arc.heading, arc.frozen,
-                arc.interval_mode)  # fmt: skip
+                arc.interval_mode, arc.interval_closed)  # fmt: skip
         before, reference = [array.copy() for array in kept], arc.reference.copy()
         arc.reference[:] = arc.force
         arc.at_end[:] = 0

@@ -14,6 +14,7 @@ from __future__ import annotations
 from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import integers, matrix, vector
 from contact_sim.contact.active_rows import row_velocities
+from contact_sim.contact.problem_views import interval_branches
 from contact_sim.contact_models.time_stepping.stages import fill_delassus, gather_active
 from contact_sim.solvers.jit import kernel
 from contact_sim.solvers.tree import factorise, solve
@@ -40,7 +41,7 @@ def gather_undamped(data):
     )  # fmt: skip
     row_velocities(
         matrix(data, f.JACOBIAN_TRANSPOSED), integers(data, f.LEAF_DOF),
-        integers(data, f.INTERVAL_DOF), dof_parent, undamping, change,
+        interval_branches(data), dof_parent, undamping, change,
     )  # fmt: skip
     row_of, row_free = integers(data, f.ROW_OF), vector(data, f.ROW_FREE)
     for a in range(n):

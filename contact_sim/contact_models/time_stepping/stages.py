@@ -30,10 +30,11 @@ from contact_sim.contact.active_rows import (
     select_active,
     within_reach,
 )
-from contact_sim.contact.bias import fill_contact_bias, fill_interval_bias
+from contact_sim.contact.bias import fill_contact_bias
 from contact_sim.contact.contact_values import describe_contacts
 from contact_sim.contact.ground import ground_of
 from contact_sim.contact.memory import recall, remember
+from contact_sim.contact.problem_views import interval_branches
 from contact_sim.contact_models.time_stepping.actuation import (
     NOT_FINITE,
     READY,
@@ -42,6 +43,10 @@ from contact_sim.contact_models.time_stepping.actuation import (
 )
 from contact_sim.contact_models.time_stepping.carried_momentum import carry, follow
 from contact_sim.contact_models.time_stepping.energy_guard import guard_energy, start_guard
+from contact_sim.contact_models.time_stepping.interval_rows import (
+    activate_limits,
+    interval_rows,
+)
 from contact_sim.contact_models.time_stepping.turning import note_turning
 from contact_sim.dynamics.bias_forces import bias_forces
 from contact_sim.dynamics.energy import kinetic_energy, mass_moment
@@ -155,31 +160,25 @@ def contact_rows(data):
     """Fill J, u⁻, u_f, the bias of all rows and the active blocks."""
     jacobian = matrix(data, f.JACOBIAN_TRANSPOSED)
     leaf_dof, dof_parent = integers(data, f.LEAF_DOF), integers(data, f.DOF_PARENT)
-    interval_dof, gap = integers(data, f.INTERVAL_DOF), vector(data, f.GAP_START)
+    intervals, gap = interval_branches(data), vector(data, f.GAP_START)
     impulse, held = vector(data, f.IMPULSE), (leaf_dof, vector(data, f.FEATURE_START))
     fill_contact_rows(
         matrix(data, f.COLUMNS), vector(data, f.ORIGIN), held, dof_parent,
         matrix(data, f.POSITION_START), frames(data, f.FRAME_START), gap, jacobian,
     )  # fmt: skip
     u_start, u_free, bias = vector(data, f.U_START), vector(data, f.U_FREE), vector(data, f.BIAS)
-    row_velocities(jacobian, leaf_dof, interval_dof, dof_parent, vector(data, f.V_START), u_start)
-    row_velocities(jacobian, leaf_dof, interval_dof, dof_parent, vector(data, f.V_FREE), u_free)
+    row_velocities(jacobian, leaf_dof, intervals, dof_parent, vector(data, f.V_START), u_start)
+    row_velocities(jacobian, leaf_dof, intervals, dof_parent, vector(data, f.V_FREE), u_free)
     h, settings = vector(data, f.TIME_STEP)[0], vector(data, f.STABILISATION)
     impacts = fill_contact_bias(
         gap, u_start, u_free, impulse, h, vector(data, f.RESTITUTION), settings, bias,
         vector(data, f.RESTITUTION_BIAS),
     )  # fmt: skip
-    fill_interval_bias(
-        vector(data, f.INTERVAL_GAP), vector(data, f.LOWER), vector(data, f.UPPER), h,
-        settings[0], bias[3 * gap.shape[0] :],
-    )  # fmt: skip
     select_active(
         gap, u_free, impulse, vector(data, f.FRICTION), vector(data, f.REACH),
         vector(data, f.ACTIVE),
     )  # fmt: skip
-    interval_active = vector(data, f.INTERVAL_ACTIVE)
-    for k in range(interval_active.shape[0]):
-        interval_active[k] = 1.0
+    interval_rows(data)
     plastic = integers(data, f.OPTIONS)[0] & NO_RESTITUTION
     start_guard(data, impacts > 0 and not plastic)
 
@@ -296,9 +295,9 @@ def apply_impulses(data):
     for a in range(n):
         impulse[row_of[a]] = row_impulse[a]
     jacobian, dof_parent = matrix(data, f.JACOBIAN_TRANSPOSED), integers(data, f.DOF_PARENT)
-    leaf_dof, interval_dof = integers(data, f.LEAF_DOF), integers(data, f.INTERVAL_DOF)
+    leaf_dof, intervals = integers(data, f.LEAF_DOF), interval_branches(data)
     v_next, v_free, u_next = vector(data, f.V_NEXT), vector(data, f.V_FREE), vector(data, f.U_NEXT)
-    generalized_impulse(jacobian, leaf_dof, interval_dof, dof_parent, impulse, v_next)
+    generalized_impulse(jacobian, leaf_dof, intervals, dof_parent, impulse, v_next)
     solve(matrix(data, f.FACTOR), dof_parent, v_next)
     size = 0.0
     for k in range(v_next.shape[0]):
@@ -307,20 +306,20 @@ def apply_impulses(data):
     if not np.isfinite(size):
         integers(data, f.STATUS)[0] = NOT_FINITE
         return True
-    row_velocities(jacobian, leaf_dof, interval_dof, dof_parent, v_next, u_next)
+    row_velocities(jacobian, leaf_dof, intervals, dof_parent, v_next, u_next)
     return activate_closing(data) == 0 and guard_energy(data)
 
 
 @kernel
 def activate_closing(data):
-    """Make the contacts active that were left out and would close; return their number."""
+    """Make the contacts and limits active that were left out and would close; return how many."""
     active, reach, u_next = vector(data, f.ACTIVE), vector(data, f.REACH), vector(data, f.U_NEXT)
     gap, friction, closing = vector(data, f.GAP_START), vector(data, f.FRICTION), 0
     for i in range(active.shape[0]):
         if active[i] == 0.0 and within_reach(gap, u_next, i, friction, reach) < 0.0:
             active[i] = 1.0
             closing += 1
-    return closing
+    return closing + activate_limits(data)
 
 
 @kernel

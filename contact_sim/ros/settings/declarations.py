@@ -57,6 +57,12 @@ class NodeParameters(Parameters):
     contact_links: tuple[str, ...] = parameter(
         (), '', 'links that touch with their collision geometry, too; all: every one that moves'
     )
+    joint_limits: bool = parameter(
+        True, '', 'joints stop at the position limits of the URDF; mimic joints follow in any case'
+    )
+    joint_limit_restitution: float = parameter(
+        0.0, '-', 'restitution of a joint that hits its limit', at_least=0.0, at_most=1.0
+    )
     base_frame: str = parameter('', '', 'frame id of the base; empty: the root link')
     odom_frame: str = parameter('odom', '', 'frame id of the world that odometry refers to')
     world_frame: str = parameter('world', '', 'parent of odom_frame; empty: not published')

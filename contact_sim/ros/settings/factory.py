@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -44,6 +45,11 @@ def loaded_robot(settings: Settings) -> RobotModel:
     source = common.robot_description or common.urdf_path or common.robot
     robot = load_robot(
         source, contact_frames=common.contact_frames or None, srdf=common.srdf_path or None
+    )
+    robot = robot.with_position_limits(
+        replace(limit, restitution=0.0 if limit.holds else common.joint_limit_restitution)
+        for limit in robot.position_limits
+        if common.joint_limits or len(limit.joints) > 1
     )
     if not common.contact_links:
         return robot
