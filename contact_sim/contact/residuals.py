@@ -130,7 +130,7 @@ class EnergyBalance(NamedTuple):
     contact: float
     """½ λᵀ (u⁻ + u⁺) over the contacts."""
     joint_friction: float
-    """½ λᵀ (u⁻ + u⁺) over the interval rows: dry friction of joints."""
+    """½ λᵀ (u⁻ + u⁺) over the interval rows: dry friction and limits of joints."""
     correction: float
     """−λᵀ b: the part of the contact work asked for by gap, stabilisation and restitution."""
 

@@ -102,7 +102,9 @@ class Workspace:
     def set_time_step(self, h: float) -> None:
         """Use the time step h [s]; the boxes of dry friction scale with it."""
         self.data.time_step[0] = h
-        self.data.lower[:], self.data.upper[:] = h * self.interval_lower, h * self.interval_upper
+        friction = slice(self.sizes.ns - self.sizes.n_limits)  # the rest belongs to each step
+        self.data.lower[friction] = h * self.interval_lower[friction]
+        self.data.upper[friction] = h * self.interval_upper[friction]
 
     def _fill_robot(self, robot: RobotModel, tree: Tree) -> None:
         for name in ('kind', 'parent', 'q_index', 'v_index', 'dof_parent', 'free_flyer_q',

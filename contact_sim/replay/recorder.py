@@ -160,7 +160,8 @@ class Recorder:
         assert self._archive is not None
         self._archive.add('header', np.array(header))
         for name, array in arrays_of(self._last):
-            self._archive.add(f'initial/{name}', finite(array))
+            kept = self._defined(array) if name == 'buffer' else finite(array)
+            self._archive.add(f'initial/{name}', kept)
         self._archive.flush()
 
     def _write_chunk(self) -> None:
@@ -207,9 +208,17 @@ class Recorder:
             yield {'kind': 'friction', 'value': now.buffer[self._friction].tolist()}
         if now.buffer.tobytes() != before.tobytes():
             name = f'state-{len(self._states)}'
-            self._states[name] = finite(now.buffer)
+            self._states[name] = self._defined(now.buffer)
             kind = 'reset' if now.buffer[2] == 0.0 else 'restore'
             yield {'kind': kind, 'state': name, 'time': float(now.buffer[0])}
+
+    def _defined(self, buffer: Array) -> Array:
+        """Return step data as `finite` does, but with the infinite bounds of limits."""
+        kept = finite(buffer)
+        for name in ('lower', 'upper'):
+            start, stop, _ = self._sim.sizes.layout[name]
+            kept[start:stop] = buffer[start:stop]
+        return kept
 
     def __enter__(self) -> Recorder:
         return self

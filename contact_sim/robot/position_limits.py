@@ -88,7 +88,8 @@ def joint_limits(model: pin.Model, restitution: float = 0.0) -> tuple[PositionLi
             float(bound) if abs(bound) < UNBOUNDED else sign * np.inf
             for bound, sign in zip(bounds, (-1.0, 1.0), strict=True)
         )
-        if np.isfinite(lower) or np.isfinite(upper):
+        # what is not in order is refused with all other numbers of the model
+        if lower <= upper and (np.isfinite(lower) or np.isfinite(upper)):
             limits.append(PositionLimit((str(name),), lower, upper, restitution=restitution))
     return tuple(limits)
 

@@ -22,7 +22,10 @@ from contact_sim.replay import Recorder, Recording, repeat
 from contact_sim.simulation.report import SLIP, STICK
 
 GRAVITY = 9.81
-ROBOTS = {name: load_robot(name) for name in ('go1', 'anymal_b', 'solo12', 'solo8')}
+ROBOTS = {
+    name: load_robot(name).with_position_limits(())  # rows of contacts and friction only
+    for name in ('go1', 'anymal_b', 'solo12', 'solo8')
+}
 NO_EFFORT = np.zeros(0)
 
 

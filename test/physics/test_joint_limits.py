@@ -170,7 +170,8 @@ def test_a_leg_that_lands_with_a_straight_knee_obeys_ground_and_limit(name):
         report = sim.step([0.0, 3.0])
         assert report.solver.converged
     assert np.isfinite(report.q).all()
-    assert sim.q[8] <= model.upper_position_limit[1] + DEPTH.get(name, 1e-6)
+    softness = 0.05 if name == 'todorov' else DEPTH.get(name, 1e-6)  # MuJoCo's, see below
+    assert sim.q[8] <= model.upper_position_limit[1] + softness
 
 
 def test_todorov_has_mujocos_limits():
