@@ -56,6 +56,10 @@ class Sizes:
     """Spheres that the ground may touch."""
     n_flyers: int = 0
     """Free-flying joints."""
+    n_delay: int = 0
+    """Steps of the longest delay of an actuator."""
+    n_lags: int = 0
+    """Actuated joints if one of their actuators lags, else 0."""
     n_limits: int = 0
     """Interval rows on positions, the last ones: joint limits and joints that follow others."""
 
@@ -78,8 +82,10 @@ class Sizes:
         ))  # fmt: skip
         return {
             'clock': (3,), **now, **{f'{name}_start': shape for name, shape in now.items()},
-            'impulse': (rows,), 'gravity': (3,), 'time_step': (1,), 'effort': (self.n_joints,),
-            'tau': (nv,), 'nonlinear_effects': (nv,), 'inertia': (nv, nv),
+            'impulse': (rows,), 'delay_line': (self.n_delay, self.n_joints),
+            'lagged_effort': (self.n_lags,), 'gravity': (3,), 'time_step': (1,),
+            'command': (self.n_joints,), 'effort': (self.n_joints,), 'tau': (nv,),
+            'nonlinear_effects': (nv,), 'inertia': (nv, nv),
             'jacobian_transposed': (nv, rows), 'transport': (nv,), 'v_free': (nv,),
             'v_next': (nv,), 'acceleration': (nv,), 'friction': (nc,), 'lower': (ns,),
             'upper': (ns,), 'interval_gap': (ns,), 'active': (nc,), 'interval_active': (ns,),
@@ -118,9 +124,12 @@ class Sizes:
             'support_command': (nc,), 'limit_share': limits, 'limit_range': limits,
             'limit_restitution': (ns,),
             # controller
-            'command': joints, 'effort_limit': joints, 'external': (nv,), 'target': joints,
-            'target_velocity': joints, 'feed_forward': joints, 'kp': joints, 'kd': joints,
-            'wrench': (6,), 'wrench_point': (3,),
+            'external': (nv,), 'target': joints, 'target_velocity': joints,
+            'feed_forward': joints, 'kp': joints, 'kd': joints, 'wrench': (6,),
+            'wrench_point': (3,),
+            # actuators
+            'effort_limit': joints, 'velocity_limit': joints, 'saturation_effort': joints,
+            'lag_decay': joints,
         }  # fmt: skip
 
     def index_shapes(self) -> dict[str, Shape]:
@@ -135,7 +144,7 @@ class Sizes:
             'free_flyer_v': (self.n_flyers,),
             'candidate_body': (self.n_candidates,), 'leaf_dof': (nc,), 'interval_dof': (ns,),
             'interval_end': (ns,), 'limit_q': (self.n_limits,), 'limit_other_q': (self.n_limits,),
-            'joint_q': joints, 'joint_v': joints, 'joint_unbounded': joints,
+            'joint_q': joints, 'joint_v': joints, 'joint_unbounded': joints, 'delay': joints,
             'row_of': (rows,), 'row_leaf': (rows,), 'mode': (rows,), 'mode_row': (rows,),
         }  # fmt: skip
 

@@ -12,10 +12,12 @@ from contact_sim.arrays.fields import Sizes
 
 Array = NDArray[np.float64]
 
+KEPT = ('impulse', 'memory', 'delay_line', 'lagged_effort')
+"""Fields that steps leave to later ones besides the state, zero after a reset."""
 PASSING = (
-    'effort', 'tau', 'acceleration', 'v_free', 'active', 'interval_active', 'u_start', 'u_free',
-    'u_next', 'bias', 'restitution_bias', 'contact_force', 'contact_velocity', 'normal_force',
-    'slip_speed', 'contact_mode', 'solver',
+    'command', 'effort', 'tau', 'acceleration', 'v_free', 'active', 'interval_active', 'u_start',
+    'u_free', 'u_next', 'bias', 'restitution_bias', 'contact_force', 'contact_velocity',
+    'normal_force', 'slip_speed', 'contact_mode', 'solver',
 )  # fmt: skip
 """Fields of the last step alone: nothing in the next one depends on them."""
 
@@ -32,6 +34,9 @@ class StepData:
         gap: signed distance at q [m], shape (nc,).
         impulse: impulses on the robot in the frames of the start [N s], shape (3 nc + ns,); also
             the guess of the next step.
+        delay_line: commands of the steps before, the last one first, as many as the longest delay
+            of an actuator [N m], shape (n_delay, n_joints).
+        lagged_effort: efforts behind the first-order lag [N m], shape (n_joints,), or none, (0,).
         memory: what the contact model keeps of each contact from step to step: a vector in world
             axes and a number, zero after a reset and a switch of the model; the model says what
             they mean, shape (nc, MEMORY_NUMBERS).
@@ -41,7 +46,8 @@ class StepData:
         start: the same before the step, as one block; each by name with `_start`.
         gravity: gravity in world [m/s²], shape (3,).
         time_step: h [s], shape (1,).
-        effort: joint effort after saturation [N m], shape (n_joints,).
+        command: joint effort commanded in this step [N m], shape (n_joints,).
+        effort: joint effort behind the actuators [N m], shape (n_joints,).
         tau: applied generalized force, effort and external wrenches [N, N m], shape (nv,).
         nonlinear_effects: C v + g at the start [N, N m], shape (nv,).
         inertia: lower triangle of M̂, shape (nv, nv).
@@ -82,6 +88,8 @@ class StepData:
     now: Array
     start: Array
     impulse: Array
+    delay_line: Array
+    lagged_effort: Array
     q_start: Array
     v_start: Array
     position_start: Array
@@ -92,6 +100,7 @@ class StepData:
     energy_start: Array
     gravity: Array
     time_step: Array
+    command: Array
     effort: Array
     tau: Array
     nonlinear_effects: Array
@@ -125,11 +134,11 @@ class StepData:
         self.buffer: Array = np.zeros(sizes.length) if buffer is None else buffer
 
     def rest(self) -> None:
-        """Begin at the present state: what a step found out before is forgotten."""
+        """Begin at the present q and v: what steps found out before is forgotten."""
+        for name in (*KEPT, *PASSING):
+            getattr(self, name)[:] = 0.0
         self.start[:] = self.now
         self.v_next[:] = self.v
-        for name in PASSING:
-            getattr(self, name)[:] = 0.0
 
     def __getattr__(self, name: str) -> Array:
         """Return the view called `name`, made at its first use."""

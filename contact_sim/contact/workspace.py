@@ -14,6 +14,7 @@ from contact_sim.arrays.step_data import StepData
 from contact_sim.collision.candidates import candidates_of
 from contact_sim.collision.ground import Terrain, addresses_of
 from contact_sim.dynamics.tree import Tree, tree_of
+from contact_sim.robot.actuators import Actuators
 from contact_sim.robot.model import RobotModel
 from contact_sim.solvers.delassus import EVERYWHERE
 
@@ -28,6 +29,14 @@ known_places = lru_cache(maxsize=64)(places_of)
 class Workspace:
     """Numbers, indices and layout of one simulation, with views of every field by its name.
 
+    Args:
+        robot: what moves.
+        terrain: ground.
+        h: time step [s].
+
+    Raises:
+        InvalidInput: a delay of an actuator that is no multiple of h.
+
     Attributes:
         sizes: sizes of the simulation.
         numbers: the first array of arrays/fields.py with one world in it, shape (1, length).
@@ -39,15 +48,17 @@ class Workspace:
         names: names of the contacts, length nc.
     """
 
-    def __init__(self, robot: RobotModel, terrain: Terrain) -> None:
+    def __init__(self, robot: RobotModel, terrain: Terrain, h: float) -> None:
         model = robot.pinocchio_model
         tree = tree_of(model)
-        self.sizes = sizes_of(robot, terrain, tree)
+        self.sizes = sizes_of(robot, terrain, tree, h)
         self.robot, self.model, self.tree = robot, model, tree
         self.names = contact_names(robot, terrain)
         self._allocate()
         self._fill_robot(robot, tree)
         self._fill_ground(robot, terrain, tree)
+        self._fill_actuators(robot.actuators, h)
+        self.set_time_step(h)
 
     def _allocate(self) -> None:
         places = known_places(self.sizes)
@@ -103,7 +114,6 @@ class Workspace:
         self.pose[:, [0, 4, 8]] = 1.0
         self.damping[:] = robot.joint_damping
         self.total_mass[0] = robot.total_mass
-        self.effort_limit[:] = robot.effort_limit
         joints = [self.model.joints[self.model.getJointId(name)] for name in robot.joint_names]
         self.joint_q[:] = [joint.idx_q for joint in joints]
         self.joint_v[:] = [joint.idx_v for joint in joints]
@@ -132,6 +142,11 @@ class Workspace:
         alone = self.interval_dof >= 0  # entries at one dof only
         self.interval_end[:] = np.where(alone, tree.dof_parent[self.interval_dof], -1)
 
+    def _fill_actuators(self, actuators: Actuators, h: float) -> None:
+        for name in ('effort_limit', 'velocity_limit', 'saturation_effort'):
+            getattr(self, name)[:] = getattr(actuators, name)
+        self.lag_decay[:], self.delay[:] = actuators.lag_decay(h), actuators.delay_steps(h)
+
     def _fill_ground(self, robot: RobotModel, terrain: Terrain, tree: Tree) -> None:
         spheres, features = candidates_of(robot), terrain.features
         self.candidate_body[:] = tree.body_of_joint[spheres.joint]
@@ -156,14 +171,16 @@ def ground_indices(terrain: Terrain) -> tuple[int, ...]:
     return terrain.kind, terrain.features, relief.ctypes.data, len(relief), *addresses
 
 
-def sizes_of(robot: RobotModel, terrain: Terrain, tree: Tree) -> Sizes:
-    """Return the sizes of a simulation of `robot` on `terrain`."""
-    candidates = len(robot.candidates)
+def sizes_of(robot: RobotModel, terrain: Terrain, tree: Tree, h: float) -> Sizes:
+    """Return the sizes of a simulation of `robot` on `terrain` with time step h [s]."""
+    candidates, actuators = len(robot.candidates), robot.actuators
     return Sizes(
         nq=robot.nq, nv=robot.nv, n_joints=robot.n_joints, nc=candidates * terrain.features,
         ns=int(np.count_nonzero(robot.joint_friction)) + len(robot.position_limits),
         n_bodies=len(tree.kind), n_candidates=candidates, n_flyers=len(tree.free_flyer_v),
         n_limits=len(robot.position_limits),
+        n_delay=int(actuators.delay_steps(h).max(initial=0)),
+        n_lags=robot.n_joints if actuators.time_constant.any() else 0,
     )  # fmt: skip
 
 

@@ -9,26 +9,19 @@ from contact_sim.solvers.jit import kernel
 
 
 @kernel
-def saturate(command, limit, joint_v, external, effort, tau):
-    """Saturate joint efforts and fill τ = Sᵀ effort + external; return a joint not finite, or −1.
+def generalized_force(effort, joint_v, external, tau):
+    """Fill τ = Sᵀ effort + external.
 
     Args:
-        command: commanded efforts [N m], shape (n_joints,).
-        limit: effort limits [N m], shape (n_joints,).
+        effort: joint efforts [N m], shape (n_joints,).
         joint_v: dof of each actuated joint, shape (n_joints,).
         external: generalized force of external wrenches [N, N m], shape (nv,).
-        effort: out, efforts after saturation [N m], shape (n_joints,).
         tau: out, generalized force [N, N m], shape (nv,).
     """
-    for i in range(command.shape[0]):
-        if not np.isfinite(command[i]):
-            return i
     for k in range(tau.shape[0]):
         tau[k] = external[k]
-    for i in range(command.shape[0]):
-        effort[i] = min(max(command[i], -limit[i]), limit[i])
+    for i in range(effort.shape[0]):
         tau[joint_v[i]] += effort[i]
-    return -1
 
 
 @kernel

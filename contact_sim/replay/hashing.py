@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from contact_sim.arrays.fields import Sizes
 
-HASHED = ('clock', 'now', 'impulse', 'effort', 'tau', 'friction', 'memory')
+HASHED = ('clock', 'now', 'impulse', 'effort', 'tau', 'friction', 'memory', 'delay_line',
+          'lagged_effort')  # fmt: skip
 """Fields from which the next step starts, and those that the last one was given."""
 
 

@@ -25,6 +25,7 @@ from contact_sim.contact_models import CONTACT_MODELS
 from contact_sim.contact_models.protocol import ContactModel
 from contact_sim.errors import UnknownName
 from contact_sim.replay.archive import RecordingError
+from contact_sim.robot.actuators import Actuators, quantities
 from contact_sim.robot.contact_point import ContactPoint
 from contact_sim.robot.model import RobotModel
 from contact_sim.robot.position_limits import PositionLimit
@@ -157,6 +158,7 @@ def robot_header(robot: RobotModel) -> dict[str, Any]:
         'joint_names': list(robot.joint_names),
         'contact_points': _points_header(robot.contact_points),
         'body_points': _points_header(robot.body_points),
+        'actuators': _actuators_header(robot.declared_actuators),
         'position_limits': [_limit_header(limit) for limit in robot.position_limits],
     }
     return {**described, 'hash': description_hash(described), 'numbers': number_hash(robot)}
@@ -164,6 +166,28 @@ def robot_header(robot: RobotModel) -> dict[str, Any]:
 
 def _points_header(points: Iterable[ContactPoint]) -> list[dict[str, Any]]:
     return [{**dataclasses.asdict(point), 'offset': point.offset.tolist()} for point in points]
+
+
+def _actuators_header(actuators: Actuators | None) -> dict[str, list[float | None]] | None:
+    """Return the numbers of declared actuators, None for infinity, which JSON does not have."""
+    if actuators is None:
+        return None
+    return {
+        name: [value if np.isfinite(value) else None for value in getattr(actuators, name)]
+        for name in quantities()
+    }
+
+
+def _with_actuators_of(header: Mapping[str, Any], robot: RobotModel) -> RobotModel:
+    """Return the robot with the actuators that were declared, if any were."""
+    said = header.get('actuators')
+    if said is None:
+        return robot
+    numbers = {
+        name: np.nan_to_num(np.array(values, dtype=float), nan=np.inf)
+        for name, values in said.items()
+    }
+    return robot.with_actuators(None, **numbers)
 
 
 def _limit_header(limit: PositionLimit) -> dict[str, Any]:
@@ -216,6 +240,7 @@ def robot_of(header: Mapping[str, Any], numbers_must_match: bool) -> RobotModel:
     body = tuple(ContactPoint(**point) for point in header.get('body_points', ()))
     limits = tuple(_limit_of(said) for said in header.get('position_limits', ()))
     robot = dataclasses.replace(robot, body_points=body, position_limits=limits)
+    robot = _with_actuators_of(header, robot)
     if numbers_must_match and number_hash(robot) != header['numbers']:
         raise RecordingError(
             f'robot {header["name"]!r}: its description gives other lengths, masses or limits '

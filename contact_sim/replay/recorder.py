@@ -4,7 +4,7 @@ A recording is a .npz file:
 
     header                      robot, ground, contact model, parameters, versions (JSON)
     initial/<field>             the Snapshot at the beginning, `buffer` and settings
-    steps-<first>/effort        joint efforts as applied, after saturation [N m], (steps, n_joints)
+    steps-<first>/effort        joint efforts as commanded [N m], (steps, n_joints)
     steps-<first>/hash          hash of the state after every N-th step
     steps-<first>/events        what changed in between, before which step (JSON); if anything did
     steps-<first>/state-<k>     the whole state where it was set: resets, restored snapshots
@@ -71,8 +71,8 @@ class Recorder:
         self._sim, self._every, self._on_error = sim, hash_every, on_error
         self._hash = StateHash(sim.sizes)
         layout = sim.sizes.layout
-        self._effort = slice(*layout['effort'][:2])
-        self._applied = slice(layout['effort'][0], layout['tau'][1])
+        self._command = slice(*layout['command'][:2])
+        self._applied = slice(layout['command'][0], layout['tau'][1])
         self._friction = slice(*layout['friction'][:2])
         self._efforts = np.zeros((chunk, sim.robot.n_joints))
         self._steps = 0
@@ -114,7 +114,7 @@ class Recorder:
             if wrenches != self._wrenches:
                 self._note({'kind': 'wrenches', 'wrenches': wrenches})
                 self._wrenches = wrenches
-        self._efforts[self._steps - self._first] = now.buffer[self._effort]
+        self._efforts[self._steps - self._first] = now.buffer[self._command]
 
     def after_step(self) -> None:
         """Note the state after the step."""

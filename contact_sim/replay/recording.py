@@ -36,7 +36,7 @@ class Chunk:
     first: int
     """Number of steps before them."""
     effort: Array
-    """Joint efforts as applied [N m], shape (steps, n_joints)."""
+    """Joint efforts as commanded [N m], shape (steps, n_joints)."""
     hashes: NDArray[np.uint64]
     """Hashes of the states after every `hash_every`-th step."""
     events: dict[int, list[dict[str, Any]]]
@@ -113,7 +113,7 @@ class Recording:
 
     @cached_property
     def effort(self) -> Array:
-        """Joint efforts as applied in every readable step [N m], shape (steps, n_joints)."""
+        """Joint efforts as commanded in every readable step [N m], shape (steps, n_joints)."""
         parts = [chunk.effort for chunk in self.chunks()]
         return np.concatenate([np.zeros((0, len(self.header['robot']['joint_names']))), *parts])
 

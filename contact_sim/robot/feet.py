@@ -10,7 +10,7 @@ import numpy as np
 import pinocchio as pin
 
 from contact_sim.errors import InvalidInput, UnknownName
-from contact_sim.robot.contact_point import ContactPoint, as_tuple
+from contact_sim.robot.contact_point import ContactPoint, as_tuple, check_unique
 
 
 @dataclass(frozen=True)
@@ -125,3 +125,29 @@ def _frame(model: pin.Model, name: str) -> pin.Frame:
 
 def _preferred(frames: Sequence[pin.Frame]) -> pin.Frame:
     return next((frame for frame in frames if frame.type == pin.FrameType.BODY), frames[0])
+
+
+def check_contact_points(
+    model: pin.Model, points: Sequence[ContactPoint], body_points: Sequence[ContactPoint]
+) -> None:
+    """Check that contact points have names of their own, and frames and joints of the model.
+
+    Raises:
+        InvalidInput: a name given twice, or a frame that moves with another joint.
+        UnknownName: a joint or frame that the model does not have.
+    """
+    check_unique('contact point', [point.name for point in (*points, *body_points)])
+    known = list(model.names)[1:]
+    for point in (*points, *body_points):
+        if point.joint not in known:
+            raise UnknownName(f'joint of contact point {point.name!r}:', point.joint, known)
+        if not model.existFrame(point.frame):
+            frames = [frame.name for frame in model.frames]
+            raise UnknownName(f'frame of contact point {point.name!r}:', point.frame, frames)
+        joints = [model.names[f.parentJoint] for f in model.frames if f.name == point.frame]
+        if point.joint not in joints:
+            raise InvalidInput(
+                f'contact point {point.name!r}: frame {point.frame!r} moves with joint '
+                f'{joints[0]!r}, not with {point.joint!r}'
+            )
+    check_unique('foot', [foot.name for foot in feet_of(points)])

@@ -7,7 +7,7 @@ A 'continuous' joint holds (cos, sin) of its angle in q; joint positions are alw
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import atan2
@@ -18,6 +18,7 @@ import numpy.typing as npt
 import pinocchio as pin
 
 from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.robot.actuators import Actuators, Values, actuators_of, driven_model
 from contact_sim.robot.body_points import MOST, Approximation, body_contacts
 from contact_sim.robot.configuration import (
     checked_vector,
@@ -26,7 +27,7 @@ from contact_sim.robot.configuration import (
     unit_blocks,
 )
 from contact_sim.robot.contact_point import Array, ContactPoint, check_unique
-from contact_sim.robot.feet import Foot, contact_points_at, feet_of
+from contact_sim.robot.feet import Foot, check_contact_points, contact_points_at, feet_of
 from contact_sim.robot.gains import Gains, standing_gains
 from contact_sim.robot.joints import actuated_joint_names, check_actuated_joints
 from contact_sim.robot.masses import check_joint_numbers, check_masses
@@ -74,13 +75,17 @@ class RobotModel:
     """Spheres of the rest of the body, which is no foot, that the ground may touch."""
     approximations: tuple[Approximation, ...] = ()
     """What became of the collision geometry of `body_points`, see `with_body_contacts`."""
+    gear_ratios: Mapping[str, float] = field(default_factory=dict)
+    """Gear ratios that the description states, by joint [-]."""
+    declared_actuators: Actuators | None = None
+    """Those of `with_actuators`; None: what the description says, see `actuators`."""
     position_limits: tuple[PositionLimit, ...] = ()
     """Joint limits, and joints that follow others."""
 
     def __post_init__(self) -> None:
         check_unique('joint', list(self.pinocchio_model.names))
         check_actuated_joints(self.pinocchio_model, self.joint_names)
-        _check_contact_points(self.pinocchio_model, self.contact_points, self.body_points)
+        check_contact_points(self.pinocchio_model, self.contact_points, self.body_points)
         check_joint_numbers(self.name, self.pinocchio_model)
         check_masses(self.name, self.pinocchio_model)
         check_position_limits(self.pinocchio_model, self.position_limits)
@@ -144,6 +149,27 @@ class RobotModel:
             self.pinocchio_model, self.description, self.package_dirs, links, feet, most
         )
         return replace(self, body_points=points, approximations=approximations)
+
+    def with_actuators(self, actuators: Actuators | None = None, **changes: Values) -> RobotModel:
+        """Return the robot with other actuators, given as a whole, by fields of them, or both.
+
+        A field is a number, one per joint, or numbers by joint, where the other joints keep
+        theirs. The `pinocchio_model` of the robot has their numbers, too.
+
+        Raises:
+            InvalidInput, UnknownName: see `Actuators.changed` and `driven_model`.
+        """
+        chosen = (actuators or self.actuators).changed(**changes)
+        names, dofs = self.joint_names, self.joint_velocity_index
+        model = driven_model(self.pinocchio_model, names, dofs, chosen)
+        return replace(self, pinocchio_model=model, declared_actuators=chosen)
+
+    @cached_property
+    def actuators(self) -> Actuators:
+        """What stands between commanded efforts and joints: declared, else as described."""
+        return self.declared_actuators or actuators_of(
+            self.pinocchio_model, self.joint_names, self.joint_velocity_index, self.gear_ratios
+        )
 
     def with_position_limits(self, limits: Iterable[PositionLimit]) -> RobotModel:
         """Return the robot with these limits in place of its own; none of them: ().
@@ -362,26 +388,6 @@ class RobotModel:
     @cached_property
     def _unit_blocks(self) -> tuple[tuple[str, int, int], ...]:
         return unit_blocks(self.pinocchio_model)
-
-
-def _check_contact_points(
-    model: pin.Model, points: Sequence[ContactPoint], body_points: Sequence[ContactPoint]
-) -> None:
-    check_unique('contact point', [point.name for point in (*points, *body_points)])
-    known = list(model.names)[1:]
-    for point in (*points, *body_points):
-        if point.joint not in known:
-            raise UnknownName(f'joint of contact point {point.name!r}:', point.joint, known)
-        if not model.existFrame(point.frame):
-            frames = [frame.name for frame in model.frames]
-            raise UnknownName(f'frame of contact point {point.name!r}:', point.frame, frames)
-        joints = [model.names[f.parentJoint] for f in model.frames if f.name == point.frame]
-        if point.joint not in joints:
-            raise InvalidInput(
-                f'contact point {point.name!r}: frame {point.frame!r} moves with joint '
-                f'{joints[0]!r}, not with {point.joint!r}'
-            )
-    check_unique('foot', [foot.name for foot in feet_of(points)])
 
 
 def _wrong_shape(place: str, vector: Array, expected: tuple[int]) -> InvalidInput:

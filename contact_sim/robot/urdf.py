@@ -28,6 +28,7 @@ from contact_sim.robot.model import STANDING, RobotModel
 from contact_sim.robot.numbers import number, vector
 from contact_sim.robot.position_limits import PositionLimit, described_limits
 from contact_sim.robot.srdf import Semantics, configuration, read_srdf
+from contact_sim.robot.transmissions import gear_ratios
 
 
 def load_robot(
@@ -41,8 +42,9 @@ def load_robot(
 ) -> RobotModel:
     """Return the robot described by `source`.
 
-    Masses and inertias are Pinocchio's, untouched; damping, dry friction and limits are those of
-    the URDF. A <mimic> joint is held to the one it follows by the contact problem.
+    Masses and inertias are Pinocchio's, untouched; damping, dry friction, limits and gear ratios
+    are those of the URDF, see `RobotModel.actuators`. A <mimic> joint is held to the one it
+    follows by the contact problem.
 
     Args:
         source: a name of the catalogue (`robots()`), a path to a .urdf or .xacro file, or URDF or
@@ -83,6 +85,7 @@ def load_robot(
         references=_references(model, semantics, entry),
         description=description.text,
         package_dirs=package_folders(description.root, description.file),
+        gear_ratios=gear_ratios(description.root, description.place),
         position_limits=_position_limits(description, model),
     )
 

@@ -13,6 +13,7 @@ from rclpy.node import Node
 
 from contact_sim.contact.solution import STATUSES, SolverStatus
 from contact_sim.errors import ContactSimError
+from contact_sim.robot.actuator_text import describe_actuators
 from contact_sim.ros.commands.inbox import CommandInbox
 from contact_sim.ros.commands.lockstep import Lockstep, owned_joints
 from contact_sim.ros.commands.pushes import Pushes
@@ -25,6 +26,7 @@ from contact_sim.ros.interface.support_command import SupportCommand
 from contact_sim.ros.outputs.publishers import Outputs
 from contact_sim.ros.settings.declarations import (
     PARAMETER_GROUPS,
+    ActuatorParameters,
     ControllerParameters,
     JointGainParameters,
     Settings,
@@ -33,6 +35,7 @@ from contact_sim.ros.settings.declarations import (
 from contact_sim.ros.settings.factory import (
     chosen_contact_model,
     chosen_shadows,
+    driven_robot,
     joint_gains,
     loaded_robot,
     loaded_simulator,
@@ -57,12 +60,14 @@ class SimulationNode(Node):
         self.parameters = ParameterServer(self, self._check_settings, self._change_settings)
         self.parameters.declare(PARAMETER_GROUPS)
         settings = self.parameters.settings
-        self.robot = loaded_robot(settings)
-        controllers = settings['lockstep'].controllers
+        described = loaded_robot(settings)
+        controllers, joints = settings['lockstep'].controllers, described.joint_names
         self.parameters.declare(
-            {f'gains.{name}': JointGainParameters for name in self.robot.joint_names}
+            {f'gains.{name}': JointGainParameters for name in joints}
+            | {f'actuators.{name}': ActuatorParameters for name in joints}
             | {f'lockstep.{name}': ControllerParameters for name in controllers}
         )
+        self.robot = driven_robot(described, settings)
         self.sim = loaded_simulator(self.robot, settings)
         self.sim.reset(start_configuration(self.sim, settings), time=self.sim.time_step)
         self.inbox = CommandInbox(
@@ -117,6 +122,8 @@ class SimulationNode(Node):
         log.info('joints, in the order of unnamed commands: ' + ', '.join(robot.joint_names))
         gains = (f'{low:.4g} to {high:.4g}' for low, high in self.inbox.gain_ranges())
         log.info('PD gains: p {}, d {}'.format(*gains))
+        for line in describe_actuators(robot):
+            log.info(line)
         feet = ', '.join(f'{p.name} (r = {p.radius:g} m)' for p in robot.contact_points)
         height = settings[''].initial_height
         log.info(f'contact points: {feet or "none"}; the lowest starts at a gap of {height:g} m')

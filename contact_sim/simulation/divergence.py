@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contact_sim.contact.workspace import Workspace
-from contact_sim.contact_models.time_stepping.stages import JOINT_PD
+from contact_sim.contact_models.time_stepping.actuation import JOINT_PD
 from contact_sim.contact_models.time_stepping.turning import FASTEST
 from contact_sim.robot.gains import joint_mobility, stability_number
 from contact_sim.robot.model import RobotModel

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from contact_sim.contact.workspace import Workspace
 from contact_sim.contact_models import as_contact_model
 from contact_sim.contact_models.protocol import ContactModel
-from contact_sim.contact_models.time_stepping.stages import READY
+from contact_sim.contact_models.time_stepping.actuation import READY
 from contact_sim.errors import InvalidInput
 from contact_sim.simulation.compilation import announced
 from contact_sim.simulation.report import StepContext, StepReport
@@ -26,14 +26,13 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class StepStart:
-    """Start of a step, efforts and external wrenches included."""
+    """Start of a step, commands and external wrenches included."""
 
     model: str
     """Name of the contact model that takes the step."""
     buffer: Array
     restitution: Array
     stabilisation: Array
-    command: Array
     external: Array
 
 
@@ -100,7 +99,7 @@ class Shadow:
             data.memory[:] = 0.0
         work.restitution[:] = start.restitution
         work.stabilisation[:] = start.stabilisation
-        work.command[:], work.external[:] = start.command, start.external
+        work.external[:] = start.external
         work.status[0] = READY
         self._stepper.update_contacts()
         status = self._stepper.advance()
@@ -157,7 +156,7 @@ class Shadows:
         work = self._original
         return StepStart(
             model, work.data.buffer.copy(), work.restitution.copy(), work.stabilisation.copy(),
-            work.command.copy(), work.external.copy(),
+            work.external.copy(),
         )  # fmt: skip
 
     def _solved(self, shadow: Shadow, start: StepStart, taken: StepReport) -> ShadowReport:

@@ -14,7 +14,7 @@ from contact_sim.collision.terrain import TerrainLike, as_terrain
 from contact_sim.contact.workspace import Workspace
 from contact_sim.contact_models import as_contact_model
 from contact_sim.contact_models.protocol import ContactModel
-from contact_sim.contact_models.time_stepping.stages import DIRECT, JOINT_PD, READY
+from contact_sim.contact_models.time_stepping.actuation import DIRECT, JOINT_PD, READY
 from contact_sim.contact_models.time_stepping.stepper import TimeStepping
 from contact_sim.dynamics.gravity import gravity_vector
 from contact_sim.dynamics.integrators import INTEGRATORS, integrator_code
@@ -82,9 +82,9 @@ class Simulator:
             raise InvalidInput('constraints: bilateral constraints are not supported yet; use ()')
         self.robot = robot
         self.terrain = as_terrain(terrain)
-        self._workspace = work = Workspace(robot, self.terrain)
+        h = positive('time_step', time_step, 's')
+        self._workspace = work = Workspace(robot, self.terrain, h)
         self._data = work.data
-        work.set_time_step(positive('time_step', time_step, 's'))
         work.integrator[0] = integrator_code(integrator)
         self._data.gravity[:] = gravity_vector(gravity)
         self.friction = friction  # type: ignore[assignment]
@@ -166,7 +166,6 @@ class Simulator:
             raise InvalidInput(f'time = {time!r} s: expected a finite number')
         self._data.q[:] = start
         self._data.v[:] = velocity
-        self._data.impulse[:] = self._data.memory[:] = 0.0
         self._data.clock[:] = (time, time, 0.0)
         self._resume()
         self._data.rest()
@@ -313,7 +312,7 @@ class Simulator:
         """Advance by one time step.
 
         Args:
-            effort: joint efforts [N m], shape (n_joints,); saturated at the robot's limits.
+            effort: joint efforts [N m], shape (n_joints,); they act through `robot.actuators`.
             external_wrenches: frame name to force [N] and torque [N m] at the frame's origin,
                 world axes, shape (6,).
 

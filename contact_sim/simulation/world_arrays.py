@@ -17,12 +17,19 @@ from contact_sim.contact_models.protocol import ContactModel
 from contact_sim.contact_models.time_stepping.model import TimeSteppingModel
 from contact_sim.dynamics.gravity import gravity_vector
 from contact_sim.errors import InvalidInput
+from contact_sim.robot.actuators import Actuators
 from contact_sim.robot.model import RobotModel
 from contact_sim.simulation.checks import per_world, positive
 
 Array = NDArray[np.float64]
 LAW_FIELDS = ('reach', 'law', 'damping_inertia', 'options', 'support_command', 'springs')
 """Fields that belong to the contact model of a world."""
+ROBOT_FIELDS = (
+    'body', 'total_mass', 'inverse_weight', 'armature', 'damping', 'interval_lower',
+    'interval_upper', 'lower', 'upper', 'effort_limit', 'velocity_limit', 'saturation_effort',
+    'lag_decay', 'delay',
+)  # fmt: skip
+"""Fields that follow from masses and actuators of a world."""
 
 
 class WorldArrays:
@@ -44,15 +51,17 @@ class WorldArrays:
         contact_model: str | ContactModel | Sequence[ContactModel],
         terrain: TerrainLike | Sequence[TerrainLike],
         time_step: float,
+        actuators: Sequence[Actuators] | None = None,
     ) -> None:
-        self.n, self._robot = n, robot
+        self.n = n
+        self._robots = robots_of(robot, n, actuators)
         self.terrains = self._one_or_each('terrain', terrain, as_terrain)
         self._models = self._one_or_each('contact_model', contact_model, as_contact_model)
-        self.template = template = Workspace(robot, self.terrains[0])
+        self._h = positive('time_step', time_step, 's')
+        self.template = template = Workspace(with_room(self._robots), self.terrains[0], self._h)
         if template.tree.unsupported:
             names = ', '.join(template.tree.unsupported)
             raise InvalidInput(f'Worlds: joints {names} have no compiled kernels; use Simulator')
-        template.set_time_step(positive('time_step', time_step, 's'))
         self.numbers = np.repeat(template.numbers, n, axis=0)
         self.indices = np.repeat(template.indices, n, axis=0)
         self._places = places_of(template.sizes)
@@ -76,19 +85,27 @@ class WorldArrays:
             raise InvalidInput(f'gravity: shape {value.shape}, expected ({self.n}, 3), finite')
         self.field('gravity')[:] = value if value.ndim == 2 else gravity_vector(gravity)
 
-    def set_masses(self, masses: ArrayLike) -> None:
-        """Use other masses (njoints − 1,) or (n, njoints − 1) [kg].
+    def set_robots(self, masses: ArrayLike | None) -> None:
+        """Use the actuators of every world, and masses (njoints − 1,) or (n, njoints − 1) [kg].
 
         Raises:
-            InvalidInput: another shape, or values that are not > 0.
+            InvalidInput: another shape, masses that are not > 0, dry friction in other joints
+                than in world 0, a delay that is no multiple of the time step.
         """
-        bodies = self._robot.pinocchio_model.njoints - 1
-        rows = per_world('masses', masses, self.n, bodies)
-        if not (rows > 0.0).all():
-            raise InvalidInput('masses: expected values > 0')
-        for i, row in enumerate(rows):
-            own = Workspace(with_masses(self._robot, row), self.terrains[i])
-            for name in ('body', 'total_mass', 'inverse_weight'):
+        robots = self._robots
+        if masses is not None:
+            bodies = robots[0].pinocchio_model.njoints - 1
+            rows = per_world('masses', masses, self.n, bodies)
+            if not (rows > 0.0).all():
+                raise InvalidInput('masses: expected values > 0')
+            robots = [with_masses(robot, row) for robot, row in zip(robots, rows, strict=True)]
+        for i, robot in enumerate(robots):
+            own = Workspace(robot, self.terrains[i], self._h)
+            if not np.array_equal(own.interval_dof, self.template.interval_dof):
+                raise InvalidInput(
+                    f'actuators of world {i}: dry friction in other joints than in world 0'
+                )
+            for name in ROBOT_FIELDS:
                 self.field(name)[i] = getattr(own, name)
 
     def set_laws(self) -> None:
@@ -140,6 +157,33 @@ class WorldArrays:
                 )
         assert isinstance(first, TimeSteppingModel)
         return first
+
+
+def robots_of(
+    robot: RobotModel, n: int, actuators: Sequence[Actuators] | None
+) -> list[RobotModel]:
+    """Return the robot of every world, one for all where nothing differs.
+
+    Raises:
+        InvalidInput: another number than n of actuators, or actuators of other joints.
+    """
+    if actuators is None:
+        return [robot] * n
+    if len(actuators) != n:
+        raise InvalidInput(f'actuators: {len(actuators)} given, expected {n}')
+    return [robot.with_actuators(own) for own in actuators]
+
+
+def with_room(robots: Sequence[RobotModel]) -> RobotModel:
+    """Return a robot whose arrays have room for what the actuators of all of these remember."""
+    first = robots[0]
+    if all(robot is first for robot in robots):
+        return first
+    most = {
+        name: np.max([getattr(robot.actuators, name) for robot in robots], axis=0)
+        for name in ('delay', 'time_constant')
+    }
+    return first.with_actuators(None, **most)
 
 
 def with_masses(robot: RobotModel, masses: ArrayLike) -> RobotModel:

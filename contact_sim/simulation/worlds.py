@@ -17,13 +17,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from contact_sim.arrays.step_data import KEPT
 from contact_sim.collision.terrain import TerrainLike
 from contact_sim.contact_models.protocol import ContactModel
-from contact_sim.contact_models.time_stepping.stages import DIRECT, JOINT_PD, NOT_FINITE, READY
+from contact_sim.contact_models.time_stepping.actuation import (
+    DIRECT,
+    JOINT_PD,
+    NOT_FINITE,
+    READY,
+)
 from contact_sim.contact_models.time_stepping.stepper import refresh
 from contact_sim.dynamics.integrators import integrator_code
 from contact_sim.errors import InvalidInput, UnknownName
 from contact_sim.robot.actuation import JointCommand
+from contact_sim.robot.actuators import Actuators
 from contact_sim.robot.model import RobotModel
 from contact_sim.simulation.checks import frozen, per_world, per_world_contact
 from contact_sim.simulation.compilation import announced
@@ -70,6 +77,8 @@ class Worlds:
             (n, njoints − 1); their inertias scale with them. None: those of the robot.
         threads: number of threads; None: the number of cores.
         integrator: as of `Simulator`, the same in all worlds.
+        actuators: n of them; None: those of the robot. Which joints have dry friction is the same
+            in all worlds.
 
     Raises:
         InvalidInput: n < 1, arrays of the wrong length, values outside what is allowed, a contact
@@ -90,12 +99,15 @@ class Worlds:
         masses: ArrayLike | None = None,
         threads: int | None = None,
         integrator: str = 'semi_implicit',
+        actuators: Sequence[Actuators] | None = None,
     ) -> None:
         if not isinstance(robot, RobotModel):
             raise InvalidInput(f'robot = {robot!r}: expected a RobotModel; see load_robot')
         self.robot, self.n = robot, _count('n', n)
         self._threads = _count('threads', threads or os.cpu_count() or 1)
-        self._arrays = arrays = WorldArrays(robot, self.n, contact_model, terrain, time_step)
+        self._arrays = arrays = WorldArrays(
+            robot, self.n, contact_model, terrain, time_step, actuators
+        )
         self._field, sizes = arrays.field, arrays.template.sizes
         self._field('integrator')[:] = integrator_code(integrator)
         arrays.set_gravity(gravity)
@@ -103,8 +115,8 @@ class Worlds:
         self._field('restitution')[:] = per_world_contact(
             'restitution', restitution, self.n, sizes, 1.0
         )
-        if masses is not None:
-            arrays.set_masses(masses)
+        if not (masses is None and actuators is None):
+            arrays.set_robots(masses)
         arrays.set_laws()
         self._compiled = arrays.law.compiled.advance
         self._executor = ThreadPoolExecutor(self._threads)
@@ -139,7 +151,7 @@ class Worlds:
         for place, (start, speed) in zip(which, zip(starts, speeds, strict=True), strict=True):
             self._field('q')[place] = self.robot.checked_configuration(start)
             self._field('v')[place] = self.robot.checked_velocity(speed)
-        for name in ('impulse', 'memory', 'command'):
+        for name in (*KEPT, 'command'):
             self._field(name)[which] = 0.0
         self._field('clock')[which] = (time, time, 0.0)
         self._field('status')[which] = READY

@@ -25,6 +25,7 @@ from contact_sim.contact_models.hybrid.guards import allow_start, fill_guards
 from contact_sim.contact_models.hybrid.held_contacts import hold_modes, remove_drift
 from contact_sim.contact_models.hybrid.mode_elimination import AWAY, SLIP
 from contact_sim.contact_models.hybrid.modes import is_limit
+from contact_sim.contact_models.time_stepping.actuation import remember_command
 from contact_sim.dynamics.integrate import move, velocity_in_new_axes
 from contact_sim.dynamics.runge_kutta import fill_rates, next_stage, weighted_mean
 from contact_sim.dynamics.tree import FREE_FLYER
@@ -235,6 +236,7 @@ def finish(data, arc, events, residual):
     solver, clock = vector(data, f.SOLVER), vector(data, f.CLOCK)
     solver[0] = CONVERGED if took_part else FREE
     solver[1], solver[2] = events, residual
+    remember_command(data)
     clock[2] += 1.0
     clock[0] = clock[1] + clock[2] * h
     describe_contacts(data)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from contact_sim.contact.workspace import Workspace
 from contact_sim.contact_models.hybrid import entries
 from contact_sim.contact_models.hybrid.fields import STAGES, ArcArrays
-from contact_sim.contact_models.time_stepping.stages import READY
+from contact_sim.contact_models.time_stepping.actuation import READY
 from contact_sim.contact_models.time_stepping.stepper import TimeStepping
 from contact_sim.dynamics.given_terms import GivenTerms
 from contact_sim.solvers.status import (

@@ -1,6 +1,6 @@
 """The stages of one time step, shared by all time-stepping models; they differ only in `solve`.
 
-    actuate           τ from commands, or from joint PD
+    actuate           τ from commands, or from joint PD, through the actuators
     free_motion       v_f = v + h M̂⁻¹ (τ − nle)
     contact_rows      J, u_f = J v_f, b, active blocks
     gather_problem    G = J M̂⁻¹ Jᵀ, g = u_f + b of the active blocks
@@ -35,6 +35,12 @@ from contact_sim.contact.contact_values import describe_contacts
 from contact_sim.contact.ground import ground_of
 from contact_sim.contact.memory import recall, remember
 from contact_sim.contact.problem_views import interval_branches
+from contact_sim.contact_models.time_stepping.actuation import (
+    NOT_FINITE,
+    READY,
+    actuate,
+    remember_command,
+)
 from contact_sim.contact_models.time_stepping.carried_momentum import carry, follow
 from contact_sim.contact_models.time_stepping.energy_guard import guard_energy, start_guard
 from contact_sim.contact_models.time_stepping.interval_rows import (
@@ -42,7 +48,6 @@ from contact_sim.contact_models.time_stepping.interval_rows import (
     interval_rows,
 )
 from contact_sim.contact_models.time_stepping.turning import note_turning
-from contact_sim.dynamics.applied import add_wrench, joint_effort, saturate
 from contact_sim.dynamics.bias_forces import bias_forces
 from contact_sim.dynamics.energy import kinetic_energy, mass_moment
 from contact_sim.dynamics.free_motion import fill_free_velocity, implicit_inertia
@@ -56,10 +61,6 @@ from contact_sim.solvers.jit import kernel
 from contact_sim.solvers.status import FREE
 from contact_sim.solvers.tree import factorise, solve
 
-READY, NOT_FINITE = 0, -1
-"""Status of a world; k > 0: the command of actuated joint k − 1 is not finite."""
-DIRECT, JOINT_PD = 0, 1
-"""Controllers: efforts as commanded, or PD around joint targets."""
 HAS_MEMORY, NO_RESTITUTION = 1, 2
 """Options of a law."""
 
@@ -128,32 +129,6 @@ def begin_step(data):
     assign(vector(data, f.START), vector(data, f.NOW))
     status[0] = actuate(data)
     return status[0] == READY
-
-
-@kernel
-def actuate(data):
-    """Fill the joint efforts and τ; return READY, or 1 + the first joint that is not finite."""
-    command, joint_v = vector(data, f.COMMAND), integers(data, f.JOINT_V)
-    if integers(data, f.CONTROL)[0] == JOINT_PD:
-        joint_effort(
-            vector(data, f.Q), vector(data, f.V), integers(data, f.JOINT_Q), joint_v,
-            integers(data, f.JOINT_UNBOUNDED),
-            (vector(data, f.TARGET), vector(data, f.TARGET_VELOCITY)),
-            (vector(data, f.KP), vector(data, f.KD)), vector(data, f.FEED_FORWARD), command,
-        )  # fmt: skip
-    tau = vector(data, f.TAU)
-    bad = saturate(
-        command, vector(data, f.EFFORT_LIMIT), joint_v, vector(data, f.EXTERNAL),
-        vector(data, f.EFFORT), tau,
-    )  # fmt: skip
-    body = integers(data, f.WRENCH_BODY)[0]
-    if body >= 0:
-        add_wrench(
-            vector(data, f.WRENCH), vector(data, f.WRENCH_POINT), matrix(data, f.POSE)[body],
-            (matrix(data, f.COLUMNS), vector(data, f.ORIGIN)),
-            integers(data, f.V_INDEX)[body + 1] - 1, integers(data, f.DOF_PARENT), tau,
-        )  # fmt: skip
-    return bad + 1
 
 
 @kernel
@@ -373,6 +348,7 @@ def integrate(data):
         status[0] = NOT_FINITE
         take_back(data)
         return
+    remember_command(data)
     clock = vector(data, f.CLOCK)
     clock[2] += 1.0
     clock[0] = clock[1] + clock[2] * h

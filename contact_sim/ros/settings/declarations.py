@@ -18,6 +18,10 @@ LARGEST_NOISE = 1e3
 """Bound of standard deviations of sensor noise."""
 GROUNDS = (*TERRAINS, 'groove', 'sphere', 'cylinder', *READY_MADE, 'file')
 """Kinds of ground that the node knows."""
+NOT_SET = -1.0
+"""Of a number that is at least 0: as somebody else says."""
+LARGEST_ACTUATOR_NUMBER = 1e9
+"""Bound of what an actuator may have."""
 LARGEST_GAIN = 1e6
 """Bound of PD gains: with the bound on commands it keeps every effort finite."""
 
@@ -156,6 +160,41 @@ class JointGainParameters(Parameters):
     )  # fmt: skip
 
 
+def _actuator(unit: str, meaning: str, largest: float = LARGEST_ACTUATOR_NUMBER) -> Any:
+    said = f'{meaning}; -1: not set'
+    return parameter(NOT_SET, unit, said, at_least=NOT_SET, at_most=largest)
+
+
+@dataclass(frozen=True)
+class ActuatorParameters(Parameters):
+    """Actuators, on the joint's side of the gear.
+
+    What is not set for a joint is as in `actuators`, and what is not set there as in the URDF, or
+    off. Sliding joints have N, N s/m, kg and m/s for N m, N m s/rad, kg m^2 and rad/s.
+    """
+
+    effort_limit: float = _actuator('N m', 'largest effort (URDF: <limit effort>)')
+    velocity_limit: float = _actuator(
+        'rad/s', 'speed beyond which nothing is driven (URDF: <limit velocity>); 0: none'
+    )
+    saturation_effort: float = _actuator(
+        'N m', 'effort at rest of a torque-speed line that ends at velocity_limit; 0: no line'
+    )
+    gear_ratio: float = _actuator(
+        '-', 'turns of the rotor per turn of the joint (URDF: <mechanicalReduction>)'
+    )
+    rotor_inertia: float = _actuator(
+        'kg m^2', 'inertia of the rotor; the joint feels gear_ratio^2 times as much'
+    )
+    armature: float = _actuator('kg m^2', 'further inertia of the drive, seen from the joint')
+    viscous_friction: float = _actuator('N m s/rad', 'viscous friction (URDF: <dynamics damping>)')
+    dry_friction: float = _actuator('N m', 'dry friction (URDF: <dynamics friction>)')
+    delay: float = _actuator(
+        's', 'from a command to the beginning of its effect, a multiple of time_step', 1.0
+    )
+    time_constant: float = _actuator('s', 'time constant of a first-order lag', 1e3)
+
+
 @dataclass(frozen=True)
 class TerrainParameters(Parameters):
     """The ground; all kinds but files go through the origin of the world, or lie about it."""
@@ -291,6 +330,7 @@ PARAMETER_GROUPS: dict[str, type[Parameters]] = {
     **{f'contact.{name}': model.parameter_class for name, model in CONTACT_MODELS.items()},
     'friction': FrictionParameters,
     'gains': GainParameters,
+    'actuators': ActuatorParameters,
     'terrain': TerrainParameters,
     'publish_rate': PublishRateParameters,
     'imu': ImuParameters,
@@ -300,7 +340,8 @@ PARAMETER_GROUPS: dict[str, type[Parameters]] = {
 }
 """Dotted prefix to the class that declares its parameters.
 
-`gains.<joint>` is added per joint of the robot, `lockstep.<controller>` per controller.
+`gains.<joint>` and `actuators.<joint>` are added per joint of the robot,
+`lockstep.<controller>` per controller.
 """
 Settings = dict[str, Any]
 """Checked parameters by prefix, each an instance of its class in PARAMETER_GROUPS."""

@@ -23,15 +23,18 @@ from contact_sim.contact_models import CONTACT_MODELS
 from contact_sim.contact_models.protocol import ContactModel
 from contact_sim.errors import InvalidInput, UnknownName
 from contact_sim.replay.recorder import Recorder
+from contact_sim.robot.actuators import quantities
 from contact_sim.robot.model import RobotModel
 from contact_sim.robot.urdf import load_robot
-from contact_sim.ros.settings.declarations import Settings
+from contact_sim.ros.settings.declarations import NOT_SET, Settings
 from contact_sim.simulation.placement import standing_on
 from contact_sim.simulation.simulator import Simulator
 from contact_sim.terrain.ready_made import READY_MADE, ground_from_file, ready_made
 
 Array = NDArray[np.float64]
 IMU_LINK = 'imu_link'
+NONE_AT_ZERO = 'velocity_limit', 'saturation_effort'
+"""Quantities of an actuator that 0 switches off."""
 ALL = 'all'
 """In `contact_links`: every link that moves and has collision geometry."""
 
@@ -164,6 +167,26 @@ def joint_gains(robot: RobotModel, settings: Settings) -> tuple[Array, Array]:
         shared = getattr(common, name) or fallback
         gains.append(np.where(own > 0.0, own, shared))
     return gains[0], gains[1]
+
+
+def driven_robot(robot: RobotModel, settings: Settings) -> RobotModel:
+    """Return the robot with the actuators of the settings.
+
+    A joint's own number wins over that of `actuators`, and that over the description.
+
+    Raises:
+        InvalidInput: a number that is not allowed, see `Actuators`.
+    """
+    changes: dict[str, Array] = {}
+    for name in quantities():
+        shared = getattr(settings['actuators'], name)
+        own = np.array([getattr(settings[f'actuators.{j}'], name) for j in robot.joint_names])
+        chosen = np.where(own == NOT_SET, shared, own)
+        if np.any(chosen != NOT_SET):
+            off = (chosen == 0.0) & (name in NONE_AT_ZERO)
+            given = np.where(off, np.inf, chosen)
+            changes[name] = np.where(chosen == NOT_SET, getattr(robot.actuators, name), given)
+    return robot.with_actuators(None, **changes) if changes else robot
 
 
 def imu_frame(robot: RobotModel, settings: Settings) -> tuple[str, str]:

@@ -17,6 +17,7 @@ import yaml
 from contact_sim.parameters import ParameterField, Parameters, declared_parameters
 from contact_sim.ros.settings.declarations import (
     PARAMETER_GROUPS,
+    ActuatorParameters,
     ControllerParameters,
     JointGainParameters,
 )
@@ -32,8 +33,9 @@ YAML_HEADER = """\
 # [unit] meaning; what is allowed. 'live' parameters can be changed while the simulation runs:
 #     ros2 param set /contact_sim friction.mu 0.4
 # '/**' matches the node in every namespace. A list that is empty by default is shown as a comment,
-# because ROS cannot tell the type of an empty list. gains.<joint>.p and gains.<joint>.d exist for
-# every joint of the robot, lockstep.<controller>.joints for each of lockstep.controllers.
+# because ROS cannot tell the type of an empty list. gains.<joint>.p, gains.<joint>.d and all of
+# actuators.<joint>.* exist for every joint of the robot, lockstep.<controller>.joints for each of
+# lockstep.controllers.
 
 /**:
   ros__parameters:
@@ -102,6 +104,7 @@ def generated_files() -> dict[Path, str]:
             PARAMETER_GROUPS
             | {
                 'gains.<joint>': JointGainParameters,
+                'actuators.<joint>': ActuatorParameters,
                 'lockstep.<controller>': ControllerParameters,
             }
         ),

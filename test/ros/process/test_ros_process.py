@@ -194,13 +194,20 @@ def test_a_signal_ends_steps_that_somebody_waits_for(tmp_path):
 
 
 def test_the_start_says_what_is_simulated(tmp_path):
-    parameters = {'robot': 'go1', 'initial_height': 0.02, 'contact_links': '[trunk, FL_calf]'}
+    parameters = {
+        'robot': 'go1', 'initial_height': 0.02, 'contact_links': '[trunk, FL_calf]',
+        'actuators.delay': 0.002, 'actuators.FL_calf_joint.saturation_effort': 45.0,
+    }  # fmt: skip
     with start(SIMULATION, parameters, tmp_path) as process:
         wait_for(process, 'messages per second')
     said = process.output()
     for fact in ('go1: 13.101 kg', 'contact model ncp', 'h = 0.001 s', 'FL_hip_joint, FL_thigh',
                  'FL_foot (r = 0.02 m)', 'a gap of 0.02 m', 'PD gains', 'odom 250',
-                 'what root_joint moves: 8, which leave out up to 0 m'):  # fmt: skip
+                 'what root_joint moves: 8, which leave out up to 0 m',
+                 'actuators of FL_calf_joint: effort limit 35.55 N m, velocity limit 20.06 rad/s '
+                 '(not driven faster), torque-speed curve from 45 N m at rest',
+                 'delay 0.002 s', 'dry friction 0.2 N m', 'off in all actuators: armature, lag',
+                 'backlash is not modelled'):  # fmt: skip
         assert fact in said
 
 

@@ -17,15 +17,18 @@ from rclpy.validate_topic_name import validate_topic_name
 
 from contact_sim import InvalidInput, load_robot
 from contact_sim.parameters import declared_parameters
+from contact_sim.robot.actuators import quantities
 from contact_sim.ros.outputs.markers import ground_triangles
 from contact_sim.ros.settings.declarations import (
     PARAMETER_GROUPS,
+    ActuatorParameters,
     JointGainParameters,
     PublishRateParameters,
     publish_periods,
     steps_between,
 )
 from contact_sim.ros.settings.factory import (
+    driven_robot,
     joint_gains,
     loaded_robot,
     loaded_simulator,
@@ -187,6 +190,53 @@ def test_own_gains_win_over_common_ones_and_those_over_the_robots():
     assert (stiffness[own], damping[own]) == (5.0, 0.5)
     assert np.delete(stiffness, own) == pytest.approx(np.full(11, 70.0))
     assert np.delete(damping, own) == pytest.approx(np.delete(default[1], own))
+
+
+# -------------------------------------------------------------------- actuators
+
+
+def actuator_settings(robot, shared, **own):
+    """Return settings with actuators of all joints, and of single ones."""
+    settings = {prefix: cls() for prefix, cls in PARAMETER_GROUPS.items()}
+    settings['actuators'] = ActuatorParameters(**shared)
+    return settings | {
+        f'actuators.{name}': ActuatorParameters(**own.get(name, {})) for name in robot.joint_names
+    }
+
+
+def test_actuators_have_the_same_names_everywhere():
+    assert tuple(field.name for field in declared_parameters(ActuatorParameters)) == quantities()
+
+
+def test_own_actuators_win_over_common_ones_and_those_over_the_urdf():
+    robot = load_robot('go1')
+    assert driven_robot(robot, actuator_settings(robot, {})) is robot
+    shared = {'delay': 0.004, 'dry_friction': 0.1, 'saturation_effort': 40.0}
+    calf = {'dry_friction': 0.0, 'velocity_limit': 0.0, 'saturation_effort': 0.0, 'delay': 0.002}
+    driven = driven_robot(robot, actuator_settings(robot, shared, FL_calf_joint=calf)).actuators
+    i, urdf = robot.joint_names.index('FL_calf_joint'), robot.actuators
+    for name, common, own in (
+        ('delay', 0.004, 0.002), ('dry_friction', 0.1, 0.0), ('saturation_effort', 40.0, math.inf),
+    ):  # fmt: skip
+        assert getattr(driven, name)[i] == own
+        assert set(np.delete(getattr(driven, name), i)) == {common}
+    assert driven.velocity_limit[i] == math.inf
+    assert np.array_equal(np.delete(driven.velocity_limit, i), np.delete(urdf.velocity_limit, i))
+    for name in ('effort_limit', 'viscous_friction', 'gear_ratio', 'armature', 'time_constant'):
+        assert np.array_equal(getattr(driven, name), getattr(urdf, name))
+
+
+def test_actuators_that_cannot_be_are_refused():
+    robot = load_robot('go1')
+    for bad, message in (
+        ({'gear_ratio': 0.0}, r"gear_ratio of joint 'FL_hip_joint' = 0: expected a finite"),
+        ({'armature': -0.5}, r"armature of joint 'FL_hip_joint' = -0\.5"),
+        ({'velocity_limit': 0.0, 'saturation_effort': 9.0}, 'needs a finite velocity_limit'),
+    ):  # fmt: skip
+        with pytest.raises(InvalidInput, match=message):
+            driven_robot(robot, actuator_settings(robot, bad))
+    with pytest.raises(InvalidInput, match=r'ActuatorParameters\.delay = 2\.0 s'):
+        ActuatorParameters(delay=2.0)
 
 
 # -------------------------------------------------------------------- names
