@@ -16,12 +16,15 @@ Array = NDArray[np.float64]
 
 
 def frame_called(robot: RobotModel, name: str) -> pin.Frame:
-    """Return a frame, the link where a joint has the same name.
+    """Return a frame, the link where a joint has the same name; '' is the root body itself.
 
     Raises:
         UnknownName: a frame that the robot does not have.
     """
     frames = robot.pinocchio_model.frames
+    if not name:
+        root = 1 if robot.floating_base else 0
+        return pin.Frame(name, root, pin.SE3.Identity(), pin.FrameType.OP_FRAME)
     found = [frame for frame in frames if frame.name == name]
     if not found:
         raise UnknownName('frame', name, [frame.name for frame in frames])

@@ -37,11 +37,11 @@ class ImuSensing(Parameters):
     """Errors of the inertial sensor besides `NoiseParameters`."""
 
     gyro_bias_walk: float = parameter(
-        0.0, 'rad/s/√s', 'random walk of the gyroscope bias: its standard deviation after 1 s, '
-        'after t this times √t', at_least=0.0, at_most=LARGEST, live=True,
+        0.0, 'rad/s^1.5', 'random walk of the bias of the gyroscope: its standard deviation after '
+        '1 s, which grows with the root of time', at_least=0.0, at_most=LARGEST, live=True,
     )  # fmt: skip
     accel_bias_walk: float = parameter(
-        0.0, 'm/s^2/√s', 'the same of the accelerometer', at_least=0.0, at_most=LARGEST, live=True
+        0.0, 'm/s^2.5', 'the same of the accelerometer', at_least=0.0, at_most=LARGEST, live=True
     )
     gyro_resolution: float = resolution('rad/s', 'angular velocity')
     accel_resolution: float = resolution('m/s^2', 'acceleration')
@@ -82,7 +82,7 @@ class Imu(Sensor[ImuValues]):
 
     robot: RobotModel
     frame: str = ''
-    """Name of the frame; '' becomes the root link."""
+    """Name of the frame; '' is the root body itself."""
     noise: NoiseParameters = EXACT
     sensing: ImuSensing = ImuSensing()
     seed: int = 0
@@ -90,7 +90,6 @@ class Imu(Sensor[ImuValues]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, 'frame', self.frame or self.robot.base_frame)
         _ = self._frames  # refuses a frame that does not exist
 
     @cached_property
@@ -100,7 +99,7 @@ class Imu(Sensor[ImuValues]):
     @cached_property
     def _streams(self) -> tuple[Stream, Stream]:
         """Gyroscope and accelerometer."""
-        name = f'imu/{self.frame}'
+        name = f'imu/{self.frame or self.robot.base_frame}'
         return Stream(self.seed, f'{name}/gyro'), Stream(self.seed, f'{name}/accel')
 
     @cached_property
