@@ -22,7 +22,7 @@ LATE = 10
 
 
 def test_the_seed_decides_about_the_noise_and_not_about_the_motion(tmp_path):
-    """The same fall five times: with noise, repeated, of another seed, exact, and exact but late."""
+    """The same fall: with noise, repeated, of another seed, exact, and exact but late."""
     parameters = {f'noise.{name}': deviation for name, deviation in SIGMA.items()}
     parameters |= {f'publish_rate.{name}': 1000.0 for name in ('joint_states', 'imu', 'odom')}
     parameters |= {'start_paused': True, 'seed': 3, 'initial_height': 0.1}
