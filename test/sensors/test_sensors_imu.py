@@ -6,21 +6,25 @@ import pytest
 from robots import FREE_FLYER, StandingController, ball, rigid_body
 
 from contact_sim import RobotModel, Simulator, UnknownName, load_robot
-from contact_sim.sensors import Imu, Line
+from contact_sim.sensors import Imu
 
 GRAVITY = np.array([0.0, 0.0, -9.81])
 ARM = np.array([0.3, -0.1, 0.2])
 TURNED = pin.rpy.rpyToMatrix(0.4, -0.7, 1.1)
 
 
-def brick(arm=ARM, turned=TURNED, inertia=(0.02, 0.03, 0.04)):
-    """Return a body with eight corners to land on and a frame `sensor` away from its centre."""
-    corners = [([x, y, z], 0.02) for x in (-0.2, 0.2) for y in (-0.1, 0.1) for z in (-0.05, 0.05)]
-    body = rigid_body('brick', 2.0, np.diag(inertia), corners)
+def with_sensor(body):
+    """Return a free body with a frame `sensor` away from its centre, turned."""
     model = pin.Model(body.pinocchio_model)
     joint = model.getJointId(FREE_FLYER)
-    model.addFrame(pin.Frame('sensor', joint, pin.SE3(turned, arm), pin.FrameType.OP_FRAME))
-    return RobotModel.from_pinocchio(model, body.contact_points, name='brick')
+    model.addFrame(pin.Frame('sensor', joint, pin.SE3(TURNED, ARM), pin.FrameType.OP_FRAME))
+    return RobotModel.from_pinocchio(model, body.contact_points, name=body.name)
+
+
+def brick(inertia=(0.02, 0.03, 0.04)):
+    """Return a body with eight corners to land on and a frame `sensor` away from its centre."""
+    corners = [([x, y, z], 0.02) for x in (-0.2, 0.2) for y in (-0.1, 0.1) for z in (-0.05, 0.05)]
+    return with_sensor(rigid_body('brick', 2.0, np.diag(inertia), corners))
 
 
 def axes_of(values):
@@ -36,25 +40,39 @@ def true_velocity(robot, frame, q, v):
     return pin.computeFrameJacobian(model, data, q, model.getFrameId(frame), world)[:3] @ v
 
 
+def integrated(sim, steps):
+    """Return the error of the integral of the sensor after every step, and the largest force."""
+    robot, imu, h = sim.robot, Imu(sim.robot, 'sensor'), sim.time_step
+    velocity, errors, largest = true_velocity(robot, 'sensor', sim.q, sim.v), [], 0.0
+    for _ in range(steps):
+        report = sim.step([])
+        felt = imu.truth(report)
+        velocity = velocity + h * (axes_of(felt) @ felt.specific_force + GRAVITY)
+        errors.append(velocity - true_velocity(robot, 'sensor', report.q, report.v))
+        largest = max(largest, np.linalg.norm(felt.specific_force))
+    return np.abs(errors).max(), largest
+
+
 @pytest.mark.parametrize('integrator', ['semi_implicit', 'momentum'])
 @pytest.mark.parametrize('restitution', [0.0, 0.6])
 def test_its_integral_over_a_tumbling_drop_and_impacts_is_the_true_velocity(
     integrator, restitution
 ):
-    robot = brick()
-    sim = Simulator(robot, friction=0.7, restitution=restitution, integrator=integrator)
+    sim = Simulator(brick(), friction=0.7, restitution=restitution, integrator=integrator)
     turn = pin.Quaternion(pin.rpy.rpyToMatrix(0.5, 0.3, 0.0)).coeffs()
     sim.reset([0.0, 0.0, 0.35, *turn], [0.5, -0.3, 0.0, 4.0, -3.0, 5.0])
-    velocity = true_velocity(robot, 'sensor', sim.q, sim.v)
-    line, h, largest = Line(Imu(robot, 'sensor')), sim.time_step, 0.0
-    for _ in range(600):
-        report = sim.step([])
-        values = line.read(report).measured
-        velocity = velocity + h * (axes_of(values) @ values.specific_force + GRAVITY)
-        largest = max(largest, np.linalg.norm(values.specific_force))
-        error = velocity - true_velocity(robot, 'sensor', report.q, report.v)
-        assert np.abs(error).max() < 1e-12
+    error, largest = integrated(sim, 600)
+    assert error < 1e-12
     assert largest > 500.0  # it did land
+
+
+@pytest.mark.parametrize(('model', 'restitution'), [('compliant', 0.0), ('hybrid', 0.5)])
+def test_its_integral_is_the_true_velocity_under_springs_and_between_events(model, restitution):
+    sim = Simulator(with_sensor(ball()), model, friction=0.5, restitution=restitution)
+    sim.reset([0.0, 0.0, 0.12, 0, 0, 0, 1.0], [0.5, -0.3, 0.0, 2.0, -3.0, 5.0])
+    error, largest = integrated(sim, 300)
+    assert error < 1e-13
+    assert largest > 200.0
 
 
 def test_an_impact_is_the_change_of_velocity_over_the_step():
@@ -173,3 +191,47 @@ def test_it_reads_gravity_from_the_simulation():
 def test_frames_that_do_not_exist_are_refused():
     with pytest.raises(UnknownName, match=r"'imu_lnk'.*did you mean 'imu_link'"):
         Imu(load_robot('go1'), 'imu_lnk')
+
+
+ARM_URDF = """<robot name="arm"><link name="base"/>
+<joint name="one" type="revolute"><parent link="base"/><child link="upper"/>
+<origin xyz="0 0 1" rpy="0.2 0 0.1"/><axis xyz="0 1 0"/>
+<limit lower="-9" upper="9" effort="9" velocity="99"/></joint>
+<link name="upper"><inertial><origin xyz="0.05 0 -0.2"/><mass value="1.2"/>
+<inertia ixx="0.02" iyy="0.03" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="two" type="revolute"><parent link="upper"/><child link="lower"/>
+<origin xyz="0.1 0 -0.4" rpy="0 0.3 0"/><axis xyz="1 0 0"/>
+<limit lower="-9" upper="9" effort="9" velocity="99"/></joint>
+<link name="lower"><inertial><origin xyz="0 0.1 -0.1"/><mass value="0.7"/>
+<inertia ixx="0.01" iyy="0.02" izz="0.015" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="mount" type="fixed"><parent link="lower"/><child link="sensor"/>
+<origin xyz="0.15 -0.05 -0.3" rpy="0.5 -0.4 1.2"/></joint><link name="sensor"/></robot>"""
+
+
+def test_it_agrees_with_the_sensors_of_mujoco():
+    """Accelerometer and gyroscope of MuJoCo on the second link of a driven arm, to first order."""
+    mujoco = pytest.importorskip('mujoco')
+    spec = mujoco.MjSpec.from_string(ARM_URDF)
+    spec.compiler.fusestatic = False
+    site = spec.body('lower').add_site(
+        name='sensor', pos=[0.15, -0.05, -0.3],
+        quat=np.roll(pin.Quaternion(pin.rpy.rpyToMatrix(0.5, -0.4, 1.2)).coeffs(), 1),
+    )  # fmt: skip
+    for kind in (mujoco.mjtSensor.mjSENS_ACCELEROMETER, mujoco.mjtSensor.mjSENS_GYRO):
+        spec.add_sensor(type=kind, objtype=mujoco.mjtObj.mjOBJ_SITE, objname=site.name)
+    model = spec.compile()
+    data = mujoco.MjData(model)
+    robot = load_robot(ARM_URDF, floating_base=False, contact_frames=[])
+    q, v, effort = [0.4, -0.7], [3.0, -5.0], [1.0, -0.5]
+    data.qpos, data.qvel, data.qfrc_applied = q, v, effort
+    mujoco.mj_forward(model, data)
+    errors = []
+    for h in (1e-4, 1e-5):
+        sim = Simulator(robot, time_step=h)
+        sim.reset(q, v)
+        felt = Imu(robot, 'sensor').truth(sim.step(effort))
+        said = np.concatenate([felt.specific_force, felt.angular_velocity])
+        errors.append(np.abs(said - data.sensordata).max())
+    assert np.abs(data.sensordata).min() > 0.1
+    assert errors[1] < 5e-3
+    assert errors[1] == pytest.approx(errors[0] / 10.0, rel=0.1)  # of first order in h

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from robots import axle, ball, sled, stand
 
-from contact_sim import InvalidInput, Planes, Simulator, UnknownName, load_robot
+from contact_sim import InvalidInput, Planes, Simulator, UnknownName, Worlds, load_robot
 from contact_sim.sensors import (
     ContactFlags,
     ContactSensing,
@@ -158,6 +158,30 @@ def test_only_so_many_samples_are_kept():
     for _ in range(100):
         line.observe(sim.step([]))
     assert len(line.memory.samples) <= 9
+
+
+def test_a_world_among_many_is_read_by_its_reports():
+    """Worlds fall from other heights; each has the readings that it would have alone."""
+    robot, heights = load_robot('go1'), (0.0, 0.004)
+    worlds = Worlds(robot, 2)
+    noise, sensing = NoiseParameters(imu_accel=0.1), ImuSensing(accel_bias_walk=0.1, latency=2)
+    starts = []
+    for height in heights:
+        starts.append(robot.reference_configuration('standing').copy())
+        starts[-1][2] += height
+    worlds.reset(np.array(starts))
+    lines = [Line(Imu(robot, 'FL_calf', noise, sensing, seed)) for seed in range(2)]
+    told = []
+    for _ in range(12):
+        worlds.step(np.zeros(12))
+        told.append([line.read(worlds.report(k)).measured for k, line in enumerate(lines)])
+    for k, start in enumerate(starts):
+        sim, line = Simulator(robot), Line(Imu(robot, 'FL_calf', noise, sensing, k))
+        sim.reset(start)
+        for readings in told:
+            alone = line.read(sim.step(np.zeros(12))).measured
+            assert alone.specific_force.tobytes() == readings[k].specific_force.tobytes()
+            assert alone.angular_velocity.tobytes() == readings[k].angular_velocity.tobytes()
 
 
 # -------------------------------------------------------------------- faults
