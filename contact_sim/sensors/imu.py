@@ -45,6 +45,10 @@ class ImuSensing(Parameters):
     )
     gyro_resolution: float = resolution('rad/s', 'angular velocity')
     accel_resolution: float = resolution('m/s^2', 'acceleration')
+    orientation: bool = parameter(
+        True, '', 'imu/data tells the orientation, exactly; false: it does not, and says so by -1 '
+        'in the first element of its covariance', live=True,
+    )  # fmt: skip
     latency: int = latency('a sample')
 
 
@@ -57,7 +61,10 @@ class ImuValues:
     specific_force: Array
     """Acceleration of the frame's origin minus gravity [m/s²], shape (3,); +g upwards at rest."""
     orientation: Array
-    """Quaternion x, y, z, w from the axes of the frame to the world, shape (4,)."""
+    """Quaternion x, y, z, w from the axes of the frame to the world, shape (4,).
+
+    The identity where a sensor does not tell it.
+    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,12 +121,16 @@ class Imu(Sensor[ImuValues]):
 
     @cached_property
     def variance(self) -> Mapping[str, Array]:
-        """Variances of angular_velocity and specific_force, and of turns about the axes, (3,)."""
+        """Variances of angular_velocity and specific_force, and of turns about the axes, (3,).
+
+        Those of the orientation are left out where it is not told.
+        """
         noise, sensing = self.noise, self.sensing
+        told = {'orientation': np.full(3, SMALLEST_VARIANCE)} if sensing.orientation else {}
         return {
             'angular_velocity': variance((3,), noise.imu_gyro, sensing.gyro_resolution),
             'specific_force': variance((3,), noise.imu_accel, sensing.accel_resolution),
-            'orientation': np.full(3, SMALLEST_VARIANCE),
+            **told,
         }
 
     def truth(self, report: StepReport) -> ImuValues:
@@ -161,5 +172,5 @@ class Imu(Sensor[ImuValues]):
                 true.specific_force + accel_bias, step, accel, self.noise.imu_accel,
                 self.sensing.accel_resolution,
             ),
-            true.orientation,
+            true.orientation if self.sensing.orientation else np.array([0.0, 0.0, 0.0, 1.0]),
         )  # fmt: skip

@@ -130,8 +130,8 @@ class Line(Generic[Values]):
     def observe(self, report: StepReport) -> None:
         """Take the sample of a step."""
         samples, step = self._samples, step_number(report)
-        _, since, steps = report.record.clock.tolist()
-        if since != self._since or steps == 0.0:
+        since = float(report.record.clock[1])
+        if since != self._since:
             self._since = since
             samples.clear()
         while samples and samples[-1].step >= step:

@@ -25,11 +25,11 @@ H = 1e-3
 def pressed():
     """Return a ball of weight 9.81 N, and reports of 40 steps in which a force presses it.
 
-    The normal force of step k is LOAD[k] to 1e-9: that of the weight and of the push.
+    The normal force of step k is LOAD[k], that of the weight and of the push; friction acts, too.
     """
     robot = ball(mass=1.0)
     sim = Simulator(robot)
-    return robot, [sim.step([], {'body': [0, 0, 9.81 - load, 0, 0, 0]}) for load in LOAD]
+    return robot, [sim.step([], {'body': [3.0, 0, 9.81 - load, 0, 0, 0]}) for load in LOAD]
 
 
 LOAD = np.concatenate([np.linspace(1.0, 20.0, 20), np.linspace(19.5, 0.5, 20)])
@@ -42,6 +42,7 @@ def flags(robot, reports, **sensing):
 
 def test_the_load_is_the_force_that_presses(pressed):
     robot, reports = pressed
+    assert max(abs(report.contacts.force[0, 0]) for report in reports) > 0.5
     load = [ContactFlags(robot).load(report)[0] for report in reports]
     assert load == pytest.approx(LOAD, abs=1e-6)
 
@@ -112,6 +113,20 @@ def test_a_repeated_step_replaces_what_was_known_of_it(pressed):
     for _ in range(3):
         assert line.read(reports[12]).measured.flag[0]
         assert not line.read(reports[11]).measured.flag[0]
+    for report in reports[12:31]:
+        line.observe(report)
+    for _ in range(3):
+        assert line.read(reports[30]).measured.flag[0]  # 9.5 N, between the thresholds
+
+
+def test_a_step_that_is_repeated_otherwise_has_another_flag():
+    sim = Simulator(ball(mass=1.0))
+    line = Line(ContactFlags(sim.robot, ContactSensing(on_threshold=12.3, off_threshold=6.2)))
+    assert not line.read(sim.step([])).measured.flag[0]
+    kept = sim.snapshot()
+    assert line.read(sim.step([], {'body': [0, 0, -5.0, 0, 0, 0]})).measured.flag[0]
+    sim.restore(kept)
+    assert not line.read(sim.step([])).measured.flag[0]  # 9.81 N after 9.81 N
 
 
 def test_a_line_goes_on_from_its_memory(pressed):

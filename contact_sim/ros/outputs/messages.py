@@ -99,7 +99,8 @@ class ImuMessage:
     def set_variance(self, variance: Mapping[str, Array]) -> None:
         """State the variances per axis, `sensors.Imu.variance`."""
         message = self.message
-        message.orientation_covariance = np.diag(variance['orientation']).ravel()
+        not_told = np.array([-1.0, 0.0, 0.0])
+        message.orientation_covariance = np.diag(variance.get('orientation', not_told)).ravel()
         message.angular_velocity_covariance = np.diag(variance['angular_velocity']).ravel()
         message.linear_acceleration_covariance = np.diag(variance['specific_force']).ravel()
 

@@ -136,6 +136,20 @@ def test_the_imu_may_be_on_any_link(sim, frame, stands_for):
     assert topics['contacts/FL_foot/wrench'][-1].header.frame_id == 'a/FL_foot'
 
 
+def test_an_orientation_may_be_left_to_an_estimator(sim):
+    """As sensor_msgs/Imu has it: -1 in the first element of the covariance."""
+    q = sim.q.copy()
+    q[3:7] = 0.0, np.sin(0.1), 0.0, np.cos(0.1)
+    sim.reset(q)
+    topics, _ = run(sim, settings_of(**{'sensors.imu.orientation': False}), 2)
+    (*_, said), (*_, true) = topics['imu/data'], topics[f'{TRUTH}imu']
+    assert said.orientation_covariance.tolist() == [-1.0] + 8 * [0.0]
+    assert (said.orientation.y, said.orientation.w) == (0.0, 1.0)
+    assert true.orientation_covariance[0] == 1e-9
+    assert true.orientation.y == pytest.approx(np.sin(0.1), abs=1e-3)
+    assert said.force.tolist() == true.force.tolist()
+
+
 def test_wrenches_are_in_the_frame_that_was_asked_for(sim):
     topics, _ = run(sim, settings_of(contact_wrench_frame='odom', odom_frame='map'), 60)
     for prefix in ('', TRUTH):
