@@ -138,6 +138,11 @@ class ContactFlags(Sensor[ContactValues]):
         """Steps after which a sample arrives."""
         return self.sensing.latency
 
+    @property
+    def remembers(self) -> bool:
+        """Whether what it says of a step depends on those before."""
+        return self.latency > 0 or self.sensing.off_threshold < self.sensing.on_threshold
+
     def load(self, report: StepReport) -> Array:
         """Return the normal force of the ground on each foot [N], shape (n,); pulls count 0."""
         pressing = np.maximum(report.contacts.normal_force, 0.0)

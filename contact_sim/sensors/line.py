@@ -49,6 +49,11 @@ class Sensor(ABC, Generic[Values]):
         """Steps after which a sample arrives."""
 
     @property
+    def remembers(self) -> bool:
+        """Whether what it says of a step depends on those before: show it all of them."""
+        return self.latency > 0
+
+    @property
     def variance(self) -> Mapping[str, Array]:
         """Variance per axis of what is said about what was true in the sampled step, by name.
 
@@ -107,7 +112,8 @@ class Memory(NamedTuple):
 class Line(Generic[Values]):
     """Hands on what a sensor says, its latency later.
 
-    Show it the report of every step, by `observe` or `read`. Before the first sample is old enough
+    Show it the report of every step, by `observe` or `read`; those that are read will do for a
+    sensor that remembers nothing. Before the first sample is old enough
     the oldest known one arrives; after steps that were not shown, the newest that is old enough.
     A step that is repeated replaces what was known of it and of later ones. A reset of the
     simulation empties the line. After `Simulator.restore` give `memory` back, too.

@@ -113,6 +113,7 @@ class SensorOutputs:
         )
         self._in_force: list[Any] = []
         self._lines: dict[str, Line] = {}
+        self._remembering: list[Line] = []
         self.configure(settings)
 
     def configure(self, settings: Settings) -> None:
@@ -123,18 +124,20 @@ class SensorOutputs:
         self._in_force = wanted
         sensors = chosen_sensors(self._sim.robot, settings)
         self._lines = {kind: Line(sensor) for kind, sensor in sensors._asdict().items()}
+        self._remembering = [line for line in self._lines.values() if line.sensor.remembers]
         self._told.set_variance(sensors.imu.variance)
         self._true.set_variance(replace(sensors.imu, noise=EXACT, sensing=ImuSensing()).variance)
         self.observe(self._sim.last_report)
 
     def observe(self, report: StepReport) -> None:
         """Take the samples of a step, published or not."""
-        for line in self._lines.values():
+        for line in self._remembering:
             line.observe(report)
 
     def publish(self, kind: str, report: StepReport) -> None:
-        """Publish a sensor, a field of RobotSensors, after a step that was observed."""
+        """Publish a sensor, a field of RobotSensors, after a step."""
         line = self._lines[kind]
+        line.observe(report)
         self._told.publish(kind, report.time, line.measured())
         if self._true.have_listener(kind):
             self._true.publish(kind, report.time, line.sensor.truth(report))

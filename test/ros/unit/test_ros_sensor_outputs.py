@@ -105,6 +105,20 @@ def test_truth_is_told_beside_what_is_late_noisy_and_broken(sim):
     assert int(np.argmax(flags[:, 0])) == landed + 3
 
 
+def test_flags_with_hysteresis_see_the_steps_that_are_not_published(sim):
+    """The impact of the landing alone is above the threshold, and one step long."""
+    topics = Topics()
+    values = {'sensors.contacts.on_threshold': 33.0, 'sensors.contacts.off_threshold': 0.5}
+    outputs, loads = SensorOutputs(sim, settings_of(**values), topics), []
+    for _ in range(60):
+        report = sim.step(np.zeros(12))
+        loads.append(report.contacts.normal_force.max())
+        outputs.observe(report)
+    outputs.publish('contacts', report)
+    assert (np.array(loads) > 33.0).sum() == 1
+    assert topics['foot_contacts'][0].flags == [1, 1, 1, 1]
+
+
 def test_truth_that_nobody_listens_to_is_not_sent(sim):
     topics, _ = run(sim, settings_of(), 3, heard=False)
     assert {topic: len(sent) for topic, sent in topics.items()} == {
