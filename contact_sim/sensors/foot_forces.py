@@ -105,14 +105,16 @@ class FootForces(Sensor[ForceValues]):
         force, torque = np.zeros((len(feet), 3)), np.zeros((len(feet), 3))
         forces, positions = contacts.force, contacts.position
         features = len(forces) // max(1, len(self.robot.candidates))
-        motions = self._frames.at(report.q, report.v) if self.axes == 'foot' else None
+        frames = self._frames.placements(report.q) if self.axes == 'foot' else None
         for row, foot in enumerate(feet):
-            axes, origin = (motions[row].axes, motions[row].origin) if motions else (None, None)
+            if frames is not None:
+                into = np.array(frames[row].rotation).T
+                origin = np.array(frames[row].translation)
             for point in foot.points:
                 for k in range(features * point, features * (point + 1)):
                     f, arm = forces[k], positions[k]
-                    if axes is not None:
-                        f, arm = axes.T @ f, axes.T @ (arm - origin)
+                    if frames is not None:
+                        f, arm = into @ f, into @ (arm - origin)
                     force[row] += f
                     torque[row] += cross(arm, f)
         return ForceValues(force, torque)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -31,19 +30,6 @@ def frame_called(robot: RobotModel, name: str) -> pin.Frame:
     return next((frame for frame in found if frame.type == pin.FrameType.BODY), found[0])
 
 
-class Motion(NamedTuple):
-    """Where a frame is and how it moves, in world."""
-
-    axes: Array
-    """Axes of the frame as columns, shape (3, 3)."""
-    origin: Array
-    """[m], shape (3,)."""
-    velocity: Array
-    """Of the origin [m/s], shape (3,)."""
-    angular: Array
-    """Angular velocity [rad/s], shape (3,)."""
-
-
 class Frames:
     """Where frames of a robot are and how they move; not to be asked by two threads at once."""
 
@@ -52,18 +38,17 @@ class Frames:
         self._data = self._model.createData()
         self._frames = [(frame.parentJoint, frame.placement.copy()) for frame in frames]
 
-    def at(self, q: Array, v: Array) -> list[Motion]:
-        """Return the motion of every frame at q (nq,) and v (nv,)."""
-        model, data = self._model, self._data
+    def placements(self, q: Array) -> list[pin.SE3]:
+        """Return the placement of every frame in world at q (nq,)."""
+        pin.forwardKinematics(self._model, self._data, q)
+        joints = self._data.oMi
+        return [joints[joint] * placement for joint, placement in self._frames]
+
+    def velocities(self, q: Array, v: Array) -> list[pin.Motion]:
+        """Return the velocity of every frame about its origin, in world axes, at q and v (nv,)."""
+        model, data, axes = self._model, self._data, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
         pin.forwardKinematics(model, data, q, v)
-        motions = []
-        for joint, placement in self._frames:
-            place = data.oMi[joint] * placement
-            axes = np.array(place.rotation)
-            twist = placement.actInv(data.v[joint])  # in the axes of the frame
-            motions.append(
-                Motion(
-                    axes, np.array(place.translation), axes @ twist.linear, axes @ twist.angular
-                )
-            )
-        return motions
+        return [
+            pin.getFrameVelocity(model, data, joint, placement, axes)
+            for joint, placement in self._frames
+        ]

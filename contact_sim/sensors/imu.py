@@ -136,13 +136,15 @@ class Imu(Sensor[ImuValues]):
     def truth(self, report: StepReport) -> ImuValues:
         """Return the true values at the end of a step."""
         record = report.record
-        (before,) = self._frames.at(record.q_start, record.v_start)
-        (after,) = self._frames.at(report.q, report.v)
-        acceleration = (after.velocity - before.velocity) / record.time_step[0]
+        (before,) = self._frames.velocities(record.q_start, record.v_start)
+        (after,) = self._frames.velocities(report.q, report.v)
+        (placement,) = self._frames.placements(report.q)
+        into = np.array(placement.rotation).T
+        acceleration = (after.linear - before.linear) / record.time_step[0]
         return ImuValues(
-            after.axes.T @ after.angular,
-            after.axes.T @ (acceleration - record.gravity),
-            np.array(pin.Quaternion(after.axes).coeffs()),
+            into @ after.angular,
+            into @ (acceleration - record.gravity),
+            np.array(pin.Quaternion(placement.rotation).coeffs()),
         )
 
     def bias(self, report: StepReport) -> tuple[Array, Array]:
