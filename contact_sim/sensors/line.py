@@ -113,10 +113,10 @@ class Line(Generic[Values]):
     """Hands on what a sensor says, its latency later.
 
     Show it the report of every step, by `observe` or `read`; those that are read will do for a
-    sensor that remembers nothing. Before the first sample is old enough
-    the oldest known one arrives; after steps that were not shown, the newest that is old enough.
-    A step that is repeated replaces what was known of it and of later ones. A reset of the
-    simulation empties the line. After `Simulator.restore` give `memory` back, too.
+    sensor that remembers nothing. Before the first sample is old enough the oldest known one
+    arrives; after steps that were not shown, the newest that is old enough. A repeated step
+    replaces what was known of it and of later ones. A reset of the simulation empties the line.
+    After `Simulator.restore` give `memory` back, too.
     """
 
     def __init__(self, sensor: Sensor[Values]) -> None:

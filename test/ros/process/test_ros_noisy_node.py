@@ -33,6 +33,12 @@ def test_the_seed_decides_about_the_noise_and_not_about_the_motion(tmp_path):
         first, again, other = (fall(session, {'seed': seed}) for seed in (3, 3, 4))
         exact = fall(session, dict.fromkeys((f'noise.{name}' for name in SIGMA), 0.0))
         late = fall(session, {'sensors.joints.latency': LATE, 'sensors.imu.latency': LATE})
+        # allowed together only, in whichever order they are asked for
+        thresholds = {'sensors.contacts.off_threshold': 4.0, 'sensors.contacts.on_threshold': 8.0}
+        assert session.set(thresholds).successful
+        assert 'above on_threshold' in session.set({'sensors.contacts.on_threshold': 3.0}).reason
+        assert "foot 'FL'" in session.set({'sensors.contacts.stuck_on': ['FL']}).reason
+        assert session.set({'sensors.contacts.stuck_on': ['FL_foot']}).successful
     assert len(first['/odom']) == STEPS
     assert first == again
     assert first['/odom'] == other['/odom'] == exact['/odom']
