@@ -34,6 +34,7 @@ from contact_sim.ros.settings.declarations import (
 )
 from contact_sim.ros.settings.factory import (
     chosen_contact_model,
+    chosen_sensors,
     chosen_shadows,
     driven_robot,
     joint_gains,
@@ -145,6 +146,7 @@ class SimulationNode(Node):
         chosen_contact_model(settings)
         self.robot.reference_configuration(settings[''].reference_pose)
         chosen_shadows(settings)
+        chosen_sensors(self.robot, settings)
 
     def _change_settings(self, settings: Settings, prefixes: set[str]) -> None:
         """Let settings take effect between two steps, all of them or none."""
@@ -166,7 +168,7 @@ class SimulationNode(Node):
             self.sim.shadow = chosen_shadows(settings)
         self.inbox.set_gains(*joint_gains(self.robot, settings))
         self._outputs.set_rates(settings['publish_rate'])
-        self._outputs.set_noise(settings['noise'], new.seed)
+        self._outputs.set_sensors(settings)
         self._follow_lockstep(settings)
         self.pushes.configure(settings['push'])
 

@@ -11,6 +11,10 @@ PUBLISHED: dict[str, str] = {
     'imu/data': 'sensor_msgs/msg/Imu',
     'contacts/<foot>/wrench': 'geometry_msgs/msg/WrenchStamped',
     'foot_contacts': 'std_msgs/msg/Int16MultiArray',
+    '~/ground_truth/joint_states': 'sensor_msgs/msg/JointState',
+    '~/ground_truth/imu': 'sensor_msgs/msg/Imu',
+    '~/ground_truth/contacts/<foot>/wrench': 'geometry_msgs/msg/WrenchStamped',
+    '~/ground_truth/foot_contacts': 'std_msgs/msg/Int16MultiArray',
     '~/contact_markers': 'visualization_msgs/msg/MarkerArray',
     '~/solver_state': 'std_msgs/msg/Float64MultiArray',
     '~/shadow': 'std_msgs/msg/Float64MultiArray',
@@ -21,6 +25,8 @@ OPTIONAL: dict[str, str] = {
     '/tf_static': 'tf2_msgs/msg/TFMessage',
 }
 """Published where tf2_msgs is installed."""
+GROUND_TRUTH = '~/ground_truth/'
+"""Before the topics of sensors: the same messages without errors and latency."""
 SUBSCRIBED: dict[str, str] = {
     'joint_commands': 'sensor_msgs/msg/JointState',
     'joint_group_effort_controller/commands': 'std_msgs/msg/Float64MultiArray',

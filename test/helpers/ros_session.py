@@ -36,10 +36,12 @@ def published_topics(feet: tuple[str, ...]) -> dict[str, str]:
     """Return absolute topic to type of everything that the node publishes for these feet."""
     topics = {}
     for topic, kind in PUBLISHED.items():
-        if '<foot>' in topic:
-            topics |= {f'/{wrench_topic(foot)}': kind for foot in feet}
+        name = '/' + topic.replace('~', NODE).lstrip('/')
+        if '<foot>' in name:
+            pattern = 'contacts/<foot>/wrench'
+            topics |= {name.replace(pattern, wrench_topic(foot)): kind for foot in feet}
         else:
-            topics['/' + topic.replace('~', NODE).lstrip('/')] = kind
+            topics[name] = kind
     return topics
 
 

@@ -6,40 +6,28 @@ from collections.abc import Mapping
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
-from geometry_msgs.msg import WrenchStamped
 from nav_msgs.msg import Odometry
 from numpy.typing import NDArray
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rosgraph_msgs.msg import Clock
-from sensor_msgs.msg import Imu, JointState
-from std_msgs.msg import Float64MultiArray, Int16MultiArray
+from std_msgs.msg import Float64MultiArray
 from visualization_msgs.msg import MarkerArray
 
 from contact_sim.ros.conversions import nanoseconds
 from contact_sim.ros.outputs.counting_publisher import Publisher
 from contact_sim.ros.outputs.markers import ContactMarkers
-from contact_sim.ros.outputs.messages import (
-    ClockMessage,
-    FootContactsMessage,
-    ImuMessage,
-    JointStateMessage,
-    OdometryMessage,
-    WrenchMessages,
-)
-from contact_sim.ros.outputs.noise import SensorNoise
+from contact_sim.ros.outputs.messages import ClockMessage, OdometryMessage
+from contact_sim.ros.outputs.sensors import SensorOutputs
 from contact_sim.ros.outputs.shadow import ShadowMessage
 from contact_sim.ros.outputs.solver_state import SolverStateMessage
 from contact_sim.ros.outputs.support_state import SupportMarkers
 from contact_sim.ros.outputs.transforms import TransformPublisher
 from contact_sim.ros.settings.declarations import (
-    NoiseParameters,
     PublishRateParameters,
     Settings,
     publish_periods,
 )
-from contact_sim.ros.settings.factory import imu_frame
-from contact_sim.ros.topics import wrench_topic
 from contact_sim.simulation.report import StepReport
 from contact_sim.simulation.simulator import Simulator
 
@@ -60,23 +48,14 @@ class Outputs:
         self._told: int | None = None  # the last instant, by its tick
         self.set_rates(settings['publish_rate'])
         self._make_messages(node, sim, settings)
-        self._make_publishers(node)
-        self.set_noise(settings['noise'], settings[''].seed)
+        self._make_publishers(node, settings)
         self._rehearse(sim.last_report)
 
     def _make_messages(self, node: Node, sim: Simulator, settings: Settings) -> None:
         common, robot = settings[''], sim.robot
         base = common.frame_prefix + (common.base_frame or robot.base_frame)
-        sensor, sensor_id = imu_frame(robot, settings)
-        self._feet = tuple(foot.name for foot in robot.feet)
         self._clock_message = ClockMessage()
-        self._joint_state_message = JointStateMessage(robot)
         self._odom_message = OdometryMessage(robot, common.odom_frame, base)
-        self._imu_message = ImuMessage(robot, sensor, sensor_id or base)
-        self._wrench_messages = WrenchMessages(
-            sim, common.contact_wrench_frame == 'foot', common.frame_prefix, common.odom_frame
-        )
-        self._foot_contacts_message = FootContactsMessage(self._feet)
         self._marker_message = ContactMarkers(sim.sizes.nc, common.odom_frame, sim.terrain)
         self._support_markers = SupportMarkers(robot, sim.terrain, common.odom_frame)
         self._solver_state_message = SolverStateMessage(robot, sim.terrain)
@@ -87,25 +66,19 @@ class Outputs:
 
     def _rehearse(self, report: StepReport) -> None:
         """Fill the messages behind which kernels are called: these compile before time runs."""
-        self._wrench_messages.fill(report)
         self._marker_message.fill(report, {}, {})
         self._support_markers.fill(report)
         self._solver_state_message.rehearse(report)
 
-    def _make_publishers(self, node: Node) -> None:
-        def publisher(kind: type, topic: str, qos: QoSProfile) -> Publisher:
+    def _make_publishers(self, node: Node, settings: Settings) -> None:
+        def publisher(kind: type, topic: str, qos: QoSProfile = EVERY) -> Publisher:
             self._topics.append(Publisher(node, kind, topic, qos))
             return self._topics[-1]
 
         self._topics: list[Publisher] = [*self._transforms.publishers]
         self._clock = publisher(Clock, '/clock', EVERY)
-        self._joint_states = publisher(JointState, 'joint_states', EVERY)
         self._odom = publisher(Odometry, 'odom', EVERY)
-        self._imu = publisher(Imu, 'imu/data', EVERY)
-        self._wrenches = [
-            publisher(WrenchStamped, wrench_topic(foot), EVERY) for foot in self._feet
-        ]
-        self._foot_contacts = publisher(Int16MultiArray, 'foot_contacts', EVERY)
+        self._sensors = SensorOutputs(self._sim, settings, publisher)
         self._markers = publisher(MarkerArray, '~/contact_markers', LATEST)
         self._solver_state = publisher(Float64MultiArray, '~/solver_state', EVERY)
         self._shadow = publisher(Float64MultiArray, '~/shadow', EVERY)
@@ -115,10 +88,9 @@ class Outputs:
         """Publish at other rates from the next step on."""
         self._periods = publish_periods(rates, self._sim.time_step)
 
-    def set_noise(self, deviations: NoiseParameters, seed: int) -> None:
-        """Publish with other noise from the next step on."""
-        self._noise = SensorNoise(deviations, seed)
-        self._imu_message.set_deviations(deviations.imu_gyro, deviations.imu_accel)
+    def set_sensors(self, settings: Settings) -> None:
+        """Have other errors of the sensors from the next step on."""
+        self._sensors.configure(settings)
 
     def set_instants(self, period: int) -> None:
         """Publish states every `period` steps, too, 0 for no more often than their rates say."""
@@ -185,20 +157,18 @@ class Outputs:
             self._shadow.publish(self._shadow_message.fill(report))
 
     def _publish_states(self, report: StepReport, everything: bool) -> None:
+        self._sensors.observe(report)
         if self._due('odom', everything):
             odom = self._odom_message.fill(report)
             self._transforms.send(odom)  # before everything that is drawn in its frames
             self._odom.publish(odom)
         if self._due('joint_states', everything):
-            noise = self._noise.of_joints(self._tick, self._sim.robot.n_joints)
-            self._joint_states.publish(self._joint_state_message.fill(report, noise))
+            self._sensors.publish('joints', report)
         if self._due('imu', everything):
-            self._imu.publish(self._imu_message.fill(report, self._noise.of_imu(self._tick)))
+            self._sensors.publish('imu', report)
         if self._due('wrenches', everything):
-            messages = self._wrench_messages.fill(report)
-            for publisher, message in zip(self._wrenches, messages, strict=True):
-                publisher.publish(message)
-            self._foot_contacts.publish(self._foot_contacts_message.fill(report))
+            self._sensors.publish('forces', report)
+            self._sensors.publish('contacts', report)
 
     def _due(self, name: str, always: bool = False) -> bool:
         """Return whether a topic has its turn; by simulated time, so resets change no rhythm."""

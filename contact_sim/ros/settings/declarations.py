@@ -10,12 +10,17 @@ from contact_sim.contact_models import CONTACT_MODELS, contact_models
 from contact_sim.dynamics.integrators import INTEGRATORS
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, declared_parameters, parameter
+from contact_sim.sensors import (
+    ContactSensing,
+    EncoderSensing,
+    ForceSensing,
+    ImuSensing,
+    NoiseParameters,
+)
 from contact_sim.terrain.ready_made import READY_MADE
 
 RATE_TOLERANCE = 1e-5
 """Relative error of a rate that still counts as exact: six digits are enough to type."""
-LARGEST_NOISE = 1e3
-"""Bound of standard deviations of sensor noise."""
 GROUNDS = (*TERRAINS, 'groove', 'sphere', 'cylinder', *READY_MADE, 'file')
 """Kinds of ground that the node knows."""
 NOT_SET = -1.0
@@ -246,33 +251,11 @@ class ImuParameters(Parameters):
     """The inertial sensor."""
 
     frame_id: str = parameter(
-        '', '', 'frame of imu/data; empty: imu_link if the robot has it on its base, else the base'
+        '',
+        '',
+        'frame of imu/data, any of the robot; empty: imu_link if the robot has it on its '
+        'base, else the base',
     )
-
-
-@dataclass(frozen=True)
-class NoiseParameters(Parameters):
-    """Standard deviations of white noise per sample; seed and step number decide what is drawn.
-
-    The simulation, odom and the PD gains go on with the exact values.
-    """
-
-    joint_position: float = parameter(
-        0.0, 'rad', 'noise of positions in joint_states, [m] of a sliding joint; 0: exact',
-        at_least=0.0, at_most=LARGEST_NOISE, live=True,
-    )  # fmt: skip
-    joint_velocity: float = parameter(
-        0.0, 'rad/s', 'noise of velocities in joint_states, [m/s] of a sliding joint; 0: exact',
-        at_least=0.0, at_most=LARGEST_NOISE, live=True,
-    )  # fmt: skip
-    imu_gyro: float = parameter(
-        0.0, 'rad/s', 'noise of angular velocity in imu/data, its covariance says so; 0: exact',
-        at_least=0.0, at_most=LARGEST_NOISE, live=True,
-    )  # fmt: skip
-    imu_accel: float = parameter(
-        0.0, 'm/s^2', 'noise of acceleration in imu/data, its covariance says so; 0: exact',
-        at_least=0.0, at_most=LARGEST_NOISE, live=True,
-    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -335,6 +318,10 @@ PARAMETER_GROUPS: dict[str, type[Parameters]] = {
     'publish_rate': PublishRateParameters,
     'imu': ImuParameters,
     'noise': NoiseParameters,
+    'sensors.imu': ImuSensing,
+    'sensors.joints': EncoderSensing,
+    'sensors.contacts': ContactSensing,
+    'sensors.forces': ForceSensing,
     'lockstep': LockstepParameters,
     'push': PushParameters,
 }

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +22,13 @@ from contact_sim.collision.terrain import (
 )
 from contact_sim.contact_models import CONTACT_MODELS
 from contact_sim.contact_models.protocol import ContactModel
-from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.errors import InvalidInput
 from contact_sim.replay.recorder import Recorder
 from contact_sim.robot.actuators import quantities
 from contact_sim.robot.model import RobotModel
 from contact_sim.robot.urdf import load_robot
 from contact_sim.ros.settings.declarations import NOT_SET, Settings
+from contact_sim.sensors import ContactFlags, Encoders, FootForces, Imu
 from contact_sim.simulation.placement import standing_on
 from contact_sim.simulation.simulator import Simulator
 from contact_sim.terrain.ready_made import READY_MADE, ground_from_file, ready_made
@@ -189,20 +191,38 @@ def driven_robot(robot: RobotModel, settings: Settings) -> RobotModel:
     return robot.with_actuators(None, **changes) if changes else robot
 
 
-def imu_frame(robot: RobotModel, settings: Settings) -> tuple[str, str]:
-    """Return (Pinocchio frame, frame id) of the IMU; ('', '') for the base itself.
+class RobotSensors(NamedTuple):
+    """The sensors of a robot."""
+
+    joints: Encoders
+    imu: Imu
+    contacts: ContactFlags
+    forces: FootForces
+
+
+def chosen_sensors(robot: RobotModel, settings: Settings) -> RobotSensors:
+    """Return the sensors that the settings describe.
 
     Raises:
-        UnknownName: a frame that is not fixed to the base.
+        UnknownName: a frame or a foot that the robot does not have.
     """
-    model, prefix = robot.pinocchio_model, settings[''].frame_prefix
+    noise, seed, wrench = settings['noise'], settings[''].seed, settings[''].contact_wrench_frame
+    return RobotSensors(
+        Encoders(robot, None, noise, settings['sensors.joints'], seed),
+        Imu(robot, imu_frame(robot, settings), noise, settings['sensors.imu'], seed),
+        ContactFlags(robot, settings['sensors.contacts'], seed),
+        FootForces(
+            robot, 'foot' if wrench == 'foot' else 'world', noise, settings['sensors.forces'], seed
+        ),
+    )
+
+
+def imu_frame(robot: RobotModel, settings: Settings) -> str:
+    """Return the Pinocchio frame of the IMU, '' for the base itself."""
+    wanted: str = settings['imu'].frame_id
     root = 1 if robot.floating_base else 0
-    on_base = [f.name for f in model.frames if f.parentJoint == root]
-    wanted = settings['imu'].frame_id
-    if wanted and wanted not in on_base:
-        raise UnknownName('frame on the base for imu.frame_id', wanted, on_base)
-    frame = wanted or (IMU_LINK if IMU_LINK in on_base else '')
-    return frame, prefix + frame if frame else ''
+    on_base = [f.name for f in robot.pinocchio_model.frames if f.parentJoint == root]
+    return wanted or (IMU_LINK if IMU_LINK in on_base else '')
 
 
 def recorder_of(

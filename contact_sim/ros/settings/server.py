@@ -75,17 +75,17 @@ class ParameterServer:
     def _on_set(self, requested: list[Parameter]) -> SetParametersResult:
         """Accept all of a request or nothing of it."""
         changed = dict(self.settings)
-        prefixes = set()
+        changes: dict[str, dict[str, Any]] = {}
         try:
             for parameter in requested:
                 prefix, _, name = parameter.name.rpartition('.')
                 if prefix in changed and hasattr(changed[prefix], name):
-                    value = without_blanks(parameter.value)
-                    changed[prefix] = replace(changed[prefix], **{name: value})
-                    prefixes.add(prefix)
+                    changes.setdefault(prefix, {})[name] = without_blanks(parameter.value)
+            for prefix, values in changes.items():
+                changed[prefix] = replace(changed[prefix], **values)
             self._check(changed)
-            if prefixes:
-                self._apply(changed, prefixes)
+            if changes:
+                self._apply(changed, set(changes))
         except (ContactSimError, TypeError) as error:
             return SetParametersResult(successful=False, reason=str(error))
         self.settings = changed

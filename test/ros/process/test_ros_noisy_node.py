@@ -14,11 +14,15 @@ KINDS = {
     '/joint_states': 'sensor_msgs/msg/JointState',
     '/imu/data': 'sensor_msgs/msg/Imu',
     '/odom': 'nav_msgs/msg/Odometry',
+    '/contact_sim/ground_truth/joint_states': 'sensor_msgs/msg/JointState',
+    '/contact_sim/ground_truth/imu': 'sensor_msgs/msg/Imu',
 }
+TRUTH = '/contact_sim/ground_truth/'
+LATE = 10
 
 
 def test_the_seed_decides_about_the_noise_and_not_about_the_motion(tmp_path):
-    """The same fall four times: with noise, repeated, of another seed, and exact."""
+    """The same fall: with noise, repeated, of another seed, exact, and exact but late."""
     parameters = {f'noise.{name}': deviation for name, deviation in SIGMA.items()}
     parameters |= {f'publish_rate.{name}': 1000.0 for name in ('joint_states', 'imu', 'odom')}
     parameters |= {'start_paused': True, 'seed': 3, 'initial_height': 0.1}
@@ -28,11 +32,26 @@ def test_the_seed_decides_about_the_noise_and_not_about_the_motion(tmp_path):
             session.step(1)
         first, again, other = (fall(session, {'seed': seed}) for seed in (3, 3, 4))
         exact = fall(session, dict.fromkeys((f'noise.{name}' for name in SIGMA), 0.0))
+        late = fall(session, {'sensors.joints.latency': LATE, 'sensors.imu.latency': LATE})
+        # allowed together only, in whichever order they are asked for
+        thresholds = {'sensors.contacts.off_threshold': 4.0, 'sensors.contacts.on_threshold': 8.0}
+        assert session.set(thresholds).successful
+        assert 'above on_threshold' in session.set({'sensors.contacts.on_threshold': 3.0}).reason
+        assert "foot 'FL'" in session.set({'sensors.contacts.stuck_on': ['FL']}).reason
+        assert session.set({'sensors.contacts.stuck_on': ['FL_foot']}).successful
     assert len(first['/odom']) == STEPS
     assert first == again
     assert first['/odom'] == other['/odom'] == exact['/odom']
     for topic in ('/joint_states', '/imu/data'):
         assert not any(a == b for a, b in zip(first[topic], other[topic], strict=True))
+    for run in (first, other, late):
+        for name in ('joint_states', 'imu'):
+            positions = [told(message) for message in run[TRUTH + name]]
+            assert positions == [told(message) for message in exact[TRUTH + name]]
+    for topic, true in (('/joint_states', 'joint_states'), ('/imu/data', 'imu')):
+        truth = [told(message) for message in exact[TRUTH + true]]
+        assert [told(message) for message in exact[topic]] == truth
+        assert [told(message) for message in late[topic]][LATE:] == truth[:-LATE]
     for run in (first, other):
         for name, values in sensed(run).items():
             error = (values - sensed(exact)[name]) / SIGMA[name]
@@ -55,6 +74,14 @@ def fall(session, settings):
     assert session.step(STEPS).success
     session.wait(lambda: all(session.messages.values()) and heard(STEPS + 1), 'the last state')
     return {topic: list(messages) for topic, messages in session.messages.items()}
+
+
+def told(message):
+    """Return what a message tells but for its stamp and covariances."""
+    if hasattr(message, 'position'):
+        return list(message.position), list(message.velocity), list(message.effort)
+    motion = message.linear_acceleration, message.angular_velocity
+    return [vector(part).tolist() for part in motion], message.orientation
 
 
 def sensed(run):

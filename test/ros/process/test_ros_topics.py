@@ -21,8 +21,14 @@ GRAVITY = 9.81
 ROBOT = load_robot('go1')
 FEET = tuple(foot.name for foot in ROBOT.feet)
 TOPICS = published_topics(FEET)
-WRENCHES = [topic for topic in TOPICS if topic.endswith('/wrench')]
-STAMPED = ['/joint_states', '/odom', '/imu/data', *WRENCHES]
+WRENCHES = [topic for topic in TOPICS if topic.startswith('/contacts/')]
+TRUTH = '/contact_sim/ground_truth'
+TRUE = {
+    '/joint_states': f'{TRUTH}/joint_states',
+    '/imu/data': f'{TRUTH}/imu',
+    **{topic: TRUTH + topic for topic in WRENCHES},
+}
+STAMPED = ['/joint_states', '/odom', '/imu/data', *WRENCHES, *TRUE.values()]
 RATES = PublishRateParameters()
 RATE = {
     '/clock': 1000.0,
@@ -31,6 +37,10 @@ RATE = {
     '/imu/data': RATES.imu,
     **dict.fromkeys(WRENCHES, RATES.wrenches),
     '/foot_contacts': RATES.wrenches,
+    TRUE['/joint_states']: RATES.joint_states,
+    TRUE['/imu/data']: RATES.imu,
+    **{TRUE[topic]: RATES.wrenches for topic in WRENCHES},
+    f'{TRUTH}/foot_contacts': RATES.wrenches,
     '/contact_sim/contact_markers': RATES.markers,
     '/contact_sim/solver_state': RATES.solver_state,
     '/contact_sim/shadow': 0.0,  # no model is asked by default
@@ -168,8 +178,14 @@ def test_imu_at_rest_shows_gravity_upwards(second):
     up = pin.Quaternion(o.w, o.x, o.y, o.z).matrix().T @ np.array([0.0, 0.0, 1.0])
     assert vector(message.linear_acceleration) == pytest.approx(GRAVITY * up, abs=1e-4)
     assert vector(message.angular_velocity) == pytest.approx(np.zeros(3), abs=1e-6)
-    # REP 145: zero covariance means unknown, −1 in the first element means not measured
-    assert message.linear_acceleration_covariance[0] == 0.0
+    # REP 145: zero covariance means unknown, −1 in the first element means not measured; what is
+    # exact has the least variance that robot_localization knows
+    assert list(message.linear_acceleration_covariance) == [1e-9, 0, 0, 0, 1e-9, 0, 0, 0, 1e-9]
+
+
+def test_without_errors_sensors_tell_the_ground_truth(second):
+    for topic, true in {**TRUE, '/foot_contacts': f'{TRUTH}/foot_contacts'}.items():
+        assert second[true] == second[topic]
 
 
 def test_foot_contacts_say_that_all_feet_stand(second):

@@ -17,11 +17,13 @@ from contact_sim import Compliant, NullSpace, Planes, Simulator, load_robot
 from contact_sim.ros.demo.figure import draw
 from contact_sim.ros.interface.support_command import SupportCommand
 from contact_sim.ros.outputs.markers import ContactMarkers
-from contact_sim.ros.outputs.messages import FootContactsMessage, WrenchMessages, cross
+from contact_sim.ros.outputs.messages import FootContactsMessage, WrenchMessages
 from contact_sim.ros.outputs.shadow import ShadowMessage
 from contact_sim.ros.outputs.solver_state import SolverStateMessage
 from contact_sim.ros.outputs.support_state import SupportMarkers
 from contact_sim.ros.remote.observer import Track
+from contact_sim.sensors import ContactFlags, FootForces
+from contact_sim.sensors.foot_forces import cross
 
 GRAVITY = 9.81
 S, C = np.sin(0.6), np.cos(0.6)
@@ -47,6 +49,17 @@ def ball_in_groove():
     return sim, report
 
 
+def wrenches(robot, report, axes='foot'):
+    """Return the messages of exact sensors, with the names of the feet as frames."""
+    frames = [foot.frame for foot in robot.feet]
+    return WrenchMessages(frames).fill(report.time, FootForces(robot, axes).truth(report))
+
+
+def flags(robot, report):
+    values = ContactFlags(robot).truth(report)
+    return FootContactsMessage(report.feet.names).fill(values)
+
+
 def test_the_wrench_of_a_sphere_is_its_force_and_arm_to_the_bit():
     sim = Simulator(load_robot('go1'))
     controller = StandingController(sim)
@@ -54,10 +67,13 @@ def test_the_wrench_of_a_sphere_is_its_force_and_arm_to_the_bit():
     for _ in range(20):
         report = sim.step(controller(sim))
     contacts = report.contacts
-    local = WrenchMessages(sim, True, 'a/', 'odom').fill(report)
-    world = WrenchMessages(sim, False, 'a/', 'odom').fill(report)
+    local, world = wrenches(sim.robot, report), wrenches(sim.robot, report, 'world')
+    model = sim.robot.pinocchio_model
+    data = model.createData()
+    pin.framesForwardKinematics(model, data, report.q)
     for k, point in enumerate(sim.robot.contact_points):
-        frame = sim.frame_placement(point.frame)
+        frame = data.oMf[model.getFrameId(point.frame)]
+        assert frame.isApprox(sim.frame_placement(point.frame), 1e-12)
         force = frame.rotation.T @ contacts.force[k]
         arm = frame.rotation.T @ (contacts.position[k] - frame.translation)
         assert np.array_equal(vector(local[k].wrench.force), force)
@@ -65,12 +81,12 @@ def test_the_wrench_of_a_sphere_is_its_force_and_arm_to_the_bit():
         assert np.array_equal(vector(world[k].wrench.force), contacts.force[k])
         moment = cross(contacts.position[k], contacts.force[k])
         assert np.array_equal(vector(world[k].wrench.torque), moment)
-        assert local[k].header.frame_id == f'a/{point.frame}'
+        assert local[k].header.frame_id == point.frame
 
 
 def test_the_wrench_of_a_box_foot_is_that_of_its_four_contacts(turned_sled):
     sim, report = turned_sled
-    messages = WrenchMessages(sim, True, '', 'odom').fill(report)
+    messages = wrenches(sim.robot, report)
     assert [message.header.frame_id for message in messages] == ['left', 'right']
     for k, message in enumerate(messages):
         rotation = sim.frame_placement(('left', 'right')[k]).rotation
@@ -78,7 +94,7 @@ def test_the_wrench_of_a_box_foot_is_that_of_its_four_contacts(turned_sled):
         torque = rotation @ vector(message.wrench.torque)
         assert force == pytest.approx(report.feet.force[k], abs=1e-9)
         assert torque == pytest.approx(report.feet.torque[k], abs=1e-9)
-    world = WrenchMessages(sim, False, '', 'odom').fill(report)
+    world = wrenches(sim.robot, report, 'world')
     assert sum(vector(m.wrench.force) for m in world) == pytest.approx(
         [0.0, 0.0, 2.0 * GRAVITY], abs=1e-7
     )
@@ -89,23 +105,23 @@ def test_the_wrench_of_a_box_foot_is_that_of_its_four_contacts(turned_sled):
 
 def test_foot_contacts_has_one_entry_per_foot(turned_sled):
     sim, report = turned_sled
-    message = FootContactsMessage(report.feet.names).fill(report)
+    message = flags(sim.robot, report)
     assert list(message.data) == [1, 1]
     assert [dim.label for dim in message.layout.dim] == ['left', 'right']
     sim = Simulator(sim.robot)
     roll = pin.Quaternion(pin.rpy.rpyToMatrix(0.1, 0.0, 0.0)).coeffs()  # on the right foot
     height = -pin.Quaternion(roll).matrix()[2] @ [0.05, -0.25, -0.12]
     sim.reset([0.0, 0.0, height, *roll])
-    assert list(FootContactsMessage(('left', 'right')).fill(sim.step([])).data) == [0, 1]
+    assert list(flags(sim.robot, sim.step([])).data) == [0, 1]
 
 
 def test_one_wrench_and_two_arrows_for_a_ball_in_a_groove(ball_in_groove):
     sim, report = ball_in_groove
-    (message,) = WrenchMessages(sim, True, '', 'odom').fill(report)
+    (message,) = wrenches(sim.robot, report)
     rotation = sim.frame_placement('body').rotation
     force = rotation @ vector(message.wrench.force)
     assert force == pytest.approx([0.0, 0.0, 1.5 * GRAVITY], abs=1e-7)
-    assert list(FootContactsMessage(report.feet.names).fill(report).data) == [1]
+    assert list(flags(sim.robot, report).data) == [1]
     markers = ContactMarkers(sim.sizes.nc, 'odom', sim.terrain).fill(report).markers
     arrows = [m for m in markers if m.ns == 'force' and m.action == Marker.ADD]
     starts = [[p.x, p.y, p.z] for p in (arrow.points[0] for arrow in arrows)]
@@ -166,7 +182,7 @@ def test_support_is_given_per_foot_or_per_contact_point():
 
 def test_a_track_has_forces_per_foot_and_places_per_contact_point(tmp_path, turned_sled):
     sim, report = turned_sled
-    messages = WrenchMessages(sim, True, '', 'odom').fill(report)
+    messages = wrenches(sim.robot, report)
     stamps = (0, 1_000_000)
     observer = SimpleNamespace(
         joints={stamp: np.zeros(0) for stamp in stamps},

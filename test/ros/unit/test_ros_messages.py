@@ -26,6 +26,7 @@ from contact_sim.ros.outputs.messages import (
     WrenchMessages,
 )
 from contact_sim.ros.outputs.solver_state import SolverStateMessage
+from contact_sim.sensors import ContactFlags, Encoders, FootForces, Imu, NoiseParameters
 
 GRAVITY = 9.81
 
@@ -67,7 +68,7 @@ def test_joint_states_are_filled_in_place_with_what_acts():
     message = JointStateMessage(robot)
     arrays = message.message.position, message.message.effort
     report = sim.step(np.full(12, 1e6))
-    filled = message.fill(report)
+    filled = message.fill(report.time, Encoders(robot).truth(report))
     assert filled.position is arrays[0]
     assert filled.effort is arrays[1]
     assert list(filled.position) == robot.joint_positions(sim.q).tolist()
@@ -82,7 +83,8 @@ def test_joint_states_of_continuous_joints_are_angles():
     robot = RobotModel.from_pinocchio(model)
     sim = Simulator(robot)
     sim.reset(np.array([math.cos(2.0), math.sin(2.0)]))
-    message = JointStateMessage(robot).fill(sim.step([0.0]))
+    values = Encoders(robot).truth(sim.step([0.0]))
+    message = JointStateMessage(robot).fill(sim.time, values)
     assert list(message.position) == pytest.approx([2.0], abs=1e-6)
 
 
@@ -103,10 +105,18 @@ def test_odometry_twist_is_the_motion_of_the_pose_in_the_base_frame():
     assert (filled.header.frame_id, filled.child_frame_id) == ('odom', 'base')
 
 
+def imu_message(robot, report, frame=''):
+    """Return the message of an exact sensor at a frame."""
+    sensor = Imu(robot, frame)
+    message = ImuMessage(frame)
+    message.set_variance(sensor.variance)
+    return message.fill(report.time, sensor.truth(report))
+
+
 def test_imu_in_free_fall_feels_nothing():
     sim = Simulator(ball())
     sim.reset(np.array([0, 0, 5.0, 0, 0, 0, 1.0]), np.array([1.0, 2.0, 0.0, 0.0, 0.0, 0.0]))
-    imu = ImuMessage(sim.robot, '', 'base').fill(sim.step([]))
+    imu = imu_message(sim.robot, sim.step([]))
     assert vector(imu.linear_acceleration) == pytest.approx(np.zeros(3), abs=1e-9)
 
 
@@ -114,7 +124,7 @@ def test_imu_feels_a_push():
     sim = Simulator(ball(mass=2.0))
     sim.reset(np.array([0, 0, 5.0, 0, 0, 0, 1.0]))
     report = sim.step([], {'body': [6.0, 0.0, 0.0, 0.0, 0.0, 0.0]})
-    imu = ImuMessage(sim.robot, '', 'base').fill(report)
+    imu = imu_message(sim.robot, report)
     assert vector(imu.linear_acceleration) == pytest.approx([3.0, 0.0, 0.0], abs=1e-9)
 
 
@@ -128,9 +138,10 @@ def test_imu_away_from_the_centre_of_a_spinning_body_feels_the_centripetal_force
     )
     sim = Simulator(RobotModel.from_pinocchio(model))
     sim.reset(np.array([0, 0, 5.0, 0, 0, 0, 1.0]), np.concatenate([np.zeros(3), spin]))
-    imu = ImuMessage(sim.robot, 'imu_link', 'imu_link').fill(sim.step([]))
-    in_base = np.cross(spin, np.cross(spin, arm))  # −ω² r along x of the base
-    assert vector(imu.linear_acceleration) == pytest.approx(turned.rotation.T @ in_base, abs=1e-6)
+    imu = imu_message(sim.robot, sim.step([]), 'imu_link')
+    late = pin.exp3(-0.5e-3 * spin)  # over the step the acceleration points along the chord
+    in_base = late @ np.cross(spin, np.cross(spin, arm)) * np.sinc(0.5e-3 * 7.0 / np.pi)  # −ω² r
+    assert vector(imu.linear_acceleration) == pytest.approx(turned.rotation.T @ in_base, abs=1e-9)
     assert vector(imu.angular_velocity) == pytest.approx(spin, abs=1e-9)
     yaw = pin.rpy.matrixToRpy(rotation(imu.orientation))[2]
     assert yaw == pytest.approx(math.pi / 2 + 7.0 * 1e-3, abs=1e-6)
@@ -138,7 +149,7 @@ def test_imu_away_from_the_centre_of_a_spinning_body_feels_the_centripetal_force
 
 def test_imu_on_a_slope_feels_gravity_in_its_own_axes(standing_on_slope):
     sim, report = standing_on_slope
-    imu = ImuMessage(sim.robot, 'imu_link', 'imu_link').fill(report)
+    imu = imu_message(sim.robot, report, 'imu_link')
     up = rotation(imu.orientation).T @ np.array([0.0, 0.0, GRAVITY])
     assert vector(imu.linear_acceleration) == pytest.approx(up, abs=1e-5)
     assert abs(vector(imu.linear_acceleration)[1]) > 2.0  # it is tilted sideways
@@ -147,7 +158,7 @@ def test_imu_on_a_slope_feels_gravity_in_its_own_axes(standing_on_slope):
 def test_an_impact_shows_as_velocity_change_over_the_time_step():
     sim = Simulator(ball(radius=0.1))
     sim.reset(np.array([0, 0, 0.1 + 1e-4, 0, 0, 0, 1.0]), np.array([0, 0, -1.0, 0, 0, 0]))
-    imu = ImuMessage(sim.robot, '', 'base').fill(sim.step([]))
+    imu = imu_message(sim.robot, sim.step([]))
     assert vector(imu.linear_acceleration)[2] == pytest.approx(0.9 / 1e-3 + GRAVITY, rel=1e-6)
 
 
@@ -155,16 +166,38 @@ def test_messages_of_a_fixed_base_robot_stay_at_the_origin():
     robot = load_robot('go1', floating_base=False)
     report = Simulator(robot).step(np.zeros(12))
     odom = OdometryMessage(robot, 'odom', 'base').fill(report)
-    imu = ImuMessage(robot, '', 'base').fill(report)
+    imu = imu_message(robot, report)
     assert odom.pose.pose.orientation.w == 1.0
     assert vector(imu.linear_acceleration) == pytest.approx([0.0, 0.0, GRAVITY])
+
+
+def test_covariances_are_never_unknown_and_state_the_noise():
+    """robot_localization takes 1e-9 for whatever is smaller; all 0 means unknown (REP 145)."""
+    sim = Simulator(ball())
+    report = sim.step([])
+    exact, noisy = ImuMessage('base'), ImuMessage('base')
+    exact.set_variance(Imu(sim.robot).variance)
+    noisy.set_variance(Imu(sim.robot, '', NoiseParameters(imu_gyro=0.02, imu_accel=0.3)).variance)
+    smallest = 1e-9 * np.eye(3).ravel()
+    assert np.array_equal(exact.message.orientation_covariance, smallest)
+    assert np.array_equal(exact.message.angular_velocity_covariance, smallest)
+    assert np.array_equal(exact.message.linear_acceleration_covariance, smallest)
+    assert np.array_equal(noisy.message.orientation_covariance, smallest)
+    gyro, accel = 4e-4 * np.eye(3).ravel(), 0.09 * np.eye(3).ravel()
+    assert noisy.message.angular_velocity_covariance == pytest.approx(gyro)
+    assert noisy.message.linear_acceleration_covariance == pytest.approx(accel)
+    odom = OdometryMessage(sim.robot, 'odom', 'base').fill(report)
+    for covariance in (odom.pose.covariance, odom.twist.covariance):
+        assert np.array_equal(covariance, 1e-9 * np.eye(6).ravel())
 
 
 # -------------------------------------------------------------------- contacts
 
 
 def wrenches(sim, report, in_foot_frame):
-    return WrenchMessages(sim, in_foot_frame, '', 'odom').fill(report)
+    axes = 'foot' if in_foot_frame else 'world'
+    frames = [foot.frame if in_foot_frame else 'odom' for foot in sim.robot.feet]
+    return WrenchMessages(frames).fill(report.time, FootForces(sim.robot, axes).truth(report))
 
 
 def test_wrenches_in_the_world_are_forces_on_the_robot(standing_on_slope):
@@ -205,7 +238,8 @@ def test_feet_in_the_air_have_zero_wrench_and_no_contact():
     for message in wrenches(sim, report, True):
         assert vector(message.wrench.force).tolist() == [0.0, 0.0, 0.0]
         assert vector(message.wrench.torque).tolist() == [0.0, 0.0, 0.0]
-    assert list(FootContactsMessage(report.feet.names).fill(report).data) == [0, 0, 0, 0]
+    flags = ContactFlags(robot).truth(report)
+    assert list(FootContactsMessage(report.feet.names).fill(flags).data) == [0, 0, 0, 0]
 
 
 def test_markers_follow_the_slope(standing_on_slope):

@@ -1,0 +1,143 @@
+"""What the sensors tell, on the usual topics, and the ground truth beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import WrenchStamped
+from numpy.typing import NDArray
+from sensor_msgs.msg import Imu, JointState
+from std_msgs.msg import Int16MultiArray
+
+from contact_sim.ros.outputs.counting_publisher import Publisher
+from contact_sim.ros.outputs.messages import (
+    FootContactsMessage,
+    ImuMessage,
+    JointStateMessage,
+    WrenchMessages,
+)
+from contact_sim.ros.settings.declarations import Settings
+from contact_sim.ros.settings.factory import chosen_sensors, imu_frame
+from contact_sim.ros.topics import GROUND_TRUTH, wrench_topic
+from contact_sim.sensors import ImuSensing, Line
+from contact_sim.sensors.noise import EXACT
+from contact_sim.simulation.report import StepReport
+from contact_sim.simulation.simulator import Simulator
+
+Array = NDArray[np.float64]
+SETTINGS = ('noise', 'sensors.imu', 'sensors.joints', 'sensors.contacts', 'sensors.forces')
+"""Prefixes of the parameters that sensors depend on while the simulation runs."""
+
+
+class SensorTopics:
+    """Messages and publishers of all sensors: of what they tell, or of what is true.
+
+    Args:
+        sim: what is simulated.
+        settings: frames.
+        prefix: of the topics.
+        publisher: makes a publisher of a type of messages on a topic.
+    """
+
+    def __init__(
+        self,
+        sim: Simulator,
+        settings: Settings,
+        prefix: str,
+        publisher: Callable[[type, str], Publisher],
+    ) -> None:
+        common, feet = settings[''], sim.robot.feet
+        in_foot_frame = common.contact_wrench_frame == 'foot'
+        wrench_frames = [
+            common.frame_prefix + foot.frame if in_foot_frame else common.odom_frame
+            for foot in feet
+        ]
+        base = common.base_frame or sim.robot.base_frame
+        sensor_frame = common.frame_prefix + (imu_frame(sim.robot, settings) or base)
+        joints, contacts = (
+            JointStateMessage(sim.robot),
+            FootContactsMessage([f.name for f in feet]),
+        )
+        self._imu, forces = ImuMessage(sensor_frame), WrenchMessages(wrench_frames)
+        imu_topic = 'imu' if prefix else 'imu/data'
+        self._publishers = {
+            'joints': [publisher(JointState, f'{prefix}joint_states')],
+            'imu': [publisher(Imu, f'{prefix}{imu_topic}')],
+            'forces': [
+                publisher(WrenchStamped, f'{prefix}{wrench_topic(foot.name)}') for foot in feet
+            ],
+            'contacts': [publisher(Int16MultiArray, f'{prefix}foot_contacts')],
+        }
+        self._fill: dict[str, Callable[[float, Any], Sequence[Any]]] = {
+            'joints': lambda time, values: [joints.fill(time, values)],
+            'imu': lambda time, values: [self._imu.fill(time, values)],
+            'forces': forces.fill,
+            'contacts': lambda _, values: [contacts.fill(values)],
+        }
+
+    def set_variance(self, imu: Mapping[str, Array]) -> None:
+        """State the variances of the IMU."""
+        self._imu.set_variance(imu)
+
+    def have_listener(self, kind: str) -> bool:
+        """Return whether anybody listens to a sensor, a field of RobotSensors."""
+        return any(publisher.has_listener() for publisher in self._publishers[kind])
+
+    def publish(self, kind: str, time: float, values: Any) -> None:
+        """Publish the values of a sensor at simulated time [s]."""
+        messages = self._fill[kind](time, values)
+        for publisher, message in zip(self._publishers[kind], messages, strict=True):
+            publisher.publish(message)
+
+
+class SensorOutputs:
+    """Sensors and their topics. Ground truth is published beside what they tell.
+
+    Of the truth, what nobody listens to is not sent.
+
+    Args:
+        sim: what is simulated.
+        settings: of all sensors.
+        publisher: makes a publisher of a type of messages on a topic.
+    """
+
+    def __init__(
+        self, sim: Simulator, settings: Settings, publisher: Callable[[type, str], Publisher]
+    ) -> None:
+        self._sim = sim
+        self._told, self._true = (
+            SensorTopics(sim, settings, prefix, publisher) for prefix in ('', GROUND_TRUTH)
+        )
+        self._in_force: list[Any] = []
+        self._lines: dict[str, Line] = {}
+        self._remembering: list[Line] = []
+        self.configure(settings)
+
+    def configure(self, settings: Settings) -> None:
+        """Have other errors from the next step on; samples under way are lost where any differ."""
+        wanted = [settings[prefix] for prefix in SETTINGS] + [settings[''].seed]
+        if wanted == self._in_force:
+            return
+        self._in_force = wanted
+        sensors = chosen_sensors(self._sim.robot, settings)
+        self._lines = {kind: Line(sensor) for kind, sensor in sensors._asdict().items()}
+        self._remembering = [line for line in self._lines.values() if line.sensor.remembers]
+        self._told.set_variance(sensors.imu.variance)
+        self._true.set_variance(replace(sensors.imu, noise=EXACT, sensing=ImuSensing()).variance)
+        self.observe(self._sim.last_report)
+
+    def observe(self, report: StepReport) -> None:
+        """Take the samples of a step, published or not."""
+        for line in self._remembering:
+            line.observe(report)
+
+    def publish(self, kind: str, report: StepReport) -> None:
+        """Publish a sensor, a field of RobotSensors, after a step."""
+        line = self._lines[kind]
+        line.observe(report)
+        self._told.publish(kind, report.time, line.measured())
+        if self._true.have_listener(kind):
+            self._true.publish(kind, report.time, line.sensor.truth(report))

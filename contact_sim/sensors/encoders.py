@@ -1,0 +1,134 @@
+"""Encoders of joints: positions and velocities with noise and resolution."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contact_sim.errors import UnknownName
+from contact_sim.parameters import Parameters
+from contact_sim.robot.contact_point import as_tuple, check_unique
+from contact_sim.robot.model import RobotModel
+from contact_sim.sensors.line import Sensor
+from contact_sim.sensors.noise import (
+    EXACT,
+    NoiseParameters,
+    latency,
+    resolution,
+    step_number,
+    variance,
+    with_errors,
+)
+from contact_sim.sensors.random_numbers import Stream
+from contact_sim.simulation.report import StepReport
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class EncoderSensing(Parameters):
+    """Errors of the encoders besides `NoiseParameters`."""
+
+    position_resolution: float = resolution('rad', 'a position ([m] of a sliding joint)')
+    velocity_resolution: float = resolution('rad/s', 'a velocity ([m/s] of a sliding joint)')
+    latency: int = latency('a sample')
+
+
+@dataclass(frozen=True, eq=False)
+class JointValues:
+    """Actuated joints, each array in the order of the sensor's `joints`."""
+
+    position: Array
+    """[rad], or [m] of sliding joints, shape (n,)."""
+    velocity: Array
+    """[rad/s], or [m/s], shape (n,)."""
+    effort: Array
+    """What acted in the step after saturation [N m], or [N], shape (n,); never with errors."""
+
+
+@dataclass(frozen=True, eq=False)
+class Encoders(Sensor[JointValues]):
+    """Encoders of actuated joints.
+
+    A value is round((true + noise) / resolution) × resolution. The noise of a joint does not
+    depend on which other joints are measured.
+
+    Raises:
+        InvalidInput: a joint listed twice.
+        UnknownName: a joint that is not an actuated one of the robot.
+    """
+
+    robot: RobotModel
+    joints: tuple[str, ...] | None = None
+    """Names of the measured joints; None: all actuated ones, in the order of the robot."""
+    noise: NoiseParameters = EXACT
+    sensing: EncoderSensing = EncoderSensing()
+    seed: int = 0
+    """Which noise is drawn, at least 0."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        known = self.robot.joint_names
+        joints = known if self.joints is None else as_tuple('joints', self.joints, 'joint names')
+        check_unique('joint', joints)
+        for name in joints:
+            if name not in known:
+                raise UnknownName('actuated joint', name, known)
+        object.__setattr__(self, 'joints', joints)
+
+    @cached_property
+    def _chosen(self) -> NDArray[np.intp]:
+        names = self.robot.joint_names
+        return np.array([names.index(name) for name in self.joints or ()], dtype=np.intp)
+
+    @cached_property
+    def _streams(self) -> tuple[Stream, Stream]:
+        """Position and velocity."""
+        return Stream(self.seed, 'joints/position'), Stream(self.seed, 'joints/velocity')
+
+    @property
+    def latency(self) -> int:
+        """Steps after which a sample arrives."""
+        return self.sensing.latency
+
+    @cached_property
+    def variance(self) -> Mapping[str, Array]:
+        """Variances of position and velocity, each (n,)."""
+        noise, sensing, n = self.noise, self.sensing, len(self.joints or ())
+        return {
+            'position': variance((n,), noise.joint_position, sensing.position_resolution),
+            'velocity': variance((n,), noise.joint_velocity, sensing.velocity_resolution),
+        }
+
+    def truth(self, report: StepReport) -> JointValues:
+        """Return the true values at the end of a step."""
+        return self._of_chosen(*self._all(report))
+
+    def measure(self, kept: StepReport) -> JointValues:
+        """Return what the sensors say of a step."""
+        position, velocity, effort = self._all(kept)
+        noise, sensing, step = self.noise, self.sensing, step_number(kept)
+        of_position, of_velocity = self._streams
+        return self._of_chosen(
+            with_errors(
+                position, step, of_position, noise.joint_position, sensing.position_resolution
+            ),
+            with_errors(
+                velocity, step, of_velocity, noise.joint_velocity, sensing.velocity_resolution
+            ),
+            effort,
+        )
+
+    def _all(self, report: StepReport) -> tuple[Array, Array, Array]:
+        robot = self.robot
+        return (
+            robot.joint_positions(report.q), robot.joint_velocities(report.v), report.effort
+        )  # fmt: skip
+
+    def _of_chosen(self, position: Array, velocity: Array, effort: Array) -> JointValues:
+        chosen = self._chosen
+        return JointValues(position[chosen], velocity[chosen], effort[chosen])

@@ -1,0 +1,189 @@
+"""Sensors on their topics and the truth beside them, from parameters to messages; no network."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy', reason='needs ROS')
+
+from ros_session import vector
+
+from contact_sim import InvalidInput, Simulator, UnknownName, load_robot
+from contact_sim.ros.outputs.sensors import SensorOutputs
+from contact_sim.ros.settings.declarations import PARAMETER_GROUPS
+from contact_sim.ros.settings.factory import chosen_sensors
+from contact_sim.sensors import Imu
+
+TRUTH = '~/ground_truth/'
+
+
+def settings_of(**values):
+    """Return the settings of the node with some values changed, by prefix and name."""
+    settings = {}
+    for prefix, group in PARAMETER_GROUPS.items():
+        own = {name: value for name, value in values.items() if name.rpartition('.')[0] == prefix}
+        settings[prefix] = group(**{name.rpartition('.')[2]: own[name] for name in own})
+    return settings
+
+
+class Topics(dict):
+    """Takes the place of the network: what was sent, by topic."""
+
+    def __call__(self, kind, topic):
+        self[topic] = []
+
+        def publish(message):
+            copy = SimpleNamespace(kind=type(message).__name__)
+            for name in message.get_fields_and_field_types():
+                copy.__dict__[name] = getattr(message, name)
+            if hasattr(message, 'linear_acceleration'):
+                copy.force = vector(message.linear_acceleration)
+                copy.covariance = list(message.linear_acceleration_covariance)
+            elif hasattr(message, 'position'):
+                copy.position = list(message.position)
+            elif hasattr(message, 'wrench'):
+                copy.wrench_force = vector(message.wrench.force)
+            else:
+                copy.flags = list(message.data)
+            self[topic].append(copy)
+
+        return SimpleNamespace(publish=publish, has_listener=lambda: self.heard)
+
+    heard = True
+
+
+def run(sim, settings, steps, heard=True):
+    topics = Topics()
+    topics.heard = heard
+    outputs = SensorOutputs(sim, settings, topics)
+    for _ in range(steps):
+        report = sim.step(np.zeros(sim.robot.n_joints))
+        outputs.observe(report)
+        for kind in ('joints', 'imu', 'forces', 'contacts'):
+            outputs.publish(kind, report)
+    return topics, outputs
+
+
+@pytest.fixture
+def sim():
+    sim = Simulator(load_robot('go1'))
+    q = sim.standing_configuration().copy()
+    q[2] += 0.005
+    sim.reset(q)
+    return sim
+
+
+def test_truth_is_told_beside_what_is_late_noisy_and_broken(sim):
+    settings = settings_of(**{
+        'noise.imu_accel': 0.3, 'sensors.imu.accel_bias_walk': 0.1, 'noise.foot_force': 2.0,
+        'sensors.joints.position_resolution': 1e-3, 'sensors.joints.latency': 4,
+        'sensors.contacts.latency': 3, 'sensors.contacts.stuck_on': ('RR_foot',), 'seed': 5,
+        'sensors.contacts.on_threshold': 5.0,
+    })  # fmt: skip
+    topics, _ = run(sim, settings, 60)
+    told, true = topics['joint_states'], topics[f'{TRUTH}joint_states']
+    for k in range(10, 60):
+        rounded = 1e-3 * np.round(np.array(true[k - 4].position) / 1e-3)
+        assert told[k].position == pytest.approx(rounded, abs=1e-12)
+    errors = [a.force - b.force for a, b in
+              zip(topics['imu/data'], topics[f'{TRUTH}imu'], strict=True)]  # fmt: skip
+    assert np.std(errors) == pytest.approx(0.3, rel=4.0 / np.sqrt(2 * 180))
+    assert topics['imu/data'][0].covariance == pytest.approx(0.09 * np.eye(3).ravel())
+    assert topics[f'{TRUTH}imu'][0].covariance == (1e-9 * np.eye(3).ravel()).tolist()
+    name = 'contacts/FL_foot/wrench'
+    errors = [a.wrench_force - b.wrench_force for a, b in
+              zip(topics[name], topics[TRUTH + name], strict=True)]  # fmt: skip
+    assert np.std(errors) == pytest.approx(2.0, rel=4.0 / np.sqrt(2 * 180))
+    flags = np.array([message.flags for message in topics['foot_contacts']])
+    loaded = np.array([message.flags for message in topics[f'{TRUTH}foot_contacts']])
+    force = np.array([message.wrench_force for message in topics[TRUTH + name]])
+    assert flags[:, 3].all()
+    assert not loaded[0].any()
+    landed = int(np.argmax(loaded[:, 0]))
+    assert np.linalg.norm(force[landed]) > 6.0
+    assert int(np.argmax(flags[:, 0])) == landed + 3
+
+
+def test_flags_with_hysteresis_see_the_steps_that_are_not_published(sim):
+    """The impact of the landing alone is above the threshold, and one step long."""
+    topics = Topics()
+    values = {'sensors.contacts.on_threshold': 33.0, 'sensors.contacts.off_threshold': 0.5}
+    outputs, loads = SensorOutputs(sim, settings_of(**values), topics), []
+    for _ in range(60):
+        report = sim.step(np.zeros(12))
+        loads.append(report.contacts.normal_force.max())
+        outputs.observe(report)
+    outputs.publish('contacts', report)
+    assert (np.array(loads) > 33.0).sum() == 1
+    assert topics['foot_contacts'][0].flags == [1, 1, 1, 1]
+
+
+def test_truth_that_nobody_listens_to_is_not_sent(sim):
+    topics, _ = run(sim, settings_of(), 3, heard=False)
+    assert {topic: len(sent) for topic, sent in topics.items()} == {
+        topic: 0 if topic.startswith(TRUTH) else 3 for topic in topics
+    }
+
+
+def test_other_settings_leave_samples_under_way_alone(sim):
+    values = {'sensors.joints.latency': 5}
+    topics, outputs = run(sim, settings_of(**values), 10)
+    outputs.configure(settings_of(**values, **{'friction.mu': 0.3}))
+    report = sim.step(np.zeros(12))
+    outputs.observe(report)
+    outputs.publish('joints', report)
+    true = topics[f'{TRUTH}joint_states']
+    assert topics['joint_states'][-1].position == true[-6].position
+
+
+@pytest.mark.parametrize(
+    ('frame', 'stands_for'),
+    [('', 'imu_link'), ('FL_calf', 'FL_calf'), ('trunk', 'trunk')],
+)
+def test_the_imu_may_be_on_any_link(sim, frame, stands_for):
+    topics, _ = run(sim, settings_of(**{'imu.frame_id': frame, 'frame_prefix': 'a/'}), 2)
+    (*_, message) = topics['imu/data']
+    assert message.header.frame_id == f'a/{stands_for}'
+    truth = Imu(sim.robot, stands_for).truth(sim.last_report)
+    assert message.force.tolist() == truth.specific_force.tolist()
+    assert topics['contacts/FL_foot/wrench'][-1].header.frame_id == 'a/FL_foot'
+
+
+def test_an_orientation_may_be_left_to_an_estimator(sim):
+    """As sensor_msgs/Imu has it: -1 in the first element of the covariance."""
+    q = sim.q.copy()
+    q[3:7] = 0.0, np.sin(0.1), 0.0, np.cos(0.1)
+    sim.reset(q)
+    topics, _ = run(sim, settings_of(**{'sensors.imu.orientation': False}), 2)
+    (*_, said), (*_, true) = topics['imu/data'], topics[f'{TRUTH}imu']
+    assert said.orientation_covariance.tolist() == [-1.0] + 8 * [0.0]
+    assert (said.orientation.y, said.orientation.w) == (0.0, 1.0)
+    assert true.orientation_covariance[0] == 1e-9
+    assert true.orientation.y == pytest.approx(np.sin(0.1), abs=1e-3)
+    assert said.force.tolist() == true.force.tolist()
+
+
+def test_wrenches_are_in_the_frame_that_was_asked_for(sim):
+    topics, _ = run(sim, settings_of(contact_wrench_frame='odom', odom_frame='map'), 60)
+    for prefix in ('', TRUTH):
+        last = [topics[f'{prefix}contacts/{foot.name}/wrench'][-1] for foot in sim.robot.feet]
+        assert {message.header.frame_id for message in last} == {'map'}
+        forces = np.array([message.wrench_force for message in last])
+        assert forces == pytest.approx(sim.last_report.feet.force)
+    assert forces[:, 2].min() > 3.0
+
+
+@pytest.mark.parametrize(
+    ('values', 'error', 'message'),
+    [
+        ({'imu.frame_id': 'nose'}, UnknownName, "frame 'nose'.*imu_link"),
+        ({'sensors.contacts.stuck_off': ('FL',)}, UnknownName, "foot 'FL'.*FL_foot"),
+        ({'sensors.contacts.off_threshold': 3.0}, InvalidInput, 'above on_threshold'),
+        ({'sensors.imu.latency': -1}, InvalidInput, 'latency = -1'),
+        ({'sensors.contacts.dropout': float('nan')}, InvalidInput, 'dropout = nan'),
+    ],
+)
+def test_settings_of_sensors_that_cannot_be_are_refused(values, error, message):
+    with pytest.raises(error, match=message):
+        chosen_sensors(load_robot('go1'), settings_of(**values))
