@@ -82,7 +82,7 @@ class Workspace:
         other = object.__new__(Workspace)
         for name in ('sizes', 'robot', 'model', 'tree', 'names'):
             setattr(other, name, getattr(self, name))
-        other._relief = self._relief if terrain is None else terrain.relief
+        other._kept = self._kept if terrain is None else kept_alive(terrain)
         other._allocate()
         other.numbers[:], other.indices[:] = self.numbers, self.indices
         return other
@@ -119,7 +119,7 @@ class Workspace:
         self.offset[:] = np.einsum('iab,ia->ib', turn, spheres.offset)
         self.radius[:] = spheres.radius
         self.terrain[:] = terrain.data
-        self._relief = terrain.relief  # the kernels have its address only
+        self._kept = kept_alive(terrain)
         self.ground[:] = ground_indices(terrain)
         self.leaf_dof[:] = np.repeat(spheres.leaf_dof, features)
         self.stabilisation[:] = BAUMGARTE, RESTITUTION_THRESHOLD
@@ -129,9 +129,17 @@ class Workspace:
 
 
 def ground_indices(terrain: Terrain) -> tuple[int, ...]:
-    """Return the field `ground`; the relief, whose address is in it, has to stay alive."""
-    relief, addresses = terrain.relief, addresses_of(terrain.kind)
-    return terrain.kind, terrain.features, relief.ctypes.data, len(relief), *addresses
+    """Return the field `ground`; what is `kept_alive` has its addresses in it."""
+    relief, regions = kept_alive(terrain)
+    return (
+        terrain.kind, terrain.features, relief.ctypes.data, len(relief),
+        *addresses_of(terrain.kind), regions.ctypes.data, len(regions),
+    )  # fmt: skip
+
+
+def kept_alive(terrain: Terrain) -> tuple[Array, Array]:
+    """Return the arrays of a ground of which the kernels have the addresses only."""
+    return terrain.relief, terrain.region_numbers
 
 
 def sizes_of(robot: RobotModel, terrain: Terrain, tree: Tree) -> Sizes:

@@ -29,7 +29,8 @@ from contact_sim.errors import InvalidInput
 from contact_sim.replay.archive import ArchiveWriter
 from contact_sim.replay.hashing import StateHash
 from contact_sim.replay.header import header_of, model_header
-from contact_sim.simulation.simulator import Simulator, Snapshot
+from contact_sim.simulation.simulator import Simulator
+from contact_sim.simulation.snapshot import Snapshot
 
 Array = NDArray[np.float64]
 CHUNK = 4096
@@ -73,7 +74,6 @@ class Recorder:
         layout = sim.sizes.layout
         self._effort = slice(*layout['effort'][:2])
         self._applied = slice(layout['effort'][0], layout['tau'][1])
-        self._friction = slice(*layout['friction'][:2])
         self._efforts = np.zeros((chunk, sim.robot.n_joints))
         self._steps = 0
         self._wrenches: dict[str, list[float]] = {}
@@ -202,14 +202,10 @@ class Recorder:
                 yield {'kind': name, 'value': new.tolist()}
         if now.buffer.tobytes() == before.tobytes():
             return
-        if now.buffer[self._friction].tobytes() != before[self._friction].tobytes():
-            before[self._friction] = now.buffer[self._friction]
-            yield {'kind': 'friction', 'value': now.buffer[self._friction].tolist()}
-        if now.buffer.tobytes() != before.tobytes():
-            name = f'state-{len(self._states)}'
-            self._states[name] = finite(now.buffer)
-            kind = 'reset' if now.buffer[2] == 0.0 else 'restore'
-            yield {'kind': kind, 'state': name, 'time': float(now.buffer[0])}
+        name = f'state-{len(self._states)}'
+        self._states[name] = finite(now.buffer)
+        kind = 'reset' if now.buffer[2] == 0.0 else 'restore'
+        yield {'kind': kind, 'state': name, 'time': float(now.buffer[0])}
 
     def __enter__(self) -> Recorder:
         return self

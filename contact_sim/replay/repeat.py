@@ -106,8 +106,6 @@ class Player:
                 sim.contact_model = contact_model_of(event)  # type: ignore[assignment]
         elif kind == 'wrenches':
             self._wrenches = event['wrenches']
-        elif kind == 'friction':
-            sim.friction = event['value']
         elif 'state' in event:
             state = chunk.states[event['state']]
             buffer = without_memory(sim, state) if self._own_model else state

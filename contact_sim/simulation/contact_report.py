@@ -54,7 +54,7 @@ class ContactReport:
 
     @property
     def friction(self) -> Array:
-        """Friction coefficients [-], shape (nc,)."""
+        """Friction coefficients that acted in the step [-], shape (nc,)."""
         return self._field('friction')
 
     @property

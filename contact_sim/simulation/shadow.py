@@ -31,6 +31,7 @@ class StepStart:
     model: str
     """Name of the contact model that takes the step."""
     buffer: Array
+    friction: Array
     restitution: Array
     stabilisation: Array
     command: Array
@@ -98,7 +99,8 @@ class Shadow:
         data.springs[:] = self._springs
         if start.model != self.model.name:
             data.memory[:] = 0.0
-        work.restitution[:] = start.restitution
+        work.default_friction[:] = start.friction
+        work.default_restitution[:] = start.restitution
         work.stabilisation[:] = start.stabilisation
         work.command[:], work.external[:] = start.command, start.external
         work.status[0] = READY
@@ -156,8 +158,9 @@ class Shadows:
     def _start(self, model: str) -> StepStart:
         work = self._original
         return StepStart(
-            model, work.data.buffer.copy(), work.restitution.copy(), work.stabilisation.copy(),
-            work.command.copy(), work.external.copy(),
+            model, work.data.buffer.copy(), work.default_friction.copy(),
+            work.default_restitution.copy(), work.stabilisation.copy(), work.command.copy(),
+            work.external.copy(),
         )  # fmt: skip
 
     def _solved(self, shadow: Shadow, start: StepStart, taken: StepReport) -> ShadowReport:

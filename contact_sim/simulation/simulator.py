@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
@@ -29,19 +28,9 @@ from contact_sim.simulation.observer import StepObserver
 from contact_sim.simulation.placement import standing_on
 from contact_sim.simulation.report import StepContext, StepReport
 from contact_sim.simulation.shadow import Shadows
+from contact_sim.simulation.snapshot import Snapshot
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class Snapshot:
-    """Everything the next steps depend on besides robot, terrain and commands."""
-
-    robot: str
-    buffer: Array
-    restitution: Array
-    stabilisation: Array
-    contact_model: ContactModel
 
 
 class Simulator:
@@ -52,7 +41,8 @@ class Simulator:
         contact_model: a name (`contact_sim.contact_models()`) or an instance.
         terrain: a name ('plane', 'inclined_plane'), a Terrain, or what `contact_sim.terrain` has.
         friction: Coulomb coefficient [-]: one number, one per contact point, which holds for all
-            contacts it has with the features of the ground, or one per contact.
+            contacts it has with the features of the ground, or one per contact. A region of the
+            terrain that has a friction of its own replaces it there.
         restitution: Newton coefficient in [0, 1], likewise.
         time_step: h [s].
         integrator: of time-stepping models, 'semi_implicit' or 'momentum' (theory 2.0).
@@ -167,6 +157,7 @@ class Simulator:
         self._data.q[:] = start
         self._data.v[:] = velocity
         self._data.impulse[:] = self._data.memory[:] = 0.0
+        self._data.friction[:] = self._workspace.default_friction
         self._data.clock[:] = (time, time, 0.0)
         self._resume()
         self._data.rest()
@@ -184,7 +175,7 @@ class Simulator:
     def snapshot(self) -> Snapshot:
         """Return the whole state: the steps after `restore` are bit-identical."""
         return Snapshot(
-            self.robot.name, self._data.buffer.copy(), self._workspace.restitution.copy(),
+            self.robot.name, self._data.buffer.copy(), self.friction, self.restitution,
             self._workspace.stabilisation.copy(), self._model,
         )  # fmt: skip
 
@@ -202,7 +193,8 @@ class Simulator:
         if snapshot.contact_model is not self._model:
             self.contact_model = snapshot.contact_model  # type: ignore[assignment]
         self._data.buffer[:] = snapshot.buffer
-        self._workspace.restitution[:] = snapshot.restitution
+        self._workspace.default_friction[:] = snapshot.friction
+        self._workspace.default_restitution[:] = snapshot.restitution
         self._workspace.stabilisation[:] = snapshot.stabilisation
         self._resume()
 
@@ -252,21 +244,25 @@ class Simulator:
 
     @property
     def friction(self) -> Array:
-        """μ of every contact [-], shape (nc,); assign as in the constructor."""
-        return frozen(self._data.friction)
+        """μ of every contact outside of regions [-], shape (nc,); assign as in the constructor.
+
+        What acted in a step is in `StepReport.contacts`.
+        """
+        return frozen(self._workspace.default_friction)
 
     @friction.setter
     def friction(self, value: float | ArrayLike) -> None:
-        self._data.friction[:] = per_contact('friction', value, self.sizes)
+        self._workspace.default_friction[:] = per_contact('friction', value, self.sizes)
 
     @property
     def restitution(self) -> Array:
-        """Newton coefficient of every contact [-], shape (nc,); assign as in the constructor."""
-        return frozen(self._workspace.restitution)
+        """Newton coefficient of every contact outside of regions [-], shape (nc,); as friction."""
+        return frozen(self._workspace.default_restitution)
 
     @restitution.setter
     def restitution(self, value: float | ArrayLike) -> None:
-        self._workspace.restitution[:] = per_contact('restitution', value, self.sizes, 1.0)
+        chosen = per_contact('restitution', value, self.sizes, 1.0)
+        self._workspace.default_restitution[:] = chosen
 
     @property
     def baumgarte(self) -> float:

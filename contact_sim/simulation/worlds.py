@@ -99,8 +99,8 @@ class Worlds:
         self._field, sizes = arrays.field, arrays.template.sizes
         self._field('integrator')[:] = integrator_code(integrator)
         arrays.set_gravity(gravity)
-        self._field('friction')[:] = per_world_contact('friction', friction, self.n, sizes)
-        self._field('restitution')[:] = per_world_contact(
+        self._field('default_friction')[:] = per_world_contact('friction', friction, self.n, sizes)
+        self._field('default_restitution')[:] = per_world_contact(
             'restitution', restitution, self.n, sizes, 1.0
         )
         if masses is not None:
@@ -141,6 +141,7 @@ class Worlds:
             self._field('v')[place] = self.robot.checked_velocity(speed)
         for name in ('impulse', 'memory', 'command'):
             self._field(name)[which] = 0.0
+        self._field('friction')[which] = self._field('default_friction')[which]
         self._field('clock')[which] = (time, time, 0.0)
         self._field('status')[which] = READY
         arrays = self._arrays

@@ -17,7 +17,8 @@ from contact_sim.ros.settings.factory import start_configuration
 from contact_sim.ros.settings.server import ParameterServer
 from contact_sim.ros.stepping.loop import Loop
 from contact_sim.simulation.resume import resume
-from contact_sim.simulation.simulator import Simulator, Snapshot
+from contact_sim.simulation.simulator import Simulator
+from contact_sim.simulation.snapshot import Snapshot
 
 Array = NDArray[np.float64]
 FARTHEST = 1e5
