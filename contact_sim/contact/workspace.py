@@ -20,6 +20,8 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 BAUMGARTE, RESTITUTION_THRESHOLD = 0.2, 0.05
 """Share of a penetration taken out per step [-]; approach speed of plastic impacts [m/s]."""
+OF_THE_GROUND = 'terrain', 'ground'
+"""Fields with the numbers of the ground."""
 known_places = lru_cache(maxsize=64)(places_of)
 """Kept: single problems are solved by the thousand, and have few sizes."""
 
@@ -85,6 +87,17 @@ class Workspace:
         other._kept = self._kept if terrain is None else kept_alive(terrain)
         other._allocate()
         other.numbers[:], other.indices[:] = self.numbers, self.indices
+        return other
+
+    def on(self, terrain: Terrain) -> Workspace:
+        """Return a workspace for another ground with the same values.
+
+        What belongs to contacts starts anew where these are more or fewer than before.
+        """
+        other = Workspace(self.robot, terrain)
+        for name, (_, _, shape) in self._places.items():
+            if name not in OF_THE_GROUND and shape == other._places[name][2]:
+                getattr(other, name)[:] = getattr(self, name)
         return other
 
     def set_time_step(self, h: float) -> None:

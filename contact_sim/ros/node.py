@@ -33,6 +33,7 @@ from contact_sim.ros.settings.declarations import (
 from contact_sim.ros.settings.factory import (
     chosen_contact_model,
     chosen_shadows,
+    chosen_terrain,
     joint_gains,
     loaded_robot,
     loaded_simulator,
@@ -140,13 +141,19 @@ class SimulationNode(Node):
         chosen_shadows(settings)
 
     def _change_settings(self, settings: Settings, prefixes: set[str]) -> None:
-        """Let settings take effect between two steps, all of them or none."""
+        """Let settings take effect between two steps, all of them or none.
+
+        Those of the terrain wait for the next reset.
+        """
+        ground = chosen_terrain(settings) if 'terrain' in prefixes else None
         try:
             self.loop.between_steps(lambda: self._apply_settings(settings, prefixes))
         except ContactSimError:
             in_force = self.parameters.settings
             self.loop.between_steps(lambda: self._apply_settings(in_force, prefixes))
             raise
+        if ground is not None:
+            self.state_control.next_ground = ground
 
     def _apply_settings(self, settings: Settings, prefixes: set[str]) -> None:
         old, new = self.parameters.settings[''], settings['']

@@ -12,6 +12,7 @@ PUBLISHED: dict[str, str] = {
     'contacts/<foot>/wrench': 'geometry_msgs/msg/WrenchStamped',
     'foot_contacts': 'std_msgs/msg/Int16MultiArray',
     '~/contact_markers': 'visualization_msgs/msg/MarkerArray',
+    '~/terrain': 'visualization_msgs/msg/MarkerArray',
     '~/solver_state': 'std_msgs/msg/Float64MultiArray',
     '~/shadow': 'std_msgs/msg/Float64MultiArray',
     '/diagnostics': 'diagnostic_msgs/msg/DiagnosticArray',

@@ -133,7 +133,7 @@ class Shadows:
     ) -> None:
         if isinstance(models, str) or not hasattr(models, '__iter__'):
             raise InvalidInput(f'shadow = {models!r}: expected a list of contact models')
-        chosen = [as_contact_model(model) for model in models]
+        self.models = chosen = [as_contact_model(model) for model in models]
         self.names = tuple(model.name for model in chosen)
         if len(set(self.names)) < len(self.names):
             raise InvalidInput(f'shadow = {self.names}: every contact model only once')

@@ -25,7 +25,12 @@ from contact_sim.dynamics.integrators import integrator_code
 from contact_sim.errors import InvalidInput, UnknownName
 from contact_sim.robot.actuation import JointCommand
 from contact_sim.robot.model import RobotModel
-from contact_sim.simulation.checks import frozen, per_world, per_world_contact
+from contact_sim.simulation.checks import (
+    checked_robot,
+    frozen,
+    per_world,
+    per_world_contact,
+)
 from contact_sim.simulation.compilation import announced
 from contact_sim.simulation.divergence import crossed_limits
 from contact_sim.simulation.placement import standing_on
@@ -60,7 +65,7 @@ class Worlds:
         robot: what moves in every world.
         n: number of worlds.
         contact_model: a time-stepping model by name or instance, or n instances of one class.
-        terrain: a terrain by name or value, or n terrains of one kind.
+        terrain: a terrain by name or value, or n with as many features.
         friction: Coulomb coefficients [-]: one number, (nc,), (n, 1) or (n, nc); one per contact
             point in the place of nc holds for all its contacts.
         restitution: Newton coefficients in [0, 1], likewise.
@@ -91,9 +96,7 @@ class Worlds:
         threads: int | None = None,
         integrator: str = 'semi_implicit',
     ) -> None:
-        if not isinstance(robot, RobotModel):
-            raise InvalidInput(f'robot = {robot!r}: expected a RobotModel; see load_robot')
-        self.robot, self.n = robot, _count('n', n)
+        self.robot, self.n = checked_robot(robot), _count('n', n)
         self._threads = _count('threads', threads or os.cpu_count() or 1)
         self._arrays = arrays = WorldArrays(robot, self.n, contact_model, terrain, time_step)
         self._field, sizes = arrays.field, arrays.template.sizes
@@ -120,6 +123,7 @@ class Worlds:
         v: ArrayLike | None = None,
         time: float = 0.0,
         worlds: ArrayLike | None = None,
+        terrain: TerrainLike | Sequence[TerrainLike] | None = None,
     ) -> None:
         """Start again, all worlds or those listed in `worlds`.
 
@@ -128,11 +132,15 @@ class Worlds:
             v: velocities, (nv,) or one row per world; default: at rest.
             time: [s].
             worlds: indices of the worlds.
+            terrain: another ground for them, or one for each, with as many features.
 
         Raises:
-            InvalidInput: wrong sizes, values that are not finite, worlds that do not exist.
+            InvalidInput: wrong sizes, values that are not finite, worlds that do not exist, a
+                ground with other features.
         """
         which = self._chosen(worlds)
+        if terrain is not None:
+            self._arrays.change_terrains(which, terrain)
         starts = self._starts(q, which)
         speeds = np.zeros((1, self.robot.nv)) if v is None else np.atleast_2d(np.asarray(v, float))
         speeds = np.broadcast_to(_rows('v', speeds, len(which)), (len(which), speeds.shape[1]))

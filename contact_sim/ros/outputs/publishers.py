@@ -10,7 +10,7 @@ from geometry_msgs.msg import WrenchStamped
 from nav_msgs.msg import Odometry
 from numpy.typing import NDArray
 from rclpy.node import Node
-from rclpy.qos import QoSProfile
+from rclpy.qos import DurabilityPolicy, QoSProfile
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Float64MultiArray, Int16MultiArray
@@ -18,6 +18,7 @@ from visualization_msgs.msg import MarkerArray
 
 from contact_sim.ros.conversions import nanoseconds
 from contact_sim.ros.outputs.counting_publisher import Publisher
+from contact_sim.ros.outputs.ground_markers import ground_markers
 from contact_sim.ros.outputs.markers import ContactMarkers
 from contact_sim.ros.outputs.messages import (
     ClockMessage,
@@ -48,6 +49,8 @@ EVERY = QoSProfile(depth=1000)
 """Reliable; what the network loses while steps run flat out is still there to be sent again."""
 LATEST = QoSProfile(depth=10)
 """Reliable, for large or rare messages."""
+KEPT = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+"""The last one is there for who comes late."""
 
 
 class Outputs:
@@ -63,6 +66,7 @@ class Outputs:
         self._make_publishers(node)
         self.set_noise(settings['noise'], settings[''].seed)
         self._rehearse(sim.last_report)
+        self._publish_ground()
 
     def _make_messages(self, node: Node, sim: Simulator, settings: Settings) -> None:
         common, robot = settings[''], sim.robot
@@ -73,17 +77,34 @@ class Outputs:
         self._joint_state_message = JointStateMessage(robot)
         self._odom_message = OdometryMessage(robot, common.odom_frame, base)
         self._imu_message = ImuMessage(robot, sensor, sensor_id or base)
-        self._wrench_messages = WrenchMessages(
-            sim, common.contact_wrench_frame == 'foot', common.frame_prefix, common.odom_frame
-        )
+        self._common = common
+        self._make_ground_messages()
         self._foot_contacts_message = FootContactsMessage(self._feet)
-        self._marker_message = ContactMarkers(sim.sizes.nc, common.odom_frame, sim.terrain)
-        self._support_markers = SupportMarkers(robot, sim.terrain, common.odom_frame)
-        self._solver_state_message = SolverStateMessage(robot, sim.terrain)
         self._shadow_message = ShadowMessage(robot)
         self._transforms = TransformPublisher(
             node, common.world_frame, common.odom_frame, base, common.publish_odom_tf
         )
+
+    def _make_ground_messages(self) -> None:
+        """Make the messages of which the ground says how long they are."""
+        sim, common = self._sim, self._common
+        self._ground = sim.terrain
+        self._wrench_messages = WrenchMessages(
+            sim, common.contact_wrench_frame == 'foot', common.frame_prefix, common.odom_frame
+        )
+        self._marker_message = ContactMarkers(sim.sizes.nc, common.odom_frame)
+        self._support_markers = SupportMarkers(sim.robot, sim.terrain, common.odom_frame)
+        self._solver_state_message = SolverStateMessage(sim.robot, sim.terrain)
+
+    def follow_ground(self) -> None:
+        """Publish about the ground that the robot stands on from now on."""
+        if self._sim.terrain is not self._ground:
+            self._make_ground_messages()
+            self._publish_ground()
+
+    def _publish_ground(self) -> None:
+        frame = self._common.odom_frame
+        self._terrain.publish(ground_markers(frame, self._ground, self._sim.time))
 
     def _rehearse(self, report: StepReport) -> None:
         """Fill the messages behind which kernels are called: these compile before time runs."""
@@ -109,6 +130,7 @@ class Outputs:
         self._markers = publisher(MarkerArray, '~/contact_markers', LATEST)
         self._solver_state = publisher(Float64MultiArray, '~/solver_state', EVERY)
         self._shadow = publisher(Float64MultiArray, '~/shadow', EVERY)
+        self._terrain = publisher(MarkerArray, '~/terrain', KEPT)
         self.diagnostics = publisher(DiagnosticArray, '/diagnostics', LATEST)
 
     def set_rates(self, rates: PublishRateParameters) -> None:

@@ -158,6 +158,7 @@ class Loop:
         self._lockstep.restart(nanoseconds(self._sim.time), self._outputs.last_stamp)
         self._pacer.restart(self._sim.time)
         self._outputs.clear_markers()
+        self._outputs.follow_ground()
         self._outputs.publish_state(self._sim.last_report)
 
     # ---------------------------------------------------------------- the loop

@@ -178,14 +178,14 @@ def test_foot_contacts_say_that_all_feet_stand(second):
     assert tuple(dim.label for dim in message.layout.dim) == FEET
 
 
-def test_markers_draw_forces_cones_normals_and_ground(second):
+def test_markers_draw_forces_cones_and_normals(second):
     markers = second['/contact_sim/contact_markers'][-1].markers
     by_kind = {}
     for marker in markers:
         by_kind.setdefault(marker.ns, []).append(marker)
         assert marker.header.frame_id == 'odom'
     support = {'support_polygon', 'centre_of_mass'}
-    assert set(by_kind) == {'force', 'friction_cone', 'normal', 'slip', 'terrain'} | support
+    assert set(by_kind) == {'force', 'friction_cone', 'normal', 'slip'} | support
     assert len(by_kind['support_polygon'][0].points) == 5  # four feet, closed
     assert all(len(by_kind[kind]) == 4 for kind in ('force', 'friction_cone', 'normal', 'slip'))
     lifts = [vector(m.points[1])[2] - vector(m.points[0])[2] for m in by_kind['force']]

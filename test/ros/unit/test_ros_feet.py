@@ -106,7 +106,7 @@ def test_one_wrench_and_two_arrows_for_a_ball_in_a_groove(ball_in_groove):
     force = rotation @ vector(message.wrench.force)
     assert force == pytest.approx([0.0, 0.0, 1.5 * GRAVITY], abs=1e-7)
     assert list(FootContactsMessage(report.feet.names).fill(report).data) == [1]
-    markers = ContactMarkers(sim.sizes.nc, 'odom', sim.terrain).fill(report).markers
+    markers = ContactMarkers(sim.sizes.nc, 'odom').fill(report).markers
     arrows = [m for m in markers if m.ns == 'force' and m.action == Marker.ADD]
     starts = [[p.x, p.y, p.z] for p in (arrow.points[0] for arrow in arrows)]
     assert starts == pytest.approx(report.contacts.position, abs=1e-12)
