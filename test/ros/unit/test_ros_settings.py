@@ -17,7 +17,7 @@ from rclpy.validate_topic_name import validate_topic_name
 
 from contact_sim import InvalidInput, load_robot
 from contact_sim.parameters import declared_parameters
-from contact_sim.ros.outputs.markers import ground_triangles
+from contact_sim.ros.outputs.ground_markers import ground_triangles
 from contact_sim.ros.settings.declarations import (
     PARAMETER_GROUPS,
     JointGainParameters,
