@@ -53,6 +53,9 @@ class NodeParameters(Parameters):
     contact_links: tuple[str, ...] = parameter(
         (), '', 'links that touch with their collision geometry, too; all: every one that moves'
     )
+    contact_edge_radius: float = parameter(
+        0.0, 'm', 'radius of the edges of boxes of contact_links', at_least=0.0, at_most=1.0
+    )
     base_frame: str = parameter('', '', 'frame id of the base; empty: the root link')
     odom_frame: str = parameter('odom', '', 'frame id of the world that odometry refers to')
     world_frame: str = parameter('world', '', 'parent of odom_frame; empty: not published')

@@ -44,7 +44,8 @@ def loaded_robot(settings: Settings) -> RobotModel:
     )
     if not common.contact_links:
         return robot
-    return robot.with_body_contacts(None if ALL in common.contact_links else common.contact_links)
+    links = None if ALL in common.contact_links else common.contact_links
+    return robot.with_body_contacts(links, edge_radius=common.contact_edge_radius)
 
 
 def loaded_simulator(robot: RobotModel, settings: Settings) -> Simulator:
