@@ -44,6 +44,7 @@ from contact_sim.ros.settings.server import ParameterServer
 from contact_sim.ros.stepping.diagnostics import Conditions, diagnostics_message
 from contact_sim.ros.stepping.loop import Loop
 from contact_sim.ros.stepping.pacer import Pacer
+from contact_sim.simulation.touch import TouchGuard
 
 
 class SimulationNode(Node):
@@ -87,6 +88,7 @@ class SimulationNode(Node):
             log.error, self._diagnose,
         )  # fmt: skip
         self.loop.paused = settings[''].start_paused
+        self.loop.guard = TouchGuard(self.robot, common.end_on_contact)
         self.recorder = recorder_of(self.sim, settings, log.error)
         if self.recorder is not None:
             self.loop.when_at_rest = self.recorder.flush

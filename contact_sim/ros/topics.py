@@ -22,6 +22,11 @@ OPTIONAL: dict[str, str] = {
     '/tf_static': 'tf2_msgs/msg/TFMessage',
 }
 """Published where tf2_msgs is installed."""
+OF_LINKS: dict[str, str] = {
+    'contacts/<link>/wrench': 'geometry_msgs/msg/WrenchStamped',
+    'link_contacts': 'std_msgs/msg/Int16MultiArray',
+}
+"""Published for the links of `contact_links`."""
 SUBSCRIBED: dict[str, str] = {
     'joint_commands': 'sensor_msgs/msg/JointState',
     'joint_group_effort_controller/commands': 'std_msgs/msg/Float64MultiArray',
@@ -43,7 +48,7 @@ SERVICES: dict[str, str] = {
 
 
 def wrench_topic(foot: str) -> str:
-    """Return the topic of one foot's contact wrench.
+    """Return the topic of the contact wrench of a foot or link.
 
     Characters that ROS refuses in topics become underscores: left-foot speaks on
     contacts/left_foot/wrench. Before a leading digit comes `foot_`.

@@ -23,6 +23,7 @@ from contact_sim.ros.conversions import set_quaternion, set_stamp, set_vector
 from contact_sim.simulation.contact_report import ContactReport
 from contact_sim.simulation.report import StepReport
 from contact_sim.simulation.simulator import Simulator
+from contact_sim.simulation.touch import normal_force, touching_links
 
 Array = NDArray[np.float64]
 
@@ -152,13 +153,16 @@ class ImuMessage:
 class WrenchMessages:
     """contacts/<foot>/wrench: force of the ground on a foot, every period, zeros in swing.
 
+    Likewise of links with body contacts, in the frame of the link where feet have theirs.
+
     Force and torque of all its contacts are about the origin of the frame of the message and in
     its axes, with forces and frame where they are at the end of the step.
     """
 
     def __init__(self, sim: Simulator, in_foot_frame: bool, prefix: str, odom_frame: str) -> None:
         self._sim = sim
-        self._feet, self._features = sim.robot.feet, sim.terrain.features
+        self._feet = (*sim.robot.feet, *touching_links(sim.robot))
+        self._features = sim.terrain.features
         self._in_foot_frame = in_foot_frame
         self.messages = []
         for foot in self._feet:
@@ -167,7 +171,7 @@ class WrenchMessages:
             self.messages.append(message)
 
     def fill(self, report: StepReport) -> list[WrenchStamped]:
-        """Return the messages in the order of `robot.feet`."""
+        """Return the messages in the order of `robot.feet`, then of `touching_links`."""
         for foot, message in zip(self._feet, self.messages, strict=True):
             set_stamp(message.header.stamp, report.time)
             wrenches = self._wrenches(foot, report.contacts)
@@ -189,6 +193,24 @@ class WrenchMessages:
                 if self._in_foot_frame:
                     force, arm = rotation @ force, rotation @ (arm - placement.translation)
                 yield force, cross(arm, force)
+
+
+class LinkContactsMessage:
+    """link_contacts: 1 where a link with body contacts carries load, as `touching_links`."""
+
+    def __init__(self, robot: RobotModel) -> None:
+        self._links, self._candidates = touching_links(robot), len(robot.candidates)
+        self.message = Int16MultiArray(data=[0] * len(self._links))
+        self.message.layout.dim = [
+            MultiArrayDimension(label=link.name, size=1, stride=1) for link in self._links
+        ]
+
+    def fill(self, report: StepReport) -> Int16MultiArray:
+        """Return the message."""
+        self.message.data = [
+            int(normal_force(report, link.points, self._candidates) > 0.0) for link in self._links
+        ]
+        return self.message
 
 
 class FootContactsMessage:

@@ -25,6 +25,7 @@ from contact_sim.ros.outputs.messages import (
     FootContactsMessage,
     ImuMessage,
     JointStateMessage,
+    LinkContactsMessage,
     OdometryMessage,
     WrenchMessages,
 )
@@ -43,6 +44,7 @@ from contact_sim.ros.settings.factory import imu_frame
 from contact_sim.ros.topics import wrench_topic
 from contact_sim.simulation.report import StepReport
 from contact_sim.simulation.simulator import Simulator
+from contact_sim.simulation.touch import touching_links
 
 Array = NDArray[np.float64]
 EVERY = QoSProfile(depth=1000)
@@ -73,6 +75,8 @@ class Outputs:
         base = common.frame_prefix + (common.base_frame or robot.base_frame)
         sensor, sensor_id = imu_frame(robot, settings)
         self._feet = tuple(foot.name for foot in robot.feet)
+        self._links = tuple(link.name for link in touching_links(robot))
+        self._link_contacts_message = LinkContactsMessage(robot)
         self._clock_message = ClockMessage()
         self._joint_state_message = JointStateMessage(robot)
         self._odom_message = OdometryMessage(robot, common.odom_frame, base)
@@ -124,8 +128,11 @@ class Outputs:
         self._odom = publisher(Odometry, 'odom', EVERY)
         self._imu = publisher(Imu, 'imu/data', EVERY)
         self._wrenches = [
-            publisher(WrenchStamped, wrench_topic(foot), EVERY) for foot in self._feet
+            publisher(WrenchStamped, wrench_topic(part), EVERY)
+            for part in (*self._feet, *self._links)
         ]
+        if self._links:
+            self._link_contacts = publisher(Int16MultiArray, 'link_contacts', EVERY)
         self._foot_contacts = publisher(Int16MultiArray, 'foot_contacts', EVERY)
         self._markers = publisher(MarkerArray, '~/contact_markers', LATEST)
         self._solver_state = publisher(Float64MultiArray, '~/solver_state', EVERY)
@@ -221,6 +228,8 @@ class Outputs:
             for publisher, message in zip(self._wrenches, messages, strict=True):
                 publisher.publish(message)
             self._foot_contacts.publish(self._foot_contacts_message.fill(report))
+            if self._links:
+                self._link_contacts.publish(self._link_contacts_message.fill(report))
 
     def _due(self, name: str, always: bool = False) -> bool:
         """Return whether a topic has its turn; by simulated time, so resets change no rhythm."""

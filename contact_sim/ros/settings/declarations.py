@@ -56,6 +56,9 @@ class NodeParameters(Parameters):
     contact_edge_radius: float = parameter(
         0.0, 'm', 'radius of the edges of boxes of contact_links', at_least=0.0, at_most=1.0
     )
+    end_on_contact: tuple[str, ...] = parameter(
+        (), '', 'links whose touch on the ground ends the run: time stands still until ~/reset'
+    )
     base_frame: str = parameter('', '', 'frame id of the base; empty: the root link')
     odom_frame: str = parameter('odom', '', 'frame id of the world that odometry refers to')
     world_frame: str = parameter('world', '', 'parent of odom_frame; empty: not published')
