@@ -8,10 +8,9 @@ import pytest
 pytest.importorskip('rclpy', reason='needs ROS')
 
 from ros_session import Session, published_topics, vector
-from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
 
-from contact_sim import load_robot
-
+EFFORTS = 'joint_group_effort_controller/commands'
 WRENCH = '/contacts/trunk/wrench'
 TOPICS = {
     topic: published_topics(())[topic] for topic in ('/clock', '/diagnostics', '/joint_states')
@@ -22,18 +21,16 @@ PARAMETERS = {'start_paused': True, 'real_time_factor': 0.0, 'contact_links': ['
 
 
 def test_a_belly_on_the_ground_ends_the_run_until_a_reset(tmp_path):
-    joints = list(load_robot('go1').joint_names)
     with Session(tmp_path, TOPICS, PARAMETERS) as session:
         session.started()
-        command = session.node.create_publisher(JointState, 'joint_commands', 1)
+        command = session.node.create_publisher(Float64MultiArray, EFFORTS, 1)
         session.wait_for_subscriber(command)
         assert session.step(50).success
         session.settle()
         assert list(session.messages['/link_contacts'][-1].data) == [0, 0]
         labels = [dim.label for dim in session.messages['/link_contacts'][-1].layout.dim]
         assert labels == ['trunk', 'FL_calf']
-        folded = np.tile([0.0, 2.0, -2.6], 4)
-        command.publish(JointState(name=joints, position=folded.tolist()))
+        command.publish(Float64MultiArray(data=[0.0] * 12))  # it falls
         session.wait(lambda: int(session.diagnostics()['commands_accepted']) == 1, 'the command')
         result = session.step(3000)
         assert not result.success
