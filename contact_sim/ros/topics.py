@@ -20,8 +20,9 @@ PUBLISHED: dict[str, str] = {
 OPTIONAL: dict[str, str] = {
     '/tf': 'tf2_msgs/msg/TFMessage',
     '/tf_static': 'tf2_msgs/msg/TFMessage',
+    '~/grid_map': 'grid_map_msgs/msg/GridMap',
 }
-"""Published where tf2_msgs is installed."""
+"""Published where their packages are installed."""
 OF_LINKS: dict[str, str] = {
     'contacts/<link>/wrench': 'geometry_msgs/msg/WrenchStamped',
     'link_contacts': 'std_msgs/msg/Int16MultiArray',

@@ -13,11 +13,18 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Imu, JointState
-from std_msgs.msg import Float64MultiArray, Int16MultiArray
+from std_msgs.msg import (
+    Float32MultiArray,
+    Float64MultiArray,
+    Int16MultiArray,
+    MultiArrayDimension,
+)
 from visualization_msgs.msg import MarkerArray
 
-from contact_sim.ros.conversions import nanoseconds
+from contact_sim.collision.grid import ground_grid
+from contact_sim.ros.conversions import nanoseconds, set_stamp
 from contact_sim.ros.outputs.counting_publisher import Publisher
+from contact_sim.ros.outputs.grid_map import GridMap, fill_grid_map
 from contact_sim.ros.outputs.ground_markers import ground_markers
 from contact_sim.ros.outputs.markers import ContactMarkers
 from contact_sim.ros.outputs.messages import (
@@ -109,6 +116,12 @@ class Outputs:
     def _publish_ground(self) -> None:
         frame = self._common.odom_frame
         self._terrain.publish(ground_markers(frame, self._ground, self._sim.time))
+        if self._grid_map is not None:
+            common = self._sim.friction.max(initial=0.0), self._sim.restitution.max(initial=0.0)
+            grid = ground_grid(self._ground, *common)
+            message = fill_grid_map(GridMap(), grid, frame, Float32MultiArray, MultiArrayDimension)
+            set_stamp(message.header.stamp, self._sim.time)
+            self._grid_map.publish(message)
 
     def _rehearse(self, report: StepReport) -> None:
         """Fill the messages behind which kernels are called: these compile before time runs."""
@@ -138,6 +151,7 @@ class Outputs:
         self._solver_state = publisher(Float64MultiArray, '~/solver_state', EVERY)
         self._shadow = publisher(Float64MultiArray, '~/shadow', EVERY)
         self._terrain = publisher(MarkerArray, '~/terrain', KEPT)
+        self._grid_map = publisher(GridMap, '~/grid_map', KEPT) if GridMap else None
         self.diagnostics = publisher(DiagnosticArray, '/diagnostics', LATEST)
 
     def set_rates(self, rates: PublishRateParameters) -> None:
