@@ -31,7 +31,7 @@ SETTINGS = {'friction': 0.3, 'restitution': 0.2, 'time_step': 2e-3, 'gravity': [
             'integrator': 'momentum'}  # fmt: skip
 
 
-def motion(sim, steps=60):
+def motion(sim, steps=30):
     return np.array([np.append(sim.step([]).q, sim.v) for _ in range(steps)])
 
 
