@@ -36,7 +36,8 @@ from contact_sim.robot.contact_point import ContactPoint
 from contact_sim.robot.feet import Foot
 from contact_sim.robot.model import RobotModel
 from contact_sim.robot.urdf import load_robot
-from contact_sim.simulation.simulator import Simulator, Snapshot
+from contact_sim.simulation.simulator import Simulator
+from contact_sim.simulation.snapshot import Snapshot
 from contact_sim.simulation.worlds import Worlds
 from contact_sim.support.analysis import Support, analyse_support
 

@@ -52,7 +52,8 @@ PARAMETERS = {
 }
 """Launch argument: parameter of the node that it overrides unless it is empty, and its type."""
 
-TOPICS_IN_RVIZ = ('robot_description', 'odom', 'contact_sim/contact_markers')
+TOPICS_IN_RVIZ = ('robot_description', 'odom', 'contact_sim/contact_markers',
+                  'contact_sim/terrain')  # fmt: skip
 """Absolute in the RViz configuration: remapped into the namespace."""
 
 

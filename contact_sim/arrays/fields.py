@@ -119,6 +119,7 @@ class Sizes:
             'placement': (nb, 13), 'body': (nb, 10), 'armature': (nv,), 'damping': (nv,),
             'total_mass': (1,), 'offset': (self.n_candidates, 3), 'radius': (self.n_candidates,),
             'terrain': (TERRAIN_DATA,), 'restitution': (nc,), 'stabilisation': (2,),
+            'default_friction': (nc,), 'default_restitution': (nc,),
             'inverse_weight': (rows,), 'interval_lower': (ns,), 'interval_upper': (ns,),
             'reach': (3,), 'damping_inertia': (1,), 'law': (LAW_NUMBERS,),
             'support_command': (nc,), 'limit_share': limits, 'limit_range': limits,
@@ -138,7 +139,7 @@ class Sizes:
         joints = (self.n_joints,)
         return {
             'status': (1,), 'control': (1,), 'integrator': (1,), 'terms_given': (1,),
-            'counts': (2,), 'options': (1,), 'ground': (6,), 'wrench_body': (1,),
+            'counts': (2,), 'options': (1,), 'ground': (8,), 'wrench_body': (1,),
             'kind': (nb,), 'parent': (nb,), 'q_index': (nb,), 'v_index': (nb + 1,),
             'dof_parent': (nv,), 'free_flyer_q': (self.n_flyers,),
             'free_flyer_v': (self.n_flyers,),

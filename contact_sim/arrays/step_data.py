@@ -56,7 +56,7 @@ class StepData:
         v_free: velocity without contact, axes of the start, shape (nv,).
         v_next: velocity after the step, axes of the start, shape (nv,).
         acceleration: Pinocchio's v̇ over the step, shape (nv,).
-        friction: μ [-], shape (nc,).
+        friction: μ that acted [-], shape (nc,).
         lower: lower bounds of the impulses of the interval rows [N s], shape (ns,).
         upper: upper bounds [N s], shape (ns,).
         interval_gap: position error of the interval rows [m, rad], 0 for friction, shape (ns,).

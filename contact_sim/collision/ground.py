@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Protocol
+from collections.abc import Iterable
+from copy import copy
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contact_sim.collision.kinds import FACETED, Ground
+from contact_sim.collision.regions import region_numbers
 from contact_sim.collision.search import bend_of_facet, find_facets
 from contact_sim.collision.surface import find_all, height
 from contact_sim.errors import InvalidInput
+from contact_sim.terrain import Region
 
 Array = NDArray[np.float64]
 NO_RELIEF = np.zeros(0)
@@ -43,6 +47,16 @@ class Terrain(Protocol):
         ...
 
     @property
+    def regions(self) -> tuple[Region, ...]:
+        """Parts with a friction or restitution of their own; of several the last one counts."""
+        ...
+
+    @property
+    def region_numbers(self) -> Array:
+        """The regions as `collision.regions.region_numbers`; the same array every time."""
+        ...
+
+    @property
     def features(self) -> int:
         """Number of contacts that a sphere may have at once, 1 to MOST_FEATURES."""
         ...
@@ -65,7 +79,26 @@ class Terrain(Protocol):
 
 
 class Surface(ABC):
-    """A ground of one of the kinds of `surface`; subclasses say which, and its numbers."""
+    """A ground of one of the kinds of `surface`; subclasses say which, and its numbers.
+
+    Attributes:
+        regions: parts with a friction or restitution of their own.
+        region_numbers: these for the kernels.
+    """
+
+    regions: tuple[Region, ...] = ()
+    region_numbers: Array = region_numbers(())
+
+    def with_regions(self, regions: Iterable[Region]) -> Self:
+        """Return this ground with other regions, those later in the list above the others.
+
+        Raises:
+            InvalidInput: something else than a Region.
+        """
+        other, chosen = copy(self), tuple(regions)
+        object.__setattr__(other, 'region_numbers', region_numbers(chosen))  # some are frozen
+        object.__setattr__(other, 'regions', chosen)
+        return other
 
     @property
     @abstractmethod

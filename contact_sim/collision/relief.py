@@ -148,7 +148,8 @@ def mesh_numbers(facets: MeshFacets) -> tuple[Array, Array]:
 def relief_of(description: Description) -> FacetGround:
     """Return what a description says, as ground.
 
-    A field with walls becomes a mesh; so does a generated terrain of several parts.
+    A field with walls becomes a mesh; so does a generated terrain of several parts, which keeps
+    its regions.
     """
     if isinstance(description, TriangleMesh):
         return MeshGround(description)
@@ -157,8 +158,9 @@ def relief_of(description: Description) -> FacetGround:
         return MeshGround(description.as_mesh()) if walls else FieldGround(description)
     meshes = [] if description.mesh is None else [description.mesh]
     if not meshes and len(description.fields) == 1:
-        return relief_of(description.fields[0])
-    return MeshGround(concatenate([*meshes, *(field.as_mesh() for field in description.fields)]))
+        return relief_of(description.fields[0]).with_regions(description.regions)
+    parts = [*meshes, *(field.as_mesh() for field in description.fields)]
+    return MeshGround(concatenate(parts)).with_regions(description.regions)
 
 
 def check_relief(kind: int, data: Array, relief: Array) -> None:

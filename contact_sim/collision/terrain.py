@@ -234,7 +234,7 @@ def as_terrain(terrain: TerrainLike) -> Terrain:
         return TERRAINS[terrain]()
     if isinstance(terrain, Description):
         return relief_of(terrain)
-    parts = 'kind', 'data', 'relief', 'features', 'distances', 'contacts'
+    parts = 'kind', 'data', 'relief', 'features', 'distances', 'contacts', 'region_numbers'
     if not all(hasattr(terrain, name) for name in parts):
         raise InvalidInput(
             f'terrain = {terrain!r}: expected a name or a Terrain, or a description of one'

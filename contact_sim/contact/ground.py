@@ -5,11 +5,23 @@ from __future__ import annotations
 from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import integers, numbers_at, vector
 from contact_sim.collision.kinds import Ground
+from contact_sim.collision.regions import fill_coefficients
 from contact_sim.solvers.jit import kernel
 
 
 @kernel
 def ground_of(data):
     """Return the ground in the arrays of a step."""
-    kind, _, address, length, search, bend = integers(data, f.GROUND)
+    kind, _, address, length, search, bend, _, _ = integers(data, f.GROUND)
     return Ground(kind, vector(data, f.TERRAIN), numbers_at(address, length), search, bend)
+
+
+@kernel
+def fill_ground_coefficients(data, position, feature):
+    """Fill friction and restitution of the contacts at `position` (nc, 3)."""
+    ground = integers(data, f.GROUND)
+    defaults = (vector(data, f.DEFAULT_FRICTION), vector(data, f.DEFAULT_RESTITUTION))
+    fill_coefficients(
+        numbers_at(ground[6], ground[7]), position, feature, defaults, vector(data, f.FRICTION),
+        vector(data, f.RESTITUTION),
+    )  # fmt: skip

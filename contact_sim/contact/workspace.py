@@ -22,6 +22,8 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 BAUMGARTE, RESTITUTION_THRESHOLD = 0.2, 0.05
 """Share of a penetration taken out per step [-]; approach speed of plastic impacts [m/s]."""
+OF_THE_GROUND = 'terrain', 'ground'
+"""Fields with the numbers of the ground."""
 known_places = lru_cache(maxsize=64)(places_of)
 """Kept: single problems are solved by the thousand, and have few sizes."""
 
@@ -94,9 +96,20 @@ class Workspace:
         other = object.__new__(Workspace)
         for name in ('sizes', 'robot', 'model', 'tree', 'names'):
             setattr(other, name, getattr(self, name))
-        other._relief = self._relief if terrain is None else terrain.relief
+        other._kept = self._kept if terrain is None else kept_alive(terrain)
         other._allocate()
         other.numbers[:], other.indices[:] = self.numbers, self.indices
+        return other
+
+    def on(self, terrain: Terrain) -> Workspace:
+        """Return a workspace for another ground with the same values.
+
+        What belongs to contacts starts anew where these are more or fewer than before.
+        """
+        other = Workspace(self.robot, terrain, float(self.data.time_step[0]))
+        for name, (_, _, shape) in self._places.items():
+            if name not in OF_THE_GROUND and shape == other._places[name][2]:
+                getattr(other, name)[:] = getattr(self, name)
         return other
 
     def set_time_step(self, h: float) -> None:
@@ -154,7 +167,7 @@ class Workspace:
         self.offset[:] = np.einsum('iab,ia->ib', turn, spheres.offset)
         self.radius[:] = spheres.radius
         self.terrain[:] = terrain.data
-        self._relief = terrain.relief  # the kernels have its address only
+        self._kept = kept_alive(terrain)
         self.ground[:] = ground_indices(terrain)
         self.leaf_dof[:] = np.repeat(spheres.leaf_dof, features)
         self.stabilisation[:] = BAUMGARTE, RESTITUTION_THRESHOLD
@@ -166,9 +179,17 @@ class Workspace:
 
 
 def ground_indices(terrain: Terrain) -> tuple[int, ...]:
-    """Return the field `ground`; the relief, whose address is in it, has to stay alive."""
-    relief, addresses = terrain.relief, addresses_of(terrain.kind)
-    return terrain.kind, terrain.features, relief.ctypes.data, len(relief), *addresses
+    """Return the field `ground`; what is `kept_alive` has its addresses in it."""
+    relief, regions = kept_alive(terrain)
+    return (
+        terrain.kind, terrain.features, relief.ctypes.data, len(relief),
+        *addresses_of(terrain.kind), regions.ctypes.data, len(regions),
+    )  # fmt: skip
+
+
+def kept_alive(terrain: Terrain) -> tuple[Array, Array]:
+    """Return the arrays of a ground of which the kernels have the addresses only."""
+    return terrain.relief, terrain.region_numbers
 
 
 def sizes_of(robot: RobotModel, terrain: Terrain, tree: Tree, h: float) -> Sizes:

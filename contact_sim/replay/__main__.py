@@ -42,6 +42,8 @@ def _words(event: dict[str, Any]) -> str:
     if kind == 'wrenches':
         pushed = ', '.join(event['wrenches'])
         return f'wrench on {pushed}' if pushed else 'no wrench any more'
+    if kind == 'terrain':
+        return 'another terrain'
     if 'state' in event:
         return f'{kind} to t = {event["time"]:.9g} s'
     return f'{kind} {event["value"]}' if 'value' in event else str(kind)

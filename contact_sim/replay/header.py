@@ -31,12 +31,13 @@ from contact_sim.robot.model import RobotModel
 from contact_sim.robot.position_limits import PositionLimit
 from contact_sim.robot.urdf import load_robot
 from contact_sim.simulation.simulator import Simulator
+from contact_sim.terrain import Region
 
 Array = NDArray[np.float64]
 FORMAT = 5
 READABLE = 1, 2, 3, 4, 5
 """Formats that can be repeated; 1 knew only planes, 1 and 2 only semi-implicit steps, those before
-4 no relief, and those before 5 no limits of joints."""
+4 no relief, and those before 5 no regions and no limits of joints."""
 PACKAGES = ('contact_sim', 'pin', 'numba', 'llvmlite', 'numpy')
 """Packages whose versions decide about the last bits."""
 
@@ -70,6 +71,8 @@ def ground_header(terrain: Terrain) -> dict[str, Any]:
     said = {'kind': terrain.kind, 'data': data, 'features': terrain.features}
     if len(terrain.relief):
         said['relief'] = base64.b64encode(zlib.compress(terrain.relief.tobytes())).decode()
+    if terrain.regions:
+        said['regions'] = [dataclasses.asdict(region) for region in terrain.regions]
     return said
 
 
@@ -82,8 +85,9 @@ def ground_of(header: Mapping[str, Any]) -> Terrain:
     if header['format'] == 1:
         data = [*header['plane'], *np.zeros(TERRAIN_DATA - 4).tolist()]
         return RecordedGround({'kind': PLANES, 'data': data, 'features': 1})
-    ground = RecordedGround(header['ground'])
-    return recorded_relief(ground) if ground.kind in FACETED else ground
+    said = RecordedGround(header['ground'])
+    ground: Surface = recorded_relief(said) if said.kind in FACETED else said
+    return ground.with_regions(Region(**region) for region in header['ground'].get('regions', ()))
 
 
 def recorded_relief(ground: RecordedGround) -> FacetGround:

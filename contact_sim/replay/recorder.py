@@ -28,8 +28,9 @@ from numpy.typing import ArrayLike, NDArray
 from contact_sim.errors import InvalidInput
 from contact_sim.replay.archive import ArchiveWriter
 from contact_sim.replay.hashing import StateHash
-from contact_sim.replay.header import header_of, model_header
-from contact_sim.simulation.simulator import Simulator, Snapshot
+from contact_sim.replay.header import ground_header, header_of, model_header
+from contact_sim.simulation.simulator import Simulator
+from contact_sim.simulation.snapshot import Snapshot
 
 Array = NDArray[np.float64]
 CHUNK = 4096
@@ -69,11 +70,7 @@ class Recorder:
                 raise InvalidInput(f'{name} = {value!r}: expected an integer >= 1')
         self.path = Path(path)
         self._sim, self._every, self._on_error = sim, hash_every, on_error
-        self._hash = StateHash(sim.sizes)
-        layout = sim.sizes.layout
-        self._command = slice(*layout['command'][:2])
-        self._applied = slice(layout['command'][0], layout['tau'][1])
-        self._friction = slice(*layout['friction'][:2])
+        self._follow_layout()
         self._efforts = np.zeros((chunk, sim.robot.n_joints))
         self._steps = 0
         self._wrenches: dict[str, list[float]] = {}
@@ -98,6 +95,8 @@ class Recorder:
 
     def before_step(self, external_wrenches: Mapping[str, ArrayLike]) -> None:
         """Note what has changed since the last step, and what acts in this one."""
+        if self._sim.terrain is not self._terrain:
+            self._change_ground()
         now, last = self._sim.snapshot(), self._last
         self._clock = now.buffer[:3].tobytes()
         last.buffer[self._applied] = now.buffer[self._applied]
@@ -190,6 +189,24 @@ class Recorder:
 
     # ---------------------------------------------------------------- what has changed
 
+    def _follow_layout(self) -> None:
+        """Know where things are in the step data on the ground at hand."""
+        sizes, layout = self._sim.sizes, self._sim.sizes.layout
+        self._hash, self._terrain = StateHash(sizes), self._sim.terrain
+        self._command = slice(*layout['command'][:2])
+        self._applied = slice(layout['command'][0], layout['tau'][1])
+
+    def _change_ground(self) -> None:
+        """Note another ground; what follows is compared with a state that nothing has led to."""
+        self._follow_layout()
+        self._note({'kind': 'terrain', 'ground': ground_header(self._terrain)})
+        now = self._sim.snapshot()
+        last: dict[str, Any] = {
+            name: np.full_like(array, np.nan) for name, array in arrays_of(now)
+        }
+        model = self._last.contact_model
+        self._last = dataclasses.replace(now, contact_model=model, **last)
+
     def _changes(self, now: Snapshot) -> Iterator[dict[str, Any]]:
         """Yield what differs between the end of the last step and the beginning of this one."""
         last = self._last
@@ -203,14 +220,10 @@ class Recorder:
                 yield {'kind': name, 'value': new.tolist()}
         if now.buffer.tobytes() == before.tobytes():
             return
-        if now.buffer[self._friction].tobytes() != before[self._friction].tobytes():
-            before[self._friction] = now.buffer[self._friction]
-            yield {'kind': 'friction', 'value': now.buffer[self._friction].tolist()}
-        if now.buffer.tobytes() != before.tobytes():
-            name = f'state-{len(self._states)}'
-            self._states[name] = self._defined(now.buffer)
-            kind = 'reset' if now.buffer[2] == 0.0 else 'restore'
-            yield {'kind': kind, 'state': name, 'time': float(now.buffer[0])}
+        name = f'state-{len(self._states)}'
+        self._states[name] = self._defined(now.buffer)
+        kind = 'reset' if now.buffer[2] == 0.0 else 'restore'
+        yield {'kind': kind, 'state': name, 'time': float(now.buffer[0])}
 
     def _defined(self, buffer: Array) -> Array:
         """Return step data as `finite` does, but with the infinite bounds of limits."""

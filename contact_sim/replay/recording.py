@@ -155,6 +155,7 @@ class Recording:
             self.robot(),
             contact_model_of(header['contact_model']) if contact_model is None else contact_model,
             ground_of(header),
+            friction=header['friction'],
             time_step=header['time_step'],
             gravity=header['gravity'],
             integrator=header.get('integrator', 'semi_implicit'),

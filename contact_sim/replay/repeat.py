@@ -10,7 +10,7 @@ from contact_sim.contact_models.protocol import ContactModel
 from contact_sim.errors import ContactSimError, NonFiniteState
 from contact_sim.replay.archive import RecordingError
 from contact_sim.replay.hashing import StateHash
-from contact_sim.replay.header import contact_model_of
+from contact_sim.replay.header import FORMAT, contact_model_of, ground_of
 from contact_sim.replay.recording import Chunk, Recording, without_memory
 from contact_sim.simulation.report import StepReport
 from contact_sim.simulation.simulator import Simulator
@@ -104,10 +104,11 @@ class Player:
         if kind == 'contact_model':
             if not self._own_model:
                 sim.contact_model = contact_model_of(event)  # type: ignore[assignment]
+        elif kind == 'terrain':
+            ground = ground_of({'format': FORMAT, 'ground': event['ground']})
+            sim.reset(sim.q, terrain=ground)
         elif kind == 'wrenches':
             self._wrenches = event['wrenches']
-        elif kind == 'friction':
-            sim.friction = event['value']
         elif 'state' in event:
             state = chunk.states[event['state']]
             buffer = without_memory(sim, state) if self._own_model else state
@@ -130,7 +131,6 @@ def repeat(recording: Recording, on_step: Callable[[PlayedStep], None] | None = 
         RecordingError: a robot that can no longer be built from the recording.
     """
     player = Player(recording)
-    state_hash = StateHash(player.sim.sizes)
     done, difference, at = 0, '', None
     try:
         for step in player.steps():
@@ -140,7 +140,7 @@ def repeat(recording: Recording, on_step: Callable[[PlayedStep], None] | None = 
                 at = step.number
                 difference = f'step {at} is finite only in one of the runs'
                 break
-            here = state_hash(player.sim.snapshot().buffer)
+            here = StateHash(player.sim.sizes)(player.sim.snapshot().buffer)
             if step.recorded_hash is not None and here != step.recorded_hash:
                 difference, at = _first_difference(recording, step, player.sim.time), step.number
                 break

@@ -2,7 +2,7 @@
 
     sphere            itself
     capsule           the spheres at its ends: exact on a plane
-    box               its corners: exact on a plane
+    box               its corners: exact on a plane; with rounded edges the spheres in them
     cylinder, cone    points on its rims, the apex
     mesh              corners of its convex hull
 
@@ -60,6 +60,8 @@ class _Shape:
     """In the axes of the joint [m], shape (n, 3)."""
     radius: float
     """Of spheres about the corners [m]."""
+    whole: bool
+    """Whether all of it is kept: a sphere or a capsule."""
     error: float
     """Largest distance by which the shape reaches beyond the hull of its corners [m]."""
 
@@ -71,6 +73,7 @@ def body_contacts(
     links: Iterable[str] | None,
     feet: Iterable[str],
     most: int = MOST,
+    edge_radius: float = 0.0,
 ) -> tuple[tuple[ContactPoint, ...], tuple[Approximation, ...]]:
     """Return contact points for the collision geometry of links, and what was approximated.
 
@@ -79,23 +82,27 @@ def body_contacts(
         description: its URDF.
         package_dirs: folders in which its package:// URIs are found.
         links: names of links; None: all that move and have collision geometry, but for `feet`.
-        feet: frames of the feet, which have contact points already.
+        feet: frames of the feet, which have contact points already: links, or their fixed joints.
         most: largest number of corners of one moving body.
+        edge_radius: of the edges of boxes [m]; in a box that is thinner, half its thickness.
 
     Raises:
         UnknownName: a link without collision geometry.
-        InvalidInput: no description, a link that does not move or is a foot, or too small a limit.
+        InvalidInput: no description, a link that does not move or is a foot, too small a limit, a
+            radius that is negative or not finite.
         RobotDescriptionError: a mesh that cannot be read, or without a convex hull.
     """
     if isinstance(most, bool) or not isinstance(most, int) or most < LEAST:
         raise InvalidInput(f'most = {most!r}: expected an integer >= {LEAST}')
+    if not 0.0 <= edge_radius < np.inf:
+        raise InvalidInput(f'edge_radius = {edge_radius!r} m: expected a finite value >= 0')
     geometries = _collision_geometry(model, description, package_dirs)
-    chosen = _chosen_links(geometries, links, set(feet))
+    chosen = _chosen_links(geometries, links, {link_of(model, foot) for foot in feet})
     bodies: dict[str, list[_Shape]] = {}
     for link in chosen:
         for geometry in geometries[link]:
             joint = str(model.names[geometry.parentJoint])
-            bodies.setdefault(joint, []).append(_shape(link, geometry))
+            bodies.setdefault(joint, []).append(_shape(link, geometry, edge_radius))
     points: list[ContactPoint] = []
     approximations: list[Approximation] = []
     for joint, shapes in bodies.items():
@@ -103,6 +110,16 @@ def body_contacts(
         points += found
         approximations.append(approximation)
     return tuple(points), tuple(approximations)
+
+
+def link_of(model: pin.Model, frame: str) -> str:
+    """Return the link that a frame names: itself, or what the fixed joint of that name carries."""
+    named = [index for index, other in enumerate(model.frames) if other.name == frame]
+    for other in model.frames:
+        at_joint = model.frames[other.parentFrame].type == pin.FrameType.FIXED_JOINT
+        if other.type == pin.FrameType.BODY and at_joint and other.parentFrame in named:
+            return str(other.name)
+    return frame
 
 
 def _chosen_links(
@@ -127,13 +144,14 @@ def _points_of_body(
 ) -> tuple[list[ContactPoint], Approximation]:
     """Return the spheres of a body, and its corners or the most important of them."""
     corners = [(shape, k) for shape in shapes for k in range(len(shape.corners))]
-    balls = [(shape, k) for shape, k in corners if shape.radius > 0.0]
-    sharp = [(shape, k) for shape, k in corners if shape.radius == 0.0]
+    balls = [(shape, k) for shape, k in corners if shape.whole]
+    sharp = [(shape, k) for shape, k in corners if not shape.whole]
     error = max(shape.error for shape in shapes)
     if len(sharp) > most:
         places = np.array([shape.corners[k] for shape, k in sharp])
         kept = spread(places, most, f'collision geometry that joint {joint!r} moves')
-        error += reach_beyond(places[kept], places)
+        radii = [shape.radius for shape, _ in sharp]
+        error += reach_beyond(places[kept], places) + max(radii) - min(radii)
         sharp = [sharp[k] for k in sorted(kept)]
     points = [
         ContactPoint(f'{shape.name}.{k}', shape.link, joint, shape.corners[k], shape.radius)
@@ -161,14 +179,17 @@ def _collision_geometry(
     return by_link
 
 
-def _shape(link: str, geometry: Any) -> _Shape:
-    corners, radius, error = corners_of(geometry.geometry, str(geometry.name))
+def _shape(link: str, geometry: Any, edge_radius: float) -> _Shape:
+    corners, radius, error = corners_of(geometry.geometry, str(geometry.name), edge_radius)
     placed = np.array([geometry.placement.act(corner) for corner in corners])
-    return _Shape(link, str(geometry.name), placed, radius, error)
+    whole = type(geometry.geometry).__name__ in ('Sphere', 'Capsule')
+    return _Shape(link, str(geometry.name), placed, radius, whole, error)
 
 
-def corners_of(shape: Any, name: str) -> tuple[Array, float, float]:
+def corners_of(shape: Any, name: str, edge_radius: float = 0.0) -> tuple[Array, float, float]:
     """Return the corners of a shape of coal in its frame [m], (n, 3), their radius and the error.
+
+    Boxes have edges of `edge_radius` [m]: what the sharp ones reach beyond is in the error.
 
     Raises:
         RobotDescriptionError: a mesh without convex hull, or another shape; the message says
@@ -181,7 +202,8 @@ def corners_of(shape: Any, name: str) -> tuple[Array, float, float]:
         ends = np.outer([-1.0, 1.0], [0.0, 0.0, shape.halfLength])
         return ends, float(shape.radius), 0.0
     if kind == 'Box':
-        return SIGNS * shape.halfSide, 0.0, 0.0
+        radius = min(edge_radius, float(np.min(shape.halfSide)))
+        return SIGNS * (shape.halfSide - radius), radius, (np.sqrt(3.0) - 1.0) * radius
     if kind in ('Cylinder', 'Cone'):
         rims = _rims(shape.radius, shape.radius if kind == 'Cylinder' else 0.0, shape.halfLength)
         return rims, 0.0, float(shape.radius * (1.0 - np.cos(np.pi / RIM)))

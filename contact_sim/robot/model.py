@@ -131,7 +131,7 @@ class RobotModel:
         )
 
     def with_body_contacts(
-        self, links: Iterable[str] | None = None, most: int = MOST
+        self, links: Iterable[str] | None = None, most: int = MOST, edge_radius: float = 0.0
     ) -> RobotModel:
         """Return the robot with contact points on the collision geometry of its links.
 
@@ -140,14 +140,16 @@ class RobotModel:
                 collision geometry and are no feet.
             most: largest number of corners of one moving body; `approximations` tells what that
                 leaves out.
+            edge_radius: boxes have edges of this radius [m]: they roll over them smoothly.
 
         Raises:
             InvalidInput, UnknownName, RobotDescriptionError: see `body_contacts`.
         """
         feet = {point.frame for point in self.contact_points}
         points, approximations = body_contacts(
-            self.pinocchio_model, self.description, self.package_dirs, links, feet, most
-        )
+            self.pinocchio_model, self.description, self.package_dirs, links, feet, most,
+            edge_radius,
+        )  # fmt: skip
         return replace(self, body_points=points, approximations=approximations)
 
     def with_actuators(self, actuators: Actuators | None = None, **changes: Values) -> RobotModel:

@@ -36,6 +36,7 @@ from contact_sim.ros.settings.factory import (
     chosen_contact_model,
     chosen_sensors,
     chosen_shadows,
+    chosen_terrain,
     driven_robot,
     joint_gains,
     loaded_robot,
@@ -47,6 +48,7 @@ from contact_sim.ros.settings.server import ParameterServer
 from contact_sim.ros.stepping.diagnostics import Conditions, diagnostics_message
 from contact_sim.ros.stepping.loop import Loop
 from contact_sim.ros.stepping.pacer import Pacer
+from contact_sim.simulation.touch import TouchGuard
 
 
 class SimulationNode(Node):
@@ -92,6 +94,7 @@ class SimulationNode(Node):
             log.error, self._diagnose,
         )  # fmt: skip
         self.loop.paused = settings[''].start_paused
+        self.loop.guard = TouchGuard(self.robot, common.end_on_contact)
         self.recorder = recorder_of(self.sim, settings, log.error)
         if self.recorder is not None:
             self.loop.when_at_rest = self.recorder.flush
@@ -149,13 +152,19 @@ class SimulationNode(Node):
         chosen_sensors(self.robot, settings)
 
     def _change_settings(self, settings: Settings, prefixes: set[str]) -> None:
-        """Let settings take effect between two steps, all of them or none."""
+        """Let settings take effect between two steps, all of them or none.
+
+        Those of the terrain wait for the next reset.
+        """
+        ground = chosen_terrain(settings) if 'terrain' in prefixes else None
         try:
             self.loop.between_steps(lambda: self._apply_settings(settings, prefixes))
         except ContactSimError:
             in_force = self.parameters.settings
             self.loop.between_steps(lambda: self._apply_settings(in_force, prefixes))
             raise
+        if ground is not None:
+            self.state_control.next_ground = ground
 
     def _apply_settings(self, settings: Settings, prefixes: set[str]) -> None:
         old, new = self.parameters.settings[''], settings['']

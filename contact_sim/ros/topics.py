@@ -16,6 +16,7 @@ PUBLISHED: dict[str, str] = {
     '~/ground_truth/contacts/<foot>/wrench': 'geometry_msgs/msg/WrenchStamped',
     '~/ground_truth/foot_contacts': 'std_msgs/msg/Int16MultiArray',
     '~/contact_markers': 'visualization_msgs/msg/MarkerArray',
+    '~/terrain': 'visualization_msgs/msg/MarkerArray',
     '~/solver_state': 'std_msgs/msg/Float64MultiArray',
     '~/shadow': 'std_msgs/msg/Float64MultiArray',
     '/diagnostics': 'diagnostic_msgs/msg/DiagnosticArray',
@@ -23,8 +24,14 @@ PUBLISHED: dict[str, str] = {
 OPTIONAL: dict[str, str] = {
     '/tf': 'tf2_msgs/msg/TFMessage',
     '/tf_static': 'tf2_msgs/msg/TFMessage',
+    '~/grid_map': 'grid_map_msgs/msg/GridMap',
 }
-"""Published where tf2_msgs is installed."""
+"""Published where their packages are installed."""
+OF_LINKS: dict[str, str] = {
+    'contacts/<link>/wrench': 'geometry_msgs/msg/WrenchStamped',
+    'link_contacts': 'std_msgs/msg/Int16MultiArray',
+}
+"""Published for the links of `contact_links`."""
 GROUND_TRUTH = '~/ground_truth/'
 """Before the topics of sensors: the same messages without errors and latency."""
 SUBSCRIBED: dict[str, str] = {
@@ -48,7 +55,7 @@ SERVICES: dict[str, str] = {
 
 
 def wrench_topic(foot: str) -> str:
-    """Return the topic of one foot's contact wrench.
+    """Return the topic of the contact wrench of a foot or link.
 
     Characters that ROS refuses in topics become underscores: left-foot speaks on
     contacts/left_foot/wrench. Before a leading digit comes `foot_`.

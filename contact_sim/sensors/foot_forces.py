@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters
-from contact_sim.robot.feet import foot_frame
+from contact_sim.robot.feet import Foot, foot_frame
 from contact_sim.robot.model import RobotModel
 from contact_sim.sensors.frames import Frames
 from contact_sim.sensors.line import Sensor
@@ -69,16 +69,22 @@ class FootForces(Sensor[ForceValues]):
     sensing: ForceSensing = ForceSensing()
     seed: int = 0
     """Which noise is drawn, at least 0."""
+    parts: tuple[Foot, ...] | None = None
+    """Feet, or other links with contact points, one row each; None: `robot.feet`."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.axes not in AXES:
             raise InvalidInput(f'FootForces.axes = {self.axes!r}: expected one of {AXES}')
 
+    @property
+    def _parts(self) -> tuple[Foot, ...]:
+        return self.robot.feet if self.parts is None else self.parts
+
     @cached_property
     def _frames(self) -> Frames:
         model = self.robot.pinocchio_model
-        return Frames(self.robot, [foot_frame(model, foot) for foot in self.robot.feet])
+        return Frames(self.robot, [foot_frame(model, foot) for foot in self._parts])
 
     @cached_property
     def _streams(self) -> tuple[Stream, Stream]:
@@ -93,7 +99,7 @@ class FootForces(Sensor[ForceValues]):
     @cached_property
     def variance(self) -> Mapping[str, Array]:
         """Variances of force and torque, each (n, 3)."""
-        noise, sensing, shape = self.noise, self.sensing, (len(self.robot.feet), 3)
+        noise, sensing, shape = self.noise, self.sensing, (len(self._parts), 3)
         return {
             'force': variance(shape, noise.foot_force, sensing.force_resolution),
             'torque': variance(shape, noise.foot_torque, sensing.torque_resolution),
@@ -101,7 +107,7 @@ class FootForces(Sensor[ForceValues]):
 
     def truth(self, report: StepReport) -> ForceValues:
         """Return the true values at the end of a step."""
-        feet, contacts = self.robot.feet, report.contacts
+        feet, contacts = self._parts, report.contacts
         force, torque = np.zeros((len(feet), 3)), np.zeros((len(feet), 3))
         forces, positions = contacts.force, contacts.position
         features = len(forces) // max(1, len(self.robot.candidates))

@@ -7,8 +7,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from contact_sim.arrays.fields import Sizes
 from contact_sim.errors import InvalidInput
+from contact_sim.robot.model import RobotModel
 
 Array = NDArray[np.float64]
+
+
+def checked_robot(robot: object) -> RobotModel:
+    """Return the robot, or raise InvalidInput if it is none."""
+    if not isinstance(robot, RobotModel):
+        raise InvalidInput(f'robot = {robot!r}: expected a RobotModel; see load_robot')
+    return robot
 
 
 def checked_wrench(name: str, value: ArrayLike) -> Array:

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from contact_sim.collision.keys import NO_FEATURE
+
 Array = NDArray[np.float64]
 
 
@@ -17,12 +19,15 @@ class ContactReport:
         buffer: step data.
         places: first and last place and shape of the fields of the step data.
         names: names of the contacts.
+        features: contacts that each contact point may have.
     """
 
-    __slots__ = ('_buffer', '_places', 'names')
+    __slots__ = ('_buffer', '_features', '_places', 'names')
 
-    def __init__(self, buffer: Array, places: dict[str, Any], names: tuple[str, ...]) -> None:
-        self._buffer, self._places = buffer, places
+    def __init__(
+        self, buffer: Array, places: dict[str, Any], names: tuple[str, ...], features: int
+    ) -> None:
+        self._buffer, self._places, self._features = buffer, places, max(features, 1)
         self.names = names
         """Names of the contacts: of the contact points, in the order of `robot.contact_points`;
         where the terrain has several features, with the feature."""
@@ -54,7 +59,7 @@ class ContactReport:
 
     @property
     def friction(self) -> Array:
-        """Friction coefficients [-], shape (nc,)."""
+        """Friction coefficients that acted in the step [-], shape (nc,)."""
         return self._field('friction')
 
     @property
@@ -71,6 +76,24 @@ class ContactReport:
     def mode(self) -> NDArray[np.int64]:
         """0 open, 1 stick, 2 slip, shape (nc,)."""
         return self._field('contact_mode').astype(np.int64)
+
+    @property
+    def turn(self) -> Array:
+        """Angle by which the ground turned under each contact in the step [rad], shape (nc,).
+
+        From the normal along which it acted to the nearest of those that its contact point has
+        after the step; 0 where it has none then. On edges and curved ground it is small. Where a
+        point inside a body crosses its medial axis the normal flips (theory T11): this says so.
+        """
+        slots = (-1, self._features)
+        before = self._field('frame_start')[:, 2].reshape(*slots, 3)
+        cosine = np.einsum('psi,pti->pst', before, self.normal.reshape(*slots, 3))
+        held = self._field('feature').reshape(*slots) != NO_FEATURE
+        nearest = np.where(held[:, None, :], cosine, -1.0).max(axis=2)
+        known = (self._field('feature_start').reshape(*slots) != NO_FEATURE) & held.any(
+            axis=1, keepdims=True
+        )
+        return np.where(known, np.arccos(np.clip(nearest, -1.0, 1.0)), 0.0).ravel()
 
     def _field(self, name: str) -> Array:
         start, stop, shape = self._places[name]

@@ -14,6 +14,15 @@ from contact_sim.robot.model import RobotModel
 Array = NDArray[np.float64]
 
 
+def refusal_of(work: Workspace, robot: RobotModel, contact_model: str) -> str:
+    """Return why a step is refused that would not be finite; arguments as `crossed_limits`."""
+    time, _, steps = work.data.clock
+    return (
+        f'step {int(steps) + 1} at t = {time:g} s would not be finite under contact model '
+        f'{contact_model!r}: {crossed_limits(work, robot)}; reset to go on'
+    )
+
+
 def crossed_limits(work: Workspace, robot: RobotModel) -> str:
     """Return the limits that the last motion crossed, each with its figure and what helps.
 

@@ -144,7 +144,7 @@ class StepReport:
     def contacts(self) -> ContactReport:
         """Forces, positions, gaps, velocities and modes of the contacts."""
         context = self._context
-        return ContactReport(self._buffer, context.places, context.names)
+        return ContactReport(self._buffer, context.places, context.names, context.sizes.features)
 
     @cached_property
     def feet(self) -> FootReport:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from contact_sim.simulation.simulator import Simulator, Snapshot
+from contact_sim.simulation.simulator import Simulator
+from contact_sim.simulation.snapshot import Snapshot
 
-SETTINGS = ('friction', 'gravity', 'time_step', 'springs')
+SETTINGS = ('gravity', 'time_step', 'springs')
 """Fields of a snapshot that are no state."""
 
 

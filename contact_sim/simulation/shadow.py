@@ -31,6 +31,7 @@ class StepStart:
     model: str
     """Name of the contact model that takes the step."""
     buffer: Array
+    friction: Array
     restitution: Array
     stabilisation: Array
     external: Array
@@ -97,7 +98,8 @@ class Shadow:
         data.springs[:] = self._springs
         if start.model != self.model.name:
             data.memory[:] = 0.0
-        work.restitution[:] = start.restitution
+        work.default_friction[:] = start.friction
+        work.default_restitution[:] = start.restitution
         work.stabilisation[:] = start.stabilisation
         work.external[:] = start.external
         work.status[0] = READY
@@ -130,7 +132,7 @@ class Shadows:
     ) -> None:
         if isinstance(models, str) or not hasattr(models, '__iter__'):
             raise InvalidInput(f'shadow = {models!r}: expected a list of contact models')
-        chosen = [as_contact_model(model) for model in models]
+        self.models = chosen = [as_contact_model(model) for model in models]
         self.names = tuple(model.name for model in chosen)
         if len(set(self.names)) < len(self.names):
             raise InvalidInput(f'shadow = {self.names}: every contact model only once')
@@ -155,7 +157,8 @@ class Shadows:
     def _start(self, model: str) -> StepStart:
         work = self._original
         return StepStart(
-            model, work.data.buffer.copy(), work.restitution.copy(), work.stabilisation.copy(),
+            model, work.data.buffer.copy(), work.default_friction.copy(),
+            work.default_restitution.copy(), work.stabilisation.copy(),
             work.external.copy(),
         )  # fmt: skip
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
 from contact_sim.arrays.fields import Sizes
-from contact_sim.collision.terrain import TerrainLike, as_terrain
+from contact_sim.collision.terrain import Terrain, TerrainLike, as_terrain
 from contact_sim.contact.workspace import Workspace
 from contact_sim.contact_models import as_contact_model
 from contact_sim.contact_models.protocol import ContactModel
@@ -22,26 +21,17 @@ from contact_sim.errors import ContactSimError, InvalidInput, NonFiniteState
 from contact_sim.robot.actuation import JointCommand
 from contact_sim.robot.model import RobotModel
 from contact_sim.simulation.applied_forces import AppliedForces
-from contact_sim.simulation.checks import frozen, per_contact, positive
+from contact_sim.simulation.checks import checked_robot, frozen, per_contact, positive
 from contact_sim.simulation.compilation import announced
-from contact_sim.simulation.divergence import crossed_limits
+from contact_sim.simulation.divergence import refusal_of
+from contact_sim.simulation.new_ground import on_ground
 from contact_sim.simulation.observer import StepObserver
 from contact_sim.simulation.placement import standing_on
 from contact_sim.simulation.report import StepContext, StepReport
 from contact_sim.simulation.shadow import Shadows
+from contact_sim.simulation.snapshot import Snapshot
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class Snapshot:
-    """Everything the next steps depend on besides robot, terrain and commands."""
-
-    robot: str
-    buffer: Array
-    restitution: Array
-    stabilisation: Array
-    contact_model: ContactModel
 
 
 class Simulator:
@@ -52,7 +42,8 @@ class Simulator:
         contact_model: a name (`contact_sim.contact_models()`) or an instance.
         terrain: a name ('plane', 'inclined_plane'), a Terrain, or what `contact_sim.terrain` has.
         friction: Coulomb coefficient [-]: one number, one per contact point, which holds for all
-            contacts it has with the features of the ground, or one per contact.
+            contacts it has with the features of the ground, or one per contact. A region of the
+            terrain that has a friction of its own replaces it there.
         restitution: Newton coefficient in [0, 1], likewise.
         time_step: h [s].
         integrator: of time-stepping models, 'semi_implicit' or 'momentum' (theory 2.0).
@@ -76,11 +67,9 @@ class Simulator:
         constraints: Sequence[object] = (),
         integrator: str = 'semi_implicit',
     ) -> None:
-        if not isinstance(robot, RobotModel):
-            raise InvalidInput(f'robot = {robot!r}: expected a RobotModel; see load_robot')
+        self.robot = checked_robot(robot)
         if len(constraints):
             raise InvalidInput('constraints: bilateral constraints are not supported yet; use ()')
-        self.robot = robot
         self.terrain = as_terrain(terrain)
         h = positive('time_step', time_step, 's')
         self._workspace = work = Workspace(robot, self.terrain, h)
@@ -92,8 +81,7 @@ class Simulator:
         self._started = False
         self._model: ContactModel = as_contact_model(contact_model)
         self.contact_model = contact_model  # type: ignore[assignment]
-        self._context = StepContext(work)
-        self._forces = AppliedForces(robot, work)
+        self._context, self._forces = StepContext(work), AppliedForces(robot, work)
         self._failure: str | None = None
         self._observers: tuple[StepObserver, ...] = ()
         self._shadows = Shadows(work, self._context, ())
@@ -153,22 +141,42 @@ class Simulator:
         return standing_on(self.robot, self.terrain, pose)
 
     def reset(
-        self, q: ArrayLike | None = None, v: ArrayLike | None = None, time: float = 0.0
+        self,
+        q: ArrayLike | None = None,
+        v: ArrayLike | None = None,
+        time: float = 0.0,
+        terrain: TerrainLike | None = None,
     ) -> None:
         """Start again from q (nq,), v (nv,) at `time` [s]; default: standing at rest.
 
+        On another `terrain`, if given, under the same settings; reports so far stay valid.
+
         Raises:
-            InvalidInput: wrong sizes, values that are not finite, a quaternion that is not unit.
+            InvalidInput: wrong sizes, values that are not finite, a quaternion that is not unit,
+                friction per contact where the new ground has another number of features.
         """
-        start = self.standing_configuration() if q is None else self.robot.checked_configuration(q)
+        ground = self.terrain if terrain is None else as_terrain(terrain)
+        q = standing_on(self.robot, ground) if q is None else q
+        start = self.robot.checked_configuration(q)
         velocity = np.zeros(self.robot.nv) if v is None else self.robot.checked_velocity(v)
         if not np.isfinite(time):
             raise InvalidInput(f'time = {time!r} s: expected a finite number')
+        if ground is not self.terrain:
+            self._move_to(ground)
         self._data.q[:] = start
         self._data.v[:] = velocity
+        self._data.friction[:] = self._workspace.default_friction
         self._data.clock[:] = (time, time, 0.0)
         self._resume()
         self._data.rest()
+
+    def _move_to(self, ground: Terrain) -> None:
+        """Go on with arrays for another ground, under the same settings."""
+        work = on_ground(self._workspace, ground)
+        self._stepper = self._model.bind(work)
+        self.terrain, self._workspace, self._data = ground, work, work.data
+        self._context, self._forces = StepContext(work), AppliedForces(self.robot, work)
+        self.shadow = self._shadows.models  # type: ignore[assignment]
 
     def _resume(self) -> None:
         """Go on from the configuration at hand."""
@@ -183,7 +191,7 @@ class Simulator:
     def snapshot(self) -> Snapshot:
         """Return the whole state: the steps after `restore` are bit-identical."""
         return Snapshot(
-            self.robot.name, self._data.buffer.copy(), self._workspace.restitution.copy(),
+            self.robot.name, self._data.buffer.copy(), self.friction, self.restitution,
             self._workspace.stabilisation.copy(), self._model,
         )  # fmt: skip
 
@@ -191,17 +199,14 @@ class Simulator:
         """Return to a snapshot of this simulation.
 
         Raises:
-            InvalidInput: a snapshot of another robot.
+            InvalidInput: a snapshot of another robot, or on a ground with other features.
         """
-        fits = snapshot.buffer.shape == self._data.buffer.shape
-        if snapshot.robot != self.robot.name or not fits:
-            raise InvalidInput(
-                f'snapshot of robot {snapshot.robot!r}: expected one of {self.robot.name!r}'
-            )
+        snapshot.check_fits(self.robot.name, self._data.buffer)
         if snapshot.contact_model is not self._model:
             self.contact_model = snapshot.contact_model  # type: ignore[assignment]
         self._data.buffer[:] = snapshot.buffer
-        self._workspace.restitution[:] = snapshot.restitution
+        self._workspace.default_friction[:] = snapshot.friction
+        self._workspace.default_restitution[:] = snapshot.restitution
         self._workspace.stabilisation[:] = snapshot.stabilisation
         self._resume()
 
@@ -251,21 +256,25 @@ class Simulator:
 
     @property
     def friction(self) -> Array:
-        """μ of every contact [-], shape (nc,); assign as in the constructor."""
-        return frozen(self._data.friction)
+        """μ of every contact outside of regions [-], shape (nc,); assign as in the constructor.
+
+        What acted in a step is in `StepReport.contacts`.
+        """
+        return frozen(self._workspace.default_friction)
 
     @friction.setter
     def friction(self, value: float | ArrayLike) -> None:
-        self._data.friction[:] = per_contact('friction', value, self.sizes)
+        self._workspace.default_friction[:] = per_contact('friction', value, self.sizes)
 
     @property
     def restitution(self) -> Array:
-        """Newton coefficient of every contact [-], shape (nc,); assign as in the constructor."""
-        return frozen(self._workspace.restitution)
+        """Newton coefficient of every contact outside of regions [-], shape (nc,); as friction."""
+        return frozen(self._workspace.default_restitution)
 
     @restitution.setter
     def restitution(self, value: float | ArrayLike) -> None:
-        self._workspace.restitution[:] = per_contact('restitution', value, self.sizes, 1.0)
+        chosen = per_contact('restitution', value, self.sizes, 1.0)
+        self._workspace.default_restitution[:] = chosen
 
     @property
     def baumgarte(self) -> float:
@@ -341,11 +350,9 @@ class Simulator:
             NonFiniteState: as `step`; the state is that before the step that failed.
         """
         positive('steps', steps, 'steps')
-        work = self._workspace
-        if len(command.position) != self.robot.n_joints:
-            raise InvalidInput(
-                f'command: {len(command.position)} joints, expected {self.robot.n_joints}'
-            )
+        work, given, joints = self._workspace, len(command.position), self.robot.n_joints
+        if given != joints:
+            raise InvalidInput(f'command: {given} joints, expected {joints}')
         if self._failure is not None:
             raise NonFiniteState(self._failure)
         if self._observers or self._shadows.names or not isinstance(self._stepper, TimeStepping):
@@ -365,11 +372,8 @@ class Simulator:
     def _follow_slowly(self, command: JointCommand, steps: int) -> StepReport:
         robot, data = self.robot, self._data
         for _ in range(steps):
-            effort = command.effort_at(
-                robot.joint_positions(data.q), robot.joint_velocities(data.v),
-                robot.continuous_joints,
-            )  # fmt: skip
-            report = self.step(effort)
+            q, v = robot.joint_positions(data.q), robot.joint_velocities(data.v)
+            report = self.step(command.effort_at(q, v, robot.continuous_joints))
         return report
 
     def _observed_step(self, wrenches: Mapping[str, ArrayLike]) -> StepReport:
@@ -391,9 +395,5 @@ class Simulator:
             self._workspace.status[0] = READY
             return self._forces.refusal(status)
         self._stepper.update_contacts()
-        reason = crossed_limits(self._workspace, self.robot)
-        self._failure = (
-            f'step {self.step_count + 1} at t = {self.time:g} s would not be finite under contact '
-            f'model {self.contact_model!r}: {reason}; reset to go on'
-        )
+        self._failure = refusal_of(self._workspace, self.robot, self.contact_model)
         return NonFiniteState(self._failure)

@@ -55,8 +55,8 @@ class WorldArrays:
     ) -> None:
         self.n = n
         self._robots = robots_of(robot, n, actuators)
-        self.terrains = self._one_or_each('terrain', terrain, as_terrain)
-        self._models = self._one_or_each('contact_model', contact_model, as_contact_model)
+        self.terrains = one_or_each('terrain', terrain, as_terrain, n)
+        self._models = one_or_each('contact_model', contact_model, as_contact_model, n)
         self._h = positive('time_step', time_step, 's')
         self.template = template = Workspace(with_room(self._robots), self.terrains[0], self._h)
         if template.tree.unsupported:
@@ -66,7 +66,7 @@ class WorldArrays:
         self.indices = np.repeat(template.indices, n, axis=0)
         self._places = places_of(template.sizes)
         self.law = self._checked_law()
-        self._set_terrains()
+        self.change_terrains(np.arange(n), self.terrains)
 
     def field(self, name: str) -> Any:
         """Return a view of one field of all worlds, shape (n, ...)."""
@@ -128,20 +128,25 @@ class WorldArrays:
         own.numbers[0], own.indices[0] = self.numbers[world], self.indices[world]
         return own
 
-    def _one_or_each(self, name: str, value: Any, checked: Callable[[Any], Any]) -> list[Any]:
-        if isinstance(value, str) or not isinstance(value, Sequence):
-            return [checked(value)] * self.n
-        if len(value) != self.n:
-            raise InvalidInput(f'{name}: {len(value)} given, expected one or {self.n}')
-        return [checked(one) for one in value]
+    def change_terrains(
+        self, which: NDArray[np.int64], terrain: TerrainLike | Sequence[TerrainLike]
+    ) -> None:
+        """Put the worlds `which` on other grounds, one for all or one for each.
 
-    def _set_terrains(self) -> None:
-        first = self.terrains[0]
-        for i, terrain in enumerate(self.terrains):
-            if (terrain.kind, terrain.features) != (first.kind, first.features):
-                raise InvalidInput(f'terrain of world {i}: of another kind than that of world 0')
-            self.field('terrain')[i] = terrain.data
-            self.field('ground')[i] = ground_indices(terrain)
+        Raises:
+            InvalidInput: another number of grounds, or one with other features.
+        """
+        chosen = one_or_each('terrain', terrain, as_terrain, len(which))
+        for i, ground in zip(which, chosen, strict=True):
+            if ground.features != self.terrains[0].features:
+                raise InvalidInput(
+                    f'terrain of world {i} has {ground.features} features, that of world 0 '
+                    f'{self.terrains[0].features}'
+                )
+        for i, ground in zip(which, chosen, strict=True):
+            self.terrains[i] = ground
+            self.field('terrain')[i] = ground.data
+            self.field('ground')[i] = ground_indices(ground)
 
     def _checked_law(self) -> TimeSteppingModel:
         first = self._models[0]
@@ -184,6 +189,15 @@ def with_room(robots: Sequence[RobotModel]) -> RobotModel:
         for name in ('delay', 'time_constant')
     }
     return first.with_actuators(None, **most)
+
+
+def one_or_each(name: str, value: Any, checked: Callable[[Any], Any], n: int) -> list[Any]:
+    """Return n checked values, of one for all or of n."""
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        return [checked(value)] * n
+    if len(value) != n:
+        raise InvalidInput(f'{name}: {len(value)} given, expected one or {n}')
+    return [checked(one) for one in value]
 
 
 def with_masses(robot: RobotModel, masses: ArrayLike) -> RobotModel:

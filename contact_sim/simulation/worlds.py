@@ -32,7 +32,12 @@ from contact_sim.errors import InvalidInput, UnknownName
 from contact_sim.robot.actuation import JointCommand
 from contact_sim.robot.actuators import Actuators
 from contact_sim.robot.model import RobotModel
-from contact_sim.simulation.checks import frozen, per_world, per_world_contact
+from contact_sim.simulation.checks import (
+    checked_robot,
+    frozen,
+    per_world,
+    per_world_contact,
+)
 from contact_sim.simulation.compilation import announced
 from contact_sim.simulation.divergence import crossed_limits
 from contact_sim.simulation.placement import standing_on
@@ -67,7 +72,7 @@ class Worlds:
         robot: what moves in every world.
         n: number of worlds.
         contact_model: a time-stepping model by name or instance, or n instances of one class.
-        terrain: a terrain by name or value, or n terrains of one kind.
+        terrain: a terrain by name or value, or n with as many features.
         friction: Coulomb coefficients [-]: one number, (nc,), (n, 1) or (n, nc); one per contact
             point in the place of nc holds for all its contacts.
         restitution: Newton coefficients in [0, 1], likewise.
@@ -101,9 +106,7 @@ class Worlds:
         integrator: str = 'semi_implicit',
         actuators: Sequence[Actuators] | None = None,
     ) -> None:
-        if not isinstance(robot, RobotModel):
-            raise InvalidInput(f'robot = {robot!r}: expected a RobotModel; see load_robot')
-        self.robot, self.n = robot, _count('n', n)
+        self.robot, self.n = checked_robot(robot), _count('n', n)
         self._threads = _count('threads', threads or os.cpu_count() or 1)
         self._arrays = arrays = WorldArrays(
             robot, self.n, contact_model, terrain, time_step, actuators
@@ -111,8 +114,8 @@ class Worlds:
         self._field, sizes = arrays.field, arrays.template.sizes
         self._field('integrator')[:] = integrator_code(integrator)
         arrays.set_gravity(gravity)
-        self._field('friction')[:] = per_world_contact('friction', friction, self.n, sizes)
-        self._field('restitution')[:] = per_world_contact(
+        self._field('default_friction')[:] = per_world_contact('friction', friction, self.n, sizes)
+        self._field('default_restitution')[:] = per_world_contact(
             'restitution', restitution, self.n, sizes, 1.0
         )
         if not (masses is None and actuators is None):
@@ -132,6 +135,7 @@ class Worlds:
         v: ArrayLike | None = None,
         time: float = 0.0,
         worlds: ArrayLike | None = None,
+        terrain: TerrainLike | Sequence[TerrainLike] | None = None,
     ) -> None:
         """Start again, all worlds or those listed in `worlds`.
 
@@ -140,11 +144,15 @@ class Worlds:
             v: velocities, (nv,) or one row per world; default: at rest.
             time: [s].
             worlds: indices of the worlds.
+            terrain: another ground for them, or one for each, with as many features.
 
         Raises:
-            InvalidInput: wrong sizes, values that are not finite, worlds that do not exist.
+            InvalidInput: wrong sizes, values that are not finite, worlds that do not exist, a
+                ground with other features.
         """
         which = self._chosen(worlds)
+        if terrain is not None:
+            self._arrays.change_terrains(which, terrain)
         starts = self._starts(q, which)
         speeds = np.zeros((1, self.robot.nv)) if v is None else np.atleast_2d(np.asarray(v, float))
         speeds = np.broadcast_to(_rows('v', speeds, len(which)), (len(which), speeds.shape[1]))
@@ -153,6 +161,7 @@ class Worlds:
             self._field('v')[place] = self.robot.checked_velocity(speed)
         for name in (*KEPT, 'command'):
             self._field(name)[which] = 0.0
+        self._field('friction')[which] = self._field('default_friction')[which]
         self._field('clock')[which] = (time, time, 0.0)
         self._field('status')[which] = READY
         arrays = self._arrays

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,7 @@ def trial(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[.
 
     `trial(controller, robot='go1', contact_model='ncp', control_steps=1, **settings)` takes the
     settings of `contact_sim.Simulator` and a robot by name or as a RobotModel; or give `sim`.
+    `end_on_contact=['trunk']` fails where one of these links touches the ground.
     """
     trials = request.node.stash.setdefault(TRIALS, [])
 
@@ -47,13 +48,14 @@ def trial(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[.
         robot: str | RobotModel = 'go1',
         control_steps: int = 1,
         sim: Simulator | None = None,
+        end_on_contact: Iterable[str] = (),
         **settings: Any,
     ) -> Trial:
         if sim is None:
             model = robot if isinstance(robot, RobotModel) else load_robot(robot)
             sim = Simulator(model, **settings)
         recording = tmp_path / f'trial_{len(trials)}.npz'
-        run = Trial(sim, controller, recording, control_steps)
+        run = Trial(sim, controller, recording, control_steps, end_on_contact)
         trials.append(run)
         return run
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -14,8 +14,9 @@ from contact_sim.errors import InvalidInput, UnknownName
 from contact_sim.replay.recorder import Recorder
 from contact_sim.robot.model import RobotModel
 from contact_sim.simulation.simulator import Simulator
+from contact_sim.simulation.touch import TouchGuard
 from contact_sim.testing.pushes import PushSchedule
-from contact_sim.testing.trajectory import Trajectory, TrajectoryBuilder
+from contact_sim.testing.trajectory import Trajectory, TrajectoryBuilder, TrajectoryFailure
 
 Array = NDArray[np.float64]
 
@@ -36,6 +37,7 @@ class Trial:
         controller: an object with `effort(time, q, v)`, or a function of the same arguments.
         recording: where the run is recorded.
         control_steps: physics steps per call of the controller; its efforts are held in between.
+        end_on_contact: links that must not touch the ground; where one does, `advance` fails.
 
     Attributes:
         sim: may be changed between two calls of `advance`: friction, contact_model, reset, ...
@@ -48,6 +50,7 @@ class Trial:
         controller: Controller | Callable[[float, Array, Array], ArrayLike],
         recording: str | Path,
         control_steps: int = 1,
+        end_on_contact: Iterable[str] = (),
     ) -> None:
         if not (isinstance(control_steps, int) and control_steps >= 1):
             raise InvalidInput(f'control_steps = {control_steps!r}: expected an integer >= 1')
@@ -62,6 +65,7 @@ class Trial:
             sim, self.recording, parameters={'controller': type(controller).__name__}
         )
         self._control_steps = control_steps
+        self._guard = TouchGuard(sim.robot, end_on_contact)
         self._builder = TrajectoryBuilder(sim)
         self._steps = 0
         self._late: deque[Array] = deque([np.zeros(sim.robot.n_joints)])
@@ -78,6 +82,7 @@ class Trial:
         Raises:
             InvalidInput: not a whole number of steps.
             NonFiniteState: the simulation blew up.
+            TrajectoryFailure: a link of `end_on_contact` touches the ground.
         """
         for _ in range(whole_steps('seconds', seconds, self.sim.time_step)):
             self._step()
@@ -139,8 +144,12 @@ class Trial:
             newest = np.array(self._effort(sim.time, sim.q, sim.v), dtype=float)
         self._late.append(newest)
         self._late.popleft()
-        self._builder.add(sim.step(self._late[0], self._pushes.acting(self._steps)))
+        report = sim.step(self._late[0], self._pushes.acting(self._steps))
+        self._builder.add(report)
         self._steps += 1
+        touch = self._guard.touch(report)
+        if touch is not None:
+            raise TrajectoryFailure(str(touch), touch.time)
 
     def _sees(self) -> bool:
         """Return whether the present state reaches the controller."""

@@ -133,7 +133,7 @@ class Session(SimulationClient):
         self.wait(lambda: self.sent['/diagnostics'][-1:] > [now], 'the next /diagnostics')
         said = values_of(self.messages['/diagnostics'][-1])
         for topic in self.messages.keys() - HEARTBEATS:
-            if topic.endswith('contact_markers'):  # only the last ten are kept for who is slow
+            if topic.endswith(('contact_markers', 'terrain')):  # few are kept for who is slow
                 self.spin(0.2)
                 continue
             name = topic.replace(f'/{NODE}/', '~/') if NODE in topic else topic.lstrip('/')

@@ -131,9 +131,10 @@ def test_ros_reads_the_file_with_the_declared_types():
 # ------------------------------------------------------------------ RViz
 
 SHOWN = {
-    'MarkerArray': 'visualization_msgs/msg/MarkerArray',
+    'Contacts': 'visualization_msgs/msg/MarkerArray',
+    'Terrain': 'visualization_msgs/msg/MarkerArray',
     'Odometry': 'nav_msgs/msg/Odometry',
-    'RobotModel': 'std_msgs/msg/String',
+    'Robot': 'std_msgs/msg/String',
 }
 """What the displays of RViz subscribe to."""
 FROM_ROBOT_STATE_PUBLISHER = {'/robot_description': 'std_msgs/msg/String'}
@@ -146,8 +147,8 @@ def rviz():
 
 
 def displays(rviz):
-    """Return {kind of display: display}."""
-    return {display['Class'].rpartition('/')[2]: display for display in rviz['Displays']}
+    """Return {name of display: display}."""
+    return {display['Name']: display for display in rviz['Displays']}
 
 
 def topic_of(display):
@@ -162,28 +163,30 @@ def absolute(topic):
 def test_rviz_shows_topics_that_are_published_with_their_type(rviz):
     published = {absolute(topic): kind for topic, kind in PUBLISHED.items()}
     published |= FROM_ROBOT_STATE_PUBLISHER
-    shown = {kind: display for kind, display in displays(rviz).items() if topic_of(display)}
+    shown = {name: display for name, display in displays(rviz).items() if topic_of(display)}
     assert shown.keys() == SHOWN.keys()
-    for kind, display in shown.items():
-        assert published[topic_of(display)['Value']] == SHOWN[kind]
+    for name, display in shown.items():
+        assert published[topic_of(display)['Value']] == SHOWN[name]
 
 
 def test_rviz_shows_every_kind_of_marker(rviz):
     markers = pytest.importorskip('contact_sim.ros.outputs.markers', reason='needs ROS messages')
-    shown = displays(rviz)['MarkerArray']['Namespaces']
-    assert shown == dict.fromkeys(markers.COLOURS, True)
+    shown = [displays(rviz)[name]['Namespaces'] for name in ('Contacts', 'Terrain')]
+    assert shown[0] | shown[1] == dict.fromkeys(markers.COLOURS, True)
+    assert set(shown[1]) == {'terrain', 'region'}
 
 
 def test_rviz_looks_from_the_odometry_frame(rviz):
     assert rviz['Global Options']['Fixed Frame'] == NodeParameters().odom_frame
-    assert {'RobotModel', 'TF', 'MarkerArray'} <= displays(rviz).keys()
+    kinds = {display['Class'].rpartition('/')[2] for display in rviz['Displays']}
+    assert {'RobotModel', 'TF', 'MarkerArray'} <= kinds
 
 
 def test_rviz_quality_of_service_matches_the_publishers(rviz):
-    """Only the description is latched: an RViz that starts late must get it all the same."""
-    for kind, display in displays(rviz).items():
+    """Description and ground are latched: an RViz that starts late must get them all the same."""
+    for name, display in displays(rviz).items():
         topic = topic_of(display)
         if topic:
             latched = topic['Durability Policy'] == 'Transient Local'
-            assert latched == (kind == 'RobotModel'), kind
-            assert topic['Reliability Policy'] == 'Reliable', kind
+            assert latched == (name in ('Robot', 'Terrain')), name
+            assert topic['Reliability Policy'] == 'Reliable', name

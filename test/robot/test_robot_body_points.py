@@ -41,6 +41,49 @@ def test_a_box_has_its_corners():
     assert robot.candidates == robot.body_points
 
 
+@pytest.mark.parametrize('turn', [0.0, 0.3, np.pi / 4])
+def test_a_box_with_rounded_edges_touches_with_them(turn):
+    """Its lowest point is that of the box shrunk by the radius, and the radius below it."""
+    radius, half = 0.03, np.array([0.1, 0.2, 0.3])
+    robot = contacts('<box size="0.2 0.4 0.6"/>', edge_radius=radius)
+    assert {point.radius for point in robot.body_points} == {radius}
+    assert robot.approximations[0].error == pytest.approx((np.sqrt(3.0) - 1.0) * radius)
+    down = np.array([np.sin(turn), 0.0, -np.cos(turn)])
+    deepest = max(
+        (point.offset - [0.1, 0.2, 0.3]) @ down + point.radius for point in robot.body_points
+    )
+    assert deepest == pytest.approx(np.abs(down) @ (half - radius) + radius)
+    if turn == 0.0:
+        assert deepest == pytest.approx(0.3)  # it lies as high as the sharp one
+
+
+def test_a_thin_box_is_rounded_by_half_its_thickness():
+    plate, ball = '<box size="0.2 0.4 0.02"/>', '<sphere radius="0.05"/>'
+    robot = contacts(plate, ball, edge_radius=0.5)
+    assert sorted({point.radius for point in robot.body_points}) == [0.01, 0.05]
+    with pytest.raises(InvalidInput, match=r'edge_radius = -1\.0 m'):
+        contacts(plate, edge_radius=-1.0)
+
+
+def test_rounded_corners_are_bounded_in_number_too():
+    boxes = [f'<box size="{0.1 + 0.05 * k} 0.2 {0.4 - 0.05 * k}"/>' for k in range(4)]
+    robot = contacts(*boxes, edge_radius=0.01, most=10)
+    assert len(robot.body_points) == 10
+    (approximation,) = robot.approximations
+    assert 0.0 < approximation.error < 0.1
+
+
+def test_a_foot_that_its_fixed_joint_names_is_a_foot_for_its_link_as_well():
+    """Its sphere exists once, whichever way the foot was named."""
+    by_link, joints = load_robot('go1'), [f'{leg}_foot_fixed' for leg in ('FR', 'FL', 'RR', 'RL')]
+    by_joint = load_robot('go1', contact_frames=joints)
+    assert [point.radius for point in by_joint.contact_points] == [0.02] * 4
+    expected = [point.name for point in by_link.with_body_contacts().body_points]
+    assert [point.name for point in by_joint.with_body_contacts().body_points] == expected
+    with pytest.raises(InvalidInput, match="'FL_foot' is a foot"):
+        by_joint.with_body_contacts(['FL_foot'])
+
+
 def test_a_sphere_is_itself():
     robot = contacts('<sphere radius="0.05"/>', '<box size="0.1 0.1 0.1"/>')
     ball, *corners = robot.body_points

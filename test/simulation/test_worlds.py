@@ -14,6 +14,7 @@ from contact_sim import (
     InclinedPlane,
     InvalidInput,
     Plane,
+    Planes,
     Sap,
     Simulator,
     SphereGround,
@@ -207,7 +208,7 @@ def test_memory_of_a_world_is_stated():
         ({'contact_model': [Sap(), Hybrid()]}, 'hybrid'),
         ({'contact_model': [Sap()]}, 'contact_model: 1 given, expected one or 2'),
         ({'contact_model': [Sap(), CONTACT_MODELS['ncp']()]}, 'expected one class'),
-        ({'terrain': [Plane(), SphereGround((0, 0, -1), 1.0)]}, 'terrain of world 1'),
+        ({'terrain': [Plane(), Planes()]}, 'terrain of world 1 has 2 features, that of world 0 1'),
         ({'robot': 'go1'}, 'expected a RobotModel'),
     ],
 )

@@ -9,6 +9,7 @@ import numpy as np
 
 from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import arrays_of, frames, matrix, vector
+from contact_sim.contact.ground import fill_ground_coefficients
 from contact_sim.contact_models.hybrid import (
     collide,
     constrained_motion,
@@ -30,6 +31,14 @@ def load(numbers, indices, layout, arc_numbers, arc_indices, arc_layout):
     """Take the state at the start of a step; return True if a contact collides."""
     data = arrays_of(numbers, indices, layout, 0)
     return flow.load(data, arrays_of(arc_numbers, arc_indices, arc_layout, 0))
+
+
+@entry
+def fill_coefficients(numbers, indices, layout, arc_numbers, arc_indices, arc_layout):
+    """Fill friction and restitution of the contacts at the instant at hand."""
+    arc = arrays_of(arc_numbers, arc_indices, arc_layout, 0)
+    data = arrays_of(numbers, indices, layout, 0)
+    fill_ground_coefficients(data, matrix(arc, e.POSITION), vector(arc, e.FEATURE))
 
 
 @entry

@@ -91,6 +91,7 @@ class EventDriven:
     def _compile(self) -> None:
         """Call the entries that only events need: the first event costs what all others do."""
         own, settings = self._own, self._settings
+        entries.fill_coefficients(*self._arrays)
         entries.apply_impact(*self._arrays, settings.impact, settings.energy_guard)
         entries.only_forces_violated(*own)
         entries.earliest_root(*own, 0.0, 1.0, False)
@@ -133,6 +134,8 @@ class EventDriven:
         self._residual, self._longest = 0.0, self._settings.max_substep
         collides = entries.load(*self._arrays)
         while True:
+            if self._has_regions:
+                entries.fill_coefficients(*self._arrays)
             code = self._impact() if collides else CONVERGED
             if code in SOLVED:
                 code, _, self._residual = entries.choose_modes(*self._arrays, self._length(h - t))
@@ -176,7 +179,7 @@ class EventDriven:
             t = h if dt == h - t else t + dt
             slips = entries.accept(*self._arrays, dt)
             self._longest = min(2.0 * self._longest, self._settings.max_substep)
-            if located or slips:
+            if located or slips or self._has_regions:
                 return t, located
         return t, False
 
@@ -202,6 +205,11 @@ class EventDriven:
             if not held:
                 return False, error, 0
         return True, error, violated
+
+    @property
+    def _has_regions(self) -> bool:
+        """Whether friction depends on the place; it is that of the start of an arc, all along."""
+        return bool(self._workspace.ground[-1])
 
     def _length(self, remaining: float) -> float:
         """Return the length of the next arc [s]."""

@@ -32,7 +32,7 @@ from contact_sim.contact.active_rows import (
 )
 from contact_sim.contact.bias import fill_contact_bias
 from contact_sim.contact.contact_values import describe_contacts
-from contact_sim.contact.ground import ground_of
+from contact_sim.contact.ground import fill_ground_coefficients, ground_of
 from contact_sim.contact.memory import recall, remember
 from contact_sim.contact.problem_views import interval_branches
 from contact_sim.contact_models.time_stepping.actuation import (
@@ -157,11 +157,12 @@ def free_motion(data):
 
 @kernel
 def contact_rows(data):
-    """Fill J, u⁻, u_f, the bias of all rows and the active blocks."""
+    """Fill J, u⁻, u_f, friction, the bias of all rows and the active blocks."""
     jacobian = matrix(data, f.JACOBIAN_TRANSPOSED)
     leaf_dof, dof_parent = integers(data, f.LEAF_DOF), integers(data, f.DOF_PARENT)
     intervals, gap = interval_branches(data), vector(data, f.GAP_START)
     impulse, held = vector(data, f.IMPULSE), (leaf_dof, vector(data, f.FEATURE_START))
+    fill_ground_coefficients(data, matrix(data, f.POSITION_START), held[1])
     fill_contact_rows(
         matrix(data, f.COLUMNS), vector(data, f.ORIGIN), held, dof_parent,
         matrix(data, f.POSITION_START), frames(data, f.FRAME_START), gap, jacobian,

@@ -11,13 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from contact_sim.collision.terrain import Terrain
 from contact_sim.errors import InvalidInput
 from contact_sim.ros.commands.inbox import CommandInbox
 from contact_sim.ros.settings.factory import start_configuration
 from contact_sim.ros.settings.server import ParameterServer
 from contact_sim.ros.stepping.loop import Loop
 from contact_sim.simulation.resume import resume
-from contact_sim.simulation.simulator import Simulator, Snapshot
+from contact_sim.simulation.simulator import Simulator
+from contact_sim.simulation.snapshot import Snapshot
 
 Array = NDArray[np.float64]
 FARTHEST = 1e5
@@ -32,6 +34,9 @@ class StateControl:
         loop: who steps it.
         inbox: whose command follows the state.
         parameters: reference pose and height of resets.
+
+    Attributes:
+        next_ground: on which the next reset puts the robot; None: the one at hand.
     """
 
     def __init__(
@@ -39,6 +44,7 @@ class StateControl:
     ) -> None:
         self._sim, self._loop, self._inbox, self._parameters = sim, loop, inbox, parameters
         self._kept: tuple[Snapshot, Any] | None = None
+        self.next_ground: Terrain | None = None
 
     @property
     def start_time(self) -> float:
@@ -51,10 +57,12 @@ class StateControl:
         Raises:
             ContactSimError: the pose does not exist.
         """
-        q = start_configuration(self._sim, self._parameters.settings)
+        ground = self.next_ground or self._sim.terrain
+        q = start_configuration(self._sim, self._parameters.settings, terrain=ground)
 
         def act() -> None:
-            self._sim.reset(q, time=self.start_time if time_too else self._next_time)
+            time = self.start_time if time_too else self._next_time
+            self._sim.reset(q, time=time, terrain=ground)
             self._inbox.hold(self._sim.robot.joint_positions(q))
             self._loop.begin_anew()
 

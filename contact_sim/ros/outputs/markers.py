@@ -1,9 +1,8 @@
-"""~/contact_markers: forces, friction cones, normals, slip and the ground, for RViz."""
+"""~/contact_markers: forces, friction cones, normals and slip, for RViz."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -12,9 +11,6 @@ from numpy.typing import NDArray
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
-from contact_sim.collision.kinds import PLANES
-from contact_sim.collision.relief import FieldGround, MeshGround
-from contact_sim.collision.terrain import Terrain
 from contact_sim.ros.conversions import set_quaternion, set_stamp, set_vector
 from contact_sim.simulation.report import StepReport
 
@@ -25,8 +21,6 @@ METRES_PER_METRE_PER_SECOND = 1.0
 NORMAL_LENGTH = 0.05
 CONE_HEIGHT = 0.08
 CONE_SIDES = 16
-GROUND_SIZE = 10.0
-GROUND_CELLS = 40
 NO_WRENCHES: Mapping[str, Array] = {}
 UP = np.array([0.0, 0.0, 1.0])
 COLOURS = {
@@ -37,12 +31,14 @@ COLOURS = {
     'push': (0.95, 0.80, 0.10, 1.0),
     'push_torque': (0.60, 0.45, 0.05, 1.0),
     'terrain': (0.75, 0.75, 0.75, 0.6),
+    'region': (0.15, 0.35, 0.75, 1.0),
     'support_polygon': (0.15, 0.65, 0.65, 1.0),
     'centre_of_mass': (0.15, 0.65, 0.65, 1.0),
 }
 
 
-def _point(vector: Array) -> Point:
+def point_of(vector: Array) -> Point:
+    """Return a position (3,) as a message."""
     x, y, z = vector.tolist()
     return Point(x=x, y=y, z=z)
 
@@ -76,15 +72,14 @@ def cone_triangles(friction: float) -> Array:
 
 
 class ContactMarkers:
-    """The markers of all contacts and the ground.
+    """The markers of all contacts.
 
     Args:
         contacts: how many contacts there are, open ones included.
         odom_frame: frame id of the world.
-        terrain: the ground.
     """
 
-    def __init__(self, contacts: int, odom_frame: str, terrain: Terrain) -> None:
+    def __init__(self, contacts: int, odom_frame: str) -> None:
         n = range(contacts)
         self._force = [_arrow('force', k, odom_frame) for k in n]
         self._slip = [_arrow('slip', k, odom_frame) for k in n]
@@ -95,7 +90,6 @@ class ContactMarkers:
         self._push: list[Marker] = []
         self._odom_frame = odom_frame
         self._drawn_friction = np.full(contacts, -1.0)
-        self._ground = _ground(odom_frame, terrain)
         self._clear = Marker(action=Marker.DELETEALL)
         self._clear.header.frame_id = odom_frame
 
@@ -125,7 +119,7 @@ class ContactMarkers:
             self._set_arrow(self._normal[k], start, NORMAL_LENGTH * normal)
             self._set_cone(k, bool(mode), start, normal, float(contacts.friction[k]))
         pushes = self._pushes(wrenches, origins)
-        markers = [*self._force, *self._slip, *self._normal, *self._cone, *pushes, self._ground]
+        markers = [*self._force, *self._slip, *self._normal, *self._cone, *pushes]
         for marker in markers:
             set_stamp(marker.header.stamp, report.time)
         return MarkerArray(markers=markers)
@@ -156,50 +150,11 @@ class ContactMarkers:
         set_vector(cone.pose.position, start)
         set_quaternion(cone.pose.orientation, pin.Quaternion.FromTwoVectors(UP, normal).coeffs())
         if friction != self._drawn_friction[k]:
-            cone.points = [_point(corner) for corner in cone_triangles(friction)]
+            cone.points = [point_of(corner) for corner in cone_triangles(friction)]
             self._drawn_friction[k] = friction
 
     @staticmethod
     def _set_arrow(marker: Marker, start: Array, along: Array) -> None:
         """Draw an arrow; RViz complains about arrows without length, so these are deleted."""
         marker.action = Marker.ADD if np.abs(along).max() > 1e-6 else Marker.DELETE
-        marker.points = [_point(start), _point(start + along)]
-
-
-def _ground(odom_frame: str, terrain: Terrain) -> Any:
-    """Return the surface of the ground around the origin of the world."""
-    if terrain.kind == PLANES and terrain.features == 1:
-        return _slab(odom_frame, terrain.data[:3], terrain.data[3])
-    marker = marker_of('terrain', 0, Marker.TRIANGLE_LIST, odom_frame)
-    marker.scale.x = marker.scale.y = marker.scale.z = 1.0
-    marker.points = [_point(corner) for corner in ground_triangles(terrain)]
-    return marker
-
-
-def ground_triangles(terrain: Terrain) -> Array:
-    """Return the corners of triangles on the ground, shape (n, 3).
-
-    A level grid about the origin whose points are moved to the nearest point of the ground; of
-    height fields and meshes, their own.
-    """
-    if isinstance(terrain, FieldGround | MeshGround):
-        mesh = terrain.mesh if isinstance(terrain, MeshGround) else terrain.field.as_mesh()
-        return np.asarray(mesh.vertices[mesh.triangles].reshape(-1, 3))
-    ticks = np.linspace(-0.5 * GROUND_SIZE, 0.5 * GROUND_SIZE, GROUND_CELLS + 1)
-    x, y = np.meshgrid(ticks, ticks, indexing='ij')
-    flat = np.stack([x, y, np.zeros_like(x)], axis=-1).reshape(-1, 3)
-    points = flat - terrain.distances(flat)[:, None] * terrain.normals(flat)
-    grid = points.reshape(GROUND_CELLS + 1, GROUND_CELLS + 1, 3)
-    a, b, c, d = grid[:-1, :-1], grid[1:, :-1], grid[1:, 1:], grid[:-1, 1:]
-    return np.stack([a, b, c, a, c, d], axis=2).reshape(-1, 3)
-
-
-def _slab(odom_frame: str, normal: Array, offset: float) -> Any:
-    """Return a thin slab whose upper face is a plane."""
-    marker = marker_of('terrain', 0, Marker.CUBE, odom_frame)
-    thickness = 0.01
-    marker.scale.x = marker.scale.y = GROUND_SIZE
-    marker.scale.z = thickness
-    set_vector(marker.pose.position, (offset - 0.5 * thickness) * normal)
-    set_quaternion(marker.pose.orientation, pin.Quaternion.FromTwoVectors(UP, normal).coeffs())
-    return marker
+        marker.points = [point_of(start), point_of(start + along)]

@@ -21,6 +21,7 @@ from contact_sim.ros.conversions import set_quaternion, set_stamp, set_vector
 from contact_sim.sensors import ContactValues, ForceValues, ImuValues, JointValues
 from contact_sim.sensors.noise import SMALLEST_VARIANCE
 from contact_sim.simulation.report import StepReport
+from contact_sim.simulation.touch import normal_force, touching_links
 
 Array = NDArray[np.float64]
 
@@ -117,6 +118,8 @@ class ImuMessage:
 class WrenchMessages:
     """contacts/<foot>/wrench: force of the ground on a foot, every period, zeros in swing.
 
+    Likewise of links with body contacts, in the frame of the link where feet have theirs.
+
     Force and torque of all its contacts are about the origin of the frame of the message and in
     its axes, see `sensors.FootForces`.
 
@@ -139,6 +142,24 @@ class WrenchMessages:
             set_vector(message.wrench.force, force)
             set_vector(message.wrench.torque, torque)
         return self.messages
+
+
+class LinkContactsMessage:
+    """link_contacts: 1 where a link with body contacts carries load, as `touching_links`."""
+
+    def __init__(self, robot: RobotModel) -> None:
+        self._links, self._candidates = touching_links(robot), len(robot.candidates)
+        self.message = Int16MultiArray(data=[0] * len(self._links))
+        self.message.layout.dim = [
+            MultiArrayDimension(label=link.name, size=1, stride=1) for link in self._links
+        ]
+
+    def fill(self, report: StepReport) -> Int16MultiArray:
+        """Return the message."""
+        self.message.data = [
+            int(normal_force(report, link.points, self._candidates) > 0.0) for link in self._links
+        ]
+        return self.message
 
 
 class FootContactsMessage:

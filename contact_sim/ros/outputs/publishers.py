@@ -9,13 +9,17 @@ from diagnostic_msgs.msg import DiagnosticArray
 from nav_msgs.msg import Odometry
 from numpy.typing import NDArray
 from rclpy.node import Node
-from rclpy.qos import QoSProfile
+from rclpy.qos import DurabilityPolicy, QoSProfile
 from rosgraph_msgs.msg import Clock
-from std_msgs.msg import Float64MultiArray
+from std_msgs.msg import Float32MultiArray, Float64MultiArray, MultiArrayDimension
 from visualization_msgs.msg import MarkerArray
 
-from contact_sim.ros.conversions import nanoseconds
+from contact_sim.collision.grid import ground_grid
+from contact_sim.ros.conversions import nanoseconds, set_stamp
 from contact_sim.ros.outputs.counting_publisher import Publisher
+from contact_sim.ros.outputs.grid_map import GridMap, fill_grid_map
+from contact_sim.ros.outputs.ground_markers import ground_markers
+from contact_sim.ros.outputs.links import LinkOutputs
 from contact_sim.ros.outputs.markers import ContactMarkers
 from contact_sim.ros.outputs.messages import ClockMessage, OdometryMessage
 from contact_sim.ros.outputs.sensors import SensorOutputs
@@ -36,6 +40,8 @@ EVERY = QoSProfile(depth=1000)
 """Reliable; what the network loses while steps run flat out is still there to be sent again."""
 LATEST = QoSProfile(depth=10)
 """Reliable, for large or rare messages."""
+KEPT = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+"""The last one is there for who comes late."""
 
 
 class Outputs:
@@ -50,19 +56,43 @@ class Outputs:
         self._make_messages(node, sim, settings)
         self._make_publishers(node, settings)
         self._rehearse(sim.last_report)
+        self._publish_ground()
 
     def _make_messages(self, node: Node, sim: Simulator, settings: Settings) -> None:
         common, robot = settings[''], sim.robot
         base = common.frame_prefix + (common.base_frame or robot.base_frame)
         self._clock_message = ClockMessage()
         self._odom_message = OdometryMessage(robot, common.odom_frame, base)
-        self._marker_message = ContactMarkers(sim.sizes.nc, common.odom_frame, sim.terrain)
-        self._support_markers = SupportMarkers(robot, sim.terrain, common.odom_frame)
-        self._solver_state_message = SolverStateMessage(robot, sim.terrain)
+        self._common = common
+        self._make_ground_messages()
         self._shadow_message = ShadowMessage(robot)
         self._transforms = TransformPublisher(
             node, common.world_frame, common.odom_frame, base, common.publish_odom_tf
         )
+
+    def _make_ground_messages(self) -> None:
+        """Make the messages of which the ground says how long they are."""
+        sim, common = self._sim, self._common
+        self._ground = sim.terrain
+        self._marker_message = ContactMarkers(sim.sizes.nc, common.odom_frame)
+        self._support_markers = SupportMarkers(sim.robot, sim.terrain, common.odom_frame)
+        self._solver_state_message = SolverStateMessage(sim.robot, sim.terrain)
+
+    def follow_ground(self) -> None:
+        """Publish about the ground that the robot stands on from now on."""
+        if self._sim.terrain is not self._ground:
+            self._make_ground_messages()
+            self._publish_ground()
+
+    def _publish_ground(self) -> None:
+        frame = self._common.odom_frame
+        self._terrain.publish(ground_markers(frame, self._ground, self._sim.time))
+        if self._grid_map is not None:
+            common = self._sim.friction.max(initial=0.0), self._sim.restitution.max(initial=0.0)
+            grid = ground_grid(self._ground, *common)
+            message = fill_grid_map(GridMap(), grid, frame, Float32MultiArray, MultiArrayDimension)
+            set_stamp(message.header.stamp, self._sim.time)
+            self._grid_map.publish(message)
 
     def _rehearse(self, report: StepReport) -> None:
         """Fill the messages behind which kernels are called: these compile before time runs."""
@@ -79,9 +109,12 @@ class Outputs:
         self._clock = publisher(Clock, '/clock', EVERY)
         self._odom = publisher(Odometry, 'odom', EVERY)
         self._sensors = SensorOutputs(self._sim, settings, publisher)
+        self._links = LinkOutputs(self._sim, settings, publisher)
         self._markers = publisher(MarkerArray, '~/contact_markers', LATEST)
         self._solver_state = publisher(Float64MultiArray, '~/solver_state', EVERY)
         self._shadow = publisher(Float64MultiArray, '~/shadow', EVERY)
+        self._terrain = publisher(MarkerArray, '~/terrain', KEPT)
+        self._grid_map = publisher(GridMap, '~/grid_map', KEPT) if GridMap else None
         self.diagnostics = publisher(DiagnosticArray, '/diagnostics', LATEST)
 
     def set_rates(self, rates: PublishRateParameters) -> None:
@@ -169,6 +202,7 @@ class Outputs:
         if self._due('wrenches', everything):
             self._sensors.publish('forces', report)
             self._sensors.publish('contacts', report)
+            self._links.publish(report)
 
     def _due(self, name: str, always: bool = False) -> bool:
         """Return whether a topic has its turn; by simulated time, so resets change no rhythm."""

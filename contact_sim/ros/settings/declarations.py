@@ -68,6 +68,12 @@ class NodeParameters(Parameters):
     joint_limit_restitution: float = parameter(
         0.0, '-', 'restitution of a joint that hits its limit', at_least=0.0, at_most=1.0
     )
+    contact_edge_radius: float = parameter(
+        0.0, 'm', 'radius of the edges of boxes of contact_links', at_least=0.0, at_most=1.0
+    )
+    end_on_contact: tuple[str, ...] = parameter(
+        (), '', 'links whose touch on the ground ends the run: time stands still until ~/reset'
+    )
     base_frame: str = parameter('', '', 'frame id of the base; empty: the root link')
     odom_frame: str = parameter('odom', '', 'frame id of the world that odometry refers to')
     world_frame: str = parameter('world', '', 'parent of odom_frame; empty: not published')
@@ -202,32 +208,52 @@ class ActuatorParameters(Parameters):
 
 @dataclass(frozen=True)
 class TerrainParameters(Parameters):
-    """The ground; all kinds but files go through the origin of the world, or lie about it."""
+    """The ground; all kinds but files go through the origin of the world, or lie about it.
 
-    type: str = parameter('plane', '', 'kind of ground', choices=GROUNDS)
+    What changes while the simulation runs acts at the next reset.
+    """
+
+    type: str = parameter('plane', '', 'kind of ground', choices=GROUNDS, live=True)
     angle: float = parameter(
-        0.0, 'rad', 'slope of inclined_plane, and of both sides of groove', above=-1.57, below=1.57
+        0.0,
+        'rad',
+        'slope of inclined_plane, and of both sides of groove',
+        above=-1.57,
+        below=1.57,
+        live=True,
     )
     heading: float = parameter(
         0.0, 'rad', 'direction in which inclined_plane falls, and along which groove and cylinder '
-        'run, about z; 0: +x',
+        'run, about z; 0: +x', live=True,
     )  # fmt: skip
-    radius: float = parameter(10.0, 'm', 'radius of sphere and cylinder', above=0.0, at_most=1e6)
+    radius: float = parameter(
+        10.0, 'm', 'radius of sphere and cylinder', above=0.0, at_most=1e6, live=True
+    )
     hollow: bool = parameter(
-        False, '', 'the robot is inside of sphere (a bowl) or cylinder (a pipe), not on top'
+        False,
+        '',
+        'the robot is inside of sphere (a bowl) or cylinder (a pipe), not on top',
+        live=True,
     )
     difficulty: float = parameter(
         0.5, '-', 'of ground from stairs to boxes: from easiest to hardest', at_least=0.0,
-        at_most=1.0,
+        at_most=1.0, live=True,
     )  # fmt: skip
-    seed: int = parameter(0, '', 'of the same: the same seed, the same ground', at_least=0)
-    file: str = parameter(
-        '', '', 'what type file loads: YAML of a generator, heights .npy or .png, or a mesh'
+    seed: int = parameter(
+        0, '', 'of the same: the same seed, the same ground', at_least=0, live=True
     )
-    horizontal_scale: float = parameter(0.1, 'm', 'distance between heights of a file', above=0.0)
+    file: str = parameter(
+        '',
+        '',
+        'what type file loads: YAML of a generator, heights .npy or .png, or a mesh',
+        live=True,
+    )
+    horizontal_scale: float = parameter(
+        0.1, 'm', 'distance between heights of a file', above=0.0, live=True
+    )
     vertical_scale: float = parameter(
         0.0, 'm', 'metres per unit of an image or of integers; 0: the heights are in metres',
-        at_least=0.0,
+        at_least=0.0, live=True,
     )  # fmt: skip
 
 

@@ -55,7 +55,8 @@ def loaded_robot(settings: Settings) -> RobotModel:
     )
     if not common.contact_links:
         return robot
-    return robot.with_body_contacts(None if ALL in common.contact_links else common.contact_links)
+    links = None if ALL in common.contact_links else common.contact_links
+    return robot.with_body_contacts(links, edge_radius=common.contact_edge_radius)
 
 
 def loaded_simulator(robot: RobotModel, settings: Settings) -> Simulator:
@@ -78,7 +79,12 @@ def loaded_simulator(robot: RobotModel, settings: Settings) -> Simulator:
 
 
 def start_configuration(
-    sim: Simulator, settings: Settings, x: float = 0.0, y: float = 0.0, yaw: float = 0.0
+    sim: Simulator,
+    settings: Settings,
+    x: float = 0.0,
+    y: float = 0.0,
+    yaw: float = 0.0,
+    terrain: Terrain | None = None,
 ) -> Array:
     """Return the reference pose above the ground, q of shape (nq,).
 
@@ -88,15 +94,17 @@ def start_configuration(
         x: distance from initial_x [m].
         y: distance from initial_y [m].
         yaw: turn about the robot's own vertical [rad].
+        terrain: the ground; None: that of `sim`.
 
     Raises:
         ContactSimError: the pose or ground there does not exist.
     """
     common = settings['']
     where = common.initial_x + x, common.initial_y + y, yaw
-    q = standing_on(sim.robot, sim.terrain, common.reference_pose, *where).copy()
+    ground = terrain or sim.terrain
+    q = standing_on(sim.robot, ground, common.reference_pose, *where).copy()
     if sim.robot.floating_base:
-        q[:3] += common.initial_height * sim.terrain.normals(q[None, :3])[0]
+        q[:3] += common.initial_height * ground.normals(q[None, :3])[0]
     return q
 
 

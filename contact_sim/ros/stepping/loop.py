@@ -22,6 +22,7 @@ from contact_sim.ros.outputs.publishers import Outputs
 from contact_sim.ros.stepping.diagnostics import Tally
 from contact_sim.ros.stepping.pacer import Pacer
 from contact_sim.simulation.simulator import Simulator
+from contact_sim.simulation.touch import TouchGuard
 
 HEARTBEAT = 0.05
 """Wall seconds between two /clock messages while time stands still."""
@@ -71,6 +72,7 @@ class Loop:
     Attributes:
         paused: whether time stands still; steps can be asked for one by one.
         when_at_rest: called when time begins to stand still, and after steps that were asked for.
+        guard: links whose touch ends the run, until the next reset.
         tally: what is counted, and why the simulation stopped, if it did.
     """
 
@@ -92,6 +94,7 @@ class Loop:
         self._continuous = turning if turning.any() else None
         self.paused = False
         self.when_at_rest: Callable[[], None] = _nothing
+        self.guard = TouchGuard(sim.robot, ())
         self.tally = Tally()
         self._requests: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._ended = False
@@ -158,6 +161,7 @@ class Loop:
         self._lockstep.restart(nanoseconds(self._sim.time), self._outputs.last_stamp)
         self._pacer.restart(self._sim.time)
         self._outputs.clear_markers()
+        self._outputs.follow_ground()
         self._outputs.publish_state(self._sim.last_report)
 
     # ---------------------------------------------------------------- the loop
@@ -277,6 +281,10 @@ class Loop:
             return
         self.tally.statuses[int(report.record.solver[0])] += 1
         self._outputs.publish(report, self._pacer.measured, wrenches)
+        touch = self.guard.touch(report)
+        if touch is not None:
+            self.tally.failure = f'the run has ended, wait for ~/reset: {touch}'
+            self._report_failure(self.tally.failure)
 
 
 def _nothing() -> None:

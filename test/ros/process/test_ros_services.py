@@ -23,8 +23,8 @@ STEP = SECOND // 1000
 ROBOT = load_robot('go1')
 FEET = tuple(foot.name for foot in ROBOT.feet)
 TOPICS = published_topics(FEET)
-AT_TIMES = ('/diagnostics', f'/{NODE}/shadow')
-"""Once a second; only where other models answer the steps, too."""
+AT_TIMES = ('/diagnostics', f'/{NODE}/shadow', f'/{NODE}/terrain')
+"""Once a second; only where other models answer the steps, too; only where the ground is new."""
 EVERY_STEP = dict.fromkeys(
     (f'publish_rate.{name}' for name in ('joint_states', 'odom', 'imu', 'wrenches')), 1000.0
 )

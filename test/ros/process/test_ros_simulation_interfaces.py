@@ -45,7 +45,7 @@ STEP = SECOND // 1000
 ROBOT = load_robot('go1')
 FEET = tuple(foot.name for foot in ROBOT.feet)
 TOPICS = published_topics(FEET)
-AT_TIMES = ('/diagnostics', f'/{NODE}/shadow')
+AT_TIMES = ('/diagnostics', f'/{NODE}/shadow', f'/{NODE}/terrain')
 """Once a second; only where other models answer the steps, too."""
 STOPPED, PLAYING, PAUSED = 0, 1, 2
 OK, UNSUPPORTED, NOT_FOUND, FAILED = 1, 0, 2, 4

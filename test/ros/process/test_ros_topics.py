@@ -99,11 +99,12 @@ def test_every_topic_has_its_type(go1):
 
 
 def test_every_publisher_is_reliable(go1):
-    """RViz shows nothing, and says OK, for best-effort wrenches."""
+    """RViz shows nothing, and says OK, for best-effort wrenches; only the ground is kept."""
     for topic in TOPICS:
         for info in go1.node.get_publishers_info_by_topic(topic):
             assert info.qos_profile.reliability == ReliabilityPolicy.RELIABLE, topic
-            assert info.qos_profile.durability == DurabilityPolicy.VOLATILE, topic
+            kept = info.qos_profile.durability == DurabilityPolicy.TRANSIENT_LOCAL
+            assert kept == topic.endswith('/terrain'), topic
 
 
 @pytest.mark.parametrize('topic', RATE)
@@ -194,14 +195,14 @@ def test_foot_contacts_say_that_all_feet_stand(second):
     assert tuple(dim.label for dim in message.layout.dim) == FEET
 
 
-def test_markers_draw_forces_cones_normals_and_ground(second):
+def test_markers_draw_forces_cones_and_normals(second):
     markers = second['/contact_sim/contact_markers'][-1].markers
     by_kind = {}
     for marker in markers:
         by_kind.setdefault(marker.ns, []).append(marker)
         assert marker.header.frame_id == 'odom'
     support = {'support_polygon', 'centre_of_mass'}
-    assert set(by_kind) == {'force', 'friction_cone', 'normal', 'slip', 'terrain'} | support
+    assert set(by_kind) == {'force', 'friction_cone', 'normal', 'slip'} | support
     assert len(by_kind['support_polygon'][0].points) == 5  # four feet, closed
     assert all(len(by_kind[kind]) == 4 for kind in ('force', 'friction_cone', 'normal', 'slip'))
     lifts = [vector(m.points[1])[2] - vector(m.points[0])[2] for m in by_kind['force']]

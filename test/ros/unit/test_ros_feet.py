@@ -17,7 +17,11 @@ from contact_sim import Compliant, NullSpace, Planes, Simulator, load_robot
 from contact_sim.ros.demo.figure import draw
 from contact_sim.ros.interface.support_command import SupportCommand
 from contact_sim.ros.outputs.markers import ContactMarkers
-from contact_sim.ros.outputs.messages import FootContactsMessage, WrenchMessages
+from contact_sim.ros.outputs.messages import (
+    FootContactsMessage,
+    LinkContactsMessage,
+    WrenchMessages,
+)
 from contact_sim.ros.outputs.shadow import ShadowMessage
 from contact_sim.ros.outputs.solver_state import SolverStateMessage
 from contact_sim.ros.outputs.support_state import SupportMarkers
@@ -122,7 +126,7 @@ def test_one_wrench_and_two_arrows_for_a_ball_in_a_groove(ball_in_groove):
     force = rotation @ vector(message.wrench.force)
     assert force == pytest.approx([0.0, 0.0, 1.5 * GRAVITY], abs=1e-7)
     assert list(flags(sim.robot, report).data) == [1]
-    markers = ContactMarkers(sim.sizes.nc, 'odom', sim.terrain).fill(report).markers
+    markers = ContactMarkers(sim.sizes.nc, 'odom').fill(report).markers
     arrows = [m for m in markers if m.ns == 'force' and m.action == Marker.ADD]
     starts = [[p.x, p.y, p.z] for p in (arrow.points[0] for arrow in arrows)]
     assert starts == pytest.approx(report.contacts.position, abs=1e-12)
@@ -199,3 +203,24 @@ def test_a_track_has_forces_per_foot_and_places_per_contact_point(tmp_path, turn
     assert track.foot[0] == pytest.approx(middle, abs=1e-9)
     draw(sim.robot, track, 0.8, ['a sled'], tmp_path / 'sled.png')
     assert (tmp_path / 'sled.png').stat().st_size > 10_000
+
+
+def test_links_with_body_contacts_have_wrenches_of_their_own():
+    """All wrenches together carry the robot that lies on its belly."""
+    robot = load_robot('go1').with_body_contacts(['trunk'], most=8)
+    sim = Simulator(robot)
+    for _ in range(800):
+        report = sim.step(np.zeros(12))
+    messages = WrenchMessages(sim, False, '', 'odom').fill(report)
+    assert len(messages) == 5
+    total = sum(vector(message.wrench.force) for message in messages)
+    assert total == pytest.approx(report.contacts.force.sum(axis=0))
+    trunk = report.contacts.force[4:].sum(axis=0)
+    assert vector(messages[4].wrench.force) == pytest.approx(trunk)
+    arms, forces = report.contacts.position[4:], report.contacts.force[4:]
+    torque = np.cross(arms, forces).sum(axis=0)
+    assert vector(messages[4].wrench.torque) == pytest.approx(torque, abs=1e-9)
+    assert WrenchMessages(sim, True, 'a_', 'odom').messages[4].header.frame_id == 'a_trunk'
+    said = LinkContactsMessage(robot).fill(report)
+    assert [dim.label for dim in said.layout.dim] == ['trunk']
+    assert list(said.data) == [int(trunk[2] > 0.0)] == [1]

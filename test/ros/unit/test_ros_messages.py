@@ -13,11 +13,17 @@ from ros_session import vector
 from visualization_msgs.msg import Marker
 
 from contact_sim import InclinedPlane, RobotModel, Simulator, load_robot
-from contact_sim.collision.terrain import SphereGround
+from contact_sim.collision.terrain import SphereGround, as_terrain
 from contact_sim.ros.controllers.stance import StanceEfforts
 from contact_sim.ros.conversions import set_stamp
 from contact_sim.ros.outputs import transforms
-from contact_sim.ros.outputs.markers import ContactMarkers, ground_triangles
+from contact_sim.ros.outputs.ground_markers import (
+    ABOVE,
+    border_lines,
+    ground_markers,
+    ground_triangles,
+)
+from contact_sim.ros.outputs.markers import ContactMarkers
 from contact_sim.ros.outputs.messages import (
     FootContactsMessage,
     ImuMessage,
@@ -27,6 +33,7 @@ from contact_sim.ros.outputs.messages import (
 )
 from contact_sim.ros.outputs.solver_state import SolverStateMessage
 from contact_sim.sensors import ContactFlags, Encoders, FootForces, Imu, NoiseParameters
+from contact_sim.terrain import HeightField, Region
 
 GRAVITY = 9.81
 
@@ -245,8 +252,8 @@ def test_feet_in_the_air_have_zero_wrench_and_no_contact():
 def test_markers_follow_the_slope(standing_on_slope):
     sim, report = standing_on_slope
     plane = sim.terrain.plane
-    markers = ContactMarkers(len(report.contacts.names), 'odom', sim.terrain).fill(report).markers
-    (ground,) = [marker for marker in markers if marker.ns == 'terrain']
+    markers = ContactMarkers(len(report.contacts.names), 'odom').fill(report).markers
+    (_, ground) = ground_markers('odom', sim.terrain, 1.0).markers
     top = vector(ground.pose.position) + rotation(ground.pose.orientation) @ [
         0.0,
         0.0,
@@ -269,15 +276,35 @@ def test_a_ground_that_bends_is_drawn_where_it_is():
     assert bowl.distances(corners) == pytest.approx(np.zeros(len(corners)), abs=1e-12)
     across = corners.max(axis=0) - corners.min(axis=0)
     assert across[:2].min() > 6.0
-    report = Simulator(ball(), terrain=bowl).last_report
-    (ground,) = [
-        marker
-        for marker in ContactMarkers(len(report.contacts.names), 'odom', bowl).fill(report).markers
-        if marker.ns == 'terrain'
-    ]
+    clear, ground = ground_markers('odom', bowl, 1.5).markers
+    assert clear.action == Marker.DELETEALL
+    assert ground.header.stamp.nanosec == 500_000_000
     assert ground.type == Marker.TRIANGLE_LIST
     drawn = np.array([[p.x, p.y, p.z] for p in ground.points])
     assert drawn == pytest.approx(corners)
+
+
+def test_a_region_is_drawn_where_its_friction_acts():
+    """The lines that come out of a message lie on the ground, around the region."""
+    hill = HeightField.of_function(lambda x, y: 0.1 * x + 0 * y, (2.0, 2.0), 0.1, (-1.0, -1.0))
+    regions = [
+        Region((-0.5, 0.2), (0.0, 0.5), friction=0.1),
+        Region((0.5, 3.0), (-0.5, 0.5), friction=0.2),
+    ]
+    terrain = as_terrain(hill).with_regions(regions)
+    _, ground, *borders = ground_markers('odom', terrain, 0.0).markers
+    drawn = np.array([[p.x, p.y, p.z] for p in ground.points])
+    assert drawn[:, 2] == pytest.approx(0.1 * drawn[:, 0], abs=1e-9)
+    assert [border.ns for border in borders] == ['region', 'region']
+    assert {border.id for border in borders} == {0, 1}
+    for border, region in zip(borders, regions, strict=True):
+        ends = np.array([[p.x, p.y, p.z] for p in border.points])
+        assert len(ends) % 2 == 0
+        assert ends == pytest.approx(border_lines(terrain, region))
+        assert ends[:, 2] == pytest.approx(0.1 * ends[:, 0] + ABOVE, abs=1e-9)
+        low, high = ends[:, :2].min(axis=0), ends[:, :2].max(axis=0)
+        assert low == pytest.approx([region.x_range[0], region.y_range[0]])
+        assert high == pytest.approx([min(region.x_range[1], 1.0), region.y_range[1]], abs=0.07)
 
 
 def test_markers_of_feet_in_the_air_are_removed():
@@ -285,7 +312,7 @@ def test_markers_of_feet_in_the_air_are_removed():
     q = np.array([0.0, 0.0, 0.5, 0.0, 0.0, 0.0, 1.0])
     sim.reset(q)
     report = sim.step([])
-    message = ContactMarkers(len(report.contacts.names), 'odom', sim.terrain).fill(report)
+    message = ContactMarkers(len(report.contacts.names), 'odom').fill(report)
     actions = {marker.ns: marker.action for marker in message.markers}
     assert actions['force'] == actions['friction_cone'] == actions['slip'] == Marker.DELETE
     assert actions['normal'] == Marker.ADD
@@ -295,7 +322,7 @@ def test_a_slipping_foot_shows_its_velocity():
     sim = Simulator(cube(), friction=0.1)
     sim.reset(np.array([0, 0, 0.1, 0, 0, 0, 1.0]), np.array([0.5, 0, 0, 0, 0, 0]))
     report = sim.step([])
-    message = ContactMarkers(len(report.contacts.names), 'odom', sim.terrain).fill(report)
+    message = ContactMarkers(len(report.contacts.names), 'odom').fill(report)
     slips = [marker for marker in message.markers if marker.ns == 'slip']
     # which corners carry the weight is not determined; those that do slip, and show it
     loaded = report.contacts.normal_force > 0.0

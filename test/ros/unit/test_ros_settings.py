@@ -18,7 +18,7 @@ from rclpy.validate_topic_name import validate_topic_name
 from contact_sim import InvalidInput, load_robot
 from contact_sim.parameters import declared_parameters
 from contact_sim.robot.actuators import quantities
-from contact_sim.ros.outputs.markers import ground_triangles
+from contact_sim.ros.outputs.ground_markers import ground_triangles
 from contact_sim.ros.settings.declarations import (
     PARAMETER_GROUPS,
     ActuatorParameters,
@@ -96,7 +96,7 @@ def test_a_descriptor_says_unit_meaning_bounds_and_whether_it_may_change(name):
         ('real_time_factor', ('[-] simulated seconds', False, '[0, 1000]', [(0.0, 1000.0)])),
         ('step_count', ('steps taken by one call', False, '[1, 1e+07]', [(1, 10_000_000)])),
         ('contact.model', ('contact model', False, 'one of ', [])),
-        ('terrain.angle', ('[rad] slope', True, '(-1.57, 1.57)', [(-1.57, 1.57)])),
+        ('terrain.angle', ('[rad] slope', False, '(-1.57, 1.57)', [(-1.57, 1.57)])),
         ('contact_frames', ('frames of the feet', True, '', [])),
     ],
 )
