@@ -10,6 +10,7 @@ import multiprocessing
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -45,15 +46,25 @@ def compiling_meanwhile() -> Iterator[None]:
         yield
         return
     process = subprocess.Popen(
-        [sys.executable, '-m', __name__, '--delay', str(DELAY)],
-        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        [sys.executable, '-m', __name__, '--delay', str(DELAY), '--end-with-input'],
+        stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,  # it ends where this process is killed
         start_new_session=True,  # Ctrl-C is for who started it
     )  # fmt: skip
     try:
         yield
     finally:
         process.terminate()
-        process.wait()
+        process.communicate()
+
+
+def end_with_input() -> None:
+    """End this process once its standard input does: where who started it has ended."""
+
+    def wait() -> None:
+        sys.stdin.read()
+        os._exit(0)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def give_way() -> None:
@@ -107,7 +118,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument('--delay', type=float, default=0.0, help='seconds to wait first')
     parser.add_argument('--jobs', type=int, default=1, help='how many are compiled at once')
+    parser.add_argument('--end-with-input', action='store_true', help='end where it ends')
     options = parser.parse_args(arguments)
+    if options.end_with_input:
+        end_with_input()
     give_way()
     time.sleep(options.delay)
     names = [*sorted(contact_models(), key=lambda model: model != LONGEST), CONTROLLERS]

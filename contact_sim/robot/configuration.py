@@ -28,6 +28,11 @@ _UNIT_PARTS: dict[str, UnitBlock] = {
 }
 
 
+def wrong_shape(place: str, vector: Array, expected: tuple[int]) -> InvalidInput:
+    """Return the error for a vector of another shape than expected."""
+    return InvalidInput(f'{place}: shape {vector.shape}, expected ({expected[0]},)')
+
+
 def checked_vector(
     place: str, values: npt.ArrayLike, length: int, names: Sequence[str] = ()
 ) -> Array:

@@ -25,6 +25,7 @@ from contact_sim.robot.configuration import (
     neutral_configuration,
     normalised,
     unit_blocks,
+    wrong_shape,
 )
 from contact_sim.robot.contact_point import Array, ContactPoint, check_unique
 from contact_sim.robot.feet import Foot, check_contact_points, contact_points_at, feet_of
@@ -308,7 +309,7 @@ class RobotModel:
         """
         q = np.asarray(q, float)
         if q.shape != self._q_shape:
-            raise _wrong_shape(f'configuration q of robot {self.name}', q, self._q_shape)
+            raise wrong_shape(f'configuration q of robot {self.name}', q, self._q_shape)
         positions: Array = q[self._joint_position_index]
         for i, cosine, sine in self._continuous_place:
             positions[i] = atan2(q[sine], q[cosine])
@@ -322,7 +323,7 @@ class RobotModel:
         """
         v = np.asarray(v, float)
         if v.shape != self._v_shape:
-            raise _wrong_shape(f'velocity v of robot {self.name}', v, self._v_shape)
+            raise wrong_shape(f'velocity v of robot {self.name}', v, self._v_shape)
         velocities: Array = v[self.joint_velocity_index]
         return velocities
 
@@ -390,10 +391,6 @@ class RobotModel:
     @cached_property
     def _unit_blocks(self) -> tuple[tuple[str, int, int], ...]:
         return unit_blocks(self.pinocchio_model)
-
-
-def _wrong_shape(place: str, vector: Array, expected: tuple[int]) -> InvalidInput:
-    return InvalidInput(f'{place}: shape {vector.shape}, expected ({expected[0]},)')
 
 
 def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

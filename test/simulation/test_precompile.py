@@ -86,3 +86,11 @@ def test_every_model_is_compiled_and_a_switch_compiles_nothing(monkeypatch, tmp_
         [sys.executable, '-c', SWITCHES], capture_output=True, text=True, check=True
     )
     assert said.stdout.splitlines()[-1] == 'compiled []'
+
+
+def test_it_ends_when_its_input_does():
+    """A node that is killed leaves no compiler behind."""
+    command = [sys.executable, '-m', 'contact_sim.precompile', '--delay', '60', '--end-with-input']
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
+        process.stdin.close()
+        assert process.wait(30) == 0
