@@ -21,7 +21,8 @@ class MujocoPeer:
     """A robot standing on a plane, MuJoCo's default options except the time step.
 
     With `gains`, k_p [N m/rad] and k_d [N m s/rad] of shape (n_joints,), the joints have PD
-    actuators with the effort limits of the robot, aimed by `set_targets`.
+    actuators with the effort limits of the robot, aimed by `set_targets`. With `whole_body` the
+    floor touches the collision geometry of the URDF in place of the contact spheres.
 
     Raises:
         ValueError: MuJoCo does not load the URDF.
@@ -33,6 +34,7 @@ class MujocoPeer:
         friction: float,
         time_step: float,
         gains: tuple[np.ndarray, np.ndarray] | None = None,
+        whole_body: bool = False,
     ) -> None:
         spec = mujoco.MjSpec.from_string(_joints_only(robot.description))
         spec.option.timestep = time_step
@@ -40,15 +42,20 @@ class MujocoPeer:
         bodies = _bodies(spec, robot)
         for joint, body in bodies.items():
             _copy_inertia(robot, joint, body)
-        for point in robot.contact_points:
+        touching = {
+            'mass': 0.0,
+            'friction': [friction, 0.0, 0.0],
+            'contype': FOOT_BIT,
+            'conaffinity': FLOOR_BIT,
+        }
+        if whole_body:
+            _add_shapes(bodies, robot, touching)
+        for point in () if whole_body else robot.contact_points:
             bodies[point.joint].add_geom(
                 type=mujoco.mjtGeom.mjGEOM_SPHERE,
                 size=[point.radius, 0.0, 0.0],
                 pos=point.offset,
-                mass=0.0,
-                friction=[friction, 0.0, 0.0],
-                contype=FOOT_BIT,
-                conaffinity=FLOOR_BIT,
+                **touching,
             )
         spec.worldbody.add_geom(
             type=mujoco.mjtGeom.mjGEOM_PLANE,
@@ -118,6 +125,34 @@ class MujocoPeer:
     def step(self, steps: int = 1) -> None:
         """Advance by `steps` time steps in one call."""
         mujoco.mj_step(self.model, self.data, nstep=steps)
+
+
+def _add_shapes(
+    bodies: dict[str, mujoco.MjsBody], robot: RobotModel, touching: dict[str, object]
+) -> None:
+    """Add boxes, cylinders and spheres of the URDF's collision geometry to the bodies."""
+    model = robot.pinocchio_model
+    shapes = pin.buildGeomFromUrdfString(
+        model, robot.description, pin.GeometryType.COLLISION, package_dirs=list(robot.package_dirs)
+    )
+    for shape in shapes.geometryObjects:
+        geometry, kind = shape.geometry, type(shape.geometry).__name__
+        if kind == 'Box':
+            of_kind, size = mujoco.mjtGeom.mjGEOM_BOX, list(geometry.halfSide)
+        elif kind == 'Cylinder':
+            of_kind = mujoco.mjtGeom.mjGEOM_CYLINDER
+            size = [geometry.radius, geometry.halfLength, 0.0]
+        elif kind == 'Sphere':
+            of_kind, size = mujoco.mjtGeom.mjGEOM_SPHERE, [geometry.radius, 0.0, 0.0]
+        else:
+            raise ValueError(f'{shape.name}: a {kind} is not translated')
+        bodies[model.names[shape.parentJoint]].add_geom(
+            type=of_kind,
+            size=size,
+            pos=shape.placement.translation,
+            quat=pin.Quaternion(shape.placement.rotation).coeffs()[[3, 0, 1, 2]],
+            **touching,
+        )
 
 
 def _joints_only(text: str) -> str:

@@ -135,3 +135,35 @@ def test_worlds_and_friction_know_the_points_of_the_body():
     report, end = sim.follow(stand, steps=100), worlds.follow(stand, steps=100)
     assert np.array_equal(report.q, end.q[-1, 1])
     assert sim.friction == pytest.approx(friction)
+
+
+@pytest.mark.parametrize('attitude', [(1.0, 0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 1.0)])
+@pytest.mark.parametrize('model', ['ncp', 'todorov', 'sap'])
+def test_a_fallen_go1_rests_as_in_mujoco(model, attitude):
+    """On its back and on its side, with MuJoCo's own boxes, cylinders and spheres."""
+    pytest.importorskip('mujoco', reason='the peer MuJoCo is not installed')
+    from mujoco_peer import MujocoPeer
+
+    robot = load_robot('go1').with_body_contacts()
+    sim, peer = (
+        Simulator(robot, model, friction=0.8),
+        MujocoPeer(robot, 0.8, STEP, whole_body=True),
+    )
+    q = sim.standing_configuration()
+    q[2], q[3:7] = 0.0, np.array(attitude) / np.linalg.norm(attitude)
+    sim.reset(q)
+    q[2] = 0.1 - sim.last_report.contacts.gap.min()
+    sim.reset(q)
+    (kp, kd), pose, limit = robot.default_gains, robot.joint_positions(q), robot.effort_limit
+    peer.reset(q, pose)
+    for _ in range(1500):
+        sim.step(kp * (pose - robot.joint_positions(sim.q)) - kd * robot.joint_velocities(sim.v))
+        effort = kp * (pose - peer.joint_positions) - kd * peer.joint_velocities
+        peer.set_effort(np.clip(effort, -limit, limit))
+        peer.step()
+    theirs = peer.state(robot)[0]
+    assert peer.contacts >= 4
+    assert sim.q[:3] == pytest.approx(theirs[:3], abs=2e-3)
+    turned = pin.Quaternion(sim.q[3:7]).angularDistance(pin.Quaternion(theirs[3:7]))
+    assert turned <= math.radians(1.0)
+    assert sim.q[7:] == pytest.approx(theirs[7:], abs=math.radians(1.0))
