@@ -144,6 +144,14 @@ def _following(mimic: Element, name: str, where: str) -> PositionLimit:
     return PositionLimit((name, mimic.get('joint', '')), offset, offset, (1.0, -share))
 
 
+def describe_limits(limits: Sequence[PositionLimit]) -> list[str]:
+    """Return lines that say which joints stop where, and which follow others."""
+    stops = [str(limit) for limit in limits if len(limit.joints) == 1]
+    follows = [str(limit) for limit in limits if len(limit.joints) > 1]
+    lines = [f'position limits: {"; ".join(stops)}' if stops else 'no joint has position limits']
+    return [*lines, f'joints that follow others: {"; ".join(follows)}'] if follows else lines
+
+
 def followed(model: pin.Model, limits: Sequence[PositionLimit], q: Array) -> Array:
     """Return a copy of `q` (nq,) in which joints that follow others, or are held, do so."""
     q, place = q.copy(), {n: j.idx_q for n, j in zip(model.names, model.joints, strict=True)}

@@ -14,6 +14,7 @@ from rclpy.node import Node
 from contact_sim.contact.solution import STATUSES, SolverStatus
 from contact_sim.errors import ContactSimError
 from contact_sim.robot.actuator_text import describe_actuators
+from contact_sim.robot.position_limits import describe_limits
 from contact_sim.ros.commands.inbox import CommandInbox
 from contact_sim.ros.commands.lockstep import Lockstep, owned_joints
 from contact_sim.ros.commands.pushes import Pushes
@@ -126,7 +127,7 @@ class SimulationNode(Node):
         log.info('joints, in the order of unnamed commands: ' + ', '.join(robot.joint_names))
         gains = (f'{low:.4g} to {high:.4g}' for low, high in self.inbox.gain_ranges())
         log.info('PD gains: p {}, d {}'.format(*gains))
-        for line in describe_actuators(robot):
+        for line in (*describe_actuators(robot), *describe_limits(robot.position_limits)):
             log.info(line)
         feet = ', '.join(f'{p.name} (r = {p.radius:g} m)' for p in robot.contact_points)
         height = settings[''].initial_height

@@ -9,6 +9,7 @@ from urdf_texts import joint, link, robot
 
 from contact_sim import RobotModel, Simulator, load_robot
 from contact_sim.errors import RobotDescriptionError
+from contact_sim.robot.position_limits import describe_limits
 
 
 def gripper(more='<mimic joint="left" multiplier="-1.0" offset="0.1"/>'):
@@ -22,6 +23,11 @@ def test_a_mimic_joint_becomes_a_bilateral_row():
     model = load_robot(gripper(), floating_base=False)
     assert model.joint_names == ('left', 'right')
     assert str(model.position_limits[-1]) == 'right + left = 0.1'
+    assert describe_limits(model.position_limits) == [
+        'position limits: -1 <= left <= 2; -1 <= right <= 2',
+        'joints that follow others: right + left = 0.1',
+    ]
+    assert describe_limits(()) == ['no joint has position limits']
     assert model.reference_configuration() == pytest.approx([0.0, 0.1])
 
 
