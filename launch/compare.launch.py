@@ -42,6 +42,8 @@ PASSED_ON = (
 
 PER_ROBOT = ('rviz_default_plugins/RobotModel', 'rviz_default_plugins/MarkerArray')
 """Displays of config/contact_sim.rviz of which every robot gets one."""
+GROUND = 'Terrain'
+"""Name of the display of the ground."""
 
 
 def generate_launch_description() -> LaunchDescription:
@@ -95,14 +97,17 @@ def rviz(models: list[str]) -> Node:
 
 
 def with_displays_of(models: list[str], config: dict) -> dict:
-    """Return an RViz configuration in which every robot has its model and its contacts."""
+    """Return an RViz configuration in which every robot has its model and its contacts.
+
+    They stand on the same ground, which is shown once.
+    """
     result = copy.deepcopy(config)
     displays = []
     for display in result['Visualization Manager']['Displays']:
         if display['Class'] not in PER_ROBOT:
             displays.append(display)
             continue
-        for model in models:
+        for model in models[:1] if display['Name'] == GROUND else models:
             own = copy.deepcopy(display)
             own['Name'] = f'{display["Name"]} {model}'
             topic = own.get('Description Topic') or own['Topic']

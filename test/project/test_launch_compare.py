@@ -51,7 +51,11 @@ def test_rviz_shows_every_robot_and_the_ground_once(launch_file):
     assert robots.keys() == {'ncp', 'sap'}
     assert robots['sap']['Description Topic']['Value'] == '/sap/robot_description'
     contacts = [d['Topic']['Value'] for d in shown['Displays'] if 'MarkerArray' in d['Class']]
-    assert contacts == ['/ncp/contact_sim/contact_markers', '/sap/contact_sim/contact_markers']
+    assert contacts == [
+        '/ncp/contact_sim/contact_markers',
+        '/sap/contact_sim/contact_markers',
+        '/ncp/contact_sim/terrain',
+    ]
     assert sum(d['Class'].endswith('/Grid') for d in shown['Displays']) == 1
     assert config == yaml.safe_load(CONFIG.read_text(encoding='utf-8'))
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from contact_sim import load_robot
 from contact_sim.terrain import SUB_TERRAINS
 from contact_sim.terrain.reference import PAGE, page, tables
 
@@ -28,10 +29,14 @@ def test_the_code_on_the_page_runs(tmp_path, monkeypatch):
     Image.fromarray(np.zeros((5, 5), dtype=np.uint16)).save('hill.png')
     trimesh.creation.box().export('site.stl')
     (tmp_path / 'ground.yaml').write_text('size: [4, 4]\nsub_terrains: {plane: {}}\n')
-    names = {'vertices': [[0, 0, 0], [1, 0, 0], [0, 1, 0]], 'triangles': [[0, 1, 2]]}
+    names = {
+        'robot': load_robot('go1'),
+        'vertices': [[0, 0, 0], [1, 0, 0], [0, 1, 0]],
+        'triangles': [[0, 1, 2]],
+    }
     blocks = re.findall(r'```python\n(.*?)```', PAGE.read_text(encoding='utf-8'), re.DOTALL)
     for block in blocks:
         exec(compile(block, PAGE.name, 'exec'), names)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     assert len(names['ground'].fields) > 0
     assert {region.friction for region in names['ground'].regions} == {0.5}

@@ -1,5 +1,6 @@
 """Topics per foot: several contacts of a foot, and a ground with several features; no network."""
 
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,10 +17,10 @@ from visualization_msgs.msg import Marker
 from contact_sim import Compliant, NullSpace, Planes, Simulator, load_robot
 from contact_sim.ros.demo.figure import draw
 from contact_sim.ros.interface.support_command import SupportCommand
+from contact_sim.ros.outputs.links import LinkOutputs
 from contact_sim.ros.outputs.markers import ContactMarkers
 from contact_sim.ros.outputs.messages import (
     FootContactsMessage,
-    LinkContactsMessage,
     WrenchMessages,
 )
 from contact_sim.ros.outputs.shadow import ShadowMessage
@@ -211,16 +212,28 @@ def test_links_with_body_contacts_have_wrenches_of_their_own():
     sim = Simulator(robot)
     for _ in range(800):
         report = sim.step(np.zeros(12))
-    messages = WrenchMessages(sim, False, '', 'odom').fill(report)
-    assert len(messages) == 5
-    total = sum(vector(message.wrench.force) for message in messages)
+    sent = {}
+
+    def publishing(frame, prefix):
+        settings = {'': SimpleNamespace(
+            contact_wrench_frame=frame, frame_prefix=prefix, odom_frame='odom'
+        )}  # fmt: skip
+        sent.clear()
+        LinkOutputs(
+            sim,
+            settings,
+            lambda _, topic: SimpleNamespace(publish=partial(sent.__setitem__, topic)),
+        ).publish(report)
+        return sent['contacts/trunk/wrench']
+
+    trunk, feet = publishing('odom', ''), wrenches(robot, report, 'world')
+    total = sum(vector(message.wrench.force) for message in (trunk, *feet))
     assert total == pytest.approx(report.contacts.force.sum(axis=0))
-    trunk = report.contacts.force[4:].sum(axis=0)
-    assert vector(messages[4].wrench.force) == pytest.approx(trunk)
     arms, forces = report.contacts.position[4:], report.contacts.force[4:]
+    assert vector(trunk.wrench.force) == pytest.approx(forces.sum(axis=0))
     torque = np.cross(arms, forces).sum(axis=0)
-    assert vector(messages[4].wrench.torque) == pytest.approx(torque, abs=1e-9)
-    assert WrenchMessages(sim, True, 'a_', 'odom').messages[4].header.frame_id == 'a_trunk'
-    said = LinkContactsMessage(robot).fill(report)
+    assert vector(trunk.wrench.torque) == pytest.approx(torque, abs=1e-9)
+    said = sent['link_contacts']
     assert [dim.label for dim in said.layout.dim] == ['trunk']
-    assert list(said.data) == [int(trunk[2] > 0.0)] == [1]
+    assert list(said.data) == [int(forces[:, 2].sum() > 0.0)] == [1]
+    assert publishing('foot', 'a_').header.frame_id == 'a_trunk'
