@@ -54,59 +54,28 @@ def pushes(lower, upper, k):
 
 
 @kernel
-def limit_within_reach(sets, gap, u, k, reach):
-    """Return φ + T u of limit `k`, along its push: negative where the law may act on it.
+def limit_is_near(distance, speed, reach):
+    """Return whether the law may act on a limit `distance` ahead [rad or m], at `speed` off it.
 
-    `sets`: lower and upper bounds of the impulses; `reach` as in `active_rows.within_reach`.
+    `reach` as in `active_rows.within_reach`.
     """
-    return pushes(sets[0], sets[1], k) * (gap[k] + reach[0] * u[k])
+    return distance <= reach[2] or distance + reach[0] * speed <= 0.0
 
 
 @kernel
-def select_limits(sets, gap, u_free, impulse, reach, first, active):
-    """Mark the interval rows that take part: all but limits out of reach of the law.
+def limit_bias(distance, speeds, h, restitution, settings):
+    """Return b of a limit along its push [m/s, rad/s], by the rules of a normal row.
+
+    The rebound of a limit is in b, and under no energy guard.
 
     Args:
-        sets: lower and upper bounds of the impulses [N s, N m s], shape (ns,) each.
-        gap: φ [rad or m], shape (ns,).
-        u_free: velocities of the rows without impulses [m/s, rad/s], shape (ns,).
-        impulse: impulses of the step before, shape (ns,).
-        reach: reach of the law, see `active_rows.within_reach`.
-        first: number of the first row that is a limit.
-        active: out, 1 for the rows that take part.
-    """
-    for k in range(gap.shape[0]):
-        side = pushes(sets[0], sets[1], k)
-        near = k < first or side == 0.0 or impulse[k] != 0.0 or side * gap[k] <= reach[2]
-        near = near or limit_within_reach(sets, gap, u_free, k, reach) <= 0.0
-        active[k] = 1.0 if near else 0.0
-
-
-@kernel
-def fill_interval_bias(sets, gap, u_start, u_free, impulse, h, restitution, settings, bias):
-    """Fill b of the interval rows [m/s, rad/s] by the rules of the contacts (contact/bias.py).
-
-    A limit is a normal row; what acts in both directions has no "before closure", b = β φ/h: zero
-    for dry friction, whose φ is 0. The rebound of a limit is in b, and under no energy guard.
-
-    Args:
-        sets: lower and upper bounds of the impulses [N s, N m s], shape (ns,) each.
-        gap: φ at the start [rad or m], shape (ns,).
-        u_start: velocities of the rows before the step [m/s, rad/s], shape (ns,).
-        u_free: velocities without impulses, shape (ns,).
-        impulse: impulses of the step before, shape (ns,).
+        distance: way to go at the start [rad or m], negative behind the limit.
+        speeds: velocity off the limit before the step, and without impulses [m/s, rad/s].
         h: time step [s].
-        restitution: e of every row [-], shape (ns,).
+        restitution: e [-], 0 for a limit that carried an impulse in the step before.
         settings: β [-], approach speed below which impacts are plastic [m/s].
-        bias: out, shape (ns,).
     """
-    for k in range(gap.shape[0]):
-        side = pushes(sets[0], sets[1], k)
-        if side == 0.0:
-            bias[k] = settings[0] * gap[k] / h
-            continue
-        distance = side * gap[k]
-        bias[k] = side * gap_bias(distance, h, settings[0])
-        passes = impulse[k] == 0.0 and distance + h * side * u_free[k] < 0.0
-        if passes and restitution[k] > 0.0 and side * u_start[k] < -settings[1]:
-            bias[k] = restitution[k] * u_start[k] + side * min(settings[0] * distance / h, 0.0)
+    start, free = speeds
+    if restitution > 0.0 and distance + h * free < 0.0 and start < -settings[1]:
+        return restitution * start + min(settings[0] * distance / h, 0.0)
+    return gap_bias(distance, h, settings[0])

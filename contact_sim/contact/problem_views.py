@@ -16,6 +16,12 @@ def interval_branches(data):
 
 
 @kernel
+def tree_of(data):
+    """Return the tree of the dofs as the solvers take it, see solvers.tree."""
+    return integers(data, f.DOF_PARENT), integers(data, f.LIMB)
+
+
+@kernel
 def rows_of(data):
     """Return the active rows: G, g = u_f + b, μ and the bounds."""
     counts = integers(data, f.COUNTS)

@@ -28,37 +28,40 @@ def fill_effort(command, speed, joint_v, limits, memory, timing, effort):
         timing: see above.
         effort: out [N m], shape (n_joints,).
     """
+    limit, fastest, standstill = limits
+    line, lagged = memory
+    delay, decay = timing
     for i in range(command.shape[0]):
         if not np.isfinite(command[i]):
             return i
     for i in range(command.shape[0]):
-        lower, upper = effort_range(limits, i, speed[joint_v[i]])
-        effort[i] = min(max(response(command, limits[0], memory, timing, i), lower), upper)
+        wanted = command[i] if delay[i] == 0 else line[delay[i] - 1, i]
+        wanted = min(max(wanted, -limit[i]), limit[i])
+        if lagged.shape[0] > 0:
+            wanted = response(wanted, lagged[i], decay[i])
+        lower, upper = effort_range(limit[i], fastest[i], standstill[i], speed[joint_v[i]])
+        effort[i] = min(max(wanted, lower), upper)
     return -1
 
 
 @kernel
-def response(command, limit, memory, timing, i):
-    """Return the effort of actuator i at the end of a step, before the torque-speed curve.
+def response(wanted, lagged, decay):
+    """Return the effort behind the lag of an actuator at the end of a step.
 
     τ⁺ = u + (τ − u) exp(−h/T), u the delayed command within the limit: exact where u is constant
-    over the step. Nothing winds up, for the limit comes before the lag.
+    over the step. Nothing winds up, for the limit comes before the lag; the torque-speed curve
+    comes behind it.
     """
-    line, lagged = memory
-    delay, decay = timing
-    wanted = command[i] if delay[i] == 0 else line[delay[i] - 1, i]
-    wanted = min(max(wanted, -limit[i]), limit[i])
-    return wanted if lagged.shape[0] == 0 else wanted + decay[i] * (lagged[i] - wanted)
+    return wanted + decay * (lagged - wanted)
 
 
 @kernel
-def effort_range(limits, i, speed):
-    """Return the smallest and the largest effort of actuator i at this speed of the joint.
+def effort_range(limit, fastest, standstill, speed):
+    """Return the smallest and the largest effort of an actuator at this speed of the joint.
 
     With an effort at standstill τ_s the line τ_s (±1 − q̇/q̇_max) of a DC motor, which brakes
     beyond q̇_max; without one nothing is driven beyond q̇_max, and braking is free.
     """
-    limit, fastest, standstill = limits[0][i], limits[1][i], limits[2][i]
     lower, upper = -limit, limit
     if standstill < np.inf:
         drop = standstill * speed / fastest
@@ -75,8 +78,11 @@ def effort_range(limits, i, speed):
 def remember(command, limit, memory, timing):
     """Take a step in the memory of the actuators, at its end."""
     line, lagged = memory
+    delay, decay = timing
     for i in range(lagged.shape[0]):
-        lagged[i] = response(command, limit, memory, timing, i)
+        wanted = command[i] if delay[i] == 0 else line[delay[i] - 1, i]
+        wanted = min(max(wanted, -limit[i]), limit[i])
+        lagged[i] = response(wanted, lagged[i], decay[i])
     for k in range(line.shape[0] - 1, 0, -1):
         for i in range(line.shape[1]):
             line[k, i] = line[k - 1, i]

@@ -46,20 +46,20 @@ def implicit_inertia(M, dof_parent, damping, h, share, inertia, factor):
 
 
 @kernel
-def fill_free_velocity(v, factor, dof_parent, free_flyer_v, h, transport, v_free):
+def fill_free_velocity(v, factor, tree, free_flyer_v, h, transport, v_free):
     """Fill ω × v_lin and v_f.
 
     Args:
         v: velocity before the step, shape (nv,).
         factor: of M̂, see solvers.tree, shape (nv, nv).
-        dof_parent: dof before each dof, shape (nv,).
+        tree: see solvers.tree.
         free_flyer_v: first dof of each free flyer, shape (n,).
         h: time step [s].
         transport: out, ω × v_lin of the free flyers [m/s²], shape (nv,).
         v_free: in, the force τ − nle − D v [N, N m]; out, velocity after the step without
             contact, shape (nv,).
     """
-    solve(factor, dof_parent, v_free)
+    solve(factor, tree, v_free)
     transport_acceleration(v, free_flyer_v, transport)
     for k in range(v.shape[0]):
         v_free[k] = v[k] + h * (v_free[k] + transport[k])

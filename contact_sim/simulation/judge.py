@@ -12,7 +12,7 @@ from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import arrays_of, frames, integers, matrix, vector
 from contact_sim.contact.active_rows import generalized_impulse
 from contact_sim.contact.memory import recall
-from contact_sim.contact.problem_views import interval_branches, rows_of
+from contact_sim.contact.problem_views import interval_branches, rows_of, tree_of
 from contact_sim.contact.residuals import LAW_RESIDUALS, TOUCHING, judge_rows
 from contact_sim.contact_models.time_stepping.stages import gather_problem
 from contact_sim.solvers.jit import kernel
@@ -65,7 +65,7 @@ def fill_problem(data):
         while j >= 0:
             factor[k, j] = inertia[k, j]
             j = dof_parent[j]
-    factorise(factor, dof_parent)
+    factorise(factor, tree_of(data))
     vector(data, f.GUARD)[0] = 0.0
     return gather_problem(data)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from contact_sim import load_robot
 from contact_sim.solvers.delassus import EVERYWHERE, delassus
-from contact_sim.solvers.tree import factorise, solve, solve_factor, solve_transposed
+from contact_sim.solvers.tree import factorise, limbs_of, solve, solve_factor, solve_transposed
 
 pytestmark = pytest.mark.usefixtures('interpreted_kernels')
 EPS = np.finfo(float).eps
@@ -34,6 +34,9 @@ def trees(draw):
         [draw(st.integers(max(-1, k - 3) if chains else -1, k - 1)) for k in range(nv)],
         dtype=np.int64,
     )
+    if draw(st.booleans()):  # six dofs of a floating base, on which all others hang
+        parent[:6] = np.arange(-1, min(nv, 6) - 1)
+        parent[6:] = np.maximum(parent[6:], 5)
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     L = np.zeros((nv, nv))
     for k in range(nv):
@@ -47,10 +50,10 @@ def trees(draw):
 @settings(deadline=None)
 def test_factor_and_solution_equal_numpy(tree, seed):
     parent, M = tree
-    nv = len(M)
+    nv, tree = len(M), (parent, limbs_of(parent))
     above = np.triu(np.full((nv, nv), np.nan), 1)  # neither read nor written
     factor = np.tril(M) + above
-    factorise(factor, parent)
+    factorise(factor, tree)
     assert np.array_equal(np.isnan(factor), np.isnan(above))
     L = np.tril(factor, -1) + np.eye(nv)
     D = np.diag(1.0 / np.diag(factor))
@@ -60,10 +63,10 @@ def test_factor_and_solution_equal_numpy(tree, seed):
         assert not L[k, others].any()
     b = np.random.default_rng(seed).standard_normal(nv)
     x, halves = b.copy(), b.copy()
-    solve(factor, parent, x)
-    solve_transposed(factor, parent, halves)
+    solve(factor, tree, x)
+    solve_transposed(factor, tree, halves)
     assert np.allclose(L.T @ halves, b, atol=1e-9 * (1.0 + np.abs(halves).max()))
-    solve_factor(factor, parent, halves)
+    solve_factor(factor, tree, halves)
     assert np.array_equal(x, halves)
     size = np.abs(M).max() * np.abs(x).max() + 1.0
     assert np.allclose(M @ x, b, rtol=0, atol=1e3 * nv * EPS * size)
@@ -98,12 +101,10 @@ def test_delassus_matrix_equals_numpy(data):
     columns = rng.standard_normal((nv, n + 2))
     columns[:, row_of] = J.T
     factor = np.tril(M)
-    factorise(factor, parent)
+    factorise(factor, (parent, limbs_of(parent)))
     Y, G = np.full((nv, n), np.nan), np.full((n, n), np.nan)
     row_leaf = np.array([*leaves, 7], dtype=np.int64)
-    delassus(columns, factor, parent, row_of, row_leaf, n, Y, G)
-    L = np.tril(factor, -1) + np.eye(nv)
-    assert np.allclose(L.T @ Y, J.T, atol=1e-9 * (1.0 + np.abs(Y).max(initial=0.0)))
+    delassus(columns, factor, (parent, limbs_of(parent)), row_of, row_leaf, n, Y, G)
     exact = J @ np.linalg.solve(M, J.T)
     bound = 1e3 * nv * EPS * np.linalg.cond(M) * np.abs(exact).max(initial=0.0)
     assert np.allclose(G, exact, rtol=0, atol=bound + 1e-300)
@@ -119,9 +120,9 @@ def test_factor_solves_with_the_mass_matrix_of_a_robot(name):
     lower = np.tril(np.array(pin.crba(model, data, q)).T)
     parent = np.array(list(data.parents_fromRow)[: model.nv], dtype=np.int64)
     M = lower + np.tril(lower, -1).T
-    factor = lower.copy()
-    factorise(factor, parent)
+    factor, tree = lower.copy(), (parent, limbs_of(parent))
+    factorise(factor, tree)
     x = np.random.default_rng(1).standard_normal(robot.nv)
     y = x.copy()
-    solve(factor, parent, y)
+    solve(factor, tree, y)
     assert np.allclose(M @ y, x, rtol=0, atol=1e-9)

@@ -12,7 +12,7 @@ from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import integers, matrix, square, vector
 from contact_sim.contact.active_rows import collect_rows, row_velocities
 from contact_sim.contact.limits import pushes
-from contact_sim.contact.problem_views import interval_branches
+from contact_sim.contact.problem_views import interval_branches, tree_of
 from contact_sim.contact_models.hybrid import fields as e
 from contact_sim.contact_models.hybrid.constrained_motion import (
     add_impulse,
@@ -105,7 +105,7 @@ def gather_impact(data, arc, takes_part):
     if n > 0:
         delassus(
             matrix(arc, e.JACOBIAN_TRANSPOSED), matrix(data, f.FACTOR),
-            integers(data, f.DOF_PARENT), row_of, row_leaf, n, row_response(data, n),
+            tree_of(data), row_of, row_leaf, n, row_response(data, n),
             square(data, f.DELASSUS, n),
         )  # fmt: skip
     return na, n

@@ -15,7 +15,7 @@ from contact_sim.collision.detect import contact_drift, contact_rows, detect
 from contact_sim.contact.active_rows import collect_rows, generalized_impulse, row_velocities
 from contact_sim.contact.ground import ground_of
 from contact_sim.contact.limits import fill_limits
-from contact_sim.contact.problem_views import interval_branches
+from contact_sim.contact.problem_views import interval_branches, tree_of
 from contact_sim.contact_models.hybrid import fields as e
 from contact_sim.contact_models.time_stepping.stages import place_bodies, row_response
 from contact_sim.dynamics.bias_forces import bias_forces
@@ -99,8 +99,8 @@ def fill_free_acceleration(data, arc, v):
             factor[k, j] = M[k, j]
             j = dof_parent[j]
         free[k] = tau[k] - effects[k] - damping[k] * v[k]
-    factorise(factor, dof_parent)
-    solve(factor, dof_parent, free)
+    factorise(factor, tree_of(data))
+    solve(factor, tree_of(data), free)
 
 
 @kernel
@@ -120,7 +120,7 @@ def closed_rows(data, arc):
     mu = vector(data, f.ROW_FRICTION)[:na]
     if n > 0:
         delassus(
-            jacobian, matrix(data, f.FACTOR), dof_parent, row_of, row_leaf, n,
+            jacobian, matrix(data, f.FACTOR), tree_of(data), row_of, row_leaf, n,
             row_response(data, n), G,
         )  # fmt: skip
     free, drift = vector(data, f.ROW_FREE), vector(arc, e.DRIFT)
@@ -153,7 +153,7 @@ def add_response(data, arc, force, out):
         matrix(arc, e.JACOBIAN_TRANSPOSED), integers(data, f.LEAF_DOF), interval_branches(data),
         dof_parent, force, response,
     )  # fmt: skip
-    solve(matrix(data, f.FACTOR), dof_parent, response)
+    solve(matrix(data, f.FACTOR), tree_of(data), response)
     for k in range(out.shape[0]):
         out[k] += response[k]
 

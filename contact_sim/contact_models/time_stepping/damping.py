@@ -14,7 +14,7 @@ from __future__ import annotations
 from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import integers, matrix, vector
 from contact_sim.contact.active_rows import row_velocities
-from contact_sim.contact.problem_views import interval_branches
+from contact_sim.contact.problem_views import interval_branches, tree_of
 from contact_sim.contact_models.time_stepping.stages import fill_delassus, gather_active
 from contact_sim.solvers.jit import kernel
 from contact_sim.solvers.tree import factorise, solve
@@ -35,7 +35,7 @@ def gather_undamped(data):
     dof_parent, factor = integers(data, f.DOF_PARENT), matrix(data, f.UNDAMPED_FACTOR)
     undamping, change = vector(data, f.UNDAMPING), matrix(data, f.LAW_VECTORS)[SCRATCH]
     fill_undamping(
-        matrix(data, f.INERTIA), dof_parent, vector(data, f.DAMPING),
+        matrix(data, f.INERTIA), tree_of(data), vector(data, f.DAMPING),
         vector(data, f.TIME_STEP)[0], vector(data, f.V_START), vector(data, f.V_FREE), factor,
         undamping,
     )  # fmt: skip
@@ -60,12 +60,12 @@ def is_damped(damping):
 
 
 @kernel
-def fill_undamping(inertia, dof_parent, damping, h, v, v_free, factor, undamping):
+def fill_undamping(inertia, tree, damping, h, v, v_free, factor, undamping):
     """Fill the factor of M = M̂ − h D and v_e − v_f.
 
     Args:
         inertia: lower triangle of M̂, shape (nv, nv).
-        dof_parent: dof before each dof, shape (nv,).
+        tree: see solvers.tree.
         damping: D [N m s/rad], shape (nv,).
         h: time step [s].
         v: velocity before the step, shape (nv,).
@@ -73,6 +73,7 @@ def fill_undamping(inertia, dof_parent, damping, h, v, v_free, factor, undamping
         factor: out, of M, see solvers.tree, shape (nv, nv).
         undamping: out, h M⁻¹ D (v_f − v), shape (nv,).
     """
+    dof_parent = tree[0]
     for k in range(damping.shape[0]):
         j = dof_parent[k]
         while j >= 0:
@@ -80,5 +81,5 @@ def fill_undamping(inertia, dof_parent, damping, h, v, v_free, factor, undamping
             j = dof_parent[j]
         factor[k, k] = inertia[k, k] - h * damping[k]
         undamping[k] = h * damping[k] * (v_free[k] - v[k])
-    factorise(factor, dof_parent)
-    solve(factor, dof_parent, undamping)
+    factorise(factor, tree)
+    solve(factor, tree, undamping)

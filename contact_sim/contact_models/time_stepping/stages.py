@@ -34,7 +34,7 @@ from contact_sim.contact.bias import fill_contact_bias
 from contact_sim.contact.contact_values import describe_contacts
 from contact_sim.contact.ground import fill_ground_coefficients, ground_of
 from contact_sim.contact.memory import recall, remember
-from contact_sim.contact.problem_views import interval_branches
+from contact_sim.contact.problem_views import interval_branches, tree_of
 from contact_sim.contact_models.time_stepping.actuation import (
     NOT_FINITE,
     READY,
@@ -134,7 +134,7 @@ def begin_step(data):
 @kernel
 def free_motion(data):
     """Fill nle, M̂, its factor and v_f: where the robot would go if nothing touched it."""
-    v, dof_parent = vector(data, f.V_START), integers(data, f.DOF_PARENT)
+    v, tree = vector(data, f.V_START), tree_of(data)
     nle = vector(data, f.NONLINEAR_EFFECTS)
     if integers(data, f.TERMS_GIVEN)[0] == 0:
         bias_forces(
@@ -146,12 +146,12 @@ def free_motion(data):
     factor = matrix(data, f.FACTOR)
     M, v_free = matrix(data, f.MASS_MATRIX), vector(data, f.V_FREE)
     share, tau = vector(data, f.DAMPING_INERTIA)[0], vector(data, f.TAU)
-    implicit_inertia(M, dof_parent, damping, h, share, matrix(data, f.INERTIA), factor)
-    factorise(factor, dof_parent)
+    implicit_inertia(M, tree[0], damping, h, share, matrix(data, f.INERTIA), factor)
+    factorise(factor, tree)
     for k in range(v.shape[0]):
         v_free[k] = tau[k] - nle[k] - (damping[k] + share * M[k, k]) * v[k]
     fill_free_velocity(
-        v, factor, dof_parent, integers(data, f.FREE_FLYER_V), h, vector(data, f.TRANSPORT), v_free
+        v, factor, tree, integers(data, f.FREE_FLYER_V), h, vector(data, f.TRANSPORT), v_free
     )
 
 
@@ -227,8 +227,8 @@ def gather_active(data):
 def fill_delassus(data, n, factor):
     """Fill G of the `n` problem rows with a factor of the mass matrix, see solvers.tree."""
     delassus(
-        matrix(data, f.JACOBIAN_TRANSPOSED), factor, integers(data, f.DOF_PARENT),
-        integers(data, f.ROW_OF), integers(data, f.ROW_LEAF), n, row_response(data, n),
+        matrix(data, f.JACOBIAN_TRANSPOSED), factor, tree_of(data), integers(data, f.ROW_OF),
+        integers(data, f.ROW_LEAF), n, row_response(data, n),
         square(data, f.DELASSUS, n),
     )  # fmt: skip
 
@@ -299,7 +299,7 @@ def apply_impulses(data):
     leaf_dof, intervals = integers(data, f.LEAF_DOF), interval_branches(data)
     v_next, v_free, u_next = vector(data, f.V_NEXT), vector(data, f.V_FREE), vector(data, f.U_NEXT)
     generalized_impulse(jacobian, leaf_dof, intervals, dof_parent, impulse, v_next)
-    solve(matrix(data, f.FACTOR), dof_parent, v_next)
+    solve(matrix(data, f.FACTOR), tree_of(data), v_next)
     size = 0.0
     for k in range(v_next.shape[0]):
         v_next[k] += v_free[k]
