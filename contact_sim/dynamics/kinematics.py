@@ -7,7 +7,8 @@ velocities, forces and inertias of a parent and its child add. [Featherstone 200
 
 from __future__ import annotations
 
-from contact_sim.dynamics.angles import sine_cosine
+import numpy as np
+
 from contact_sim.dynamics.tree import (
     CONTINUOUS,
     FIXED,
@@ -69,16 +70,14 @@ def place_bodies(kind, parent, q_index, placement, q, pose):
         p = add(vec(P, 9), rotated(px, py, pz, vec(T, 9)))
         i, what = q_index[j], kind[j]
         if what == REVOLUTE:
-            sine, cosine = sine_cosine(q[i])
-            x, y = turned(cosine, sine, x, y)
+            x, y = turned(np.cos(q[i]), np.sin(q[i]), x, y)
         elif what == PRISMATIC:
             p = add(p, scaled(q[i], z))
         elif what == CONTINUOUS:
             x, y = turned(q[i], q[i + 1], x, y)
         elif what == HELICAL:
             p = add(p, scaled(T[12] * q[i], z))
-            sine, cosine = sine_cosine(q[i])
-            x, y = turned(cosine, sine, x, y)
+            x, y = turned(np.cos(q[i]), np.sin(q[i]), x, y)
         elif what == PLANAR:
             p = add(p, add(scaled(q[i], x), scaled(q[i + 1], y)))
             x, y = turned(q[i + 2], q[i + 3], x, y)

@@ -135,7 +135,7 @@ def test_the_line_is_the_one_of_isaac_lab(command, speed, limit, fastest, stands
     expected = np.clip(command, bottom, top)
     limits = tuple(np.array([value]) for value in (limit, fastest, standstill))
     with interpreted():
-        lower, upper = effort_range(limits, 0, speed)
+        lower, upper = effort_range(*(column[0] for column in limits), speed)
     assert np.clip(command, lower, upper) == pytest.approx(expected, abs=1e-9 * standstill + 1e-9)
 
 
