@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from contact_sim.solvers.cone import fill_velocity, natural_map_at
+from contact_sim.solvers.cone import fill_velocity, fill_velocity_symmetric, natural_map_at
 from contact_sim.solvers.dense import eliminate, solve_symmetric
 from contact_sim.solvers.jit import kernel
 
@@ -245,7 +245,10 @@ def newton_on_modes(rows, impulse, work, residual, goal, associated, symmetric):
         share = newton_step(rows, trial, w_trial, work, associated, symmetric)
         if share < 0.0:
             break
-        fill_velocity(rows, trial, w_trial)
+        if symmetric:
+            fill_velocity_symmetric(rows, trial, w_trial)
+        else:
+            fill_velocity(rows, trial, w_trial)
         if share == 1.0:
             reached = natural_map_at(rows, trial, w_trial, work.rho, associated)
             if not reached < residual:

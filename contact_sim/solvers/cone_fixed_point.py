@@ -18,7 +18,7 @@ import numpy as np
 
 from contact_sim.solvers.cone import (
     fill_rho,
-    fill_velocity,
+    fill_velocity_symmetric,
     impulse_scale_at,
     natural_map_at,
 )
@@ -57,11 +57,11 @@ def slip_fixed_point(rows, impulse, work, tolerance, max_iterations, associated)
     basis = np.empty((2, LONGEST, nc))
     assign(x, impulse)
     fill_rho(rows, rho)
-    fill_velocity(rows, x, w_x)
+    fill_velocity_symmetric(rows, x, w_x)
     fill_shift(rows, w_x, associated, shift)
     for count in range(max_iterations):
         solve_convex(rows, shift, rho, x, soft, scratch)
-        fill_velocity(rows, x, w_x)
+        fill_velocity_symmetric(rows, x, w_x)
         assign(y, x)
         assign(w, w_x)
         residual = natural_map_at(rows, y, w, rho, associated)

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from contact_sim.solvers.cone import fill_velocity
+from contact_sim.solvers.cone import fill_velocity_symmetric
 from contact_sim.solvers.dense import eliminate, fill_product, solve_symmetric
 from contact_sim.solvers.jit import kernel
 from contact_sim.solvers.newton_work import ROW, add_row, component
@@ -336,7 +336,7 @@ def minimise(rows, law, impulse, work, tolerance, max_iterations, accuracy):
     """
     x, u, gamma, n = impulse, work.velocity, work.projected, rows.g.shape[0]
     dx, du, trial, residual = work.change, work.velocity_change, work.trial, np.inf
-    fill_velocity(rows, x, u)
+    fill_velocity_symmetric(rows, x, u)
     fill_impulse(rows, law, u, gamma)
     for count in range(max_iterations + 1):
         error, size, residual = measure(rows, x, work)

@@ -16,7 +16,7 @@ import numpy as np
 
 from contact_sim.solvers.cone import (
     fill_rho,
-    fill_velocity,
+    fill_velocity_symmetric,
     impulse_scale_at,
     natural_map_at,
 )
@@ -54,7 +54,7 @@ def proximal_points(rows, impulse, work, tolerance, max_points, associated):
     for count in range(max_points + 1):
         for _ in range(SWEEPS):
             sweep(rows, x, associated)
-        fill_velocity(rows, x, w)
+        fill_velocity_symmetric(rows, x, w)
         residual = natural_map_at(rows, x, w, rho, associated)
         goal = tolerance * impulse_scale_at(rows, x, rho)
         if residual > KEEN * goal:  # what sweeps leave depends on their order
@@ -70,7 +70,7 @@ def proximal_points(rows, impulse, work, tolerance, max_points, associated):
         if left_for_infinity(rows, x, rho):
             code = INCONSISTENT
             break
-        fill_velocity(rows, x, w)
+        fill_velocity_symmetric(rows, x, w)
         fill_shift(rows, w, associated, shift)
         fill_compliance(rows, x, shift, rho, softness, R, v_hat)
         law = linear_law(v_hat, R, False)

@@ -21,7 +21,7 @@ import numpy as np
 
 from contact_sim.solvers.cone import (
     fill_rho,
-    fill_velocity,
+    fill_velocity_symmetric,
     impulse_scale_at,
     natural_map_at,
 )
@@ -89,7 +89,7 @@ def solve_by_modes(rows, impulse, work, tolerance, associated):
     """
     rho, w, guess = work.rho, work.velocity, work.best
     fill_rho(rows, rho)
-    fill_velocity(rows, impulse, w)
+    fill_velocity_symmetric(rows, impulse, w)
     first = natural_map_at(rows, impulse, w, rho, associated)
     if first <= tolerance * impulse_scale_at(rows, impulse, rho):
         return 0, first, True
@@ -102,7 +102,7 @@ def solve_by_modes(rows, impulse, work, tolerance, associated):
     for _ in range(2 * n):
         share = newton_step(rows, impulse, w, work, associated, True)
         if share >= 0.0:
-            fill_velocity(rows, impulse, w)
+            fill_velocity_symmetric(rows, impulse, w)
             if share < 1.0:
                 continue
             residual = natural_map_at(rows, impulse, w, rho, associated)
@@ -117,7 +117,7 @@ def solve_by_modes(rows, impulse, work, tolerance, associated):
             if releases == MOST_RELEASES:
                 break
             releases, before = releases + 1, np.inf
-            fill_velocity(rows, impulse, w)
+            fill_velocity_symmetric(rows, impulse, w)
         elif share < 0.0 or not residual < before:
             break
         else:
