@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS')
 
-from ros_session import SECOND, Session, stamp_of
+from ros_session import AS_INSTALLED, SECOND, Session, stamp_of
 
 from contact_sim.ros.topics import PUBLISHED
 
@@ -18,7 +18,8 @@ TOPICS = {topic: PUBLISHED[topic] for topic in ('/clock', '/diagnostics')}
 
 @pytest.fixture(scope='module')
 def session(tmp_path_factory):
-    with Session(tmp_path_factory.mktemp('pace'), TOPICS, {'start_paused': True}) as session:
+    folder = tmp_path_factory.mktemp('pace')
+    with Session(folder, TOPICS, {'start_paused': True}, AS_INSTALLED) as session:
         yield session.started()
 
 
