@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,6 @@ FEW = ('contact_markers', 'terrain')
 SECOND = 1_000_000_000
 TALKATIVE = (sys.executable, str(Path(__file__).with_name('talkative_node.py')))
 """The node with more of /diagnostics, as a program."""
-AS_INSTALLED = 'contact_sim.ros.simulation_node'
 
 
 def message_class(kind: str) -> Any:
@@ -75,7 +74,6 @@ class Session(SimulationClient):
         folder: for logs.
         topics: topic to type of what is listened to.
         parameters: ROS parameters of the simulation.
-        program: the simulation.
 
     Attributes:
         messages: topic to the messages received, in order.
@@ -88,10 +86,8 @@ class Session(SimulationClient):
         folder: Path,
         topics: Mapping[str, str],
         parameters: Mapping[str, Any] | None = None,
-        program: str | Sequence[str] = TALKATIVE,
     ) -> None:
         super().__init__(folder, 'session')
-        self.program = program
         os.environ.update(self.domain)
         self.messages: dict[str, list[Any]] = {}
         self.sent: dict[str, list[int]] = {}
@@ -103,7 +99,7 @@ class Session(SimulationClient):
     def start(self, parameters: Mapping[str, Any]) -> None:
         """Start the simulation with these ROS parameters."""
         self.simulation = Process(
-            self.program, ros_arguments(dict(parameters)), self.domain,
+            TALKATIVE, ros_arguments(dict(parameters)), self.domain,
             self.folder / 'simulation.log',
         )  # fmt: skip
 

@@ -69,7 +69,7 @@ def states(session):
 
 def fresh_states(session):
     """Return what both simulations say about themselves from now on."""
-    session.messages['/diagnostics'].clear()
+    session.clear()
     session.wait(lambda: len(states(session)) == 2, 'two voices')
     return states(session)
 
@@ -108,6 +108,19 @@ def test_the_namespace_stands_before_every_relative_name(session):
 
 def test_diagnostics_tell_the_two_apart(session):
     assert set(fresh_states(session)) == {f'{NODE}: simulation', f'other/{NODE}: simulation'}
+
+
+def test_diagnostics_come_once_a_second(session):
+    """From the node as it is, which is the other one: see talkative_node.py."""
+
+    def times():
+        told = zip(session.messages['/diagnostics'], session.sent['/diagnostics'], strict=True)
+        return [sent for message, sent in told if message.status[0].name.startswith('other/')]
+
+    session.clear()
+    session.wait(lambda: len(times()) >= 2, 'the other one twice')
+    first, second = times()[:2]
+    assert 0.9 < 1e-9 * (second - first) < 3.0  # later on a busy machine
 
 
 def test_a_step_of_one_is_no_step_of_the_other(quiet):
