@@ -3,6 +3,7 @@
 from functools import cache
 from pathlib import Path
 
+import pinocchio as pin
 import pytest
 from hypothesis import settings
 from interpreted import interpreted
@@ -16,6 +17,12 @@ pytest_plugins = ['contact_sim.testing']
 PROCESSES = Path(__file__).resolve().parent / 'ros' / 'process'
 """Tests that start nodes as processes, or talk over DDS."""
 PROJECT = PROCESSES.parent.parent / 'project'
+
+
+@pytest.fixture(autouse=True)
+def _same_random_bodies():
+    """What is random in Pinocchio does not depend on which tests ran before."""
+    pin.seed(0)
 
 
 @pytest.fixture(scope='module')
