@@ -1,5 +1,6 @@
 """Settings of all tests."""
 
+import os
 from functools import cache
 from pathlib import Path
 
@@ -17,6 +18,8 @@ pytest_plugins = ['contact_sim.testing']
 PROCESSES = Path(__file__).resolve().parent / 'ros' / 'process'
 """Tests that start nodes as processes, or talk over DDS."""
 PROJECT = PROCESSES.parent.parent / 'project'
+EAGER = Path(__file__).resolve().parent / 'helpers' / 'eager_discovery.xml'
+os.environ.setdefault('FASTDDS_DEFAULT_PROFILES_FILE', str(EAGER))  # and for all processes
 
 
 @pytest.fixture(autouse=True)

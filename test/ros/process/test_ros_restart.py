@@ -21,7 +21,8 @@ def segments():
 
 
 def test_after_a_kill_the_next_node_is_heard_over_shared_memory(tmp_path, monkeypatch):
-    """With the transports that users have; who has heard the dead one takes its memory away."""
+    """With transports and discovery as users have; who hears the dead takes its memory away."""
+    monkeypatch.delenv('FASTDDS_DEFAULT_PROFILES_FILE')
     monkeypatch.setattr(
         client_module,
         'isolated_environment',
