@@ -13,7 +13,7 @@ OLDEST := .venv-oldest
 # These look only at the sources, or need colcon, the linters or MuJoCo.
 LEFT_OUT := $(foreach name,architecture packaging launch benchmarks,--ignore=test/project/test_$(name).py)
 PARALLEL := -n 3 --dist loadfile --no-loadscope-reorder
-REAL_TIME := test/ros/process test/project
+REAL_TIME := test/ros/process
 # Quiet: setuptools warns that an editable installation is editable.
 INSTALL := -m pip install --quiet --disable-pip-version-check
 DECLARED := setup.py setup.cfg pyproject.toml package.xml

@@ -1,8 +1,10 @@
 """Settings of all tests."""
 
+import os
 from functools import cache
 from pathlib import Path
 
+import pinocchio as pin
 import pytest
 from hypothesis import settings
 from interpreted import interpreted
@@ -15,7 +17,14 @@ pytest_plugins = ['contact_sim.testing']
 
 PROCESSES = Path(__file__).resolve().parent / 'ros' / 'process'
 """Tests that start nodes as processes, or talk over DDS."""
-PROJECT = PROCESSES.parent.parent / 'project'
+EAGER = Path(__file__).resolve().parent / 'helpers' / 'eager_discovery.xml'
+os.environ.setdefault('FASTDDS_DEFAULT_PROFILES_FILE', str(EAGER))  # and for all processes
+
+
+@pytest.fixture(autouse=True)
+def _same_random_bodies():
+    """What is random in Pinocchio does not depend on which tests ran before."""
+    pin.seed(0)
 
 
 @pytest.fixture(scope='module')
@@ -46,7 +55,7 @@ def pytest_collection_modifyitems(config, items):
     folder_of = cache(lambda path: path.parent)  # thousands of tests in a hundred files
     for item in items:
         folder = folder_of(item.path)
-        if item.get_closest_marker('real_time') and folder not in (PROCESSES, PROJECT):
+        if item.get_closest_marker('real_time') and folder != PROCESSES:
             raise pytest.UsageError(f'{item.nodeid}: make test looks for real_time elsewhere')
         if folder == PROCESSES:
             item.add_marker(pytest.mark.ros)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -14,6 +15,7 @@ import numpy as np
 from rclpy.qos import QoSProfile
 
 from contact_sim.ros.remote.client import NODE, TIMEOUT, SimulationClient
+from contact_sim.ros.remote.processes import Process, ros_arguments
 from contact_sim.ros.topics import PUBLISHED, wrench_topic
 
 __all__ = ['NODE', 'SECOND', 'TIMEOUT', 'Session']
@@ -23,7 +25,11 @@ BACKLOG = QoSProfile(depth=20000)
 """Deep enough that a busy machine delays messages instead of losing them."""
 HEARTBEATS = {'/clock', '/diagnostics'}
 """What a paused simulation goes on publishing."""
+FEW = ('contact_markers', 'terrain')
+"""Ends of topics of which few messages are kept for who is slow."""
 SECOND = 1_000_000_000
+TALKATIVE = (sys.executable, str(Path(__file__).with_name('talkative_node.py')))
+"""The node with more of /diagnostics, as a program."""
 
 
 def message_class(kind: str) -> Any:
@@ -90,6 +96,13 @@ class Session(SimulationClient):
             self.listen(topic, kind)
         self.start(parameters or {})
 
+    def start(self, parameters: Mapping[str, Any]) -> None:
+        """Start the simulation with these ROS parameters."""
+        self.simulation = Process(
+            TALKATIVE, ros_arguments(dict(parameters)), self.domain,
+            self.folder / 'simulation.log',
+        )  # fmt: skip
+
     def listen(self, topic: str, kind: str) -> list[Any]:
         """Listen to one more topic and return the growing list of its messages."""
         self.messages[topic] = messages = []
@@ -129,12 +142,9 @@ class Session(SimulationClient):
 
         /diagnostics says how much that is; DDS may take seconds to send again what UDP lost.
         """
-        now = time.time_ns()
-        self.wait(lambda: self.sent['/diagnostics'][-1:] > [now], 'the next /diagnostics')
-        said = values_of(self.messages['/diagnostics'][-1])
+        said = values_of(self.told())
         for topic in self.messages.keys() - HEARTBEATS:
-            if topic.endswith(('contact_markers', 'terrain')):  # few are kept for who is slow
-                self.spin(0.2)
+            if topic.endswith(FEW):
                 continue
             name = topic.replace(f'/{NODE}/', '~/') if NODE in topic else topic.lstrip('/')
             count = int(said[f'sent on {name}'])
@@ -142,7 +152,9 @@ class Session(SimulationClient):
                 lambda topic=topic, count=count: self.received[topic] >= count,
                 f'message {count} on {topic}',
             )
-        while '/clock' in self.messages and len(set(map(stamp_of, self.fresh('/clock', 3)))) > 1:
+        if any(topic.endswith(FEW) for topic in self.messages):
+            self.spin(0.2)
+        while '/clock' in self.messages and len(set(map(stamp_of, self.fresh('/clock', 2)))) > 1:
             pass  # the heartbeat repeats itself, a backlog does not
 
     # ---------------------------------------------------------------- what was said
@@ -152,9 +164,15 @@ class Session(SimulationClient):
         """Simulated time of the last clock message [ns]."""
         return stamp_of(self.messages['/clock'][-1])
 
+    def told(self) -> Any:
+        """Return the first /diagnostics that is sent from now on."""
+        now = time.time_ns()
+        self.wait(lambda: self.sent['/diagnostics'][-1:] > [now], 'the next /diagnostics')
+        return self.messages['/diagnostics'][-1]
+
     def diagnostics(self) -> dict[str, str]:
         """Return the values of the next /diagnostics, with its level and message."""
-        (message,) = self.fresh('/diagnostics')
+        message = self.told()
         (status,) = message.status
         return values_of(message) | {'level': ord(status.level), 'message': status.message}
 

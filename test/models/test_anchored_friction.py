@@ -162,12 +162,13 @@ def test_the_explicit_problem_gives_the_same_bits(integration, tmp_path):
     model = Compliant(friction_law='anchored', stiffness=1e6, integration=integration)
     sim = Simulator(load_robot('go1'), model)
     controller = StandingController(sim)
-    for _ in range(50):
+    for k in range(50):
         guess = sim.step(controller(sim)).record.impulse
         report = sim.step(controller(sim))
         rows = report.active_rows
-        report.problem.save(tmp_path / 'step.npz')
-        problem = ContactProblem.load(tmp_path / 'step.npz')
+        path = tmp_path / f'{k}.npz'  # to overwrite a file may wait for the disk
+        report.problem.save(path)
+        problem = ContactProblem.load(path)
         solution = model.solve(problem, guess[rows])
         assert solution.impulse.tobytes() == report.record.impulse[rows].tobytes()
     assert np.abs(problem.memory).max() > 0.0

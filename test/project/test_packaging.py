@@ -17,6 +17,7 @@ PACKED = (
     *('package.xml', 'setup.py', 'setup.cfg', 'pyproject.toml', 'README.md', 'LICENSE'),
     *('contact_sim', 'launch', 'config', 'urdf', 'resource'),
 )
+EXECUTABLES = ('simulation', 'stance_controller', 'trot_controller')
 
 
 def clean_environment():
@@ -76,7 +77,7 @@ def test_the_manifest_is_valid():
     assert manifest.get_build_type() == 'ament_python'
 
 
-@pytest.mark.parametrize('executable', ['simulation', 'stance_controller', 'trot_controller'])
+@pytest.mark.parametrize('executable', EXECUTABLES)
 def test_executables_are_where_ros2_run_looks(prefix, executable):
     path = prefix / 'lib' / 'contact_sim' / executable
     assert os.access(path, os.X_OK)
@@ -116,14 +117,17 @@ def test_the_installed_copy_is_what_runs_and_it_finds_its_files(prefix, tmp_path
     assert Path(urdf).is_relative_to(prefix)
 
 
-@pytest.mark.parametrize('executable', ['simulation', 'stance_controller', 'trot_controller'])
-def test_executables_load_their_entry_point(prefix, tmp_path, executable):
+def test_executables_load_their_entry_points(prefix, tmp_path):
     """Loaded, not started: everything up to the call of main, with the installed copy."""
     pytest.importorskip('rclpy', reason='the executables need ROS')
-    path = prefix / 'lib' / 'contact_sim' / executable
-    script = f"import runpy; print(runpy.run_path({str(path)!r})['load_entry_point'](" + (
-        f"'contact-sim', 'console_scripts', '{executable}').__code__.co_filename)"
-    )
+    script = 'import runpy\n'
+    for name in EXECUTABLES:
+        path = prefix / 'lib' / 'contact_sim' / name
+        script += f"load = runpy.run_path({str(path)!r})['load_entry_point']\n" + (
+            f"print(load('contact-sim', 'console_scripts', '{name}').__code__.co_filename)\n"
+        )
     result = run([sys.executable, '-c', script], tmp_path, **installed_environment(prefix))
     assert result.returncode == 0, result.stderr
-    assert Path(result.stdout.split()[-1]).is_relative_to(prefix)
+    files = {Path(file) for file in result.stdout.split()[-len(EXECUTABLES) :]}
+    assert len(files) == len(EXECUTABLES)
+    assert all(file.is_relative_to(prefix) for file in files)

@@ -56,37 +56,46 @@ def distinct(session):
     return states
 
 
-def trajectory(folder, steps, delays, factor=0.0):
-    """Return joint_states by stamp of a run under two controllers that take their time."""
-    with Session(folder, TOPICS, IN_TURN | TWO | {'real_time_factor': factor}) as session:
-        session.started()
-        delay, *seeds = delays
-        with (
-            controller(session, FRONT, '--delay', str(delay), '--seed', str(seeds[0])) as front,
-            controller(session, HIND, '--delay', str(delay), '--seed', str(seeds[1])) as hind,
-        ):
-            session.wait(
-                lambda: (
-                    session.node.count_subscribers('/joint_states') == 3
-                    and session.node.count_publishers('/joint_commands') == 2
-                ),
-                'both controllers',
-                60.0,
-            )
-            response = session.step(steps)
-            assert response.success, response.message
-            assert front.running
-            assert hind.running
-            last = (1 + steps) * STEP
-            session.wait(lambda: session.time == last, 'the last tick')
-            session.settle()
-        assert session.diagnostics()['lockstep_timeouts'] == '0'
-        return distinct(session)
+def trajectory(session, steps, delay, seeds):
+    """Return joint_states by stamp of a run under two controllers that take their time.
+
+    From the first stamp on; up to `delay` wall seconds for every command.
+    """
+    session.wait(lambda: session.node.count_publishers('/joint_commands') == 0, 'nobody else')
+    session.reset()
+    session.reset_time()
+    session.settle()
+    session.clear()
+    front, hind = (
+        controller(session, joints, '--delay', str(delay), '--seed', str(seed))
+        for joints, seed in zip((FRONT, HIND), seeds, strict=True)
+    )
+    with front, hind:
+        session.wait(
+            lambda: (
+                session.node.count_subscribers('/joint_states') == 3
+                and session.node.count_publishers('/joint_commands') == 2
+            ),
+            'both controllers',
+            60.0,
+        )
+        response = session.step(steps)
+        assert response.success, response.message
+        assert front.running
+        assert hind.running
+        last = (1 + steps) * STEP
+        session.wait(lambda: session.time == last, 'the last tick')
+        session.settle()
+    assert session.diagnostics()['lockstep_timeouts'] == '0'
+    return distinct(session)
 
 
 def test_random_delays_of_two_controllers_change_no_bit(tmp_path):
     """0 to 50 ms at every step of either controller, and none at all."""
-    first, delayed = (trajectory(tmp_path, 200, delays) for delays in ((0.0, 1, 2), (0.05, 3, 4)))
+    with Session(tmp_path, TOPICS, IN_TURN | TWO) as session:
+        session.started()
+        first = trajectory(session, 200, 0.0, (1, 2))
+        delayed = trajectory(session, 200, 0.05, (3, 4))
     moved = np.array([np.frombuffer(value)[:N] for value in first.values()])
     assert np.ptp(moved, axis=0).min() > 0.02  # every joint follows its controller
     assert list(first) == [k * STEP for k in range(5, 202, 5)]

@@ -169,13 +169,27 @@ def wait_for(process, text):
 @pytest.mark.parametrize(
     ('number', 'paused'), [(signal.SIGINT, False), (signal.SIGTERM, True)], ids=str
 )
-def test_a_signal_ends_the_simulation_cleanly(number, paused, tmp_path):
-    process = start(SIMULATION, {'robot': 'go1', 'start_paused': paused}, tmp_path)
-    wait_for(process, 'contact points')
-    time.sleep(0.5)
-    process.handle.send_signal(number)
-    assert process.handle.wait(10.0) == 0
+def test_the_start_says_what_is_simulated_and_a_signal_ends_it_cleanly(number, paused, tmp_path):
+    parameters = {
+        'robot': 'go1', 'initial_height': 0.02, 'contact_links': '[trunk, FL_calf]',
+        'actuators.delay': 0.002, 'actuators.FL_calf_joint.saturation_effort': 45.0,
+        'start_paused': paused,
+    }  # fmt: skip
+    with start(SIMULATION, parameters, tmp_path) as process:
+        wait_for(process, 'messages per second')
+        said = process.output()
+        time.sleep(0.5)
+        process.handle.send_signal(number)
+        assert process.handle.wait(10.0) == 0
     assert not re.search('Traceback|terminate called|Exception', process.output())
+    for fact in ('go1: 13.101 kg', 'contact model ncp', 'h = 0.001 s', 'FL_hip_joint, FL_thigh',
+                 'FL_foot (r = 0.02 m)', 'a gap of 0.02 m', 'PD gains', 'odom 250',
+                 'what root_joint moves: 8, which leave out up to 0 m',
+                 'actuators of FL_calf_joint: effort limit 35.55 N m, velocity limit 20.06 rad/s '
+                 '(not driven faster), torque-speed curve from 45 N m at rest',
+                 'delay 0.002 s', 'dry friction 0.2 N m', 'off in all actuators: armature, lag',
+                 'backlash is not modelled'):  # fmt: skip
+        assert fact in said
 
 
 def test_a_signal_ends_steps_that_somebody_waits_for(tmp_path):
@@ -191,24 +205,6 @@ def test_a_signal_ends_steps_that_somebody_waits_for(tmp_path):
         assert time.perf_counter() - begin < 6.0
         said = session.simulation.output()
         assert not re.search('Traceback|terminate called|Exception', said)
-
-
-def test_the_start_says_what_is_simulated(tmp_path):
-    parameters = {
-        'robot': 'go1', 'initial_height': 0.02, 'contact_links': '[trunk, FL_calf]',
-        'actuators.delay': 0.002, 'actuators.FL_calf_joint.saturation_effort': 45.0,
-    }  # fmt: skip
-    with start(SIMULATION, parameters, tmp_path) as process:
-        wait_for(process, 'messages per second')
-    said = process.output()
-    for fact in ('go1: 13.101 kg', 'contact model ncp', 'h = 0.001 s', 'FL_hip_joint, FL_thigh',
-                 'FL_foot (r = 0.02 m)', 'a gap of 0.02 m', 'PD gains', 'odom 250',
-                 'what root_joint moves: 8, which leave out up to 0 m',
-                 'actuators of FL_calf_joint: effort limit 35.55 N m, velocity limit 20.06 rad/s '
-                 '(not driven faster), torque-speed curve from 45 N m at rest',
-                 'delay 0.002 s', 'dry friction 0.2 N m', 'off in all actuators: armature, lag',
-                 'backlash is not modelled'):  # fmt: skip
-        assert fact in said
 
 
 @pytest.fixture(scope='module')
