@@ -51,6 +51,5 @@ def newton_work_of(data):
     work = matrix(data, f.CONE_WORK)
     return NewtonWork(
         work[0], work[1], work[2], work[3], work[4], work[5], work[6], work[7], law[2],
-        square(data, f.NEWTON_MATRIX, n), integers(data, f.MODE), integers(data, f.MODE_ROW),
-        law[3], law[4], law[5],
+        square(data, f.NEWTON_MATRIX, n), integers(data, f.MODE_ROW), law[3], law[4], law[5],
     )  # fmt: skip
