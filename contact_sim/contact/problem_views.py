@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from contact_sim.arrays import fields as f
-from contact_sim.arrays.views import integers, matrix, square, vector
+from contact_sim.arrays.views import front, integers, matrix, square, vector
 from contact_sim.solvers.jit import kernel
 from contact_sim.solvers.newton_work import NewtonWork
 from contact_sim.solvers.rows import ConeWork, Rows
+from contact_sim.solvers.spring_newton import SpringWork
 
 
 @kernel
@@ -57,6 +58,16 @@ def newton_work_of(data):
     work = matrix(data, f.CONE_WORK)
     return NewtonWork(
         work[0], work[1], work[2], work[3], work[4], work[5], work[6], work[7], law[2],
-        square(data, f.NEWTON_MATRIX, n), integers(data, f.MODE), integers(data, f.MODE_ROW),
-        law[3], law[4], law[5],
+        square(data, f.NEWTON_MATRIX, n), integers(data, f.MODE_ROW), law[3], law[4], law[5],
+    )  # fmt: skip
+
+
+@kernel
+def spring_work_of(data):
+    """Return the scratch of `spring_newton.end_of_step`; it is that of the other solvers too."""
+    n, work = integers(data, f.COUNTS)[1], matrix(data, f.CONE_WORK)
+    return SpringWork(
+        work[0], work[1], work[2], work[3], work[4], work[5], work[6],
+        front(data, f.LAW_VECTORS, n, 3), square(data, f.NEWTON_MATRIX, n),
+        integers(data, f.MODE_ROW),
     )  # fmt: skip

@@ -28,9 +28,17 @@ import numpy as np
 from contact_sim.solvers.cone import fill_velocity_symmetric
 from contact_sim.solvers.dense import eliminate, fill_product, solve_symmetric
 from contact_sim.solvers.jit import kernel
-from contact_sim.solvers.newton_work import ROW, add_row, component
 from contact_sim.solvers.soft_cone import cone_directions, cone_impulse, cone_stiffness_along
-from contact_sim.solvers.soft_law import CONE, PYRAMID, linear_law, scalar_impulse
+from contact_sim.solvers.soft_law import (
+    CONE,
+    LAGGED,
+    PYRAMID,
+    linear_law,
+    missing_speed,
+    place_of,
+    scalar_impulse,
+    speed_of,
+)
 from contact_sim.solvers.soft_pyramid import (
     pyramid_directions,
     pyramid_impulse,
@@ -49,159 +57,164 @@ EXACT, COARSE = 1e-8, 0.01
 
 
 @kernel
-def contact_impulse(law, i, mu, u):
-    """Return γ of contact `i` in its rows t1, t2, n [N s]."""
-    if law.form == CONE:
-        return cone_impulse(u, law.v_hat, mu, law.R, 3 * i)
-    if law.form == PYRAMID:
-        return pyramid_impulse(u, law.v_hat, mu, law.R[3 * i], 3 * i)
-    return regularised_impulse(law, i, mu, u)
-
-
-@kernel
-def contact_stiffness_along(law, i, mu, u, way):
-    """Return wayᵀ H(u) way of contact `i` [J]."""
-    if law.form == CONE:
-        return cone_stiffness_along(u, law.v_hat, mu, law.R, 3 * i, way)
-    if law.form == PYRAMID:
-        return pyramid_stiffness_along(u, law.v_hat, mu, law.R[3 * i], 3 * i, way)
-    return regularised_stiffness_along(law, i, mu, u, way)
-
-
-@kernel
-def contact_directions(rows, law, i, m, work):
-    """Fill the directions e_k and 1/h_k of contact i from k = m on; return their number."""
-    if law.form == CONE:
-        return cone_directions(rows, law.v_hat, law.R, i, m, work)
-    if law.form == PYRAMID:
-        u, mu = work.velocity, rows.friction[i]
-        return pyramid_directions(u, law.v_hat, mu, law.R[3 * i], 3 * i, m, work)
-    return regularised_directions(rows, law, i, m, work)
-
-
-@kernel
 def fill_impulse(rows, law, u, gamma):
     """γ ← γ(u), shapes (n,)."""
-    mu, lower, upper = rows.friction, rows.lower, rows.upper
+    mu, lower, upper, R, form = rows.friction, rows.lower, rows.upper, law.R, law.form
     nc = mu.shape[0]
     for i in range(nc):
         r = 3 * i
-        gamma[r], gamma[r + 1], gamma[r + 2] = contact_impulse(law, i, mu[i], u)
+        if form == CONE:
+            found = cone_impulse(missing_speed(law.v_hat, u, r), mu[i], (R[r], R[r + 2]))
+        elif form == PYRAMID:
+            found = pyramid_impulse(missing_speed(law.v_hat, u, r), mu[i], R[r])
+        else:
+            place = place_of(law.contact, r)
+            found = regularised_impulse(form == LAGGED, speed_of(u, r), mu[i], place, law.spring)
+        gamma[r], gamma[r + 1], gamma[r + 2] = found
     for k in range(lower.shape[0]):
         r = 3 * nc + k
-        gamma[r] = min(max(scalar_impulse(law, r, u), lower[k]), upper[k])
+        gamma[r] = min(max(scalar_impulse(law.v_hat, R, r, u), lower[k]), upper[k])
 
 
 @kernel
 def stiffness_along(rows, law, u, way):
     """Return wayᵀ H(u) way [J]; `way` is a change of u [m/s], shape (n,)."""
-    mu, lower, upper = rows.friction, rows.lower, rows.upper
+    mu, lower, upper, R, form = rows.friction, rows.lower, rows.upper, law.R, law.form
     nc, total = mu.shape[0], 0.0
     for i in range(nc):
-        total += contact_stiffness_along(law, i, mu[i], u, way)
+        r = 3 * i
+        along = speed_of(way, r)
+        if form == CONE:
+            missing = missing_speed(law.v_hat, u, r)
+            total += cone_stiffness_along(missing, mu[i], (R[r], R[r + 2]), along)
+        elif form == PYRAMID:
+            missing = missing_speed(law.v_hat, u, r)
+            total += pyramid_stiffness_along(missing, mu[i], R[r], along)
+        else:
+            total += regularised_stiffness_along(
+                form == LAGGED, speed_of(u, r), mu[i], place_of(law.contact, r), law.spring, along
+            )
     for k in range(lower.shape[0]):
         r = 3 * nc + k
-        if lower[k] < scalar_impulse(law, r, u) < upper[k]:
-            total += way[r] * way[r] / law.R[r]
+        if lower[k] < scalar_impulse(law.v_hat, R, r, u) < upper[k]:
+            total += way[r] * way[r] / R[r]
     return total
 
 
 @kernel
-def take_components(work, r, m, found):
-    """Move the components of γ − x along the directions from m on from `change` to `step`."""
-    kind, row, defect, change, step = work.kind, work.row, work.defect, work.change, work.step
-    first, second, third = work.first, work.second, work.third
-    for k in range(m, m + found):
-        step[k] = component(defect, kind[k], row[k], first[k], second[k], third[k])
-        if found < 3 and kind[k] == ROW:
-            change[row[k]] -= step[k]
-        elif found < 3:
-            change[r] -= step[k] * first[k]
-            change[r + 1] -= step[k] * second[k]
-            change[r + 2] -= step[k] * third[k]
-    if found == 3:  # nothing is left
-        change[r] = change[r + 1] = change[r + 2] = 0.0
+def add_direction(work, m, r, e, softness):
+    """Add direction m of the contact at row r and take it out of `change`; return what is next."""
+    if softness == np.inf:
+        return m
+    e1, e2, e3 = e
+    defect, change = work.defect, work.change
+    along = e1 * defect[r] + e2 * defect[r + 1] + e3 * defect[r + 2]
+    work.first[m], work.second[m], work.third[m] = e
+    work.row[m], work.softness[m], work.step[m] = r, softness, along
+    change[r] -= along * e1
+    change[r + 1] -= along * e2
+    change[r + 2] -= along * e3
+    return m + 1
 
 
 @kernel
 def find_directions(rows, law, work):
     """Fill the directions e_k, 1/h_k, Eᵀ (γ − x) in `step` and its rest in `change`.
 
-    Return (number of directions, whether the rest is not zero).
+    Return (number of directions of contacts, of all unknowns, whether the rest is not zero).
     """
-    lower, upper, nc = rows.lower, rows.upper, rows.friction.shape[0]
-    u, defect, change, step = work.velocity, work.defect, work.change, work.step
+    G, mu, R, v_hat, u = rows.delassus, rows.friction, law.R, law.v_hat, work.velocity
+    defect, change, form, nc = work.defect, work.change, law.form, rows.friction.shape[0]
     m, rest = 0, False
-    for r in range(rows.g.shape[0]):
-        change[r] = defect[r]
     for i in range(nc):
-        found = contact_directions(rows, law, i, m, work)
-        take_components(work, 3 * i, m, found)
-        rest = rest or found < 3
-        m += found
-    for k in range(lower.shape[0]):
-        r = 3 * nc + k
-        if lower[k] < scalar_impulse(law, r, u) < upper[k]:
-            add_row(work, m, r, law.R[r])
-            step[m], change[r] = defect[r], 0.0
-            m += 1
-        elif defect[r] != 0.0:
+        r = 3 * i
+        trace = G[r, r] + G[r + 1, r + 1] + G[r + 2, r + 2]
+        if form == CONE:
+            found = cone_directions(missing_speed(v_hat, u, r), mu[i], (R[r], R[r + 2]), trace)
+        elif form == PYRAMID:
+            found = pyramid_directions(missing_speed(v_hat, u, r), mu[i], R[r])
+        else:
+            found = regularised_directions(
+                form == LAGGED, speed_of(u, r), mu[i], place_of(law.contact, r), law.spring, trace
+            )
+        change[r], change[r + 1], change[r + 2] = defect[r], defect[r + 1], defect[r + 2]
+        before = m
+        m = add_direction(work, m, r, found.first, found.softness[0])
+        m = add_direction(work, m, r, found.second, found.softness[1])
+        m = add_direction(work, m, r, found.third, found.softness[2])
+        if m == before + 3:  # nothing is left
+            change[r] = change[r + 1] = change[r + 2] = 0.0
+        else:
             rest = True
-    return m, rest
+    of_contacts = m
+    for k in range(rows.lower.shape[0]):
+        r = 3 * nc + k
+        if rows.lower[k] < scalar_impulse(v_hat, R, r, u) < rows.upper[k]:
+            work.row[m], work.softness[m], work.step[m], change[r] = r, R[r], defect[r], 0.0
+            m += 1
+        else:
+            change[r] = defect[r]
+            rest = rest or defect[r] != 0.0
+    return of_contacts, m, rest
 
 
 @kernel
-def fill_system(rows, work, m):
-    """Fill diag(1/h) + Eᵀ G E, the upper triangle."""
-    G, A, line, kind, row = rows.delassus, work.matrix, work.line, work.kind, work.row
-    first, second, third, n = work.first, work.second, work.third, rows.g.shape[0]
-    for k in range(m):
+def fill_components(work, x, of_contacts, m, components):
+    """Fill Eᵀ x."""
+    row, first, second, third = work.row, work.first, work.second, work.third
+    for k in range(of_contacts):
         r = row[k]
-        if kind[k] == ROW:
-            for c in range(n):
-                line[c] = G[r, c]
-        else:
-            for c in range(n):
-                line[c] = first[k] * G[r, c] + second[k] * G[r + 1, c] + third[k] * G[r + 2, c]
+        components[k] = first[k] * x[r] + second[k] * x[r + 1] + third[k] * x[r + 2]
+    for k in range(of_contacts, m):
+        components[k] = x[row[k]]
+
+
+@kernel
+def fill_system(G, work, of_contacts, m):
+    """Fill diag(1/h) + Eᵀ G E, the upper triangle."""
+    A, line, row = work.matrix, work.line, work.row
+    first, second, third, n = work.first, work.second, work.third, G.shape[0]
+    for k in range(of_contacts):
+        r, e1, e2, e3 = row[k], first[k], second[k], third[k]
+        for c in range(r, n):
+            line[c] = e1 * G[r, c] + e2 * G[r + 1, c] + e3 * G[r + 2, c]
+        for j in range(k, of_contacts):
+            c = row[j]
+            A[k, j] = first[j] * line[c] + second[j] * line[c + 1] + third[j] * line[c + 2]
+        for j in range(of_contacts, m):
+            A[k, j] = line[row[j]]
+    for k in range(of_contacts, m):
         for j in range(k, m):
-            A[k, j] = component(line, kind[j], row[j], first[j], second[j], third[j])
+            A[k, j] = G[row[k], row[j]]
+    for k in range(m):
         A[k, k] += work.softness[k]
 
 
 @kernel
-def fill_right_side(rows, work, m, rest):
-    """Turn `step` from Eᵀ (γ − x) into the right side."""
-    step, softness, line, kind, row = work.step, work.softness, work.line, work.kind, work.row
-    first, second, third = work.first, work.second, work.third
+def add_directions(work, of_contacts, m):
+    """Add E times `step` to `change`."""
+    change, step, row = work.change, work.step, work.row
+    for k in range(of_contacts):
+        r, x = row[k], step[k]
+        change[r] += x * work.first[k]
+        change[r + 1] += x * work.second[k]
+        change[r + 2] += x * work.third[k]
+    for k in range(of_contacts, m):
+        change[row[k]] += step[k]
+
+
+@kernel
+def solve_change(rows, work, of_contacts, m, rest):
+    """Fill Δx from what `find_directions` left; return False where the system is singular."""
+    A, step, line, softness, G = work.matrix, work.step, work.line, work.softness, rows.delassus
     for k in range(m):
         step[k] *= softness[k]
     if rest:
-        fill_product(rows.delassus, work.change, line)
+        fill_product(G, work.change, work.velocity_change)
+        fill_components(work, work.velocity_change, of_contacts, m, line)
         for k in range(m):
-            step[k] -= component(line, kind[k], row[k], first[k], second[k], third[k])
-
-
-@kernel
-def add_directions(work, m):
-    """Add E times `step` to `change`."""
-    change, step, kind, row = work.change, work.step, work.kind, work.row
-    for k in range(m):
-        r = row[k]
-        if kind[k] == ROW:
-            change[r] += step[k]
-        else:
-            change[r] += step[k] * work.first[k]
-            change[r + 1] += step[k] * work.second[k]
-            change[r + 2] += step[k] * work.third[k]
-
-
-@kernel
-def newton_change(rows, law, work):
-    """Fill Δx; return False where the system is singular."""
-    m, rest = find_directions(rows, law, work)
-    A, step, line = work.matrix, work.step, work.line
-    fill_right_side(rows, work, m, rest)
-    fill_system(rows, work, m)
+            step[k] -= line[k]
+    fill_system(G, work, of_contacts, m)
     for k in range(m):
         line[k] = step[k]
     solve_symmetric(A, step, m)
@@ -211,13 +224,13 @@ def newton_change(rows, law, work):
     if not positive:  # G is singular and R too small next to it: with pivots
         for k in range(m):
             step[k] = line[k]
-        fill_system(rows, work, m)
+        fill_system(G, work, of_contacts, m)
         for k in range(m):
             for j in range(k):
                 A[k, j] = A[j, k]
         if not eliminate(A, step, m):
             return False
-    add_directions(work, m)
+    add_directions(work, of_contacts, m)
     return True
 
 
@@ -297,28 +310,18 @@ def guess_about(rows, law, start, impulse, work):
     (I + H G) x = γ(start) + H (start − u_f). A better guess than the last impulses where friction
     bends within a slip far below what their changes bring about.
     """
-    u, gamma, defect, change, way = (
-        work.velocity, work.projected, work.defect, work.change, work.trial,
-    )  # fmt: skip
-    kind, row, first, second, third = work.kind, work.row, work.first, work.second, work.third
+    u, gamma, way, along = work.velocity, work.defect, work.trial, work.line
     n = rows.g.shape[0]
     for r in range(n):
         u[r], way[r] = start[r], start[r] - rows.g[r]
     fill_impulse(rows, law, u, gamma)
-    for r in range(n):
-        defect[r] = gamma[r]
-    m, _ = find_directions(rows, law, work)
+    of_contacts, m, rest = find_directions(rows, law, work)
+    fill_components(work, way, of_contacts, m, along)
     for k in range(m):
-        along = component(way, kind[k], row[k], first[k], second[k], third[k])
-        work.step[k] = along / work.softness[k]
-    for r in range(n):
-        change[r] = gamma[r]
-    add_directions(work, m)
-    for r in range(n):
-        defect[r] = change[r]
-    if newton_change(rows, law, work):
+        work.step[k] += along[k] / work.softness[k]
+    if solve_change(rows, work, of_contacts, m, rest):
         for r in range(n):
-            impulse[r] = change[r]
+            impulse[r] = work.change[r]
 
 
 @kernel
@@ -346,7 +349,10 @@ def minimise(rows, law, impulse, work, tolerance, max_iterations, accuracy):
             for r in range(n):
                 x[r] = gamma[r]
             return count, residual, True
-        if count == max_iterations or not newton_change(rows, law, work):
+        if count == max_iterations:
+            break
+        of_contacts, m, rest = find_directions(rows, law, work)
+        if not solve_change(rows, work, of_contacts, m, rest):
             break
         fill_product(rows.delassus, dx, du)
         if changes_little(rows, x, work, tolerance):

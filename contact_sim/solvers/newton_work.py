@@ -8,12 +8,29 @@ import numpy as np
 
 from contact_sim.solvers.jit import kernel
 
-ROW, COMBINED = 0, 1
-"""Kinds of directions e_k: a row, or a combination of the rows of a contact."""
+NO_STIFFNESS = 1e-30
+"""Largest h tr(G_ii) at which a direction counts as without stiffness [-]."""
+
+
+class Directions(NamedTuple):
+    """Orthonormal directions of one contact in which it is stiff, in its rows t1, t2, n."""
+
+    first: Any
+    """Unit vector."""
+    second: Any
+    """Unit vector."""
+    third: Any
+    """Unit vector."""
+    softness: Any
+    """1/h of each [1/kg]; inf: no stiffness, the vector means nothing."""
 
 
 class NewtonWork(NamedTuple):
-    """Scratch of `newton`; only the first n entries are used, there may be more."""
+    """Scratch of `newton`; only the first n entries are used, there may be more.
+
+    The unknowns are the components of Δx along the directions of the contacts, which are
+    combinations of their three rows, then scalar rows.
+    """
 
     velocity: Any
     """u [m/s], shape (n,)."""
@@ -35,12 +52,10 @@ class NewtonWork(NamedTuple):
     """e_kᵀ G of one unknown, shape (n,)."""
     matrix: Any
     """Matrix of the system, shape (n, n)."""
-    kind: Any
-    """ROW or COMBINED of every unknown, integers, shape (n,)."""
     row: Any
-    """Row of every unknown, of a combination the first of its contact, integers, shape (n,)."""
+    """Row of every unknown, of a direction the first of its contact, integers, shape (n,)."""
     first: Any
-    """Components of a combination e_k along the three rows of its contact: this one t1, (n,)."""
+    """Components of the directions e_k along the rows of their contacts: this one t1, (n,)."""
     second: Any
     """Along t2, shape (n,)."""
     third: Any
@@ -53,27 +68,6 @@ def newton_work(n):
     vectors = np.empty((12, n))
     return NewtonWork(
         vectors[0], vectors[1], vectors[2], vectors[3], vectors[4], vectors[5], vectors[6],
-        vectors[7], vectors[8], np.empty((n, n)), np.empty(n, np.int64), np.empty(n, np.int64),
-        vectors[9], vectors[10], vectors[11],
+        vectors[7], vectors[8], np.empty((n, n)), np.empty(n, np.int64), vectors[9], vectors[10],
+        vectors[11],
     )  # fmt: skip
-
-
-@kernel
-def component(x, kind, r, first, second, third):
-    """Return e_kᵀ x."""
-    if kind == ROW:
-        return x[r]
-    return first * x[r] + second * x[r + 1] + third * x[r + 2]
-
-
-@kernel
-def add_row(work, k, row, softness):
-    """Make direction k the row itself."""
-    work.kind[k], work.row[k], work.softness[k] = ROW, row, softness
-
-
-@kernel
-def add_direction(work, k, r, e, softness):
-    """Make direction k the combination e of the rows t1, t2, n of the contact at row r."""
-    work.kind[k], work.row[k], work.softness[k] = COMBINED, r, softness
-    work.first[k], work.second[k], work.third[k] = e

@@ -12,6 +12,9 @@ n₀ is n of the start of the step (theory 2.3). With d the direction of slip an
 
 b the bound of friction, μ n₀ or μ γ_n; s counts in SIMILAR only.
 
+Arguments, of one contact in its rows t1, t2, n: `lagged` or similar, `u` its velocity [m/s], `mu`
+its friction [-], `place` (φ [m], μ n₀ [N s], ε [m/s]), `spring` (h [s], k [N/m], d [s/m]).
+
 [Castro et al. 2023] A Theory of Irrotational Contact Fields.
 """
 
@@ -20,11 +23,7 @@ from __future__ import annotations
 import numpy as np
 
 from contact_sim.solvers.jit import kernel
-from contact_sim.solvers.newton_work import add_direction, add_row
-from contact_sim.solvers.soft_law import BOUND, GAP, LAGGED, STICTION
-
-NO_STIFFNESS = 1e-30
-"""Largest h tr(G_ii) at which a direction counts as without stiffness [-]."""
+from contact_sim.solvers.newton_work import NO_STIFFNESS, Directions
 
 
 @kernel
@@ -38,40 +37,40 @@ def hunt_crossley(z, gap, spring):
 
 
 @kernel
-def regularised(law, i, mu, u):
-    """Return (S, γ_n, −n', b) of contact `i` at the velocity u [m/s], shape (n,)."""
-    r, eps = 3 * i, law.contact[i, STICTION]
-    size = np.sqrt(u[r] * u[r] + u[r + 1] * u[r + 1] + eps * eps)
-    z = u[r + 2] if law.form == LAGGED else u[r + 2] - mu * (size - eps)
-    normal, slope = hunt_crossley(z, law.contact[i, GAP], law.spring)
-    return size, normal, slope, law.contact[i, BOUND] if law.form == LAGGED else mu * normal
+def regularised(lagged, u, mu, place, spring):
+    """Return (1/S, γ_n, −n', b)."""
+    gap, bound, eps = place
+    size = np.sqrt(u[0] * u[0] + u[1] * u[1] + eps * eps)
+    z = u[2] if lagged else u[2] - mu * (size - eps)
+    normal, slope = hunt_crossley(z, gap, spring)
+    return 1.0 / size, normal, slope, bound if lagged else mu * normal
 
 
 @kernel
-def regularised_impulse(law, i, mu, u):
-    """Return γ of contact `i` in its rows t1, t2, n [N s]."""
-    size, normal, _, bound = regularised(law, i, mu, u)
-    return -bound * u[3 * i] / size, -bound * u[3 * i + 1] / size, normal
+def regularised_impulse(lagged, u, mu, place, spring):
+    """Return γ [N s]."""
+    over_size, normal, _, bound = regularised(lagged, u, mu, place, spring)
+    share = -bound * over_size
+    return share * u[0], share * u[1], normal
 
 
 @kernel
-def regularised_stiffness(law, i, mu, u):
-    """Return d, (b/S, b ε²/S³, −n') [kg] and μ s of contact `i`."""
-    size, _, slope, bound = regularised(law, i, mu, u)
-    u1, u2, eps = u[3 * i], u[3 * i + 1], law.contact[i, STICTION]
-    slip = np.sqrt(u1 * u1 + u2 * u2)
-    d1, d2 = (u1 / slip, u2 / slip) if slip > 0.0 else (1.0, 0.0)
-    tilt = 0.0 if law.form == LAGGED else mu * slip / size
-    return d1, d2, bound / size, bound * eps * eps / (size * size * size), slope, tilt
+def regularised_stiffness(lagged, u, mu, place, spring):
+    """Return d, (b/S, b ε²/S³, −n') [kg] and μ s."""
+    over_size, _, slope, bound = regularised(lagged, u, mu, place, spring)
+    slip = np.sqrt(u[0] * u[0] + u[1] * u[1])
+    d1, d2 = (u[0] / slip, u[1] / slip) if slip > 0.0 else (1.0, 0.0)
+    across, share = bound * over_size, place[2] * over_size
+    tilt = 0.0 if lagged else mu * slip * over_size
+    return d1, d2, across, across * share * share, slope, tilt
 
 
 @kernel
-def regularised_stiffness_along(law, i, mu, u, way):
-    """Return wayᵀ H(u) way of contact `i` [J]; `way` is a change of u [m/s], (n,)."""
-    d1, d2, across, along, slope, tilt = regularised_stiffness(law, i, mu, u)
-    r = 3 * i
-    w1, w2 = d1 * way[r] + d2 * way[r + 1], d1 * way[r + 1] - d2 * way[r]
-    w3 = way[r + 2] - tilt * w1
+def regularised_stiffness_along(lagged, u, mu, place, spring, way):
+    """Return wayᵀ H way [J]; `way` is a change of u [m/s]."""
+    d1, d2, across, along, slope, tilt = regularised_stiffness(lagged, u, mu, place, spring)
+    w1, w2 = d1 * way[0] + d2 * way[1], d1 * way[1] - d2 * way[0]
+    w3 = way[2] - tilt * w1
     return along * w1 * w1 + across * w2 * w2 + slope * w3 * w3
 
 
@@ -93,24 +92,17 @@ def sum_of_two(along, slope, tilt):
 
 
 @kernel
-def regularised_directions(rows, law, i, m, work):
-    """Fill the directions e_k and 1/h_k of contact i from k = m on; return their number."""
-    G, r, first = rows.delassus, 3 * i, m
-    d1, d2, across, along, slope, tilt = regularised_stiffness(
-        law, i, rows.friction[i], work.velocity
-    )
+def regularised_directions(lagged, u, mu, place, spring, trace):
+    """Return its `Directions`; `trace` is that of G_ii [1/kg]."""
+    d1, d2, across, along, slope, tilt = regularised_stiffness(lagged, u, mu, place, spring)
     c, s, h1, h3 = sum_of_two(along, slope, tilt)
-    least = NO_STIFFNESS / (G[r, r] + G[r + 1, r + 1] + G[r + 2, r + 2])
-    if h1 > least:
-        add_direction(work, m, r, (c * d1, c * d2, s), 1.0 / h1)
-        m += 1
-    if across > least:
-        add_direction(work, m, r, (-d2, d1, 0.0), 1.0 / across)
-        m += 1
-    if h3 > least:
-        if s == 0.0:
-            add_row(work, m, r + 2, 1.0 / h3)
-        else:
-            add_direction(work, m, r, (-s * d1, -s * d2, c), 1.0 / h3)
-        m += 1
-    return m - first
+    return Directions(
+        (c * d1, c * d2, s), (-d2, d1, 0.0), (-s * d1, -s * d2, c),
+        (softness_of(h1, trace), softness_of(across, trace), softness_of(h3, trace)),
+    )  # fmt: skip
+
+
+@kernel
+def softness_of(stiffness, trace):
+    """Return 1/h, inf where there is next to no stiffness."""
+    return 1.0 / stiffness if stiffness * trace > NO_STIFFNESS else np.inf

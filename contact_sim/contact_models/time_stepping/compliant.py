@@ -40,7 +40,7 @@ from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import arrays_of, integers, matrix, vector
 from contact_sim.collision.kinds import FACETED
 from contact_sim.contact.problem import Array, ContactProblem
-from contact_sim.contact.problem_views import unbiased_rows_of
+from contact_sim.contact.problem_views import spring_work_of, unbiased_rows_of
 from contact_sim.contact.solution import ContactSolution
 from contact_sim.contact.workspace import Workspace
 from contact_sim.contact_models.protocol import Stepper
@@ -56,8 +56,9 @@ from contact_sim.contact_models.time_stepping.stages import (
 )
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, parameter
-from contact_sim.solvers.dense import assign, eliminate
+from contact_sim.solvers.cone import fill_velocity
 from contact_sim.solvers.jit import entry, kernel
+from contact_sim.solvers.spring_newton import end_of_step
 from contact_sim.solvers.springs import (
     ANCHORED,
     HUNT_CROSSLEY,
@@ -70,12 +71,11 @@ from contact_sim.solvers.springs import (
     next_deflection,
     stiffness_ratio,
 )
-from contact_sim.solvers.status import CONVERGED, MAX_ITERATIONS, NONFINITE, UNSTABLE
+from contact_sim.solvers.status import CONVERGED, UNSTABLE
 
 # in the order of the codes in solvers/springs.py
 NORMAL_LAWS = ('linear', 'kelvin_voigt', 'unclamped', 'hunt_crossley')
 FRICTION_LAWS = ('piecewise', 'tanh', 'stribeck', 'anchored')
-HALVINGS = 12
 (NORMAL_LAW, FRICTION_LAW, IMPLICIT, TOLERANCE, MOST_ITERATIONS, MATERIAL) = range(6)
 SMALL_MOTIONS = 14
 """Places in the numbers of the law: parameters, the material and `LinearSprings`."""
@@ -144,98 +144,30 @@ def solve_compliant(data):
     springs = Springs(
         int(law[NORMAL_LAW]), int(law[FRICTION_LAW]), material, h, h if implicit else 0.0
     )
+    work = spring_work_of(data)
     if implicit:
-        outcome = end_of_step(
-            rows, springs, start, gaps, memory, impulse, law[TOLERANCE], int(law[MOST_ITERATIONS])
-        )
+        limits = law[TOLERANCE], int(law[MOST_ITERATIONS])
+        outcome = end_of_step(rows, springs, start, gaps, memory, impulse, work, limits)
     else:
-        outcome = start_of_step(rows, springs, law[SMALL_MOTIONS:], start, gaps, memory, impulse)
+        small, slope = law[SMALL_MOTIONS:], work.slope
+        outcome = start_of_step(rows, springs, small, start, gaps, memory, impulse, slope)
     if springs.friction_law == ANCHORED:
-        u_next = rows.g + np.dot(rows.delassus, impulse)
+        fill_velocity(rows, impulse, work.velocity)
         next_deflection(
-            u_next, rows.friction, impulse, h, material[TANGENTIAL_STIFFNESS], memory,
+            work.velocity, rows.friction, impulse, h, material[TANGENTIAL_STIFFNESS], memory,
             matrix(data, f.ROW_MEMORY_NEXT)[:nc],
         )  # fmt: skip
     report_solve(data, outcome)
 
 
 @kernel
-def start_of_step(rows, springs, small, start, gaps, memory, impulse):
+def start_of_step(rows, springs, small, start, gaps, memory, impulse, slope):
     """Fill λ = h f(u⁻); return (status code, iterations, residual)."""
-    slope = np.zeros((rows.g.shape[0], 3))
     contact_forces(rows, start, gaps[0], memory, springs, impulse, slope)
     interval_forces(rows, start, gaps[1], springs, impulse, slope)
     linear = LinearSprings(small[0], small[1], small[2], small[3], small[4])
     limit = stiffness_ratio(rows.delassus, rows.friction.shape[0], springs.time_step, linear)
     return (UNSTABLE if limit > 2.0 else CONVERGED), 1, 0.0
-
-
-@kernel
-def fill_newton_matrix(G, slope, nc, A):
-    """Fill A = I − (∂ h f/∂u) G."""
-    n = G.shape[0]
-    for r in range(n):
-        b = 3 * (r // 3)
-        for c in range(n):
-            if r >= 3 * nc:
-                A[r, c] = -slope[r, 0] * G[r, c]
-            else:
-                A[r, c] = -(slope[r, 0] * G[b, c] + slope[r, 1] * G[b + 1, c])
-                A[r, c] -= slope[r, 2] * G[b + 2, c]
-        A[r, r] += 1.0
-
-
-@kernel
-def slope_times(slope, u, nc):
-    """Return (∂ h f/∂u) u."""
-    result = np.empty(u.shape[0])
-    for r in range(u.shape[0]):
-        b = 3 * (r // 3)
-        if r >= 3 * nc:
-            result[r] = slope[r, 0] * u[r]
-        else:
-            result[r] = slope[r, 0] * u[b] + slope[r, 1] * u[b + 1] + slope[r, 2] * u[b + 2]
-    return result
-
-
-@kernel
-def end_of_step(rows, springs, start, gaps, memory, impulse, tolerance, max_iterations):
-    """Solve λ = h f(u_f + G λ) by Newton; return (status code, iterations, residual)."""
-    G, u_free, nc = rows.delassus, rows.g, rows.friction.shape[0]
-    n = G.shape[0]
-    force, slope, A, step = np.empty(n), np.zeros((n, 3)), np.empty((n, n)), np.empty(n)
-    # first linearise at the velocity before the step: of several answers, the one that it leads to
-    contact_forces(rows, start, gaps[0], memory, springs, force, slope)
-    interval_forces(rows, start, gaps[1], springs, force, slope)
-    fill_newton_matrix(G, slope, nc, A)
-    trial = force + slope_times(slope, u_free - start, nc)
-    if not eliminate(A, trial, n):
-        return NONFINITE, 0, np.inf
-    x, alpha, best = trial.copy(), 1.0, np.inf
-    for count in range(max_iterations + 1):
-        u = u_free + np.dot(G, trial)
-        contact_forces(rows, u, gaps[0], memory, springs, force, slope)
-        interval_forces(rows, u, gaps[1], springs, force, slope)
-        error = np.sqrt(np.sum((trial - force) ** 2))
-        if not np.isfinite(error):
-            impulse[:] = 0.0
-            return NONFINITE, count, error
-        if error <= tolerance * max(np.abs(force).max(), np.abs(trial).max(), 1e-12):
-            assign(impulse, force)
-            return CONVERGED, count, error
-        if error > best and alpha > 0.5**HALVINGS:
-            alpha *= 0.5
-            assign(trial, x + alpha * step)
-            continue
-        assign(x, trial)
-        best, alpha = error, 1.0
-        assign(step, force - x)
-        fill_newton_matrix(G, slope, nc, A)
-        if not eliminate(A, step, n):
-            break
-        assign(trial, x + step)
-    assign(impulse, x)  # the iterate closest to its own force
-    return MAX_ITERATIONS, max_iterations, best
 
 
 @entry

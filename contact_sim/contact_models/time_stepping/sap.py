@@ -122,7 +122,7 @@ def solve_sap(data):
     scratch = matrix(data, f.LAW_VECTORS)
     R, v_hat, nc = scratch[0][:n], scratch[1][:n], rows.friction.shape[0]
     soft = SoftLaw(
-        int(law[FORM]), v_hat, R, scratch[6][: 3 * nc].reshape(nc, 3),
+        int(law[FORM]), v_hat, R, scratch[6],
         (h, law[STIFFNESS], law[DISSIPATION]),
     )  # fmt: skip
     if law[EXACT_WEIGHT] == 0.0:
@@ -233,10 +233,10 @@ def fill_regularisation(rows, gap, start, weight, law, soft):
         acts = law[ACTS_AHEAD] != 0.0 or gap[i] <= 0.0
         elastic, viscous = h * k * max(-gap[i], 0.0), max(1.0 - d * start[3 * i + 2], 0.0)
         bound = rows.friction[i] * elastic * viscous
-        soft.contact[i, GAP] = gap[i] if acts else np.inf
-        soft.contact[i, BOUND] = bound
+        soft.contact[3 * i + GAP] = gap[i] if acts else np.inf
+        soft.contact[3 * i + BOUND] = bound
         softened = law[SIGMA] * weight[3 * i] * bound
-        soft.contact[i, STICTION] = max(law[STICTION_TOLERANCE], softened)
+        soft.contact[3 * i + STICTION] = max(law[STICTION_TOLERANCE], softened)
 
 
 @kernel
