@@ -34,6 +34,7 @@ from contact_sim.errors import (
 from contact_sim.robot.catalogue import robots
 from contact_sim.robot.contact_point import ContactPoint
 from contact_sim.robot.feet import Foot
+from contact_sim.robot.joined import JoinedRobots, joined
 from contact_sim.robot.model import RobotModel
 from contact_sim.robot.urdf import load_robot
 from contact_sim.simulation.simulator import Simulator
@@ -57,6 +58,7 @@ __all__ = [
     'Hybrid',
     'InclinedPlane',
     'InvalidInput',
+    'JoinedRobots',
     'Lcp',
     'Ncp',
     'NonFiniteState',
@@ -77,6 +79,7 @@ __all__ = [
     '__version__',
     'analyse_support',
     'contact_models',
+    'joined',
     'law_residuals',
     'load_robot',
     'robots',

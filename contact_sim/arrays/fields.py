@@ -62,6 +62,8 @@ class Sizes:
     """Actuated joints if one of their actuators lags, else 0."""
     n_limits: int = 0
     """Interval rows on positions, the last ones: joint limits and joints that follow others."""
+    n_islands: int = 1
+    """Parts of the contact problem that have no dof in common, see contact/islands.py."""
 
     @property
     def features(self) -> int:
@@ -111,7 +113,8 @@ class Sizes:
             'row_free': (rows,), 'row_start': (rows,), 'row_friction': (nc,), 'row_gap': (nc,),
             'row_impulse': (rows,), 'row_lower': (ns,), 'row_upper': (ns,),
             'row_interval_gap': (ns,), 'row_weight': (rows,), 'row_memory': (nc, MEMORY_NUMBERS),
-            'row_memory_next': (nc, MEMORY_NUMBERS), 'guard': (4,),
+            'row_memory_next': (nc, MEMORY_NUMBERS), 'guard': (self.n_islands, 4),
+            'island_solver': (self.n_islands, 3),
             # scratch of the solvers
             'cone_work': (CONE_VECTORS, rows), 'newton_matrix': (rows * rows,),
             'law_vectors': (SCRATCH_VECTORS, rows),
@@ -139,12 +142,14 @@ class Sizes:
         joints = (self.n_joints,)
         return {
             'status': (1,), 'control': (1,), 'integrator': (1,), 'terms_given': (1,),
-            'counts': (2,), 'options': (1,), 'ground': (8,), 'wrench_body': (1,),
+            'counts': (3,), 'options': (1,), 'ground': (8,), 'wrench_body': (1,),
             'kind': (nb,), 'parent': (nb,), 'q_index': (nb,), 'v_index': (nb + 1,),
-            'dof_parent': (nv,), 'limb': (nv,), 'free_flyer_q': (self.n_flyers,),
+            'dof_parent': (nv,), 'limb': (nv,), 'trunk': (nv,), 'free_flyer_q': (self.n_flyers,),
             'free_flyer_v': (self.n_flyers,),
             'candidate_body': (self.n_candidates,), 'leaf_dof': (nc,), 'interval_dof': (ns,),
-            'interval_end': (ns,), 'limit_q': (self.n_limits,), 'limit_other_q': (self.n_limits,),
+            'interval_end': (ns,), 'contact_island': (nc,), 'interval_island': (ns,),
+            'island_waits': (self.n_islands,), 'limit_q': (self.n_limits,),
+            'limit_other_q': (self.n_limits,),
             'joint_q': joints, 'joint_v': joints, 'joint_unbounded': joints, 'delay': joints,
             'row_of': (rows,), 'row_leaf': (rows,), 'mode': (rows,), 'mode_row': (rows,),
         }  # fmt: skip

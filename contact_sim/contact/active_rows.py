@@ -12,6 +12,9 @@ import numpy as np
 from contact_sim.solvers.delassus import EVERYWHERE
 from contact_sim.solvers.jit import kernel
 
+ALL = -1
+"""Stands for the rows of all islands."""
+
 
 @kernel
 def row_velocities(jacobian_transposed, leaf_dof, intervals, dof_parent, v, u):
@@ -98,7 +101,7 @@ def select_active(gap, u_free, impulse, mu, reach, active):
 
 
 @kernel
-def collect_rows(active, interval_active, leaf_dof, interval_dof, row_of, row_leaf):
+def collect_rows(active, interval_active, leaf_dof, interval_dof, island, row_of, row_leaf):
     """List the rows of the active contacts, then those of the active intervals.
 
     Args:
@@ -106,22 +109,25 @@ def collect_rows(active, interval_active, leaf_dof, interval_dof, row_of, row_le
         interval_active: 1 for the interval rows that take part, shape (ns,).
         leaf_dof: last dof of each contact, shape (nc,).
         interval_dof: last dof of each interval row, shape (ns,).
+        island: island of each contact (nc,) and of each interval row (ns,), and the one whose rows
+            are listed, or ALL.
         row_of: out, row of the step data behind each problem row.
         row_leaf: out, last dof of that row.
 
     Returns:
         Number of active contacts and of problem rows.
     """
+    of_contact, of_interval, chosen = island
     nc, n = active.shape[0], 0
     for i in range(nc):
-        if active[i] != 0.0:
+        if active[i] != 0.0 and (chosen == ALL or of_contact[i] == chosen):
             for row in range(3):
                 row_of[n + row] = 3 * i + row
                 row_leaf[n + row] = leaf_dof[i]
             n += 3
     na = n // 3
     for k in range(interval_active.shape[0]):
-        if interval_active[k] != 0.0:
+        if interval_active[k] != 0.0 and (chosen == ALL or of_interval[k] == chosen):
             row_of[n] = 3 * nc + k
             row_leaf[n] = interval_dof[k]
             n += 1

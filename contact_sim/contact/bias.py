@@ -24,7 +24,7 @@ def gap_bias(gap, h, baumgarte):
 
 @kernel
 def fill_contact_bias(gap, u_start, u_free, impulse, h, restitution, settings, bias, rebound):
-    """Fill b without restitution and, apart, the restitution part; return its number of contacts.
+    """Fill b without restitution and, apart, the restitution part.
 
     Args:
         gap: signed distance at the start [m], shape (nc,).
@@ -37,7 +37,6 @@ def fill_contact_bias(gap, u_start, u_free, impulse, h, restitution, settings, b
         bias: out, b [m/s].
         rebound: out, e u_n⁻ where an impact is due [m/s], shape (nc,).
     """
-    impacts = 0
     for i in range(gap.shape[0]):
         n = 3 * i + 2
         bias[n - 2] = bias[n - 1] = rebound[i] = 0.0
@@ -46,7 +45,5 @@ def fill_contact_bias(gap, u_start, u_free, impulse, h, restitution, settings, b
             if closes and impulse[n] == 0.0 and u_start[n] < -settings[1]:
                 rebound[i] = restitution[i] * u_start[n]
                 bias[n] = min(settings[0] * gap[i] / h, 0.0)
-                impacts += 1
                 continue
         bias[n] = gap_bias(gap[i], h, settings[0])
-    return impacts

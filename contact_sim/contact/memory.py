@@ -10,35 +10,32 @@ from contact_sim.solvers.jit import kernel
 
 
 @kernel
-def recall(memory, frame, active, rows):
-    """Fill `rows` with the memory of the active contacts, vectors in the contact frame.
+def recall(memory, frame, row_of, n, rows):
+    """Fill `rows` with the memory of the contacts of a problem, vectors in the contact frame.
 
     Args:
         memory: of every contact, vectors in world axes, shape (nc, 4).
         frame: rows t1, t2, n of every contact frame, shape (nc, 3, 3).
-        active: 1 where the contact takes part, shape (nc,).
-        rows: out, one row per active contact, shape (na, 4) or more.
+        row_of: row of the step data behind each row of the problem, three for each contact.
+        n: number of contacts of the problem.
+        rows: out, one row per contact, shape (n, 4) or more.
     """
-    k = 0
-    for i in range(active.shape[0]):
-        if active[i] != 0.0:
-            for a in range(3):
-                rows[k, a] = 0.0
-                for b in range(3):
-                    rows[k, a] += frame[i, a, b] * memory[i, b]
-            rows[k, 3] = memory[i, 3]
-            k += 1
+    for k in range(n):
+        i = row_of[3 * k] // 3
+        for a in range(3):
+            rows[k, a] = 0.0
+            for b in range(3):
+                rows[k, a] += frame[i, a, b] * memory[i, b]
+        rows[k, 3] = memory[i, 3]
 
 
 @kernel
-def remember(rows, frame, active, memory):
-    """Write `rows` back into `memory`, zeros for contacts that took no part. As in `recall`."""
-    k = 0
-    memory[:] = 0.0
-    for i in range(active.shape[0]):
-        if active[i] != 0.0:
-            for b in range(3):
-                for a in range(3):
-                    memory[i, b] += frame[i, a, b] * rows[k, a]
-            memory[i, 3] = rows[k, 3]
-            k += 1
+def remember(rows, frame, row_of, n, memory):
+    """Write `rows` back into `memory`. As in `recall`."""
+    for k in range(n):
+        i = row_of[3 * k] // 3
+        for b in range(3):
+            memory[i, b] = 0.0
+            for a in range(3):
+                memory[i, b] += frame[i, a, b] * rows[k, a]
+        memory[i, 3] = rows[k, 3]

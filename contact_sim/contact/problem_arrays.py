@@ -5,6 +5,7 @@ from __future__ import annotations
 from contact_sim.arrays.fields import Sizes
 from contact_sim.contact.problem import Array, ContactProblem
 from contact_sim.contact.workspace import Workspace
+from contact_sim.solvers.delassus import EVERYWHERE
 
 
 class ProblemArrays(Workspace):
@@ -14,8 +15,8 @@ class ProblemArrays(Workspace):
         nc, ns, n = problem.n_contacts, len(problem.lower), problem.n_rows
         self.sizes = Sizes(0, len(problem.velocity), 0, nc, ns)
         self._allocate()
-        self.counts[:] = nc, n
-        self.row_of[:] = range(n)
+        self.counts[:2] = nc, n
+        self.row_of[:], self.row_leaf[:] = range(n), EVERYWHERE
         self.delassus[:] = problem.delassus.ravel()
         self.row_impulse[:] = 0.0 if guess is None else guess
         self.row_memory[:] = self.row_memory_next[:] = problem.memory

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import front, integers, matrix, square, vector
+from contact_sim.contact.active_rows import ALL
 from contact_sim.solvers.jit import kernel
 from contact_sim.solvers.newton_work import NewtonWork
 from contact_sim.solvers.rows import ConeWork, Rows
@@ -19,7 +20,13 @@ def interval_branches(data):
 @kernel
 def tree_of(data):
     """Return the tree of the dofs as the solvers take it, see solvers.tree."""
-    return integers(data, f.DOF_PARENT), integers(data, f.LIMB)
+    return integers(data, f.DOF_PARENT), integers(data, f.LIMB), integers(data, f.TRUNK)
+
+
+@kernel
+def all_islands(data):
+    """Return islands of contacts and intervals, and all of them, see `active_rows`."""
+    return integers(data, f.CONTACT_ISLAND), integers(data, f.INTERVAL_ISLAND), ALL
 
 
 @kernel

@@ -13,11 +13,13 @@ from contact_sim.arrays.fields import INDEX_FIELDS, Sizes, layout_table, places_
 from contact_sim.arrays.step_data import StepData
 from contact_sim.collision.candidates import candidates_of
 from contact_sim.collision.ground import Terrain, addresses_of
+from contact_sim.contact.islands import islands_of
 from contact_sim.dynamics.tree import Tree, tree_of
 from contact_sim.robot.actuators import Actuators
 from contact_sim.robot.model import RobotModel
+from contact_sim.robot.position_limits import PositionLimit
 from contact_sim.solvers.delassus import EVERYWHERE
-from contact_sim.solvers.tree import limbs_of
+from contact_sim.solvers.tree import branches_of
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -125,7 +127,7 @@ class Workspace:
                      'free_flyer_v', 'placement', 'body', 'armature'):  # fmt: skip
             getattr(self, name)[:] = getattr(tree, name)
         self.terms_given[0] = bool(tree.unsupported)
-        self.limb[:] = limbs_of(tree.dof_parent)
+        self.limb[:], self.trunk[:] = branches_of(tree.dof_parent)
         self.pose[:, [0, 4, 8]] = 1.0
         self.damping[:] = robot.joint_damping
         self.total_mass[0] = robot.total_mass
@@ -144,7 +146,7 @@ class Workspace:
         self.interval_lower[:] = -self.interval_upper
         rows[dry, np.arange(len(dry))] = 1.0
         for i, limit in enumerate(robot.position_limits):
-            joints = [self.model.joints[self.model.getJointId(name)] for name in limit.joints]
+            joints = joints_of(robot, limit)
             dofs, k = [joint.idx_v for joint in joints], len(dry) + i
             rows[dofs, k] = limit.shares
             self.limit_q[i], self.limit_other_q[i] = joints[0].idx_q, joints[-1].idx_q
@@ -156,6 +158,9 @@ class Workspace:
             self.interval_lower[k], self.interval_upper[k] = (-np.inf, np.inf) if held else (0, 0)
         alone = self.interval_dof >= 0  # entries at one dof only
         self.interval_end[:] = np.where(alone, tree.dof_parent[self.interval_dof], -1)
+        if self.sizes.ns:
+            some_dof = (rows != 0.0).argmax(axis=0)  # of each row
+            self.interval_island[:] = dof_islands(robot, tree)[some_dof]
 
     def _fill_actuators(self, actuators: Actuators, h: float) -> None:
         for name in ('effort_limit', 'velocity_limit', 'saturation_effort'):
@@ -172,6 +177,8 @@ class Workspace:
         self._kept = kept_alive(terrain)
         self.ground[:] = ground_indices(terrain)
         self.leaf_dof[:] = np.repeat(spheres.leaf_dof, features)
+        islands = np.append(dof_islands(robot, tree), 0)  # the last one: of the world, −1
+        self.contact_island[:] = islands[self.leaf_dof]
         self.stabilisation[:] = BAUMGARTE, RESTITUTION_THRESHOLD
         self.inverse_weight[:] = reference_inverse_weight(
             self.model,
@@ -202,9 +209,22 @@ def sizes_of(robot: RobotModel, terrain: Terrain, tree: Tree, h: float) -> Sizes
         ns=int(np.count_nonzero(robot.joint_friction)) + len(robot.position_limits),
         n_bodies=len(tree.kind), n_candidates=candidates, n_flyers=len(tree.free_flyer_v),
         n_limits=len(robot.position_limits),
+        n_islands=int(dof_islands(robot, tree).max(initial=0)) + 1,
         n_delay=int(actuators.delay_steps(h).max(initial=0)),
         n_lags=robot.n_joints if actuators.time_constant.any() else 0,
     )  # fmt: skip
+
+
+def joints_of(robot: RobotModel, limit: PositionLimit) -> list[Any]:
+    """Return Pinocchio's joints of a position limit."""
+    model = robot.pinocchio_model
+    return [model.joints[model.getJointId(name)] for name in limit.joints]
+
+
+def dof_islands(robot: RobotModel, tree: Tree) -> Indices:
+    """Return the island of every dof, shape (nv,), see contact/islands.py."""
+    ties = [[joint.idx_v for joint in joints_of(robot, limit)] for limit in robot.position_limits]
+    return islands_of(tree.dof_parent, ties)
 
 
 def contact_names(robot: RobotModel, terrain: Terrain) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from contact_sim.contact.active_rows import generalized_impulse
 from contact_sim.contact.memory import recall
 from contact_sim.contact.problem_views import interval_branches, rows_of, tree_of
 from contact_sim.contact.residuals import LAW_RESIDUALS, TOUCHING, judge_rows
-from contact_sim.contact_models.time_stepping.stages import gather_problem
+from contact_sim.contact_models.time_stepping.islands import gather_problem
 from contact_sim.solvers.jit import kernel
 from contact_sim.solvers.tree import factorise
 
@@ -24,12 +24,11 @@ def rebuild_problem(numbers, indices, layout):
     """Fill the contact problem of the step data; return the numbers of contacts and of rows."""
     data = arrays_of(numbers, indices, layout, 0)
     fill_problem(data)
-    rows_memory = matrix(data, f.ROW_MEMORY)
-    recall(
-        matrix(data, f.MEMORY_START), frames(data, f.FRAME_START), vector(data, f.ACTIVE),
-        rows_memory,
-    )  # fmt: skip
     counts = integers(data, f.COUNTS)
+    recall(
+        matrix(data, f.MEMORY_START), frames(data, f.FRAME_START), integers(data, f.ROW_OF),
+        counts[0], matrix(data, f.ROW_MEMORY),
+    )  # fmt: skip
     return counts[0], counts[1]
 
 
@@ -66,7 +65,9 @@ def fill_problem(data):
             factor[k, j] = inertia[k, j]
             j = dof_parent[j]
     factorise(factor, tree_of(data))
-    vector(data, f.GUARD)[0] = 0.0
+    guard = matrix(data, f.GUARD)
+    for island in range(guard.shape[0]):
+        guard[island, 0] = 0.0
     return gather_problem(data)
 
 

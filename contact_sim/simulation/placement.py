@@ -12,7 +12,8 @@ from contact_sim.collision.kinds import FACETED, PLANES
 from contact_sim.collision.surface import STEEP
 from contact_sim.collision.terrain import Terrain
 from contact_sim.errors import InvalidInput
-from contact_sim.robot.model import RobotModel
+from contact_sim.robot.joined import JoinedRobots, Part
+from contact_sim.robot.model import STANDING, RobotModel
 
 Array = NDArray[np.float64]
 ROUNDING = 1e-15
@@ -37,7 +38,7 @@ def standing_on(
 
     The robot is turned with the ground below it: what was vertical over z = 0 is normal to the
     terrain. On a ground of several planes it stays upright, and walls do not carry it.
-    A fixed base stays where it is.
+    A fixed base stays where it is. Of joined robots each stands at its own place.
 
     Args:
         robot: the robot to place.
@@ -52,6 +53,8 @@ def standing_on(
         InvalidInput: no ground there to stand on, or one that is too narrow for the robot.
     """
     q = robot.reference_configuration(pose)
+    if isinstance(robot, JoinedRobots):
+        return np.concatenate([_part_on(part, terrain, pose, (x, y, yaw)) for part in robot.parts])
     if not robot.floating_base:
         return q
     q = q.copy()
@@ -65,6 +68,16 @@ def standing_on(
     up = _stand_over(q, terrain, x, y)
     _touch(robot, terrain, q, up, pose)
     return q
+
+
+def _part_on(part: Part, terrain: Terrain, pose: str, place: tuple[float, float, float]) -> Array:
+    """Return where one of several robots stands that are at `place` together."""
+    own = pose if pose in part.robot.references else STANDING
+    x, y, yaw = place
+    u, v, turn = part.place
+    x += math.cos(yaw) * u - math.sin(yaw) * v
+    y += math.sin(yaw) * u + math.cos(yaw) * v
+    return standing_on(part.robot, terrain, own, x, y, yaw + turn)
 
 
 def _quaternion(q: Array) -> pin.Quaternion:

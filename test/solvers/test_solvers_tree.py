@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from contact_sim import load_robot
 from contact_sim.solvers.delassus import EVERYWHERE, delassus
-from contact_sim.solvers.tree import factorise, limbs_of, solve, solve_factor, solve_transposed
+from contact_sim.solvers.tree import branches_of, factorise, solve, solve_factor, solve_transposed
 
 pytestmark = pytest.mark.usefixtures('interpreted_kernels')
 EPS = np.finfo(float).eps
@@ -34,9 +34,14 @@ def trees(draw):
         [draw(st.integers(max(-1, k - 3) if chains else -1, k - 1)) for k in range(nv)],
         dtype=np.int64,
     )
-    if draw(st.booleans()):  # six dofs of a floating base, on which all others hang
-        parent[:6] = np.arange(-1, min(nv, 6) - 1)
-        parent[6:] = np.maximum(parent[6:], 5)
+    roots = draw(st.sampled_from([(), (0,), (0,), (0, 9), (3,), (0, 6, 12)]))
+    for first in roots:
+        base = np.arange(first, min(first + 6, nv))  # six dofs on which those behind them hang
+        parent[base] = base - 1
+        parent[first : first + 1] = -1
+        parent[first + 6 :] = np.maximum(parent[first + 6 :], first + 5)
+    for k in draw(st.lists(st.integers(6, 20), max_size=2)):  # trees of one dof between the others
+        parent[k : k + 1] = -1
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     L = np.zeros((nv, nv))
     for k in range(nv):
@@ -50,7 +55,7 @@ def trees(draw):
 @settings(deadline=None)
 def test_factor_and_solution_equal_numpy(tree, seed):
     parent, M = tree
-    nv, tree = len(M), (parent, limbs_of(parent))
+    nv, tree = len(M), (parent, *branches_of(parent))
     above = np.triu(np.full((nv, nv), np.nan), 1)  # neither read nor written
     factor = np.tril(M) + above
     factorise(factor, tree)
@@ -101,10 +106,10 @@ def test_delassus_matrix_equals_numpy(data):
     columns = rng.standard_normal((nv, n + 2))
     columns[:, row_of] = J.T
     factor = np.tril(M)
-    factorise(factor, (parent, limbs_of(parent)))
+    factorise(factor, (parent, *branches_of(parent)))
     Y, G = np.full((nv, n), np.nan), np.full((n, n), np.nan)
     row_leaf = np.array([*leaves, 7], dtype=np.int64)
-    delassus(columns, factor, (parent, limbs_of(parent)), row_of, row_leaf, n, Y, G)
+    delassus(columns, factor, (parent, *branches_of(parent)), row_of, row_leaf, n, Y, G)
     exact = J @ np.linalg.solve(M, J.T)
     bound = 1e3 * nv * EPS * np.linalg.cond(M) * np.abs(exact).max(initial=0.0)
     assert np.allclose(G, exact, rtol=0, atol=bound + 1e-300)
@@ -120,7 +125,7 @@ def test_factor_solves_with_the_mass_matrix_of_a_robot(name):
     lower = np.tril(np.array(pin.crba(model, data, q)).T)
     parent = np.array(list(data.parents_fromRow)[: model.nv], dtype=np.int64)
     M = lower + np.tril(lower, -1).T
-    factor, tree = lower.copy(), (parent, limbs_of(parent))
+    factor, tree = lower.copy(), (parent, *branches_of(parent))
     factorise(factor, tree)
     x = np.random.default_rng(1).standard_normal(robot.nv)
     y = x.copy()

@@ -12,7 +12,7 @@ from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import integers, matrix, square, vector
 from contact_sim.contact.active_rows import collect_rows, row_velocities
 from contact_sim.contact.limits import pushes
-from contact_sim.contact.problem_views import interval_branches, tree_of
+from contact_sim.contact.problem_views import all_islands, interval_branches, tree_of
 from contact_sim.contact_models.hybrid import fields as e
 from contact_sim.contact_models.hybrid.constrained_motion import (
     add_impulse,
@@ -22,7 +22,7 @@ from contact_sim.contact_models.hybrid.constrained_motion import (
 from contact_sim.contact_models.hybrid.impacts import solve_impact
 from contact_sim.contact_models.hybrid.mode_elimination import AWAY, OPEN, SLIP
 from contact_sim.contact_models.hybrid.modes import is_bilateral, is_limit
-from contact_sim.contact_models.time_stepping.stages import row_response
+from contact_sim.contact_models.time_stepping.islands import row_response
 from contact_sim.solvers.delassus import delassus
 from contact_sim.solvers.jit import kernel
 from contact_sim.solvers.status import CONVERGED
@@ -100,7 +100,7 @@ def gather_impact(data, arc, takes_part):
     row_of, row_leaf = integers(data, f.ROW_OF), integers(data, f.ROW_LEAF)
     na, n = collect_rows(
         vector(arc, e.CLOSED), takes_part, integers(data, f.LEAF_DOF),
-        integers(data, f.INTERVAL_DOF), row_of, row_leaf,
+        integers(data, f.INTERVAL_DOF), all_islands(data), row_of, row_leaf,
     )  # fmt: skip
     if n > 0:
         delassus(

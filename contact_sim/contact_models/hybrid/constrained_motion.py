@@ -15,9 +15,10 @@ from contact_sim.collision.detect import contact_drift, contact_rows, detect
 from contact_sim.contact.active_rows import collect_rows, generalized_impulse, row_velocities
 from contact_sim.contact.ground import ground_of
 from contact_sim.contact.limits import fill_limits
-from contact_sim.contact.problem_views import interval_branches, tree_of
+from contact_sim.contact.problem_views import all_islands, interval_branches, tree_of
 from contact_sim.contact_models.hybrid import fields as e
-from contact_sim.contact_models.time_stepping.stages import place_bodies, row_response
+from contact_sim.contact_models.time_stepping.islands import row_response
+from contact_sim.contact_models.time_stepping.stages import place_bodies
 from contact_sim.dynamics.bias_forces import bias_forces
 from contact_sim.solvers.delassus import delassus
 from contact_sim.solvers.dense import assign
@@ -113,8 +114,8 @@ def closed_rows(data, arc):
     leaf_dof, intervals = integers(data, f.LEAF_DOF), interval_branches(data)
     dof_parent, jacobian = integers(data, f.DOF_PARENT), matrix(arc, e.JACOBIAN_TRANSPOSED)
     na, n = collect_rows(
-        vector(arc, e.CLOSED), vector(arc, e.INTERVAL_CLOSED), leaf_dof, intervals[0], row_of,
-        row_leaf,
+        vector(arc, e.CLOSED), vector(arc, e.INTERVAL_CLOSED), leaf_dof, intervals[0],
+        all_islands(data), row_of, row_leaf,
     )  # fmt: skip
     G, a = square(data, f.DELASSUS, n), vector(data, f.G)[:n]
     mu = vector(data, f.ROW_FRICTION)[:na]

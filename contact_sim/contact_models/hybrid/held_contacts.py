@@ -11,7 +11,7 @@ import numpy as np
 from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import integers, matrix, square, vector
 from contact_sim.contact.active_rows import collect_rows, row_velocities
-from contact_sim.contact.problem_views import interval_branches
+from contact_sim.contact.problem_views import all_islands, interval_branches
 from contact_sim.contact_models.hybrid import fields as e
 from contact_sim.contact_models.hybrid.constrained_motion import (
     add_impulse,
@@ -148,7 +148,7 @@ def remove_drift(data, arc):
     row_of, intervals = integers(data, f.ROW_OF), interval_branches(data)
     na, n = collect_rows(
         vector(arc, e.CLOSED), vector(arc, e.INTERVAL_CLOSED), integers(data, f.LEAF_DOF),
-        intervals[0], row_of, integers(data, f.ROW_LEAF),
+        intervals[0], all_islands(data), row_of, integers(data, f.ROW_LEAF),
     )  # fmt: skip
     modes = Modes(np.empty(na, np.int64), np.zeros((na, 2)), interval_modes(data, arc, na, n))
     drift, ns = np.zeros(n), n - 3 * na

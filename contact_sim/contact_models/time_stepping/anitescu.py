@@ -30,15 +30,14 @@ from contact_sim.contact_models.time_stepping.cone import (
     ConeParameters,
     limits_of,
 )
+from contact_sim.contact_models.time_stepping.islands import next_problem, report_solve
 from contact_sim.contact_models.time_stepping.model import CompiledLaw
 from contact_sim.contact_models.time_stepping.stages import (
     apply_impulses,
     begin_step,
     contact_rows,
     free_motion,
-    gather_problem,
     integrate,
-    report_solve,
 )
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, parameter
@@ -143,7 +142,7 @@ def advance(numbers, indices, layout, steps):
             free_motion(data)
             contact_rows(data)
             while True:
-                if gather_problem(data):
+                while next_problem(data):
                     solve_anitescu(data)
                 if apply_impulses(data):
                     break

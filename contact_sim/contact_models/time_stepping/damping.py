@@ -15,7 +15,7 @@ from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import integers, matrix, vector
 from contact_sim.contact.active_rows import row_velocities
 from contact_sim.contact.problem_views import interval_branches, tree_of
-from contact_sim.contact_models.time_stepping.stages import fill_delassus, gather_active
+from contact_sim.contact_models.time_stepping.islands import fill_delassus, next_rows
 from contact_sim.solvers.jit import kernel
 from contact_sim.solvers.tree import factorise, solve
 
@@ -24,29 +24,36 @@ SCRATCH = 7
 
 
 @kernel
-def gather_undamped(data):
-    """Fill the contact problem with J M⁻¹ Jᵀ and J v_e; return its number of rows."""
-    n = gather_active(data)
+def undamp(data):
+    """Fill the factor of M and J (v_e − v_f), once in a step."""
+    if not is_damped(vector(data, f.DAMPING)):
+        return
+    undamping, change = vector(data, f.UNDAMPING), matrix(data, f.LAW_VECTORS)[SCRATCH]
+    fill_undamping(
+        matrix(data, f.INERTIA), tree_of(data), vector(data, f.DAMPING),
+        vector(data, f.TIME_STEP)[0], vector(data, f.V_START), vector(data, f.V_FREE),
+        matrix(data, f.UNDAMPED_FACTOR), undamping,
+    )  # fmt: skip
+    row_velocities(
+        matrix(data, f.JACOBIAN_TRANSPOSED), integers(data, f.LEAF_DOF),
+        interval_branches(data), integers(data, f.DOF_PARENT), undamping, change,
+    )  # fmt: skip
+
+
+@kernel
+def next_undamped(data):
+    """Gather the next contact problem with J M⁻¹ Jᵀ and J v_e; return its number of rows."""
+    n = next_rows(data)
     if n == 0:
         return n
     if not is_damped(vector(data, f.DAMPING)):
         fill_delassus(data, n, matrix(data, f.FACTOR))
         return n
-    dof_parent, factor = integers(data, f.DOF_PARENT), matrix(data, f.UNDAMPED_FACTOR)
-    undamping, change = vector(data, f.UNDAMPING), matrix(data, f.LAW_VECTORS)[SCRATCH]
-    fill_undamping(
-        matrix(data, f.INERTIA), tree_of(data), vector(data, f.DAMPING),
-        vector(data, f.TIME_STEP)[0], vector(data, f.V_START), vector(data, f.V_FREE), factor,
-        undamping,
-    )  # fmt: skip
-    row_velocities(
-        matrix(data, f.JACOBIAN_TRANSPOSED), integers(data, f.LEAF_DOF),
-        interval_branches(data), dof_parent, undamping, change,
-    )  # fmt: skip
     row_of, row_free = integers(data, f.ROW_OF), vector(data, f.ROW_FREE)
+    change = matrix(data, f.LAW_VECTORS)[SCRATCH]
     for a in range(n):
         row_free[a] += change[row_of[a]]
-    fill_delassus(data, n, factor)
+    fill_delassus(data, n, matrix(data, f.UNDAMPED_FACTOR))
     return n
 
 

@@ -51,15 +51,14 @@ def fill_limit_bias(data, k):
 
 @kernel
 def activate_limits(data):
-    """Make the limits active that were left out and would be passed; return their number."""
+    """Make the limits active that were left out and would be passed; their islands wait."""
     active, first = vector(data, f.INTERVAL_ACTIVE), 3 * vector(data, f.GAP).shape[0]
     lower, upper, gap = vector(data, f.LOWER), vector(data, f.UPPER), vector(data, f.INTERVAL_GAP)
-    u, reach, passed = vector(data, f.U_NEXT), vector(data, f.REACH)[0], 0
+    u, reach = vector(data, f.U_NEXT), vector(data, f.REACH)[0]
+    waits, island = integers(data, f.ISLAND_WAITS), integers(data, f.INTERVAL_ISLAND)
     for k in range(active.shape[0] - integers(data, f.LIMIT_Q).shape[0], active.shape[0]):
         if active[k] == 0.0:
             side = pushes(lower, upper, k)
             if side * (gap[k] + reach * u[first + k]) < 0.0:
-                active[k] = 1.0
+                active[k], waits[island[k]] = 1.0, 1
                 fill_limit_bias(data, k)
-                passed += 1
-    return passed

@@ -28,15 +28,14 @@ from typing import ClassVar
 from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import arrays_of, integers, vector
 from contact_sim.contact.problem_views import cone_work_of, rows_of
+from contact_sim.contact_models.time_stepping.islands import next_problem, report_solve
 from contact_sim.contact_models.time_stepping.model import CompiledLaw, TimeSteppingModel
 from contact_sim.contact_models.time_stepping.stages import (
     apply_impulses,
     begin_step,
     contact_rows,
     free_motion,
-    gather_problem,
     integrate,
-    report_solve,
 )
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, parameter
@@ -92,7 +91,7 @@ def advance(numbers, indices, layout, steps):
             free_motion(data)
             contact_rows(data)
             while True:
-                if gather_problem(data):
+                while next_problem(data):
                     solve_lcp(data)
                 if apply_impulses(data):
                     break

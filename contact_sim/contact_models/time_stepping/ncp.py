@@ -22,6 +22,7 @@ from contact_sim.contact_models.time_stepping.cone import (
     ConeParameters,
     limits_of,
 )
+from contact_sim.contact_models.time_stepping.islands import next_problem, report_solve
 from contact_sim.contact_models.time_stepping.model import CompiledLaw
 from contact_sim.contact_models.time_stepping.ncp_peers import PEERS
 from contact_sim.contact_models.time_stepping.ncp_peers import advance as advance_as_peer
@@ -31,9 +32,7 @@ from contact_sim.contact_models.time_stepping.stages import (
     begin_step,
     contact_rows,
     free_motion,
-    gather_problem,
     integrate,
-    report_solve,
 )
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.solvers.cones import solve_cones
@@ -73,7 +72,7 @@ def advance(numbers, indices, layout, steps):
             free_motion(data)
             contact_rows(data)
             while True:
-                if gather_problem(data):
+                while next_problem(data):
                     solve_ncp(data)
                 if apply_impulses(data):
                     break

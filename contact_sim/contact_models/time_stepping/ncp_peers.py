@@ -11,14 +11,13 @@ from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import arrays_of, integers, vector
 from contact_sim.contact.problem_views import rows_of
 from contact_sim.contact_models.time_stepping.cone import FIRST_OWN, MAX_SWEEPS, TOLERANCE
+from contact_sim.contact_models.time_stepping.islands import next_problem, report_solve
 from contact_sim.contact_models.time_stepping.stages import (
     apply_impulses,
     begin_step,
     contact_rows,
     free_motion,
-    gather_problem,
     integrate,
-    report_solve,
 )
 from contact_sim.solvers.cone_peers import solve_as_peer
 from contact_sim.solvers.jit import entry, kernel
@@ -56,7 +55,7 @@ def advance(numbers, indices, layout, steps):
             free_motion(data)
             contact_rows(data)
             while True:
-                if gather_problem(data):
+                while next_problem(data):
                     solve_as_engine(data)
                 if apply_impulses(data):
                     break

@@ -32,15 +32,14 @@ from contact_sim.arrays.views import arrays_of, integers, matrix, vector
 from contact_sim.contact.problem_views import cone_work_of, rows_of
 from contact_sim.contact.workspace import Workspace
 from contact_sim.contact_models.protocol import Stepper
+from contact_sim.contact_models.time_stepping.islands import next_problem, report_solve
 from contact_sim.contact_models.time_stepping.model import CompiledLaw, TimeSteppingModel
 from contact_sim.contact_models.time_stepping.stages import (
     apply_impulses,
     begin_step,
     contact_rows,
     free_motion,
-    gather_problem,
     integrate,
-    report_solve,
 )
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, parameter
@@ -323,7 +322,7 @@ def advance(numbers, indices, layout, steps):
             free_motion(data)
             contact_rows(data)
             while True:
-                if gather_problem(data):
+                while next_problem(data):
                     solve_null_space(data)
                 if apply_impulses(data):
                     break

@@ -34,18 +34,18 @@ import numpy as np
 from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import arrays_of, integers, matrix, vector
 from contact_sim.contact.problem_views import newton_work_of, unbiased_rows_of
+from contact_sim.contact_models.time_stepping.islands import next_problem, report_solve
 from contact_sim.contact_models.time_stepping.model import CompiledLaw, TimeSteppingModel
 from contact_sim.contact_models.time_stepping.stages import (
     apply_impulses,
     begin_step,
     contact_rows,
     free_motion,
-    gather_problem,
     integrate,
-    report_solve,
 )
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.solvers.cone_newton import COARSE, guess_about, minimise
+from contact_sim.solvers.delassus import EVERYWHERE
 from contact_sim.solvers.jit import entry, kernel
 from contact_sim.solvers.soft_law import (
     BOUND,
@@ -128,7 +128,8 @@ def solve_sap(data):
     if law[EXACT_WEIGHT] == 0.0:
         fill_weight(
             matrix(data, f.JACOBIAN_TRANSPOSED), matrix(data, f.INERTIA),
-            integers(data, f.ROW_OF)[:n], nc, weight,
+            integers(data, f.DOF_PARENT), integers(data, f.ROW_OF)[:n],
+            integers(data, f.ROW_LEAF), nc, weight,
         )  # fmt: skip
     else:
         fill_exact_weight(rows, weight)
@@ -152,23 +153,25 @@ def solve_sap(data):
 
 
 @kernel
-def fill_weight(columns, inertia, row_of, nc, weight):
+def fill_weight(columns, inertia, parent, row_of, row_leaf, nc, weight):
     """Fill |J_i D⁻¹ J_iᵀ|_F / 3 of every contact in its rows, D the diagonal of M̂.
 
     Args:
         columns: Jᵀ, shape (nv, rows of the record).
         inertia: M̂, shape (nv, nv).
+        parent: dof before each dof, shape (nv,).
         row_of: row of the record behind each problem row, shape (n,).
+        row_leaf: last dof of its branch, see solvers.delassus, shape (n,) or more.
         nc: contacts of the problem.
         weight: out, shape (n,) or more.
     """
     for i in range(nc):
         r1, r2, r3 = row_of[3 * i], row_of[3 * i + 1], row_of[3 * i + 2]
         aa = bb = cc = ab = ac = bc = 0.0
-        for k in range(inertia.shape[0]):
+        everywhere = row_leaf[3 * i] == EVERYWHERE
+        k = parent.shape[0] - 1 if everywhere else row_leaf[3 * i]
+        while k >= 0:
             a, b, c = columns[k, r1], columns[k, r2], columns[k, r3]
-            if a == 0.0 and b == 0.0 and c == 0.0:  # not on the branch of the contact
-                continue
             inverse = 1.0 / inertia[k, k]
             aa += a * a * inverse
             bb += b * b * inverse
@@ -176,14 +179,16 @@ def fill_weight(columns, inertia, row_of, nc, weight):
             ab += a * b * inverse
             ac += a * c * inverse
             bc += b * c * inverse
+            k = k - 1 if everywhere else parent[k]
         total = aa * aa + bb * bb + cc * cc + 2.0 * (ab * ab + ac * ac + bc * bc)
         weight[3 * i] = weight[3 * i + 1] = weight[3 * i + 2] = np.sqrt(total) / 3.0
     for r in range(3 * nc, row_of.shape[0]):
-        weight[r] = 0.0
-        for k in range(inertia.shape[0]):
+        everywhere, weight[r] = row_leaf[r] == EVERYWHERE, 0.0
+        k = parent.shape[0] - 1 if everywhere else row_leaf[r]
+        while k >= 0:
             entry = columns[k, row_of[r]]
-            if entry != 0.0:
-                weight[r] += entry * entry / inertia[k, k]
+            weight[r] += entry * entry / inertia[k, k]
+            k = k - 1 if everywhere else parent[k]
 
 
 @kernel
@@ -268,7 +273,7 @@ def advance(numbers, indices, layout, steps):
             free_motion(data)
             contact_rows(data)
             while True:
-                if gather_problem(data):
+                while next_problem(data):
                     solve_sap(data)
                 if apply_impulses(data):
                     break

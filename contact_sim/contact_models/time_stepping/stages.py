@@ -19,12 +19,11 @@ from __future__ import annotations
 import numpy as np
 
 from contact_sim.arrays import fields as f
-from contact_sim.arrays.views import frames, front, integers, matrix, square, vector
+from contact_sim.arrays.views import frames, integers, matrix, vector
 from contact_sim.collision.detect import contact_rows as fill_contact_rows
 from contact_sim.collision.detect import detect
 from contact_sim.collision.keys import carry_over
 from contact_sim.contact.active_rows import (
-    collect_rows,
     generalized_impulse,
     row_velocities,
     select_active,
@@ -33,7 +32,6 @@ from contact_sim.contact.active_rows import (
 from contact_sim.contact.bias import fill_contact_bias
 from contact_sim.contact.contact_values import describe_contacts
 from contact_sim.contact.ground import fill_ground_coefficients, ground_of
-from contact_sim.contact.memory import recall, remember
 from contact_sim.contact.problem_views import interval_branches, tree_of
 from contact_sim.contact_models.time_stepping.actuation import (
     NOT_FINITE,
@@ -47,6 +45,12 @@ from contact_sim.contact_models.time_stepping.interval_rows import (
     activate_limits,
     interval_rows,
 )
+from contact_sim.contact_models.time_stepping.islands import (
+    any_island_waits,
+    combine_outcomes,
+    leave_out_inactive,
+    start_islands,
+)
 from contact_sim.contact_models.time_stepping.turning import note_turning
 from contact_sim.dynamics.bias_forces import bias_forces
 from contact_sim.dynamics.energy import kinetic_energy, mass_moment
@@ -55,15 +59,9 @@ from contact_sim.dynamics.integrate import move, velocity_in_new_axes
 from contact_sim.dynamics.integrators import MOMENTUM
 from contact_sim.dynamics.kinematics import place, world_inertia
 from contact_sim.dynamics.mass_matrix import mass_matrix
-from contact_sim.solvers.delassus import delassus
 from contact_sim.solvers.dense import assign
 from contact_sim.solvers.jit import kernel
-from contact_sim.solvers.status import FREE
 from contact_sim.solvers.tree import factorise, solve
-
-HAS_MEMORY, NO_RESTITUTION = 1, 2
-"""Options of a law."""
-
 
 # ---------------------------------------------------------------- configuration
 
@@ -171,7 +169,7 @@ def contact_rows(data):
     row_velocities(jacobian, leaf_dof, intervals, dof_parent, vector(data, f.V_START), u_start)
     row_velocities(jacobian, leaf_dof, intervals, dof_parent, vector(data, f.V_FREE), u_free)
     h, settings = vector(data, f.TIME_STEP)[0], vector(data, f.STABILISATION)
-    impacts = fill_contact_bias(
+    fill_contact_bias(
         gap, u_start, u_free, impulse, h, vector(data, f.RESTITUTION), settings, bias,
         vector(data, f.RESTITUTION_BIAS),
     )  # fmt: skip
@@ -180,106 +178,11 @@ def contact_rows(data):
         vector(data, f.ACTIVE),
     )  # fmt: skip
     interval_rows(data)
-    plastic = integers(data, f.OPTIONS)[0] & NO_RESTITUTION
-    start_guard(data, impacts > 0 and not plastic)
-
-
-# ---------------------------------------------------------------- the contact problem
-
-
-@kernel
-def gather_problem(data):
-    """Fill the contact problem of the active blocks; return its number of rows, perhaps none."""
-    n = gather_active(data)
-    if n > 0:
-        fill_delassus(data, n, matrix(data, f.FACTOR))
-    return n
-
-
-@kernel
-def gather_active(data):
-    """Fill the contact problem of the active blocks but for G; return its number of rows."""
-    row_of, row_leaf = integers(data, f.ROW_OF), integers(data, f.ROW_LEAF)
-    active, interval_active = vector(data, f.ACTIVE), vector(data, f.INTERVAL_ACTIVE)
-    na, n = collect_rows(
-        active, interval_active, integers(data, f.LEAF_DOF), integers(data, f.INTERVAL_DOF),
-        row_of, row_leaf,
-    )  # fmt: skip
-    counts, nc = integers(data, f.COUNTS), active.shape[0]
-    counts[0], counts[1] = na, n
-    gather_rows(data, n)
-    gather_blocks(data, na, nc)
-    rebound, scale = vector(data, f.RESTITUTION_BIAS), vector(data, f.GUARD)[0]
-    g = vector(data, f.G)
-    for i in range(na):
-        g[3 * i + 2] += scale * rebound[row_of[3 * i] // 3]
-    if integers(data, f.OPTIONS)[0] & HAS_MEMORY:
-        recall(
-            matrix(data, f.MEMORY_START), frames(data, f.FRAME_START), active,
-            matrix(data, f.ROW_MEMORY),
-        )  # fmt: skip
-    if n == 0:
-        report_solve(data, (FREE, 0, 0.0))
-    return n
-
-
-@kernel
-def fill_delassus(data, n, factor):
-    """Fill G of the `n` problem rows with a factor of the mass matrix, see solvers.tree."""
-    delassus(
-        matrix(data, f.JACOBIAN_TRANSPOSED), factor, tree_of(data), integers(data, f.ROW_OF),
-        integers(data, f.ROW_LEAF), n, row_response(data, n),
-        square(data, f.DELASSUS, n),
-    )  # fmt: skip
-
-
-@kernel
-def row_response(data, n):
-    """Return room for Y = L⁻ᵀ Jᵀ, shape (nv, n)."""
-    nv = integers(data, f.DOF_PARENT).shape[0]
-    return front(data, f.ROW_RESPONSE, nv, n)
-
-
-@kernel
-def gather_rows(data, n):
-    """Copy what belongs to the first `n` problem rows into contiguous arrays."""
-    row_of = integers(data, f.ROW_OF)
-    u_free, u_start, bias = vector(data, f.U_FREE), vector(data, f.U_START), vector(data, f.BIAS)
-    impulse, weight = vector(data, f.IMPULSE), vector(data, f.INVERSE_WEIGHT)
-    g, free, start = vector(data, f.G), vector(data, f.ROW_FREE), vector(data, f.ROW_START)
-    guess, row_weight = vector(data, f.ROW_IMPULSE), vector(data, f.ROW_WEIGHT)
-    for a in range(n):
-        row = row_of[a]
-        g[a] = u_free[row] + bias[row]
-        free[a], start[a] = u_free[row], u_start[row]
-        guess[a], row_weight[a] = impulse[row], weight[row]
-
-
-@kernel
-def gather_blocks(data, na, nc):
-    """Copy what belongs to the first `na` contacts, and to the intervals behind them."""
-    row_of, n = integers(data, f.ROW_OF), integers(data, f.COUNTS)[1]
-    friction, gap = vector(data, f.FRICTION), vector(data, f.GAP_START)
-    row_friction, row_gap = vector(data, f.ROW_FRICTION), vector(data, f.ROW_GAP)
-    for i in range(na):
-        row_friction[i], row_gap[i] = friction[row_of[3 * i] // 3], gap[row_of[3 * i] // 3]
-    lower, upper = vector(data, f.LOWER), vector(data, f.UPPER)
-    error = vector(data, f.INTERVAL_GAP)
-    low, high = vector(data, f.ROW_LOWER), vector(data, f.ROW_UPPER)
-    row_error = vector(data, f.ROW_INTERVAL_GAP)
-    for k in range(n - 3 * na):
-        s = row_of[3 * na + k] - 3 * nc
-        low[k], high[k], row_error[k] = lower[s], upper[s], error[s]
+    start_islands(data)
+    start_guard(data)
 
 
 # ---------------------------------------------------------------- after the solve
-
-
-@kernel
-def report_solve(data, outcome):
-    """Note (status code, iterations, residual) of a solve."""
-    solver = vector(data, f.SOLVER)
-    solver[0], solver[1], solver[2] = outcome
 
 
 @kernel
@@ -289,12 +192,8 @@ def apply_impulses(data):
     Again: with contacts that were left out but would close, or with less restitution. A motion
     that is not finite ends the step and stops the world.
     """
-    impulse, row_impulse = vector(data, f.IMPULSE), vector(data, f.ROW_IMPULSE)
-    row_of, n = integers(data, f.ROW_OF), integers(data, f.COUNTS)[1]
-    for r in range(impulse.shape[0]):
-        impulse[r] = 0.0
-    for a in range(n):
-        impulse[row_of[a]] = row_impulse[a]
+    impulse = vector(data, f.IMPULSE)
+    leave_out_inactive(data)
     jacobian, dof_parent = matrix(data, f.JACOBIAN_TRANSPOSED), integers(data, f.DOF_PARENT)
     leaf_dof, intervals = integers(data, f.LEAF_DOF), interval_branches(data)
     v_next, v_free, u_next = vector(data, f.V_NEXT), vector(data, f.V_FREE), vector(data, f.U_NEXT)
@@ -308,19 +207,24 @@ def apply_impulses(data):
         integers(data, f.STATUS)[0] = NOT_FINITE
         return True
     row_velocities(jacobian, leaf_dof, intervals, dof_parent, v_next, u_next)
-    return activate_closing(data) == 0 and guard_energy(data)
+    activate_closing(data)
+    guard_energy(data)
+    return not any_island_waits(data)
 
 
 @kernel
 def activate_closing(data):
-    """Make the contacts and limits active that were left out and would close; return how many."""
+    """Make the contacts and limits active that were left out and would close.
+
+    Their islands wait for another solve.
+    """
     active, reach, u_next = vector(data, f.ACTIVE), vector(data, f.REACH), vector(data, f.U_NEXT)
-    gap, friction, closing = vector(data, f.GAP_START), vector(data, f.FRICTION), 0
+    gap, friction = vector(data, f.GAP_START), vector(data, f.FRICTION)
+    waits, island = integers(data, f.ISLAND_WAITS), integers(data, f.CONTACT_ISLAND)
     for i in range(active.shape[0]):
         if active[i] == 0.0 and within_reach(gap, u_next, i, friction, reach) < 0.0:
-            active[i] = 1.0
-            closing += 1
-    return closing + activate_limits(data)
+            active[i], waits[island[i]] = 1.0, 1
+    activate_limits(data)
 
 
 @kernel
@@ -336,11 +240,7 @@ def integrate(data):
     for k in range(v_next.shape[0]):
         displacement[k] = h * v_next[k]
         acceleration[k] = (v_next[k] - v_start[k]) / h - transport[k]
-    if integers(data, f.OPTIONS)[0] & HAS_MEMORY:
-        remember(
-            matrix(data, f.ROW_MEMORY_NEXT), frames(data, f.FRAME_START), vector(data, f.ACTIVE),
-            matrix(data, f.MEMORY),
-        )  # fmt: skip
+    combine_outcomes(data)
     carrying = integers(data, f.INTEGRATOR)[0] == MOMENTUM
     if carrying:
         carry(data)

@@ -9,9 +9,8 @@ from contact_sim.arrays.views import arrays_of
 from contact_sim.contact.workspace import Workspace
 from contact_sim.contact_models.time_stepping.actuation import READY, actuate
 from contact_sim.contact_models.time_stepping.carried_momentum import follow
+from contact_sim.contact_models.time_stepping.islands import HAS_MEMORY, NO_RESTITUTION
 from contact_sim.contact_models.time_stepping.stages import (
-    HAS_MEMORY,
-    NO_RESTITUTION,
     begin_step,
     contact_rows,
     free_motion,

@@ -37,16 +37,15 @@ import numpy as np
 from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import arrays_of, integers, matrix, vector
 from contact_sim.contact.problem_views import newton_work_of, unbiased_rows_of
-from contact_sim.contact_models.time_stepping.damping import gather_undamped
+from contact_sim.contact_models.time_stepping.damping import next_undamped, undamp
+from contact_sim.contact_models.time_stepping.islands import next_problem, report_solve
 from contact_sim.contact_models.time_stepping.model import CompiledLaw, TimeSteppingModel
 from contact_sim.contact_models.time_stepping.stages import (
     apply_impulses,
     begin_step,
     contact_rows,
     free_motion,
-    gather_problem,
     integrate,
-    report_solve,
 )
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.solvers.cone_newton import newton
@@ -134,11 +133,11 @@ class TodorovParameters(Parameters):
 
 
 @kernel
-def gather_todorov(data):
+def next_todorov(data):
     """Fill the contact problem; that of 2014 has the implicit damping in it, MuJoCo's does not."""
     if vector(data, f.LAW)[FORM_2014] != 0.0:
-        return gather_problem(data)
-    return gather_undamped(data)
+        return next_problem(data)
+    return next_undamped(data)
 
 
 @kernel
@@ -279,8 +278,10 @@ def advance(numbers, indices, layout, steps):
                 break
             free_motion(data)
             contact_rows(data)
+            if vector(data, f.LAW)[FORM_2014] == 0.0:
+                undamp(data)
             while True:
-                if gather_todorov(data):
+                while next_todorov(data):
                     solve_todorov(data)
                 if apply_impulses(data):
                     break

@@ -1,0 +1,202 @@
+"""The contact problem of a step, island by island: gather, solve, keep (contact/islands.py).
+
+Contacts that would close and restitution that creates energy ask for another solve: of their
+islands alone.
+"""
+
+from __future__ import annotations
+
+from contact_sim.arrays import fields as f
+from contact_sim.arrays.views import frames, front, integers, matrix, square, vector
+from contact_sim.contact.active_rows import ALL, collect_rows
+from contact_sim.contact.memory import recall, remember
+from contact_sim.contact.problem_views import tree_of
+from contact_sim.solvers.delassus import delassus
+from contact_sim.solvers.jit import kernel
+from contact_sim.solvers.status import FREE
+
+HAS_MEMORY, NO_RESTITUTION = 1, 2
+"""Options of a law."""
+CONTACTS, ROWS, ISLAND = range(3)
+"""Places of the numbers of the problem at hand in the field `counts`."""
+
+
+@kernel
+def start_islands(data):
+    """Let all islands wait to be solved."""
+    waits, outcome = integers(data, f.ISLAND_WAITS), matrix(data, f.ISLAND_SOLVER)
+    integers(data, f.COUNTS)[ROWS] = 0
+    for i in range(waits.shape[0]):
+        waits[i] = 1
+        outcome[i, 0], outcome[i, 1], outcome[i, 2] = FREE, 0.0, 0.0
+
+
+@kernel
+def any_island_waits(data):
+    """Return whether an island waits to be solved."""
+    waits, any_waits = integers(data, f.ISLAND_WAITS), False
+    for i in range(waits.shape[0]):
+        any_waits = any_waits or waits[i] != 0
+    return any_waits
+
+
+@kernel
+def next_problem(data):
+    """Gather the contact problem of an island that waits; return its rows, 0 if none is left.
+
+    Keeps the solution of the problem before.
+    """
+    n = next_rows(data)
+    if n > 0:
+        fill_delassus(data, n, matrix(data, f.FACTOR))
+    return n
+
+
+@kernel
+def next_rows(data):
+    """Do the same without G."""
+    keep_solution(data)
+    waits = integers(data, f.ISLAND_WAITS)
+    for island in range(waits.shape[0]):
+        if waits[island] != 0:
+            waits[island] = 0
+            n = gather_active(data, island)
+            if n > 0:
+                return n
+            report_solve(data, (FREE, 0, 0.0))
+    return 0
+
+
+@kernel
+def keep_solution(data):
+    """Put impulses and memory of the problem at hand where they belong."""
+    counts, row_of = integers(data, f.COUNTS), integers(data, f.ROW_OF)
+    impulse, row_impulse = vector(data, f.IMPULSE), vector(data, f.ROW_IMPULSE)
+    for a in range(counts[ROWS]):
+        impulse[row_of[a]] = row_impulse[a]
+    if integers(data, f.OPTIONS)[0] & HAS_MEMORY and counts[ROWS] > 0:
+        remember(
+            matrix(data, f.ROW_MEMORY_NEXT), frames(data, f.FRAME_START), row_of, counts[CONTACTS],
+            matrix(data, f.MEMORY),
+        )  # fmt: skip
+    counts[ROWS] = 0
+
+
+@kernel
+def leave_out_inactive(data):
+    """Make impulse and memory of everything zero that takes no part."""
+    impulse, active = vector(data, f.IMPULSE), vector(data, f.ACTIVE)
+    interval_active, nc = vector(data, f.INTERVAL_ACTIVE), active.shape[0]
+    memory, has_memory = matrix(data, f.MEMORY), integers(data, f.OPTIONS)[0] & HAS_MEMORY
+    for i in range(nc):
+        if active[i] == 0.0:
+            impulse[3 * i] = impulse[3 * i + 1] = impulse[3 * i + 2] = 0.0
+            if has_memory:
+                memory[i, 0] = memory[i, 1] = memory[i, 2] = memory[i, 3] = 0.0
+    for k in range(interval_active.shape[0]):
+        if interval_active[k] == 0.0:
+            impulse[3 * nc + k] = 0.0
+
+
+@kernel
+def report_solve(data, outcome):
+    """Note (status code, iterations, residual) of a solve of the island at hand."""
+    row = matrix(data, f.ISLAND_SOLVER)[integers(data, f.COUNTS)[ISLAND]]
+    row[0], row[1], row[2] = outcome
+    if integers(data, f.ISLAND_WAITS).shape[0] == 1:
+        combine_outcomes(data)
+
+
+@kernel
+def combine_outcomes(data):
+    """Note the worst status of the islands, all iterations, and the largest residual."""
+    solver, outcome = vector(data, f.SOLVER), matrix(data, f.ISLAND_SOLVER)
+    solver[0] = solver[1] = solver[2] = 0.0
+    for i in range(outcome.shape[0]):
+        solver[0], residual = max(solver[0], outcome[i, 0]), outcome[i, 2]
+        solver[1] += outcome[i, 1]
+        if residual > solver[2] or residual != residual:  # max() would lose not-a-number
+            solver[2] = residual
+
+
+@kernel
+def gather_problem(data):
+    """Fill the contact problem of all active blocks; return its number of rows, perhaps none."""
+    n = gather_active(data, ALL)
+    if n > 0:
+        fill_delassus(data, n, matrix(data, f.FACTOR))
+    return n
+
+
+@kernel
+def gather_active(data, island):
+    """Fill the contact problem of an island, or ALL, but for G; return its number of rows."""
+    row_of, row_leaf = integers(data, f.ROW_OF), integers(data, f.ROW_LEAF)
+    active, counts = vector(data, f.ACTIVE), integers(data, f.COUNTS)
+    chosen = integers(data, f.CONTACT_ISLAND), integers(data, f.INTERVAL_ISLAND), island
+    na, n = collect_rows(
+        active, vector(data, f.INTERVAL_ACTIVE), integers(data, f.LEAF_DOF),
+        integers(data, f.INTERVAL_DOF), chosen, row_of, row_leaf,
+    )  # fmt: skip
+    counts[CONTACTS], counts[ROWS], counts[ISLAND] = na, n, max(island, 0)
+    gather_rows(data, n)
+    gather_blocks(data, na, active.shape[0])
+    rebound, guard = vector(data, f.RESTITUTION_BIAS), matrix(data, f.GUARD)
+    g, scale = vector(data, f.G), guard[max(island, 0), 0]
+    for i in range(na):
+        g[3 * i + 2] += scale * rebound[row_of[3 * i] // 3]
+    if integers(data, f.OPTIONS)[0] & HAS_MEMORY:
+        recall(
+            matrix(data, f.MEMORY_START), frames(data, f.FRAME_START), row_of, na,
+            matrix(data, f.ROW_MEMORY),
+        )  # fmt: skip
+    return n
+
+
+@kernel
+def fill_delassus(data, n, factor):
+    """Fill G of the `n` problem rows with a factor of the mass matrix, see solvers.tree."""
+    delassus(
+        matrix(data, f.JACOBIAN_TRANSPOSED), factor, tree_of(data), integers(data, f.ROW_OF),
+        integers(data, f.ROW_LEAF), n, row_response(data, n),
+        square(data, f.DELASSUS, n),
+    )  # fmt: skip
+
+
+@kernel
+def row_response(data, n):
+    """Return room for Y = L⁻ᵀ Jᵀ, shape (nv, n)."""
+    nv = integers(data, f.DOF_PARENT).shape[0]
+    return front(data, f.ROW_RESPONSE, nv, n)
+
+
+@kernel
+def gather_rows(data, n):
+    """Copy what belongs to the first `n` problem rows into contiguous arrays."""
+    row_of = integers(data, f.ROW_OF)
+    u_free, u_start, bias = vector(data, f.U_FREE), vector(data, f.U_START), vector(data, f.BIAS)
+    impulse, weight = vector(data, f.IMPULSE), vector(data, f.INVERSE_WEIGHT)
+    g, free, start = vector(data, f.G), vector(data, f.ROW_FREE), vector(data, f.ROW_START)
+    guess, row_weight = vector(data, f.ROW_IMPULSE), vector(data, f.ROW_WEIGHT)
+    for a in range(n):
+        row = row_of[a]
+        g[a] = u_free[row] + bias[row]
+        free[a], start[a] = u_free[row], u_start[row]
+        guess[a], row_weight[a] = impulse[row], weight[row]
+
+
+@kernel
+def gather_blocks(data, na, nc):
+    """Copy what belongs to the first `na` contacts, and to the intervals behind them."""
+    row_of, n = integers(data, f.ROW_OF), integers(data, f.COUNTS)[1]
+    friction, gap = vector(data, f.FRICTION), vector(data, f.GAP_START)
+    row_friction, row_gap = vector(data, f.ROW_FRICTION), vector(data, f.ROW_GAP)
+    for i in range(na):
+        row_friction[i], row_gap[i] = friction[row_of[3 * i] // 3], gap[row_of[3 * i] // 3]
+    lower, upper = vector(data, f.LOWER), vector(data, f.UPPER)
+    error = vector(data, f.INTERVAL_GAP)
+    low, high = vector(data, f.ROW_LOWER), vector(data, f.ROW_UPPER)
+    row_error = vector(data, f.ROW_INTERVAL_GAP)
+    for k in range(n - 3 * na):
+        s = row_of[3 * na + k] - 3 * nc
+        low[k], high[k], row_error[k] = lower[s], upper[s], error[s]

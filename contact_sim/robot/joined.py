@@ -1,0 +1,192 @@
+"""Several robots, and loose bodies, on one ground: one model with a tree for each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+import pinocchio as pin
+
+from contact_sim.errors import InvalidInput
+from contact_sim.robot.actuators import Actuators
+from contact_sim.robot.contact_point import Array, ContactPoint
+from contact_sim.robot.model import STANDING, RobotModel
+
+SEPARATOR = '/'
+"""Between the name of a robot and the names of its joints, links and contact points."""
+UNIVERSE = 'universe'
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of the robots that were joined.
+
+    Raises:
+        InvalidInput: an empty name or one with a slash, a place that is no finite x, y, yaw.
+    """
+
+    name: str
+    robot: RobotModel
+    place: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """x and y [m] of the origin of its reference poses in world, and yaw [rad]."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name or SEPARATOR in self.name:
+            raise InvalidInput(f'joined: robot {self.name!r}: expected a name without a slash')
+        if not isinstance(self.robot, RobotModel):
+            raise InvalidInput(f'joined: {self.name} = {self.robot!r}: expected a RobotModel')
+        place = np.asarray(self.place, dtype=float)
+        if place.shape not in ((2,), (3,)) or not np.isfinite(place).all():
+            raise InvalidInput(
+                f'joined: place of {self.name} = {self.place!r}: expected x, y, yaw'
+            )
+        object.__setattr__(self, 'place', (*place.tolist(), 0.0)[:3])
+
+    def called(self, name: str) -> str:
+        """Return the name that something of this robot has among the others."""
+        return f'{self.name}{SEPARATOR}{name}'
+
+
+@dataclass(frozen=True, eq=False)
+class JoinedRobots(RobotModel):
+    """Robots in one world, one behind the other in q, v and the efforts; made by `joined`.
+
+    Whatever has a name is called `robot/name`. Each robot moves as it would alone: all of them
+    touch the ground, none of them another one.
+    """
+
+    parts: tuple[Part, ...] = ()
+
+    def reference_configuration(self, name: str = STANDING) -> Array:
+        """Return this pose of every robot that has it, 'standing' of the others, q (nq,).
+
+        Raises:
+            UnknownName: no robot has a pose of that name.
+        """
+        super().reference_configuration(name)  # is there one of that name?
+        return np.concatenate([_placed(part, _pose(part.robot, name)) for part in self.parts])
+
+    def of(self, name: str) -> tuple[slice, slice, slice]:
+        """Return where a robot is in q, in v and among the actuated joints.
+
+        Raises:
+            InvalidInput: no robot of that name.
+        """
+        first = np.zeros(3, dtype=int)
+        for part in self.parts:
+            last = first + (part.robot.nq, part.robot.nv, part.robot.n_joints)
+            if part.name == name:
+                q, v, joints = map(slice, first.tolist(), last.tolist())
+                return q, v, joints
+            first = last
+        names = ', '.join(part.name for part in self.parts)
+        raise InvalidInput(f'robot {name!r}: expected one of {names}')
+
+
+def joined(
+    robots: Mapping[str, RobotModel],
+    places: Mapping[str, Sequence[float]] | None = None,
+    name: str = 'joined',
+) -> JoinedRobots:
+    """Return robots, and loose bodies, as one: each a tree of its own on the same ground.
+
+    Args:
+        robots: by the names they have among each other.
+        places: x, y [m] and yaw [rad] of their reference poses in world; the origin if left out.
+        name: what to call all of them.
+
+    Raises:
+        InvalidInput: no robots, a name or a place that cannot be used, a place of no robot.
+    """
+    places = dict(places or {})
+    unknown = sorted(set(places) - set(robots))
+    if not robots:
+        raise InvalidInput('joined: expected at least one robot')
+    if unknown:
+        raise InvalidInput(f'joined: place of {unknown[0]!r}, which is no robot')
+    parts = tuple(
+        Part(key, robot, tuple(places.get(key, (0.0, 0.0, 0.0))))  # type: ignore[arg-type]
+        for key, robot in robots.items()
+    )
+    model = pin.Model()
+    for part in parts:
+        model = pin.appendModel(model, _renamed(part), 0, _foundation(part))
+    model.gravity = parts[0].robot.pinocchio_model.gravity
+    poses = {pose for part in parts for pose in part.robot.references}
+    return JoinedRobots(
+        name=name,
+        pinocchio_model=model,
+        joint_names=tuple(part.called(j) for part in parts for j in part.robot.joint_names),
+        contact_points=_points(parts, 'contact_points'),
+        body_points=_points(parts, 'body_points'),
+        references={
+            pose: np.concatenate([_pose(part.robot, pose) for part in parts]) for pose in poses
+        },
+        approximations=tuple(
+            replace(one, joint=part.called(one.joint))
+            for part in parts
+            for one in part.robot.approximations
+        ),
+        declared_actuators=_actuators(parts),
+        position_limits=tuple(
+            replace(limit, joints=tuple(map(part.called, limit.joints)))
+            for part in parts
+            for limit in part.robot.position_limits
+        ),
+        parts=parts,
+    )
+
+
+def _renamed(part: Part) -> pin.Model:
+    model = pin.Model(part.robot.pinocchio_model)
+    for i in range(1, model.njoints):
+        model.names[i] = part.called(model.names[i])
+    for frame in model.frames:
+        if frame.name != UNIVERSE:
+            frame.name = part.called(frame.name)
+    return model
+
+
+def _foundation(part: Part) -> pin.SE3:
+    """Return where the world of a robot is in that of all: a floating base is placed by its q."""
+    if part.robot.floating_base:
+        return pin.SE3.Identity()
+    x, y, yaw = part.place
+    return pin.SE3(pin.rpy.rpyToMatrix(0.0, 0.0, yaw), np.array([x, y, 0.0]))
+
+
+def _pose(robot: RobotModel, name: str) -> Array:
+    return robot.reference_configuration(name if name in robot.references else STANDING)
+
+
+def _placed(part: Part, q: Array) -> Array:
+    if not part.robot.floating_base:
+        return q
+    x, y, yaw = part.place
+    turn = pin.SE3(pin.rpy.rpyToMatrix(0.0, 0.0, yaw), np.array([x, y, 0.0]))
+    moved = q.copy()
+    moved[:7] = pin.SE3ToXYZQUAT(turn * pin.XYZQUATToSE3(q[:7]))
+    return moved
+
+
+def _points(parts: tuple[Part, ...], which: str) -> tuple[ContactPoint, ...]:
+    return tuple(
+        replace(
+            point, name=part.called(point.name), frame=part.called(point.frame),
+            joint=part.called(point.joint) if point.joint != UNIVERSE else UNIVERSE,
+        )
+        for part in parts
+        for point in getattr(part.robot, which)
+    )  # fmt: skip
+
+
+def _actuators(parts: tuple[Part, ...]) -> Actuators:
+    own = [part.robot.actuators for part in parts]
+    values = {
+        field.name: np.concatenate([getattr(one, field.name) for one in own])
+        for field in fields(Actuators)
+        if field.name != 'joint_names'
+    }
+    names = tuple(part.called(j) for part in parts for j in part.robot.joint_names)
+    return Actuators(joint_names=names, **values)
