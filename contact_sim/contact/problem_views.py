@@ -20,7 +20,7 @@ def interval_branches(data):
 @kernel
 def tree_of(data):
     """Return the tree of the dofs as the solvers take it, see solvers.tree."""
-    return integers(data, f.DOF_PARENT), integers(data, f.LIMB), integers(data, f.TRUNK)
+    return integers(data, f.DOF_PARENT), integers(data, f.LIMB), integers(data, f.ROOTED)[0]
 
 
 @kernel

@@ -19,7 +19,7 @@ from contact_sim.robot.actuators import Actuators
 from contact_sim.robot.model import RobotModel
 from contact_sim.robot.position_limits import PositionLimit
 from contact_sim.solvers.delassus import EVERYWHERE
-from contact_sim.solvers.tree import branches_of
+from contact_sim.solvers.tree import limbs_of
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -127,7 +127,7 @@ class Workspace:
                      'free_flyer_v', 'placement', 'body', 'armature'):  # fmt: skip
             getattr(self, name)[:] = getattr(tree, name)
         self.terms_given[0] = bool(tree.unsupported)
-        self.limb[:], self.trunk[:] = branches_of(tree.dof_parent)
+        self.limb[:], self.rooted[0] = limbs_of(tree.dof_parent)
         self.pose[:, [0, 4, 8]] = 1.0
         self.damping[:] = robot.joint_damping
         self.total_mass[0] = robot.total_mass

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from contact_sim.solvers.jit import kernel
-from contact_sim.solvers.tree import NO_TRUNK, TRUNK_DOFS, end_of_trunk
+from contact_sim.solvers.tree import TRUNK_DOFS, trunk_of
 
 EVERYWHERE = -2
 """Last dof of a row that may have entries at any dof."""
@@ -26,7 +26,7 @@ def delassus(jacobian_transposed, L, tree, row_of, row_leaf, n, Y, G):
     Args:
         jacobian_transposed: Jᵀ, zero outside the branches of the rows, shape (nv, rows).
         L: factor of M of `tree.factorise`, shape (nv, nv).
-        tree: see solvers.tree.
+        tree: dof before each dof, −1 at the root, and its limb, see solvers.tree, shapes (nv,).
         row_of: column of Jᵀ of every row of the problem, shape (n,) or more.
         row_leaf: in and out, last dof of the branch of every row of the problem, −1 without any
             dof, −2 where the row may have entries at any dof, shape (n,) or more; rows that are
@@ -35,18 +35,24 @@ def delassus(jacobian_transposed, L, tree, row_of, row_leaf, n, Y, G):
         Y: scratch, shape (nv, n).
         G: out [1/kg], shape (n, n).
     """
-    parent, a, trunk = tree[0], 0, common_trunk(tree, row_leaf, n)
+    parent, rooted, a = tree[0], tree[2], 0
+    trunk = trunk_of(tree) if any_on_trunk(row_leaf, rooted, n) else 0
     while a < n:
-        if three_share_a_branch(tree, row_leaf, a, n):
-            row_leaf[a] = row_leaf[a + 1] = leaf = row_leaf[a + 2]
-            fill_three_columns(jacobian_transposed, L, parent, row_of, leaf, trunk, a, Y)
-            a += 3
+        three = three_share_a_branch(tree, row_leaf, a, n)
+        leaf = row_leaf[a + 2] if three else row_leaf[a]
+        own = trunk if leaf < rooted else 0  # of the trunk: EVERYWHERE, too
+        if three:
+            row_leaf[a] = row_leaf[a + 1] = leaf
+            fill_three_columns(jacobian_transposed, L, parent, row_of, leaf, own, a, Y)
         else:
-            fill_column(jacobian_transposed, L, parent, row_of[a], row_leaf[a], trunk, a, Y)
-            a += 1
-    if trunk != NO_TRUNK:
-        scale_trunk(L, trunk, n, Y)
-        fill_trunk_products(trunk, n, Y, G)
+            fill_column(jacobian_transposed, L, parent, row_of[a], leaf, own, a, Y)
+        for b in range(a, a + 3 if three else a + 1):
+            for k in range(trunk - own):
+                Y[k, b] = 0.0
+        a += 3 if three else 1
+    if trunk:
+        scale_trunk(L, n, Y)
+        fill_trunk_products(n, Y, G)
     else:
         for a in range(n):
             for b in range(n):
@@ -55,16 +61,12 @@ def delassus(jacobian_transposed, L, tree, row_of, row_leaf, n, Y, G):
 
 
 @kernel
-def common_trunk(tree, row_leaf, n):
-    """Return the first dof of the trunk on which all rows hang, or NO_TRUNK."""
-    trunk, common, known = tree[2], NO_TRUNK, False
-    for a in range(n):
-        leaf = row_leaf[a]
-        if leaf == EVERYWHERE or (known and leaf >= 0 and trunk[leaf] != common):
-            return NO_TRUNK
-        if leaf >= 0:
-            common, known = trunk[leaf], True
-    return common
+def any_on_trunk(row_leaf, rooted, n):
+    """Return whether a row is on the tree with the trunk, whose dofs are the first `rooted`."""
+    a = 0
+    while a < n and row_leaf[a] != EVERYWHERE and not 0 <= row_leaf[a] < rooted:
+        a += 1
+    return a < n
 
 
 # ---------------------------------------------------------------- columns of Y
@@ -77,7 +79,7 @@ def three_share_a_branch(tree, row_leaf, a, n):
     That is the case where the three have the same last dof, as in a contact, or successive ones of
     one limb, as the dry joints of a leg.
     """
-    parent, limb = tree[0], tree[1]
+    parent, limb, _ = tree
     if a + 2 >= n:
         return False
     p, q, last = row_leaf[a], row_leaf[a + 1], row_leaf[a + 2]
@@ -94,24 +96,23 @@ def fill_three_columns(jacobian_transposed, L, parent, row_of, leaf, trunk, a, Y
     Three dofs of the limb are eliminated at a time.
     """
     r0, r1, r2 = row_of[a], row_of[a + 1], row_of[a + 2]
-    end = end_of_trunk(trunk)
-    if trunk != NO_TRUNK:
-        for k in range(trunk, trunk + TRUNK_DOFS):
+    if trunk:
+        for k in range(TRUNK_DOFS):
             Y[k, a] = jacobian_transposed[k, r0]
             Y[k, a + 1] = jacobian_transposed[k, r1]
             Y[k, a + 2] = jacobian_transposed[k, r2]
     i = leaf
-    while i >= end:
+    while i >= trunk:
         Y[i, a] = jacobian_transposed[i, r0]
         Y[i, a + 1] = jacobian_transposed[i, r1]
         Y[i, a + 2] = jacobian_transposed[i, r2]
         i = parent[i]
     i = leaf
-    while i >= end:
+    while i >= trunk:
         i1 = parent[i]
-        i2 = parent[i1] if i1 >= end else -1
+        i2 = parent[i1] if i1 >= trunk else -1
         x0, x1, x2 = Y[i, a], Y[i, a + 1], Y[i, a + 2]
-        if i2 < end or i2 < 0:
+        if i2 < trunk:
             j = i1
             while j >= 0:
                 s = L[i, j]
@@ -130,14 +131,14 @@ def fill_three_columns(jacobian_transposed, L, parent, row_of, leaf, trunk, a, Y
         z2 = Y[i2, a + 2] - s * x2 - t * y2
         Y[i2, a], Y[i2, a + 1], Y[i2, a + 2] = z0, z1, z2
         following = j = parent[i2]
-        while j >= end:
+        while j >= trunk:
             s, t, u = L[i, j], L[i1, j], L[i2, j]
             Y[j, a] -= s * x0 + t * y0 + u * z0
             Y[j, a + 1] -= s * x1 + t * y1 + u * z1
             Y[j, a + 2] -= s * x2 + t * y2 + u * z2
             j = parent[j]
-        if trunk != NO_TRUNK:
-            for j in range(trunk, trunk + TRUNK_DOFS):
+        if trunk:
+            for j in range(TRUNK_DOFS):
                 s, t, u = L[i, j], L[i1, j], L[i2, j]
                 Y[j, a] -= s * x0 + t * y0 + u * z0
                 Y[j, a + 1] -= s * x1 + t * y1 + u * z1
@@ -148,17 +149,16 @@ def fill_three_columns(jacobian_transposed, L, parent, row_of, leaf, trunk, a, Y
 @kernel
 def fill_column(jacobian_transposed, L, parent, row, leaf, trunk, a, Y):
     """Fill column a of the same; `leaf` is the last dof of its branch or EVERYWHERE."""
-    everywhere, end = leaf == EVERYWHERE, end_of_trunk(trunk)
+    everywhere = leaf == EVERYWHERE
     last = parent.shape[0] - 1 if everywhere else leaf
     k = last
-    while k >= end:
+    while k >= trunk:
         Y[k, a] = jacobian_transposed[k, row]
         k = k - 1 if everywhere else parent[k]
-    if trunk != NO_TRUNK:
-        for k in range(trunk, trunk + TRUNK_DOFS):
-            Y[k, a] = jacobian_transposed[k, row]
+    for k in range(trunk):
+        Y[k, a] = jacobian_transposed[k, row]
     k = last
-    while k >= end:
+    while k >= trunk:
         y, j = Y[k, a], parent[k]
         while y != 0.0 and j >= 0:
             Y[j, a] -= L[k, j] * y
@@ -167,58 +167,57 @@ def fill_column(jacobian_transposed, L, parent, row, leaf, trunk, a, Y):
 
 
 @kernel
-def scale_trunk(L, first, n, Y):
-    """Make the rows of Y in the trunk that begins at `first` those of D^(−1/2) L⁻ᵀ Jᵀ.
+def scale_trunk(L, n, Y):
+    """Make the rows of Y in the trunk those of D^(−1/2) L⁻ᵀ Jᵀ.
 
     With the root on both sides of the products of the trunk, G is symmetric to the bit.
     """
     for i in range(TRUNK_DOFS - 1, -1, -1):
         for j in range(i):
-            share = L[first + i, first + j]
+            share = L[i, j]
             for a in range(n):
-                Y[first + j, a] -= share * Y[first + i, a]
-        size = np.sqrt(L[first + i, first + i])
+                Y[j, a] -= share * Y[i, a]
+        size = np.sqrt(L[i, i])
         for a in range(n):
-            Y[first + i, a] *= size
+            Y[i, a] *= size
 
 
 # ---------------------------------------------------------------- their products
 
 
 @kernel
-def fill_trunk_products(first, n, Y, G):
+def fill_trunk_products(n, Y, G):
     """Fill G with what the trunk contributes, two rows at a time."""
-    Z = Y[first : first + TRUNK_DOFS]
     for a in range(0, n - 1, 2):
-        p0, p1, p2, p3, p4, p5 = Z[0, a], Z[1, a], Z[2, a], Z[3, a], Z[4, a], Z[5, a]
+        p0, p1, p2, p3, p4, p5 = Y[0, a], Y[1, a], Y[2, a], Y[3, a], Y[4, a], Y[5, a]
         a1 = a + 1
-        q0, q1, q2, q3, q4, q5 = Z[0, a1], Z[1, a1], Z[2, a1], Z[3, a1], Z[4, a1], Z[5, a1]
+        q0, q1, q2, q3, q4, q5 = Y[0, a1], Y[1, a1], Y[2, a1], Y[3, a1], Y[4, a1], Y[5, a1]
         for b in range(n):
-            z0, z1, z2, z3, z4, z5 = Z[0, b], Z[1, b], Z[2, b], Z[3, b], Z[4, b], Z[5, b]
-            G[a, b] = p0 * z0 + p1 * z1 + p2 * z2 + p3 * z3 + p4 * z4 + p5 * z5
-            G[a1, b] = q0 * z0 + q1 * z1 + q2 * z2 + q3 * z3 + q4 * z4 + q5 * z5
+            y0, y1, y2, y3, y4, y5 = Y[0, b], Y[1, b], Y[2, b], Y[3, b], Y[4, b], Y[5, b]
+            G[a, b] = p0 * y0 + p1 * y1 + p2 * y2 + p3 * y3 + p4 * y4 + p5 * y5
+            G[a1, b] = q0 * y0 + q1 * y1 + q2 * y2 + q3 * y3 + q4 * y4 + q5 * y5
     if n % 2 == 1:
         a = n - 1
         for b in range(n):
             G[a, b] = (
-                Z[0, a] * Z[0, b] + Z[1, a] * Z[1, b] + Z[2, a] * Z[2, b]
-                + Z[3, a] * Z[3, b] + Z[4, a] * Z[4, b] + Z[5, a] * Z[5, b]
+                Y[0, a] * Y[0, b] + Y[1, a] * Y[1, b] + Y[2, a] * Y[2, b]
+                + Y[3, a] * Y[3, b] + Y[4, a] * Y[4, b] + Y[5, a] * Y[5, b]
             )  # fmt: skip
 
 
 @kernel
 def add_limb_products(L, tree, row_leaf, trunk, n, Y, G):
     """Add to G what the limbs contribute: rows on one limb meet, and those EVERYWHERE all."""
-    a, end = 0, end_of_trunk(trunk)
+    a = 0
     while a < n:
         leaf = row_leaf[a]
         three = a + 2 < n and row_leaf[a + 1] == leaf and row_leaf[a + 2] == leaf
         if leaf == EVERYWHERE:
             add_row_everywhere(L, tree[0], row_leaf, trunk, n, a, Y, G)
-        elif leaf >= end and three:
+        elif leaf >= trunk and three:
             add_blocks(L, tree, row_leaf, trunk, a, Y, G)
             a += 2
-        elif leaf >= end:
+        elif leaf >= trunk:
             for b in range(a + 1):
                 add_entries(L, tree, row_leaf, trunk, (a, a + 1), b, Y, G)
         a += 1
@@ -227,7 +226,7 @@ def add_limb_products(L, tree, row_leaf, trunk, n, Y, G):
 @kernel
 def add_blocks(L, tree, row_leaf, trunk, a, Y, G):
     """Add the products of the rows a, a + 1, a + 2, on one branch, with all rows up to them."""
-    parent, limb, end = tree[0], tree[1], end_of_trunk(trunk)
+    parent, limb, _ = tree
     leaf, b = row_leaf[a], 0
     while b <= a:
         k = row_leaf[b]
@@ -235,14 +234,14 @@ def add_blocks(L, tree, row_leaf, trunk, a, Y, G):
             add_entries(L, tree, row_leaf, trunk, (a, a + 3), b, Y, G)
             b += 1
             continue
-        if k < end or (trunk != NO_TRUNK and limb[k] != limb[leaf]):
+        if k < trunk or limb[k] != limb[leaf]:
             b += 3
             continue
         k = last_common_dof(parent, leaf, k)
         p0, p1, p2 = G[a, b], G[a, b + 1], G[a, b + 2]
         q0, q1, q2 = G[a + 1, b], G[a + 1, b + 1], G[a + 1, b + 2]
         r0, r1, r2 = G[a + 2, b], G[a + 2, b + 1], G[a + 2, b + 2]
-        while k >= end:
+        while k >= trunk:
             size = L[k, k]
             x, y, z = size * Y[k, a], size * Y[k, a + 1], size * Y[k, a + 2]
             u, v, w = Y[k, b], Y[k, b + 1], Y[k, b + 2]
@@ -264,26 +263,24 @@ def add_blocks(L, tree, row_leaf, trunk, a, Y, G):
 @kernel
 def add_entries(L, tree, row_leaf, trunk, rows, b, Y, G):
     """Add the products of `rows`, (first, behind the last), none EVERYWHERE, with row b."""
-    parent, limb, end = tree[0], tree[1], end_of_trunk(trunk)
+    parent, limb, _ = tree
     other = row_leaf[b]
     for a in range(rows[0], rows[1]):
         leaf = row_leaf[a]
-        meet = trunk == NO_TRUNK or limb[leaf] == limb[other]
-        if leaf >= end and other >= end and meet:
-            add_branch(L, parent, end, last_common_dof(parent, leaf, other), a, b, Y, G)
+        if leaf >= trunk and other >= trunk and limb[leaf] == limb[other]:
+            add_branch(L, parent, trunk, last_common_dof(parent, leaf, other), a, b, Y, G)
 
 
 @kernel
 def add_row_everywhere(L, parent, row_leaf, trunk, n, a, Y, G):
     """Add the products of row a, which has entries at all dofs, with all rows."""
-    end = end_of_trunk(trunk)
     for b in range(n):
         other = row_leaf[b]
-        if other >= end:
-            add_branch(L, parent, end, other, a, b, Y, G)
+        if other >= trunk:
+            add_branch(L, parent, trunk, other, a, b, Y, G)
         elif other == EVERYWHERE and b <= a:
             share = 0.0
-            for k in range(end, parent.shape[0]):
+            for k in range(trunk, parent.shape[0]):
                 share += L[k, k] * Y[k, a] * Y[k, b]
             G[a, b] += share
             G[b, a] = G[a, b]
@@ -301,10 +298,10 @@ def last_common_dof(parent, j, k):
 
 
 @kernel
-def add_branch(L, parent, end, k, a, b, Y, G):
-    """Add to G[a, b] = G[b, a] the part of the dofs from k on that are not before `end`."""
+def add_branch(L, parent, trunk, k, a, b, Y, G):
+    """Add to G[a, b] = G[b, a] the part of the dofs from k to the trunk."""
     share = 0.0
-    while k >= end:
+    while k >= trunk:
         share += L[k, k] * Y[k, a] * Y[k, b]
         k = parent[k]
     G[a, b] += share

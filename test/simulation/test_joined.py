@@ -73,15 +73,23 @@ def test_each_moves_as_it_would_alone(name, integrator, robots, both):
 
 
 def test_hybrid_shares_the_events_of_all(robots, both):
-    """It stops for those of each robot; standing there are none."""
-    alone, together = Simulator(robots['b'], 'hybrid'), Simulator(both, 'hybrid')
-    q = both.reference_configuration()
+    """A step ends at those of every robot; standing there are few."""
+    alone = [Simulator(robot, 'hybrid') for robot in robots.values()]
+    together, q = Simulator(both, 'hybrid'), both.reference_configuration()
     together.reset(q)
-    alone.reset(q[both.of('b')[0]])
+    for sim, key in zip(alone, robots, strict=True):
+        sim.reset(q[both.of(key)[0]])
+    start = [sim.robot.joint_positions(sim.q) for sim in alone]
     for _ in range(50):
-        alone.step(np.zeros(12))
-        together.step(np.zeros(24))
-    assert together.q[both.of('b')[0]] == pytest.approx(alone.q, abs=1e-9)
+        efforts = []
+        for sim, pose in zip(alone, start, strict=True):
+            kp, kd = sim.robot.default_gains
+            error = pose - sim.robot.joint_positions(sim.q)
+            efforts.append(kp * error - kd * sim.robot.joint_velocities(sim.v))
+            sim.step(efforts[-1])
+        assert together.step(np.concatenate(efforts)).solver.converged
+    for sim, key in zip(alone, robots, strict=True):
+        assert together.q[both.of(key)[0]] == pytest.approx(sim.q, abs=1e-8)
 
 
 def test_what_has_a_name_carries_that_of_its_robot(robots, both):

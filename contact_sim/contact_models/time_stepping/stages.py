@@ -3,9 +3,9 @@
     actuate           τ from commands, or from joint PD, through the actuators
     free_motion       v_f = v + h M̂⁻¹ (τ − nle)
     contact_rows      J, u_f = J v_f, b, active blocks
-    gather_problem    G = J M̂⁻¹ Jᵀ, g = u_f + b of the active blocks
+    next_problem      G = J M̂⁻¹ Jᵀ, g = u_f + b of the active blocks of an island
     solve_<law>       λ = law(G, g, μ, ...), in the file of the law
-    apply_impulses    v⁺ = v_f + M̂⁻¹ Jᵀ λ, or back to gather_problem
+    apply_impulses    v⁺ = v_f + M̂⁻¹ Jᵀ λ, or back to next_problem
     integrate         q⁺ = q ⊕ h v⁺, and v there
     place_and_detect  placements, M and contact points of the new configuration    (theory 2)
 
