@@ -142,6 +142,13 @@ def test_many_worlds_are_timed_next_to_a_rollout_of_mujoco(tmp_path):
         assert np.diff(np.array(row['base_m'])[:, 0]) == pytest.approx(1e-3, abs=5e-4)
 
 
+def test_robots_on_one_ground_are_timed(tmp_path):
+    rows, _ = run('robots_time.py', tmp_path, '--robots', '1', '3', '--blocks', '2')
+    assert [row['robots'] for row in rows] == [1, 3]
+    assert rows[0]['linear'] == 1.0
+    assert all(0.0 < row['least'] <= row['us'] for row in rows)
+
+
 def test_round_trips_of_lockstep_are_counted(tmp_path):
     pytest.importorskip('rclpy', reason='rclpy is not installed (extra `ros`)')
     figures = tmp_path / 'lockstep.json'

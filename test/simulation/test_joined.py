@@ -15,6 +15,9 @@ from contact_sim import (
     joined,
     load_robot,
 )
+from contact_sim.replay.recorder import Recorder
+from contact_sim.replay.recording import Recording
+from contact_sim.replay.repeat import repeat
 from contact_sim.robot.model import RobotModel
 
 PLACES = {'b': (2.0, 1.0, 0.7)}
@@ -187,3 +190,14 @@ def test_bad_names(robots, both):
         both.of('c')
     with pytest.raises(UnknownName):
         both.reference_configuration('no pose')
+
+
+def test_a_recording_of_joined_robots_repeats_to_the_bit(both, tmp_path):
+    sim = Simulator(both, friction=0.5, restitution=0.2)
+    recorder = Recorder(sim, tmp_path / 'run.npz')
+    for _ in range(50):
+        sim.step(np.zeros(24))
+    recorder.close()
+    outcome = repeat(Recording(tmp_path / 'run.npz'))
+    assert outcome.steps == 50
+    assert outcome.equal
