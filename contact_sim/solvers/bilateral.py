@@ -49,12 +49,13 @@ def factor_pivoted(A, order, L):
                 A[i, k], A[i, p] = A[i, p], A[i, k]
         pivot = np.sqrt(A[k, k])
         L[k, k] = pivot
-        for i in range(k + 1, m):
-            L[i, k] = A[i, k] / pivot
-        for i in range(k + 1, m):
-            for j in range(k + 1, i + 1):
-                A[i, j] -= L[i, k] * L[j, k]
-                A[j, i] = A[i, j]
+        for j in range(k + 1, m):
+            A[k, j] /= pivot
+            L[j, k] = A[k, j]
+        for i in range(k + 1, m):  # both halves: along the rows of memory
+            share = A[k, i]
+            for j in range(k + 1, m):
+                A[i, j] -= share * A[k, j]
     return m
 
 

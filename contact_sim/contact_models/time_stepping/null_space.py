@@ -46,6 +46,7 @@ from contact_sim.parameters import Parameters, parameter
 from contact_sim.robot.feet import points_called
 from contact_sim.robot.model import RobotModel
 from contact_sim.solvers.bilateral import least_norm
+from contact_sim.solvers.cone import fill_velocity_symmetric
 from contact_sim.solvers.cones import solve_cones
 from contact_sim.solvers.jit import entry, kernel
 from contact_sim.solvers.rows import Rows
@@ -170,7 +171,7 @@ def hold(rows, u_free, state, stays, impulse, work):
             for k in range(ns):
                 target[a] += A[a, m + k] * impulse[3 * nc + k]
     x = np.empty(m)
-    least_norm(A[:m, :m].copy(), target[:m], x)
+    least_norm(A[:m, :m], target[:m], x)
     for a in range(m):
         impulse[row[a]] = x[a]
     return code, iterations
@@ -242,6 +243,19 @@ def solve_null_space(data):
 
 
 @kernel
+def largest_size(x, n):
+    """Return the largest |x_r| of the first n, not-a-number if one of them is that."""
+    largest = 0.0
+    for r in range(n):
+        size = abs(x[r])
+        if not size <= largest:  # not-a-number stays: nothing is larger, nothing equal
+            largest = size
+            if size != size:
+                break
+    return largest
+
+
+@kernel
 def solve_stance(rows, u_free, gap, impulse, memories, law, h, work):
     """Solve in place; return (status code, iterations, residual [N s]).
 
@@ -257,7 +271,8 @@ def solve_stance(rows, u_free, gap, impulse, memories, law, h, work):
     """
     G, g, mu = rows.delassus, rows.g, rows.friction
     nc, (memory, memory_next), given = mu.shape[0], memories, law[SUPPORT_GIVEN] != 0.0
-    if not np.isfinite(g).all():
+    fastest = largest_size(g, g.shape[0])
+    if not np.isfinite(fastest):
         impulse[:] = 0.0
         return NONFINITE, 0, np.inf
     state, stays, released = np.empty(nc), np.zeros(nc, np.bool_), np.zeros(nc, np.bool_)
@@ -266,15 +281,14 @@ def solve_stance(rows, u_free, gap, impulse, memories, law, h, work):
         old[i] = memory[i, STATE] % GIVEN
         state[i] = initial_state(i, given, gap, g[3 * i + 2] < 0.0, memory, law[TOUCH_GAP])
     code, total, rounds, slack = CONVERGED, 0, 0, np.zeros(2)
-    w = g.copy()
+    w = np.empty(g.shape[0])
     for _ in range(3 * nc + 1):
         for i in range(nc):
             stays[i] = state[i] == TOUCHED and (baumgarte or old[i] != TOUCHED)
         code, iterations = hold(rows, u_free, state, stays, impulse, work)
         total, rounds = total + iterations, rounds + 1
-        w = g + np.dot(G, impulse)
-        slack[0] = 1e-12 * np.abs(g).max()
-        slack[1] = SLACK * np.abs(impulse[: 3 * nc]).max() if nc > 0 else 0.0
+        fill_velocity_symmetric(rows, impulse, w)
+        slack[0], slack[1] = 1e-12 * fastest, SLACK * largest_size(impulse, 3 * nc)
         bears = -1.0 if law[RELEASES] == 0.0 else h * law[RELEASE_FORCE]
         if not change_support(w, state, released, given, bears, impulse, slack):
             break
