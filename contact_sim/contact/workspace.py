@@ -56,7 +56,8 @@ class Workspace:
     def __init__(self, robot: RobotModel, terrain: Terrain, h: float) -> None:
         model = robot.pinocchio_model
         tree = tree_of(model)
-        self.sizes = sizes_of(robot, terrain, tree, h)
+        self._islands = dof_islands(robot, tree)
+        self.sizes = sizes_of(robot, terrain, tree, self._islands, h)
         self.robot, self.model, self.tree = robot, model, tree
         self.names = contact_names(robot, terrain)
         self._allocate()
@@ -160,7 +161,7 @@ class Workspace:
         self.interval_end[:] = np.where(alone, tree.dof_parent[self.interval_dof], -1)
         if self.sizes.ns:
             some_dof = (rows != 0.0).argmax(axis=0)  # of each row
-            self.interval_island[:] = dof_islands(robot, tree)[some_dof]
+            self.interval_island[:] = self._islands[some_dof]
 
     def _fill_actuators(self, actuators: Actuators, h: float) -> None:
         for name in ('effort_limit', 'velocity_limit', 'saturation_effort'):
@@ -177,7 +178,7 @@ class Workspace:
         self._kept = kept_alive(terrain)
         self.ground[:] = ground_indices(terrain)
         self.leaf_dof[:] = np.repeat(spheres.leaf_dof, features)
-        islands = np.append(dof_islands(robot, tree), 0)  # the last one: of the world, −1
+        islands = np.append(self._islands, 0)  # the last one: of the world, −1
         self.contact_island[:] = islands[self.leaf_dof]
         self.stabilisation[:] = BAUMGARTE, RESTITUTION_THRESHOLD
         self.inverse_weight[:] = reference_inverse_weight(
@@ -201,7 +202,7 @@ def kept_alive(terrain: Terrain) -> tuple[Array, Array]:
     return terrain.relief, terrain.region_numbers
 
 
-def sizes_of(robot: RobotModel, terrain: Terrain, tree: Tree, h: float) -> Sizes:
+def sizes_of(robot: RobotModel, terrain: Terrain, tree: Tree, islands: Indices, h: float) -> Sizes:
     """Return the sizes of a simulation of `robot` on `terrain` with time step h [s]."""
     candidates, actuators = len(robot.candidates), robot.actuators
     return Sizes(
@@ -209,7 +210,7 @@ def sizes_of(robot: RobotModel, terrain: Terrain, tree: Tree, h: float) -> Sizes
         ns=int(np.count_nonzero(robot.joint_friction)) + len(robot.position_limits),
         n_bodies=len(tree.kind), n_candidates=candidates, n_flyers=len(tree.free_flyer_v),
         n_limits=len(robot.position_limits),
-        n_islands=int(dof_islands(robot, tree).max(initial=0)) + 1,
+        n_islands=int(islands.max(initial=0)) + 1,
         n_delay=int(actuators.delay_steps(h).max(initial=0)),
         n_lags=robot.n_joints if actuators.time_constant.any() else 0,
     )  # fmt: skip

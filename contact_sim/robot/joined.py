@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 import pinocchio as pin
 
-from contact_sim.errors import InvalidInput
+from contact_sim.errors import InvalidInput, UnknownName
 from contact_sim.robot.actuators import Actuators
 from contact_sim.robot.contact_point import Array, ContactPoint
 from contact_sim.robot.model import STANDING, RobotModel
@@ -48,7 +48,7 @@ class Part:
         return f'{self.name}{SEPARATOR}{name}'
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class JoinedRobots(RobotModel):
     """Robots in one world, one behind the other in q, v and the efforts; made by `joined`.
 
@@ -71,7 +71,7 @@ class JoinedRobots(RobotModel):
         """Return where a robot is in q, in v and among the actuated joints.
 
         Raises:
-            InvalidInput: no robot of that name.
+            UnknownName: no robot of that name.
         """
         first = np.zeros(3, dtype=int)
         for part in self.parts:
@@ -80,8 +80,7 @@ class JoinedRobots(RobotModel):
                 q, v, joints = map(slice, first.tolist(), last.tolist())
                 return q, v, joints
             first = last
-        names = ', '.join(part.name for part in self.parts)
-        raise InvalidInput(f'robot {name!r}: expected one of {names}')
+        raise UnknownName('joined robot', name, [part.name for part in self.parts])
 
 
 def joined(
@@ -97,14 +96,15 @@ def joined(
         name: what to call all of them.
 
     Raises:
-        InvalidInput: no robots, a name or a place that cannot be used, a place of no robot.
+        InvalidInput: no robots, a name or a place that cannot be used.
+        UnknownName: a place of no robot.
     """
     places = dict(places or {})
     unknown = sorted(set(places) - set(robots))
     if not robots:
         raise InvalidInput('joined: expected at least one robot')
     if unknown:
-        raise InvalidInput(f'joined: place of {unknown[0]!r}, which is no robot')
+        raise UnknownName('joined robot in places', unknown[0], robots)
     parts = tuple(
         Part(key, robot, tuple(places.get(key, (0.0, 0.0, 0.0))))  # type: ignore[arg-type]
         for key, robot in robots.items()

@@ -36,5 +36,5 @@ def solve_cones(
     law = Anitescu.compiled if associated else Ncp.compiled
     law.answer(*arrays.arrays)
     impulse[:] = arrays.row_impulse
-    code, iterations, residual = arrays.data.solver
+    code, iterations, residual = arrays.island_solver[0]
     return int(code), int(iterations), float(residual)

@@ -8,6 +8,7 @@ from contact_sim import (
     Compliant,
     InclinedPlane,
     InvalidInput,
+    Plane,
     Simulator,
     UnknownName,
     Worlds,
@@ -15,10 +16,14 @@ from contact_sim import (
     joined,
     load_robot,
 )
+from contact_sim.arrays.views import Arrays
+from contact_sim.contact.workspace import Workspace
+from contact_sim.contact_models.time_stepping.islands import combine_outcomes
 from contact_sim.replay.recorder import Recorder
 from contact_sim.replay.recording import Recording
 from contact_sim.replay.repeat import repeat
 from contact_sim.robot.model import RobotModel
+from contact_sim.solvers.status import NONFINITE, PULLING
 
 PLACES = {'b': (2.0, 1.0, 0.7)}
 MODELS = [name for name in contact_models() if name != 'hybrid']
@@ -100,6 +105,7 @@ def test_what_has_a_name_carries_that_of_its_robot(robots, both):
     assert [foot.name.split('/')[0] for foot in both.feet] == 4 * ['a'] + 4 * ['b']
     assert both.total_mass == pytest.approx(sum(robot.total_mass for robot in robots.values()))
     assert both.n_joints == 24
+    assert repr(both) == "RobotModel('joined', floating base, 24 joints, 8 feet)"
     assert both.nv == 36
     limits = np.concatenate([robot.effort_limit for robot in robots.values()])
     assert np.array_equal(both.effort_limit, limits)
@@ -173,7 +179,6 @@ def test_worlds_and_snapshots_of_joined_robots(both):
         ((), {}, 'at least one'),
         (('a/b',), {}, 'without a slash'),
         (('',), {}, 'without a slash'),
-        (('a',), {'c': (0.0, 0.0)}, "place of 'c'"),
         (('a',), {'a': (0.0,)}, 'expected x, y, yaw'),
         (('a',), {'a': (0.0, np.nan)}, 'expected x, y, yaw'),
     ],
@@ -183,11 +188,22 @@ def test_bad_input(names, places, what, robots):
         joined(dict.fromkeys(names, robots['a']), places)
 
 
+def test_the_worst_outcome_of_the_islands_is_told(both):
+    """A failed solve is worse than a stance that would have to pull; not-a-number is not lost."""
+    work = Workspace(both, Plane(), 1e-3)
+    work.island_solver[:] = [[NONFINITE, 1, np.nan], [PULLING, 2, 0.5]]
+    combine_outcomes(Arrays(work.numbers[0], work.indices[0], work.layout))
+    assert work.data.solver[:2].tolist() == [NONFINITE, 3]
+    assert np.isnan(work.data.solver[2])
+
+
 def test_bad_names(robots, both):
     with pytest.raises(InvalidInput, match='expected a RobotModel'):
         joined({'a': 'go1'})
-    with pytest.raises(InvalidInput, match='expected one of a, b'):
+    with pytest.raises(UnknownName, match='known: a, b'):
         both.of('c')
+    with pytest.raises(UnknownName, match="places 'c'; known: a"):
+        joined({'a': robots['a']}, {'c': (0.0, 0.0)})
     with pytest.raises(UnknownName):
         both.reference_configuration('no pose')
 

@@ -13,7 +13,7 @@ from contact_sim.contact.memory import recall, remember
 from contact_sim.contact.problem_views import tree_of
 from contact_sim.solvers.delassus import delassus
 from contact_sim.solvers.jit import kernel
-from contact_sim.solvers.status import FREE
+from contact_sim.solvers.status import FREE, worse
 
 HAS_MEMORY, NO_RESTITUTION = 1, 2
 """Options of a law."""
@@ -44,7 +44,7 @@ def any_island_waits(data):
 def next_problem(data):
     """Gather the contact problem of an island that waits; return its rows, 0 if none is left.
 
-    Keeps the solution of the problem before.
+    Keeps the solution of the problem before; at the end the outcome of all is noted.
     """
     n = next_rows(data)
     if n > 0:
@@ -63,7 +63,7 @@ def next_rows(data):
             n = gather_active(data, island)
             if n > 0:
                 return n
-            report_solve(data, (FREE, 0, 0.0))
+    combine_outcomes(data)
     return 0
 
 
@@ -103,17 +103,15 @@ def report_solve(data, outcome):
     """Note (status code, iterations, residual) of a solve of the island at hand."""
     row = matrix(data, f.ISLAND_SOLVER)[integers(data, f.COUNTS)[ISLAND]]
     row[0], row[1], row[2] = outcome
-    if integers(data, f.ISLAND_WAITS).shape[0] == 1:
-        combine_outcomes(data)
 
 
 @kernel
 def combine_outcomes(data):
     """Note the worst status of the islands, all iterations, and the largest residual."""
     solver, outcome = vector(data, f.SOLVER), matrix(data, f.ISLAND_SOLVER)
-    solver[0] = solver[1] = solver[2] = 0.0
+    solver[0], solver[1], solver[2] = FREE, 0.0, 0.0
     for i in range(outcome.shape[0]):
-        solver[0], residual = max(solver[0], outcome[i, 0]), outcome[i, 2]
+        solver[0], residual = worse(solver[0], outcome[i, 0]), outcome[i, 2]
         solver[1] += outcome[i, 1]
         if residual > solver[2] or residual != residual:  # max() would lose not-a-number
             solver[2] = residual

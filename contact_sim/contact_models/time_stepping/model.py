@@ -70,6 +70,6 @@ class TimeSteppingModel(ABC):
         numbers = self.law_numbers()
         arrays.law[: len(numbers)] = numbers
         self.compiled.answer(*arrays.arrays)
-        code, iterations, residual = arrays.data.solver
+        code, iterations, residual = arrays.island_solver[0]
         report = SolverReport(STATUSES[int(code)], int(iterations), float(residual))
         return ContactSolution(arrays.row_impulse.copy(), report)

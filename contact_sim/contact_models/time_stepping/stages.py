@@ -47,7 +47,6 @@ from contact_sim.contact_models.time_stepping.interval_rows import (
 )
 from contact_sim.contact_models.time_stepping.islands import (
     any_island_waits,
-    combine_outcomes,
     leave_out_inactive,
     start_islands,
 )
@@ -240,7 +239,6 @@ def integrate(data):
     for k in range(v_next.shape[0]):
         displacement[k] = h * v_next[k]
         acceleration[k] = (v_next[k] - v_start[k]) / h - transport[k]
-    combine_outcomes(data)
     carrying = integers(data, f.INTEGRATOR)[0] == MOMENTUM
     if carrying:
         carry(data)
