@@ -35,6 +35,7 @@ from contact_sim.robot.catalogue import robots
 from contact_sim.robot.contact_point import ContactPoint
 from contact_sim.robot.feet import Foot
 from contact_sim.robot.joined import JoinedRobots, joined
+from contact_sim.robot.loose import loose_ball, loose_box
 from contact_sim.robot.model import RobotModel
 from contact_sim.robot.urdf import load_robot
 from contact_sim.simulation.simulator import Simulator
@@ -82,5 +83,7 @@ __all__ = [
     'joined',
     'law_residuals',
     'load_robot',
+    'loose_ball',
+    'loose_box',
     'robots',
 ]

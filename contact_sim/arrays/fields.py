@@ -29,6 +29,9 @@ SCRATCH_VECTORS = 8
 """Vectors of the length of all rows that a contact model may use as scratch."""
 CONE_VECTORS = 8
 """Vectors of that length that the cone solvers use as scratch, see solvers.rows.ConeWork."""
+PAIR_NUMBERS = 5
+"""Indices that describe a pair of solids: these, the last dofs of their bodies, where the two
+branches meet."""
 TERRAIN_DATA = 16
 """Numbers that describe a terrain of any kind, besides those of its relief."""
 
@@ -47,7 +50,7 @@ class Sizes:
     n_joints: int
     """Actuated joints."""
     nc: int
-    """Contacts, open or closed: candidates × features of the terrain."""
+    """Contacts, open or closed: candidates × features of the terrain, then those of pairs."""
     ns: int
     """Interval rows: dry friction of joints, then limits of positions."""
     n_bodies: int = 1
@@ -64,11 +67,22 @@ class Sizes:
     """Interval rows on positions, the last ones: joint limits and joints that follow others."""
     n_islands: int = 1
     """Parts of the contact problem that have no dof in common, see contact/islands.py."""
+    n_solids: int = 0
+    """Spheres, capsules and boxes that may touch each other."""
+    n_pairs: int = 0
+    """Pairs of them that may."""
+    n_pair_slots: int = 0
+    """Contacts that all pairs may have at once: the last ones."""
+
+    @property
+    def n_ground(self) -> int:
+        """Contacts with the ground, open or closed: the first ones."""
+        return self.nc - self.n_pair_slots
 
     @property
     def features(self) -> int:
         """Contacts that each candidate may have; 0 without candidates."""
-        return self.nc // self.n_candidates if self.n_candidates else 0
+        return self.n_ground // self.n_candidates if self.n_candidates else 0
 
     @property
     def rows(self) -> int:
@@ -127,6 +141,10 @@ class Sizes:
             'reach': (3,), 'damping_inertia': (1,), 'law': (LAW_NUMBERS,),
             'support_command': (nc,), 'limit_share': limits, 'limit_range': limits,
             'limit_restitution': (ns,),
+            # contacts between bodies
+            'solid_place': (self.n_solids, 12), 'solid_size': (self.n_solids, 4),
+            'solid_reach': (self.n_solids,), 'solid_pose': (self.n_solids, 12),
+            'pair_weight': (self.n_pairs,),
             # controller
             'external': (nv,), 'target': joints, 'target_velocity': joints,
             'feed_forward': joints, 'kp': joints, 'kd': joints, 'wrench': (6,),
@@ -146,9 +164,13 @@ class Sizes:
             'kind': (nb,), 'parent': (nb,), 'q_index': (nb,), 'v_index': (nb + 1,),
             'dof_parent': (nv,), 'limb': (nv,), 'rooted': (1,), 'free_flyer_q': (self.n_flyers,),
             'free_flyer_v': (self.n_flyers,),
-            'candidate_body': (self.n_candidates,), 'leaf_dof': (nc,), 'interval_dof': (ns,),
-            'interval_end': (ns,), 'contact_island': (nc,), 'interval_island': (ns,),
-            'island_waits': (self.n_islands,), 'limit_q': (self.n_limits,),
+            'candidate_body': (self.n_candidates,), 'leaf_dof': (self.n_ground,),
+            'interval_dof': (ns,),
+            'interval_end': (ns,), 'interval_some_dof': (ns,), 'contact_island': (nc,),
+            'interval_island': (ns,), 'island_waits': (self.n_islands,), 'dof_island': (nv,),
+            'joined_island': (self.n_islands,), 'solid_body': (self.n_solids,),
+            'pairs': (self.n_pairs * PAIR_NUMBERS,), 'pair_counts': (2,), 'pair_search': (1,),
+            'limit_q': (self.n_limits,),
             'limit_other_q': (self.n_limits,),
             'joint_q': joints, 'joint_v': joints, 'joint_unbounded': joints, 'delay': joints,
             'row_of': (rows,), 'row_leaf': (rows,), 'mode': (rows,), 'mode_row': (rows,),

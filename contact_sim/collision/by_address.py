@@ -83,3 +83,20 @@ def bend_by_address(typingctx: Any, ground: Any, feature: Any, x: Any, y: Any, z
         return context.make_tuple(builder, signature.return_type, numbers)
 
     return types.UniTuple(real, BENDS)(ground, real, real, real, real), codegen
+
+
+@intrinsic
+def call_with_arrays(typingctx: Any, address: Any, data: Any) -> Any:
+    """Call the function at an address with the numbers, indices and layout of `data`."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        address, data = arguments
+        arrays = [
+            _array(context, builder, signature.args[1].types[k], builder.extract_value(data, k))
+            for k in range(3)
+        ]
+        whole = WHOLE.as_pointer()
+        _call(builder, address, (NUMBERS, whole, whole), [array.data for array in arrays])
+        return context.get_dummy_value()
+
+    return types.void(types.intp, data), codegen

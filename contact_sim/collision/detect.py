@@ -13,7 +13,7 @@ over contacts have one row per slot.
 from __future__ import annotations
 
 from contact_sim.collision.keys import NO_FEATURE
-from contact_sim.collision.kinds import MOST_FEATURES, PLANES
+from contact_sim.collision.kinds import PLANES
 from contact_sim.collision.surface import (
     NEAR,
     curvature,
@@ -41,10 +41,10 @@ def detect(ground, pose, joint, offset, radius, position, frame, gap, feature):
         feature: out, feature of the ground that each slot holds, shape (nc,).
     """
     if ground.kind == PLANES:
-        _detect_planes(ground.data, pose, (joint, offset, radius), position, frame, gap, feature)
+        _detect_planes(ground, pose, (joint, offset, radius), position, frame, gap, feature)
         return
     candidates, found = joint.shape[0], (gap, frame, feature)
-    features = _features(candidates, gap.shape[0])
+    features = ground.features
     for c in range(candidates):
         r = radius[c]
         x, y, z = _centre(pose, joint[c], offset, c)
@@ -61,13 +61,13 @@ def detect(ground, pose, joint, offset, radius, position, frame, gap, feature):
 
 
 @kernel
-def _detect_planes(data, pose, candidates, position, frame, gap, feature):
+def _detect_planes(ground, pose, candidates, position, frame, gap, feature):
     """Fill the contact points on planes, whose frames are the same for all candidates."""
     joint, offset, radius = candidates
     count = joint.shape[0]
-    features = _features(count, gap.shape[0])
+    features = ground.features
     for s in range(features):
-        n, plane_offset = plane_of(data, s)
+        n, plane_offset = plane_of(ground.data, s)
         t1, t2 = tangents(n[0], n[1], n[2])
         for c in range(count):
             i, r = features * c + s, radius[c]
@@ -80,15 +80,6 @@ def _detect_planes(data, pose, candidates, position, frame, gap, feature):
             frame[i, 0, 0], frame[i, 0, 1], frame[i, 0, 2] = t1
             frame[i, 1, 0], frame[i, 1, 1], frame[i, 1, 2] = t2
             frame[i, 2, 0], frame[i, 2, 1], frame[i, 2, 2] = n
-
-
-@kernel
-def _features(candidates, slots):
-    """Return the slots per candidate, at least 1; a division costs as much as a contact."""
-    features = 1
-    while features * candidates < slots and features < MOST_FEATURES:
-        features += 1
-    return features
 
 
 @kernel
@@ -113,8 +104,8 @@ def contact_rows(columns, origin, slots, dof_parent, position, frame, gap, jacob
         columns: twist of unit speed of each dof, linear at `origin`, then angular, in world axes,
             shape (nv, 6).
         origin: reference point of the twists in world [m], shape (3,).
-        slots: (leaf_dof, feature): last dof of the joint that carries each slot, −1 on the world,
-            and what the slot holds, shapes (nc,).
+        slots: (leaf_dof, feature, ...): last dof of the joint that carries each slot of the
+            ground, −1 on the world, and what the slots hold, shape (nc,).
         dof_parent: dof before each dof on the way to the root, shape (nv,).
         position: contact points in world [m], shape (nc, 3).
         frame: contact frames, shape (nc, 3, 3).
@@ -122,7 +113,7 @@ def contact_rows(columns, origin, slots, dof_parent, position, frame, gap, jacob
         jacobian_transposed: out, Jᵀ, shape (nv, at least 3 nc); entries outside the branch of a
             slot stay as they are.
     """
-    leaf_dof, feature = slots
+    leaf_dof, feature = slots[0], slots[1]
     for i in range(leaf_dof.shape[0]):
         k, row = leaf_dof[i], 3 * i
         if feature[i] == NO_FEATURE:
@@ -172,8 +163,8 @@ def contact_drift(candidates, motion, ground, pose, feature, frame, gravity, dri
         drift: out, J̇ v, rows (t1, t2, n), shape (at least 3 nc,).
     """
     joint, offset, radius = candidates
-    features = _features(joint.shape[0], feature.shape[0])
-    for i in range(feature.shape[0]):
+    features = ground.features
+    for i in range(features * joint.shape[0]):
         if feature[i] == NO_FEATURE:
             drift[3 * i] = drift[3 * i + 1] = drift[3 * i + 2] = 0.0
             continue

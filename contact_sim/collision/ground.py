@@ -118,7 +118,7 @@ class Surface(ABC):
     @property
     def ground(self) -> Ground:
         """This ground as the kernels see it."""
-        return Ground(self.kind, self.data, self.relief, *addresses_of(self.kind))
+        return Ground(self.kind, self.data, self.relief, *addresses_of(self.kind), self.features)
 
     @property
     def features(self) -> int:

@@ -1,4 +1,4 @@
-"""Impulse and memory of contacts from step to step, by (candidate, feature)."""
+"""Impulse and memory of contacts from step to step, by (candidate, feature) or by pair."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOWHERE = -1
 
 
 @kernel
-def carry_over(features, before, now, impulse, memory):
+def carry_over(slots, before, now, impulse, memory):
     """Move the rows of every contact to the slot that holds it now; new ones get zeros.
 
     A contact goes on where its feature does, or else, as from one facet to the next, where the
@@ -23,7 +23,8 @@ def carry_over(features, before, now, impulse, memory):
     that it held before.
 
     Args:
-        features: slots of each candidate, an integer.
+        slots: (first slot, behind the last one, slots of each candidate, kin): a contact goes on
+            only among features with the same whole part of feature / kin.
         before: (feature, frame) of each slot for which `impulse` and `memory` stand: NO_FEATURE
             for an unused one, and rows t1, t2, n, shapes (nc,), (nc, 3, 3).
         now: (feature, frame) of each slot now.
@@ -31,15 +32,15 @@ def carry_over(features, before, now, impulse, memory):
         memory: in and out, one row per slot, shape (nc, any).
     """
     feature_before, feature = before[0], now[0]
-    for first in range(0, feature.shape[0], features):
-        for i in range(first, first + features):
+    for first in range(slots[0], slots[1], slots[2]):
+        for i in range(first, first + slots[2]):
             if feature[i] != feature_before[i]:
-                _reorder(features, first, before, now, impulse, memory)
+                _reorder(slots[2], slots[3], first, before, now, impulse, memory)
                 break
 
 
 @kernel
-def _reorder(features, first, before, now, impulse, memory):
+def _reorder(features, kin, first, before, now, impulse, memory):
     """Reorder the rows of the candidate whose slots begin at `first`.
 
     Each slot takes the row of its contact, or an empty one, in exchange for the row that it held.
@@ -53,7 +54,7 @@ def _reorder(features, first, before, now, impulse, memory):
                 came_from[s] = k
     for s in range(features):
         if came_from[s] == NOWHERE and feature[first + s] != NO_FEATURE:
-            came_from[s] = _turned_least(s, features, first, before, now, came_from)
+            came_from[s] = _turned_least(s, (features, kin), first, before, now, came_from)
     held = np.arange(features)
     for k in range(features):
         if not _among(k, came_from):
@@ -70,11 +71,13 @@ def _reorder(features, first, before, now, impulse, memory):
 
 
 @kernel
-def _turned_least(s, features, first, before, now, came_from):
+def _turned_least(s, slots, first, before, now, came_from):
     """Return the slot from whose normal that of slot s has turned least, NOWHERE without one."""
     found, most = NOWHERE, TURN
-    for k in range(features):
-        if before[0][first + k] != NO_FEATURE and not _among(k, came_from):
+    family = now[0][first + s] // slots[1]
+    for k in range(slots[0]):
+        feature = before[0][first + k]
+        if feature != NO_FEATURE and feature // slots[1] == family and not _among(k, came_from):
             alike = 0.0
             for e in range(3):
                 alike += now[1][first + s, 2, e] * before[1][first + k, 2, e]

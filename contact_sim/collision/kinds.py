@@ -28,3 +28,5 @@ class Ground(NamedTuple):
     """Address of `search.find_facets`; 0 on a ground without facets."""
     bend: int
     """Address of `search.bend_of_facet`; 0 likewise."""
+    features: int
+    """Contacts that a sphere may have at once: slots of each candidate."""

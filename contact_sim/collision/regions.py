@@ -35,7 +35,7 @@ def region_numbers(regions: Iterable[Region]) -> Array:
 
 
 @kernel
-def fill_coefficients(regions, position, feature, defaults, friction, restitution):
+def fill_coefficients(regions, position, on_ground, defaults, friction, restitution):
     """Fill friction and restitution of every contact.
 
     Where regions lie over each other the last one that has a coefficient gives it.
@@ -43,14 +43,15 @@ def fill_coefficients(regions, position, feature, defaults, friction, restitutio
     Args:
         regions: `region_numbers`, shape (n * REGION_NUMBERS,).
         position: contact points in world [m], shape (nc, 3).
-        feature: feature of the ground that each slot holds, shape (nc,).
+        on_ground: (feature of the ground that each slot holds, shape (nc,), number of the slots
+            of the ground, the first ones).
         defaults: (friction, restitution) outside of all regions, shapes (nc,).
         friction: out, shape (nc,).
         restitution: out, shape (nc,).
     """
     for i in range(friction.shape[0]):
         mu, e = defaults[0][i], defaults[1][i]
-        if feature[i] != NO_FEATURE:
+        if i < on_ground[1] and on_ground[0][i] != NO_FEATURE:
             x, y = position[i, 0], position[i, 1]
             for k in range(0, regions.shape[0], REGION_NUMBERS):
                 if regions[k] <= x < regions[k + 1] and regions[k + 2] <= y < regions[k + 3]:

@@ -20,7 +20,7 @@ WHOLE, REAL = types.intp, types.float64
 @kernel
 def ground_at(kind, data, relief, length):
     """Return the ground whose numbers are at two addresses."""
-    return Ground(kind, carray(data, (TERRAIN_DATA,)), carray(relief, (length,)), 0, 0)
+    return Ground(kind, carray(data, (TERRAIN_DATA,)), carray(relief, (length,)), 0, 0, 0)
 
 
 @pointer(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from contact_sim.collision.pair_rows import add_pair_impulse, add_pair_velocity, two_branches
 from contact_sim.solvers.delassus import EVERYWHERE
 from contact_sim.solvers.jit import kernel
 
@@ -17,20 +18,23 @@ ALL = -1
 
 
 @kernel
-def row_velocities(jacobian_transposed, leaf_dof, intervals, dof_parent, v, u):
+def row_velocities(jacobian_transposed, contacts, intervals, dof_parent, v, u):
     """Fill u = J v, along the branch of each row.
 
     Args:
         jacobian_transposed: Jᵀ, shape (nv, 3 nc + ns).
-        leaf_dof: last dof of the joint that carries each contact, shape (nc,).
+        contacts: (leaf_dof, feature, pairs): last dof of the joint that carries each contact with
+            the ground; what each slot holds, shape (nc,); the two branches of each pair, see
+            collision.pair_rows.
         intervals: last dof of every interval row, EVERYWHERE if it has entries on several
             branches, and the dof at which its entries have ended, shape (ns,) each.
         dof_parent: dof before each dof, −1 at the root, shape (nv,).
         v: velocity, shape (nv,).
         u: out, rows (t1, t2, n) per contact, then the interval rows [m/s, rad/s].
     """
-    nc, (interval_dof, interval_end) = leaf_dof.shape[0], intervals
-    for i in range(nc):
+    (leaf_dof, feature, pairs), (interval_dof, interval_end) = contacts, intervals
+    nc = feature.shape[0]
+    for i in range(leaf_dof.shape[0]):
         k, r = leaf_dof[i], 3 * i
         a = b = c = 0.0
         while k >= 0:
@@ -40,6 +44,11 @@ def row_velocities(jacobian_transposed, leaf_dof, intervals, dof_parent, v, u):
             c += jacobian_transposed[k, r + 2] * speed
             k = dof_parent[k]
         u[r], u[r + 1], u[r + 2] = a, b, c
+    for i in range(leaf_dof.shape[0], nc):
+        a, b, meet = two_branches(pairs, feature[i])
+        u[3 * i] = u[3 * i + 1] = u[3 * i + 2] = 0.0
+        add_pair_velocity(jacobian_transposed, (a, meet), dof_parent, v, i, u)
+        add_pair_velocity(jacobian_transposed, (b, meet), dof_parent, v, i, u)
     for s in range(interval_dof.shape[0]):
         k, total = last_dof(interval_dof[s], dof_parent), 0.0
         while k > interval_end[s]:
@@ -55,12 +64,13 @@ def last_dof(leaf, dof_parent):
 
 
 @kernel
-def generalized_impulse(jacobian_transposed, leaf_dof, intervals, dof_parent, impulse, out):
+def generalized_impulse(jacobian_transposed, contacts, intervals, dof_parent, impulse, out):
     """Fill out = Jᵀ λ, shape (nv,); arguments as in `row_velocities`, λ in place of u."""
-    nc, (interval_dof, interval_end) = leaf_dof.shape[0], intervals
+    (leaf_dof, feature, pairs), (interval_dof, interval_end) = contacts, intervals
+    nc = feature.shape[0]
     for k in range(out.shape[0]):
         out[k] = 0.0
-    for i in range(nc):
+    for i in range(leaf_dof.shape[0]):
         k, r = leaf_dof[i], 3 * i
         a, b, c = impulse[r], impulse[r + 1], impulse[r + 2]
         if a == 0.0 and b == 0.0 and c == 0.0:
@@ -72,6 +82,10 @@ def generalized_impulse(jacobian_transposed, leaf_dof, intervals, dof_parent, im
                 + jacobian_transposed[k, r + 2] * c
             )
             k = dof_parent[k]
+    for i in range(leaf_dof.shape[0], nc):
+        a, b, meet = two_branches(pairs, feature[i])
+        add_pair_impulse(jacobian_transposed, (a, meet), dof_parent, impulse, i, out)
+        add_pair_impulse(jacobian_transposed, (b, meet), dof_parent, impulse, i, out)
     for s in range(interval_dof.shape[0]):
         x = impulse[3 * nc + s]
         if x == 0.0:
@@ -101,29 +115,30 @@ def select_active(gap, u_free, impulse, mu, reach, active):
 
 
 @kernel
-def collect_rows(active, interval_active, leaf_dof, interval_dof, island, row_of, row_leaf):
+def collect_rows(active, interval_active, contacts, interval_dof, island, row_of, row_leaf):
     """List the rows of the active contacts, then those of the active intervals.
 
     Args:
         active: 1 for the contacts that take part, shape (nc,).
         interval_active: 1 for the interval rows that take part, shape (ns,).
-        leaf_dof: last dof of each contact, shape (nc,).
+        contacts: as in `row_velocities`.
         interval_dof: last dof of each interval row, shape (ns,).
         island: island of each contact (nc,) and of each interval row (ns,), and the one whose rows
             are listed, or ALL.
         row_of: out, row of the step data behind each problem row.
-        row_leaf: out, last dof of that row.
+        row_leaf: out, last dof of that row, EVERYWHERE where it has entries on two branches.
 
     Returns:
         Number of active contacts and of problem rows.
     """
     of_contact, of_interval, chosen = island
-    nc, n = active.shape[0], 0
+    nc, n, leaf_dof = active.shape[0], 0, contacts[0]
     for i in range(nc):
         if active[i] != 0.0 and (chosen == ALL or of_contact[i] == chosen):
+            leaf = leaf_dof[i] if i < leaf_dof.shape[0] else EVERYWHERE
             for row in range(3):
                 row_of[n + row] = 3 * i + row
-                row_leaf[n + row] = leaf_dof[i]
+                row_leaf[n + row] = leaf
             n += 3
     na = n // 3
     for k in range(interval_active.shape[0]):

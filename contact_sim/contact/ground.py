@@ -12,8 +12,9 @@ from contact_sim.solvers.jit import kernel
 @kernel
 def ground_of(data):
     """Return the ground in the arrays of a step."""
-    kind, _, address, length, search, bend, _, _ = integers(data, f.GROUND)
-    return Ground(kind, vector(data, f.TERRAIN), numbers_at(address, length), search, bend)
+    kind, features, address, length, search, bend, _, _ = integers(data, f.GROUND)
+    relief = numbers_at(address, length)
+    return Ground(kind, vector(data, f.TERRAIN), relief, search, bend, features)
 
 
 @kernel
@@ -22,6 +23,7 @@ def fill_ground_coefficients(data, position, feature):
     ground = integers(data, f.GROUND)
     defaults = (vector(data, f.DEFAULT_FRICTION), vector(data, f.DEFAULT_RESTITUTION))
     fill_coefficients(
-        numbers_at(ground[6], ground[7]), position, feature, defaults, vector(data, f.FRICTION),
+        numbers_at(ground[6], ground[7]), position,
+        (feature, integers(data, f.LEAF_DOF).shape[0]), defaults, vector(data, f.FRICTION),
         vector(data, f.RESTITUTION),
     )  # fmt: skip

@@ -18,6 +18,18 @@ def interval_branches(data):
 
 
 @kernel
+def contact_branches(data):
+    """Return on which branches the rows of the contacts of a step have entries."""
+    return branches_with(data, vector(data, f.FEATURE_START))
+
+
+@kernel
+def branches_with(data, feature):
+    """Return the same for what the slots hold at another instant, (nc,); see `active_rows`."""
+    return integers(data, f.LEAF_DOF), feature, integers(data, f.PAIRS)
+
+
+@kernel
 def tree_of(data):
     """Return the tree of the dofs as the solvers take it, see solvers.tree."""
     return integers(data, f.DOF_PARENT), integers(data, f.LIMB), integers(data, f.ROOTED)[0]

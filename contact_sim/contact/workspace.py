@@ -9,11 +9,19 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from contact_sim.arrays.fields import INDEX_FIELDS, Sizes, layout_table, places_of
+from contact_sim.arrays.fields import (
+    INDEX_FIELDS,
+    PAIR_NUMBERS,
+    Sizes,
+    layout_table,
+    places_of,
+)
 from contact_sim.arrays.step_data import StepData
-from contact_sim.collision.candidates import candidates_of
+from contact_sim.collision.candidates import candidates_of, leaf_dof
 from contact_sim.collision.ground import Terrain, addresses_of
+from contact_sim.collision.pair_rows import meeting_dof
 from contact_sim.contact.islands import islands_of
+from contact_sim.contact.pair_contacts import find_pairs
 from contact_sim.dynamics.tree import Tree, tree_of
 from contact_sim.robot.actuators import Actuators
 from contact_sim.robot.model import RobotModel
@@ -63,6 +71,7 @@ class Workspace:
         self._allocate()
         self._fill_robot(robot, tree)
         self._fill_ground(robot, terrain, tree)
+        self._fill_pairs(robot, tree)
         self._fill_actuators(robot.actuators, h)
         self.set_time_step(h)
 
@@ -160,8 +169,8 @@ class Workspace:
         alone = self.interval_dof >= 0  # entries at one dof only
         self.interval_end[:] = np.where(alone, tree.dof_parent[self.interval_dof], -1)
         if self.sizes.ns:
-            some_dof = (rows != 0.0).argmax(axis=0)  # of each row
-            self.interval_island[:] = self._islands[some_dof]
+            self.interval_some_dof[:] = (rows != 0.0).argmax(axis=0)
+            self.interval_island[:] = self._islands[self.interval_some_dof]
 
     def _fill_actuators(self, actuators: Actuators, h: float) -> None:
         for name in ('effort_limit', 'velocity_limit', 'saturation_effort'):
@@ -178,14 +187,38 @@ class Workspace:
         self._kept = kept_alive(terrain)
         self.ground[:] = ground_indices(terrain)
         self.leaf_dof[:] = np.repeat(spheres.leaf_dof, features)
+        self.dof_island[:] = self._islands
         islands = np.append(self._islands, 0)  # the last one: of the world, −1
-        self.contact_island[:] = islands[self.leaf_dof]
+        self.contact_island[: self.sizes.n_ground] = islands[self.leaf_dof]
         self.stabilisation[:] = BAUMGARTE, RESTITUTION_THRESHOLD
-        self.inverse_weight[:] = reference_inverse_weight(
-            self.model,
-            np.repeat(spheres.joint, features),
-            self.data.jacobian_transposed[:, 3 * self.sizes.nc :],
-        )
+        of_intervals = self.data.jacobian_transposed[:, 3 * self.sizes.nc :]
+        of_joints, intervals = reference_inverse_weights(self.model, of_intervals)
+        slots = 3 * self.sizes.n_ground
+        self.inverse_weight[:slots] = np.repeat(of_joints[spheres.joint], 3 * features)
+        self.inverse_weight[3 * self.sizes.nc :] = intervals
+        self._of_joints = of_joints
+
+    def _fill_pairs(self, robot: RobotModel, tree: Tree) -> None:
+        solids, pairs = robot.collisions.solids, robot.collisions.pairs
+        if not pairs:
+            return
+        joints = [self.model.getJointId(solid.joint) for solid in solids]
+        leaves = [leaf_dof(self.model.joints[j]) for j in joints]
+        self.solid_body[:] = tree.body_of_joint[joints]
+        for i, (solid, body) in enumerate(zip(solids, self.solid_body, strict=True)):
+            placement = solid.placement
+            turn = tree.axes[body].T  # from the axes of the joint into those of the body
+            columns = (turn @ placement.rotation).T.ravel()
+            self.solid_place[i] = *columns, *(turn @ placement.translation)
+            self.solid_size[i] = *solid.half, solid.radius
+        self.solid_reach[:] = np.linalg.norm(self.solid_size[:, :3], axis=1)
+        self.solid_reach[:] += self.solid_size[:, 3]
+        rows = self.pairs.reshape(-1, PAIR_NUMBERS)
+        for k, (i, j) in enumerate(robot.collisions.ordered):
+            meeting = meeting_dof(tree.dof_parent, leaves[i], leaves[j])
+            rows[k] = i, j, leaves[i], leaves[j], meeting
+            self.pair_weight[k] = self._of_joints[joints[i]] + self._of_joints[joints[j]]
+        self.pair_search[0] = find_pairs.address
 
 
 def ground_indices(terrain: Terrain) -> tuple[int, ...]:
@@ -206,13 +239,16 @@ def sizes_of(robot: RobotModel, terrain: Terrain, tree: Tree, islands: Indices, 
     """Return the sizes of a simulation of `robot` on `terrain` with time step h [s]."""
     candidates, actuators = len(robot.candidates), robot.actuators
     return Sizes(
-        nq=robot.nq, nv=robot.nv, n_joints=robot.n_joints, nc=candidates * terrain.features,
+        nq=robot.nq, nv=robot.nv, n_joints=robot.n_joints,
+        nc=candidates * terrain.features + robot.collisions.slots,
         ns=int(np.count_nonzero(robot.joint_friction)) + len(robot.position_limits),
         n_bodies=len(tree.kind), n_candidates=candidates, n_flyers=len(tree.free_flyer_v),
         n_limits=len(robot.position_limits),
         n_islands=int(islands.max(initial=0)) + 1,
         n_delay=int(actuators.delay_steps(h).max(initial=0)),
         n_lags=robot.n_joints if actuators.time_constant.any() else 0,
+        n_solids=len(robot.collisions.solids), n_pairs=len(robot.collisions.pairs),
+        n_pair_slots=robot.collisions.slots,
     )  # fmt: skip
 
 
@@ -238,11 +274,11 @@ def contact_names(robot: RobotModel, terrain: Terrain) -> tuple[str, ...]:
     )
 
 
-def reference_inverse_weight(model: pin.Model, joints: Indices, intervals: Array) -> Array:
-    """Return the reference Delassus diagonal, of the neutral pose [1/kg], shape (3 nc + ns,).
+def reference_inverse_weights(model: pin.Model, intervals: Array) -> tuple[Array, Array]:
+    """Return reference Delassus diagonals of the neutral pose [1/kg], (njoints,) and (ns,).
 
-    For a contact the mean of the diagonal of J M⁻¹ Jᵀ, J the velocity of the centre of mass of the
-    body that carries it; for an interval row J M⁻¹ Jᵀ, Jᵀ its column of `intervals` (nv, ns).
+    For a contact on the body of a joint the mean of the diagonal of J M⁻¹ Jᵀ, J the velocity of
+    its centre of mass; for an interval row J M⁻¹ Jᵀ, Jᵀ its column of `intervals` (nv, ns).
     """
     data = model.createData()
     q = pin.neutral(model)
@@ -250,9 +286,9 @@ def reference_inverse_weight(model: pin.Model, joints: Indices, intervals: Array
     upper = np.triu(pin.crba(model, data, q))
     inverse = np.linalg.inv(upper + np.triu(upper, 1).T)
     values = []
-    for joint in joints.tolist():
+    for joint in range(model.njoints):
         centre = pin.SE3(np.eye(3), data.oMi[joint].act(model.inertias[joint].lever))
         world = pin.getJointJacobian(model, data, joint, pin.ReferenceFrame.WORLD)
         J = centre.toActionMatrixInverse()[:3] @ world
-        values += 3 * [float(np.trace(J @ inverse @ J.T)) / 3.0]
-    return np.array([*values, *np.einsum('ka,kl,la->a', intervals, inverse, intervals)])
+        values.append(float(np.trace(J @ inverse @ J.T)) / 3.0)
+    return np.array(values), np.einsum('ka,kl,la->a', intervals, inverse, intervals)

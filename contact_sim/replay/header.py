@@ -29,15 +29,17 @@ from contact_sim.robot.actuators import Actuators, quantities
 from contact_sim.robot.contact_point import ContactPoint
 from contact_sim.robot.model import RobotModel
 from contact_sim.robot.position_limits import PositionLimit
+from contact_sim.robot.solids import NO_COLLISIONS, Collisions, Solid
 from contact_sim.robot.urdf import load_robot
 from contact_sim.simulation.simulator import Simulator
 from contact_sim.terrain import Region
 
 Array = NDArray[np.float64]
-FORMAT = 5
-READABLE = 1, 2, 3, 4, 5
+FORMAT = 6
+READABLE = 1, 2, 3, 4, 5, 6
 """Formats that can be repeated; 1 knew only planes, 1 and 2 only semi-implicit steps, those before
-4 no relief, and those before 5 no regions and no limits of joints."""
+4 no relief, those before 5 no regions and no limits of joints, those before 6 no contacts between
+bodies."""
 PACKAGES = ('contact_sim', 'pin', 'numba', 'llvmlite', 'numpy')
 """Packages whose versions decide about the last bits."""
 
@@ -164,6 +166,7 @@ def robot_header(robot: RobotModel) -> dict[str, Any]:
         'body_points': _points_header(robot.body_points),
         'actuators': _actuators_header(robot.declared_actuators),
         'position_limits': [_limit_header(limit) for limit in robot.position_limits],
+        'collisions': dataclasses.asdict(robot.collisions),
     }
     return {**described, 'hash': description_hash(described), 'numbers': number_hash(robot)}
 
@@ -209,6 +212,20 @@ def _limit_of(said: Mapping[str, Any]) -> PositionLimit:
     )
 
 
+def _collisions_of(header: Mapping[str, Any]) -> Collisions:
+    """Return what may touch each other; before format 6 nothing could."""
+    said = header.get('collisions')
+    if said is None:
+        return NO_COLLISIONS
+    solids = []
+    for one in said['solids']:
+        fields: dict[str, Any] = {
+            k: tuple(x) if isinstance(x, list) else x for k, x in one.items()
+        }
+        solids.append(Solid(**fields))
+    return Collisions(tuple(solids), tuple((a, b) for a, b in said['pairs']), said['most'])
+
+
 def description_hash(described: Mapping[str, Any]) -> str:
     """Return the SHA-256 of the description a robot was built from, URDF or Pinocchio's words."""
     return hashlib.sha256((described['description'] or described['model']).encode()).hexdigest()
@@ -243,7 +260,9 @@ def robot_of(header: Mapping[str, Any], numbers_must_match: bool) -> RobotModel:
         )
     body = tuple(ContactPoint(**point) for point in header.get('body_points', ()))
     limits = tuple(_limit_of(said) for said in header.get('position_limits', ()))
-    robot = dataclasses.replace(robot, body_points=body, position_limits=limits)
+    robot = dataclasses.replace(
+        robot, body_points=body, position_limits=limits, collisions=_collisions_of(header)
+    )
     robot = _with_actuators_of(header, robot)
     if numbers_must_match and number_hash(robot) != header['numbers']:
         raise RecordingError(

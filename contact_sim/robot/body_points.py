@@ -96,7 +96,7 @@ def body_contacts(
         raise InvalidInput(f'most = {most!r}: expected an integer >= {LEAST}')
     if not 0.0 <= edge_radius < np.inf:
         raise InvalidInput(f'edge_radius = {edge_radius!r} m: expected a finite value >= 0')
-    geometries = _collision_geometry(model, description, package_dirs)
+    geometries = collision_geometry(model, description, package_dirs)
     chosen = _chosen_links(geometries, links, {link_of(model, foot) for foot in feet})
     bodies: dict[str, list[_Shape]] = {}
     for link in chosen:
@@ -161,7 +161,7 @@ def _points_of_body(
     return points, Approximation(joint, names, len(points), error)
 
 
-def _collision_geometry(
+def collision_geometry(
     model: pin.Model, description: str, package_dirs: Sequence[str]
 ) -> dict[str, list[Any]]:
     """Return the collision geometries of every link that has some."""

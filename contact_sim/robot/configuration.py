@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,13 @@ _UNIT_PARTS: dict[str, UnitBlock] = {
     'JointModelRUBZ': ('cosine and sine', 0, 2),
     'JointModelRevoluteUnboundedUnaligned': ('cosine and sine', 0, 2),
 }
+
+
+def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return a read-only copy."""
+    copy = np.array(array)
+    copy.setflags(write=False)
+    return copy
 
 
 def wrong_shape(place: str, vector: Array, expected: tuple[int]) -> InvalidInput:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import chain, combinations
 
 import numpy as np
 import pinocchio as pin
@@ -12,6 +13,7 @@ from contact_sim.errors import InvalidInput, UnknownName
 from contact_sim.robot.actuators import Actuators
 from contact_sim.robot.contact_point import Array, ContactPoint
 from contact_sim.robot.model import STANDING, RobotModel
+from contact_sim.robot.solids import MOST, Collisions, Solid
 
 SEPARATOR = '/'
 """Between the name of a robot and the names of its joints, links and contact points."""
@@ -52,8 +54,8 @@ class Part:
 class JoinedRobots(RobotModel):
     """Robots in one world, one behind the other in q, v and the efforts; made by `joined`.
 
-    Whatever has a name is called `robot/name`. Each robot moves as it would alone: all of them
-    touch the ground, none of them another one.
+    Whatever has a name is called `robot/name`. Each robot moves as it would alone, unless it
+    touches another one (`against_each_other`).
     """
 
     parts: tuple[Part, ...] = ()
@@ -87,6 +89,8 @@ def joined(
     robots: Mapping[str, RobotModel],
     places: Mapping[str, Sequence[float]] | None = None,
     name: str = 'joined',
+    against_each_other: bool = False,
+    most: int = MOST,
 ) -> JoinedRobots:
     """Return robots, and loose bodies, as one: each a tree of its own on the same ground.
 
@@ -94,6 +98,8 @@ def joined(
         robots: by the names they have among each other.
         places: x, y [m] and yaw [rad] of their reference poses in world; the origin if left out.
         name: what to call all of them.
+        against_each_other: whether their links may touch those of the others.
+        most: contacts between bodies that all of them may have at once.
 
     Raises:
         InvalidInput: no robots, a name or a place that cannot be used.
@@ -134,6 +140,7 @@ def joined(
             for part in parts
             for limit in part.robot.position_limits
         ),
+        collisions=_collisions(parts, against_each_other, most),
         parts=parts,
     )
 
@@ -179,6 +186,29 @@ def _points(parts: tuple[Part, ...], which: str) -> tuple[ContactPoint, ...]:
         for part in parts
         for point in getattr(part.robot, which)
     )  # fmt: skip
+
+
+def _collisions(parts: tuple[Part, ...], against_each_other: bool, most: int) -> Collisions:
+    """Return the solids of all robots, the pairs of each and, if asked for, those between them."""
+    solids: list[tuple[Solid, ...]] = []
+    pairs: list[tuple[str, str]] = []
+    for part in parts:
+        own = part.robot.collisions
+        chosen = own.solids or (part.robot.solids if against_each_other else ())
+        solids.append(tuple(_named(part, solid) for solid in chosen))
+        pairs += [(part.called(a), part.called(b)) for a, b in own.pairs]
+    if against_each_other:
+        pairs += [
+            (a.name, b.name) for one, other in combinations(solids, 2) for a in one for b in other
+        ]
+    return Collisions(tuple(chain.from_iterable(solids)), tuple(pairs), most)
+
+
+def _named(part: Part, solid: Solid) -> Solid:
+    joint = part.called(solid.joint) if solid.joint != UNIVERSE else UNIVERSE
+    return replace(
+        solid, name=part.called(solid.name), frame=part.called(solid.frame), joint=joint
+    )
 
 
 def _actuators(parts: tuple[Part, ...]) -> Actuators:

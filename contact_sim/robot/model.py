@@ -10,24 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import atan2
-from typing import Any
+from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
 import pinocchio as pin
 
 from contact_sim.errors import InvalidInput, UnknownName
 from contact_sim.robot.actuators import Actuators, Values, actuators_of, driven_model
 from contact_sim.robot.body_points import MOST, Approximation, body_contacts
-from contact_sim.robot.configuration import (
-    checked_vector,
-    neutral_configuration,
-    normalised,
-    unit_blocks,
-    wrong_shape,
-)
+from contact_sim.robot.configuration import frozen, neutral_configuration
 from contact_sim.robot.contact_point import Array, ContactPoint, check_unique
+from contact_sim.robot.coordinates import Coordinates
 from contact_sim.robot.feet import Foot, check_contact_points, contact_points_at, feet_of
 from contact_sim.robot.gains import Gains, standing_gains
 from contact_sim.robot.joints import actuated_joint_names, check_actuated_joints
@@ -39,8 +31,10 @@ from contact_sim.robot.position_limits import (
     followed,
     joint_limits,
 )
+from contact_sim.robot.self_collision import LinkPairs, self_collisions
+from contact_sim.robot.solids import MOST as MOST_MET
+from contact_sim.robot.solids import NO_COLLISIONS, Collisions, Solid, solids_of
 
-IndexArray = npt.NDArray[np.intp]
 __all__ = ['ContactPoint', 'RobotModel']
 
 STANDING = 'standing'
@@ -48,7 +42,7 @@ STANDING = 'standing'
 
 
 @dataclass(frozen=True, eq=False)
-class RobotModel:
+class RobotModel(Coordinates):
     """A robot as the simulation sees it; immutable, every array is read-only.
 
     Build one with `load_robot` or `RobotModel.from_pinocchio`.
@@ -82,6 +76,8 @@ class RobotModel:
     """Those of `with_actuators`; None: what the description says, see `actuators`."""
     position_limits: tuple[PositionLimit, ...] = ()
     """Joint limits, and joints that follow others."""
+    collisions: Collisions = NO_COLLISIONS
+    """Solids that may touch each other, see `with_self_collision`."""
 
     def __post_init__(self) -> None:
         check_unique('joint', list(self.pinocchio_model.names))
@@ -93,7 +89,7 @@ class RobotModel:
         known = {STANDING: neutral_configuration(self.pinocchio_model)} | dict(self.references)
         model, limits = self.pinocchio_model, self.position_limits
         poses = {name: self.checked_configuration(q) for name, q in known.items()}
-        references = {name: _frozen(followed(model, limits, q)) for name, q in poses.items()}
+        references = {name: frozen(followed(model, limits, q)) for name, q in poses.items()}
         object.__setattr__(self, 'references', references)
 
     def __repr__(self) -> str:
@@ -153,6 +149,29 @@ class RobotModel:
         )  # fmt: skip
         return replace(self, body_points=points, approximations=approximations)
 
+    def with_self_collision(
+        self, links: LinkPairs | None = None, srdf: str | Path | None = None, most: int = MOST_MET
+    ) -> RobotModel:
+        """Return the robot with links that may touch each other.
+
+        Args:
+            links: names of two links each; None: all that can, but those that the SRDF disables.
+            srdf: path or text of an SRDF.
+            most: contacts that they may have at once.
+
+        Raises:
+            InvalidInput, UnknownName, RobotDescriptionError: see `self_collisions`.
+        """
+        model, q = self.pinocchio_model, self.references[STANDING]
+        found = self_collisions(model, self.solids, q, links, srdf, most)
+        return replace(self, collisions=found)
+
+    @cached_property
+    def solids(self) -> tuple[Solid, ...]:
+        """Collision geometry of all links as spheres, capsules and boxes."""
+        model, description = self.pinocchio_model, self.description
+        return solids_of(model, description, self.package_dirs, self.contact_points)
+
     def with_actuators(self, actuators: Actuators | None = None, **changes: Values) -> RobotModel:
         """Return the robot with other actuators, given as a whole, by fields of them, or both.
 
@@ -187,21 +206,6 @@ class RobotModel:
         """All spheres that the ground may touch: contact points, then body points."""
         return self.contact_points + self.body_points
 
-    @property
-    def nq(self) -> int:
-        """Length of q."""
-        return int(self.pinocchio_model.nq)
-
-    @property
-    def nv(self) -> int:
-        """Length of v."""
-        return int(self.pinocchio_model.nv)
-
-    @property
-    def n_joints(self) -> int:
-        """Number of actuated joints."""
-        return len(self.joint_names)
-
     @cached_property
     def feet(self) -> tuple[Foot, ...]:
         """Groups of contact points that share a frame, in the order of their first points."""
@@ -223,55 +227,6 @@ class RobotModel:
     def total_mass(self) -> float:
         """Mass of all bodies that can move [kg]."""
         return float(pin.computeTotalMass(self.pinocchio_model))
-
-    @cached_property
-    def joint_velocity_index(self) -> IndexArray:
-        """Index into v of each actuated joint, shape (n_joints,)."""
-        return _frozen(np.array([joint.idx_v for joint in self._joints], dtype=np.intp))
-
-    @cached_property
-    def selection_matrix(self) -> Array:
-        """Selection matrix S (n_joints, nv): joint velocities = S v, force = S.T @ effort."""
-        selection = np.zeros((self.n_joints, self.nv))
-        selection[np.arange(self.n_joints), self.joint_velocity_index] = 1.0
-        return _frozen(selection)
-
-    @cached_property
-    def continuous_joints(self) -> npt.NDArray[np.bool_]:
-        """Mask of the actuated joints that turn without end, angles in (-pi, pi]; (n_joints,)."""
-        return _frozen(np.array([joint.nq == 2 for joint in self._joints], dtype=bool))
-
-    @cached_property
-    def effort_limit(self) -> Array:
-        """Largest effort of each actuated joint [N m or N], shape (n_joints,)."""
-        return _frozen(self.pinocchio_model.effortLimit[self.joint_velocity_index])
-
-    @cached_property
-    def velocity_limit(self) -> Array:
-        """Largest speed of each actuated joint [rad/s or m/s], shape (n_joints,)."""
-        return _frozen(self.pinocchio_model.velocityLimit[self.joint_velocity_index])
-
-    @cached_property
-    def lower_position_limit(self) -> Array:
-        """Smallest position [rad or m], -inf for continuous joints, shape (n_joints,)."""
-        limit = self.pinocchio_model.lowerPositionLimit[self._joint_position_index]
-        return _frozen(np.where(self.continuous_joints, -np.inf, limit))
-
-    @cached_property
-    def upper_position_limit(self) -> Array:
-        """Largest position [rad or m], inf for continuous joints, shape (n_joints,)."""
-        limit = self.pinocchio_model.upperPositionLimit[self._joint_position_index]
-        return _frozen(np.where(self.continuous_joints, np.inf, limit))
-
-    @cached_property
-    def joint_damping(self) -> Array:
-        """Viscous damping of every velocity coordinate [N m s/rad], shape (nv,)."""
-        return _frozen(self.pinocchio_model.damping)
-
-    @cached_property
-    def joint_friction(self) -> Array:
-        """Dry friction of every velocity coordinate [N m], shape (nv,)."""
-        return _frozen(self.pinocchio_model.friction)
 
     @property
     def default_gains(self) -> Gains:
@@ -299,101 +254,7 @@ class RobotModel:
             raise UnknownName(f'reference pose of robot {self.name}', name, self.references)
         return placed_on_ground(self.pinocchio_model, self.candidates, self.references[name])
 
-    def joint_positions(self, q: npt.ArrayLike) -> Array:
-        """Return the positions of the actuated joints at `q` (nq,) [rad or m], shape (n_joints,).
-
-        The angle of a continuous joint lies in (-pi, pi].
-
-        Raises:
-            InvalidInput: q has the wrong length.
-        """
-        q = np.asarray(q, float)
-        if q.shape != self._q_shape:
-            raise wrong_shape(f'configuration q of robot {self.name}', q, self._q_shape)
-        positions: Array = q[self._joint_position_index]
-        for i, cosine, sine in self._continuous_place:
-            positions[i] = atan2(q[sine], q[cosine])
-        return positions
-
-    def joint_velocities(self, v: npt.ArrayLike) -> Array:
-        """Return the velocities of the actuated joints in `v` (nv,) [rad/s or m/s], (n_joints,).
-
-        Raises:
-            InvalidInput: v has the wrong length.
-        """
-        v = np.asarray(v, float)
-        if v.shape != self._v_shape:
-            raise wrong_shape(f'velocity v of robot {self.name}', v, self._v_shape)
-        velocities: Array = v[self.joint_velocity_index]
-        return velocities
-
-    def with_joint_positions(self, q: npt.ArrayLike, positions: npt.ArrayLike) -> Array:
-        """Return a copy of `q` (nq,) whose actuated joints are at `positions` (n_joints,).
-
-        Raises:
-            InvalidInput: q or positions of the wrong length, or not finite.
-        """
-        place = f'joint positions of robot {self.name}'
-        angles = checked_vector(place, positions, self.n_joints, self.joint_names)
-        moved = checked_vector(f'configuration q of robot {self.name}', q, self.nq)
-        moved[self._joint_position_index] = angles
-        for i, cosine, sine in self._continuous_place:
-            moved[cosine], moved[sine] = np.cos(angles[i]), np.sin(angles[i])
-        return moved
-
-    def checked_configuration(self, q: npt.ArrayLike) -> Array:
-        """Return `q` as a new float array of shape (nq,), its quaternions exactly unit.
-
-        Raises:
-            InvalidInput: a wrong length, a value that is not finite, or a quaternion (or the
-                cosine and sine of a continuous joint) whose norm is more than 1e-6 away from 1.
-        """
-        place = f'configuration q of robot {self.name}'
-        return normalised(place, self._unit_blocks, checked_vector(place, q, self.nq))
-
-    def checked_velocity(self, v: npt.ArrayLike) -> Array:
-        """Return `v` as a new float array of shape (nv,).
-
-        Raises:
-            InvalidInput: a wrong length or a value that is not finite.
-        """
-        return checked_vector(f'velocity v of robot {self.name}', v, self.nv)
-
     @cached_property
     def _standing_gains(self) -> Gains:
         standing = self.references[STANDING]
         return standing_gains(self.pinocchio_model, self.joint_velocity_index, standing)
-
-    @cached_property
-    def _joints(self) -> tuple[Any, ...]:
-        model = self.pinocchio_model
-        return tuple(model.joints[model.getJointId(name)] for name in self.joint_names)
-
-    @cached_property
-    def _joint_position_index(self) -> IndexArray:
-        return np.array([joint.idx_q for joint in self._joints], dtype=np.intp)
-
-    @cached_property
-    def _continuous_place(self) -> tuple[tuple[int, int, int], ...]:
-        """Place among the actuated joints, and of cosine and sine in q, of the continuous ones."""
-        places = self._joint_position_index.tolist()
-        chosen = np.flatnonzero(self.continuous_joints).tolist()
-        return tuple((i, places[i], places[i] + 1) for i in chosen)
-
-    @cached_property
-    def _q_shape(self) -> tuple[int]:
-        return (self.nq,)
-
-    @cached_property
-    def _v_shape(self) -> tuple[int]:
-        return (self.nv,)
-
-    @cached_property
-    def _unit_blocks(self) -> tuple[tuple[str, int, int], ...]:
-        return unit_blocks(self.pinocchio_model)
-
-
-def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    copy = np.array(array)
-    copy.setflags(write=False)
-    return copy

@@ -36,6 +36,8 @@ class Semantics:
     """Links that end a limb."""
     poses: Mapping[str, JointValues] = field(default_factory=dict)
     """Reference poses by name."""
+    disabled_collisions: frozenset[frozenset[str]] = frozenset()
+    """Pairs of links that are not to be checked for collision."""
 
 
 def read_srdf(source: str | Path) -> Semantics:
@@ -52,7 +54,7 @@ def read_srdf(source: str | Path) -> Semantics:
     root = parse_xml(str(source).strip() if is_text else read_text(Path(source)), place)
     if root.tag != 'robot':
         raise RobotDescriptionError(f'{place}: the root element is <{root.tag}>, expected <robot>')
-    return Semantics(end_effectors=_end_effectors(root, place), poses=_poses(root, place))
+    return Semantics(_end_effectors(root, place), _poses(root, place), _disabled(root, place))
 
 
 def configuration(model: pin.Model, neutral: Array, values: JointValues, place: str) -> Array:
@@ -108,6 +110,16 @@ def _end_effectors(root: Element, place: str) -> tuple[str, ...]:
             )
         links.append(link)
     return tuple(dict.fromkeys(links))  # two groups may end in one link
+
+
+def _disabled(root: Element, place: str) -> frozenset[frozenset[str]]:
+    pairs = set()
+    for one in root.iterfind('disable_collisions'):
+        links = one.get('link1'), one.get('link2')
+        if not all(links):
+            raise RobotDescriptionError(f'{place}: a disable_collisions without link1 and link2')
+        pairs.add(frozenset(str(link) for link in links))
+    return frozenset(pairs)
 
 
 def _poses(root: Element, place: str) -> Mapping[str, JointValues]:

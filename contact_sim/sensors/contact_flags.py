@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from contact_sim.errors import InvalidInput, UnknownName
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.robot.model import RobotModel
+from contact_sim.robot.solids import solids_on
 from contact_sim.sensors.line import Sensor
 from contact_sim.sensors.noise import LARGEST_FORCE, latency, step_number
 from contact_sim.sensors.random_numbers import Stream
@@ -130,6 +131,13 @@ class ContactFlags(Sensor[ContactValues]):
             member[row, list(foot.points)] = 1.0
         return member
 
+    @cached_property
+    def _solids(self) -> tuple[tuple[int, ...], ...]:
+        """Solids of each foot, which other bodies touch."""
+        robot = self.robot
+        model, solids = robot.pinocchio_model, robot.collisions.solids
+        return tuple(solids_on(model, solids, foot.frame) for foot in robot.feet)
+
     def _feet_in(self, chosen: Sequence[str]) -> Flags:
         return np.array([name in chosen for name in self._names], dtype=bool)
 
@@ -144,12 +152,14 @@ class ContactFlags(Sensor[ContactValues]):
         return self.latency > 0 or self.sensing.off_threshold < self.sensing.on_threshold
 
     def load(self, report: StepReport) -> Array:
-        """Return the normal force of the ground on each foot [N], shape (n,); pulls count 0."""
+        """Return the normal force on each foot [N], shape (n,); pulls count 0."""
         pressing = np.maximum(report.contacts.normal_force, 0.0)
-        if not len(pressing):
-            return np.zeros(len(self._names))
-        of_points = pressing.reshape(self._points.shape[1], -1).sum(axis=1)
-        return np.asarray(self._points @ of_points)
+        load = np.zeros(len(self._names))
+        if len(pressing):
+            load += self._points @ pressing.reshape(self._points.shape[1], -1).sum(axis=1)
+        if self.robot.collisions.pairs:
+            load += [report.pairs.load_on(solids) for solids in self._solids]
+        return load
 
     def truth(self, report: StepReport) -> ContactValues:
         """Return which feet the ground presses on in a step."""

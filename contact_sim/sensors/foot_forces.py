@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters
 from contact_sim.robot.feet import Foot, foot_frame
 from contact_sim.robot.model import RobotModel
+from contact_sim.robot.solids import solids_on
 from contact_sim.sensors.frames import Frames
 from contact_sim.sensors.line import Sensor
 from contact_sim.sensors.noise import (
@@ -87,6 +89,12 @@ class FootForces(Sensor[ForceValues]):
         return Frames(self.robot, [foot_frame(model, foot) for foot in self._parts])
 
     @cached_property
+    def _solids(self) -> tuple[tuple[int, ...], ...]:
+        """Solids of each foot, which other bodies touch."""
+        model, solids = self.robot.pinocchio_model, self.robot.collisions.solids
+        return tuple(solids_on(model, solids, foot.frame) for foot in self._parts)
+
+    @cached_property
     def _streams(self) -> tuple[Stream, Stream]:
         """Force and torque."""
         return Stream(self.seed, 'feet/force'), Stream(self.seed, 'feet/torque')
@@ -123,7 +131,22 @@ class FootForces(Sensor[ForceValues]):
                         f, arm = into @ f, into @ (arm - origin)
                     force[row] += f
                     torque[row] += cross(arm, f)
+        if self.robot.collisions.pairs:
+            self._add_pairs(report, frames, force, torque)
         return ForceValues(force, torque)
+
+    def _add_pairs(self, report: StepReport, frames: Any, force: Array, torque: Array) -> None:
+        """Add the forces of other bodies on the feet."""
+        pairs = report.pairs
+        for row, solids in enumerate(self._solids):
+            for k, sign in enumerate(pairs.acting_on(solids)):
+                if sign != 0.0:
+                    f, arm = sign * pairs.force[k], pairs.position[k]
+                    if frames is not None:
+                        into = np.array(frames[row].rotation).T
+                        f, arm = into @ f, into @ (arm - np.array(frames[row].translation))
+                    force[row] += f
+                    torque[row] += cross(arm, f)
 
     def measure(self, kept: StepReport) -> ForceValues:
         """Return what the sensors say of a step."""

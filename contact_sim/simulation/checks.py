@@ -64,18 +64,19 @@ def per_contact(
 
 
 def over_features(numbers: Array, sizes: Sizes) -> Array:
-    """Repeat numbers per contact point, the last axis, for its contacts; keep all others."""
-    points = sizes.n_candidates
-    if numbers.ndim == 0 or numbers.shape[-1] != points or sizes.nc == points:
+    """Repeat numbers per contact point, the last axis, for its contacts; keep all others.
+
+    Contacts between bodies get the largest of numbers per contact point, or per contact with the
+    ground.
+    """
+    if numbers.ndim == 0 or numbers.shape[-1] not in (sizes.n_candidates, sizes.n_ground):
         return numbers
-    return np.repeat(numbers, sizes.features, axis=-1)
-
-
-def frozen(array: Array) -> Array:
-    """Return a read-only copy."""
-    copy = array.copy()
-    copy.flags.writeable = False
-    return copy
+    if numbers.shape[-1] != sizes.n_ground:
+        numbers = np.repeat(numbers, sizes.features, axis=-1)
+    if not sizes.n_pair_slots or not sizes.n_ground:
+        return numbers
+    between = np.repeat(numbers.max(axis=-1, keepdims=True), sizes.n_pair_slots, axis=-1)
+    return np.concatenate([numbers, between], axis=-1)
 
 
 def per_world(

@@ -1,4 +1,4 @@
-"""The contacts of a step: forces, positions, gaps, velocities and modes, per contact."""
+"""The contacts of a step with the ground: forces, positions, gaps, velocities and modes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ Array = NDArray[np.float64]
 
 
 class ContactReport:
-    """Contacts at the end of a step, one row per contact, open ones included.
+    """Contacts with the ground at the end of a step, one row each, open ones included.
 
     Args:
         buffer: step data.
-        places: first and last place and shape of the fields of the step data.
+        places: first and last place and shape of their part of the fields of the step data.
         names: names of the contacts.
         features: contacts that each contact point may have.
     """

@@ -10,12 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contact_sim.arrays import fields as f
+from contact_sim.arrays.fields import PAIR_NUMBERS
 from contact_sim.arrays.views import Arrays, arrays_of, frames, integers, matrix, vector
+from contact_sim.collision.pool import pair_of
 from contact_sim.contact.contact_values import OPEN, mode_of
 from contact_sim.contact.workspace import Workspace
 from contact_sim.dynamics.kinematics import place_bodies
 from contact_sim.dynamics.vectors import add, cross, put, scaled, sub, vec
 from contact_sim.robot.feet import foot_frame
+from contact_sim.robot.solids import solids_on
 from contact_sim.solvers.borrowed import borrowed
 from contact_sim.solvers.jit import kernel
 
@@ -33,6 +36,8 @@ class ContactGroups:
     """Names of the groups, length n."""
     of_contact: Indices
     """Group of each contact, shape (nc,); of feet those of the rest of the body have none."""
+    of_solid: Indices
+    """Group of each solid of `robot.collisions`, −1 if it belongs to none, shape (n_solids,)."""
     body: Indices
     """Body of the kinematic tree that carries each group, shape (n,)."""
     origin: Array
@@ -45,16 +50,23 @@ def foot_groups(work: Workspace) -> ContactGroups:
     joints = [model.getJointId(foot.joint) for foot in feet]
     offsets = [foot_frame(model, foot).placement.translation for foot in feet]
     of_point = {k: group for group, foot in enumerate(feet) for k in foot.points}
-    return _groups(work, [foot.name for foot in feet], joints, offsets, of_point)
+    solids = work.robot.collisions.solids
+    of_solid = [-1] * len(solids)
+    for group, foot in enumerate(feet):
+        for k in solids_on(model, solids, foot.frame):
+            of_solid[k] = group
+    return _groups(work, [foot.name for foot in feet], joints, offsets, (of_point, of_solid))
 
 
 def link_groups(work: Workspace) -> ContactGroups:
     """Return the contacts by link; torques are about the origins of the joints."""
     points = work.robot.candidates
-    names = list(dict.fromkeys(point.joint for point in points))
+    solids = work.robot.collisions.solids
+    names = list(dict.fromkeys([one.joint for one in points] + [one.joint for one in solids]))
     joints = [work.model.getJointId(name) for name in names]
     of_point = {k: names.index(point.joint) for k, point in enumerate(points)}
-    return _groups(work, names, joints, [np.zeros(3) for _ in names], of_point)
+    of_solid = [names.index(solid.joint) for solid in solids]
+    return _groups(work, names, joints, [np.zeros(3) for _ in names], (of_point, of_solid))
 
 
 def _groups(
@@ -62,14 +74,16 @@ def _groups(
     names: Sequence[str],
     joints: Sequence[int],
     offsets: Sequence[Array],
-    of_point: dict[int, int],
+    members: tuple[dict[int, int], list[int]],
 ) -> ContactGroups:
-    """Return groups whose origins are `offsets` in the axes of their joints."""
+    """Return groups of points and solids; origins are `offsets` in the axes of their joints."""
+    of_point, of_solid = members
     points = [of_point[k] for k in range(len(of_point))]
     body = np.array([work.tree.body_of_joint[joint] for joint in joints], dtype=np.int64)
     origin = [work.tree.axes[k].T @ offset for k, offset in zip(body, offsets, strict=True)]
     return ContactGroups(
-        tuple(names), np.repeat(np.array(points, dtype=np.int64), work.sizes.features), body,
+        tuple(names), np.repeat(np.array(points, dtype=np.int64), work.sizes.features),
+        np.array(of_solid, dtype=np.int64), body,
         np.array(origin, dtype=float).reshape(-1, 3),
     )  # fmt: skip
 
@@ -152,7 +166,7 @@ class FootReport:
 
 
 @kernel
-def group_values(buffer, numbers, indices, layout, of_contact, body, origin):
+def group_values(buffer, numbers, indices, layout, of_contact, of_solid, body, origin):
     """Return what `FootReport` tells, one row per group, shape (n, COLUMNS).
 
     Args:
@@ -161,6 +175,7 @@ def group_values(buffer, numbers, indices, layout, of_contact, body, origin):
         indices: of that workspace.
         layout: of that workspace.
         of_contact: `ContactGroups.of_contact`, shape (at most nc,).
+        of_solid: `ContactGroups.of_solid`, shape (n_solids,).
         body: `ContactGroups.body`, shape (n,).
         origin: `ContactGroups.origin` [m], shape (n, 3).
     """
@@ -174,6 +189,7 @@ def group_values(buffer, numbers, indices, layout, of_contact, body, origin):
         )  # fmt: skip
     place_origins(matrix(data, f.POSE), body, origin, out)
     add_contacts(step, of_contact, out)
+    add_pairs(step, of_solid, out)
     return out
 
 
@@ -190,18 +206,36 @@ def place_origins(pose, body, origin, out):
 @kernel
 def add_contacts(step, of_contact, out):
     """Add every contact to its group."""
-    frame, position = frames(step, f.FRAME_START), matrix(step, f.POSITION_START)
-    impulse, u, gap = vector(step, f.IMPULSE), vector(step, f.U_NEXT), vector(step, f.GAP)
-    scale = 1.0 / vector(step, f.TIME_STEP)[0]
+    gap = vector(step, f.GAP)
     for i in range(of_contact.shape[0]):  # those of the rest of the body belong to no foot
-        row, force = out[of_contact[i]], (0.0, 0.0, 0.0)
-        for a in range(3):
-            force = add(force, scaled(impulse[3 * i + a], vec(frame[i, a], 0)))
-        force = scaled(scale, force)
-        torque = cross(sub(vec(position[i], 0), vec(row, ORIGIN)), force)
-        put(row, FORCE, add(vec(row, FORCE), force))
-        put(row, TORQUE, add(vec(row, TORQUE), torque))
-        add_state(row, gap[i], impulse[3 * i + 2], np.sqrt(u[3 * i] ** 2 + u[3 * i + 1] ** 2))
+        add_contact(step, i, 1.0, gap[i], out[of_contact[i]])
+
+
+@kernel
+def add_pairs(step, of_solid, out):
+    """Add the contacts between bodies to the groups of both, with the gap before the step."""
+    pairs, gap = integers(step, f.PAIRS), vector(step, f.GAP_START)
+    for i in range(integers(step, f.LEAF_DOF).shape[0], gap.shape[0]):
+        k = PAIR_NUMBERS * pair_of(vector(step, f.FEATURE_START)[i])
+        if k >= 0:
+            for side in range(2):
+                group = of_solid[pairs[k + side]]
+                if group >= 0:
+                    add_contact(step, i, 1.0 - 2.0 * side, gap[i], out[group])
+
+
+@kernel
+def add_contact(step, i, sign, gap, row):
+    """Add contact i to a group; its force acts with this sign."""
+    frame, point = frames(step, f.FRAME_START)[i], matrix(step, f.POSITION_START)[i]
+    impulse, u, force = vector(step, f.IMPULSE), vector(step, f.U_NEXT), (0.0, 0.0, 0.0)
+    for a in range(3):
+        force = add(force, scaled(impulse[3 * i + a], vec(frame[a], 0)))
+    force = scaled(sign / vector(step, f.TIME_STEP)[0], force)
+    torque = cross(sub(vec(point, 0), vec(row, ORIGIN)), force)
+    put(row, FORCE, add(vec(row, FORCE), force))
+    put(row, TORQUE, add(vec(row, TORQUE), torque))
+    add_state(row, gap, impulse[3 * i + 2], np.sqrt(u[3 * i] ** 2 + u[3 * i + 1] ** 2))
 
 
 @kernel

@@ -12,7 +12,12 @@ from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import arrays_of, frames, integers, matrix, vector
 from contact_sim.contact.active_rows import generalized_impulse
 from contact_sim.contact.memory import recall
-from contact_sim.contact.problem_views import interval_branches, rows_of, tree_of
+from contact_sim.contact.problem_views import (
+    contact_branches,
+    interval_branches,
+    rows_of,
+    tree_of,
+)
 from contact_sim.contact.residuals import LAW_RESIDUALS, TOUCHING, judge_rows
 from contact_sim.contact_models.time_stepping.islands import gather_problem
 from contact_sim.solvers.jit import kernel
@@ -92,7 +97,7 @@ def momentum_residual(data):
     v_next, v_free = vector(data, f.V_NEXT), vector(data, f.V_FREE)
     left, right = vector(data, f.DISPLACEMENT), vector(data, f.MOMENTUM)
     generalized_impulse(
-        matrix(data, f.JACOBIAN_TRANSPOSED), integers(data, f.LEAF_DOF),
+        matrix(data, f.JACOBIAN_TRANSPOSED), contact_branches(data),
         interval_branches(data), dof_parent, vector(data, f.IMPULSE), left,
     )  # fmt: skip
     for k in range(left.shape[0]):

@@ -37,10 +37,11 @@ def on_other_features(name: str, numbers: Array, before: Sizes, now: Sizes) -> A
     """
     if before.nc == now.nc:
         return numbers
-    per_point = numbers.reshape(before.n_candidates, -1)
+    on_ground, between = np.split(numbers, [before.n_ground])
+    per_point = on_ground.reshape(before.n_candidates, -1)
     if (per_point != per_point[:, :1]).any():
         raise InvalidInput(
             f'{name} is given for each of {before.features} contacts of a contact point, on the '
             f'new ground there are {now.features}: give it per contact point first'
         )
-    return np.repeat(per_point[:, 0], now.features)
+    return np.concatenate([np.repeat(per_point[:, 0], now.features), between])

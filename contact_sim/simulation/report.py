@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from contact_sim.arrays.fields import Sizes
 from contact_sim.arrays.step_data import StepData
 from contact_sim.contact.contact_values import OPEN, SLIP, STICK
 from contact_sim.contact.problem import ContactProblem
@@ -25,6 +27,7 @@ from contact_sim.simulation.foot_report import (
     link_groups,
 )
 from contact_sim.simulation.judge import judge_step, rebuild_problem
+from contact_sim.simulation.pair_report import PairReport
 from contact_sim.solvers.springs import LinearSprings, stiffness_ratio
 
 Array = NDArray[np.float64]
@@ -43,6 +46,7 @@ class StepContext:
         self._terms = GivenTerms(work) if work.tree.unsupported else None
         self.sizes, self.names = workspace.sizes, workspace.names
         self.layout, self.places = work.layout, workspace.sizes.layout
+        self.on_ground, self.collisions = ground_places(self.sizes), work.robot.collisions
         self._front = self._judge.numbers[0, : self.sizes.length]
         self._residuals = np.zeros(len(Residuals._fields))
 
@@ -58,7 +62,12 @@ class StepContext:
             self._terms.update_configuration(StepData(self.sizes, buffer).q_start)
         return np.asarray(
             group_values(
-                buffer, *self._judge.arrays, groups.of_contact, groups.body, groups.origin
+                buffer,
+                *self._judge.arrays,
+                groups.of_contact,
+                groups.of_solid,
+                groups.body,
+                groups.origin,
             )
         )
 
@@ -87,6 +96,16 @@ class StepContext:
             memory=work.row_memory[:nc].copy(),
             interval_gap=work.row_interval_gap[:ns].copy(),
         )
+
+
+def ground_places(sizes: Sizes) -> dict[str, tuple[int, int, tuple[int, ...]]]:
+    """Return place and shape of the fields over contacts, of those with the ground alone."""
+    front = {}
+    for name, (start, _, shape) in sizes.layout.items():
+        if shape[:1] == (sizes.nc,):
+            shape = (sizes.n_ground, *shape[1:])
+            front[name] = (start, start + math.prod(shape), shape)
+    return front
 
 
 class StepReport:
@@ -142,9 +161,16 @@ class StepReport:
 
     @property
     def contacts(self) -> ContactReport:
-        """Forces, positions, gaps, velocities and modes of the contacts."""
+        """Forces, positions, gaps, velocities and modes of the contacts with the ground."""
         context = self._context
-        return ContactReport(self._buffer, context.places, context.names, context.sizes.features)
+        return ContactReport(
+            self._buffer, context.on_ground, context.names, context.sizes.features
+        )
+
+    @cached_property
+    def pairs(self) -> PairReport:
+        """The contacts between bodies that acted in the step, see `robot.with_self_collision`."""
+        return PairReport(self._buffer, self._context.sizes, self._context.collisions)
 
     @cached_property
     def feet(self) -> FootReport:

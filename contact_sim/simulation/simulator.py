@@ -19,9 +19,10 @@ from contact_sim.dynamics.gravity import gravity_vector
 from contact_sim.dynamics.integrators import INTEGRATORS, integrator_code
 from contact_sim.errors import ContactSimError, InvalidInput, NonFiniteState
 from contact_sim.robot.actuation import JointCommand
+from contact_sim.robot.configuration import frozen
 from contact_sim.robot.model import RobotModel
 from contact_sim.simulation.applied_forces import AppliedForces
-from contact_sim.simulation.checks import checked_robot, frozen, per_contact, positive
+from contact_sim.simulation.checks import checked_robot, per_contact, positive
 from contact_sim.simulation.compilation import announced
 from contact_sim.simulation.divergence import refusal_of
 from contact_sim.simulation.new_ground import on_ground

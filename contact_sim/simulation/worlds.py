@@ -31,10 +31,10 @@ from contact_sim.dynamics.integrators import integrator_code
 from contact_sim.errors import InvalidInput, UnknownName
 from contact_sim.robot.actuation import JointCommand
 from contact_sim.robot.actuators import Actuators
+from contact_sim.robot.configuration import frozen
 from contact_sim.robot.model import RobotModel
 from contact_sim.simulation.checks import (
     checked_robot,
-    frozen,
     per_world,
     per_world_contact,
 )

@@ -182,7 +182,9 @@ def _contacts(robot: RobotModel, model: pin.Model, data: pin.Data, terrain: Terr
     pose = np.array([[*M.rotation.flatten('F'), *M.translation] for M in data.oMi])
     position, frame, gap = np.zeros((slots, 3)), np.zeros((slots, 3, 3)), np.zeros(slots)
     feature, drift = np.zeros(slots), np.zeros(3 * slots)
-    ground = Ground(terrain.kind, terrain.data, terrain.relief, *addresses_of(terrain.kind))
+    ground = Ground(
+        terrain.kind, terrain.data, terrain.relief, *addresses_of(terrain.kind), terrain.features
+    )  # fmt: skip
     detect(ground, pose, *candidates, position, frame, gap, feature)
     parent = np.array(list(data.parents_fromRow)[: model.nv], dtype=np.int64)
     columns, origin = np.array(data.J.T).reshape(model.nv, 6), np.zeros(3)

@@ -16,7 +16,9 @@ def carried(features, before, after):
     memory = np.repeat(named[:, None], 4, axis=1)
     kept = before.copy()
     turned = np.zeros((len(before), 3, 3))  # normals at right angles to each other
-    carry_over(features, (before, turned), (after, turned), impulse, memory)
+    carry_over(
+        (0, len(after), features, np.inf), (before, turned), (after, turned), impulse, memory
+    )
     assert (before == kept).all()
     assert impulse[-1] == 7.0  # rows that belong to no contact
     assert (memory == memory[:, :1]).all()
@@ -74,11 +76,11 @@ def test_a_contact_goes_on_from_facet_to_facet_while_its_normal_turns_little():
     before = np.array([10.0, 20.0, 30.0]), frames_of(up, wall, (0, 1, 0))
     # the tilted one has left its facet, the wall has kept its own, the third is not like any
     after = np.array([20.0, 11.0, 31.0]), frames_of(wall, tilted, (0, -1, 0))
-    carry_over(3, before, after, impulse, memory)
+    carry_over((0, len(after[0]), 3, np.inf), before, after, impulse, memory)
     assert impulse.tolist() == [3.0, 4.0, 5.0, 0.0, 1.0, 2.0, 0.0, 0.0, 0.0]
     assert memory[:, 0].tolist() == [1.0, 0.0, 0.0]
     # of two that have left, each goes on where it has turned least
     impulse = np.arange(9.0)
     after = np.array([40.0, 50.0, NO_FEATURE]), frames_of(leaning, tilted, up)
-    carry_over(3, before, after, impulse, memory)
+    carry_over((0, len(after[0]), 3, np.inf), before, after, impulse, memory)
     assert impulse.tolist() == [3.0, 4.0, 5.0, 0.0, 1.0, 2.0, 0.0, 0.0, 0.0]

@@ -17,6 +17,7 @@ from contact_sim.contact_models.hybrid import fields as e
 from contact_sim.contact_models.hybrid.constrained_motion import (
     add_impulse,
     add_response,
+    arc_branches,
     interval_of,
 )
 from contact_sim.contact_models.hybrid.impacts import solve_impact
@@ -99,7 +100,7 @@ def gather_impact(data, arc, takes_part):
     """Fill G of the closed contacts and the rows that hold; return (contacts, rows)."""
     row_of, row_leaf = integers(data, f.ROW_OF), integers(data, f.ROW_LEAF)
     na, n = collect_rows(
-        vector(arc, e.CLOSED), takes_part, integers(data, f.LEAF_DOF),
+        vector(arc, e.CLOSED), takes_part, arc_branches(data, arc),
         integers(data, f.INTERVAL_DOF), all_islands(data), row_of, row_leaf,
     )  # fmt: skip
     if n > 0:
@@ -150,7 +151,7 @@ def velocity_change(data, arc, impulse):
     v, change = np.zeros(vector(arc, e.ARC_V).shape[0]), np.empty(impulse.shape[0])
     add_response(data, arc, impulse, v)
     row_velocities(
-        matrix(arc, e.JACOBIAN_TRANSPOSED), integers(data, f.LEAF_DOF), interval_branches(data),
+        matrix(arc, e.JACOBIAN_TRANSPOSED), arc_branches(data, arc), interval_branches(data),
         integers(data, f.DOF_PARENT), v, change,
     )  # fmt: skip
     return change

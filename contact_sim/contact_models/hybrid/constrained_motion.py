@@ -15,7 +15,12 @@ from contact_sim.collision.detect import contact_drift, contact_rows, detect
 from contact_sim.contact.active_rows import collect_rows, generalized_impulse, row_velocities
 from contact_sim.contact.ground import ground_of
 from contact_sim.contact.limits import fill_limits
-from contact_sim.contact.problem_views import all_islands, interval_branches, tree_of
+from contact_sim.contact.problem_views import (
+    all_islands,
+    branches_with,
+    interval_branches,
+    tree_of,
+)
 from contact_sim.contact_models.hybrid import fields as e
 from contact_sim.contact_models.time_stepping.islands import row_response
 from contact_sim.contact_models.time_stepping.stages import place_bodies
@@ -25,6 +30,12 @@ from contact_sim.solvers.dense import assign
 from contact_sim.solvers.jit import kernel
 from contact_sim.solvers.rows import Rows
 from contact_sim.solvers.tree import factorise, solve
+
+
+@kernel
+def arc_branches(data, arc):
+    """Return on which branches the rows of the contacts of the instant have entries."""
+    return branches_with(data, vector(arc, e.FEATURE))
 
 
 @kernel
@@ -61,7 +72,7 @@ def evaluate_velocity(data, arc, v):
     fill_contacts(data, arc)
     fill_free_acceleration(data, arc, v)
     row_velocities(
-        matrix(arc, e.JACOBIAN_TRANSPOSED), integers(data, f.LEAF_DOF), interval_branches(data),
+        matrix(arc, e.JACOBIAN_TRANSPOSED), arc_branches(data, arc), interval_branches(data),
         integers(data, f.DOF_PARENT), v, vector(arc, e.U),
     )  # fmt: skip
 
@@ -76,7 +87,7 @@ def fill_contacts(data, arc):
     feature = vector(arc, e.FEATURE)
     detect(ground, pose, body, offset, radius, position, frame, vector(arc, e.GAP), feature)
     contact_rows(
-        matrix(data, f.COLUMNS), origin, (integers(data, f.LEAF_DOF), feature),
+        matrix(data, f.COLUMNS), origin, branches_with(data, feature),
         integers(data, f.DOF_PARENT), position, frame, vector(arc, e.NO_GAP),
         matrix(arc, e.JACOBIAN_TRANSPOSED),
     )  # fmt: skip
@@ -111,10 +122,10 @@ def closed_rows(data, arc):
     G [1/kg], accelerations without contact forces [m/s²] as g, and bounds of forces [N].
     """
     row_of, row_leaf = integers(data, f.ROW_OF), integers(data, f.ROW_LEAF)
-    leaf_dof, intervals = integers(data, f.LEAF_DOF), interval_branches(data)
+    contacts, intervals = arc_branches(data, arc), interval_branches(data)
     dof_parent, jacobian = integers(data, f.DOF_PARENT), matrix(arc, e.JACOBIAN_TRANSPOSED)
     na, n = collect_rows(
-        vector(arc, e.CLOSED), vector(arc, e.INTERVAL_CLOSED), leaf_dof, intervals[0],
+        vector(arc, e.CLOSED), vector(arc, e.INTERVAL_CLOSED), contacts, intervals[0],
         all_islands(data), row_of, row_leaf,
     )  # fmt: skip
     G, a = square(data, f.DELASSUS, n), vector(data, f.G)[:n]
@@ -126,7 +137,7 @@ def closed_rows(data, arc):
         )  # fmt: skip
     free, drift = vector(data, f.ROW_FREE), vector(arc, e.DRIFT)
     row_velocities(
-        jacobian, leaf_dof, intervals, dof_parent, vector(arc, e.FREE_ACCELERATION), free
+        jacobian, contacts, intervals, dof_parent, vector(arc, e.FREE_ACCELERATION), free
     )
     for r in range(n):
         a[r] = free[row_of[r]] + drift[row_of[r]]
@@ -151,7 +162,7 @@ def add_response(data, arc, force, out):
     """Add M⁻¹ Jᵀ f to `out` (nv,); f of all rows, in the contact frames of the instant."""
     response, dof_parent = np.empty(out.shape[0]), integers(data, f.DOF_PARENT)
     generalized_impulse(
-        matrix(arc, e.JACOBIAN_TRANSPOSED), integers(data, f.LEAF_DOF), interval_branches(data),
+        matrix(arc, e.JACOBIAN_TRANSPOSED), arc_branches(data, arc), interval_branches(data),
         dof_parent, force, response,
     )  # fmt: skip
     solve(matrix(data, f.FACTOR), tree_of(data), response)

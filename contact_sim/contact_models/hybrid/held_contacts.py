@@ -16,6 +16,7 @@ from contact_sim.contact_models.hybrid import fields as e
 from contact_sim.contact_models.hybrid.constrained_motion import (
     add_impulse,
     add_response,
+    arc_branches,
     closed_rows,
     interval_of,
 )
@@ -147,7 +148,7 @@ def remove_drift(data, arc):
     """
     row_of, intervals = integers(data, f.ROW_OF), interval_branches(data)
     na, n = collect_rows(
-        vector(arc, e.CLOSED), vector(arc, e.INTERVAL_CLOSED), integers(data, f.LEAF_DOF),
+        vector(arc, e.CLOSED), vector(arc, e.INTERVAL_CLOSED), arc_branches(data, arc),
         intervals[0], all_islands(data), row_of, integers(data, f.ROW_LEAF),
     )  # fmt: skip
     modes = Modes(np.empty(na, np.int64), np.zeros((na, 2)), interval_modes(data, arc, na, n))
@@ -167,7 +168,7 @@ def remove_drift(data, arc):
     add_response(data, arc, impulse, v)
     add_impulse(data, arc, impulse)
     row_velocities(
-        matrix(arc, e.JACOBIAN_TRANSPOSED), integers(data, f.LEAF_DOF), intervals,
+        matrix(arc, e.JACOBIAN_TRANSPOSED), arc_branches(data, arc), intervals,
         integers(data, f.DOF_PARENT), v, vector(arc, e.U),
     )  # fmt: skip
 

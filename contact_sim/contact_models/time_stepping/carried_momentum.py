@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import integers, matrix, vector
+from contact_sim.collision.pair_rows import two_branches
+from contact_sim.contact.problem_views import contact_branches
 from contact_sim.dynamics.momentum import carry_momentum, follow_momentum
 from contact_sim.dynamics.vectors import add, put, quaternion_axes, rotated, vec
 from contact_sim.solvers.jit import kernel
@@ -56,12 +58,22 @@ def follow(data):
 @kernel
 def flies(data, base):
     """Return True if no contact of the robot on the base at this dof took part in the problem."""
-    active, leaf_dof = vector(data, f.ACTIVE), integers(data, f.LEAF_DOF)
+    active, (leaf_dof, feature, pairs) = vector(data, f.ACTIVE), contact_branches(data)
     dof_parent = integers(data, f.DOF_PARENT)
     for i in range(active.shape[0]):
-        dof = leaf_dof[i] if active[i] > 0.0 else -1
-        while dof > base:
-            dof = dof_parent[dof]
-        if dof == base:
-            return False
+        if active[i] > 0.0 and i < leaf_dof.shape[0]:
+            if carries(base, leaf_dof[i], dof_parent):
+                return False
+        elif active[i] > 0.0:
+            first, second, _ = two_branches(pairs, feature[i])
+            if carries(base, first, dof_parent) or carries(base, second, dof_parent):
+                return False
     return True
+
+
+@kernel
+def carries(base, dof, dof_parent):
+    """Return whether a dof is on the tree of the base at the dof `base`."""
+    while dof > base:
+        dof = dof_parent[dof]
+    return dof == base

@@ -14,7 +14,7 @@ from __future__ import annotations
 from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import integers, matrix, vector
 from contact_sim.contact.active_rows import row_velocities
-from contact_sim.contact.problem_views import interval_branches, tree_of
+from contact_sim.contact.problem_views import contact_branches, interval_branches, tree_of
 from contact_sim.contact_models.time_stepping.islands import fill_delassus, next_rows
 from contact_sim.solvers.jit import kernel
 from contact_sim.solvers.tree import factorise, solve
@@ -35,7 +35,7 @@ def undamp(data):
         matrix(data, f.UNDAMPED_FACTOR), undamping,
     )  # fmt: skip
     row_velocities(
-        matrix(data, f.JACOBIAN_TRANSPOSED), integers(data, f.LEAF_DOF),
+        matrix(data, f.JACOBIAN_TRANSPOSED), contact_branches(data),
         interval_branches(data), integers(data, f.DOF_PARENT), undamping, change,
     )  # fmt: skip
 

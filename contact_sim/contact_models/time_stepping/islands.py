@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import frames, front, integers, matrix, square, vector
+from contact_sim.collision.pair_rows import two_branches
 from contact_sim.contact.active_rows import ALL, collect_rows
 from contact_sim.contact.memory import recall, remember
-from contact_sim.contact.problem_views import tree_of
+from contact_sim.contact.problem_views import contact_branches, tree_of
 from contact_sim.solvers.delassus import delassus
 from contact_sim.solvers.jit import kernel
 from contact_sim.solvers.status import FREE, worse
@@ -29,6 +30,41 @@ def start_islands(data):
     for i in range(waits.shape[0]):
         waits[i] = 1
         outcome[i, 0], outcome[i, 1], outcome[i, 2] = FREE, 0.0, 0.0
+
+
+@kernel
+def join_islands(data):
+    """Make one island of those whose bodies are near each other, for this step.
+
+    That is for every slot of a contact between bodies, whether it will take part or not.
+    """
+    leaf_dof, feature, pairs = contact_branches(data)
+    if feature.shape[0] == leaf_dof.shape[0]:
+        return
+    of_dof, joined = integers(data, f.DOF_ISLAND), integers(data, f.JOINED_ISLAND)
+    of_contact, of_interval = integers(data, f.CONTACT_ISLAND), integers(data, f.INTERVAL_ISLAND)
+    for island in range(joined.shape[0]):
+        joined[island] = island
+    for i in range(leaf_dof.shape[0], feature.shape[0]):
+        a, b, _ = two_branches(pairs, feature[i])
+        if a >= 0 and b >= 0:
+            join(joined, joined[of_dof[a]], joined[of_dof[b]])
+    for i in range(leaf_dof.shape[0]):
+        of_contact[i] = joined[of_dof[leaf_dof[i]]] if leaf_dof[i] >= 0 else 0
+    for i in range(leaf_dof.shape[0], feature.shape[0]):
+        a, b, _ = two_branches(pairs, feature[i])
+        of_contact[i] = joined[of_dof[max(a, b)]] if max(a, b) >= 0 else 0
+    last = integers(data, f.INTERVAL_SOME_DOF)
+    for k in range(of_interval.shape[0]):
+        of_interval[k] = joined[of_dof[last[k]]]
+
+
+@kernel
+def join(joined, one, other):
+    """Give two islands the lower of their numbers."""
+    for island in range(joined.shape[0]):
+        if joined[island] == max(one, other):
+            joined[island] = min(one, other)
 
 
 @kernel
@@ -133,7 +169,7 @@ def gather_active(data, island):
     active, counts = vector(data, f.ACTIVE), integers(data, f.COUNTS)
     chosen = integers(data, f.CONTACT_ISLAND), integers(data, f.INTERVAL_ISLAND), island
     na, n = collect_rows(
-        active, vector(data, f.INTERVAL_ACTIVE), integers(data, f.LEAF_DOF),
+        active, vector(data, f.INTERVAL_ACTIVE), contact_branches(data),
         integers(data, f.INTERVAL_DOF), chosen, row_of, row_leaf,
     )  # fmt: skip
     counts[CONTACTS], counts[ROWS], counts[ISLAND] = na, n, max(island, 0)

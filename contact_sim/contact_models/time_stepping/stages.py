@@ -23,6 +23,7 @@ from contact_sim.arrays.views import frames, integers, matrix, vector
 from contact_sim.collision.detect import contact_rows as fill_contact_rows
 from contact_sim.collision.detect import detect
 from contact_sim.collision.keys import carry_over
+from contact_sim.collision.pool import CONTACTS
 from contact_sim.contact.active_rows import (
     generalized_impulse,
     row_velocities,
@@ -32,7 +33,8 @@ from contact_sim.contact.active_rows import (
 from contact_sim.contact.bias import fill_contact_bias
 from contact_sim.contact.contact_values import describe_contacts
 from contact_sim.contact.ground import fill_ground_coefficients, ground_of
-from contact_sim.contact.problem_views import interval_branches, tree_of
+from contact_sim.contact.pair_contacts import find_pair_contacts, pair_contact_rows
+from contact_sim.contact.problem_views import contact_branches, interval_branches, tree_of
 from contact_sim.contact_models.time_stepping.actuation import (
     NOT_FINITE,
     READY,
@@ -47,6 +49,7 @@ from contact_sim.contact_models.time_stepping.interval_rows import (
 )
 from contact_sim.contact_models.time_stepping.islands import (
     any_island_waits,
+    join_islands,
     leave_out_inactive,
     start_islands,
 )
@@ -87,6 +90,7 @@ def describe_configuration(data):
         matrix(data, f.POSITION), frames(data, f.FRAME), vector(data, f.GAP),
         vector(data, f.FEATURE),
     )  # fmt: skip
+    find_pair_contacts(data)
 
 
 @kernel
@@ -118,14 +122,24 @@ def begin_step(data):
     status = integers(data, f.STATUS)
     if status[0] != READY:
         return False
-    carry_over(
-        integers(data, f.GROUND)[1], (vector(data, f.FEATURE_START), frames(data, f.FRAME_START)),
-        (vector(data, f.FEATURE), frames(data, f.FRAME)), vector(data, f.IMPULSE),
-        matrix(data, f.MEMORY),
-    )  # fmt: skip
+    go_on(data)
     assign(vector(data, f.START), vector(data, f.NOW))
     status[0] = actuate(data)
     return status[0] == READY
+
+
+@kernel
+def go_on(data):
+    """Move impulses and memory of the contacts to the slots that hold them now."""
+    before = vector(data, f.FEATURE_START), frames(data, f.FRAME_START)
+    now = vector(data, f.FEATURE), frames(data, f.FRAME)
+    impulse, memory = vector(data, f.IMPULSE), matrix(data, f.MEMORY)
+    on_ground, nc = integers(data, f.LEAF_DOF).shape[0], now[0].shape[0]
+    ground = (0, on_ground, integers(data, f.GROUND)[1], np.inf)
+    carry_over(ground, before, now, impulse, memory)
+    if nc > on_ground:
+        pairs = (on_ground, nc, nc - on_ground, float(CONTACTS))
+        carry_over(pairs, before, now, impulse, memory)
 
 
 @kernel
@@ -156,17 +170,18 @@ def free_motion(data):
 def contact_rows(data):
     """Fill J, u⁻, u_f, friction, the bias of all rows and the active blocks."""
     jacobian = matrix(data, f.JACOBIAN_TRANSPOSED)
-    leaf_dof, dof_parent = integers(data, f.LEAF_DOF), integers(data, f.DOF_PARENT)
+    contacts, dof_parent = contact_branches(data), integers(data, f.DOF_PARENT)
     intervals, gap = interval_branches(data), vector(data, f.GAP_START)
-    impulse, held = vector(data, f.IMPULSE), (leaf_dof, vector(data, f.FEATURE_START))
-    fill_ground_coefficients(data, matrix(data, f.POSITION_START), held[1])
+    impulse = vector(data, f.IMPULSE)
+    fill_ground_coefficients(data, matrix(data, f.POSITION_START), contacts[1])
     fill_contact_rows(
-        matrix(data, f.COLUMNS), vector(data, f.ORIGIN), held, dof_parent,
+        matrix(data, f.COLUMNS), vector(data, f.ORIGIN), contacts, dof_parent,
         matrix(data, f.POSITION_START), frames(data, f.FRAME_START), gap, jacobian,
     )  # fmt: skip
+    pair_contact_rows(data)
     u_start, u_free, bias = vector(data, f.U_START), vector(data, f.U_FREE), vector(data, f.BIAS)
-    row_velocities(jacobian, leaf_dof, intervals, dof_parent, vector(data, f.V_START), u_start)
-    row_velocities(jacobian, leaf_dof, intervals, dof_parent, vector(data, f.V_FREE), u_free)
+    row_velocities(jacobian, contacts, intervals, dof_parent, vector(data, f.V_START), u_start)
+    row_velocities(jacobian, contacts, intervals, dof_parent, vector(data, f.V_FREE), u_free)
     h, settings = vector(data, f.TIME_STEP)[0], vector(data, f.STABILISATION)
     fill_contact_bias(
         gap, u_start, u_free, impulse, h, vector(data, f.RESTITUTION), settings, bias,
@@ -177,6 +192,7 @@ def contact_rows(data):
         vector(data, f.ACTIVE),
     )  # fmt: skip
     interval_rows(data)
+    join_islands(data)
     start_islands(data)
     start_guard(data)
 
@@ -194,9 +210,9 @@ def apply_impulses(data):
     impulse = vector(data, f.IMPULSE)
     leave_out_inactive(data)
     jacobian, dof_parent = matrix(data, f.JACOBIAN_TRANSPOSED), integers(data, f.DOF_PARENT)
-    leaf_dof, intervals = integers(data, f.LEAF_DOF), interval_branches(data)
+    contacts, intervals = contact_branches(data), interval_branches(data)
     v_next, v_free, u_next = vector(data, f.V_NEXT), vector(data, f.V_FREE), vector(data, f.U_NEXT)
-    generalized_impulse(jacobian, leaf_dof, intervals, dof_parent, impulse, v_next)
+    generalized_impulse(jacobian, contacts, intervals, dof_parent, impulse, v_next)
     solve(matrix(data, f.FACTOR), tree_of(data), v_next)
     size = 0.0
     for k in range(v_next.shape[0]):
@@ -205,7 +221,7 @@ def apply_impulses(data):
     if not np.isfinite(size):
         integers(data, f.STATUS)[0] = NOT_FINITE
         return True
-    row_velocities(jacobian, leaf_dof, intervals, dof_parent, v_next, u_next)
+    row_velocities(jacobian, contacts, intervals, dof_parent, v_next, u_next)
     activate_closing(data)
     guard_energy(data)
     return not any_island_waits(data)

@@ -1,0 +1,114 @@
+"""The contacts between bodies that acted in a step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contact_sim.arrays.fields import Sizes
+from contact_sim.collision.keys import NO_FEATURE
+from contact_sim.collision.pool import CONTACTS
+from contact_sim.robot.solids import Collisions
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+
+class PairReport:
+    """Contacts between bodies near each other, one row each, as they were when the step began.
+
+    Args:
+        buffer: step data.
+        sizes: of the simulation.
+        collisions: solids and pairs of the robot.
+    """
+
+    __slots__ = ('_buffer', '_collisions', '_places', '_slots', 'solids')
+
+    def __init__(self, buffer: Array, sizes: Sizes, collisions: Collisions) -> None:
+        self._buffer, self._places, self._collisions = buffer, sizes.layout, collisions
+        features = self._all('feature_start')[sizes.n_ground :]
+        used = np.flatnonzero(features != NO_FEATURE)
+        self._slots = sizes.n_ground + used
+        order = np.array(collisions.ordered, dtype=np.int64).reshape(-1, 2)
+        self.solids: Indices = order[features[used].astype(np.int64) // CONTACTS]
+        """First and second solid of each contact, indices into `robot.collisions.solids`, (n, 2).
+        """
+
+    @property
+    def names(self) -> tuple[tuple[str, str], ...]:
+        """Names of both solids of each contact, length n."""
+        solids = self._collisions.solids
+        return tuple((solids[i].name, solids[j].name) for i, j in self.solids.tolist())
+
+    @property
+    def force(self) -> Array:
+        """Force of the second body on the first [N], world, shape (n, 3)."""
+        return self._field('contact_force')
+
+    @property
+    def velocity(self) -> Array:
+        """Velocity of the first body on the second after the step [m/s], world, shape (n, 3)."""
+        return self._field('contact_velocity')
+
+    @property
+    def position(self) -> Array:
+        """Contact points on the first body [m], world, shape (n, 3)."""
+        return self._field('position_start')
+
+    @property
+    def normal(self) -> Array:
+        """Normals out of the second body, world, shape (n, 3)."""
+        return self._field('frame_start')[:, 2]
+
+    @property
+    def gap(self) -> Array:
+        """Signed distance [m], negative when penetrating, shape (n,)."""
+        return self._field('gap_start')
+
+    @property
+    def friction(self) -> Array:
+        """Friction coefficients [-], shape (n,)."""
+        return self._field('friction')
+
+    @property
+    def normal_force(self) -> Array:
+        """Normal forces [N], shape (n,)."""
+        return self._field('normal_force')
+
+    @property
+    def slip_speed(self) -> Array:
+        """Tangential speed after the step [m/s], shape (n,)."""
+        return self._field('slip_speed')
+
+    @property
+    def mode(self) -> Indices:
+        """0 open, 1 stick, 2 slip, shape (n,)."""
+        return self._field('contact_mode').astype(np.int64)
+
+    def acting_on(self, solids: Iterable[int]) -> Array:
+        """Return 1 for contacts that push the first body where that is one of `solids`.
+
+        −1 where it is the second one, 0 for the others, shape (n,).
+        """
+        first, second = np.isin(self.solids, list(solids)).T
+        pushed: Array = first.astype(float) - second.astype(float)
+        return pushed
+
+    def load_on(self, solids: Iterable[int]) -> float:
+        """Return the sum of the normal forces on solids, by their index [N]; pulls count 0."""
+        if not len(self.solids):
+            return 0.0
+        return float(np.abs(self.acting_on(solids)) @ self.normal_force.clip(min=0.0))
+
+    def _all(self, name: str) -> Array:
+        start, stop, shape = self._places[name]
+        whole: Array = self._buffer[start:stop].reshape(shape)
+        return whole
+
+    def _field(self, name: str) -> NDArray[Any]:
+        chosen: NDArray[Any] = self._all(name)[self._slots]
+        return chosen
