@@ -289,6 +289,6 @@ def reference_inverse_weights(model: pin.Model, intervals: Array) -> tuple[Array
     for joint in range(model.njoints):
         centre = pin.SE3(np.eye(3), data.oMi[joint].act(model.inertias[joint].lever))
         world = pin.getJointJacobian(model, data, joint, pin.ReferenceFrame.WORLD)
-        J = centre.toActionMatrixInverse()[:3] @ world
+        J = centre.toActionMatrixInverse()[:3] @ world.reshape(6, model.nv)  # flat for one dof
         values.append(float(np.trace(J @ inverse @ J.T)) / 3.0)
     return np.array(values), np.einsum('ka,kl,la->a', intervals, inverse, intervals)

@@ -150,7 +150,7 @@ def test_a_robot_stands_on_a_loose_box():
     sim.reset(q=q)
     kp, kd = go1.default_gains
     target = both.joint_positions(q)
-    for _ in range(500):
+    for _ in range(1500):
         angles, speeds = both.joint_positions(sim.q), both.joint_velocities(sim.v)
         report = sim.step(kp * (target - angles) - kd * speeds)
     weight = go1.total_mass * G
