@@ -31,7 +31,7 @@ def clear_pool(pool):
     (nc, 3), (nc, 3, 3), (nc,) and (nc,).
     """
     first, counts, position, frame, gap, feature = pool
-    counts[HELD] = counts[LEFT_OUT] = 0
+    counts[HELD] = 0
     for i in range(first, gap.shape[0]):
         gap[i], feature[i] = UNUSED_GAP, NO_FEATURE
         write_frame(frame, i, (0.0, 0.0, 1.0))
