@@ -22,8 +22,9 @@ from contact_sim.robot.actuation import JointCommand
 from contact_sim.robot.configuration import frozen
 from contact_sim.robot.model import RobotModel
 from contact_sim.simulation.applied_forces import AppliedForces
-from contact_sim.simulation.checks import checked_robot, per_contact, positive
+from contact_sim.simulation.checks import checked_robot, positive
 from contact_sim.simulation.compilation import announced
+from contact_sim.simulation.contact_settings import ContactSettings
 from contact_sim.simulation.divergence import refusal_of
 from contact_sim.simulation.new_ground import on_ground
 from contact_sim.simulation.observer import StepObserver
@@ -35,7 +36,7 @@ from contact_sim.simulation.snapshot import Snapshot
 Array = NDArray[np.float64]
 
 
-class Simulator:
+class Simulator(ContactSettings):
     """Steps a robot with the contact model the user picked.
 
     Args:
@@ -128,6 +129,11 @@ class Simulator:
     def sizes(self) -> Sizes:
         """Sizes and layout of the state, as in `snapshot().buffer` and `StepReport.record`."""
         return self._workspace.sizes
+
+    @property
+    def pairs_left_out(self) -> int:
+        """Contacts between bodies for which there was no room so far, see `Collisions.most`."""
+        return int(self._workspace.pair_counts[1])
 
     def frame_placement(self, name: str) -> pin.SE3:
         """Return the placement of a frame in world at the current configuration.
@@ -254,50 +260,6 @@ class Simulator:
     @shadow.setter
     def shadow(self, models: Iterable[str | ContactModel]) -> None:
         self._shadows = Shadows(self._workspace, self._context, models)
-
-    @property
-    def friction(self) -> Array:
-        """μ of every contact outside of regions [-], shape (nc,); assign as in the constructor.
-
-        What acted in a step is in `StepReport.contacts`.
-        """
-        return frozen(self._workspace.default_friction)
-
-    @friction.setter
-    def friction(self, value: float | ArrayLike) -> None:
-        self._workspace.default_friction[:] = per_contact('friction', value, self.sizes)
-
-    @property
-    def restitution(self) -> Array:
-        """Newton coefficient of every contact outside of regions [-], shape (nc,); as friction."""
-        return frozen(self._workspace.default_restitution)
-
-    @restitution.setter
-    def restitution(self, value: float | ArrayLike) -> None:
-        chosen = per_contact('restitution', value, self.sizes, 1.0)
-        self._workspace.default_restitution[:] = chosen
-
-    @property
-    def baumgarte(self) -> float:
-        """Share β of a penetration taken out per step [-], in [0, 1]; assignable."""
-        return float(self._workspace.stabilisation[0])
-
-    @baumgarte.setter
-    def baumgarte(self, value: float) -> None:
-        if not 0.0 <= value <= 1.0:
-            raise InvalidInput(f'baumgarte = {value!r}: expected a value in [0, 1]')
-        self._workspace.stabilisation[0] = value
-
-    @property
-    def restitution_threshold(self) -> float:
-        """Approach speed below which impacts are plastic [m/s]; assignable."""
-        return float(self._workspace.stabilisation[1])
-
-    @restitution_threshold.setter
-    def restitution_threshold(self, value: float) -> None:
-        if not (np.isfinite(value) and value >= 0.0):
-            raise InvalidInput(f'restitution_threshold = {value!r} m/s: expected a value >= 0')
-        self._workspace.stabilisation[1] = value
 
     @property
     def time_step(self) -> float:

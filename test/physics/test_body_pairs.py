@@ -272,6 +272,18 @@ def test_those_that_are_apart_are_islands():
     assert set(work.contact_island[:16][work.active[:16] > 0]) == {0, 1}
 
 
+def test_contacts_without_room_are_counted():
+    low, top = loose_box((0.2, 0.2, 0.2), 2.0), loose_box((0.1, 0.12, 0.1), 1.0)
+    tight = joined({'low': low, 'top': top}, against_each_other=True, most=3)
+    sim = Simulator(tight)
+    before = sim.pairs_left_out  # both are at the origin
+    q = tight.reference_configuration()
+    q[9] = 0.25
+    sim.reset(q)
+    assert sim.pairs_left_out == before + 1
+    assert len(sim.step(NOTHING).pairs.gap) == 3
+
+
 def test_what_is_refused():
     go1, box = load_robot('go1'), loose_box((0.1, 0.1, 0.1), 1.0)
     with pytest.raises(InvalidInput, match=r'hybrid.*pairs of bodies'):
