@@ -15,8 +15,8 @@ from contact_sim.parameters import Parameters, parameter
 from contact_sim.robot.model import RobotModel
 from contact_sim.sensors.line import Sensor
 from contact_sim.sensors.noise import LARGEST_FORCE, latency, step_number
+from contact_sim.sensors.part_report import Report
 from contact_sim.sensors.random_numbers import Stream
-from contact_sim.simulation.report import StepReport
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -143,7 +143,7 @@ class ContactFlags(Sensor[ContactValues]):
         """Whether what it says of a step depends on those before."""
         return self.latency > 0 or self.sensing.off_threshold < self.sensing.on_threshold
 
-    def load(self, report: StepReport) -> Array:
+    def load(self, report: Report) -> Array:
         """Return the normal force of the ground on each foot [N], shape (n,); pulls count 0."""
         pressing = np.maximum(report.contacts.normal_force, 0.0)
         if not len(pressing):
@@ -151,11 +151,11 @@ class ContactFlags(Sensor[ContactValues]):
         of_points = pressing.reshape(self._points.shape[1], -1).sum(axis=1)
         return np.asarray(self._points @ of_points)
 
-    def truth(self, report: StepReport) -> ContactValues:
+    def truth(self, report: Report) -> ContactValues:
         """Return which feet the ground presses on in a step."""
         return ContactValues(self.load(report) > 0.0)
 
-    def keep(self, report: StepReport, last: Switched | None) -> Switched:
+    def keep(self, report: Report, last: Switched | None) -> Switched:
         """Return the flags of a step, which those of the step before decide about, too."""
         load, sensing = self.load(report), self.sensing
         flag = load > sensing.on_threshold

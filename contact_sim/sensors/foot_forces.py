@@ -25,8 +25,8 @@ from contact_sim.sensors.noise import (
     variance,
     with_errors,
 )
+from contact_sim.sensors.part_report import Report
 from contact_sim.sensors.random_numbers import Stream
-from contact_sim.simulation.report import StepReport
 
 Array = NDArray[np.float64]
 AXES = ('foot', 'world')
@@ -105,7 +105,7 @@ class FootForces(Sensor[ForceValues]):
             'torque': variance(shape, noise.foot_torque, sensing.torque_resolution),
         }
 
-    def truth(self, report: StepReport) -> ForceValues:
+    def truth(self, report: Report) -> ForceValues:
         """Return the true values at the end of a step."""
         feet, contacts = self._parts, report.contacts
         force, torque = np.zeros((len(feet), 3)), np.zeros((len(feet), 3))
@@ -125,7 +125,7 @@ class FootForces(Sensor[ForceValues]):
                     torque[row] += cross(arm, f)
         return ForceValues(force, torque)
 
-    def measure(self, kept: StepReport) -> ForceValues:
+    def measure(self, kept: Report) -> ForceValues:
         """Return what the sensors say of a step."""
         true, step = self.truth(kept), step_number(kept)
         noise, sensing = self.noise, self.sensing

@@ -382,10 +382,10 @@ class TFMessage:
 def test_tf_carries_the_pose_of_the_odometry(monkeypatch):
     monkeypatch.setattr(transforms, 'TFMessage', TFMessage)
     node = Recorder()
-    publisher = transforms.TransformPublisher(node, 'world', 'odom', 'base', True)
+    publisher = transforms.TransformPublisher(node, 'world', 'odom', True)
     sim = Simulator(ball())
     odom = OdometryMessage(sim.robot, 'odom', 'base').fill(sim.step([]))
-    publisher.send(odom)
+    publisher.send([odom])
     (static,) = node.sent['/tf_static'][0].transforms
     (moving,) = node.sent['/tf'][0].transforms
     assert (static.header.frame_id, static.child_frame_id) == ('world', 'odom')
@@ -397,7 +397,7 @@ def test_tf_carries_the_pose_of_the_odometry(monkeypatch):
 def test_tf_can_be_left_to_an_estimator(monkeypatch):
     monkeypatch.setattr(transforms, 'TFMessage', TFMessage)
     node = Recorder()
-    transforms.TransformPublisher(node, '', 'odom', 'base', False)
+    transforms.TransformPublisher(node, '', 'odom', False)
     assert node.sent == {}
 
 

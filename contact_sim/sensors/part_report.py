@@ -1,0 +1,138 @@
+"""A step as one of several robots lived through it: what its sensors and messages read."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contact_sim.arrays.step_data import StepData
+from contact_sim.robot.parts import RobotPart
+from contact_sim.simulation.contact_report import ContactReport
+from contact_sim.simulation.report import StepReport
+
+Array = NDArray[np.float64]
+
+
+class PartContacts:
+    """What a `ContactReport` says of the contacts of one robot with the ground.
+
+    One row per contact, in the order of the robot's contact points and body points.
+    """
+
+    def __init__(self, whole: ContactReport, chosen: NDArray[np.intp]) -> None:
+        self._whole, self._chosen = whole, chosen
+
+    @property
+    def force(self) -> Array:
+        """Force on the robot [N], world, shape (n, 3)."""
+        return self._whole.force[self._chosen]
+
+    @property
+    def position(self) -> Array:
+        """Contact points after the step [m], world, shape (n, 3)."""
+        return self._whole.position[self._chosen]
+
+    @property
+    def normal(self) -> Array:
+        """Normals out of the ground after the step, world, shape (n, 3)."""
+        return self._whole.normal[self._chosen]
+
+    @property
+    def gap(self) -> Array:
+        """Signed distance after the step [m], shape (n,)."""
+        return self._whole.gap[self._chosen]
+
+    @property
+    def normal_force(self) -> Array:
+        """Normal forces on the robot [N], shape (n,)."""
+        return self._whole.normal_force[self._chosen]
+
+    @property
+    def slip_speed(self) -> Array:
+        """Tangential speed after the step [m/s], shape (n,)."""
+        return self._whole.slip_speed[self._chosen]
+
+    @property
+    def mode(self) -> NDArray[np.int64]:
+        """0 open, 1 stick, 2 slip, shape (n,)."""
+        return self._whole.mode[self._chosen]
+
+
+class PartRecord:
+    """What a sensor reads of the step data: the robot's own state, the clock of all."""
+
+    def __init__(self, whole: StepData, part: RobotPart) -> None:
+        self._whole, self._part = whole, part
+
+    @property
+    def clock(self) -> Array:
+        """Time after the step [s], time at the last reset [s], steps since then, shape (3,)."""
+        return self._whole.clock
+
+    @property
+    def time_step(self) -> Array:
+        """H [s], shape (1,)."""
+        return self._whole.time_step
+
+    @property
+    def gravity(self) -> Array:
+        """Gravity in world [m/s²], shape (3,)."""
+        return self._whole.gravity
+
+    @property
+    def q_start(self) -> Array:
+        """Configuration before the step, shape (nq,)."""
+        return self._whole.q_start[self._part.q]
+
+    @property
+    def v_start(self) -> Array:
+        """Velocity before the step, shape (nv,)."""
+        return self._whole.v_start[self._part.v]
+
+
+class PartReport:
+    """The part of one robot in the report of a step: its state, efforts and contacts.
+
+    Sensors of `part.robot` read it as they would the report of that robot alone.
+    """
+
+    def __init__(self, whole: StepReport, part: RobotPart) -> None:
+        self._whole, self._part = whole, part
+
+    @property
+    def time(self) -> float:
+        """Simulated time after the step [s]."""
+        return self._whole.time
+
+    @property
+    def q(self) -> Array:
+        """Configuration after the step, shape (nq,)."""
+        return self._whole.q[self._part.q]
+
+    @property
+    def v(self) -> Array:
+        """Velocity after the step, shape (nv,)."""
+        return self._whole.v[self._part.v]
+
+    @property
+    def effort(self) -> Array:
+        """Joint effort applied, after saturation [N m], shape (n_joints,)."""
+        return self._whole.effort[self._part.joints]
+
+    @cached_property
+    def record(self) -> PartRecord:
+        """The step data that sensors need besides."""
+        return PartRecord(self._whole.record, self._part)
+
+    @cached_property
+    def contacts(self) -> PartContacts:
+        """Contacts of the robot with the ground."""
+        features = max(self._whole.record.sizes.features, 1)
+        slots = features * self._part.candidates[:, None] + np.arange(features)
+        return PartContacts(self._whole.contacts, slots.ravel())
+
+
+Report = StepReport | PartReport
+"""What sensors read: all of a step, or the part of their robot in it."""
