@@ -60,6 +60,11 @@ def robot_entries(entries: Iterable[str]) -> tuple[RobotEntry, ...]:
     return tuple(read.values())
 
 
+def entries_in(text: str) -> list[str]:
+    """Return the entries of a text such as 'a=go1, b=anymal_b@1.5,0,0.3'."""
+    return [entry for entry in re.split(r'[\s,]+(?=[^\s,=@]+\s*=)', text.strip(' ,')) if entry]
+
+
 def _entry(entry: str) -> RobotEntry:
     name, equals, rest = (word.strip() for word in entry.partition('='))
     source, at, place = (word.strip() for word in rest.partition('@'))

@@ -36,6 +36,7 @@ from contact_sim.ros.settings.factory import (
 from contact_sim.ros.settings.robots import (
     RobotEntry,
     driven_robot,
+    entries_in,
     joint_gains,
     loaded_robot,
     robot_entries,
@@ -68,6 +69,17 @@ def test_entries_say_name_robot_and_place():
         RobotEntry('c', 'hyq', (0.0, 0.0, 0.3)),
     )
     assert robot_entries(()) == ()
+
+
+@pytest.mark.parametrize(
+    'text',
+    ['a=go1 b=x.urdf@1.5,0,0.3', ' a=go1,b=x.urdf@1.5,0,0.3,', 'a=go1, b = x.urdf @ 1.5, 0, 0.3'],
+)
+def test_a_text_may_list_them(text):
+    assert robot_entries(entries_in(text)) == (
+        RobotEntry('a', 'go1'), RobotEntry('b', 'x.urdf', (1.5, 0.0, 0.3)),
+    )  # fmt: skip
+    assert entries_in('') == []
 
 
 @pytest.mark.parametrize(
