@@ -128,8 +128,10 @@ class SimulationNode(Node):
             f'h = {sim.time_step:g} s, friction {settings["friction"].mu:g}'
         )
         for part in self.parts:
-            who, joints = f'{part.name}: ' if part.name else '', part.robot.joint_names
-            log.info(f'{who}joints, in the order of unnamed commands: {", ".join(joints)}')
+            own = part.robot
+            who = f'{part.name} = {own.name}, {own.total_mass:.3f} kg; ' if part.name else ''
+            joints = ', '.join(own.joint_names)
+            log.info(f'{who}joints, in the order of unnamed commands: {joints}')
         gains = (f'{low:.4g} to {high:.4g}' for low, high in self.inbox.gain_ranges())
         log.info('PD gains: p {}, d {}'.format(*gains))
         for line in (*describe_actuators(robot), *describe_limits(robot.position_limits)):

@@ -256,8 +256,8 @@ class Lockstep:
 
     @property
     def misses_somebody(self) -> bool:
-        """Whether a controller has not spoken yet, or not again."""
-        return bool((self._needed & ~self._heard).any())
+        """Whether a controller that is waited for has not spoken yet, or not again."""
+        return bool((self._needed & ~self._heard & ~self._lost).any())
 
     @property
     def lost_joints(self) -> tuple[str, ...]:

@@ -41,9 +41,8 @@ class NodeParameters(Parameters):
     )  # fmt: skip
     robots: tuple[str, ...] = parameter(
         (), '', 'several robots in one world, each name=robot or name=robot@x,y,yaw [m, m, rad], '
-        'such as a=go1 and b=anymal_b@1.5,0,0.3; robot is of the catalogue or a path; each has '
-        'the namespace and frames of its name, and its joints, links and feet are called '
-        'a/FL_foot in other parameters',
+        'such as a=go1 and b=anymal_b@1.5,0,0.3; robot is of the catalogue or a path of a URDF; '
+        'see docs/robots.md',
     )  # fmt: skip
     urdf_path: str = parameter('', '', 'URDF or xacro file of the robot')
     srdf_path: str = parameter('', '', 'SRDF with reference poses and end effectors')

@@ -1,5 +1,6 @@
 """Several robots from parameters: what is said of them, what each has of its own; no network."""
 
+import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,6 +15,7 @@ from contact_sim.ros.commands.lockstep import Lockstep, Verdict, owned_joints
 from contact_sim.ros.commands.pushes import Pushes
 from contact_sim.ros.interface.state_control import StateControl
 from contact_sim.ros.interface.support_command import SupportCommand
+from contact_sim.ros.outputs.messages import JointStateMessage
 from contact_sim.ros.outputs.shadow import ShadowMessage
 from contact_sim.ros.outputs.solver_state import SolverStateMessage
 from contact_sim.ros.outputs.support_state import SupportMarkers
@@ -42,7 +44,7 @@ from contact_sim.ros.settings.robots import (
     robot_entries,
 )
 from contact_sim.ros.topics import own_topic
-from contact_sim.sensors import ContactSensing, Line, NoiseParameters, PartReport
+from contact_sim.sensors import ContactSensing, Encoders, Line, NoiseParameters, PartReport
 
 GO1, SOLO8 = load_robot('go1'), load_robot('solo8')
 PAIR = joined({'a': GO1, 'b': SOLO8}, {'b': (1.5, 0.2, 0.3)})
@@ -138,6 +140,33 @@ def test_robots_that_cannot_be_loaded(common, kind, what):
     settings = settings_of() | {'': NodeParameters(**{'robots': TWO} | common)}
     with pytest.raises(kind, match=what):
         loaded_robot(settings)
+
+
+def test_a_loose_body_comes_to_rest_beside_a_robot(tmp_path):
+    box = '<geometry><box size="0.2 0.2 0.2"/></geometry>'
+    inertia = '<inertia ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"/>'
+    (tmp_path / 'box.urdf').write_text(
+        f'<robot name="box"><link name="box"><inertial><mass value="2"/>{inertia}</inertial>'
+        f'<collision>{box}</collision></link></robot>'
+    )
+    robots = ('a=go1', f'box={tmp_path}/box.urdf@1,0')
+    settings = settings_of() | {'': NodeParameters(robots=robots, contact_links=('box/box',))}
+    world = loaded_robot(settings)
+    body = parts_of(world)[1]
+    assert (body.robot.n_joints, len(body.robot.body_points)) == (0, 8)
+    stiffness, _ = joint_gains(world, settings)
+    assert stiffness == pytest.approx(GO1.default_gains[0])
+    sim = loaded_simulator(world, settings)
+    q = start_configuration(sim, settings)
+    q[body.q][2] += 0.05
+    sim.reset(q)
+    for _ in range(500):
+        report = PartReport(sim.step(np.zeros(12)), body)
+    assert report.q[:3] == pytest.approx([1.0, 0.0, 0.1], abs=1e-5)
+    assert report.contacts.normal_force.sum() == pytest.approx(2.0 * 9.81)
+    message = JointStateMessage(body.robot)
+    said = message.fill(report.time, Encoders(body.robot).truth(report))
+    assert (said.name, list(said.position)) == ([], [])
 
 
 def test_each_robot_has_its_own_gains_and_actuators():
@@ -264,12 +293,12 @@ def test_efforts_and_their_age_are_of_one_robot(inbox):
     assert not inbox.current.stiffness[:12].any()
 
 
-def lockstep_of(inbox, controllers=(), **parameters):
+def lockstep_of(inbox, controllers=(), timeout=10.0, **parameters):
     settings = {'lockstep': LockstepParameters(controllers=controllers)}
     settings |= {f'lockstep.{name}': ControllerParameters() for name in controllers}
     names = PAIR.joint_names
     lockstep = Lockstep(inbox, names, owned_joints(settings, names), lambda _: None)
-    lockstep.configure(LockstepParameters(enabled=True, timeout=10.0, **parameters), 0)
+    lockstep.configure(LockstepParameters(enabled=True, timeout=timeout, **parameters), 0)
     return lockstep
 
 
@@ -285,6 +314,25 @@ def test_a_step_waits_for_the_commands_of_every_robot(inbox):
     assert lockstep.verdict(6, 0) is Verdict.WAIT
     lockstep.acknowledge('', 6, A.joints)
     assert lockstep.verdict(6, 0) is Verdict.STEP
+
+
+def test_a_robot_without_a_controller_costs_its_start_timeout_once(inbox):
+    """Afterwards those who have spoken are waited for as long as if it were not there."""
+    lockstep = lockstep_of(inbox, timeout=0.05, start_timeout=0.2)
+    inbox.take_efforts(np.ones(8), B.joints)
+    begin = time.perf_counter()
+    while (verdict := lockstep.verdict(5, 0)) is Verdict.WAIT:
+        pass
+    assert verdict is Verdict.STEP
+    assert time.perf_counter() - begin >= 0.2
+    assert set(lockstep.lost_joints) == {f'a/{name}' for name in GO1.joint_names}
+    assert not lockstep.misses_somebody
+    begin = time.perf_counter()
+    while (verdict := lockstep.verdict(6, 0)) is Verdict.WAIT:
+        pass
+    assert verdict is Verdict.STEP
+    assert 0.05 <= time.perf_counter() - begin < 0.2
+    assert lockstep.timeouts == 2
 
 
 def test_a_controller_named_after_a_robot_owns_its_joints(inbox):
@@ -329,7 +377,7 @@ def control(inbox):
     for _ in range(5):
         sim.step(np.zeros(PAIR.n_joints))
     loop = Loop()
-    settings = settings_of(initial_height=0.02)
+    settings = settings_of(initial_height=0.02, initial_x=1.0)
     control = StateControl(sim, loop, inbox, SimpleNamespace(settings=settings))
     return SimpleNamespace(sim=sim, loop=loop, control=control, inbox=inbox)
 
