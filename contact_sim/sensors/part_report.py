@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ class PartContacts:
     One row per contact, in the order of the robot's contact points and body points.
     """
 
-    def __init__(self, whole: ContactReport, chosen: NDArray[np.intp]) -> None:
+    def __init__(self, whole: ContactReport, chosen: slice | NDArray[np.intp]) -> None:
         self._whole, self._chosen = whole, chosen
 
     @property
@@ -121,17 +121,26 @@ class PartReport:
         """Joint effort applied, after saturation [N m], shape (n_joints,)."""
         return self._whole.effort[self._part.joints]
 
-    @cached_property
+    @property
     def record(self) -> PartRecord:
         """The step data that sensors need besides."""
         return PartRecord(self._whole.record, self._part)
 
-    @cached_property
+    @property
     def contacts(self) -> PartContacts:
         """Contacts of the robot with the ground."""
-        features = max(self._whole.record.sizes.features, 1)
-        slots = features * self._part.candidates[:, None] + np.arange(features)
-        return PartContacts(self._whole.contacts, slots.ravel())
+        features = self._whole.record.sizes.features
+        return PartContacts(self._whole.contacts, _slots(self._part, features))
+
+
+@lru_cache
+def _slots(part: RobotPart, features: int) -> slice | NDArray[np.intp]:
+    """Return which contacts are of a robot; a slice, which copies nothing, where they can be."""
+    each = max(features, 1)
+    slots = (each * part.candidates[:, None] + np.arange(each)).ravel()
+    first = int(slots[0]) if len(slots) else 0
+    in_a_row = np.array_equal(slots, first + np.arange(len(slots)))
+    return slice(first, first + len(slots)) if in_a_row else slots
 
 
 Report = StepReport | PartReport
