@@ -3,11 +3,6 @@
 ros2 launch contact_sim compare.launch.py robot:=go1 models:='ncp sap todorov' height:=0.2
 """
 
-import copy
-import tempfile
-from pathlib import Path
-
-import yaml
 from launch import LaunchContext, LaunchDescription
 from launch.actions import GroupAction
 from launch.conditions import IfCondition
@@ -16,7 +11,7 @@ from launch_ros.actions import Node, SetRemap
 
 from contact_sim import contact_models
 from contact_sim.contact_models import as_contact_model
-from contact_sim.robot.share import mesh_prefixes, share_path
+from contact_sim.robot.share import mesh_prefixes
 from contact_sim.ros import launching
 
 ARGUMENTS = {
@@ -83,13 +78,11 @@ def simulation(given: dict[str, str], model: str, y: float, own_clock: bool) -> 
 
 def rviz(models: list[str]) -> Node:
     """Return RViz with the displays of every robot."""
-    config = yaml.safe_load(share_path('config', 'contact_sim.rviz').read_text(encoding='utf-8'))
-    path = Path(tempfile.mkdtemp(prefix='contact_sim_')) / 'compare.rviz'
-    path.write_text(yaml.safe_dump(with_displays_of(models, config)), encoding='utf-8')
+    config = with_displays_of(models, launching.rviz_config())
     return Node(
         package='rviz2',
         executable='rviz2',
-        arguments=['-d', str(path)],
+        arguments=['-d', launching.saved(config, 'compare.rviz')],
         parameters=[{'use_sim_time': True}],
         additional_env={'AMENT_PREFIX_PATH': mesh_prefixes()},
         output='log',
@@ -101,19 +94,10 @@ def with_displays_of(models: list[str], config: dict) -> dict:
 
     They stand on the same ground, which is shown once.
     """
-    result = copy.deepcopy(config)
-    displays = []
-    for display in result['Visualization Manager']['Displays']:
+
+    def owners(display: dict) -> list[str]:
         if display['Class'] not in PER_ROBOT:
-            displays.append(display)
-            continue
-        for model in models[:1] if display['Name'] == GROUND else models:
-            own = copy.deepcopy(display)
-            own['Name'] = f'{display["Name"]} {model}'
-            topic = own.get('Description Topic') or own['Topic']
-            topic['Value'] = f'/{model}{topic["Value"]}'
-            if 'Description Topic' in own:
-                own['TF Prefix'] = model
-            displays.append(own)
-    result['Visualization Manager']['Displays'] = displays
-    return result
+            return []
+        return models[:1] if display['Name'] == GROUND else models
+
+    return launching.with_displays(config, owners)

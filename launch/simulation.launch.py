@@ -1,6 +1,7 @@
 """Start the simulation node, robot_state_publisher and, if asked for, RViz.
 
 ros2 launch contact_sim simulation.launch.py robot:=go1 contact_model:=ncp rviz:=true
+ros2 launch contact_sim simulation.launch.py robots:='a=go1 b=anymal_b@1.5,0,0.3'
 """
 
 from launch import LaunchContext, LaunchDescription
@@ -12,7 +13,15 @@ from launch_ros.parameter_descriptions import ParameterValue
 
 from contact_sim import load_robot
 from contact_sim.robot.share import mesh_prefixes, share_path
-from contact_sim.ros.launching import described
+from contact_sim.ros.launching import (
+    ROBOTS,
+    described,
+    launched_robots,
+    rviz_config,
+    saved,
+    with_displays,
+)
+from contact_sim.ros.settings.robots import RobotEntry, entries_in
 
 LINK_TRANSFORM_RATE = 100.0
 """Transforms of the links per second; the default of robot_state_publisher looks jerky."""
@@ -20,6 +29,7 @@ LINK_TRANSFORM_RATE = 100.0
 ARGUMENTS = {
     'robot': ('go1', 'robot of the catalogue, for example anymal_b; params_file cannot change it'),
     'urdf': ('', 'path of a URDF or xacro file; wins over robot'),
+    'robots': ROBOTS,
     'contact_model': ('', 'contact model, e.g. ncp; empty: as in params_file'),
     'terrain': ('', 'ground, e.g. plane or stairs; empty: as in params_file'),
     'terrain_file': ('', 'YAML, heights or mesh of terrain:=file; empty: as in params_file'),
@@ -52,9 +62,11 @@ PARAMETERS = {
 }
 """Launch argument: parameter of the node that it overrides unless it is empty, and its type."""
 
-TOPICS_IN_RVIZ = ('robot_description', 'odom', 'contact_sim/contact_markers',
-                  'contact_sim/terrain')  # fmt: skip
+TOPICS_OF_ROBOT = ('robot_description', 'odom')
+TOPICS_OF_WORLD = ('contact_sim/contact_markers', 'contact_sim/terrain')
 """Absolute in the RViz configuration: remapped into the namespace."""
+OF_ROBOT = ('rviz_default_plugins/RobotModel', 'rviz_default_plugins/Odometry')
+"""Displays of config/contact_sim.rviz of which each of several robots gets one."""
 
 
 def generate_launch_description() -> LaunchDescription:
@@ -66,16 +78,22 @@ def nodes(context: LaunchContext) -> list[Node]:
     """Return the nodes that are wanted; the arguments have their values now."""
     started = [simulation(context)]
     if is_true(context, 'robot_state_publisher'):
-        started.append(state_publisher(context))
+        started += [state_publisher(context, robot) for robot in robots_of(context)]
     if is_true(context, 'rviz'):
         started.append(rviz(context))
     return started
+
+
+def robots_of(context: LaunchContext) -> tuple[RobotEntry, ...]:
+    """Return the robots that are simulated."""
+    return launched_robots(context.launch_configurations)
 
 
 def simulation(context: LaunchContext) -> Node:
     """Return the simulation node; when it ends, everything ends."""
     given = context.launch_configurations
     robot = {'robot': given['robot'], 'urdf_path': given['urdf'], 'robot_description': ''}
+    robot['robots'] = entries_in(given['robots']) or ['']  # which is how ROS says none
     overrides = {
         parameter: ParameterValue(LaunchConfiguration(argument), value_type=kind)
         for argument, (parameter, kind) in PARAMETERS.items()
@@ -92,18 +110,17 @@ def simulation(context: LaunchContext) -> Node:
     )
 
 
-def state_publisher(context: LaunchContext) -> Node:
+def state_publisher(context: LaunchContext, robot: RobotEntry) -> Node:
     """Return robot_state_publisher with the description that the simulation uses."""
     given = context.launch_configurations
-    robot = load_robot(given['urdf'] or given['robot'])
     return Node(
         package='robot_state_publisher',
         executable='robot_state_publisher',
-        namespace=given['namespace'],
+        namespace='/'.join(filter(None, (given['namespace'], robot.name))),
         parameters=[
             {
-                'robot_description': robot.description,
-                'frame_prefix': given['frame_prefix'],
+                'robot_description': load_robot(robot.source).description,
+                'frame_prefix': given['frame_prefix'] + (f'{robot.name}/' if robot.name else ''),
                 'publish_frequency': LINK_TRANSFORM_RATE,
                 'use_sim_time': True,
             }
@@ -114,17 +131,29 @@ def state_publisher(context: LaunchContext) -> Node:
 
 def rviz(context: LaunchContext) -> Node:
     """Return RViz; it finds the meshes of pip packages like those of ROS packages."""
-    given = context.launch_configurations
+    given, names = context.launch_configurations, [robot.name for robot in robots_of(context)]
+    own = [f'{name}/{topic}'.lstrip('/') for name in names for topic in TOPICS_OF_ROBOT]
     return Node(
         package='rviz2',
         executable='rviz2',
         namespace=given['namespace'],
-        arguments=['-d', given['rviz_config'] or str(share_path('config', 'contact_sim.rviz'))],
-        remappings=[(f'/{topic}', topic) for topic in TOPICS_IN_RVIZ],
+        arguments=['-d', given['rviz_config'] or rviz_file(names, given['frame_prefix'])],
+        remappings=[(f'/{topic}', topic) for topic in (*own, *TOPICS_OF_WORLD)],
         parameters=[{'use_sim_time': True}],
         additional_env={'AMENT_PREFIX_PATH': mesh_prefixes()},
         output='log',
     )
+
+
+def rviz_file(names: list[str], frame_prefix: str) -> str:
+    """Return the RViz configuration that shows robots of these names, or the one without one."""
+    if names == ['']:
+        return str(share_path('config', 'contact_sim.rviz'))
+
+    def owners(display: dict) -> list[str]:
+        return names if display['Class'] in OF_ROBOT else []
+
+    return saved(with_displays(rviz_config(), owners, frame_prefix), 'robots.rviz')
 
 
 def is_true(context: LaunchContext, argument: str) -> bool:

@@ -1,6 +1,7 @@
 """A robot holds still, squats or sways: the simulation and the stance controller.
 
 ros2 launch contact_sim stance_demo.launch.py robot:=anymal_b motion:=sway rviz:=true
+ros2 launch contact_sim stance_demo.launch.py robots:='a=go1 b=anymal_b@1.5,0,0.3' motion:=squat
 """
 
 from launch import LaunchContext, LaunchDescription

@@ -24,6 +24,7 @@ from contact_sim.robot.body_points import (
     reach_beyond,
 )
 from contact_sim.robot.contact_point import Array, ContactPoint, check_unique
+from contact_sim.robot.feet import Foot
 
 MOST = 32
 """Contacts between bodies that a robot may have at once, unless said otherwise."""
@@ -128,10 +129,9 @@ class Collisions:
 NO_COLLISIONS = Collisions()
 
 
-def solids_on(model: pin.Model, solids: Sequence[Solid], frame: str) -> tuple[int, ...]:
-    """Return the indices of the solids of a link, named by itself or by its fixed joint."""
-    link = link_of(model, frame)
-    return tuple(k for k, solid in enumerate(solids) if solid.frame in (frame, link))
+def link_names(model: pin.Model, foot: Foot) -> frozenset[str]:
+    """Return the names that the solids of a foot may have as theirs: of its frame, of its link."""
+    return frozenset((foot.frame, link_of(model, foot.frame)))
 
 
 def solids_of(

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import copy
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+import yaml
 from launch import LaunchContext, LaunchDescription
 from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription, OpaqueFunction
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch_ros.actions import Node
 
 from contact_sim.robot.share import share_path
+from contact_sim.ros.settings.robots import RobotEntry, entries_in, robot_entries
 
 Arguments = Mapping[str, tuple[str, str]]
 """Launch argument: default, description."""
 
+ROBOTS = (
+    '',
+    'several robots in one world instead, each name=robot or name=robot@x,y,yaw in the namespace '
+    "of its name, for example 'a=go1 b=anymal_b@1.5,0,0.3'",
+)
+"""Default and description of the launch argument `robots`."""
 DEMO_ARGUMENTS: Arguments = {
     'robot': ('go1', 'robot of the catalogue, for example anymal_b'),
+    'robots': ROBOTS,
     'contact_model': ('ncp', 'contact model, e.g. sap'),
     'rviz': ('false', 'true: show the robot, forces and friction cones in RViz'),
 }
@@ -46,7 +58,7 @@ def controlled_simulation(
     parameters: Mapping[str, Any] | None = None,
     arguments: Mapping[str, str] | None = None,
 ) -> list[IncludeLaunchDescription | Node]:
-    """Return a simulation with the DEMO_ARGUMENTS in force, and the controller of its robot.
+    """Return a simulation with the DEMO_ARGUMENTS in force, and a controller of each robot.
 
     Args:
         context: where the arguments have their values.
@@ -55,11 +67,69 @@ def controlled_simulation(
         arguments: of simulation.launch.py, besides DEMO_ARGUMENTS.
     """
     given = context.launch_configurations
-    node = Node(
-        package='contact_sim',
-        executable=controller,
-        parameters=[{'robot': given['robot'], **(parameters or {})}],
-        output='screen',
-    )
+    controllers = [
+        Node(
+            package='contact_sim',
+            executable=controller,
+            namespace=robot.name,
+            parameters=[{'robot': robot.source, **(parameters or {})}],
+            output='screen',
+        )
+        for robot in launched_robots(given)
+    ]
     common = {name: given[name] for name in DEMO_ARGUMENTS}
-    return [simulation({**common, **(arguments or {})}), node]
+    return [simulation({**common, **(arguments or {})}), *controllers]
+
+
+def launched_robots(given: Mapping[str, str]) -> tuple[RobotEntry, ...]:
+    """Return the robots that the arguments name, the one that is alone without a name.
+
+    Raises:
+        InvalidInput: an entry of `robots` that says nothing.
+    """
+    alone = RobotEntry('', given.get('urdf') or given['robot'])
+    return robot_entries(entries_in(given['robots'])) or (alone,)
+
+
+def with_displays(
+    config: Mapping[str, Any],
+    owners: Callable[[Mapping[str, Any]], Sequence[str]],
+    frame_prefix: str = '',
+) -> dict[str, Any]:
+    """Return an RViz configuration in which each owner of a display has one of its own.
+
+    Args:
+        config: whose displays have absolute topics.
+        owners: namespaces into which the topic of a display moves; none: it stays as it is.
+        frame_prefix: what stands before these in the names of frames.
+    """
+    result = copy.deepcopy(dict(config))
+    displays = []
+    for display in result['Visualization Manager']['Displays']:
+        names = owners(display)
+        displays += [_display_of(name, display, frame_prefix) for name in names] or [display]
+    result['Visualization Manager']['Displays'] = displays
+    return result
+
+
+def _display_of(name: str, display: Mapping[str, Any], frame_prefix: str) -> dict[str, Any]:
+    own = copy.deepcopy(dict(display))
+    own['Name'] = f'{display["Name"]} {name}'
+    topic = own.get('Description Topic') or own['Topic']
+    topic['Value'] = f'/{name}{topic["Value"]}'
+    if 'Description Topic' in own:
+        own['TF Prefix'] = frame_prefix + name
+    return own
+
+
+def rviz_config() -> dict[str, Any]:
+    """Return the RViz configuration of this package."""
+    text = share_path('config', 'contact_sim.rviz').read_text(encoding='utf-8')
+    return dict(yaml.safe_load(text))
+
+
+def saved(config: Mapping[str, Any], name: str) -> str:
+    """Return the path of a file, called `name`, with an RViz configuration."""
+    path = Path(tempfile.mkdtemp(prefix='contact_sim_')) / name
+    path.write_text(yaml.safe_dump(dict(config)), encoding='utf-8')
+    return str(path)

@@ -14,6 +14,7 @@ from rclpy.node import Node
 from contact_sim.contact.solution import STATUSES, SolverStatus
 from contact_sim.errors import ContactSimError
 from contact_sim.robot.actuator_text import describe_actuators
+from contact_sim.robot.parts import parts_of
 from contact_sim.robot.position_limits import describe_limits
 from contact_sim.ros.commands.inbox import CommandInbox
 from contact_sim.ros.commands.lockstep import Lockstep, owned_joints
@@ -34,17 +35,15 @@ from contact_sim.ros.settings.declarations import (
     publish_periods,
 )
 from contact_sim.ros.settings.factory import (
+    check_sensors,
     chosen_contact_model,
-    chosen_sensors,
     chosen_shadows,
     chosen_terrain,
-    driven_robot,
-    joint_gains,
-    loaded_robot,
     loaded_simulator,
     recorder_of,
     start_configuration,
 )
+from contact_sim.ros.settings.robots import driven_robot, joint_gains, loaded_robot
 from contact_sim.ros.settings.server import ParameterServer
 from contact_sim.ros.stepping.diagnostics import Conditions, diagnostics_message
 from contact_sim.ros.stepping.loop import Loop
@@ -72,6 +71,7 @@ class SimulationNode(Node):
             | {f'lockstep.{name}': ControllerParameters for name in controllers}
         )
         self.robot = driven_robot(described, settings)
+        self.parts = parts_of(self.robot)
         self.sim = loaded_simulator(self.robot, settings)
         self.sim.reset(start_configuration(self.sim, settings), time=self.sim.time_step)
         self.inbox = CommandInbox(
@@ -100,10 +100,13 @@ class SimulationNode(Node):
         if self.recorder is not None:
             self.loop.when_at_rest = self.recorder.flush
         self.state_control = StateControl(self.sim, self.loop, self.inbox, self.parameters)
-        support = SupportCommand(self.sim, self.loop)
-        self.inputs = Inputs(
-            self, self.inbox, self.lockstep, self.pushes, self.state_control, support
-        )
+        self.inputs = [
+            Inputs(
+                self, part, self.inbox, self.lockstep, self.pushes, self.state_control,
+                SupportCommand(self.sim, self.loop, part),
+            )
+            for part in self.parts
+        ]  # fmt: skip
         self.standard_services = Services(
             self, self.sim, self.loop, self.state_control, self.parameters
         )
@@ -124,7 +127,11 @@ class SimulationNode(Node):
             f'{robot.name}: {robot.total_mass:.3f} kg, contact model {sim.contact_model}, '
             f'h = {sim.time_step:g} s, friction {settings["friction"].mu:g}'
         )
-        log.info('joints, in the order of unnamed commands: ' + ', '.join(robot.joint_names))
+        for part in self.parts:
+            own = part.robot
+            who = f'{part.name} = {own.name}, {own.total_mass:.3f} kg; ' if part.name else ''
+            joints = ', '.join(own.joint_names)
+            log.info(f'{who}joints, in the order of unnamed commands: {joints}')
         gains = (f'{low:.4g} to {high:.4g}' for low, high in self.inbox.gain_ranges())
         log.info('PD gains: p {}, d {}'.format(*gains))
         for line in (*describe_actuators(robot), *describe_limits(robot.position_limits)):
@@ -150,7 +157,7 @@ class SimulationNode(Node):
         chosen_contact_model(settings)
         self.robot.reference_configuration(settings[''].reference_pose)
         chosen_shadows(settings)
-        chosen_sensors(self.robot, settings)
+        check_sensors(self.robot, settings)
 
     def _change_settings(self, settings: Settings, prefixes: set[str]) -> None:
         """Let settings take effect between two steps, all of them or none.
@@ -224,6 +231,7 @@ class SimulationNode(Node):
             pushes_refused=self.pushes.refused,
             messages_lost=self._outputs.lost,
             messages_sent=self._outputs.sent,
+            robots=self.parts,
         )
         message = diagnostics_message(
             conditions, self._pacer, self.inbox, self.lockstep, self.loop.tally

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-PUBLISHED: dict[str, str] = {
-    '/clock': 'rosgraph_msgs/msg/Clock',
+OF_ROBOT: dict[str, str] = {
     'joint_states': 'sensor_msgs/msg/JointState',
     'odom': 'nav_msgs/msg/Odometry',
     'imu/data': 'sensor_msgs/msg/Imu',
@@ -15,12 +14,18 @@ PUBLISHED: dict[str, str] = {
     '~/ground_truth/imu': 'sensor_msgs/msg/Imu',
     '~/ground_truth/contacts/<foot>/wrench': 'geometry_msgs/msg/WrenchStamped',
     '~/ground_truth/foot_contacts': 'std_msgs/msg/Int16MultiArray',
+}
+"""Published for every robot; of several, in the namespace of each, see `own_topic`."""
+OF_WORLD: dict[str, str] = {
+    '/clock': 'rosgraph_msgs/msg/Clock',
     '~/contact_markers': 'visualization_msgs/msg/MarkerArray',
     '~/terrain': 'visualization_msgs/msg/MarkerArray',
     '~/solver_state': 'std_msgs/msg/Float64MultiArray',
     '~/shadow': 'std_msgs/msg/Float64MultiArray',
     '/diagnostics': 'diagnostic_msgs/msg/DiagnosticArray',
 }
+"""Published once, however many robots there are."""
+PUBLISHED: dict[str, str] = OF_ROBOT | OF_WORLD
 OPTIONAL: dict[str, str] = {
     '/tf': 'tf2_msgs/msg/TFMessage',
     '/tf_static': 'tf2_msgs/msg/TFMessage',
@@ -43,6 +48,7 @@ SUBSCRIBED: dict[str, str] = {
     'initialpose': 'geometry_msgs/msg/PoseWithCovarianceStamped',
     '~/set_odom': 'nav_msgs/msg/Odometry',
 }
+"""Of every robot, as OF_ROBOT."""
 SERVICES: dict[str, str] = {
     '~/pause': 'std_srvs/srv/SetBool',
     '~/reset': 'std_srvs/srv/Trigger',
@@ -52,6 +58,17 @@ SERVICES: dict[str, str] = {
     '~/end_pushes': 'std_srvs/srv/Trigger',
     '~/step': 'std_srvs/srv/Trigger',
 }
+
+
+def own_topic(robot: str, topic: str, node: str) -> str:
+    """Return a topic of one of several robots, or of the one without a name.
+
+    It is that of a simulation of this robot alone in the namespace `robot`: `odom` becomes
+    `a/odom`, and `~/set_odom`, a topic under the name of the `node`, `a/contact_sim/set_odom`.
+    """
+    if not robot:
+        return topic
+    return f'{robot}/{topic.replace("~", node)}'
 
 
 def wrench_topic(foot: str) -> str:

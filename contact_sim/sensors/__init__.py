@@ -6,6 +6,7 @@ from contact_sim.sensors.foot_forces import FootForces, ForceSensing, ForceValue
 from contact_sim.sensors.imu import Imu, ImuSensing, ImuValues
 from contact_sim.sensors.line import Line, Memory, Reading
 from contact_sim.sensors.noise import NoiseParameters
+from contact_sim.sensors.part_report import PartReport
 
 __all__ = [
     'ContactFlags',
@@ -23,5 +24,6 @@ __all__ = [
     'Line',
     'Memory',
     'NoiseParameters',
+    'PartReport',
     'Reading',
 ]

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from contact_sim.errors import InvalidInput, UnknownName
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.robot.model import RobotModel
-from contact_sim.robot.solids import solids_on
+from contact_sim.robot.solids import link_names
 from contact_sim.sensors.line import Sensor
 from contact_sim.sensors.noise import LARGEST_FORCE, latency, step_number
+from contact_sim.sensors.part_report import Report
 from contact_sim.sensors.random_numbers import Stream
-from contact_sim.simulation.report import StepReport
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -132,11 +132,9 @@ class ContactFlags(Sensor[ContactValues]):
         return member
 
     @cached_property
-    def _solids(self) -> tuple[tuple[int, ...], ...]:
-        """Solids of each foot, which other bodies touch."""
-        robot = self.robot
-        model, solids = robot.pinocchio_model, robot.collisions.solids
-        return tuple(solids_on(model, solids, foot.frame) for foot in robot.feet)
+    def _links(self) -> tuple[frozenset[str], ...]:
+        """Names of the link of each foot, which other bodies touch."""
+        return tuple(link_names(self.robot.pinocchio_model, foot) for foot in self.robot.feet)
 
     def _feet_in(self, chosen: Sequence[str]) -> Flags:
         return np.array([name in chosen for name in self._names], dtype=bool)
@@ -151,21 +149,21 @@ class ContactFlags(Sensor[ContactValues]):
         """Whether what it says of a step depends on those before."""
         return self.latency > 0 or self.sensing.off_threshold < self.sensing.on_threshold
 
-    def load(self, report: StepReport) -> Array:
+    def load(self, report: Report) -> Array:
         """Return the normal force on each foot [N], shape (n,); pulls count 0."""
         pressing = np.maximum(report.contacts.normal_force, 0.0)
         load = np.zeros(len(self._names))
         if len(pressing):
             load += self._points @ pressing.reshape(self._points.shape[1], -1).sum(axis=1)
-        if self.robot.collisions.pairs:
-            load += [report.pairs.load_on(solids) for solids in self._solids]
+        if len(report.pairs):
+            load += [report.pairs.load_on(links) for links in self._links]
         return load
 
-    def truth(self, report: StepReport) -> ContactValues:
+    def truth(self, report: Report) -> ContactValues:
         """Return which feet the ground presses on in a step."""
         return ContactValues(self.load(report) > 0.0)
 
-    def keep(self, report: StepReport, last: Switched | None) -> Switched:
+    def keep(self, report: Report, last: Switched | None) -> Switched:
         """Return the flags of a step, which those of the step before decide about, too."""
         load, sensing = self.load(report), self.sensing
         flag = load > sensing.on_threshold

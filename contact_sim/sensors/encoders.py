@@ -23,8 +23,8 @@ from contact_sim.sensors.noise import (
     variance,
     with_errors,
 )
+from contact_sim.sensors.part_report import Report
 from contact_sim.sensors.random_numbers import Stream
-from contact_sim.simulation.report import StepReport
 
 Array = NDArray[np.float64]
 
@@ -104,11 +104,11 @@ class Encoders(Sensor[JointValues]):
             'velocity': variance((n,), noise.joint_velocity, sensing.velocity_resolution),
         }
 
-    def truth(self, report: StepReport) -> JointValues:
+    def truth(self, report: Report) -> JointValues:
         """Return the true values at the end of a step."""
         return self._of_chosen(*self._all(report))
 
-    def measure(self, kept: StepReport) -> JointValues:
+    def measure(self, kept: Report) -> JointValues:
         """Return what the sensors say of a step."""
         position, velocity, effort = self._all(kept)
         noise, sensing, step = self.noise, self.sensing, step_number(kept)
@@ -123,7 +123,7 @@ class Encoders(Sensor[JointValues]):
             effort,
         )
 
-    def _all(self, report: StepReport) -> tuple[Array, Array, Array]:
+    def _all(self, report: Report) -> tuple[Array, Array, Array]:
         robot = self.robot
         return (
             robot.joint_positions(report.q), robot.joint_velocities(report.v), report.effort

@@ -14,7 +14,7 @@ from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters
 from contact_sim.robot.feet import Foot, foot_frame
 from contact_sim.robot.model import RobotModel
-from contact_sim.robot.solids import solids_on
+from contact_sim.robot.solids import link_names
 from contact_sim.sensors.frames import Frames
 from contact_sim.sensors.line import Sensor
 from contact_sim.sensors.noise import (
@@ -27,8 +27,8 @@ from contact_sim.sensors.noise import (
     variance,
     with_errors,
 )
+from contact_sim.sensors.part_report import Report
 from contact_sim.sensors.random_numbers import Stream
-from contact_sim.simulation.report import StepReport
 
 Array = NDArray[np.float64]
 AXES = ('foot', 'world')
@@ -89,10 +89,9 @@ class FootForces(Sensor[ForceValues]):
         return Frames(self.robot, [foot_frame(model, foot) for foot in self._parts])
 
     @cached_property
-    def _solids(self) -> tuple[tuple[int, ...], ...]:
-        """Solids of each foot, which other bodies touch."""
-        model, solids = self.robot.pinocchio_model, self.robot.collisions.solids
-        return tuple(solids_on(model, solids, foot.frame) for foot in self._parts)
+    def _links(self) -> tuple[frozenset[str], ...]:
+        """Names of the link of each foot, which other bodies touch."""
+        return tuple(link_names(self.robot.pinocchio_model, foot) for foot in self._parts)
 
     @cached_property
     def _streams(self) -> tuple[Stream, Stream]:
@@ -113,7 +112,7 @@ class FootForces(Sensor[ForceValues]):
             'torque': variance(shape, noise.foot_torque, sensing.torque_resolution),
         }
 
-    def truth(self, report: StepReport) -> ForceValues:
+    def truth(self, report: Report) -> ForceValues:
         """Return the true values at the end of a step."""
         feet, contacts = self._parts, report.contacts
         force, torque = np.zeros((len(feet), 3)), np.zeros((len(feet), 3))
@@ -131,15 +130,15 @@ class FootForces(Sensor[ForceValues]):
                         f, arm = into @ f, into @ (arm - origin)
                     force[row] += f
                     torque[row] += cross(arm, f)
-        if self.robot.collisions.pairs:
+        if len(report.pairs):
             self._add_pairs(report, frames, force, torque)
         return ForceValues(force, torque)
 
-    def _add_pairs(self, report: StepReport, frames: Any, force: Array, torque: Array) -> None:
+    def _add_pairs(self, report: Report, frames: Any, force: Array, torque: Array) -> None:
         """Add the forces of other bodies on the feet."""
         pairs = report.pairs
-        for row, solids in enumerate(self._solids):
-            for k, sign in enumerate(pairs.acting_on(solids)):
+        for row, links in enumerate(self._links):
+            for k, sign in enumerate(pairs.acting_on(links)):
                 if sign != 0.0:
                     f, arm = sign * pairs.force[k], pairs.position[k]
                     if frames is not None:
@@ -148,7 +147,7 @@ class FootForces(Sensor[ForceValues]):
                     force[row] += f
                     torque[row] += cross(arm, f)
 
-    def measure(self, kept: StepReport) -> ForceValues:
+    def measure(self, kept: Report) -> ForceValues:
         """Return what the sensors say of a step."""
         true, step = self.truth(kept), step_number(kept)
         noise, sensing = self.noise, self.sensing

@@ -26,8 +26,8 @@ from contact_sim.sensors.noise import (
     variance,
     with_errors,
 )
+from contact_sim.sensors.part_report import Report
 from contact_sim.sensors.random_numbers import RandomWalk, Stream
-from contact_sim.simulation.report import StepReport
 
 Array = NDArray[np.float64]
 
@@ -133,7 +133,7 @@ class Imu(Sensor[ImuValues]):
             **told,
         }
 
-    def truth(self, report: StepReport) -> ImuValues:
+    def truth(self, report: Report) -> ImuValues:
         """Return the true values at the end of a step."""
         record = report.record
         (before,) = self._frames.velocities(record.q_start, record.v_start)
@@ -147,7 +147,7 @@ class Imu(Sensor[ImuValues]):
             np.array(pin.Quaternion(placement.rotation).coeffs()),
         )
 
-    def bias(self, report: StepReport) -> tuple[Array, Array]:
+    def bias(self, report: Report) -> tuple[Array, Array]:
         """Return the biases of gyroscope [rad/s] and accelerometer [m/s²] in a step, each (3,).
 
         They walk from 0 at time 0.
@@ -160,7 +160,7 @@ class Imu(Sensor[ImuValues]):
         )
         return gyro, accel
 
-    def measure(self, kept: StepReport) -> ImuValues:
+    def measure(self, kept: Report) -> ImuValues:
         """Return what the sensor says of a step: true, plus bias and noise, then rounded."""
         true, step = self.truth(kept), step_number(kept)
         gyro_bias, accel_bias = self.bias(kept)

@@ -15,7 +15,7 @@ from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters
 from contact_sim.robot.model import RobotModel
 from contact_sim.sensors.noise import step_number
-from contact_sim.simulation.report import StepReport
+from contact_sim.sensors.part_report import Report
 
 Array = NDArray[np.float64]
 Values = TypeVar('Values')
@@ -62,10 +62,10 @@ class Sensor(ABC, Generic[Values]):
         return {}
 
     @abstractmethod
-    def truth(self, report: StepReport) -> Values:
+    def truth(self, report: Report) -> Values:
         """Return the true values at the end of a step."""
 
-    def keep(self, report: StepReport, last: Any) -> Any:
+    def keep(self, report: Report, last: Any) -> Any:
         """Return what is known of a step until it is read; `last` is the same of the step before.
 
         `last` is None at the start.
@@ -133,7 +133,7 @@ class Line(Generic[Values]):
     def memory(self, memory: Memory) -> None:
         self._since, self._samples = memory.since, deque(memory.samples)
 
-    def observe(self, report: StepReport) -> None:
+    def observe(self, report: Report) -> None:
         """Take the sample of a step."""
         samples, step = self._samples, step_number(report)
         since = float(report.record.clock[1])
@@ -163,7 +163,7 @@ class Line(Generic[Values]):
         """Return what the sensor says in the last step that was shown."""
         return self.sensor.measure(self.arriving().kept)
 
-    def read(self, report: StepReport) -> Reading[Values]:
+    def read(self, report: Report) -> Reading[Values]:
         """Take the sample of a step and return what arrives in it."""
         self.observe(report)
         return Reading(

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contact_sim.parameters import Parameters, parameter
+from contact_sim.sensors.part_report import Report
 from contact_sim.sensors.random_numbers import Stream
-from contact_sim.simulation.report import StepReport
 
 Array = NDArray[np.float64]
 LARGEST = 1e3
@@ -78,7 +78,7 @@ def resolution(unit: str, what: str, at_most: float = LARGEST) -> float:
     return declared
 
 
-def step_number(report: StepReport) -> int:
+def step_number(report: Report) -> int:
     """Return the number of the step that a report is of: its time over h."""
     return round(report.time / float(report.record.time_step[0]))
 

@@ -18,7 +18,7 @@ from contact_sim.contact.workspace import Workspace
 from contact_sim.dynamics.kinematics import place_bodies
 from contact_sim.dynamics.vectors import add, cross, put, scaled, sub, vec
 from contact_sim.robot.feet import foot_frame
-from contact_sim.robot.solids import solids_on
+from contact_sim.robot.solids import link_names
 from contact_sim.solvers.borrowed import borrowed
 from contact_sim.solvers.jit import kernel
 
@@ -53,8 +53,9 @@ def foot_groups(work: Workspace) -> ContactGroups:
     solids = work.robot.collisions.solids
     of_solid = [-1] * len(solids)
     for group, foot in enumerate(feet):
-        for k in solids_on(model, solids, foot.frame):
-            of_solid[k] = group
+        names = link_names(model, foot)
+        for k, solid in enumerate(solids):
+            of_solid[k] = group if solid.frame in names else of_solid[k]
     return _groups(work, [foot.name for foot in feet], joints, offsets, (of_point, of_solid))
 
 

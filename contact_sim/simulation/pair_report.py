@@ -15,6 +15,7 @@ from contact_sim.robot.solids import Collisions
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
+NONE: Indices = np.zeros(0, dtype=np.int64)
 
 
 class PairReport:
@@ -30,6 +31,9 @@ class PairReport:
 
     def __init__(self, buffer: Array, sizes: Sizes, collisions: Collisions) -> None:
         self._buffer, self._places, self._collisions = buffer, sizes.layout, collisions
+        if not sizes.n_pair_slots:
+            self._slots, self.solids = NONE, NONE.reshape(0, 2)
+            return
         features = self._all('feature_start')[sizes.n_ground :]
         used = np.flatnonzero(features != NO_FEATURE)
         self._slots = sizes.n_ground + used
@@ -37,6 +41,10 @@ class PairReport:
         self.solids: Indices = order[features[used].astype(np.int64) // CONTACTS]
         """First and second solid of each contact, indices into `robot.collisions.solids`, (n, 2).
         """
+
+    def __len__(self) -> int:
+        """Return the number of contacts."""
+        return len(self.solids)
 
     @property
     def names(self) -> tuple[tuple[str, str], ...]:
@@ -89,20 +97,20 @@ class PairReport:
         """0 open, 1 stick, 2 slip, shape (n,)."""
         return self._field('contact_mode').astype(np.int64)
 
-    def acting_on(self, solids: Iterable[int]) -> Array:
-        """Return 1 for contacts that push the first body where that is one of `solids`.
+    def acting_on(self, links: Iterable[str]) -> Array:
+        """Return 1 for contacts that push the first body where that is one of these links.
 
         −1 where it is the second one, 0 for the others, shape (n,).
         """
-        first, second = np.isin(self.solids, list(solids)).T
+        names = set(links)
+        chosen = np.array([solid.frame in names for solid in self._collisions.solids])
+        first, second = chosen[self.solids].T
         pushed: Array = first.astype(float) - second.astype(float)
         return pushed
 
-    def load_on(self, solids: Iterable[int]) -> float:
-        """Return the sum of the normal forces on solids, by their index [N]; pulls count 0."""
-        if not len(self.solids):
-            return 0.0
-        return float(np.abs(self.acting_on(solids)) @ self.normal_force.clip(min=0.0))
+    def load_on(self, links: Iterable[str]) -> float:
+        """Return the sum of the normal forces on links [N]; pulls count 0."""
+        return float(np.abs(self.acting_on(links)) @ self.normal_force.clip(min=0.0))
 
     def _all(self, name: str) -> Array:
         start, stop, shape = self._places[name]

@@ -4,8 +4,10 @@ import os
 import re
 import time
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
+import yaml
 from launch_files import (
     ROOT,
     launch_module,
@@ -18,7 +20,7 @@ from launch_files import (
 import contact_sim
 
 NAME = 'simulation.launch.py'
-GO1 = {'robot': 'go1', 'urdf_path': '', 'robot_description': ''}
+GO1 = {'robot': 'go1', 'urdf_path': '', 'robot_description': '', 'robots': ['']}
 
 
 @pytest.fixture(scope='module')
@@ -63,7 +65,38 @@ def test_arguments_in_the_texts_exist(launch_file):
 def test_rviz_topics_move_into_the_namespace(launch_file):
     config = (ROOT / 'config' / 'contact_sim.rviz').read_text(encoding='utf-8')
     absolute = set(re.findall(r'Value: /(\S+)', config))
-    assert set(launch_file.TOPICS_IN_RVIZ) == absolute
+    assert {*launch_file.TOPICS_OF_ROBOT, *launch_file.TOPICS_OF_WORLD} == absolute
+
+
+def test_several_robots_get_a_state_publisher_and_displays_each():
+    module, stubs = launch_module(NAME)
+    given = {argument: default for argument, (default, _) in module.ARGUMENTS.items()}
+    given |= {'robots': 'a=go1, b=solo12@1.5,0,0.3', 'namespace': 'zoo', 'frame_prefix': 'z_'}
+    stubs['launch.conditions'].IfCondition.return_value.evaluate.return_value = True
+    assert len(module.nodes(MagicMock(launch_configurations=given))) == 4
+    simulation, first, second, rviz = (
+        call.kwargs for call in stubs['launch_ros.actions'].Node.call_args_list
+    )
+    assert simulation['namespace'] == 'zoo'
+    assert simulation['parameters'][0]['robots'] == ['a=go1', 'b=solo12@1.5,0,0.3']
+    for name, robot, publisher in (('a', 'go1', first), ('b', 'solo12', second)):
+        assert publisher['executable'] == 'robot_state_publisher'
+        assert publisher['namespace'] == f'zoo/{name}'
+        (told,) = publisher['parameters']
+        assert told['frame_prefix'] == f'z_{name}/'
+        assert told['robot_description'] == contact_sim.load_robot(robot).description
+    assert ('/b/robot_description', 'b/robot_description') in rviz['remappings']
+    assert ('/contact_sim/terrain', 'contact_sim/terrain') in rviz['remappings']
+    shown = yaml.safe_load(Path(rviz['arguments'][1]).read_text())['Visualization Manager']
+    topics = [d['Topic']['Value'] for d in shown['Displays'] if 'Topic' in d]
+    assert topics == [
+        '/contact_sim/contact_markers', '/contact_sim/terrain', '/a/odom', '/b/odom',
+    ]  # fmt: skip
+    models = [d for d in shown['Displays'] if d['Class'].endswith('/RobotModel')]
+    assert [d['TF Prefix'] for d in models] == ['z_a', 'z_b']
+    assert [d['Description Topic']['Value'] for d in models] == [
+        '/a/robot_description', '/b/robot_description',
+    ]  # fmt: skip
 
 
 # ------------------------------------------------------------- with launch
@@ -128,6 +161,19 @@ def test_robot_state_publisher_shows_the_robot_that_is_simulated(start):
 
 
 @needs_launch
+def test_several_robots_share_one_simulation(start):
+    records, result = start('robots:=a=go1 b=anymal_b@1.5,0,0.3')
+    assert result.returncode == 0, result.stderr
+    publishers = {f'robot_state_publisher-{name}' for name in 'ab'}
+    assert records.keys() == {'simulation', *publishers}
+    given = parameters_of(records['simulation'])
+    assert given['robots'] == ['a=go1', 'b=anymal_b@1.5,0,0.3']
+    told = parameters_of(records['robot_state_publisher-b'])
+    assert told['frame_prefix'] == 'b/'
+    assert told['robot_description'] == contact_sim.load_robot('anymal_b').description
+
+
+@needs_launch
 def test_rviz_finds_meshes_and_topics_in_the_namespace(start):
     records, _ = start('rviz:=true', 'namespace:=left', 'robot_state_publisher:=false')
     assert records.keys() == {'simulation-left', 'rviz2-left'}
@@ -141,7 +187,12 @@ def test_rviz_finds_meshes_and_topics_in_the_namespace(start):
 @needs_launch
 @pytest.mark.parametrize(
     ('argument', 'problem'),
-    [('robot:=nosuch', 'anymal_b'), ('rate:=fast', 'fast'), ('rviz:=perhaps', 'perhaps')],
+    [
+        ('robot:=nosuch', 'anymal_b'),
+        ('robots:=a=go1@x', 'x,y,yaw'),
+        ('rate:=fast', 'fast'),
+        ('rviz:=perhaps', 'perhaps'),
+    ],
 )
 def test_a_bad_argument_ends_the_launch_with_the_reason(start, argument, problem):
     _, result = start(argument)

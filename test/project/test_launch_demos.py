@@ -36,6 +36,19 @@ def test_it_starts_the_simulation_and_the_controller(demo):
     assert arguments['contact_model'] in contact_sim.contact_models()
 
 
+def test_every_robot_gets_a_controller_in_its_namespace(demo):
+    name, module, stubs = demo
+    given = {argument: default for argument, (default, _) in module.ARGUMENTS.items()}
+    robots = 'a=go1 b=anymal_b@1.5,0,0.3'
+    assert len(module.parts(MagicMock(launch_configurations=given | {'robots': robots}))) == 3
+    controllers = [call.kwargs for call in stubs['launch_ros.actions'].Node.call_args_list]
+    assert [one['executable'] for one in controllers] == 2 * [f'{name}_controller']
+    assert [one['namespace'] for one in controllers] == ['a', 'b']
+    assert [one['parameters'][0]['robot'] for one in controllers] == ['go1', 'anymal_b']
+    included = stubs['launch.actions'].IncludeLaunchDescription.call_args.kwargs
+    assert dict(included['launch_arguments'])['robots'] == robots
+
+
 def test_the_parameters_of_the_trot_exist():
     text = (ROOT / 'config' / 'trot_demo.yaml').read_text(encoding='utf-8')
     declared = node_parameters()

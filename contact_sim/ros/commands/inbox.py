@@ -17,6 +17,9 @@ Array = NDArray[np.float64]
 LARGEST = 1e6
 """Bound of every commanded number: with the bound of the gains it keeps every effort finite."""
 
+ALL = slice(None)
+"""Every joint."""
+
 
 @dataclass(frozen=True, eq=False)
 class Change:
@@ -44,7 +47,7 @@ class Change:
 class CommandInbox:
     """Latest command of every joint; written by callbacks, read by the simulation loop.
 
-    Until the first command the robot holds `pose`. A joint that is not named keeps its command.
+    Until the first command the robots hold `pose`. A joint that is not named keeps its command.
 
     Attributes:
         accepted: number of messages taken.
@@ -65,28 +68,34 @@ class CommandInbox:
         self.accepted = 0
         self.dropped = 0
         self.last_refusal = ''
-        self._arrived: float | None = None
-        self.deliver: Callable[[Change, int | None], None] = self._act_at_once
-        self.hold(pose)
-
-    def hold(self, pose: Array) -> None:
-        """Forget all commands and hold the joint positions `pose` (n_joints,)."""
         n = len(self._names)
+        self._arrived = np.full(n, np.nan)  # wall time of the last command, by joint
+        self._follows_position, self._follows_velocity = np.ones((2, n), dtype=bool)
+        self._command = holding(pose, stiffness, damping)
+        self.deliver: Callable[[Change, int | None], None] = self._act_at_once
+
+    def hold(self, pose: Array, joints: slice = ALL) -> None:
+        """Forget the commands of these joints and have them hold the positions `pose` (n,)."""
         with self._lock:
-            self._follows_position = np.ones(n, dtype=bool)
-            self._follows_velocity = np.ones(n, dtype=bool)
-            self._command = holding(pose, self._stiffness, self._damping)
-            self._arrived = None
+            position, velocity, effort = (
+                getattr(self._command, name).copy() for name in ('position', 'velocity', 'effort')
+            )
+            position[joints] = pose
+            velocity[joints] = effort[joints] = 0.0
+            self._follows_position[joints] = self._follows_velocity[joints] = True
+            self._replace(position, velocity, effort)
+            self._arrived[joints] = np.nan
 
     @property
     def current(self) -> JointCommand:
         """The command in force: an immutable value, swapped as a whole."""
         return self._command
 
-    @property
-    def age(self) -> float | None:
-        """Wall seconds since the last command; None before the first."""
-        return None if self._arrived is None else time.monotonic() - self._arrived
+    def age(self, joints: slice = ALL) -> float | None:
+        """Return the wall seconds since the last command of any of these joints, or None."""
+        arrived = self._arrived[joints]
+        known = arrived[~np.isnan(arrived)]
+        return time.monotonic() - float(known.max()) if len(known) else None
 
     @property
     def state(self) -> tuple[JointCommand, NDArray[np.bool_], NDArray[np.bool_]]:
@@ -127,9 +136,9 @@ class CommandInbox:
         """Take a JointState command by name; return why it is refused, or None."""
         return self._take(lambda: self._joint_change(names, position, velocity, effort), stamp)
 
-    def take_efforts(self, efforts: Sequence[float]) -> str | None:
-        """Take pure efforts [N m] in the order of joint_names; return why refused, or None."""
-        return self._take(lambda: self._effort_change(efforts), None)
+    def take_efforts(self, efforts: Sequence[float], joints: slice = ALL) -> str | None:
+        """Take pure efforts [N m] of these joints in their order; return why refused, or None."""
+        return self._take(lambda: self._effort_change(efforts, joints), None)
 
     def act_on(self, change: Change) -> None:
         """Let a change take effect: the joints it names follow it and nothing else."""
@@ -160,13 +169,14 @@ class CommandInbox:
 
     def _take(self, read: Callable[[], Change], stamp: int | None) -> str | None:
         try:
-            self.deliver(read(), stamp)
+            change = read()
+            self.deliver(change, stamp)
         except InvalidInput as error:
             self.dropped += 1
             self.last_refusal = str(error)
             return self.last_refusal
         self.accepted += 1
-        self._arrived = time.monotonic()
+        self._arrived[change.joints] = time.monotonic()
         return None
 
     def _joint_change(
@@ -186,14 +196,14 @@ class CommandInbox:
             raise InvalidInput('joint command without position, velocity and effort: give one')
         return Change(np.array(joints), *values)
 
-    def _effort_change(self, efforts: Sequence[float]) -> Change:
-        if len(efforts) != len(self._names):
+    def _effort_change(self, efforts: Sequence[float], joints: slice) -> Change:
+        names = self._names[joints]
+        if len(efforts) != len(names):
             raise InvalidInput(
-                f'{len(efforts)} efforts: expected {len(self._names)} in the order '
-                + ', '.join(self._names)
+                f'{len(efforts)} efforts: expected {len(names)} in the order ' + ', '.join(names)
             )
-        value = self._values('effort', efforts, self._names)
-        return Change(np.arange(len(self._names)), None, None, value)
+        value = self._values('effort', efforts, names)
+        return Change(np.arange(len(self._names))[joints], None, None, value)
 
     def _replace(self, position: Array, velocity: Array, effort: Array) -> None:
         self._command = JointCommand(

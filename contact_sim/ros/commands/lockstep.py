@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contact_sim.errors import InvalidInput, UnknownName
-from contact_sim.ros.commands.inbox import Change, CommandInbox
+from contact_sim.robot.joined import SEPARATOR
+from contact_sim.ros.commands.inbox import ALL, Change, CommandInbox
 from contact_sim.ros.settings.declarations import LockstepParameters, Settings
 
 Mask = NDArray[np.bool_]
@@ -62,6 +63,8 @@ class Arrival:
 def owned_joints(settings: Settings, joint_names: Sequence[str]) -> dict[str, Mask]:
     """Return which joints each controller of `lockstep.controllers` owns, masks (n_joints,).
 
+    A controller that is named after one of several robots owns all joints of it.
+
     Raises:
         InvalidInput: a controller without joints, a joint that has two.
         UnknownName: a joint that does not exist.
@@ -71,7 +74,8 @@ def owned_joints(settings: Settings, joint_names: Sequence[str]) -> dict[str, Ma
     taken: dict[str, str] = {}
     for controller in settings['lockstep'].controllers:
         place = f'lockstep.{controller}.joints'
-        joints = settings[f'lockstep.{controller}'].joints
+        of_robot = [name for name in names if name.startswith(f'{controller}{SEPARATOR}')]
+        joints = settings[f'lockstep.{controller}'].joints or of_robot
         if not joints:
             raise InvalidInput(f'{place} is empty: name the joints that {controller!r} commands')
         for joint in joints:
@@ -154,8 +158,13 @@ class Lockstep:
             )
         self._keep(Arrival(stamp or None, joints, change))
 
-    def acknowledge(self, controller: str, stamp: int | None) -> None:
-        """Take note that a controller ('' for all) leaves its joints as they are until `stamp`.
+    def acknowledge(self, controller: str, stamp: int | None, joints: slice = ALL) -> None:
+        """Take note that a controller leaves its joints as they are until `stamp`.
+
+        Args:
+            controller: its name; '' for all of those that own any of `joints`.
+            stamp: [ns]; 0 or None for the next instant.
+            joints: of the robot that it speaks of.
 
         Raises:
             InvalidInput: a stamp that cannot be used.
@@ -165,8 +174,9 @@ class Lockstep:
             return
         if controller and controller not in self._owned:
             raise UnknownName('controller in lockstep_ack', controller, list(self._owned))
-        joints = self._owned[controller] if controller else self._needed
-        self._keep(Arrival(stamp or None, joints, None))
+        spoken = np.zeros(len(self._names), dtype=bool)
+        spoken[joints] = self._needed[joints]
+        self._keep(Arrival(stamp or None, self._owned.get(controller, spoken), None))
 
     def wake(self) -> None:
         """Have a waiting loop look at other things now."""
@@ -246,8 +256,8 @@ class Lockstep:
 
     @property
     def misses_somebody(self) -> bool:
-        """Whether a controller has not spoken yet, or not again."""
-        return bool((self._needed & ~self._heard).any())
+        """Whether a controller that is waited for has not spoken yet, or not again."""
+        return bool((self._needed & ~self._heard & ~self._lost).any())
 
     @property
     def lost_joints(self) -> tuple[str, ...]:

@@ -56,11 +56,22 @@ class Pushes:
         self._parameters = parameters
 
     def take(
-        self, frame_id: str, stamp: int, force: Sequence[float], torque: Sequence[float]
+        self,
+        frame_id: str,
+        stamp: int,
+        force: Sequence[float],
+        torque: Sequence[float],
+        owner: str = '',
     ) -> str | None:
-        """Take a push from `stamp` [ns] on, or at once; return why it is refused, or None."""
+        """Take a push from `stamp` [ns] on, or at once; return why it is refused, or None.
+
+        `owner` is what stands before the links of the robot that is pushed, such as 'a/'; it may
+        be left out of `frame_id`.
+        """
         try:
-            push = self._checked(frame_id, stamp, np.array([*force, *torque], dtype=float))
+            frame = owner + frame_id.removeprefix(self._prefix).removeprefix(owner)
+            wrench = np.array([*force, *torque], dtype=float)
+            push = self._checked(frame_id, frame, stamp, wrench)
             with self._lock:
                 if len(self._pushes) >= MAX_PUSHES:
                     raise InvalidInput(f'{MAX_PUSHES} pushes are under way or wait for their time')
@@ -71,8 +82,7 @@ class Pushes:
         self.accepted += 1
         return None
 
-    def _checked(self, frame_id: str, stamp: int, wrench: Array) -> Push:
-        frame = frame_id.removeprefix(self._prefix)
+    def _checked(self, frame_id: str, frame: str, stamp: int, wrench: Array) -> Push:
         model = self._sim.robot.pinocchio_model
         bodies = (f.name for f in model.frames if f.type == pin.FrameType.BODY)
         links = [name for name in bodies if name != 'universe']

@@ -1,6 +1,6 @@
-"""The robot and its links as entities of simulation_interfaces; needs that package.
+"""Robots and their links as entities of simulation_interfaces; needs that package.
 
-The robot is called by its name, its links `<robot>/<link>`. Links can be read, not set.
+A robot is called by its name, its links `<robot>/<link>`. Links can be read, not set.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import pinocchio as pin
 from rclpy.node import Node
 
 from contact_sim.errors import ContactSimError
+from contact_sim.robot.parts import parts_of
 from contact_sim.ros.conversions import set_quaternion, set_stamp, set_vector, vector_values
 from contact_sim.ros.interface.state_control import StateControl, bounded, unit_quaternion
 from contact_sim.ros.settings.server import ParameterServer
@@ -53,12 +54,17 @@ class Entities:
         self._world_frames = ('', common.world_frame, common.odom_frame)
         model = sim.robot.pinocchio_model
         self._data = model.createData()
-        self._robot = sim.robot.name
+        self._robots = {part.name or part.robot.name: part for part in parts_of(sim.robot)}
         bodies = {f.name: k for k, f in enumerate(model.frames) if f.type == pin.FrameType.BODY}
         bodies.pop('universe', None)
-        self._frames = {f'{self._robot}/{name}': k for name, k in bodies.items()}
-        base = bodies.get(sim.robot.base_frame)
-        self._frames = {self._robot: 0 if base is None else base, **self._frames}
+        self._frames: dict[str, int] = {}
+        self._robot_of: dict[str, str] = {}
+        for robot, part in self._robots.items():
+            base = bodies.get(part.called(part.robot.base_frame))
+            own = {robot: 0 if base is None else base}
+            own |= {f'{robot}/{name}': bodies[part.called(name)] for name in part.own(bodies)}
+            self._frames |= own
+            self._robot_of |= dict.fromkeys(own, robot)
 
     def served(self) -> dict[str, tuple[Any, Any]]:
         """Return name to type and callback of every service."""
@@ -103,11 +109,12 @@ class Entities:
             return response
         response.result = _result()
         response.info.category.category = EntityCategory.CATEGORY_ROBOT
-        robot = self._sim.robot
+        name = self._robot_of[request.entity]
+        robot = self._robots[name].robot
         response.info.description = (
             f'{robot.total_mass:.3f} kg, {robot.n_joints} joints, {len(robot.contact_points)} feet'
-            if request.entity == self._robot
-            else f'link of {self._robot}, can be read only'
+            if request.entity == name
+            else f'link of {name}, can be read only'
         )
         return response
 
@@ -157,13 +164,13 @@ class Entities:
         return state
 
     def _on_set_state(self, request: Any, response: Any) -> Any:
-        """Put the robot elsewhere or give it another velocity; accelerations are ignored."""
+        """Put a robot elsewhere or give it another velocity; accelerations are ignored."""
         if request.entity not in self._frames:
             response.result = self._not_found(request.entity)
             return response
         failed = Result.RESULT_OPERATION_FAILED
         state, frame = request.state, request.state.header.frame_id
-        if request.entity != self._robot:
+        if request.entity not in self._robots:
             response.result = _result(failed, f'link {request.entity!r} can be read only')
             return response
         if frame not in self._world_frames:
@@ -184,6 +191,7 @@ class Entities:
         try:
             if with_pose or with_twist:
                 self._control.place(
+                    self._robots[request.entity],
                     position if with_pose else None, unit, twist if with_twist else None,
                     twist_in_world=True,
                 )  # fmt: skip
@@ -195,7 +203,7 @@ class Entities:
     # ---------------------------------------------------------------- poses
 
     def _on_get_named_poses(self, request: Any, response: Any) -> Any:
-        """Return the base in every reference pose of the robot, standing on the ground."""
+        """Return the bases in every reference pose of their robots, standing on the ground."""
         response.result = _result()
         wanted = set(request.tags.tags)
         if wanted and (
@@ -203,17 +211,23 @@ class Entities:
             or (request.tags.filter_mode == request.tags.FILTER_MODE_ALL and len(wanted) > 1)
         ):
             return response
-        robot = self._sim.robot
-        for name in robot.reference_configurations:
-            pose = NamedPose(name=name, tags=[SPAWN])
-            pose.description = f'{self._robot}, {name}: ~/reset with reference_pose:={name}'
+        for robot in self._robots:
+            response.poses += self._named_poses(robot)
+        return response
+
+    def _named_poses(self, name: str) -> list[Any]:
+        """Return the base of a robot in its reference poses."""
+        part, poses = self._robots[name], []
+        for reference in part.robot.reference_configurations:
+            pose = NamedPose(name=part.called(reference), tags=[SPAWN])
+            pose.description = f'{name}, {reference}: ~/reset with reference_pose:={reference}'
             pose.pose.orientation.w = 1.0
-            if robot.floating_base:
-                q = self._sim.standing_configuration(name)
+            if part.robot.floating_base:
+                q = self._sim.standing_configuration(reference)[part.q]
                 set_vector(pose.pose.position, q[:3])
                 set_quaternion(pose.pose.orientation, q[3:7])
-            response.poses.append(pose)
-        return response
+            poses.append(pose)
+        return poses
 
     def _not_found(self, entity: str) -> Any:
         known = ', '.join(self._frames)

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from contact_sim.collision.terrain import Terrain
 from contact_sim.errors import InvalidInput
+from contact_sim.robot.parts import RobotPart
 from contact_sim.ros.commands.inbox import CommandInbox
-from contact_sim.ros.settings.factory import start_configuration
+from contact_sim.ros.settings.factory import standing_at, start_configuration
 from contact_sim.ros.settings.server import ParameterServer
 from contact_sim.ros.stepping.loop import Loop
 from contact_sim.simulation.resume import resume
@@ -36,7 +37,7 @@ class StateControl:
         parameters: reference pose and height of resets.
 
     Attributes:
-        next_ground: on which the next reset puts the robot; None: the one at hand.
+        next_ground: on which the next reset puts the robots; None: the one at hand.
     """
 
     def __init__(
@@ -79,14 +80,16 @@ class StateControl:
 
     def place(
         self,
+        part: RobotPart,
         position: Array | None = None,
         quaternion: Array | None = None,
         twist: Array | None = None,
         twist_in_world: bool = False,
     ) -> None:
-        """Put the base elsewhere; joints keep their positions and velocities.
+        """Put the base of a robot elsewhere; joints, and other robots, go on as they are.
 
         Args:
+            part: which robot.
             position: of the base in the world [m], shape (3,); None: as it is.
             quaternion: attitude x, y, z, w, shape (4,); None: as it is.
             twist: linear and angular velocity of the base [m/s], [rad/s], shape (6,); None: as
@@ -96,39 +99,42 @@ class StateControl:
         Raises:
             InvalidInput: numbers that cannot be a pose or a twist, or a base that is fixed.
         """
-        if not self._sim.robot.floating_base:
-            raise InvalidInput(f'the base of {self._sim.robot.name} is fixed: it cannot be placed')
+        _check_that_it_floats(part)
         position = None if position is None else bounded('position', position)
         quaternion = None if quaternion is None else unit_quaternion(quaternion)
         twist = None if twist is None else bounded('twist', twist)
 
         def act() -> None:
             q, v = self._sim.q.copy(), self._sim.v.copy()
+            own_q, own_v = q[part.q], v[part.v]  # views
             if position is not None:
-                q[:3] = position
+                own_q[:3] = position
             if quaternion is not None:
-                q[3:7] = quaternion
+                own_q[3:7] = quaternion
             if twist is not None:
-                v[:6] = _in_base(q[3:7], twist) if twist_in_world else twist
+                own_v[:6] = _in_base(own_q[3:7], twist) if twist_in_world else twist
             self._sim.reset(q, v, time=self._next_time)
             self._loop.begin_anew()
 
         self._loop.between_steps(act)
 
-    def put_at(self, x: float, y: float, yaw: float) -> None:
-        """Stand the robot in the reference pose elsewhere on the ground, at rest.
+    def put_at(self, part: RobotPart, x: float, y: float, yaw: float) -> None:
+        """Stand a robot in the reference pose elsewhere on the ground, at rest.
+
+        Other robots go on as they are.
 
         Raises:
             InvalidInput: a robot that is fixed, numbers that are not finite, or no ground there.
         """
-        if not self._sim.robot.floating_base:
-            raise InvalidInput(f'the base of {self._sim.robot.name} is fixed: it cannot be placed')
+        _check_that_it_floats(part)
         where = bounded('initialpose', np.array([x, y, yaw])).tolist()
-        q = start_configuration(self._sim, self._parameters.settings, *where)
+        own = standing_at(part, self._parameters.settings, self._sim.terrain, *where)
 
         def act() -> None:
-            self._sim.reset(q, time=self._next_time)
-            self._inbox.hold(self._sim.robot.joint_positions(q))
+            q, v = self._sim.q.copy(), self._sim.v.copy()
+            q[part.q], v[part.v] = own, 0.0
+            self._sim.reset(q, v, time=self._next_time)
+            self._inbox.hold(part.robot.joint_positions(own), part.joints)
             self._loop.begin_anew()
 
         self._loop.between_steps(act)
@@ -162,6 +168,12 @@ class StateControl:
     @property
     def _next_time(self) -> float:
         return self._sim.time + self._sim.time_step
+
+
+def _check_that_it_floats(part: RobotPart) -> None:
+    if not part.robot.floating_base:
+        name = part.name or part.robot.name
+        raise InvalidInput(f'the base of {name} is fixed: it cannot be placed')
 
 
 def unit_quaternion(quaternion: Array) -> Array:

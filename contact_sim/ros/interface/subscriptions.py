@@ -1,4 +1,4 @@
-"""Everything the node listens to: commands, acknowledgements, pushes, poses."""
+"""Everything the node listens to of one robot: commands, acknowledgements, pushes, poses."""
 
 from __future__ import annotations
 
@@ -15,23 +15,36 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, Header, Int16MultiArray
 
 from contact_sim.errors import ContactSimError
+from contact_sim.robot.parts import RobotPart
 from contact_sim.ros.commands.inbox import CommandInbox
 from contact_sim.ros.commands.lockstep import Lockstep
 from contact_sim.ros.commands.pushes import Pushes
 from contact_sim.ros.conversions import stamp_nanoseconds, vector_values
 from contact_sim.ros.interface.state_control import StateControl
 from contact_sim.ros.interface.support_command import SupportCommand
+from contact_sim.ros.topics import own_topic
 
 SEVERAL = QoSProfile(depth=100)
 """Reliable; several controllers may speak at once, each of its own joints."""
 
 
 class Inputs:
-    """Subscriptions; a message that cannot be used is dropped with a warning."""
+    """Subscriptions of a robot; a message that cannot be used is dropped with a warning.
+
+    Args:
+        node: who listens.
+        part: which robot; messages call its joints and links as it does alone.
+        inbox: takes joint commands.
+        lockstep: takes acknowledgements.
+        pushes: takes wrenches.
+        control: takes poses.
+        support: takes the feet that null_space holds.
+    """
 
     def __init__(
         self,
         node: Node,
+        part: RobotPart,
         inbox: CommandInbox,
         lockstep: Lockstep,
         pushes: Pushes,
@@ -40,6 +53,7 @@ class Inputs:
     ) -> None:
         self._log, self._inbox, self._lockstep = node.get_logger(), inbox, lockstep
         self._pushes, self._control, self._support = pushes, control, support
+        self._part = part
         subscriptions = {
             'joint_commands': (JointState, self._on_joint_command),
             'joint_group_effort_controller/commands': (Float64MultiArray, self._on_efforts),
@@ -51,24 +65,24 @@ class Inputs:
         }
         for topic, (kind, callback) in subscriptions.items():
             node.create_subscription(
-                kind, topic, callback, SEVERAL,
+                kind, own_topic(part.name, topic, node.get_name()), callback, SEVERAL,
                 qos_overriding_options=QoSOverridingOptions.with_default_policies(),
             )  # fmt: skip
 
     def _on_joint_command(self, message: JointState) -> None:
         self._warn(
             self._inbox.take_joint_state(
-                message.name, message.position, message.velocity, message.effort,
-                stamp_nanoseconds(message.header.stamp),
+                [self._part.called(name) for name in message.name], message.position,
+                message.velocity, message.effort, stamp_nanoseconds(message.header.stamp),
             )
         )  # fmt: skip
 
     def _on_efforts(self, message: Float64MultiArray) -> None:
-        self._warn(self._inbox.take_efforts(message.data))
+        self._warn(self._inbox.take_efforts(message.data, self._part.joints))
 
     def _on_acknowledgement(self, message: Header) -> None:
-        stamp = stamp_nanoseconds(message.stamp)
-        self._attempt(lambda: self._lockstep.acknowledge(message.frame_id, stamp))
+        stamp, joints = stamp_nanoseconds(message.stamp), self._part.joints
+        self._attempt(lambda: self._lockstep.acknowledge(message.frame_id, stamp, joints))
 
     def _on_support(self, message: Int16MultiArray) -> None:
         self._attempt(lambda: self._warn(self._support.take(message.data)))
@@ -78,7 +92,7 @@ class Inputs:
         self._warn(
             self._pushes.take(
                 header.frame_id, stamp_nanoseconds(header.stamp),
-                vector_values(wrench.force), vector_values(wrench.torque),
+                vector_values(wrench.force), vector_values(wrench.torque), self._part.prefix,
             )
         )  # fmt: skip
 
@@ -87,13 +101,15 @@ class Inputs:
         pose = message.pose.pose
         r = pose.orientation
         yaw = math.atan2(2.0 * (r.w * r.z + r.x * r.y), 1.0 - 2.0 * (r.y**2 + r.z**2))
-        self._attempt(lambda: self._control.put_at(pose.position.x, pose.position.y, yaw))
+        where = pose.position.x, pose.position.y, yaw
+        self._attempt(lambda: self._control.put_at(self._part, *where))
 
     def _on_odom(self, message: Odometry) -> None:
         """Give the base the pose and the twist of a message like those on odom."""
         pose, twist = message.pose.pose, message.twist.twist
         self._attempt(
             lambda: self._control.place(
+                self._part,
                 np.array(vector_values(pose.position)),
                 np.array([*vector_values(pose.orientation), pose.orientation.w]),
                 np.array([*vector_values(twist.linear), *vector_values(twist.angular)]),

@@ -7,13 +7,14 @@ from collections.abc import Callable
 from geometry_msgs.msg import WrenchStamped
 from std_msgs.msg import Int16MultiArray
 
+from contact_sim.robot.parts import RobotPart
 from contact_sim.ros.outputs.counting_publisher import Publisher
 from contact_sim.ros.outputs.messages import LinkContactsMessage, WrenchMessages
 from contact_sim.ros.settings.declarations import Settings
+from contact_sim.ros.settings.factory import frame_id
 from contact_sim.ros.topics import wrench_topic
 from contact_sim.sensors import FootForces
-from contact_sim.simulation.report import StepReport
-from contact_sim.simulation.simulator import Simulator
+from contact_sim.sensors.part_report import Report
 from contact_sim.simulation.touch import touching_links
 
 
@@ -21,31 +22,31 @@ class LinkOutputs:
     """contacts/<link>/wrench and link_contacts; no topics where only feet may touch.
 
     Args:
-        sim: what is simulated.
+        part: whose links.
         settings: frames; wrenches are in the frame of the link where those of feet are in theirs.
         publisher: makes a publisher of a type of messages on a topic.
     """
 
     def __init__(
-        self, sim: Simulator, settings: Settings, publisher: Callable[[type, str], Publisher]
+        self, part: RobotPart, settings: Settings, publisher: Callable[[type, str], Publisher]
     ) -> None:
-        common, self._links = settings[''], touching_links(sim.robot)
+        common, self._links = settings[''], touching_links(part.robot)
         own_frames = common.contact_wrench_frame == 'foot'
         frames = [
-            common.frame_prefix + link.frame if own_frames else common.odom_frame
+            frame_id(part, settings, link.frame) if own_frames else common.odom_frame
             for link in self._links
         ]
         axes = 'foot' if own_frames else 'world'
-        self._forces = FootForces(sim.robot, axes, parts=self._links)
+        self._forces = FootForces(part.robot, axes, parts=self._links)
         self._wrench_messages = WrenchMessages(frames)
-        self._message = LinkContactsMessage(sim.robot)
+        self._message = LinkContactsMessage(part.robot)
         if self._links:
             self._wrenches = [
                 publisher(WrenchStamped, wrench_topic(link.name)) for link in self._links
             ]
             self._contacts = publisher(Int16MultiArray, 'link_contacts')
 
-    def publish(self, report: StepReport) -> None:
+    def publish(self, report: Report) -> None:
         """Publish what acted in a step."""
         if not self._links:
             return

@@ -20,8 +20,8 @@ from contact_sim.robot.model import RobotModel
 from contact_sim.ros.conversions import set_quaternion, set_stamp, set_vector
 from contact_sim.sensors import ContactValues, ForceValues, ImuValues, JointValues
 from contact_sim.sensors.noise import SMALLEST_VARIANCE
-from contact_sim.simulation.report import StepReport
-from contact_sim.simulation.touch import normal_force, touching_links
+from contact_sim.sensors.part_report import Report
+from contact_sim.simulation.touch import touching_links
 
 Array = NDArray[np.float64]
 
@@ -71,7 +71,7 @@ class OdometryMessage:
         exact = SMALLEST_VARIANCE * np.eye(6).ravel()  # 0 would say 'unknown'
         self.message.pose.covariance = self.message.twist.covariance = exact
 
-    def fill(self, report: StepReport) -> Odometry:
+    def fill(self, report: Report) -> Odometry:
         """Return the message; a fixed base stays at the origin."""
         message = self.message
         set_stamp(message.header.stamp, report.time)
@@ -154,11 +154,10 @@ class LinkContactsMessage:
             MultiArrayDimension(label=link.name, size=1, stride=1) for link in self._links
         ]
 
-    def fill(self, report: StepReport) -> Int16MultiArray:
+    def fill(self, report: Report) -> Int16MultiArray:
         """Return the message."""
-        self.message.data = [
-            int(normal_force(report, link.points, self._candidates) > 0.0) for link in self._links
-        ]
+        force = report.contacts.normal_force.reshape(self._candidates, -1)
+        self.message.data = [int((force[list(link.points)] > 0.0).any()) for link in self._links]
         return self.message
 
 

@@ -6,23 +6,22 @@ from collections.abc import Mapping
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
-from nav_msgs.msg import Odometry
 from numpy.typing import NDArray
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Float32MultiArray, Float64MultiArray, MultiArrayDimension
-from visualization_msgs.msg import MarkerArray
+from visualization_msgs.msg import Marker, MarkerArray
 
 from contact_sim.collision.grid import ground_grid
+from contact_sim.robot.parts import parts_of
 from contact_sim.ros.conversions import nanoseconds, set_stamp
 from contact_sim.ros.outputs.counting_publisher import Publisher
 from contact_sim.ros.outputs.grid_map import GridMap, fill_grid_map
 from contact_sim.ros.outputs.ground_markers import ground_markers
-from contact_sim.ros.outputs.links import LinkOutputs
 from contact_sim.ros.outputs.markers import ContactMarkers
-from contact_sim.ros.outputs.messages import ClockMessage, OdometryMessage
-from contact_sim.ros.outputs.sensors import SensorOutputs
+from contact_sim.ros.outputs.messages import ClockMessage
+from contact_sim.ros.outputs.robot import RobotOutputs
 from contact_sim.ros.outputs.shadow import ShadowMessage
 from contact_sim.ros.outputs.solver_state import SolverStateMessage
 from contact_sim.ros.outputs.support_state import SupportMarkers
@@ -32,6 +31,7 @@ from contact_sim.ros.settings.declarations import (
     Settings,
     publish_periods,
 )
+from contact_sim.sensors.part_report import PartReport
 from contact_sim.simulation.report import StepReport
 from contact_sim.simulation.simulator import Simulator
 
@@ -44,11 +44,18 @@ KEPT = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 """The last one is there for who comes late."""
 
 
+SENSORS = ('joint_states', 'imu', 'wrenches')
+"""Fields of `publish_rate` for what sensors tell."""
+
+
 class Outputs:
-    """Publishers and their messages; all messages of one step carry the same stamp."""
+    """Publishers and their messages; all messages of one step carry the same stamp.
+
+    Those of the world are here, those of its robots in a RobotOutputs for each.
+    """
 
     def __init__(self, node: Node, sim: Simulator, settings: Settings) -> None:
-        self._sim = sim
+        self._sim, self._parts = sim, parts_of(sim.robot)
         self._tick = 0
         self._instant_period = 0
         self._told: int | None = None  # the last instant, by its tick
@@ -59,15 +66,12 @@ class Outputs:
         self._publish_ground()
 
     def _make_messages(self, node: Node, sim: Simulator, settings: Settings) -> None:
-        common, robot = settings[''], sim.robot
-        base = common.frame_prefix + (common.base_frame or robot.base_frame)
+        self._common = common = settings['']
         self._clock_message = ClockMessage()
-        self._odom_message = OdometryMessage(robot, common.odom_frame, base)
-        self._common = common
         self._make_ground_messages()
-        self._shadow_message = ShadowMessage(robot)
+        self._shadow_message = ShadowMessage(sim.robot)
         self._transforms = TransformPublisher(
-            node, common.world_frame, common.odom_frame, base, common.publish_odom_tf
+            node, common.world_frame, common.odom_frame, common.publish_odom_tf
         )
 
     def _make_ground_messages(self) -> None:
@@ -75,11 +79,14 @@ class Outputs:
         sim, common = self._sim, self._common
         self._ground = sim.terrain
         self._marker_message = ContactMarkers(sim.sizes.nc, common.odom_frame)
-        self._support_markers = SupportMarkers(sim.robot, sim.terrain, common.odom_frame)
+        self._support_markers = [
+            SupportMarkers(part.robot, sim.terrain, common.odom_frame, part.number)
+            for part in self._parts
+        ]
         self._solver_state_message = SolverStateMessage(sim.robot, sim.terrain)
 
     def follow_ground(self) -> None:
-        """Publish about the ground that the robot stands on from now on."""
+        """Publish about the ground that is stood on from now on."""
         if self._sim.terrain is not self._ground:
             self._make_ground_messages()
             self._publish_ground()
@@ -97,7 +104,7 @@ class Outputs:
     def _rehearse(self, report: StepReport) -> None:
         """Fill the messages behind which kernels are called: these compile before time runs."""
         self._marker_message.fill(report, {}, {})
-        self._support_markers.fill(report)
+        self._support_shapes(report)
         self._solver_state_message.rehearse(report)
 
     def _make_publishers(self, node: Node, settings: Settings) -> None:
@@ -107,9 +114,10 @@ class Outputs:
 
         self._topics: list[Publisher] = [*self._transforms.publishers]
         self._clock = publisher(Clock, '/clock', EVERY)
-        self._odom = publisher(Odometry, 'odom', EVERY)
-        self._sensors = SensorOutputs(self._sim, settings, publisher)
-        self._links = LinkOutputs(self._sim, settings, publisher)
+        report, name = self._sim.last_report, node.get_name()
+        self._robots = [
+            RobotOutputs(part, report, settings, name, publisher) for part in self._parts
+        ]
         self._markers = publisher(MarkerArray, '~/contact_markers', LATEST)
         self._solver_state = publisher(Float64MultiArray, '~/solver_state', EVERY)
         self._shadow = publisher(Float64MultiArray, '~/shadow', EVERY)
@@ -123,7 +131,8 @@ class Outputs:
 
     def set_sensors(self, settings: Settings) -> None:
         """Have other errors of the sensors from the next step on."""
-        self._sensors.configure(settings)
+        for robot in self._robots:
+            robot.configure(settings)
 
     def set_instants(self, period: int) -> None:
         """Publish states every `period` steps, too, 0 for no more often than their rates say."""
@@ -182,7 +191,7 @@ class Outputs:
                 frame: np.array(self._sim.frame_placement(frame).translation) for frame in wrenches
             }
             drawn = self._marker_message.fill(report, wrenches, origins)
-            drawn.markers = [*drawn.markers, *self._support_markers.fill(report)]
+            drawn.markers = [*drawn.markers, *self._support_shapes(report)]
             self._markers.publish(drawn)
         if self._due('solver_state') and self._solver_state.has_listener():
             self._solver_state.publish(self._solver_state_message.fill(report, real_time_factor))
@@ -190,19 +199,23 @@ class Outputs:
             self._shadow.publish(self._shadow_message.fill(report))
 
     def _publish_states(self, report: StepReport, everything: bool) -> None:
-        self._sensors.observe(report)
+        for robot in self._robots:
+            robot.observe(report)
         if self._due('odom', everything):
-            odom = self._odom_message.fill(report)
-            self._transforms.send(odom)  # before everything that is drawn in its frames
-            self._odom.publish(odom)
-        if self._due('joint_states', everything):
-            self._sensors.publish('joints', report)
-        if self._due('imu', everything):
-            self._sensors.publish('imu', report)
-        if self._due('wrenches', everything):
-            self._sensors.publish('forces', report)
-            self._sensors.publish('contacts', report)
-            self._links.publish(report)
+            # before everything that is drawn in its frames
+            self._transforms.send([robot.odometry() for robot in self._robots])
+            for robot in self._robots:
+                robot.publish_odometry()
+        due = {name for name in SENSORS if self._due(name, everything)}
+        for robot in self._robots:
+            robot.publish(due)
+
+    def _support_shapes(self, report: StepReport) -> list[Marker]:
+        """Return the support of every robot as markers."""
+        shapes = zip(self._support_markers, self._parts, strict=True)
+        return [
+            marker for shape, part in shapes for marker in shape.fill(PartReport(report, part))
+        ]
 
     def _due(self, name: str, always: bool = False) -> bool:
         """Return whether a topic has its turn; by simulated time, so resets change no rhythm."""

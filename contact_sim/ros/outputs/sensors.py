@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Int16MultiArray
 
+from contact_sim.robot.parts import RobotPart
 from contact_sim.ros.outputs.counting_publisher import Publisher
 from contact_sim.ros.outputs.messages import (
     FootContactsMessage,
@@ -20,12 +21,11 @@ from contact_sim.ros.outputs.messages import (
     WrenchMessages,
 )
 from contact_sim.ros.settings.declarations import Settings
-from contact_sim.ros.settings.factory import chosen_sensors, imu_frame
+from contact_sim.ros.settings.factory import chosen_sensors, frame_id, imu_frame
 from contact_sim.ros.topics import GROUND_TRUTH, wrench_topic
 from contact_sim.sensors import ImuSensing, Line
 from contact_sim.sensors.noise import EXACT
-from contact_sim.simulation.report import StepReport
-from contact_sim.simulation.simulator import Simulator
+from contact_sim.sensors.part_report import Report
 
 Array = NDArray[np.float64]
 SETTINGS = ('noise', 'sensors.imu', 'sensors.joints', 'sensors.contacts', 'sensors.forces')
@@ -36,7 +36,7 @@ class SensorTopics:
     """Messages and publishers of all sensors: of what they tell, or of what is true.
 
     Args:
-        sim: what is simulated.
+        part: whose sensors.
         settings: frames.
         prefix: of the topics.
         publisher: makes a publisher of a type of messages on a topic.
@@ -44,23 +44,20 @@ class SensorTopics:
 
     def __init__(
         self,
-        sim: Simulator,
+        part: RobotPart,
         settings: Settings,
         prefix: str,
         publisher: Callable[[type, str], Publisher],
     ) -> None:
-        common, feet = settings[''], sim.robot.feet
+        common, robot, feet = settings[''], part.robot, part.robot.feet
         in_foot_frame = common.contact_wrench_frame == 'foot'
         wrench_frames = [
-            common.frame_prefix + foot.frame if in_foot_frame else common.odom_frame
+            frame_id(part, settings, foot.frame) if in_foot_frame else common.odom_frame
             for foot in feet
         ]
-        base = common.base_frame or sim.robot.base_frame
-        sensor_frame = common.frame_prefix + (imu_frame(sim.robot, settings) or base)
-        joints, contacts = (
-            JointStateMessage(sim.robot),
-            FootContactsMessage([f.name for f in feet]),
-        )
+        base = common.base_frame or robot.base_frame
+        sensor_frame = frame_id(part, settings, imu_frame(robot, settings) or base)
+        joints, contacts = JointStateMessage(robot), FootContactsMessage([f.name for f in feet])
         self._imu, forces = ImuMessage(sensor_frame), WrenchMessages(wrench_frames)
         imu_topic = 'imu' if prefix else 'imu/data'
         self._publishers = {
@@ -99,17 +96,22 @@ class SensorOutputs:
     Of the truth, what nobody listens to is not sent.
 
     Args:
-        sim: what is simulated.
+        part: whose sensors.
+        report: of the step before the first one that is shown.
         settings: of all sensors.
         publisher: makes a publisher of a type of messages on a topic.
     """
 
     def __init__(
-        self, sim: Simulator, settings: Settings, publisher: Callable[[type, str], Publisher]
+        self,
+        part: RobotPart,
+        report: Report,
+        settings: Settings,
+        publisher: Callable[[type, str], Publisher],
     ) -> None:
-        self._sim = sim
+        self._part, self._last = part, report
         self._told, self._true = (
-            SensorTopics(sim, settings, prefix, publisher) for prefix in ('', GROUND_TRUTH)
+            SensorTopics(part, settings, prefix, publisher) for prefix in ('', GROUND_TRUTH)
         )
         self._in_force: list[Any] = []
         self._lines: dict[str, Line] = {}
@@ -122,19 +124,20 @@ class SensorOutputs:
         if wanted == self._in_force:
             return
         self._in_force = wanted
-        sensors = chosen_sensors(self._sim.robot, settings)
+        sensors = chosen_sensors(self._part, settings)
         self._lines = {kind: Line(sensor) for kind, sensor in sensors._asdict().items()}
         self._remembering = [line for line in self._lines.values() if line.sensor.remembers]
         self._told.set_variance(sensors.imu.variance)
         self._true.set_variance(replace(sensors.imu, noise=EXACT, sensing=ImuSensing()).variance)
-        self.observe(self._sim.last_report)
+        self.observe(self._last)
 
-    def observe(self, report: StepReport) -> None:
+    def observe(self, report: Report) -> None:
         """Take the samples of a step, published or not."""
+        self._last = report
         for line in self._remembering:
             line.observe(report)
 
-    def publish(self, kind: str, report: StepReport) -> None:
+    def publish(self, kind: str, report: Report) -> None:
         """Publish a sensor, a field of RobotSensors, after a step."""
         line = self._lines[kind]
         line.observe(report)

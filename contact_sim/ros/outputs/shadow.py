@@ -7,6 +7,7 @@ from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
 from contact_sim.contact.solution import NONFINITE, STATUSES
 from contact_sim.robot.model import RobotModel
+from contact_sim.robot.parts import parts_of
 from contact_sim.simulation.report import StepReport
 from contact_sim.simulation.shadow import ShadowReport
 
@@ -20,14 +21,19 @@ class ShadowMessage:
     First `time` [s], then for each model of contact.shadow: `<model>.status` (index into the
     solver statuses), `<model>.converged`, `<model>.iterations`, and how it differs from the model
     in force: `<model>.force.<foot>.x` and so on [N, world], `<model>.velocity.<label>` for the
-    velocity after the step [m/s, rad/s], labels v_x to w_z for the base and the joints by name.
+    velocity after the step [m/s, rad/s], labels v_x to w_z for the base and the joints by name. Of
+    several robots each foot, base and joint has its robot before its name: `a/v_x`.
     Where a model has no finite answer its status says so and its differences are 0.
     """
 
     def __init__(self, robot: RobotModel) -> None:
         self.message = Float64MultiArray()
         self._forces = [f'force.{foot.name}.{axis}' for foot in robot.feet for axis in 'xyz']
-        self._velocities = [f'velocity.{name}' for name in velocity_labels(robot)]
+        self._velocities = [
+            f'velocity.{part.called(name)}'
+            for part in parts_of(robot)
+            for name in velocity_labels(part.robot)
+        ]
         self._models: tuple[str, ...] = ()
 
     def fill(self, report: StepReport) -> Float64MultiArray:

@@ -13,7 +13,7 @@ from contact_sim.collision.terrain import Terrain
 from contact_sim.robot.model import RobotModel
 from contact_sim.ros.conversions import set_stamp, set_vector
 from contact_sim.ros.outputs.markers import marker_of
-from contact_sim.simulation.report import StepReport
+from contact_sim.sensors.part_report import Report
 from contact_sim.support.analysis import Support, analyse_support
 from contact_sim.support.geometry import distance_inside, support_polygon
 
@@ -23,7 +23,7 @@ FALLING = (0.90, 0.10, 0.10, 1.0)
 AXES = 'xyz'
 
 
-def support_of(robot: RobotModel, terrain: Terrain, report: StepReport) -> Support:
+def support_of(robot: RobotModel, terrain: Terrain, report: Report) -> Support:
     """Return the support of the feet that carried a force in a step, at its end."""
     slots = np.flatnonzero(report.contacts.mode)
     standing = np.unique(slots // terrain.features).tolist()
@@ -58,20 +58,29 @@ def support_numbers(support: Support) -> dict[str, float]:
 
 
 class SupportMarkers:
-    """The support polygon, the centre of mass, and the plumb line between them."""
+    """The support polygon, the centre of mass, and the plumb line between them.
 
-    def __init__(self, robot: RobotModel, terrain: Terrain, odom_frame: str) -> None:
+    Args:
+        robot: whose support.
+        terrain: what it stands on.
+        odom_frame: frame id of the world.
+        number: of the robot among those that are shown.
+    """
+
+    def __init__(
+        self, robot: RobotModel, terrain: Terrain, odom_frame: str, number: int = 0
+    ) -> None:
         self._robot, self._terrain = robot, terrain
         self._data = robot.pinocchio_model.createData()
-        self._polygon = marker_of('support_polygon', 0, Marker.LINE_STRIP, odom_frame)
+        self._polygon = marker_of('support_polygon', number, Marker.LINE_STRIP, odom_frame)
         self._polygon.scale.x = 0.006
-        self._centre = marker_of('centre_of_mass', 0, Marker.SPHERE, odom_frame)
+        self._centre = marker_of('centre_of_mass', 2 * number, Marker.SPHERE, odom_frame)
         self._centre.scale.x = self._centre.scale.y = self._centre.scale.z = 0.03
-        self._plumb = marker_of('centre_of_mass', 1, Marker.LINE_STRIP, odom_frame)
+        self._plumb = marker_of('centre_of_mass', 2 * number + 1, Marker.LINE_STRIP, odom_frame)
         self._plumb.scale.x = 0.003
         self._safe = self._centre.color
 
-    def fill(self, report: StepReport) -> list[Marker]:
+    def fill(self, report: Report) -> list[Marker]:
         """Return the markers of a step; no polygon where no foot stands.
 
         The centre of mass turns red where it is not over the polygon.

@@ -1,7 +1,8 @@
-"""TF from odom to the base, and from the world to odom, where tf2_msgs is installed."""
+"""TF from odom to every base, and from the world to odom, where tf2_msgs is installed."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from geometry_msgs.msg import TransformStamped
@@ -9,6 +10,7 @@ from nav_msgs.msg import Odometry
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
+from contact_sim.ros.conversions import vector_values
 from contact_sim.ros.outputs.counting_publisher import Publisher
 
 try:
@@ -18,13 +20,13 @@ except ImportError:  # the ROS wheels do not have it
 
 
 class TransformPublisher:
-    """Sends odom → base with every odometry message; does nothing without tf2_msgs.
+    """Sends odom → base with odometry messages; does nothing without tf2_msgs.
 
     Attributes:
         publishers: of /tf and /tf_static, those that there are.
     """
 
-    def __init__(self, node: Node, world: str, odom: str, base: str, enabled: bool) -> None:
+    def __init__(self, node: Node, world: str, odom: str, enabled: bool) -> None:
         self.publishers: list[Publisher] = []
         self._publisher: Publisher | None = None
         if TFMessage is None:
@@ -35,8 +37,6 @@ class TransformPublisher:
         if enabled:
             self._publisher = Publisher(node, TFMessage, '/tf', QoSProfile(depth=100))
             self.publishers.append(self._publisher)
-            self._transform = TransformStamped(child_frame_id=base)
-            self._transform.header.frame_id = odom
 
     def _send_static(self, node: Node, world: str, odom: str) -> None:
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -47,15 +47,16 @@ class TransformPublisher:
         identity.transform.rotation.w = 1.0
         self._static.publish(TFMessage(transforms=[identity]))
 
-    def send(self, odom: Odometry) -> None:
-        """Broadcast the pose of an odometry message."""
-        if self._publisher is None:
-            return
-        transform: Any = self._transform
-        pose = odom.pose.pose
-        transform.header.stamp = odom.header.stamp
-        transform.transform.translation.x = pose.position.x
-        transform.transform.translation.y = pose.position.y
-        transform.transform.translation.z = pose.position.z
-        transform.transform.rotation = pose.orientation
-        self._publisher.publish(TFMessage(transforms=[transform]))
+    def send(self, odometry: Sequence[Odometry]) -> None:
+        """Broadcast the poses of odometry messages, all in one message."""
+        if self._publisher is not None:
+            self._publisher.publish(TFMessage(transforms=[_transform(odom) for odom in odometry]))
+
+
+def _transform(odom: Odometry) -> TransformStamped:
+    """Return the pose of an odometry message as a transform."""
+    transform: Any = TransformStamped(header=odom.header, child_frame_id=odom.child_frame_id)
+    pose, translation = odom.pose.pose, transform.transform.translation
+    translation.x, translation.y, translation.z = vector_values(pose.position)
+    transform.transform.rotation = pose.orientation
+    return transform

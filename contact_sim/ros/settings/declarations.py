@@ -36,8 +36,14 @@ class NodeParameters(Parameters):
     """Robot, ground and pace of the simulation."""
 
     robot: str = parameter(
-        'go1', '', 'robot of the catalogue; ignored when urdf_path or robot_description is set'
-    )
+        'go1', '', 'robot of the catalogue; ignored when robots, urdf_path or robot_description '
+        'is set',
+    )  # fmt: skip
+    robots: tuple[str, ...] = parameter(
+        (), '', 'several robots in one world, each name=robot or name=robot@x,y,yaw [m, m, rad], '
+        'such as a=go1 and b=anymal_b@1.5,0,0.3; robot is of the catalogue or a path of a URDF; '
+        'see docs/robots.md',
+    )  # fmt: skip
     urdf_path: str = parameter('', '', 'URDF or xacro file of the robot')
     srdf_path: str = parameter('', '', 'SRDF with reference poses and end effectors')
     robot_description: str = parameter('', '', 'URDF text of the robot; wins over urdf_path')

@@ -1,4 +1,4 @@
-"""From settings to a robot, a simulator and a recorder; imports no ROS."""
+"""From settings to a simulator, its sensors and a recorder; imports no ROS."""
 
 from __future__ import annotations
 
@@ -24,39 +24,18 @@ from contact_sim.contact_models import CONTACT_MODELS
 from contact_sim.contact_models.protocol import ContactModel
 from contact_sim.errors import InvalidInput
 from contact_sim.replay.recorder import Recorder
-from contact_sim.robot.actuators import quantities
-from contact_sim.robot.model import RobotModel
-from contact_sim.robot.urdf import load_robot
-from contact_sim.ros.settings.declarations import NOT_SET, Settings
-from contact_sim.sensors import ContactFlags, Encoders, FootForces, Imu
+from contact_sim.robot.model import STANDING, RobotModel
+from contact_sim.robot.parts import RobotPart, parts_of
+from contact_sim.ros.settings.declarations import Settings
+from contact_sim.sensors import ContactFlags, ContactSensing, Encoders, FootForces, Imu
 from contact_sim.simulation.placement import standing_on
 from contact_sim.simulation.simulator import Simulator
 from contact_sim.terrain.ready_made import READY_MADE, ground_from_file, ready_made
 
 Array = NDArray[np.float64]
 IMU_LINK = 'imu_link'
-NONE_AT_ZERO = 'velocity_limit', 'saturation_effort'
-"""Quantities of an actuator that 0 switches off."""
-ALL = 'all'
-"""In `contact_links`: every link that moves and has collision geometry."""
-
-
-def loaded_robot(settings: Settings) -> RobotModel:
-    """Return the robot that the settings name."""
-    common = settings['']
-    source = common.robot_description or common.urdf_path or common.robot
-    robot = load_robot(
-        source, contact_frames=common.contact_frames or None, srdf=common.srdf_path or None
-    )
-    robot = robot.with_position_limits(
-        replace(limit, restitution=0.0 if limit.holds else common.joint_limit_restitution)
-        for limit in robot.position_limits
-        if common.joint_limits or len(limit.joints) > 1
-    )
-    if not common.contact_links:
-        return robot
-    links = None if ALL in common.contact_links else common.contact_links
-    return robot.with_body_contacts(links, edge_radius=common.contact_edge_radius)
+SEEDS = 2**31
+"""Distance of the seeds of two robots; one that is given is smaller."""
 
 
 def loaded_simulator(robot: RobotModel, settings: Settings) -> Simulator:
@@ -79,33 +58,45 @@ def loaded_simulator(robot: RobotModel, settings: Settings) -> Simulator:
 
 
 def start_configuration(
-    sim: Simulator,
-    settings: Settings,
-    x: float = 0.0,
-    y: float = 0.0,
-    yaw: float = 0.0,
-    terrain: Terrain | None = None,
+    sim: Simulator, settings: Settings, terrain: Terrain | None = None
 ) -> Array:
-    """Return the reference pose above the ground, q of shape (nq,).
+    """Return the reference pose of every robot above the ground, at its place, q of shape (nq,).
 
     Args:
         sim: what is simulated.
         settings: reference_pose, initial_x, initial_y, initial_height.
-        x: distance from initial_x [m].
-        y: distance from initial_y [m].
-        yaw: turn about the robot's own vertical [rad].
         terrain: the ground; None: that of `sim`.
 
     Raises:
         ContactSimError: the pose or ground there does not exist.
     """
-    common = settings['']
-    where = common.initial_x + x, common.initial_y + y, yaw
-    ground = terrain or sim.terrain
+    common, ground = settings[''], terrain or sim.terrain
+    where = common.initial_x, common.initial_y
     q = standing_on(sim.robot, ground, common.reference_pose, *where).copy()
-    if sim.robot.floating_base:
-        q[:3] += common.initial_height * ground.normals(q[None, :3])[0]
+    for part in parts_of(sim.robot):
+        _lift(part, q[part.q], ground, common.initial_height)
     return q
+
+
+def standing_at(
+    part: RobotPart, settings: Settings, terrain: Terrain, x: float, y: float, yaw: float
+) -> Array:
+    """Return the reference pose of one robot above the ground at x, y [m], yaw [rad], its q.
+
+    Raises:
+        ContactSimError: there is no ground.
+    """
+    common, robot = settings[''], part.robot
+    pose = common.reference_pose if common.reference_pose in robot.references else STANDING
+    q = standing_on(robot, terrain, pose, x, y, yaw).copy()
+    _lift(part, q, terrain, common.initial_height)
+    return q
+
+
+def _lift(part: RobotPart, q: Array, terrain: Terrain, height: float) -> None:
+    """Move the base of a robot away from the ground."""
+    if part.robot.floating_base:
+        q[:3] += height * terrain.normals(q[None, :3])[0]
 
 
 def chosen_terrain(settings: Settings) -> Terrain:
@@ -164,41 +155,6 @@ def _contact_model(name: str, settings: Settings) -> ContactModel:
     return CONTACT_MODELS[name](**vars(settings[f'contact.{name}']))
 
 
-def joint_gains(robot: RobotModel, settings: Settings) -> tuple[Array, Array]:
-    """Return PD gains (kp [N m/rad], kd [N m s/rad]), each (n_joints,).
-
-    A joint's own gain wins over `gains`, and that over the default of the robot; 0 means not set.
-    """
-    default = [np.broadcast_to(gain, (robot.n_joints,)) for gain in robot.default_gains]
-    common = settings['gains']
-    gains = []
-    for name, fallback in zip(('p', 'd'), default, strict=True):
-        own = np.array([getattr(settings[f'gains.{j}'], name) for j in robot.joint_names])
-        shared = getattr(common, name) or fallback
-        gains.append(np.where(own > 0.0, own, shared))
-    return gains[0], gains[1]
-
-
-def driven_robot(robot: RobotModel, settings: Settings) -> RobotModel:
-    """Return the robot with the actuators of the settings.
-
-    A joint's own number wins over that of `actuators`, and that over the description.
-
-    Raises:
-        InvalidInput: a number that is not allowed, see `Actuators`.
-    """
-    changes: dict[str, Array] = {}
-    for name in quantities():
-        shared = getattr(settings['actuators'], name)
-        own = np.array([getattr(settings[f'actuators.{j}'], name) for j in robot.joint_names])
-        chosen = np.where(own == NOT_SET, shared, own)
-        if np.any(chosen != NOT_SET):
-            off = (chosen == 0.0) & (name in NONE_AT_ZERO)
-            given = np.where(off, np.inf, chosen)
-            changes[name] = np.where(chosen == NOT_SET, getattr(robot.actuators, name), given)
-    return robot.with_actuators(None, **changes) if changes else robot
-
-
 class RobotSensors(NamedTuple):
     """The sensors of a robot."""
 
@@ -208,21 +164,50 @@ class RobotSensors(NamedTuple):
     forces: FootForces
 
 
-def chosen_sensors(robot: RobotModel, settings: Settings) -> RobotSensors:
-    """Return the sensors that the settings describe.
+def chosen_sensors(part: RobotPart, settings: Settings) -> RobotSensors:
+    """Return the sensors that the settings describe; each robot has noise of its own.
 
     Raises:
         UnknownName: a frame or a foot that the robot does not have.
     """
-    noise, seed, wrench = settings['noise'], settings[''].seed, settings[''].contact_wrench_frame
+    robot, common, noise = part.robot, settings[''], settings['noise']
+    seed = common.seed + SEEDS * part.number
+    axes = 'foot' if common.contact_wrench_frame == 'foot' else 'world'
+    switches = _own_switches(part, settings['sensors.contacts'])
     return RobotSensors(
         Encoders(robot, None, noise, settings['sensors.joints'], seed),
         Imu(robot, imu_frame(robot, settings), noise, settings['sensors.imu'], seed),
-        ContactFlags(robot, settings['sensors.contacts'], seed),
-        FootForces(
-            robot, 'foot' if wrench == 'foot' else 'world', noise, settings['sensors.forces'], seed
-        ),
+        ContactFlags(robot, switches, seed),
+        FootForces(robot, axes, noise, settings['sensors.forces'], seed),
     )
+
+
+def _own_switches(part: RobotPart, sensing: ContactSensing) -> ContactSensing:
+    """Return the contact switches of one robot, whose feet have the names that it has alone."""
+    spared = sensing.dropout_feet and not part.own(sensing.dropout_feet)
+    return replace(
+        sensing,
+        stuck_on=part.own(sensing.stuck_on),
+        stuck_off=part.own(sensing.stuck_off),
+        dropout=0.0 if spared else sensing.dropout,
+        dropout_feet=part.own(sensing.dropout_feet),
+    )
+
+
+def check_sensors(robot: RobotModel, settings: Settings) -> None:
+    """Refuse sensors that not every robot can have.
+
+    Raises:
+        UnknownName: a frame or a foot that does not exist.
+    """
+    ContactFlags(robot, settings['sensors.contacts'])  # feet of robots that do not exist
+    for part in parts_of(robot):
+        chosen_sensors(part, settings)
+
+
+def frame_id(part: RobotPart, settings: Settings, frame: str) -> str:
+    """Return the name that a frame of a robot has in TF."""
+    return str(settings[''].frame_prefix) + part.called(frame)
 
 
 def imu_frame(robot: RobotModel, settings: Settings) -> str:

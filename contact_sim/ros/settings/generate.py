@@ -35,7 +35,7 @@ YAML_HEADER = """\
 # '/**' matches the node in every namespace. A list that is empty by default is shown as a comment,
 # because ROS cannot tell the type of an empty list. gains.<joint>.p, gains.<joint>.d and all of
 # actuators.<joint>.* exist for every joint of the robot, lockstep.<controller>.joints for each of
-# lockstep.controllers.
+# lockstep.controllers. With several robots a joint is called robot/joint: gains.a/FL_hip_joint.p.
 
 /**:
   ros__parameters:

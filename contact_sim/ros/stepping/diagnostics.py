@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 
 from contact_sim.contact.solution import STATUSES
+from contact_sim.robot.parts import RobotPart
 from contact_sim.ros.commands.inbox import CommandInbox
 from contact_sim.ros.commands.lockstep import Lockstep
 from contact_sim.ros.conversions import set_stamp
@@ -56,6 +57,8 @@ class Conditions:
     """Messages that could not be sent since the start."""
     messages_sent: dict[str, int]
     """Messages sent since the start, by topic."""
+    robots: tuple[RobotPart, ...]
+    """All robots, the one that is alone without a name."""
 
 
 def diagnostics_message(
@@ -64,7 +67,7 @@ def diagnostics_message(
     """Return one DiagnosticStatus about the whole node."""
     status = DiagnosticStatus(name=f'{now.name}: simulation', hardware_id=now.name)
     status.level, status.message = verdict(now, pacer, inbox, lockstep, tally)
-    age = inbox.age
+    ages = {part.prefix: inbox.age(part.joints) for part in now.robots}
     values = {
         'contact_model': now.contact_model,
         'contact_model_switches': tally.switches,
@@ -79,7 +82,10 @@ def diagnostics_message(
         'commands_accepted': inbox.accepted,
         'commands_dropped': inbox.dropped,
         'last_refusal': inbox.last_refusal,
-        'command_age': 'none' if age is None else f'{age:.3f}',
+        **{
+            f'{prefix}command_age': 'none' if age is None else f'{age:.3f}'
+            for prefix, age in ages.items()
+        },
         'pushes_accepted': now.pushes_accepted,
         'pushes_refused': now.pushes_refused,
         'lockstep': lockstep.enabled,
@@ -103,7 +109,6 @@ def verdict(
     now: Conditions, pacer: Pacer, inbox: CommandInbox, lockstep: Lockstep, tally: Tally
 ) -> tuple[bytes, str]:
     """Return level and message: the worst thing that can be said."""
-    age = inbox.age
     if tally.failure:
         return DiagnosticStatus.ERROR, tally.failure
     if lockstep.silent_joints:
@@ -114,7 +119,9 @@ def verdict(
             f'slower than asked: real-time factor {pacer.measured:.3g} instead of '
             f'{now.wanted_factor:g}; time slows down, no step is skipped'
         )
-    if age is not None and age > now.command_timeout:
-        text = f'no command for {age:.1f} s; the last one stays in force'
-        return DiagnosticStatus.WARN, text
+    for part in now.robots:
+        age, whom = inbox.age(part.joints), f' for {part.name}' if part.name else ''
+        if age is not None and age > now.command_timeout:
+            text = f'no command{whom} for {age:.1f} s; the last one stays in force'
+            return DiagnosticStatus.WARN, text
     return DiagnosticStatus.OK, 'paused' if now.paused else 'running'

@@ -33,7 +33,7 @@ def effort(inbox, position=0.0, velocity=0.0):
 
 def test_before_the_first_command_the_pose_is_held(inbox):
     assert effort(inbox, velocity=1.0) == pytest.approx(50.0 * np.arange(N) / 10.0 - 2.0)
-    assert inbox.age is None
+    assert inbox.age() is None
 
 
 def test_the_three_parts_add_up_to_the_impedance_law(inbox):
@@ -88,7 +88,7 @@ def test_a_bad_joint_command_is_dropped_as_a_whole(inbox, command, reason):
     refusal = inbox.take_joint_state(*command)
     assert re.search(reason, refusal)
     assert (inbox.accepted, inbox.dropped, inbox.last_refusal) == (0, 1, refusal)
-    assert inbox.age is None
+    assert inbox.age() is None
     assert effort(inbox, 0.1, 0.2) == pytest.approx(before, abs=0.0)
 
 
@@ -187,4 +187,4 @@ def test_a_reset_holds_the_pose_whatever_was_commanded(command, efforts):
     inbox.take_efforts(efforts)
     inbox.hold(POSE)
     assert effort(inbox, 0.1, 0.2).tolist() == effort(fresh, 0.1, 0.2).tolist()
-    assert inbox.age is None
+    assert inbox.age() is None

@@ -15,6 +15,7 @@ from ros_session import vector
 from visualization_msgs.msg import Marker
 
 from contact_sim import Compliant, NullSpace, Planes, Simulator, load_robot
+from contact_sim.robot.parts import parts_of
 from contact_sim.ros.demo.figure import draw
 from contact_sim.ros.interface.support_command import SupportCommand
 from contact_sim.ros.outputs.links import LinkOutputs
@@ -170,7 +171,7 @@ class Loop:
 
 def test_support_is_given_per_foot_or_per_contact_point():
     sim = Simulator(sled(), NullSpace())
-    command = SupportCommand(sim, Loop())
+    command = SupportCommand(sim, Loop(), *parts_of(sim.robot))
     for held, expected in (
         ([1, 0], [1, 1, 1, 1, 0, 0, 0, 0]),
         ([0, 1], [0, 0, 0, 0, 1, 1, 1, 1]),
@@ -220,7 +221,7 @@ def test_links_with_body_contacts_have_wrenches_of_their_own():
         )}  # fmt: skip
         sent.clear()
         LinkOutputs(
-            sim,
+            *parts_of(robot),
             settings,
             lambda _, topic: SimpleNamespace(publish=partial(sent.__setitem__, topic)),
         ).publish(report)

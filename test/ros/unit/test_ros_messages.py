@@ -12,8 +12,9 @@ from robots import FREE_FLYER, ball, cube, rigid_body, stand
 from ros_session import vector
 from visualization_msgs.msg import Marker
 
-from contact_sim import InclinedPlane, RobotModel, Simulator, load_robot
+from contact_sim import InclinedPlane, RobotModel, Simulator, joined, load_robot
 from contact_sim.collision.terrain import SphereGround, as_terrain
+from contact_sim.robot.parts import parts_of
 from contact_sim.ros.controllers.stance import StanceEfforts
 from contact_sim.ros.conversions import set_stamp
 from contact_sim.ros.outputs import transforms
@@ -32,7 +33,14 @@ from contact_sim.ros.outputs.messages import (
     WrenchMessages,
 )
 from contact_sim.ros.outputs.solver_state import SolverStateMessage
-from contact_sim.sensors import ContactFlags, Encoders, FootForces, Imu, NoiseParameters
+from contact_sim.sensors import (
+    ContactFlags,
+    Encoders,
+    FootForces,
+    Imu,
+    NoiseParameters,
+    PartReport,
+)
 from contact_sim.terrain import HeightField, Region
 
 GRAVITY = 9.81
@@ -382,10 +390,10 @@ class TFMessage:
 def test_tf_carries_the_pose_of_the_odometry(monkeypatch):
     monkeypatch.setattr(transforms, 'TFMessage', TFMessage)
     node = Recorder()
-    publisher = transforms.TransformPublisher(node, 'world', 'odom', 'base', True)
+    publisher = transforms.TransformPublisher(node, 'world', 'odom', True)
     sim = Simulator(ball())
     odom = OdometryMessage(sim.robot, 'odom', 'base').fill(sim.step([]))
-    publisher.send(odom)
+    publisher.send([odom])
     (static,) = node.sent['/tf_static'][0].transforms
     (moving,) = node.sent['/tf'][0].transforms
     assert (static.header.frame_id, static.child_frame_id) == ('world', 'odom')
@@ -394,10 +402,26 @@ def test_tf_carries_the_pose_of_the_odometry(monkeypatch):
     assert moving.header.stamp == odom.header.stamp
 
 
+def test_tf_carries_every_robot_in_one_message(monkeypatch):
+    monkeypatch.setattr(transforms, 'TFMessage', TFMessage)
+    node, sim = Recorder(), Simulator(joined({'a': ball(), 'b': ball()}, {'b': (1.0, 2.0, 0.0)}))
+    publisher, report = transforms.TransformPublisher(node, '', 'odom', True), sim.step([])
+    odometry = [
+        OdometryMessage(part.robot, 'odom', f'{part.name}/body').fill(PartReport(report, part))
+        for part in parts_of(sim.robot)
+    ]
+    publisher.send(odometry)
+    (message,) = node.sent['/tf']
+    a, b = message.transforms
+    assert (a.child_frame_id, b.child_frame_id) == ('a/body', 'b/body')
+    distance = vector(b.transform.translation) - vector(a.transform.translation)
+    assert distance == pytest.approx([1.0, 2.0, 0.0])
+
+
 def test_tf_can_be_left_to_an_estimator(monkeypatch):
     monkeypatch.setattr(transforms, 'TFMessage', TFMessage)
     node = Recorder()
-    transforms.TransformPublisher(node, '', 'odom', 'base', False)
+    transforms.TransformPublisher(node, '', 'odom', False)
     assert node.sent == {}
 
 

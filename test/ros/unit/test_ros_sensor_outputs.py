@@ -10,9 +10,10 @@ pytest.importorskip('rclpy', reason='needs ROS')
 from ros_session import vector
 
 from contact_sim import InvalidInput, Simulator, UnknownName, load_robot
+from contact_sim.robot.parts import parts_of
 from contact_sim.ros.outputs.sensors import SensorOutputs
 from contact_sim.ros.settings.declarations import PARAMETER_GROUPS
-from contact_sim.ros.settings.factory import chosen_sensors
+from contact_sim.ros.settings.factory import check_sensors
 from contact_sim.sensors import Imu
 
 TRUTH = '~/ground_truth/'
@@ -53,10 +54,15 @@ class Topics(dict):
     heard = True
 
 
+def outputs_of(sim, settings, topics):
+    (part,) = parts_of(sim.robot)
+    return SensorOutputs(part, sim.last_report, settings, topics)
+
+
 def run(sim, settings, steps, heard=True):
     topics = Topics()
     topics.heard = heard
-    outputs = SensorOutputs(sim, settings, topics)
+    outputs = outputs_of(sim, settings, topics)
     for _ in range(steps):
         report = sim.step(np.zeros(sim.robot.n_joints))
         outputs.observe(report)
@@ -109,7 +115,7 @@ def test_flags_with_hysteresis_see_the_steps_that_are_not_published(sim):
     """The impact of the landing alone is above the threshold, and one step long."""
     topics = Topics()
     values = {'sensors.contacts.on_threshold': 33.0, 'sensors.contacts.off_threshold': 0.5}
-    outputs, loads = SensorOutputs(sim, settings_of(**values), topics), []
+    outputs, loads = outputs_of(sim, settings_of(**values), topics), []
     for _ in range(60):
         report = sim.step(np.zeros(12))
         loads.append(report.contacts.normal_force.max())
@@ -186,4 +192,4 @@ def test_wrenches_are_in_the_frame_that_was_asked_for(sim):
 )
 def test_settings_of_sensors_that_cannot_be_are_refused(values, error, message):
     with pytest.raises(error, match=message):
-        chosen_sensors(load_robot('go1'), settings_of(**values))
+        check_sensors(load_robot('go1'), settings_of(**values))

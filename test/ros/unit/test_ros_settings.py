@@ -27,13 +27,8 @@ from contact_sim.ros.settings.declarations import (
     publish_periods,
     steps_between,
 )
-from contact_sim.ros.settings.factory import (
-    driven_robot,
-    joint_gains,
-    loaded_robot,
-    loaded_simulator,
-    start_configuration,
-)
+from contact_sim.ros.settings.factory import loaded_simulator, start_configuration
+from contact_sim.ros.settings.robots import driven_robot, joint_gains, loaded_robot
 from contact_sim.ros.settings.server import full_name, parameter_descriptor
 from contact_sim.ros.topics import wrench_topic
 from contact_sim.terrain.ready_made import READY_MADE

@@ -9,6 +9,7 @@ from robots import stand
 from visualization_msgs.msg import Marker
 
 from contact_sim import InclinedPlane, NullSpace, Simulator, load_robot
+from contact_sim.robot.parts import parts_of
 from contact_sim.ros.interface.support_command import SupportCommand
 from contact_sim.ros.outputs.solver_state import SolverStateMessage
 from contact_sim.ros.outputs.support_state import SupportMarkers
@@ -94,7 +95,7 @@ def test_a_centre_of_mass_beside_the_polygon_is_red():
 
 def test_support_on_a_topic():
     sim = Simulator(ROBOT, NullSpace(release=True))
-    command = SupportCommand(sim, Loop())
+    command = SupportCommand(sim, Loop(), *parts_of(sim.robot))
     assert command.take([1, 0, 0, 1]) is None
     report = stand(sim, 1)[0]
     assert (report.contacts.mode > 0).tolist() == [True, False, False, True]

@@ -1,0 +1,189 @@
+"""Which robots there are, from settings; imports no ROS.
+
+Wherever a parameter names something of one of several robots, it says `robot/name`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contact_sim.errors import ContactSimError, InvalidInput, UnknownName
+from contact_sim.robot.actuators import quantities
+from contact_sim.robot.joined import SEPARATOR, joined
+from contact_sim.robot.model import RobotModel
+from contact_sim.robot.parts import RobotPart, parts_of, with_each
+from contact_sim.robot.urdf import load_robot
+from contact_sim.ros.settings.declarations import NOT_SET, Settings
+
+Array = NDArray[np.float64]
+ALL = 'all'
+"""In `contact_links`: every link that moves and has collision geometry."""
+NONE_AT_ZERO = 'velocity_limit', 'saturation_effort'
+"""Quantities of an actuator that 0 switches off."""
+FORM = "expected name=robot or name=robot@x,y,yaw, such as 'a=go1' or 'b=anymal_b@1.5,0,0.3'"
+NAME = re.compile('[A-Za-z][A-Za-z0-9_]*')
+"""What may be a namespace in ROS and the beginning of a frame."""
+
+
+@dataclass(frozen=True)
+class RobotEntry:
+    """One entry of the parameter `robots`."""
+
+    name: str
+    """Namespace and prefix of the frames."""
+    source: str
+    """Robot of the catalogue, or path of a URDF or xacro file."""
+    place: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """x [m], y [m] and yaw [rad] of its reference poses in the world."""
+
+
+def robot_entries(entries: Iterable[str]) -> tuple[RobotEntry, ...]:
+    """Return the robots that the parameter `robots` lists.
+
+    Raises:
+        InvalidInput: an entry of another form, a name that ROS does not take or that is taken.
+    """
+    read: dict[str, RobotEntry] = {}
+    for entry in entries:
+        one = _entry(entry)
+        if one.name in read:
+            raise InvalidInput(
+                f'robots: {entry!r}: the name {one.name!r} is taken by '
+                f'{read[one.name].source!r}; give every robot a name of its own'
+            )
+        read[one.name] = one
+    return tuple(read.values())
+
+
+def entries_in(text: str) -> list[str]:
+    """Return the entries of a text such as 'a=go1, b=anymal_b@1.5,0,0.3'."""
+    return [entry for entry in re.split(r'[\s,]+(?=[^\s,=@]+\s*=)', text.strip(' ,')) if entry]
+
+
+def _entry(entry: str) -> RobotEntry:
+    name, equals, rest = (word.strip() for word in entry.partition('='))
+    source, at, place = (word.strip() for word in rest.partition('@'))
+    if not equals or not source or (at and not place):
+        raise InvalidInput(f'robots: {entry!r}: {FORM}')
+    if not NAME.fullmatch(name):
+        raise InvalidInput(
+            f'robots: {entry!r}: {name!r} cannot be a namespace; expected a letter, then letters, '
+            'digits and underscores'
+        )
+    return RobotEntry(name, source, _place(entry, place) if at else (0.0, 0.0, 0.0))
+
+
+def _place(entry: str, text: str) -> tuple[float, float, float]:
+    try:
+        numbers = [float(word) for word in text.split(',')]
+    except ValueError:
+        numbers = []
+    if len(numbers) not in (2, 3) or not np.isfinite(numbers).all():
+        raise InvalidInput(
+            f'robots: {entry!r}: the place {text!r} is no x,y or x,y,yaw [m, m, rad]; {FORM}'
+        )
+    x, y, yaw = (*numbers, 0.0)[:3]
+    return x, y, yaw
+
+
+def loaded_robot(settings: Settings) -> RobotModel:
+    """Return the robot that the settings name, or all of `robots` as one.
+
+    Raises:
+        ContactSimError: a robot that cannot be loaded, or an entry of `robots` that says nothing.
+    """
+    common = settings['']
+    entries = robot_entries(common.robots)
+    if not entries:
+        source = common.robot_description or common.urdf_path or common.robot
+        return _loaded(source, common.contact_frames, common.contact_links, settings)
+    if common.srdf_path:
+        raise InvalidInput(
+            f'srdf_path = {common.srdf_path!r} is of one robot alone; expected none beside robots'
+        )
+    for parameter in ('contact_frames', 'contact_links'):
+        _check_owners(parameter, getattr(common, parameter), entries)
+    robots = {}
+    for entry in entries:
+        frames = _own_names(entry, common.contact_frames)
+        links = _own_names(entry, common.contact_links)
+        try:
+            robots[entry.name] = _loaded(entry.source, frames, links, settings)
+        except ContactSimError as error:
+            raise InvalidInput(f'robots: {entry.name}={entry.source}: {error}') from error
+    places = {entry.name: entry.place for entry in entries}
+    return joined(robots, places, ' + '.join(robots))
+
+
+def _own_names(entry: RobotEntry, names: Iterable[str]) -> tuple[str, ...]:
+    """Return those of the names that are of one robot, as it has them alone."""
+    before = f'{entry.name}{SEPARATOR}'
+    own = (name for name in names if name == ALL or name.startswith(before))
+    return tuple(name.removeprefix(before) for name in own)
+
+
+def _check_owners(parameter: str, names: Sequence[str], entries: Sequence[RobotEntry]) -> None:
+    """Refuse names that do not begin with the name of a robot."""
+    known = [f'{entry.name}{SEPARATOR}' for entry in entries]
+    for name in names:
+        if name != ALL and not name.startswith(tuple(known)):
+            raise UnknownName(f'robot before a name in {parameter}', name, known)
+
+
+def _loaded(
+    source: str, frames: Sequence[str], links: Sequence[str], settings: Settings
+) -> RobotModel:
+    common = settings['']
+    robot = load_robot(source, contact_frames=frames or None, srdf=common.srdf_path or None)
+    robot = robot.with_position_limits(
+        replace(limit, restitution=0.0 if limit.holds else common.joint_limit_restitution)
+        for limit in robot.position_limits
+        if common.joint_limits or len(limit.joints) > 1
+    )
+    if not links:
+        return robot
+    chosen = None if ALL in links else links
+    return robot.with_body_contacts(chosen, edge_radius=common.contact_edge_radius)
+
+
+def joint_gains(robot: RobotModel, settings: Settings) -> tuple[Array, Array]:
+    """Return kp and kd per joint; a joint's own gain wins over the common one."""
+    common = settings['gains']
+    own = [part.robot.default_gains for part in parts_of(robot)]
+    default = [np.concatenate(gains) for gains in zip(*own, strict=True)]
+    gains = []
+    for name, fallback in zip(('p', 'd'), default, strict=True):
+        of_joints = np.array([getattr(settings[f'gains.{j}'], name) for j in robot.joint_names])
+        shared = getattr(common, name) or fallback
+        gains.append(np.where(of_joints > 0.0, of_joints, shared))
+    return gains[0], gains[1]
+
+
+def driven_robot(robot: RobotModel, settings: Settings) -> RobotModel:
+    """Return the robot with the actuators of the settings.
+
+    A joint's own number wins over that of `actuators`, and that over the description.
+
+    Raises:
+        InvalidInput: a number that is not allowed, see `Actuators`.
+    """
+    return with_each(robot, lambda part: _driven(part, settings))
+
+
+def _driven(part: RobotPart, settings: Settings) -> RobotModel:
+    robot, shared = part.robot, settings['actuators']
+    of_joints = [settings[f'actuators.{part.called(joint)}'] for joint in robot.joint_names]
+    changes: dict[str, Array] = {}
+    for name in quantities():
+        own = np.array([getattr(one, name) for one in of_joints])
+        chosen = np.where(own == NOT_SET, getattr(shared, name), own)
+        if np.any(chosen != NOT_SET):
+            off = (chosen == 0.0) & (name in NONE_AT_ZERO)
+            given = np.where(off, np.inf, chosen)
+            changes[name] = np.where(chosen == NOT_SET, getattr(robot.actuators, name), given)
+    return robot.with_actuators(None, **changes) if changes else robot
