@@ -11,7 +11,6 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
-from contact_sim import load_robot
 from contact_sim.robot.share import mesh_prefixes, share_path
 from contact_sim.ros.launching import (
     ROBOTS,
@@ -21,7 +20,7 @@ from contact_sim.ros.launching import (
     saved,
     with_displays,
 )
-from contact_sim.ros.settings.robots import RobotEntry, entries_in
+from contact_sim.ros.settings.robots import RobotEntry, entries_in, named_robot
 
 LINK_TRANSFORM_RATE = 100.0
 """Transforms of the links per second; the default of robot_state_publisher looks jerky."""
@@ -30,6 +29,8 @@ ARGUMENTS = {
     'robot': ('go1', 'robot of the catalogue, for example anymal_b; params_file cannot change it'),
     'urdf': ('', 'path of a URDF or xacro file; wins over robot'),
     'robots': ROBOTS,
+    'robots_touch': ('', 'true: the robots may touch each other'),
+    'self_collision': ('', 'links that may touch each other, link:link,link:link, or all'),
     'contact_model': ('', 'contact model, e.g. ncp; empty: as in params_file'),
     'terrain': ('', 'ground, e.g. plane or stairs; empty: as in params_file'),
     'terrain_file': ('', 'YAML, heights or mesh of terrain:=file; empty: as in params_file'),
@@ -57,6 +58,7 @@ PARAMETERS = {
     'height': ('initial_height', float),
     'paused': ('start_paused', bool),
     'rate': ('real_time_factor', float),
+    'robots_touch': ('robots_touch', bool),
     'record': ('record', str),
     'frame_prefix': ('frame_prefix', str),
 }
@@ -94,6 +96,8 @@ def simulation(context: LaunchContext) -> Node:
     given = context.launch_configurations
     robot = {'robot': given['robot'], 'urdf_path': given['urdf'], 'robot_description': ''}
     robot['robots'] = entries_in(given['robots']) or ['']  # which is how ROS says none
+    if given['self_collision']:
+        robot['self_collision'] = given['self_collision'].split(',')
     overrides = {
         parameter: ParameterValue(LaunchConfiguration(argument), value_type=kind)
         for argument, (parameter, kind) in PARAMETERS.items()
@@ -119,7 +123,7 @@ def state_publisher(context: LaunchContext, robot: RobotEntry) -> Node:
         namespace='/'.join(filter(None, (given['namespace'], robot.name))),
         parameters=[
             {
-                'robot_description': load_robot(robot.source).description,
+                'robot_description': named_robot(robot.source).description,
                 'frame_prefix': given['frame_prefix'] + (f'{robot.name}/' if robot.name else ''),
                 'publish_frequency': LINK_TRANSFORM_RATE,
                 'use_sim_time': True,

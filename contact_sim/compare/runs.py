@@ -182,7 +182,7 @@ class Log:
         self._solver: list[tuple[float, bool]] = []
         self._slip: list[Array] = []
         self._load: list[Array] = []
-        self._way = np.zeros((sim.sizes.nc, 3))
+        self._way = np.zeros((sim.sizes.n_ground, 3))
         self._distance = self._landing = np.nan
         self.outcome = ''
         self.trace = Trace()

@@ -53,6 +53,7 @@ def _loose(name: str, geometry: str, mass: float, square: Array) -> RobotModel:
     return load_robot(
         f'<robot name="{name}"><link name="{name}"><inertial><mass value="{m!r}"/>'
         f'<inertia ixx="{ixx!r}" iyy="{iyy!r}" izz="{izz!r}" ixy="0" ixz="0" iyz="0"/></inertial>'
+        f'<visual><geometry>{geometry}</geometry></visual>'
         f'<collision><geometry>{geometry}</geometry></collision></link></robot>'
     ).with_body_contacts()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -75,4 +75,5 @@ def with_each(robot: RobotModel, change: Callable[[RobotPart], RobotModel]) -> R
     if not isinstance(robot, JoinedRobots):
         return changed[0]
     places = {part.name: part.place for part in robot.parts}
-    return joined(dict(zip(places, changed, strict=True)), places, robot.name)
+    other = joined(dict(zip(places, changed, strict=True)), places, robot.name)
+    return replace(other, collisions=robot.collisions)

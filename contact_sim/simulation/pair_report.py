@@ -31,14 +31,13 @@ class PairReport:
 
     def __init__(self, buffer: Array, sizes: Sizes, collisions: Collisions) -> None:
         self._buffer, self._places, self._collisions = buffer, sizes.layout, collisions
-        if not sizes.n_pair_slots:
-            self._slots, self.solids = NONE, NONE.reshape(0, 2)
-            return
-        features = self._all('feature_start')[sizes.n_ground :]
-        used = np.flatnonzero(features != NO_FEATURE)
-        self._slots = sizes.n_ground + used
+        self._slots, used = NONE, NONE
+        if sizes.n_pair_slots:
+            features = self._all('feature_start')[sizes.n_ground :]
+            held = np.flatnonzero(features != NO_FEATURE)
+            self._slots, used = sizes.n_ground + held, features[held].astype(np.int64) // CONTACTS
         order = np.array(collisions.ordered, dtype=np.int64).reshape(-1, 2)
-        self.solids: Indices = order[features[used].astype(np.int64) // CONTACTS]
+        self.solids: Indices = order[used]
         """First and second solid of each contact, indices into `robot.collisions.solids`, (n, 2).
         """
 

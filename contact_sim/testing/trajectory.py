@@ -221,19 +221,18 @@ class TrajectoryBuilder:
     def add(self, report: StepReport) -> None:
         """Add one step."""
         record, contacts = report.record, report.contacts
-        impulse = record.impulse[: 3 * len(record.gap)].reshape(-1, 3)
+        impulse = record.impulse[: 3 * len(contacts.gap)].reshape(-1, 3)
         force = impulse / record.time_step[0]
         self._rows.append(
-            (report.time, record.q, record.v, record.effort, force, record.position, record.gap,
-             contacts.slip_speed, record.friction)
+            (report.time, record.q, record.v, record.effort, force, contacts.position,
+             contacts.gap, contacts.slip_speed, contacts.friction)
         )  # fmt: skip
 
     def trajectory(self) -> Trajectory:
         """Return the steps so far."""
-        sizes = self._sim.sizes
+        sizes, nc = self._sim.sizes, self._sim.sizes.n_ground
         shapes = (
-            (), (sizes.nq,), (sizes.nv,), (sizes.n_joints,), (sizes.nc, 3), (sizes.nc, 3),
-            (sizes.nc,), (sizes.nc,), (sizes.nc,),
+            (), (sizes.nq,), (sizes.nv,), (sizes.n_joints,), (nc, 3), (nc, 3), (nc,), (nc,), (nc,),
         )  # fmt: skip
         n = len(self._rows)
         columns = zip(*self._rows, strict=True) if n else ((),) * len(shapes)

@@ -12,6 +12,7 @@ from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
 from contact_sim.ros.conversions import set_quaternion, set_stamp, set_vector
+from contact_sim.simulation.pair_report import PairReport
 from contact_sim.simulation.report import StepReport
 
 Array = NDArray[np.float64]
@@ -25,6 +26,7 @@ NO_WRENCHES: Mapping[str, Array] = {}
 UP = np.array([0.0, 0.0, 1.0])
 COLOURS = {
     'force': (0.95, 0.35, 0.10, 1.0),
+    'pair_force': (0.75, 0.15, 0.10, 1.0),
     'friction_cone': (0.20, 0.55, 0.95, 0.25),
     'normal': (0.20, 0.75, 0.30, 1.0),
     'slip': (0.85, 0.10, 0.60, 1.0),
@@ -75,7 +77,7 @@ class ContactMarkers:
     """The markers of all contacts.
 
     Args:
-        contacts: how many contacts there are, open ones included.
+        contacts: how many contacts with the ground there are, open ones included.
         odom_frame: frame id of the world.
     """
 
@@ -88,6 +90,7 @@ class ContactMarkers:
         for cone in self._cone:
             cone.scale.x = cone.scale.y = cone.scale.z = 1.0
         self._push: list[Marker] = []
+        self._pair: list[Marker] = []
         self._odom_frame = odom_frame
         self._drawn_friction = np.full(contacts, -1.0)
         self._clear = Marker(action=Marker.DELETEALL)
@@ -118,11 +121,21 @@ class ContactMarkers:
             self._set_arrow(self._slip[k], start, slip)
             self._set_arrow(self._normal[k], start, NORMAL_LENGTH * normal)
             self._set_cone(k, bool(mode), start, normal, float(contacts.friction[k]))
-        pushes = self._pushes(wrenches, origins)
-        markers = [*self._force, *self._slip, *self._normal, *self._cone, *pushes]
+        others = [*self._pairs(report.pairs), *self._pushes(wrenches, origins)]
+        markers = [*self._force, *self._slip, *self._normal, *self._cone, *others]
         for marker in markers:
             set_stamp(marker.header.stamp, report.time)
         return MarkerArray(markers=markers)
+
+    def _pairs(self, pairs: PairReport) -> list[Marker]:
+        """Return one arrow per contact between bodies, the force on the first of them."""
+        for k in range(len(self._pair), len(pairs)):
+            self._pair.append(_arrow('pair_force', k, self._odom_frame))
+        for marker in self._pair:
+            marker.action = Marker.DELETE
+        for marker, start, force in zip(self._pair, pairs.position, pairs.force, strict=False):
+            self._set_arrow(marker, start, METRES_PER_NEWTON * force)
+        return self._pair
 
     def _pushes(self, wrenches: Mapping[str, Array], origins: Mapping[str, Array]) -> list[Marker]:
         """Return one arrow per force and torque from outside; old ones go with the first without.

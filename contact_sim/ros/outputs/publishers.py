@@ -78,7 +78,7 @@ class Outputs:
         """Make the messages of which the ground says how long they are."""
         sim, common = self._sim, self._common
         self._ground = sim.terrain
-        self._marker_message = ContactMarkers(sim.sizes.nc, common.odom_frame)
+        self._marker_message = ContactMarkers(sim.sizes.n_ground, common.odom_frame)
         self._support_markers = [
             SupportMarkers(part.robot, sim.terrain, common.odom_frame, part.number)
             for part in self._parts

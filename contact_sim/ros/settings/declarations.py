@@ -77,6 +77,17 @@ class NodeParameters(Parameters):
     contact_edge_radius: float = parameter(
         0.0, 'm', 'radius of the edges of boxes of contact_links', at_least=0.0, at_most=1.0
     )
+    self_collision: tuple[str, ...] = parameter(
+        (), '', 'links that may touch each other, as link:link; all: every pair that can, but '
+        'those that the SRDF disables'
+    )  # fmt: skip
+    robots_touch: bool = parameter(
+        False, '', 'robots and loose bodies of `robots` may touch each other'
+    )
+    pair_contacts: int = parameter(
+        32, '', 'contacts between bodies that there may be at once; of more the nearest are kept',
+        at_least=1, at_most=1000,
+    )  # fmt: skip
     end_on_contact: tuple[str, ...] = parameter(
         (), '', 'links whose touch on the ground ends the run: time stands still until ~/reset'
     )

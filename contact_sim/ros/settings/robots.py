@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from contact_sim.errors import ContactSimError, InvalidInput, UnknownName
 from contact_sim.robot.actuators import quantities
 from contact_sim.robot.joined import SEPARATOR, joined
+from contact_sim.robot.loose import loose_ball, loose_box
 from contact_sim.robot.model import RobotModel
 from contact_sim.robot.parts import RobotPart, parts_of, with_each
 from contact_sim.robot.urdf import load_robot
@@ -23,6 +24,8 @@ from contact_sim.ros.settings.declarations import NOT_SET, Settings
 Array = NDArray[np.float64]
 ALL = 'all'
 """In `contact_links`: every link that moves and has collision geometry."""
+LOOSE = {'box': 4, 'ball': 2}
+"""Numbers of a loose body: its sizes and its mass."""
 NONE_AT_ZERO = 'velocity_limit', 'saturation_effort'
 """Quantities of an actuator that 0 switches off."""
 FORM = "expected name=robot or name=robot@x,y,yaw, such as 'a=go1' or 'b=anymal_b@1.5,0,0.3'"
@@ -37,7 +40,7 @@ class RobotEntry:
     name: str
     """Namespace and prefix of the frames."""
     source: str
-    """Robot of the catalogue, or path of a URDF or xacro file."""
+    """Robot of the catalogue, path of a URDF or xacro file, or a loose body, see `loose_body`."""
     place: tuple[float, float, float] = (0.0, 0.0, 0.0)
     """x [m], y [m] and yaw [rad] of its reference poses in the world."""
 
@@ -101,30 +104,33 @@ def loaded_robot(settings: Settings) -> RobotModel:
     entries = robot_entries(common.robots)
     if not entries:
         source = common.robot_description or common.urdf_path or common.robot
-        return _loaded(source, common.contact_frames, common.contact_links, settings)
+        names = common.contact_frames, common.contact_links, common.self_collision
+        return _loaded(source, *names, settings)
     if common.srdf_path:
         raise InvalidInput(
             f'srdf_path = {common.srdf_path!r} is of one robot alone; expected none beside robots'
         )
-    for parameter in ('contact_frames', 'contact_links'):
+    for parameter in ('contact_frames', 'contact_links', 'self_collision'):
         _check_owners(parameter, getattr(common, parameter), entries)
     robots = {}
     for entry in entries:
         frames = _own_names(entry, common.contact_frames)
         links = _own_names(entry, common.contact_links)
+        pairs = _own_names(entry, common.self_collision)
         try:
-            robots[entry.name] = _loaded(entry.source, frames, links, settings)
+            robots[entry.name] = _loaded(entry.source, frames, links, pairs, settings)
         except ContactSimError as error:
             raise InvalidInput(f'robots: {entry.name}={entry.source}: {error}') from error
     places = {entry.name: entry.place for entry in entries}
-    return joined(robots, places, ' + '.join(robots))
+    touch, most = common.robots_touch, common.pair_contacts
+    return joined(robots, places, ' + '.join(robots), against_each_other=touch, most=most)
 
 
 def _own_names(entry: RobotEntry, names: Iterable[str]) -> tuple[str, ...]:
     """Return those of the names that are of one robot, as it has them alone."""
     before = f'{entry.name}{SEPARATOR}'
     own = (name for name in names if name == ALL or name.startswith(before))
-    return tuple(name.removeprefix(before) for name in own)
+    return tuple(':'.join(word.removeprefix(before) for word in name.split(':')) for name in own)
 
 
 def _check_owners(parameter: str, names: Sequence[str], entries: Sequence[RobotEntry]) -> None:
@@ -136,19 +142,69 @@ def _check_owners(parameter: str, names: Sequence[str], entries: Sequence[RobotE
 
 
 def _loaded(
-    source: str, frames: Sequence[str], links: Sequence[str], settings: Settings
+    source: str,
+    frames: Sequence[str],
+    links: Sequence[str],
+    pairs: Sequence[str],
+    settings: Settings,
 ) -> RobotModel:
     common = settings['']
-    robot = load_robot(source, contact_frames=frames or None, srdf=common.srdf_path or None)
+    robot = named_robot(source, frames, common.srdf_path)
     robot = robot.with_position_limits(
         replace(limit, restitution=0.0 if limit.holds else common.joint_limit_restitution)
         for limit in robot.position_limits
         if common.joint_limits or len(limit.joints) > 1
     )
-    if not links:
-        return robot
-    chosen = None if ALL in links else links
-    return robot.with_body_contacts(chosen, edge_radius=common.contact_edge_radius)
+    if links:
+        chosen = None if ALL in links else links
+        robot = robot.with_body_contacts(chosen, edge_radius=common.contact_edge_radius)
+    if pairs:
+        touching = None if ALL in pairs else [_link_pair(pair) for pair in pairs]
+        srdf = common.srdf_path or None
+        robot = robot.with_self_collision(touching, srdf, common.pair_contacts)
+    return robot
+
+
+def named_robot(source: str, frames: Sequence[str] = (), srdf: str = '') -> RobotModel:
+    """Return a robot of the catalogue, of a file or of a text, or a loose body.
+
+    Args:
+        source: as in `RobotEntry`.
+        frames: frames of its feet; none: from the catalogue or the SRDF.
+        srdf: path of an SRDF, or ''.
+
+    Raises:
+        ContactSimError: see `load_robot` and `loose_body`.
+    """
+    return loose_body(source) or load_robot(
+        source, contact_frames=frames or None, srdf=srdf or None
+    )
+
+
+def loose_body(source: str) -> RobotModel | None:
+    """Return a body written as box:x:y:z:mass or ball:radius:mass [m, kg]; None for others.
+
+    Raises:
+        InvalidInput: numbers of another number, or that are none.
+    """
+    kind, *words = source.split(':')
+    if kind not in LOOSE:
+        return None
+    try:
+        numbers = [float(word) for word in words]
+    except ValueError:
+        numbers = []
+    if len(numbers) != LOOSE[kind]:
+        raise InvalidInput(f'{source!r}: expected box:x:y:z:mass or ball:radius:mass [m, kg]')
+    *sizes, mass = numbers
+    return loose_box(sizes, mass) if kind == 'box' else loose_ball(sizes[0], mass)
+
+
+def _link_pair(text: str) -> tuple[str, str]:
+    first, _, second = text.partition(':')
+    if not first or not second or ':' in second:
+        raise InvalidInput(f'self_collision: {text!r}: expected link:link, or all')
+    return first, second
 
 
 def joint_gains(robot: RobotModel, settings: Settings) -> tuple[Array, Array]:

@@ -8,7 +8,15 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS')
 
-from contact_sim import InvalidInput, NullSpace, Simulator, UnknownName, joined, load_robot
+from contact_sim import (
+    ContactSimError,
+    InvalidInput,
+    NullSpace,
+    Simulator,
+    UnknownName,
+    joined,
+    load_robot,
+)
 from contact_sim.robot.parts import parts_of
 from contact_sim.ros.commands.inbox import CommandInbox
 from contact_sim.ros.commands.lockstep import Lockstep, Verdict, owned_joints
@@ -140,6 +148,50 @@ def test_robots_that_cannot_be_loaded(common, kind, what):
     settings = settings_of() | {'': NodeParameters(**{'robots': TWO} | common)}
     with pytest.raises(kind, match=what):
         loaded_robot(settings)
+
+
+def test_what_may_touch_is_as_the_settings_say():
+    robots = ('a=go1', 'b=go1@1.5,0', 'crate=box:0.3:0.4:0.2:2.0@3,0', 'ball=ball:0.1:0.5@4,0')
+    common = {
+        'robots': robots,
+        'robots_touch': True,
+        'pair_contacts': 12,
+        'self_collision': ('a/FL_calf:a/FR_calf',),
+    }
+    world = loaded_robot(settings_of() | {'': NodeParameters(**common)})
+    found = world.collisions
+    assert found.most == 12
+    within = [pair for pair in found.pairs if pair[0].split('/')[0] == pair[1].split('/')[0]]
+    assert within == [('a/FL_calf_0', 'a/FR_calf_0')]
+    assert ('crate/box_0', 'ball/ball_0') in found.pairs
+    assert parts_of(world)[2].robot.total_mass == 2.0
+    assert parts_of(world)[3].robot.total_mass == 0.5
+    limited = settings_of(world) | {'actuators': ActuatorParameters(effort_limit=5.0)}
+    driven = driven_robot(world, limited)
+    assert driven.actuators.effort_limit.max() == 5.0
+    assert driven.collisions.pairs == found.pairs
+    alone = loaded_robot({'': NodeParameters(robot='go1', self_collision=('all',))})
+    assert len(alone.collisions.pairs) > 100
+    assert not loaded_robot({'': NodeParameters(robot='go1')}).collisions.pairs
+
+
+@pytest.mark.parametrize(
+    ('common', 'what'),
+    [
+        ({'robots': ('a=box:1:2:3',)}, 'expected box:x:y:z:mass or ball:radius:mass'),
+        ({'robots': ('a=ball:0.1:heavy',)}, 'expected box:x:y:z:mass'),
+        ({'robots': ('a=ball:0.1:-1.0',)}, 'mass = -1.0 kg'),
+        ({'robots': ('a=go1',), 'self_collision': ('a/trunk',)}, "'trunk': expected link:link"),
+        ({'robot': 'go1', 'self_collision': ('trunk:nose',)}, "collision geometry 'nose'"),
+        (
+            {'robots': ('a=go1',), 'self_collision': ('trunk:x',)},
+            "self_collision 'trunk:x'; known",
+        ),
+    ],
+)
+def test_what_may_touch_and_is_said_wrong(common, what):
+    with pytest.raises(ContactSimError, match=what):
+        loaded_robot(settings_of() | {'': NodeParameters(**common)})
 
 
 def test_a_loose_body_comes_to_rest_beside_a_robot(tmp_path):
