@@ -25,7 +25,13 @@ from contact_sim.solvers.cone import (
     impulse_scale_at,
     natural_map_at,
 )
-from contact_sim.solvers.cone_active_set import KEEN, ON_THE_CONE, newton_on_modes, newton_step
+from contact_sim.solvers.cone_active_set import (
+    KEEN,
+    ON_THE_CONE,
+    newton_on_modes,
+    newton_step,
+    rest_of_equations,
+)
 from contact_sim.solvers.cone_admm import admm
 from contact_sim.solvers.cone_block import block_gauss_seidel, frozen_contact, solve_contact
 from contact_sim.solvers.cone_fixed_point import slip_fixed_point
@@ -40,6 +46,8 @@ from contact_sim.solvers.status import (
 )
 
 MOST_RELEASES = 4
+SOLVED = 0.1
+"""Rest of the equations of the modes over the natural map, from which on rows are released [-]."""
 PATIENCE = 15
 """Proximal points after which the fixed point is looked for."""
 
@@ -93,17 +101,18 @@ def solve_by_modes(rows, impulse, work, tolerance, associated):
     first = natural_map_at(rows, impulse, w, rho, associated)
     if first <= tolerance * impulse_scale_at(rows, impulse, rho):
         return 0, first, True
-    n, releases, before, known = rows.g.shape[0], 0, np.inf, False
+    n, releases, before, known, rest = rows.g.shape[0], 0, np.inf, False, np.inf
     for r in range(n):
         guess[r] = impulse[r]
         known = known or impulse[r] != 0.0
     if not known:  # there are no modes to start from
         return 0, first, False
     for _ in range(2 * n):
-        share = newton_step(rows, impulse, w, work, associated, True)
+        share, m = newton_step(rows, impulse, w, work, associated, True)
         if share >= 0.0:
             fill_velocity_symmetric(rows, impulse, w)
             if share < 1.0:
+                rest = np.inf
                 continue
             residual = natural_map_at(rows, impulse, w, rho, associated)
             goal = tolerance * impulse_scale_at(rows, impulse, rho)
@@ -113,6 +122,10 @@ def solve_by_modes(rows, impulse, work, tolerance, associated):
                         rows, impulse, work, residual, KEEN * goal, associated, True
                     )
                 return releases, residual, True
+            last, rest = rest, rest_of_equations(rows, impulse, w, work, m, associated)
+            if SOLVED * residual < rest < 0.5 * last:
+                continue  # the pulls on bounds and slips are not those of these modes yet
+        rest = np.inf
         if release(rows, impulse, w, associated) > 0:
             if releases == MOST_RELEASES:
                 break
