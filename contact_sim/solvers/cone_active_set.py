@@ -27,9 +27,9 @@ HELD, NORMAL, TURN = range(3)
 """Kinds of unknowns: an impulse with equation w_row = 0; λ_n of a slipping contact at `row` (its
 first row) with equation w_n + κ μ w_t·d = 0; its direction θ with equation w_t × d = 0."""
 PROXIMAL = 1e-10
-"""Weight of a change of an impulse, over the diagonal of G [-]."""
-LEAST_ROOM = 1e-2
-"""Room of a contact over the largest of all, below which its weight grows no further [-]."""
+"""Least weight of a change of an impulse, over the diagonal of G [-]."""
+CAREFUL, PLAIN = 1e-2, 1.0
+"""Least room: share of the largest, below which the weight of a contact grows no further [-]."""
 ON_THE_CONE = 1.0 - 1e-9
 KEEN = 1e-2
 """Share of the tolerance that Newton aims at: what it leaves adds up from step to step, because
@@ -141,7 +141,7 @@ def room_in_cone(impulse, r, mu):
 
 
 @kernel
-def add_proximal(rows, impulse, work, m):
+def add_proximal(rows, impulse, work, m, least_room):
     """Add the weights of the changes: of a contact with the inverse square of its room.
 
     Of the impulses that solve redundant rows these are the nearest in the metric of the interior
@@ -158,12 +158,12 @@ def add_proximal(rows, impulse, work, m):
             A[e, e] += PROXIMAL * G[r, r]
             e += 1
         elif kind[e] == HELD:
-            share = max(room_in_cone(impulse, r, mu[r // 3]), LEAST_ROOM * most) / most
+            share = max(room_in_cone(impulse, r, mu[r // 3]) / most, least_room)
             for k in range(3):
                 A[e + k, e + k] += PROXIMAL / (share * share) * G[r + k, r + k]
             e += 3
         else:
-            weight, radius = PROXIMAL / (LEAST_ROOM * LEAST_ROOM), mu[r // 3] * impulse[r + 2]
+            weight, radius = PROXIMAL / (least_room * least_room), mu[r // 3] * impulse[r + 2]
             A[e, e] += weight * G[r + 2, r + 2]
             A[e + 1, e + 1] -= weight * radius * 0.5 * (G[r, r] + G[r + 1, r + 1])
             e += 2
@@ -238,9 +238,10 @@ def move(rows, impulse, work, m, alpha):
 
 
 @kernel
-def newton_step(rows, impulse, w, work, associated, symmetric):
+def newton_step(rows, impulse, w, work, associated, symmetric, least_room):
     """Move `impulse` by one Newton step on the equations of its modes, from w = G λ + g.
 
+    `least_room`: CAREFUL where modes are sought, PLAIN where they are known.
     Returns (share of the step that was taken, number of unknowns); below 1 a mode ended, −1 if
     there is nothing to move or the system is singular.
     """
@@ -249,12 +250,12 @@ def newton_step(rows, impulse, w, work, associated, symmetric):
         return -1.0, m
     if slips or not symmetric:
         fill_system(rows, impulse, w, work, m, associated)
-        add_proximal(rows, impulse, work, m)
+        add_proximal(rows, impulse, work, m, least_room)
         if not eliminate(work.matrix, work.step, m):
             return -1.0, m
     else:
         fill_held(rows, w, work, m)
-        add_proximal(rows, impulse, work, m)
+        add_proximal(rows, impulse, work, m, least_room)
         solve_symmetric(work.matrix, work.step, m)
     alpha = share_of_step(rows, impulse, work, m)
     move(rows, impulse, work, m, alpha)
@@ -302,7 +303,7 @@ def newton_on_modes(rows, impulse, work, residual, goal, associated, symmetric):
     for r in range(n):
         trial[r], w_trial[r] = impulse[r], w[r]
     for _ in range(2 * n):
-        share, _ = newton_step(rows, trial, w_trial, work, associated, symmetric)
+        share, _ = newton_step(rows, trial, w_trial, work, associated, symmetric, PLAIN)
         if share < 0.0:
             break
         if symmetric:

@@ -26,6 +26,7 @@ from contact_sim.solvers.cone import (
     natural_map_at,
 )
 from contact_sim.solvers.cone_active_set import (
+    CAREFUL,
     KEEN,
     ON_THE_CONE,
     newton_on_modes,
@@ -108,7 +109,7 @@ def solve_by_modes(rows, impulse, work, tolerance, associated):
     if not known:  # there are no modes to start from
         return 0, first, False
     for _ in range(2 * n):
-        share, m = newton_step(rows, impulse, w, work, associated, True)
+        share, m = newton_step(rows, impulse, w, work, associated, True, CAREFUL)
         if share >= 0.0:
             fill_velocity_symmetric(rows, impulse, w)
             if share < 1.0:
@@ -131,7 +132,7 @@ def solve_by_modes(rows, impulse, work, tolerance, associated):
                 break
             releases, before = releases + 1, np.inf
             fill_velocity_symmetric(rows, impulse, w)
-        elif share < 0.0 or not residual < before:
+        elif share < 0.0 or not residual < 0.5 * before:
             break
         else:
             before = residual
@@ -166,20 +167,21 @@ def solve_redundant(rows, impulse, work, tolerance, max_points, associated):
     """
     patience = min(max_points, PATIENCE)
     count, residual, code = proximal_points(rows, impulse, work, tolerance, patience, associated)
-    for attempt in range(3):
+    for attempt in range(4):
         if code in (CONVERGED, NONFINITE) or (code == INCONSISTENT and associated == 1.0):
             break
-        if attempt == 1:
+        if attempt in (0, 2):
             for r in range(rows.g.shape[0]):
                 impulse[r] = 0.0
-        if attempt < 2:
-            points, residual, code = slip_fixed_point(
-                rows, impulse, work, tolerance, max_points, associated
-            )
-        else:
+        elif attempt == 3:
             press(rows, impulse)
+        if attempt in (0, 3):
             points, residual, code = proximal_points(
                 rows, impulse, work, tolerance, patience, associated
+            )
+        else:
+            points, residual, code = slip_fixed_point(
+                rows, impulse, work, tolerance, max_points, associated
             )
         count += points
     return count, residual, code
