@@ -11,8 +11,8 @@ with unknowns λ (stick, inside) and λ_n, θ (slip); κ = 0 is Coulomb's law, �
 relaxation. Newton removes at once the slow modes of
 Gauss-Seidel: redundant stance, dry friction in every joint of a standing robot. All unknowns carry
 a proximal term: redundant impulses change little, and those near the edges of their cones least.
-A step that would leave a box or a friction cone is cut at the boundary: there the mode changes, and
-the next step starts.
+A step that would leave a box or a friction cone is cut at the boundary: there the mode changes,
+and the next step starts.
 """
 
 from __future__ import annotations
@@ -142,11 +142,11 @@ def room_in_cone(impulse, r, mu):
 
 @kernel
 def add_proximal(rows, impulse, work, m, least_room):
-    """Add the weights of the changes: of a contact with the inverse square of its room.
+    """Add the weights of the changes, for a contact with the inverse square of its room.
 
-    Of the impulses that solve redundant rows these are the nearest in the metric of the interior
-    of the cones [Dikin 1967]. In that of the rows alone a contact near the edge of its cone would
-    leave it, for modes in which there is no solution.
+    Of the impulses that solve redundant rows the step takes the nearest in the metric of the
+    interior of the cones [Dikin 1967]. Without it a contact near the edge of its cone would often
+    leave it, for modes that have no solution.
     """
     A, G, kind, row, mu = work.matrix, rows.delassus, work.kind, work.row, rows.friction
     most, e = 0.0, 0

@@ -8,7 +8,8 @@ of ½ λᵀ G λ + gᵀ λ. In this order, each as far as the natural map is not
 1. the guess, as it is
 2. Newton steps on the modes of the guess (solvers/cone_active_set.py)
 3. rows that are in the wrong mode are released by an update of their own, then Newton again
-4. proximal points, with sweeps of Gauss-Seidel in between (solvers/cone_proximal.py)
+4. proximal points, with sweeps of Gauss-Seidel in between (solvers/cone_proximal.py), from the
+   guess and from nothing
 5. a fixed point of convex problems (solvers/cone_fixed_point.py); 4 and 5 from other starts
 6. block Gauss-Seidel, then ADMM
 
@@ -164,6 +165,7 @@ def solve_redundant(rows, impulse, work, tolerance, max_points, associated):
     """Try the steps 4 and 5; return (iterations, natural map [N s], status code).
 
     The way to a solution matters: from the guess, from nothing, and from rows that are pressed.
+    Proximal points come first, because they are few.
     """
     patience = min(max_points, PATIENCE)
     count, residual, code = proximal_points(rows, impulse, work, tolerance, patience, associated)
