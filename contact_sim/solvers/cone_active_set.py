@@ -238,12 +238,12 @@ def move(rows, impulse, work, m, alpha):
 
 
 @kernel
-def newton_step(rows, impulse, w, work, associated, symmetric, least_room):
-    """Move `impulse` by one Newton step on the equations of its modes, from w = G λ + g.
+def find_step(rows, impulse, w, work, associated, symmetric, least_room):
+    """Fill the Newton step on the equations of the modes of `impulse`, where w = G λ + g.
 
-    `least_room`: CAREFUL where modes are sought, PLAIN where they are known.
-    Returns (share of the step that was taken, number of unknowns); below 1 a mode ended, −1 if
-    there is nothing to move or the system is singular.
+    `least_room`: CAREFUL or PLAIN. Returns (largest share of the step that stays in the sets,
+    number of unknowns); below 1 a mode ends there, −1 if there is nothing to move or the system
+    is singular. `move` takes it.
     """
     m, slips = choose_unknowns(rows, impulse, work)
     if m == 0:
@@ -257,9 +257,7 @@ def newton_step(rows, impulse, w, work, associated, symmetric, least_room):
         fill_held(rows, w, work, m)
         add_proximal(rows, impulse, work, m, least_room)
         solve_symmetric(work.matrix, work.step, m)
-    alpha = share_of_step(rows, impulse, work, m)
-    move(rows, impulse, work, m, alpha)
-    return alpha, m
+    return share_of_step(rows, impulse, work, m), m
 
 
 @kernel
@@ -303,9 +301,10 @@ def newton_on_modes(rows, impulse, work, residual, goal, associated, symmetric):
     for r in range(n):
         trial[r], w_trial[r] = impulse[r], w[r]
     for _ in range(2 * n):
-        share, _ = newton_step(rows, trial, w_trial, work, associated, symmetric, PLAIN)
+        share, m = find_step(rows, trial, w_trial, work, associated, symmetric, PLAIN)
         if share < 0.0:
             break
+        move(rows, trial, work, m, share)
         if symmetric:
             fill_velocity_symmetric(rows, trial, w_trial)
         else:

@@ -10,7 +10,8 @@ from contact_sim.solvers.cone_active_set import (
     PLAIN,
     choose_unknowns,
     fill_system,
-    newton_step,
+    find_step,
+    move,
     rest_of_equations,
 )
 from contact_sim.solvers.rows import Rows, cone_work
@@ -34,7 +35,8 @@ def changes(room, least_room):
     rows, work = two_contacts_on_a_particle(), cone_work(6)
     impulse = np.array([MU * (1.0 - room), 0.0, 1.0, 0.0, 0.0, 1.0])
     moved = impulse.copy()
-    share, m = newton_step(rows, moved, np.tile(VELOCITY, 2), work, 0.0, True, least_room)
+    share, m = find_step(rows, moved, np.tile(VELOCITY, 2), work, 0.0, True, least_room)
+    move(rows, moved, work, m, share)
     assert share == 1.0
     assert m == (5 if room == 0.0 else 6)
     return (moved - impulse).reshape(2, 3)
