@@ -8,7 +8,8 @@ of ½ λᵀ G λ + gᵀ λ. In this order, each as far as the natural map is not
 1. the guess, as it is
 2. Newton steps on the modes of the guess (solvers/cone_active_set.py)
 3. rows that are in the wrong mode are released by an update of their own, then Newton again
-4. proximal points, with sweeps of Gauss-Seidel in between (solvers/cone_proximal.py)
+4. proximal points, with sweeps of Gauss-Seidel in between (solvers/cone_proximal.py), from the
+   guess and from nothing
 5. a fixed point of convex problems (solvers/cone_fixed_point.py); 4 and 5 from other starts
 6. block Gauss-Seidel, then ADMM
 
@@ -25,7 +26,16 @@ from contact_sim.solvers.cone import (
     impulse_scale_at,
     natural_map_at,
 )
-from contact_sim.solvers.cone_active_set import KEEN, ON_THE_CONE, newton_on_modes, newton_step
+from contact_sim.solvers.cone_active_set import (
+    CAREFUL,
+    KEEN,
+    ON_THE_CONE,
+    PLAIN,
+    find_step,
+    move,
+    newton_on_modes,
+    rest_of_equations,
+)
 from contact_sim.solvers.cone_admm import admm
 from contact_sim.solvers.cone_block import block_gauss_seidel, frozen_contact, solve_contact
 from contact_sim.solvers.cone_fixed_point import slip_fixed_point
@@ -40,6 +50,8 @@ from contact_sim.solvers.status import (
 )
 
 MOST_RELEASES = 4
+SOLVED = 0.1
+"""Rest of the equations of the modes over the natural map, from which on rows are released [-]."""
 PATIENCE = 15
 """Proximal points after which the fixed point is looked for."""
 
@@ -94,16 +106,22 @@ def solve_by_modes(rows, impulse, work, tolerance, associated):
     if first <= tolerance * impulse_scale_at(rows, impulse, rho):
         return 0, first, True
     n, releases, before, known = rows.g.shape[0], 0, np.inf, False
+    least_room, rest = PLAIN, np.inf
     for r in range(n):
         guess[r] = impulse[r]
         known = known or impulse[r] != 0.0
     if not known:  # there are no modes to start from
         return 0, first, False
     for _ in range(2 * n):
-        share = newton_step(rows, impulse, w, work, associated, True)
+        share, m = find_step(rows, impulse, w, work, associated, True, least_room)
+        if share < 1.0 and least_room == PLAIN:  # impulses would leave their sets
+            least_room = CAREFUL
+            continue
         if share >= 0.0:
+            move(rows, impulse, work, m, share)
             fill_velocity_symmetric(rows, impulse, w)
             if share < 1.0:
+                rest = np.inf
                 continue
             residual = natural_map_at(rows, impulse, w, rho, associated)
             goal = tolerance * impulse_scale_at(rows, impulse, rho)
@@ -113,12 +131,17 @@ def solve_by_modes(rows, impulse, work, tolerance, associated):
                         rows, impulse, work, residual, KEEN * goal, associated, True
                     )
                 return releases, residual, True
+            least_room = CAREFUL
+            last, rest = rest, rest_of_equations(rows, impulse, w, work, m, associated)
+            if SOLVED * residual < rest < 0.5 * last:
+                continue  # the pulls on bounds and slips are not those of these modes yet
+        rest = np.inf
         if release(rows, impulse, w, associated) > 0:
             if releases == MOST_RELEASES:
                 break
             releases, before = releases + 1, np.inf
             fill_velocity_symmetric(rows, impulse, w)
-        elif share < 0.0 or not residual < before:
+        elif share < 0.0 or not residual < 0.5 * before:
             break
         else:
             before = residual
@@ -150,23 +173,25 @@ def solve_redundant(rows, impulse, work, tolerance, max_points, associated):
     """Try the steps 4 and 5; return (iterations, natural map [N s], status code).
 
     The way to a solution matters: from the guess, from nothing, and from rows that are pressed.
+    Proximal points come first, because they are few.
     """
     patience = min(max_points, PATIENCE)
     count, residual, code = proximal_points(rows, impulse, work, tolerance, patience, associated)
-    for attempt in range(3):
+    for attempt in range(4):
         if code in (CONVERGED, NONFINITE) or (code == INCONSISTENT and associated == 1.0):
             break
-        if attempt == 1:
+        if attempt in (0, 2):
             for r in range(rows.g.shape[0]):
                 impulse[r] = 0.0
-        if attempt < 2:
-            points, residual, code = slip_fixed_point(
-                rows, impulse, work, tolerance, max_points, associated
-            )
-        else:
+        elif attempt == 3:
             press(rows, impulse)
+        if attempt in (0, 3):
             points, residual, code = proximal_points(
                 rows, impulse, work, tolerance, patience, associated
+            )
+        else:
+            points, residual, code = slip_fixed_point(
+                rows, impulse, work, tolerance, max_points, associated
             )
         count += points
     return count, residual, code

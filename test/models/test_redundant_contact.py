@@ -15,6 +15,7 @@ from robots import rigid_body
 
 from contact_sim import Anitescu, ContactProblem, Simulator
 from contact_sim.contact.solution import SolverStatus
+from contact_sim.solvers.cones import MOST_RELEASES
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / 'benchmarks'))
 from redundant_contact import MOTIONS, go1_with, run, simulator, worst_error
@@ -34,6 +35,16 @@ def test_every_step_of_go1_is_solved(points, dry, motion, model):
     assert done.unsolved == 0
     if model == 'ncp':
         assert done.worst <= 1e-10
+
+
+@pytest.mark.parametrize('motion', ['standing', 'dropped'])
+@pytest.mark.parametrize('dry', [True, False], ids=['dry', 'smooth'])
+@pytest.mark.parametrize('points', [3, 4])
+def test_of_a_hundred_steps_one_at_most_needs_more_than_its_modes(points, dry, motion):
+    """Where friction in the joints and redundant feet change modes together: slow steps."""
+    done = run(simulator(points, dry, motion), motion, STEPS[motion])
+    assert np.mean(done.iterations > MOST_RELEASES) <= 0.01
+    assert np.mean(done.iterations) <= 0.3
 
 
 @pytest.mark.parametrize('motion', ['standing', 'pushed'])
@@ -77,7 +88,7 @@ def start(motion):
     return q, v
 
 
-@pytest.mark.parametrize('friction', [0.0, 0.1, 0.8, 2.0, 10.0, 100.0])
+@pytest.mark.parametrize('friction', [0.0, 0.1, 0.15, 0.8, 2.0, 10.0, 100.0])
 @pytest.mark.parametrize('contacts', [4, 12])
 def test_a_box_with_any_friction_step_and_gravity(contacts, friction):
     robot, unsolved, tolerance = box(contacts), 0, 1.1e-10 * max(1.0, friction)
