@@ -148,8 +148,8 @@ def solve_compliant(data):
         limits = law[TOLERANCE], int(law[MOST_ITERATIONS])
         outcome = end_of_step(rows, springs, start, gaps, memory, impulse, work, limits)
     else:
-        small, slope = law[SMALL_MOTIONS:], work.slope
-        outcome = start_of_step(rows, springs, small, start, gaps, memory, impulse, slope)
+        small = law[SMALL_MOTIONS:]
+        outcome = start_of_step(rows, springs, small, start, gaps, memory, impulse, work)
     if springs.friction_law == ANCHORED:
         fill_velocity(rows, impulse, work.velocity)
         next_deflection(
@@ -160,9 +160,10 @@ def solve_compliant(data):
 
 
 @kernel
-def start_of_step(rows, springs, small, start, gaps, memory, impulse, slope):
+def start_of_step(rows, springs, small, start, gaps, memory, impulse, work):
     """Fill λ = h f(u⁻); return (status code, iterations, residual)."""
-    contact_forces(rows, start, gaps[0], memory, springs, impulse, slope)
+    slope = work.slope
+    contact_forces(rows, start, gaps[0], memory, springs, work.held, False, impulse, slope)
     interval_forces(rows, start, gaps[1], springs, impulse, slope)
     linear = LinearSprings(small[0], small[1], small[2], small[3], small[4])
     limit = stiffness_ratio(rows.delassus, rows.friction.shape[0], springs.time_step, linear)
