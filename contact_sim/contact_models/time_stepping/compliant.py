@@ -100,8 +100,9 @@ class CompliantParameters(Parameters):
         1.5, '-', 'p of hunt_crossley; 1.5: Hertz', at_least=1.0, at_most=3.0, live=True
     )
     dissipation: float = parameter(
-        1.0, 's/m', 'a of hunt_crossley; rebound is never faster than 1/a', at_least=0.0, live=True
-    )
+        50.0, 's/m', 'a of hunt_crossley; rebound is never faster than 1/a', at_least=0.0,
+        live=True,
+    )  # fmt: skip
     damping_ratio: float = parameter(
         0.5, '-', 'zeta of kelvin_voigt and unclamped', at_least=0.0, live=True
     )
