@@ -42,6 +42,7 @@ SOLVERS: dict[str, TimeSteppingModel] = {
     'todorov elliptic': Todorov(cone='elliptic', diagonal='exact'),
     'todorov 2014': Todorov(form='2014', cone='elliptic'),
     'compliant': Compliant(stiffness=1e6, friction_law='tanh'),
+    'compliant bouncing': Compliant(stiffness=1e6, friction_law='tanh', dissipation=1.0),
 }
 
 

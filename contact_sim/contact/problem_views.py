@@ -88,5 +88,5 @@ def spring_work_of(data):
     return SpringWork(
         work[0], work[1], work[2], work[3], work[4], work[5], work[6],
         front(data, f.LAW_VECTORS, n, 3), square(data, f.NEWTON_MATRIX, n),
-        integers(data, f.MODE_ROW),
+        integers(data, f.MODE_ROW), work[7],
     )  # fmt: skip

@@ -40,7 +40,7 @@ class SolverStatus(Enum):
 
     FREE = 'nothing to solve: no contact was active'
     CONVERGED = 'the solver met its tolerance'
-    CONVERGED_BY_FALLBACK = 'block Gauss-Seidel stalled; ADMM met the tolerance'
+    CONVERGED_BY_FALLBACK = 'the first method stalled; another one met the tolerance'
     MAX_ITERATIONS = 'the solver ran out of iterations; the best impulses found were used'
     RAY_TERMINATION = 'complementary pivoting found no answer; the circular cone was used'
     NONFINITE = 'not-a-number met in the solver; look at the effort and the mass matrix first'

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pinocchio as pin
 from numpy.typing import NDArray
 
 from contact_sim.errors import InvalidInput
@@ -29,6 +30,16 @@ from contact_sim.sensors.noise import (
 )
 from contact_sim.sensors.part_report import Report
 from contact_sim.sensors.random_numbers import Stream
+from contact_sim.sensors.sensitivity import (
+    IDEAL,
+    Vector,
+    scales,
+    sensed,
+    sensitivity,
+    spread_of_scales,
+    spread_of_turn,
+    turn,
+)
 
 Array = NDArray[np.float64]
 AXES = ('foot', 'world')
@@ -40,6 +51,12 @@ class ForceSensing(Parameters):
 
     force_resolution: float = resolution('N', 'a force', LARGEST_FORCE)
     torque_resolution: float = resolution('N m', 'a torque', LARGEST_FORCE)
+    force_scale: Vector = scales('all feet, forces')
+    force_scale_deviation: float = spread_of_scales('forces, another for each foot')
+    torque_scale: Vector = scales('all feet, torques')
+    torque_scale_deviation: float = spread_of_scales('torques, another for each foot')
+    misalignment: Vector = turn('the sensor of every foot')
+    misalignment_deviation: float = spread_of_turn('the sensor, another for each foot')
     latency: int = latency('a sample')
 
 
@@ -58,7 +75,8 @@ class FootForces(Sensor[ForceValues]):
     """A sensor of force and torque in every foot, of all its contacts together.
 
     Forces that acted in the step, with contacts and feet where they are at its end. Feet in the
-    air have noise, too.
+    air have noise, too. Scale errors and misalignment are those of a sensor fixed to the foot,
+    about the origin of its frame, in whichever axes it is told.
 
     Raises:
         InvalidInput: axes that are neither 'foot' nor 'world'.
@@ -98,6 +116,19 @@ class FootForces(Sensor[ForceValues]):
         """Force and torque."""
         return Stream(self.seed, 'feet/force'), Stream(self.seed, 'feet/torque')
 
+    @cached_property
+    def sensitivity(self) -> tuple[tuple[Array, Array], ...]:
+        """What each foot's sensor makes of force and torque, in its axes: S R, each (3, 3)."""
+        return tuple(self._sensitivity_of(part) for part in self._parts)
+
+    def _sensitivity_of(self, part: Foot) -> tuple[Array, Array]:
+        sensing = self.sensing
+        drawn = Stream(self.seed, f'feet/{part.name}').constant((3, 3))
+        force = sensing.force_scale + sensing.force_scale_deviation * drawn[0]
+        torque = sensing.torque_scale + sensing.torque_scale_deviation * drawn[1]
+        misalignment = sensing.misalignment + sensing.misalignment_deviation * drawn[2]
+        return sensitivity(force, misalignment), sensitivity(torque, misalignment)
+
     @property
     def latency(self) -> int:
         """Steps after which a sample arrives."""
@@ -114,11 +145,15 @@ class FootForces(Sensor[ForceValues]):
 
     def truth(self, report: Report) -> ForceValues:
         """Return the true values at the end of a step."""
+        frames = self._frames.placements(report.q) if self.axes == 'foot' else None
+        return self._of_contacts(report, frames)
+
+    def _of_contacts(self, report: Report, frames: Sequence[pin.SE3] | None) -> ForceValues:
+        """Return the true values in the axes of frames, one per foot, or of the world."""
         feet, contacts = self._parts, report.contacts
         force, torque = np.zeros((len(feet), 3)), np.zeros((len(feet), 3))
         forces, positions = contacts.force, contacts.position
         features = len(forces) // max(1, len(self.robot.candidates))
-        frames = self._frames.placements(report.q) if self.axes == 'foot' else None
         for row, foot in enumerate(feet):
             if frames is not None:
                 into = np.array(frames[row].rotation).T
@@ -149,15 +184,33 @@ class FootForces(Sensor[ForceValues]):
 
     def measure(self, kept: Report) -> ForceValues:
         """Return what the sensors say of a step."""
-        true, step = self.truth(kept), step_number(kept)
+        read, step = self._sensed(kept), step_number(kept)
         noise, sensing = self.noise, self.sensing
         of_force, of_torque = self._streams
         return ForceValues(
-            with_errors(true.force, step, of_force, noise.foot_force, sensing.force_resolution),
+            with_errors(read.force, step, of_force, noise.foot_force, sensing.force_resolution),
             with_errors(
-                true.torque, step, of_torque, noise.foot_torque, sensing.torque_resolution
+                read.torque, step, of_torque, noise.foot_torque, sensing.torque_resolution
             ),
         )
+
+    def _sensed(self, report: Report) -> ForceValues:
+        """Return the true values as sensors of their sensitivity read them."""
+        if all(matrix is IDEAL for pair in self.sensitivity for matrix in pair):
+            return self.truth(report)
+        frames = self._frames.placements(report.q)
+        local = self._of_contacts(report, frames)
+        force, torque = np.empty_like(local.force), np.empty_like(local.torque)
+        for row, ((of_force, of_torque), frame) in enumerate(
+            zip(self.sensitivity, frames, strict=True)
+        ):
+            force[row] = sensed(of_force, local.force[row])
+            torque[row] = sensed(of_torque, local.torque[row])
+            if self.axes == 'world':
+                force[row] = frame.rotation @ force[row]
+                arm = np.array(frame.translation)
+                torque[row] = frame.rotation @ torque[row] + cross(arm, force[row])
+        return ForceValues(force, torque)
 
 
 def cross(a: Array, b: Array) -> Array:

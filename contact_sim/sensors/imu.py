@@ -28,6 +28,15 @@ from contact_sim.sensors.noise import (
 )
 from contact_sim.sensors.part_report import Report
 from contact_sim.sensors.random_numbers import RandomWalk, Stream
+from contact_sim.sensors.sensitivity import (
+    Vector,
+    scales,
+    sensed,
+    sensitivity,
+    spread_of_scales,
+    spread_of_turn,
+    turn,
+)
 
 Array = NDArray[np.float64]
 
@@ -45,6 +54,14 @@ class ImuSensing(Parameters):
     )
     gyro_resolution: float = resolution('rad/s', 'angular velocity')
     accel_resolution: float = resolution('m/s^2', 'acceleration')
+    gyro_scale: Vector = scales('the gyroscope')
+    gyro_scale_deviation: float = spread_of_scales('the gyroscope')
+    gyro_misalignment: Vector = turn('the gyroscope')
+    gyro_misalignment_deviation: float = spread_of_turn('the gyroscope')
+    accel_scale: Vector = scales('the accelerometer')
+    accel_scale_deviation: float = spread_of_scales('the accelerometer')
+    accel_misalignment: Vector = turn('the accelerometer')
+    accel_misalignment_deviation: float = spread_of_turn('the accelerometer')
     orientation: bool = parameter(
         True, '', 'imu/data tells the orientation, exactly; false: it does not, and says so by -1 '
         'in the first element of its covariance', live=True,
@@ -81,7 +98,7 @@ class Imu(Sensor[ImuValues]):
     a reset, v⁺ = v⁻.
 
     The orientation is exact: seldom a sensor, but what a filter inside of one makes of it. Two
-    sensors of one frame and one seed have the same noise.
+    sensors of one frame and one seed have the same noise, bias and drawn constants.
 
     Raises:
         UnknownName: a frame that the robot does not have.
@@ -113,6 +130,21 @@ class Imu(Sensor[ImuValues]):
     def _walks(self) -> tuple[RandomWalk, RandomWalk]:
         gyro, accel = self._streams
         return RandomWalk(gyro, 3), RandomWalk(accel, 3)
+
+    @cached_property
+    def sensitivity(self) -> tuple[Array, Array]:
+        """What gyroscope and accelerometer make of true values, without bias: S R, each (3, 3)."""
+        sensing, (gyro, accel) = self.sensing, (s.constant((2, 3)) for s in self._streams)
+        return (
+            sensitivity(
+                sensing.gyro_scale + sensing.gyro_scale_deviation * gyro[0],
+                sensing.gyro_misalignment + sensing.gyro_misalignment_deviation * gyro[1],
+            ),
+            sensitivity(
+                sensing.accel_scale + sensing.accel_scale_deviation * accel[0],
+                sensing.accel_misalignment + sensing.accel_misalignment_deviation * accel[1],
+            ),
+        )
 
     @property
     def latency(self) -> int:
@@ -161,18 +193,16 @@ class Imu(Sensor[ImuValues]):
         return gyro, accel
 
     def measure(self, kept: Report) -> ImuValues:
-        """Return what the sensor says of a step: true, plus bias and noise, then rounded."""
+        """Return what the sensor says of a step: S R true, plus bias and noise, rounded."""
         true, step = self.truth(kept), step_number(kept)
         gyro_bias, accel_bias = self.bias(kept)
         gyro, accel = self._streams
+        of_gyro, of_accel = self.sensitivity
+        velocity = sensed(of_gyro, true.angular_velocity) + gyro_bias
+        force = sensed(of_accel, true.specific_force) + accel_bias
+        noise, sensing = self.noise, self.sensing
         return ImuValues(
-            with_errors(
-                true.angular_velocity + gyro_bias, step, gyro, self.noise.imu_gyro,
-                self.sensing.gyro_resolution,
-            ),
-            with_errors(
-                true.specific_force + accel_bias, step, accel, self.noise.imu_accel,
-                self.sensing.accel_resolution,
-            ),
-            true.orientation if self.sensing.orientation else np.array([0.0, 0.0, 0.0, 1.0]),
-        )  # fmt: skip
+            with_errors(velocity, step, gyro, noise.imu_gyro, sensing.gyro_resolution),
+            with_errors(force, step, accel, noise.imu_accel, sensing.accel_resolution),
+            true.orientation if sensing.orientation else np.array([0.0, 0.0, 0.0, 1.0]),
+        )

@@ -57,7 +57,8 @@ class Sensor(ABC, Generic[Values]):
     def variance(self) -> Mapping[str, Array]:
         """Variance per axis of what is said about what was true in the sampled step, by name.
 
-        The diagonal of the covariance; the rest of it is 0. A bias is not in it: it is no noise.
+        The diagonal of the covariance; the rest of it is 0. What is no noise is not in it: bias,
+        scale errors, misalignment.
         """
         return {}
 

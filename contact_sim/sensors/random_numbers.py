@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 WORD = 2**64
-WHITE, WALK = 0, 1
+WHITE, WALK, CONSTANT = 0, 1, 2
 """What the numbers of a step are for; the third word of the counter."""
 
 
@@ -47,6 +47,10 @@ class Stream:
     def normal(self, step: int, shape: tuple[int, ...], purpose: int = WHITE) -> Array:
         """Return the standard normal numbers of a step."""
         return self._generator(step, purpose).standard_normal(shape)
+
+    def constant(self, shape: tuple[int, ...]) -> Array:
+        """Return standard normal numbers that belong to no step, the same at every time."""
+        return self.normal(0, shape, CONSTANT)
 
     def uniform(self, step: int, shape: tuple[int, ...]) -> Array:
         """Return the numbers of a step that are uniform in [0, 1)."""

@@ -4,7 +4,13 @@
 
 S has a 3x3 block per contact and one number per scalar row. Where it is zero, in contacts that do
 not press and in dry friction at full slip, Δλ is the right side; only the other rows are
-unknowns.
+unknowns. A step that does not take off its share of |λ − h f| is halved.
+
+Friction grows with the normal force, which makes I − S G asymmetric, and |λ − h f| may have minima
+that are no answers: a contact on the verge of leaving, whose friction another one feels. Then
+friction counts on normal forces that are held, those of the last answer; with them the forces only
+fall as the velocities grow, and Newton has a way down. From there the whole system is tried again,
+and else the normal forces of that answer are held.
 """
 
 from __future__ import annotations
@@ -17,9 +23,20 @@ from contact_sim.solvers.cone import fill_velocity
 from contact_sim.solvers.dense import assign, eliminate, fill_product
 from contact_sim.solvers.jit import kernel
 from contact_sim.solvers.springs import contact_forces, interval_forces
-from contact_sim.solvers.status import CONVERGED, MAX_ITERATIONS, NONFINITE
+from contact_sim.solvers.status import (
+    CONVERGED,
+    CONVERGED_BY_FALLBACK,
+    MAX_ITERATIONS,
+    NONFINITE,
+)
 
 HALVINGS = 12
+SHARE = 0.1
+"""Of the decrease of |λ − h f| that a step promises, what it has to take off."""
+MOST_AT_ONCE = 100
+"""Iterations after which friction counts on normal forces that are held."""
+MOST_AGAIN = 6
+"""Iterations of the whole system from every answer of those."""
 SMALLEST_SCALE = 1e-12
 """Impulse below which a tolerance is absolute [N s]."""
 
@@ -47,6 +64,8 @@ class SpringWork(NamedTuple):
     """Matrix of the system, shape (n, n)."""
     row: Any
     """Row of every unknown, integers, shape (n,)."""
+    held: Any
+    """Normal forces [N] that friction counts on, where they are held, shape (nc,)."""
 
 
 @kernel
@@ -114,10 +133,14 @@ def newton_step(G, nc, work):
 
 
 @kernel
-def fill_forces(rows, springs, u, gaps, memory, work):
-    """Fill h f(u) and S; `gaps` of the contacts and of the scalar rows."""
-    contact_forces(rows, u, gaps[0], memory, springs, work.force, work.slope)
-    interval_forces(rows, u, gaps[1], springs, work.force, work.slope)
+def fill_forces(rows, springs, u, gaps, memory, work, holding):
+    """Fill h f(u) and S; `gaps` of the contacts and of the scalar rows.
+
+    `holding`: friction counts on the normal forces that are held.
+    """
+    force, slope = work.force, work.slope
+    contact_forces(rows, u, gaps[0], memory, springs, work.held, holding, force, slope)
+    interval_forces(rows, u, gaps[1], springs, force, slope)
 
 
 @kernel
@@ -129,6 +152,46 @@ def force_error(n, trial, force):
         total += difference * difference
         largest = max(largest, max(abs(trial[r]), abs(force[r])))
     return np.sqrt(total), largest
+
+
+@kernel
+def descend(rows, springs, gaps, memory, work, holding, limits):
+    """Find λ = h f from `trial` on; return (status code, iterations, residual).
+
+    `limits` are those of `end_of_step`. λ is left in `force` where converged, else the iterate
+    closest to its own force in `best`.
+    """
+    G, nc, (tolerance, most) = rows.delassus, rows.friction.shape[0], limits
+    u, force, trial, x, step = work.velocity, work.force, work.trial, work.best, work.step
+    n, alpha, best = rows.g.shape[0], 1.0, np.inf
+    for count in range(most + 1):
+        fill_velocity(rows, trial, u)
+        fill_forces(rows, springs, u, gaps, memory, work, holding)
+        error, largest = force_error(n, trial, force)
+        if not np.isfinite(error):
+            return NONFINITE, count, error
+        if error <= tolerance * max(largest, SMALLEST_SCALE):
+            return CONVERGED, count, error
+        if error > (1.0 - SHARE * alpha) * best and alpha > 0.5**HALVINGS:
+            alpha *= 0.5
+            for r in range(n):
+                trial[r] = x[r] + alpha * step[r]
+            continue
+        best, alpha = error, 1.0
+        for r in range(n):
+            x[r], step[r] = trial[r], force[r] - trial[r]
+        if not newton_step(G, nc, work):
+            break
+        for r in range(n):
+            trial[r] = x[r] + step[r]
+    return MAX_ITERATIONS, most, best
+
+
+@kernel
+def hold_normal_forces(nc, h, work):
+    """Let friction count on the normal forces of the impulse in `trial`."""
+    for i in range(nc):
+        work.held[i] = max(work.trial[3 * i + 2], 0.0) / h
 
 
 @kernel
@@ -147,8 +210,8 @@ def end_of_step(rows, springs, start, gaps, memory, impulse, work, limits):
     """
     G, g, nc, (tolerance, most) = rows.delassus, rows.g, rows.friction.shape[0], limits
     u, force, trial, x, step = work.velocity, work.force, work.trial, work.best, work.step
-    n, alpha, best = g.shape[0], 1.0, np.inf
-    fill_forces(rows, springs, start, gaps, memory, work)
+    n, count, holding, allowed = g.shape[0], 0, False, MOST_AT_ONCE
+    fill_forces(rows, springs, start, gaps, memory, work, False)
     for r in range(n):  # linearised at the velocity before the step
         u[r] = g[r] - start[r]
     for r in range(n):
@@ -157,27 +220,20 @@ def end_of_step(rows, springs, start, gaps, memory, impulse, work, limits):
         return NONFINITE, 0, np.inf
     for r in range(n):
         trial[r] = x[r] = step[r]
-    for count in range(most + 1):
-        fill_velocity(rows, trial, u)
-        fill_forces(rows, springs, u, gaps, memory, work)
-        error, largest = force_error(n, trial, force)
-        if not np.isfinite(error):
+    while True:
+        end = tolerance, min(most - count, most if holding else allowed)
+        status, more, error = descend(rows, springs, gaps, memory, work, holding, end)
+        count += more
+        if status == NONFINITE:
             impulse[:] = 0.0
             return NONFINITE, count, error
-        if error <= tolerance * max(largest, SMALLEST_SCALE):
+        if status == CONVERGED and not holding:
             assign(impulse, force)
-            return CONVERGED, count, error
-        if error > best and alpha > 0.5**HALVINGS:
-            alpha *= 0.5
-            for r in range(n):
-                trial[r] = x[r] + alpha * step[r]
-            continue
-        best, alpha = error, 1.0
-        for r in range(n):
-            x[r], step[r] = trial[r], force[r] - trial[r]
-        if not newton_step(G, nc, work):
-            break
-        for r in range(n):
-            trial[r] = x[r] + step[r]
-    assign(impulse, x)  # the iterate closest to its own force
-    return MAX_ITERATIONS, most, best
+            return (CONVERGED if allowed == MOST_AT_ONCE else CONVERGED_BY_FALLBACK), count, error
+        assign(trial, force if status == CONVERGED else x)
+        if count >= most and not holding:
+            assign(impulse, x)  # the iterate closest to its own force
+            return MAX_ITERATIONS, count, error
+        if holding or allowed == MOST_AT_ONCE:
+            hold_normal_forces(nc, springs.time_step, work)
+        holding, allowed = not holding, MOST_AGAIN

@@ -185,7 +185,7 @@ def next_deflection(u_next, mu, impulse, h, stiffness, memory, memory_next):
 
 
 @kernel
-def contact_forces(rows, u, gap, memory, springs, impulse, slope):
+def contact_forces(rows, u, gap, memory, springs, held, holding, impulse, slope):
     """Fill h f of the contacts and its derivative to u.
 
     Args:
@@ -194,6 +194,8 @@ def contact_forces(rows, u, gap, memory, springs, impulse, slope):
         gap: φ at the start of the step [m], shape (nc,).
         memory: deflection of the anchors [m] in the first two columns, shape (nc, 4).
         springs: the laws.
+        held: normal forces [N], shape (nc,), not negative.
+        holding: whether friction counts on `held`, or on the normal forces of the moment.
         impulse: out [N s], the first 3 nc rows.
         slope: out, ∂(h f)/∂u, a 3x3 block per contact, shape (n, 3).
     """
@@ -208,7 +210,9 @@ def contact_forces(rows, u, gap, memory, springs, impulse, slope):
         impulse[r + 2] = h * f
         slope[r + 2, 0] = slope[r + 2, 1] = 0.0
         slope[r + 2, 2] = h * d_f
-        if f <= 0.0:
+        if holding:
+            f, d_f = held[i], 0.0
+        elif f <= 0.0:
             f = d_f = 0.0
         press = Press(rows.friction[i], f, d_f)
         if springs.friction_law == ANCHORED:

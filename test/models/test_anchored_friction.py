@@ -159,7 +159,9 @@ def test_reset_switch_and_lift_off_forget_the_anchor():
 
 @pytest.mark.parametrize('integration', ['implicit', 'explicit'])
 def test_the_explicit_problem_gives_the_same_bits(integration, tmp_path):
-    model = Compliant(friction_law='anchored', stiffness=1e6, integration=integration)
+    model = Compliant(
+        friction_law='anchored', stiffness=1e6, dissipation=1.0, integration=integration
+    )
     sim = Simulator(load_robot('go1'), model)
     controller = StandingController(sim)
     for k in range(50):

@@ -75,7 +75,11 @@ def test_newton_on_springs_solves_the_whole_system_also_where_rows_have_no_slope
         S[r : r + 3, r : r + 3] = slope[r : r + 3]
     S[range(9, n), range(9, n)] = slope[9:, 0]
     work = SpringWork(
-        *np.empty((7, n)), slope=slope, matrix=np.empty((n, n)), row=np.empty(n, np.int64)
+        *np.empty((7, n)),
+        slope=slope,
+        matrix=np.empty((n, n)),
+        row=np.empty(n, np.int64),
+        held=np.empty(nc),
     )
     work.step[:] = defect
     assert newton_step(G, nc, work)

@@ -100,8 +100,9 @@ class CompliantParameters(Parameters):
         1.5, '-', 'p of hunt_crossley; 1.5: Hertz', at_least=1.0, at_most=3.0, live=True
     )
     dissipation: float = parameter(
-        1.0, 's/m', 'a of hunt_crossley; rebound is never faster than 1/a', at_least=0.0, live=True
-    )
+        50.0, 's/m', 'a of hunt_crossley; rebound is never faster than 1/a', at_least=0.0,
+        live=True,
+    )  # fmt: skip
     damping_ratio: float = parameter(
         0.5, '-', 'zeta of kelvin_voigt and unclamped', at_least=0.0, live=True
     )
@@ -148,8 +149,8 @@ def solve_compliant(data):
         limits = law[TOLERANCE], int(law[MOST_ITERATIONS])
         outcome = end_of_step(rows, springs, start, gaps, memory, impulse, work, limits)
     else:
-        small, slope = law[SMALL_MOTIONS:], work.slope
-        outcome = start_of_step(rows, springs, small, start, gaps, memory, impulse, slope)
+        small = law[SMALL_MOTIONS:]
+        outcome = start_of_step(rows, springs, small, start, gaps, memory, impulse, work)
     if springs.friction_law == ANCHORED:
         fill_velocity(rows, impulse, work.velocity)
         next_deflection(
@@ -160,9 +161,10 @@ def solve_compliant(data):
 
 
 @kernel
-def start_of_step(rows, springs, small, start, gaps, memory, impulse, slope):
+def start_of_step(rows, springs, small, start, gaps, memory, impulse, work):
     """Fill λ = h f(u⁻); return (status code, iterations, residual)."""
-    contact_forces(rows, start, gaps[0], memory, springs, impulse, slope)
+    slope = work.slope
+    contact_forces(rows, start, gaps[0], memory, springs, work.held, False, impulse, slope)
     interval_forces(rows, start, gaps[1], springs, impulse, slope)
     linear = LinearSprings(small[0], small[1], small[2], small[3], small[4])
     limit = stiffness_ratio(rows.delassus, rows.friction.shape[0], springs.time_step, linear)

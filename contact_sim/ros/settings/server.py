@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, get_origin
+from typing import Any, get_args, get_origin
 
 from rcl_interfaces.msg import (
     FloatingPointRange,
@@ -65,10 +65,11 @@ class ParameterServer:
     def _declare_one(self, prefix: str, field: ParameterField) -> Any:
         name, default = full_name(prefix, field.name), field.default
         descriptor = parameter_descriptor(field)
-        # an empty list has no type in ROS, so lists are declared by type instead of by value
-        start = Parameter.Type.STRING_ARRAY if get_origin(field.type) is tuple else default
+        start = list(default) if is_list(field) else default
+        if default == ():  # no type in ROS, so it is declared by type instead of by value
+            start = Parameter.Type.STRING_ARRAY
         value = self._node.declare_parameter(name, start, descriptor).value
-        if get_origin(field.type) is tuple:
+        if is_list(field):
             return tuple(without_blanks(value or default))
         return value
 
@@ -92,6 +93,11 @@ class ParameterServer:
         return SetParametersResult(successful=True)
 
 
+def is_list(field: ParameterField, of: type | None = None) -> bool:
+    """Return whether a parameter is a list, of items of a type where one is given."""
+    return get_origin(field.type) is tuple and of in (None, get_args(field.type)[0])
+
+
 def without_blanks(value: Any) -> Any:
     """Return a list without empty texts, other values as they are: [''] is how ROS says []."""
     return [item for item in value if item != ''] if isinstance(value, list | tuple) else value
@@ -110,6 +116,9 @@ def parameter_descriptor(field: ParameterField) -> ParameterDescriptor:
         # our own check takes 1 for 1.0 and names what is wrong; ROS would only say 'wrong type'
         descriptor.dynamic_typing = True
         descriptor.type = ParameterType.PARAMETER_DOUBLE
+    elif is_list(field, of=float):
+        descriptor.dynamic_typing = True
+        descriptor.type = ParameterType.PARAMETER_DOUBLE_ARRAY
     if info.choices is None and (low is not None or high is not None):
         descriptor.additional_constraints = info.allowed()
     if low is None or high is None:

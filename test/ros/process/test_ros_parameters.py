@@ -29,6 +29,8 @@ TYPES = {
     int: ParameterType.PARAMETER_INTEGER,
     float: ParameterType.PARAMETER_DOUBLE,
     str: ParameterType.PARAMETER_STRING,
+    tuple[str, ...]: ParameterType.PARAMETER_STRING_ARRAY,
+    tuple[float, float, float]: ParameterType.PARAMETER_DOUBLE_ARRAY,
 }
 
 
@@ -57,7 +59,7 @@ def test_descriptions_types_ranges_and_what_is_live(session, name):
         return
     field = DECLARED[name]
     assert field.info.meaning in descriptor.description
-    assert descriptor.type == TYPES.get(field.type, ParameterType.PARAMETER_STRING_ARRAY)
+    assert descriptor.type == TYPES[field.type]
     assert descriptor.read_only != field.info.live
     bounded = (field.info.at_least, field.info.at_most)
     if field.type is float and None not in bounded:
@@ -68,7 +70,21 @@ def test_descriptions_types_ranges_and_what_is_live(session, name):
 @pytest.mark.parametrize('name', [name for name, field in DECLARED.items() if field.default != ()])
 def test_start_values_are_the_declared_defaults(session, name):
     if name not in ('start_paused', 'step_count'):
-        assert session.get(name) == [DECLARED[name].default]
+        (value,) = session.get(name)
+        default = DECLARED[name].default
+        assert (tuple(value) if isinstance(default, tuple) else value) == default
+
+
+def test_a_list_of_numbers_is_set_as_a_whole(session):
+    name = 'sensors.imu.gyro_scale'
+    assert session.set({name: [0.01, -0.02, 0.0]}).successful
+    assert tuple(session.get(name)[0]) == (0.01, -0.02, 0.0)
+    for wrong, reason in (([0.1], 'expected 3 values'), ([0.0, 2.0, 0.0], r'in \[-1, 1\]')):
+        result = session.set({name: wrong})
+        assert not result.successful
+        assert re.search(reason, result.reason), result.reason
+    assert session.set({name: [0, 0, 0]}).successful  # whole numbers will do
+    assert tuple(session.get(name)[0]) == (0.0, 0.0, 0.0)
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,34 @@ def sim():
     return sim
 
 
+def forces(topics, topic):
+    return np.array([message.force for message in topics[topic]])
+
+
+def test_scale_and_misalignment_of_the_settings_are_in_the_messages(sim):
+    settings = settings_of(**{
+        'sensors.imu.accel_scale': [0.1, 0.0, -0.05],
+        'sensors.forces.misalignment_deviation': 0.1,
+    })  # fmt: skip
+    topics, outputs = run(sim, settings, 40)
+    said, true = (forces(topics, topic) for topic in ('imu/data', TRUTH + 'imu'))
+    assert np.abs(true).max() > 1.0
+    assert said == pytest.approx([1.1, 1.0, 0.95] * true, abs=1e-12)
+    wrench = 'contacts/FL_foot/wrench'
+    said, true = (
+        np.array([message.wrench_force for message in topics[prefix + wrench]])
+        for prefix in ('', TRUTH)
+    )
+    assert np.abs(true).max() > 1.0
+    assert np.linalg.norm(said, axis=1) == pytest.approx(np.linalg.norm(true, axis=1))
+    assert np.abs(said - true).max() > 0.01 * np.abs(true).max()
+    # other errors, another sensor
+    outputs.configure(settings_of(**{'sensors.imu.accel_scale': (0.0, 0.0, 0.0)}))
+    outputs.publish('imu', sim.last_report)
+    said, true = (forces(topics, topic)[-1] for topic in ('imu/data', TRUTH + 'imu'))
+    assert said.tobytes() == true.tobytes()
+
+
 def test_truth_is_told_beside_what_is_late_noisy_and_broken(sim):
     settings = settings_of(**{
         'noise.imu_accel': 0.3, 'sensors.imu.accel_bias_walk': 0.1, 'noise.foot_force': 2.0,
