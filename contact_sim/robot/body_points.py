@@ -24,6 +24,8 @@ from scipy.spatial import ConvexHull, QhullError
 
 from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName
 from contact_sim.robot.contact_point import ContactPoint, as_tuple
+from contact_sim.robot.description import parse_xml
+from contact_sim.robot.rewritten import collision_text
 
 Array = NDArray[np.float64]
 RIM = 8
@@ -167,12 +169,19 @@ def _collision_geometry(
     """Return the collision geometries of every link that has some."""
     if not description:
         raise InvalidInput('the robot was made without a URDF: no collision geometry is known')
+    root = parse_xml(description, 'collision geometry')
+    text = collision_text(root, 'collision geometry')
     try:
         geometries = pin.buildGeomFromUrdfString(
-            model, description, pin.GeometryType.COLLISION, package_dirs=list(package_dirs)
+            model, text, pin.GeometryType.COLLISION, package_dirs=list(package_dirs)
         ).geometryObjects
     except Exception as error:  # Pinocchio passes on whatever C++ throws
         raise RobotDescriptionError(f'collision geometry: {error}') from error
+    described = sum(len(link.findall('collision')) for link in root.iterfind('link'))
+    if len(geometries) != described:
+        raise RobotDescriptionError(
+            f'collision geometry: Pinocchio reads {len(geometries)} of {described} shapes'
+        )
     by_link: dict[str, list[Any]] = {}
     for geometry in geometries:
         by_link.setdefault(str(model.frames[geometry.parentFrame].name), []).append(geometry)

@@ -74,10 +74,25 @@ def read_text(file: Path) -> str:
 
 def parse_xml(text: str, place: str) -> ElementTree.Element:
     """Return the root element of `text`, or raise RobotDescriptionError."""
+    parser = ElementTree.XMLParser(target=_WithoutDoctype(place))
     try:
-        return ElementTree.fromstring(text.encode())
+        return ElementTree.fromstring(text.encode(), parser)
     except (ElementTree.ParseError, UnicodeEncodeError) as error:
         raise RobotDescriptionError(f'{place} is not well-formed XML: {error}') from error
+
+
+class _WithoutDoctype(ElementTree.TreeBuilder):
+    """Refuses <!DOCTYPE>: its entities are text that every parser reads otherwise."""
+
+    def __init__(self, place: str) -> None:
+        super().__init__()
+        self._place = place
+
+    def doctype(self, name: str, pubid: str | None, system: str | None) -> None:
+        """Raise RobotDescriptionError."""
+        raise RobotDescriptionError(
+            f'{self._place}: <!DOCTYPE {name}> is not allowed in a robot description'
+        )
 
 
 def _description(text: str, file: Path | None) -> Description:

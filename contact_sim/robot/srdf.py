@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,9 +15,10 @@ import numpy as np
 import pinocchio as pin
 
 from contact_sim.errors import InvalidInput, RobotDescriptionError
-from contact_sim.robot.configuration import checked_vector, unit_parts
+from contact_sim.robot.configuration import unit_parts
 from contact_sim.robot.contact_point import Array
 from contact_sim.robot.description import is_xml, parse_xml, read_text
+from contact_sim.robot.numbers import as_number
 
 ROUNDING = 0.01
 """Largest distance of the norm of a quaternion from 1: files hold a few digits."""
@@ -130,8 +132,7 @@ def _values(state: Element, place: str) -> JointValues:
 
 
 def _numbers(text: str, where: str) -> tuple[float, ...]:
-    parts = text.split()
-    try:
-        return tuple(checked_vector(where, parts, len(parts)).tolist())
-    except ValueError as error:
-        raise RobotDescriptionError(f'{where}: value = {text!r}, expected numbers') from error
+    values = tuple(as_number(part) for part in text.split())
+    if not all(map(math.isfinite, values)):
+        raise RobotDescriptionError(f'{where}: value = {text!r}, expected numbers')
+    return values

@@ -11,6 +11,7 @@ from xml.etree.ElementTree import Element
 import pinocchio as pin
 
 from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName
+from contact_sim.robot.agreement import check_agreement
 from contact_sim.robot.catalogue import CatalogueEntry, catalogue_entry, robot_file, robots
 from contact_sim.robot.checks import check_description, child_of
 from contact_sim.robot.configuration import neutral_configuration
@@ -27,6 +28,7 @@ from contact_sim.robot.meshes import check_meshes_exist, package_folders
 from contact_sim.robot.model import STANDING, RobotModel
 from contact_sim.robot.numbers import number, vector
 from contact_sim.robot.position_limits import PositionLimit, described_limits
+from contact_sim.robot.rewritten import kinematics_text
 from contact_sim.robot.srdf import Semantics, configuration, read_srdf
 from contact_sim.robot.transmissions import gear_ratios
 
@@ -129,12 +131,15 @@ def _position_limits(description: Description, model: pin.Model) -> tuple[Positi
 def _pinocchio_model(description: Description, floating_base: bool) -> pin.Model:
     _check_reserved_names(description, floating_base)
     root = (pin.JointModelFreeFlyer(),) if floating_base else ()
+    text = kinematics_text(description.root, description.place)
     try:
-        return pin.buildModelFromXML(description.text, *root)
+        model = pin.buildModelFromXML(text, *root)
     except Exception as error:  # Pinocchio passes on whatever C++ throws
         raise RobotDescriptionError(
             f'{description.place}: Pinocchio cannot read it: {error}'
         ) from error
+    check_agreement(model, description.root, floating_base, description.place)
+    return model
 
 
 def _check_reserved_names(description: Description, floating_base: bool) -> None:
