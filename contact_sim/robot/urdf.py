@@ -31,6 +31,7 @@ from contact_sim.robot.position_limits import PositionLimit, described_limits
 from contact_sim.robot.rewritten import kinematics_text
 from contact_sim.robot.srdf import Semantics, configuration, read_srdf
 from contact_sim.robot.transmissions import gear_ratios
+from contact_sim.robot.xacro_program import XacroArguments
 
 
 def load_robot(
@@ -41,6 +42,7 @@ def load_robot(
     srdf: str | Path | None = None,
     *,
     check_meshes: bool = True,
+    xacro_arguments: XacroArguments | None = None,
 ) -> RobotModel:
     """Return the robot described by `source`.
 
@@ -49,8 +51,8 @@ def load_robot(
     follows by the contact problem.
 
     Args:
-        source: a name of the catalogue (`robots()`), a path to a .urdf or .xacro file, or URDF or
-            xacro text (it starts with '<').
+        source: a name of the catalogue (`robots()`), a path to a .urdf or .xacro file, or URDF
+            text (it starts with '<'). A xacro is a program: it can do whatever you can.
         floating_base: whether the root link moves freely; else it is fixed to the world.
         contact_frames: frames of the feet, or contact points ready made. A frame whose link has
             exactly one sphere as collision geometry touches with that sphere, any other frame with
@@ -61,6 +63,8 @@ def load_robot(
             catalogue's, else none.
         check_meshes: whether a mesh that is not on this machine is an error. Meshes play no part
             in the dynamics.
+        xacro_arguments: values of the arguments of a xacro, by name. Given, even if empty, any
+            file or text is run as a xacro; None: only files called .xacro are.
 
     Raises:
         UnknownName: an unknown robot, contact frame or joint.
@@ -68,7 +72,7 @@ def load_robot(
         RobotDescriptionError: a file that is missing, malformed or physically impossible.
     """
     entry = _entry(source)
-    description = _description(source, entry)
+    description = _description(source, entry, xacro_arguments)
     check_description(description.root, description.place)
     if check_meshes:
         check_meshes_exist(description.root, description.file, description.place)
@@ -108,12 +112,16 @@ def _entry(source: str | Path) -> CatalogueEntry | None:
     return None
 
 
-def _description(source: str | Path, entry: CatalogueEntry | None) -> Description:
+def _description(
+    source: str | Path, entry: CatalogueEntry | None, xacro_arguments: XacroArguments | None
+) -> Description:
     if entry is not None:
-        return description_from_file(robot_file(entry, entry.urdf), entry.corrections)
+        return description_from_file(
+            robot_file(entry, entry.urdf), entry.corrections, xacro_arguments
+        )
     if isinstance(source, str) and is_xml(source):
-        return description_from_text(source)
-    return description_from_file(Path(source))
+        return description_from_text(source, xacro_arguments)
+    return description_from_file(Path(source), xacro_arguments=xacro_arguments)
 
 
 def _position_limits(description: Description, model: pin.Model) -> tuple[PositionLimit, ...]:

@@ -38,7 +38,7 @@ class NodeParameters(Parameters):
     robot: str = parameter(
         'go1', '', 'robot of the catalogue; ignored when urdf_path or robot_description is set'
     )
-    urdf_path: str = parameter('', '', 'URDF or xacro file of the robot')
+    urdf_path: str = parameter('', '', 'URDF of the robot, or .xacro: a program that runs')
     srdf_path: str = parameter('', '', 'SRDF with reference poses and end effectors')
     robot_description: str = parameter('', '', 'URDF text of the robot; wins over urdf_path')
     reference_pose: str = parameter(
