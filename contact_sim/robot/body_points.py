@@ -23,6 +23,7 @@ from scipy.optimize import nnls
 from scipy.spatial import ConvexHull, QhullError
 
 from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName
+from contact_sim.numbers import real_number
 from contact_sim.robot.contact_point import ContactPoint, as_tuple
 from contact_sim.robot.description import parse_xml
 from contact_sim.robot.rewritten import collision_text
@@ -96,7 +97,7 @@ def body_contacts(
     """
     if isinstance(most, bool) or not isinstance(most, int) or most < LEAST:
         raise InvalidInput(f'most = {most!r}: expected an integer >= {LEAST}')
-    if not 0.0 <= edge_radius < np.inf:
+    if not 0.0 <= real_number('edge_radius', edge_radius) < np.inf:
         raise InvalidInput(f'edge_radius = {edge_radius!r} m: expected a finite value >= 0')
     geometries = _collision_geometry(model, description, package_dirs)
     chosen = _chosen_links(geometries, links, {link_of(model, foot) for foot in feet})

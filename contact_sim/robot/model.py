@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import pinocchio as pin
 
-from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.errors import InvalidInput, UnknownName, of_type
+from contact_sim.numbers import real_array
 from contact_sim.robot.actuators import Actuators, Values, actuators_of, driven_model
 from contact_sim.robot.body_points import MOST, Approximation, body_contacts
 from contact_sim.robot.configuration import (
@@ -162,7 +163,8 @@ class RobotModel:
         Raises:
             InvalidInput, UnknownName: see `Actuators.changed` and `driven_model`.
         """
-        chosen = (actuators or self.actuators).changed(**changes)
+        given = self.actuators if actuators is None else of_type('actuators', actuators, Actuators)
+        chosen = given.changed(**changes)
         names, dofs = self.joint_names, self.joint_velocity_index
         model = driven_model(self.pinocchio_model, names, dofs, chosen)
         return replace(self, pinocchio_model=model, declared_actuators=chosen)
@@ -307,7 +309,7 @@ class RobotModel:
         Raises:
             InvalidInput: q has the wrong length.
         """
-        q = np.asarray(q, float)
+        q = real_array('q', q)
         if q.shape != self._q_shape:
             raise wrong_shape(f'configuration q of robot {self.name}', q, self._q_shape)
         positions: Array = q[self._joint_position_index]
@@ -321,11 +323,10 @@ class RobotModel:
         Raises:
             InvalidInput: v has the wrong length.
         """
-        v = np.asarray(v, float)
+        v = real_array('v', v)
         if v.shape != self._v_shape:
             raise wrong_shape(f'velocity v of robot {self.name}', v, self._v_shape)
-        velocities: Array = v[self.joint_velocity_index]
-        return velocities
+        return np.asarray(v[self.joint_velocity_index])
 
     def with_joint_positions(self, q: npt.ArrayLike, positions: npt.ArrayLike) -> Array:
         """Return a copy of `q` (nq,) whose actuated joints are at `positions` (n_joints,).

@@ -11,6 +11,7 @@ from xml.etree.ElementTree import Element
 import pinocchio as pin
 
 from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName
+from contact_sim.numbers import flag
 from contact_sim.robot.agreement import check_agreement
 from contact_sim.robot.catalogue import CatalogueEntry, catalogue_entry, robot_file, robots
 from contact_sim.robot.checks import check_description, child_of
@@ -71,6 +72,8 @@ def load_robot(
         InvalidInput: something listed twice, or a joint or frame that cannot be used.
         RobotDescriptionError: a file that is missing, malformed or physically impossible.
     """
+    flag('floating_base', floating_base)
+    flag('check_meshes', check_meshes)
     entry = _entry(source)
     description = _description(source, entry, xacro_arguments)
     check_description(description.root, description.place)

@@ -17,11 +17,12 @@ from contact_sim.contact_models.time_stepping.actuation import DIRECT, JOINT_PD,
 from contact_sim.contact_models.time_stepping.stepper import TimeStepping
 from contact_sim.dynamics.gravity import gravity_vector
 from contact_sim.dynamics.integrators import INTEGRATORS, integrator_code
-from contact_sim.errors import ContactSimError, InvalidInput, NonFiniteState
+from contact_sim.errors import ContactSimError, InvalidInput, NonFiniteState, of_type
+from contact_sim.numbers import finite, number_within, positive
 from contact_sim.robot.actuation import JointCommand
 from contact_sim.robot.model import RobotModel
 from contact_sim.simulation.applied_forces import AppliedForces
-from contact_sim.simulation.checks import checked_robot, frozen, per_contact, positive
+from contact_sim.simulation.checks import checked_robot, frozen, per_contact
 from contact_sim.simulation.compilation import announced
 from contact_sim.simulation.divergence import refusal_of
 from contact_sim.simulation.new_ground import on_ground
@@ -159,8 +160,7 @@ class Simulator:
         q = standing_on(self.robot, ground) if q is None else q
         start = self.robot.checked_configuration(q)
         velocity = np.zeros(self.robot.nv) if v is None else self.robot.checked_velocity(v)
-        if not np.isfinite(time):
-            raise InvalidInput(f'time = {time!r} s: expected a finite number')
+        time = finite('time', time)
         if ground is not self.terrain:
             self._move_to(ground)
         self._data.q[:] = start
@@ -201,7 +201,7 @@ class Simulator:
         Raises:
             InvalidInput: a snapshot of another robot, or on a ground with other features.
         """
-        snapshot.check_fits(self.robot.name, self._data.buffer)
+        of_type('snapshot', snapshot, Snapshot).check_fits(self.snapshot())
         if snapshot.contact_model is not self._model:
             self.contact_model = snapshot.contact_model  # type: ignore[assignment]
         self._data.buffer[:] = snapshot.buffer
@@ -283,9 +283,7 @@ class Simulator:
 
     @baumgarte.setter
     def baumgarte(self, value: float) -> None:
-        if not 0.0 <= value <= 1.0:
-            raise InvalidInput(f'baumgarte = {value!r}: expected a value in [0, 1]')
-        self._workspace.stabilisation[0] = value
+        self._workspace.stabilisation[0] = number_within('baumgarte', value, 1.0)
 
     @property
     def restitution_threshold(self) -> float:
@@ -294,9 +292,8 @@ class Simulator:
 
     @restitution_threshold.setter
     def restitution_threshold(self, value: float) -> None:
-        if not (np.isfinite(value) and value >= 0.0):
-            raise InvalidInput(f'restitution_threshold = {value!r} m/s: expected a value >= 0')
-        self._workspace.stabilisation[1] = value
+        chosen = number_within('restitution_threshold', value, np.inf)
+        self._workspace.stabilisation[1] = chosen
 
     @property
     def time_step(self) -> float:
