@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import TypeVar
 
 
 class ContactSimError(Exception):
@@ -37,3 +38,17 @@ class RobotDescriptionError(ContactSimError, ValueError):
 
 class NonFiniteState(ContactSimError, ArithmeticError):
     """The state stopped being finite; the message says in which step. Reset to go on."""
+
+
+Kind = TypeVar('Kind')
+
+
+def of_type(name: str, value: object, kind: type[Kind]) -> Kind:
+    """Return `value` if it is of this type.
+
+    Raises:
+        InvalidInput: it is not.
+    """
+    if not isinstance(value, kind):
+        raise InvalidInput(f'{name} = {value!r}: expected {kind.__name__}')
+    return value

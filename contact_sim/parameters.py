@@ -121,7 +121,7 @@ def checked_value(owner: str, field: ParameterField, value: Any) -> Any:
     try:
         typed = _as_type(field.type, value)
         reason = field.info.refusal(typed)
-    except TypeError as error:
+    except (TypeError, ValueError, OverflowError) as error:
         reason = str(error)
     if reason is not None:
         unit = '' if field.info.unit in ('', '-') else f' {field.info.unit}'

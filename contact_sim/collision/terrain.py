@@ -18,9 +18,12 @@ from contact_sim.collision.ground import Surface, Terrain
 from contact_sim.collision.kinds import FACETED, KINDS, MOST_FEATURES, PLANES, ROUND
 from contact_sim.collision.relief import Description, check_relief, relief_of
 from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.numbers import finite, flag, real_array, real_number
 
 Array = NDArray[np.float64]
 Vector = tuple[float, float, float]
+UNIT_TOLERANCE = 1e-9
+"""Largest distance of the length of a direction from 1."""
 
 __all__ = [
     'TERRAINS', 'CylinderGround', 'InclinedPlane', 'Plane', 'Planes', 'SphereGround', 'Terrain',
@@ -123,12 +126,11 @@ class InclinedPlane(Surface):
     """Direction of descent about the world z axis [rad], 0 = +x."""
 
     def __post_init__(self) -> None:
-        if not abs(self.angle) < math.pi / 2:
+        if not abs(real_number('InclinedPlane.angle', self.angle)) < math.pi / 2:
             raise InvalidInput(
                 f'InclinedPlane.angle = {self.angle!r} rad: expected a value in (-pi/2, pi/2)'
             )
-        if not math.isfinite(self.heading):
-            raise InvalidInput(f'InclinedPlane.heading = {self.heading!r} rad: expected a number')
+        finite('InclinedPlane.heading', self.heading)
 
     @property
     def kind(self) -> int:
@@ -165,7 +167,7 @@ class SphereGround(Surface):
     def __post_init__(self) -> None:
         _check_vector('SphereGround.centre', self.centre, ' m')
         _check_radius('SphereGround.radius', self.radius)
-        _check_flag('SphereGround.hollow', self.hollow)
+        flag('SphereGround.hollow', self.hollow)
 
     @property
     def kind(self) -> int:
@@ -200,7 +202,7 @@ class CylinderGround(Surface):
         _check_vector('CylinderGround.point', self.point, ' m')
         _check_direction('CylinderGround.axis', self.axis)
         _check_radius('CylinderGround.radius', self.radius)
-        _check_flag('CylinderGround.hollow', self.hollow)
+        flag('CylinderGround.hollow', self.hollow)
 
     @property
     def kind(self) -> int:
@@ -245,12 +247,23 @@ def as_terrain(terrain: TerrainLike) -> Terrain:
         raise InvalidInput(
             f'terrain.features = {terrain.features!r}: expected 1 to {MOST_FEATURES}'
         )
-    data = np.asarray(terrain.data, dtype=float)
+    data = real_array('terrain.data', terrain.data)
     if data.shape != (TERRAIN_DATA,) or not np.isfinite(data).all():
         raise InvalidInput(f'terrain.data = {data!r}: expected {TERRAIN_DATA} finite numbers')
+    _check_unit_directions(terrain.kind, terrain.features, data)
     if terrain.kind in FACETED:
         check_relief(terrain.kind, data, terrain.relief)
     return terrain
+
+
+def _check_unit_directions(kind: int, features: int, data: Array) -> None:
+    """Refuse directions that are not of length 1: φ would be no distance."""
+    directions = data[: 4 * features].reshape(-1, 4)[:, :3] if kind == PLANES else data[5:8][None]
+    lengths = np.linalg.norm(directions, axis=1) if kind in (PLANES, ROUND) else np.ones(1)
+    if kind == ROUND and not lengths[0]:
+        return  # a sphere has no axis
+    if not np.all(np.abs(lengths - 1.0) <= UNIT_TOLERANCE):
+        raise InvalidInput(f'terrain.data: directions of lengths {lengths.tolist()}, expected 1')
 
 
 def _count(values: object) -> int:
@@ -278,8 +291,8 @@ def _filled(*parts: ArrayLike) -> Array:
 def _numbers(value: object) -> Array:
     """Return a value as an array, one NaN where it is no numbers."""
     try:
-        return np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
+        return real_array('', value)
+    except InvalidInput:
         return np.array(np.nan)
 
 
@@ -305,8 +318,3 @@ def _check_radius(name: str, value: object) -> None:
     number = _numbers(value)
     if number.shape != () or not 0.0 < number < np.inf:
         raise InvalidInput(f'{name} = {value!r} m: expected a finite number > 0')
-
-
-def _check_flag(name: str, value: object) -> None:
-    if not isinstance(value, bool | np.bool_):
-        raise InvalidInput(f'{name} = {value!r}: expected True or False')

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contact_sim.errors import InvalidInput
+from contact_sim.numbers import real_array
 
 Array = NDArray[np.float64]
 
@@ -79,8 +80,8 @@ Block = Cone | Interval
 
 
 def _store(block: Block, name: str, rows: int, right_rank: bool) -> None:
-    value = np.array(getattr(block, name), dtype=float)
     place = f'{type(block).__name__}.{name}'
+    value = np.array(real_array(place, getattr(block, name)))
     if not right_rank or value.shape[0] != rows:
         raise InvalidInput(f'{place}: shape {value.shape}, expected {rows} rows')
     if not np.isfinite(value).all():

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from contact_sim.arrays.fields import MEMORY_NUMBERS
 from contact_sim.contact.blocks import Block, Cone, Interval
 from contact_sim.errors import InvalidInput
+from contact_sim.numbers import real_array, real_number
 
 Array = NDArray[np.float64]
 NO_ROWS = np.zeros(0)
@@ -67,6 +68,11 @@ class ContactProblem:
     """Position error of the interval rows [m, rad], 0 for friction, shape (ns,); empty: zeros."""
 
     def __post_init__(self) -> None:
+        for item in fields(self):
+            value = real_array(f'ContactProblem.{item.name}', getattr(self, item.name))
+            if (value.ndim == 0) != (item.name == 'time_step'):
+                raise InvalidInput(f'ContactProblem.{item.name}: shape {value.shape}')
+            object.__setattr__(self, item.name, value if value.ndim else float(value))
         if len(self.inverse_weight) == 0:
             object.__setattr__(self, 'inverse_weight', np.diag(self.delassus).copy())
         if len(self.memory) == 0:
@@ -187,19 +193,24 @@ class ContactProblem:
         delassus: ArrayLike | None = None,
     ) -> ContactProblem:
         """Return the problem of a mechanism; fields as in the class."""
-        M, J = np.asarray(inertia, float), np.asarray(jacobian, float)
-        v, v_f = np.asarray(velocity, float), np.asarray(free_motion, float)
-        G = J @ np.linalg.solve(M, J.T) if delassus is None else np.asarray(delassus, float)
+        M, J = real_array('inertia', inertia), real_array('jacobian', jacobian)
+        v, v_f = real_array('velocity', velocity), real_array('free_motion', free_motion)
+        if J.ndim != 2 or M.shape != (J.shape[1],) * 2 or not v.shape == v_f.shape == M.shape[:1]:
+            raise InvalidInput(
+                f'inertia {M.shape}, jacobian {J.shape}, velocity {v.shape}, free_motion '
+                f'{v_f.shape}: expected (nv, nv), (n, nv), (nv,), (nv,)'
+            )
+        G = _delassus(M, J) if delassus is None else real_array('delassus', delassus)
         return cls(
             delassus=G if delassus is not None else 0.5 * (G + G.T),
             free_velocity=J @ v_f,
-            bias=np.asarray(bias, float),
-            friction=np.asarray(friction, float),
-            lower=np.asarray(lower, float),
-            upper=np.asarray(upper, float),
-            gap=np.asarray(gap, float),
+            bias=real_array('bias', bias),
+            friction=real_array('friction', friction),
+            lower=real_array('lower', lower),
+            upper=real_array('upper', upper),
+            gap=real_array('gap', gap),
             start_velocity=J @ v,
-            time_step=float(time_step),
+            time_step=real_number('time_step', time_step),
             inertia=M,
             jacobian=J,
             velocity=v,
@@ -215,19 +226,21 @@ class ContactProblem:
         A mechanism with unit mass and J = G^(1/2) stands in, so that every model can be asked.
         `bounds` may hold `lower` and `upper` of the scalar rows.
         """
-        G, g = np.asarray(delassus, float), np.asarray(g, float)
+        G, g = real_array('delassus', delassus), real_array('g', g)
         if G.ndim != 2 or G.shape[0] != G.shape[1] or g.shape != G.shape[:1]:
             raise InvalidInput(f'delassus {G.shape} and g {g.shape}: expected (n, n) and (n,)')
+        if not (np.isfinite(G).all() and np.isfinite(g).all()):
+            raise InvalidInput('delassus and g: all entries must be finite')
         values, vectors = np.linalg.eigh(G)
         J = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-        n, nc = len(g), len(np.asarray(friction))
+        n, nc = len(g), real_array('friction', friction).size
         return cls(
             delassus=G,
             free_velocity=g,
             bias=np.zeros(n),
-            friction=np.asarray(friction, float),
-            lower=np.asarray(bounds.get('lower', NO_ROWS), float),
-            upper=np.asarray(bounds.get('upper', NO_ROWS), float),
+            friction=real_array('friction', friction),
+            lower=real_array('lower', bounds.get('lower', NO_ROWS)),
+            upper=real_array('upper', bounds.get('upper', NO_ROWS)),
             gap=np.zeros(nc),
             start_velocity=g,
             time_step=1.0,
@@ -251,7 +264,14 @@ class ContactProblem:
         try:
             with np.load(path) as file:
                 values: dict[str, Any] = {item.name: file[item.name] for item in fields(cls)}
-        except (OSError, KeyError, ValueError) as error:
-            raise InvalidInput(f'{path}: not a saved ContactProblem ({error})') from error
-        values['time_step'] = float(values['time_step'])
-        return cls(**values)
+            return cls(**values)
+        except Exception as error:  # whatever NumPy and zipfile raise at damaged files
+            raise InvalidInput(f'{path}: not a saved ContactProblem ({error!r})') from error
+
+
+def _delassus(inertia: Array, jacobian: Array) -> Array:
+    """Return J M⁻¹ Jᵀ, or raise InvalidInput where M is singular."""
+    try:
+        return np.asarray(jacobian @ np.linalg.solve(inertia, jacobian.T))
+    except np.linalg.LinAlgError as error:
+        raise InvalidInput('inertia: expected a matrix that can be inverted') from error

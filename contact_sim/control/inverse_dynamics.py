@@ -24,6 +24,7 @@ import proxsuite
 from numpy.typing import NDArray
 
 from contact_sim.control.legs import JOINTS, LeggedDynamics, symmetric
+from contact_sim.numbers import positive
 from contact_sim.solvers.dual_active_set import least_quadratic
 from contact_sim.solvers.elimination import eliminate
 from contact_sim.solvers.jit import kernel
@@ -74,7 +75,7 @@ class InverseDynamics:
         self._weights = np.array([*weights, regularisation / robot.total_mass**2])
         self._limit = np.minimum(robot.effort_limit, 1e6)
         self._passive = np.array([robot.joint_damping[JOINTS], robot.joint_friction[JOINTS]])
-        side = friction / np.sqrt(2.0)
+        side = positive('friction', friction, '') / np.sqrt(2.0)
         pyramid = [[1.0, 0, -side], [-1, 0, -side], [0, 1, -side], [0, -1, -side], [0, 0, -1.0]]
         bound = [0.0, 0.0, 0.0, 0.0, -smallest_force * robot.total_mass * 9.81 / dynamics.n_feet]
         self._cones = [

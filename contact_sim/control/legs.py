@@ -11,7 +11,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from contact_sim.errors import InvalidInput
+from contact_sim.errors import InvalidInput, of_type
 from contact_sim.robot.model import RobotModel
 from contact_sim.solvers.jit import kernel
 
@@ -41,7 +41,7 @@ class LeggedDynamics:
     """
 
     def __init__(self, robot: RobotModel) -> None:
-        self.robot = robot
+        self.robot = of_type('robot', robot, RobotModel)
         self._model = model = robot.pinocchio_model
         self._data = data = model.createData()
         require_legs(robot)

@@ -19,7 +19,7 @@ from contact_sim.control.base_motion import (
 )
 from contact_sim.control.inverse_dynamics import Answer, InverseDynamics
 from contact_sim.control.legs import BASE, JOINTS, LeggedDynamics
-from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.errors import InvalidInput, UnknownName, of_type
 from contact_sim.robot.model import RobotModel
 
 Array = NDArray[np.float64]
@@ -96,10 +96,11 @@ class Stance:
         friction: float = 0.5,
         gains: BaseGains = GAINS,
     ) -> None:
-        self.motion = BaseMotion(motion) if isinstance(motion, str) else motion
+        chosen = BaseMotion(motion) if isinstance(motion, str) else motion
+        self.motion = of_type('motion', chosen, BaseMotion)
         self.dynamics = LeggedDynamics(robot)
         self._inverse = InverseDynamics(self.dynamics, friction)
-        self._gains = gains
+        self._gains = of_type('gains', gains, BaseGains)
         self._standing = np.ones(self.dynamics.n_feet, dtype=bool)
         self._still = np.zeros((self.dynamics.n_feet, 3))
         self._height = float(robot.reference_configuration()[2])

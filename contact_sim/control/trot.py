@@ -31,7 +31,8 @@ from contact_sim.control.base_motion import (
 from contact_sim.control.gait import Gait, diagonal_pairs, swing_motion
 from contact_sim.control.inverse_dynamics import Answer, InverseDynamics
 from contact_sim.control.legs import LeggedDynamics
-from contact_sim.errors import InvalidInput
+from contact_sim.errors import InvalidInput, of_type
+from contact_sim.numbers import real_array
 from contact_sim.robot.model import RobotModel
 from contact_sim.solvers.jit import kernel
 
@@ -90,7 +91,8 @@ class Trot:
     def __init__(
         self, robot: RobotModel, friction: float = 0.5, tuning: TrotTuning | None = None
     ) -> None:
-        self.tuning = tuning = tuning or TrotTuning()
+        chosen = TrotTuning() if tuning is None else tuning
+        self.tuning = tuning = of_type('tuning', chosen, TrotTuning)
         self.dynamics = dynamics = LeggedDynamics(robot)
         self._inverse = InverseDynamics(dynamics, friction)
         feet = dynamics.foot - dynamics.foot.mean(axis=0)
@@ -112,7 +114,7 @@ class Trot:
 
     @velocity.setter
     def velocity(self, value: ArrayLike) -> None:
-        command = np.asarray(value, dtype=float)
+        command = real_array('velocity', value)
         if command.shape != (3,) or not np.isfinite(command).all():
             raise InvalidInput(
                 f'velocity = {value!r}: expected forward, sideways [m/s] and turn [rad/s], finite'

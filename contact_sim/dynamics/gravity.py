@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contact_sim.errors import InvalidInput
+from contact_sim.numbers import real_array
 
 
 def gravity_vector(gravity: float | ArrayLike) -> NDArray[np.float64]:
@@ -14,7 +15,7 @@ def gravity_vector(gravity: float | ArrayLike) -> NDArray[np.float64]:
     Raises:
         InvalidInput: not a finite number or three finite numbers.
     """
-    value = np.asarray(gravity, dtype=float)
+    value = real_array('gravity', gravity)
     if value.shape == ():
         value = np.array([0.0, 0.0, -float(value)])
     if value.shape != (3,) or not np.isfinite(value).all():

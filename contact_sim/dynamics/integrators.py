@@ -14,6 +14,6 @@ def integrator_code(name: str) -> int:
     Raises:
         UnknownName: a name that is not in INTEGRATORS.
     """
-    if name not in INTEGRATORS:
+    if not isinstance(name, str) or name not in INTEGRATORS:
         raise UnknownName('integrator', name, INTEGRATORS)
     return INTEGRATORS.index(name)

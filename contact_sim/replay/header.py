@@ -25,8 +25,10 @@ from contact_sim.contact_models import CONTACT_MODELS
 from contact_sim.contact_models.protocol import ContactModel
 from contact_sim.errors import UnknownName
 from contact_sim.replay.archive import RecordingError
+from contact_sim.replay.model_text import model_from
 from contact_sim.robot.actuators import Actuators, quantities
 from contact_sim.robot.contact_point import ContactPoint
+from contact_sim.robot.description import is_xml
 from contact_sim.robot.model import RobotModel
 from contact_sim.robot.position_limits import PositionLimit
 from contact_sim.robot.solids import NO_COLLISIONS, Collisions, Solid
@@ -251,12 +253,15 @@ def robot_of(header: Mapping[str, Any], numbers_must_match: bool) -> RobotModel:
     points = [ContactPoint(**point) for point in header['contact_points']]
     joints = header['joint_names']
     if header['description']:
+        if not is_xml(header['description']):
+            raise RecordingError('the description of the robot in the recording is no URDF text')
+        # no xacro: a recording is data, nothing in it may run
         robot = load_robot(
             header['description'], header['floating_base'], points, joints, check_meshes=False
         )
     else:
         robot = RobotModel.from_pinocchio(
-            _model_from(header['model']), points, joints, header['name']
+            model_from(header['model']), points, joints, header['name']
         )
     body = tuple(ContactPoint(**point) for point in header.get('body_points', ()))
     limits = tuple(_limit_of(said) for said in header.get('position_limits', ()))
@@ -270,17 +275,6 @@ def robot_of(header: Mapping[str, Any], numbers_must_match: bool) -> RobotModel:
             'than those that were recorded; the Pinocchio model was changed after loading'
         )
     return robot
-
-
-def _model_from(text: str) -> pin.Model:
-    model = pin.Model()
-    try:
-        model.loadFromString(text)
-    except Exception as error:  # whatever C++ throws
-        raise RecordingError(
-            f'Pinocchio {pin.__version__} cannot read the robot of the recording: {error}'
-        ) from error
-    return model
 
 
 def check_same_robot(header: Mapping[str, Any], robot: RobotModel) -> None:

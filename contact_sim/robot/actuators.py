@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pinocchio as pin
 
 from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.numbers import real_array
 from contact_sim.robot.contact_point import Array
 
 IndexArray = npt.NDArray[np.intp]
@@ -192,10 +193,7 @@ def driven_model(
 def _checked(quantity: str, given: Values, joint_names: tuple[str, ...]) -> Array:
     """Return values of all joints, read-only, shape (n_joints,)."""
     place, n = f'Actuators.{quantity}', len(joint_names)
-    try:
-        numbers = np.asarray(given, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f'{place} = {given!r}: expected numbers') from error
+    numbers = real_array(place, given)
     if numbers.shape not in ((), (n,)):
         raise InvalidInput(f'{place}: shape {numbers.shape}, expected one number or ({n},)')
     values = np.array(np.broadcast_to(numbers, (n,)))

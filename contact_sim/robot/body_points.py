@@ -23,7 +23,10 @@ from scipy.optimize import nnls
 from scipy.spatial import ConvexHull, QhullError
 
 from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName
+from contact_sim.numbers import real_number
 from contact_sim.robot.contact_point import ContactPoint, as_tuple
+from contact_sim.robot.description import parse_xml
+from contact_sim.robot.rewritten import collision_text
 
 Array = NDArray[np.float64]
 RIM = 8
@@ -94,7 +97,7 @@ def body_contacts(
     """
     if isinstance(most, bool) or not isinstance(most, int) or most < LEAST:
         raise InvalidInput(f'most = {most!r}: expected an integer >= {LEAST}')
-    if not 0.0 <= edge_radius < np.inf:
+    if not 0.0 <= real_number('edge_radius', edge_radius) < np.inf:
         raise InvalidInput(f'edge_radius = {edge_radius!r} m: expected a finite value >= 0')
     geometries = collision_geometry(model, description, package_dirs)
     chosen = _chosen_links(geometries, links, {link_of(model, foot) for foot in feet})
@@ -167,12 +170,19 @@ def collision_geometry(
     """Return the collision geometries of every link that has some."""
     if not description:
         raise InvalidInput('the robot was made without a URDF: no collision geometry is known')
+    root = parse_xml(description, 'collision geometry')
+    text = collision_text(root, 'collision geometry')
     try:
         geometries = pin.buildGeomFromUrdfString(
-            model, description, pin.GeometryType.COLLISION, package_dirs=list(package_dirs)
+            model, text, pin.GeometryType.COLLISION, package_dirs=list(package_dirs)
         ).geometryObjects
     except Exception as error:  # Pinocchio passes on whatever C++ throws
         raise RobotDescriptionError(f'collision geometry: {error}') from error
+    described = sum(len(link.findall('collision')) for link in root.iterfind('link'))
+    if len(geometries) != described:
+        raise RobotDescriptionError(
+            f'collision geometry: Pinocchio reads {len(geometries)} of {described} shapes'
+        )
     by_link: dict[str, list[Any]] = {}
     for geometry in geometries:
         by_link.setdefault(str(model.frames[geometry.parentFrame].name), []).append(geometry)

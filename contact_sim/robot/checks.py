@@ -15,6 +15,8 @@ import numpy as np
 from contact_sim.errors import RobotDescriptionError
 from contact_sim.robot.numbers import number, vector
 
+MOST_LINKS = 1000
+"""Largest number of links: parsers descend the tree link by link, and end at some depth."""
 _JOINT_TYPES = ('fixed', 'revolute', 'continuous', 'prismatic', 'planar', 'floating')
 _LIMITED_TYPES = ('revolute', 'prismatic')
 _AXIS_TYPES = ('revolute', 'continuous', 'prismatic')
@@ -37,6 +39,8 @@ def check_description(robot: Element, place: str) -> None:
     links, joints = robot.findall('link'), robot.findall('joint')
     if not links:
         raise RobotDescriptionError(f'{place}: no <link> in <robot>')
+    if len(links) > MOST_LINKS:
+        raise RobotDescriptionError(f'{place}: {len(links)} links, expected at most {MOST_LINKS}')
     _check_names('link', links, place)
     _check_names('joint', joints, place)
     for joint in joints:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pinocchio as pin
 
 from contact_sim.errors import InvalidInput
+from contact_sim.numbers import real_array
 from contact_sim.robot.contact_point import Array
 
 UNIT_TOLERANCE = 1e-6
@@ -50,10 +51,7 @@ def checked_vector(
         InvalidInput: not numbers, a wrong length, or a value that is not finite; the message says
             which one, by the name in `names` where given.
     """
-    try:
-        vector = np.array(values, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f'{place}: {values!r} is not a list of numbers') from error
+    vector = np.array(real_array(place, values))
     if vector.shape != (length,):
         raise InvalidInput(f'{place}: shape {vector.shape}, expected ({length},)')
     bad = np.flatnonzero(~np.isfinite(vector))

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from contact_sim.errors import InvalidInput
+from contact_sim.numbers import real_array, real_number
 
 Array = npt.NDArray[np.float64]
 
@@ -57,15 +58,16 @@ def as_tuple(what: str, values: Any, of: str) -> tuple[Any, ...]:
 
 def check_unique(kind: str, names: Sequence[str]) -> None:
     """Raise InvalidInput when a name appears twice in `names`."""
-    twice = sorted({name for name in names if names.count(name) > 1})
+    listed = [name for name in names if isinstance(name, str)]  # the rest is refused by name
+    twice = sorted({name for name in listed if listed.count(name) > 1})
     if twice:
         raise InvalidInput(f'{kind} {", ".join(map(repr, twice))} is listed more than once')
 
 
 def _offset(value: Any, place: str) -> Array:
     try:
-        offset = np.array(value, dtype=float)
-    except (TypeError, ValueError):
+        offset = np.array(real_array('', value))
+    except InvalidInput:
         offset = np.empty(0)
     if offset.shape != (3,) or not np.isfinite(offset).all():
         raise InvalidInput(f'{place}: offset = {value!r} m: expected three finite numbers')
@@ -75,8 +77,8 @@ def _offset(value: Any, place: str) -> Array:
 
 def _radius(value: Any, place: str) -> float:
     try:
-        radius = float(value)
-    except (TypeError, ValueError):
+        radius = real_number('', value)
+    except InvalidInput:
         radius = np.nan
     if not 0.0 <= radius < np.inf:
         raise InvalidInput(f'{place}: radius = {value!r} m: expected a finite value of at least 0')

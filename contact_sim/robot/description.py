@@ -7,9 +7,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from contact_sim.errors import RobotDescriptionError
+from contact_sim.robot.xacro_program import XacroArguments, run_xacro, uses_xacro
 
 _BLANK = '\ufeff \t\r\n'
-_XACRO_NAMESPACES = ('{http://www.ros.org/wiki/xacro}', '{http://ros.org/wiki/xacro}')
 
 
 @dataclass(frozen=True)
@@ -34,26 +34,33 @@ class Description:
 
 
 def description_from_file(
-    file: Path, corrections: tuple[tuple[str, str], ...] = ()
+    file: Path,
+    corrections: tuple[tuple[str, str], ...] = (),
+    xacro_arguments: XacroArguments | None = None,
 ) -> Description:
-    """Read a .urdf or .xacro file; every pair (wrong, right) of `corrections` is replaced.
+    """Read a URDF; every pair (wrong, right) of `corrections` is replaced.
+
+    A file called .xacro is run, and any file where `xacro_arguments` are given.
 
     Raises:
-        RobotDescriptionError: no such file, not text, not XML, or xacro refuses it.
+        RobotDescriptionError: no such file, not text, not XML, xacro refuses it, or it is a xacro
+            that is not to be run.
     """
     text = read_text(file)
     for wrong, right in corrections:
         text = text.replace(wrong, right)
-    return _description(text, file)
+    if xacro_arguments is None and file.suffix == '.xacro':
+        xacro_arguments = {}
+    return _description(text, file, xacro_arguments)
 
 
-def description_from_text(text: str) -> Description:
-    """Return the description in `text`, URDF or xacro.
+def description_from_text(text: str, xacro_arguments: XacroArguments | None = None) -> Description:
+    """Return the description in `text`: a URDF, or a xacro where `xacro_arguments` are given.
 
     Raises:
-        RobotDescriptionError: not XML, or xacro refuses it.
+        RobotDescriptionError: not XML, xacro refuses it, or it is a xacro that is not to be run.
     """
-    return _description(text.strip(_BLANK), None)
+    return _description(text.strip(_BLANK), None, xacro_arguments)
 
 
 def is_xml(source: str) -> bool:
@@ -74,47 +81,38 @@ def read_text(file: Path) -> str:
 
 def parse_xml(text: str, place: str) -> ElementTree.Element:
     """Return the root element of `text`, or raise RobotDescriptionError."""
+    parser = ElementTree.XMLParser(target=_WithoutDoctype(place))
     try:
-        return ElementTree.fromstring(text.encode())
+        return ElementTree.fromstring(text.encode(), parser)
     except (ElementTree.ParseError, UnicodeEncodeError) as error:
         raise RobotDescriptionError(f'{place} is not well-formed XML: {error}') from error
 
 
-def _description(text: str, file: Path | None) -> Description:
+class _WithoutDoctype(ElementTree.TreeBuilder):
+    """Refuses <!DOCTYPE>: its entities are text that every parser reads otherwise."""
+
+    def __init__(self, place: str) -> None:
+        super().__init__()
+        self._place = place
+
+    def doctype(self, name: str, pubid: str | None, system: str | None) -> None:
+        """Raise RobotDescriptionError."""
+        raise RobotDescriptionError(
+            f'{self._place}: <!DOCTYPE {name}> is not allowed in a robot description'
+        )
+
+
+def _description(
+    text: str, file: Path | None, xacro_arguments: XacroArguments | None
+) -> Description:
     place = str(file) if file is not None else 'URDF text'
     root = parse_xml(text, place)
-    if _uses_xacro(root) or (file is not None and file.suffix == '.xacro'):
-        text = _run_xacro(text, file, place)
+    if xacro_arguments is not None:
+        text = run_xacro(text, file, place, xacro_arguments)
         root = parse_xml(text, f'{place} (after xacro)')
-    return Description(text, root, file)
-
-
-def _uses_xacro(root: ElementTree.Element) -> bool:
-    return any(isinstance(e.tag, str) and e.tag.startswith(_XACRO_NAMESPACES) for e in root.iter())
-
-
-def _run_xacro(text: str, file: Path | None, place: str) -> str:
-    try:
-        import xacro
-    except ImportError as error:
+    if uses_xacro(root):
         raise RobotDescriptionError(
-            f'{place} is a xacro file and the xacro package is missing: pip install xacro, '
-            'or install the ROS package xacro'
-        ) from error
-    try:
-        if file is not None:
-            document = xacro.process_file(str(file.resolve()))
-        else:
-            xacro.init_stacks(None)  # else it remembers the file of the last call
-            document = xacro.parse(text)
-            xacro.process_doc(document)
-        return str(document.documentElement.toxml())
-    except Exception as error:  # xacro evaluates Python: anything can come out
-        raise RobotDescriptionError(f'{place}: xacro failed: {_reason(error)}') from error
-
-
-def _reason(error: Exception) -> str:
-    reason = str(error).strip() or type(error).__name__
-    if 'AMENT_PREFIX_PATH' in reason or 'ament_index_python' in reason:
-        return f'$(find package) needs ROS 2: source the workspace that has the package ({reason})'
-    return reason
+            f'{place} is a xacro, a program that can do anything on this machine: it is run only '
+            'if its file is called .xacro, or if xacro_arguments are given ({} for none)'
+        )
+    return Description(text, root, file)

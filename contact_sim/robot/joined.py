@@ -9,7 +9,8 @@ from itertools import chain, combinations
 import numpy as np
 import pinocchio as pin
 
-from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.errors import InvalidInput, UnknownName, of_type
+from contact_sim.numbers import real_array
 from contact_sim.robot.actuators import Actuators
 from contact_sim.robot.contact_point import Array, ContactPoint
 from contact_sim.robot.model import STANDING, RobotModel
@@ -38,7 +39,7 @@ class Part:
             raise InvalidInput(f'joined: robot {self.name!r}: expected a name without a slash')
         if not isinstance(self.robot, RobotModel):
             raise InvalidInput(f'joined: {self.name} = {self.robot!r}: expected a RobotModel')
-        place = np.asarray(self.place, dtype=float)
+        place = real_array(f'joined: place of {self.name}', self.place)
         if place.shape not in ((2,), (3,)) or not np.isfinite(place).all():
             raise InvalidInput(
                 f'joined: place of {self.name} = {self.place!r}: expected x, y, yaw'
@@ -105,7 +106,8 @@ def joined(
         InvalidInput: no robots, a name or a place that cannot be used.
         UnknownName: a place of no robot.
     """
-    places = dict(places or {})
+    of_type('robots', robots, Mapping)  # type: ignore[type-abstract]
+    places = {} if places is None else dict(of_type('places', places, Mapping))  # type: ignore[type-abstract]
     unknown = sorted(set(places) - set(robots))
     if not robots:
         raise InvalidInput('joined: expected at least one robot')

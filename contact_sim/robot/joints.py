@@ -34,7 +34,7 @@ def check_actuated_joints(model: pin.Model, names: Sequence[str]) -> None:
     check_unique('actuated joint', names)
     known = list(model.names)[1:]
     for name in names:
-        if name not in known:
+        if not isinstance(name, str) or name not in known:
             raise UnknownName('actuated joint', name, known)
         freedoms = _degrees_of_freedom(model, name)
         if freedoms != 1:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from contact_sim.errors import InvalidInput
+from contact_sim.numbers import positive
 from contact_sim.robot.contact_point import Array, as_tuple
 from contact_sim.robot.model import RobotModel
 from contact_sim.robot.urdf import load_robot
@@ -26,7 +27,7 @@ def loose_box(size: Sequence[float], mass: float, name: str = 'box') -> RobotMod
     edges = as_tuple('size', size, 'three lengths')
     if len(edges) != 3:
         raise InvalidInput(f'size = {size!r} m: expected three lengths')
-    x, y, z = (_positive('size', edge, 'm') for edge in edges)
+    x, y, z = (positive('size', edge, 'm') for edge in edges)
     square = np.array([y * y + z * z, x * x + z * z, x * x + y * y])
     return _loose(name, f'<box size="{x!r} {y!r} {z!r}"/>', mass, square / 12.0)
 
@@ -42,13 +43,13 @@ def loose_ball(radius: float, mass: float, name: str = 'ball') -> RobotModel:
     Raises:
         InvalidInput: a radius or mass that is not a finite number > 0.
     """
-    r = _positive('radius', radius, 'm')
+    r = positive('radius', radius, 'm')
     return _loose(name, f'<sphere radius="{r!r}"/>', mass, np.full(3, 0.4 * r * r))
 
 
 def _loose(name: str, geometry: str, mass: float, square: Array) -> RobotModel:
     """Return a free body with this geometry and moments of inertia of `square` per mass [m²]."""
-    m = _positive('mass', mass, 'kg')
+    m = positive('mass', mass, 'kg')
     ixx, iyy, izz = (m * square).tolist()
     return load_robot(
         f'<robot name="{name}"><link name="{name}"><inertial><mass value="{m!r}"/>'
@@ -56,13 +57,3 @@ def _loose(name: str, geometry: str, mass: float, square: Array) -> RobotModel:
         f'<visual><geometry>{geometry}</geometry></visual>'
         f'<collision><geometry>{geometry}</geometry></collision></link></robot>'
     ).with_body_contacts()
-
-
-def _positive(what: str, value: float, unit: str) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = np.nan
-    if not 0.0 < number < np.inf:
-        raise InvalidInput(f'{what} = {value!r} {unit}: expected a finite number > 0')
-    return number

@@ -7,6 +7,8 @@ import pinocchio as pin
 
 from contact_sim.errors import RobotDescriptionError
 
+MOST_FREEDOMS = 400
+"""Largest number of degrees of freedom: the memory of Pinocchio's data grows with its cube."""
 SMALLEST_EIGENVALUE = 1e-12
 """Of the mass matrix scaled to a unit diagonal; robots of the catalogue are above 0.05."""
 
@@ -20,6 +22,10 @@ def check_joint_numbers(name: str, model: pin.Model) -> None:
     if model.nv == 0:
         raise RobotDescriptionError(
             f'robot {name}: it has no joint that moves; give it one, or a floating base'
+        )
+    if model.nv > MOST_FREEDOMS:
+        raise RobotDescriptionError(
+            f'robot {name}: {model.nv} degrees of freedom, expected at most {MOST_FREEDOMS}'
         )
     _check_mimic(name, model)
     for what in ('damping', 'friction'):

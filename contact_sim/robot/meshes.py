@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 from xml.etree import ElementTree
 
 from contact_sim.errors import RobotDescriptionError
-from contact_sim.robot.share import share_folders
+from contact_sim.robot.share import package_folder, share_folders
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ def meshes(robot: ElementTree.Element) -> Iterator[Mesh]:
 def package_folders(robot: ElementTree.Element, file: Path | None) -> tuple[str, ...]:
     """Return the folders that hold the packages of all package:// URIs of a URDF."""
     names = {_package_and_path(mesh.uri)[0] for mesh in meshes(robot)} - {''}
-    found = (_package(name, file) for name in sorted(names))
+    found = (package_folder(name, file) for name in sorted(names))
     return tuple(dict.fromkeys(str(package.parent) for package in found if package is not None))
 
 
@@ -61,7 +61,7 @@ def _why_missing(uri: str, file: Path | None) -> str | None:
     if not uri:
         return 'it has no filename'
     if package:
-        folder = _package(package, file)
+        folder = package_folder(package, file)
         if folder is None:
             searched = ', '.join(str(folder) for folder in share_folders())
             above = f'the folders above {file}, ' if file is not None else ''
@@ -80,13 +80,3 @@ def _package_and_path(uri: str) -> tuple[str, str]:
         return '', uri
     package, _, path = uri.removeprefix('package://').partition('/')
     return package, path
-
-
-def _package(name: str, file: Path | None) -> Path | None:
-    """Return the folder of package `name`: above `file`, or where packages are installed."""
-    above: Iterable[Path] = ()
-    if file is not None:  # as installed first, then where a symbolic link leads to
-        above = dict.fromkeys([*file.absolute().parents, *file.resolve().parents])
-    candidates = [folder if folder.name == name else folder / name for folder in above]
-    candidates += [folder / name for folder in share_folders()]
-    return next((folder for folder in candidates if folder.is_dir()), None)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pinocchio as pin
 
-from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.errors import InvalidInput, UnknownName, of_type
 from contact_sim.robot.actuators import Actuators, Values, actuators_of, driven_model
 from contact_sim.robot.body_points import MOST, Approximation, body_contacts
 from contact_sim.robot.configuration import frozen, neutral_configuration
@@ -181,7 +181,8 @@ class RobotModel(Coordinates):
         Raises:
             InvalidInput, UnknownName: see `Actuators.changed` and `driven_model`.
         """
-        chosen = (actuators or self.actuators).changed(**changes)
+        given = self.actuators if actuators is None else of_type('actuators', actuators, Actuators)
+        chosen = given.changed(**changes)
         names, dofs = self.joint_names, self.joint_velocity_index
         model = driven_model(self.pinocchio_model, names, dofs, chosen)
         return replace(self, pinocchio_model=model, declared_actuators=chosen)

@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import math
+import re
 from xml.etree.ElementTree import Element
 
 from contact_sim.errors import RobotDescriptionError
+
+_NUMBER = re.compile(r'(?ai)[+-]?(inf|infinity|(\d+\.?\d*|\.\d+)(e[+-]?\d+)?)')
+"""What is a number to everybody: Python alone knows 1_0 and digits of other scripts."""
+
+
+def as_number(text: str) -> float:
+    """Return the number in `text`, blanks around it passed over; NaN where it is none."""
+    return float(text) if _NUMBER.fullmatch(text.strip()) else math.nan
 
 
 def number(
@@ -35,7 +44,7 @@ def number(
     text = element.get(key)
     if text is None and not required:
         return 0.0
-    value = _float(text or '')
+    value = as_number(text or '')
     if value >= at_least and (infinite or math.isfinite(value)):
         return value
     what = 'a number' if infinite else 'a finite number'
@@ -52,14 +61,7 @@ def vector(
         RobotDescriptionError: not three finite numbers.
     """
     text = element.get(key, default) if element is not None else default
-    values = [_float(part) for part in text.split()]
+    values = [as_number(part) for part in text.split()]
     if len(values) != 3 or not all(map(math.isfinite, values)):
         raise RobotDescriptionError(f'{where} {key} = {text!r}, expected three finite numbers')
     return values[0], values[1], values[2]
-
-
-def _float(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan

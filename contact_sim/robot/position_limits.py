@@ -16,7 +16,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName
+from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName, of_type
 from contact_sim.robot.numbers import number
 
 Array = NDArray[np.float64]
@@ -173,7 +173,7 @@ def check_position_limits(model: pin.Model, limits: tuple[PositionLimit, ...]) -
     """
     known = list(model.names)[1:]
     for limit in limits:
-        for name in limit.joints:
+        for name in of_type('position limit', limit, PositionLimit).joints:
             if name not in known:
                 raise UnknownName('joint of a position limit:', name, known)
             joint = model.joints[model.getJointId(name)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from contact_sim.errors import InvalidInput
@@ -39,6 +39,16 @@ def share_folders() -> tuple[Path, ...]:
     folders.append(Path(sys.prefix) / 'share')
     folders += [Path(p) / 'cmeel.prefix' / 'share' for p in sys.path if p]
     return tuple(dict.fromkeys(folder for folder in folders if folder.is_dir()))
+
+
+def package_folder(name: str, file: Path | None) -> Path | None:
+    """Return the folder of package `name`: above `file`, or where packages are installed."""
+    above: Iterable[Path] = ()
+    if file is not None:  # as installed first, then where a symbolic link leads to
+        above = dict.fromkeys([*file.absolute().parents, *file.resolve().parents])
+    candidates = [folder if folder.name == name else folder / name for folder in above]
+    candidates += [folder / name for folder in share_folders()]
+    return next((folder for folder in candidates if folder.is_dir()), None)
 
 
 def _own_roots() -> Iterator[Path]:

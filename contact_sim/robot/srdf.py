@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import difflib
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,12 +16,18 @@ import numpy as np
 import pinocchio as pin
 
 from contact_sim.errors import InvalidInput, RobotDescriptionError
-from contact_sim.robot.configuration import checked_vector, unit_parts
+from contact_sim.robot.configuration import unit_parts
 from contact_sim.robot.contact_point import Array
 from contact_sim.robot.description import is_xml, parse_xml, read_text
+from contact_sim.robot.numbers import as_number
 
 ROUNDING = 0.01
 """Largest distance of the norm of a quaternion from 1: files hold a few digits."""
+
+BEYOND = 0.1
+"""Distance beyond a position limit at which a pose is still taken [rad or m]."""
+MISSPELT = 0.9
+"""Similarity of names (difflib) from which one is the other, misspelt."""
 
 ROOT_JOINT = 'root_joint'
 """Name of the floating base in Pinocchio and in SRDFs."""
@@ -64,17 +72,19 @@ def configuration(model: pin.Model, neutral: Array, values: JointValues, place: 
     robot (solo.srdf names the hip joints that solo8 lacks).
 
     Raises:
-        RobotDescriptionError: none of the joints exists, a joint with the wrong number of values,
-            or a unit quaternion, cosine and sine that are none.
+        RobotDescriptionError: none of the joints exists, one that is misspelt, a joint with the
+            wrong number of values or beyond its limits, or a unit quaternion, cosine and sine that
+            are none.
     """
     _check_some_known(model, values, place)
+    _check_spelling(model, values, place)
     q = neutral.copy()
     for name, numbers in values.items():
         if model.existJointName(name):
             joint = model.joints[model.getJointId(name)]
-            q[joint.idx_q : joint.idx_q + joint.nq] = _joint_part(
-                joint, numbers, f'{place}: {name}'
-            )
+            part = _joint_part(joint, numbers, f'{place}: {name}')
+            _check_within_limits(model, joint, part, f'{place}: {name}')
+            q[joint.idx_q : joint.idx_q + joint.nq] = part
     return np.asarray(pin.normalize(model, q))
 
 
@@ -89,6 +99,29 @@ def _joint_part(joint: pin.JointModel, numbers: tuple[float, ...], where: str) -
         if abs(norm - 1.0) > ROUNDING:
             raise RobotDescriptionError(f'{where}: the {what} has norm {norm:.4g}, expected 1')
     return part
+
+
+def _check_within_limits(model: pin.Model, joint: pin.JointModel, part: Array, where: str) -> None:
+    """Refuse an angle in degrees, say; a pose may be as far beyond a limit as files round."""
+    if joint.nq != 1:
+        return
+    lower, upper = model.lowerPositionLimit[joint.idx_q], model.upperPositionLimit[joint.idx_q]
+    if lower < upper and not lower - BEYOND <= part[0] <= upper + BEYOND:
+        raise RobotDescriptionError(
+            f'{where} = {part[0]:g}, but the joint has the limits {lower:g} and {upper:g}'
+        )
+
+
+def _check_spelling(model: pin.Model, values: JointValues, place: str) -> None:
+    """Refuse a joint that does not exist if one that nearly has its name is left out."""
+    left_out = [str(name) for name in list(model.names)[1:] if name not in values]
+    for name in values:
+        if name != ROOT_JOINT and not model.existJointName(name):
+            near = difflib.get_close_matches(name, left_out, n=1, cutoff=MISSPELT)
+            if near:
+                raise RobotDescriptionError(
+                    f'{place}: the robot has no joint {name!r}; did you mean {near[0]!r}?'
+                )
 
 
 def _check_some_known(model: pin.Model, values: JointValues, place: str) -> None:
@@ -142,8 +175,7 @@ def _values(state: Element, place: str) -> JointValues:
 
 
 def _numbers(text: str, where: str) -> tuple[float, ...]:
-    parts = text.split()
-    try:
-        return tuple(checked_vector(where, parts, len(parts)).tolist())
-    except ValueError as error:
-        raise RobotDescriptionError(f'{where}: value = {text!r}, expected numbers') from error
+    values = tuple(as_number(part) for part in text.split())
+    if not all(map(math.isfinite, values)):
+        raise RobotDescriptionError(f'{where}: value = {text!r}, expected numbers')
+    return values

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from xml.etree.ElementTree import Element
 
 from contact_sim.errors import RobotDescriptionError
+from contact_sim.robot.numbers import as_number
 
 _TAGS = ('actuator/mechanicalReduction', 'joint/mechanicalReduction', 'joint/mechanical_reduction')
 """Where a transmission states its reduction: URDF, URDF of old, ros2_control."""
@@ -42,10 +43,7 @@ def gear_ratios(robot: Element, place: str) -> Mapping[str, float]:
 
 def _ratio(element: Element, where: str) -> float:
     text = element.text or ''
-    try:
-        ratio = abs(float(text))
-    except ValueError:
-        ratio = math.nan
+    ratio = abs(as_number(text))
     if not (ratio > 0.0 and math.isfinite(ratio)):
         raise RobotDescriptionError(
             f'{where}: <{element.tag}> = {text.strip()!r}, expected a finite number other than 0'

@@ -11,6 +11,8 @@ from xml.etree.ElementTree import Element
 import pinocchio as pin
 
 from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName
+from contact_sim.numbers import flag
+from contact_sim.robot.agreement import check_agreement
 from contact_sim.robot.catalogue import CatalogueEntry, catalogue_entry, robot_file, robots
 from contact_sim.robot.checks import check_description, child_of
 from contact_sim.robot.configuration import neutral_configuration
@@ -27,8 +29,10 @@ from contact_sim.robot.meshes import check_meshes_exist, package_folders
 from contact_sim.robot.model import STANDING, RobotModel
 from contact_sim.robot.numbers import number, vector
 from contact_sim.robot.position_limits import PositionLimit, described_limits
+from contact_sim.robot.rewritten import kinematics_text
 from contact_sim.robot.srdf import Semantics, configuration, read_srdf
 from contact_sim.robot.transmissions import gear_ratios
+from contact_sim.robot.xacro_program import XacroArguments
 
 
 def load_robot(
@@ -39,6 +43,7 @@ def load_robot(
     srdf: str | Path | None = None,
     *,
     check_meshes: bool = True,
+    xacro_arguments: XacroArguments | None = None,
 ) -> RobotModel:
     """Return the robot described by `source`.
 
@@ -47,8 +52,8 @@ def load_robot(
     follows by the contact problem.
 
     Args:
-        source: a name of the catalogue (`robots()`), a path to a .urdf or .xacro file, or URDF or
-            xacro text (it starts with '<').
+        source: a name of the catalogue (`robots()`), a path to a .urdf or .xacro file, or URDF
+            text (it starts with '<'). A xacro is a program: it can do whatever you can.
         floating_base: whether the root link moves freely; else it is fixed to the world.
         contact_frames: frames of the feet, or contact points ready made. A frame whose link has
             exactly one sphere as collision geometry touches with that sphere, any other frame with
@@ -59,14 +64,18 @@ def load_robot(
             catalogue's, else none.
         check_meshes: whether a mesh that is not on this machine is an error. Meshes play no part
             in the dynamics.
+        xacro_arguments: values of the arguments of a xacro, by name. Given, even if empty, any
+            file or text is run as a xacro; None: only files called .xacro are.
 
     Raises:
         UnknownName: an unknown robot, contact frame or joint.
         InvalidInput: something listed twice, or a joint or frame that cannot be used.
         RobotDescriptionError: a file that is missing, malformed or physically impossible.
     """
+    flag('floating_base', floating_base)
+    flag('check_meshes', check_meshes)
     entry = _entry(source)
-    description = _description(source, entry)
+    description = _description(source, entry, xacro_arguments)
     check_description(description.root, description.place)
     if check_meshes:
         check_meshes_exist(description.root, description.file, description.place)
@@ -106,12 +115,16 @@ def _entry(source: str | Path) -> CatalogueEntry | None:
     return None
 
 
-def _description(source: str | Path, entry: CatalogueEntry | None) -> Description:
+def _description(
+    source: str | Path, entry: CatalogueEntry | None, xacro_arguments: XacroArguments | None
+) -> Description:
     if entry is not None:
-        return description_from_file(robot_file(entry, entry.urdf), entry.corrections)
+        return description_from_file(
+            robot_file(entry, entry.urdf), entry.corrections, xacro_arguments
+        )
     if isinstance(source, str) and is_xml(source):
-        return description_from_text(source)
-    return description_from_file(Path(source))
+        return description_from_text(source, xacro_arguments)
+    return description_from_file(Path(source), xacro_arguments=xacro_arguments)
 
 
 def _position_limits(description: Description, model: pin.Model) -> tuple[PositionLimit, ...]:
@@ -129,12 +142,15 @@ def _position_limits(description: Description, model: pin.Model) -> tuple[Positi
 def _pinocchio_model(description: Description, floating_base: bool) -> pin.Model:
     _check_reserved_names(description, floating_base)
     root = (pin.JointModelFreeFlyer(),) if floating_base else ()
+    text = kinematics_text(description.root, description.place)
     try:
-        return pin.buildModelFromXML(description.text, *root)
+        model = pin.buildModelFromXML(text, *root)
     except Exception as error:  # Pinocchio passes on whatever C++ throws
         raise RobotDescriptionError(
             f'{description.place}: Pinocchio cannot read it: {error}'
         ) from error
+    check_agreement(model, description.root, floating_base, description.place)
+    return model
 
 
 def _check_reserved_names(description: Description, floating_base: bool) -> None:

@@ -12,7 +12,6 @@ from typing import Any
 from rclpy.node import Node
 
 from contact_sim.contact.solution import STATUSES, SolverStatus
-from contact_sim.errors import ContactSimError
 from contact_sim.robot.actuator_text import describe_actuators
 from contact_sim.robot.parts import parts_of
 from contact_sim.robot.position_limits import describe_limits
@@ -167,7 +166,7 @@ class SimulationNode(Node):
         ground = chosen_terrain(settings) if 'terrain' in prefixes else None
         try:
             self.loop.between_steps(lambda: self._apply_settings(settings, prefixes))
-        except ContactSimError:
+        except Exception:
             in_force = self.parameters.settings
             self.loop.between_steps(lambda: self._apply_settings(in_force, prefixes))
             raise

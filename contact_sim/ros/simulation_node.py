@@ -5,16 +5,16 @@ from __future__ import annotations
 import logging
 import signal
 import sys
-import threading
 from types import FrameType
 
 import rclpy
 from rclpy._rclpy_pybind11 import RCLError, UnknownROSArgsError
 from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.executors import ExternalShutdownException
 
 from contact_sim.errors import ContactSimError
 from contact_sim.precompile import compiling_meanwhile
+from contact_sim.ros.callbacks import CallbackThread
 from contact_sim.ros.node import SimulationNode
 from contact_sim.simulation.compilation import compiling_while
 
@@ -26,30 +26,23 @@ def leave_to_rclpy(number: int, frame: FrameType | None) -> None:
     """Answer SIGINT as SIGTERM is answered: rclpy ends its context, and `rclpy.ok` says so."""
 
 
-def spin(executor: SingleThreadedExecutor) -> None:
-    """Serve callbacks until shutdown."""
-    try:
-        executor.spin()
-    except (ExternalShutdownException, RCLError):
-        if rclpy.ok():
-            raise
-
-
 def run(node: SimulationNode) -> None:
-    """Run the node's loop here and its callbacks in another thread."""
-    executor = SingleThreadedExecutor()
-    executor.add_node(node)
-    callbacks = threading.Thread(target=spin, args=(executor,), daemon=True)
-    callbacks.start()
+    """Run the node's loop here and its callbacks in another thread.
+
+    Raises:
+        CallbacksEnded: no more callbacks are served.
+    """
+    callbacks = CallbackThread(node)
     try:
-        node.run(rclpy.ok)
+        node.run(lambda: rclpy.ok() and callbacks.alive)
     except RCLError:
         if rclpy.ok():
             raise
     finally:
-        executor.shutdown(timeout_sec=1.0)
-        callbacks.join(timeout=2.0)
-        node.destroy_node()
+        try:
+            callbacks.end()
+        finally:
+            node.destroy_node()
 
 
 def main(args: list[str] | None = None) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
@@ -13,6 +12,7 @@ from contact_sim.contact.workspace import Workspace
 from contact_sim.contact_models.time_stepping.stepper import apply_commands
 from contact_sim.dynamics.applied import add_wrench
 from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.numbers import real_array
 from contact_sim.robot.model import RobotModel
 from contact_sim.simulation.checks import checked_wrench
 
@@ -34,13 +34,12 @@ class AppliedForces:
             InvalidInput: efforts of another shape, a wrench that is not 6 finite numbers.
             UnknownName: a frame that does not exist.
         """
-        try:
-            command = np.asarray(effort, dtype=float)
-        except (TypeError, ValueError) as error:
-            raise InvalidInput(f'effort = {effort!r}: expected numbers') from error
+        command = real_array('effort', effort)
         if command.shape != self._shape:
             raise InvalidInput(f'effort: shape {command.shape}, expected {self._shape}')
         self._command[:] = command
+        if wrenches is not None and not isinstance(wrenches, Mapping):
+            raise InvalidInput(f'external_wrenches = {wrenches!r}: expected wrenches by frame')
         if wrenches:
             self._push(wrenches)
         elif self._pushed:

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from contact_sim.arrays.fields import Sizes
 from contact_sim.errors import InvalidInput
+from contact_sim.numbers import real_array, within
 from contact_sim.robot.model import RobotModel
 
 Array = NDArray[np.float64]
@@ -21,24 +22,10 @@ def checked_robot(robot: object) -> RobotModel:
 
 def checked_wrench(name: str, value: ArrayLike) -> Array:
     """Return a checked wrench, shape (6,)."""
-    try:
-        wrench = np.array(value, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f'external wrench on {name!r}: expected 6 numbers') from error
+    wrench = np.array(real_array(f'external wrench on {name!r}', value))
     if wrench.shape != (6,) or not np.isfinite(wrench).all():
         raise InvalidInput(f'external wrench on {name!r} = {value!r}: expected 6 finite numbers')
     return wrench
-
-
-def positive(name: str, value: object, unit: str) -> float:
-    """Return a finite number > 0, or raise InvalidInput."""
-    try:
-        number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        number = np.nan
-    if not (np.isfinite(number) and number > 0.0):
-        raise InvalidInput(f'{name} = {value!r} {unit}: expected a finite number > 0')
-    return number
 
 
 def per_contact(
@@ -50,16 +37,15 @@ def per_contact(
     that it has with the features of the ground.
     """
     nc, points = sizes.nc, sizes.n_candidates
+    numbers = real_array(name, value)
     try:
-        numbers = np.asarray(value, dtype=float)
         full = np.broadcast_to(over_features(numbers, sizes), (nc,))
-    except (TypeError, ValueError) as error:
+    except ValueError as error:
         lengths = (
             f'{nc}' if nc == points else f'{points} (per contact point) or {nc} (per contact)'
         )
         raise InvalidInput(f'{name} = {value!r}: expected one number or {lengths}') from error
-    if not (np.isfinite(numbers).all() and (numbers >= 0.0).all() and (numbers <= largest).all()):
-        raise InvalidInput(f'{name} = {value!r}: expected finite values in [0, {largest:g}]')
+    within(name, value, largest)
     return full
 
 
@@ -93,10 +79,7 @@ def per_world(
         InvalidInput: a shape that is not that of one number, (length,), (n, 1) or (n, length);
             values outside the bounds or not finite.
     """
-    try:
-        numbers = np.asarray(value, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f'{name}: expected numbers, shape ({n}, {length})') from error
+    numbers = real_array(name, value)
     allowed = ((), (length,), (n, 1), (n, length))
     if numbers.shape not in allowed:
         raise InvalidInput(
@@ -114,8 +97,4 @@ def per_world_contact(
     name: str, value: float | ArrayLike, n: int, sizes: Sizes, largest: float = np.inf
 ) -> Array:
     """Return `per_world` of numbers per contact, shape (n, nc), or given per contact point."""
-    try:
-        numbers = over_features(np.asarray(value, dtype=float), sizes)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f'{name}: expected numbers, shape ({n}, {sizes.nc})') from error
-    return per_world(name, numbers, n, sizes.nc, largest)
+    return per_world(name, over_features(real_array(name, value), sizes), n, sizes.nc, largest)

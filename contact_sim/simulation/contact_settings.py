@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contact_sim.contact.workspace import Workspace
-from contact_sim.errors import InvalidInput
+from contact_sim.numbers import number_within
 from contact_sim.robot.configuration import frozen
 from contact_sim.simulation.checks import per_contact
 
@@ -47,9 +47,7 @@ class ContactSettings:
 
     @baumgarte.setter
     def baumgarte(self, value: float) -> None:
-        if not 0.0 <= value <= 1.0:
-            raise InvalidInput(f'baumgarte = {value!r}: expected a value in [0, 1]')
-        self._workspace.stabilisation[0] = value
+        self._workspace.stabilisation[0] = number_within('baumgarte', value, 1.0)
 
     @property
     def restitution_threshold(self) -> float:
@@ -58,6 +56,5 @@ class ContactSettings:
 
     @restitution_threshold.setter
     def restitution_threshold(self, value: float) -> None:
-        if not (np.isfinite(value) and value >= 0.0):
-            raise InvalidInput(f'restitution_threshold = {value!r} m/s: expected a value >= 0')
-        self._workspace.stabilisation[1] = value
+        chosen = number_within('restitution_threshold', value, np.inf)
+        self._workspace.stabilisation[1] = chosen

@@ -17,12 +17,13 @@ from contact_sim.contact_models.time_stepping.actuation import DIRECT, JOINT_PD,
 from contact_sim.contact_models.time_stepping.stepper import TimeStepping
 from contact_sim.dynamics.gravity import gravity_vector
 from contact_sim.dynamics.integrators import INTEGRATORS, integrator_code
-from contact_sim.errors import ContactSimError, InvalidInput, NonFiniteState
+from contact_sim.errors import ContactSimError, InvalidInput, NonFiniteState, of_type
+from contact_sim.numbers import finite, positive
 from contact_sim.robot.actuation import JointCommand
 from contact_sim.robot.configuration import frozen
 from contact_sim.robot.model import RobotModel
 from contact_sim.simulation.applied_forces import AppliedForces
-from contact_sim.simulation.checks import checked_robot, positive
+from contact_sim.simulation.checks import checked_robot
 from contact_sim.simulation.compilation import announced
 from contact_sim.simulation.contact_settings import ContactSettings
 from contact_sim.simulation.divergence import refusal_of
@@ -166,8 +167,7 @@ class Simulator(ContactSettings):
         q = standing_on(self.robot, ground) if q is None else q
         start = self.robot.checked_configuration(q)
         velocity = np.zeros(self.robot.nv) if v is None else self.robot.checked_velocity(v)
-        if not np.isfinite(time):
-            raise InvalidInput(f'time = {time!r} s: expected a finite number')
+        time = finite('time', time)
         if ground is not self.terrain:
             self._move_to(ground)
         self._data.q[:] = start
@@ -208,7 +208,7 @@ class Simulator(ContactSettings):
         Raises:
             InvalidInput: a snapshot of another robot, or on a ground with other features.
         """
-        snapshot.check_fits(self.robot.name, self._data.buffer)
+        of_type('snapshot', snapshot, Snapshot).check_fits(self.snapshot())
         if snapshot.contact_model is not self._model:
             self.contact_model = snapshot.contact_model  # type: ignore[assignment]
         self._data.buffer[:] = snapshot.buffer

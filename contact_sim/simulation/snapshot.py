@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from contact_sim.contact_models.protocol import ContactModel
 from contact_sim.errors import InvalidInput
+from contact_sim.numbers import real_array, within
 
 Array = NDArray[np.float64]
 
@@ -27,12 +28,21 @@ class Snapshot:
     stabilisation: Array
     contact_model: ContactModel
 
-    def check_fits(self, robot: str, buffer: Array) -> None:
-        """Raise InvalidInput unless it is one of `robot` with as many numbers as `buffer`."""
-        if self.robot != robot:
-            raise InvalidInput(f'snapshot of robot {self.robot!r}: expected one of {robot!r}')
-        if self.buffer.shape != buffer.shape:
-            raise InvalidInput(
-                f'snapshot of {len(self.buffer)} numbers, expected {len(buffer)}: the robot had '
-                'other contact points or the ground other features'
+    def check_fits(self, now: Snapshot) -> None:
+        """Raise InvalidInput unless it can follow on `now`, one of the same simulation."""
+        if self.robot != now.robot:
+            raise InvalidInput(f'snapshot of robot {self.robot!r}: expected one of {now.robot!r}')
+        for name in ('buffer', 'friction', 'restitution', 'stabilisation'):
+            given, expected = (
+                real_array(f'snapshot: {name}', getattr(self, name)),
+                getattr(now, name),
             )
+            if given.shape != expected.shape:
+                raise InvalidInput(
+                    f'snapshot: {name} of {given.size} numbers, expected {expected.size}: the '
+                    'robot had other contact points or the ground other features'
+                )
+        within('snapshot: friction', self.friction, np.inf)
+        within('snapshot: restitution', self.restitution, 1.0)
+        within('snapshot: baumgarte', self.stabilisation[0], 1.0)
+        within('snapshot: restitution_threshold', self.stabilisation[1], np.inf)

@@ -17,9 +17,10 @@ from contact_sim.contact_models.protocol import ContactModel
 from contact_sim.contact_models.time_stepping.model import TimeSteppingModel
 from contact_sim.dynamics.gravity import gravity_vector
 from contact_sim.errors import InvalidInput
+from contact_sim.numbers import positive, real_array
 from contact_sim.robot.actuators import Actuators
 from contact_sim.robot.model import RobotModel
-from contact_sim.simulation.checks import per_world, positive
+from contact_sim.simulation.checks import per_world
 
 Array = NDArray[np.float64]
 LAW_FIELDS = ('reach', 'law', 'damping_inertia', 'options', 'support_command', 'springs')
@@ -80,7 +81,7 @@ class WorldArrays:
         Raises:
             InvalidInput: another shape, or values that are not finite.
         """
-        value = np.asarray(gravity, dtype=float)
+        value = real_array('gravity', gravity)
         if value.ndim == 2 and (value.shape != (self.n, 3) or not np.isfinite(value).all()):
             raise InvalidInput(f'gravity: shape {value.shape}, expected ({self.n}, 3), finite')
         self.field('gravity')[:] = value if value.ndim == 2 else gravity_vector(gravity)
@@ -207,7 +208,7 @@ def with_masses(robot: RobotModel, masses: ArrayLike) -> RobotModel:
         RobotDescriptionError: masses with which no motion can be computed.
     """
     model = robot.pinocchio_model.copy()
-    for joint, mass in enumerate(np.asarray(masses, dtype=float), 1):
+    for joint, mass in enumerate(real_array('masses', masses), 1):
         inertia = model.inertias[joint]
         if inertia.mass > 0.0:
             scale = mass / inertia.mass

@@ -29,6 +29,7 @@ from contact_sim.contact_models.time_stepping.actuation import (
 from contact_sim.contact_models.time_stepping.stepper import refresh
 from contact_sim.dynamics.integrators import integrator_code
 from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.numbers import real_array
 from contact_sim.robot.actuation import JointCommand
 from contact_sim.robot.actuators import Actuators
 from contact_sim.robot.configuration import frozen
@@ -173,7 +174,7 @@ class Worlds:
 
     def _starts(self, q: ArrayLike | None, which: NDArray[np.int64]) -> Array:
         if q is not None:
-            given = np.atleast_2d(np.asarray(q, dtype=float))
+            given = np.atleast_2d(real_array('q', q))
             return np.broadcast_to(_rows('q', given, len(which)), (len(which), given.shape[1]))
         poses: dict[int, Array] = {}
         for i in which:
@@ -329,7 +330,7 @@ class Worlds:
         return Rollout(*(np.array(values) for values in zip(*instants, strict=True)))
 
     def _command(self, controller: Controller) -> None:
-        efforts = np.asarray(controller(self.time, self.q, self.v), dtype=float)
+        efforts = real_array('controller', controller(self.time, self.q, self.v))
         shape = (self.n, self.robot.n_joints)
         if efforts.shape != shape:
             raise InvalidInput(f'controller: efforts of shape {efforts.shape}, expected {shape}')

@@ -63,3 +63,20 @@ ONE_LEG_SRDF = """
   <group_state name="half_sitting" group="leg"><joint name="hip" value="1.0"/></group_state>
 </robot>
 """
+
+XACRO_HEAD = '<robot name="x" xmlns:xacro="http://www.ros.org/wiki/xacro">'
+_REACH = (
+    "${(lambda: [c for c in ().__class__.__base__.__subclasses__() if c.__name__ == '_wrap_close']"
+    "[0].__init__.__globals__['system']('touch MARK'))()}"
+)
+"""Python that reaches the system past the name check of xacro: that looks into no lambda."""
+
+
+def program(mark: object) -> str:
+    """Return a xacro of a link that creates the file `mark` when it runs; $(arg mass) is 2 kg."""
+    prop = f'<xacro:property name="a" value="{_REACH}"/>'.replace('MARK', str(mark))
+    body = '<link name="${a}"><inertial><mass value="$(arg mass)"/>'
+    return (
+        f'{XACRO_HEAD}<xacro:arg name="mass" default="2"/>{prop}{body}'
+        '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link></robot>'
+    )

@@ -77,7 +77,7 @@ def test_a_command_is_a_value():
 def test_values_have_to_be_finite_numbers_of_one_length(field):
     with pytest.raises(InvalidInput, match=f'JointCommand.{field}: entry 1 is nan, not finite'):
         command(**{field: [0.0, np.nan]})
-    with pytest.raises(InvalidInput, match=f'JointCommand.{field}: .* is not a list of numbers'):
+    with pytest.raises(InvalidInput, match=f'JointCommand.{field} = .*: expected real numbers'):
         command(**{field: ['a', 'b']})
     if field != 'position':
         with pytest.raises(InvalidInput, match=rf'JointCommand.{field}: shape \(3,\), expected'):

@@ -157,7 +157,7 @@ def test_numbers_that_no_actuator_has(name):
             LEG.with_actuators(**{name: [1.0, value]})
     with pytest.raises(InvalidInput, match=rf'Actuators\.{name}: shape \(3,\), expected one'):
         LEG.with_actuators(**{name: np.ones(3)})
-    with pytest.raises(InvalidInput, match=rf"Actuators\.{name} = 'much': expected numbers"):
+    with pytest.raises(InvalidInput, match=rf"Actuators\.{name} = 'much': expected real numbers"):
         LEG.with_actuators(**{name: 'much'})
     with pytest.raises(UnknownName, match=r"'kneee'.*did you mean 'knee'"):
         LEG.with_actuators(**{name: {'kneee': 1.0}})

@@ -118,7 +118,7 @@ def test_find_in_a_xacro_without_a_workspace(monkeypatch):
         '<xacro:include filename="$(find far_away)/a.xacro"/></robot>'
     )
     with pytest.raises(RobotDescriptionError, match=r'\$\(find package\) needs ROS 2: source'):
-        load_robot(text)
+        load_robot(text, xacro_arguments={})
 
 
 def test_a_robot_that_cannot_move():

@@ -50,8 +50,8 @@ def test_a_file_without_extension_in_the_working_folder(tmp_path, monkeypatch):
 
 def test_xacro_from_a_file_and_from_text(tmp_path):
     path = write(tmp_path, 'robot.urdf.xacro', XACRO)
-    for source in (path, XACRO):
-        loaded = load_robot(source)
+    for source, arguments in ((path, None), (XACRO, {})):
+        loaded = load_robot(source, xacro_arguments=arguments)
         assert loaded.name == 'from_xacro'
         assert loaded.total_mass == 7.0
         assert '${' not in loaded.description
@@ -77,7 +77,7 @@ def test_a_text_knows_nothing_of_the_file_before(tmp_path):
     with pytest.raises(RobotDescriptionError, match='no joint connects the links base, more'):
         load_robot(write(tmp_path, 'robot.xacro', including))  # it found part.xacro
     with pytest.raises(RobotDescriptionError, match=r'xacro failed: .*part.xacro'):
-        load_robot(including)
+        load_robot(including, xacro_arguments={})
 
 
 def test_a_byte_order_mark_is_not_part_of_the_robot(tmp_path):
@@ -178,7 +178,7 @@ def test_arguments_of_a_xacro_take_their_defaults():
     text = XACRO.replace(
         '<xacro:property name="mass" value="${2 * 3.5}"/>', '<xacro:arg name="mass" default="4"/>'
     ).replace('${mass}', '$(arg mass)')
-    assert load_robot(text).total_mass == 4.0
+    assert load_robot(text, xacro_arguments={}).total_mass == 4.0
 
 
 def test_feet_of_the_argument_win_over_the_srdf():

@@ -90,3 +90,38 @@ def test_a_wheel_may_turn_as_fast_as_it_likes():
     sim.reset(pose(z=1.0), np.array([1e200, 0.0, 0.0, 0.0, 1e200, 0.0]))
     with pytest.raises(NonFiniteState, match=r'from t = 0 s on .* = 1e\+198 rad per step'):
         sim.step(np.zeros(0))
+
+
+@pytest.mark.parametrize('integrator', ['semi_implicit', 'momentum'])
+def test_no_step_hands_out_a_state_that_is_not_finite(integrator):
+    """v⁺ may be finite where q⁺, or the velocity in the axes of q⁺, no longer is."""
+    sim = Simulator(load_robot('go1'), integrator=integrator)
+    chance, refused = np.random.default_rng(1), 0
+    for size in np.linspace(75.0, 300.0, 451):
+        v = np.full(18, 10.0**size) * chance.choice([-1.0, 1.0], 18)
+        sim.reset(v=v if chance.random() < 0.5 else v * (np.arange(18) == chance.integers(18)))
+        before = sim.snapshot()
+        try:
+            sim.step(np.zeros(12))
+        except NonFiniteState:
+            refused += 1
+            assert np.array_equal(sim.snapshot().buffer[:3], before.buffer[:3])  # the clock
+        assert np.isfinite(sim.q).all()
+        assert np.isfinite(sim.v).all()
+    assert refused > 10
+
+
+@pytest.mark.parametrize('joint', [pin.JointModelTranslation, pin.JointModelPZ])
+def test_a_position_beyond_all_numbers(joint):
+    """Two steps of 1e308 m; v⁺ stays finite. Pinocchio moves the one kind, kernels the other."""
+    model = pin.Model()
+    index = model.addJoint(0, joint(), pin.SE3.Identity(), 'slide')
+    model.appendBodyToJoint(index, pin.Inertia(1.0, np.zeros(3), np.eye(3)), pin.SE3.Identity())
+    sim = Simulator(RobotModel.from_pinocchio(model), gravity=0.0, time_step=1.0)
+    sim.reset(v=1e308 * np.eye(sim.robot.nv)[0])
+    sim.step(np.zeros(sim.robot.n_joints))
+    q = sim.q.copy()
+    with pytest.raises(NonFiniteState):
+        sim.step(np.zeros(sim.robot.n_joints))
+    assert np.array_equal(sim.q, q)
+    assert sim.time == 1.0

@@ -114,6 +114,8 @@ class EventDriven:
         if self._terms is not None:
             self._effects[:] = self._workspace.data.nonlinear_effects
         code, events = self._run(float(self._workspace.data.time_step[0]))
+        if not (np.isfinite(self._arc.arc_q).all() and np.isfinite(self._arc.arc_v).all()):
+            code = NONFINITE
         if code not in SOLVED:
             return self._fall_back(code, events)
         entries.finish(*self._arrays, events, self._residual)

@@ -263,12 +263,8 @@ def integrate(data):
         status[0] = NOT_FINITE
         take_back(data)
         return
-    remember_command(data)
-    clock = vector(data, f.CLOCK)
-    clock[2] += 1.0
-    clock[0] = clock[1] + clock[2] * h
-    describe_contacts(data)
-    if integers(data, f.TERMS_GIVEN)[0] == 0:
+    given = integers(data, f.TERMS_GIVEN)[0] != 0
+    if not given:
         move(
             integers(data, f.KIND), integers(data, f.Q_INDEX), integers(data, f.V_INDEX),
             matrix(data, f.POSE), displacement, vector(data, f.Q_START), vector(data, f.Q),
@@ -276,7 +272,29 @@ def integrate(data):
         place_bodies(data, vector(data, f.Q))
         if carrying and follow(data):
             place_bodies(data, vector(data, f.Q))  # its rounding, too, is that of q alone
+        if not state_is_finite(data):
+            status[0] = NOT_FINITE
+            take_back(data)
+            place_bodies(data, vector(data, f.Q))
+            return
+    remember_command(data)
+    clock = vector(data, f.CLOCK)
+    clock[2] += 1.0
+    clock[0] = clock[1] + clock[2] * h
+    describe_contacts(data)
+    if not given:
         describe_configuration(data)
+
+
+@kernel
+def state_is_finite(data):
+    """Return whether q and v are; also where v⁺ was, the motion of q and its axes may not be."""
+    nothing = 0.0  # times a number is 0 for all but infinity and NaN
+    for value in vector(data, f.Q):
+        nothing += 0.0 * value
+    for value in vector(data, f.V):
+        nothing += 0.0 * value
+    return nothing == 0.0
 
 
 @kernel

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from contact_sim.arrays.views import arrays_of
 from contact_sim.contact.workspace import Workspace
-from contact_sim.contact_models.time_stepping.actuation import READY, actuate
+from contact_sim.contact_models.time_stepping.actuation import NOT_FINITE, READY, actuate
 from contact_sim.contact_models.time_stepping.carried_momentum import follow
 from contact_sim.contact_models.time_stepping.islands import HAS_MEMORY, NO_RESTITUTION
 from contact_sim.contact_models.time_stepping.stages import (
@@ -15,6 +17,7 @@ from contact_sim.contact_models.time_stepping.stages import (
     contact_rows,
     free_motion,
     place_and_detect,
+    take_back,
 )
 from contact_sim.dynamics.given_terms import GivenTerms
 from contact_sim.dynamics.integrators import MOMENTUM
@@ -72,6 +75,7 @@ class TimeStepping:
 
     def _advance_given(self, terms: GivenTerms) -> None:
         work, data = self._workspace, self._workspace.data
+        clock = data.clock.copy()
         terms.update_velocity(data.q, data.v)
         self._advance(*self._arrays, 1)
         if self._status[0] == READY:
@@ -79,6 +83,9 @@ class TimeStepping:
             if work.integrator[0] == MOMENTUM:
                 terms.update_configuration(data.q)
                 follow_carried(*self._arrays)
+            if not (np.isfinite(data.q).all() and np.isfinite(data.v).all()):
+                self._status[0], data.clock[:] = NOT_FINITE, clock
+                forget_step(*self._arrays)
         self.update_contacts()
 
     def begin(self) -> int:
@@ -100,6 +107,12 @@ def refresh(numbers, indices, layout):
     """Fill what belongs to the configuration, in every world."""
     for world in range(numbers.shape[0]):
         place_and_detect(arrays_of(numbers, indices, layout, world))
+
+
+@entry
+def forget_step(numbers, indices, layout):
+    """Return to the state before the step, world 0."""
+    take_back(arrays_of(numbers, indices, layout, 0))
 
 
 @entry

@@ -6,6 +6,7 @@ itself is set back. It is published at once.
 
 from __future__ import annotations
 
+from math import atan2, hypot
 from typing import Any
 
 import numpy as np
@@ -176,9 +177,15 @@ def _check_that_it_floats(part: RobotPart) -> None:
         raise InvalidInput(f'the base of {name} is fixed: it cannot be placed')
 
 
+def yaw_of(quaternion: Array) -> float:
+    """Return the angle about z [rad] of a quaternion x, y, z, w, or raise InvalidInput."""
+    x, y, z, w = unit_quaternion(quaternion).tolist()
+    return atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
+
+
 def unit_quaternion(quaternion: Array) -> Array:
     """Return a quaternion of norm 1, or raise InvalidInput where it is not nearly so."""
-    norm = float(np.linalg.norm(quaternion))
+    norm = hypot(*quaternion)
     if not abs(norm - 1.0) <= 1e-3:  # NaN too
         raise InvalidInput(f'quaternion {quaternion.tolist()} has norm {norm:g}: expected 1')
     return np.asarray(quaternion / norm)

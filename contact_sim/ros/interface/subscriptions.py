@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import numpy as np
@@ -20,7 +19,7 @@ from contact_sim.ros.commands.inbox import CommandInbox
 from contact_sim.ros.commands.lockstep import Lockstep
 from contact_sim.ros.commands.pushes import Pushes
 from contact_sim.ros.conversions import stamp_nanoseconds, vector_values
-from contact_sim.ros.interface.state_control import StateControl
+from contact_sim.ros.interface.state_control import StateControl, yaw_of
 from contact_sim.ros.interface.support_command import SupportCommand
 from contact_sim.ros.topics import own_topic
 
@@ -99,10 +98,9 @@ class Inputs:
     def _on_initial_pose(self, message: PoseWithCovarianceStamped) -> None:
         """Stand the robot where RViz's '2D Pose Estimate' points."""
         pose = message.pose.pose
-        r = pose.orientation
-        yaw = math.atan2(2.0 * (r.w * r.z + r.x * r.y), 1.0 - 2.0 * (r.y**2 + r.z**2))
-        where = pose.position.x, pose.position.y, yaw
-        self._attempt(lambda: self._control.put_at(self._part, *where))
+        turned = np.array([*vector_values(pose.orientation), pose.orientation.w])
+        x, y = pose.position.x, pose.position.y
+        self._attempt(lambda: self._control.put_at(self._part, x, y, yaw_of(turned)))
 
     def _on_odom(self, message: Odometry) -> None:
         """Give the base the pose and the twist of a message like those on odom."""

@@ -27,6 +27,8 @@ NOT_SET = -1.0
 """Of a number that is at least 0: as somebody else says."""
 LARGEST_ACTUATOR_NUMBER = 1e9
 """Bound of what an actuator may have."""
+SLOWEST, FASTEST = 1e-3, 1e6
+"""Bounds of publish rates [Hz]; 0 besides."""
 LARGEST_GAIN = 1e6
 """Bound of PD gains: with the bound on commands it keeps every effort finite."""
 
@@ -44,7 +46,7 @@ class NodeParameters(Parameters):
         'such as a=go1 and b=anymal_b@1.5,0,0.3; robot is of the catalogue or a path of a URDF; '
         'see docs/robots.md',
     )  # fmt: skip
-    urdf_path: str = parameter('', '', 'URDF or xacro file of the robot')
+    urdf_path: str = parameter('', '', 'URDF of the robot, or .xacro: a program that runs')
     srdf_path: str = parameter('', '', 'SRDF with reference poses and end effectors')
     robot_description: str = parameter('', '', 'URDF text of the robot; wins over urdf_path')
     reference_pose: str = parameter(
@@ -274,19 +276,21 @@ class TerrainParameters(Parameters):
     )  # fmt: skip
 
 
+def _rate(default: float, meaning: str) -> Any:
+    return parameter(default, 'Hz', meaning, at_least=0.0, at_most=FASTEST, live=True)
+
+
 @dataclass(frozen=True)
 class PublishRateParameters(Parameters):
     """Rates in simulated time; each must divide the step rate. 0: not published."""
 
-    joint_states: float = parameter(250.0, 'Hz', 'joint_states', at_least=0.0, live=True)
-    odom: float = parameter(250.0, 'Hz', 'odom and TF', at_least=0.0, live=True)
-    imu: float = parameter(250.0, 'Hz', 'imu/data', at_least=0.0, live=True)
-    wrenches: float = parameter(
-        125.0, 'Hz', 'contacts/<foot>/wrench and foot_contacts', at_least=0.0, live=True
-    )
-    markers: float = parameter(25.0, 'Hz', '~/contact_markers', at_least=0.0, live=True)
-    solver_state: float = parameter(25.0, 'Hz', '~/solver_state', at_least=0.0, live=True)
-    shadow: float = parameter(25.0, 'Hz', '~/shadow, see contact.shadow', at_least=0.0, live=True)
+    joint_states: float = _rate(250.0, 'joint_states')
+    odom: float = _rate(250.0, 'odom and TF')
+    imu: float = _rate(250.0, 'imu/data')
+    wrenches: float = _rate(125.0, 'contacts/<foot>/wrench and foot_contacts')
+    markers: float = _rate(25.0, '~/contact_markers')
+    solver_state: float = _rate(25.0, '~/solver_state')
+    shadow: float = _rate(25.0, '~/shadow, see contact.shadow')
 
 
 @dataclass(frozen=True)
@@ -381,10 +385,15 @@ def steps_between(name: str, rate: float, time_step: float) -> int:
     """Return the number of steps between two messages, 0 for never.
 
     Raises:
-        InvalidInput: a rate that does not divide the step rate; names the nearest that do.
+        InvalidInput: a rate that does not divide the step rate; names the nearest that do. A rate
+            above 0 but below SLOWEST.
     """
     if rate == 0.0:
         return 0
+    if rate < SLOWEST:
+        raise InvalidInput(
+            f'publish_rate.{name} = {rate:g} Hz: expected 0, or at least {SLOWEST:g} Hz'
+        )
     steps = 1.0 / (rate * time_step)
     if steps > 1.0 - RATE_TOLERANCE and abs(steps - round(steps)) <= RATE_TOLERANCE * steps:
         return round(steps)

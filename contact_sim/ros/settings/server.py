@@ -89,6 +89,9 @@ class ParameterServer:
                 self._apply(changed, set(changes))
         except (ContactSimError, TypeError) as error:
             return SetParametersResult(successful=False, reason=str(error))
+        except Exception as error:  # an answer is due, whatever went wrong
+            self._node.get_logger().error(f'parameters refused: {error!r}')
+            return SetParametersResult(successful=False, reason=repr(error))
         self.settings = changed
         return SetParametersResult(successful=True)
 

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from contact_sim.errors import ContactSimError, InvalidInput, NonFiniteState
+from contact_sim.errors import InvalidInput, NonFiniteState
 from contact_sim.ros.commands.inbox import CommandInbox
 from contact_sim.ros.commands.lockstep import Lockstep, Verdict
 from contact_sim.ros.commands.pushes import Pushes
@@ -108,16 +108,15 @@ class Loop:
     def between_steps(self, action: Callable[[], None]) -> None:
         """Have the loop run `action` between two steps; wait until it has.
 
-        Raises:
-            ContactSimError: what `action` raised.
+        Whatever `action` raises is raised here: it ends no more than the request.
         """
         done = threading.Event()
-        errors: list[ContactSimError] = []
+        errors: list[Exception] = []
 
         def act() -> None:
             try:
                 action()
-            except ContactSimError as error:
+            except Exception as error:
                 errors.append(error)
             finally:
                 done.set()

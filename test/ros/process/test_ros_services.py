@@ -287,11 +287,17 @@ def test_states_that_cannot_be_are_refused(paused):
     no_attitude.pose.pose.orientation.w = 0.0
     too_fast = pose_message(Odometry, 0.0, 0.0, 0.4)
     too_fast.twist.twist.linear.x = 1e30
+    overflowing = pose_message(PoseWithCovarianceStamped, 0.0, 0.0, 0.0)
+    overflowing.pose.pose.orientation.y = 1e200
+    refused = paused.set({'publish_rate.wrenches': 1e-310})
+    assert not refused.successful
+    assert 'expected 0, or at least 0.001 Hz' in refused.reason
     for bad, reason in (
         (pose_message(Odometry, np.nan, 0.0, 0.4), r'position = \[nan, 0.0, 0.4\]'),
         (no_attitude, 'norm 0: expected 1'),
         (too_fast, r'twist = \[1e\+30'),
         (pose_message(PoseWithCovarianceStamped, np.inf, 0.0, 0.0), r'initialpose = \[inf'),
+        (overflowing, r'quaternion \[0.0, 1e\+200, 0.0, .*\] has norm 1e\+200'),
     ):
         paused.spin(1.1)  # warnings come once a second
         paused.listeners[type(bad)].publish(bad)

@@ -163,6 +163,9 @@ def test_a_refusal_names_rates_on_both_sides_that_are_taken(rate, time_step):
 
 def test_the_refused_rate_is_named():
     rates = PublishRateParameters(markers=30.0)
+    for rate in (5e-324, 1e-310, 9e-4):
+        with pytest.raises(InvalidInput, match=r'Hz: expected 0, or at least 0.001 Hz'):
+            steps_between('imu', rate, 1e-3)
     with pytest.raises(InvalidInput, match=r'publish_rate\.markers = 30 Hz'):
         publish_periods(rates, 1e-3)
 
