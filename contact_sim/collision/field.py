@@ -35,6 +35,7 @@ from contact_sim.collision.patch import (
     LOWER,
     PER_POINT,
     UPPER,
+    beside_part,
     contact_with,
     outside_box,
     patch_at,
@@ -140,9 +141,9 @@ def find_on_field(ground, x, y, z, reach, found, first, slots):
 @kernel
 def grid_range(ground, middle, limit, count):
     """Return the first and the last grid line within `limit` of a coordinate, of `count`."""
-    scale = ground.data[SCALE]
-    first = int(max(np.floor((middle - limit) / scale), 0.0))
-    last = int(min(np.floor((middle + limit) / scale), count - 1.0))
+    per = 1.0 / ground.data[SCALE]
+    first = int(max(np.floor((middle - limit) * per), 0.0))
+    last = int(min(np.floor((middle + limit) * per), count - 1.0))
     return first, last
 
 
@@ -163,9 +164,13 @@ def find_before(ground, p, limit, reach, found, first, slots):
                 for j in range(max(first_j, BLOCK * bj), min(last_j, BLOCK * bj + BLOCK - 1) + 1):
                     patch = patch_at(relief, nx, ny, i, j)
                     off = (p[0] - scale * i, p[1] - scale * j, p[2])
-                    if outside_box((off[0], off[1], off[2] - top_of(patch)), scale, limit):
+                    over = off[2] - top_of(patch)
+                    if outside_box((off[0], off[1], over), scale, limit):
                         continue
+                    wide = limit * limit - max(over, 0.0) ** 2
                     for part in range(PER_POINT):
+                        if beside_part(off, part, wide):
+                            continue
                         away, n = contact_with(patch, scale, off, part, limit)
                         if away < np.inf:
                             key = PER_POINT * (ny * i + j) + part

@@ -76,6 +76,25 @@ def top_of(patch):
 
 
 @kernel
+def beside_part(p, part, wide):
+    """Return whether an edge or the corner lies farther away than √`wide` as seen from above.
+
+    Args:
+        p: a point, x and y from the grid point [m].
+        part: LOWER to CORNER.
+        wide: square of the largest distance of interest [m²].
+    """
+    x, y = p[0], p[1]
+    if part == EDGE_X:
+        return y * y > wide
+    if part == EDGE_Y:
+        return x * x > wide
+    if part == DIAGONAL:
+        return 0.5 * (x - y) * (x - y) > wide
+    return part == CORNER and x * x + y * y > wide
+
+
+@kernel
 def contact_with(patch, scale, p, part, limit):
     """Return distance and direction from a part of a patch, infinite where p is not nearest to it.
 
@@ -107,18 +126,19 @@ def contact_with(patch, scale, p, part, limit):
 @kernel
 def over_face(patch, scale, p, part, limit):
     """Return distance and normal of a triangle for a point in front of it and over it."""
-    if part == LOWER:
-        rise_x, rise_y = (patch.b - patch.a) / scale, (patch.c - patch.b) / scale
-    else:
-        rise_x, rise_y = (patch.c - patch.d) / scale, (patch.d - patch.a) / scale
+    per = 1.0 / scale
+    rise_x, rise_y = per * (patch.b - patch.a), per * (patch.c - patch.b)
+    if part == UPPER:
+        rise_x, rise_y = per * (patch.c - patch.d), per * (patch.d - patch.a)
     above, square = p[2] - patch.a - rise_x * p[0] - rise_y * p[1], 1.0 + rise_x**2 + rise_y**2
     n = (-rise_x, -rise_y, 1.0)
     if above >= 0.0 and above * above <= limit * limit * square:
-        x, y = p[0] + above / square * rise_x, p[1] + above / square * rise_y
+        # the nearest point of the plane, times `square`: only what is found is divided
+        x, y, side = square * p[0] + above * rise_x, square * p[1] + above * rise_y, square * scale
         if part == UPPER:
             x, y = y, x
-        room = TOLERANCE * scale
-        if -room <= y <= x + room and x <= scale + room:
+        room = TOLERANCE * side
+        if -room <= y <= x + room and x <= side + room:
             size = np.sqrt(square)
             return above / size, scaled(1.0 / size, n)
     return np.inf, n

@@ -6,6 +6,7 @@ import pytest
 from contact_sim.collision.field import field_feature
 from contact_sim.collision.kinds import FIELD
 from contact_sim.collision.mesh import mesh_feature
+from contact_sim.collision.patch import PER_POINT, Patch, beside_part, contact_with, top_of
 from contact_sim.collision.relief import FieldGround, MeshGround
 from contact_sim.collision.slots import UNUSED_GAP
 from contact_sim.collision.surface import curvature, find_contacts
@@ -168,3 +169,21 @@ def test_beside_and_far_away_nothing_goes_wrong():
             distance, normal = ground.contacts([point])
             assert np.isfinite(distance).all()
             assert np.isfinite(normal).all()
+
+
+@pytest.mark.parametrize('seed', range(5))
+def test_no_part_of_a_field_that_touches_is_passed_by(seed):
+    """The quick look from above rejects nothing that is found, and most of what is far off."""
+    rng, scale, found, passed = np.random.default_rng(seed), 0.05, 0, 0
+    for _ in range(1500):
+        patch = Patch(*rng.uniform(-0.02, 0.02, 7))
+        x, y = scale * rng.uniform(-1.5, 2.5, 2)
+        p, limit = (float(x), float(y), rng.uniform(0.0, 0.06)), 0.04
+        wide = limit**2 - max(p[2] - top_of(patch), 0.0) ** 2
+        for part in range(PER_POINT):
+            touches = contact_with(patch, scale, p, part, limit)[0] < np.inf
+            passes = beside_part(p, part, wide)
+            assert not (touches and passes)
+            found, passed = found + touches, passed + passes
+    assert found > 50
+    assert passed > 400
