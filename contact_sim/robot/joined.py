@@ -13,6 +13,7 @@ from contact_sim.errors import InvalidInput, UnknownName, of_type
 from contact_sim.numbers import real_array
 from contact_sim.robot.actuators import Actuators
 from contact_sim.robot.contact_point import Array, ContactPoint
+from contact_sim.robot.gains import Gains
 from contact_sim.robot.model import STANDING, RobotModel
 from contact_sim.robot.solids import MOST, Collisions, Solid
 
@@ -69,6 +70,13 @@ class JoinedRobots(RobotModel):
         """
         super().reference_configuration(name)  # is there one of that name?
         return np.concatenate([_placed(part, _pose(part.robot, name)) for part in self.parts])
+
+    @property
+    def default_gains(self) -> Gains:
+        """PD gains of every robot as it stands alone, kp and kd, each (n_joints,)."""
+        own = [part.robot.default_gains for part in self.parts]
+        kp, kd = (np.concatenate(gains) for gains in zip(*own, strict=True))
+        return kp, kd
 
     def of(self, name: str) -> tuple[slice, slice, slice]:
         """Return where a robot is in q, in v and among the actuated joints.

@@ -17,7 +17,7 @@ from contact_sim.robot.actuators import quantities
 from contact_sim.robot.joined import SEPARATOR, joined
 from contact_sim.robot.loose import loose_ball, loose_box
 from contact_sim.robot.model import RobotModel
-from contact_sim.robot.parts import RobotPart, parts_of, with_each
+from contact_sim.robot.parts import RobotPart, with_each
 from contact_sim.robot.urdf import load_robot
 from contact_sim.ros.settings.declarations import NOT_SET, Settings
 
@@ -210,10 +210,8 @@ def _link_pair(text: str) -> tuple[str, str]:
 def joint_gains(robot: RobotModel, settings: Settings) -> tuple[Array, Array]:
     """Return kp and kd per joint; a joint's own gain wins over the common one."""
     common = settings['gains']
-    own = [part.robot.default_gains for part in parts_of(robot)]
-    default = [np.concatenate(gains) for gains in zip(*own, strict=True)]
     gains = []
-    for name, fallback in zip(('p', 'd'), default, strict=True):
+    for name, fallback in zip(('p', 'd'), robot.default_gains, strict=True):
         of_joints = np.array([getattr(settings[f'gains.{j}'], name) for j in robot.joint_names])
         shared = getattr(common, name) or fallback
         gains.append(np.where(of_joints > 0.0, of_joints, shared))
