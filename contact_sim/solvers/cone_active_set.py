@@ -9,10 +9,10 @@ bound, the rest is a smooth square system:
 
 with unknowns λ (stick, inside) and λ_n, θ (slip); κ = 0 is Coulomb's law, κ = 1 the convex
 relaxation. Newton removes at once the slow modes of
-Gauss-Seidel: redundant stance, dry friction in every joint of a standing robot. All unknowns carry
-a proximal term: redundant impulses change little, and those near the edges of their cones least.
-A step that would leave a box or a friction cone is cut at the boundary: there the mode changes,
-and the next step starts.
+Gauss-Seidel: redundant stance, dry friction in every joint of a standing robot. Stuck rows and
+normal rows in slip carry a proximal term, so that redundant impulses stay where they are; in a
+careful step those near the edges of their cones change least. A step that would leave a box or a
+friction cone is cut at the boundary: there the mode changes, and the next step starts.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ HELD, NORMAL, TURN = range(3)
 first row) with equation w_n + κ μ w_t·d = 0; its direction θ with equation w_t × d = 0."""
 PROXIMAL = 1e-10
 """Least weight of a change of an impulse, over the diagonal of G [-]."""
-CAREFUL, PLAIN = 1e-2, 1.0
-"""Least room: share of the largest, below which the weight of a contact grows no further [-]."""
+LEAST_ROOM = 1e-2
+"""Share of the largest room, below which the weight of a contact grows no further [-]."""
 ON_THE_CONE = 1.0 - 1e-9
 KEEN = 1e-2
 """Share of the tolerance that Newton aims at: what it leaves adds up from step to step, because
@@ -109,8 +109,10 @@ def fill_system(rows, impulse, w, work, m, associated):
                 A[e, c] = radius * (d[s] * line[s + 1] - d[s + 1] * line[s])
         if kind[e] == HELD:
             b[e] = -w[r]
+            A[e, e] += PROXIMAL * rows.delassus[r, r]
         elif kind[e] == NORMAL:
             b[e] = -w[r + 2] - k * (w[r] * d1 + w[r + 1] * d2)
+            A[e, e] += PROXIMAL * rows.delassus[r + 2, r + 2]
             A[e, e + 1] += k * (w[r + 1] * d1 - w[r] * d2)
         else:
             b[e] = w[r + 1] * d1 - w[r] * d2
@@ -126,12 +128,14 @@ def fill_held(rows, w, work, m):
             b[e] = -w[e]
             for c in range(m):  # all of it: loops of one length are faster than half of the work
                 A[e, c] = G[e, c]
+            A[e, e] += PROXIMAL * G[e, e]
         return
     for e in range(m):
         r = row[e]
         b[e] = -w[r]
         for c in range(e, m):
             A[e, c] = G[r, row[c]]
+        A[e, e] += PROXIMAL * G[r, r]
 
 
 @kernel
@@ -141,10 +145,10 @@ def room_in_cone(impulse, r, mu):
 
 
 @kernel
-def add_proximal(rows, impulse, work, m, least_room):
-    """Add the weights of the changes, for a contact with the inverse square of its room.
+def add_weights(rows, impulse, work, m):
+    """Add to the proximal terms what makes them go with the inverse square of a contact's room.
 
-    Of the impulses that solve redundant rows the step takes the nearest in the metric of the
+    Of the impulses that solve redundant rows the step then takes the nearest in the metric of the
     interior of the cones [Dikin 1967]. Without it a contact near the edge of its cone would often
     leave it, for modes that have no solution.
     """
@@ -155,15 +159,15 @@ def add_proximal(rows, impulse, work, m, least_room):
     while e < m:
         r = row[e]
         if r >= 3 * mu.shape[0] or mu[r // 3] == 0.0:
-            A[e, e] += PROXIMAL * G[r, r]
             e += 1
         elif kind[e] == HELD:
-            share = max(room_in_cone(impulse, r, mu[r // 3]) / most, least_room)
+            share = max(room_in_cone(impulse, r, mu[r // 3]) / most, LEAST_ROOM)
+            weight = PROXIMAL * (1.0 / (share * share) - 1.0)
             for k in range(3):
-                A[e + k, e + k] += PROXIMAL / (share * share) * G[r + k, r + k]
+                A[e + k, e + k] += weight * G[r + k, r + k]
             e += 3
         else:
-            weight, radius = PROXIMAL / (least_room * least_room), mu[r // 3] * impulse[r + 2]
+            weight, radius = PROXIMAL / (LEAST_ROOM * LEAST_ROOM), mu[r // 3] * impulse[r + 2]
             A[e, e] += weight * G[r + 2, r + 2]
             A[e + 1, e + 1] -= weight * radius * 0.5 * (G[r, r] + G[r + 1, r + 1])
             e += 2
@@ -238,26 +242,30 @@ def move(rows, impulse, work, m, alpha):
 
 
 @kernel
-def find_step(rows, impulse, w, work, associated, symmetric, least_room):
-    """Fill the Newton step on the equations of the modes of `impulse`, where w = G λ + g.
+def newton_step(rows, impulse, w, work, associated, symmetric, careful):
+    """Move `impulse` by one Newton step on the equations of its modes, from w = G λ + g.
 
-    `least_room`: CAREFUL or PLAIN. Returns (largest share of the step that stays in the sets,
-    number of unknowns); below 1 a mode ends there, −1 if there is nothing to move or the system
-    is singular. `move` takes it.
+    `careful`: changes are weighed with the room of their contacts. Returns (share of the step
+    that was taken, number of unknowns); below 1 a mode ended, −1 if there is nothing to move or
+    the system is singular.
     """
     m, slips = choose_unknowns(rows, impulse, work)
     if m == 0:
         return -1.0, m
     if slips or not symmetric:
         fill_system(rows, impulse, w, work, m, associated)
-        add_proximal(rows, impulse, work, m, least_room)
+        if careful:
+            add_weights(rows, impulse, work, m)
         if not eliminate(work.matrix, work.step, m):
             return -1.0, m
     else:
         fill_held(rows, w, work, m)
-        add_proximal(rows, impulse, work, m, least_room)
+        if careful:
+            add_weights(rows, impulse, work, m)
         solve_symmetric(work.matrix, work.step, m)
-    return share_of_step(rows, impulse, work, m), m
+    alpha = share_of_step(rows, impulse, work, m)
+    move(rows, impulse, work, m, alpha)
+    return alpha, m
 
 
 @kernel
@@ -301,10 +309,9 @@ def newton_on_modes(rows, impulse, work, residual, goal, associated, symmetric):
     for r in range(n):
         trial[r], w_trial[r] = impulse[r], w[r]
     for _ in range(2 * n):
-        share, m = find_step(rows, trial, w_trial, work, associated, symmetric, PLAIN)
+        share, _ = newton_step(rows, trial, w_trial, work, associated, symmetric, False)
         if share < 0.0:
             break
-        move(rows, trial, work, m, share)
         if symmetric:
             fill_velocity_symmetric(rows, trial, w_trial)
         else:

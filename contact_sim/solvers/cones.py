@@ -27,13 +27,10 @@ from contact_sim.solvers.cone import (
     natural_map_at,
 )
 from contact_sim.solvers.cone_active_set import (
-    CAREFUL,
     KEEN,
     ON_THE_CONE,
-    PLAIN,
-    find_step,
-    move,
     newton_on_modes,
+    newton_step,
     rest_of_equations,
 )
 from contact_sim.solvers.cone_admm import admm
@@ -106,19 +103,20 @@ def solve_by_modes(rows, impulse, work, tolerance, associated):
     if first <= tolerance * impulse_scale_at(rows, impulse, rho):
         return 0, first, True
     n, releases, before, known = rows.g.shape[0], 0, np.inf, False
-    least_room, rest = PLAIN, np.inf
+    careful, rest = False, np.inf
     for r in range(n):
         guess[r] = impulse[r]
         known = known or impulse[r] != 0.0
     if not known:  # there are no modes to start from
         return 0, first, False
     for _ in range(2 * n):
-        share, m = find_step(rows, impulse, w, work, associated, True, least_room)
-        if share < 1.0 and least_room == PLAIN:  # impulses would leave their sets
-            least_room = CAREFUL
+        share, m = newton_step(rows, impulse, w, work, associated, True, careful)
+        if share < 1.0 and not careful:  # impulses left their sets: once more, with care
+            careful = True
+            for r in range(n):
+                impulse[r] = guess[r]
             continue
         if share >= 0.0:
-            move(rows, impulse, work, m, share)
             fill_velocity_symmetric(rows, impulse, w)
             if share < 1.0:
                 rest = np.inf
@@ -131,7 +129,7 @@ def solve_by_modes(rows, impulse, work, tolerance, associated):
                         rows, impulse, work, residual, KEEN * goal, associated, True
                     )
                 return releases, residual, True
-            least_room = CAREFUL
+            careful = True
             last, rest = rest, rest_of_equations(rows, impulse, w, work, m, associated)
             if SOLVED * residual < rest < 0.5 * last:
                 continue  # the pulls on bounds and slips are not those of these modes yet

@@ -6,12 +6,10 @@ from interpreted import interpreted
 
 from contact_sim.solvers.cone import fill_rho
 from contact_sim.solvers.cone_active_set import (
-    CAREFUL,
-    PLAIN,
+    LEAST_ROOM,
     choose_unknowns,
     fill_system,
-    find_step,
-    move,
+    newton_step,
     rest_of_equations,
 )
 from contact_sim.solvers.rows import Rows, cone_work
@@ -27,7 +25,7 @@ def two_contacts_on_a_particle():
 
 
 @interpreted()
-def changes(room, least_room):
+def changes(room, careful):
     """Return the changes of two impulses (2, 3) where the first has a share `room` of the other's.
 
     Both press with 1 N s; g makes w = VELOCITY.
@@ -35,8 +33,7 @@ def changes(room, least_room):
     rows, work = two_contacts_on_a_particle(), cone_work(6)
     impulse = np.array([MU * (1.0 - room), 0.0, 1.0, 0.0, 0.0, 1.0])
     moved = impulse.copy()
-    share, m = find_step(rows, moved, np.tile(VELOCITY, 2), work, 0.0, True, least_room)
-    move(rows, moved, work, m, share)
+    share, m = newton_step(rows, moved, np.tile(VELOCITY, 2), work, 0.0, True, careful)
     assert share == 1.0
     assert m == (5 if room == 0.0 else 6)
     return (moved - impulse).reshape(2, 3)
@@ -45,24 +42,24 @@ def changes(room, least_room):
 @pytest.mark.parametrize('room', [1.0, 0.5, 0.1, 0.03])
 def test_redundant_impulses_change_with_the_square_of_their_room(room):
     """Least Σ |Δλ_i|² / room_i² with Δλ_1 + Δλ_2 = −w: Δλ_i ∝ room_i²."""
-    first, second = changes(room, CAREFUL)
+    first, second = changes(room, True)
     assert np.allclose(first + second, -VELOCITY, rtol=1e-4)
     assert np.allclose(first, room**2 * second, rtol=1e-4)
 
 
 def test_the_weight_of_a_contact_at_the_edge_is_bounded():
-    first, second = changes(1e-4, CAREFUL)
-    assert np.allclose(first, CAREFUL**2 * second, rtol=1e-2)
+    first, second = changes(1e-4, True)
+    assert np.allclose(first, LEAST_ROOM**2 * second, rtol=1e-2)
 
 
 def test_where_modes_are_known_redundant_impulses_change_alike():
-    first, second = changes(0.1, PLAIN)
+    first, second = changes(0.1, False)
     assert np.allclose(first, second, rtol=1e-4)
 
 
 def test_a_redundant_contact_that_slips_neither_turns_nor_gives_way():
     """Its equations follow from those of the other: without a weight θ is rounding over zero."""
-    first, second = changes(0.0, CAREFUL)
+    first, second = changes(0.0, True)
     assert np.allclose(second, -VELOCITY, rtol=1e-3)
     assert np.linalg.norm(first) <= 1e-3 * np.linalg.norm(VELOCITY)
 
