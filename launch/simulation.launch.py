@@ -12,6 +12,7 @@ from launch_ros.parameter_descriptions import ParameterValue
 
 from contact_sim import load_robot
 from contact_sim.robot.share import mesh_prefixes, share_path
+from contact_sim.robot.xacro_program import xacro_arguments
 from contact_sim.ros.launching import described
 
 LINK_TRANSFORM_RATE = 100.0
@@ -20,6 +21,7 @@ LINK_TRANSFORM_RATE = 100.0
 ARGUMENTS = {
     'robot': ('go1', 'robot of the catalogue, for example anymal_b; params_file cannot change it'),
     'urdf': ('', 'path of a URDF or xacro file; wins over robot'),
+    'xacro_arguments': ('', 'arguments of a xacro with blanks between them: mass:=3 arm:=true'),
     'contact_model': ('', 'contact model, e.g. ncp; empty: as in params_file'),
     'terrain': ('', 'ground, e.g. plane or stairs; empty: as in params_file'),
     'terrain_file': ('', 'YAML, heights or mesh of terrain:=file; empty: as in params_file'),
@@ -76,6 +78,8 @@ def simulation(context: LaunchContext) -> Node:
     """Return the simulation node; when it ends, everything ends."""
     given = context.launch_configurations
     robot = {'robot': given['robot'], 'urdf_path': given['urdf'], 'robot_description': ''}
+    if given['xacro_arguments']:
+        robot['xacro_arguments'] = given['xacro_arguments'].split()
     overrides = {
         parameter: ParameterValue(LaunchConfiguration(argument), value_type=kind)
         for argument, (parameter, kind) in PARAMETERS.items()
@@ -95,7 +99,8 @@ def simulation(context: LaunchContext) -> Node:
 def state_publisher(context: LaunchContext) -> Node:
     """Return robot_state_publisher with the description that the simulation uses."""
     given = context.launch_configurations
-    robot = load_robot(given['urdf'] or given['robot'])
+    arguments = xacro_arguments(given['xacro_arguments'].split())
+    robot = load_robot(given['urdf'] or given['robot'], xacro_arguments=arguments)
     return Node(
         package='robot_state_publisher',
         executable='robot_state_publisher',

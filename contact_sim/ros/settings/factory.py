@@ -27,6 +27,7 @@ from contact_sim.replay.recorder import Recorder
 from contact_sim.robot.actuators import quantities
 from contact_sim.robot.model import RobotModel
 from contact_sim.robot.urdf import load_robot
+from contact_sim.robot.xacro_program import xacro_arguments
 from contact_sim.ros.settings.declarations import NOT_SET, Settings
 from contact_sim.sensors import ContactFlags, Encoders, FootForces, Imu
 from contact_sim.simulation.placement import standing_on
@@ -46,8 +47,10 @@ def loaded_robot(settings: Settings) -> RobotModel:
     common = settings['']
     source = common.robot_description or common.urdf_path or common.robot
     robot = load_robot(
-        source, contact_frames=common.contact_frames or None, srdf=common.srdf_path or None
-    )
+        source, common.floating_base, common.contact_frames or None,
+        common.actuated_joints or None, common.srdf_path or None,
+        check_meshes=common.check_meshes, xacro_arguments=xacro_arguments(common.xacro_arguments),
+    )  # fmt: skip
     robot = robot.with_position_limits(
         replace(limit, restitution=0.0 if limit.holds else common.joint_limit_restitution)
         for limit in robot.position_limits
