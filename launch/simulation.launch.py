@@ -12,6 +12,7 @@ from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
 from contact_sim.robot.share import mesh_prefixes, share_path
+from contact_sim.robot.xacro_program import xacro_arguments
 from contact_sim.ros.launching import (
     ROBOTS,
     described,
@@ -31,6 +32,7 @@ ARGUMENTS = {
     'robots': ROBOTS,
     'robots_touch': ('', 'true: the robots may touch each other'),
     'self_collision': ('', 'links that may touch each other, link:link,link:link, or all'),
+    'xacro_arguments': ('', 'arguments of a xacro with blanks between them: mass:=3 arm:=true'),
     'contact_model': ('', 'contact model, e.g. ncp; empty: as in params_file'),
     'terrain': ('', 'ground, e.g. plane or stairs; empty: as in params_file'),
     'terrain_file': ('', 'YAML, heights or mesh of terrain:=file; empty: as in params_file'),
@@ -98,6 +100,8 @@ def simulation(context: LaunchContext) -> Node:
     robot['robots'] = entries_in(given['robots']) or ['']  # which is how ROS says none
     if given['self_collision']:
         robot['self_collision'] = given['self_collision'].split(',')
+    if given['xacro_arguments']:
+        robot['xacro_arguments'] = given['xacro_arguments'].split()
     overrides = {
         parameter: ParameterValue(LaunchConfiguration(argument), value_type=kind)
         for argument, (parameter, kind) in PARAMETERS.items()
@@ -117,13 +121,15 @@ def simulation(context: LaunchContext) -> Node:
 def state_publisher(context: LaunchContext, robot: RobotEntry) -> Node:
     """Return robot_state_publisher with the description that the simulation uses."""
     given = context.launch_configurations
+    arguments = xacro_arguments(given['xacro_arguments'].split())
+    shown = named_robot(robot.source, xacro_arguments=arguments)
     return Node(
         package='robot_state_publisher',
         executable='robot_state_publisher',
         namespace='/'.join(filter(None, (given['namespace'], robot.name))),
         parameters=[
             {
-                'robot_description': named_robot(robot.source).description,
+                'robot_description': shown.description,
                 'frame_prefix': given['frame_prefix'] + (f'{robot.name}/' if robot.name else ''),
                 'publish_frequency': LINK_TRANSFORM_RATE,
                 'use_sim_time': True,

@@ -7,6 +7,7 @@ is not asked for, because robots in daily use (hyq's foot links) break it in neg
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from xml.etree.ElementTree import Element
 
@@ -17,6 +18,8 @@ from contact_sim.robot.numbers import number, vector
 
 MOST_LINKS = 1000
 """Largest number of links: parsers descend the tree link by link, and end at some depth."""
+ROUNDED_MOMENT = 1e-7
+"""Largest negative principal moment that counts as rounded [kg m^2]: files with seven decimals."""
 _JOINT_TYPES = ('fixed', 'revolute', 'continuous', 'prismatic', 'planar', 'floating')
 _LIMITED_TYPES = ('revolute', 'prismatic')
 _AXIS_TYPES = ('revolute', 'continuous', 'prismatic')
@@ -67,6 +70,15 @@ def parent_of(joint: Element) -> str:
     """Return the name of the link that `joint` is fixed to."""
     parent = joint.find('parent')
     return parent.get('link', '') if parent is not None else ''
+
+
+def floats_by_itself(robot: Element) -> bool:
+    """Return whether the root link is a world without mass from which one floating joint leads."""
+    joints = robot.findall('joint')
+    children = {child_of(joint) for joint in joints}
+    root = next(link for link in robot.iterfind('link') if link.get('name') not in children)
+    kinds = [joint.get('type') for joint in joints if parent_of(joint) == root.get('name')]
+    return kinds == ['floating'] and link_mass(root) == 0.0
 
 
 def _check_names(kind: str, elements: list[Element], place: str) -> None:
@@ -164,11 +176,13 @@ def _check_inertia(inertia: Element, where: str) -> None:
         number(inertia, key, f'{where}: <inertia>', required=True) for key in keys
     )
     moments = np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    if moments[0] < -1e-9 * max(abs(moments[0]), moments[2]):
-        listed = ', '.join(f'{moment:.3g}' for moment in moments)
-        raise RobotDescriptionError(
-            f'{where}: <inertia> has the principal moments {listed} kg m^2, expected none below 0'
-        )
+    if moments[0] >= -1e-9 * max(abs(moments[0]), moments[2]):
+        return
+    listed = ', '.join(f'{moment:.3g}' for moment in moments)
+    what = f'{where}: <inertia> has the principal moments {listed} kg m^2, expected none below 0'
+    if moments[0] < -ROUNDED_MOMENT:
+        raise RobotDescriptionError(what)
+    warnings.warn(f'{what}; taken for rounding, as it is above -{ROUNDED_MOMENT:g}', stacklevel=5)
 
 
 def _check_moving_masses(links: list[Element], joints: list[Element], place: str) -> None:

@@ -52,7 +52,7 @@ def check_meshes_exist(robot: ElementTree.Element, file: Path | None, place: str
         if why is not None:
             raise RobotDescriptionError(
                 f'{place}: link {mesh.link!r}: {mesh.use} mesh {mesh.uri!r} not found: {why}; '
-                'load_robot(..., check_meshes=False) loads a robot without looking for its meshes'
+                'where check_meshes is false, a robot is loaded without looking for its meshes'
             )
 
 

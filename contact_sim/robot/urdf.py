@@ -8,13 +8,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
+import numpy as np
 import pinocchio as pin
 
 from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName
 from contact_sim.numbers import flag
 from contact_sim.robot.agreement import check_agreement
 from contact_sim.robot.catalogue import CatalogueEntry, catalogue_entry, robot_file, robots
-from contact_sim.robot.checks import check_description, child_of
+from contact_sim.robot.checks import check_description, child_of, floats_by_itself
 from contact_sim.robot.configuration import neutral_configuration
 from contact_sim.robot.contact_point import Array, ContactPoint
 from contact_sim.robot.description import (
@@ -29,7 +30,7 @@ from contact_sim.robot.meshes import check_meshes_exist, package_folders
 from contact_sim.robot.model import STANDING, RobotModel
 from contact_sim.robot.numbers import number, vector
 from contact_sim.robot.position_limits import PositionLimit, described_limits
-from contact_sim.robot.rewritten import kinematics_text
+from contact_sim.robot.rewritten import LIMITED_TYPES, kinematics_text
 from contact_sim.robot.srdf import Semantics, configuration, read_srdf
 from contact_sim.robot.transmissions import gear_ratios
 from contact_sim.robot.xacro_program import XacroArguments
@@ -48,13 +49,14 @@ def load_robot(
     """Return the robot described by `source`.
 
     Masses and inertias are Pinocchio's, untouched; damping, dry friction, limits and gear ratios
-    are those of the URDF, see `RobotModel.actuators`. A <mimic> joint is held to the one it
-    follows by the contact problem.
+    are those of the URDF, see `RobotModel.actuators`. effort="0" there is no limit, and a warning.
+    A <mimic> joint is held to the one it follows by the contact problem.
 
     Args:
         source: a name of the catalogue (`robots()`), a path to a .urdf or .xacro file, or URDF
             text (it starts with '<'). A xacro is a program: it can do whatever you can.
-        floating_base: whether the root link moves freely; else it is fixed to the world.
+        floating_base: whether the root link moves freely; else it is fixed to the world. A root
+            link without mass, whose one joint is a floating one, is the world either way.
         contact_frames: frames of the feet, or contact points ready made. A frame whose link has
             exactly one sphere as collision geometry touches with that sphere, any other frame with
             its origin. None: the feet of the catalogue, else the end effectors of the SRDF, else
@@ -77,6 +79,7 @@ def load_robot(
     entry = _entry(source)
     description = _description(source, entry, xacro_arguments)
     check_description(description.root, description.place)
+    floating_base = floating_base and not floats_by_itself(description.root)
     if check_meshes:
         check_meshes_exist(description.root, description.file, description.place)
     model = _pinocchio_model(description, floating_base)
@@ -150,7 +153,27 @@ def _pinocchio_model(description: Description, floating_base: bool) -> pin.Model
             f'{description.place}: Pinocchio cannot read it: {error}'
         ) from error
     check_agreement(model, description.root, floating_base, description.place)
+    _lift_limits_of_zero(model, description)
     return model
+
+
+def _lift_limits_of_zero(model: pin.Model, description: Description) -> None:
+    """Take effort="0" for what its authors mean, no limit; a joint that cannot act is none."""
+    names = [
+        joint.get('name', '')
+        for joint in description.root.iterfind('joint')
+        if joint.get('type') in LIMITED_TYPES
+        and (limit := joint.find('limit')) is not None
+        and number(limit, 'effort', description.place, infinite=True) == 0.0
+    ]
+    if names:
+        limits = model.effortLimit.copy()
+        limits[[model.joints[model.getJointId(name)].idx_v for name in names]] = np.inf
+        model.effortLimit = limits
+        warnings.warn(
+            f'{description.place}: <limit> effort="0" is taken for no limit: {", ".join(names)}',
+            stacklevel=4,
+        )
 
 
 def _check_reserved_names(description: Description, floating_base: bool) -> None:
@@ -159,8 +182,8 @@ def _check_reserved_names(description: Description, floating_base: bool) -> None
         if joint.get('name') in reserved:
             raise RobotDescriptionError(
                 f'{description.place}: joint {joint.get("name")!r}: Pinocchio gives this name to '
-                'the world or the floating base; rename the joint, or load the robot with '
-                'floating_base=False if this joint is the floating base'
+                'the world or the floating base; rename the joint, or, if this joint is the '
+                'floating base, load the robot with floating_base false'
             )
 
 

@@ -6,7 +6,7 @@ safe: a xacro runs only where somebody named a .xacro file or asked for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from xml.etree.ElementTree import Element
@@ -17,6 +17,21 @@ from contact_sim.robot.share import package_folder
 NAMESPACES = ('{http://www.ros.org/wiki/xacro}', '{http://ros.org/wiki/xacro}')
 XacroArguments = Mapping[str, object]
 """Values of <xacro:arg>, by name."""
+
+
+def xacro_arguments(texts: Iterable[str]) -> XacroArguments | None:
+    """Return the arguments in texts like 'mass:=3'; None for none, see `load_robot`.
+
+    Raises:
+        InvalidInput: a text without := or without a name.
+    """
+    arguments = {}
+    for text in texts:
+        name, given, value = text.partition(':=')
+        if not given or not name.strip():
+            raise InvalidInput(f'xacro_arguments: {text!r}, expected name:=value')
+        arguments[name.strip()] = value
+    return arguments or None
 
 
 def uses_xacro(root: Element) -> bool:

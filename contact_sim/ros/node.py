@@ -31,7 +31,6 @@ from contact_sim.ros.settings.declarations import (
     ControllerParameters,
     JointGainParameters,
     Settings,
-    publish_periods,
 )
 from contact_sim.ros.settings.factory import (
     check_sensors,
@@ -42,6 +41,7 @@ from contact_sim.ros.settings.factory import (
     recorder_of,
     start_configuration,
 )
+from contact_sim.ros.settings.rates import publish_periods
 from contact_sim.ros.settings.robots import driven_robot, joint_gains, loaded_robot
 from contact_sim.ros.settings.server import ParameterServer
 from contact_sim.ros.stepping.diagnostics import Conditions, diagnostics_message
@@ -145,7 +145,7 @@ class SimulationNode(Node):
             )
         rates = vars(settings['publish_rate']).items()
         log.info('messages per second: ' + ', '.join(f'{name} {rate:g}' for name, rate in rates))
-        if not robot.candidates:
+        if robot.floating_base and not robot.candidates:
             log.warning('the robot has no contact points and will fall; set contact_frames')
 
     # ---------------------------------------------------------------- settings

@@ -26,11 +26,8 @@ from contact_sim.ros.outputs.shadow import ShadowMessage
 from contact_sim.ros.outputs.solver_state import SolverStateMessage
 from contact_sim.ros.outputs.support_state import SupportMarkers
 from contact_sim.ros.outputs.transforms import TransformPublisher
-from contact_sim.ros.settings.declarations import (
-    PublishRateParameters,
-    Settings,
-    publish_periods,
-)
+from contact_sim.ros.settings.declarations import Settings
+from contact_sim.ros.settings.rates import PublishRateParameters, publish_periods
 from contact_sim.sensors.part_report import PartReport
 from contact_sim.simulation.report import StepReport
 from contact_sim.simulation.simulator import Simulator

@@ -8,8 +8,8 @@ from typing import Any
 from contact_sim.collision.terrain import TERRAINS
 from contact_sim.contact_models import CONTACT_MODELS, contact_models
 from contact_sim.dynamics.integrators import INTEGRATORS
-from contact_sim.errors import InvalidInput
-from contact_sim.parameters import Parameters, declared_parameters, parameter
+from contact_sim.parameters import Parameters, parameter
+from contact_sim.ros.settings.rates import PublishRateParameters
 from contact_sim.sensors import (
     ContactSensing,
     EncoderSensing,
@@ -19,16 +19,12 @@ from contact_sim.sensors import (
 )
 from contact_sim.terrain.ready_made import READY_MADE
 
-RATE_TOLERANCE = 1e-5
-"""Relative error of a rate that still counts as exact: six digits are enough to type."""
 GROUNDS = (*TERRAINS, 'groove', 'sphere', 'cylinder', *READY_MADE, 'file')
 """Kinds of ground that the node knows."""
 NOT_SET = -1.0
 """Of a number that is at least 0: as somebody else says."""
 LARGEST_ACTUATOR_NUMBER = 1e9
 """Bound of what an actuator may have."""
-SLOWEST, FASTEST = 1e-3, 1e6
-"""Bounds of publish rates [Hz]; 0 besides."""
 LARGEST_GAIN = 1e6
 """Bound of PD gains: with the bound on commands it keeps every effort finite."""
 
@@ -48,6 +44,14 @@ class NodeParameters(Parameters):
     )  # fmt: skip
     urdf_path: str = parameter('', '', 'URDF of the robot, or .xacro: a program that runs')
     srdf_path: str = parameter('', '', 'SRDF with reference poses and end effectors')
+    xacro_arguments: tuple[str, ...] = parameter(
+        (), '', 'arguments of a xacro, name:=value each; given, robot_description may be one'
+    )
+    floating_base: bool = parameter(True, '', 'false: the root link is fixed to the world')
+    actuated_joints: tuple[str, ...] = parameter(
+        (), '', 'driven joints; empty: all with one degree of freedom'
+    )
+    check_meshes: bool = parameter(True, '', 'refuse a robot whose meshes are not on this machine')
     robot_description: str = parameter('', '', 'URDF text of the robot; wins over urdf_path')
     reference_pose: str = parameter(
         'standing', '', 'pose at start and after a reset, one that the SRDF names', live=True
@@ -276,23 +280,6 @@ class TerrainParameters(Parameters):
     )  # fmt: skip
 
 
-def _rate(default: float, meaning: str) -> Any:
-    return parameter(default, 'Hz', meaning, at_least=0.0, at_most=FASTEST, live=True)
-
-
-@dataclass(frozen=True)
-class PublishRateParameters(Parameters):
-    """Rates in simulated time; each must divide the step rate. 0: not published."""
-
-    joint_states: float = _rate(250.0, 'joint_states')
-    odom: float = _rate(250.0, 'odom and TF')
-    imu: float = _rate(250.0, 'imu/data')
-    wrenches: float = _rate(125.0, 'contacts/<foot>/wrench and foot_contacts')
-    markers: float = _rate(25.0, '~/contact_markers')
-    solver_state: float = _rate(25.0, '~/solver_state')
-    shadow: float = _rate(25.0, '~/shadow, see contact.shadow')
-
-
 @dataclass(frozen=True)
 class ImuParameters(Parameters):
     """The inertial sensor."""
@@ -379,36 +366,3 @@ PARAMETER_GROUPS: dict[str, type[Parameters]] = {
 """
 Settings = dict[str, Any]
 """Checked parameters by prefix, each an instance of its class in PARAMETER_GROUPS."""
-
-
-def steps_between(name: str, rate: float, time_step: float) -> int:
-    """Return the number of steps between two messages, 0 for never.
-
-    Raises:
-        InvalidInput: a rate that does not divide the step rate; names the nearest that do. A rate
-            above 0 but below SLOWEST.
-    """
-    if rate == 0.0:
-        return 0
-    if rate < SLOWEST:
-        raise InvalidInput(
-            f'publish_rate.{name} = {rate:g} Hz: expected 0, or at least {SLOWEST:g} Hz'
-        )
-    steps = 1.0 / (rate * time_step)
-    if steps > 1.0 - RATE_TOLERANCE and abs(steps - round(steps)) <= RATE_TOLERANCE * steps:
-        return round(steps)
-    fewer = int(steps)
-    allowed = (fewer + 1, fewer) if fewer else (1,)
-    near = ' and '.join(f'{1.0 / (n * time_step):.6g}' for n in allowed)
-    raise InvalidInput(
-        f'publish_rate.{name} = {rate:g} Hz: must divide the step rate {1.0 / time_step:g} Hz; '
-        f'nearest: {near} Hz'
-    )
-
-
-def publish_periods(rates: PublishRateParameters, time_step: float) -> dict[str, int]:
-    """Return the steps between two messages for every rate."""
-    return {
-        field.name: steps_between(field.name, getattr(rates, field.name), time_step)
-        for field in declared_parameters(PublishRateParameters)  # type: ignore[arg-type]
-    }

@@ -6,8 +6,9 @@ Wherever a parameter names something of one of several robots, it says `robot/na
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +20,14 @@ from contact_sim.robot.loose import loose_ball, loose_box
 from contact_sim.robot.model import RobotModel
 from contact_sim.robot.parts import RobotPart, with_each
 from contact_sim.robot.urdf import load_robot
+from contact_sim.robot.xacro_program import xacro_arguments
 from contact_sim.ros.settings.declarations import NOT_SET, Settings
 
 Array = NDArray[np.float64]
 ALL = 'all'
 """In `contact_links`: every link that moves and has collision geometry."""
+NAMING = 'contact_frames', 'contact_links', 'self_collision', 'actuated_joints'
+"""Parameters that name something of a robot."""
 LOOSE = {'box': 4, 'ball': 2}
 """Numbers of a loose body: its sizes and its mass."""
 NONE_AT_ZERO = 'velocity_limit', 'saturation_effort'
@@ -104,21 +108,18 @@ def loaded_robot(settings: Settings) -> RobotModel:
     entries = robot_entries(common.robots)
     if not entries:
         source = common.robot_description or common.urdf_path or common.robot
-        names = common.contact_frames, common.contact_links, common.self_collision
-        return _loaded(source, *names, settings)
+        return _loaded(source, {name: getattr(common, name) for name in NAMING}, settings)
     if common.srdf_path:
         raise InvalidInput(
             f'srdf_path = {common.srdf_path!r} is of one robot alone; expected none beside robots'
         )
-    for parameter in ('contact_frames', 'contact_links', 'self_collision'):
+    for parameter in NAMING:
         _check_owners(parameter, getattr(common, parameter), entries)
     robots = {}
     for entry in entries:
-        frames = _own_names(entry, common.contact_frames)
-        links = _own_names(entry, common.contact_links)
-        pairs = _own_names(entry, common.self_collision)
+        names = {name: _own_names(entry, getattr(common, name)) for name in NAMING}
         try:
-            robots[entry.name] = _loaded(entry.source, frames, links, pairs, settings)
+            robots[entry.name] = _loaded(entry.source, names, settings)
         except ContactSimError as error:
             raise InvalidInput(f'robots: {entry.name}={entry.source}: {error}') from error
     places = {entry.name: entry.place for entry in entries}
@@ -141,15 +142,14 @@ def _check_owners(parameter: str, names: Sequence[str], entries: Sequence[RobotE
             raise UnknownName(f'robot before a name in {parameter}', name, known)
 
 
-def _loaded(
-    source: str,
-    frames: Sequence[str],
-    links: Sequence[str],
-    pairs: Sequence[str],
-    settings: Settings,
-) -> RobotModel:
-    common = settings['']
-    robot = named_robot(source, frames, common.srdf_path)
+def _loaded(source: str, names: Mapping[str, Sequence[str]], settings: Settings) -> RobotModel:
+    """Return a robot as the parameters say; `names` are its own in those of NAMING."""
+    common, links, pairs = settings[''], names['contact_links'], names['self_collision']
+    robot = named_robot(
+        source, floating_base=common.floating_base, contact_frames=names['contact_frames'] or None,
+        actuated_joints=names['actuated_joints'] or None, srdf=common.srdf_path or None,
+        check_meshes=common.check_meshes, xacro_arguments=xacro_arguments(common.xacro_arguments),
+    )  # fmt: skip
     robot = robot.with_position_limits(
         replace(limit, restitution=0.0 if limit.holds else common.joint_limit_restitution)
         for limit in robot.position_limits
@@ -165,20 +165,17 @@ def _loaded(
     return robot
 
 
-def named_robot(source: str, frames: Sequence[str] = (), srdf: str = '') -> RobotModel:
+def named_robot(source: str, **said: Any) -> RobotModel:
     """Return a robot of the catalogue, of a file or of a text, or a loose body.
 
     Args:
         source: as in `RobotEntry`.
-        frames: frames of its feet; none: from the catalogue or the SRDF.
-        srdf: path of an SRDF, or ''.
+        said: further arguments of `load_robot`, of which a loose body takes none.
 
     Raises:
         ContactSimError: see `load_robot` and `loose_body`.
     """
-    return loose_body(source) or load_robot(
-        source, contact_frames=frames or None, srdf=srdf or None
-    )
+    return loose_body(source) or load_robot(source, **said)
 
 
 def loose_body(source: str) -> RobotModel | None:

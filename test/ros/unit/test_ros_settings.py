@@ -14,8 +14,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from rcl_interfaces.msg import ParameterType
 from rclpy.validate_topic_name import validate_topic_name
+from urdf_texts import ONE_LEG
 
 from contact_sim import InvalidInput, load_robot
+from contact_sim.errors import RobotDescriptionError
 from contact_sim.parameters import declared_parameters
 from contact_sim.robot.actuators import quantities
 from contact_sim.ros.outputs.ground_markers import ground_triangles
@@ -23,11 +25,9 @@ from contact_sim.ros.settings.declarations import (
     PARAMETER_GROUPS,
     ActuatorParameters,
     JointGainParameters,
-    PublishRateParameters,
-    publish_periods,
-    steps_between,
 )
 from contact_sim.ros.settings.factory import loaded_simulator, start_configuration
+from contact_sim.ros.settings.rates import PublishRateParameters, publish_periods, steps_between
 from contact_sim.ros.settings.robots import driven_robot, joint_gains, loaded_robot
 from contact_sim.ros.settings.server import full_name, parameter_descriptor
 from contact_sim.ros.topics import wrench_topic
@@ -163,8 +163,8 @@ def test_a_refusal_names_rates_on_both_sides_that_are_taken(rate, time_step):
 
 def test_the_refused_rate_is_named():
     rates = PublishRateParameters(markers=30.0)
-    for rate in (5e-324, 1e-310, 9e-4):
-        with pytest.raises(InvalidInput, match=r'Hz: expected 0, or at least 0.001 Hz'):
+    for rate in (5e-324, 1e-310, 9e-7):
+        with pytest.raises(InvalidInput, match=r'Hz: expected 0, or at least 1e-06 Hz'):
             steps_between('imu', rate, 1e-3)
     with pytest.raises(InvalidInput, match=r'publish_rate\.markers = 30 Hz'):
         publish_periods(rates, 1e-3)
@@ -348,3 +348,23 @@ def test_files_give_the_ground_they_hold(tmp_path):
     ):
         with pytest.raises(InvalidInput, match=words):
             on_ground(type='file', file=file)
+
+
+def test_what_a_node_may_say_of_its_robot(tmp_path):
+    path = tmp_path / 'leg.xacro'
+    xacro = 'xmlns:xacro="http://www.ros.org/wiki/xacro"'
+    argument = f'<xacro:arg {xacro} name="called" default="dog"/><link'
+    named = ONE_LEG.replace('name="one_leg"', 'name="$(arg called)"')
+    path.write_text(named.replace('<link', argument, 1))
+    settings = {prefix: cls() for prefix, cls in PARAMETER_GROUPS.items()}
+    common = replace(
+        settings[''], urdf_path=str(path), xacro_arguments=('called:=spot',), floating_base=False,
+        actuated_joints=('knee',),
+    )  # fmt: skip
+    robot = loaded_robot(settings | {'': common})
+    assert (robot.name, robot.floating_base, robot.joint_names) == ('spot', False, ('knee',))
+    path.write_text(ONE_LEG.replace('<collision>', '<visual><geometry><mesh filename="no.stl"/>'
+                                    '</geometry></visual><collision>'))  # fmt: skip
+    with pytest.raises(RobotDescriptionError, match='where check_meshes is false'):
+        loaded_robot(settings | {'': common})
+    assert loaded_robot(settings | {'': replace(common, check_meshes=False)}).nv == 2
