@@ -32,6 +32,8 @@ CONE_VECTORS = 8
 PAIR_NUMBERS = 5
 """Indices that describe a pair of solids: these, the last dofs of their bodies, where the two
 branches meet."""
+GROUP_NUMBERS = 4
+"""Indices that describe pairs of two islands: these, the first pair, the one behind the last."""
 TERRAIN_DATA = 16
 """Numbers that describe a terrain of any kind, besides those of its relief."""
 
@@ -71,6 +73,8 @@ class Sizes:
     """Spheres, capsules and boxes that may touch each other."""
     n_pairs: int = 0
     """Pairs of them that may."""
+    n_pair_groups: int = 0
+    """Runs of pairs of the same two islands; the world counts as one more island."""
     n_pair_slots: int = 0
     """Contacts that all pairs may have at once: the last ones."""
 
@@ -145,6 +149,7 @@ class Sizes:
             'solid_place': (self.n_solids, 12), 'solid_size': (self.n_solids, 4),
             'solid_reach': (self.n_solids,), 'solid_pose': (self.n_solids, 12),
             'pair_weight': (self.n_pairs,),
+            'island_box': (self.n_islands + 1 if self.n_pairs else 0, 6),
             # controller
             'external': (nv,), 'target': joints, 'target_velocity': joints,
             'feed_forward': joints, 'kp': joints, 'kd': joints, 'wrench': (6,),
@@ -169,6 +174,7 @@ class Sizes:
             'interval_end': (ns,), 'interval_some_dof': (ns,), 'contact_island': (nc,),
             'interval_island': (ns,), 'island_waits': (self.n_islands,), 'dof_island': (nv,),
             'joined_island': (self.n_islands,), 'solid_body': (self.n_solids,),
+            'pair_groups': (self.n_pair_groups * GROUP_NUMBERS,), 'solid_island': (self.n_solids,),
             'pairs': (self.n_pairs * PAIR_NUMBERS,), 'pair_counts': (2,), 'pair_search': (1,),
             'limit_q': (self.n_limits,),
             'limit_other_q': (self.n_limits,),

@@ -44,9 +44,13 @@ def find_pairs(numbers: Any, indices: Any, layout: Any) -> None:
         matrix(data, f.POSITION), frames(data, f.FRAME), vector(data, f.GAP),
         vector(data, f.FEATURE),
     )  # fmt: skip
+    solids = (
+        place, matrix(data, f.SOLID_SIZE), vector(data, f.SOLID_REACH),
+        integers(data, f.SOLID_ISLAND),
+    )  # fmt: skip
     detect_pairs(
-        place, matrix(data, f.SOLID_SIZE), vector(data, f.SOLID_REACH), integers(data, f.PAIRS),
-        pool,
+        solids, integers(data, f.PAIRS), integers(data, f.PAIR_GROUPS),
+        matrix(data, f.ISLAND_BOX), pool,
     )  # fmt: skip
 
 

@@ -213,6 +213,8 @@ class Workspace:
             self.solid_size[i] = *solid.half, solid.radius
         self.solid_reach[:] = np.linalg.norm(self.solid_size[:, :3], axis=1)
         self.solid_reach[:] += self.solid_size[:, 3]
+        self.solid_island[:] = solid_islands(robot, self._islands)
+        self.pair_groups[:] = np.ravel(pair_groups(robot, self._islands))
         rows = self.pairs.reshape(-1, PAIR_NUMBERS)
         for k, (i, j) in enumerate(robot.collisions.ordered):
             meeting = meeting_dof(tree.dof_parent, leaves[i], leaves[j])
@@ -248,8 +250,26 @@ def sizes_of(robot: RobotModel, terrain: Terrain, tree: Tree, islands: Indices, 
         n_delay=int(actuators.delay_steps(h).max(initial=0)),
         n_lags=robot.n_joints if actuators.time_constant.any() else 0,
         n_solids=len(robot.collisions.solids), n_pairs=len(robot.collisions.pairs),
-        n_pair_slots=robot.collisions.slots,
+        n_pair_groups=len(pair_groups(robot, islands)), n_pair_slots=robot.collisions.slots,
     )  # fmt: skip
+
+
+def solid_islands(robot: RobotModel, islands: Indices) -> Indices:
+    """Return the island of every solid, one behind the last for the world, shape (n_solids,)."""
+    model, world = robot.pinocchio_model, int(islands.max(initial=0)) + 1
+    leaves = [leaf_dof(model.joints[model.getJointId(s.joint)]) for s in robot.collisions.solids]
+    return np.array([islands[k] if k >= 0 else world for k in leaves], dtype=np.int64)
+
+
+def pair_groups(robot: RobotModel, islands: Indices) -> list[tuple[int, int, int, int]]:
+    """Return the runs of pairs of the same two islands, see arrays.fields.GROUP_NUMBERS."""
+    of_solid = solid_islands(robot, islands)
+    groups: list[tuple[int, int, int, int]] = []
+    for k, (i, j) in enumerate(robot.collisions.ordered):
+        one, other = sorted((int(of_solid[i]), int(of_solid[j])))
+        first = groups.pop()[2] if groups and groups[-1][:2] == (one, other) else k
+        groups.append((one, other, first, k + 1))
+    return groups
 
 
 def joints_of(robot: RobotModel, limit: PositionLimit) -> list[Any]:

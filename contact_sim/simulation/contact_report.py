@@ -12,7 +12,47 @@ from contact_sim.collision.keys import NO_FEATURE
 Array = NDArray[np.float64]
 
 
-class ContactReport:
+class ContactTable:
+    """What acted at contacts in a step, one row each, for whoever knows the rows of a field."""
+
+    __slots__ = ()
+
+    @property
+    def force(self) -> Array:
+        """Force [N], world, impulse / h, shape (n, 3): on the robot, or on the first body."""
+        return self._field('contact_force')
+
+    @property
+    def velocity(self) -> Array:
+        """Velocity of the contact points after the step [m/s], world, shape (n, 3)."""
+        return self._field('contact_velocity')
+
+    @property
+    def friction(self) -> Array:
+        """Friction coefficients that acted in the step [-], shape (n,)."""
+        return self._field('friction')
+
+    @property
+    def normal_force(self) -> Array:
+        """Normal forces [N], shape (n,)."""
+        return self._field('normal_force')
+
+    @property
+    def slip_speed(self) -> Array:
+        """Tangential speed after the step [m/s], shape (n,)."""
+        return self._field('slip_speed')
+
+    @property
+    def mode(self) -> NDArray[np.int64]:
+        """0 open, 1 stick, 2 slip, shape (n,)."""
+        return self._field('contact_mode').astype(np.int64)
+
+    def _field(self, name: str) -> NDArray[Any]:
+        """Return the rows of a field of the step data."""
+        raise NotImplementedError
+
+
+class ContactReport(ContactTable):
     """Contacts with the ground at the end of a step, one row each, open ones included.
 
     Args:
@@ -33,16 +73,6 @@ class ContactReport:
         where the terrain has several features, with the feature."""
 
     @property
-    def force(self) -> Array:
-        """Force on the robot [N], world, impulse / h, shape (nc, 3)."""
-        return self._field('contact_force')
-
-    @property
-    def velocity(self) -> Array:
-        """Velocity of the robot's contact points after the step [m/s], world, shape (nc, 3)."""
-        return self._field('contact_velocity')
-
-    @property
     def position(self) -> Array:
         """Contact points after the step [m], world, shape (nc, 3)."""
         return self._field('position')
@@ -56,26 +86,6 @@ class ContactReport:
     def gap(self) -> Array:
         """Signed distance after the step [m], negative when penetrating, shape (nc,)."""
         return self._field('gap')
-
-    @property
-    def friction(self) -> Array:
-        """Friction coefficients that acted in the step [-], shape (nc,)."""
-        return self._field('friction')
-
-    @property
-    def normal_force(self) -> Array:
-        """Normal forces on the robot [N], shape (nc,)."""
-        return self._field('normal_force')
-
-    @property
-    def slip_speed(self) -> Array:
-        """Tangential speed after the step [m/s], shape (nc,)."""
-        return self._field('slip_speed')
-
-    @property
-    def mode(self) -> NDArray[np.int64]:
-        """0 open, 1 stick, 2 slip, shape (nc,)."""
-        return self._field('contact_mode').astype(np.int64)
 
     @property
     def turn(self) -> Array:

@@ -12,14 +12,17 @@ from contact_sim.arrays.fields import Sizes
 from contact_sim.collision.keys import NO_FEATURE
 from contact_sim.collision.pool import CONTACTS
 from contact_sim.robot.solids import Collisions
+from contact_sim.simulation.contact_report import ContactTable
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 NONE: Indices = np.zeros(0, dtype=np.int64)
 
 
-class PairReport:
+class PairReport(ContactTable):
     """Contacts between bodies near each other, one row each, as they were when the step began.
+
+    Forces are those of the second body on the first, velocities those of the first on the second.
 
     Args:
         buffer: step data.
@@ -52,16 +55,6 @@ class PairReport:
         return tuple((solids[i].name, solids[j].name) for i, j in self.solids.tolist())
 
     @property
-    def force(self) -> Array:
-        """Force of the second body on the first [N], world, shape (n, 3)."""
-        return self._field('contact_force')
-
-    @property
-    def velocity(self) -> Array:
-        """Velocity of the first body on the second after the step [m/s], world, shape (n, 3)."""
-        return self._field('contact_velocity')
-
-    @property
     def position(self) -> Array:
         """Contact points on the first body [m], world, shape (n, 3)."""
         return self._field('position_start')
@@ -75,26 +68,6 @@ class PairReport:
     def gap(self) -> Array:
         """Signed distance [m], negative when penetrating, shape (n,)."""
         return self._field('gap_start')
-
-    @property
-    def friction(self) -> Array:
-        """Friction coefficients [-], shape (n,)."""
-        return self._field('friction')
-
-    @property
-    def normal_force(self) -> Array:
-        """Normal forces [N], shape (n,)."""
-        return self._field('normal_force')
-
-    @property
-    def slip_speed(self) -> Array:
-        """Tangential speed after the step [m/s], shape (n,)."""
-        return self._field('slip_speed')
-
-    @property
-    def mode(self) -> Indices:
-        """0 open, 1 stick, 2 slip, shape (n,)."""
-        return self._field('contact_mode').astype(np.int64)
 
     def acting_on(self, links: Iterable[str]) -> Array:
         """Return 1 for contacts that push the first body where that is one of these links.

@@ -31,17 +31,23 @@ def row_of(M):
     return [*M.rotation.ravel('F'), *M.translation]
 
 
+def detect(place, size, reach, pool):
+    """Search the pair of two solids, each an island of its own."""
+    pairs, islands = np.array([0, 1, -1, -1, -1]), np.arange(2)
+    assert len(pairs) == PAIR_NUMBERS
+    solids = place, size, reach, islands
+    detect_pairs(solids, pairs, np.array([0, 1, 0, 1]), np.zeros((2, 6)), pool)
+
+
 def contacts(sizes, placements, slots=16):
     """Return key within the pair, gap, point and normal of every contact of two solids."""
     size = np.array(sizes)
     reach = np.linalg.norm(size[:, :3], axis=1) + size[:, 3]
-    pairs = np.array([0, 1, -1, -1, -1], dtype=np.int64)
-    assert len(pairs) == PAIR_NUMBERS
     counts = np.zeros(2, dtype=np.int64)
     position, frame = np.zeros((slots, 3)), np.zeros((slots, 3, 3))
     gap, feature = np.zeros(slots), np.zeros(slots)
     pool = (0, counts, position, frame, gap, feature)
-    detect_pairs(np.array([row_of(M) for M in placements]), size, reach, pairs, pool)
+    detect(np.array([row_of(M) for M in placements]), size, reach, pool)
     n = counts[HELD]
     assert np.all((feature[:n] >= 0.0) & (feature[:n] < CONTACTS))
     assert np.all(feature[n:] == -1.0)
@@ -202,6 +208,6 @@ def test_what_is_left_out_is_counted():
     place = np.array(
         [row_of(pin.SE3(np.eye(3), np.array([0.0, 0.0, 0.1]))), row_of(pin.SE3.Identity())]
     )
-    detect_pairs(place, size, np.full(2, 0.2), np.array([0, 1, -1, -1, -1]), pool)
+    detect(place, size, np.full(2, 0.2), pool)
     assert counts[HELD] == 3
     assert counts[LEFT_OUT] == 1
