@@ -148,7 +148,7 @@ class Sizes:
             # contacts between bodies
             'solid_place': (self.n_solids, 12), 'solid_size': (self.n_solids, 4),
             'solid_reach': (self.n_solids,), 'solid_pose': (self.n_solids, 12),
-            'pair_weight': (self.n_pairs,),
+            'pair_weight': (self.n_pairs,), 'pair_drift': (3 * self.n_pair_slots,),
             'island_box': (self.n_islands + 1 if self.n_pairs else 0, 6),
             # controller
             'external': (nv,), 'target': joints, 'target_velocity': joints,
@@ -175,7 +175,7 @@ class Sizes:
             'interval_island': (ns,), 'island_waits': (self.n_islands,), 'dof_island': (nv,),
             'joined_island': (self.n_islands,), 'solid_body': (self.n_solids,),
             'pair_groups': (self.n_pair_groups * GROUP_NUMBERS,), 'solid_island': (self.n_solids,),
-            'pairs': (self.n_pairs * PAIR_NUMBERS,), 'pair_counts': (2,), 'pair_search': (1,),
+            'pairs': (self.n_pairs * PAIR_NUMBERS,), 'pair_counts': (2,), 'pair_search': (2,),
             'limit_q': (self.n_limits,),
             'limit_other_q': (self.n_limits,),
             'joint_q': joints, 'joint_v': joints, 'joint_unbounded': joints, 'delay': joints,

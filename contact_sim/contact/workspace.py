@@ -21,7 +21,7 @@ from contact_sim.collision.candidates import candidates_of, leaf_dof
 from contact_sim.collision.ground import Terrain, addresses_of
 from contact_sim.collision.pair_rows import meeting_dof
 from contact_sim.contact.islands import islands_of
-from contact_sim.contact.pair_contacts import find_pairs
+from contact_sim.contact.pair_contacts import find_pair_drift, find_pairs
 from contact_sim.dynamics.tree import Tree, tree_of
 from contact_sim.robot.actuators import Actuators
 from contact_sim.robot.model import RobotModel
@@ -220,7 +220,7 @@ class Workspace:
             meeting = meeting_dof(tree.dof_parent, leaves[i], leaves[j])
             rows[k] = i, j, leaves[i], leaves[j], meeting
             self.pair_weight[k] = self._of_joints[joints[i]] + self._of_joints[joints[j]]
-        self.pair_search[0] = find_pairs.address
+        self.pair_search[:] = find_pairs.address, find_pair_drift.address
 
 
 def ground_indices(terrain: Terrain) -> tuple[int, ...]:

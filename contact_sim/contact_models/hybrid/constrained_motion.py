@@ -12,9 +12,15 @@ import numpy as np
 from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import frames, integers, matrix, square, vector
 from contact_sim.collision.detect import contact_drift, contact_rows, detect
+from contact_sim.collision.pair_rows import fill_pair_rows
 from contact_sim.contact.active_rows import collect_rows, generalized_impulse, row_velocities
 from contact_sim.contact.ground import ground_of
 from contact_sim.contact.limits import fill_limits
+from contact_sim.contact.pair_contacts import (
+    fill_pair_drift,
+    find_pair_contacts,
+    keep_slots,
+)
 from contact_sim.contact.problem_views import (
     all_islands,
     branches_with,
@@ -91,11 +97,36 @@ def fill_contacts(data, arc):
         integers(data, f.DOF_PARENT), position, frame, vector(arc, e.NO_GAP),
         matrix(arc, e.JACOBIAN_TRANSPOSED),
     )  # fmt: skip
+    pair_contacts(data, arc)
     motion = (matrix(data, f.TWIST), matrix(data, f.BIAS_ACCELERATION), origin)
     contact_drift(
         (body, offset, radius), motion, ground, pose, feature, frame,
         vector(data, f.GRAVITY), vector(arc, e.DRIFT),
     )  # fmt: skip
+
+
+@kernel
+def pair_contacts(data, arc):
+    """Fill the same of the contacts between bodies, each in the slot of the start of the step."""
+    first, slots = integers(data, f.LEAF_DOF).shape[0], vector(data, f.PAIR_DRIFT).shape[0] // 3
+    if slots == 0:
+        return
+    find_pair_contacts(data)
+    keep_slots(data)
+    position, frame, gap = matrix(arc, e.POSITION), frames(arc, e.FRAME), vector(arc, e.GAP)
+    feature = vector(arc, e.FEATURE)
+    for i in range(first, first + slots):
+        position[i], frame[i] = matrix(data, f.POSITION)[i], frames(data, f.FRAME)[i]
+        gap[i], feature[i] = vector(data, f.GAP)[i], vector(data, f.FEATURE)[i]
+    fill_pair_rows(
+        matrix(data, f.COLUMNS), vector(data, f.ORIGIN), branches_with(data, feature),
+        integers(data, f.DOF_PARENT), position, frame, vector(arc, e.NO_GAP),
+        matrix(arc, e.JACOBIAN_TRANSPOSED),
+    )  # fmt: skip
+    fill_pair_drift(data)
+    drift, found = vector(arc, e.DRIFT), vector(data, f.PAIR_DRIFT)
+    for r in range(3 * slots):
+        drift[3 * first + r] = found[r]
 
 
 @kernel

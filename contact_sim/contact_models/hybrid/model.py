@@ -76,11 +76,9 @@ class Hybrid:
         """Return the event-driven stepper, with a time-stepping step of ncp to fall back on.
 
         Raises:
-            InvalidInput: a row of the robot that is bounded on one side only, or bodies that may
-                touch each other.
+            InvalidInput: a row of the robot that is bounded on one side only.
         """
         refuse_half_lines(workspace)
-        refuse_pairs(workspace)
         p, ncp, h = self.parameters, Ncp(), float(workspace.data.time_step[0])
         settings = EventSettings(
             IMPACT_LAWS.index(p.impact), p.energy_guard, p.max_substep, p.event_tolerance,
@@ -88,16 +86,6 @@ class Hybrid:
         )  # fmt: skip
         fallback = TimeStepping(workspace, ncp.compiled.advance, ncp.settings(h))
         return EventDriven(workspace, fallback, settings)
-
-
-def refuse_pairs(workspace: Workspace) -> None:
-    """Raise InvalidInput where bodies may touch each other: their events have no guards yet."""
-    if workspace.sizes.n_pairs:
-        raise InvalidInput(
-            f'contact model hybrid: robot {workspace.robot.name} has {workspace.sizes.n_pairs} '
-            'pairs of bodies that may touch each other; hybrid knows contacts with the ground '
-            'only; choose a time-stepping model'
-        )
 
 
 def refuse_half_lines(workspace: Workspace) -> None:
