@@ -56,6 +56,7 @@ setup(
         'scipy>=1.11',
         'numba>=0.58',
         'pin>=3.9',
+        'coal>=3.0',
         'proxsuite>=0.6',
         'xacro>=2.0',
         'PyYAML>=6.0',

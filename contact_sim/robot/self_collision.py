@@ -7,6 +7,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import coal
 import pinocchio as pin
 
 from contact_sim.errors import InvalidInput, UnknownName
@@ -64,19 +65,19 @@ def solid_gaps(model: pin.Model, q: Array, pairs: Iterable[tuple[Solid, Solid]])
         placed = []
         for solid in pair:
             M = data.oMi[model.getJointId(solid.joint)] * solid.placement
-            placed += [shape_of(solid), pin.coal.Transform3s(M.rotation, M.translation)]
-        result = pin.coal.DistanceResult()
-        gaps.append(float(pin.coal.distance(*placed, pin.coal.DistanceRequest(), result)))
+            placed += [shape_of(solid), coal.Transform3s(M.rotation, M.translation)]
+        result = coal.DistanceResult()
+        gaps.append(float(coal.distance(*placed, coal.DistanceRequest(), result)))
     return gaps
 
 
 def shape_of(solid: Solid) -> Any:
-    """Return a solid as a shape of pin.coal."""
+    """Return a solid as a shape of coal."""
     if solid.kind == 0:
-        return pin.coal.Sphere(solid.radius)
+        return coal.Sphere(solid.radius)
     if solid.kind == 1:
-        return pin.coal.Capsule(solid.radius, 2.0 * solid.half[2])
-    return pin.coal.Box(*(2.0 * half for half in solid.half))
+        return coal.Capsule(solid.radius, 2.0 * solid.half[2])
+    return coal.Box(*(2.0 * half for half in solid.half))
 
 
 def _move_together(model: pin.Model, first: Solid, second: Solid) -> bool:

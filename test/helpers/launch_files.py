@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_origin
 from unittest.mock import MagicMock
 
 import pytest
@@ -110,10 +111,24 @@ def recorded_launch(folder, name, *arguments):
     return {path.name: json.loads(path.read_text()) for path in records.iterdir()}, result
 
 
+def kind_of(declared):
+    """Return the type that a value of a declared parameter has in a file."""
+    return list if get_origin(declared.type) is tuple else declared.type
+
+
+class ParameterFile(yaml.SafeLoader):
+    """Reads files of launch_ros, which marks lists as tuples; ROS does not look at the mark."""
+
+
+ParameterFile.add_constructor(
+    'tag:yaml.org,2002:python/tuple', lambda loader, node: loader.construct_sequence(node)
+)
+
+
 def parameters_of(record):
     """Return all parameters of a started node, later files winning."""
     merged = {}
     for text in record['parameters']:
-        for sections in yaml.safe_load(text).values():
+        for sections in yaml.load(text, ParameterFile).values():
             merged |= sections['ros__parameters']
     return merged

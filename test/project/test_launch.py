@@ -10,6 +10,7 @@ import pytest
 import yaml
 from launch_files import (
     ROOT,
+    kind_of,
     launch_module,
     needs_launch,
     node_parameters,
@@ -135,7 +136,7 @@ def test_arguments_become_typed_parameters(start):
     given = parameters_of(records['simulation'])
     declared = node_parameters()
     for name, value in given.items():
-        assert type(value) is declared[name].type, name
+        assert type(value) is kind_of(declared[name]), name
     assert given['robot'] == 'solo12'
     assert given['start_paused'] is True
     assert given['frame_prefix'] == 'left/'

@@ -7,6 +7,7 @@ import pytest
 import yaml
 from launch_files import (
     ROOT,
+    kind_of,
     launch_module,
     needs_launch,
     node_parameters,
@@ -81,7 +82,7 @@ def test_every_model_gets_a_robot_beside_the_others(start):
         assert given['initial_y'] == y
         assert given['initial_height'] == 0.2
         assert given['frame_prefix'] == f'{model}/'
-        assert all(type(value) is declared[name].type for name, value in given.items())
+        assert all(type(value) is kind_of(declared[name]) for name, value in given.items())
     assert '/clock:=clock' not in records['simulation-ncp']['argv']
     assert '/clock:=clock' in records['simulation-sap']['argv']
     assert '/clock:=clock' in records['robot_state_publisher-sap']['argv']
