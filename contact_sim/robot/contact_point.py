@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -59,7 +60,7 @@ def as_tuple(what: str, values: Any, of: str) -> tuple[Any, ...]:
 def check_unique(kind: str, names: Sequence[str]) -> None:
     """Raise InvalidInput when a name appears twice in `names`."""
     listed = [name for name in names if isinstance(name, str)]  # the rest is refused by name
-    twice = sorted({name for name in listed if listed.count(name) > 1})
+    twice = sorted(name for name, count in Counter(listed).items() if count > 1)
     if twice:
         raise InvalidInput(f'{kind} {", ".join(map(repr, twice))} is listed more than once')
 
