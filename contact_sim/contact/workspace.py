@@ -216,7 +216,7 @@ class Workspace:
         self.solid_island[:] = solid_islands(robot, self._islands)
         self.pair_groups[:] = np.ravel(pair_groups(robot, self._islands))
         rows = self.pairs.reshape(-1, PAIR_NUMBERS)
-        for k, (i, j) in enumerate(robot.collisions.ordered):
+        for k, (i, j) in enumerate(robot.collisions.ordered.tolist()):
             meeting = meeting_dof(tree.dof_parent, leaves[i], leaves[j])
             rows[k] = i, j, leaves[i], leaves[j], meeting
             self.pair_weight[k] = self._of_joints[joints[i]] + self._of_joints[joints[j]]
@@ -265,7 +265,7 @@ def pair_groups(robot: RobotModel, islands: Indices) -> list[tuple[int, int, int
     """Return the runs of pairs of the same two islands, see arrays.fields.GROUP_NUMBERS."""
     of_solid = solid_islands(robot, islands)
     groups: list[tuple[int, int, int, int]] = []
-    for k, (i, j) in enumerate(robot.collisions.ordered):
+    for k, (i, j) in enumerate(robot.collisions.ordered.tolist()):
         one, other = sorted((int(of_solid[i]), int(of_solid[j])))
         first = groups.pop()[2] if groups and groups[-1][:2] == (one, other) else k
         groups.append((one, other, first, k + 1))

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
+from numpy.typing import NDArray
 
 from contact_sim.errors import InvalidInput, UnknownName
 from contact_sim.robot.body_points import (
@@ -23,9 +24,11 @@ from contact_sim.robot.body_points import (
     link_of,
     reach_beyond,
 )
+from contact_sim.robot.configuration import frozen
 from contact_sim.robot.contact_point import Array, ContactPoint, check_unique
 from contact_sim.robot.feet import Foot
 
+IndexArray = NDArray[np.int64]
 MOST = 32
 """Contacts between bodies that a robot may have at once, unless said otherwise."""
 
@@ -117,13 +120,13 @@ class Collisions:
         return self.most if self.pairs else 0
 
     @cached_property
-    def ordered(self) -> tuple[tuple[int, int], ...]:
-        """The pairs as indices of solids, the simpler one first: sphere, capsule, box."""
-        found = []
-        for pair in self.pairs:
+    def ordered(self) -> IndexArray:
+        """The pairs as indices of solids, the simpler one first: sphere, capsule, box; (n, 2)."""
+        found = np.zeros((len(self.pairs), 2), dtype=np.int64)
+        for k, pair in enumerate(self.pairs):
             i, j = (self._place[name] for name in pair)
-            found.append((i, j) if self.solids[i].kind <= self.solids[j].kind else (j, i))
-        return tuple(found)
+            found[k] = (i, j) if self.solids[i].kind <= self.solids[j].kind else (j, i)
+        return frozen(found)
 
 
 NO_COLLISIONS = Collisions()
@@ -184,7 +187,7 @@ def sizes_of(shape: Any, name: str) -> tuple[tuple[float, float, float], float, 
         return (x, y, z), 0.0, origin, 0.0
     if kind == 'Cylinder':
         radius, half = float(shape.radius), float(shape.halfLength)
-        beyond = (np.sqrt(2.0) - 1.0) * radius
+        beyond = (2.0**0.5 - 1.0) * radius
         if half > radius:
             return (0.0, 0.0, half - radius), radius, origin, beyond
         return (radius, radius, half), 0.0, origin, beyond

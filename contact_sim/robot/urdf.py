@@ -77,16 +77,12 @@ def load_robot(
     flag('floating_base', floating_base)
     flag('check_meshes', check_meshes)
     entry = _entry(source)
-    description = _description(source, entry, xacro_arguments)
-    check_description(description.root, description.place)
+    description = _checked(_description(source, entry, xacro_arguments), check_meshes)
     floating_base = floating_base and not floats_by_itself(description.root)
-    if check_meshes:
-        check_meshes_exist(description.root, description.file, description.place)
     model = _pinocchio_model(description, floating_base)
     semantics = _semantics(srdf, entry)
-    frames = contact_frames
-    if frames is None:
-        frames = entry.feet if entry is not None else semantics.end_effectors
+    known = entry.feet if entry is not None else semantics.end_effectors
+    frames = known if contact_frames is None else contact_frames
     return RobotModel(
         name=str(source) if entry is not None else description.name,
         pinocchio_model=model,
@@ -128,6 +124,14 @@ def _description(
     if isinstance(source, str) and is_xml(source):
         return description_from_text(source, xacro_arguments)
     return description_from_file(Path(source), xacro_arguments=xacro_arguments)
+
+
+def _checked(description: Description, check_meshes: bool) -> Description:
+    """Return a description that holds what a robot needs, or raise RobotDescriptionError."""
+    check_description(description.root, description.place)
+    if check_meshes:
+        check_meshes_exist(description.root, description.file, description.place)
+    return description
 
 
 def _position_limits(description: Description, model: pin.Model) -> tuple[PositionLimit, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from contact_sim.collision.keys import NO_FEATURE
 Array = NDArray[np.float64]
 
 
-class ContactTable:
+class ContactTable(ABC):
     """What acted at contacts in a step, one row each, for whoever knows the rows of a field."""
 
     __slots__ = ()
@@ -47,9 +48,9 @@ class ContactTable:
         """0 open, 1 stick, 2 slip, shape (n,)."""
         return self._field('contact_mode').astype(np.int64)
 
+    @abstractmethod
     def _field(self, name: str) -> NDArray[Any]:
         """Return the rows of a field of the step data."""
-        raise NotImplementedError
 
 
 class ContactReport(ContactTable):

@@ -39,8 +39,7 @@ class PairReport(ContactTable):
             features = self._all('feature_start')[sizes.n_ground :]
             held = np.flatnonzero(features != NO_FEATURE)
             self._slots, used = sizes.n_ground + held, features[held].astype(np.int64) // CONTACTS
-        order = np.array(collisions.ordered, dtype=np.int64).reshape(-1, 2)
-        self.solids: Indices = order[used]
+        self.solids: Indices = collisions.ordered[used]
         """First and second solid of each contact, indices into `robot.collisions.solids`, (n, 2).
         """
 

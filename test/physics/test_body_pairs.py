@@ -268,7 +268,7 @@ def test_rows_are_the_rates_of_gaps():
     sim = Simulator(robot, time_step=1e-7, gravity=0.0, friction=0.0)
     sim.baumgarte = 0.0
     found = robot.collisions
-    kinds = np.array([[found.solids[i].kind for i in pair] for pair in found.ordered])
+    kinds = np.array([[found.solids[i].kind for i in pair] for pair in found.ordered.tolist()])
     lower = np.maximum(robot.lower_position_limit, -3.0)
     upper = np.minimum(robot.upper_position_limit, 3.0)
     for _ in range(200):
