@@ -34,6 +34,8 @@ PAIR_NUMBERS = 5
 branches meet."""
 GROUP_NUMBERS = 4
 """Indices that describe pairs of two islands: these, the first pair, the one behind the last."""
+CONSTRAINT_INDICES, CONSTRAINT_PLACES, CONSTRAINT_LAW = 8, 24, 6
+"""Numbers that describe a bilateral constraint, see constraints/kinds.py."""
 TERRAIN_DATA = 16
 """Numbers that describe a terrain of any kind, besides those of its relief."""
 
@@ -78,6 +80,11 @@ class Sizes:
     n_pair_slots: int = 0
     """Contacts that all pairs may have at once: the last ones."""
 
+    n_constraints: int = 0
+    """Bilateral constraints."""
+    nb: int = 0
+    """Their rows."""
+
     @property
     def n_ground(self) -> int:
         """Contacts with the ground, open or closed: the first ones."""
@@ -95,7 +102,7 @@ class Sizes:
 
     def shapes(self) -> dict[str, Shape]:
         """Shape of every field of the step data, in memory order."""
-        nq, nv, nc, ns, rows = self.nq, self.nv, self.nc, self.ns, self.rows
+        nq, nv, nc, ns, rows, nb = self.nq, self.nv, self.nc, self.ns, self.rows, self.nb
         now: dict[str, Shape] = dict(zip(
             STATE, ((nq,), (nv,), (nc, 3), (nc, 3, 3), (nc,), (nc,), (nc, MEMORY_NUMBERS), (4,)),
             strict=True,
@@ -112,18 +119,20 @@ class Sizes:
             'springs': (SPRING_NUMBERS,), 'u_start': (rows,), 'u_free': (rows,), 'u_next': (rows,),
             'bias': (rows,), 'restitution_bias': (nc,), 'contact_force': (nc, 3),
             'contact_velocity': (nc, 3), 'normal_force': (nc,), 'slip_speed': (nc,),
-            'contact_mode': (nc,), 'solver': (3,),
+            'contact_mode': (nc,), 'bilateral_jacobian': (nb, nv), 'bilateral_bias': (nb,),
+            'bilateral_impulse': (nb,), 'bilateral_residual': (nb,), 'bilateral_error': (nb,),
+            'solver': (3,),
         }  # fmt: skip
 
     def work_shapes(self) -> dict[str, Shape]:
         """Shape of every field of `numbers` behind the step data: work, then constants."""
-        nv, nc, ns, rows, nb = self.nv, self.nc, self.ns, self.rows, self.n_bodies
-        joints, limits = (self.n_joints,), (self.n_limits, 2)
+        nv, nc, ns, rows, bodies = self.nv, self.nc, self.ns, self.rows, self.n_bodies
+        joints, limits, nb = (self.n_joints,), (self.n_limits, 2), self.nb
         return {
             # kinematic tree at the present state (dynamics)
-            'origin': (3,), 'pose': (nb, 12), 'columns': (nv, 6), 'world_inertia': (nb, 10),
-            'composite': (nb, 10), 'mass_matrix': (nv, nv), 'twist': (nb, 6),
-            'bias_acceleration': (nb, 6), 'body_wrench': (nb, 6), 'factor': (nv, nv),
+            'origin': (3,), 'pose': (bodies, 12), 'columns': (nv, 6),
+            'world_inertia': (bodies, 10), 'composite': (bodies, 10), 'mass_matrix': (nv, nv), 'twist': (bodies, 6),
+            'bias_acceleration': (bodies, 6), 'body_wrench': (bodies, 6), 'factor': (nv, nv),
             'displacement': (nv,), 'momentum': (nv,), 'carried': (self.n_flyers, 9),
             'fast': (2,), 'undamped_factor': (nv, nv), 'undamping': (nv,),
             # active rows of the contact problem
@@ -137,7 +146,7 @@ class Sizes:
             'cone_work': (CONE_VECTORS, rows), 'newton_matrix': (rows * rows,),
             'law_vectors': (SCRATCH_VECTORS, rows),
             # constants of robot, ground and model
-            'placement': (nb, 13), 'body': (nb, 10), 'armature': (nv,), 'damping': (nv,),
+            'placement': (bodies, 13), 'body': (bodies, 10), 'armature': (nv,), 'damping': (nv,),
             'total_mass': (1,), 'offset': (self.n_candidates, 3), 'radius': (self.n_candidates,),
             'terrain': (TERRAIN_DATA,), 'restitution': (nc,), 'stabilisation': (2,),
             'default_friction': (nc,), 'default_restitution': (nc,),
@@ -150,6 +159,15 @@ class Sizes:
             'solid_reach': (self.n_solids,), 'solid_pose': (self.n_solids, 12),
             'pair_weight': (self.n_pairs,), 'pair_drift': (3 * self.n_pair_slots,),
             'island_box': (self.n_islands + 1 if self.n_pairs else 0, 6),
+            # bilateral rows, with damping and without where there are two
+            'bilateral_response': (2 * nb, nv), 'bilateral_matrix': (2 * nb, nb),
+            'bilateral_factor': (2 * nb, nb), 'bilateral_gram': (2 * nb, nb),
+            'bilateral_share': (2 * nb, rows), 'bilateral_scratch': (nb, nb),
+            'bilateral_coupling': (nb, rows), 'bilateral_drift': (nb,),
+            'bilateral_places': (self.n_constraints, CONSTRAINT_PLACES),
+            'bilateral_laws': (self.n_constraints, CONSTRAINT_LAW),
+            'kept_jacobian': (nb, nv), 'projection': (nv if nb else 0,),
+            'projection_impulse': (nb,), 'projected_q': (self.nq if nb else 0,),
             # controller
             'external': (nv,), 'target': joints, 'target_velocity': joints,
             'feed_forward': joints, 'kp': joints, 'kd': joints, 'wrench': (6,),
@@ -179,6 +197,8 @@ class Sizes:
             'limit_q': (self.n_limits,),
             'limit_other_q': (self.n_limits,),
             'joint_q': joints, 'joint_v': joints, 'joint_unbounded': joints, 'delay': joints,
+            'bilateral': (4,), 'bilateral_order': (2 * self.nb,),
+            'bilateral_indices': (self.n_constraints * CONSTRAINT_INDICES,),
             'row_of': (rows,), 'row_leaf': (rows,), 'mode': (rows,), 'mode_row': (rows,),
         }  # fmt: skip
 

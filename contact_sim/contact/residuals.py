@@ -118,7 +118,7 @@ def distance_to_dual_cone(tangential, normal, mu):
 class EnergyBalance(NamedTuple):
     """Energy balance of one step [J].
 
-    change = actuation + damping + contact + joint_friction + integration.
+    change = actuation + damping + contact + joint_friction + constraints + integration.
     """
 
     change: float
@@ -133,12 +133,14 @@ class EnergyBalance(NamedTuple):
     """½ λᵀ (u⁻ + u⁺) over the interval rows: dry friction and limits of joints."""
     correction: float
     """−λᵀ b: the part of the contact work asked for by gap, stabilisation and restitution."""
+    constraints: float
+    """½ λ_bᵀ H (v + v⁺) of the bilateral constraints."""
 
     @property
     def integration(self) -> float:
         """Remainder: the O(h²) residual of a step with frozen mass matrix."""
         work = self.actuation + self.damping + self.contact + self.joint_friction
-        return self.change - work
+        return self.change - work - self.constraints
 
 
 class Residuals(NamedTuple):
@@ -160,14 +162,15 @@ class Residuals(NamedTuple):
     slip: float
     """Largest tangential speed of a contact that carries load [m/s]."""
     momentum: float
-    """max |M̂ (v⁺ − v_f) − Jᵀ λ| [N s, N m s]."""
+    """max |M̂ (v⁺ − v_f) − Jᵀ λ − Hᵀ λ_b| [N s, N m s]."""
     energy_change: float
-    """See EnergyBalance; so the five that follow [J]."""
+    """See EnergyBalance; so the six that follow [J]."""
     energy_actuation: float
     energy_damping: float
     energy_contact: float
     energy_joint_friction: float
     energy_correction: float
+    energy_constraints: float
 
     @property
     def energy_balance(self) -> EnergyBalance:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -10,6 +11,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from contact_sim.arrays.fields import (
+    FIELDS,
     INDEX_FIELDS,
     PAIR_NUMBERS,
     Sizes,
@@ -20,6 +22,9 @@ from contact_sim.arrays.step_data import StepData
 from contact_sim.collision.candidates import candidates_of, leaf_dof
 from contact_sim.collision.ground import Terrain, addresses_of
 from contact_sim.collision.pair_rows import meeting_dof
+from contact_sim.constraints.described import Constraint
+from contact_sim.constraints.resolved import ConstraintTable, constraint_table
+from contact_sim.contact.bilateral import work_bilateral
 from contact_sim.contact.islands import islands_of
 from contact_sim.contact.pair_contacts import find_pair_drift, find_pairs
 from contact_sim.dynamics.tree import Tree, tree_of
@@ -33,8 +38,17 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 BAUMGARTE, RESTITUTION_THRESHOLD = 0.2, 0.05
 """Share of a penetration taken out per step [-]; approach speed of plastic impacts [m/s]."""
-OF_THE_GROUND = 'terrain', 'ground'
+OF_THE_GROUND = frozenset({'terrain', 'ground'})
 """Fields with the numbers of the ground."""
+OF_CONSTRAINTS = frozenset(name for name in FIELDS if name.startswith('bilateral'))
+OF_CONSTRAINTS |= {
+    'dof_island',
+    'contact_island',
+    'interval_island',
+    'solid_island',
+    'pair_groups',
+}
+"""Fields that follow from the constraints."""
 known_places = lru_cache(maxsize=64)(places_of)
 """Kept: single problems are solved by the thousand, and have few sizes."""
 
@@ -46,9 +60,12 @@ class Workspace:
         robot: what moves.
         terrain: ground.
         h: time step [s].
+        constraints: bilateral constraints with their places.
 
     Raises:
-        InvalidInput: a delay of an actuator that is no multiple of h.
+        UnknownName: a frame or joint of a constraint that the robot does not have.
+        InvalidInput: a delay of an actuator that is no multiple of h, a joint of a constraint
+            with several degrees of freedom.
 
     Attributes:
         sizes: sizes of the simulation.
@@ -59,19 +76,28 @@ class Workspace:
         robot: what moves.
         model: Pinocchio's model of the robot.
         names: names of the contacts, length nc.
+        table: the bilateral constraints.
     """
 
-    def __init__(self, robot: RobotModel, terrain: Terrain, h: float) -> None:
+    def __init__(
+        self,
+        robot: RobotModel,
+        terrain: Terrain,
+        h: float,
+        constraints: Sequence[Constraint] = (),
+    ) -> None:
         model = robot.pinocchio_model
         tree = tree_of(model)
-        self._islands = dof_islands(robot, tree)
-        self.sizes = sizes_of(robot, terrain, tree, self._islands, h)
+        self.table = constraint_table(robot, tree, constraints)
+        self._islands = dof_islands(robot, tree, self.table)
+        self.sizes = sizes_of(robot, terrain, tree, self._islands, h, self.table)
         self.robot, self.model, self.tree = robot, model, tree
         self.names = contact_names(robot, terrain)
         self._allocate()
         self._fill_robot(robot, tree)
         self._fill_ground(robot, terrain, tree)
         self._fill_pairs(robot, tree)
+        self.fill_constraints()
         self._fill_actuators(robot.actuators, h)
         self.set_time_step(h)
 
@@ -107,7 +133,7 @@ class Workspace:
     def copy(self, terrain: Terrain | None = None) -> Workspace:
         """Return a workspace of its own with the same values, those of `terrain` if given."""
         other = object.__new__(Workspace)
-        for name in ('sizes', 'robot', 'model', 'tree', 'names'):
+        for name in ('sizes', 'robot', 'model', 'tree', 'names', 'table'):
             setattr(other, name, getattr(self, name))
         other._kept = self._kept if terrain is None else kept_alive(terrain)
         other._allocate()
@@ -119,9 +145,19 @@ class Workspace:
 
         What belongs to contacts starts anew where these are more or fewer than before.
         """
-        other = Workspace(self.robot, terrain, float(self.data.time_step[0]))
+        h = float(self.data.time_step[0])
+        other = Workspace(self.robot, terrain, h, self.table.constraints)
+        return self._passed_on(other, OF_THE_GROUND)
+
+    def under(self, terrain: Terrain, constraints: Sequence[Constraint]) -> Workspace:
+        """Return a workspace for the same ground and other constraints with the same values."""
+        other = Workspace(self.robot, terrain, float(self.data.time_step[0]), constraints)
+        return self._passed_on(other, OF_CONSTRAINTS)
+
+    def _passed_on(self, other: Workspace, own: frozenset[str]) -> Workspace:
+        """Return `other` with the values of all fields of the same shape but its own."""
         for name, (_, _, shape) in self._places.items():
-            if name not in OF_THE_GROUND and shape == other._places[name][2]:
+            if name not in own and shape == other._places[name][2]:
                 getattr(other, name)[:] = getattr(self, name)
         return other
 
@@ -222,6 +258,14 @@ class Workspace:
             self.pair_weight[k] = self._of_joints[joints[i]] + self._of_joints[joints[j]]
         self.pair_search[:] = find_pairs.address, find_pair_drift.address
 
+    def fill_constraints(self) -> None:
+        """Write the numbers of the constraints in `table`."""
+        if not self.table.constraints:
+            return
+        self.bilateral_indices[:] = self.table.indices.ravel()
+        self.bilateral_places[:], self.bilateral_laws[:] = self.table.places, self.table.laws
+        self.bilateral[0] = work_bilateral.address
+
 
 def ground_indices(terrain: Terrain) -> tuple[int, ...]:
     """Return the field `ground`; what is `kept_alive` has its addresses in it."""
@@ -237,7 +281,14 @@ def kept_alive(terrain: Terrain) -> tuple[Array, Array]:
     return terrain.relief, terrain.region_numbers
 
 
-def sizes_of(robot: RobotModel, terrain: Terrain, tree: Tree, islands: Indices, h: float) -> Sizes:
+def sizes_of(
+    robot: RobotModel,
+    terrain: Terrain,
+    tree: Tree,
+    islands: Indices,
+    h: float,
+    table: ConstraintTable,
+) -> Sizes:
     """Return the sizes of a simulation of `robot` on `terrain` with time step h [s]."""
     candidates, actuators = len(robot.candidates), robot.actuators
     return Sizes(
@@ -251,6 +302,7 @@ def sizes_of(robot: RobotModel, terrain: Terrain, tree: Tree, islands: Indices, 
         n_lags=robot.n_joints if actuators.time_constant.any() else 0,
         n_solids=len(robot.collisions.solids), n_pairs=len(robot.collisions.pairs),
         n_pair_groups=len(pair_groups(robot, islands)), n_pair_slots=robot.collisions.slots,
+        n_constraints=len(table.constraints), nb=table.rows,
     )  # fmt: skip
 
 
@@ -278,10 +330,10 @@ def joints_of(robot: RobotModel, limit: PositionLimit) -> list[Any]:
     return [model.joints[model.getJointId(name)] for name in limit.joints]
 
 
-def dof_islands(robot: RobotModel, tree: Tree) -> Indices:
+def dof_islands(robot: RobotModel, tree: Tree, table: ConstraintTable) -> Indices:
     """Return the island of every dof, shape (nv,), see contact/islands.py."""
     ties = [[joint.idx_v for joint in joints_of(robot, limit)] for limit in robot.position_limits]
-    return islands_of(tree.dof_parent, ties)
+    return islands_of(tree.dof_parent, [*ties, *table.ties])
 
 
 def contact_names(robot: RobotModel, terrain: Terrain) -> tuple[str, ...]:

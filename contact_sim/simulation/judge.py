@@ -11,6 +11,12 @@ import numpy as np
 from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import arrays_of, frames, integers, matrix, vector
 from contact_sim.contact.active_rows import generalized_impulse
+from contact_sim.contact.bilateral import (
+    add_bilateral_impulse,
+    bilateral_work,
+    has_bilateral,
+    see_bilateral,
+)
 from contact_sim.contact.memory import recall
 from contact_sim.contact.problem_views import (
     contact_branches,
@@ -70,6 +76,8 @@ def fill_problem(data):
             factor[k, j] = inertia[k, j]
             j = dof_parent[j]
     factorise(factor, tree_of(data))
+    if has_bilateral(data):
+        see_bilateral(data)
     guard = matrix(data, f.GUARD)
     for island in range(guard.shape[0]):
         guard[island, 0] = 0.0
@@ -100,6 +108,7 @@ def momentum_residual(data):
         matrix(data, f.JACOBIAN_TRANSPOSED), contact_branches(data),
         interval_branches(data), dof_parent, vector(data, f.IMPULSE), left,
     )  # fmt: skip
+    add_bilateral_impulse(data, left)
     for k in range(left.shape[0]):
         right[k] = inertia[k, k] * (v_next[k] - v_free[k])
     for k in range(left.shape[0]):
@@ -127,7 +136,7 @@ def fill_energy_balance(data, out):
     out[0] = after[0] - before[0]
     for a in range(3):
         out[0] -= gravity[a] * (after[1 + a] - before[1 + a])
-    for k in range(1, 6):
+    for k in range(1, 7):
         out[k] = 0.0
     for k in range(v.shape[0]):
         mean = 0.5 * h * (v[k] + v_next[k])
@@ -136,3 +145,4 @@ def fill_energy_balance(data, out):
     for r in range(impulse.shape[0]):
         out[3 if r < nc else 4] += 0.5 * impulse[r] * (u_start[r] + u_next[r])
         out[5] -= impulse[r] * bias[r]
+    out[6] = bilateral_work(data)

@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from contact_sim.arrays.fields import Sizes
 from contact_sim.collision.terrain import Terrain, TerrainLike, as_terrain
+from contact_sim.constraints.described import Constraint
+from contact_sim.constraints.resolved import checked_constraints, where_it_is
 from contact_sim.contact.workspace import Workspace
 from contact_sim.contact_models import as_contact_model
 from contact_sim.contact_models.protocol import ContactModel
@@ -25,6 +27,7 @@ from contact_sim.robot.model import RobotModel
 from contact_sim.simulation.applied_forces import AppliedForces
 from contact_sim.simulation.checks import checked_robot
 from contact_sim.simulation.compilation import announced
+from contact_sim.simulation.constraint_settings import assembled, held, without
 from contact_sim.simulation.contact_settings import ContactSettings
 from contact_sim.simulation.divergence import refusal_of
 from contact_sim.simulation.new_ground import on_ground
@@ -51,11 +54,12 @@ class Simulator(ContactSettings):
         time_step: h [s].
         integrator: of time-stepping models, 'semi_implicit' or 'momentum' (theory 2.0).
         gravity: [m/s²], a number g for (0, 0, −g), or three numbers.
-        constraints: bilateral constraints; none is supported yet.
+        constraints: bilateral constraints, of `contact_sim.constraints`; those without a place
+            hold where the robot is at a reset.
 
     Raises:
         InvalidInput: a value outside what is allowed.
-        UnknownName: a contact model, terrain or integrator that does not exist.
+        UnknownName: a contact model, terrain, integrator, frame or joint that does not exist.
     """
 
     def __init__(
@@ -67,15 +71,16 @@ class Simulator(ContactSettings):
         restitution: float | ArrayLike = 0.0,
         time_step: float = 1e-3,
         gravity: float | ArrayLike = 9.81,
-        constraints: Sequence[object] = (),
+        constraints: Sequence[Constraint] = (),
         integrator: str = 'semi_implicit',
     ) -> None:
         self.robot = checked_robot(robot)
-        if len(constraints):
-            raise InvalidInput('constraints: bilateral constraints are not supported yet; use ()')
+        self._constraints = checked_constraints(constraints)
         self.terrain = as_terrain(terrain)
         h = positive('time_step', time_step, 's')
-        self._workspace = work = Workspace(robot, self.terrain, h)
+        start = standing_on(self.robot, self.terrain)
+        placed = [where_it_is(self.robot, one, start) for one in self._constraints]
+        self._workspace = work = Workspace(robot, self.terrain, h, placed)
         self._data = work.data
         work.integrator[0] = integrator_code(integrator)
         self._data.gravity[:] = gravity_vector(gravity)
@@ -164,12 +169,15 @@ class Simulator(ContactSettings):
                 friction per contact where the new ground has another number of features.
         """
         ground = self.terrain if terrain is None else as_terrain(terrain)
-        q = standing_on(self.robot, ground) if q is None else q
+        if q is None:
+            q = assembled(self._workspace, standing_on(self.robot, ground))
         start = self.robot.checked_configuration(q)
         velocity = np.zeros(self.robot.nv) if v is None else self.robot.checked_velocity(v)
         time = finite('time', time)
         if ground is not self.terrain:
             self._move_to(ground)
+        if self._constraints:
+            held(self._workspace, self._constraints, start)
         self._data.q[:] = start
         self._data.v[:] = velocity
         self._data.friction[:] = self._workspace.default_friction
@@ -177,9 +185,45 @@ class Simulator(ContactSettings):
         self._resume()
         self._data.rest()
 
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """The bilateral constraints that hold, with their places."""
+        return self._workspace.table.constraints
+
+    def add_constraint(self, constraint: Constraint) -> None:
+        """Let a bilateral constraint hold from the next step on.
+
+        Raises:
+            InvalidInput: no constraint, one that removes no freedom, of a name that is there, or
+                whose error is none of a step.
+            UnknownName: a frame or joint that does not exist.
+        """
+        self._hold((*self._constraints, constraint))
+
+    def remove_constraint(self, constraint: str | Constraint) -> None:
+        """Let a constraint go, itself or by its name.
+
+        Raises:
+            UnknownName: none of that name holds.
+        """
+        self._hold(without(self._constraints, constraint))
+
+    def _hold(self, constraints: Sequence[Constraint]) -> None:
+        """Go on under these constraints; those that hold already stay where they are."""
+        given, now = checked_constraints(constraints), self._data.q.copy()
+        there = {constraint.name: constraint for constraint in self.constraints}
+        placed = [there.get(one.name) or where_it_is(self.robot, one, now) for one in given]
+        work = self._workspace.under(self.terrain, placed)
+        held(work, placed, now)
+        self._go_on_with(work, self.terrain)
+        self._constraints = given
+        self._stepper.update_contacts()
+
     def _move_to(self, ground: Terrain) -> None:
         """Go on with arrays for another ground, under the same settings."""
-        work = on_ground(self._workspace, ground)
+        self._go_on_with(on_ground(self._workspace, ground), ground)
+
+    def _go_on_with(self, work: Workspace, ground: Terrain) -> None:
         self._stepper = self._model.bind(work)
         self.terrain, self._workspace, self._data = ground, work, work.data
         self._context, self._forces = StepContext(work), AppliedForces(self.robot, work)

@@ -71,8 +71,8 @@ def solve_normal(L, gram, b, r, x):
     for k in range(r):
         for i in range(k, m):
             y[k] += L[i, k] * b[i]
-    solve_in_place(gram, y)
-    solve_in_place(gram, y)
+    solve_in_place(gram[:r, :r], y)
+    solve_in_place(gram[:r, :r], y)
     for i in range(m):
         x[i] = 0.0
         for k in range(min(i + 1, r)):
@@ -80,19 +80,35 @@ def solve_normal(L, gram, b, r, x):
 
 
 @kernel
+def factor_gram(L, r, gram):
+    """Fill the front (r, r) of `gram` with the factor of Lᵀ L where r is less than all rows."""
+    m = L.shape[0]
+    if r == m:
+        return
+    product = np.zeros((r, r))
+    for a in range(r):
+        for b in range(r):
+            for i in range(max(a, b), m):
+                product[a, b] += L[i, a] * L[i, b]
+    factor_shifted(product, 0.0, gram[:r, :r])
+
+
+@kernel
 def least_norm(G, g, x):
     """Fill x (m,) with −G⁺ g, G (m, m) symmetric positive semidefinite; return the rank."""
     m = g.shape[0]
-    order, L = np.empty(m, np.int64), np.empty((m, m))
+    order, L, gram = np.empty(m, np.int64), np.empty((m, m)), np.zeros((m, m))
     r = factor_pivoted(G.copy(), order, L)
-    gram = np.zeros((r, r))
-    if r < m:
-        product = np.zeros((r, r))
-        for a in range(r):
-            for b in range(r):
-                for i in range(max(a, b), m):
-                    product[a, b] += L[i, a] * L[i, b]
-        factor_shifted(product, 0.0, gram)
+    factor_gram(L, r, gram)
+    least_norm_factored(G, (order, L, gram), r, g, x)
+    return r
+
+
+@kernel
+def least_norm_factored(G, factor, r, g, x):
+    """Do so with (order, L, gram) of `factor_pivoted` and `factor_gram`, of rank r."""
+    order, L, gram = factor
+    m = g.shape[0]
     right, change = np.empty(m), np.empty(m)
     x[:] = 0.0
     for _ in range(2):
@@ -104,4 +120,3 @@ def least_norm(G, g, x):
         solve_normal(L, gram, right, r, change)
         for i in range(m):
             x[order[i]] += change[i]
-    return r

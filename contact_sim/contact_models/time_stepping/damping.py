@@ -14,6 +14,7 @@ from __future__ import annotations
 from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import integers, matrix, vector
 from contact_sim.contact.active_rows import row_velocities
+from contact_sim.contact.bilateral import has_bilateral, undamp_bilateral
 from contact_sim.contact.problem_views import contact_branches, interval_branches, tree_of
 from contact_sim.contact_models.time_stepping.islands import fill_delassus, next_rows
 from contact_sim.solvers.jit import kernel
@@ -34,6 +35,8 @@ def undamp(data):
         vector(data, f.TIME_STEP)[0], vector(data, f.V_START), vector(data, f.V_FREE),
         matrix(data, f.UNDAMPED_FACTOR), undamping,
     )  # fmt: skip
+    if has_bilateral(data):
+        undamp_bilateral(data)
     row_velocities(
         matrix(data, f.JACOBIAN_TRANSPOSED), contact_branches(data),
         interval_branches(data), integers(data, f.DOF_PARENT), undamping, change,
@@ -47,13 +50,13 @@ def next_undamped(data):
     if n == 0:
         return n
     if not is_damped(vector(data, f.DAMPING)):
-        fill_delassus(data, n, matrix(data, f.FACTOR))
+        fill_delassus(data, n, False)
         return n
     row_of, row_free = integers(data, f.ROW_OF), vector(data, f.ROW_FREE)
     change = matrix(data, f.LAW_VECTORS)[SCRATCH]
     for a in range(n):
         row_free[a] += change[row_of[a]]
-    fill_delassus(data, n, matrix(data, f.UNDAMPED_FACTOR))
+    fill_delassus(data, n, True)
     return n
 
 

@@ -10,6 +10,7 @@ from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import frames, front, integers, matrix, square, vector
 from contact_sim.collision.pair_rows import two_branches
 from contact_sim.contact.active_rows import ALL, collect_rows
+from contact_sim.contact.bilateral import has_bilateral, take_out_bilateral
 from contact_sim.contact.memory import recall, remember
 from contact_sim.contact.problem_views import contact_branches, tree_of
 from contact_sim.solvers.delassus import delassus
@@ -84,7 +85,7 @@ def next_problem(data):
     """
     n = next_rows(data)
     if n > 0:
-        fill_delassus(data, n, matrix(data, f.FACTOR))
+        fill_delassus(data, n, False)
     return n
 
 
@@ -158,7 +159,7 @@ def gather_problem(data):
     """Fill the contact problem of all active blocks; return its number of rows, perhaps none."""
     n = gather_active(data, ALL)
     if n > 0:
-        fill_delassus(data, n, matrix(data, f.FACTOR))
+        fill_delassus(data, n, False)
     return n
 
 
@@ -188,13 +189,16 @@ def gather_active(data, island):
 
 
 @kernel
-def fill_delassus(data, n, factor):
-    """Fill G of the `n` problem rows with a factor of the mass matrix, see solvers.tree."""
+def fill_delassus(data, n, undamped):
+    """Fill G of the `n` problem rows with M̂, or `undamped` with M."""
+    factor = matrix(data, f.UNDAMPED_FACTOR if undamped else f.FACTOR)
     delassus(
         matrix(data, f.JACOBIAN_TRANSPOSED), factor, tree_of(data), integers(data, f.ROW_OF),
         integers(data, f.ROW_LEAF), n, row_response(data, n),
         square(data, f.DELASSUS, n),
     )  # fmt: skip
+    if has_bilateral(data):
+        take_out_bilateral(data, undamped)
 
 
 @kernel

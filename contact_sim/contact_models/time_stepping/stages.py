@@ -31,6 +31,12 @@ from contact_sim.contact.active_rows import (
     within_reach,
 )
 from contact_sim.contact.bias import fill_contact_bias
+from contact_sim.contact.bilateral import (
+    constrain_velocity,
+    has_bilateral,
+    project_positions,
+    start_bilateral,
+)
 from contact_sim.contact.contact_values import describe_contacts
 from contact_sim.contact.ground import fill_ground_coefficients, ground_of
 from contact_sim.contact.pair_contacts import find_pair_contacts, pair_contact_rows
@@ -180,8 +186,12 @@ def contact_rows(data):
     )  # fmt: skip
     pair_contact_rows(data)
     u_start, u_free, bias = vector(data, f.U_START), vector(data, f.U_FREE), vector(data, f.BIAS)
+    v_free = vector(data, f.V_FREE)
+    if has_bilateral(data):
+        start_bilateral(data)
+        v_free = vector(data, f.V_NEXT)
     row_velocities(jacobian, contacts, intervals, dof_parent, vector(data, f.V_START), u_start)
-    row_velocities(jacobian, contacts, intervals, dof_parent, vector(data, f.V_FREE), u_free)
+    row_velocities(jacobian, contacts, intervals, dof_parent, v_free, u_free)
     h, settings = vector(data, f.TIME_STEP)[0], vector(data, f.STABILISATION)
     fill_contact_bias(
         gap, u_start, u_free, impulse, h, vector(data, f.RESTITUTION), settings, bias,
@@ -217,6 +227,9 @@ def apply_impulses(data):
     size = 0.0
     for k in range(v_next.shape[0]):
         v_next[k] += v_free[k]
+    if has_bilateral(data):
+        constrain_velocity(data)
+    for k in range(v_next.shape[0]):
         size += abs(v_next[k])
     if not np.isfinite(size):
         integers(data, f.STATUS)[0] = NOT_FINITE
@@ -269,6 +282,8 @@ def integrate(data):
             integers(data, f.KIND), integers(data, f.Q_INDEX), integers(data, f.V_INDEX),
             matrix(data, f.POSE), displacement, vector(data, f.Q_START), vector(data, f.Q),
         )  # fmt: skip
+        if has_bilateral(data):
+            project_positions(data)
         place_bodies(data, vector(data, f.Q))
         if carrying and follow(data):
             place_bodies(data, vector(data, f.Q))  # its rounding, too, is that of q alone

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from contact_sim.arrays.views import arrays_of
+from contact_sim.contact.bilateral import ROUNDS
+from contact_sim.contact.given_rows import GivenRows, settled
 from contact_sim.contact.workspace import Workspace
 from contact_sim.contact_models.time_stepping.actuation import NOT_FINITE, READY, actuate
 from contact_sim.contact_models.time_stepping.carried_momentum import follow
@@ -63,12 +65,16 @@ class TimeStepping:
         self._advance, self._arrays = advance, workspace.arrays
         self._status, self._workspace = workspace.status, workspace
         self._terms = GivenTerms(workspace) if workspace.terms_given[0] else None
+        self._rows = GivenRows(workspace)
 
     def advance(self, steps: int = 1) -> int:
         """Advance the state by `steps` steps of h; return the status of the world."""
         if self._terms is not None:
             for _ in range(steps):
                 self._advance_given(self._terms)
+        elif self._rows:
+            for _ in range(steps):
+                self._advance_with_functions()
         else:
             self._advance(*self._arrays, steps)
         return int(self._status[0])
@@ -88,8 +94,21 @@ class TimeStepping:
                 forget_step(*self._arrays)
         self.update_contacts()
 
+    def _advance_with_functions(self) -> None:
+        """Advance by one step with constraints that only Python knows."""
+        work, data = self._workspace, self._workspace.data
+        self._rows.update(data.q, data.v)
+        self._advance(*self._arrays, 1)
+        if self._status[0] == READY:
+            jacobian = data.bilateral_jacobian.copy()
+            data.q[:], _ = settled(work, data.q.copy(), ROUNDS)
+            data.bilateral_jacobian[:] = jacobian
+            self.update_contacts()
+
     def begin(self) -> int:
         """Fill everything that does not depend on the impulses; return the status."""
+        if self._rows:
+            self._rows.update(self._workspace.data.q, self._workspace.data.v)
         if self._terms is not None:
             self._terms.update_velocity(self._workspace.data.q, self._workspace.data.v)
         begin(*self._arrays)

@@ -1,0 +1,30 @@
+"""Bilateral constraints: anchors, closed loops, locked and driven joints, any h(q) = 0.
+
+Frozen values; `Simulator(constraints=[...])` and `Simulator.add_constraint` take them, under every
+contact model (theory 2.5).
+"""
+
+from contact_sim.constraints.described import (
+    Constraint,
+    FrameAnchor,
+    Holonomic,
+    JointCoupling,
+    JointLock,
+    JointVelocity,
+    LoopClosure,
+    PointAnchor,
+)
+from contact_sim.constraints.stabilisation import Baumgarte, Projection
+
+__all__ = [
+    'Baumgarte',
+    'Constraint',
+    'FrameAnchor',
+    'Holonomic',
+    'JointCoupling',
+    'JointLock',
+    'JointVelocity',
+    'LoopClosure',
+    'PointAnchor',
+    'Projection',
+]
