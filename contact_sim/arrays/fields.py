@@ -131,9 +131,10 @@ class Sizes:
         return {
             # kinematic tree at the present state (dynamics)
             'origin': (3,), 'pose': (bodies, 12), 'columns': (nv, 6),
-            'world_inertia': (bodies, 10), 'composite': (bodies, 10), 'mass_matrix': (nv, nv), 'twist': (bodies, 6),
-            'bias_acceleration': (bodies, 6), 'body_wrench': (bodies, 6), 'factor': (nv, nv),
-            'displacement': (nv,), 'momentum': (nv,), 'carried': (self.n_flyers, 9),
+            'world_inertia': (bodies, 10), 'composite': (bodies, 10), 'mass_matrix': (nv, nv),
+            'twist': (bodies, 6), 'bias_acceleration': (bodies, 6), 'body_wrench': (bodies, 6),
+            'factor': (nv, nv), 'displacement': (nv,), 'momentum': (nv,),
+            'carried': (self.n_flyers, 9),
             'fast': (2,), 'undamped_factor': (nv, nv), 'undamping': (nv,),
             # active rows of the contact problem
             'delassus': (rows * rows,), 'row_response': (nv * rows,), 'g': (rows,),

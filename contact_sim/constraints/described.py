@@ -257,5 +257,6 @@ def _pose(name: str, value: object) -> Pose:
             f'{name} = {value!r}: expected a pin.SE3, or a position and a unit quaternion '
             'x, y, z, w'
         )
-    x, y, z, a, b, c, w = [*array[:3].tolist(), *(array[3:] / length).tolist()]
+    x, y, z = array[:3].tolist()
+    a, b, c, w = (array[3:] / length).tolist()
     return x, y, z, a, b, c, w

@@ -16,11 +16,13 @@ from contact_sim.constraints.kinds import (
     COUNT,
     DOF_A,
     DOF_B,
+    DRIVEN,
     FIRST,
     FRAME,
     GIVEN,
     JOINTS,
     KIND,
+    LAW,
     SHARE_A,
     SHARE_B,
     UNBOUNDED,
@@ -50,6 +52,8 @@ def fill_errors(table, pose, q, error):
         if one[KIND] == JOINTS:
             value = laws[i, SHARE_A] * joint_position(q, one)
             error[row] = value + laws[i, SHARE_B] * q[one[B]] - laws[i, VALUE]
+            if laws[i, LAW] >= DRIVEN:
+                error[row] = 0.0
             if one[UNBOUNDED]:  # the shorter way round
                 error[row] = np.arctan2(np.sin(error[row]), np.cos(error[row]))
         elif one[KIND] != GIVEN:

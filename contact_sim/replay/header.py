@@ -6,6 +6,7 @@ import base64
 import dataclasses
 import hashlib
 import importlib.metadata
+import math
 import platform
 import zlib
 from collections.abc import Iterable, Mapping
@@ -21,6 +22,8 @@ from contact_sim.collision.ground import Surface
 from contact_sim.collision.kinds import FACETED, PLANES
 from contact_sim.collision.relief import FacetGround
 from contact_sim.collision.terrain import Terrain
+from contact_sim.constraints.described import Constraint
+from contact_sim.constraints.words import in_words
 from contact_sim.contact_models import CONTACT_MODELS
 from contact_sim.contact_models.protocol import ContactModel
 from contact_sim.errors import UnknownName
@@ -37,11 +40,11 @@ from contact_sim.simulation.simulator import Simulator
 from contact_sim.terrain import Region
 
 Array = NDArray[np.float64]
-FORMAT = 6
-READABLE = 1, 2, 3, 4, 5, 6
+FORMAT = 7
+READABLE = 1, 2, 3, 4, 5, 6, 7
 """Formats that can be repeated; 1 knew only planes, 1 and 2 only semi-implicit steps, those before
 4 no relief, those before 5 no regions and no limits of joints, those before 6 no contacts between
-bodies."""
+bodies, those before 7 no bilateral constraints."""
 PACKAGES = ('contact_sim', 'pin', 'numba', 'llvmlite', 'numpy')
 """Packages whose versions decide about the last bits."""
 
@@ -112,7 +115,8 @@ def header_of(
         'format': FORMAT,
         'versions': versions(),
         'robot': robot_header(sim.robot),
-        'state': {name: list(shape) for name, shape in sim.sizes.shapes().items()},
+        'state': state_shapes(sim),
+        'constraints': constraints_header(sim.constraints),
         'ground': ground_header(sim.terrain),
         'gravity': sim.gravity.tolist(),
         'time_step': sim.time_step,
@@ -123,6 +127,20 @@ def header_of(
         'hash_every': hash_every,
         'parameters': dict(parameters or {}),
     }
+
+
+def state_shapes(sim: Simulator) -> dict[str, list[int]]:
+    """Return the shape of every field of the step data that has numbers."""
+    return {name: list(shape) for name, shape in sim.sizes.shapes().items() if math.prod(shape)}
+
+
+def constraints_header(constraints: Iterable[Constraint]) -> list[dict[str, Any]]:
+    """Return the bilateral constraints in words.
+
+    Raises:
+        InvalidInput: one of them is a Python function.
+    """
+    return [in_words(constraint) for constraint in constraints]
 
 
 def versions() -> dict[str, str]:

@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 from contact_sim.errors import InvalidInput
 from contact_sim.replay.archive import ArchiveWriter
 from contact_sim.replay.hashing import StateHash
-from contact_sim.replay.header import ground_header, header_of, model_header
+from contact_sim.replay.header import constraints_header, ground_header, header_of, model_header
 from contact_sim.simulation.simulator import Simulator
 from contact_sim.simulation.snapshot import Snapshot
 
@@ -96,7 +96,10 @@ class Recorder:
     def before_step(self, external_wrenches: Mapping[str, ArrayLike]) -> None:
         """Note what has changed since the last step, and what acts in this one."""
         if self._sim.terrain is not self._terrain:
-            self._change_ground()
+            self._change({'kind': 'terrain', 'ground': ground_header(self._sim.terrain)})
+        if self._sim.constraints is not self._constraints:
+            words = constraints_header(self._sim.constraints)
+            self._change({'kind': 'constraints', 'constraints': words})
         now, last = self._sim.snapshot(), self._last
         self._clock = now.buffer[:3].tobytes()
         last.buffer[self._applied] = now.buffer[self._applied]
@@ -193,13 +196,14 @@ class Recorder:
         """Know where things are in the step data on the ground at hand."""
         sizes, layout = self._sim.sizes, self._sim.sizes.layout
         self._hash, self._terrain = StateHash(sizes), self._sim.terrain
+        self._constraints = self._sim.constraints
         self._command = slice(*layout['command'][:2])
         self._applied = slice(layout['command'][0], layout['tau'][1])
 
-    def _change_ground(self) -> None:
-        """Note another ground; what follows is compared with a state that nothing has led to."""
+    def _change(self, event: dict[str, Any]) -> None:
+        """Note other ground or constraints; what follows is compared with a state of nothing."""
         self._follow_layout()
-        self._note({'kind': 'terrain', 'ground': ground_header(self._terrain)})
+        self._note(event)
         now = self._sim.snapshot()
         last: dict[str, Any] = {
             name: np.full_like(array, np.nan) for name, array in arrays_of(now)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from contact_sim.constraints.words import from_words
 from contact_sim.contact_models.protocol import ContactModel
 from contact_sim.replay.archive import Archive, RecordingError
 from contact_sim.replay.hashing import RunHash
@@ -21,6 +23,7 @@ from contact_sim.replay.header import (
     contact_model_of,
     ground_of,
     robot_of,
+    state_shapes,
     versions,
 )
 from contact_sim.robot.model import RobotModel
@@ -160,8 +163,12 @@ class Recording:
             gravity=header['gravity'],
             integrator=header.get('integrator', 'semi_implicit'),
         )
-        here = {name: list(shape) for name, shape in sim.sizes.shapes().items()}
-        if here != header['state']:
+        constraints = tuple(from_words(said) for said in header.get('constraints', ()))
+        if constraints:
+            sim.reset(self._archive['initial/buffer'][3 : 3 + sim.robot.nq])
+            sim.constraints = constraints
+        recorded = {name: shape for name, shape in header['state'].items() if math.prod(shape)}
+        if state_shapes(sim) != recorded:
             raise RecordingError(
                 f'{self.path}: recorded by contact_sim {header["versions"]["contact_sim"]}, whose '
                 f'state has other fields than that of {versions()["contact_sim"]}'

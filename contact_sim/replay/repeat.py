@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from contact_sim.constraints.words import from_words
 from contact_sim.contact_models.protocol import ContactModel
 from contact_sim.errors import ContactSimError, NonFiniteState
 from contact_sim.replay.archive import RecordingError
@@ -107,6 +108,8 @@ class Player:
         elif kind == 'terrain':
             ground = ground_of({'format': FORMAT, 'ground': event['ground']})
             sim.reset(sim.q, terrain=ground)
+        elif kind == 'constraints':
+            sim.constraints = [from_words(said) for said in event['constraints']]
         elif kind == 'wrenches':
             self._wrenches = event['wrenches']
         elif 'state' in event:

@@ -18,6 +18,7 @@ from contact_sim.contact.residuals import Residuals
 from contact_sim.contact.solution import STATUSES, SolverReport
 from contact_sim.contact.workspace import Workspace
 from contact_sim.dynamics.given_terms import GivenTerms
+from contact_sim.simulation.constraint_report import ConstraintReport
 from contact_sim.simulation.contact_report import ContactReport
 from contact_sim.simulation.foot_report import (
     ContactGroups,
@@ -45,6 +46,7 @@ class StepContext:
         self.feet, self.links = foot_groups(work), link_groups(work)
         self._terms = GivenTerms(work) if work.tree.unsupported else None
         self.sizes, self.names = workspace.sizes, workspace.names
+        self.table = workspace.table
         self.layout, self.places = work.layout, workspace.sizes.layout
         self.on_ground, self.collisions = ground_places(self.sizes), work.robot.collisions
         self._front = self._judge.numbers[0, : self.sizes.length]
@@ -171,6 +173,11 @@ class StepReport:
     def pairs(self) -> PairReport:
         """The contacts between bodies that acted in the step, see `robot.with_self_collision`."""
         return PairReport(self._buffer, self._context.sizes, self._context.collisions)
+
+    @cached_property
+    def constraints(self) -> ConstraintReport:
+        """Forces, errors and rates of the bilateral constraints by name."""
+        return ConstraintReport(self.record, self._context.table)
 
     @cached_property
     def feet(self) -> FootReport:

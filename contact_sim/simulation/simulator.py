@@ -27,7 +27,12 @@ from contact_sim.robot.model import RobotModel
 from contact_sim.simulation.applied_forces import AppliedForces
 from contact_sim.simulation.checks import checked_robot
 from contact_sim.simulation.compilation import announced
-from contact_sim.simulation.constraint_settings import assembled, held, without
+from contact_sim.simulation.constraint_settings import (
+    ConstraintSettings,
+    assembled,
+    check_integrator,
+    held,
+)
 from contact_sim.simulation.contact_settings import ContactSettings
 from contact_sim.simulation.divergence import refusal_of
 from contact_sim.simulation.new_ground import on_ground
@@ -40,7 +45,7 @@ from contact_sim.simulation.snapshot import Snapshot
 Array = NDArray[np.float64]
 
 
-class Simulator(ContactSettings):
+class Simulator(ContactSettings, ConstraintSettings):
     """Steps a robot with the contact model the user picked.
 
     Args:
@@ -83,6 +88,7 @@ class Simulator(ContactSettings):
         self._workspace = work = Workspace(robot, self.terrain, h, placed)
         self._data = work.data
         work.integrator[0] = integrator_code(integrator)
+        check_integrator(work)
         self._data.gravity[:] = gravity_vector(gravity)
         self.friction = friction  # type: ignore[assignment]
         self.restitution = restitution  # type: ignore[assignment]
@@ -185,45 +191,12 @@ class Simulator(ContactSettings):
         self._resume()
         self._data.rest()
 
-    @property
-    def constraints(self) -> tuple[Constraint, ...]:
-        """The bilateral constraints that hold, with their places."""
-        return self._workspace.table.constraints
-
-    def add_constraint(self, constraint: Constraint) -> None:
-        """Let a bilateral constraint hold from the next step on.
-
-        Raises:
-            InvalidInput: no constraint, one that removes no freedom, of a name that is there, or
-                whose error is none of a step.
-            UnknownName: a frame or joint that does not exist.
-        """
-        self._hold((*self._constraints, constraint))
-
-    def remove_constraint(self, constraint: str | Constraint) -> None:
-        """Let a constraint go, itself or by its name.
-
-        Raises:
-            UnknownName: none of that name holds.
-        """
-        self._hold(without(self._constraints, constraint))
-
-    def _hold(self, constraints: Sequence[Constraint]) -> None:
-        """Go on under these constraints; those that hold already stay where they are."""
-        given, now = checked_constraints(constraints), self._data.q.copy()
-        there = {constraint.name: constraint for constraint in self.constraints}
-        placed = [there.get(one.name) or where_it_is(self.robot, one, now) for one in given]
-        work = self._workspace.under(self.terrain, placed)
-        held(work, placed, now)
-        self._go_on_with(work, self.terrain)
-        self._constraints = given
-        self._stepper.update_contacts()
-
     def _move_to(self, ground: Terrain) -> None:
         """Go on with arrays for another ground, under the same settings."""
         self._go_on_with(on_ground(self._workspace, ground), ground)
 
     def _go_on_with(self, work: Workspace, ground: Terrain) -> None:
+        """Step in other arrays from now on."""
         self._stepper = self._model.bind(work)
         self.terrain, self._workspace, self._data = ground, work, work.data
         self._context, self._forces = StepContext(work), AppliedForces(self.robot, work)
@@ -243,7 +216,7 @@ class Simulator(ContactSettings):
         """Return the whole state: the steps after `restore` are bit-identical."""
         return Snapshot(
             self.robot.name, self._data.buffer.copy(), self.friction, self.restitution,
-            self._workspace.stabilisation.copy(), self._model,
+            self._workspace.stabilisation.copy(), self._model, self.constraints,
         )  # fmt: skip
 
     def restore(self, snapshot: Snapshot) -> None:
@@ -252,7 +225,9 @@ class Simulator(ContactSettings):
         Raises:
             InvalidInput: a snapshot of another robot, or on a ground with other features.
         """
-        of_type('snapshot', snapshot, Snapshot).check_fits(self.snapshot())
+        if of_type('snapshot', snapshot, Snapshot).constraints != self.constraints:
+            self.constraints = snapshot.constraints
+        snapshot.check_fits(self.snapshot())
         if snapshot.contact_model is not self._model:
             self.contact_model = snapshot.contact_model  # type: ignore[assignment]
         self._data.buffer[:] = snapshot.buffer

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from contact_sim.constraints.described import Constraint
 from contact_sim.contact_models.protocol import ContactModel
 from contact_sim.errors import InvalidInput
 from contact_sim.numbers import real_array, within
@@ -27,6 +28,8 @@ class Snapshot:
     """Outside of regions, shape (nc,)."""
     stabilisation: Array
     contact_model: ContactModel
+    constraints: tuple[Constraint, ...] = ()
+    """With their places."""
 
     def check_fits(self, now: Snapshot) -> None:
         """Raise InvalidInput unless it can follow on `now`, one of the same simulation."""

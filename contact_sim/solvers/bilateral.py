@@ -19,6 +19,9 @@ SINGULAR = 1e-9
 """Share of the largest diagonal below which a pivot counts as zero: rows of J closer than 3e-5 to
 depending on each other. Held exactly, they would take enormous forces for velocities as small."""
 
+CONSISTENT = 1e-6
+"""Share of the velocities asked for that rounding may miss."""
+
 
 @kernel
 def factor_pivoted(A, order, L):
@@ -120,3 +123,20 @@ def least_norm_factored(G, factor, r, g, x):
         solve_normal(L, gram, right, r, change)
         for i in range(m):
             x[order[i]] += change[i]
+
+
+@kernel
+def make_consistent(G, g):
+    """Take out of g (m,) what no impulse of G (m, m) can change; return whether that is rounding.
+
+    What is left, −G x with x = −G⁺ g, is in the range of G.
+    """
+    x, missed, size = np.empty(g.shape[0]), 0.0, 0.0
+    least_norm(G, g, x)
+    for i in range(g.shape[0]):
+        reached = 0.0
+        for j in range(g.shape[0]):
+            reached -= G[i, j] * x[j]
+        missed, size = max(missed, abs(g[i] - reached)), max(size, abs(g[i]))
+        g[i] = reached
+    return missed <= CONSISTENT * size

@@ -76,8 +76,13 @@ class Hybrid:
         """Return the event-driven stepper, with a time-stepping step of ncp to fall back on.
 
         Raises:
-            InvalidInput: a row of the robot that is bounded on one side only.
+            InvalidInput: a row of the robot that is bounded on one side only, or constraints.
         """
+        if workspace.table.constraints:
+            raise InvalidInput(
+                'contact model hybrid: it knows no bilateral constraints; choose a time-stepping '
+                'model'
+            )
         refuse_half_lines(workspace)
         p, ncp, h = self.parameters, Ncp(), float(workspace.data.time_step[0])
         settings = EventSettings(

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import arrays_of, integers, matrix, vector
+from contact_sim.contact.bilateral import has_bilateral
 from contact_sim.contact.problem_views import cone_work_of, rows_of
 from contact_sim.contact.workspace import Workspace
 from contact_sim.contact_models.protocol import Stepper
@@ -45,12 +46,20 @@ from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.robot.feet import points_called
 from contact_sim.robot.model import RobotModel
-from contact_sim.solvers.bilateral import least_norm
+from contact_sim.solvers.bilateral import least_norm, make_consistent
 from contact_sim.solvers.cone import fill_velocity_symmetric
 from contact_sim.solvers.cones import solve_cones
 from contact_sim.solvers.jit import entry, kernel
 from contact_sim.solvers.rows import Rows
-from contact_sim.solvers.status import CONVERGED, NONFINITE, OUTSIDE_CONE, PULLING, SINKING
+from contact_sim.solvers.status import (
+    CONVERGED,
+    INCONSISTENT,
+    NONFINITE,
+    OUTSIDE_CONE,
+    PULLING,
+    SINKING,
+    worse,
+)
 
 FREE_FOOT, ABOVE, TOUCHED, RELEASED = 0.0, 1.0, 2.0, 3.0
 """State of a foot in slot STATE of the contact's memory: not held, held at its height over the
@@ -140,11 +149,11 @@ def initial_state(i, given, gap, closing, memory, touch_gap):
 
 
 @kernel
-def hold(rows, u_free, state, stays, impulse, work):
+def hold(rows, u_free, state, stays, impulse, work, constrained):
     """Fill `impulse` so that held feet stay, or arrive; return (status code, iterations).
 
     `stays` is 1 for the feet whose bias counts. Rows that cannot move at all (G_rr = 0) take no
-    impulse.
+    impulse; of what contradicts constraints as little as possible is left.
     """
     G, g, nc, ns = rows.delassus, rows.g, rows.friction.shape[0], rows.lower.shape[0]
     n = g.shape[0]
@@ -165,8 +174,11 @@ def hold(rows, u_free, state, stays, impulse, work):
         for b in range(m + ns):
             A[a, b] = G[row[a], row[b]]
     code, iterations = CONVERGED, 0
+    if constrained and not make_consistent(A[:m, :m], target[:m]):
+        code = INCONSISTENT
     if ns > 0:
-        code, iterations = choose_intervals(A, target[: m + ns], rows, row, impulse, work)
+        found, iterations = choose_intervals(A, target[: m + ns], rows, row, impulse, work)
+        code = worse(code, found)
         for a in range(m):
             for k in range(ns):
                 target[a] += A[a, m + k] * impulse[3 * nc + k]
@@ -238,6 +250,7 @@ def solve_null_space(data):
     outcome = solve_stance(
         rows_of(data), vector(data, f.ROW_FREE)[:n], vector(data, f.ROW_GAP)[:nc],
         vector(data, f.ROW_IMPULSE)[:n], (memory, memory_next), law, h, cone_work_of(data),
+        has_bilateral(data),
     )  # fmt: skip
     report_solve(data, outcome)
 
@@ -256,7 +269,7 @@ def largest_size(x, n):
 
 
 @kernel
-def solve_stance(rows, u_free, gap, impulse, memories, law, h, work):
+def solve_stance(rows, u_free, gap, impulse, memories, law, h, work, constrained):
     """Solve in place; return (status code, iterations, residual [N s]).
 
     Args:
@@ -268,6 +281,7 @@ def solve_stance(rows, u_free, gap, impulse, memories, law, h, work):
         law: parameters in the order of the constants of this module.
         h: time step [s].
         work: scratch of the cone solvers.
+        constrained: whether constraints may contradict the feet.
     """
     G, g, mu = rows.delassus, rows.g, rows.friction
     nc, (memory, memory_next), given = mu.shape[0], memories, law[SUPPORT_GIVEN] != 0.0
@@ -285,7 +299,7 @@ def solve_stance(rows, u_free, gap, impulse, memories, law, h, work):
     for _ in range(3 * nc + 1):
         for i in range(nc):
             stays[i] = state[i] == TOUCHED and (baumgarte or old[i] != TOUCHED)
-        code, iterations = hold(rows, u_free, state, stays, impulse, work)
+        code, iterations = hold(rows, u_free, state, stays, impulse, work, constrained)
         total, rounds = total + iterations, rounds + 1
         fill_velocity_symmetric(rows, impulse, w)
         slack[0], slack[1] = 1e-12 * fastest, SLACK * largest_size(impulse, 3 * nc)
