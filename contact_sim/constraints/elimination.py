@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from contact_sim.solvers.bilateral import factor_gram, factor_pivoted, least_norm_factored
+from contact_sim.solvers.bilateral import SINGULAR, factor_gram, factor_pivoted, least_norm_factored
 from contact_sim.solvers.dense import assign
 from contact_sim.solvers.jit import kernel
 from contact_sim.solvers.tree import solve
@@ -147,16 +147,35 @@ def scale(share, r, x):
 
 
 @kernel
-def take_out(share, rank, row_of, n, G):
-    """Subtract Zᵀ Z of the first `n` problem rows from G (n, n); row_of: their columns of Z."""
+def take_out(share, rank, row_of, n, G, g):
+    """Make G (n, n) that of a robot under the constraints: G − Zᵀ Z.
+
+    A row that they leave no freedom is left out: it neither acts on others nor asks for anything.
+
+    Args:
+        share: Z of `fill_share`, shape (nb, rows).
+        rank: its rows that count.
+        row_of: column of Z of every problem row, shape (n,) or more.
+        n: number of problem rows.
+        G: in and out.
+        g: in and out, velocities without impulses, shape (n,) or more.
+    """
     for a in range(n):
+        before = G[a, a]
         for b in range(a + 1):
             total = 0.0
             for r in range(rank):
                 total += share[r, row_of[a]] * share[r, row_of[b]]
             G[a, b] -= total
-            if a != b:
-                G[b, a] = G[a, b]
+            G[b, a] = G[a, b]
+        if G[a, a] <= SINGULAR * before:
+            G[a, a] = -before  # marked
+    for a in range(n):
+        if G[a, a] < 0.0:
+            g[a], G[a, a] = 0.0, -G[a, a]
+            for b in range(n):
+                if b != a:
+                    G[a, b] = G[b, a] = 0.0
 
 
 @kernel

@@ -80,7 +80,7 @@ class ConstraintTable:
         for row in self.indices:
             dofs = range(self.nv) if row[0] == GIVEN else row[6:8]
             ties.append([int(dof) for dof in dofs if dof >= 0])
-        return ties
+        return [tie for tie in ties if tie]
 
     @property
     def given(self) -> list[tuple[int, Holonomic]]:

@@ -157,7 +157,7 @@ def work_bilateral(numbers: Any, indices: Any, layout: Any) -> None:
         which, n = task - TAKE_OUT, integers(data, f.COUNTS)[1]
         take_out(
             part(data, f.BILATERAL_SHARE, which), state[RANK + which], integers(data, f.ROW_OF),
-            n, square(data, f.DELASSUS, n),
+            n, square(data, f.DELASSUS, n), vector(data, f.G),
         )  # fmt: skip
     elif task == PROJECT:
         project(data)

@@ -19,6 +19,8 @@ from contact_sim.errors import InvalidInput
 Array = NDArray[np.float64]
 SPAN = 1e-6
 """Way along v over which H is differenced, relative to 1 [rad or m]."""
+LONGEST = 0.3
+"""Largest change of a coordinate in one Newton step [rad or m]."""
 
 
 class GivenRows:
@@ -89,7 +91,10 @@ def settled(work: Any, q: Array, rounds: int, tolerance: float = 1e-13) -> tuple
         if worst <= tolerance or count == rounds:
             break
         step = -np.linalg.pinv(data.bilateral_jacobian[projected], rcond=1e-9) @ error
-        q = pin.integrate(work.model, q, step * min(1.0, 0.3 / float(np.abs(step).max())))
+        longest = float(np.abs(step).max(initial=0.0))
+        if longest == 0.0:
+            break
+        q = pin.integrate(work.model, q, step * min(1.0, LONGEST / longest))
     return q, worst
 
 
