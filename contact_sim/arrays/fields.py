@@ -120,7 +120,7 @@ class Sizes:
             'bias': (rows,), 'restitution_bias': (nc,), 'contact_force': (nc, 3),
             'contact_velocity': (nc, 3), 'normal_force': (nc,), 'slip_speed': (nc,),
             'contact_mode': (nc,), 'bilateral_jacobian': (nb, nv), 'bilateral_bias': (nb,),
-            'bilateral_impulse': (nb,), 'bilateral_residual': (nb,), 'bilateral_error': (nb,),
+            'bilateral_impulse': (nb,), 'bilateral_rate': (nb,), 'bilateral_error': (nb,),
             'solver': (3,),
         }  # fmt: skip
 
@@ -198,7 +198,7 @@ class Sizes:
             'limit_q': (self.n_limits,),
             'limit_other_q': (self.n_limits,),
             'joint_q': joints, 'joint_v': joints, 'joint_unbounded': joints, 'delay': joints,
-            'bilateral': (4,), 'bilateral_order': (2 * self.nb,),
+            'bilateral': (4,), 'bilateral_order': (2 * self.nb,), 'bilateral_owner': (self.nb,),
             'bilateral_indices': (self.n_constraints * CONSTRAINT_INDICES,),
             'row_of': (rows,), 'row_leaf': (rows,), 'mode': (rows,), 'mode_row': (rows,),
         }  # fmt: skip

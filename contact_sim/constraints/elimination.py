@@ -14,7 +14,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from contact_sim.solvers.bilateral import SINGULAR, factor_gram, factor_pivoted, least_norm_factored
+from contact_sim.solvers.bilateral import (
+    SINGULAR,
+    factor_gram,
+    factor_pivoted,
+    least_norm_factored,
+)
 from contact_sim.solvers.dense import assign
 from contact_sim.solvers.jit import kernel
 from contact_sim.solvers.tree import solve

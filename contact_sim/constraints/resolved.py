@@ -31,10 +31,8 @@ from contact_sim.constraints.kinds import (
     FRAME,
     GIVEN,
     JOINTS,
-    LAW,
     POINT,
     PROJECTED,
-    VALUE,
 )
 from contact_sim.constraints.stabilisation import Baumgarte
 from contact_sim.dynamics.tree import Tree
@@ -66,12 +64,6 @@ class ConstraintTable:
     def rows(self) -> int:
         """Rows of all constraints."""
         return int(self.indices[:, COUNT].sum())
-
-    @property
-    def speeds(self) -> Array:
-        """Speed asked for in each row [rad/s, m/s], 0 where positions are held, (rows,)."""
-        driven = np.isin(self.laws[:, LAW], (DRIVEN, DRIVEN_SLOWLY))
-        return np.repeat(np.where(driven, self.laws[:, VALUE], 0.0), self.indices[:, COUNT])
 
     @property
     def ties(self) -> list[list[int]]:

@@ -14,7 +14,6 @@ from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import Arrays, arrays_of, integers, matrix, square, vector
 from contact_sim.collision.by_address import call_with_arrays
 from contact_sim.constraints.elimination import (
-    Elimination,
     constrain,
     eliminate,
     fill_share,
@@ -22,25 +21,20 @@ from contact_sim.constraints.elimination import (
     row_values,
     take_out,
 )
-from contact_sim.constraints.kinds import (
-    COUNT,
-    DAMPED,
-    DRIVEN,
-    DRIVEN_SLOWLY,
-    FIRST,
-    GIVEN,
-    KD,
-    KIND,
-    KP,
-    LAW,
-    PROJECTED,
-    VALUE,
-)
-from contact_sim.constraints.position_rows import fill_drift, fill_errors, fill_jacobian
 from contact_sim.contact.active_rows import row_velocities
+from contact_sim.contact.bilateral_rows import (
+    elimination_of,
+    fill_accelerations,
+    fill_rates,
+    fill_speeds,
+    fill_targets,
+    leave_only_projected,
+    part,
+    place_all,
+    place_rows,
+)
 from contact_sim.contact.problem_views import contact_branches, interval_branches, tree_of
 from contact_sim.dynamics.integrate import move
-from contact_sim.dynamics.kinematics import place
 from contact_sim.solvers.dense import assign
 from contact_sim.solvers.jit import entry, kernel, pointer
 from contact_sim.solvers.status import INCONSISTENT, worse
@@ -48,7 +42,10 @@ from contact_sim.solvers.status import INCONSISTENT, worse
 NUMBERS, INDICES = types.CPointer(types.float64), types.CPointer(types.int64)
 ADDRESS, TASK, RANK, UNDAMPED_RANK = range(4)
 """Places of the field `bilateral`."""
-START, SEE, UNDAMP, MOVE, TAKE_OUT, TAKE_OUT_UNDAMPED, PROJECT = range(7)
+(
+    START, SEE, UNDAMP, MOVE, TAKE_OUT, TAKE_OUT_UNDAMPED, PROJECT, PLACE, FLOW, SHARE,
+    CONSTRAIN, SPEEDS,
+) = range(12)  # fmt: skip
 """Tasks, see the functions that ask for them."""
 ROUNDS, EXACT = 6, 1e-13
 """Most Newton steps of a projection; error [m, rad] at which it ends."""
@@ -150,6 +147,7 @@ def work_bilateral(numbers: Any, indices: Any, layout: Any) -> None:
         v = vector(data, f.V_NEXT)
         constrain_with(data, 0, v)
         note_contradiction(data, v)
+        fill_rates(data, v)
     elif task == UNDAMP:
         state[UNDAMPED_RANK] = eliminate_with(data, matrix(data, f.UNDAMPED_FACTOR), 1)
         constrain_undamping(data)
@@ -161,87 +159,21 @@ def work_bilateral(numbers: Any, indices: Any, layout: Any) -> None:
         )  # fmt: skip
     elif task == PROJECT:
         project(data)
-
-
-@kernel
-def part(data, field, which):
-    """Return the first or second half of the rows of a field: with damping or without."""
-    both = matrix(data, field)
-    nb = both.shape[0] // 2
-    return both[which * nb : (which + 1) * nb]
-
-
-@kernel
-def elimination_of(data, which):
-    """Return the arrays of the elimination with damping or without."""
-    nb = vector(data, f.BILATERAL_ERROR).shape[0]
-    return Elimination(
-        matrix(data, f.BILATERAL_JACOBIAN), part(data, f.BILATERAL_RESPONSE, which),
-        part(data, f.BILATERAL_MATRIX, which), part(data, f.BILATERAL_FACTOR, which),
-        part(data, f.BILATERAL_GRAM, which),
-        integers(data, f.BILATERAL_ORDER)[which * nb : (which + 1) * nb],
-    )  # fmt: skip
-
-
-@kernel
-def table_of(data):
-    """Return the numbers of the constraints, see `position_rows.fill_errors`."""
-    return (
-        integers(data, f.BILATERAL_INDICES), matrix(data, f.BILATERAL_PLACES),
-        matrix(data, f.BILATERAL_LAWS),
-    )  # fmt: skip
-
-
-@kernel
-def place_rows(data, q):
-    """Fill h and H at the placements at hand, q (nq,)."""
-    table, pose = table_of(data), matrix(data, f.POSE)
-    fill_errors(table, pose, q, vector(data, f.BILATERAL_ERROR))
-    fill_jacobian(
-        table, pose, matrix(data, f.COLUMNS), vector(data, f.ORIGIN),
-        integers(data, f.DOF_PARENT), matrix(data, f.BILATERAL_JACOBIAN),
-    )  # fmt: skip
-
-
-@kernel
-def fill_targets(data):
-    """Fill c of every row: H v⁺ + c = 0.
-
-        projected        c = 0
-        Baumgarte        c = −H v − h H t + h (Ḣ v + kd H v + kp h)
-        driven           c = −speed
-        driven slowly    c = −H v + h α (H v − speed)
-
-    t is what the axes of a free base add to v̇.
-    """
-    indices, places, laws = table_of(data)
-    H, c, drift = (
-        matrix(data, f.BILATERAL_JACOBIAN), vector(data, f.BILATERAL_BIAS),
-        vector(data, f.BILATERAL_DRIFT),
-    )  # fmt: skip
-    motion = (
-        matrix(data, f.TWIST), matrix(data, f.BIAS_ACCELERATION), vector(data, f.ORIGIN),
-        vector(data, f.GRAVITY),
-    )  # fmt: skip
-    fill_drift((indices, places, laws), matrix(data, f.POSE), motion, drift)
-    v, transport, h = vector(data, f.V_START), vector(data, f.TRANSPORT), vector(data, f.TIME_STEP)
-    error = vector(data, f.BILATERAL_ERROR)
-    for i in range(places.shape[0]):
-        first, law = indices[f.CONSTRAINT_INDICES * i + FIRST], laws[i]
-        for r in range(first, first + indices[f.CONSTRAINT_INDICES * i + COUNT]):
-            speed = turning = 0.0
-            for k in range(v.shape[0]):
-                speed += H[r, k] * v[k]
-                turning += H[r, k] * transport[k]
-            if law[LAW] == PROJECTED:
-                c[r] = 0.0
-            elif law[LAW] == DAMPED:
-                asked = drift[r] + law[KD] * speed + law[KP] * error[r]
-                c[r] = -speed - h[0] * turning + h[0] * asked
-            elif law[LAW] == DRIVEN:
-                c[r] = -law[VALUE]
-            elif law[LAW] == DRIVEN_SLOWLY:
-                c[r] = -speed + h[0] * law[KD] * (speed - law[VALUE])
+    elif task == PLACE:
+        place_rows(data, vector(data, f.PROJECTED_Q))
+    elif task == FLOW:
+        rows = elimination_of(data, 0)
+        scratch = matrix(data, f.BILATERAL_SCRATCH)
+        fill_accelerations(data)
+        state[RANK] = eliminate(rows, matrix(data, f.FACTOR), tree_of(data), scratch)
+    elif task == SHARE:
+        share = part(data, f.BILATERAL_SHARE, 0)
+        coupling = matrix(data, f.BILATERAL_COUPLING)
+        fill_share(elimination_of(data, 0), state[RANK], coupling, share)
+    elif task == CONSTRAIN:
+        constrain_with(data, 0, vector(data, f.PROJECTION))
+    elif task == SPEEDS:
+        fill_speeds(data)
 
 
 @kernel
@@ -272,8 +204,8 @@ def constrain_with(data, which, v):
 
 @kernel
 def note_contradiction(data, v):
-    """Fill H v⁺ + c; where that is not zero, say in the status that no impulse does it."""
-    missed, solver = vector(data, f.BILATERAL_RESIDUAL), vector(data, f.SOLVER)
+    """Say in the status where H v + c is not zero: no impulse does it; v (nv,)."""
+    missed, solver = matrix(data, f.BILATERAL_SCRATCH)[0], vector(data, f.SOLVER)
     row_values(matrix(data, f.BILATERAL_JACOBIAN), v, vector(data, f.BILATERAL_BIAS), missed)
     worst = largest(missed)
     if worst > CONTRADICTION:
@@ -324,32 +256,6 @@ def project(data):
         )  # fmt: skip
     for r in range(H.shape[0]):
         assign(H[r], kept[r])
-
-
-@kernel
-def place_all(data, q):
-    """Fill placements and joint columns at q (nq,)."""
-    place(
-        integers(data, f.KIND), integers(data, f.PARENT), integers(data, f.Q_INDEX),
-        integers(data, f.V_INDEX), matrix(data, f.PLACEMENT), q, vector(data, f.ORIGIN),
-        matrix(data, f.POSE), matrix(data, f.COLUMNS),
-    )  # fmt: skip
-
-
-@kernel
-def leave_only_projected(data, asked):
-    """Fill h of the projected rows, (nb,); make all others, and their H, zero."""
-    indices, places, laws = table_of(data)
-    H, error = matrix(data, f.BILATERAL_JACOBIAN), vector(data, f.BILATERAL_ERROR)
-    for i in range(places.shape[0]):
-        k = f.CONSTRAINT_INDICES * i
-        kind, first = indices[k + KIND], indices[k + FIRST]
-        for r in range(first, first + indices[k + COUNT]):
-            kept = laws[i, LAW] == PROJECTED and kind != GIVEN
-            asked[r] = error[r] if kept else 0.0
-            if not kept:
-                for j in range(H.shape[1]):
-                    H[r, j] = 0.0
 
 
 @entry

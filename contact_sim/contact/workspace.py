@@ -23,6 +23,7 @@ from contact_sim.collision.candidates import candidates_of, leaf_dof
 from contact_sim.collision.ground import Terrain, addresses_of
 from contact_sim.collision.pair_rows import meeting_dof
 from contact_sim.constraints.described import Constraint
+from contact_sim.constraints.kinds import COUNT
 from contact_sim.constraints.resolved import ConstraintTable, constraint_table
 from contact_sim.contact.bilateral import work_bilateral
 from contact_sim.contact.islands import islands_of
@@ -263,6 +264,8 @@ class Workspace:
         if not self.table.constraints:
             return
         self.bilateral_indices[:] = self.table.indices.ravel()
+        counts = self.table.indices[:, COUNT]
+        self.bilateral_owner[:] = np.repeat(np.arange(len(counts)), counts)
         self.bilateral_places[:], self.bilateral_laws[:] = self.table.places, self.table.laws
         self.bilateral[0] = work_bilateral.address
 

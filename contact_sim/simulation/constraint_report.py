@@ -23,7 +23,7 @@ class ConstraintState:
     error: Array
     """h after the step [m, rad], shape (rows,); 0 for what is driven."""
     rate: Array
-    """ḣ of the step, H v⁺ [m/s, rad/s], less the speed that is asked for, shape (rows,)."""
+    """ḣ after the step [m/s, rad/s], less the speed that is asked for, shape (rows,)."""
 
     @property
     def drift(self) -> float:
@@ -40,7 +40,7 @@ class ConstraintReport(Mapping[str, ConstraintState]):
     """The constraints of a step by their names."""
 
     def __init__(self, record: StepData, table: ConstraintTable) -> None:
-        self._record, self._table = record, table
+        self._record = record
         self._rows = {
             constraint.name: slice(int(row[1]), int(row[1] + row[2]))
             for constraint, row in zip(table.constraints, table.indices, strict=True)
@@ -49,10 +49,10 @@ class ConstraintReport(Mapping[str, ConstraintState]):
     def __getitem__(self, name: str) -> ConstraintState:
         """Return a constraint by its name."""
         record, rows = self._record, self._rows[name]
-        rate = record.bilateral_jacobian[rows] @ record.v_next - self._table.speeds[rows]
-        h = float(record.time_step[0])
         return ConstraintState(
-            record.bilateral_impulse[rows] / h, record.bilateral_error[rows], rate
+            record.bilateral_impulse[rows] / float(record.time_step[0]),
+            record.bilateral_error[rows],
+            record.bilateral_rate[rows],
         )
 
     def __iter__(self) -> Iterator[str]:

@@ -14,6 +14,7 @@ from contact_sim.contact.active_rows import collect_rows, row_velocities
 from contact_sim.contact.limits import pushes
 from contact_sim.contact.problem_views import all_islands, interval_branches, tree_of
 from contact_sim.contact_models.hybrid import fields as e
+from contact_sim.contact_models.hybrid.bilateral_flow import add_bilateral, take_out_of_rows
 from contact_sim.contact_models.hybrid.constrained_motion import (
     add_impulse,
     add_response,
@@ -51,6 +52,7 @@ def apply_impact(data, arc, law, energy_guard):
             break
     note_impact(data, arc, takes_part, impulse)
     add_response(data, arc, impulse, vector(arc, e.ARC_V))
+    add_bilateral(data, arc)
     add_impulse(data, arc, impulse)
     return outcome
 
@@ -109,6 +111,7 @@ def gather_impact(data, arc, takes_part):
             tree_of(data), row_of, row_leaf, n, row_response(data, n),
             square(data, f.DELASSUS, n),
         )  # fmt: skip
+        take_out_of_rows(data, n)
     return na, n
 
 

@@ -28,6 +28,12 @@ from contact_sim.contact.problem_views import (
     tree_of,
 )
 from contact_sim.contact_models.hybrid import fields as e
+from contact_sim.contact_models.hybrid.bilateral_flow import (
+    hold_accelerations,
+    respond,
+    see_positions,
+    take_out_of_rows,
+)
 from contact_sim.contact_models.time_stepping.islands import row_response
 from contact_sim.contact_models.time_stepping.stages import place_bodies
 from contact_sim.dynamics.bias_forces import bias_forces
@@ -49,6 +55,7 @@ def evaluate(data, arc, q, v):
     """Fill all that belongs to the configuration q (nq,) and the velocity v (nv,)."""
     if integers(data, f.TERMS_GIVEN)[0] == 0:
         place_bodies(data, q)
+    see_positions(data, q)
     fill_joint_limits(data, arc, q)
     evaluate_velocity(data, arc, v)
 
@@ -77,6 +84,7 @@ def evaluate_velocity(data, arc, v):
         assign(effects, vector(data, f.NONLINEAR_EFFECTS))
     fill_contacts(data, arc)
     fill_free_acceleration(data, arc, v)
+    hold_accelerations(data, arc, v)
     row_velocities(
         matrix(arc, e.JACOBIAN_TRANSPOSED), arc_branches(data, arc), interval_branches(data),
         integers(data, f.DOF_PARENT), v, vector(arc, e.U),
@@ -172,6 +180,7 @@ def closed_rows(data, arc):
     )
     for r in range(n):
         a[r] = free[row_of[r]] + drift[row_of[r]]
+    take_out_of_rows(data, n)
     friction = vector(data, f.FRICTION)
     for c in range(na):
         mu[c] = friction[row_of[3 * c] // 3]
@@ -197,6 +206,7 @@ def add_response(data, arc, force, out):
         dof_parent, force, response,
     )  # fmt: skip
     solve(matrix(data, f.FACTOR), tree_of(data), response)
+    respond(data, response)
     for k in range(out.shape[0]):
         out[k] += response[k]
 

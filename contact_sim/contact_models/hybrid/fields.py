@@ -18,7 +18,7 @@ STAGES = 4
 
 def number_shapes(sizes: Sizes) -> dict[str, Shape]:
     """Return the shape of every field of the numbers."""
-    nq, nv, nc, rows = sizes.nq, sizes.nv, sizes.nc, sizes.rows
+    nq, nv, nc, rows, nb = sizes.nq, sizes.nv, sizes.nc, sizes.rows, sizes.nb
     guards = 2 * nc + sizes.ns
     return {
         # stiction speed [m/s, rad/s], rate α at which drift is taken out [1/s]
@@ -38,6 +38,10 @@ def number_shapes(sizes: Sizes) -> dict[str, Shape]:
         'force': (rows,), 'reference': (rows,), 'mean_force': (rows,),
         # impulses of the step so far [N s], contact frames of the start of the step
         'impulse': (rows,),
+        # bilateral rows: forces without contacts, at the stage evaluated last and at all, their
+        # mean, impulses of the step so far, H of its start
+        'bilateral_free': (nb,), 'bilateral_force': (nb,), 'bilateral_forces': (STAGES, nb),
+        'bilateral_mean': (nb,), 'bilateral_impulse': (nb,), 'start_jacobian': (nb, nv),
         # 1 where a contact is held; direction of slip that friction opposes, and that at the start
         'closed': (nc,), 'direction': (nc, 2), 'heading': (nc, 2),
         # bounds of the forces of the interval rows [N, N m] and their gaps; 1 where one is held

@@ -13,6 +13,11 @@ from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import frames, integers, matrix, vector
 from contact_sim.contact.contact_values import describe_contacts
 from contact_sim.contact_models.hybrid import fields as e
+from contact_sim.contact_models.hybrid.bilateral_flow import (
+    finish_bilateral,
+    see_positions,
+    start_speeds,
+)
 from contact_sim.contact_models.hybrid.constrained_motion import (
     evaluate,
     evaluate_velocity,
@@ -64,7 +69,10 @@ def load(data, arc):
         if kind[j] == FREE_FLYER:
             assign(axes[flyer], pose[j])
             flyer += 1
+    see_positions(data, q)
     evaluate_velocity(data, arc, v)
+    if start_speeds(data, arc):
+        evaluate_velocity(data, arc, v)
     return find_closed(arc)
 
 
@@ -103,6 +111,7 @@ def start_here(data, arc):
     """Make forces, guards and rates of the instant evaluated last those of the start."""
     v, displacement = vector(arc, e.ARC_V), vector(arc, e.DISPLACEMENT)
     in_start_frames(data, arc, vector(arc, e.FORCE), matrix(arc, e.FORCES)[0])
+    assign(matrix(arc, e.BILATERAL_FORCES)[0], vector(arc, e.BILATERAL_FORCE))
     assign(vector(arc, e.GUARD_BEFORE), vector(arc, e.GUARD))
     displacement[:] = 0.0
     fill_rates(
@@ -156,6 +165,7 @@ def end_of_arc(arc, dt):
     weighted_mean(matrix(arc, e.RATES), displacement)
     weighted_mean(matrix(arc, e.VELOCITY_RATES), w)
     weighted_mean(matrix(arc, e.FORCES), vector(arc, e.MEAN_FORCE))
+    weighted_mean(matrix(arc, e.BILATERAL_FORCES), vector(arc, e.BILATERAL_MEAN))
     for k in range(v.shape[0]):
         displacement[k] *= dt
         w[k] = v[k] + dt * w[k]
@@ -175,6 +185,7 @@ def finish_stage(data, arc, stage):
     if stage == STAGES:
         return held, fill_guards(data, arc)
     in_start_frames(data, arc, vector(arc, e.FORCE), matrix(arc, e.FORCES)[stage])
+    assign(matrix(arc, e.BILATERAL_FORCES)[stage], vector(arc, e.BILATERAL_FORCE))
     fill_rates(
         v, vector(arc, e.FIXED_AXES_V), vector(arc, e.ACCELERATION), vector(arc, e.DISPLACEMENT),
         integers(data, f.FREE_FLYER_V), matrix(arc, e.RATES)[stage],
@@ -205,6 +216,9 @@ def accept(data, arc, dt):
     total, mean = vector(arc, e.IMPULSE), vector(arc, e.MEAN_FORCE)
     for r in range(total.shape[0]):
         total[r] += dt * mean[r]
+    held, force = vector(arc, e.BILATERAL_IMPULSE), vector(arc, e.BILATERAL_MEAN)
+    for r in range(held.shape[0]):
+        held[r] += dt * force[r]
     assign(vector(arc, e.ARC_Q), vector(arc, e.STAGE_Q))
     assign(vector(arc, e.ARC_V), vector(arc, e.STAGE_V))
     assign(vector(arc, e.REFERENCE), vector(arc, e.FORCE))
@@ -233,6 +247,7 @@ def finish(data, arc, events, residual):
     for k in range(v_next.shape[0]):
         acceleration[k] = (v_next[k] - v_start[k]) / h - transport[k]
     took_part = keep_contacts(data, arc)
+    finish_bilateral(data, arc)
     solver, clock = vector(data, f.SOLVER), vector(data, f.CLOCK)
     solver[0] = CONVERGED if took_part else FREE
     solver[1], solver[2] = events, residual

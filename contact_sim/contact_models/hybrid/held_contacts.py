@@ -13,6 +13,7 @@ from contact_sim.arrays.views import integers, matrix, square, vector
 from contact_sim.contact.active_rows import collect_rows, row_velocities
 from contact_sim.contact.problem_views import all_islands, interval_branches
 from contact_sim.contact_models.hybrid import fields as e
+from contact_sim.contact_models.hybrid.bilateral_flow import add_bilateral, note_forces
 from contact_sim.contact_models.hybrid.constrained_motion import (
     add_impulse,
     add_response,
@@ -57,6 +58,7 @@ def hold_modes(data, arc):
     acceleration, free = vector(arc, e.ACCELERATION), vector(arc, e.FREE_ACCELERATION)
     assign(acceleration, free)
     add_response(data, arc, force, acceleration)
+    note_forces(data, arc)
     return held and bool(np.isfinite(np.sum(acceleration)))
 
 
@@ -166,6 +168,7 @@ def remove_drift(data, arc):
         impulse[row_of[r]] = answer[r]
     v = vector(arc, e.ARC_V)
     add_response(data, arc, impulse, v)
+    add_bilateral(data, arc)
     add_impulse(data, arc, impulse)
     row_velocities(
         matrix(arc, e.JACOBIAN_TRANSPOSED), arc_branches(data, arc), intervals,

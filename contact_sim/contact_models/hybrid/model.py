@@ -76,12 +76,13 @@ class Hybrid:
         """Return the event-driven stepper, with a time-stepping step of ncp to fall back on.
 
         Raises:
-            InvalidInput: a row of the robot that is bounded on one side only, or constraints.
+            InvalidInput: a row of the robot that is bounded on one side only, or a constraint
+                that is a Python function.
         """
-        if workspace.table.constraints:
+        for _, constraint in workspace.table.given:
             raise InvalidInput(
-                'contact model hybrid: it knows no bilateral constraints; choose a time-stepping '
-                'model'
+                f'contact model hybrid: constraint {constraint.name!r} is a Python function, that '
+                'cannot be followed between events; choose a time-stepping model'
             )
         refuse_half_lines(workspace)
         p, ncp, h = self.parameters, Ncp(), float(workspace.data.time_step[0])
