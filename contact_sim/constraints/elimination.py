@@ -1,4 +1,4 @@
-"""Bilateral rows taken out of a contact problem: exact under every law of contact (theory 2.5).
+"""Bilateral rows taken out of a contact problem: exact under every law of contact (theory 4.5).
 
     H v⁺ + c = 0,   v⁺ = v_f + M̂⁻¹ (Jᵀ λ + Hᵀ λ_b)
     λ_b = −A⁺ (H (v_f + M̂⁻¹ Jᵀ λ) + c),   A = H M̂⁻¹ Hᵀ
@@ -181,12 +181,3 @@ def take_out(share, rank, row_of, n, G, g):
             for b in range(n):
                 if b != a:
                     G[a, b] = G[b, a] = 0.0
-
-
-@kernel
-def largest(values):
-    """Return the largest size."""
-    worst = 0.0
-    for x in values:
-        worst = max(worst, abs(x))
-    return worst

@@ -1,7 +1,7 @@
 """The bilateral rows of a step in its arrays: taken out of the contact problem, exact in all laws.
 
 Compiled once and called by address: few simulations have any. What has to be done goes into the
-arrays as a task. theory 2.5.
+arrays as a task. theory 4.5.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from contact_sim.constraints.elimination import (
     constrain,
     eliminate,
     fill_share,
-    largest,
     row_values,
     take_out,
 )
@@ -35,7 +34,7 @@ from contact_sim.contact.bilateral_rows import (
 )
 from contact_sim.contact.problem_views import contact_branches, interval_branches, tree_of
 from contact_sim.dynamics.integrate import move
-from contact_sim.solvers.dense import assign
+from contact_sim.solvers.dense import assign, largest_size
 from contact_sim.solvers.jit import entry, kernel, pointer
 from contact_sim.solvers.status import INCONSISTENT, worse
 
@@ -207,7 +206,7 @@ def note_contradiction(data, v):
     """Say in the status where H v + c is not zero: no impulse does it; v (nv,)."""
     missed, solver = matrix(data, f.BILATERAL_SCRATCH)[0], vector(data, f.SOLVER)
     row_values(matrix(data, f.BILATERAL_JACOBIAN), v, vector(data, f.BILATERAL_BIAS), missed)
-    worst = largest(missed)
+    worst = largest_size(missed, missed.shape[0])
     if worst > CONTRADICTION:
         solver[0], solver[2] = worse(solver[0], INCONSISTENT), max(solver[2], worst)
 
@@ -241,7 +240,7 @@ def project(data):
         place_all(data, q)
         place_rows(data, q)
         leave_only_projected(data, asked)
-        if largest(asked) <= EXACT or count == ROUNDS:
+        if largest_size(asked, asked.shape[0]) <= EXACT or count == ROUNDS:
             break
         rows = elimination_of(data, 0)
         rank = eliminate(

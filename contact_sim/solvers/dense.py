@@ -134,3 +134,16 @@ def fill_product(G, x, y):
         for r in range(n):
             y[r] += G[c, r] * x[c]
         c += 1
+
+
+@kernel
+def largest_size(x, n):
+    """Return the largest |x_r| of the first n, not-a-number if one of them is that."""
+    largest = 0.0
+    for r in range(n):
+        size = abs(x[r])
+        if not size <= largest:  # not-a-number stays: nothing is larger, nothing equal
+            largest = size
+            if size != size:
+                break
+    return largest

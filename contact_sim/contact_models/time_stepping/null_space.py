@@ -49,6 +49,7 @@ from contact_sim.robot.model import RobotModel
 from contact_sim.solvers.bilateral import least_norm, make_consistent
 from contact_sim.solvers.cone import fill_velocity_symmetric
 from contact_sim.solvers.cones import solve_cones
+from contact_sim.solvers.dense import largest_size
 from contact_sim.solvers.jit import entry, kernel
 from contact_sim.solvers.rows import Rows
 from contact_sim.solvers.status import (
@@ -253,19 +254,6 @@ def solve_null_space(data):
         has_bilateral(data),
     )  # fmt: skip
     report_solve(data, outcome)
-
-
-@kernel
-def largest_size(x, n):
-    """Return the largest |x_r| of the first n, not-a-number if one of them is that."""
-    largest = 0.0
-    for r in range(n):
-        size = abs(x[r])
-        if not size <= largest:  # not-a-number stays: nothing is larger, nothing equal
-            largest = size
-            if size != size:
-                break
-    return largest
 
 
 @kernel
