@@ -79,9 +79,10 @@ def simulation(given: dict[str, str], model: str, y: float, own_clock: bool) -> 
 def rviz(models: list[str]) -> Node:
     """Return RViz with the displays of every robot."""
     config = with_displays_of(models, launching.rviz_config())
-    return Node(
-        package='rviz2',
-        executable='rviz2',
+    return launching.process(
+        'rviz2',
+        'rviz2',
+        without='rviz:=false',
         arguments=['-d', launching.saved(config, 'compare.rviz')],
         parameters=[{'use_sim_time': True}],
         additional_env={'AMENT_PREFIX_PATH': mesh_prefixes()},

@@ -5,7 +5,6 @@ ros2 launch contact_sim simulation.launch.py robots:='a=go1 b=anymal_b@1.5,0,0.3
 """
 
 from launch import LaunchContext, LaunchDescription
-from launch.actions import Shutdown
 from launch.conditions import IfCondition
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
@@ -17,6 +16,8 @@ from contact_sim.ros.launching import (
     ROBOTS,
     described,
     launched_robots,
+    needed,
+    process,
     rviz_config,
     saved,
     with_displays,
@@ -107,14 +108,13 @@ def simulation(context: LaunchContext) -> Node:
         for argument, (parameter, kind) in PARAMETERS.items()
         if given[argument]
     }
-    return Node(
-        package='contact_sim',
-        executable='simulation',
+    return needed(
+        'contact_sim',
+        'simulation',
         name='contact_sim',
         namespace=given['namespace'],
         parameters=[*([given['params_file']] if given['params_file'] else []), robot, overrides],
         output='screen',
-        on_exit=Shutdown(reason='the simulation ended'),
     )
 
 
@@ -123,9 +123,10 @@ def state_publisher(context: LaunchContext, robot: RobotEntry) -> Node:
     given = context.launch_configurations
     arguments = xacro_arguments(given['xacro_arguments'].split())
     shown = named_robot(robot.source, xacro_arguments=arguments)
-    return Node(
-        package='robot_state_publisher',
-        executable='robot_state_publisher',
+    return process(
+        'robot_state_publisher',
+        'robot_state_publisher',
+        without='robot_state_publisher:=false',
         namespace='/'.join(filter(None, (given['namespace'], robot.name))),
         parameters=[
             {
@@ -143,9 +144,10 @@ def rviz(context: LaunchContext) -> Node:
     """Return RViz; it finds the meshes of pip packages like those of ROS packages."""
     given, names = context.launch_configurations, [robot.name for robot in robots_of(context)]
     own = [f'{name}/{topic}'.lstrip('/') for name in names for topic in TOPICS_OF_ROBOT]
-    return Node(
-        package='rviz2',
-        executable='rviz2',
+    return process(
+        'rviz2',
+        'rviz2',
+        without='rviz:=false',
         namespace=given['namespace'],
         arguments=['-d', given['rviz_config'] or rviz_file(names, given['frame_prefix'])],
         remappings=[(f'/{topic}', topic) for topic in (*own, *TOPICS_OF_WORLD)],

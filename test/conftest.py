@@ -50,7 +50,7 @@ def taking_turns(items):
 def pytest_collection_modifyitems(config, items):
     """Tests with real processes and real time get a second chance: a busy machine is no failure.
 
-    What needed it is listed as R at the end. Without pytest-rerunfailures, which has no rosdep key,
+    What needed it is listed as R at the end. Without pytest-rerunfailures (it has no rosdep key)
     there is no second chance.
     """
     folder_of = cache(lambda path: path.parent)  # thousands of tests in a hundred files
