@@ -11,12 +11,13 @@ from launch_ros.actions import Node, SetRemap
 
 from contact_sim import contact_models
 from contact_sim.contact_models import as_contact_model
+from contact_sim.robot.catalogue import default_robot
 from contact_sim.robot.share import mesh_prefixes
 from contact_sim.ros import launching
 
 ARGUMENTS = {
     'models': (' '.join(contact_models()), 'contact models, separated by spaces'),
-    'robot': ('go1', 'robot of the catalogue, for example anymal_b'),
+    'robot': (default_robot(), 'robot of the catalogue, for example anymal_b'),
     'urdf': ('', 'path of a URDF or xacro file; wins over robot'),
     'spacing': ('1.0', 'distance between two robots along y [m]'),
     'height': ('', 'gap below the lowest foot at the start [m]; empty: as in params_file'),

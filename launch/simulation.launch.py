@@ -10,6 +10,7 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
+from contact_sim.robot.catalogue import default_robot
 from contact_sim.robot.share import mesh_prefixes, share_path
 from contact_sim.robot.xacro_program import xacro_arguments
 from contact_sim.ros.launching import (
@@ -28,7 +29,10 @@ LINK_TRANSFORM_RATE = 100.0
 """Transforms of the links per second; the default of robot_state_publisher looks jerky."""
 
 ARGUMENTS = {
-    'robot': ('go1', 'robot of the catalogue, for example anymal_b; params_file cannot change it'),
+    'robot': (
+        default_robot(),
+        'robot of the catalogue, for example anymal_b; params_file cannot change it',
+    ),
     'urdf': ('', 'path of a URDF or xacro file; wins over robot'),
     'robots': ROBOTS,
     'robots_touch': ('', 'true: the robots may touch each other'),

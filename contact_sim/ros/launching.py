@@ -25,6 +25,7 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
 from contact_sim.errors import ContactSimError
+from contact_sim.robot.catalogue import default_robot
 from contact_sim.robot.share import share_path
 from contact_sim.ros.settings.robots import RobotEntry, entries_in, robot_entries
 
@@ -38,7 +39,7 @@ ROBOTS = (
 )
 """Default and description of the launch argument `robots`."""
 DEMO_ARGUMENTS: Arguments = {
-    'robot': ('go1', 'robot of the catalogue, for example anymal_b'),
+    'robot': (default_robot(), 'robot of the catalogue, for example anymal_b'),
     'robots': ROBOTS,
     'contact_model': ('ncp', 'contact model, e.g. sap'),
     'robot_state_publisher': ('true', 'false: the transforms of the links come from elsewhere'),

@@ -9,6 +9,7 @@ from contact_sim.collision.terrain import TERRAINS
 from contact_sim.contact_models import CONTACT_MODELS, contact_models
 from contact_sim.dynamics.integrators import INTEGRATORS
 from contact_sim.parameters import Parameters, parameter
+from contact_sim.robot.catalogue import default_robot
 from contact_sim.ros.settings.rates import PublishRateParameters
 from contact_sim.sensors import (
     ContactSensing,
@@ -34,8 +35,9 @@ class NodeParameters(Parameters):
     """Robot, ground and pace of the simulation."""
 
     robot: str = parameter(
-        'go1', '', 'robot of the catalogue; ignored when robots, urdf_path or robot_description '
-        'is set',
+        default_robot(), '', 'robot of the catalogue, by default quadruped where the robots of '
+        'example-robot-data are not installed; ignored when robots, urdf_path or '
+        'robot_description is set',
     )  # fmt: skip
     robots: tuple[str, ...] = parameter(
         (), '', 'several robots in one world, each name=robot or name=robot@x,y,yaw [m, m, rad], '
