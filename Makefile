@@ -11,7 +11,7 @@ PYTHON ?= python3
 VENV := .venv
 OLDEST := .venv-oldest
 # These look only at the sources, or need colcon, the linters or MuJoCo.
-LEFT_OUT := $(foreach name,architecture packaging launch benchmarks,--ignore=test/project/test_$(name).py)
+LEFT_OUT := $(foreach name,architecture packaging wheel manifest launch benchmarks,--ignore=test/project/test_$(name).py)
 PARALLEL := -n 3 --dist loadfile --no-loadscope-reorder
 REAL_TIME := test/ros/process
 # Quiet: setuptools warns that an editable installation is editable.

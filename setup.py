@@ -91,6 +91,7 @@ setup(
             'pytest-rerunfailures>=14.0',
             'pytest-xdist>=3.7',
             'hypothesis>=6.98',
+            'wheel>=0.43',
             ROBOTS,
         ],
         'colcon': ['colcon-common-extensions>=0.3'],
