@@ -21,7 +21,10 @@ from launch_files import (
 import contact_sim
 
 NAME = 'simulation.launch.py'
-GO1 = {'robot': 'go1', 'urdf_path': '', 'robot_description': '', 'robots': ['']}
+GO1 = {
+    'robot': 'go1', 'urdf_path': '', 'robot_description': '', 'robots': [''],
+    'publish_robot_description': False,
+}  # fmt: skip
 
 
 @pytest.fixture(scope='module')

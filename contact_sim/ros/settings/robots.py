@@ -215,6 +215,25 @@ def joint_gains(robot: RobotModel, settings: Settings) -> tuple[Array, Array]:
     return gains[0], gains[1]
 
 
+def effort_order(part: RobotPart, settings: Settings) -> NDArray[np.intp]:
+    """Return the joints of a robot, among all, whose unnamed efforts come, in their order.
+
+    Raises:
+        UnknownName: a joint that no robot has.
+        InvalidInput: a joint named twice.
+    """
+    robot, named = part.robot, settings['joint_group_effort_controller'].joints
+    own = part.own(named) or robot.joint_names
+    for joint in own:
+        if joint not in robot.joint_names:
+            what = 'joint in joint_group_effort_controller.joints'
+            raise UnknownName(what, part.called(joint), map(part.called, robot.joint_names))
+    if len(set(own)) < len(own):
+        raise InvalidInput(f'joint_group_effort_controller.joints = {list(named)}: one is twice')
+    first = part.joints.start
+    return np.array([first + robot.joint_names.index(joint) for joint in own], dtype=np.intp)
+
+
 def driven_robot(robot: RobotModel, settings: Settings) -> RobotModel:
     """Return the robot with the actuators of the settings.
 
