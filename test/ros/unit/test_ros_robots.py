@@ -43,9 +43,11 @@ from contact_sim.ros.settings.factory import (
     loaded_simulator,
     start_configuration,
 )
+from contact_sim.ros.settings.inputs import EffortOrderParameters
 from contact_sim.ros.settings.robots import (
     RobotEntry,
     driven_robot,
+    effort_order,
     entries_in,
     joint_gains,
     loaded_robot,
@@ -343,6 +345,30 @@ def test_efforts_and_their_age_are_of_one_robot(inbox):
     assert inbox.current.position[12:].tolist() == [0.5] * 8
     assert inbox.current.stiffness[12:].tolist() == [50.0] * 8
     assert not inbox.current.stiffness[:12].any()
+
+
+def test_unnamed_efforts_come_in_the_order_that_is_given():
+    def order(part, *joints):
+        given = {'joint_group_effort_controller': EffortOrderParameters(joints=joints)}
+        return effort_order(part, given).tolist()
+
+    assert order(A) == list(range(12))
+    assert order(B) == list(range(12, 20))
+    some = [f'b/{name}' for name in SOLO8.joint_names[:1:-1]]
+    assert order(B, *some) == [19, 18, 17, 16, 15, 14]
+    assert order(A, *some) == list(range(12))
+    with pytest.raises(UnknownName, match="'b/tail'"):
+        order(B, 'b/tail')
+    with pytest.raises(InvalidInput, match='one is twice'):
+        order(B, *some, some[0])
+
+
+def test_efforts_of_some_joints_leave_the_others_as_they_are(inbox):
+    assert inbox.take_efforts([3.0, 2.0], np.array([15, 1])) is None
+    applied = inbox.current.effort
+    assert (applied[15], applied[1], np.count_nonzero(applied)) == (3.0, 2.0, 2)
+    refusal = inbox.take_efforts([3.0], np.array([15, 1]))
+    assert refusal == '1 efforts: expected 2 in the order b/FR_KFE, a/FL_thigh_joint'
 
 
 def lockstep_of(inbox, controllers=(), timeout=10.0, **parameters):
