@@ -18,7 +18,7 @@
 namespace
 {
 constexpr std::chrono::microseconds POLL{20};  // between two looks at the clock
-constexpr std::uint64_t RETRY = 1000;                    // looks between two writes at the same time
+constexpr std::uint64_t RETRY = 1000;          // looks between two writes at the same time
 }  // namespace
 
 int main(int argc, char ** argv)

@@ -53,7 +53,8 @@ CallbackReturn LockstepSystem::on_configure(const rclcpp_lifecycle::State &)
     };
   // RELIABLE: in lockstep a message that is lost would stop time.
   const rclcpp::QoS qos = rclcpp::QoS(100).reliable();
-  publisher_ = node->create_publisher<JointState>(topic("joint_commands_topic", "joint_commands"), qos);
+  publisher_ = node->create_publisher<JointState>(
+    topic("joint_commands_topic", "joint_commands"), qos);
   acknowledgement_ = node->create_publisher<std_msgs::msg::Header>(
     topic("lockstep_ack_topic", "contact_sim/lockstep_ack"), qos);
   states_ = node->create_subscription<JointState>(

@@ -9,7 +9,7 @@ from contact_sim.collision.terrain import TERRAINS
 from contact_sim.contact_models import CONTACT_MODELS, contact_models
 from contact_sim.dynamics.integrators import INTEGRATORS
 from contact_sim.parameters import Parameters, parameter
-from contact_sim.ros.settings.inputs import EffortOrderParameters, TrajectoryParameters
+from contact_sim.ros.settings.inputs import TrajectoryParameters
 from contact_sim.ros.settings.rates import PublishRateParameters
 from contact_sim.sensors import (
     ContactSensing,
@@ -51,6 +51,9 @@ class NodeParameters(Parameters):
     floating_base: bool = parameter(True, '', 'false: the root link is fixed to the world')
     actuated_joints: tuple[str, ...] = parameter(
         (), '', 'driven joints; empty: all with one degree of freedom'
+    )
+    effort_joints: tuple[str, ...] = parameter(
+        (), '', 'joints of joint_group_effort_controller/commands, in order; empty: all, as logged'
     )
     check_meshes: bool = parameter(True, '', 'refuse a robot whose meshes are not on this machine')
     robot_description: str = parameter('', '', 'URDF text of the robot; wins over urdf_path')
@@ -364,7 +367,6 @@ PARAMETER_GROUPS: dict[str, type[Parameters]] = {
     'lockstep': LockstepParameters,
     'push': PushParameters,
     'trajectory': TrajectoryParameters,
-    'joint_group_effort_controller': EffortOrderParameters,
 }
 """Dotted prefix to the class that declares its parameters.
 

@@ -1,4 +1,4 @@
-"""Parameters of topics that commands arrive on; imports no ROS."""
+"""Parameters of trajectories; imports no ROS."""
 
 from __future__ import annotations
 
@@ -17,13 +17,3 @@ class TrajectoryParameters(Parameters):
     interpolate_from_desired_state: bool = parameter(
         True, '', 'begin where the joints were last told to be; false: where they are', live=True
     )
-
-
-@dataclass(frozen=True)
-class EffortOrderParameters(Parameters):
-    """Order of the numbers on joint_group_effort_controller/commands."""
-
-    joints: tuple[str, ...] = parameter(
-        (), '', 'joints that its efforts are of, in this order; empty: all, in the order that the '
-        'node logs',
-    )  # fmt: skip

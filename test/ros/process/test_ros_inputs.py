@@ -29,7 +29,7 @@ def session(tmp_path_factory):
     parameters = {
         'start_paused': True, 'publish_rate.joint_states': 1000.0, 'gains.p': KP, 'gains.d': KD,
         'publish_robot_description': True,
-        'joint_group_effort_controller.joints': f'[{", ".join(ORDER)}]',
+        'effort_joints': f'[{", ".join(ORDER)}]',
     }  # fmt: skip
     topics = {t: published_topics(())[t] for t in ('/clock', '/joint_states', '/diagnostics')}
     topics |= {t: published_topics(())[t] for t in (STATE, BY_NAME)}

@@ -43,7 +43,6 @@ from contact_sim.ros.settings.factory import (
     loaded_simulator,
     start_configuration,
 )
-from contact_sim.ros.settings.inputs import EffortOrderParameters
 from contact_sim.ros.settings.robots import (
     RobotEntry,
     driven_robot,
@@ -349,8 +348,7 @@ def test_efforts_and_their_age_are_of_one_robot(inbox):
 
 def test_unnamed_efforts_come_in_the_order_that_is_given():
     def order(part, *joints):
-        given = {'joint_group_effort_controller': EffortOrderParameters(joints=joints)}
-        return effort_order(part, given).tolist()
+        return effort_order(part, {'': NodeParameters(effort_joints=joints)}).tolist()
 
     assert order(A) == list(range(12))
     assert order(B) == list(range(12, 20))
