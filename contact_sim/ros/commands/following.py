@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -122,10 +123,11 @@ class Following:
 
     def new_joints(self, n_joints: int) -> Mask:
         """Return the joints of those that the next step takes up, mask (n_joints,)."""
-        named = np.zeros(n_joints, dtype=bool)
-        for one in self.waiting:
-            named[one.joints] = True
-        return named
+        return _joints_of(self.waiting, n_joints)
+
+    def joints(self, n_joints: int) -> Mask:
+        """Return the joints that follow one, mask (n_joints,)."""
+        return _joints_of((*self.begun, *self.waiting), n_joints)
 
     def at(
         self, now: int, position: Array, velocity: Array, effort: Array, turning: Mask
@@ -148,3 +150,10 @@ class Following:
             j = under_way.joints
             position[j], velocity[j], effort[j] = under_way.at(now)
         return Following(tuple(one for one in begun if not one.is_over(now)))
+
+
+def _joints_of(trajectories: Iterable[Followed | Trajectory], n_joints: int) -> Mask:
+    named = np.zeros(n_joints, dtype=bool)
+    for one in trajectories:
+        named[one.joints] = True
+    return named

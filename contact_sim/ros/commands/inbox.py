@@ -108,7 +108,10 @@ class CommandInbox:
         return self._command
 
     def age(self, joints: slice = ALL) -> float | None:
-        """Return the wall seconds since the last command of any of these joints, or None."""
+        """Return the wall seconds since the last command of any of these joints, or None.
+
+        A trajectory commands its joints until its last point.
+        """
         arrived = self._arrived[joints]
         known = arrived[~np.isnan(arrived)]
         return time.monotonic() - float(known.max()) if len(known) else None
@@ -293,6 +296,7 @@ class CommandInbox:
         wanted[present], speed[present] = position[present], velocity[present]
         self._follows_position |= new
         self._follows_velocity |= new
+        self._arrived[self._following.joints(len(self._names))] = time.monotonic()
         self._following = self._following.at(now, wanted, speed, effort, self._turning)
         self._replace(wanted, speed, effort)
 

@@ -21,6 +21,7 @@ from contact_sim.robot.parts import parts_of
 from contact_sim.ros.commands.inbox import CommandInbox
 from contact_sim.ros.commands.lockstep import Lockstep, Verdict, owned_joints
 from contact_sim.ros.commands.pushes import Pushes
+from contact_sim.ros.commands.trajectory import GivenPoint
 from contact_sim.ros.interface.state_control import StateControl
 from contact_sim.ros.interface.support_command import SupportCommand
 from contact_sim.ros.outputs.messages import JointStateMessage
@@ -484,6 +485,28 @@ def test_a_robot_that_is_stood_elsewhere_leaves_the_other_one_alone(control):
     assert control.inbox.current.effort.tolist() == [1.0] * 12 + [0.0] * 8
     standing = SOLO8.joint_positions(SOLO8.reference_configuration())
     assert control.inbox.current.position[12:] == pytest.approx(standing)
+
+
+def test_a_restore_brings_a_trajectory_back_where_it_was(control):
+    inbox, sim, n = control.inbox, control.sim, PAIR.n_joints
+    names, still = PAIR.joint_names, np.zeros(n)
+    points = [GivenPoint(100_000_000, [1.0] * n)]
+    assert inbox.take_trajectory(names, points, 0, control.control.now) is None
+
+    def ten_steps():
+        wanted = []
+        for _ in range(10):
+            wanted.append(inbox.at(control.control.now, still, still).position.tolist())
+            sim.step(np.zeros(n))
+        return wanted
+
+    ten_steps()
+    control.control.snapshot()
+    after = ten_steps()
+    inbox.take_efforts(np.ones(n))
+    control.control.restore()
+    assert ten_steps() == after
+    assert 0.0 < after[0][0] < after[-1][0] < 1.0
 
 
 def test_a_robot_with_a_fixed_base_cannot_be_placed(control):

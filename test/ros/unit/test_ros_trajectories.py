@@ -232,6 +232,19 @@ def test_it_goes_on_where_it_was_after_time_was_set(inbox):
     assert [at(inbox, 10.2 + 0.1 * k).position.tolist() for k in range(20)] == after
 
 
+def test_it_commands_its_joints_until_its_last_point(inbox, monkeypatch):
+    """Otherwise /diagnostics would miss commands all along."""
+    wall = [100.0]
+    monkeypatch.setattr('contact_sim.ros.commands.inbox.time.monotonic', lambda: wall[0])
+    take(inbox, point(10.0, 1.0))
+    for wall[0], time, age in ((101.0, 3.0, 0.0), (109.0, 11.0, 0.0), (111.0, 13.0, 0.0)):
+        at(inbox, time)
+        assert inbox.age() == age
+    wall[0] = 114.0
+    at(inbox, 16.0)
+    assert inbox.age() == 3.0
+
+
 def test_nothing_is_computed_once_it_is_over(inbox):
     take(inbox, point(1.0, 1.0))
     at(inbox, 3.0)
