@@ -444,7 +444,7 @@ class Loop:
     def between_steps(self, action):
         action()
 
-    def begin_anew(self):
+    def begin_anew(self, failure_ends=True):
         self.begun += 1
 
 
@@ -487,7 +487,7 @@ def test_a_robot_that_is_stood_elsewhere_leaves_the_other_one_alone(control):
     assert control.inbox.current.position[12:] == pytest.approx(standing)
 
 
-def test_a_restore_brings_a_trajectory_back_where_it_was(control):
+def test_a_trajectory_goes_on_after_a_restore_and_after_time_was_set_back(control):
     inbox, sim, n = control.inbox, control.sim, PAIR.n_joints
     names, still = PAIR.joint_names, np.zeros(n)
     points = [GivenPoint(100_000_000, [1.0] * n)]
@@ -507,6 +507,10 @@ def test_a_restore_brings_a_trajectory_back_where_it_was(control):
     control.control.restore()
     assert ten_steps() == after
     assert 0.0 < after[0][0] < after[-1][0] < 1.0
+    last, step = after[-1][0], after[-1][0] - after[-2][0]
+    control.control.reset_time()
+    assert sim.time == sim.time_step
+    assert ten_steps()[0][0] == pytest.approx(last + step)
 
 
 def test_a_robot_with_a_fixed_base_cannot_be_placed(control):

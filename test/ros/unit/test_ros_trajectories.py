@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.interpolate import BPoly, CubicHermiteSpline
 
+from contact_sim import Simulator, load_robot
 from contact_sim.ros.commands.inbox import CommandInbox
 from contact_sim.ros.commands.lockstep import Lockstep, Verdict
 from contact_sim.ros.commands.trajectory import (
@@ -182,6 +183,27 @@ def test_without_points_the_joints_hold_their_position(inbox):
     measured = new_inbox(interpolate_from_desired_state=False)
     measured.take_trajectory([], [], 0, T0)
     assert at(measured, 3.0, POSE - 0.2).position == pytest.approx(POSE - 0.2)
+
+
+@pytest.mark.parametrize(('desired', 'sinks'), [(True, 0.0), (False, 0.0106)])
+def test_a_standing_robot_keeps_its_height_when_it_begins_where_it_was_told_to_be(desired, sinks):
+    """Where it begins where it is, its PD gains let go: the figures of docs/commands.md."""
+    robot = load_robot('go1')
+    sim = Simulator(robot)
+    sim.reset()
+    pose, (kp, kd) = robot.joint_positions(sim.q), robot.default_gains
+    inbox = CommandInbox(JOINTS, pose, np.full(N, kp), np.full(N, kd))
+    inbox.rules = TrajectoryParameters(interpolate_from_desired_state=desired)
+
+    def heights(steps):
+        for _ in range(steps):
+            q, v = robot.joint_positions(sim.q), robot.joint_velocities(sim.v)
+            sim.step(inbox.at(round(sim.time * SECOND), q, v).effort_at(q, v))
+            yield sim.q[2]
+
+    *_, before = heights(1500)
+    take(inbox, point(1.0, pose.tolist()), now=round(sim.time * SECOND))
+    assert before - min(heights(1000)) == pytest.approx(sinks, abs=5e-4)
 
 
 # -------------------------------------------------------------------- several of them
