@@ -1,11 +1,12 @@
 // A controller manager whose cycles begin at the instants of contact_sim in lockstep.
 //
 // ros2_control_node sleeps for a period after the time at which a cycle began, and that may lie
-// between two instants. Here a cycle begins when the clock reaches the next multiple of the period:
-// there the simulation stands still until it is answered, so that read, update and write, which
-// look at the clock, all see the time of the instant, however long they take.
+// between two instants. Here a cycle begins when the clock shows a multiple of the period: there
+// the simulation stands still until it is answered, so that read, update and write, which look at
+// the clock, all see the time of the instant, however long they take.
 
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -18,6 +19,7 @@
 namespace
 {
 constexpr std::chrono::microseconds POLL{20};  // between two looks at the clock
+constexpr double ROUNDING = 1e3;               // of an instant on the clock [ns]
 constexpr std::uint64_t RETRY = 1000;          // looks between two writes at the same time
 }  // namespace
 
@@ -33,16 +35,18 @@ int main(int argc, char ** argv)
     RCLCPP_FATAL(manager->get_logger(), "use_sim_time is false: the instants are on /clock");
     return 1;
   }
-  const std::int64_t period = 1'000'000'000 / manager->get_update_rate();
+  const double period = 1e9 / manager->get_update_rate();  // [ns]
   executor->add_node(manager);
   std::thread callbacks([&executor] {executor->spin();});
 
-  const rclcpp::Duration step = rclcpp::Duration::from_nanoseconds(period);
+  const rclcpp::Duration step = rclcpp::Duration::from_nanoseconds(std::llround(period));
   std::int64_t last = 0;  // instant of the last cycle, in periods
   for (std::uint64_t polls = 1; rclcpp::ok(); ++polls) {
     const rclcpp::Time now = manager->now();
-    const std::int64_t instant = now.nanoseconds() / period;
-    if (instant != last) {  // before it, where time was set back
+    const double clock = static_cast<double>(now.nanoseconds());
+    const std::int64_t instant = std::llround(clock / period);
+    const bool there = std::abs(clock - static_cast<double>(instant) * period) < ROUNDING;
+    if (there && instant != last) {  // before the last one, where time was set back
       manager->read(now, step);
       manager->update(now, step);
       last = instant;

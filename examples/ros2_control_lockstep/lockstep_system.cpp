@@ -63,6 +63,13 @@ CallbackReturn LockstepSystem::on_configure(const rclcpp_lifecycle::State &)
   return CallbackReturn::SUCCESS;
 }
 
+CallbackReturn LockstepSystem::on_activate(const rclcpp_lifecycle::State &)
+{
+  const std::lock_guard<std::mutex> lock(mutex_);
+  answered_ = 0;
+  return CallbackReturn::SUCCESS;
+}
+
 void LockstepSystem::take(const JointState & state)
 {
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -93,6 +100,7 @@ return_type LockstepSystem::read(const rclcpp::Time & time, const rclcpp::Durati
     }
     hold_.emplace(state_.name[i], state_.position[i]);
   }
+  read_ = stamp_;
   return return_type::OK;
 }
 
@@ -135,7 +143,9 @@ std::vector<LockstepSystem::JointState> LockstepSystem::commands()
 return_type LockstepSystem::write(const rclcpp::Time &, const rclcpp::Duration &)
 {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (stamp_ == answered_) {
+  // the first answer may come before the first cycle, which the simulation waits for
+  const bool of_this_cycle = read_ == stamp_ || answered_ == 0;
+  if (stamp_ == answered_ || !of_this_cycle) {
     return return_type::OK;
   }
   answered_ = stamp_;

@@ -27,6 +27,7 @@ public:
   hardware_interface::CallbackReturn on_init(
     const hardware_interface::HardwareComponentInterfaceParams & params) override;
   hardware_interface::CallbackReturn on_configure(const rclcpp_lifecycle::State &) override;
+  hardware_interface::CallbackReturn on_activate(const rclcpp_lifecycle::State &) override;
   hardware_interface::return_type read(
     const rclcpp::Time & time, const rclcpp::Duration &) override;
   hardware_interface::return_type write(const rclcpp::Time &, const rclcpp::Duration &) override;
@@ -47,7 +48,8 @@ private:
   std::condition_variable news_;
   JointState state_;                   // the last one
   std::int64_t stamp_ = 0;             // of it [ns]; 0: none has come
-  std::int64_t answered_ = 0;          // stamp of the last answer [ns]
+  std::int64_t read_ = 0;              // stamp of the state that was read last [ns]
+  std::int64_t answered_ = 0;          // stamp of the last answer [ns]; 0: none since activation
   std::vector<JointState> answer_;     // the last one; empty: an acknowledgement
   std::map<std::string, double> hold_;  // positions of joints that nobody commands
 };
