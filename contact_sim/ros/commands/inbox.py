@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from contact_sim.errors import InvalidInput
 from contact_sim.robot.actuation import JointCommand, holding
-from contact_sim.ros.commands.change import Change, checked_values
+from contact_sim.ros.commands.change import Change, checked_values, shortened
 from contact_sim.ros.commands.following import Following
 from contact_sim.ros.commands.trajectory import (
     GivenPoint,
@@ -322,7 +322,8 @@ class CommandInbox:
         unknown = [name for name in names if name not in self._index]
         if unknown:
             raise InvalidInput(
-                f'unknown joint {unknown[0]!r} in a command; known: {", ".join(self._names)}'
+                f'unknown joint {shortened(unknown[0])!r} in a command; known: '
+                + ', '.join(self._names)
             )
         if len(set(names)) < len(names):
             twice = next(name for name in names if list(names).count(name) > 1)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contact_sim.errors import InvalidInput
-from contact_sim.ros.commands.change import LARGEST, checked_values
+from contact_sim.ros.commands.change import LARGEST, checked_values, shortened
 
 Array = NDArray[np.float64]
 SECOND = 1_000_000_000
@@ -24,8 +24,6 @@ LONGEST_WAIT = 3600 * SECOND
 """Simulated time [ns] by which a trajectory may begin later; a stamp of the wall clock is more."""
 AT_REST = 1.2e-7
 """Speed of the last point that still counts as none [rad/s], as in joint_trajectory_controller."""
-LONGEST_TEXT = 100
-"""Characters of a list of names in a warning."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,9 +194,7 @@ def check_complete(named: Sequence[str], all_joints: Sequence[str]) -> None:
     """
     missing = [name for name in all_joints if name not in named]
     if missing:
-        text = ', '.join(missing)
-        text = text if len(text) <= LONGEST_TEXT else f'{text[:LONGEST_TEXT]} ...'
         raise InvalidInput(
-            f'trajectory without {text}: expected all {len(all_joints)} joints, or '
-            'trajectory.allow_partial_joints_goal'
+            f'trajectory without {shortened(", ".join(missing))}: expected all '
+            f'{len(all_joints)} joints, or trajectory.allow_partial_joints_goal'
         )

@@ -314,6 +314,12 @@ def test_a_bad_trajectory_is_refused_as_a_whole(inbox, points, more, reason):
     assert at(inbox, 3.0) is before
 
 
+def test_a_name_of_any_length_makes_a_short_refusal(inbox):
+    refusal = take(inbox, point(1.0, 0.0), names=[*JOINTS[:-1], 'x' * 10**6])
+    assert 'xxx ...' in refusal
+    assert len(refusal) < 400
+
+
 def test_the_latest_and_the_earliest_that_are_taken(inbox):
     assert take(inbox, point(1.0, 0.0), stamp=2.0) is None
     assert take(inbox, point(1.0, 0.0), stamp=3.0 + LONGEST_WAIT / SECOND) is None
