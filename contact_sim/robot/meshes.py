@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlparse
@@ -30,11 +30,26 @@ def meshes(robot: ElementTree.Element) -> Iterator[Mesh]:
                 yield Mesh(link.get('name', ''), use, mesh.get('filename', ''))
 
 
-def package_folders(robot: ElementTree.Element, file: Path | None) -> tuple[str, ...]:
-    """Return the folders that hold the packages of all package:// URIs of a URDF."""
-    names = {_package_and_path(mesh.uri)[0] for mesh in meshes(robot)} - {''}
-    found = (package_folder(name, file) for name in sorted(names))
-    return tuple(dict.fromkeys(str(package.parent) for package in found if package is not None))
+def mesh_folders(robot: ElementTree.Element, file: Path | None) -> tuple[str, ...]:
+    """Return the folders in which `mesh_path` finds the meshes of a URDF."""
+    uris = [mesh.uri for mesh in meshes(robot)]
+    names = sorted({_package_and_path(uri)[0] for uri in uris} - {''})
+    packages = {name: package_folder(name, file) for name in names}
+    folders = [str(folder.parent) for folder in packages.values() if folder is not None]
+    beside = file is not None and any(_relative(uri) for uri in uris)
+    return tuple(dict.fromkeys([*folders, *([str(file.absolute().parent)] if beside else [])]))
+
+
+def mesh_path(uri: str, folders: Iterable[str]) -> str:
+    """Return where a mesh with a relative path is, any other URI as it is."""
+    if not _relative(uri):
+        return uri
+    found = (path for path in (Path(folder, unquote(uri)) for folder in folders) if path.is_file())
+    return str(next(found, uri))
+
+
+def _relative(uri: str) -> bool:
+    return bool(uri) and not urlparse(uri).scheme and not uri.startswith('/')
 
 
 def check_meshes_exist(robot: ElementTree.Element, file: Path | None, place: str) -> None:

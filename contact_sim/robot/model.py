@@ -25,6 +25,7 @@ from contact_sim.robot.gains import Gains, standing_gains
 from contact_sim.robot.joints import actuated_joint_names, check_actuated_joints
 from contact_sim.robot.masses import check_joint_numbers, check_masses
 from contact_sim.robot.placement import has_floating_base, placed_on_ground
+from contact_sim.robot.poses import STANDING
 from contact_sim.robot.position_limits import (
     PositionLimit,
     check_position_limits,
@@ -35,10 +36,7 @@ from contact_sim.robot.self_collision import LinkPairs, self_collisions
 from contact_sim.robot.solids import MOST as MOST_MET
 from contact_sim.robot.solids import NO_COLLISIONS, Collisions, Solid, solids_of
 
-__all__ = ['ContactPoint', 'RobotModel']
-
-STANDING = 'standing'
-"""Name of the reference pose that every robot has."""
+__all__ = ['STANDING', 'ContactPoint', 'RobotModel']
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +63,7 @@ class RobotModel(Coordinates):
     description: str = ''
     """URDF text, after xacro; empty for a robot made from a Pinocchio model."""
     package_dirs: tuple[str, ...] = ()
-    """Folders that hold the packages of the description's package:// URIs."""
+    """Folders that hold the packages of package:// URIs, and where relative meshes are."""
     body_points: tuple[ContactPoint, ...] = ()
     """Spheres of the rest of the body, which is no foot, that the ground may touch."""
     approximations: tuple[Approximation, ...] = ()
@@ -78,6 +76,8 @@ class RobotModel(Coordinates):
     """Joint limits, and joints that follow others."""
     collisions: Collisions = NO_COLLISIONS
     """Solids that may touch each other, see `with_self_collision`."""
+    notes: tuple[str, ...] = ()
+    """What loading decided where the description is silent, in words."""
 
     def __post_init__(self) -> None:
         check_unique('joint', list(self.pinocchio_model.names))

@@ -146,7 +146,7 @@ class SimulationNode(Node):
         rates = vars(settings['publish_rate']).items()
         log.info('messages per second: ' + ', '.join(f'{name} {rate:g}' for name, rate in rates))
         if robot.floating_base and not robot.candidates:
-            log.warning('the robot has no contact points and will fall; set contact_frames')
+            log.warning('the robot has no contact points and will fall; set the parameter feet')
 
     # ---------------------------------------------------------------- settings
 

@@ -73,7 +73,7 @@ CALLS = {
     'position limits': lambda _, x: GO1.with_position_limits(x),
     'edge_radius': lambda _, x: GO1.with_body_contacts(edge_radius=x),
     'floating_base': lambda _, x: load_robot(ONE_LEG, floating_base=x),
-    'contact_frames': lambda _, x: load_robot(ONE_LEG, contact_frames=x),
+    'feet': lambda _, x: load_robot(ONE_LEG, feet=x),
     'actuated_joints': lambda _, x: load_robot(ONE_LEG, actuated_joints=x),
     'from_pinocchio': lambda _, x: RobotModel.from_pinocchio(x),
     'offset': lambda _, x: ContactPoint('a', 'b', 'c', x, 0.1),

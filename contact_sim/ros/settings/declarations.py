@@ -68,7 +68,7 @@ class NodeParameters(Parameters):
         0.0, 'm', 'where on the ground the robot starts, along y', at_least=-1e4, at_most=1e4,
         live=True,
     )  # fmt: skip
-    contact_frames: tuple[str, ...] = parameter(
+    feet: tuple[str, ...] = parameter(
         (), '', 'frames of the feet; empty: from the catalogue or the SRDF'
     )
     contact_links: tuple[str, ...] = parameter(

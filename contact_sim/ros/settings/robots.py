@@ -26,7 +26,7 @@ from contact_sim.ros.settings.declarations import NOT_SET, Settings
 Array = NDArray[np.float64]
 ALL = 'all'
 """In `contact_links`: every link that moves and has collision geometry."""
-NAMING = 'contact_frames', 'contact_links', 'self_collision', 'actuated_joints'
+NAMING = 'feet', 'contact_links', 'self_collision', 'actuated_joints'
 """Parameters that name something of a robot."""
 LOOSE = {'box': 4, 'ball': 2}
 """Numbers of a loose body: its sizes and its mass."""
@@ -146,7 +146,7 @@ def _loaded(source: str, names: Mapping[str, Sequence[str]], settings: Settings)
     """Return a robot as the parameters say; `names` are its own in those of NAMING."""
     common, links, pairs = settings[''], names['contact_links'], names['self_collision']
     robot = named_robot(
-        source, floating_base=common.floating_base, contact_frames=names['contact_frames'] or None,
+        source, floating_base=common.floating_base, feet=names['feet'] or None,
         actuated_joints=names['actuated_joints'] or None, srdf=common.srdf_path or None,
         check_meshes=common.check_meshes, xacro_arguments=xacro_arguments(common.xacro_arguments),
     )  # fmt: skip

@@ -119,7 +119,7 @@ def test_entries_of_another_form_are_refused(entries, what):
 def test_robots_are_loaded_with_what_is_theirs():
     common = {
         'contact_links': ('a/trunk',),
-        'contact_frames': ('b/FL_FOOT', 'b/FR_FOOT'),
+        'feet': ('b/FL_FOOT', 'b/FR_FOOT'),
         'joint_limits': False,
     }
     world = loaded_robot(settings_of(**common))
@@ -140,7 +140,7 @@ def test_robots_are_loaded_with_what_is_theirs():
     [
         ({'robots': ('a=nosuch',)}, InvalidInput, "robots: a=nosuch: .*'nosuch'.*anymal_b"),
         ({'contact_links': ('trunk',)}, UnknownName, "contact_links 'trunk'; known: a/, b/"),
-        ({'contact_frames': ('c/x',)}, UnknownName, "contact_frames 'c/x'"),
+        ({'feet': ('c/x',)}, UnknownName, "feet 'c/x'"),
         ({'srdf_path': 'x.srdf'}, InvalidInput, "srdf_path = 'x.srdf'"),
     ],
 )
