@@ -32,6 +32,9 @@ ARGUMENTS = {
     'robots': ROBOTS,
     'robots_touch': ('', 'true: the robots may touch each other'),
     'self_collision': ('', 'links that may touch each other, link:link,link:link, or all'),
+    'feet': ('', 'frames of the feet with blanks between them; empty: as in params_file'),
+    'poses': ('', 'reference poses, name: joint=value joint=value; a semicolon between two'),
+    'check_meshes': ('', 'false: the robot may have meshes that are not on this machine'),
     'xacro_arguments': ('', 'arguments of a xacro with blanks between them: mass:=3 arm:=true'),
     'contact_model': ('', 'contact model, e.g. ncp; empty: as in params_file'),
     'terrain': ('', 'ground, e.g. plane or stairs; empty: as in params_file'),
@@ -61,6 +64,7 @@ PARAMETERS = {
     'paused': ('start_paused', bool),
     'rate': ('real_time_factor', float),
     'robots_touch': ('robots_touch', bool),
+    'check_meshes': ('check_meshes', bool),
     'record': ('record', str),
     'frame_prefix': ('frame_prefix', str),
 }
@@ -100,6 +104,10 @@ def simulation(context: LaunchContext) -> Node:
     robot['robots'] = entries_in(given['robots']) or ['']  # which is how ROS says none
     if given['self_collision']:
         robot['self_collision'] = given['self_collision'].split(',')
+    if given['feet']:
+        robot['feet'] = given['feet'].split()
+    if given['poses']:
+        robot['poses'] = given['poses'].split(';')
     if given['xacro_arguments']:
         robot['xacro_arguments'] = given['xacro_arguments'].split()
     overrides = {
@@ -122,7 +130,9 @@ def state_publisher(context: LaunchContext, robot: RobotEntry) -> Node:
     """Return robot_state_publisher with the description that the simulation uses."""
     given = context.launch_configurations
     arguments = xacro_arguments(given['xacro_arguments'].split())
-    shown = named_robot(robot.source, xacro_arguments=arguments)
+    shown = named_robot(
+        robot.source, feet=(), check_meshes=False, xacro_arguments=arguments
+    )  # the simulation looks for feet and meshes
     return Node(
         package='robot_state_publisher',
         executable='robot_state_publisher',

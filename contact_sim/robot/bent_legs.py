@@ -32,8 +32,9 @@ LEVEL = 1e-3
 """Differences of height with which a pose still stands [m]."""
 EXACT = 1e-9
 """Differences of height in a pose that was found [m]."""
-INSIDE = 0.4
-"""Least margin of the centre of mass, as a share of that of the middle of the support polygon."""
+INSIDE, WELL_INSIDE = 0.4, 0.8
+"""Least margin of the centre of mass, as a share of that of the middle of the support polygon,
+and the margin that is sought."""
 SOFT = 3
 """Number of rows that need not be exact: turn, and place in the plane."""
 FAR = 0.3
@@ -105,22 +106,22 @@ class _Search:
         """Return a pose with legs as long as `stretch` of their length, or None."""
         height = max(hip.height(stretch) for hip in self._hips.values())
         shift = np.zeros(2)
-        reach = min(hip.reach for hip in self._hips.values())
+        reach, standing = min(hip.reach for hip in self._hips.values()), None
         for _ in range(6):
             q = self._placed(height, shift)
-            if q is None:
-                return None
+            if q is None or self.stands(q, EXACT, WELL_INSIDE):
+                return standing if q is None else q
             if self.stands(q, EXACT):
-                return q
+                standing = q
             feet, mass = self._supporting(q, LEVEL), self._centre_of_mass(q)
             if support_polygon.margin(feet, mass) == -np.inf:
-                return None
+                return standing
             shift = shift + mass - support_polygon.centre(feet)
             if np.linalg.norm(shift) > reach:
-                return None
-        return None
+                return standing
+        return standing
 
-    def stands(self, q: Array, level: float) -> bool:
+    def stands(self, q: Array, level: float, share: float = INSIDE) -> bool:
         """Return whether the centre of mass is well inside of feet at one height [m]."""
         low = lowest_heights(self._model, self._points, q)
         names = [point.frame for point in self._points]
@@ -135,7 +136,7 @@ class _Search:
         if inside <= 0.0:
             return False
         middle = support_polygon.margin(feet, support_polygon.centre(feet))
-        return inside >= INSIDE * middle
+        return inside >= share * middle
 
     def straight(self, q: Array) -> bool:
         """Return whether a leg is stretched, where it is singular."""

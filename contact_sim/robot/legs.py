@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
+from numpy.typing import NDArray
 from scipy.spatial import ConvexHull, QhullError
 
 from contact_sim.robot.contact_point import Array, ContactPoint
@@ -92,7 +93,7 @@ def _sole(points: tuple[ContactPoint, ...], rotation: Array) -> tuple[Array | No
     return None, mean
 
 
-def _faces(offsets: Array, down: Array) -> list[tuple[Array, Array]]:
+def _faces(offsets: Array, down: Array) -> list[tuple[Array, NDArray[np.intp]]]:
     """Return outward normals and corners of the faces of a hull, the one that is widest first."""
     if len(offsets) < 3:
         return []
@@ -105,7 +106,7 @@ def _faces(offsets: Array, down: Array) -> list[tuple[Array, Array]]:
         hull = ConvexHull(offsets)
     except QhullError:
         return []
-    faces: list[tuple[Array, Array, float]] = []
+    faces: list[tuple[Array, NDArray[np.intp], float]] = []
     seen = np.zeros(len(hull.equations), dtype=bool)
     for k, plane in enumerate(hull.equations):
         if seen[k]:

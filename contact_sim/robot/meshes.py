@@ -36,8 +36,9 @@ def mesh_folders(robot: ElementTree.Element, file: Path | None) -> tuple[str, ..
     names = sorted({_package_and_path(uri)[0] for uri in uris} - {''})
     packages = {name: package_folder(name, file) for name in names}
     folders = [str(folder.parent) for folder in packages.values() if folder is not None]
-    beside = file is not None and any(_relative(uri) for uri in uris)
-    return tuple(dict.fromkeys([*folders, *([str(file.absolute().parent)] if beside else [])]))
+    if file is not None and any(_relative(uri) for uri in uris):
+        folders.append(str(file.absolute().parent))
+    return tuple(dict.fromkeys(folders))
 
 
 def mesh_path(uri: str, folders: Iterable[str]) -> str:
@@ -59,16 +60,22 @@ def check_meshes_exist(robot: ElementTree.Element, file: Path | None, place: str
     packages; file:// URIs and plain paths as they are, relative ones beside `file`. URIs with any
     other scheme (http://, model://) are not checked.
     """
+    for mesh, why in missing_meshes(robot, file):
+        raise RobotDescriptionError(
+            f'{place}: link {mesh.link!r}: {mesh.use} mesh {mesh.uri!r} not found: {why}; '
+            'where check_meshes is false, a robot is loaded without looking for its meshes'
+        )
+
+
+def missing_meshes(robot: ElementTree.Element, file: Path | None) -> Iterator[tuple[Mesh, str]]:
+    """Yield the meshes of a URDF that are not on this machine, and why, see above."""
     known: dict[str, str | None] = {}
     for mesh in meshes(robot):
         if mesh.uri not in known:
             known[mesh.uri] = _why_missing(mesh.uri, file)
         why = known[mesh.uri]
         if why is not None:
-            raise RobotDescriptionError(
-                f'{place}: link {mesh.link!r}: {mesh.use} mesh {mesh.uri!r} not found: {why}; '
-                'where check_meshes is false, a robot is loaded without looking for its meshes'
-            )
+            yield mesh, why
 
 
 def _why_missing(uri: str, file: Path | None) -> str | None:

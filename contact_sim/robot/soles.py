@@ -120,7 +120,7 @@ def _corners(
         warnings.warn(f'foot {frame!r} touches at its origin: {error}', stacklevel=4)
         return (), f'foot {frame} touches at its origin: its collision geometry cannot be used'
     chosen = sorted(kept)
-    error = max(error for _, _, error in found) + _left_out(corners, radii, chosen)
+    beyond = max(one for _, _, one in found) + _left_out(corners, radii, chosen)
     inverse = model.frames[model.getFrameId(frame)].placement.inverse()
     spheres = tuple(
         Sphere(tuple(inverse.act(corners[k]).tolist()), float(radii[k])) for k in chosen
@@ -128,7 +128,7 @@ def _corners(
     kinds = ', '.join(sorted({type(shape.geometry).__name__ for shape in shapes}))
     return spheres, (
         f'foot {frame} touches with {len(chosen)} points of its collision geometry ({kinds}), '
-        f'which leave out up to {1e3 * error:.2g} mm'
+        f'which leave out up to {1e3 * beyond:.2g} mm'
     )
 
 

@@ -71,6 +71,10 @@ class NodeParameters(Parameters):
     feet: tuple[str, ...] = parameter(
         (), '', 'frames of the feet; empty: from the catalogue or the SRDF'
     )
+    poses: tuple[str, ...] = parameter(
+        (), '', 'reference poses, each name: joint=value joint=value [rad or m]; they win over '
+        'those of the SRDF',
+    )  # fmt: skip
     contact_links: tuple[str, ...] = parameter(
         (), '', 'links that touch with their collision geometry, too; all: every one that moves'
     )

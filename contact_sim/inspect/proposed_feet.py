@@ -1,0 +1,107 @@
+"""Which links may be feet, for descriptions that do not say.
+
+First those called foot, sole, toe or paw, at the ends of limbs; else the lowest ends of limbs in
+the neutral pose. A proposal: `load_robot` wants feet by name.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from xml.etree.ElementTree import Element
+
+import numpy as np
+import pinocchio as pin
+
+from contact_sim.robot.configuration import neutral_configuration
+from contact_sim.robot.description import parse_xml
+from contact_sim.robot.model import RobotModel
+
+NAMED = re.compile('foot|feet|sole|toe|paw', re.IGNORECASE)
+NOT_MEANT = re.compile('sensor|imu|gyro|camera|rotor|rod|bumper|skin|six|force', re.IGNORECASE)
+LOW = 0.15
+"""Height above the lowest end of a limb, as a share of the robot's, up to which ends are feet."""
+LEAST = 2
+"""Number of feet below which names are not believed."""
+
+
+@dataclass(frozen=True)
+class ProposedFeet:
+    """Links that may be feet."""
+
+    links: tuple[str, ...]
+    why: str
+
+
+def proposed_feet(robot: RobotModel) -> ProposedFeet:
+    """Return links that may be the feet of a robot with a description."""
+    root = parse_xml(robot.description, robot.name)
+    links = {link.get('name', ''): link for link in root.iterfind('link')}
+    bodies = _links_by_joint(robot.pinocchio_model, links)
+    named = {
+        joint
+        for joint, names in bodies.items()
+        if any(NAMED.search(name) and not NOT_MEANT.search(name) for name in names)
+    }
+    ends = _ends(robot.pinocchio_model, named)
+    if len(ends) >= LEAST:
+        return ProposedFeet(_best_links(ends, bodies, links), 'links at the ends of limbs by name')
+    low = _lowest_ends(robot)
+    why = f'lowest ends of limbs in the neutral pose, within {100 * LOW:.0f} % of the height'
+    return ProposedFeet(_best_links(low, bodies, links), why)
+
+
+def _links_by_joint(model: pin.Model, links: dict[str, Element]) -> dict[int, list[str]]:
+    """Return the links that each joint of a limb moves; the base is none."""
+    bodies: dict[int, list[str]] = {}
+    for frame in model.frames:
+        joint = frame.parentJoint
+        of_limb = joint > 0 and model.joints[joint].shortname() != 'JointModelFreeFlyer'
+        if of_limb and frame.type == pin.FrameType.BODY and frame.name in links:
+            bodies.setdefault(joint, []).append(str(frame.name))
+    return bodies
+
+
+def _ends(model: pin.Model, joints: set[int]) -> list[int]:
+    """Return those of the joints that carry none of the others."""
+    carrying = {int(above) for j in joints for above in list(model.supports[j])[:-1]}
+    return sorted(joints - carrying)
+
+
+def _lowest_ends(robot: RobotModel) -> list[int]:
+    model = robot.pinocchio_model
+    data = model.createData()
+    pin.framesForwardKinematics(model, data, neutral_configuration(model))
+    last = _ends(model, set(range(1, model.njoints)))
+    low = {j: _lowest_frame(model, data, j) for j in last}
+    heights = [placement.translation[2] for placement in data.oMf]
+    floor = min(low.values(), default=0.0)
+    span = max(float(np.ptp(heights)), 1e-9)
+    return [j for j in last if low[j] - floor <= LOW * span]
+
+
+def _lowest_frame(model: pin.Model, data: pin.Data, joint: int) -> float:
+    return min(
+        float(data.oMf[k].translation[2])
+        for k, frame in enumerate(model.frames)
+        if frame.parentJoint == joint
+    )
+
+
+def _best_links(
+    joints: list[int], bodies: dict[int, list[str]], links: dict[str, Element]
+) -> tuple[str, ...]:
+    return tuple(
+        max(bodies[joint], key=lambda name: _merit(links[name]))
+        for joint in joints
+        if joint in bodies
+    )
+
+
+def _merit(link: Element) -> tuple[bool, bool, bool, int]:
+    """Return what makes a link the better foot of several that one joint moves."""
+    name = link.get('name', '')
+    spheres = link.find('collision/geometry/sphere') is not None
+    meant = bool(NAMED.search(name)) and not NOT_MEANT.search(name)
+    touches = link.find('collision') is not None
+    return spheres and meant, touches, meant, -len(name)
