@@ -20,7 +20,7 @@ from contact_sim.robot.model import RobotModel
 NAMED = re.compile('foot|feet|sole|toe|paw', re.IGNORECASE)
 NOT_MEANT = re.compile('sensor|imu|gyro|camera|rotor|rod|bumper|skin|six|force', re.IGNORECASE)
 LOW = 0.15
-"""Height above the lowest end of a limb, as a share of the robot's, up to which ends are feet."""
+"""Height above the lowest link, as a share of the robot's, up to which ends of limbs are feet."""
 LEAST = 2
 """Number of feet below which names are not believed."""
 
@@ -72,12 +72,10 @@ def _lowest_ends(robot: RobotModel) -> list[int]:
     model = robot.pinocchio_model
     data = model.createData()
     pin.framesForwardKinematics(model, data, neutral_configuration(model))
+    heights = np.array([placement.translation[2] for placement in data.oMf])
+    reach = heights.min() + LOW * max(float(np.ptp(heights)), 1e-9)
     last = _ends(model, set(range(1, model.njoints)))
-    low = {j: _lowest_frame(model, data, j) for j in last}
-    heights = [placement.translation[2] for placement in data.oMf]
-    floor = min(low.values(), default=0.0)
-    span = max(float(np.ptp(heights)), 1e-9)
-    return [j for j in last if low[j] - floor <= LOW * span]
+    return [joint for joint in last if _lowest_frame(model, data, joint) <= reach]
 
 
 def _lowest_frame(model: pin.Model, data: pin.Data, joint: int) -> float:

@@ -9,9 +9,11 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from contact_sim.errors import ContactSimError
+from contact_sim.robot import support_polygon
 from contact_sim.robot.actuation import holding
 from contact_sim.robot.gains import joint_mobility, stability_number
 from contact_sim.robot.model import STANDING, RobotModel
+from contact_sim.robot.placement import lowest_heights
 from contact_sim.simulation.simulator import Simulator
 
 Array = NDArray[np.float64]
@@ -22,6 +24,8 @@ SAFE = 0.9
 DURATION = 2.0
 """Simulated time of a trial [s]."""
 FRICTION = 0.8
+ON_GROUND = 1e-3
+"""Height up to which a contact point supports [m]."""
 FALLEN = 0.15
 """Share of its height that a robot which stands does not lose."""
 TILTED = 0.26
@@ -81,7 +85,7 @@ def _stood(sim: Simulator, robot: RobotModel) -> Trial:
             return Trial(
                 False,
                 f'falls: at {done:.2f} s {100 * lost:.0f} % lower, tilted by '
-                f'{np.degrees(tilt):.0f}°{_limited(robot, report.effort)}',
+                f'{np.degrees(tilt):.0f}°{_limited(robot, report.effort)}{_unsupported(robot)}',
             )
     assert report is not None
     return Trial(
@@ -89,6 +93,23 @@ def _stood(sim: Simulator, robot: RobotModel) -> Trial:
         f'stands {DURATION:g} s: {100 * lost:.1f} % lower, tilted by {np.degrees(tilt):.1f}°'
         f'{_limited(robot, report.effort)}',
     )
+
+
+def _unsupported(robot: RobotModel) -> str:
+    """Return why the contact points cannot carry the pose 'standing', in words."""
+    q = robot.reference_configuration(STANDING)
+    low = lowest_heights(robot.pinocchio_model, robot.contact_points, q)
+    model = robot.pinocchio_model
+    data = model.createData()
+    mass = pin.centerOfMass(model, data, q)[:2]
+    down = [p for p, z in zip(robot.contact_points, low, strict=True) if z < low.min() + ON_GROUND]
+    places = [data.oMi[model.getJointId(p.joint)].act(p.offset)[:2] for p in down]
+    margin = support_polygon.margin(np.array(places), mass)
+    if margin == -np.inf:
+        return f"; in 'standing' {len(down)} contact points are down and enclose no area"
+    if margin < 0.0:
+        return f"; in 'standing' the centre of mass is {-1e3 * margin:.0f} mm beside its support"
+    return ''
 
 
 def _height(robot: RobotModel, q: Array) -> float:

@@ -79,7 +79,7 @@ def bent_legs(
     if stuck:
         return BentLegs(None, f'position limits without room: {", ".join(stuck[:4])}')
     search = _Search(model, points, neutral, legs)
-    if search.stands(neutral, LEVEL) and not search.straight(neutral):
+    if search.stands(neutral, LEVEL) and search.bent(neutral):
         return BentLegs(neutral, 'the neutral pose stands on bent legs')
     for stretch in STRETCHES:
         q = search.pose(stretch)
@@ -138,9 +138,9 @@ class _Search:
         middle = support_polygon.margin(feet, support_polygon.centre(feet))
         return inside >= share * middle
 
-    def straight(self, q: Array) -> bool:
-        """Return whether a leg is stretched, where it is singular."""
-        return any(hip.stretch(q) > STRETCHED for hip in self._hips.values())
+    def bent(self, q: Array) -> bool:
+        """Return whether no leg of the neutral pose is stretched or at a position limit."""
+        return all(hip.stretch(q) < STRETCHED and hip.free for hip in self._hips.values())
 
     def _placed(self, height: float, shift: Array) -> Array | None:
         """Return the pose with all feet at a height, moved by `shift` from below their hips."""
@@ -210,6 +210,11 @@ class _Hip:
         outward = forward if forward @ self._hip > 0.0 else -forward
         ahead = -back if self._has_ankle else back
         self._preferred = ahead if abs(self._axis[1]) > 0.9 else outward
+
+    @property
+    def free(self) -> bool:
+        """Whether its joints are well within their limits in neutral."""
+        return bool((self._low <= 0.0).all() and (self._high >= 0.0).all())
 
     def height(self, stretch: float) -> float:
         """Return the height of the ground below the hip with the leg that long [m]."""
