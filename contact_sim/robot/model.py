@@ -21,7 +21,7 @@ from contact_sim.robot.configuration import frozen, neutral_configuration
 from contact_sim.robot.contact_point import Array, ContactPoint, check_unique
 from contact_sim.robot.coordinates import Coordinates
 from contact_sim.robot.feet import Foot, check_contact_points, contact_points_at, feet_of
-from contact_sim.robot.gains import Gains, standing_gains
+from contact_sim.robot.gains import Gains, StandingGains, standing_gains
 from contact_sim.robot.joints import actuated_joint_names, check_actuated_joints
 from contact_sim.robot.masses import check_joint_numbers, check_masses
 from contact_sim.robot.placement import has_floating_base, placed_on_ground
@@ -233,10 +233,16 @@ class RobotModel(Coordinates):
     def default_gains(self) -> Gains:
         """PD gains with which the robot stands: kp [N m/rad], kd [N m s/rad], each (n_joints,).
 
-        Stable under explicit PD at time steps up to 5 ms (robot/gains.py). New arrays each time.
+        Stable under explicit PD at time steps up to `gains_time_step` (theory 4.5). New arrays
+        each time.
         """
-        kp, kd = self._standing_gains
-        return kp.copy(), kd.copy()
+        gains = self._standing_gains
+        return gains.stiffness.copy(), gains.damping.copy()
+
+    @property
+    def gains_time_step(self) -> float:
+        """Largest time step at which `default_gains` are stable [s], from 1 to 5 ms."""
+        return self._standing_gains.time_step
 
     @property
     def reference_configurations(self) -> tuple[str, ...]:
@@ -256,6 +262,6 @@ class RobotModel(Coordinates):
         return placed_on_ground(self.pinocchio_model, self.candidates, self.references[name])
 
     @cached_property
-    def _standing_gains(self) -> Gains:
-        standing = self.references[STANDING]
-        return standing_gains(self.pinocchio_model, self.joint_velocity_index, standing)
+    def _standing_gains(self) -> StandingGains:
+        standing, joints = self.references[STANDING], self.joint_velocity_index
+        return standing_gains(self.pinocchio_model, joints, standing, self.contact_points)
