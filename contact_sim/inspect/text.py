@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from contact_sim.inspect.trial import largest_stable_step
 from contact_sim.inspect.understanding import Understanding
 from contact_sim.robot.actuators import Actuators
 from contact_sim.robot.model import STANDING, RobotModel
@@ -104,11 +103,10 @@ def _gains(robot: RobotModel) -> Iterator[str]:
     if robot.n_joints == 0:
         return
     kp, kd = robot.default_gains
-    step = largest_stable_step(robot)
     yield ''
     yield (
         f'default gains: kp {kp.min():.3g} to {kp.max():.3g}, kd {kd.min():.3g} to {kd.max():.3g} '
-        f'(N m/rad, N m s/rad), stable up to a time step of {1e3 * step:.2g} ms'
+        f'(N m/rad, N m s/rad), stable up to a time step of {1e3 * robot.gains_time_step:.2g} ms'
     )
 
 

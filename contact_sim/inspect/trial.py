@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from contact_sim.errors import ContactSimError
 from contact_sim.robot import support_polygon
 from contact_sim.robot.actuation import holding
-from contact_sim.robot.gains import joint_mobility, stability_number
 from contact_sim.robot.model import STANDING, RobotModel
 from contact_sim.robot.placement import lowest_heights
 from contact_sim.simulation.simulator import Simulator
@@ -19,8 +18,6 @@ from contact_sim.simulation.simulator import Simulator
 Array = NDArray[np.float64]
 TIME_STEP = 1e-3
 """Time step of a trial, if the gains are stable there [s]."""
-SAFE = 0.9
-"""Share of the largest stable time step that a trial takes."""
 DURATION = 2.0
 """Simulated time of a trial [s]."""
 FRICTION = 0.8
@@ -41,26 +38,13 @@ class Trial:
     """In words."""
 
 
-def largest_stable_step(robot: RobotModel) -> float:
-    """Return the time step up to which the default gains are stable in the pose 'standing' [s].
-
-    a h² + 2 b h < 4, see robot/gains.py; inf without joints.
-    """
-    if robot.n_joints == 0:
-        return np.inf
-    q = robot.reference_configuration(STANDING)
-    mobility = joint_mobility(robot.pinocchio_model, robot.joint_velocity_index, q)
-    a, b = stability_number(mobility, *robot.default_gains, 1.0)
-    return float((np.sqrt(b * b + 4.0 * a) - b) / a) if a > 0.0 else 2.0 / b
-
-
 def standing_trial(robot: RobotModel, contact_model: str = 'ncp') -> Trial:
     """Return whether a robot keeps height and attitude for DURATION, and what happened."""
     if not robot.floating_base:
         return Trial(False, 'fixed base: it need not stand')
     if not robot.contact_points:
         return Trial(False, 'no contact points: nothing touches the ground')
-    h = min(TIME_STEP, SAFE * largest_stable_step(robot))
+    h = min(TIME_STEP, robot.gains_time_step)
     try:
         sim = Simulator(robot, contact_model, friction=FRICTION, time_step=h)
         return _stood(sim, robot)
