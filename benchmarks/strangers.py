@@ -45,7 +45,7 @@ def files_below(folder: Path) -> Iterator[Path]:
         yield from (Path(here, file) for file in files if file.endswith(ENDINGS))
 
 
-def judged(file: Path) -> dict[str, Any]:
+def judged(file: Path, arguments: Sequence[str]) -> dict[str, Any]:
     """Return what is known of a description; in the process that is to judge it."""
     import warnings
 
@@ -53,9 +53,11 @@ def judged(file: Path) -> dict[str, Any]:
     from contact_sim.errors import ContactSimError
     from contact_sim.inspect.trial import standing_trial
     from contact_sim.inspect.understanding import Source, understood
+    from contact_sim.robot.xacro_program import xacro_arguments
 
     try:
-        found = understood(Source(str(file)))
+        said = xacro_arguments(arguments) if file.suffix == '.xacro' else None
+        found = understood(Source(str(file), xacro_arguments=said))
     except ContactSimError as error:
         return {'refused': str(error)}
     robot = found.robot
@@ -66,15 +68,16 @@ def judged(file: Path) -> dict[str, Any]:
         'joints': robot.n_joints,
         'mass': robot.total_mass,
         'feet': ' '.join(f'{foot.frame} ({len(foot.points)})' for foot in robot.feet),
-        'pose': pose[0].partition(': ')[2] if pose else 'described',
+        'pose': pose[0].partition(': ')[2] if pose else 'described' if robot.feet else 'neutral',
         'stands': trial.stands,
         'why': trial.why,
     }
 
 
-def judged_apart(file: Path, limit: float) -> dict[str, Any]:
+def judged_apart(file: Path, arguments: Sequence[str], limit: float) -> dict[str, Any]:
     """Return what a process of its own makes of a description, or how that process ended."""
     command = [sys.executable, os.path.abspath(__file__), '--judge', str(file)]
+    command += ['--xacro-arguments', *arguments]
     try:
         ended = subprocess.run(command, capture_output=True, text=True, timeout=limit)
     except subprocess.TimeoutExpired:
@@ -125,17 +128,20 @@ def main() -> None:
     parser.add_argument('places', nargs='*', type=Path, metavar='FOLDER')
     parser.add_argument('--out', type=Path, help='file to write the table to, besides')
     parser.add_argument('--limit', type=float, default=300.0, help='of one description [s]')
+    parser.add_argument(
+        '--xacro-arguments', nargs='*', default=[], metavar='NAME:=VALUE', help='for every xacro'
+    )
     parser.add_argument('--parts', action='store_true', help='show files without a robot, too')
     parser.add_argument('--judge', type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.judge is not None:
-        print(json.dumps(judged(given.judge)))
+        print(json.dumps(judged(given.judge, given.xacro_arguments)))
         return
     written = [f'| {" | ".join(HEADINGS)} |', '|---|---:|---:|---:|---|---|---|']
     print('\n'.join(written), flush=True)
     counts = {'stands': 0, 'falls': 0, 'refused': 0}
     for file in descriptions(given.places):
-        found = judged_apart(file, given.limit)
+        found = judged_apart(file, given.xacro_arguments, given.limit)
         if 'no <link> in <robot>' in found.get('refused', '') and not given.parts:
             continue
         counts['refused' if 'refused' in found else 'stands' if found['stands'] else 'falls'] += 1

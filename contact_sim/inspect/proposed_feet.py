@@ -46,9 +46,15 @@ def proposed_feet(robot: RobotModel) -> ProposedFeet:
     ends = _ends(robot.pinocchio_model, named)
     if len(ends) >= LEAST:
         return ProposedFeet(_best_links(ends, bodies, links), 'links at the ends of limbs by name')
-    low = _lowest_ends(robot)
+    low, trunk = _lowest(robot)
+    casters = tuple(
+        name
+        for name in trunk
+        if name in links and links[name].find('collision/geometry/sphere') is not None
+    )
     why = f'lowest ends of limbs in the neutral pose, within {100 * LOW:.0f} % of the height'
-    return ProposedFeet(_best_links(low, bodies, links), why)
+    why += ', and balls of the trunk there' if casters else ''
+    return ProposedFeet((*_best_links(low, bodies, links), *casters), why)
 
 
 def _links_by_joint(model: pin.Model, links: dict[str, Element]) -> dict[int, list[str]]:
@@ -68,14 +74,21 @@ def _ends(model: pin.Model, joints: set[int]) -> list[int]:
     return sorted(joints - carrying)
 
 
-def _lowest_ends(robot: RobotModel) -> list[int]:
+def _lowest(robot: RobotModel) -> tuple[list[int], list[str]]:
+    """Return the ends of limbs that are low in the neutral pose, and such links of the trunk."""
     model = robot.pinocchio_model
     data = model.createData()
     pin.framesForwardKinematics(model, data, neutral_configuration(model))
     heights = np.array([placement.translation[2] for placement in data.oMf])
     reach = heights.min() + LOW * max(float(np.ptp(heights)), 1e-9)
-    last = _ends(model, set(range(1, model.njoints)))
-    return [joint for joint in last if _lowest_frame(model, data, joint) <= reach]
+    last = _ends(model, set(range(2, model.njoints)))
+    low = [joint for joint in last if _lowest_frame(model, data, joint) <= reach]
+    trunk = [
+        str(frame.name)
+        for frame, height in zip(model.frames, heights, strict=True)
+        if frame.parentJoint == 1 and frame.type == pin.FrameType.BODY and height <= reach
+    ]
+    return low, trunk if low else []
 
 
 def _lowest_frame(model: pin.Model, data: pin.Data, joint: int) -> float:

@@ -4,7 +4,7 @@ import shlex
 import sys
 
 import pytest
-from legged import biped, quadruped
+from legged import ball, biped, body, hinge, quadruped
 from urdf_texts import ONE_LEG, ONE_LEG_SRDF
 
 from contact_sim import load_robot
@@ -37,6 +37,17 @@ def test_feet_without_a_name_are_the_lowest_ends():
     found = proposed_feet(load_robot(text, feet=()))
     assert found.links == ('peg_fl', 'peg_fr', 'peg_hl', 'peg_hr')
     assert 'lowest ends' in found.why
+
+
+def test_balls_of_the_trunk_beside_wheels_are_casters():
+    parts = [body('base', 10.0, (0.5, 0.4, 0.2)), body('knob', 0.1, (0.1, 0.1, 0.1))]
+    parts.append(hinge('top', 'base', 'knob', (1, 0, 0), (0, 0, 0.8), kind='fixed'))
+    for name, x, y in (('left', 0.0, 0.2), ('right', 0.0, -0.2), ('front', 0.2, 0.0)):
+        kind, axis = ('fixed', (1, 0, 0)) if name == 'front' else ('continuous', (0, 1, 0))
+        parts.append(body(name, 0.5, (0.1, 0.1, 0.1), collision=ball(0.05)))
+        parts.append(hinge(f'{name}_axle', 'base', name, axis, (x, y, -0.1), kind=kind))
+    robot = load_robot(f'<robot name="cart">{"".join(parts)}</robot>', feet=())
+    assert proposed_feet(robot).links == ('left', 'right', 'front')
 
 
 def test_names_that_are_no_feet_and_a_body_without_limbs():

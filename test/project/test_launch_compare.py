@@ -101,8 +101,9 @@ def test_an_unknown_model_ends_the_launch_with_the_known_ones(start):
 def test_all_get_the_robot_as_it_is_told(start, tmp_path):
     path = tmp_path / 'leg.xacro'
     path.write_text(
-        '<robot name="leg" xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:arg name="mass" default="1"/>'
-        '<link name="base"><inertial><mass value="$(arg mass)"/><inertia ixx="1" iyy="1" izz="1" '
+        '<robot name="leg" xmlns:xacro="http://www.ros.org/wiki/xacro">'
+        '<xacro:arg name="mass" default="1"/><link name="base"><inertial>'
+        '<mass value="$(arg mass)"/><inertia ixx="1" iyy="1" izz="1" '
         'ixy="0" ixz="0" iyz="0"/></inertial></link></robot>'
     )
     records, result = start(
