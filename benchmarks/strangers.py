@@ -19,6 +19,13 @@ from typing import Any
 
 HEADINGS = 'description', 'links', 'joints', 'mass kg', 'feet', "pose 'standing'", 'stands 2 s'
 ENDINGS = '.urdf', '.xacro'
+BRIEF = {
+    'legs bent to ': 'bent to ', ' of their length by a search': '',
+    'the neutral pose stands on bent legs': 'neutral, bent',
+    'stands 2 s: ': '', 'falls: at': 'falls at',
+    'no bent legs within the position limits carry the centre of mass': 'no bent legs found',
+}  # fmt: skip
+"""Words of contact_sim.inspect, and those of a cell."""
 LONGEST = 160
 """Characters of a reason in the table."""
 
@@ -59,7 +66,7 @@ def judged(file: Path, arguments: Sequence[str]) -> dict[str, Any]:
         said = xacro_arguments(arguments) if file.suffix == '.xacro' else None
         found = understood(Source(str(file), xacro_arguments=said))
     except ContactSimError as error:
-        return {'refused': str(error)}
+        return {'refused': str(error).removeprefix(f'{file}: ')}
     robot = found.robot
     trial = standing_trial(robot)
     pose = [note for note in robot.notes if note.startswith("pose 'standing'")]
@@ -94,10 +101,10 @@ def row(name: str, found: dict[str, Any]) -> str:
     if 'refused' in found:
         return f'| {name} | | | | | | refused: {short(found["refused"])} |'
     feet = found['feet'].split(' ')
-    listed = f'{len(feet) // 2}: {feet[0]} {feet[1]}, ...' if found['feet'] else 'none'
+    listed = f'{len(feet) // 2}: {feet[0]} {feet[1]}' if found['feet'] else 'none'
     cells = (
         name, str(found['links']), str(found['joints']), f'{found["mass"]:.4g}', listed,
-        short(found['pose']), ('yes: ' if found['stands'] else 'no: ') + short(found['why']),
+        short(found['pose']), ('yes, ' if found['stands'] else 'no, ') + short(found['why']),
     )  # fmt: skip
     return '| ' + ' | '.join(cells) + ' |'
 
@@ -105,6 +112,8 @@ def row(name: str, found: dict[str, Any]) -> str:
 def short(text: str) -> str:
     """Return a reason as it fits into a cell."""
     text = ' '.join(text.replace('|', '/').split())
+    for long, brief in BRIEF.items():
+        text = text.replace(long, brief)
     return text if len(text) <= LONGEST else text[:LONGEST] + '...'
 
 

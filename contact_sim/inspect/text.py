@@ -50,7 +50,8 @@ def _joints(robot: RobotModel) -> Iterator[str]:
     for limit in robot.position_limits:
         if len(limit.joints) > 1:
             yield f'follows: {limit}'
-    passive = set(list(robot.pinocchio_model.names)[1:]) - set(robot.joint_names) - {'root_joint'}
+    own = list(robot.pinocchio_model.names)[2 if robot.floating_base else 1 :]
+    passive = set(own) - set(robot.joint_names)
     if passive:
         yield f'not driven: {_listed(sorted(passive))}'
 

@@ -156,6 +156,7 @@ def joined(
             for limit in part.robot.position_limits
         ),
         collisions=_collisions(parts, against_each_other, most),
+        notes=tuple(f'{part.name}: {note}' for part in parts for note in part.robot.notes),
         parts=parts,
     )
 

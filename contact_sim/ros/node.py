@@ -139,6 +139,8 @@ class SimulationNode(Node):
         feet = ', '.join(f'{p.name} (r = {p.radius:g} m)' for p in robot.contact_points)
         height = settings[''].initial_height
         log.info(f'contact points: {feet or "none"}; the lowest starts at a gap of {height:g} m')
+        for note in robot.notes:
+            log.info(note)
         for approximation in robot.approximations:
             log.info(
                 f'contact points on what {approximation.joint} moves: {approximation.points}, '

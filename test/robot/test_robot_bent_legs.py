@@ -7,7 +7,7 @@ import pinocchio as pin
 import pytest
 from legged import biped, quadruped
 
-from contact_sim import Simulator, load_robot
+from contact_sim import Simulator, joined, load_robot
 from contact_sim.robot import support_polygon
 from contact_sim.robot.actuation import holding
 from contact_sim.robot.placement import lowest_heights
@@ -102,6 +102,11 @@ def test_it_says_so_and_is_quick_and_the_same_again():
     (note,) = [note for note in robot.notes if note.startswith("pose 'standing'")]
     assert note == "pose 'standing': legs bent to 90 % of their length by a search"
     assert np.array_equal(two_legs().references['standing'], robot.references['standing'])
+
+
+def test_joined_robots_say_it_of_each():
+    both = joined({'a': four_legs(), 'b': four_legs(bent=0.5)}, {'b': (2.0, 0.0)})
+    assert [note.partition(': ')[0] for note in both.notes] == ['a', 'b']
 
 
 def test_a_neutral_pose_that_stands_on_bent_legs_stays():

@@ -54,7 +54,7 @@ class NodeParameters(Parameters):
     check_meshes: bool = parameter(True, '', 'refuse a robot whose meshes are not on this machine')
     robot_description: str = parameter('', '', 'URDF text of the robot; wins over urdf_path')
     reference_pose: str = parameter(
-        'standing', '', 'pose at start and after a reset, one that the SRDF names', live=True
+        'standing', '', 'pose at start and after a reset, of the SRDF or of poses', live=True
     )
     initial_height: float = parameter(
         0.0, 'm', 'gap below the lowest foot at start and after a reset', at_least=0.0,
