@@ -23,6 +23,8 @@ DURATION = 2.0
 FRICTION = 0.8
 ON_GROUND = 1e-3
 """Height up to which a contact point supports [m]."""
+LINE = 1e-3
+"""Margin of its middle from which on a support polygon has an area [m]."""
 FALLEN = 0.15
 """Share of its height that a robot which stands does not lose."""
 TILTED = 0.26
@@ -88,8 +90,9 @@ def _unsupported(robot: RobotModel) -> str:
     mass = pin.centerOfMass(model, data, q)[:2]
     down = [p for p, z in zip(robot.contact_points, low, strict=True) if z < low.min() + ON_GROUND]
     places = [data.oMi[model.getJointId(p.joint)].act(p.offset)[:2] for p in down]
-    margin = support_polygon.margin(np.array(places), mass)
-    if margin == -np.inf:
+    feet = np.array(places)
+    margin = support_polygon.margin(feet, mass)
+    if margin == -np.inf or support_polygon.margin(feet, support_polygon.centre(feet)) < LINE:
         return f"; in 'standing' {len(down)} contact points are down and enclose no area"
     if margin < 0.0:
         return f"; in 'standing' the centre of mass is {-1e3 * margin:.0f} mm beside its support"

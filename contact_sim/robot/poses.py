@@ -62,8 +62,7 @@ def reference_poses(
     poses |= checked_poses(model, neutral, {} if given is None else given)
     if STANDING in poses or not points or not has_floating_base(model):
         return References(poses)
-    tied = (joint for limit in limits if len(limit.joints) > 1 for joint in limit.joints)
-    found = bent_legs(model, points, neutral, tied)
+    found = bent_legs(model, points, neutral, limits)
     if found.q is not None:
         poses[STANDING] = found.q
     return References(poses, (f'pose {STANDING!r}: {found.said}',))

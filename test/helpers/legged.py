@@ -38,13 +38,13 @@ def quadruped(knee=(-2.6, -0.1), head=0.0, bent=0.0, mimic=False):
         follows = '<mimic joint="knee_fl"/>' if mimic and leg == 'fr' else ''
         limits = knee if not bent else (knee[0] + 2.0 * bent, knee[1] + 2.0 * bent)
         parts += [
-            body(f'hip_{leg}', 0.5, (0.05, 0.05, 0.05)),
+            body(f'shoulder_{leg}', 0.5, (0.05, 0.05, 0.05)),
             body(f'thigh_{leg}', 1.0, (0.03, 0.03, 0.2), (0, 0, -0.1)),
             body(f'calf_{leg}', 0.3, (0.02, 0.02, 0.2), (0, 0, -0.1)),
             body(f'foot_{leg}', 0.05, (0.02, 0.02, 0.02), collision=ball(0.02)),
-            hinge(f'roll_{leg}', 'trunk', f'hip_{leg}', (1, 0, 0), (0.2 * x, 0.1 * y, 0)),
+            hinge(f'roll_{leg}', 'trunk', f'shoulder_{leg}', (1, 0, 0), (0.2 * x, 0.1 * y, 0)),
             hinge(
-                f'hip_{leg}', f'hip_{leg}', f'thigh_{leg}', (0, 1, 0),
+                f'hip_{leg}', f'shoulder_{leg}', f'thigh_{leg}', (0, 1, 0),
                 (0, 0.05 * y, 0, 0, bent, 0),
             ),
             hinge(
@@ -74,7 +74,7 @@ def biped(load=0.0, spheres=False):
             body(f'roll_{leg}', 0.5, (0.05, 0.05, 0.05)),
             body(f'thigh_{leg}', 3.0, (0.08, 0.08, 0.35), (0, 0, -0.175)),
             body(f'shank_{leg}', 2.0, (0.06, 0.06, 0.35), (0, 0, -0.175)),
-            body(f'ankle_{leg}', 0.2, (0.05, 0.05, 0.05)),
+            body(f'cross_{leg}', 0.2, (0.05, 0.05, 0.05)),
             body(f'sole_{leg}', 0.8, (0.16, 0.08, 0.02), (0.03, 0, -0.06),
                  balls if spheres else box),
             hinge(f'hip_yaw_{leg}', 'trunk', f'yaw_{leg}', (0, 0, 1), (0, 0.1 * y, 0)),
@@ -82,9 +82,9 @@ def biped(load=0.0, spheres=False):
             hinge(f'hip_{leg}', f'roll_{leg}', f'thigh_{leg}', (0, 1, 0), (0, 0, 0)),
             hinge(f'knee_{leg}', f'thigh_{leg}', f'shank_{leg}', (0, 1, 0), (0, 0, -0.35),
                   (-0.05, 2.5)),
-            hinge(f'ankle_{leg}', f'shank_{leg}', f'ankle_{leg}', (0, 1, 0), (0, 0, -0.35),
+            hinge(f'ankle_{leg}', f'shank_{leg}', f'cross_{leg}', (0, 1, 0), (0, 0, -0.35),
                   (-1.2, 1.0)),
-            hinge(f'tilt_{leg}', f'ankle_{leg}', f'sole_{leg}', (1, 0, 0), (0, 0, 0),
+            hinge(f'tilt_{leg}', f'cross_{leg}', f'sole_{leg}', (1, 0, 0), (0, 0, 0),
                   (-0.4, 0.4)),
         ]  # fmt: skip
     return f'<robot name="two_legs">{"".join(parts)}</robot>'

@@ -131,6 +131,25 @@ def test_where_legs_do_not_allow_it_the_pose_is_neutral(text, feet, reason):
     assert not robot.references['standing'][:6].any()
 
 
+def test_joints_whose_limit_says_no_positions_have_none():
+    """Pinocchio reads 0 to 0; many exporters write so."""
+    silent = quadruped().replace('lower="-2.5" upper="2.5" ', '')
+    robot = load_robot(silent, feet=FEET)
+    assert robot.notes == four_legs().notes
+    poses = robot.references['standing'], four_legs().references['standing']
+    assert np.abs(poses[0] - poses[1]).max() < 0.01
+
+
+def test_feet_on_a_line_carry_nothing():
+    """Two soles of two balls each, one behind the other, and a hair wide."""
+    narrow = biped(spheres=True)
+    for y in ('-0.03', '0.03'):
+        narrow = narrow.replace(f'{y} -0.065', '0.0001 -0.065' if y[0] == '-' else '0 -0.065')
+    robot = load_robot(narrow.replace('0 0.1 0', '0 0.001 0').replace('0 -0.1 0', '0 0 0'),
+                       feet=SOLES)  # fmt: skip
+    assert any('no bent legs' in note for note in robot.notes)
+
+
 def test_poses_that_are_given_or_described_win():
     given = {'standing': {'knee_fl': -0.7}}
     robot = load_robot(quadruped(), feet=FEET, poses=given)
