@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -29,6 +30,8 @@ SOFT = 3
 """Number of rows that need not be exact: turn, and place in the plane."""
 STRETCHED = 0.97
 """Share from which a leg counts as straight."""
+REACHED = 1e-6
+"""Error of height and tilt with which a leg reaches its place [m]."""
 EXACT = 1e-9
 """Differences of height in a pose that was found [m]."""
 Ranges = Mapping[int, tuple[float, float]]
@@ -96,17 +99,19 @@ class LegReach:
             side: 1: with the knee ahead of soles, or behind points; -1: on the other side.
         """
         target = np.array([*(self._hip[:2] + self._beside + shift), height])
-        start = self._start(q, target, side)
+        start = self._start(target, side)
         if start is None:
             return None
-        for _ in range(20):  # the lowest point of a foot without a sole changes as it turns
+        for _ in range(8):  # the lowest point of a foot without a sole changes as it turns
             found = self._solved(q, target, start)
-            low = self._lowest(self._moved(q, found))
+            bent = self._moved(q, found)
+            if np.abs(self._rows(bent, target)[1][SOFT:]).max() > REACHED:
+                return None
+            low = self._lowest(bent)
             if abs(low - height) < 1e-12:
                 break
             target[2] += height - low
             start = found
-        bent = self._moved(q, found)
         foot = self._foot(bent)
         place = self._hip[:2] + self._beside + shift
         away = np.linalg.norm(foot[:2] - place)
@@ -115,20 +120,28 @@ class LegReach:
             return None
         return bent if self.stretch(bent) < STRETCHED and self._side(bent) * side > 0.0 else None
 
-    def _start(self, q: Array, target: Array, side: float) -> Array | None:
-        """Return the best start of a grid over hip and knee with the knee on this side."""
+    def _start(self, target: Array, side: float) -> Array | None:
+        """Return the best start of the grid with the knee on this side."""
+        moves, tips, knees = self._grid
+        distance = np.linalg.norm(tips - target - [0.0, 0.0, self._below], axis=1)
+        distance[knees * side <= 0.0] = np.inf
+        best = int(np.argmin(distance))
+        return moves[best] if np.isfinite(distance[best]) else None
+
+    @cached_property
+    def _grid(self) -> tuple[Array, Array, Array]:
+        """Moves of the joints over hip and knee, where the tip is then, and how far the knee."""
         first, second = (self._leg.joints.index(j) for j in self._leg.bending[:2])
-        best, least = None, np.inf
-        wanted = target + [0.0, 0.0, self._below]
+        middle = np.clip(np.zeros(len(self._dofs)), self._low, self._high)
+        moves, tips, knees = [], [], []
         for a in np.linspace(self._low[first], self._high[first], GRID):
             for b in np.linspace(self._low[second], self._high[second], GRID):
-                moves = np.clip(np.zeros(len(self._dofs)), self._low, self._high)
-                moves[first], moves[second] = a, b
-                pin.forwardKinematics(self._model, self._data, self._moved(q, moves))
-                distance = float(np.linalg.norm(self._tip() - wanted))
-                if distance < least and self._knee() * side > 0.0:
-                    best, least = moves, distance
-        return best
+                moved = middle.copy()
+                moved[first], moved[second] = a, b
+                moves.append(moved)
+                knees.append(self._side(self._moved(self._neutral, moved)))
+                tips.append(self._tip())
+        return np.array(moves), np.array(tips), np.array(knees)
 
     def _solved(self, q: Array, target: Array, start: Array) -> Array:
         """Return moves of the joints from least squares, then with height and tilt exact."""
