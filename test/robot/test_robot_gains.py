@@ -106,10 +106,10 @@ def test_where_the_robot_stands_and_looks_does_not_matter():
 
 def test_a_hand_above_the_ground_carries_nothing():
     """SRDFs call hands end effectors, too; what is LEVEL of the height up does not stand."""
-    feet = load_robot(*B1_Z1, contact_frames=[f'{leg}_foot' for leg in ('FL', 'FR', 'RL', 'RR')])
+    feet = load_robot(*B1_Z1, feet=[f'{leg}_foot' for leg in ('FL', 'FR', 'RL', 'RR')])
     with_hand = load_robot(B1_Z1[0], srdf=B1_Z1_SRDF)
     feet = replace(feet, references=with_hand.references)
-    assert len(with_hand.contact_points) == 5
+    assert len(with_hand.feet) == 5
     assert LEVEL < 0.5
     pose = 'standing_with_arm_up'
     for robot in (feet, with_hand):
