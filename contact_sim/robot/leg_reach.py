@@ -32,6 +32,8 @@ STRETCHED = 0.97
 """Share from which a leg counts as straight."""
 REACHED = 1e-6
 """Error of height and tilt with which a leg reaches its place [m]."""
+CLOSER = 0.9
+"""Share of the last error of height that a round must beat."""
 EXACT = 1e-9
 """Differences of height in a pose that was found [m]."""
 Ranges = Mapping[int, tuple[float, float]]
@@ -102,21 +104,22 @@ class LegReach:
         start = self._start(target, side)
         if start is None:
             return None
-        for _ in range(8):  # the lowest point of a foot without a sole changes as it turns
+        last = np.inf
+        for _ in range(20):  # the lowest point of a foot without a sole changes as it turns
             found = self._solved(q, target, start)
             bent = self._moved(q, found)
-            if np.abs(self._rows(bent, target)[1][SOFT:]).max() > REACHED:
-                return None
             low = self._lowest(bent)
-            if abs(low - height) < 1e-12:
+            off = abs(low - height)
+            reached = np.abs(self._rows(bent, target)[1][SOFT:]).max() < REACHED
+            if not reached or off < 0.1 * EXACT or off > CLOSER * last:
                 break
             target[2] += height - low
-            start = found
+            start, last = found, off
         foot = self._foot(bent)
         place = self._hip[:2] + self._beside + shift
         away = np.linalg.norm(foot[:2] - place)
         inside = (found > self._low - 1e-9).all() and (found < self._high + 1e-9).all()
-        if abs(low - height) > EXACT or away > FAR * self.reach or not inside:
+        if not reached or off > EXACT or away > FAR * self.reach or not inside:
             return None
         return bent if self.stretch(bent) < STRETCHED and self._side(bent) * side > 0.0 else None
 

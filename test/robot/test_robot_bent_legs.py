@@ -131,6 +131,15 @@ def test_where_legs_do_not_allow_it_the_pose_is_neutral(text, feet, reason):
     assert not robot.references['standing'][:6].any()
 
 
+def test_feet_with_corners_that_are_no_sole():
+    """Their lowest point changes as they turn; without an ankle they are points."""
+    box = '<box size="0.015 0.015 0.015"/>'
+    robot = load_robot(quadruped().replace('<sphere radius="0.02"/>', box), feet=FEET)
+    assert any('legs bent to 90 %' in note for note in robot.notes)
+    _, feet = ground_points(robot, robot.reference_configuration())
+    assert np.abs(feet).max() < 1e-6
+
+
 def test_joints_whose_limit_says_no_positions_have_none():
     """Pinocchio reads 0 to 0; many exporters write so."""
     silent = quadruped().replace('lower="-2.5" upper="2.5" ', '')
