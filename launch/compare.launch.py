@@ -19,6 +19,10 @@ ARGUMENTS = {
     'models': (' '.join(contact_models()), 'contact models, separated by spaces'),
     'robot': (default_robot(), 'robot of the catalogue, for example anymal_b'),
     'urdf': ('', 'path of a URDF or xacro file; wins over robot'),
+    'feet': ('', 'frames of the feet with blanks between them; empty: as in params_file'),
+    'poses': ('', 'reference poses, name: joint=value joint=value; a semicolon between two'),
+    'check_meshes': ('', 'false: the robot may have meshes that are not on this machine'),
+    'xacro_arguments': ('', 'arguments of a xacro with blanks between them: mass:=3 arm:=true'),
     'spacing': ('1.0', 'distance between two robots along y [m]'),
     'height': ('', 'gap below the lowest foot at the start [m]; empty: as in params_file'),
     'terrain': ('', 'terrain, e.g. plane; empty: as in params_file'),
@@ -33,6 +37,7 @@ ARGUMENTS = {
 
 PASSED_ON = (
     *('robot', 'urdf', 'height', 'terrain', 'paused', 'rate', 'params_file'),
+    *('feet', 'poses', 'check_meshes', 'xacro_arguments'),
     *('robot_state_publisher', 'publish_robot_description'),
 )
 """Arguments of simulation.launch.py that all simulations get as they are."""

@@ -37,6 +37,9 @@ ARGUMENTS = {
     'robots': ROBOTS,
     'robots_touch': ('', 'true: the robots may touch each other'),
     'self_collision': ('', 'links that may touch each other, link:link,link:link, or all'),
+    'feet': ('', 'frames of the feet with blanks between them; empty: as in params_file'),
+    'poses': ('', 'reference poses, name: joint=value joint=value; a semicolon between two'),
+    'check_meshes': ('', 'false: the robot may have meshes that are not on this machine'),
     'xacro_arguments': ('', 'arguments of a xacro with blanks between them: mass:=3 arm:=true'),
     'contact_model': ('', 'contact model, e.g. ncp; empty: as in params_file'),
     'terrain': ('', 'ground, e.g. plane or stairs; empty: as in params_file'),
@@ -70,6 +73,7 @@ PARAMETERS = {
     'paused': ('start_paused', bool),
     'rate': ('real_time_factor', float),
     'robots_touch': ('robots_touch', bool),
+    'check_meshes': ('check_meshes', bool),
     'record': ('record', str),
     'frame_prefix': ('frame_prefix', str),
 }
@@ -112,6 +116,10 @@ def simulation(context: LaunchContext) -> Node:
     )
     if given['self_collision']:
         robot['self_collision'] = given['self_collision'].split(',')
+    if given['feet']:
+        robot['feet'] = given['feet'].split()
+    if given['poses']:
+        robot['poses'] = given['poses'].split(';')
     if given['xacro_arguments']:
         robot['xacro_arguments'] = given['xacro_arguments'].split()
     overrides = {
@@ -133,7 +141,9 @@ def state_publisher(context: LaunchContext, robot: RobotEntry) -> Node:
     """Return robot_state_publisher with the description that the simulation uses."""
     given = context.launch_configurations
     arguments = xacro_arguments(given['xacro_arguments'].split())
-    shown = named_robot(robot.source, xacro_arguments=arguments)
+    shown = named_robot(
+        robot.source, feet=(), check_meshes=False, xacro_arguments=arguments
+    )  # the simulation looks for feet and meshes
     return process(
         'robot_state_publisher',
         'robot_state_publisher',

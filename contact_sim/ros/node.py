@@ -13,6 +13,8 @@ from rclpy.node import Node
 
 from contact_sim.contact.solution import STATUSES, SolverStatus
 from contact_sim.robot.actuator_text import describe_actuators
+from contact_sim.robot.contact_point import Array
+from contact_sim.robot.gain_text import describe_gains, gain_table, gains_limit
 from contact_sim.robot.parts import parts_of
 from contact_sim.robot.position_limits import describe_limits
 from contact_sim.ros.commands.inbox import CommandInbox
@@ -138,13 +140,14 @@ class SimulationNode(Node):
             who = f'{part.name} = {own.name}, {own.total_mass:.3f} kg; ' if part.name else ''
             joints = ', '.join(own.joint_names)
             log.info(f'{who}joints, in the order of unnamed commands: {joints}')
-        gains = (f'{low:.4g} to {high:.4g}' for low, high in self.inbox.gain_ranges())
-        log.info('PD gains: p {}, d {}'.format(*gains))
+        self._announce_gains(*joint_gains(robot, settings))
         for line in (*describe_actuators(robot), *describe_limits(robot.position_limits)):
             log.info(line)
         feet = ', '.join(f'{p.name} (r = {p.radius:g} m)' for p in robot.contact_points)
         height = settings[''].initial_height
         log.info(f'contact points: {feet or "none"}; the lowest starts at a gap of {height:g} m')
+        for note in robot.notes:
+            log.info(note)
         for approximation in robot.approximations:
             log.info(
                 f'contact points on what {approximation.joint} moves: {approximation.points}, '
@@ -153,7 +156,18 @@ class SimulationNode(Node):
         rates = vars(settings['publish_rate']).items()
         log.info('messages per second: ' + ', '.join(f'{name} {rate:g}' for name, rate in rates))
         if robot.floating_base and not robot.candidates:
-            log.warning('the robot has no contact points and will fall; set contact_frames')
+            log.warning('the robot has no contact points and will fall; set the parameter feet')
+
+    def _announce_gains(self, kp: Array, kd: Array) -> None:
+        robot, sim, log = self.robot, self.sim, self.get_logger()
+        log.info(describe_gains(robot, kp, kd, sim.q))
+        log.debug(gain_table(robot, kp, kd))
+        stable = gains_limit(robot, kp, kd, sim.q)
+        if sim.time_step > stable:
+            log.warning(
+                f'explicit PD with these gains is not stable at h = {sim.time_step:g} s in the '
+                f'air: choose a time_step below {stable:.2g} s or smaller gains'
+            )
 
     # ---------------------------------------------------------------- settings
 

@@ -53,7 +53,7 @@ from launch.launch_description_sources import PythonLaunchDescriptionSource
 
 service = LaunchService()
 source = PythonLaunchDescriptionSource(sys.argv[1])
-arguments = [tuple(argument.split(':=')) for argument in sys.argv[2:]]
+arguments = [tuple(argument.split(':=', 1)) for argument in sys.argv[2:]]
 service.include_launch_description(
     IncludeLaunchDescription(source, launch_arguments=arguments)
 )

@@ -157,14 +157,6 @@ class CommandInbox:
             old = self._command
             self._replace(old.position, old.velocity, old.effort)
 
-    def gain_ranges(self) -> tuple[tuple[float, float], tuple[float, float]]:
-        """Return (smallest, largest) of the stiffnesses and of the dampings, 0 without joints."""
-        stiffness, damping = (
-            (float(gain.min(initial=np.inf)), float(gain.max(initial=0.0)))
-            for gain in (self._stiffness, self._damping)
-        )
-        return stiffness, damping
-
     def take_joint_state(
         self,
         names: Sequence[str],

@@ -60,7 +60,7 @@ class NodeParameters(Parameters):
     check_meshes: bool = parameter(True, '', 'refuse a robot whose meshes are not on this machine')
     robot_description: str = parameter('', '', 'URDF text of the robot; wins over urdf_path')
     reference_pose: str = parameter(
-        'standing', '', 'pose at start and after a reset, one that the SRDF names', live=True
+        'standing', '', 'pose at start and after a reset, of the SRDF or of poses', live=True
     )
     initial_height: float = parameter(
         0.0, 'm', 'gap below the lowest foot at start and after a reset', at_least=0.0,
@@ -74,9 +74,13 @@ class NodeParameters(Parameters):
         0.0, 'm', 'where on the ground the robot starts, along y', at_least=-1e4, at_most=1e4,
         live=True,
     )  # fmt: skip
-    contact_frames: tuple[str, ...] = parameter(
+    feet: tuple[str, ...] = parameter(
         (), '', 'frames of the feet; empty: from the catalogue or the SRDF'
     )
+    poses: tuple[str, ...] = parameter(
+        (), '', 'reference poses, each name: joint=value joint=value [rad or m]; they win over '
+        'those of the SRDF',
+    )  # fmt: skip
     contact_links: tuple[str, ...] = parameter(
         (), '', 'links that touch with their collision geometry, too; all: every one that moves'
     )

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from urdf_texts import ONE_LEG
 
 pytest.importorskip('rclpy', reason='needs ROS')
 
@@ -51,6 +52,7 @@ from contact_sim.ros.settings.robots import (
     entries_in,
     joint_gains,
     loaded_robot,
+    poses_in,
     robot_entries,
 )
 from contact_sim.ros.topics import own_topic
@@ -121,7 +123,7 @@ def test_entries_of_another_form_are_refused(entries, what):
 def test_robots_are_loaded_with_what_is_theirs():
     common = {
         'contact_links': ('a/trunk',),
-        'contact_frames': ('b/FL_FOOT', 'b/FR_FOOT'),
+        'feet': ('b/FL_FOOT', 'b/FR_FOOT'),
         'joint_limits': False,
     }
     world = loaded_robot(settings_of(**common))
@@ -142,7 +144,7 @@ def test_robots_are_loaded_with_what_is_theirs():
     [
         ({'robots': ('a=nosuch',)}, InvalidInput, "robots: a=nosuch: .*'nosuch'.*anymal_b"),
         ({'contact_links': ('trunk',)}, UnknownName, "contact_links 'trunk'; known: a/, b/"),
-        ({'contact_frames': ('c/x',)}, UnknownName, "contact_frames 'c/x'"),
+        ({'feet': ('c/x',)}, UnknownName, "feet 'c/x'"),
         ({'srdf_path': 'x.srdf'}, InvalidInput, "srdf_path = 'x.srdf'"),
     ],
 )
@@ -532,3 +534,45 @@ def test_support_is_given_robot_by_robot():
         mode = sim.step(np.zeros(PAIR.n_joints)).contacts.mode
         assert (mode > 0).astype(int).tolist() == expected
     assert 'b/FL_FOOT' in b.take([1] * 8)
+
+
+def alone(**common):
+    return {prefix: cls() for prefix, cls in PARAMETER_GROUPS.items()} | {
+        '': NodeParameters(**common)
+    }
+
+
+def test_poses_and_feet_of_the_parameters(tmp_path):
+    path = tmp_path / 'leg.urdf'
+    path.write_text(ONE_LEG)
+    said = {'urdf_path': str(path), 'feet': ('foot',), 'poses': ('stand: hip=0.3 knee=-0.6',)}
+    robot = loaded_robot(alone(**said))
+    assert [point.name for point in robot.contact_points] == ['foot']
+    q = robot.reference_configuration('stand')
+    assert robot.joint_positions(q).tolist() == [0.3, -0.6]
+
+
+def test_a_pose_of_one_of_several_robots():
+    robots, poses = ('a=go1', 'b=go1'), ('b/low: FL_calf_joint=-2.5',)
+    robot = loaded_robot(alone(robots=robots, poses=poses))
+    q = robot.joint_positions(robot.reference_configuration('low'))
+    calf = [robot.joint_names.index(f'{name}/FL_calf_joint') for name in 'ab']
+    standing = GO1.joint_positions(GO1.reference_configuration())
+    knee = standing[GO1.joint_names.index('FL_calf_joint')]
+    assert q[calf].tolist() == [knee, -2.5]
+
+
+@pytest.mark.parametrize(
+    ('poses', 'message'),
+    [
+        (['hip=0.3'], 'expected name: joint=value'),
+        (['stand:'], 'expected name: joint=value'),
+        ([': hip=0.3'], 'expected name: joint=value'),
+        (['stand: 0.3'], 'expected name: joint=value'),
+        (['stand: hip=0.3 hip=0.4'], "joint 'hip' is listed more than once"),
+        (['stand: hip=0.3', 'stand: knee=0.4'], 'the pose is listed more than once'),
+    ],
+)
+def test_poses_of_another_form(poses, message):
+    with pytest.raises(InvalidInput, match=message):
+        poses_in(poses)
