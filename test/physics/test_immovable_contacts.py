@@ -120,8 +120,8 @@ def test_others_are_solved_as_ever_beside_an_immovable_contact(model):
         assert report.q[1:] == pytest.approx(own.q + np.eye(7)[0], abs=1e-12)
         assert report.v[1:] == pytest.approx(own.v, abs=1e-9)
         assert report.contacts.immovable.tolist() == [True, False]
-    assert report.solver.status is SolverStatus.IMMOVABLE
         assert report.contacts.normal_force[1] == pytest.approx(own.contacts.normal_force[0])
+    assert report.solver.status is SolverStatus.IMMOVABLE
 
 
 def turntable(x):
