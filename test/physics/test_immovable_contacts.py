@@ -62,7 +62,8 @@ def test_an_immovable_foot_in_the_ground_is_left_out(name, model):
         assert report.q == pytest.approx(free.q, abs=1e-15)
         assert report.v == pytest.approx(free.v, rel=1e-12)
         assert max(report.residuals[:6]) == 0.0
-        assert report.residuals.momentum < 1e-9
+        momentum = free.residuals.momentum  # hybrid judges arcs by the terms of their start
+        assert report.residuals.momentum == pytest.approx(momentum, abs=1e-12)
     assert report.solver.converged
     assert 'immovable' in report.solver.message
     assert free.solver.status is SolverStatus.FREE
