@@ -215,7 +215,11 @@ def _collisions(parts: tuple[Part, ...], against_each_other: bool, most: int) ->
         pairs += [(part.called(a), part.called(b)) for a, b in own.pairs]
     if against_each_other:
         pairs += [
-            (a.name, b.name) for one, other in combinations(solids, 2) for a in one for b in other
+            (a.name, b.name)
+            for one, other in combinations(solids, 2)
+            for a in one
+            for b in other
+            if a.joint != b.joint  # the world, for what is fixed to it of both
         ]
     return Collisions(tuple(chain.from_iterable(solids)), tuple(pairs), most)
 

@@ -56,6 +56,9 @@ from contact_sim.ros.stepping.loop import Loop
 from contact_sim.ros.stepping.pacer import Pacer
 from contact_sim.simulation.touch import TouchGuard
 
+TOLD = SolverStatus.UNSTABLE, SolverStatus.IMMOVABLE
+"""Statuses that are warned about, besides those of forces that no ground has."""
+
 
 class SimulationNode(Node):
     """ROS 2 node `contact_sim`.
@@ -260,7 +263,7 @@ class SimulationNode(Node):
         self._outputs.diagnostics.publish(message)
         tally = list(self.loop.tally.statuses)
         for code, status in enumerate(STATUSES):
-            worth_saying = status is SolverStatus.UNSTABLE or not status.physical
+            worth_saying = status in TOLD or not status.physical
             if worth_saying and tally[code] > self._warned[code]:
                 self.get_logger().warning(status.value)
         self._warned = tally
