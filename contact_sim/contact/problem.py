@@ -15,13 +15,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from contact_sim.arguments import listed
 from contact_sim.arrays.fields import MEMORY_NUMBERS
 from contact_sim.contact.blocks import Block, Cone, Interval
-from contact_sim.errors import InvalidInput
-from contact_sim.numbers import real_array, real_number
+from contact_sim.errors import InvalidInput, shown
+from contact_sim.numbers import finite_array, real_array, real_number
 
 Array = NDArray[np.float64]
 NO_ROWS = np.zeros(0)
+DIMENSIONS = {'time_step': 0, 'delassus': 2, 'inertia': 2, 'jacobian': 2, 'memory': 2}
+"""Dimensions of the fields that are no vectors."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +73,7 @@ class ContactProblem:
     def __post_init__(self) -> None:
         for item in fields(self):
             value = real_array(f'ContactProblem.{item.name}', getattr(self, item.name))
-            if (value.ndim == 0) != (item.name == 'time_step'):
+            if value.size and value.ndim != DIMENSIONS.get(item.name, 1):
                 raise InvalidInput(f'ContactProblem.{item.name}: shape {value.shape}')
             object.__setattr__(self, item.name, value if value.ndim else float(value))
         if len(self.inverse_weight) == 0:
@@ -90,8 +93,8 @@ class ContactProblem:
             value = getattr(self, name)
             if value.shape != shape:
                 raise InvalidInput(f'ContactProblem.{name}: shape {value.shape}, expected {shape}')
-            if name not in ('lower', 'upper') and not np.isfinite(value).all():
-                raise InvalidInput(f'ContactProblem.{name}: all entries must be finite')
+            if name not in ('lower', 'upper'):
+                finite_array(f'ContactProblem.{name}', value)
         if not np.allclose(self.delassus, self.delassus.T, rtol=1e-9, atol=1e-12):
             raise InvalidInput('ContactProblem.delassus: must be symmetric')
         if (self.friction < 0.0).any():
@@ -158,16 +161,17 @@ class ContactProblem:
         Raises:
             InvalidInput: something that is no block, Jacobians of another width.
         """
-        listed, nv = list(blocks), len(np.asarray(velocity))
-        for k, block in enumerate(listed):
+        given = listed('blocks', blocks, 'a list of cones and intervals')
+        nv = real_array('velocity', velocity).size
+        for k, block in enumerate(given):
             if not isinstance(block, Cone | Interval):
-                raise InvalidInput(f'blocks[{k}] = {block!r}: expected a Cone or an Interval')
+                raise InvalidInput(f'blocks[{k}] = {shown(block)}: expected a Cone or an Interval')
             if block.jacobian.shape[1] != nv:
                 raise InvalidInput(
                     f'blocks[{k}].jacobian: {block.jacobian.shape[1]} columns, expected {nv}'
                 )
-        cones = [block for block in listed if isinstance(block, Cone)]
-        intervals = [block for block in listed if isinstance(block, Interval)]
+        cones = [block for block in given if isinstance(block, Cone)]
+        intervals = [block for block in given if isinstance(block, Interval)]
         ordered: list[Cone | Interval] = [*cones, *intervals]
         problem = cls.from_dynamics(
             inertia, np.vstack([np.zeros((0, nv)), *(block.jacobian for block in ordered)]),

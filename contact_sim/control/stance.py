@@ -10,6 +10,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from contact_sim.arguments import checked, checked_fields
 from contact_sim.control.base_motion import (
     BaseGains,
     BaseReference,
@@ -31,6 +32,7 @@ SHORT_AXIS = 0.5
 """Extent of the ellipse of `sway` fore and aft over its extent to the sides."""
 
 
+@checked_fields
 @dataclass(frozen=True)
 class BaseMotion:
     """A periodic motion of the base about the pose where it begins.
@@ -116,6 +118,7 @@ class Stance:
         """
         return self.answer(time, q, v).effort
 
+    @checked
     def answer(self, time: float, q: Array, v: Array) -> Answer:
         """Return efforts, forces and acceleration for the state at `time` [s]."""
         self.dynamics.update(q, v)

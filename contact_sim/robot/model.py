@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pinocchio as pin
 
+from contact_sim.arguments import checked, checked_fields
 from contact_sim.errors import InvalidInput, UnknownName, of_type
 from contact_sim.robot.actuators import Actuators, Values, actuators_of, driven_model
 from contact_sim.robot.body_points import MOST, Approximation, body_contacts
@@ -41,6 +42,7 @@ STANDING = 'standing'
 """Name of the reference pose that every robot has."""
 
 
+@checked_fields
 @dataclass(frozen=True, eq=False)
 class RobotModel(Coordinates):
     """A robot as the simulation sees it; immutable, every array is read-only.
@@ -127,6 +129,7 @@ class RobotModel(Coordinates):
             position_limits=joint_limits(own),
         )
 
+    @checked
     def with_body_contacts(
         self, links: Iterable[str] | None = None, most: int = MOST, edge_radius: float = 0.0
     ) -> RobotModel:
@@ -243,6 +246,7 @@ class RobotModel(Coordinates):
         """Names of the reference poses; 'standing' is always among them."""
         return tuple(self.references)
 
+    @checked
     def reference_configuration(self, name: str = STANDING) -> Array:
         """Return a reference pose whose lowest contact point is on z = 0, q of shape (nq,).
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from contact_sim.arguments import checked
 from contact_sim.errors import InvalidInput, UnknownName
 from contact_sim.robot.configuration import checked_vector
 from contact_sim.robot.model import RobotModel
@@ -14,6 +15,7 @@ from contact_sim.robot.model import RobotModel
 Array = NDArray[np.float64]
 
 
+@checked
 def generalized_force(robot: RobotModel, effort: ArrayLike | Mapping[str, float]) -> Array:
     """Return Sᵀτ [N, N m], shape (nv,).
 
@@ -39,6 +41,7 @@ def generalized_force(robot: RobotModel, effort: ArrayLike | Mapping[str, float]
     return np.asarray(robot.selection_matrix.T @ tau)
 
 
+@checked
 def joint_effort(robot: RobotModel, force: ArrayLike) -> Array:
     """Return τ with Sᵀτ = `force` (nv,), shape (n_joints,).
 
