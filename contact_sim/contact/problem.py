@@ -23,6 +23,8 @@ from contact_sim.numbers import finite_array, real_array, real_number
 
 Array = NDArray[np.float64]
 NO_ROWS = np.zeros(0)
+SEMIDEFINITE = 1e-9
+"""Share of the largest eigenvalue below which a negative one is rounding."""
 DIMENSIONS = {'time_step': 0, 'delassus': 2, 'inertia': 2, 'jacobian': 2, 'memory': 2}
 """Dimensions of the fields that are no vectors."""
 
@@ -33,7 +35,7 @@ class ContactProblem:
 
     Raises:
         InvalidInput: sizes that do not fit, values that are not finite, negative friction,
-            a Delassus matrix that is not symmetric, crossed bounds, a time step that is not > 0.
+            a Delassus matrix that is not symmetric and positive semidefinite, crossed bounds, a time step that is not > 0.
     """
 
     delassus: Array
@@ -73,7 +75,8 @@ class ContactProblem:
     def __post_init__(self) -> None:
         for item in fields(self):
             value = real_array(f'ContactProblem.{item.name}', getattr(self, item.name))
-            if value.size and value.ndim != DIMENSIONS.get(item.name, 1):
+            absent = item.name == 'memory' and not value.size
+            if not absent and value.ndim != DIMENSIONS.get(item.name, 1):
                 raise InvalidInput(f'ContactProblem.{item.name}: shape {value.shape}')
             object.__setattr__(self, item.name, value if value.ndim else float(value))
         if len(self.inverse_weight) == 0:
@@ -97,9 +100,12 @@ class ContactProblem:
                 finite_array(f'ContactProblem.{name}', value)
         if not np.allclose(self.delassus, self.delassus.T, rtol=1e-9, atol=1e-12):
             raise InvalidInput('ContactProblem.delassus: must be symmetric')
+        if not _is_semidefinite(self.delassus):
+            raise InvalidInput('ContactProblem.delassus: must be positive semidefinite')
         if (self.friction < 0.0).any():
             raise InvalidInput(f'ContactProblem.friction = {self.friction}: must be >= 0')
-        crossed = np.flatnonzero(~(self.lower <= self.upper))  # so NaN is refused
+        possible = (self.lower <= self.upper) & (self.lower < np.inf) & (self.upper > -np.inf)
+        crossed = np.flatnonzero(~possible)  # so NaN is refused
         if len(crossed):
             k = int(crossed[0])
             raise InvalidInput(
@@ -271,6 +277,12 @@ class ContactProblem:
             return cls(**values)
         except Exception as error:  # whatever NumPy and zipfile raise at damaged files
             raise InvalidInput(f'{path}: not a saved ContactProblem ({error!r})') from error
+
+
+def _is_semidefinite(matrix: Array) -> bool:
+    """Return whether a symmetric matrix has no negative eigenvalue, but for rounding."""
+    values = np.linalg.eigvalsh(matrix)
+    return not len(values) or bool(values[0] >= -SEMIDEFINITE * np.abs(values).max())
 
 
 def _delassus(inertia: Array, jacobian: Array) -> Array:
