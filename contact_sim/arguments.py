@@ -208,7 +208,11 @@ def _callable(name: str, value: Any) -> Any:
 
 
 def _text(name: str, value: Any) -> str:
-    if not isinstance(value, str):
+    try:
+        usable = isinstance(value, str) and bool(value.encode() or True)
+    except UnicodeEncodeError:  # half a character
+        usable = False
+    if not usable:
         raise InvalidInput(f'{name} = {shown(value)}: expected text')
     return str(value)
 

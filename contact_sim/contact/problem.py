@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from contact_sim.arguments import listed
+from contact_sim.arguments import checked, listed
 from contact_sim.arrays.fields import MEMORY_NUMBERS
 from contact_sim.contact.blocks import Block, Cone, Interval
 from contact_sim.errors import InvalidInput, shown
@@ -35,7 +35,8 @@ class ContactProblem:
 
     Raises:
         InvalidInput: sizes that do not fit, values that are not finite, negative friction,
-            a Delassus matrix that is not symmetric and positive semidefinite, crossed bounds, a time step that is not > 0.
+            a Delassus matrix that is not symmetric and positive semidefinite, bounds that leave
+            no impulse, a time step that is not > 0.
     """
 
     delassus: Array
@@ -265,6 +266,7 @@ class ContactProblem:
         np.savez(path, **{item.name: getattr(self, item.name) for item in fields(self)})
 
     @classmethod
+    @checked
     def load(cls, path: str | Path) -> ContactProblem:
         """Return a problem written by `save`.
 

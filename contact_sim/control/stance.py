@@ -125,6 +125,7 @@ class Stance:
         base = base_acceleration(self.dynamics, self.reference(time), self._gains)
         return self._inverse.solve(base, self._still, self._standing)
 
+    @checked
     def reference(self, time: float) -> BaseReference:
         """Return where the base should be at `time` [s]; the first call begins the motion."""
         if self._begin is None:
@@ -135,6 +136,7 @@ class Stance:
         offset, velocity, acceleration = self.motion.at(time - begin)
         return BaseReference(place + offset, yaw, velocity, acceleration)
 
+    @checked
     def joint_targets(self, time: float) -> tuple[Array, Array]:
         """Return positions and velocities of the joints that take the base where it should be.
 

@@ -197,6 +197,7 @@ class RobotModel(Coordinates):
             self.pinocchio_model, self.joint_names, self.joint_velocity_index, self.gear_ratios
         )
 
+    @checked
     def with_position_limits(self, limits: Iterable[PositionLimit]) -> RobotModel:
         """Return the robot with these limits in place of its own; none of them: ().
 

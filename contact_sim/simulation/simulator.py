@@ -137,6 +137,7 @@ class Simulator(ContactSettings):
         """Contacts between bodies for which there was no room so far, see `Collisions.most`."""
         return int(self._workspace.pair_counts[1])
 
+    @checked
     def frame_placement(self, name: str) -> pin.SE3:
         """Return the placement of a frame in world at the current configuration.
 

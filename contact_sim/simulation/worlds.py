@@ -29,7 +29,7 @@ from contact_sim.contact_models.time_stepping.actuation import (
 from contact_sim.contact_models.time_stepping.stepper import refresh
 from contact_sim.dynamics.integrators import integrator_code
 from contact_sim.errors import InvalidInput, UnknownName
-from contact_sim.numbers import count, indices, real_array
+from contact_sim.numbers import count, finite, indices, real_array
 from contact_sim.robot.actuation import JointCommand
 from contact_sim.robot.actuators import Actuators
 from contact_sim.robot.configuration import frozen
@@ -153,11 +153,11 @@ class Worlds:
             InvalidInput: wrong sizes, values that are not finite, worlds that do not exist, a
                 ground with other features.
         """
-        which = self._chosen(worlds)
+        which, time = self._chosen(worlds), finite('time', time)
         if terrain is not None:
             self._arrays.change_terrains(which, terrain)
         starts = self._starts(q, which)
-        speeds = np.zeros((1, self.robot.nv)) if v is None else np.atleast_2d(np.asarray(v, float))
+        speeds = np.zeros((1, self.robot.nv)) if v is None else np.atleast_2d(real_array('v', v))
         speeds = np.broadcast_to(_rows('v', speeds, len(which)), (len(which), speeds.shape[1]))
         for place, (start, speed) in zip(which, zip(starts, speeds, strict=True), strict=True):
             self._field('q')[place] = self.robot.checked_configuration(start)

@@ -107,7 +107,10 @@ class Weighted:
     @classmethod
     def of(cls, inertia: Array, jacobian: Array) -> Weighted:
         """Return the decomposition for M (nv, nv) and J (m, nv)."""
-        L = np.asarray(np.linalg.cholesky(inertia), dtype=float)
+        try:
+            L = np.asarray(np.linalg.cholesky(inertia), dtype=float)
+        except np.linalg.LinAlgError as error:
+            raise InvalidInput('inertia: expected a positive definite matrix') from error
         kept = rank(jacobian)
         if kept == 0:
             nv, m = len(inertia), len(jacobian)
@@ -149,7 +152,4 @@ def null_space_projector(inertia: Array, jacobian: Array) -> Array:
         raise InvalidInput(
             f'inertia {inertia.shape}, jacobian {jacobian.shape}: expected (nv, nv), (m, nv)'
         )
-    try:
-        return Weighted.of(inertia, jacobian).projector
-    except np.linalg.LinAlgError as error:
-        raise InvalidInput('inertia: expected a positive definite matrix') from error
+    return Weighted.of(inertia, jacobian).projector

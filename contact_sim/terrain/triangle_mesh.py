@@ -155,8 +155,8 @@ def boxes(lower: ArrayLike, upper: ArrayLike) -> TriangleMesh:
 
 def _table(name: str, values: Any, dtype: type) -> Any:
     """Return a copy as an array of three columns."""
-    given = np.asarray(values) if dtype is np.int64 else real_array(f'TriangleMesh.{name}', values)
-    whole = dtype is np.float64 or given.size == 0 or np.issubdtype(given.dtype, np.integer)
+    given = real_array(f'TriangleMesh.{name}', values)
+    whole = dtype is np.float64 or given.size == 0 or np.asarray(values).dtype.kind in 'iu'
     if given.ndim != 2 or given.shape[1] != 3 or not whole:
         kind = 'numbers' if dtype is np.float64 else 'integers'
         raise InvalidInput(
