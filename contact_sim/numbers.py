@@ -127,7 +127,9 @@ def finite_array(name: str, value: object) -> Array:
     """
     array = real_array(name, value)
     if not (np.abs(array) <= LARGEST).all():  # NaN is no less
-        raise InvalidInput(f'{name} = {shown(value)}: expected finite numbers up to {LARGEST:g}')
+        raise InvalidInput(
+            f'{name} = {shown(value)}: not finite, expected numbers up to {LARGEST:g}'
+        )
     return array
 
 

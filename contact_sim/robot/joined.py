@@ -69,7 +69,6 @@ class JoinedRobots(RobotModel):
         if sum(part.robot.nq for part in self.parts) != self.nq:
             raise InvalidInput('JoinedRobots: parts do not make up the model; use joined(...)')
 
-    @checked
     def reference_configuration(self, name: str = STANDING) -> Array:
         """Return this pose of every robot that has it, 'standing' of the others, q (nq,).
 

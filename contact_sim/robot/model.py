@@ -247,7 +247,6 @@ class RobotModel(Coordinates):
         """Names of the reference poses; 'standing' is always among them."""
         return tuple(self.references)
 
-    @checked
     def reference_configuration(self, name: str = STANDING) -> Array:
         """Return a reference pose whose lowest contact point is on z = 0, q of shape (nq,).
 

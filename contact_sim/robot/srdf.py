@@ -15,7 +15,6 @@ from xml.etree.ElementTree import Element
 import numpy as np
 import pinocchio as pin
 
-from contact_sim.arguments import checked
 from contact_sim.errors import InvalidInput, RobotDescriptionError
 from contact_sim.robot.configuration import unit_parts
 from contact_sim.robot.contact_point import Array
@@ -49,7 +48,6 @@ class Semantics:
     """Pairs of links that are not to be checked for collision."""
 
 
-@checked
 def read_srdf(source: str | Path) -> Semantics:
     """Read an SRDF file, or SRDF text (it starts with '<').
 

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from contact_sim.arguments import checked
 from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.numbers import real_array, real_number
 from contact_sim.robot.configuration import checked_vector
 from contact_sim.robot.model import RobotModel
 
@@ -30,9 +31,10 @@ def generalized_force(robot: RobotModel, effort: ArrayLike | Mapping[str, float]
     if isinstance(effort, Mapping):
         for name in effort:
             _check_driven(robot, name)
-        effort = [float(effort.get(name, 0.0)) for name in robot.joint_names]
+        effort = [real_number(name, effort.get(name, 0.0)) for name in robot.joint_names]
     place = f'effort of robot {robot.name}'
-    if np.shape(effort) == (robot.nv,) != (robot.n_joints,):
+    effort = real_array(place, effort)
+    if effort.shape == (robot.nv,) != (robot.n_joints,):
         raise InvalidInput(
             f'{place}: shape ({robot.nv},) is a generalized force, expected the efforts of the '
             f'{robot.n_joints} actuated joints; the base and passive joints take none'

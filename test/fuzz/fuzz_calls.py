@@ -34,6 +34,7 @@ from contact_sim.terrain import HeightField, Region, Terraces, TriangleMesh
 from contact_sim.testing import TrajectoryFailure
 
 DOCS = Path(__file__).resolve().parents[2] / 'docs'
+README = DOCS.with_name('README.md')
 IMPORT = re.compile(r'^ *from (contact_sim[\w.]*) import ([\w, ]+)$', re.MULTILINE)
 NOT_FOR_USERS = {
     'pytest_addoption': 'hook of pytest', 'pytest_runtest_makereport': 'hook of pytest',
@@ -82,7 +83,7 @@ def exported() -> list[Any]:
         for room in ('contact_sim', *rooms)
         for name in getattr(importlib.import_module(room), '__all__', ())
     ]
-    for page in sorted(DOCS.rglob('*.md')):
+    for page in sorted((*DOCS.rglob('*.md'), README)):
         for room, names in IMPORT.findall(page.read_text(encoding='utf-8')):
             places += [(room, name.strip()) for name in names.split(',')]
     found = (getattr(importlib.import_module(room), name) for room, name in places)
