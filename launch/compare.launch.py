@@ -25,13 +25,14 @@ ARGUMENTS = {
     'rate': ('', 'real-time factor; 0: as fast as possible; empty: as in params_file'),
     'params_file': ('', 'YAML file with parameters, see config/contact_sim.yaml'),
     'robot_state_publisher': ('true', 'false: the transforms of the links come from elsewhere'),
+    'publish_robot_description': ('true', 'false: without the former, it comes from elsewhere'),
     'rviz': ('true', 'false: no RViz'),
 }
 """Launch argument: default, description."""
 
 PASSED_ON = (
     *('robot', 'urdf', 'height', 'terrain', 'paused', 'rate', 'params_file'),
-    'robot_state_publisher',
+    *('robot_state_publisher', 'publish_robot_description'),
 )
 """Arguments of simulation.launch.py that all simulations get as they are."""
 

@@ -46,6 +46,10 @@ ARGUMENTS = {
     'frame_prefix': ('', 'put before the names of all links in TF, for example left/'),
     'params_file': ('', 'YAML file with parameters, see config/contact_sim.yaml'),
     'robot_state_publisher': ('true', 'false: the transforms of the links come from elsewhere'),
+    'publish_robot_description': (
+        'true',
+        'false: without robot_state_publisher, too, robot_description comes from elsewhere',
+    ),
     'rviz': ('false', 'true: show the robot, forces and friction cones in RViz'),
     'rviz_config': ('', 'RViz configuration; empty: config/contact_sim.rviz'),
 }
@@ -98,6 +102,9 @@ def simulation(context: LaunchContext) -> Node:
     given = context.launch_configurations
     robot = {'robot': given['robot'], 'urdf_path': given['urdf'], 'robot_description': ''}
     robot['robots'] = entries_in(given['robots']) or ['']  # which is how ROS says none
+    robot['publish_robot_description'] = is_true(context, 'publish_robot_description') and (
+        not is_true(context, 'robot_state_publisher')  # which does, and never two of them
+    )
     if given['self_collision']:
         robot['self_collision'] = given['self_collision'].split(',')
     if given['xacro_arguments']:

@@ -42,7 +42,12 @@ from contact_sim.ros.settings.factory import (
     start_configuration,
 )
 from contact_sim.ros.settings.rates import publish_periods
-from contact_sim.ros.settings.robots import driven_robot, joint_gains, loaded_robot
+from contact_sim.ros.settings.robots import (
+    driven_robot,
+    effort_order,
+    joint_gains,
+    loaded_robot,
+)
 from contact_sim.ros.settings.server import ParameterServer
 from contact_sim.ros.stepping.diagnostics import Conditions, diagnostics_message
 from contact_sim.ros.stepping.loop import Loop
@@ -77,7 +82,9 @@ class SimulationNode(Node):
             self.robot.joint_names,
             self.robot.joint_positions(self.sim.q),
             *joint_gains(self.robot, settings),
+            self.robot.continuous_joints,
         )
+        self.inbox.rules = settings['trajectory']
         self._outputs = Outputs(self, self.sim, settings)
         self._pacer = Pacer(settings[''].real_time_factor)
         log = self.get_logger()
@@ -102,7 +109,7 @@ class SimulationNode(Node):
         self.inputs = [
             Inputs(
                 self, part, self.inbox, self.lockstep, self.pushes, self.state_control,
-                SupportCommand(self.sim, self.loop, part),
+                SupportCommand(self.sim, self.loop, part), effort_order(part, settings),
             )
             for part in self.parts
         ]  # fmt: skip
@@ -183,6 +190,7 @@ class SimulationNode(Node):
             self._switch_contact_model(settings)
             self.sim.shadow = chosen_shadows(settings)
         self.inbox.set_gains(*joint_gains(self.robot, settings))
+        self.inbox.rules = settings['trajectory']
         self._outputs.set_rates(settings['publish_rate'])
         self._outputs.set_sensors(settings)
         self._follow_lockstep(settings)

@@ -9,6 +9,7 @@ from contact_sim.collision.terrain import TERRAINS
 from contact_sim.contact_models import CONTACT_MODELS, contact_models
 from contact_sim.dynamics.integrators import INTEGRATORS
 from contact_sim.parameters import Parameters, parameter
+from contact_sim.ros.settings.inputs import TrajectoryParameters
 from contact_sim.ros.settings.rates import PublishRateParameters
 from contact_sim.sensors import (
     ContactSensing,
@@ -50,6 +51,9 @@ class NodeParameters(Parameters):
     floating_base: bool = parameter(True, '', 'false: the root link is fixed to the world')
     actuated_joints: tuple[str, ...] = parameter(
         (), '', 'driven joints; empty: all with one degree of freedom'
+    )
+    effort_joints: tuple[str, ...] = parameter(
+        (), '', 'joints of joint_group_effort_controller/commands, in order; empty: all, as logged'
     )
     check_meshes: bool = parameter(True, '', 'refuse a robot whose meshes are not on this machine')
     robot_description: str = parameter('', '', 'URDF text of the robot; wins over urdf_path')
@@ -101,6 +105,10 @@ class NodeParameters(Parameters):
     odom_frame: str = parameter('odom', '', 'frame id of the world that odometry refers to')
     world_frame: str = parameter('world', '', 'parent of odom_frame; empty: not published')
     frame_prefix: str = parameter('', '', 'put before link names, as in robot_state_publisher')
+    publish_robot_description: bool = parameter(
+        False, '', 'publish the URDF on robot_description, kept for who comes late, as '
+        'robot_state_publisher does: one of the two, never both',
+    )  # fmt: skip
     publish_odom_tf: bool = parameter(True, '', 'broadcast odom_frame to base_frame on /tf')
     contact_wrench_frame: str = parameter(
         'foot', '', 'frame of contacts/<foot>/wrench: the foot link, or odom_frame',
@@ -358,6 +366,7 @@ PARAMETER_GROUPS: dict[str, type[Parameters]] = {
     'sensors.forces': ForceSensing,
     'lockstep': LockstepParameters,
     'push': PushParameters,
+    'trajectory': TrajectoryParameters,
 }
 """Dotted prefix to the class that declares its parameters.
 

@@ -26,7 +26,7 @@ from contact_sim.ros.settings.declarations import NOT_SET, Settings
 Array = NDArray[np.float64]
 ALL = 'all'
 """In `contact_links`: every link that moves and has collision geometry."""
-NAMING = 'contact_frames', 'contact_links', 'self_collision', 'actuated_joints'
+NAMING = 'contact_frames', 'contact_links', 'self_collision', 'actuated_joints', 'effort_joints'
 """Parameters that name something of a robot."""
 LOOSE = {'box': 4, 'ball': 2}
 """Numbers of a loose body: its sizes and its mass."""
@@ -213,6 +213,25 @@ def joint_gains(robot: RobotModel, settings: Settings) -> tuple[Array, Array]:
         shared = getattr(common, name) or fallback
         gains.append(np.where(of_joints > 0.0, of_joints, shared))
     return gains[0], gains[1]
+
+
+def effort_order(part: RobotPart, settings: Settings) -> NDArray[np.intp]:
+    """Return the joints of a robot, among all, whose unnamed efforts come, in their order.
+
+    Raises:
+        UnknownName: a joint that no robot has.
+        InvalidInput: a joint named twice.
+    """
+    robot, named = part.robot, settings[''].effort_joints
+    own = part.own(named) or robot.joint_names
+    for joint in own:
+        if joint not in robot.joint_names:
+            known = map(part.called, robot.joint_names)
+            raise UnknownName('joint in effort_joints', part.called(joint), known)
+    if len(set(own)) < len(own):
+        raise InvalidInput(f'effort_joints = {list(named)}: one is twice')
+    first = part.joints.start
+    return np.array([first + robot.joint_names.index(joint) for joint in own], dtype=np.intp)
 
 
 def driven_robot(robot: RobotModel, settings: Settings) -> RobotModel:

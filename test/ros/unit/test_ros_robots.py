@@ -21,6 +21,7 @@ from contact_sim.robot.parts import parts_of
 from contact_sim.ros.commands.inbox import CommandInbox
 from contact_sim.ros.commands.lockstep import Lockstep, Verdict, owned_joints
 from contact_sim.ros.commands.pushes import Pushes
+from contact_sim.ros.commands.trajectory import GivenPoint
 from contact_sim.ros.interface.state_control import StateControl
 from contact_sim.ros.interface.support_command import SupportCommand
 from contact_sim.ros.outputs.messages import JointStateMessage
@@ -46,6 +47,7 @@ from contact_sim.ros.settings.factory import (
 from contact_sim.ros.settings.robots import (
     RobotEntry,
     driven_robot,
+    effort_order,
     entries_in,
     joint_gains,
     loaded_robot,
@@ -345,6 +347,29 @@ def test_efforts_and_their_age_are_of_one_robot(inbox):
     assert not inbox.current.stiffness[:12].any()
 
 
+def test_unnamed_efforts_come_in_the_order_that_is_given():
+    def order(part, *joints):
+        return effort_order(part, {'': NodeParameters(effort_joints=joints)}).tolist()
+
+    assert order(A) == list(range(12))
+    assert order(B) == list(range(12, 20))
+    some = [f'b/{name}' for name in SOLO8.joint_names[:1:-1]]
+    assert order(B, *some) == [19, 18, 17, 16, 15, 14]
+    assert order(A, *some) == list(range(12))
+    with pytest.raises(UnknownName, match="'b/tail'"):
+        order(B, 'b/tail')
+    with pytest.raises(InvalidInput, match='one is twice'):
+        order(B, *some, some[0])
+
+
+def test_efforts_of_some_joints_leave_the_others_as_they_are(inbox):
+    assert inbox.take_efforts([3.0, 2.0], np.array([15, 1])) is None
+    applied = inbox.current.effort
+    assert (applied[15], applied[1], np.count_nonzero(applied)) == (3.0, 2.0, 2)
+    refusal = inbox.take_efforts([3.0], np.array([15, 1]))
+    assert refusal == '1 efforts: expected 2 in the order b/FR_KFE, a/FL_thigh_joint'
+
+
 def lockstep_of(inbox, controllers=(), timeout=10.0, **parameters):
     settings = {'lockstep': LockstepParameters(controllers=controllers)}
     settings |= {f'lockstep.{name}': ControllerParameters() for name in controllers}
@@ -419,7 +444,7 @@ class Loop:
     def between_steps(self, action):
         action()
 
-    def begin_anew(self):
+    def begin_anew(self, failure_ends=True):
         self.begun += 1
 
 
@@ -460,6 +485,32 @@ def test_a_robot_that_is_stood_elsewhere_leaves_the_other_one_alone(control):
     assert control.inbox.current.effort.tolist() == [1.0] * 12 + [0.0] * 8
     standing = SOLO8.joint_positions(SOLO8.reference_configuration())
     assert control.inbox.current.position[12:] == pytest.approx(standing)
+
+
+def test_a_trajectory_goes_on_after_a_restore_and_after_time_was_set_back(control):
+    inbox, sim, n = control.inbox, control.sim, PAIR.n_joints
+    names, still = PAIR.joint_names, np.zeros(n)
+    points = [GivenPoint(100_000_000, [1.0] * n)]
+    assert inbox.take_trajectory(names, points, 0, control.control.now) is None
+
+    def ten_steps():
+        wanted = []
+        for _ in range(10):
+            wanted.append(inbox.at(control.control.now, still, still).position.tolist())
+            sim.step(np.zeros(n))
+        return wanted
+
+    ten_steps()
+    control.control.snapshot()
+    after = ten_steps()
+    inbox.take_efforts(np.ones(n))
+    control.control.restore()
+    assert ten_steps() == after
+    assert 0.0 < after[0][0] < after[-1][0] < 1.0
+    last, step = after[-1][0], after[-1][0] - after[-2][0]
+    control.control.reset_time()
+    assert sim.time == sim.time_step
+    assert ten_steps()[0][0] == pytest.approx(last + step)
 
 
 def test_a_robot_with_a_fixed_base_cannot_be_placed(control):
