@@ -50,5 +50,14 @@ def of_type(name: str, value: object, kind: type[Kind]) -> Kind:
         InvalidInput: it is not.
     """
     if not isinstance(value, kind):
-        raise InvalidInput(f'{name} = {value!r}: expected {kind.__name__}')
+        raise InvalidInput(f'{name} = {shown(value)}: expected {kind.__name__}')
     return value
+
+
+def shown(value: object) -> str:
+    """Return a value for a message, in at most 200 characters."""
+    try:
+        text = repr(value)
+    except Exception:  # an object whose repr fails is as wrong as any other
+        text = f'an object of type {type(value).__name__}'
+    return text if len(text) <= 200 else f'{text[:200]}...'

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
 
-from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.errors import InvalidInput, UnknownName, shown
 
 
 @dataclass(frozen=True)
@@ -121,12 +121,12 @@ def checked_value(owner: str, field: ParameterField, value: Any) -> Any:
     try:
         typed = _as_type(field.type, value)
         reason = field.info.refusal(typed)
-    except (TypeError, ValueError, OverflowError) as error:
-        reason = str(error)
+    except Exception as error:  # whatever an object that poses as a number raises
+        reason = str(error) or repr(error)
     if reason is not None:
         unit = '' if field.info.unit in ('', '-') else f' {field.info.unit}'
         raise InvalidInput(
-            f'{owner}.{field.name} = {value!r}{unit}: {reason} ({field.info.meaning})'
+            f'{owner}.{field.name} = {shown(value)}{unit}: {reason} ({field.info.meaning})'
         )
     return typed
 

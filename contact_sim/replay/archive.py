@@ -12,6 +12,7 @@ import mmap
 import struct
 import zipfile
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +26,26 @@ LOCAL_HEADER = struct.Struct('<4s5H3L2H')
 SIGNATURE = b'PK\x03\x04'
 FAST = 1
 """Level of compression: efforts are noise in all but their first digits."""
-DAMAGE = (zipfile.BadZipFile, zlib.error, ValueError, EOFError, NotImplementedError)
-"""Errors that reading a damaged entry may raise."""
 OLDEST_DATE = (1980, 1, 1, 0, 0, 0)
 
 
 class RecordingError(ContactSimError, ValueError):
     """A recording that cannot be read, or does not fit what is asked of it."""
+
+
+@contextlib.contextmanager
+def understood(what: str) -> Iterator[None]:
+    """Call whatever goes wrong inside the block a RecordingError: a file may hold anything.
+
+    Raises:
+        RecordingError: an error that is none of contact_sim.
+    """
+    try:
+        yield
+    except ContactSimError:
+        raise
+    except Exception as error:
+        raise RecordingError(f'{what} does not hold what it should: {error!r}') from error
 
 
 class ArchiveWriter:
@@ -94,7 +108,7 @@ class Archive:
             self._zip = zipfile.ZipFile(path)
         except OSError as error:
             raise RecordingError(f'cannot read {path}: {error.strerror}') from error
-        except zipfile.BadZipFile:
+        except Exception:  # whatever zipfile raises at a damaged table of contents
             self._entries = _entries(self._content)
         self.complete = self._zip is not None
         entries = self._zip.namelist() if self._zip is not None else list(self._entries)
@@ -113,8 +127,8 @@ class Archive:
             return np.asarray(np.lib.format.read_array(io.BytesIO(content), allow_pickle=False))
         except KeyError as error:
             raise RecordingError(f'{self._path}: {name!r} is missing') from error
-        except DAMAGE as error:
-            raise RecordingError(f'{self._path}: {name!r} is damaged ({error})') from error
+        except Exception as error:  # whatever zipfile, zlib and NumPy raise at damaged entries
+            raise RecordingError(f'{self._path}: {name!r} is damaged ({error!r})') from error
 
     def _read(self, entry: str) -> bytes:
         if self._zip is not None:

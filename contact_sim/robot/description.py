@@ -84,7 +84,7 @@ def parse_xml(text: str, place: str) -> ElementTree.Element:
     parser = ElementTree.XMLParser(target=_WithoutDoctype(place))
     try:
         return ElementTree.fromstring(text.encode(), parser)
-    except (ElementTree.ParseError, UnicodeEncodeError) as error:
+    except (ElementTree.ParseError, LookupError, ValueError) as error:  # encodings of no name
         raise RobotDescriptionError(f'{place} is not well-formed XML: {error}') from error
 
 

@@ -9,6 +9,7 @@ from itertools import chain, combinations
 import numpy as np
 import pinocchio as pin
 
+from contact_sim.arguments import checked, checked_fields
 from contact_sim.errors import InvalidInput, UnknownName, of_type
 from contact_sim.numbers import real_array
 from contact_sim.robot.actuators import Actuators
@@ -52,6 +53,7 @@ class Part:
         return f'{self.name}{SEPARATOR}{name}'
 
 
+@checked_fields
 @dataclass(frozen=True, eq=False, repr=False)
 class JoinedRobots(RobotModel):
     """Robots in one world, one behind the other in q, v and the efforts; made by `joined`.
@@ -61,6 +63,11 @@ class JoinedRobots(RobotModel):
     """
 
     parts: tuple[Part, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if sum(part.robot.nq for part in self.parts) != self.nq:
+            raise InvalidInput('JoinedRobots: parts do not make up the model; use joined(...)')
 
     def reference_configuration(self, name: str = STANDING) -> Array:
         """Return this pose of every robot that has it, 'standing' of the others, q (nq,).
@@ -83,6 +90,7 @@ class JoinedRobots(RobotModel):
         """Largest time step at which the gains of all robots are stable [s]."""
         return min(part.robot.gains_time_step for part in self.parts)
 
+    @checked
     def of(self, name: str) -> tuple[slice, slice, slice]:
         """Return where a robot is in q, in v and among the actuated joints.
 
@@ -99,6 +107,7 @@ class JoinedRobots(RobotModel):
         raise UnknownName('joined robot', name, [part.name for part in self.parts])
 
 
+@checked
 def joined(
     robots: Mapping[str, RobotModel],
     places: Mapping[str, Sequence[float]] | None = None,

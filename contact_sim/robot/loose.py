@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from contact_sim.arguments import checked
 from contact_sim.errors import InvalidInput
 from contact_sim.numbers import positive
 from contact_sim.robot.contact_point import Array, as_tuple
@@ -13,6 +14,7 @@ from contact_sim.robot.model import RobotModel
 from contact_sim.robot.urdf import load_robot
 
 
+@checked
 def loose_box(size: Sequence[float], mass: float, name: str = 'box') -> RobotModel:
     """Return a box of even density that moves freely and touches the ground at its corners.
 
@@ -32,6 +34,7 @@ def loose_box(size: Sequence[float], mass: float, name: str = 'box') -> RobotMod
     return _loose(name, f'<box size="{x!r} {y!r} {z!r}"/>', mass, square / 12.0)
 
 
+@checked
 def loose_ball(radius: float, mass: float, name: str = 'ball') -> RobotModel:
     """Return a solid ball of even density that moves freely.
 

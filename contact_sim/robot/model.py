@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pinocchio as pin
 
+from contact_sim.arguments import checked, checked_fields
 from contact_sim.errors import InvalidInput, UnknownName, of_type
 from contact_sim.robot.actuators import Actuators, Values, actuators_of, driven_model
 from contact_sim.robot.body_points import MOST, Approximation, body_contacts
@@ -39,6 +40,7 @@ from contact_sim.robot.solids import NO_COLLISIONS, Collisions, Solid, solids_of
 __all__ = ['STANDING', 'ContactPoint', 'RobotModel']
 
 
+@checked_fields
 @dataclass(frozen=True, eq=False)
 class RobotModel(Coordinates):
     """A robot as the simulation sees it; immutable, every array is read-only.
@@ -127,6 +129,7 @@ class RobotModel(Coordinates):
             position_limits=joint_limits(own),
         )
 
+    @checked
     def with_body_contacts(
         self, links: Iterable[str] | None = None, most: int = MOST, edge_radius: float = 0.0
     ) -> RobotModel:
@@ -194,6 +197,7 @@ class RobotModel(Coordinates):
             self.pinocchio_model, self.joint_names, self.joint_velocity_index, self.gear_ratios
         )
 
+    @checked
     def with_position_limits(self, limits: Iterable[PositionLimit]) -> RobotModel:
         """Return the robot with these limits in place of its own; none of them: ().
 

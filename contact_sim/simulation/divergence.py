@@ -18,7 +18,7 @@ def refusal_of(work: Workspace, robot: RobotModel, contact_model: str) -> str:
     """Return why a step is refused that would not be finite; arguments as `crossed_limits`."""
     time, _, steps = work.data.clock
     return (
-        f'step {int(steps) + 1} at t = {time:g} s would not be finite under contact model '
+        f'step {steps + 1:.0f} at t = {time:g} s would not be finite under contact model '
         f'{contact_model!r}: {crossed_limits(work, robot)}; reset to go on'
     )
 
