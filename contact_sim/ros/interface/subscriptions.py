@@ -13,7 +13,7 @@ from rclpy.qos_overriding_options import QoSOverridingOptions
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, Header, Int16MultiArray
 
-from contact_sim.errors import ContactSimError
+from contact_sim.errors import ContactSimError, shortened
 from contact_sim.robot.parts import RobotPart
 from contact_sim.ros.commands.inbox import CommandInbox
 from contact_sim.ros.commands.lockstep import Lockstep
@@ -23,8 +23,8 @@ from contact_sim.ros.interface.state_control import StateControl, yaw_of
 from contact_sim.ros.interface.support_command import SupportCommand
 from contact_sim.ros.topics import own_topic
 
-SEVERAL = QoSProfile(depth=100)
-"""Reliable; several controllers may speak at once, each of its own joints."""
+MANY = QoSProfile(depth=1000)
+"""Reliable, and longer than controllers speak while callbacks wait for the end of a step."""
 
 
 class Inputs:
@@ -64,7 +64,7 @@ class Inputs:
         }
         for topic, (kind, callback) in subscriptions.items():
             node.create_subscription(
-                kind, own_topic(part.name, topic, node.get_name()), callback, SEVERAL,
+                kind, own_topic(part.name, topic, node.get_name()), callback, MANY,
                 qos_overriding_options=QoSOverridingOptions.with_default_policies(),
             )  # fmt: skip
 
@@ -122,4 +122,4 @@ class Inputs:
 
     def _warn(self, refusal: str | None) -> None:
         if refusal is not None:
-            self._log.warning(f'dropped: {refusal}', throttle_duration_sec=1.0)
+            self._log.warning(f'dropped: {shortened(refusal)}', throttle_duration_sec=1.0)
