@@ -41,6 +41,7 @@ ARGUMENTS = {
     'height': ('', 'gap below its lowest foot at the start [m]; empty: as in params_file'),
     'paused': ('', 'true: wait for the service ~/pause before the first step'),
     'rate': ('', 'real-time factor; 0: as fast as possible; empty: as in params_file'),
+    'clock': ('', 'publish, follow (that of another simulation) or none; empty: publish'),
     'record': ('', 'file to record the run in, for python -m contact_sim.replay'),
     'namespace': ('', 'namespace of nodes and topics (not of /tf and /clock)'),
     'frame_prefix': ('', 'put before the names of all links in TF, for example left/'),
@@ -61,6 +62,7 @@ PARAMETERS = {
     'paused': ('start_paused', bool),
     'rate': ('real_time_factor', float),
     'robots_touch': ('robots_touch', bool),
+    'clock': ('clock', str),
     'record': ('record', str),
     'frame_prefix': ('frame_prefix', str),
 }

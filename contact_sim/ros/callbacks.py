@@ -112,7 +112,7 @@ def answering(
 
 def refusal(request: Any, response: Any, reason: str) -> Any:
     """Return a response that says why nothing was done, in the fields that its type has for it."""
-    result = getattr(response, 'result', None)
+    result: Any = getattr(response, 'result', None)
     if hasattr(response, 'success'):  # std_srvs
         response.success, response.message = False, reason
     elif hasattr(result, 'error_message'):  # simulation_interfaces

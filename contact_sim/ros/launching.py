@@ -10,8 +10,15 @@ from typing import Any
 
 import yaml
 from launch import LaunchContext, LaunchDescription
-from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription, OpaqueFunction
+from launch.actions import (
+    DeclareLaunchArgument,
+    IncludeLaunchDescription,
+    OpaqueFunction,
+    SetEnvironmentVariable,
+)
+from launch.conditions import IfCondition
 from launch.launch_description_sources import PythonLaunchDescriptionSource
+from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
 from contact_sim.robot.share import share_path
@@ -26,6 +33,10 @@ ROBOTS = (
     "of its name, for example 'a=go1 b=anymal_b@1.5,0,0.3'",
 )
 """Default and description of the launch argument `robots`."""
+COMMON: Arguments = {
+    'localhost_only': ('false', 'true: the nodes talk to others on this machine only'),
+}
+"""Arguments of every launch file."""
 DEMO_ARGUMENTS: Arguments = {
     'robot': ('go1', 'robot of the catalogue, for example anymal_b'),
     'robots': ROBOTS,
@@ -38,12 +49,26 @@ DEMO_ARGUMENTS: Arguments = {
 def described(
     arguments: Arguments, parts: Callable[[LaunchContext], list[Any]]
 ) -> LaunchDescription:
-    """Return declared arguments, and what `parts` makes of them once they have their values."""
+    """Return declared arguments, and what `parts` makes of them once they have their values.
+
+    Those in COMMON are added, and done here.
+    """
     declared = [
         DeclareLaunchArgument(name, default_value=default, description=description)
-        for name, (default, description) in arguments.items()
+        for name, (default, description) in {**arguments, **COMMON}.items()
     ]
-    return LaunchDescription([*declared, OpaqueFunction(function=parts)])
+
+    def everything(context: LaunchContext) -> list[Any]:
+        return [*network(context), *parts(context)]
+
+    return LaunchDescription([*declared, OpaqueFunction(function=everything)])
+
+
+def network(context: LaunchContext) -> list[SetEnvironmentVariable]:
+    """Return what keeps the nodes behind it on this machine, where `localhost_only` says so."""
+    if not IfCondition(LaunchConfiguration('localhost_only')).evaluate(context):
+        return []
+    return [SetEnvironmentVariable('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')]
 
 
 def simulation(arguments: Mapping[str, str]) -> IncludeLaunchDescription:

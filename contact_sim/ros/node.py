@@ -57,6 +57,21 @@ from contact_sim.ros.stepping.pacer import Pacer
 from contact_sim.simulation.touch import TouchGuard
 
 
+class BriefLog:
+    """Log of bounded lines: descriptions may have thousands of joints."""
+
+    def __init__(self, log: Any) -> None:
+        self._log = log
+
+    def info(self, line: str) -> None:
+        """Log a line for information."""
+        self._log.info(shortened(line))
+
+    def warning(self, line: str) -> None:
+        """Log a line as a warning."""
+        self._log.warning(shortened(line))
+
+
 class SimulationNode(Node):
     """ROS 2 node `contact_sim`.
 
@@ -142,7 +157,7 @@ class SimulationNode(Node):
     # ---------------------------------------------------------------- construction
 
     def _announce(self) -> None:
-        robot, sim, log = self.robot, self.sim, self.get_logger()
+        robot, sim, log = self.robot, self.sim, BriefLog(self.get_logger())
         settings = self.parameters.settings
         log.info(
             f'{robot.name}: {robot.total_mass:.3f} kg, contact model {sim.contact_model}, '
