@@ -33,8 +33,10 @@ READY = 'messages per second'
 CTRL_C = b'\x03'
 PATIENCE = 120.0
 """Wall seconds after which a process that does not end counts as one that has swallowed it."""
-LOG = re.compile(r'\[\w+\] \[[^]]*\]|\^C|main begins')
-"""What a line of the log looks like, and what the terminal shows of Ctrl-C."""
+LOG = re.compile(r'\[\w+\] \[[^]]*\]|main begins')
+"""What a line of the log looks like."""
+ECHO = '^C'
+"""What the terminal shows of Ctrl-C, before whatever comes next."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +143,7 @@ def interrupted(
                 terminal.press()
                 presses += 1
         terminal.read(PATIENCE)
-        said = [line.strip() for line in terminal.text.splitlines()]
+        said = [line.strip() for line in terminal.text.replace(ECHO, '').splitlines()]
         lines = tuple(line for line in said if line and not LOG.match(line))
         status = terminal.process.poll()
         ended = time.monotonic() - pressed
