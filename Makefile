@@ -11,7 +11,7 @@ PYTHON ?= python3
 VENV := .venv
 OLDEST := .venv-oldest
 # These look only at the sources, or need colcon, the linters or MuJoCo.
-LEFT_OUT := $(foreach name,architecture packaging launch benchmarks,--ignore=test/project/test_$(name).py)
+LEFT_OUT := $(foreach name,architecture packaging wheel manifest launch benchmarks,--ignore=test/project/test_$(name).py)
 PARALLEL := -n 3 --dist loadfile --no-loadscope-reorder
 REAL_TIME := test/ros/process
 # Quiet: setuptools warns that an editable installation is editable.
@@ -67,14 +67,14 @@ format: $(VENV)/ready
 
 $(VENV)/ready: $(DECLARED)
 	$(PYTHON) -m venv $(VENV)
-	PYTHONWARNINGS=ignore $(VENV)/bin/python $(INSTALL) --editable '.[ros,demo,meshes,peers,test,lint,colcon]'
+	PYTHONWARNINGS=ignore $(VENV)/bin/python $(INSTALL) --editable '.[ros,robots,demo,meshes,peers,test,lint,colcon]'
 	touch $@
 
 # Pinocchio 3 wheels ask for a newer numpy than they need; Ubuntu's versions go in afterwards.
 $(OLDEST)/ready: $(DECLARED)
 	$(PYTHON) -m venv $(OLDEST)
-	PYTHONWARNINGS=ignore $(OLDEST)/bin/python $(INSTALL) --editable '.[ros-jazzy,demo,meshes,test]' \
-	    'pin==3.9.0' 'cmeel-urdfdom<5' 'cmeel-tinyxml2<11'
+	PYTHONWARNINGS=ignore $(OLDEST)/bin/python $(INSTALL) --editable '.[ros-jazzy,robots,demo,meshes,test]' \
+	    'pin==3.9.0' 'cmeel-urdfdom<5' 'cmeel-tinyxml2<11' 'proxsuite==0.7.3'
 	$(OLDEST)/bin/python $(INSTALL) --no-deps \
 	    'numpy==1.26.4' 'scipy==1.11.4' 'numba==0.58.1' 'llvmlite==0.41.1'
 	touch $@

@@ -113,6 +113,6 @@ def _description(
     if uses_xacro(root):
         raise RobotDescriptionError(
             f'{place} is a xacro, a program that can do anything on this machine: it is run only '
-            'if its file is called .xacro, or if xacro_arguments are given ({} for none)'
+            'if its file is called .xacro, or if xacro_arguments are given'
         )
     return Description(text, root, file)

@@ -78,6 +78,11 @@ class JoinedRobots(RobotModel):
         kp, kd = (np.concatenate(gains) for gains in zip(*own, strict=True))
         return kp, kd
 
+    @property
+    def gains_time_step(self) -> float:
+        """Largest time step at which the gains of all robots are stable [s]."""
+        return min(part.robot.gains_time_step for part in self.parts)
+
     def of(self, name: str) -> tuple[slice, slice, slice]:
         """Return where a robot is in q, in v and among the actuated joints.
 
@@ -151,6 +156,7 @@ def joined(
             for limit in part.robot.position_limits
         ),
         collisions=_collisions(parts, against_each_other, most),
+        notes=tuple(f'{part.name}: {note}' for part in parts for note in part.robot.notes),
         parts=parts,
     )
 

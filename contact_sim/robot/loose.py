@@ -55,5 +55,6 @@ def _loose(name: str, geometry: str, mass: float, square: Array) -> RobotModel:
         f'<robot name="{name}"><link name="{name}"><inertial><mass value="{m!r}"/>'
         f'<inertia ixx="{ixx!r}" iyy="{iyy!r}" izz="{izz!r}" ixy="0" ixz="0" iyz="0"/></inertial>'
         f'<visual><geometry>{geometry}</geometry></visual>'
-        f'<collision><geometry>{geometry}</geometry></collision></link></robot>'
+        f'<collision><geometry>{geometry}</geometry></collision></link></robot>',
+        feet=(),
     ).with_body_contacts()

@@ -15,7 +15,10 @@ from rosgraph_msgs.msg import Clock
 
 from contact_sim.contact.solution import STATUSES, SolverStatus
 from contact_sim.errors import shortened
+from contact_sim.replay.recorder import Recorder
 from contact_sim.robot.actuator_text import describe_actuators
+from contact_sim.robot.contact_point import Array
+from contact_sim.robot.gain_text import describe_gains, gain_table, gains_limit
 from contact_sim.robot.parts import parts_of
 from contact_sim.robot.position_limits import describe_limits
 from contact_sim.ros.callbacks import answering
@@ -48,7 +51,12 @@ from contact_sim.ros.settings.factory import (
     start_configuration,
 )
 from contact_sim.ros.settings.rates import publish_periods
-from contact_sim.ros.settings.robots import driven_robot, joint_gains, loaded_robot
+from contact_sim.ros.settings.robots import (
+    driven_robot,
+    effort_order,
+    joint_gains,
+    loaded_robot,
+)
 from contact_sim.ros.settings.server import ParameterServer
 from contact_sim.ros.stepping.diagnostics import Conditions, diagnostics_message
 from contact_sim.ros.stepping.leader import Leader
@@ -105,8 +113,10 @@ class SimulationNode(Node):
             self.robot.joint_names,
             self.robot.joint_positions(self.sim.q),
             *joint_gains(self.robot, settings),
+            self.robot.continuous_joints,
         )
         claim.check()
+        self.inbox.rules = settings['trajectory']
         self._outputs = Outputs(self, self.sim, settings)
         self._pacer = Pacer(settings[''].real_time_factor)
         log = self.get_logger()
@@ -124,14 +134,12 @@ class SimulationNode(Node):
         self.loop.paused = settings[''].start_paused
         self.loop.guard = TouchGuard(self.robot, common.end_on_contact)
         self._follow_clock(common.clock)
-        self.recorder = recorder_of(self.sim, settings, self._recording_failed)
-        if self.recorder is not None:
-            self.loop.when_at_rest = self.recorder.flush
+        self.recorder = self._begin_recording(settings)
         self.state_control = StateControl(self.sim, self.loop, self.inbox, self.parameters)
         self.inputs = [
             Inputs(
                 self, part, self.inbox, self.lockstep, self.pushes, self.state_control,
-                SupportCommand(self.sim, self.loop, part),
+                SupportCommand(self.sim, self.loop, part), effort_order(part, settings),
             )
             for part in self.parts
         ]  # fmt: skip
@@ -168,13 +176,14 @@ class SimulationNode(Node):
             who = f'{part.name} = {own.name}, {own.total_mass:.3f} kg; ' if part.name else ''
             joints = ', '.join(own.joint_names)
             log.info(f'{who}joints, in the order of unnamed commands: {joints}')
-        gains = (f'{low:.4g} to {high:.4g}' for low, high in self.inbox.gain_ranges())
-        log.info('PD gains: p {}, d {}'.format(*gains))
+        self._announce_gains(*joint_gains(robot, settings))
         for line in (*describe_actuators(robot), *describe_limits(robot.position_limits)):
             log.info(line)
         feet = ', '.join(f'{p.name} (r = {p.radius:g} m)' for p in robot.contact_points)
         height = settings[''].initial_height
         log.info(f'contact points: {feet or "none"}; the lowest starts at a gap of {height:g} m')
+        for note in robot.notes:
+            log.info(note)
         for approximation in robot.approximations:
             log.info(
                 f'contact points on what {approximation.joint} moves: {approximation.points}, '
@@ -185,7 +194,18 @@ class SimulationNode(Node):
         for line in self.parameters.unknown():
             log.warning(line)
         if robot.floating_base and not robot.candidates:
-            log.warning('the robot has no contact points and will fall; set contact_frames')
+            log.warning('the robot has no contact points and will fall; set the parameter feet')
+
+    def _announce_gains(self, kp: Array, kd: Array) -> None:
+        robot, sim, log = self.robot, self.sim, self.get_logger()
+        log.info(describe_gains(robot, kp, kd, sim.q))
+        log.debug(gain_table(robot, kp, kd))
+        stable = gains_limit(robot, kp, kd, sim.q)
+        if sim.time_step > stable:
+            log.warning(
+                f'explicit PD with these gains is not stable at h = {sim.time_step:g} s in the '
+                f'air: choose a time_step below {stable:.2g} s or smaller gains'
+            )
 
     # ---------------------------------------------------------------- settings
 
@@ -239,6 +259,7 @@ class SimulationNode(Node):
             self._switch_contact_model(settings)
             self.sim.shadow = chosen_shadows(settings)
         self.inbox.set_gains(*joint_gains(self.robot, settings))
+        self.inbox.rules = settings['trajectory']
         self._outputs.set_rates(settings['publish_rate'])
         self._outputs.set_sensors(settings)
         self._follow_lockstep(settings)
@@ -256,6 +277,12 @@ class SimulationNode(Node):
         self.create_subscription(
             Clock, CLOCK, lambda message: leader.hear(seconds(message.clock)), quality
         )
+
+    def _begin_recording(self, settings: Settings) -> Recorder | None:
+        recorder = recorder_of(self.sim, settings, self._recording_failed)
+        if recorder is not None:
+            self.loop.when_at_rest = recorder.flush
+        return recorder
 
     def _recording_failed(self, reason: str) -> None:
         self.loop.tally.recording = f'recording has ended: {reason}'

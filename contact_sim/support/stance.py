@@ -161,7 +161,7 @@ def require_floating_base(robot: RobotModel, purpose: str) -> None:
     if not robot.floating_base:
         raise InvalidInput(
             f'{purpose}: needs a floating base, but the base of robot {robot.name} is fixed; '
-            'load_robot(..., floating_base=True) gives it one'
+            'it has one where floating_base is true as it is loaded'
         )
 
 

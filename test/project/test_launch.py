@@ -21,7 +21,10 @@ from launch_files import (
 import contact_sim
 
 NAME = 'simulation.launch.py'
-GO1 = {'robot': 'go1', 'urdf_path': '', 'robot_description': '', 'robots': ['']}
+GO1 = {
+    'robot': 'go1', 'urdf_path': '', 'robot_description': '', 'robots': [''],
+    'publish_robot_description': False,
+}  # fmt: skip
 
 
 @pytest.fixture(scope='module')
@@ -98,6 +101,26 @@ def test_several_robots_get_a_state_publisher_and_displays_each():
     assert [d['Description Topic']['Value'] for d in models] == [
         '/a/robot_description', '/b/robot_description',
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ('state_publisher', 'wanted', 'expected'),
+    [('true', 'true', False), ('true', 'false', False), ('false', 'true', True),
+     ('false', 'false', False)],
+)  # fmt: skip
+def test_robot_description_never_has_two_publishers(state_publisher, wanted, expected):
+    module, stubs = launch_module(NAME)
+    given = {argument: default for argument, (default, _) in module.ARGUMENTS.items()}
+    given |= {'robot_state_publisher': state_publisher, 'publish_robot_description': wanted}
+    values = stubs['launch.substitutions'].LaunchConfiguration
+    values.side_effect = lambda name, default=None: given.get(name, default)
+    stubs['launch.conditions'].IfCondition.side_effect = lambda value: MagicMock(
+        evaluate=lambda _: value == 'true'
+    )
+    nodes = module.nodes(MagicMock(launch_configurations=given))
+    assert len(nodes) == (2 if state_publisher == 'true' else 1)
+    simulation = stubs['launch_ros.actions'].Node.call_args_list[0].kwargs
+    assert simulation['parameters'][0]['publish_robot_description'] is expected
 
 
 # ------------------------------------------------------------- with launch

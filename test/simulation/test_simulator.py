@@ -118,7 +118,7 @@ def test_turning_about_the_vertical_turns_the_answer(go1):
 
 
 def test_the_order_of_feet_does_not_matter(go1):
-    mirrored = load_robot('go1', contact_frames=[p.name for p in go1.contact_points[::-1]])
+    mirrored = load_robot('go1', feet=[p.name for p in go1.contact_points[::-1]])
     sims = Simulator(go1), Simulator(mirrored)
     v = np.zeros(18)
     v[0] = 0.5

@@ -22,6 +22,7 @@ from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 
 from contact_sim.errors import ContactSimError
+from contact_sim.robot.catalogue import default_robot
 from contact_sim.robot.urdf import load_robot
 from contact_sim.ros.interruption import Interruption, leave
 
@@ -47,7 +48,7 @@ class Controller(Node, ABC):
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        source = self.declare_parameter('robot', 'go1').value
+        source = self.declare_parameter('robot', default_robot()).value
         urdf_path = self.declare_parameter('urdf_path', '').value
         self.robot = robot = load_robot(urdf_path or source)
         self._q = robot.reference_configuration().copy()

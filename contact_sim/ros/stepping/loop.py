@@ -338,10 +338,11 @@ class Loop:
     def _step(self) -> None:
         """Take one step and publish it; stop, and say why, if that cannot be done."""
         sim, robot = self._sim, self._sim.robot
-        effort = self._inbox.current.effort_at(
-            robot.joint_positions(sim.q), robot.joint_velocities(sim.v), self._continuous
-        )
-        wrenches = self._pushes.acting(nanoseconds(sim.time))
+        position, velocity = robot.joint_positions(sim.q), robot.joint_velocities(sim.v)
+        now = nanoseconds(sim.time)
+        command = self._inbox.at(now, position, velocity)
+        effort = command.effort_at(position, velocity, self._continuous)
+        wrenches = self._pushes.acting(now)
         self.watch.begin('the step from', sim.time)
         try:
             report = sim.step(effort, wrenches)

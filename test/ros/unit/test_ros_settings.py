@@ -92,7 +92,7 @@ def test_a_descriptor_says_unit_meaning_bounds_and_whether_it_may_change(name):
         ('step_count', ('steps taken by one call', False, '[1, 1e+07]', [(1, 10_000_000)])),
         ('contact.model', ('contact model', False, 'one of ', [])),
         ('terrain.angle', ('[rad] slope', False, '(-1.57, 1.57)', [(-1.57, 1.57)])),
-        ('contact_frames', ('frames of the feet', True, '', [])),
+        ('feet', ('frames of the feet', True, '', [])),
     ],
 )
 def test_some_descriptors(name, says):
