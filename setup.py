@@ -102,7 +102,7 @@ setup(
         # under its own name, so that naming the module as a plugin as well does no harm
         'pytest11': ['contact_sim.testing = contact_sim.testing'],
         'console_scripts': [
-            'simulation = contact_sim.ros.simulation_node:main',
+            'simulation = contact_sim.ros.simulation_node:executable',
             'stance_controller = contact_sim.ros.controllers.stance:main',
             'trot_controller = contact_sim.ros.controllers.trot:main',
         ],

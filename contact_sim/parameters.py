@@ -16,6 +16,9 @@ from typing import Any, TypeVar
 
 from contact_sim.errors import InvalidInput, UnknownName, shown
 
+ROUNDING = 1e-16
+"""Relative error of one operation in float64: no equation is solved more closely."""
+
 
 @dataclass(frozen=True)
 class ParameterInfo:
@@ -76,6 +79,11 @@ def parameter(default: Any, unit: str, meaning: str, **bounds: Any) -> Any:
 def required(unit: str, meaning: str, **bounds: Any) -> Any:
     """Return a parameter without a default."""
     return parameter(dataclasses.MISSING, unit, meaning, **bounds)
+
+
+def relative_tolerance(default: float, meaning: str) -> Any:
+    """Return the parameter that says how closely an equation is solved, at best to rounding."""
+    return parameter(default, '-', meaning, at_least=ROUNDING, below=1.0, live=True)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import io
 import mmap
+import os
 import struct
 import zipfile
 import zlib
@@ -56,10 +57,14 @@ class ArchiveWriter:
     """
 
     def __init__(self, path: Path) -> None:
+        if os.path.exists(path) and not os.path.isfile(path):  # a FIFO would wait for a reader
+            raise InvalidInput(f'cannot write {path}: it is there, and no regular file')
         try:
             self._zip = zipfile.ZipFile(path, 'w', zipfile.ZIP_DEFLATED, compresslevel=FAST)
         except OSError as error:
             raise InvalidInput(f'cannot write {path}: {error.strerror}') from error
+        except ValueError as error:  # such as a null character in its name
+            raise InvalidInput(f'cannot write {str(path)!r}: {error}') from error
 
     def add(self, name: str, array: NDArray[Any]) -> None:
         """Append one array; the same numbers always give the same bytes."""

@@ -18,8 +18,10 @@ from launch.actions import (
     IncludeLaunchDescription,
     LogInfo,
     OpaqueFunction,
+    SetEnvironmentVariable,
     Shutdown,
 )
+from launch.conditions import IfCondition
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
@@ -38,6 +40,10 @@ ROBOTS = (
     "of its name, for example 'a=go1 b=anymal_b@1.5,0,0.3'",
 )
 """Default and description of the launch argument `robots`."""
+COMMON: Arguments = {
+    'localhost_only': ('false', 'true: the nodes talk to others on this machine only'),
+}
+"""Arguments of every launch file."""
 DEMO_ARGUMENTS: Arguments = {
     'robot': (default_robot(), 'robot of the catalogue, for example anymal_b'),
     'robots': ROBOTS,
@@ -51,12 +57,26 @@ DEMO_ARGUMENTS: Arguments = {
 def described(
     arguments: Arguments, parts: Callable[[LaunchContext], list[Any]]
 ) -> LaunchDescription:
-    """Return declared arguments, and what `parts` makes of them once they have their values."""
+    """Return declared arguments, and what `parts` makes of them once they have their values.
+
+    Those in COMMON are added, and done here.
+    """
     declared = [
         DeclareLaunchArgument(name, default_value=default, description=description)
-        for name, (default, description) in arguments.items()
+        for name, (default, description) in {**arguments, **COMMON}.items()
     ]
-    return LaunchDescription([*declared, OpaqueFunction(function=parts)])
+
+    def everything(context: LaunchContext) -> list[Any]:
+        return [*network(context), *parts(context)]
+
+    return LaunchDescription([*declared, OpaqueFunction(function=everything)])
+
+
+def network(context: LaunchContext) -> list[SetEnvironmentVariable]:
+    """Return what keeps the nodes behind it on this machine, where `localhost_only` says so."""
+    if not IfCondition(LaunchConfiguration('localhost_only')).evaluate(context):
+        return []
+    return [SetEnvironmentVariable('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')]
 
 
 class NotInstalled(ContactSimError):

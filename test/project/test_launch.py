@@ -167,6 +167,16 @@ def test_arguments_become_typed_parameters(start):
 
 
 @needs_launch
+@pytest.mark.parametrize(('given', 'expected'), [('true', 'LOCALHOST'), ('false', None)])
+def test_nodes_stay_on_this_machine_where_that_is_asked_for(start, given, expected, monkeypatch):
+    monkeypatch.delenv('ROS_AUTOMATIC_DISCOVERY_RANGE', raising=False)
+    records, _ = start(f'localhost_only:={given}', 'clock:=none')
+    assert parameters_of(records['simulation'])['clock'] == 'none'
+    for record in records.values():
+        assert record['env'].get('ROS_AUTOMATIC_DISCOVERY_RANGE') == expected
+
+
+@needs_launch
 def test_arguments_win_over_the_parameter_file(start, tmp_path):
     file = tmp_path / 'own.yaml'
     file.write_text('/**: {ros__parameters: {real_time_factor: 0.5, time_step: 0.002}}')

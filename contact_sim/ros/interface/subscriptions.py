@@ -15,7 +15,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, Header, Int16MultiArray
 from trajectory_msgs.msg import JointTrajectory
 
-from contact_sim.errors import ContactSimError
+from contact_sim.errors import ContactSimError, shortened
 from contact_sim.robot.parts import RobotPart
 from contact_sim.ros.commands.inbox import CommandInbox
 from contact_sim.ros.commands.lockstep import Lockstep
@@ -28,8 +28,8 @@ from contact_sim.ros.topics import own_topic
 
 EFFORTS = 'joint_group_effort_controller'
 """Namespace of the topics of the controllers that the field's walking packages command."""
-SEVERAL = QoSProfile(depth=100)
-"""Reliable; several controllers may speak at once, each of its own joints."""
+MANY = QoSProfile(depth=1000)
+"""Reliable, and longer than controllers speak while callbacks wait for the end of a step."""
 
 
 class Inputs:
@@ -76,7 +76,7 @@ class Inputs:
         }
         for topic, (kind, callback) in subscriptions.items():
             node.create_subscription(
-                kind, own_topic(part.name, topic, node.get_name()), callback, SEVERAL,
+                kind, own_topic(part.name, topic, node.get_name()), callback, MANY,
                 qos_overriding_options=QoSOverridingOptions.with_default_policies(),
             )  # fmt: skip
 
@@ -149,4 +149,4 @@ class Inputs:
 
     def _warn(self, refusal: str | None) -> None:
         if refusal is not None:
-            self._log.warning(f'dropped: {refusal}', throttle_duration_sec=1.0)
+            self._log.warning(f'dropped: {shortened(refusal)}', throttle_duration_sec=1.0)

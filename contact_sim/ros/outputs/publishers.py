@@ -9,18 +9,17 @@ from diagnostic_msgs.msg import DiagnosticArray
 from numpy.typing import NDArray
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Float32MultiArray, Float64MultiArray, MultiArrayDimension, String
 from visualization_msgs.msg import Marker, MarkerArray
 
 from contact_sim.collision.grid import ground_grid
 from contact_sim.robot.parts import parts_of
 from contact_sim.ros.conversions import nanoseconds, set_stamp
+from contact_sim.ros.outputs.clock import ClockOutput
 from contact_sim.ros.outputs.counting_publisher import Publisher
 from contact_sim.ros.outputs.grid_map import GridMap, fill_grid_map
 from contact_sim.ros.outputs.ground_markers import ground_markers
 from contact_sim.ros.outputs.markers import ContactMarkers
-from contact_sim.ros.outputs.messages import ClockMessage
 from contact_sim.ros.outputs.robot import RobotOutputs
 from contact_sim.ros.outputs.shadow import ShadowMessage
 from contact_sim.ros.outputs.solver_state import (
@@ -68,7 +67,6 @@ class Outputs:
 
     def _make_messages(self, node: Node, sim: Simulator, settings: Settings) -> None:
         self._common = common = settings['']
-        self._clock_message = ClockMessage()
         self._make_ground_messages()
         self._shadow_message = ShadowMessage(sim.robot)
         name = node.get_fully_qualified_name().lstrip('/')
@@ -116,7 +114,7 @@ class Outputs:
             return self._topics[-1]
 
         self._topics: list[Publisher] = [*self._transforms.publishers]
-        self._clock = publisher(Clock, '/clock', EVERY)
+        self.clock = ClockOutput(node, settings[''].clock, publisher)
         report, name = self._sim.last_report, node.get_name()
         self._robots = [
             RobotOutputs(part, report, settings, name, publisher) for part in self._parts
@@ -165,7 +163,7 @@ class Outputs:
 
     def publish_clock(self, time: float) -> None:
         """Publish simulated time [s] alone, the heartbeat of a paused simulation."""
-        self._clock.publish(self._clock_message.fill(time))
+        self.clock.publish(time)
 
     def clear_markers(self) -> None:
         """Remove all markers."""

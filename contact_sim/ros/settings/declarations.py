@@ -120,7 +120,7 @@ class NodeParameters(Parameters):
         'foot', '', 'frame of contacts/<foot>/wrench: the foot link, or odom_frame',
         choices=('foot', 'odom'),
     )  # fmt: skip
-    time_step: float = parameter(1e-3, 's', 'physics step', above=0.0, at_most=0.1)
+    time_step: float = parameter(1e-3, 's', 'physics step', at_least=1e-6, at_most=0.1)
     integrator: str = parameter(
         'semi_implicit', '', 'how time-stepping models move the robot; hybrid has its own',
         choices=INTEGRATORS,
@@ -144,6 +144,10 @@ class NodeParameters(Parameters):
     seed: int = parameter(
         0, '', 'which sensor noise is drawn, see noise; the simulation itself has nothing random',
         at_least=0, at_most=2**31 - 1, live=True,
+    )  # fmt: skip
+    clock: str = parameter(
+        'publish', '', '/clock: publish it, follow that of another simulation in steps of its '
+        'own, or none', choices=('publish', 'follow', 'none'),
     )  # fmt: skip
     services_at_root: bool = parameter(
         False, '', 'serve simulation_interfaces as /step_simulation etc., too, not only under ~/'
