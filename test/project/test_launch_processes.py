@@ -17,7 +17,7 @@ from launch_files import (
 )
 
 ALL = ('simulation.launch.py', 'compare.launch.py', *DEMOS)
-SOON = 20.0
+SOON = 40.0
 """Wall seconds in which processes end; by themselves they would take a minute."""
 
 
