@@ -24,9 +24,11 @@ class UnknownName(ContactSimError, KeyError):
 
     def __init__(self, kind: str, name: object, known: Iterable[object]) -> None:
         choices = sorted(str(choice) for choice in known)
-        near = difflib.get_close_matches(str(name), choices, n=1)
+        near = difflib.get_close_matches(name if isinstance(name, str) else '', choices, n=1)
         guess = f'; did you mean {near[0]!r}?' if near else ''
-        super().__init__(f'unknown {kind} {name!r}; known: {", ".join(choices) or "none"}{guess}')
+        super().__init__(
+            f'unknown {kind} {shown(name)}; known: {", ".join(choices) or "none"}{guess}'
+        )
 
     def __str__(self) -> str:
         return str(self.args[0])  # KeyError would print the message in quotes
