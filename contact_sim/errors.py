@@ -40,9 +40,12 @@ class UnknownName(ContactSimError, KeyError):
 
     def __init__(self, kind: str, name: object, known: Iterable[object]) -> None:
         choices = sorted(str(choice) for choice in known)
-        near = difflib.get_close_matches(shortened(name, 100), choices, n=1)
+        text = shortened(name, 100) if isinstance(name, str) else ''
+        near = difflib.get_close_matches(text, choices, n=1)
         guess = f'; did you mean {near[0]!r}?' if near else ''
-        super().__init__(f'unknown {kind} {name!r}; known: {", ".join(choices) or "none"}{guess}')
+        super().__init__(
+            f'unknown {kind} {shown(name)}; known: {", ".join(choices) or "none"}{guess}'
+        )
 
 
 class RobotDescriptionError(ContactSimError, ValueError):
@@ -73,4 +76,4 @@ def shown(value: object) -> str:
         text = repr(value)
     except Exception:  # an object whose repr fails is as wrong as any other
         text = f'an object of type {type(value).__name__}'
-    return text if len(text) <= 200 else f'{text[:200]}...'
+    return shortened(text, 200)

@@ -14,9 +14,6 @@ Array = NDArray[np.float64]
 LARGEST = 1e6
 """Bound of every commanded number: with the bound of the gains it keeps every effort finite."""
 
-LONGEST_TEXT = 100
-"""Characters of a name, or of a list of names, in a refusal."""
-
 
 @dataclass(frozen=True, eq=False)
 class Change:
@@ -61,8 +58,3 @@ def checked_values(field: str, values: Sequence[float], names: Sequence[str]) ->
             f'{LARGEST:g}'
         )
     return array
-
-
-def shortened(text: str) -> str:
-    """Return a text from a message as it may stand in a log."""
-    return text if len(text) <= LONGEST_TEXT else f'{text[:LONGEST_TEXT]} ...'

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from contact_sim.errors import InvalidInput
+from contact_sim.errors import InvalidInput, shortened
 from contact_sim.robot.actuation import JointCommand, holding
-from contact_sim.ros.commands.change import Change, checked_values, shortened
+from contact_sim.ros.commands.change import Change, checked_values
 from contact_sim.ros.commands.following import Following
 from contact_sim.ros.commands.trajectory import (
     GivenPoint,
@@ -314,7 +314,7 @@ class CommandInbox:
         unknown = [name for name in names if name not in self._index]
         if unknown:
             raise InvalidInput(
-                f'unknown joint {shortened(unknown[0])!r} in a command; known: '
+                f'unknown joint {shortened(unknown[0], 100)!r} in a command; known: '
                 + ', '.join(self._names)
             )
         if len(set(names)) < len(names):

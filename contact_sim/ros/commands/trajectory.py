@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from contact_sim.errors import InvalidInput
-from contact_sim.ros.commands.change import LARGEST, checked_values, shortened
+from contact_sim.errors import InvalidInput, shortened
+from contact_sim.ros.commands.change import LARGEST, checked_values
 
 Array = NDArray[np.float64]
 SECOND = 1_000_000_000
