@@ -3,6 +3,7 @@
 # make test-oldest        tests and demo on Pinocchio 3.9, ROS 2 Jazzy, Ubuntu 24.04's numpy
 # make benchmark          microseconds per step     make generate   config/ and docs/ from the code
 # make determinism        equal runs, one hash?     make soak       an hour of simulated time
+# make fuzz               odd inputs in great numbers, an hour (ARGS='calls --count 1000 --seed 1')
 # make clean              remove what was made (not the virtual environments: make distclean)
 
 ROBOT ?= go1
@@ -11,11 +12,13 @@ PYTHON ?= python3
 VENV := .venv
 OLDEST := .venv-oldest
 # These look only at the sources, or need colcon, the linters or MuJoCo.
-LEFT_OUT := $(foreach name,architecture packaging launch benchmarks,--ignore=test/project/test_$(name).py)
+LEFT_OUT := $(foreach name,architecture packaging wheel manifest launch benchmarks,--ignore=test/project/test_$(name).py)
 PARALLEL := -n 3 --dist loadfile --no-loadscope-reorder
 REAL_TIME := test/ros/process
 # Quiet: setuptools warns that an editable installation is editable.
 INSTALL := -m pip install --quiet --disable-pip-version-check
+FUZZ := calls urdfs recordings problems 'starts --count 1000' \
+    'messages --count 10000' 'parameters --count 10000'
 DECLARED := setup.py setup.cfg pyproject.toml package.xml
 
 # A sourced ROS installation is for another Python: its packages must not hide those of $(VENV).
@@ -24,7 +27,7 @@ unexport AMENT_PREFIX_PATH COLCON_PREFIX_PATH RMW_IMPLEMENTATION ROS_DISTRO
 # The tests start a hundred processes, and pytest rewrites 450 modules: bytecode is kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test lint test-oldest benchmark determinism soak generate format clean distclean
+.PHONY: demo test lint test-oldest benchmark determinism soak fuzz generate format clean distclean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/ready
@@ -57,6 +60,15 @@ determinism: $(VENV)/ready
 soak: $(VENV)/ready
 	$(VENV)/bin/python benchmarks/soak.py $(ARGS)
 
+# All kinds, one after the other, or the one in ARGS; each goes on where another found something.
+fuzz: $(VENV)/ready
+ifdef ARGS
+	$(VENV)/bin/python test/fuzz/fuzz.py $(ARGS)
+else
+	@failed=0; for kind in $(FUZZ); do \
+	    $(VENV)/bin/python test/fuzz/fuzz.py $$kind || failed=1; done; exit $$failed
+endif
+
 generate: $(VENV)/ready
 	$(VENV)/bin/python -m contact_sim.ros.settings.generate
 	$(VENV)/bin/python -m contact_sim.terrain.reference
@@ -67,14 +79,14 @@ format: $(VENV)/ready
 
 $(VENV)/ready: $(DECLARED)
 	$(PYTHON) -m venv $(VENV)
-	PYTHONWARNINGS=ignore $(VENV)/bin/python $(INSTALL) --editable '.[ros,demo,meshes,peers,test,lint,colcon]'
+	PYTHONWARNINGS=ignore $(VENV)/bin/python $(INSTALL) --editable '.[ros,robots,demo,meshes,peers,test,lint,colcon]'
 	touch $@
 
 # Pinocchio 3 wheels ask for a newer numpy than they need; Ubuntu's versions go in afterwards.
 $(OLDEST)/ready: $(DECLARED)
 	$(PYTHON) -m venv $(OLDEST)
-	PYTHONWARNINGS=ignore $(OLDEST)/bin/python $(INSTALL) --editable '.[ros-jazzy,demo,meshes,test]' \
-	    'pin==3.9.0' 'cmeel-urdfdom<5' 'cmeel-tinyxml2<11'
+	PYTHONWARNINGS=ignore $(OLDEST)/bin/python $(INSTALL) --editable '.[ros-jazzy,robots,demo,meshes,test]' \
+	    'pin==3.9.0' 'cmeel-urdfdom<5' 'cmeel-tinyxml2<11' 'proxsuite==0.7.3'
 	$(OLDEST)/bin/python $(INSTALL) --no-deps \
 	    'numpy==1.26.4' 'scipy==1.11.4' 'numba==0.58.1' 'llvmlite==0.41.1'
 	touch $@

@@ -31,14 +31,24 @@ def ros_wheels(rclpy, rmw_fastrtps_cpp, ament_index_python, common_interfaces, r
 
 KILTED = ros_wheels('9.1.2', '9.3.3', '1.11.0', '5.5.1', '2.3.0')
 JAZZY = ros_wheels('7.1.6', '8.4.3', '1.8.1', '5.3.6', '2.0.3')
+ROBOTS = 'example-robot-data>=6.0'
 
 setup(
     name=NAME,
     version=MANIFEST.findtext('version').strip(),
     description=' '.join(MANIFEST.findtext('description').split()),
+    long_description=Path(__file__).with_name('README.md').read_text(encoding='utf-8'),
+    long_description_content_type='text/markdown',
     license='Apache-2.0',
     maintainer=MANIFEST.findtext('maintainer'),
     maintainer_email=MANIFEST.find('maintainer').get('email'),
+    classifiers=[
+        'Development Status :: 4 - Beta',
+        'Intended Audience :: Science/Research',
+        'Operating System :: POSIX :: Linux',
+        'Programming Language :: Python :: 3',
+        'Topic :: Scientific/Engineering :: Physics',
+    ],
     python_requires='>=3.10',
     packages=find_packages(include=[NAME, f'{NAME}.*']),
     data_files=[
@@ -49,22 +59,22 @@ setup(
         (f'{SHARE}/urdf', sorted(glob('urdf/*'))),
     ],
     zip_safe=False,  # the cache of compiled kernels is keyed by the source files
-    # Lower bounds: what Ubuntu 24.04 has, on which ROS 2 Jazzy and Kilted run, and the first
-    # Pinocchio of Jazzy that is supported; `make test-oldest` tests with them.
+    # Lower bounds: what Ubuntu 24.04 has, on which ROS 2 Jazzy and Kilted run, their ProxSuite and
+    # the first Pinocchio of Jazzy that is supported; `make test-oldest` tests with them.
     install_requires=[
         'numpy>=1.26',
         'scipy>=1.11',
         'numba>=0.58',
         'pin>=3.9',
         'coal>=3.0',
-        'proxsuite>=0.6',
+        'proxsuite>=0.7.3',
         'xacro>=2.0',
         'PyYAML>=6.0',
         'tqdm>=4.66',
         'Pillow>=10.2',
-        'example-robot-data>=6.0',
     ],
     extras_require={
+        'robots': [ROBOTS],  # of the catalogue, other than quadruped
         'ros': KILTED,
         'ros-jazzy': JAZZY,
         'demo': ['matplotlib>=3.6'],
@@ -81,6 +91,8 @@ setup(
             'pytest-rerunfailures>=14.0',
             'pytest-xdist>=3.7',
             'hypothesis>=6.98',
+            'wheel>=0.43',
+            ROBOTS,
         ],
         'colcon': ['colcon-common-extensions>=0.3'],
         # Exact: a newer formatter or checker changes its mind about code that was fine.
@@ -90,7 +102,7 @@ setup(
         # under its own name, so that naming the module as a plugin as well does no harm
         'pytest11': ['contact_sim.testing = contact_sim.testing'],
         'console_scripts': [
-            'simulation = contact_sim.ros.simulation_node:main',
+            'simulation = contact_sim.ros.simulation_node:executable',
             'stance_controller = contact_sim.ros.controllers.stance:main',
             'trot_controller = contact_sim.ros.controllers.trot:main',
         ],

@@ -10,9 +10,25 @@ import difflib
 from collections.abc import Iterable
 from typing import TypeVar
 
+LONGEST = 2000
+"""Characters of a message that may quote what somebody has sent."""
+
+
+def shortened(text: object, longest: int = LONGEST) -> str:
+    """Return a text of at most `longest` characters: beginning and end, where it has more."""
+    whole = str(text)
+    if len(whole) <= longest:
+        return whole
+    gap = f' [... {len(whole)} characters ...] '
+    kept = max(longest - len(gap), 0)
+    return whole[: kept - kept // 2] + gap + whole[len(whole) - kept // 2 :]
+
 
 class ContactSimError(Exception):
-    """Root of every exception raised by contact_sim."""
+    """Root of every exception raised by contact_sim; its message is bounded."""
+
+    def __str__(self) -> str:
+        return shortened(self.args[0]) if self.args else ''
 
 
 class InvalidInput(ContactSimError, ValueError):
@@ -24,12 +40,12 @@ class UnknownName(ContactSimError, KeyError):
 
     def __init__(self, kind: str, name: object, known: Iterable[object]) -> None:
         choices = sorted(str(choice) for choice in known)
-        near = difflib.get_close_matches(str(name), choices, n=1)
+        text = shortened(name, 100) if isinstance(name, str) else ''
+        near = difflib.get_close_matches(text, choices, n=1)
         guess = f'; did you mean {near[0]!r}?' if near else ''
-        super().__init__(f'unknown {kind} {name!r}; known: {", ".join(choices) or "none"}{guess}')
-
-    def __str__(self) -> str:
-        return str(self.args[0])  # KeyError would print the message in quotes
+        super().__init__(
+            f'unknown {kind} {shown(name)}; known: {", ".join(choices) or "none"}{guess}'
+        )
 
 
 class RobotDescriptionError(ContactSimError, ValueError):
@@ -50,5 +66,14 @@ def of_type(name: str, value: object, kind: type[Kind]) -> Kind:
         InvalidInput: it is not.
     """
     if not isinstance(value, kind):
-        raise InvalidInput(f'{name} = {value!r}: expected {kind.__name__}')
+        raise InvalidInput(f'{name} = {shown(value)}: expected {kind.__name__}')
     return value
+
+
+def shown(value: object) -> str:
+    """Return a value for a message, in at most 200 characters."""
+    try:
+        text = repr(value)
+    except Exception:  # an object whose repr fails is as wrong as any other
+        text = f'an object of type {type(value).__name__}'
+    return shortened(text, 200)

@@ -7,13 +7,22 @@ complex numbers and of what a mask covers.
 from __future__ import annotations
 
 import math
+import operator
 
 import numpy as np
 from numpy.typing import NDArray
 
-from contact_sim.errors import InvalidInput
+from contact_sim.errors import InvalidInput, shown
 
 Array = NDArray[np.float64]
+LARGEST = 1e100
+"""Bound of numbers that are multiplied with each other: three of them stay finite."""
+MOST = 2**63 - 1
+"""Bound of whole numbers: those of NumPy have 64 bits."""
+MOST_NUMBERS = 100_000_000
+"""Bound of what is taken for a list of numbers: range(10**9) is not meant."""
+MOST_STEPS = 10_000_000
+"""Steps of one call: hours on a wall clock."""
 REAL = 'fiub'
 """Kinds of NumPy types that are real numbers."""
 
@@ -27,11 +36,13 @@ def real_array(name: str, value: object) -> Array:
     if type(value) is np.ndarray and value.dtype == np.float64:
         return value
     try:
+        if hasattr(value, '__len__') and len(value) > MOST_NUMBERS:
+            raise InvalidInput('too many')
         array = np.asarray(value)
     except Exception as error:  # whatever an object that poses as an array raises
-        raise InvalidInput(f'{name} = {_short(value)}: expected real numbers') from error
+        raise InvalidInput(f'{name} = {shown(value)}: expected real numbers') from error
     if isinstance(value, np.ma.MaskedArray) or array.dtype.kind not in REAL:
-        raise InvalidInput(f'{name} = {_short(value)}: expected real numbers')
+        raise InvalidInput(f'{name} = {shown(value)}: expected real numbers')
     return array.astype(np.float64)
 
 
@@ -43,7 +54,7 @@ def real_number(name: str, value: object) -> float:
     """
     array = real_array(name, value)
     if array.shape != ():
-        raise InvalidInput(f'{name} = {_short(value)}: expected one number')
+        raise InvalidInput(f'{name} = {shown(value)}: expected one number')
     return float(array)
 
 
@@ -57,8 +68,8 @@ def positive(name: str, value: object, unit: str) -> float:
         number = real_number(name, value)
     except InvalidInput:
         number = math.nan
-    if not (math.isfinite(number) and number > 0.0):
-        raise InvalidInput(f'{name} = {_short(value)} {unit}: expected a finite number > 0')
+    if not 1.0 / LARGEST <= number <= LARGEST:
+        raise InvalidInput(f'{name} = {shown(value)} {unit}: expected a finite number > 0')
     return number
 
 
@@ -69,27 +80,19 @@ def flag(name: str, value: object) -> bool:
         InvalidInput: anything but True and False: the text 'false' is true to Python.
     """
     if not isinstance(value, bool | np.bool_):
-        raise InvalidInput(f'{name} = {_short(value)}: expected True or False')
+        raise InvalidInput(f'{name} = {shown(value)}: expected True or False')
     return bool(value)
 
 
-def _short(value: object) -> str:
-    try:
-        text = repr(value)
-    except Exception:  # an object whose repr fails is as wrong as any other
-        text = f'an object of type {type(value).__name__}'
-    return text if len(text) <= 200 else f'{text[:200]}...'
-
-
 def within(name: str, value: object, largest: float) -> Array:
-    """Return an array of finite numbers in [0, largest].
+    """Return an array of finite numbers in [0, largest], at most `LARGEST`.
 
     Raises:
         InvalidInput: anything else.
     """
-    array = real_array(name, value)
-    if not (np.isfinite(array).all() and (array >= 0.0).all() and (array <= largest).all()):
-        raise InvalidInput(f'{name} = {_short(value)}: expected finite values in [0, {largest:g}]')
+    array, largest = real_array(name, value), min(largest, LARGEST)
+    if not ((array >= 0.0) & (array <= largest)).all():  # NaN is not
+        raise InvalidInput(f'{name} = {shown(value)}: expected finite values in [0, {largest:g}]')
     return array
 
 
@@ -109,6 +112,88 @@ def finite(name: str, value: object) -> float:
         InvalidInput: anything else.
     """
     number = real_number(name, value)
-    if not math.isfinite(number):
-        raise InvalidInput(f'{name} = {_short(value)}: expected a finite number')
+    if not abs(number) <= LARGEST:
+        raise InvalidInput(
+            f'{name} = {shown(value)}: expected a finite number, at most {LARGEST:g}'
+        )
     return number
+
+
+def finite_array(name: str, value: object) -> Array:
+    """Return an array of finite numbers.
+
+    Raises:
+        InvalidInput: anything else.
+    """
+    array = real_array(name, value)
+    if not (np.abs(array) <= LARGEST).all():  # NaN is no less
+        raise InvalidInput(
+            f'{name} = {shown(value)}: not finite, expected numbers up to {LARGEST:g}'
+        )
+    return array
+
+
+def shaped(name: str, value: object, *shape: int) -> Array:
+    """Return an array of finite numbers of this shape.
+
+    Raises:
+        InvalidInput: anything else.
+    """
+    array = finite_array(name, value)
+    if array.shape != shape:
+        raise InvalidInput(f'{name}: shape {array.shape}, expected {shape}')
+    return array
+
+
+def indices(name: str, value: object, count: int) -> NDArray[np.intp]:
+    """Return whole numbers in [0, count), shape (any,).
+
+    Raises:
+        InvalidInput: anything else.
+    """
+    array = np.asarray(real_array(name, value))
+    whole = array.astype(np.intp) if np.isfinite(array).all() else array
+    if array.ndim != 1 or not ((whole == array) & (array >= 0.0) & (array < count)).all():
+        raise InvalidInput(f'{name} = {shown(value)}: expected whole numbers in [0, {count})')
+    return whole.astype(np.intp)
+
+
+def whole(name: str, value: object) -> int:
+    """Return a whole number.
+
+    Raises:
+        InvalidInput: anything else; True is none.
+    """
+    try:
+        number = None if isinstance(value, bool | np.bool_) else operator.index(value)  # type: ignore[arg-type]
+    except Exception:  # whatever an object that poses as a number raises
+        number = None
+    if number is None:
+        raise InvalidInput(f'{name} = {shown(value)}: expected a whole number')
+    if abs(number) > MOST:
+        raise InvalidInput(f'{name} = {shown(value)}: expected at most {MOST}')
+    return number
+
+
+def count(name: str, value: object, most: int = MOST_STEPS) -> int:
+    """Return a whole number from 1 to `most`.
+
+    Raises:
+        InvalidInput: anything else.
+    """
+    number = whole(name, value)
+    if not 1 <= number <= most:
+        raise InvalidInput(f'{name} = {number}: expected a whole number from 1 to {most}')
+    return number
+
+
+def pair(name: str, value: object, unit: str) -> tuple[float, float]:
+    """Return two finite numbers.
+
+    Raises:
+        InvalidInput: anything else.
+    """
+    array = real_array(name, value)
+    if array.shape != (2,) or not np.isfinite(array).all():
+        raise InvalidInput(f'{name} = {shown(value)} {unit}: expected two finite numbers')
+    return float(array[0]), float(array[1])

@@ -14,7 +14,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
 
-from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.errors import InvalidInput, UnknownName, shown
+
+ROUNDING = 1e-16
+"""Relative error of one operation in float64: no equation is solved more closely."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,11 @@ def required(unit: str, meaning: str, **bounds: Any) -> Any:
     return parameter(dataclasses.MISSING, unit, meaning, **bounds)
 
 
+def relative_tolerance(default: float, meaning: str) -> Any:
+    """Return the parameter that says how closely an equation is solved, at best to rounding."""
+    return parameter(default, '-', meaning, at_least=ROUNDING, below=1.0, live=True)
+
+
 @dataclass(frozen=True)
 class ParameterField:
     """One declared parameter, as the readers see it."""
@@ -121,12 +129,12 @@ def checked_value(owner: str, field: ParameterField, value: Any) -> Any:
     try:
         typed = _as_type(field.type, value)
         reason = field.info.refusal(typed)
-    except (TypeError, ValueError, OverflowError) as error:
-        reason = str(error)
+    except Exception as error:  # whatever an object that poses as a number raises
+        reason = str(error) or repr(error)
     if reason is not None:
         unit = '' if field.info.unit in ('', '-') else f' {field.info.unit}'
         raise InvalidInput(
-            f'{owner}.{field.name} = {value!r}{unit}: {reason} ({field.info.meaning})'
+            f'{owner}.{field.name} = {shown(value)}{unit}: {reason} ({field.info.meaning})'
         )
     return typed
 

@@ -11,13 +11,18 @@ from launch_ros.actions import Node, SetRemap
 
 from contact_sim import contact_models
 from contact_sim.contact_models import as_contact_model
+from contact_sim.robot.catalogue import default_robot
 from contact_sim.robot.share import mesh_prefixes
 from contact_sim.ros import launching
 
 ARGUMENTS = {
     'models': (' '.join(contact_models()), 'contact models, separated by spaces'),
-    'robot': ('go1', 'robot of the catalogue, for example anymal_b'),
+    'robot': (default_robot(), 'robot of the catalogue, for example anymal_b'),
     'urdf': ('', 'path of a URDF or xacro file; wins over robot'),
+    'feet': ('', 'frames of the feet with blanks between them; empty: as in params_file'),
+    'poses': ('', 'reference poses, name: joint=value joint=value; a semicolon between two'),
+    'check_meshes': ('', 'false: the robot may have meshes that are not on this machine'),
+    'xacro_arguments': ('', 'arguments of a xacro with blanks between them: mass:=3 arm:=true'),
     'spacing': ('1.0', 'distance between two robots along y [m]'),
     'height': ('', 'gap below the lowest foot at the start [m]; empty: as in params_file'),
     'terrain': ('', 'terrain, e.g. plane; empty: as in params_file'),
@@ -25,13 +30,15 @@ ARGUMENTS = {
     'rate': ('', 'real-time factor; 0: as fast as possible; empty: as in params_file'),
     'params_file': ('', 'YAML file with parameters, see config/contact_sim.yaml'),
     'robot_state_publisher': ('true', 'false: the transforms of the links come from elsewhere'),
+    'publish_robot_description': ('true', 'false: without the former, it comes from elsewhere'),
     'rviz': ('true', 'false: no RViz'),
 }
 """Launch argument: default, description."""
 
 PASSED_ON = (
     *('robot', 'urdf', 'height', 'terrain', 'paused', 'rate', 'params_file'),
-    'robot_state_publisher',
+    *('feet', 'poses', 'check_meshes', 'xacro_arguments'),
+    *('robot_state_publisher', 'publish_robot_description'),
 )
 """Arguments of simulation.launch.py that all simulations get as they are."""
 
@@ -79,9 +86,10 @@ def simulation(given: dict[str, str], model: str, y: float, own_clock: bool) -> 
 def rviz(models: list[str]) -> Node:
     """Return RViz with the displays of every robot."""
     config = with_displays_of(models, launching.rviz_config())
-    return Node(
-        package='rviz2',
-        executable='rviz2',
+    return launching.process(
+        'rviz2',
+        'rviz2',
+        without='rviz:=false',
         arguments=['-d', launching.saved(config, 'compare.rviz')],
         parameters=[{'use_sim_time': True}],
         additional_env={'AMENT_PREFIX_PATH': mesh_prefixes()},

@@ -5,18 +5,20 @@ ros2 launch contact_sim simulation.launch.py robots:='a=go1 b=anymal_b@1.5,0,0.3
 """
 
 from launch import LaunchContext, LaunchDescription
-from launch.actions import Shutdown
 from launch.conditions import IfCondition
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
+from contact_sim.robot.catalogue import default_robot
 from contact_sim.robot.share import mesh_prefixes, share_path
 from contact_sim.robot.xacro_program import xacro_arguments
 from contact_sim.ros.launching import (
     ROBOTS,
     described,
     launched_robots,
+    needed,
+    process,
     rviz_config,
     saved,
     with_displays,
@@ -27,11 +29,17 @@ LINK_TRANSFORM_RATE = 100.0
 """Transforms of the links per second; the default of robot_state_publisher looks jerky."""
 
 ARGUMENTS = {
-    'robot': ('go1', 'robot of the catalogue, for example anymal_b; params_file cannot change it'),
+    'robot': (
+        default_robot(),
+        'robot of the catalogue, for example anymal_b; params_file cannot change it',
+    ),
     'urdf': ('', 'path of a URDF or xacro file; wins over robot'),
     'robots': ROBOTS,
     'robots_touch': ('', 'true: the robots may touch each other'),
     'self_collision': ('', 'links that may touch each other, link:link,link:link, or all'),
+    'feet': ('', 'frames of the feet with blanks between them; empty: as in params_file'),
+    'poses': ('', 'reference poses, name: joint=value joint=value; a semicolon between two'),
+    'check_meshes': ('', 'false: the robot may have meshes that are not on this machine'),
     'xacro_arguments': ('', 'arguments of a xacro with blanks between them: mass:=3 arm:=true'),
     'contact_model': ('', 'contact model, e.g. ncp; empty: as in params_file'),
     'terrain': ('', 'ground, e.g. plane or stairs; empty: as in params_file'),
@@ -41,11 +49,16 @@ ARGUMENTS = {
     'height': ('', 'gap below its lowest foot at the start [m]; empty: as in params_file'),
     'paused': ('', 'true: wait for the service ~/pause before the first step'),
     'rate': ('', 'real-time factor; 0: as fast as possible; empty: as in params_file'),
+    'clock': ('', 'publish, follow (that of another simulation) or none; empty: publish'),
     'record': ('', 'file to record the run in, for python -m contact_sim.replay'),
     'namespace': ('', 'namespace of nodes and topics (not of /tf and /clock)'),
     'frame_prefix': ('', 'put before the names of all links in TF, for example left/'),
     'params_file': ('', 'YAML file with parameters, see config/contact_sim.yaml'),
     'robot_state_publisher': ('true', 'false: the transforms of the links come from elsewhere'),
+    'publish_robot_description': (
+        'true',
+        'false: without robot_state_publisher, too, robot_description comes from elsewhere',
+    ),
     'rviz': ('false', 'true: show the robot, forces and friction cones in RViz'),
     'rviz_config': ('', 'RViz configuration; empty: config/contact_sim.rviz'),
 }
@@ -61,6 +74,8 @@ PARAMETERS = {
     'paused': ('start_paused', bool),
     'rate': ('real_time_factor', float),
     'robots_touch': ('robots_touch', bool),
+    'clock': ('clock', str),
+    'check_meshes': ('check_meshes', bool),
     'record': ('record', str),
     'frame_prefix': ('frame_prefix', str),
 }
@@ -98,8 +113,15 @@ def simulation(context: LaunchContext) -> Node:
     given = context.launch_configurations
     robot = {'robot': given['robot'], 'urdf_path': given['urdf'], 'robot_description': ''}
     robot['robots'] = entries_in(given['robots']) or ['']  # which is how ROS says none
+    robot['publish_robot_description'] = is_true(context, 'publish_robot_description') and (
+        not is_true(context, 'robot_state_publisher')  # which does, and never two of them
+    )
     if given['self_collision']:
         robot['self_collision'] = given['self_collision'].split(',')
+    if given['feet']:
+        robot['feet'] = given['feet'].split()
+    if given['poses']:
+        robot['poses'] = given['poses'].split(';')
     if given['xacro_arguments']:
         robot['xacro_arguments'] = given['xacro_arguments'].split()
     overrides = {
@@ -107,14 +129,13 @@ def simulation(context: LaunchContext) -> Node:
         for argument, (parameter, kind) in PARAMETERS.items()
         if given[argument]
     }
-    return Node(
-        package='contact_sim',
-        executable='simulation',
+    return needed(
+        'contact_sim',
+        'simulation',
         name='contact_sim',
         namespace=given['namespace'],
         parameters=[*([given['params_file']] if given['params_file'] else []), robot, overrides],
         output='screen',
-        on_exit=Shutdown(reason='the simulation ended'),
     )
 
 
@@ -122,10 +143,13 @@ def state_publisher(context: LaunchContext, robot: RobotEntry) -> Node:
     """Return robot_state_publisher with the description that the simulation uses."""
     given = context.launch_configurations
     arguments = xacro_arguments(given['xacro_arguments'].split())
-    shown = named_robot(robot.source, xacro_arguments=arguments)
-    return Node(
-        package='robot_state_publisher',
-        executable='robot_state_publisher',
+    shown = named_robot(
+        robot.source, feet=(), check_meshes=False, xacro_arguments=arguments
+    )  # the simulation looks for feet and meshes
+    return process(
+        'robot_state_publisher',
+        'robot_state_publisher',
+        without='robot_state_publisher:=false',
         namespace='/'.join(filter(None, (given['namespace'], robot.name))),
         parameters=[
             {
@@ -143,9 +167,10 @@ def rviz(context: LaunchContext) -> Node:
     """Return RViz; it finds the meshes of pip packages like those of ROS packages."""
     given, names = context.launch_configurations, [robot.name for robot in robots_of(context)]
     own = [f'{name}/{topic}'.lstrip('/') for name in names for topic in TOPICS_OF_ROBOT]
-    return Node(
-        package='rviz2',
-        executable='rviz2',
+    return process(
+        'rviz2',
+        'rviz2',
+        without='rviz:=false',
         namespace=given['namespace'],
         arguments=['-d', given['rviz_config'] or rviz_file(names, given['frame_prefix'])],
         remappings=[(f'/{topic}', topic) for topic in (*own, *TOPICS_OF_WORLD)],

@@ -10,11 +10,13 @@ from typing import Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from contact_sim.arguments import checked
 from contact_sim.collision.kinds import FACETED, Ground
 from contact_sim.collision.regions import region_numbers
 from contact_sim.collision.search import bend_of_facet, find_facets
 from contact_sim.collision.surface import find_all, height
 from contact_sim.errors import InvalidInput
+from contact_sim.numbers import finite, finite_array
 from contact_sim.terrain import Region
 
 Array = NDArray[np.float64]
@@ -89,6 +91,7 @@ class Surface(ABC):
     regions: tuple[Region, ...] = ()
     region_numbers: Array = region_numbers(())
 
+    @checked
     def with_regions(self, regions: Iterable[Region]) -> Self:
         """Return this ground with other regions, those later in the list above the others.
 
@@ -129,7 +132,7 @@ class Surface(ABC):
         """Return signed distances of points (n, 3) from the nearest feature [m], shape (n,).
 
         Raises:
-            InvalidInput: points of another shape.
+            InvalidInput: points of another shape, or not finite.
         """
         return np.asarray(self.contacts(points)[0].min(axis=1, initial=np.inf))
 
@@ -137,7 +140,7 @@ class Surface(ABC):
         """Return unit normals out of the nearest feature at points (n, 3), shape (n, 3).
 
         Raises:
-            InvalidInput: points of another shape.
+            InvalidInput: points of another shape, or not finite.
         """
         distance, normal = self.contacts(points)
         return np.asarray(normal[np.arange(len(normal)), distance.argmin(axis=1)])
@@ -146,8 +149,12 @@ class Surface(ABC):
         """Return where the vertical through x, y meets the ground from above [m].
 
         Of several features the highest counts; NaN where the vertical meets none, or only walls.
+
+        Raises:
+            InvalidInput: coordinates that are not finite.
         """
-        return float(height(self.ground, self.features, float(x), float(y)))
+        x, y = finite('x', x), finite('y', y)
+        return float(height(self.ground, self.features, x, y))
 
     def contacts(self, points: ArrayLike) -> tuple[Array, Array]:
         """Return what a sphere at each of the points (n, 3) may touch.
@@ -157,9 +164,9 @@ class Surface(ABC):
             (n, features, 3). Facets that a point is not nearest to have the distance UNUSED_GAP.
 
         Raises:
-            InvalidInput: points of another shape.
+            InvalidInput: points of another shape, or not finite.
         """
-        points = np.array(points, dtype=float)
+        points = np.array(finite_array('points', points))
         if points.ndim != 2 or points.shape[1] != 3:
             raise InvalidInput(f'points: shape {points.shape}, expected (n, 3)')
         slots, count = self.features, len(points) * self.features

@@ -14,6 +14,7 @@ from contact_sim.compare.scenarios import SCENARIOS, scenario_of
 from contact_sim.compare.table import text, write
 from contact_sim.contact_models import contact_models
 from contact_sim.errors import ContactSimError
+from contact_sim.robot.catalogue import default_robot
 from contact_sim.robot.urdf import load_robot
 
 
@@ -27,7 +28,9 @@ def parser() -> argparse.ArgumentParser:
         epilog=f'scenarios:\n{scenarios}',
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    result.add_argument('--robot', default='go1', help='catalogue name, URDF or xacro file')
+    result.add_argument(
+        '--robot', default=default_robot(), help='catalogue name, URDF or xacro file'
+    )
     result.add_argument('--scenario', default='slide', choices=list(SCENARIOS))
     result.add_argument(
         '--models', nargs='+', choices=contact_models(), metavar='MODEL',

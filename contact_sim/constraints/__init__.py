@@ -1,7 +1,7 @@
 """Bilateral constraints: anchors, closed loops, locked and driven joints, any h(q) = 0.
 
 Frozen values; `Simulator(constraints=[...])` and `Simulator.add_constraint` take them, under every
-contact model (theory 4.5).
+contact model (theory 4.6).
 """
 
 from contact_sim.constraints.described import (

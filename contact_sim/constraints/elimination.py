@@ -1,4 +1,4 @@
-"""Bilateral rows taken out of a contact problem: exact under every law of contact (theory 4.5).
+"""Bilateral rows taken out of a contact problem: exact under every law of contact (theory 4.6).
 
     H v⁺ + c = 0,   v⁺ = v_f + M̂⁻¹ (Jᵀ λ + Hᵀ λ_b)
     λ_b = −A⁺ (H (v_f + M̂⁻¹ Jᵀ λ) + c),   A = H M̂⁻¹ Hᵀ

@@ -1,4 +1,4 @@
-"""Errors h, Jacobians H and Ḣ v of constraints on frames and joints (theory 4.5).
+"""Errors h, Jacobians H and Ḣ v of constraints on frames and joints (theory 4.6).
 
     point    h = p_A − p_B                       H = J_A − J_B
     frame    behind it the angle of R_A R_Bᵀ     H = ω_A − ω_B

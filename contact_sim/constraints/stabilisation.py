@@ -1,4 +1,4 @@
-"""How a constraint on positions keeps its error h small (theory 4.5).
+"""How a constraint on positions keeps its error h small (theory 4.6).
 
 Projection     ḣ⁺ = 0 in every step, then q is moved back onto h(q) = 0
 Baumgarte      ḧ = −kd ḣ − kp h, with kd = 2 α and kp = α² for critical damping

@@ -119,7 +119,7 @@ def collect_rows(active, interval_active, contacts, interval_dof, island, row_of
     """List the rows of the active contacts, then those of the active intervals.
 
     Args:
-        active: 1 for the contacts that take part, shape (nc,).
+        active: > 0 for the contacts that take part, shape (nc,).
         interval_active: 1 for the interval rows that take part, shape (ns,).
         contacts: as in `row_velocities`.
         interval_dof: last dof of each interval row, shape (ns,).
@@ -134,7 +134,7 @@ def collect_rows(active, interval_active, contacts, interval_dof, island, row_of
     of_contact, of_interval, chosen = island
     nc, n, leaf_dof = active.shape[0], 0, contacts[0]
     for i in range(nc):
-        if active[i] != 0.0 and (chosen == ALL or of_contact[i] == chosen):
+        if active[i] > 0.0 and (chosen == ALL or of_contact[i] == chosen):
             leaf = leaf_dof[i] if i < leaf_dof.shape[0] else EVERYWHERE
             for row in range(3):
                 row_of[n + row] = 3 * i + row

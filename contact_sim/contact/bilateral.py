@@ -1,7 +1,7 @@
 """The bilateral rows of a step in its arrays: taken out of the contact problem, exact in all laws.
 
 Compiled once and called by address: few simulations have any. What has to be done goes into the
-arrays as a task. theory 4.5.
+arrays as a task. theory 4.6.
 """
 
 from __future__ import annotations

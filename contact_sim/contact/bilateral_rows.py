@@ -1,4 +1,4 @@
-"""The bilateral rows of a step in its arrays: h, H, and what is asked of them (theory 4.5)."""
+"""The bilateral rows of a step in its arrays: h, H, and what is asked of them (theory 4.6)."""
 
 from __future__ import annotations
 

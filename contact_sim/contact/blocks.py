@@ -12,12 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from contact_sim.arguments import checked_fields
 from contact_sim.errors import InvalidInput
 from contact_sim.numbers import real_array
 
 Array = NDArray[np.float64]
 
 
+@checked_fields
 @dataclass(frozen=True, eq=False)
 class Cone:
     """A contact with a circular friction cone.
@@ -43,6 +45,7 @@ class Cone:
         _check_gap('Cone', self.gap)
 
 
+@checked_fields
 @dataclass(frozen=True, eq=False)
 class Interval:
     """One row whose impulse lies in an interval; bounds may be infinite.

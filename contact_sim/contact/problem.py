@@ -15,13 +15,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from contact_sim.arguments import checked, listed
 from contact_sim.arrays.fields import MEMORY_NUMBERS
 from contact_sim.contact.blocks import Block, Cone, Interval
-from contact_sim.errors import InvalidInput
-from contact_sim.numbers import real_array, real_number
+from contact_sim.errors import InvalidInput, shown
+from contact_sim.numbers import finite_array, real_array, real_number
 
 Array = NDArray[np.float64]
 NO_ROWS = np.zeros(0)
+SEMIDEFINITE = 1e-9
+"""Share of the largest eigenvalue below which a negative one is rounding."""
+DIMENSIONS = {'time_step': 0, 'delassus': 2, 'inertia': 2, 'jacobian': 2, 'memory': 2}
+"""Dimensions of the fields that are no vectors."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +35,8 @@ class ContactProblem:
 
     Raises:
         InvalidInput: sizes that do not fit, values that are not finite, negative friction,
-            a Delassus matrix that is not symmetric, crossed bounds, a time step that is not > 0.
+            a Delassus matrix that is not symmetric and positive semidefinite, bounds that leave
+            no impulse, a time step that is not > 0.
     """
 
     delassus: Array
@@ -70,7 +76,8 @@ class ContactProblem:
     def __post_init__(self) -> None:
         for item in fields(self):
             value = real_array(f'ContactProblem.{item.name}', getattr(self, item.name))
-            if (value.ndim == 0) != (item.name == 'time_step'):
+            absent = item.name == 'memory' and not value.size
+            if not absent and value.ndim != DIMENSIONS.get(item.name, 1):
                 raise InvalidInput(f'ContactProblem.{item.name}: shape {value.shape}')
             object.__setattr__(self, item.name, value if value.ndim else float(value))
         if len(self.inverse_weight) == 0:
@@ -90,13 +97,16 @@ class ContactProblem:
             value = getattr(self, name)
             if value.shape != shape:
                 raise InvalidInput(f'ContactProblem.{name}: shape {value.shape}, expected {shape}')
-            if name not in ('lower', 'upper') and not np.isfinite(value).all():
-                raise InvalidInput(f'ContactProblem.{name}: all entries must be finite')
+            if name not in ('lower', 'upper'):
+                finite_array(f'ContactProblem.{name}', value)
         if not np.allclose(self.delassus, self.delassus.T, rtol=1e-9, atol=1e-12):
             raise InvalidInput('ContactProblem.delassus: must be symmetric')
+        if not _is_semidefinite(self.delassus):
+            raise InvalidInput('ContactProblem.delassus: must be positive semidefinite')
         if (self.friction < 0.0).any():
             raise InvalidInput(f'ContactProblem.friction = {self.friction}: must be >= 0')
-        crossed = np.flatnonzero(~(self.lower <= self.upper))  # so NaN is refused
+        possible = (self.lower <= self.upper) & (self.lower < np.inf) & (self.upper > -np.inf)
+        crossed = np.flatnonzero(~possible)  # so NaN is refused
         if len(crossed):
             k = int(crossed[0])
             raise InvalidInput(
@@ -158,16 +168,17 @@ class ContactProblem:
         Raises:
             InvalidInput: something that is no block, Jacobians of another width.
         """
-        listed, nv = list(blocks), len(np.asarray(velocity))
-        for k, block in enumerate(listed):
+        given = listed('blocks', blocks, 'a list of cones and intervals')
+        nv = real_array('velocity', velocity).size
+        for k, block in enumerate(given):
             if not isinstance(block, Cone | Interval):
-                raise InvalidInput(f'blocks[{k}] = {block!r}: expected a Cone or an Interval')
+                raise InvalidInput(f'blocks[{k}] = {shown(block)}: expected a Cone or an Interval')
             if block.jacobian.shape[1] != nv:
                 raise InvalidInput(
                     f'blocks[{k}].jacobian: {block.jacobian.shape[1]} columns, expected {nv}'
                 )
-        cones = [block for block in listed if isinstance(block, Cone)]
-        intervals = [block for block in listed if isinstance(block, Interval)]
+        cones = [block for block in given if isinstance(block, Cone)]
+        intervals = [block for block in given if isinstance(block, Interval)]
         ordered: list[Cone | Interval] = [*cones, *intervals]
         problem = cls.from_dynamics(
             inertia, np.vstack([np.zeros((0, nv)), *(block.jacobian for block in ordered)]),
@@ -255,6 +266,7 @@ class ContactProblem:
         np.savez(path, **{item.name: getattr(self, item.name) for item in fields(self)})
 
     @classmethod
+    @checked
     def load(cls, path: str | Path) -> ContactProblem:
         """Return a problem written by `save`.
 
@@ -267,6 +279,12 @@ class ContactProblem:
             return cls(**values)
         except Exception as error:  # whatever NumPy and zipfile raise at damaged files
             raise InvalidInput(f'{path}: not a saved ContactProblem ({error!r})') from error
+
+
+def _is_semidefinite(matrix: Array) -> bool:
+    """Return whether a symmetric matrix has no negative eigenvalue, but for rounding."""
+    values = np.linalg.eigvalsh(matrix)
+    return not len(values) or bool(values[0] >= -SEMIDEFINITE * np.abs(values).max())
 
 
 def _delassus(inertia: Array, jacobian: Array) -> Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contact_sim.arrays.fields import Sizes
 from contact_sim.contact.problem import Array, ContactProblem
 from contact_sim.contact.workspace import Workspace
+from contact_sim.numbers import shaped
 from contact_sim.solvers.delassus import EVERYWHERE
 
 
@@ -18,7 +19,7 @@ class ProblemArrays(Workspace):
         self.counts[:2] = nc, n
         self.row_of[:], self.row_leaf[:] = range(n), EVERYWHERE
         self.delassus[:] = problem.delassus.ravel()
-        self.row_impulse[:] = 0.0 if guess is None else guess
+        self.row_impulse[:] = 0.0 if guess is None else shaped('guess', guess, n)
         self.row_memory[:] = self.row_memory_next[:] = problem.memory
         for name, value in (
             ('g', problem.g), ('row_free', problem.free_velocity),

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from contact_sim.arguments import checked
 from contact_sim.contact.problem import ContactProblem
 from contact_sim.errors import InvalidInput
 from contact_sim.solvers.cone import fill_rho, fill_velocity, natural_map_at
@@ -47,6 +48,7 @@ class LawResiduals(NamedTuple):
 LAW_RESIDUALS = len(LawResiduals._fields)
 
 
+@checked
 def law_residuals(problem: ContactProblem, impulse: Array) -> LawResiduals:
     """Judge `impulse` (n,) as an answer to `problem`.
 

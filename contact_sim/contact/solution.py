@@ -15,6 +15,7 @@ from contact_sim.solvers.status import (
     CONVERGED,
     CONVERGED_BY_FALLBACK,
     FREE,
+    IMMOVABLE,
     INCONSISTENT,
     MAX_ITERATIONS,
     NONFINITE,
@@ -27,9 +28,9 @@ from contact_sim.solvers.status import (
 )
 
 __all__ = [
-    'CONVERGED', 'CONVERGED_BY_FALLBACK', 'FREE', 'INCONSISTENT', 'MAX_ITERATIONS', 'NONFINITE',
-    'OUTSIDE_CONE', 'PULLING', 'RAY_TERMINATION', 'SINKING', 'STATUSES', 'TOO_MANY_EVENTS',
-    'UNSTABLE', 'ContactSolution', 'SolverReport', 'SolverStatus',
+    'CONVERGED', 'CONVERGED_BY_FALLBACK', 'FREE', 'IMMOVABLE', 'INCONSISTENT', 'MAX_ITERATIONS',
+    'NONFINITE', 'OUTSIDE_CONE', 'PULLING', 'RAY_TERMINATION', 'SINKING', 'STATUSES',
+    'TOO_MANY_EVENTS', 'UNSTABLE', 'ContactSolution', 'SolverReport', 'SolverStatus',
 ]  # fmt: skip
 
 Array = NDArray[np.float64]
@@ -58,11 +59,18 @@ class SolverStatus(Enum):
     PULLING = 'the stance is held, but the ground would have to pull on a foot'
     OUTSIDE_CONE = 'the stance is held, but a foot needs more friction than there is'
     SINKING = 'the stance is held, but a foot outside the given support sinks into the ground'
+    IMMOVABLE = (
+        'solved without contacts that no motion of the robot can open, whose force is not '
+        'determined; `immovable` of the report tells which'
+    )
 
     @property
     def converged(self) -> bool:
         """True where the impulses satisfy the law to the solver's tolerance."""
-        solved = (self.FREE, self.CONVERGED, self.CONVERGED_BY_FALLBACK, self.TOO_MANY_EVENTS)
+        solved = (
+            self.FREE, self.CONVERGED, self.CONVERGED_BY_FALLBACK, self.TOO_MANY_EVENTS,
+            self.IMMOVABLE,
+        )  # fmt: skip
         return self in solved or not self.physical
 
     @property

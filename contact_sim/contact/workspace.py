@@ -202,6 +202,7 @@ class Workspace:
             self.limit_restitution[k] = limit.restitution
             self.interval_dof[k] = dofs[0] if len(dofs) == 1 else EVERYWHERE
             held = limit.holds
+            self.held[dofs[0]] |= held and len(dofs) == 1
             self.interval_lower[k], self.interval_upper[k] = (-np.inf, np.inf) if held else (0, 0)
         alone = self.interval_dof >= 0  # entries at one dof only
         self.interval_end[:] = np.where(alone, tree.dof_parent[self.interval_dof], -1)

@@ -10,7 +10,9 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from contact_sim.arguments import checked_fields
 from contact_sim.control.legs import LeggedDynamics, cross
+from contact_sim.numbers import LARGEST, within
 from contact_sim.solvers.jit import kernel
 
 Array = NDArray[np.float64]
@@ -36,6 +38,7 @@ class BaseReference:
     """[rad/s]."""
 
 
+@checked_fields
 @dataclass(frozen=True)
 class BaseGains:
     """PD on the base: wanted acceleration per error; critically damped at d = 2 √p."""
@@ -48,6 +51,9 @@ class BaseGains:
     """[1/s²] for rotations."""
     d_turn: float = 20.0
     """[1/s]."""
+
+    def __post_init__(self) -> None:
+        within('BaseGains', self.numbers, LARGEST)
 
     @cached_property
     def numbers(self) -> Array:

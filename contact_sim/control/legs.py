@@ -63,7 +63,7 @@ class LeggedDynamics:
     def update(self, q: Array, v: Array) -> None:
         """Evaluate everything at q (nq,), v (nv,)."""
         model, data = self._model, self._data
-        self.q, self.v = q, v = np.array(q, float), np.array(v, float)
+        self.q, self.v = q, v = self.robot.checked_configuration(q), self.robot.checked_velocity(v)
         pin.nonLinearEffects(model, data, q, v)
         pin.crba(model, data, q)
         pin.computeJointJacobiansTimeVariation(model, data, q, v)

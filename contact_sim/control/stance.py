@@ -10,6 +10,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from contact_sim.arguments import checked, checked_fields
 from contact_sim.control.base_motion import (
     BaseGains,
     BaseReference,
@@ -31,6 +32,7 @@ SHORT_AXIS = 0.5
 """Extent of the ellipse of `sway` fore and aft over its extent to the sides."""
 
 
+@checked_fields
 @dataclass(frozen=True)
 class BaseMotion:
     """A periodic motion of the base about the pose where it begins.
@@ -116,12 +118,14 @@ class Stance:
         """
         return self.answer(time, q, v).effort
 
+    @checked
     def answer(self, time: float, q: Array, v: Array) -> Answer:
         """Return efforts, forces and acceleration for the state at `time` [s]."""
         self.dynamics.update(q, v)
         base = base_acceleration(self.dynamics, self.reference(time), self._gains)
         return self._inverse.solve(base, self._still, self._standing)
 
+    @checked
     def reference(self, time: float) -> BaseReference:
         """Return where the base should be at `time` [s]; the first call begins the motion."""
         if self._begin is None:
@@ -132,6 +136,7 @@ class Stance:
         offset, velocity, acceleration = self.motion.at(time - begin)
         return BaseReference(place + offset, yaw, velocity, acceleration)
 
+    @checked
     def joint_targets(self, time: float) -> tuple[Array, Array]:
         """Return positions and velocities of the joints that take the base where it should be.
 

@@ -15,12 +15,13 @@ them is beyond any controller, and only the next footholds mend it.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from math import cos, hypot, sin
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from contact_sim.arguments import checked, checked_fields
 from contact_sim.control.base_motion import (
     BaseGains,
     BaseReference,
@@ -32,7 +33,7 @@ from contact_sim.control.gait import Gait, diagonal_pairs, swing_motion
 from contact_sim.control.inverse_dynamics import Answer, InverseDynamics
 from contact_sim.control.legs import LeggedDynamics
 from contact_sim.errors import InvalidInput, of_type
-from contact_sim.numbers import real_array
+from contact_sim.numbers import LARGEST, number_within, real_array
 from contact_sim.robot.model import RobotModel
 from contact_sim.solvers.jit import kernel
 
@@ -48,6 +49,7 @@ LARGEST_STEP = 0.05
 """Longest time between two calls that still counts as one run [s]."""
 
 
+@checked_fields
 @dataclass(frozen=True)
 class TrotTuning:
     """Numbers of a trot; lengths and times scale with the robot, z is its standing height."""
@@ -74,6 +76,16 @@ class TrotTuning:
     """The same for its heading [rad]."""
     acceleration: float = 1.0
     """Rate at which a new command takes effect [m/s², rad/s²]."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            if field.type == 'float':
+                number_within(f'TrotTuning.{field.name}', getattr(self, field.name), LARGEST)
+        if not (self.period > 0.0 and 0.0 < self.duty < 1.0):
+            raise InvalidInput(
+                f'TrotTuning: period = {self.period}, duty = {self.duty}: expected > 0, and '
+                'between 0 and 1'
+            )
 
 
 class Trot:
@@ -125,6 +137,7 @@ class Trot:
         """Return the joint efforts [N m] for the state q (nq,), v (nv,) at `time` [s]."""
         return self.answer(time, q, v).effort
 
+    @checked
     def answer(self, time: float, q: Array, v: Array) -> Answer:
         """Return efforts, forces and acceleration for the state at `time` [s].
 

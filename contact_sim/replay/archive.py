@@ -9,9 +9,11 @@ from __future__ import annotations
 import contextlib
 import io
 import mmap
+import os
 import struct
 import zipfile
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +27,26 @@ LOCAL_HEADER = struct.Struct('<4s5H3L2H')
 SIGNATURE = b'PK\x03\x04'
 FAST = 1
 """Level of compression: efforts are noise in all but their first digits."""
-DAMAGE = (zipfile.BadZipFile, zlib.error, ValueError, EOFError, NotImplementedError)
-"""Errors that reading a damaged entry may raise."""
 OLDEST_DATE = (1980, 1, 1, 0, 0, 0)
 
 
 class RecordingError(ContactSimError, ValueError):
     """A recording that cannot be read, or does not fit what is asked of it."""
+
+
+@contextlib.contextmanager
+def understood(what: str) -> Iterator[None]:
+    """Call whatever goes wrong inside the block a RecordingError: a file may hold anything.
+
+    Raises:
+        RecordingError: an error that is none of contact_sim.
+    """
+    try:
+        yield
+    except ContactSimError:
+        raise
+    except Exception as error:
+        raise RecordingError(f'{what} does not hold what it should: {error!r}') from error
 
 
 class ArchiveWriter:
@@ -42,10 +57,14 @@ class ArchiveWriter:
     """
 
     def __init__(self, path: Path) -> None:
+        if os.path.exists(path) and not os.path.isfile(path):  # a FIFO would wait for a reader
+            raise InvalidInput(f'cannot write {path}: it is there, and no regular file')
         try:
             self._zip = zipfile.ZipFile(path, 'w', zipfile.ZIP_DEFLATED, compresslevel=FAST)
         except OSError as error:
             raise InvalidInput(f'cannot write {path}: {error.strerror}') from error
+        except ValueError as error:  # such as a null character in its name
+            raise InvalidInput(f'cannot write {str(path)!r}: {error}') from error
 
     def add(self, name: str, array: NDArray[Any]) -> None:
         """Append one array; the same numbers always give the same bytes."""
@@ -94,7 +113,7 @@ class Archive:
             self._zip = zipfile.ZipFile(path)
         except OSError as error:
             raise RecordingError(f'cannot read {path}: {error.strerror}') from error
-        except zipfile.BadZipFile:
+        except Exception:  # whatever zipfile raises at a damaged table of contents
             self._entries = _entries(self._content)
         self.complete = self._zip is not None
         entries = self._zip.namelist() if self._zip is not None else list(self._entries)
@@ -113,8 +132,8 @@ class Archive:
             return np.asarray(np.lib.format.read_array(io.BytesIO(content), allow_pickle=False))
         except KeyError as error:
             raise RecordingError(f'{self._path}: {name!r} is missing') from error
-        except DAMAGE as error:
-            raise RecordingError(f'{self._path}: {name!r} is damaged ({error})') from error
+        except Exception as error:  # whatever zipfile, zlib and NumPy raise at damaged entries
+            raise RecordingError(f'{self._path}: {name!r} is damaged ({error!r})') from error
 
     def _read(self, entry: str) -> bytes:
         if self._zip is not None:

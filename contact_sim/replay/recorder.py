@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from contact_sim.arguments import checked
 from contact_sim.errors import InvalidInput
 from contact_sim.replay.archive import ArchiveWriter
 from contact_sim.replay.hashing import StateHash
@@ -56,6 +57,7 @@ class Recorder:
         InvalidInput: a file that cannot be written, or hash_every or chunk < 1.
     """
 
+    @checked
     def __init__(
         self,
         sim: Simulator,

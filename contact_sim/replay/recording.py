@@ -13,9 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from contact_sim.arguments import checked
 from contact_sim.constraints.words import from_words
 from contact_sim.contact_models.protocol import ContactModel
-from contact_sim.replay.archive import Archive, RecordingError
+from contact_sim.errors import ContactSimError
+from contact_sim.numbers import count, real_array
+from contact_sim.replay.archive import Archive, RecordingError, understood
 from contact_sim.replay.hashing import RunHash
 from contact_sim.replay.header import (
     READABLE,
@@ -60,6 +63,7 @@ class Recording:
         RecordingError: no such file, no recording, or one of another format.
     """
 
+    @checked
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self._archive = Archive(self.path)
@@ -74,12 +78,15 @@ class Recording:
     @property
     def hash_every(self) -> int:
         """Steps between two hashes."""
-        return int(self.header['hash_every'])
+        with understood(f'{self.path}: hash_every'):
+            return count('hash_every', self.header['hash_every'])
 
     @property
     def other_versions(self) -> list[str]:
         """Packages that have another version now; then the last bits may differ."""
-        now, then = versions(), self.header['versions']
+        now, then = versions(), self.header.get('versions')
+        if not isinstance(then, dict):
+            raise RecordingError(f'{self.path}: the header does not say which versions ran')
         return [
             f'{name} {then.get(name)}, here {now[name]}'
             for name in now
@@ -92,7 +99,8 @@ class Recording:
         starts = [name for name in self._archive.names if name.endswith('/effort')]
         try:
             for name in starts:
-                chunk = self._chunk(name.removesuffix('/effort'), done)
+                with understood(f'{self.path}: {name!r}'):
+                    chunk = self._chunk(name.removesuffix('/effort'), done)
                 done += len(chunk.effort)
                 yield chunk
         except RecordingError as error:
@@ -118,7 +126,9 @@ class Recording:
     def effort(self) -> Array:
         """Joint efforts as commanded in every readable step [N m], shape (steps, n_joints)."""
         parts = [chunk.effort for chunk in self.chunks()]
-        return np.concatenate([np.zeros((0, len(self.header['robot']['joint_names']))), *parts])
+        with understood(f'{self.path}: the robot'):
+            joints = len(self.header['robot']['joint_names'])
+        return np.concatenate([np.zeros((0, joints)), *parts])
 
     @cached_property
     def events(self) -> list[dict[str, Any]]:
@@ -138,11 +148,14 @@ class Recording:
         Raises:
             RecordingError: its description was changed in the file.
         """
-        return robot_of(self.header['robot'], numbers_must_match=not self.other_versions)
+        with understood(f'{self.path}: the robot'):
+            return robot_of(self.header['robot'], numbers_must_match=not self.other_versions)
 
+    @checked
     def check_robot(self, robot: RobotModel) -> None:
         """Raise RecordingError unless `robot` has the description that was recorded."""
-        check_same_robot(self.header['robot'], robot)
+        with understood(f'{self.path}: the robot'):
+            check_same_robot(self.header['robot'], robot)
 
     def simulator(self, contact_model: str | ContactModel | None = None) -> Simulator:
         """Return a simulation at the state in which the recording began.
@@ -153,6 +166,10 @@ class Recording:
         Raises:
             RecordingError: a robot or state that this version cannot build.
         """
+        with understood(f'{self.path}: the header'):
+            return self._simulator(contact_model)
+
+    def _simulator(self, contact_model: str | ContactModel | None) -> Simulator:
         header = self.header
         sim = Simulator(
             self.robot(),
@@ -191,6 +208,9 @@ class Recording:
         effort, hashes = self._archive[f'{name}/effort'], self._archive[f'{name}/hash']
         expected = (first + len(effort)) // self.hash_every - first // self.hash_every
         joints = len(self.header['robot']['joint_names'])
+        effort = real_array('effort', effort)
+        if hashes.dtype != np.uint64:
+            raise RecordingError(f'{self.path}: the hashes of {name!r} are none')
         if effort.ndim != 2 or effort.shape[1] != joints or hashes.shape != (expected,):
             raise RecordingError(f'{self.path}: {name!r} does not hold what it should')
         events: dict[int, list[dict[str, Any]]] = {}
@@ -207,8 +227,10 @@ class Recording:
     def _json(self, name: str) -> Any:
         try:
             return json.loads(str(self._archive[name][()]))
-        except json.JSONDecodeError as error:
-            raise RecordingError(f'{self.path}: {name!r} is damaged ({error})') from error
+        except ContactSimError:
+            raise
+        except Exception as error:  # no text, no JSON, or deeper than Python goes
+            raise RecordingError(f'{self.path}: {name!r} is damaged ({error!r})') from error
 
 
 def without_memory(sim: Simulator, buffer: Array) -> Array:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from contact_sim.arguments import checked
 from contact_sim.constraints.words import from_words
 from contact_sim.contact_models.protocol import ContactModel
 from contact_sim.errors import ContactSimError, NonFiniteState
@@ -93,7 +94,7 @@ class Player:
     def _apply_checked(self, event: dict[str, Any], chunk: Chunk) -> None:
         try:
             self._apply(event, chunk)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except Exception as error:  # a file may hold anything
             raise RecordingError(
                 f'the change {str(event)[:80]} before step {event.get("step", -1) + 1} cannot be '
                 f'made: {error}'
@@ -123,6 +124,7 @@ class Player:
             sim.restore(replace(snapshot, **{kind: array}))
 
 
+@checked
 def repeat(recording: Recording, on_step: Callable[[PlayedStep], None] | None = None) -> Outcome:
     """Repeat a recording and compare every state with the recorded one, to the bit.
 

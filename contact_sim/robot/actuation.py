@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contact_sim.errors import InvalidInput
+from contact_sim.numbers import real_array
 from contact_sim.robot.configuration import checked_vector
 
 Array = NDArray[np.float64]
@@ -38,7 +39,7 @@ class JointCommand:
     """k_d [N m s/rad], at least 0; 0 where neither position nor velocity is commanded."""
 
     def __post_init__(self) -> None:
-        length = np.size(self.position)
+        length = real_array('JointCommand.position', self.position).size
         for field in fields(self):
             place = f'JointCommand.{field.name}'
             value = checked_vector(place, getattr(self, field.name), length)

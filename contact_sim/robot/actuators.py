@@ -31,6 +31,10 @@ MULTIPLE_TOLERANCE = 1e-5
 """Relative error of a delay that still counts as a multiple of the time step."""
 
 
+MOST_DELAY = 100_000
+"""Steps of delay of an actuator: each is kept for every joint."""
+
+
 @dataclass(frozen=True, eq=False)
 class Actuators:
     """The actuators of a robot: every field but the names is an array (n_joints,), read-only.
@@ -111,9 +115,14 @@ class Actuators:
         """Return the delays in time steps of h [s], shape (n_joints,).
 
         Raises:
-            InvalidInput: a delay that is no multiple of h; names the nearest that are.
+            InvalidInput: a delay of too many steps, or no multiple of h; names the nearest.
         """
         steps = np.rint(self.delay / h)
+        if (steps > MOST_DELAY).any():
+            raise InvalidInput(
+                f'delay of an actuator = {self.delay.max():g} s: expected at most {MOST_DELAY} '
+                f'time steps of {h:g} s'
+            )
         wrong = np.abs(self.delay - steps * h) > MULTIPLE_TOLERANCE * self.delay
         if wrong.any():
             i = int(np.argmax(wrong))

@@ -26,6 +26,7 @@ from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName
 from contact_sim.numbers import real_number
 from contact_sim.robot.contact_point import ContactPoint, as_tuple
 from contact_sim.robot.description import parse_xml
+from contact_sim.robot.meshes import mesh_path
 from contact_sim.robot.rewritten import collision_text
 
 Array = NDArray[np.float64]
@@ -171,6 +172,8 @@ def collision_geometry(
     if not description:
         raise InvalidInput('the robot was made without a URDF: no collision geometry is known')
     root = parse_xml(description, 'collision geometry')
+    for mesh in root.iterfind('link/collision/geometry/mesh'):
+        mesh.set('filename', mesh_path(mesh.get('filename', ''), package_dirs))
     text = collision_text(root, 'collision geometry')
     try:
         geometries = pin.buildGeomFromUrdfString(

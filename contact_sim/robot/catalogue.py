@@ -1,7 +1,7 @@
 """The robots that come by name: where their files are, and what the files leave out.
 
-All but 'quadruped' come with the pip package example-robot-data, or with the ROS package
-example_robot_descriptions (called example-robot-data before version 6).
+All but 'quadruped' come with the pip package example-robot-data (the extra `robots`), or with the
+ROS package example_robot_descriptions (called example-robot-data before version 6).
 
 The contact sphere of a foot is read from the URDF's collision geometry, unless the foot is a mesh
 there: then it is written here.
@@ -17,6 +17,8 @@ from contact_sim.errors import RobotDescriptionError, UnknownName
 from contact_sim.robot.feet import Sphere
 from contact_sim.robot.share import share_folders, share_path
 
+FAVOURITE = 'go1'
+"""The default robot, where its files are installed."""
 _DATA_PACKAGES = ('example-robot-data', 'example_robot_descriptions', 'example_robot_data')
 _UNITREE_FEET = ('FL_foot', 'FR_foot', 'RL_foot', 'RR_foot')
 _ANYMAL_FEET = ('LF_FOOT', 'RF_FOOT', 'LH_FOOT', 'RH_FOOT')
@@ -107,6 +109,13 @@ def robots() -> tuple[str, ...]:
     return tuple(_ENTRIES)
 
 
+def default_robot() -> str:
+    """Return the robot of whoever names none: go1 where its files are, else quadruped, ours."""
+    entry = _ENTRIES[FAVOURITE]
+    here = any((folder / 'robots' / entry.urdf).is_file() for folder in _data_folders())
+    return FAVOURITE if here else next(name for name in _ENTRIES if _ENTRIES[name].ours)
+
+
 def catalogue_entry(name: str) -> CatalogueEntry:
     """Return the entry of a robot.
 
@@ -141,7 +150,7 @@ def robot_file(entry: CatalogueEntry, path: str) -> Path:
     raise RobotDescriptionError(
         f'the robot files ({path}) are not installed; searched in {searched or "no folder"}. '
         'pip install example-robot-data, or install the ROS package example_robot_descriptions '
-        '(example-robot-data before version 6)'
+        "(example-robot-data before version 6); 'quadruped' comes with contact_sim"
     )
 
 

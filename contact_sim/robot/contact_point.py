@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from contact_sim.arguments import listed
 from contact_sim.errors import InvalidInput
 from contact_sim.numbers import real_array, real_number
 
@@ -52,9 +53,7 @@ def as_tuple(what: str, values: Any, of: str) -> tuple[Any, ...]:
     Raises:
         InvalidInput: one string, or nothing that can be listed.
     """
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        raise InvalidInput(f'{what} = {values!r}: expected a list of {of}')
-    return tuple(values)
+    return listed(what, values, f'a list of {of}')
 
 
 def check_unique(kind: str, names: Sequence[str]) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pinocchio as pin
 
-from contact_sim.numbers import real_array
+from contact_sim.numbers import finite_array
 from contact_sim.robot.configuration import (
     checked_vector,
     frozen,
@@ -105,7 +105,7 @@ class Coordinates:
         Raises:
             InvalidInput: q has the wrong length.
         """
-        q = real_array('q', q)
+        q = finite_array('q', q)
         if q.shape != self._q_shape:
             raise wrong_shape(f'configuration q of robot {self.name}', q, self._q_shape)
         positions: Array = q[self._joint_position_index]
@@ -119,7 +119,7 @@ class Coordinates:
         Raises:
             InvalidInput: v has the wrong length.
         """
-        v = real_array('v', v)
+        v = finite_array('v', v)
         if v.shape != self._v_shape:
             raise wrong_shape(f'velocity v of robot {self.name}', v, self._v_shape)
         return np.asarray(v[self.joint_velocity_index])

@@ -84,7 +84,7 @@ def parse_xml(text: str, place: str) -> ElementTree.Element:
     parser = ElementTree.XMLParser(target=_WithoutDoctype(place))
     try:
         return ElementTree.fromstring(text.encode(), parser)
-    except (ElementTree.ParseError, UnicodeEncodeError) as error:
+    except (ElementTree.ParseError, LookupError, ValueError) as error:  # encodings of no name
         raise RobotDescriptionError(f'{place} is not well-formed XML: {error}') from error
 
 
@@ -113,6 +113,6 @@ def _description(
     if uses_xacro(root):
         raise RobotDescriptionError(
             f'{place} is a xacro, a program that can do anything on this machine: it is run only '
-            'if its file is called .xacro, or if xacro_arguments are given ({} for none)'
+            'if its file is called .xacro, or if xacro_arguments are given'
         )
     return Description(text, root, file)

@@ -23,6 +23,8 @@ class Sphere:
     """Radius [m]."""
 
 
+FEET = 'frame names or contact points'
+"""What feet may be given as."""
 POINT = Sphere((0.0, 0.0, 0.0), 0.0)
 """The origin of a frame, without extent."""
 
@@ -83,36 +85,44 @@ def contact_points_at(
     model: pin.Model,
     what: str,
     frames: Iterable[str | ContactPoint],
-    spheres: Mapping[str, Sphere] = MappingProxyType({}),
+    spheres: Mapping[str, Sequence[Sphere]] = MappingProxyType({}),
 ) -> tuple[ContactPoint, ...]:
-    """Return one contact point per frame; `spheres` says which frames have one, others are points.
+    """Return the contact points of frames: their `spheres`, else their origins.
+
+    One alone has the name of its frame, several are numbered.
 
     Raises:
         InvalidInput: a frame that does not move, or `frames` (called `what` in the message) is not
             a list of names and contact points.
         UnknownName: a frame that the model does not have.
     """
-    expected = 'frame names or contact points'
-    points = []
-    for frame in as_tuple(what, frames, expected):
+    points: list[ContactPoint] = []
+    for frame in as_tuple(what, frames, FEET):
         if isinstance(frame, str):
-            points.append(_contact_point_at(model, frame, spheres.get(frame, POINT)))
+            points += _contact_points_at(model, frame, spheres.get(frame, (POINT,)))
         elif isinstance(frame, ContactPoint):
             points.append(frame)
         else:
-            raise InvalidInput(f'{what}: {frame!r} is in the list, expected {expected}')
+            raise InvalidInput(f'{what}: {frame!r} is in the list, expected {FEET}')
     return tuple(points)
 
 
-def _contact_point_at(model: pin.Model, frame: str, sphere: Sphere) -> ContactPoint:
+def _contact_points_at(
+    model: pin.Model, frame: str, spheres: Sequence[Sphere]
+) -> list[ContactPoint]:
     found = _frame(model, frame)
     if found.parentJoint == 0:
         raise InvalidInput(
             f'contact frame {frame!r} is fixed to the world and cannot be a contact point; '
-            'load the robot with floating_base=True or choose a frame that moves'
+            'choose a frame that moves, or let the base float (floating_base)'
         )
-    offset = found.placement.act(np.array(sphere.centre))
-    return ContactPoint(frame, frame, str(model.names[found.parentJoint]), offset, sphere.radius)
+    joint = str(model.names[found.parentJoint])
+    centres = [found.placement.act(np.array(sphere.centre)) for sphere in spheres]
+    names = [frame] if len(spheres) == 1 else [f'{frame}_{k}' for k in range(len(spheres))]
+    return [
+        ContactPoint(name, frame, joint, centre, sphere.radius)
+        for name, centre, sphere in zip(names, centres, spheres, strict=True)
+    ]
 
 
 def _frame(model: pin.Model, name: str) -> pin.Frame:

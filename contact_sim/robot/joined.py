@@ -9,6 +9,7 @@ from itertools import chain, combinations
 import numpy as np
 import pinocchio as pin
 
+from contact_sim.arguments import checked, checked_fields
 from contact_sim.errors import InvalidInput, UnknownName, of_type
 from contact_sim.numbers import real_array
 from contact_sim.robot.actuators import Actuators
@@ -52,6 +53,7 @@ class Part:
         return f'{self.name}{SEPARATOR}{name}'
 
 
+@checked_fields
 @dataclass(frozen=True, eq=False, repr=False)
 class JoinedRobots(RobotModel):
     """Robots in one world, one behind the other in q, v and the efforts; made by `joined`.
@@ -61,6 +63,11 @@ class JoinedRobots(RobotModel):
     """
 
     parts: tuple[Part, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if sum(part.robot.nq for part in self.parts) != self.nq:
+            raise InvalidInput('JoinedRobots: parts do not make up the model; use joined(...)')
 
     def reference_configuration(self, name: str = STANDING) -> Array:
         """Return this pose of every robot that has it, 'standing' of the others, q (nq,).
@@ -78,6 +85,12 @@ class JoinedRobots(RobotModel):
         kp, kd = (np.concatenate(gains) for gains in zip(*own, strict=True))
         return kp, kd
 
+    @property
+    def gains_time_step(self) -> float:
+        """Largest time step at which the gains of all robots are stable [s]."""
+        return min(part.robot.gains_time_step for part in self.parts)
+
+    @checked
     def of(self, name: str) -> tuple[slice, slice, slice]:
         """Return where a robot is in q, in v and among the actuated joints.
 
@@ -94,6 +107,7 @@ class JoinedRobots(RobotModel):
         raise UnknownName('joined robot', name, [part.name for part in self.parts])
 
 
+@checked
 def joined(
     robots: Mapping[str, RobotModel],
     places: Mapping[str, Sequence[float]] | None = None,
@@ -151,6 +165,7 @@ def joined(
             for limit in part.robot.position_limits
         ),
         collisions=_collisions(parts, against_each_other, most),
+        notes=tuple(f'{part.name}: {note}' for part in parts for note in part.robot.notes),
         parts=parts,
     )
 
@@ -209,7 +224,11 @@ def _collisions(parts: tuple[Part, ...], against_each_other: bool, most: int) ->
         pairs += [(part.called(a), part.called(b)) for a, b in own.pairs]
     if against_each_other:
         pairs += [
-            (a.name, b.name) for one, other in combinations(solids, 2) for a in one for b in other
+            (a.name, b.name)
+            for one, other in combinations(solids, 2)
+            for a in one
+            for b in other
+            if a.joint != b.joint  # the world, for what is fixed to it of both
         ]
     return Collisions(tuple(chain.from_iterable(solids)), tuple(pairs), most)
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from contact_sim.arguments import checked
 from contact_sim.errors import InvalidInput
 from contact_sim.numbers import positive
 from contact_sim.robot.contact_point import Array, as_tuple
@@ -13,6 +14,7 @@ from contact_sim.robot.model import RobotModel
 from contact_sim.robot.urdf import load_robot
 
 
+@checked
 def loose_box(size: Sequence[float], mass: float, name: str = 'box') -> RobotModel:
     """Return a box of even density that moves freely and touches the ground at its corners.
 
@@ -32,6 +34,7 @@ def loose_box(size: Sequence[float], mass: float, name: str = 'box') -> RobotMod
     return _loose(name, f'<box size="{x!r} {y!r} {z!r}"/>', mass, square / 12.0)
 
 
+@checked
 def loose_ball(radius: float, mass: float, name: str = 'ball') -> RobotModel:
     """Return a solid ball of even density that moves freely.
 
@@ -55,5 +58,6 @@ def _loose(name: str, geometry: str, mass: float, square: Array) -> RobotModel:
         f'<robot name="{name}"><link name="{name}"><inertial><mass value="{m!r}"/>'
         f'<inertia ixx="{ixx!r}" iyy="{iyy!r}" izz="{izz!r}" ixy="0" ixz="0" iyz="0"/></inertial>'
         f'<visual><geometry>{geometry}</geometry></visual>'
-        f'<collision><geometry>{geometry}</geometry></collision></link></robot>'
+        f'<collision><geometry>{geometry}</geometry></collision></link></robot>',
+        feet=(),
     ).with_body_contacts()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlparse
@@ -30,11 +30,27 @@ def meshes(robot: ElementTree.Element) -> Iterator[Mesh]:
                 yield Mesh(link.get('name', ''), use, mesh.get('filename', ''))
 
 
-def package_folders(robot: ElementTree.Element, file: Path | None) -> tuple[str, ...]:
-    """Return the folders that hold the packages of all package:// URIs of a URDF."""
-    names = {_package_and_path(mesh.uri)[0] for mesh in meshes(robot)} - {''}
-    found = (package_folder(name, file) for name in sorted(names))
-    return tuple(dict.fromkeys(str(package.parent) for package in found if package is not None))
+def mesh_folders(robot: ElementTree.Element, file: Path | None) -> tuple[str, ...]:
+    """Return the folders in which `mesh_path` finds the meshes of a URDF."""
+    uris = [mesh.uri for mesh in meshes(robot)]
+    names = sorted({_package_and_path(uri)[0] for uri in uris} - {''})
+    packages = {name: package_folder(name, file) for name in names}
+    folders = [str(folder.parent) for folder in packages.values() if folder is not None]
+    if file is not None and any(_relative(uri) for uri in uris):
+        folders.append(str(file.absolute().parent))
+    return tuple(dict.fromkeys(folders))
+
+
+def mesh_path(uri: str, folders: Iterable[str]) -> str:
+    """Return where a mesh with a relative path is, any other URI as it is."""
+    if not _relative(uri):
+        return uri
+    found = (path for path in (Path(folder, unquote(uri)) for folder in folders) if path.is_file())
+    return str(next(found, uri))
+
+
+def _relative(uri: str) -> bool:
+    return bool(uri) and not urlparse(uri).scheme and not uri.startswith('/')
 
 
 def check_meshes_exist(robot: ElementTree.Element, file: Path | None, place: str) -> None:
@@ -44,16 +60,22 @@ def check_meshes_exist(robot: ElementTree.Element, file: Path | None, place: str
     packages; file:// URIs and plain paths as they are, relative ones beside `file`. URIs with any
     other scheme (http://, model://) are not checked.
     """
+    for mesh, why in missing_meshes(robot, file):
+        raise RobotDescriptionError(
+            f'{place}: link {mesh.link!r}: {mesh.use} mesh {mesh.uri!r} not found: {why}; '
+            'where check_meshes is false, a robot is loaded without looking for its meshes'
+        )
+
+
+def missing_meshes(robot: ElementTree.Element, file: Path | None) -> Iterator[tuple[Mesh, str]]:
+    """Yield the meshes of a URDF that are not on this machine, and why, see above."""
     known: dict[str, str | None] = {}
     for mesh in meshes(robot):
         if mesh.uri not in known:
             known[mesh.uri] = _why_missing(mesh.uri, file)
         why = known[mesh.uri]
         if why is not None:
-            raise RobotDescriptionError(
-                f'{place}: link {mesh.link!r}: {mesh.use} mesh {mesh.uri!r} not found: {why}; '
-                'where check_meshes is false, a robot is loaded without looking for its meshes'
-            )
+            yield mesh, why
 
 
 def _why_missing(uri: str, file: Path | None) -> str | None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pinocchio as pin
 
+from contact_sim.arguments import checked, checked_fields
 from contact_sim.errors import InvalidInput, UnknownName, of_type
 from contact_sim.robot.actuators import Actuators, Values, actuators_of, driven_model
 from contact_sim.robot.body_points import MOST, Approximation, body_contacts
@@ -21,10 +22,11 @@ from contact_sim.robot.configuration import frozen, neutral_configuration
 from contact_sim.robot.contact_point import Array, ContactPoint, check_unique
 from contact_sim.robot.coordinates import Coordinates
 from contact_sim.robot.feet import Foot, check_contact_points, contact_points_at, feet_of
-from contact_sim.robot.gains import Gains, standing_gains
+from contact_sim.robot.gains import Gains, StandingGains, standing_gains
 from contact_sim.robot.joints import actuated_joint_names, check_actuated_joints
 from contact_sim.robot.masses import check_joint_numbers, check_masses
 from contact_sim.robot.placement import has_floating_base, placed_on_ground
+from contact_sim.robot.poses import STANDING
 from contact_sim.robot.position_limits import (
     PositionLimit,
     check_position_limits,
@@ -35,12 +37,10 @@ from contact_sim.robot.self_collision import LinkPairs, self_collisions
 from contact_sim.robot.solids import MOST as MOST_MET
 from contact_sim.robot.solids import NO_COLLISIONS, Collisions, Solid, solids_of
 
-__all__ = ['ContactPoint', 'RobotModel']
-
-STANDING = 'standing'
-"""Name of the reference pose that every robot has."""
+__all__ = ['STANDING', 'ContactPoint', 'RobotModel']
 
 
+@checked_fields
 @dataclass(frozen=True, eq=False)
 class RobotModel(Coordinates):
     """A robot as the simulation sees it; immutable, every array is read-only.
@@ -65,7 +65,7 @@ class RobotModel(Coordinates):
     description: str = ''
     """URDF text, after xacro; empty for a robot made from a Pinocchio model."""
     package_dirs: tuple[str, ...] = ()
-    """Folders that hold the packages of the description's package:// URIs."""
+    """Folders that hold the packages of package:// URIs, and where relative meshes are."""
     body_points: tuple[ContactPoint, ...] = ()
     """Spheres of the rest of the body, which is no foot, that the ground may touch."""
     approximations: tuple[Approximation, ...] = ()
@@ -78,6 +78,8 @@ class RobotModel(Coordinates):
     """Joint limits, and joints that follow others."""
     collisions: Collisions = NO_COLLISIONS
     """Solids that may touch each other, see `with_self_collision`."""
+    notes: tuple[str, ...] = ()
+    """What loading decided where the description is silent, in words."""
 
     def __post_init__(self) -> None:
         check_unique('joint', list(self.pinocchio_model.names))
@@ -127,6 +129,7 @@ class RobotModel(Coordinates):
             position_limits=joint_limits(own),
         )
 
+    @checked
     def with_body_contacts(
         self, links: Iterable[str] | None = None, most: int = MOST, edge_radius: float = 0.0
     ) -> RobotModel:
@@ -194,6 +197,7 @@ class RobotModel(Coordinates):
             self.pinocchio_model, self.joint_names, self.joint_velocity_index, self.gear_ratios
         )
 
+    @checked
     def with_position_limits(self, limits: Iterable[PositionLimit]) -> RobotModel:
         """Return the robot with these limits in place of its own; none of them: ().
 
@@ -233,10 +237,16 @@ class RobotModel(Coordinates):
     def default_gains(self) -> Gains:
         """PD gains with which the robot stands: kp [N m/rad], kd [N m s/rad], each (n_joints,).
 
-        Stable under explicit PD at time steps up to 5 ms (robot/gains.py). New arrays each time.
+        Stable under explicit PD at time steps up to `gains_time_step` (theory 4.5). New arrays
+        each time.
         """
-        kp, kd = self._standing_gains
-        return kp.copy(), kd.copy()
+        gains = self._standing_gains
+        return gains.stiffness.copy(), gains.damping.copy()
+
+    @property
+    def gains_time_step(self) -> float:
+        """Largest time step at which `default_gains` are stable [s], from 1 to 5 ms."""
+        return self._standing_gains.time_step
 
     @property
     def reference_configurations(self) -> tuple[str, ...]:
@@ -256,6 +266,6 @@ class RobotModel(Coordinates):
         return placed_on_ground(self.pinocchio_model, self.candidates, self.references[name])
 
     @cached_property
-    def _standing_gains(self) -> Gains:
-        standing = self.references[STANDING]
-        return standing_gains(self.pinocchio_model, self.joint_velocity_index, standing)
+    def _standing_gains(self) -> StandingGains:
+        standing, joints = self.references[STANDING], self.joint_velocity_index
+        return standing_gains(self.pinocchio_model, joints, standing, self.contact_points)

@@ -16,6 +16,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from contact_sim.arguments import checked_fields
 from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName, of_type
 from contact_sim.robot.numbers import number
 
@@ -25,6 +26,7 @@ UNBOUNDED = 1e300
 """Bound from which Pinocchio means that there is none."""
 
 
+@checked_fields
 @dataclass(frozen=True)
 class PositionLimit:
     """Bounds of the position of a joint, or of a weighted sum of two.

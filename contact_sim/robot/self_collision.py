@@ -10,7 +10,7 @@ from typing import Any
 import coal
 import pinocchio as pin
 
-from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.errors import InvalidInput, UnknownName, shown
 from contact_sim.robot.contact_point import Array, as_tuple
 from contact_sim.robot.solids import MOST, Collisions, Solid
 from contact_sim.robot.srdf import read_srdf
@@ -94,7 +94,7 @@ def _declared(
     pairs = []
     for pair in as_tuple('links', links, 'pairs of links'):
         if isinstance(pair, str) or len(tuple(pair)) != 2:
-            raise InvalidInput(f'links: {pair!r}: expected two names')
+            raise InvalidInput(f'links: {shown(pair)}: expected two names')
         for link in pair:
             if link not in by_link:
                 raise UnknownName('link with collision geometry', link, by_link)

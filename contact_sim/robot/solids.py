@@ -16,6 +16,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from contact_sim.arguments import checked_fields
 from contact_sim.errors import InvalidInput, UnknownName
 from contact_sim.robot.body_points import (
     SIGNS,
@@ -82,6 +83,7 @@ class Solid:
         return pin.SE3(np.array(self.rotation).reshape(3, 3), np.array(self.centre))
 
 
+@checked_fields
 @dataclass(frozen=True)
 class Collisions:
     """Solids of a robot and which of them may touch each other.

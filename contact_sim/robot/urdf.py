@@ -6,7 +6,6 @@ import os
 import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from xml.etree.ElementTree import Element
 
 import numpy as np
 import pinocchio as pin
@@ -15,23 +14,25 @@ from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName
 from contact_sim.numbers import flag
 from contact_sim.robot.agreement import check_agreement
 from contact_sim.robot.catalogue import CatalogueEntry, catalogue_entry, robot_file, robots
-from contact_sim.robot.checks import check_description, child_of, floats_by_itself
-from contact_sim.robot.configuration import neutral_configuration
-from contact_sim.robot.contact_point import Array, ContactPoint
+from contact_sim.robot.checks import check_description, floats_by_itself
+from contact_sim.robot.contact_point import ContactPoint, as_tuple
 from contact_sim.robot.description import (
     Description,
     description_from_file,
     description_from_text,
     is_xml,
 )
-from contact_sim.robot.feet import Sphere, contact_points_at
+from contact_sim.robot.feet import FEET, contact_points_at
 from contact_sim.robot.joints import actuated_joint_names
-from contact_sim.robot.meshes import check_meshes_exist, package_folders
+from contact_sim.robot.meshes import check_meshes_exist, mesh_folders
 from contact_sim.robot.model import STANDING, RobotModel
-from contact_sim.robot.numbers import number, vector
+from contact_sim.robot.numbers import number
+from contact_sim.robot.placement import has_floating_base
+from contact_sim.robot.poses import Poses, reference_poses
 from contact_sim.robot.position_limits import PositionLimit, described_limits
 from contact_sim.robot.rewritten import LIMITED_TYPES, kinematics_text
-from contact_sim.robot.srdf import Semantics, configuration, read_srdf
+from contact_sim.robot.soles import soles_of
+from contact_sim.robot.srdf import JointValues, Semantics, read_srdf
 from contact_sim.robot.transmissions import gear_ratios
 from contact_sim.robot.xacro_program import XacroArguments
 
@@ -39,10 +40,11 @@ from contact_sim.robot.xacro_program import XacroArguments
 def load_robot(
     source: str | Path,
     floating_base: bool = True,
-    contact_frames: Iterable[str | ContactPoint] | None = None,
+    feet: Iterable[str | ContactPoint] | None = None,
     actuated_joints: Iterable[str] | None = None,
     srdf: str | Path | None = None,
     *,
+    poses: Poses | None = None,
     check_meshes: bool = True,
     xacro_arguments: XacroArguments | None = None,
 ) -> RobotModel:
@@ -57,13 +59,16 @@ def load_robot(
             text (it starts with '<'). A xacro is a program: it can do whatever you can.
         floating_base: whether the root link moves freely; else it is fixed to the world. A root
             link without mass, whose one joint is a floating one, is the world either way.
-        contact_frames: frames of the feet, or contact points ready made. A frame whose link has
-            exactly one sphere as collision geometry touches with that sphere, any other frame with
-            its origin. None: the feet of the catalogue, else the end effectors of the SRDF, else
-            none.
+        feet: frames of the feet, or contact points ready made. A frame touches with all spheres
+            of its link's collision geometry; else with the corners of boxes, cylinders and
+            meshes there (robot/soles.py); else with its origin. None: the feet of the catalogue,
+            else the end effectors of the SRDF, else none, with a warning.
         actuated_joints: names of driven joints; None means every joint with one degree of freedom.
         srdf: a path to an SRDF, or its text, with reference poses and end effectors; None: the
             catalogue's, else none.
+        poses: reference poses, values by joint [rad or m] by name of the pose, which win over
+            those of the SRDF; joints left out are at neutral. Without a pose 'standing' there and
+            here, a robot with legs gets one that stands on bent legs (robot/bent_legs.py).
         check_meshes: whether a mesh that is not on this machine is an error. Meshes play no part
             in the dynamics.
         xacro_arguments: values of the arguments of a xacro, by name. Given, even if empty, any
@@ -81,20 +86,20 @@ def load_robot(
     floating_base = floating_base and not floats_by_itself(description.root)
     model = _pinocchio_model(description, floating_base)
     semantics = _semantics(srdf, entry)
-    known = entry.feet if entry is not None else semantics.end_effectors
-    frames = known if contact_frames is None else contact_frames
+    soles = _soles(description, model, entry, semantics, feet)
+    limits = _position_limits(description, model)
+    references = reference_poses(model, _poses(model, semantics, entry), poses, soles[0], limits)
     return RobotModel(
         name=str(source) if entry is not None else description.name,
         pinocchio_model=model,
         joint_names=actuated_joint_names(model, actuated_joints),
-        contact_points=contact_points_at(
-            model, 'contact_frames', frames, _spheres(description, entry)
-        ),
-        references=_references(model, semantics, entry),
+        contact_points=soles[0],
+        references=references.poses,
         description=description.text,
-        package_dirs=package_folders(description.root, description.file),
+        package_dirs=mesh_folders(description.root, description.file),
         gear_ratios=gear_ratios(description.root, description.place),
-        position_limits=_position_limits(description, model),
+        position_limits=limits,
+        notes=(*soles[1], *references.notes),
     )
 
 
@@ -199,9 +204,9 @@ def _semantics(srdf: str | Path | None, entry: CatalogueEntry | None) -> Semanti
     return Semantics()
 
 
-def _references(
+def _poses(
     model: pin.Model, semantics: Semantics, entry: CatalogueEntry | None
-) -> Mapping[str, Array]:
+) -> Mapping[str, JointValues]:
     """Return the poses of the SRDF, and 'standing' from the catalogue where the SRDF has none."""
     poses = dict(semantics.poses)
     if entry is not None and entry.standing and STANDING not in poses:
@@ -211,33 +216,26 @@ def _references(
             for ending, angle in entry.standing.items()
             if name.endswith(ending)
         }
-    neutral = neutral_configuration(model)
-    return {
-        name: configuration(model, neutral, values, f'reference pose {name!r}')
-        for name, values in poses.items()
-    }
+    return poses
 
 
-def _spheres(description: Description, entry: CatalogueEntry | None) -> Mapping[str, Sphere]:
-    """Return the contact sphere of every frame that has one, by link and by fixed joint."""
-    spheres, robot = {}, description.root
-    for link in robot.iterfind('link'):
-        found = [c for c in link.iterfind('collision') if c.find('geometry/sphere') is not None]
-        if len(found) == 1:
-            spheres[link.get('name', '')] = _sphere(
-                found[0], f'{description.place}: link {link.get("name")!r}'
-            )
-    if entry is not None and entry.foot is not None:
-        spheres.update(dict.fromkeys(entry.feet, entry.foot))
-    for joint in robot.iterfind('joint'):
-        if joint.get('type') == 'fixed' and child_of(joint) in spheres:
-            spheres.setdefault(joint.get('name', ''), spheres[child_of(joint)])
-    return spheres
-
-
-def _sphere(collision: Element, where: str) -> Sphere:
-    centre = vector(collision.find('origin'), 'xyz', '0 0 0', f'{where}: <origin>')
-    sphere = collision.find('geometry/sphere')
-    assert sphere is not None  # the caller looked
-    radius = number(sphere, 'radius', f'{where}: <sphere>', at_least=0.0, required=True, unit=' m')
-    return Sphere(centre, radius)
+def _soles(
+    description: Description,
+    model: pin.Model,
+    entry: CatalogueEntry | None,
+    semantics: Semantics,
+    feet: Iterable[str | ContactPoint] | None,
+) -> tuple[tuple[ContactPoint, ...], tuple[str, ...]]:
+    """Return the contact points of the feet, and what was approximated in words."""
+    known = entry.feet if entry is not None else semantics.end_effectors
+    frames = as_tuple('feet', known if feet is None else feet, FEET)
+    given = {foot: (entry.foot,) for foot in entry.feet} if entry and entry.foot else {}
+    folders = mesh_folders(description.root, description.file)
+    soles = soles_of(model, description.root, folders, frames, description.place, given)
+    if feet is None and not frames and has_floating_base(model):
+        warnings.warn(
+            f'{description.place}: no feet are known, so nothing touches the ground; name their '
+            'links (feet). python -m contact_sim.inspect tells which they may be',
+            stacklevel=3,
+        )
+    return contact_points_at(model, 'feet', frames, soles.spheres), soles.notes

@@ -97,4 +97,6 @@ def _reason(error: Exception) -> str:
     reason = str(error).strip() or type(error).__name__
     if 'AMENT_PREFIX_PATH' in reason or 'ament_index_python' in reason:
         return f'$(find package) needs ROS 2: source the workspace that has the package ({reason})'
+    if 'Undefined substitution argument' in reason:
+        return f'{reason}: it has no default, give its value in xacro_arguments'
     return reason

@@ -1,15 +1,18 @@
-"""Serve the callbacks of a node in a thread of their own, whatever they raise."""
+"""Serve the callbacks of a node in a thread of their own, and answer, whatever they raise."""
 
 from __future__ import annotations
 
+import inspect
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
+from rcl_interfaces.msg import SetParametersResult
 from rclpy.executors import ShutdownException, SingleThreadedExecutor, TimeoutException
 from rclpy.node import Node
 
-from contact_sim.errors import ContactSimError
+from contact_sim.errors import ContactSimError, shortened
 
 LONGEST_END = 2.0
 """Wall seconds that the thread may take to end."""
@@ -76,5 +79,47 @@ class CallbackThread:
         except BaseException as raised:  # rclpy keeps those of Exception, and passes on the rest
             error = raised
         if error is not None and self._ok():
-            said = ''.join(traceback.format_exception(error))
-            self._log.error(f'a callback failed, its message is lost: {said}')
+            self._log.error(f'a callback failed, its message is lost: {described(error)}')
+
+
+def described(error: BaseException) -> str:
+    """Return an error with its traceback, in a bounded text."""
+    return shortened(''.join(traceback.format_exception(error)))
+
+
+def answering(
+    callback: Callable[[Any, Any], Any], report: Callable[[str], None]
+) -> Callable[[Any, Any], Coroutine[Any, Any, Any]]:
+    """Return a callback of a service that answers even if `callback` raises.
+
+    Args:
+        callback: takes request and response, returns the response; a coroutine or not.
+        report: told in words what it raised.
+    """
+
+    async def answer(request: Any, response: Any) -> Any:
+        try:
+            returned = callback(request, response)
+            return await returned if inspect.isawaitable(returned) else returned
+        except Exception as error:
+            expected = isinstance(error, ContactSimError)
+            report(f'a service failed: {error if expected else described(error)}')
+            reason = str(error) if expected else shortened(repr(error))
+            return refusal(request, type(response)(), reason)
+
+    return answer
+
+
+def refusal(request: Any, response: Any, reason: str) -> Any:
+    """Return a response that says why nothing was done, in the fields that its type has for it."""
+    result: Any = getattr(response, 'result', None)
+    if hasattr(response, 'success'):  # std_srvs
+        response.success, response.message = False, reason
+    elif hasattr(result, 'error_message'):  # simulation_interfaces
+        result.result, result.error_message = result.RESULT_OPERATION_FAILED, reason
+    elif hasattr(result, 'successful'):
+        result.successful, result.reason = False, reason
+    elif hasattr(response, 'results'):
+        refused = SetParametersResult(successful=False, reason=reason)
+        response.results = [refused] * len(request.parameters)
+    return response

@@ -1,19 +1,33 @@
-"""Parts shared by the launch files: described arguments, a simulation with its controller."""
+"""Parts shared by the launch files: arguments, processes, a simulation with its controller."""
 
 from __future__ import annotations
 
 import copy
+import os
+import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
+from ament_index_python.packages import PackageNotFoundError, get_package_prefix
 from launch import LaunchContext, LaunchDescription
-from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription, OpaqueFunction
+from launch.actions import (
+    DeclareLaunchArgument,
+    IncludeLaunchDescription,
+    LogInfo,
+    OpaqueFunction,
+    SetEnvironmentVariable,
+    Shutdown,
+)
+from launch.conditions import IfCondition
 from launch.launch_description_sources import PythonLaunchDescriptionSource
+from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
+from contact_sim.errors import ContactSimError
+from contact_sim.robot.catalogue import default_robot
 from contact_sim.robot.share import share_path
 from contact_sim.ros.settings.robots import RobotEntry, entries_in, robot_entries
 
@@ -26,10 +40,15 @@ ROBOTS = (
     "of its name, for example 'a=go1 b=anymal_b@1.5,0,0.3'",
 )
 """Default and description of the launch argument `robots`."""
+COMMON: Arguments = {
+    'localhost_only': ('false', 'true: the nodes talk to others on this machine only'),
+}
+"""Arguments of every launch file."""
 DEMO_ARGUMENTS: Arguments = {
-    'robot': ('go1', 'robot of the catalogue, for example anymal_b'),
+    'robot': (default_robot(), 'robot of the catalogue, for example anymal_b'),
     'robots': ROBOTS,
     'contact_model': ('ncp', 'contact model, e.g. sap'),
+    'robot_state_publisher': ('true', 'false: the transforms of the links come from elsewhere'),
     'rviz': ('false', 'true: show the robot, forces and friction cones in RViz'),
 }
 """Arguments of simulation.launch.py that every demo has, too."""
@@ -38,12 +57,80 @@ DEMO_ARGUMENTS: Arguments = {
 def described(
     arguments: Arguments, parts: Callable[[LaunchContext], list[Any]]
 ) -> LaunchDescription:
-    """Return declared arguments, and what `parts` makes of them once they have their values."""
+    """Return declared arguments, and what `parts` makes of them once they have their values.
+
+    Those in COMMON are added, and done here.
+    """
     declared = [
         DeclareLaunchArgument(name, default_value=default, description=description)
-        for name, (default, description) in arguments.items()
+        for name, (default, description) in {**arguments, **COMMON}.items()
     ]
-    return LaunchDescription([*declared, OpaqueFunction(function=parts)])
+
+    def everything(context: LaunchContext) -> list[Any]:
+        return [*network(context), *parts(context)]
+
+    return LaunchDescription([*declared, OpaqueFunction(function=everything)])
+
+
+def network(context: LaunchContext) -> list[SetEnvironmentVariable]:
+    """Return what keeps the nodes behind it on this machine, where `localhost_only` says so."""
+    if not IfCondition(LaunchConfiguration('localhost_only')).evaluate(context):
+        return []
+    return [SetEnvironmentVariable('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')]
+
+
+class NotInstalled(ContactSimError):
+    """A launch needs a program that is not on this machine."""
+
+
+def process(package: str, executable: str, without: str = '', **settings: Any) -> Node:
+    """Return a node whose process ends when the launch ends, even if the launch is killed.
+
+    Made by a function of `described`, it is looked for before any process starts: an exception
+    after that would leave processes behind.
+
+    Args:
+        package: where ROS finds it.
+        executable: in the package.
+        without: launch argument that does without it.
+        settings: further arguments of `Node`.
+
+    Raises:
+        NotInstalled: there is no such executable; names `without`.
+    """
+    if not installed(package, executable):
+        distribution = os.environ.get('ROS_DISTRO', '<distribution>')
+        rather = f', or launch with {without}' if without else ''
+        raise NotInstalled(
+            f'no executable {executable!r} of the ROS package {package!r} in AMENT_PREFIX_PATH; '
+            f'apt install ros-{distribution}-{package.replace("_", "-")}{rather}'
+        )
+    setpriv = shutil.which('setpriv')  # part of util-linux
+    bound = f'{setpriv} --pdeathsig TERM -- ' if setpriv else ''
+    given = LaunchConfiguration('launch-prefix', default='')
+    return Node(package=package, executable=executable, prefix=[bound, given], **settings)
+
+
+def installed(package: str, executable: str) -> bool:
+    """Return whether ROS finds an executable."""
+    try:
+        return Path(get_package_prefix(package), 'lib', package, executable).is_file()
+    except PackageNotFoundError:
+        return False
+
+
+def needed(package: str, executable: str, **settings: Any) -> Node:
+    """Return a `process` with which everything ends; its failure is that of the launch."""
+
+    def ended(event: Any, context: LaunchContext) -> list[Any] | None:
+        if context.is_shutdown:
+            return None
+        if event.returncode:  # launch returns 1 after an exception, and only then
+            raise RuntimeError(f'the {executable} ended with exit code {event.returncode}')
+        reason = f'the {executable} ended'
+        return [LogInfo(msg=reason), Shutdown(reason=reason)]
+
+    return process(package, executable, on_exit=ended, **settings)
 
 
 def simulation(arguments: Mapping[str, str]) -> IncludeLaunchDescription:
@@ -60,6 +147,8 @@ def controlled_simulation(
 ) -> list[IncludeLaunchDescription | Node]:
     """Return a simulation with the DEMO_ARGUMENTS in force, and a controller of each robot.
 
+    The demo ends with the first of them.
+
     Args:
         context: where the arguments have their values.
         controller: executable of this package.
@@ -68,9 +157,9 @@ def controlled_simulation(
     """
     given = context.launch_configurations
     controllers = [
-        Node(
-            package='contact_sim',
-            executable=controller,
+        needed(
+            'contact_sim',
+            controller,
             namespace=robot.name,
             parameters=[{'robot': robot.source, **(parameters or {})}],
             output='screen',

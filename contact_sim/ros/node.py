@@ -6,24 +6,33 @@ swap the command in force, or ask the loop to do something between two steps.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rosgraph_msgs.msg import Clock
 
 from contact_sim.contact.solution import STATUSES, SolverStatus
+from contact_sim.errors import shortened
+from contact_sim.replay.recorder import Recorder
 from contact_sim.robot.actuator_text import describe_actuators
+from contact_sim.robot.contact_point import Array
+from contact_sim.robot.gain_text import describe_gains, gain_table, gains_limit
 from contact_sim.robot.parts import parts_of
 from contact_sim.robot.position_limits import describe_limits
+from contact_sim.ros.callbacks import answering
 from contact_sim.ros.commands.inbox import CommandInbox
 from contact_sim.ros.commands.lockstep import Lockstep, owned_joints
 from contact_sim.ros.commands.pushes import Pushes
-from contact_sim.ros.conversions import nanoseconds
+from contact_sim.ros.conversions import nanoseconds, seconds
 from contact_sim.ros.interface.services import Services
 from contact_sim.ros.interface.simulation_interfaces_server import INSTALLED, SimulationInterfaces
 from contact_sim.ros.interface.state_control import StateControl
 from contact_sim.ros.interface.subscriptions import Inputs
 from contact_sim.ros.interface.support_command import SupportCommand
+from contact_sim.ros.namesakes import Claim
+from contact_sim.ros.outputs.clock import TOPIC as CLOCK
 from contact_sim.ros.outputs.publishers import Outputs
 from contact_sim.ros.settings.declarations import (
     PARAMETER_GROUPS,
@@ -42,23 +51,53 @@ from contact_sim.ros.settings.factory import (
     start_configuration,
 )
 from contact_sim.ros.settings.rates import publish_periods
-from contact_sim.ros.settings.robots import driven_robot, joint_gains, loaded_robot
+from contact_sim.ros.settings.robots import (
+    driven_robot,
+    effort_order,
+    joint_gains,
+    loaded_robot,
+)
 from contact_sim.ros.settings.server import ParameterServer
 from contact_sim.ros.stepping.diagnostics import Conditions, diagnostics_message
-from contact_sim.ros.stepping.loop import Loop
+from contact_sim.ros.stepping.leader import Leader
+from contact_sim.ros.stepping.loop import Loop, StepTakesLong
 from contact_sim.ros.stepping.pacer import Pacer
 from contact_sim.simulation.touch import TouchGuard
+
+TOLD = SolverStatus.UNSTABLE, SolverStatus.IMMOVABLE
+"""Statuses that are warned about, besides those of forces that no ground has."""
+
+
+class BriefLog:
+    """Log of bounded lines: descriptions may have thousands of joints."""
+
+    def __init__(self, log: Any) -> None:
+        self._log = log
+
+    def info(self, line: str) -> None:
+        """Log a line for information."""
+        self._log.info(shortened(line))
+
+    def warning(self, line: str) -> None:
+        """Log a line as a warning."""
+        self._log.warning(shortened(line))
 
 
 class SimulationNode(Node):
     """ROS 2 node `contact_sim`.
 
     Raises:
-        ContactSimError: a parameter or robot description that cannot be used.
+        ContactSimError: a parameter or robot description that cannot be used, or another node of
+            this name.
     """
+
+    _warned: Sequence[int] = (0,) * len(STATUSES)
+    """Steps with each status that were warned about."""
+    _warned_of_clock = ''
 
     def __init__(self, **node_options: Any) -> None:
         super().__init__('contact_sim', **node_options)
+        claim = Claim(self)
         self.parameters = ParameterServer(self, self._check_settings, self._change_settings)
         self.parameters.declare(PARAMETER_GROUPS)
         settings = self.parameters.settings
@@ -77,14 +116,16 @@ class SimulationNode(Node):
             self.robot.joint_names,
             self.robot.joint_positions(self.sim.q),
             *joint_gains(self.robot, settings),
+            self.robot.continuous_joints,
         )
+        claim.check()
+        self.inbox.rules = settings['trajectory']
         self._outputs = Outputs(self, self.sim, settings)
         self._pacer = Pacer(settings[''].real_time_factor)
         log = self.get_logger()
         names = self.robot.joint_names
         self.lockstep = Lockstep(self.inbox, names, owned_joints(settings, names), log.warning)
         self._follow_lockstep(settings)
-        self._warned = [0] * len(STATUSES)  # steps so far with each status
         common = settings['']
         world_frames = common.odom_frame, common.world_frame
         self.pushes = Pushes(self.sim, common.frame_prefix, world_frames)
@@ -95,14 +136,13 @@ class SimulationNode(Node):
         )  # fmt: skip
         self.loop.paused = settings[''].start_paused
         self.loop.guard = TouchGuard(self.robot, common.end_on_contact)
-        self.recorder = recorder_of(self.sim, settings, log.error)
-        if self.recorder is not None:
-            self.loop.when_at_rest = self.recorder.flush
+        self._follow_clock(common.clock)
+        self.recorder = self._begin_recording(settings)
         self.state_control = StateControl(self.sim, self.loop, self.inbox, self.parameters)
         self.inputs = [
             Inputs(
                 self, part, self.inbox, self.lockstep, self.pushes, self.state_control,
-                SupportCommand(self.sim, self.loop, part),
+                SupportCommand(self.sim, self.loop, part), effort_order(part, settings),
             )
             for part in self.parts
         ]  # fmt: skip
@@ -114,13 +154,21 @@ class SimulationNode(Node):
                 self, self.sim, self.loop, self.state_control, self.standard_services,
                 self.parameters,
             )  # fmt: skip
-        self.parameters.accept_changes()
+        self._in_force = self.parameters.accept_changes()
         self._announce()
+
+    def create_service(self, kind: Any, name: str, callback: Any, **options: Any) -> Any:
+        """Serve as any node does, and answer even where the callback raises."""
+
+        def report(said: str) -> None:
+            self.get_logger().error(said)
+
+        return super().create_service(kind, name, answering(callback, report), **options)
 
     # ---------------------------------------------------------------- construction
 
     def _announce(self) -> None:
-        robot, sim, log = self.robot, self.sim, self.get_logger()
+        robot, sim, log = self.robot, self.sim, BriefLog(self.get_logger())
         settings = self.parameters.settings
         log.info(
             f'{robot.name}: {robot.total_mass:.3f} kg, contact model {sim.contact_model}, '
@@ -131,13 +179,14 @@ class SimulationNode(Node):
             who = f'{part.name} = {own.name}, {own.total_mass:.3f} kg; ' if part.name else ''
             joints = ', '.join(own.joint_names)
             log.info(f'{who}joints, in the order of unnamed commands: {joints}')
-        gains = (f'{low:.4g} to {high:.4g}' for low, high in self.inbox.gain_ranges())
-        log.info('PD gains: p {}, d {}'.format(*gains))
+        self._announce_gains(*joint_gains(robot, settings))
         for line in (*describe_actuators(robot), *describe_limits(robot.position_limits)):
             log.info(line)
         feet = ', '.join(f'{p.name} (r = {p.radius:g} m)' for p in robot.contact_points)
         height = settings[''].initial_height
         log.info(f'contact points: {feet or "none"}; the lowest starts at a gap of {height:g} m')
+        for note in robot.notes:
+            log.info(note)
         for approximation in robot.approximations:
             log.info(
                 f'contact points on what {approximation.joint} moves: {approximation.points}, '
@@ -145,8 +194,21 @@ class SimulationNode(Node):
             )
         rates = vars(settings['publish_rate']).items()
         log.info('messages per second: ' + ', '.join(f'{name} {rate:g}' for name, rate in rates))
+        for line in self.parameters.unknown():
+            log.warning(line)
         if robot.floating_base and not robot.candidates:
-            log.warning('the robot has no contact points and will fall; set contact_frames')
+            log.warning('the robot has no contact points and will fall; set the parameter feet')
+
+    def _announce_gains(self, kp: Array, kd: Array) -> None:
+        robot, sim, log = self.robot, self.sim, self.get_logger()
+        log.info(describe_gains(robot, kp, kd, sim.q))
+        log.debug(gain_table(robot, kp, kd))
+        stable = gains_limit(robot, kp, kd, sim.q)
+        if sim.time_step > stable:
+            log.warning(
+                f'explicit PD with these gains is not stable at h = {sim.time_step:g} s in the '
+                f'air: choose a time_step below {stable:.2g} s or smaller gains'
+            )
 
     # ---------------------------------------------------------------- settings
 
@@ -161,28 +223,46 @@ class SimulationNode(Node):
     def _change_settings(self, settings: Settings, prefixes: set[str]) -> None:
         """Let settings take effect between two steps, all of them or none.
 
-        Those of the terrain wait for the next reset.
+        Those of the terrain wait for the next reset, and all for the end of a step that is long.
         """
         ground = chosen_terrain(settings) if 'terrain' in prefixes else None
         try:
-            self.loop.between_steps(lambda: self._apply_settings(settings, prefixes))
-        except Exception:
-            in_force = self.parameters.settings
-            self.loop.between_steps(lambda: self._apply_settings(in_force, prefixes))
-            raise
+            self.loop.between_steps(lambda: self._apply_or_undo(settings, prefixes))
+        except StepTakesLong:
+            self.get_logger().warning(
+                f'{self.loop.watch.complaint}; what was set takes effect after it'
+            )
+            self.loop.after_step(lambda: self._apply_late(settings, prefixes))
         if ground is not None:
             self.state_control.next_ground = ground
 
+    def _apply_late(self, settings: Settings, prefixes: set[str]) -> None:
+        """Apply settings that were accepted while a step was under way, or take them back."""
+        try:
+            self._apply_or_undo(settings, prefixes)
+        except Exception as error:
+            self.get_logger().error(f'parameters are taken back: {shortened(error)}')
+            self.parameters.restore(self._in_force)
+
+    def _apply_or_undo(self, settings: Settings, prefixes: set[str]) -> None:
+        try:
+            self._apply_settings(settings, prefixes)
+        except Exception:
+            self._apply_settings(self._in_force, prefixes)
+            raise
+        self._in_force = settings
+
     def _apply_settings(self, settings: Settings, prefixes: set[str]) -> None:
-        old, new = self.parameters.settings[''], settings['']
+        new = settings['']
         self.sim.restitution = new.restitution
         self.sim.friction = settings['friction'].mu
-        if new.real_time_factor != old.real_time_factor:
+        if new.real_time_factor != self._pacer.factor:
             self.loop.set_factor(new.real_time_factor)
         if any(prefix == 'contact' or prefix.startswith('contact.') for prefix in prefixes):
             self._switch_contact_model(settings)
             self.sim.shadow = chosen_shadows(settings)
         self.inbox.set_gains(*joint_gains(self.robot, settings))
+        self.inbox.rules = settings['trajectory']
         self._outputs.set_rates(settings['publish_rate'])
         self._outputs.set_sensors(settings)
         self._follow_lockstep(settings)
@@ -191,6 +271,25 @@ class SimulationNode(Node):
     def _follow_lockstep(self, settings: Settings) -> None:
         self.lockstep.configure(settings['lockstep'], nanoseconds(self.sim.time))
         self._outputs.set_instants(self.lockstep.period)
+
+    def _follow_clock(self, use: str) -> None:
+        if use != 'follow':
+            return
+        leader = self.loop.leader = Leader()
+        quality = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
+        self.create_subscription(
+            Clock, CLOCK, lambda message: leader.hear(seconds(message.clock)), quality
+        )
+
+    def _begin_recording(self, settings: Settings) -> Recorder | None:
+        recorder = recorder_of(self.sim, settings, self._recording_failed)
+        if recorder is not None:
+            self.loop.when_at_rest = recorder.flush
+        return recorder
+
+    def _recording_failed(self, reason: str) -> None:
+        self.loop.tally.recording = f'recording has ended: {reason}'
+        self.get_logger().error(self.loop.tally.recording)
 
     def _switch_contact_model(self, settings: Settings) -> None:
         old, contact = self.sim.contact_model, settings['contact']
@@ -222,7 +321,7 @@ class SimulationNode(Node):
             name=self.get_fully_qualified_name().lstrip('/'),
             contact_model=self.sim.contact_model,
             shadow=self.sim.shadow,
-            wanted_factor=common.real_time_factor,
+            wanted_factor=0.0 if self.loop.leader else common.real_time_factor,
             paused=self.loop.paused,
             command_timeout=common.command_timeout,
             steps=self.sim.step_count,
@@ -230,15 +329,21 @@ class SimulationNode(Node):
             pushes_refused=self.pushes.refused,
             messages_lost=self._outputs.lost,
             messages_sent=self._outputs.sent,
+            long_steps=self.loop.watch.long,
+            under_way=self.loop.watch.complaint,
+            clock=self._outputs.clock.complaint,
             robots=self.parts,
         )
         message = diagnostics_message(
             conditions, self._pacer, self.inbox, self.lockstep, self.loop.tally
         )
         self._outputs.diagnostics.publish(message)
+        if conditions.clock and conditions.clock != self._warned_of_clock:
+            self.get_logger().warning(conditions.clock)
+        self._warned_of_clock = conditions.clock
         tally = list(self.loop.tally.statuses)
         for code, status in enumerate(STATUSES):
-            worth_saying = status is SolverStatus.UNSTABLE or not status.physical
+            worth_saying = status in TOLD or not status.physical
             if worth_saying and tally[code] > self._warned[code]:
                 self.get_logger().warning(status.value)
         self._warned = tally

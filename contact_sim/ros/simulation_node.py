@@ -3,38 +3,36 @@
 from __future__ import annotations
 
 import logging
-import signal
 import sys
-from types import FrameType
+from collections.abc import Callable
 
 import rclpy
 from rclpy._rclpy_pybind11 import RCLError, UnknownROSArgsError
 from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException
 from rclpy.executors import ExternalShutdownException
+from rclpy.signals import SignalHandlerOptions
 
-from contact_sim.errors import ContactSimError
+from contact_sim.errors import ContactSimError, shortened
 from contact_sim.precompile import compiling_meanwhile
 from contact_sim.ros.callbacks import CallbackThread
+from contact_sim.ros.interruption import Interruption, leave
 from contact_sim.ros.node import SimulationNode
 from contact_sim.simulation.compilation import compiling_while
 
 SWITCH_INTERVAL = 1e-3
 """Longest time one Python thread keeps another waiting [s]: a callback is served within it."""
+NAME = 'contact_sim'
 
 
-def leave_to_rclpy(number: int, frame: FrameType | None) -> None:
-    """Answer SIGINT as SIGTERM is answered: rclpy ends its context, and `rclpy.ok` says so."""
-
-
-def run(node: SimulationNode) -> None:
-    """Run the node's loop here and its callbacks in another thread.
+def run(node: SimulationNode, wanted: Callable[[], bool] = rclpy.ok) -> None:
+    """Run the node's loop here and its callbacks in another thread, as long as it is wanted.
 
     Raises:
         CallbacksEnded: no more callbacks are served.
     """
     callbacks = CallbackThread(node)
     try:
-        node.run(lambda: rclpy.ok() and callbacks.alive)
+        node.run(lambda: wanted() and callbacks.alive)
     except RCLError:
         if rclpy.ok():
             raise
@@ -46,33 +44,47 @@ def run(node: SimulationNode) -> None:
 
 
 def main(args: list[str] | None = None) -> int:
-    """Start the simulation; return 1 with one line of reason where a parameter is unusable."""
+    """Start the simulation; return 1 with one line of reason where it cannot go on."""
     logging.basicConfig(format='[%(levelname)s] [%(name)s]: %(message)s')
     sys.setswitchinterval(SWITCH_INTERVAL)
-    signal.signal(signal.SIGINT, leave_to_rclpy)
-    try:
-        rclpy.init(args=args)
-    except (RCLError, UnknownROSArgsError) as error:  # such as a parameter file that is missing
-        print(f'contact_sim: {error}', file=sys.stderr)
-        return 1
-    try:
-        with compiling_while(rclpy.ok):
-            node = SimulationNode()
-        with compiling_meanwhile():
-            run(node)
-    except (KeyboardInterrupt, ExternalShutdownException):
-        pass
-    except (
-        ContactSimError,
-        InvalidParameterTypeException,
-        InvalidParameterValueException,
-    ) as error:
-        print(f'contact_sim: {error}', file=sys.stderr)
-        return 1
-    finally:
-        rclpy.try_shutdown()
-    return 0
+    with Interruption(NAME) as interruption:
+        try:
+            rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+            reason = simulate(lambda: rclpy.ok() and not interruption.requested)
+        except (KeyboardInterrupt, ExternalShutdownException):
+            reason = ''
+        except (
+            ContactSimError,
+            InvalidParameterTypeException,
+            InvalidParameterValueException,
+            RCLError,  # such as a parameter file that is missing
+            UnknownROSArgsError,
+        ) as error:
+            reason = shortened(error)
+        finally:
+            rclpy.try_shutdown()
+    if reason:
+        print(f'{NAME}: {reason}', file=sys.stderr)
+    return 1 if reason else 0
+
+
+def simulate(wanted: Callable[[], bool]) -> str:
+    """Simulate as long as it is wanted; return what of it was lost, '' for nothing.
+
+    Raises:
+        KeyboardInterrupt: it is not wanted any more before it has begun.
+    """
+    with compiling_while(wanted):
+        node = SimulationNode()
+    with compiling_meanwhile():
+        run(node, wanted)
+    return node.loop.tally.recording
+
+
+def executable() -> None:
+    """Run `main` as a process."""
+    leave(main())
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    executable()

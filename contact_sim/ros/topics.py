@@ -21,6 +21,7 @@ OF_WORLD: dict[str, str] = {
     '~/contact_markers': 'visualization_msgs/msg/MarkerArray',
     '~/terrain': 'visualization_msgs/msg/MarkerArray',
     '~/solver_state': 'std_msgs/msg/Float64MultiArray',
+    '~/solver_diagnostics': 'diagnostic_msgs/msg/DiagnosticArray',
     '~/shadow': 'std_msgs/msg/Float64MultiArray',
     '/diagnostics': 'diagnostic_msgs/msg/DiagnosticArray',
 }
@@ -37,11 +38,15 @@ OF_LINKS: dict[str, str] = {
     'link_contacts': 'std_msgs/msg/Int16MultiArray',
 }
 """Published for the links of `contact_links`."""
+DESCRIPTION: dict[str, str] = {'robot_description': 'std_msgs/msg/String'}
+"""Published for every robot with `publish_robot_description`."""
 GROUND_TRUTH = '~/ground_truth/'
 """Before the topics of sensors: the same messages without errors and latency."""
 SUBSCRIBED: dict[str, str] = {
     'joint_commands': 'sensor_msgs/msg/JointState',
     'joint_group_effort_controller/commands': 'std_msgs/msg/Float64MultiArray',
+    'joint_trajectory': 'trajectory_msgs/msg/JointTrajectory',
+    'joint_group_effort_controller/joint_trajectory': 'trajectory_msgs/msg/JointTrajectory',
     '~/lockstep_ack': 'std_msgs/msg/Header',
     '~/support': 'std_msgs/msg/Int16MultiArray',
     'external_wrench': 'geometry_msgs/msg/WrenchStamped',

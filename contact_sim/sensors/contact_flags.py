@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from contact_sim.arguments import checked
 from contact_sim.errors import InvalidInput, UnknownName
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.robot.model import RobotModel
@@ -149,6 +150,7 @@ class ContactFlags(Sensor[ContactValues]):
         """Whether what it says of a step depends on those before."""
         return self.latency > 0 or self.sensing.off_threshold < self.sensing.on_threshold
 
+    @checked
     def load(self, report: Report) -> Array:
         """Return the normal force on each foot [N], shape (n,); pulls count 0."""
         pressing = np.maximum(report.contacts.normal_force, 0.0)
@@ -159,6 +161,7 @@ class ContactFlags(Sensor[ContactValues]):
             load += [report.pairs.load_on(links) for links in self._links]
         return load
 
+    @checked
     def truth(self, report: Report) -> ContactValues:
         """Return which feet the ground presses on in a step."""
         return ContactValues(self.load(report) > 0.0)

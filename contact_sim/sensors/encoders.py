@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from contact_sim.arguments import checked
 from contact_sim.errors import UnknownName
 from contact_sim.parameters import Parameters
 from contact_sim.robot.contact_point import as_tuple, check_unique
@@ -104,6 +105,7 @@ class Encoders(Sensor[JointValues]):
             'velocity': variance((n,), noise.joint_velocity, sensing.velocity_resolution),
         }
 
+    @checked
     def truth(self, report: Report) -> JointValues:
         """Return the true values at the end of a step."""
         return self._of_chosen(*self._all(report))

@@ -11,6 +11,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from contact_sim.arguments import checked
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters
 from contact_sim.robot.feet import Foot, foot_frame
@@ -143,6 +144,7 @@ class FootForces(Sensor[ForceValues]):
             'torque': variance(shape, noise.foot_torque, sensing.torque_resolution),
         }
 
+    @checked
     def truth(self, report: Report) -> ForceValues:
         """Return the true values at the end of a step."""
         frames = self._frames.placements(report.q) if self.axes == 'foot' else None

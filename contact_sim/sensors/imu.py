@@ -11,6 +11,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from contact_sim.arguments import checked
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.robot.model import RobotModel
 from contact_sim.sensors.frames import Frames, frame_called
@@ -165,6 +166,7 @@ class Imu(Sensor[ImuValues]):
             **told,
         }
 
+    @checked
     def truth(self, report: Report) -> ImuValues:
         """Return the true values at the end of a step."""
         record = report.record

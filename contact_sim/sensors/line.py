@@ -11,7 +11,9 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from contact_sim.errors import InvalidInput
+from contact_sim.arguments import checked
+from contact_sim.errors import InvalidInput, of_type, shown
+from contact_sim.numbers import whole
 from contact_sim.parameters import Parameters
 from contact_sim.robot.model import RobotModel
 from contact_sim.sensors.noise import step_number
@@ -34,13 +36,15 @@ class Sensor(ABC, Generic[Values]):
     def __post_init__(self) -> None:
         kind = type(self).__name__
         if not isinstance(self.robot, RobotModel):
-            raise InvalidInput(f'{kind}.robot = {self.robot!r}: expected a RobotModel')
+            raise InvalidInput(f'{kind}.robot = {shown(self.robot)}: expected a RobotModel')
         for declared in fields(self):  # type: ignore[arg-type]
             value, default = getattr(self, declared.name), declared.default
             if isinstance(default, Parameters) and not isinstance(value, type(default)):
                 expected = type(default).__name__
-                raise InvalidInput(f'{kind}.{declared.name} = {value!r}: expected {expected}(...)')
-        if not hasattr(self.seed, '__index__') or self.seed < 0:
+                raise InvalidInput(
+                    f'{kind}.{declared.name} = {shown(value)}: expected {expected}(...)'
+                )
+        if whole(f'{kind}.seed', self.seed) < 0:
             raise InvalidInput(f'{kind}.seed = {self.seed!r}: expected a whole number >= 0')
 
     @property
@@ -120,6 +124,7 @@ class Line(Generic[Values]):
     After `Simulator.restore` give `memory` back, too.
     """
 
+    @checked
     def __init__(self, sensor: Sensor[Values]) -> None:
         self.sensor = sensor
         self._since = np.nan
@@ -132,8 +137,11 @@ class Line(Generic[Values]):
 
     @memory.setter
     def memory(self, memory: Memory) -> None:
+        for sample in of_type('memory', memory, Memory).samples:
+            of_type('sample', sample, Sample)
         self._since, self._samples = memory.since, deque(memory.samples)
 
+    @checked
     def observe(self, report: Report) -> None:
         """Take the sample of a step."""
         samples, step = self._samples, step_number(report)
@@ -164,6 +172,7 @@ class Line(Generic[Values]):
         """Return what the sensor says in the last step that was shown."""
         return self.sensor.measure(self.arriving().kept)
 
+    @checked
     def read(self, report: Report) -> Reading[Values]:
         """Take the sample of a step and return what arrives in it."""
         self.observe(report)

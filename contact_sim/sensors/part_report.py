@@ -8,6 +8,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from contact_sim.arguments import checked
 from contact_sim.arrays.step_data import StepData
 from contact_sim.robot.parts import RobotPart
 from contact_sim.simulation.contact_report import ContactReport
@@ -120,6 +121,7 @@ class PartReport:
     Sensors of `part.robot` read it as they would the report of that robot alone.
     """
 
+    @checked
     def __init__(self, whole: StepReport, part: RobotPart) -> None:
         self._whole, self._part = whole, part
 

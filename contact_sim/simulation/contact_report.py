@@ -48,6 +48,15 @@ class ContactTable(ABC):
         """0 open, 1 stick, 2 slip, shape (n,)."""
         return self._field('contact_mode').astype(np.int64)
 
+    @property
+    def immovable(self) -> NDArray[np.bool_]:
+        """Whether no motion of the robot can open a contact that the step met, shape (n,).
+
+        Its force is not determined, and it was left out: it carries nothing. Where the gap is not
+        positive, the status of the step is IMMOVABLE.
+        """
+        return np.asarray(self._field('active') < 0.0)
+
     @abstractmethod
     def _field(self, name: str) -> NDArray[Any]:
         """Return the rows of a field of the step data."""

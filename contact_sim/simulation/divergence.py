@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from contact_sim.contact.workspace import Workspace
 from contact_sim.contact_models.time_stepping.actuation import JOINT_PD
 from contact_sim.contact_models.time_stepping.turning import FASTEST
-from contact_sim.robot.gains import joint_mobility, stability_number
+from contact_sim.robot.gains import joint_mobility, largest_time_step, stability_number
 from contact_sim.robot.model import RobotModel
 
 Array = NDArray[np.float64]
@@ -18,7 +18,7 @@ def refusal_of(work: Workspace, robot: RobotModel, contact_model: str) -> str:
     """Return why a step is refused that would not be finite; arguments as `crossed_limits`."""
     time, _, steps = work.data.clock
     return (
-        f'step {int(steps) + 1} at t = {time:g} s would not be finite under contact model '
+        f'step {steps + 1:.0f} at t = {time:g} s would not be finite under contact model '
         f'{contact_model!r}: {crossed_limits(work, robot)}; reset to go on'
     )
 
@@ -55,10 +55,11 @@ def _gains(work: Workspace, robot: RobotModel) -> str:
     h = float(work.data.time_step[0])
     joints = robot.joint_velocity_index[free]
     mobility = joint_mobility(robot.pinocchio_model, joints, work.data.q)
-    a, b = stability_number(mobility, work.kp[free], work.kd[free], h)
+    kp, kd = work.kp[free], work.kd[free]
+    a, b = stability_number(mobility, kp, kd, h)
     if a + 2.0 * b <= 4.0:
         return ''
-    largest = 4.0 * h / (b + np.sqrt(b * b + 4.0 * a))
+    largest = largest_time_step(mobility, kp, kd)
     return (
         f'explicit joint PD: h² k_p/m + 2 h k_d/m = {a:.3g} + {2.0 * b:.3g}, stable below 4: '
         f'smaller gains or a time_step below {largest:.2g} s'

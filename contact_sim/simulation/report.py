@@ -208,7 +208,8 @@ class StepReport:
     def active_rows(self) -> NDArray[np.int64]:
         """Rows of the step data that took part in the contact problem."""
         data, nc = self.record, self._context.sizes.nc
-        contacts, intervals = np.flatnonzero(data.active), np.flatnonzero(data.interval_active)
+        contacts = np.flatnonzero(data.active > 0.0)
+        intervals = np.flatnonzero(data.interval_active)
         return np.concatenate([(3 * contacts[:, None] + [0, 1, 2]).ravel(), 3 * nc + intervals])
 
     @cached_property

@@ -8,6 +8,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
+from contact_sim.arguments import checked
 from contact_sim.arrays.fields import Sizes
 from contact_sim.collision.terrain import Terrain, TerrainLike, as_terrain
 from contact_sim.constraints.described import Constraint
@@ -19,8 +20,8 @@ from contact_sim.contact_models.time_stepping.actuation import DIRECT, JOINT_PD,
 from contact_sim.contact_models.time_stepping.stepper import TimeStepping
 from contact_sim.dynamics.gravity import gravity_vector
 from contact_sim.dynamics.integrators import INTEGRATORS, integrator_code
-from contact_sim.errors import ContactSimError, InvalidInput, NonFiniteState, of_type
-from contact_sim.numbers import finite, positive
+from contact_sim.errors import ContactSimError, InvalidInput, NonFiniteState, of_type, shown
+from contact_sim.numbers import count, finite, finite_array, positive
 from contact_sim.robot.actuation import JointCommand
 from contact_sim.robot.configuration import frozen
 from contact_sim.robot.model import RobotModel
@@ -147,6 +148,7 @@ class Simulator(ContactSettings, ConstraintSettings):
         """Contacts between bodies for which there was no room so far, see `Collisions.most`."""
         return int(self._workspace.pair_counts[1])
 
+    @checked
     def frame_placement(self, name: str) -> pin.SE3:
         """Return the placement of a frame in world at the current configuration.
 
@@ -228,6 +230,8 @@ class Simulator(ContactSettings, ConstraintSettings):
         if of_type('snapshot', snapshot, Snapshot).constraints != self.constraints:
             self.constraints = snapshot.constraints
         snapshot.check_fits(self.snapshot())
+        start, stop, _ = self.sizes.layout['clock']
+        finite_array('snapshot: time', snapshot.buffer[start:stop])
         if snapshot.contact_model is not self._model:
             self.contact_model = snapshot.contact_model  # type: ignore[assignment]
         self._data.buffer[:] = snapshot.buffer
@@ -237,7 +241,14 @@ class Simulator(ContactSettings, ConstraintSettings):
         self._resume()
 
     def add_observer(self, observer: StepObserver) -> None:
-        """Tell `observer` about every step from now on."""
+        """Tell `observer` about every step from now on.
+
+        Raises:
+            InvalidInput: an object without the methods of a StepObserver.
+        """
+        for method in ('before_step', 'after_step'):
+            if not callable(getattr(observer, method, None)):
+                raise InvalidInput(f'observer = {shown(observer)}: expected a StepObserver')
         self._observers = (*self._observers, observer)
 
     def remove_observer(self, observer: StepObserver) -> None:
@@ -322,6 +333,7 @@ class Simulator(ContactSettings, ConstraintSettings):
             return StepReport(self._data.buffer.copy(), self._context)
         return self._observed_step(external_wrenches or {})
 
+    @checked
     def follow(self, command: JointCommand, steps: int) -> StepReport:
         """Advance by `steps` steps of joint PD with feed-forward, evaluated in every step.
 
@@ -331,7 +343,7 @@ class Simulator(ContactSettings, ConstraintSettings):
             InvalidInput: a command of another number of joints, steps < 1.
             NonFiniteState: as `step`; the state is that before the step that failed.
         """
-        positive('steps', steps, 'steps')
+        count('steps', steps)
         work, given, joints = self._workspace, len(command.position), self.robot.n_joints
         if given != joints:
             raise InvalidInput(f'command: {given} joints, expected {joints}')

@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from contact_sim.arguments import checked
 from contact_sim.arrays.step_data import KEPT
 from contact_sim.collision.terrain import TerrainLike
 from contact_sim.contact_models.protocol import ContactModel
@@ -29,7 +29,7 @@ from contact_sim.contact_models.time_stepping.actuation import (
 from contact_sim.contact_models.time_stepping.stepper import refresh
 from contact_sim.dynamics.integrators import integrator_code
 from contact_sim.errors import InvalidInput, UnknownName
-from contact_sim.numbers import real_array
+from contact_sim.numbers import count, finite, indices, real_array
 from contact_sim.robot.actuation import JointCommand
 from contact_sim.robot.actuators import Actuators
 from contact_sim.robot.configuration import frozen
@@ -107,11 +107,13 @@ class Worlds:
         integrator: str = 'semi_implicit',
         actuators: Sequence[Actuators] | None = None,
     ) -> None:
-        self.robot, self.n = checked_robot(robot), _count('n', n)
-        self._threads = _count('threads', threads or os.cpu_count() or 1)
-        self._arrays = arrays = WorldArrays(
-            robot, self.n, contact_model, terrain, time_step, actuators
-        )
+        self.robot, self.n = checked_robot(robot), count('n', n)
+        self._threads = count('threads', threads or os.cpu_count() or 1)
+        try:
+            arrays = WorldArrays(robot, self.n, contact_model, terrain, time_step, actuators)
+        except MemoryError as error:
+            raise InvalidInput(f'n = {n}: no memory for so many worlds') from error
+        self._arrays = arrays
         self._field, sizes = arrays.field, arrays.template.sizes
         self._field('integrator')[:] = integrator_code(integrator)
         arrays.set_gravity(gravity)
@@ -151,11 +153,11 @@ class Worlds:
             InvalidInput: wrong sizes, values that are not finite, worlds that do not exist, a
                 ground with other features.
         """
-        which = self._chosen(worlds)
+        which, time = self._chosen(worlds), finite('time', time)
         if terrain is not None:
             self._arrays.change_terrains(which, terrain)
         starts = self._starts(q, which)
-        speeds = np.zeros((1, self.robot.nv)) if v is None else np.atleast_2d(np.asarray(v, float))
+        speeds = np.zeros((1, self.robot.nv)) if v is None else np.atleast_2d(real_array('v', v))
         speeds = np.broadcast_to(_rows('v', speeds, len(which)), (len(which), speeds.shape[1]))
         for place, (start, speed) in zip(which, zip(starts, speeds, strict=True), strict=True):
             self._field('q')[place] = self.robot.checked_configuration(start)
@@ -213,6 +215,7 @@ class Worlds:
         """Memory of one world [bytes]."""
         return int(self._arrays.numbers[0].nbytes + self._arrays.indices[0].nbytes)
 
+    @checked
     def report(self, world: int) -> StepReport:
         """Return the full report of the last step of one world.
 
@@ -244,8 +247,9 @@ class Worlds:
         command = per_world('effort', effort, self.n, self.robot.n_joints, least=-np.inf)
         self._field('command')[:] = command
         self._field('control')[:] = DIRECT
-        self._advance(_count('steps', steps))
+        self._advance(count('steps', steps))
 
+    @checked
     def follow(
         self, command: JointCommand | Sequence[JointCommand], steps: int, every: int = 0
     ) -> Rollout:
@@ -271,8 +275,9 @@ class Worlds:
                 f'command.{name}', rows, self.n, self.robot.n_joints, least=-np.inf
             )
         self._field('control')[:] = JOINT_PD
-        return self._recorded(_count('steps', steps), every, None)
+        return self._recorded(count('steps', steps), every, None)
 
+    @checked
     def run(self, controller: Controller, steps: int, period: int = 1, every: int = 0) -> Rollout:
         """Advance by `steps` steps; `controller` gives the efforts every `period` steps.
 
@@ -286,12 +291,13 @@ class Worlds:
         Raises:
             InvalidInput: efforts of the wrong shape.
         """
-        period = _count('period', period)
+        period = count('period', period)
         if every % period:
             raise InvalidInput(f'every = {every}: expected a multiple of period = {period}')
         self._field('control')[:] = DIRECT
-        return self._recorded(_count('steps', steps), every, (controller, period))
+        return self._recorded(count('steps', steps), every, (controller, period))
 
+    @checked
     def push(self, frame: str, wrenches: ArrayLike) -> None:
         """Apply a wrench at a frame from now on: force [N], torque [N m], world axes.
 
@@ -358,18 +364,10 @@ class Worlds:
     def _chosen(self, worlds: ArrayLike | None) -> NDArray[np.int64]:
         if worlds is None:
             return np.arange(self.n)
-        chosen = np.atleast_1d(np.asarray(worlds))
-        if chosen.dtype.kind not in 'iu' or chosen.size == 0:
-            raise InvalidInput(f'worlds = {worlds!r}: expected indices of worlds')
-        if chosen.min() < 0 or chosen.max() >= self.n:
-            raise InvalidInput(f'worlds = {worlds!r}: expected values in [0, {self.n - 1}]')
-        return np.asarray(chosen, dtype=np.int64)
-
-
-def _count(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not hasattr(value, '__index__') or int(value) < 1:
-        raise InvalidInput(f'{name} = {value!r}: expected an integer >= 1')
-    return int(value)
+        chosen = indices('worlds', np.atleast_1d(real_array('worlds', worlds)), self.n)
+        if chosen.size == 0:
+            raise InvalidInput('worlds: expected at least one')
+        return chosen.astype(np.int64)
 
 
 def _rows(name: str, values: Array, n: int) -> Array:

@@ -62,6 +62,12 @@ class LinearSprings(NamedTuple):
 
 
 @kernel
+def damper(ratio, k, G):
+    """Return d = 2 ζ √(k/G) [N s/m], 0 along a row in which nothing can move."""
+    return 2.0 * ratio * np.sqrt(k / G) if G > 0.0 else 0.0
+
+
+@kernel
 def stiffness_ratio(G, nc, h, springs):
     """Return √λ_max(G (h² K + 2 h D)) of the first `nc` contacts: h ω_max without damping.
 
@@ -80,9 +86,9 @@ def stiffness_ratio(G, nc, h, springs):
     for i in range(nc):
         r = 3 * i
         k, k_t = springs.stiffness, springs.tangential_stiffness
-        d = 2.0 * springs.damping_ratio * np.sqrt(k / G[r + 2, r + 2]) + springs.damping
+        d = damper(springs.damping_ratio, k, G[r + 2, r + 2]) + springs.damping
         G_tt = 0.5 * (G[r, r] + G[r + 1, r + 1])
-        d_t = 2.0 * springs.tangential_damping_ratio * np.sqrt(k_t / G_tt)
+        d_t = damper(springs.tangential_damping_ratio, k_t, G_tt)
         root[r] = root[r + 1] = np.sqrt(h * (h * k_t + 2.0 * d_t))
         root[r + 2] = np.sqrt(h * (h * k + 2.0 * d))
     for a in range(n):
@@ -100,7 +106,7 @@ def normal_force(law, x, speed, material, G_nn):
     if law == LINEAR:
         return k * x, k, 0.0
     if law in (KELVIN_VOIGT, UNCLAMPED):
-        damping = 2.0 * material[DAMPING_RATIO] * np.sqrt(k / G_nn)
+        damping = damper(material[DAMPING_RATIO], k, G_nn)
         force = k * x + damping * speed
         return (force, k, damping) if force > 0.0 or law == UNCLAMPED else (0.0, 0.0, 0.0)
     exponent, dissipation = material[EXPONENT], material[DISSIPATION]
@@ -154,7 +160,7 @@ def anchored_friction(springs, press, u1, u2, G_tt, z, r, impulse, slope):
     """
     mu, f, d_f = press
     h, k = springs.time_step, springs.material[TANGENTIAL_STIFFNESS]
-    damping = 2.0 * springs.material[TANGENTIAL_DAMPING_RATIO] * np.sqrt(k / G_tt)
+    damping = damper(springs.material[TANGENTIAL_DAMPING_RATIO], k, G_tt)
     gain = k * springs.ahead + damping
     t1, t2 = k * z[0] + gain * u1, k * z[1] + gain * u2
     size, bound = np.sqrt(t1 * t1 + t2 * t2), mu * f
@@ -251,7 +257,7 @@ def interval_forces(rows, u, gap, springs, impulse, slope):
             impulse[r] = 0.5 * (upper + lower) - size * value
             slope[r, 0] = -size * (1.0 - value * value) / v_s
             continue
-        damping = 2.0 * springs.material[DAMPING_RATIO] * np.sqrt(k / rows.delassus[r, r])
+        damping = damper(springs.material[DAMPING_RATIO], k, rows.delassus[r, r])
         gain = k * springs.ahead + damping
         free = -h * (k * gap[s] + gain * u[r])
         impulse[r] = min(max(free, lower), upper)

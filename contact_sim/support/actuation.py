@@ -7,13 +7,16 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from contact_sim.arguments import checked
 from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.numbers import real_array, real_number
 from contact_sim.robot.configuration import checked_vector
 from contact_sim.robot.model import RobotModel
 
 Array = NDArray[np.float64]
 
 
+@checked
 def generalized_force(robot: RobotModel, effort: ArrayLike | Mapping[str, float]) -> Array:
     """Return Sᵀτ [N, N m], shape (nv,).
 
@@ -28,9 +31,10 @@ def generalized_force(robot: RobotModel, effort: ArrayLike | Mapping[str, float]
     if isinstance(effort, Mapping):
         for name in effort:
             _check_driven(robot, name)
-        effort = [float(effort.get(name, 0.0)) for name in robot.joint_names]
+        effort = [real_number(name, effort.get(name, 0.0)) for name in robot.joint_names]
     place = f'effort of robot {robot.name}'
-    if np.shape(effort) == (robot.nv,) != (robot.n_joints,):
+    effort = real_array(place, effort)
+    if effort.shape == (robot.nv,) != (robot.n_joints,):
         raise InvalidInput(
             f'{place}: shape ({robot.nv},) is a generalized force, expected the efforts of the '
             f'{robot.n_joints} actuated joints; the base and passive joints take none'
@@ -39,6 +43,7 @@ def generalized_force(robot: RobotModel, effort: ArrayLike | Mapping[str, float]
     return np.asarray(robot.selection_matrix.T @ tau)
 
 
+@checked
 def joint_effort(robot: RobotModel, force: ArrayLike) -> Array:
     """Return τ with Sᵀτ = `force` (nv,), shape (n_joints,).
 

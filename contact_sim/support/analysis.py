@@ -21,6 +21,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
+from contact_sim.arguments import checked
 from contact_sim.collision.terrain import TerrainLike, as_terrain
 from contact_sim.robot.model import RobotModel
 from contact_sim.support import projection
@@ -151,6 +152,7 @@ class Support:
         return distance_inside(self.polygon[:, :2], self.centre_of_mass[:2])
 
 
+@checked
 def analyse_support(
     robot: RobotModel,
     q: ArrayLike,

@@ -13,6 +13,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
+from contact_sim.arguments import checked
 from contact_sim.errors import InvalidInput
 from contact_sim.robot.configuration import checked_vector
 from contact_sim.robot.model import RobotModel
@@ -21,6 +22,7 @@ from contact_sim.support.stance import require_floating_base
 Array = NDArray[np.float64]
 
 
+@checked
 def base_rotation(robot: RobotModel, q: ArrayLike) -> Array:
     """Return R_IB, axes of the base in the world, shape (3, 3).
 
@@ -33,6 +35,7 @@ def base_rotation(robot: RobotModel, q: ArrayLike) -> Array:
     return np.asarray(attached @ pin.Quaternion(q[3:7]).toRotationMatrix())
 
 
+@checked
 def velocity_map(robot: RobotModel, q: ArrayLike) -> Array:
     """Return X with u = X v, shape (nv, nv); orthogonal.
 
@@ -44,6 +47,7 @@ def velocity_map(robot: RobotModel, q: ArrayLike) -> Array:
     return X
 
 
+@checked
 def world_velocity(robot: RobotModel, q: ArrayLike, v: ArrayLike) -> Array:
     """Return u of Pinocchio's v, shape (nv,).
 
@@ -53,6 +57,7 @@ def world_velocity(robot: RobotModel, q: ArrayLike, v: ArrayLike) -> Array:
     return np.asarray(velocity_map(robot, q) @ robot.checked_velocity(v))
 
 
+@checked
 def body_velocity(robot: RobotModel, q: ArrayLike, u: ArrayLike) -> Array:
     """Return Pinocchio's v of u, shape (nv,).
 
@@ -62,6 +67,7 @@ def body_velocity(robot: RobotModel, q: ArrayLike, u: ArrayLike) -> Array:
     return np.asarray(velocity_map(robot, q).T @ robot.checked_velocity(u))
 
 
+@checked
 def rate_map(robot: RobotModel, q: ArrayLike) -> Array:
     """Return E_fb with u = E_fb q̇, q̇ the derivative of Pinocchio's q, shape (nv, nq).
 
@@ -89,6 +95,7 @@ def rate_map(robot: RobotModel, q: ArrayLike) -> Array:
     return E
 
 
+@checked
 def coordinate_rate(robot: RobotModel, q: ArrayLike, v: ArrayLike) -> Array:
     """Return q̇ = N(q) v with v Pinocchio's, shape (nq,); theory T3.
 
@@ -102,6 +109,7 @@ def coordinate_rate(robot: RobotModel, q: ArrayLike, v: ArrayLike) -> Array:
     return rate
 
 
+@checked
 def in_world_velocity(robot: RobotModel, q: ArrayLike, jacobian: ArrayLike) -> Array:
     """Return the Jacobian that multiplies u instead of v, J X⁻¹, shape (m, nv); theory E2.
 

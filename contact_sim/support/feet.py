@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.errors import InvalidInput, UnknownName, shown
 from contact_sim.robot.feet import points_called
 from contact_sim.robot.model import RobotModel
 
@@ -42,7 +42,7 @@ def _points(robot: RobotModel, foot: Any) -> tuple[int, ...]:
     if isinstance(foot, str):
         return points_called('foot', foot, robot.feet, points)
     if not hasattr(foot, '__index__') or isinstance(foot, bool):
-        raise InvalidInput(f'active: {foot!r} is neither the name nor the index of a foot')
+        raise InvalidInput(f'active: {shown(foot)} is neither the name nor the index of a foot')
     index = int(foot.__index__())
     if not 0 <= index < len(points):
         raise UnknownName('index of a foot', index, range(len(points)))

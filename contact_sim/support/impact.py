@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from contact_sim.arguments import checked
 from contact_sim.support.projection import Weighted
 from contact_sim.support.stance import Stance, require_feet
 
@@ -36,6 +37,7 @@ class ImpulseTransfer:
     """The same as −½ ṙ⁻ᵀ Λ ṙ⁻ with ṙ⁻ = J v⁻ [J]."""
 
 
+@checked
 def impulse_transfer(stance: Stance) -> ImpulseTransfer:
     """Return what happens when the held rows stop at once, v⁻ = `stance.velocity`.
 

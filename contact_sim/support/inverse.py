@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from contact_sim.arguments import checked
 from contact_sim.robot.configuration import checked_vector
 from contact_sim.support.projection import Weighted, null_space_basis
 from contact_sim.support.stance import Stance, require_feet
@@ -37,6 +38,7 @@ def undriven_dofs(stance: Stance) -> NDArray[np.intp]:
     return np.flatnonzero(~stance.selection_matrix.any(axis=0))
 
 
+@checked
 def inverse_dynamics(
     stance: Stance, acceleration: ArrayLike, force: ArrayLike | None = None
 ) -> InverseDynamics:
@@ -67,6 +69,7 @@ def inverse_dynamics(
     return InverseDynamics(effort, np.asarray(f), np.asarray(rest - S.T @ effort))
 
 
+@checked
 def effort_null_space(stance: Stance) -> Array:
     """Return an orthonormal basis of null(N_cᵀ Sᵀ), shape (n_joints, k); theory E11.
 
@@ -77,6 +80,7 @@ def effort_null_space(stance: Stance) -> Array:
     return null_space_basis(Z.T @ stance.selection_matrix.T)
 
 
+@checked
 def force_of_effort(stance: Stance, effort: ArrayLike) -> Array:
     """Return the change of f with an effort (n_joints,) on top, shape (m,); least norm.
 

@@ -10,18 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
+from contact_sim.arguments import checked
+from contact_sim.numbers import shaped
 from contact_sim.support.projection import Weighted, minimal_coordinates
 from contact_sim.support.stance import Stance, require_feet
 
 Array = NDArray[np.float64]
 
 
+@checked
 def free_acceleration(stance: Stance, generalized_force: Array) -> Array:
     """Return v̇ = M⁻¹ (Sᵀτ − h), as if no foot were held, shape (nv,)."""
-    applied = generalized_force - stance.nonlinear_effects
+    applied = _applied(stance, generalized_force)
     return np.asarray(cho_solve(cho_factor(stance.inertia), applied))
 
 
+@checked
 def constraint_force(stance: Stance, generalized_force: Array) -> Array:
     """Return the force of the ground on the robot, shape (m,); theory E10.
 
@@ -35,22 +39,24 @@ def constraint_force(stance: Stance, generalized_force: Array) -> Array:
         InvalidInput: no foot is held.
     """
     require_feet(stance, 'constraint_force')
-    applied = generalized_force - stance.nonlinear_effects
+    applied = _applied(stance, generalized_force)
     return Weighted.of(stance.inertia, stance.contact_jacobian).force(applied, stance.drift)
 
 
+@checked
 def acceleration(stance: Stance, generalized_force: Array) -> Array:
     """Return v̇ of the KKT system M v̇ − Jᵀf = Sᵀτ − h, J v̇ = −J̇ v, shape (nv,); 2.5."""
     M, J = stance.inertia, stance.contact_jacobian
     m = len(J)
     kkt = np.block([[M, -J.T], [J, np.zeros((m, m))]])
-    right = np.concatenate([generalized_force - stance.nonlinear_effects, -stance.drift])
+    right = np.concatenate([_applied(stance, generalized_force), -stance.drift])
     # rows and columns in like units, so that the cut-off of the least squares means something
     scale = np.concatenate([1.0 / np.sqrt(np.diag(M)), np.ones(m)])
     scaled = kkt * scale[:, None] * scale
     return np.asarray(scale * np.linalg.lstsq(scaled, scale * right, rcond=1e-13)[0])[: len(M)]
 
 
+@checked
 def projected_acceleration(stance: Stance, generalized_force: Array) -> Array:
     """Return v̇ from the support-consistent dynamics, shape (nv,); theory E10.
 
@@ -63,13 +69,14 @@ def projected_acceleration(stance: Stance, generalized_force: Array) -> Array:
     # in the metric of M: x = Lᵀ v̇, the projector rows scaled by L⁻¹, held rows orthonormal
     L = weighted.factor
     top = np.linalg.solve(L, Nt @ M @ np.linalg.inv(L).T)
-    right = np.linalg.solve(L, Nt @ (generalized_force - stance.nonlinear_effects))
+    right = np.linalg.solve(L, Nt @ _applied(stance, generalized_force))
     held = (weighted.left.T @ stance.drift) / weighted.values
     system = np.vstack([top, weighted.right.T])
     x = np.linalg.lstsq(system, np.concatenate([right, -held]), rcond=None)[0]
     return np.asarray(np.linalg.solve(L.T, x))
 
 
+@checked
 def minimal_acceleration(
     stance: Stance, generalized_force: Array, independent: NDArray[np.intp] | None = None
 ) -> tuple[Array, Array]:
@@ -88,20 +95,29 @@ def minimal_acceleration(
     rest = np.setdiff1d(np.arange(len(M)), chosen)
     transport = np.zeros(len(M))
     transport[rest] = np.linalg.lstsq(J[:, rest], -stance.drift, rcond=1e-10)[0]
-    applied = generalized_force - stance.nonlinear_effects - M @ transport
+    applied = _applied(stance, generalized_force) - M @ transport
     xi = np.linalg.solve(Q.T @ M @ Q, Q.T @ applied)
     return np.asarray(Q @ xi + transport), np.asarray(xi)
 
 
+@checked
 def consistent_acceleration(stance: Stance, wanted: Array) -> Array:
     """Return the v̇ nearest to `wanted` (nv,) in the metric M with J v̇ = −J̇ v; theory E4."""
+    wanted = shaped('wanted', wanted, len(stance.inertia))
     weighted = Weighted.of(stance.inertia, stance.contact_jacobian)
     pull = weighted.force(stance.inertia @ wanted, stance.drift)
     change = np.linalg.solve(stance.inertia, stance.contact_jacobian.T @ pull)
     return np.asarray(wanted + change)
 
 
+@checked
 def consistent_velocity(stance: Stance) -> Array:
     """Return N_c v, the velocity nearest to v in the metric M that moves no held foot; E4."""
     projector = Weighted.of(stance.inertia, stance.contact_jacobian).projector
     return np.asarray(projector @ stance.velocity)
+
+
+def _applied(stance: Stance, generalized_force: Array) -> Array:
+    """Return Sᵀτ − h, shape (nv,)."""
+    size = len(stance.inertia)
+    return shaped('generalized_force', generalized_force, size) - stance.nonlinear_effects

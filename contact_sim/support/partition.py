@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from contact_sim.arguments import checked
 from contact_sim.errors import InvalidInput
 from contact_sim.robot.configuration import checked_vector
 from contact_sim.support.stance import Stance
@@ -60,6 +61,7 @@ class Partition:
         return np.asarray(inertial + self.nonlinear_effects_b - self.contact_jacobian_b.T @ f)
 
 
+@checked
 def split_base(stance: Stance) -> Partition:
     """Return the base and joint blocks of a stance.
 

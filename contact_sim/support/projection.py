@@ -15,7 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr, solve_triangular
 
+from contact_sim.arguments import checked
 from contact_sim.errors import InvalidInput
+from contact_sim.numbers import indices
 
 Array = NDArray[np.float64]
 RANK_TOLERANCE = 1e-8
@@ -46,8 +48,11 @@ def conditioning(matrix: Array) -> float:
     return float(kept[0] / kept[-1]) if len(kept) else 1.0
 
 
+@checked
 def null_space_basis(matrix: Array) -> Array:
     """Return an orthonormal basis Z of null(J) of a matrix (m, n), shape (n, n − rank)."""
+    if matrix.ndim != 2:
+        raise InvalidInput(f'matrix: shape {matrix.shape}, expected (m, n)')
     columns = matrix.shape[1]
     if 0 in matrix.shape:
         return np.eye(columns)
@@ -55,6 +60,7 @@ def null_space_basis(matrix: Array) -> Array:
     return np.asarray(directions[np.count_nonzero(counting(values)) :].T.copy())
 
 
+@checked
 def minimal_coordinates(
     jacobian: Array, independent: NDArray[np.intp] | None = None
 ) -> tuple[Array, NDArray[np.intp]]:
@@ -76,7 +82,7 @@ def minimal_coordinates(
     if independent is None:
         pivots = qr(basis.T, pivoting=True, mode='r')[-1] if freedom else np.zeros(0, np.intp)
         independent = np.sort(np.asarray(pivots[:freedom], dtype=np.intp))
-    chosen = np.asarray(independent, dtype=np.intp)
+    chosen = indices('independent', independent, len(basis))
     if chosen.shape != (freedom,) or rank(basis[chosen]) < freedom:
         raise InvalidInput(
             f'independent = {chosen.tolist()}: these coordinates do not determine the others; '
@@ -101,7 +107,10 @@ class Weighted:
     @classmethod
     def of(cls, inertia: Array, jacobian: Array) -> Weighted:
         """Return the decomposition for M (nv, nv) and J (m, nv)."""
-        L = np.asarray(np.linalg.cholesky(inertia), dtype=float)
+        try:
+            L = np.asarray(np.linalg.cholesky(inertia), dtype=float)
+        except np.linalg.LinAlgError as error:
+            raise InvalidInput('inertia: expected a positive definite matrix') from error
         kept = rank(jacobian)
         if kept == 0:
             nv, m = len(inertia), len(jacobian)
@@ -130,9 +139,17 @@ class Weighted:
         return np.asarray(-self.left @ (wanted / self.values))
 
 
+@checked
 def null_space_projector(inertia: Array, jacobian: Array) -> Array:
     """Return N_c = I − M⁻¹ Jᵀ (J M⁻¹ Jᵀ)⁺ J for M (nv, nv), J (m, nv); theory E4, E10.
 
     J N_c = 0, N_c² = N_c, and N_c is orthogonal in the metric M: M N_c = N_cᵀ M.
+
+    Raises:
+        InvalidInput: sizes that do not fit, an inertia that is not positive definite.
     """
+    if jacobian.ndim != 2 or inertia.shape != (jacobian.shape[1],) * 2:
+        raise InvalidInput(
+            f'inertia {inertia.shape}, jacobian {jacobian.shape}: expected (nv, nv), (m, nv)'
+        )
     return Weighted.of(inertia, jacobian).projector

@@ -16,6 +16,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
+from contact_sim.arguments import checked, checked_fields
 from contact_sim.collision.candidates import candidates_of
 from contact_sim.collision.detect import contact_drift as fill_drift
 from contact_sim.collision.detect import contact_rows, detect
@@ -24,12 +25,14 @@ from contact_sim.collision.kinds import Ground
 from contact_sim.collision.terrain import Terrain, TerrainLike, as_terrain
 from contact_sim.dynamics.gravity import gravity_vector
 from contact_sim.errors import InvalidInput
+from contact_sim.numbers import indices, shaped
 from contact_sim.robot.model import RobotModel
 from contact_sim.support.feet import DIRECTIONS, foot_indices, held_rows
 
 Array = NDArray[np.float64]
 
 
+@checked_fields
 @dataclass(frozen=True, eq=False)
 class Stance:
     """The matrices of a robot on held feet; m held rows, in the order of `feet`."""
@@ -55,7 +58,19 @@ class Stance:
     frame: Array
     """Rows t1, t2, n of their frames in world, shape (feet, 3, 3)."""
 
+    def __post_init__(self) -> None:
+        nv, m, feet = len(self.inertia), len(self.contact_jacobian), len(self.feet)
+        shapes = {
+            'inertia': (nv, nv), 'nonlinear_effects': (nv,), 'contact_jacobian': (m, nv),
+            'selection_matrix': (len(self.selection_matrix), nv), 'drift': (m,),
+            'velocity': (nv,), 'position': (feet, 3), 'frame': (feet, 3, 3),
+        }  # fmt: skip
+        for name, shape in shapes.items():
+            shaped(f'Stance.{name}', getattr(self, name), *shape)
+        object.__setattr__(self, 'base_dofs', indices('Stance.base_dofs', self.base_dofs, nv))
 
+
+@checked
 def stance_dynamics(
     robot: RobotModel,
     q: ArrayLike,
@@ -108,6 +123,7 @@ def stance_dynamics(
     )
 
 
+@checked
 def contact_jacobian(
     robot: RobotModel,
     q: ArrayLike,
@@ -123,6 +139,7 @@ def contact_jacobian(
     return stance_dynamics(robot, q, None, active, directions, terrain).contact_jacobian
 
 
+@checked
 def contact_drift(
     robot: RobotModel,
     q: ArrayLike,
@@ -161,7 +178,7 @@ def require_floating_base(robot: RobotModel, purpose: str) -> None:
     if not robot.floating_base:
         raise InvalidInput(
             f'{purpose}: needs a floating base, but the base of robot {robot.name} is fixed; '
-            'load_robot(..., floating_base=True) gives it one'
+            'it has one where floating_base is true as it is loaded'
         )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
+from contact_sim.arguments import checked
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, from_mapping, parameter, required
 from contact_sim.terrain.height_field import HeightField
@@ -94,11 +95,13 @@ class TerrainGenerator(Parameters):
         object.__setattr__(self, 'sub_terrains', built)
 
     @classmethod
+    @checked
     def from_dict(cls, values: Mapping[str, Any]) -> TerrainGenerator:
         """Return the generator with these parameters, `sub_terrains` as in `sub_terrain`."""
         return from_mapping(cls, values)
 
     @classmethod
+    @checked
     def from_file(cls, path: str | Path) -> TerrainGenerator:
         """Return the generator that a YAML file describes.
 

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from contact_sim.errors import InvalidInput
+from contact_sim.arguments import checked, checked_fields
+from contact_sim.errors import InvalidInput, shown
+from contact_sim.numbers import real_array
 from contact_sim.terrain.height_files import heights_from_file
-from contact_sim.terrain.triangle_mesh import TriangleMesh
+from contact_sim.terrain.triangle_mesh import FARTHEST, TriangleMesh
 from contact_sim.terrain.wall_shifts import wall_shifts
 from contact_sim.terrain.walls import divided_walls
 
@@ -20,6 +22,7 @@ Array = NDArray[np.float64]
 Shifts = NDArray[np.int8]
 
 
+@checked_fields
 @dataclass(frozen=True, eq=False)
 class HeightField:
     """Heights on a square grid.
@@ -49,11 +52,12 @@ class HeightField:
                 'numbers, at least 2 x 2'
             )
         heights = np.array(heights, dtype=float, order='C')
-        if not np.isfinite(heights).all():
-            bad = np.argwhere(~np.isfinite(heights))
+        if not (np.abs(heights) <= FARTHEST).all():
+            bad = np.argwhere(~(np.abs(heights) <= FARTHEST))
             i, j = bad[0]
             raise InvalidInput(
-                f'HeightField.heights[{i}, {j}] = {heights[i, j]} m: not finite ({len(bad)} such)'
+                f'HeightField.heights[{i}, {j}] = {heights[i, j]} m: not finite, or more than '
+                f'{FARTHEST:g} m ({len(bad)} such)'
             )
         heights.flags.writeable = False
         object.__setattr__(self, 'heights', heights)
@@ -63,6 +67,7 @@ class HeightField:
             _check_positive('slope_threshold', self.slope_threshold, '')
 
     @classmethod
+    @checked
     def of_function(
         cls,
         function: Callable[[Any, Any], ArrayLike],
@@ -94,6 +99,7 @@ class HeightField:
         return cls(heights, horizontal_scale, start)
 
     @classmethod
+    @checked
     def from_file(
         cls,
         path: str | Path,
@@ -131,10 +137,12 @@ class HeightField:
         nx, ny = self.heights.shape
         return ((nx - 1) * self.horizontal_scale, (ny - 1) * self.horizontal_scale)
 
+    @checked
     def moved(self, x: float, y: float) -> HeightField:
         """Return the same ground elsewhere [m]."""
         return replace(self, origin=(self.origin[0] + x, self.origin[1] + y))
 
+    @checked
     def height_at(self, x: ArrayLike, y: ArrayLike) -> Array:
         """Return the height at points [m], on the triangles before any become walls.
 
@@ -205,12 +213,15 @@ def _cell(p: Array, start: float, scale: float, count: int) -> tuple[NDArray[np.
 
 
 def _pair(name: str, value: Any) -> tuple[float, float]:
-    pair = np.asarray(value, dtype=float)
-    if pair.shape != (2,) or not np.isfinite(pair).all():
-        raise InvalidInput(f'HeightField: {name} = {value!r} m: expected two finite numbers')
+    pair = real_array(name, value)
+    if pair.shape != (2,) or not (np.abs(pair) <= FARTHEST).all():
+        raise InvalidInput(
+            f'HeightField: {name} = {shown(value)} m: expected two finite numbers, at most '
+            f'{FARTHEST:g}'
+        )
     return float(pair[0]), float(pair[1])
 
 
 def _check_positive(name: str, value: Any, unit: str) -> None:
-    if not (isinstance(value, int | float | np.integer | np.floating) and 0.0 < value < np.inf):
+    if not (isinstance(value, int | float | np.integer | np.floating) and 0.0 < value <= FARTHEST):
         raise InvalidInput(f'HeightField: {name} = {value!r}{unit}: expected a finite number > 0')

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from contact_sim.arguments import checked
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, parameter
 
@@ -35,6 +36,7 @@ class Region(Parameters):
                     f'Region.{name} = ({low:g}, {high:g}) m: expected a smaller, then a larger one'
                 )
 
+    @checked
     def contains(self, x: float, y: float) -> bool:
         """Return whether a point [m] lies in the region, its low sides included."""
         (x_low, x_high), (y_low, y_high) = self.x_range, self.y_range

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from contact_sim.arguments import checked
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.terrain.height_field import HeightField
@@ -33,6 +34,7 @@ class SubTerrain(Parameters, ABC):
         None, '-', 'restitution on it; none: that of the world', at_least=0.0, at_most=1.0
     )
 
+    @checked
     def build(self, size: Pair, difficulty: float, rng: np.random.Generator) -> Ground:
         """Return the ground from (0, 0) to `size`; at its rim it lies at height 0.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.errors import InvalidInput, UnknownName, shown
 from contact_sim.parameters import from_mapping
 from contact_sim.terrain.sub_terrain import SubTerrain
 from contact_sim.terrain.sub_terrains_height_field import (
@@ -67,7 +67,7 @@ def sub_terrain(name: str, values: SubTerrain | Mapping[str, Any] | None = None)
     if isinstance(values, SubTerrain):
         return values
     if not isinstance(values, Mapping | None):
-        raise InvalidInput(f'sub-terrain {name!r} = {values!r}: expected parameters by name')
+        raise InvalidInput(f'sub-terrain {name!r} = {shown(values)}: expected parameters by name')
     given = dict(values or {})
     kind = given.pop('type', name)
     known = ALIASES.get(kind, kind)

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from contact_sim.errors import InvalidInput
+from contact_sim.arguments import checked, checked_fields
+from contact_sim.errors import InvalidInput, shown
+from contact_sim.numbers import finite, pair
 from contact_sim.terrain.rectangles import UNITS_PER_METRE, rectangles_mesh
-from contact_sim.terrain.triangle_mesh import TriangleMesh
+from contact_sim.terrain.triangle_mesh import FARTHEST, TriangleMesh
 
 Array = NDArray[np.float64]
 Interval = tuple[float, float]
 
 
+@checked_fields
 @dataclass(frozen=True, eq=False)
 class Terraces:
     """Level cells between lines along x and y, a height each; neighbours are joined by walls.
@@ -41,11 +45,11 @@ class Terraces:
             object.__setattr__(self, name, values)
         for name in ('x_cuts', 'y_cuts'):
             cuts = getattr(self, name)
-            finite = cuts.ndim == 1 and len(cuts) > 1 and np.isfinite(cuts).all()
-            if not (finite and (np.diff(cuts) > 0.0).all()):
+            near = cuts.ndim == 1 and len(cuts) > 1 and (np.abs(cuts) <= FARTHEST).all()
+            if not (near and (np.diff(cuts) > 0.0).all()):
                 raise InvalidInput(f'Terraces.{name} = {cuts} m: expected 2 or more, increasing')
         shape = (len(self.x_cuts) - 1, len(self.y_cuts) - 1)
-        if self.heights.shape != shape or not np.isfinite(self.heights).all():
+        if self.heights.shape != shape or not (np.abs(self.heights) <= FARTHEST).all():
             raise InvalidInput(
                 f'Terraces.heights of shape {self.heights.shape}: expected {shape} finite numbers'
             )
@@ -55,6 +59,7 @@ class Terraces:
         """Whether all of it lies at height 0."""
         return not self.heights.any()
 
+    @checked
     def height_at(self, x: ArrayLike, y: ArrayLike) -> Array:
         """Return the height at points [m], the cell above or right of a line; outside 0.
 
@@ -69,6 +74,7 @@ class Terraces:
         found = self.heights[np.clip(i, 0, rows - 1), np.clip(j, 0, columns - 1)]
         return np.where(inside, found, 0.0)
 
+    @checked
     def moved(self, x: float, y: float) -> Terraces:
         """Return the same ground elsewhere [m]."""
         return Terraces(self.x_cuts + x, self.y_cuts + y, self.heights)
@@ -85,6 +91,7 @@ class Terraces:
         return rectangles_mesh(self.rectangles())
 
 
+@checked
 def blocks_on(
     size: tuple[float, float], blocks: Iterable[tuple[Interval, Interval, float]]
 ) -> Terraces:
@@ -94,6 +101,7 @@ def blocks_on(
         size: along x and y [m].
         blocks: (x range, y range, height) of each [m]; what lies outside `size` is cut off.
     """
+    blocks = [_block(block) for block in blocks]
     laid = [(np.clip(x, 0.0, size[0]), np.clip(y, 0.0, size[1]), z) for x, y, z in blocks]
     x_cuts = _cuts([0.0, size[0], *(end for x, _, _ in laid for end in x)])
     y_cuts = _cuts([0.0, size[1], *(end for _, y, _ in laid for end in y)])
@@ -104,6 +112,14 @@ def blocks_on(
         )
         heights[i:i_end, j:j_end] = z
     return Terraces(x_cuts, y_cuts, heights)
+
+
+def _block(block: Any) -> tuple[Interval, Interval, float]:
+    """Return a block whose numbers are finite, or raise InvalidInput."""
+    if not isinstance(block, tuple | list) or len(block) != 3:
+        raise InvalidInput(f'blocks: {shown(block)}: expected x range, y range, height')
+    x, y, z = block
+    return pair('x range', x, 'm'), pair('y range', y, 'm'), finite('height', z)
 
 
 def _cuts(values: Iterable[float]) -> Array:

@@ -11,12 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from contact_sim.arguments import checked
 from contact_sim.errors import InvalidInput
+from contact_sim.numbers import real_array
 from contact_sim.terrain.manifold import merged, opposite_half_edges, parted, without_degenerate
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
+FARTHEST = 1e6
+"""Largest coordinate of ground [m]: nanometres are nothing there."""
 BOX_CORNERS = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)], dtype=float)
 BOX_TRIANGLES = np.array(
     [
@@ -50,9 +54,13 @@ class TriangleMesh:
     def __post_init__(self) -> None:
         vertices = _table('vertices', self.vertices, np.float64)
         triangles = _table('triangles', self.triangles, np.int64)
-        if not np.isfinite(vertices).all():
-            row = int(np.flatnonzero(~np.isfinite(vertices).all(axis=1))[0])
-            raise InvalidInput(f'TriangleMesh.vertices[{row}] = {vertices[row]} m: not finite')
+        near = (np.abs(vertices) <= FARTHEST).all(axis=1)  # NaN is nowhere
+        if not near.all():
+            row = int(np.flatnonzero(~near)[0])
+            raise InvalidInput(
+                f'TriangleMesh.vertices[{row}] = {vertices[row]} m: not finite, or farther than '
+                f'{FARTHEST:g} m'
+            )
         if len(triangles) and not (triangles.min() >= 0 and triangles.max() < len(vertices)):
             raise InvalidInput(
                 f'TriangleMesh.triangles: indices {triangles.min()} to {triangles.max()}, '
@@ -82,6 +90,7 @@ class TriangleMesh:
         return np.asarray(normal / np.linalg.norm(normal, axis=1)[:, None])
 
     @classmethod
+    @checked
     def from_file(cls, path: str | Path, scale: float = 1.0) -> TriangleMesh:
         """Return the mesh of an STL, OBJ, PLY or glTF file, read by trimesh.
 
@@ -102,6 +111,7 @@ class TriangleMesh:
             raise InvalidInput(f'{path}: {error}') from error
 
 
+@checked
 def concatenate(meshes: Iterable[TriangleMesh]) -> TriangleMesh:
     """Return one mesh of several; those that share an edge are joined there.
 
@@ -121,6 +131,7 @@ def concatenate(meshes: Iterable[TriangleMesh]) -> TriangleMesh:
     )
 
 
+@checked
 def boxes(lower: ArrayLike, upper: ArrayLike) -> TriangleMesh:
     """Return the closed surfaces of boxes along the axes, which must not overlap.
 
@@ -131,7 +142,7 @@ def boxes(lower: ArrayLike, upper: ArrayLike) -> TriangleMesh:
     Raises:
         InvalidInput: shapes that do not fit, a box without volume.
     """
-    low, high = (np.atleast_2d(np.asarray(corner, dtype=float)) for corner in (lower, upper))
+    low, high = np.atleast_2d(lower), np.atleast_2d(upper)
     if low.shape != high.shape or low.shape[1:] != (3,):
         raise InvalidInput(f'boxes: shapes {low.shape} and {high.shape}: expected (n, 3) twice')
     if not (low < high).all():
@@ -144,8 +155,8 @@ def boxes(lower: ArrayLike, upper: ArrayLike) -> TriangleMesh:
 
 def _table(name: str, values: Any, dtype: type) -> Any:
     """Return a copy as an array of three columns."""
-    given = np.asarray(values)
-    whole = dtype is np.float64 or given.size == 0 or np.issubdtype(given.dtype, np.integer)
+    given = real_array(f'TriangleMesh.{name}', values)
+    whole = dtype is np.float64 or given.size == 0 or np.asarray(values).dtype.kind in 'iu'
     if given.ndim != 2 or given.shape[1] != 3 or not whole:
         kind = 'numbers' if dtype is np.float64 else 'integers'
         raise InvalidInput(

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from contact_sim.arguments import checked
 from contact_sim.collision.terrain import Terrain
 from contact_sim.contact.workspace import contact_names
 from contact_sim.errors import InvalidInput
@@ -69,10 +70,12 @@ class Trajectory:
 
     # ---------------------------------------------------------------- parts and quantities
 
+    @checked
     def after(self, time: float) -> Trajectory:
         """Return the part from `time` [s] on."""
         return self._part(self.time >= time - 1e-9)
 
+    @checked
     def until(self, time: float) -> Trajectory:
         """Return the part up to `time` [s]."""
         return self._part(self.time <= time + 1e-9)
@@ -122,6 +125,7 @@ class Trajectory:
 
     # ---------------------------------------------------------------- assertions
 
+    @checked
     def assert_never_fell(self, height: float = FALLEN_HEIGHT, tilt: float = FALLEN_TILT) -> None:
         """Assert that the base stays up.
 
@@ -145,6 +149,7 @@ class Trajectory:
             ),
         )
 
+    @checked
     def assert_no_slip(self, over: float = 1e-3) -> None:
         """Assert that no contact slides further than `over` [m] between set-down and lift-off."""
         self._assert(
@@ -155,6 +160,7 @@ class Trajectory:
             ),
         )
 
+    @checked
     def assert_forces_inside_cone(self, tolerance: float = 1e-6) -> None:
         """Assert |f_t| <= μ f_n and f_n >= 0, relative to the largest force of the step."""
         scale = np.abs(self.force).max(axis=(1, 2), initial=0.0)[:, None]
@@ -169,6 +175,7 @@ class Trajectory:
             ),
         )
 
+    @checked
     def assert_torque_within(self, share: float = 1.0) -> None:
         """Assert that every effort stays below `share` of its joint's limit.
 
@@ -183,6 +190,7 @@ class Trajectory:
             ),
         )
 
+    @checked
     def assert_settled_by(self, time: float, speed: float = SETTLED_SPEED) -> None:
         """Assert that from `time` [s] on everything moves slower than `speed` [m/s, rad/s]."""
         moving = np.abs(self.v).max(axis=1, initial=0.0)
@@ -243,6 +251,7 @@ class TrajectoryBuilder:
         return Trajectory(self._sim.robot, self._sim.terrain, *arrays)
 
 
+@checked
 def recorded_trajectory(recording: Recording) -> Trajectory:
     """Return the steps of a recording, by repeating it.
 

@@ -10,7 +10,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from contact_sim.arguments import checked
 from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.numbers import count
 from contact_sim.replay.recorder import Recorder
 from contact_sim.robot.model import RobotModel
 from contact_sim.simulation.simulator import Simulator
@@ -44,6 +46,7 @@ class Trial:
         recording: the file of the recording.
     """
 
+    @checked
     def __init__(
         self,
         sim: Simulator,
@@ -76,6 +79,7 @@ class Trial:
 
     # ---------------------------------------------------------------- time and disturbances
 
+    @checked
     def advance(self, seconds: float) -> None:
         """Let exactly `seconds` of simulated time pass.
 
@@ -87,6 +91,7 @@ class Trial:
         for _ in range(whole_steps('seconds', seconds, self.sim.time_step)):
             self._step()
 
+    @checked
     def push(
         self,
         link: str,
@@ -106,6 +111,7 @@ class Trial:
         end = self._steps + whole_steps('seconds', seconds, self.sim.time_step)
         self._pushes.add(link, wrench, end)
 
+    @checked
     def drop_sensors(self, seconds: float, share: float = 1.0, seed: int = 0) -> None:
         """Keep `share` of the states from the controller for `seconds`, chosen by `seed`.
 
@@ -116,6 +122,7 @@ class Trial:
         self._blind_until = self._steps + whole_steps('seconds', seconds, self.sim.time_step)
         self._seen, self._noise = 1.0 - share, np.random.default_rng(seed)
 
+    @checked
     def delay_commands(self, seconds: float) -> None:
         """Let every effort from now on act `seconds` after the state that it answers."""
         steps = whole_steps('seconds', seconds, self.sim.time_step)
@@ -185,4 +192,4 @@ def whole_steps(name: str, seconds: float, time_step: float) -> int:
         raise InvalidInput(
             f'{name} = {seconds!r} s: expected a whole number of steps of {time_step:g} s'
         )
-    return round(steps)
+    return count('steps', round(steps)) if round(steps) else 0

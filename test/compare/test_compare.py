@@ -207,7 +207,7 @@ def test_bad_names_and_robots_are_refused():
     with pytest.raises(UnknownName, match="'dance'; known: drop"):
         scenario_of('dance')
     with pytest.raises(InvalidInput, match='floating base and feet'):
-        compare(load_robot('go1', contact_frames=[]), scenario_of('stand'))
+        compare(load_robot('go1', feet=[]), scenario_of('stand'))
 
 
 def test_columns_are_aligned():

@@ -19,9 +19,10 @@ ROOT = Path(__file__).resolve().parents[2]
 LAUNCH_MODULES = (
     *('launch', 'launch.actions', 'launch.conditions', 'launch.launch_description_sources'),
     *('launch.substitutions', 'launch_ros', 'launch_ros.actions'),
-    'launch_ros.parameter_descriptions',
+    *('launch_ros.parameter_descriptions', 'ament_index_python', 'ament_index_python.packages'),
 )
 SHARED = 'contact_sim.ros.launching'
+DEMOS = ('stance_demo.launch.py', 'trot_demo.launch.py')
 EXECUTABLES = (
     *('contact_sim/simulation', 'contact_sim/stance_controller', 'contact_sim/trot_controller'),
     *('robot_state_publisher/robot_state_publisher', 'rviz2/rviz2'),
@@ -39,8 +40,10 @@ name = os.path.basename(sys.argv[0]) + ('-' + namespace if namespace else '')
 with open(os.environ['RECORD'] + '/' + name, 'w') as record:
     files = [sys.argv[i + 1] for i, word in enumerate(sys.argv) if word == '--params-file']
     parameters = [open(name).read() for name in files]
-    json.dump({{'argv': sys.argv, 'parameters': parameters, 'env': dict(os.environ)}}, record)
+    json.dump({{'argv': sys.argv, 'parameters': parameters, 'env': dict(os.environ),
+               'pid': os.getpid()}}, record)
 time.sleep({seconds})
+sys.exit({status})
 """
 STARTER = """\
 import sys
@@ -50,7 +53,7 @@ from launch.launch_description_sources import PythonLaunchDescriptionSource
 
 service = LaunchService()
 source = PythonLaunchDescriptionSource(sys.argv[1])
-arguments = [tuple(argument.split(':=')) for argument in sys.argv[2:]]
+arguments = [tuple(argument.split(':=', 1)) for argument in sys.argv[2:]]
 service.include_launch_description(
     IncludeLaunchDescription(source, launch_arguments=arguments)
 )
@@ -64,7 +67,9 @@ def launch_module(name):
     with pytest.MonkeyPatch.context() as patch:
         for module, stub in stubs.items():
             patch.setitem(sys.modules, module, stub)
-        patch.setitem(sys.modules, SHARED, executed(importlib.util.find_spec(SHARED)))
+        shared = executed(importlib.util.find_spec(SHARED))
+        patch.setitem(sys.modules, SHARED, shared)
+        shared.installed = lambda package, executable: True
         path = ROOT / 'launch' / name
         return executed(importlib.util.spec_from_file_location(name, path)), stubs
 
@@ -84,19 +89,34 @@ def node_parameters():
     }
 
 
-def recorded_launch(folder, name, *arguments):
-    """Launch with recording executables; return ({executable[-namespace]: record}, result).
+def recorded_launch(folder, name, *arguments, **prepared):
+    """Launch with recording executables; return ({executable[-namespace]: record}, result)."""
+    command, environment, records = recording(folder, name, *arguments, **prepared)
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=90)
+    return read_records(records), result
 
-    The simulation ends after some seconds, the others would go on for a minute.
+
+def recording(folder, name, *arguments, missing=(), ends=None):
+    """Return (command, environment, folder of the records) of a launch with such executables.
+
+    Args:
+        folder: for all files.
+        name: of the launch file.
+        arguments: of the launch.
+        missing: packages that are not installed.
+        ends: {executable: (seconds that it runs, exit code)}; others would go on for a minute.
+            None: the simulation ends after some seconds.
     """
     prefix, records = folder / 'prefix', folder / 'records'
     records.mkdir()
-    for executable in EXECUTABLES:
-        package = executable.split('/')[0]
-        script = prefix / 'lib' / executable
+    ends = {'simulation': (4.0, 0)} if ends is None else ends
+    for package, executable in (path.split('/') for path in EXECUTABLES):
+        if package in missing:
+            continue
+        script = prefix / 'lib' / package / executable
         script.parent.mkdir(parents=True, exist_ok=True)
-        seconds = 4.0 if executable.endswith('/simulation') else 60.0
-        script.write_text(RECORDER.format(python=sys.executable, seconds=seconds))
+        seconds, status = ends.get(executable, (60.0, 0))
+        script.write_text(RECORDER.format(python=sys.executable, seconds=seconds, status=status))
         script.chmod(0o755)
         marker = prefix / 'share/ament_index/resource_index/packages' / package
         marker.parent.mkdir(parents=True, exist_ok=True)
@@ -107,8 +127,12 @@ def recorded_launch(folder, name, *arguments):
         'RECORD': str(records),
         'ROS_LOG_DIR': str(folder / 'log'),
     }
-    result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=90)
-    return {path.name: json.loads(path.read_text()) for path in records.iterdir()}, result
+    return command, environment, records
+
+
+def read_records(records):
+    """Return {executable[-namespace]: what it was started with}."""
+    return {path.name: json.loads(path.read_text()) for path in records.iterdir()}
 
 
 def kind_of(declared):

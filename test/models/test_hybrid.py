@@ -605,7 +605,7 @@ def test_a_robot_trots():
     ('setting', 'message'),
     [
         ({'impact': 'magic'}, 'HybridParameters.impact.*plastic, newton, poisson'),
-        ({'max_substep': 0.0}, r'HybridParameters.max_substep = 0.0 s: .*\(0, 0.01\]'),
+        ({'max_substep': 0.0}, r'HybridParameters.max_substep = 0.0 s: .*\[1e-05, 0.01\]'),
         ({'max_events': 0}, 'HybridParameters.max_events = 0'),
         ({'stabilisation': np.nan}, 'HybridParameters.stabilisation = nan 1/s'),
         ({'energy_guard': 'yes'}, 'HybridParameters.energy_guard.*expected bool'),

@@ -160,7 +160,7 @@ def test_hybrid_and_ncp_agree_on_a_chain_that_hits_its_limits():
 
 @pytest.mark.parametrize('name', ['ncp', 'todorov', 'sap', 'hybrid'])
 def test_a_leg_that_lands_with_a_straight_knee_obeys_ground_and_limit(name):
-    model = load_robot(ONE_LEG, contact_frames=['foot'])
+    model = load_robot(ONE_LEG, feet=['foot'])
     sim = Simulator(model, name, time_step=H)
     q = sim.standing_configuration()
     q[2] += 0.05

@@ -21,7 +21,10 @@ from launch_files import (
 import contact_sim
 
 NAME = 'simulation.launch.py'
-GO1 = {'robot': 'go1', 'urdf_path': '', 'robot_description': '', 'robots': ['']}
+GO1 = {
+    'robot': 'go1', 'urdf_path': '', 'robot_description': '', 'robots': [''],
+    'publish_robot_description': False,
+}  # fmt: skip
 
 
 @pytest.fixture(scope='module')
@@ -100,6 +103,26 @@ def test_several_robots_get_a_state_publisher_and_displays_each():
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ('state_publisher', 'wanted', 'expected'),
+    [('true', 'true', False), ('true', 'false', False), ('false', 'true', True),
+     ('false', 'false', False)],
+)  # fmt: skip
+def test_robot_description_never_has_two_publishers(state_publisher, wanted, expected):
+    module, stubs = launch_module(NAME)
+    given = {argument: default for argument, (default, _) in module.ARGUMENTS.items()}
+    given |= {'robot_state_publisher': state_publisher, 'publish_robot_description': wanted}
+    values = stubs['launch.substitutions'].LaunchConfiguration
+    values.side_effect = lambda name, default=None: given.get(name, default)
+    stubs['launch.conditions'].IfCondition.side_effect = lambda value: MagicMock(
+        evaluate=lambda _: value == 'true'
+    )
+    nodes = module.nodes(MagicMock(launch_configurations=given))
+    assert len(nodes) == (2 if state_publisher == 'true' else 1)
+    simulation = stubs['launch_ros.actions'].Node.call_args_list[0].kwargs
+    assert simulation['parameters'][0]['publish_robot_description'] is expected
+
+
 # ------------------------------------------------------------- with launch
 
 
@@ -141,6 +164,16 @@ def test_arguments_become_typed_parameters(start):
     assert given['start_paused'] is True
     assert given['frame_prefix'] == 'left/'
     assert parameters_of(records['robot_state_publisher'])['frame_prefix'] == 'left/'
+
+
+@needs_launch
+@pytest.mark.parametrize(('given', 'expected'), [('true', 'LOCALHOST'), ('false', None)])
+def test_nodes_stay_on_this_machine_where_that_is_asked_for(start, given, expected, monkeypatch):
+    monkeypatch.delenv('ROS_AUTOMATIC_DISCOVERY_RANGE', raising=False)
+    records, _ = start(f'localhost_only:={given}', 'clock:=none')
+    assert parameters_of(records['simulation'])['clock'] == 'none'
+    for record in records.values():
+        assert record['env'].get('ROS_AUTOMATIC_DISCOVERY_RANGE') == expected
 
 
 @needs_launch

@@ -95,3 +95,27 @@ def test_an_unknown_model_ends_the_launch_with_the_known_ones(start):
     _, result = start('models:=ncp magic')
     assert result.returncode == 1
     assert 'todorov' in result.stdout + result.stderr
+
+
+@needs_launch
+def test_all_get_the_robot_as_it_is_told(start, tmp_path):
+    path = tmp_path / 'leg.xacro'
+    path.write_text(
+        '<robot name="leg" xmlns:xacro="http://www.ros.org/wiki/xacro">'
+        '<xacro:arg name="mass" default="1"/><link name="base"><inertial>'
+        '<mass value="$(arg mass)"/><inertia ixx="1" iyy="1" izz="1" '
+        'ixy="0" ixz="0" iyz="0"/></inertial></link></robot>'
+    )
+    records, result = start(
+        f'urdf:={path}', 'models:=ncp sap', 'xacro_arguments:=mass:=3', 'feet:=base',
+        'poses:=low: root_joint=1; high: root_joint=2', 'check_meshes:=false',
+    )  # fmt: skip
+    assert result.returncode == 0, result.stdout + result.stderr
+    for model in ('ncp', 'sap'):
+        given = parameters_of(records[f'simulation-{model}'])
+        assert given['xacro_arguments'] == ['mass:=3']
+        assert given['feet'] == ['base']
+        assert given['poses'] == ['low: root_joint=1', ' high: root_joint=2']
+        assert given['check_meshes'] is False
+        shown = parameters_of(records[f'robot_state_publisher-{model}'])
+        assert 'mass value="3"' in shown['robot_description']

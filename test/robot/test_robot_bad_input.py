@@ -8,7 +8,7 @@ from urdf_texts import ONE_LEG, joint, link, robot
 from contact_sim import ContactPoint, RobotModel, load_robot
 from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName
 
-LEG = load_robot(ONE_LEG, contact_frames=['foot'])
+LEG = load_robot(ONE_LEG, feet=['foot'])
 
 
 def pendulum(kind=None):
@@ -24,10 +24,10 @@ def pendulum(kind=None):
 @pytest.mark.parametrize(
     ('frames', 'message'),
     [
-        (5, 'contact_frames = 5: expected a list of frame names or contact points'),
-        ('foot', "contact_frames = 'foot': expected a list of frame names"),
-        ([3], 'contact_frames: 3 is in the list, expected frame names or contact points'),
-        ([['foot']], r"contact_frames: \['foot'\] is in the list"),
+        (5, 'feet = 5: expected a list of frame names or contact points'),
+        ('foot', "feet = 'foot': expected a list of frame names"),
+        ([3], 'feet: 3 is in the list, expected frame names or contact points'),
+        ([['foot']], r"feet: \['foot'\] is in the list"),
         (['universe'], "contact frame 'universe' is fixed to the world"),
         (['foot', 'foot'], "contact point 'foot' is listed more than once"),
         (
@@ -36,9 +36,9 @@ def pendulum(kind=None):
         ),
     ],
 )
-def test_contact_frames(frames, message):
+def test_feet(frames, message):
     with pytest.raises(InvalidInput, match=message):
-        load_robot(ONE_LEG, contact_frames=frames)
+        load_robot(ONE_LEG, feet=frames)
 
 
 @pytest.mark.parametrize(

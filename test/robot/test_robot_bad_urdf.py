@@ -157,7 +157,7 @@ def test_broken_xacro_file(tmp_path):
 def test_negative_radius_of_a_foot():
     text = robot(link('base', 1.0, SPHERE.replace('0.03', '-0.03')))
     with pytest.raises(RobotDescriptionError, match=r"link 'base': <sphere> radius = '-0.03'"):
-        load_robot(text, contact_frames=['base'])
+        load_robot(text, feet=['base'])
 
 
 def test_what_pinocchio_refuses_is_passed_on(monkeypatch):

@@ -76,7 +76,7 @@ def test_rounded_corners_are_bounded_in_number_too():
 def test_a_foot_that_its_fixed_joint_names_is_a_foot_for_its_link_as_well():
     """Its sphere exists once, whichever way the foot was named."""
     by_link, joints = load_robot('go1'), [f'{leg}_foot_fixed' for leg in ('FR', 'FL', 'RR', 'RL')]
-    by_joint = load_robot('go1', contact_frames=joints)
+    by_joint = load_robot('go1', feet=joints)
     assert [point.radius for point in by_joint.contact_points] == [0.02] * 4
     expected = [point.name for point in by_link.with_body_contacts().body_points]
     assert [point.name for point in by_joint.with_body_contacts().body_points] == expected

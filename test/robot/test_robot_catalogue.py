@@ -294,7 +294,17 @@ def test_missing_data_package_names_both_packages(monkeypatch):
     message = str(caught.value)
     assert 'pip install example-robot-data' in message
     assert 'ROS package example_robot_descriptions' in message
+    assert "'quadruped' comes with contact_sim" in message
     assert load_robot('quadruped').name == 'quadruped'  # ours needs no other package
+
+
+def test_the_default_robot_is_ours_where_the_others_are_not_installed(monkeypatch, tmp_path):
+    assert catalogue.default_robot() == 'go1'
+    (tmp_path / 'example-robot-data' / 'robots').mkdir(parents=True)
+    for folders in ((), (tmp_path,)):  # no package, or one that has no go1
+        monkeypatch.setattr(catalogue, 'share_folders', lambda folders=folders: folders)
+        assert catalogue.default_robot() == 'quadruped'
+        assert load_robot(catalogue.default_robot()).total_mass > 0.0
 
 
 def test_robots_of_a_ros_workspace(monkeypatch, tmp_path):

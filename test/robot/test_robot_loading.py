@@ -1,5 +1,6 @@
 """load_robot: sources, feet, reference poses, meshes."""
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -101,43 +102,90 @@ def test_no_feet_without_argument_catalogue_and_srdf():
 
 
 def test_feet_by_name_take_the_sphere_of_their_link():
-    (foot,) = load_robot(ONE_LEG, contact_frames=['foot']).contact_points
+    (foot,) = load_robot(ONE_LEG, feet=['foot']).contact_points
     assert (foot.name, foot.frame, foot.joint, foot.radius) == ('foot', 'foot', 'knee', 0.03)
     assert foot.offset == pytest.approx([0.01, 0.0, -0.18])
 
 
 def test_a_fixed_joint_stands_for_its_link():
-    (foot,) = load_robot(ONE_LEG, contact_frames=['ankle']).contact_points
+    (foot,) = load_robot(ONE_LEG, feet=['ankle']).contact_points
     assert (foot.frame, foot.radius) == ('ankle', 0.03)
     assert foot.offset == pytest.approx([0.01, 0.0, -0.18])
 
 
-def test_a_link_without_one_sphere_touches_at_its_origin():
-    box = '<collision><geometry><box size="1 1 1"/></geometry></collision>'
-    for shapes in ('', box, SPHERE + SPHERE):
+BOX = '<collision><origin xyz="0 0 1"/><geometry><box size="1 2 4"/></geometry></collision>'
+
+
+def test_a_foot_touches_with_all_spheres_of_its_link():
+    text = robot(link('base', 1.0, SPHERE + BOX + SPHERE.replace('0.01 0 0.02', '-1 0 0')))
+    one, two = load_robot(text, feet=['base']).contact_points
+    assert (one.name, two.name) == ('base_0', 'base_1')
+    assert {one.frame, two.frame} == {'base'}
+    assert one.radius == two.radius == 0.03
+    assert one.offset.tolist() == [0.01, 0.0, 0.02]
+    assert two.offset.tolist() == [-1.0, 0.0, 0.0]
+    assert [foot.points for foot in load_robot(text, feet=['base']).feet] == [(0, 1)]
+
+
+def test_a_foot_without_spheres_touches_with_the_corners_of_its_link():
+    loaded = load_robot(robot(link('base', 1.0, BOX)), feet=['base'])
+    corners = [[x, y, z] for x in (-0.5, 0.5) for y in (-1.0, 1.0) for z in (-1.0, 3.0)]
+    assert sorted(point.offset.tolist() for point in loaded.contact_points) == corners
+    assert all(point.radius == 0.0 for point in loaded.contact_points)
+    assert any('base touches with 8 points' in note for note in loaded.notes)
+
+
+def test_a_foot_without_geometry_touches_at_its_origin():
+    for shapes in ('', MESH.format('nowhere.stl')):
         text = robot(link('base', 1.0, shapes))
-        (point,) = load_robot(text, contact_frames=['base']).contact_points
-        assert point.radius == 0.0
+        (point,) = load_robot(text, feet=['base'], check_meshes=False).contact_points
+        assert (point.name, point.radius) == ('base', 0.0)
         assert not point.offset.any()
-    (point,) = load_robot(
-        robot(link('base', 1.0, SPHERE + box)), contact_frames=['base']
-    ).contact_points
-    assert point.radius == 0.03
+    with pytest.warns(UserWarning, match="foot 'base' touches at its origin: .*nowhere.stl"):
+        load_robot(text, feet=['base'], check_meshes=False)
+
+
+MESH = '<collision><geometry><mesh filename="{}"/></geometry></collision>'
+
+
+def test_a_mesh_beside_the_file_is_found(tmp_path):
+    corners = [(x, y, z) for x in (0, 1) for y in (0, 1) for z in (0, 1)]
+    faces = ['1 2 4', '1 4 3', '5 7 8', '5 8 6', '1 5 6', '1 6 2', '3 4 8', '3 8 7', '1 3 7',
+             '1 7 5', '2 6 8', '2 8 4']  # fmt: skip
+    lines = [*(f'v {x} {y} {z}' for x, y, z in corners), *(f'f {face}' for face in faces)]
+    (tmp_path / 'meshes').mkdir()
+    (tmp_path / 'meshes' / 'cube.obj').write_text('\n'.join(lines))
+    path = write(tmp_path, 'r.urdf', robot(link('base', 1.0, MESH.format('meshes/cube.obj'))))
+    loaded = load_robot(path, feet=['base'])
+    assert sorted(tuple(p.offset.tolist()) for p in loaded.contact_points) == corners
+    assert len(load_robot(path, feet=()).with_body_contacts().body_points) == 8
+
+
+def test_no_feet_are_a_warning():
+    with pytest.warns(UserWarning, match='no feet are known, so nothing touches the ground'):
+        load_robot(ONE_LEG)
+
+
+@pytest.mark.parametrize('said', [{'feet': ()}, {'floating_base': False}, {'feet': ['foot']}])
+def test_no_warning_where_feet_are_not_missed(said):
+    with warnings.catch_warnings():
+        warnings.simplefilter('error')
+        load_robot(ONE_LEG, **said)
 
 
 def test_feet_as_contact_points():
     point = ContactPoint('toe', 'foot', 'knee', [0.0, 0.1, -0.2], 0.01)
-    leg = load_robot(ONE_LEG, contact_frames=[point, 'foot'])
+    leg = load_robot(ONE_LEG, feet=[point, 'foot'])
     assert [foot.name for foot in leg.contact_points] == ['toe', 'foot']
     assert leg.contact_points[0] is point
 
 
 def test_feet_of_the_argument_win_over_the_catalogue():
-    go1 = load_robot('go1', contact_frames=('RR_foot', 'FL_calf'))
-    assert [foot.name for foot in go1.contact_points] == ['RR_foot', 'FL_calf']
-    assert [foot.radius for foot in go1.contact_points] == [0.02, 0.0]
-    assert load_robot('go1', contact_frames=()).contact_points == ()
-    (foot,) = load_robot('solo12', contact_frames=['HL_FOOT']).contact_points
+    go1 = load_robot('go1', feet=('RR_foot', 'FL_calf'))
+    assert [foot.name for foot in go1.feet] == ['RR_foot', 'FL_calf']
+    assert [point.radius for point in go1.contact_points] == [0.02, *[0.0] * 8]
+    assert load_robot('go1', feet=()).contact_points == ()
+    (foot,) = load_robot('solo12', feet=['HL_FOOT']).contact_points
     assert foot.radius == 0.016
 
 
@@ -182,16 +230,16 @@ def test_arguments_of_a_xacro_take_their_defaults():
 
 
 def test_feet_of_the_argument_win_over_the_srdf():
-    leg = load_robot(ONE_LEG, contact_frames=['shank'], srdf=ONE_LEG_SRDF)
+    leg = load_robot(ONE_LEG, feet=['shank'], srdf=ONE_LEG_SRDF)
     assert [foot.name for foot in leg.contact_points] == ['shank']
 
 
 def test_fixed_base_keeps_its_place():
-    leg = load_robot(ONE_LEG, floating_base=False, contact_frames=['foot'], srdf=ONE_LEG_SRDF)
+    leg = load_robot(ONE_LEG, floating_base=False, feet=['foot'], srdf=ONE_LEG_SRDF)
     assert leg.reference_configuration().tolist() == [0.5, -0.5]
     assert leg.joint_damping.tolist() == [0.3, 0.0]
     with pytest.raises(InvalidInput, match="'base' is fixed to the world"):
-        load_robot(ONE_LEG, floating_base=False, contact_frames=['base'])
+        load_robot(ONE_LEG, floating_base=False, feet=['base'])
 
 
 def test_floating_joint_of_the_urdf_is_a_floating_base():
@@ -200,7 +248,7 @@ def test_floating_joint_of_the_urdf_is_a_floating_base():
         link('base', 3.0, SPHERE),
         joint('float', 'world', 'base', 'floating', limit=''),
     )
-    ball = load_robot(text, floating_base=False, contact_frames=['base'])
+    ball = load_robot(text, floating_base=False, feet=['base'])
     assert ball.floating_base
     assert ball.base_frame == 'base'
     assert ball.joint_names == ()
@@ -250,7 +298,9 @@ def test_package_of_a_workspace_is_found(tmp_path, monkeypatch, variable):
 
 def test_meshes_beside_the_file_and_with_a_full_path(tmp_path):
     base = write(tmp_path, 'a base.stl', '')
-    assert load_robot(write(tmp_path, 'r.urdf', with_mesh('a base.stl'))).package_dirs == ()
+    assert load_robot(write(tmp_path, 'r.urdf', with_mesh('a base.stl'))).package_dirs == (
+        str(tmp_path),
+    )
     for uri in (str(base), base.as_uri()):
         assert load_robot(with_mesh(uri)).name == 'tiny'
 
@@ -292,15 +342,15 @@ def test_names_longer_than_a_file_name():
         load_robot('x' * 5000)
 
 
-def test_contact_frames_have_to_exist():
+def test_feet_have_to_exist():
     with pytest.raises(UnknownName, match=r"unknown contact frame 'paw'; known: .*FL_foot"):
-        load_robot('go1', contact_frames=['paw'])
+        load_robot('go1', feet=['paw'])
     with pytest.raises(UnknownName, match="unknown contact frame 'paw'"):
         load_robot(ONE_LEG, srdf='<robot name="x"><end_effector parent_link="paw"/></robot>')
-    with pytest.raises(InvalidInput, match="contact_frames = 'FL_foot': expected a list"):
-        load_robot('go1', contact_frames='FL_foot')
+    with pytest.raises(InvalidInput, match="feet = 'FL_foot': expected a list"):
+        load_robot('go1', feet='FL_foot')
     with pytest.raises(InvalidInput, match="contact point 'FL_foot' is listed more than once"):
-        load_robot('go1', contact_frames=['FL_foot', 'FL_foot'])
+        load_robot('go1', feet=['FL_foot', 'FL_foot'])
 
 
 def test_actuated_joints_have_to_exist():

@@ -19,7 +19,7 @@ def in_world(mass=None, kind='floating'):
 def test_a_world_with_a_floating_joint_is_the_world():
     """As Unitree's AS2 and b2: with another floating base it would have two."""
     loaded = [
-        load_robot(in_world(mass), floating, contact_frames=['base'])
+        load_robot(in_world(mass), floating, feet=['base'])
         for mass in (None, 0.0) for floating in (True, False)
     ]  # fmt: skip
     for one in loaded:

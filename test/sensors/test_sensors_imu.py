@@ -221,7 +221,7 @@ def test_it_agrees_with_the_sensors_of_mujoco():
         spec.add_sensor(type=kind, objtype=mujoco.mjtObj.mjOBJ_SITE, objname=site.name)
     model = spec.compile()
     data = mujoco.MjData(model)
-    robot = load_robot(ARM_URDF, floating_base=False, contact_frames=[])
+    robot = load_robot(ARM_URDF, floating_base=False, feet=[])
     q, v, effort = [0.4, -0.7], [3.0, -5.0], [1.0, -0.5]
     data.qpos, data.qvel, data.qfrc_applied = q, v, effort
     mujoco.mj_forward(model, data)

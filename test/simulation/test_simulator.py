@@ -60,10 +60,12 @@ def test_the_explicit_problem_gives_the_same_bits(name):
     sim.reset(q)
     compared = 0
     for _ in range(150):
-        guess = sim.step(controller(sim)).record.impulse
+        before = sim.step(controller(sim))
+        guess = before.record.impulse
         report = sim.step(controller(sim))
         rows = report.active_rows
-        if len(rows) == 0:
+        joined = not np.array_equal(before.record.active, report.record.active)
+        if len(rows) == 0 or joined:  # what closes within a step is solved again, from that answer
             continue
         solution = Ncp().solve(report.problem, guess[rows])
         assert solution.impulse.tobytes() == report.record.impulse[rows].tobytes()
@@ -118,7 +120,7 @@ def test_turning_about_the_vertical_turns_the_answer(go1):
 
 
 def test_the_order_of_feet_does_not_matter(go1):
-    mirrored = load_robot('go1', contact_frames=[p.name for p in go1.contact_points[::-1]])
+    mirrored = load_robot('go1', feet=[p.name for p in go1.contact_points[::-1]])
     sims = Simulator(go1), Simulator(mirrored)
     v = np.zeros(18)
     v[0] = 0.5

@@ -40,7 +40,7 @@ def test_the_first_touch_is_told_with_link_time_and_force(terrain):
 
 def test_feet_are_links_too_by_whichever_name():
     joints = [f'{leg}_foot_fixed' for leg in ('FR', 'FL', 'RR', 'RL')]
-    sim = Simulator(load_robot('go1', contact_frames=joints))
+    sim = Simulator(load_robot('go1', feet=joints))
     for name in ('FL_foot', 'FL_foot_fixed'):
         sim.reset()
         touch, reports = fall(sim, [name])

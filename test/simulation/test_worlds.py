@@ -193,7 +193,7 @@ def test_memory_of_a_world_is_stated():
 @pytest.mark.parametrize(
     ('options', 'message'),
     [
-        ({'n': 0}, 'n = 0: expected an integer >= 1'),
+        ({'n': 0}, 'n = 0: expected a whole number from 1'),
         ({'n': 2.5}, 'n = 2.5'),
         ({'threads': -1}, 'threads = -1'),
         ({'friction': [0.1, 0.2, 0.3]}, r'friction: shape \(3,\)'),
@@ -231,8 +231,8 @@ def test_bad_calls_are_refused():
         (lambda: worlds.run(lambda t, q, v: np.zeros(n), 1), 'controller: efforts of shape'),
         (lambda: worlds.run(lambda t, q, v: np.zeros((2, n)), 9, 2, 3), 'multiple of period'),
         (lambda: worlds.reset(np.zeros((3, robot().nq))), 'expected one row or 2'),
-        (lambda: worlds.reset(worlds=[2]), r'expected values in \[0, 1\]'),
-        (lambda: worlds.report(-1), r'expected values in \[0, 1\]'),
+        (lambda: worlds.reset(worlds=[2]), r'expected whole numbers in \[0, 2\)'),
+        (lambda: worlds.report(-1), r'expected whole numbers in \[0, 2\)'),
         (lambda: worlds.push(robot().base_frame, np.zeros(5)), 'wrenches: shape'),
     ):
         with pytest.raises(InvalidInput, match=message):

@@ -69,7 +69,7 @@ Q = np.array([0.0, ANGLE])
 
 @pytest.fixture(scope='module')
 def cart():
-    return load_robot(CART, False, contact_frames=['P'], actuated_joints=['swing'])
+    return load_robot(CART, False, feet=['P'], actuated_joints=['swing'])
 
 
 def locked(cart, directions, v=None):

@@ -76,7 +76,7 @@ def test_samples_of_a_function():
     [
         ({'heights': [[1.0, 2.0]]}, r'shape \(1, 2\)'),
         ({'heights': [1.0, 2.0]}, r'shape \(2,\)'),
-        ({'heights': [['a', 'b'], ['c', 'd']]}, 'expected numbers'),
+        ({'heights': [['a', 'b'], ['c', 'd']]}, 'expected real numbers'),
         ({'heights': [[0.0, 1.0], [np.nan, 2.0]]}, r'heights\[1, 0\] = nan m: not finite'),
         ({'heights': [[0.0, 1.0], [np.inf, np.nan]]}, r'2 such'),
         ({'horizontal_scale': 0.0}, 'horizontal_scale = 0.0 m'),

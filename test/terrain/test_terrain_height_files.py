@@ -51,7 +51,7 @@ def test_16_bits_come_back_exactly_x_right_and_y_up(png):
 def test_an_image_without_resolution_is_refused(png):
     with pytest.raises(InvalidInput, match='vertical_scale is missing: metres per unit'):
         HeightField.from_file(png, 0.1)
-    with pytest.raises(InvalidInput, match='horizontal_scale = None m'):
+    with pytest.raises(InvalidInput, match='horizontal_scale = None'):
         HeightField.from_file(png, None, 0.001)
 
 

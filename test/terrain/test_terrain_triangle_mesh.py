@@ -122,7 +122,7 @@ def test_cubes_that_touch_anyhow_stay_solids(cells):
     ('low', 'high', 'message'),
     [
         ([0.0, 0.0, 0.0], [1.0, 0.0, 1.0], 'has no volume'),
-        ([0.0, 0.0, 0.0], [1.0, 1.0, np.nan], 'has no volume'),
+        ([0.0, 0.0, 0.0], [1.0, 1.0, np.nan], 'not finite'),
         ([0.0, 0.0], [1.0, 1.0], 'expected'),
         ([0.0, 0.0, 0.0], [[1.0] * 3, [2.0] * 3], 'expected'),
     ],

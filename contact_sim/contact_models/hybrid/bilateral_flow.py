@@ -2,7 +2,7 @@
 
     H v̇ + Ḣ v + kd ḣ + kp h = 0     (no feedback where positions are projected)
 
-taken out of the equations of the contacts (theory 4.5). At the start of a step velocities are made
+taken out of the equations of the contacts (theory 4.6). At the start of a step velocities are made
 those that are asked for, at its end positions are projected.
 """
 

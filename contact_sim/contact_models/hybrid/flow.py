@@ -12,6 +12,7 @@ import numpy as np
 from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import frames, integers, matrix, vector
 from contact_sim.contact.contact_values import describe_contacts
+from contact_sim.contact.immovable import LEFT_OUT, with_left_out
 from contact_sim.contact_models.hybrid import fields as e
 from contact_sim.contact_models.hybrid.bilateral_flow import (
     finish_bilateral,
@@ -28,7 +29,7 @@ from contact_sim.contact_models.hybrid.events import find_closed
 from contact_sim.contact_models.hybrid.fields import STAGES
 from contact_sim.contact_models.hybrid.guards import allow_start, fill_guards
 from contact_sim.contact_models.hybrid.held_contacts import hold_modes, remove_drift
-from contact_sim.contact_models.hybrid.mode_elimination import AWAY, SLIP
+from contact_sim.contact_models.hybrid.mode_elimination import AWAY, OPEN, SLIP
 from contact_sim.contact_models.hybrid.modes import is_limit
 from contact_sim.contact_models.time_stepping.actuation import remember_command
 from contact_sim.dynamics.integrate import move, velocity_in_new_axes
@@ -73,7 +74,18 @@ def load(data, arc):
     evaluate_velocity(data, arc, v)
     if start_speeds(data, arc):
         evaluate_velocity(data, arc, v)
-    return find_closed(arc)
+    collides = find_closed(arc)
+    leave_open(data, arc)
+    return collides
+
+
+@kernel
+def leave_open(data, arc):
+    """Let contacts be open, for the whole step, that no motion of the robot can change."""
+    active, closed = vector(data, f.ACTIVE), vector(arc, e.CLOSED)
+    for i in range(active.shape[0]):
+        if active[i] == LEFT_OUT:
+            closed[i], integers(arc, e.CONTACT_MODE)[i] = 0.0, OPEN
 
 
 @kernel
@@ -249,7 +261,7 @@ def finish(data, arc, events, residual):
     took_part = keep_contacts(data, arc)
     finish_bilateral(data, arc)
     solver, clock = vector(data, f.SOLVER), vector(data, f.CLOCK)
-    solver[0] = CONVERGED if took_part else FREE
+    solver[0] = with_left_out(data, CONVERGED if took_part else FREE)
     solver[1], solver[2] = events, residual
     remember_command(data)
     clock[2] += 1.0

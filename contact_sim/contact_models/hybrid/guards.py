@@ -16,6 +16,7 @@ import numpy as np
 
 from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import integers, matrix, vector
+from contact_sim.contact.immovable import LEFT_OUT
 from contact_sim.contact.limits import pushes
 from contact_sim.contact_models.hybrid import fields as e
 from contact_sim.contact_models.hybrid.mode_elimination import AWAY, OPEN, STICK
@@ -55,10 +56,13 @@ def fill_contact_guards(data, arc, force_slack):
     gap, u, force = vector(arc, e.GAP), vector(arc, e.U), vector(arc, e.FORCE)
     heading, friction = matrix(arc, e.HEADING), vector(data, f.FRICTION)
     mode, stiction_speed = integers(arc, e.CONTACT_MODE), vector(arc, e.SETTINGS)[0]
-    nc = mode.shape[0]
+    nc, active = mode.shape[0], vector(data, f.ACTIVE)
     for i in range(nc):
         r = 3 * i
         guard[nc + i], slack[nc + i] = np.inf, 0.0
+        if active[i] == LEFT_OUT:
+            guard[i], slack[i] = np.inf, CLOSING_DEPTH
+            continue
         if mode[i] == OPEN:
             approaches = gap[i] > 0.0 or u[r + 2] < 0.0
             guard[i], slack[i] = gap[i] if approaches else u[r + 2], CLOSING_DEPTH

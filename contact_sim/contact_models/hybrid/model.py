@@ -40,17 +40,17 @@ class HybridParameters(Parameters):
         True, '', 'reduce the restitution of newton until no energy is created', live=True
     )
     max_substep: float = parameter(
-        1e-3, 's', 'longest Runge-Kutta step', above=0.0, at_most=0.01, live=True
+        1e-3, 's', 'longest Runge-Kutta step', at_least=1e-5, at_most=0.01, live=True
     )
     event_tolerance: float = parameter(
-        1e-12, 's', 'how closely events are located', above=0.0, at_most=1e-6, live=True
+        1e-12, 's', 'how closely events are located', at_least=1e-15, at_most=1e-6, live=True
     )
     max_events: int = parameter(
         50, '-', 'events in one step before a time-stepping step takes over', at_least=1,
         at_most=100000, live=True,
     )  # fmt: skip
     stiction_speed: float = parameter(
-        1e-8, 'm/s', 'speed up to which a contact or joint counts as at rest', above=0.0,
+        1e-8, 'm/s', 'speed up to which a contact or joint counts as at rest', at_least=1e-14,
         at_most=1e-3, live=True,
     )  # fmt: skip
     stabilisation: float = parameter(

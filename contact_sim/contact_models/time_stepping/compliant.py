@@ -54,7 +54,7 @@ from contact_sim.contact_models.time_stepping.stages import (
     integrate,
 )
 from contact_sim.errors import InvalidInput
-from contact_sim.parameters import Parameters, parameter
+from contact_sim.parameters import Parameters, parameter, relative_tolerance
 from contact_sim.solvers.cone import fill_velocity
 from contact_sim.solvers.jit import entry, kernel
 from contact_sim.solvers.spring_newton import end_of_step
@@ -107,7 +107,7 @@ class CompliantParameters(Parameters):
         0.5, '-', 'zeta of kelvin_voigt and unclamped', at_least=0.0, live=True
     )
     slip_speed: float = parameter(
-        1e-3, 'm/s', 'v_s below which friction is regularised', above=0.0, live=True
+        1e-3, 'm/s', 'v_s below which friction is regularised', at_least=1e-12, live=True
     )
     static_ratio: float = parameter(
         1.0, '-', 'static over dynamic friction, for stribeck', at_least=1.0, at_most=10.0,
@@ -123,10 +123,7 @@ class CompliantParameters(Parameters):
         'implicit', '', 'when the force is evaluated: end or start of the step',
         choices=('implicit', 'explicit'), live=True,
     )  # fmt: skip
-    tolerance: float = parameter(
-        1e-9, '-', 'force residual relative to the largest impulse', above=0.0, below=1.0,
-        live=True,
-    )  # fmt: skip
+    tolerance: float = relative_tolerance(1e-9, 'force residual relative to the largest impulse')
     max_iterations: int = parameter(
         500, '-', 'Newton iterations and their halvings', at_least=1, at_most=100000, live=True
     )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from contact_sim.contact_models.time_stepping.model import TimeSteppingModel
-from contact_sim.parameters import Parameters, parameter
+from contact_sim.parameters import Parameters, parameter, relative_tolerance
 from contact_sim.solvers.jit import kernel
 
 TOLERANCE, MAX_POINTS, MAX_SWEEPS, MAX_ADMM_ITERATIONS = range(4)
@@ -25,10 +25,9 @@ FIRST_OWN = 4
 class ConeParameters(Parameters):
     """Numerics of a model with exact cones; there is no physical parameter besides friction."""
 
-    tolerance: float = parameter(
-        1e-10, '-', 'natural-map residual relative to the largest impulse', above=0.0, below=1.0,
-        live=True,
-    )  # fmt: skip
+    tolerance: float = relative_tolerance(
+        1e-10, 'natural-map residual relative to the largest impulse'
+    )
     max_points: int = parameter(
         400, '-', 'proximal points; 0 leaves all to Gauss-Seidel and ADMM', at_least=0,
         at_most=100000, live=True,

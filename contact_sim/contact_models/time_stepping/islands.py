@@ -11,6 +11,7 @@ from contact_sim.arrays.views import frames, front, integers, matrix, square, ve
 from contact_sim.collision.pair_rows import two_branches
 from contact_sim.contact.active_rows import ALL, collect_rows
 from contact_sim.contact.bilateral import has_bilateral, take_out_bilateral
+from contact_sim.contact.immovable import with_left_out
 from contact_sim.contact.memory import recall, remember
 from contact_sim.contact.problem_views import contact_branches, tree_of
 from contact_sim.solvers.delassus import delassus
@@ -126,7 +127,7 @@ def leave_out_inactive(data):
     interval_active, nc = vector(data, f.INTERVAL_ACTIVE), active.shape[0]
     memory, has_memory = matrix(data, f.MEMORY), integers(data, f.OPTIONS)[0] & HAS_MEMORY
     for i in range(nc):
-        if active[i] == 0.0:
+        if active[i] <= 0.0:
             impulse[3 * i] = impulse[3 * i + 1] = impulse[3 * i + 2] = 0.0
             if has_memory:
                 memory[i, 0] = memory[i, 1] = memory[i, 2] = memory[i, 3] = 0.0
@@ -152,6 +153,7 @@ def combine_outcomes(data):
         solver[1] += outcome[i, 1]
         if residual > solver[2] or residual != residual:  # max() would lose not-a-number
             solver[2] = residual
+    solver[0] = with_left_out(data, solver[0])
 
 
 @kernel

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from contact_sim.arguments import checked
 from contact_sim.contact.problem import Array, ContactProblem
 from contact_sim.contact.problem_arrays import ProblemArrays
 from contact_sim.contact.solution import STATUSES, ContactSolution, SolverReport
@@ -64,6 +65,7 @@ class TimeSteppingModel(ABC):
         settings = self.settings(float(workspace.data.time_step[0]))
         return TimeStepping(workspace, self.compiled.advance, settings)
 
+    @checked
     def solve(self, problem: ContactProblem, guess: Array | None = None) -> ContactSolution:
         """Return the impulses that answer `problem`, starting from `guess` [N s]."""
         arrays = ProblemArrays(problem, guess)

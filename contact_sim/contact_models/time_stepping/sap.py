@@ -43,7 +43,7 @@ from contact_sim.contact_models.time_stepping.stages import (
     free_motion,
     integrate,
 )
-from contact_sim.parameters import Parameters, parameter
+from contact_sim.parameters import Parameters, parameter, relative_tolerance
 from contact_sim.solvers.cone_newton import COARSE, guess_about, minimise
 from contact_sim.solvers.delassus import EVERYWHERE
 from contact_sim.solvers.jit import entry, kernel
@@ -84,7 +84,7 @@ class SapParameters(Parameters):
     )
     stiction_tolerance: float = parameter(
         1e-4, 'm/s', 'slip speed v_s below which lagged and similar regularise friction',
-        above=0.0, live=True,
+        at_least=1e-12, live=True,
     )  # fmt: skip
     relaxation_time: float = parameter(
         0.2, 's', 'dissipation time scale tau_d of sap, and of limits', at_least=0.0, live=True
@@ -104,10 +104,9 @@ class SapParameters(Parameters):
     acts_ahead: bool = parameter(
         False, '', 'act on what is about to touch; Drake: only on what does', live=True
     )
-    tolerance: float = parameter(
-        1e-9, '-', 'momentum residual relative to the contact impulses', above=0.0, below=1.0,
-        live=True,
-    )  # fmt: skip
+    tolerance: float = relative_tolerance(
+        1e-9, 'momentum residual relative to the contact impulses'
+    )
     max_iterations: int = parameter(
         100, '-', 'Newton iterations', at_least=1, at_most=100000, live=True
     )

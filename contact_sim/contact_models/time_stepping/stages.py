@@ -39,6 +39,7 @@ from contact_sim.contact.bilateral import (
 )
 from contact_sim.contact.contact_values import describe_contacts
 from contact_sim.contact.ground import fill_ground_coefficients, ground_of
+from contact_sim.contact.immovable import leave_out_immovable, part_of
 from contact_sim.contact.pair_contacts import find_pair_contacts, pair_contact_rows
 from contact_sim.contact.problem_views import contact_branches, interval_branches, tree_of
 from contact_sim.contact_models.time_stepping.actuation import (
@@ -201,6 +202,7 @@ def contact_rows(data):
         gap, u_free, impulse, vector(data, f.FRICTION), vector(data, f.REACH),
         vector(data, f.ACTIVE),
     )  # fmt: skip
+    leave_out_immovable(data)
     interval_rows(data)
     join_islands(data)
     start_islands(data)
@@ -251,7 +253,9 @@ def activate_closing(data):
     waits, island = integers(data, f.ISLAND_WAITS), integers(data, f.CONTACT_ISLAND)
     for i in range(active.shape[0]):
         if active[i] == 0.0 and within_reach(gap, u_next, i, friction, reach) < 0.0:
-            active[i], waits[island[i]] = 1.0, 1
+            active[i] = part_of(data, i)
+            if active[i] > 0.0:
+                waits[island[i]] = 1
     activate_limits(data)
 
 

@@ -47,7 +47,7 @@ from contact_sim.contact_models.time_stepping.stages import (
     free_motion,
     integrate,
 )
-from contact_sim.parameters import Parameters, parameter
+from contact_sim.parameters import Parameters, parameter, relative_tolerance
 from contact_sim.solvers.cone_newton import newton
 from contact_sim.solvers.disc import friction_sweep
 from contact_sim.solvers.jit import entry, kernel
@@ -123,10 +123,9 @@ class TodorovParameters(Parameters):
         0, '-', 'sweeps that take creep out of elliptic friction', at_least=0, at_most=1000,
         live=True,
     )  # fmt: skip
-    tolerance: float = parameter(
-        1e-10, '-', 'momentum residual relative to the contact impulses', above=0.0, below=1.0,
-        live=True,
-    )  # fmt: skip
+    tolerance: float = relative_tolerance(
+        1e-10, 'momentum residual relative to the contact impulses'
+    )
     max_iterations: int = parameter(
         100, '-', 'Newton iterations', at_least=1, at_most=100000, live=True
     )

@@ -10,44 +10,50 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from contact_sim.errors import InvalidInput
+from contact_sim.errors import InvalidInput, shortened
 from contact_sim.robot.actuation import JointCommand, holding
+from contact_sim.ros.commands.change import Change, checked_values
+from contact_sim.ros.commands.following import Following
+from contact_sim.ros.commands.trajectory import (
+    GivenPoint,
+    Trajectory,
+    check_complete,
+    check_times,
+    checked_points,
+)
+from contact_sim.ros.settings.inputs import TrajectoryParameters
 
 Array = NDArray[np.float64]
-LARGEST = 1e6
-"""Bound of every commanded number: with the bound of the gains it keeps every effort finite."""
-
+Joints = slice | NDArray[np.int64]
+"""Some of all joints, in an order."""
 ALL = slice(None)
 """Every joint."""
 
 
 @dataclass(frozen=True, eq=False)
-class Change:
-    """Commands of a checked message; a part that is None is not commanded."""
+class Commanded:
+    """Everything that is in force, to be returned to later."""
 
-    joints: NDArray[np.int64]
-    """Indices of the joints it names, shape (n,)."""
-    position: Array | None
-    """[rad] or [m], shape (n,)."""
-    velocity: Array | None
-    """[rad/s] or [m/s], shape (n,)."""
-    effort: Array | None
-    """[N m] or [N], shape (n,)."""
-
-    def only(self, chosen: NDArray[np.bool_]) -> Change:
-        """Return the part about the joints in the mask `chosen` (n_joints,)."""
-        kept = chosen[self.joints]
-        parts = (
-            None if part is None else part[kept]
-            for part in (self.position, self.velocity, self.effort)
-        )
-        return Change(self.joints[kept], *parts)
+    command: JointCommand
+    follows_position: NDArray[np.bool_]
+    """Joints whose position is followed, shape (n_joints,)."""
+    follows_velocity: NDArray[np.bool_]
+    """Joints whose velocity is followed, shape (n_joints,)."""
+    following: Following
+    """Trajectories under way."""
 
 
 class CommandInbox:
     """Latest command of every joint; written by callbacks, read by the simulation loop.
 
     Until the first command the robots hold `pose`. A joint that is not named keeps its command.
+
+    Args:
+        joint_names: all actuated joints.
+        pose: their positions (n_joints,).
+        stiffness: PD gains [N m/rad], shape (n_joints,).
+        damping: PD gains [N m s/rad], shape (n_joints,).
+        turning: joints that turn without end, mask (n_joints,); None: none of them.
 
     Attributes:
         accepted: number of messages taken.
@@ -56,10 +62,16 @@ class CommandInbox:
         deliver: called with each checked message and its stamp [ns], None without one; may raise
             InvalidInput to refuse it. It lets the message act at once, unless somebody else puts
             it off (Lockstep).
+        rules: for trajectories.
     """
 
     def __init__(
-        self, joint_names: Sequence[str], pose: Array, stiffness: Array, damping: Array
+        self,
+        joint_names: Sequence[str],
+        pose: Array,
+        stiffness: Array,
+        damping: Array,
+        turning: NDArray[np.bool_] | None = None,
     ) -> None:
         self._names = tuple(joint_names)
         self._index = {name: k for k, name in enumerate(joint_names)}
@@ -72,7 +84,10 @@ class CommandInbox:
         self._arrived = np.full(n, np.nan)  # wall time of the last command, by joint
         self._follows_position, self._follows_velocity = np.ones((2, n), dtype=bool)
         self._command = holding(pose, stiffness, damping)
-        self.deliver: Callable[[Change, int | None], None] = self._act_at_once
+        self._turning = np.zeros(n, dtype=bool) if turning is None else turning
+        self._following = Following()
+        self.rules = TrajectoryParameters()
+        self.deliver: Callable[[Change | Trajectory, int | None], None] = self._act_at_once
 
     def hold(self, pose: Array, joints: slice = ALL) -> None:
         """Forget the commands of these joints and have them hold the positions `pose` (n,)."""
@@ -83,6 +98,7 @@ class CommandInbox:
             position[joints] = pose
             velocity[joints] = effort[joints] = 0.0
             self._follows_position[joints] = self._follows_velocity[joints] = True
+            self._following = self._following.without(self._mask(joints))
             self._replace(position, velocity, effort)
             self._arrived[joints] = np.nan
 
@@ -92,23 +108,47 @@ class CommandInbox:
         return self._command
 
     def age(self, joints: slice = ALL) -> float | None:
-        """Return the wall seconds since the last command of any of these joints, or None."""
+        """Return the wall seconds since the last command of any of these joints, or None.
+
+        A trajectory commands its joints until its last point.
+        """
         arrived = self._arrived[joints]
         known = arrived[~np.isnan(arrived)]
         return time.monotonic() - float(known.max()) if len(known) else None
 
+    def at(self, now: int, position: Array, velocity: Array) -> JointCommand:
+        """Return the command for the step from simulated time `now` [ns].
+
+        Args:
+            now: simulated time [ns].
+            position: of the joints now, [rad] or [m], shape (n_joints,).
+            velocity: of the joints now, [rad/s] or [m/s], shape (n_joints,).
+        """
+        if not self._following.idle:
+            with self._lock:
+                self._follow(now, position, velocity)
+        return self._command
+
     @property
-    def state(self) -> tuple[JointCommand, NDArray[np.bool_], NDArray[np.bool_]]:
-        """The command in force and what follows it, to be assigned later."""
+    def state(self) -> Commanded:
+        """Everything in force, to be assigned later; `shift` it by the time between."""
         with self._lock:
-            return self._command, self._follows_position.copy(), self._follows_velocity.copy()
+            follows = self._follows_position.copy(), self._follows_velocity.copy()
+            return Commanded(self._command, *follows, self._following)
 
     @state.setter
-    def state(self, kept: tuple[JointCommand, NDArray[np.bool_], NDArray[np.bool_]]) -> None:
+    def state(self, kept: Commanded) -> None:
         with self._lock:
-            old, position, velocity = kept
-            self._follows_position, self._follows_velocity = position.copy(), velocity.copy()
+            self._follows_position = kept.follows_position.copy()
+            self._follows_velocity = kept.follows_velocity.copy()
+            self._following = kept.following
+            old = kept.command
             self._replace(old.position, old.velocity, old.effort)
+
+    def shift(self, time: int) -> None:
+        """Let trajectories go on where they are after simulated time was set on by `time` [ns]."""
+        with self._lock:
+            self._following = self._following.shifted(time)
 
     def set_gains(self, stiffness: Array, damping: Array) -> None:
         """Follow commands with other PD gains [N m/rad], [N m s/rad], shape (n_joints,)."""
@@ -116,14 +156,6 @@ class CommandInbox:
             self._stiffness, self._damping = stiffness, damping
             old = self._command
             self._replace(old.position, old.velocity, old.effort)
-
-    def gain_ranges(self) -> tuple[tuple[float, float], tuple[float, float]]:
-        """Return (smallest, largest) of the stiffnesses and of the dampings, 0 without joints."""
-        stiffness, damping = (
-            (float(gain.min(initial=np.inf)), float(gain.max(initial=0.0)))
-            for gain in (self._stiffness, self._damping)
-        )
-        return stiffness, damping
 
     def take_joint_state(
         self,
@@ -136,14 +168,37 @@ class CommandInbox:
         """Take a JointState command by name; return why it is refused, or None."""
         return self._take(lambda: self._joint_change(names, position, velocity, effort), stamp)
 
-    def take_efforts(self, efforts: Sequence[float], joints: slice = ALL) -> str | None:
+    def take_efforts(self, efforts: Sequence[float], joints: Joints = ALL) -> str | None:
         """Take pure efforts [N m] of these joints in their order; return why refused, or None."""
         return self._take(lambda: self._effort_change(efforts, joints), None)
 
-    def act_on(self, change: Change) -> None:
+    def take_trajectory(
+        self,
+        names: Sequence[str],
+        points: Sequence[GivenPoint],
+        stamp: int,
+        now: int,
+        joints: Joints = ALL,
+    ) -> str | None:
+        """Take a trajectory; return why it is refused, or None.
+
+        Args:
+            names: of the joints that its points are about.
+            points: none for joints that are to hold their position.
+            stamp: simulated time of its start [ns], 0 for the next step.
+            now: simulated time [ns].
+            joints: all of the robot, of which none may be left out, see `rules`.
+        """
+        return self._take(lambda: self._trajectory(names, points, stamp, now, joints), stamp)
+
+    def act_on(self, change: Change | Trajectory) -> None:
         """Let a change take effect: the joints it names follow it and nothing else."""
         joints = change.joints
         with self._lock:
+            self._following = self._following.without(self._mask(joints))
+            if isinstance(change, Trajectory):
+                self._following = self._following.with_new(change)
+                return
             old = self._command
             merged = {}
             for field in ('position', 'velocity', 'effort'):
@@ -164,10 +219,10 @@ class CommandInbox:
         """Let messages act when they arrive."""
         self.deliver = self._act_at_once
 
-    def _act_at_once(self, change: Change, _: int | None) -> None:
+    def _act_at_once(self, change: Change | Trajectory, _: int | None) -> None:
         self.act_on(change)
 
-    def _take(self, read: Callable[[], Change], stamp: int | None) -> str | None:
+    def _take(self, read: Callable[[], Change | Trajectory], stamp: int | None) -> str | None:
         try:
             change = read()
             self.deliver(change, stamp)
@@ -188,22 +243,60 @@ class CommandInbox:
     ) -> Change:
         joints = self._joints(names)
         values = (
-            self._values('position', position, names),
-            self._values('velocity', velocity, names),
-            self._values('effort', effort, names),
+            checked_values('position', position, names),
+            checked_values('velocity', velocity, names),
+            checked_values('effort', effort, names),
         )
         if all(value is None for value in values):
             raise InvalidInput('joint command without position, velocity and effort: give one')
         return Change(np.array(joints), *values)
 
-    def _effort_change(self, efforts: Sequence[float], joints: slice) -> Change:
-        names = self._names[joints]
+    def _effort_change(self, efforts: Sequence[float], joints: Joints) -> Change:
+        numbers = np.arange(len(self._names))[joints]
+        names = [self._names[k] for k in numbers]
         if len(efforts) != len(names):
             raise InvalidInput(
                 f'{len(efforts)} efforts: expected {len(names)} in the order ' + ', '.join(names)
             )
-        value = self._values('effort', efforts, names)
-        return Change(np.arange(len(self._names))[joints], None, None, value)
+        value = checked_values('effort', efforts, names)
+        return Change(numbers, None, None, value)
+
+    def _trajectory(
+        self,
+        names: Sequence[str],
+        points: Sequence[GivenPoint],
+        stamp: int,
+        now: int,
+        joints: Joints,
+    ) -> Trajectory:
+        of_robot = [self._names[k] for k in np.arange(len(self._names))[joints]]
+        if not points and not names:  # the robot is to stop
+            names = of_robot
+        numbers = self._joints(names)
+        if not self.rules.allow_partial_joints_goal:
+            check_complete(names, of_robot)
+        checked = checked_points(points, names)
+        check_times(stamp, checked[-1].time if checked else 0, now)
+        return Trajectory(np.array(numbers), stamp or None, checked)
+
+    def _follow(self, now: int, position: Array, velocity: Array) -> None:
+        """Let the command be that of the trajectories at simulated time `now` [ns]."""
+        old, new = self._command, self._following.new_joints(len(self._names))
+        wanted, speed, effort = old.position.copy(), old.velocity.copy(), old.effort.copy()
+        desired = self._follows_position & self.rules.interpolate_from_desired_state
+        present = new & ~desired
+        wanted[present], speed[present] = position[present], velocity[present]
+        self._follows_position |= new
+        self._follows_velocity |= new
+        self._arrived[self._following.joints(len(self._names))] = time.monotonic()
+        self._following = self._following.at(now, wanted, speed, effort, self._turning)
+        self._replace(wanted, speed, effort)
+
+    def _mask(self, joints: Joints) -> NDArray[np.bool_]:
+        """Return some of the joints as a mask (n_joints,)."""
+        mask = np.zeros(len(self._names), dtype=bool)
+        mask[joints] = True
+        return mask
 
     def _replace(self, position: Array, velocity: Array, effort: Array) -> None:
         self._command = JointCommand(
@@ -221,28 +314,10 @@ class CommandInbox:
         unknown = [name for name in names if name not in self._index]
         if unknown:
             raise InvalidInput(
-                f'unknown joint {unknown[0]!r} in a command; known: {", ".join(self._names)}'
+                f'unknown joint {shortened(unknown[0], 100)!r} in a command; known: '
+                + ', '.join(self._names)
             )
         if len(set(names)) < len(names):
             twice = next(name for name in names if list(names).count(name) > 1)
             raise InvalidInput(f'joint {twice!r} named twice in a command')
         return [self._index[name] for name in names]
-
-    @staticmethod
-    def _values(field: str, values: Sequence[float], names: Sequence[str]) -> Array | None:
-        """Return the values of one field, None where the field is empty."""
-        if len(values) == 0:
-            return None
-        if len(values) != len(names):
-            raise InvalidInput(
-                f'{len(values)} values of {field} for {len(names)} joints: expected 0 or '
-                f'{len(names)}'
-            )
-        array = np.array(values, dtype=float)
-        bad = np.flatnonzero(~(np.abs(array) <= LARGEST))  # NaN too
-        if len(bad):
-            raise InvalidInput(
-                f'{field} of joint {names[bad[0]]!r} = {array[bad[0]]}: must be finite, at most '
-                f'{LARGEST:g}'
-            )
-        return array

@@ -19,7 +19,9 @@ from numpy.typing import NDArray
 
 from contact_sim.errors import InvalidInput, UnknownName
 from contact_sim.robot.joined import SEPARATOR
-from contact_sim.ros.commands.inbox import ALL, Change, CommandInbox
+from contact_sim.ros.commands.change import Change
+from contact_sim.ros.commands.inbox import ALL, CommandInbox
+from contact_sim.ros.commands.trajectory import Trajectory
 from contact_sim.ros.settings.declarations import LockstepParameters, Settings
 
 Mask = NDArray[np.bool_]
@@ -52,7 +54,7 @@ class Arrival:
     stamp: int | None
     """[ns]; None for the next instant, whichever that is."""
     joints: Mask
-    change: Change | None
+    change: Change | Trajectory | None
     """None for an acknowledgement: its joints keep their command."""
 
     def is_for(self, instant: int) -> bool:
@@ -142,7 +144,7 @@ class Lockstep:
 
     # ---------------------------------------------------------------- callbacks
 
-    def take(self, change: Change, stamp: int | None) -> None:
+    def take(self, change: Change | Trajectory, stamp: int | None) -> None:
         """Keep a command for its instant; a stamp of 0 means the next one.
 
         Raises:

@@ -7,6 +7,7 @@ one, derive from Controller and give it a `command`.
 from __future__ import annotations
 
 import sys
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
@@ -14,16 +15,21 @@ import numpy as np
 import rclpy
 from nav_msgs.msg import Odometry
 from numpy.typing import NDArray
-from rclpy.executors import ExternalShutdownException
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
+from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 
 from contact_sim.errors import ContactSimError
+from contact_sim.robot.catalogue import default_robot
 from contact_sim.robot.urdf import load_robot
+from contact_sim.ros.interruption import Interruption, leave
 
 Array = NDArray[np.float64]
 LATEST = QoSProfile(depth=1)
+LONGEST_WAIT = 0.1
+"""Wall seconds after which a controller that nobody speaks to looks whether it is to end."""
 
 
 class Controller(Node, ABC):
@@ -42,7 +48,7 @@ class Controller(Node, ABC):
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        source = self.declare_parameter('robot', 'go1').value
+        source = self.declare_parameter('robot', default_robot()).value
         urdf_path = self.declare_parameter('urdf_path', '').value
         self.robot = robot = load_robot(urdf_path or source)
         self._q = robot.reference_configuration().copy()
@@ -111,16 +117,27 @@ class Controller(Node, ABC):
 
 def run(controller: Callable[[], Controller], name: str, args: list[str] | None = None) -> int:
     """Run a controller until it is interrupted; return 1 where it cannot start."""
-    try:
-        rclpy.init(args=args)
-        node = controller()
-        node.connect()
-        rclpy.spin(node)
-    except (KeyboardInterrupt, ExternalShutdownException):
-        pass
-    except ContactSimError as error:
-        print(f'{name}: {error}', file=sys.stderr)
-        return 1
-    finally:
-        rclpy.try_shutdown()
+    connected = threading.Event()
+
+    def end() -> None:
+        if not connected.is_set():
+            leave(0)  # nobody knows it yet, and it may compile for long
+
+    with Interruption(name, end) as interruption:
+        try:
+            rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+            node = controller()
+            node.connect()
+            connected.set()
+            executor = SingleThreadedExecutor()
+            executor.add_node(node)
+            while rclpy.ok() and not interruption.requested:
+                executor.spin_once(timeout_sec=LONGEST_WAIT)
+        except (KeyboardInterrupt, ExternalShutdownException):
+            pass
+        except ContactSimError as error:
+            print(f'{name}: {error}', file=sys.stderr)
+            return 1
+        finally:
+            rclpy.try_shutdown()
     return 0

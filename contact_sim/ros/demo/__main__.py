@@ -19,7 +19,7 @@ import rclpy
 
 from contact_sim.contact_models import contact_models
 from contact_sim.errors import ContactSimError
-from contact_sim.robot.catalogue import robots
+from contact_sim.robot.catalogue import default_robot, robots
 from contact_sim.ros.demo.figure import draw
 from contact_sim.ros.demo.run import FRICTION, observe
 from contact_sim.ros.demo.verdict import complaints, facts, judge, judge_trot
@@ -77,7 +77,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         'python -m contact_sim.ros.demo', description=__doc__.splitlines()[0]
     )
-    parser.add_argument('--robot', default='go1', help='one of ' + ', '.join(robots()))
+    parser.add_argument('--robot', default=default_robot(), help='one of ' + ', '.join(robots()))
     parser.add_argument('--demo', default='stance', choices=('stance', 'trot'))
     parser.add_argument('--contact-model', default='ncp', choices=contact_models())
     parser.add_argument(

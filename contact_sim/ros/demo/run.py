@@ -9,6 +9,7 @@ from pathlib import Path
 
 import rclpy
 
+from contact_sim.errors import ContactSimError
 from contact_sim.robot.model import RobotModel
 from contact_sim.robot.urdf import load_robot
 from contact_sim.ros.remote.observer import Observer
@@ -24,6 +25,10 @@ TROT = (0.3, 0.3)
 """Forward speed [m/s] and turning rate [rad/s] that `--demo trot` commands."""
 CONTROL_PERIOD = 2
 """Steps per command of `--demo trot`."""
+
+
+class ProcessEnded(ContactSimError):
+    """A process that the demo needs is gone."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +58,8 @@ def observe(source: str, demo: str, contact_model: str, seconds: float, logs: Pa
     """Run the two processes and listen.
 
     Raises:
-        ContactSimError: a robot that cannot be loaded.
-        TimeoutError: a topic stayed silent, or a process ended early.
+        ContactSimError: a robot that cannot be loaded, or a process that ended.
+        TimeoutError: a topic stayed silent.
     """
     robot = load_robot(source)
     environment = isolated_environment() | {'ROS_LOG_DIR': str(logs)}
@@ -74,23 +79,31 @@ def observe(source: str, demo: str, contact_model: str, seconds: float, logs: Pa
         logs / 'controller.log',
     )  # fmt: skip
     with simulation, controller:
-
-        def ended() -> bool:
-            return not (simulation.running and controller.running)
-
-        observer.wait(lambda: ended() or observer.connected(), 'both processes', START_TIMEOUT)
-        observer.wait(lambda: ended() or observer.clock > 0.0, '/clock', START_TIMEOUT)
+        observer.check = lambda: check_running(simulation=simulation, controller=controller)
+        observer.wait(observer.connected, 'both processes', START_TIMEOUT)
+        observer.wait(lambda: observer.clock > 0.0, '/clock', START_TIMEOUT)
         if demo == 'trot':
             observer.drive(*TROT, START_TIMEOUT)
         observer.forget()
         begin, wall = observer.clock, time.perf_counter()
-        if not ended():
-            observer.let_time_run(START_TIMEOUT)
+        observer.let_time_run(START_TIMEOUT)
         observer.wait(
-            lambda: ended() or observer.clock >= begin + seconds, 'simulated time to pass',
+            lambda: observer.clock >= begin + seconds, 'simulated time to pass',
             10.0 * seconds + START_TIMEOUT,
         )  # fmt: skip
         factor = (observer.clock - begin) / (time.perf_counter() - wall)
-        if ended():
-            raise TimeoutError('a process ended early')
     return Run(robot, contact_model, seconds, observer, begin, factor)
+
+
+def check_running(**processes: Process) -> None:
+    """Check that processes run.
+
+    Raises:
+        ProcessEnded: one does not; says which, its exit code, and the last line that it wrote.
+    """
+    for name, process in processes.items():
+        if not process.running:
+            said = process.output().strip().splitlines()[-1:] or ['it wrote nothing']
+            raise ProcessEnded(
+                f'the {name} ended with exit code {process.handle.returncode}: {said[0]}'
+            )

@@ -186,7 +186,8 @@ class Entities:
             if with_pose:
                 bounded('position', position)
         except ContactSimError as error:
-            response.result = _result(response.INVALID_POSE, str(error))
+            code = getattr(response, 'INVALID_POSE', failed)  # which 1.5.0 and 1.6.0 lack
+            response.result = _result(code, str(error))
             return response
         try:
             if with_pose or with_twist:

@@ -1,5 +1,6 @@
-"""The services and the action of simulation_interfaces 2.1, where that package is installed.
+"""The services and the action of simulation_interfaces, where that package is installed.
 
+Releases from 1.0 to 2.1 are served; fields and constants that one lacks are asked for by name.
 What makes sense for one robot that cannot be spawned: time, state and the robot as an entity.
 """
 

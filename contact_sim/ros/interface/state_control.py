@@ -7,7 +7,6 @@ itself is set back. It is published at once.
 from __future__ import annotations
 
 from math import atan2, hypot
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +14,8 @@ from numpy.typing import NDArray
 from contact_sim.collision.terrain import Terrain
 from contact_sim.errors import InvalidInput
 from contact_sim.robot.parts import RobotPart
-from contact_sim.ros.commands.inbox import CommandInbox
+from contact_sim.ros.commands.inbox import Commanded, CommandInbox
+from contact_sim.ros.conversions import nanoseconds
 from contact_sim.ros.settings.factory import standing_at, start_configuration
 from contact_sim.ros.settings.server import ParameterServer
 from contact_sim.ros.stepping.loop import Loop
@@ -45,8 +45,13 @@ class StateControl:
         self, sim: Simulator, loop: Loop, inbox: CommandInbox, parameters: ParameterServer
     ) -> None:
         self._sim, self._loop, self._inbox, self._parameters = sim, loop, inbox, parameters
-        self._kept: tuple[Snapshot, Any] | None = None
+        self._kept: tuple[Snapshot, Commanded, int] | None = None
         self.next_ground: Terrain | None = None
+
+    @property
+    def now(self) -> int:
+        """Simulated time [ns]."""
+        return nanoseconds(self._sim.time)
 
     @property
     def start_time(self) -> float:
@@ -74,7 +79,9 @@ class StateControl:
         """Set time back to the first stamp; the robot stays as it is."""
 
         def act() -> None:
+            before = self.now
             resume(self._sim, self._sim.snapshot(), self.start_time)
+            self._inbox.shift(self.now - before)
             self._loop.begin_anew(failure_ends=False)
 
         self._loop.between_steps(act)
@@ -144,7 +151,7 @@ class StateControl:
         """Keep the present state and the command in force; return its time [s]."""
 
         def act() -> None:
-            self._kept = self._sim.snapshot(), self._inbox.state
+            self._kept = self._sim.snapshot(), self._inbox.state, self.now
 
         self._loop.between_steps(act)
         return self._sim.time
@@ -157,11 +164,12 @@ class StateControl:
         """
         if self._kept is None:
             raise InvalidInput('no snapshot to return to: call ~/snapshot first')
-        snapshot, command = self._kept
+        snapshot, command, time = self._kept
 
         def act() -> None:
             resume(self._sim, snapshot, self._next_time)
             self._inbox.state = command
+            self._inbox.shift(self.now - time)
             self._loop.begin_anew()
 
         self._loop.between_steps(act)

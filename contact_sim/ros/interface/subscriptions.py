@@ -7,24 +7,29 @@ from collections.abc import Callable
 import numpy as np
 from geometry_msgs.msg import PoseWithCovarianceStamped, WrenchStamped
 from nav_msgs.msg import Odometry
+from numpy.typing import NDArray
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, Header, Int16MultiArray
+from trajectory_msgs.msg import JointTrajectory
 
-from contact_sim.errors import ContactSimError
+from contact_sim.errors import ContactSimError, shortened
 from contact_sim.robot.parts import RobotPart
 from contact_sim.ros.commands.inbox import CommandInbox
 from contact_sim.ros.commands.lockstep import Lockstep
 from contact_sim.ros.commands.pushes import Pushes
+from contact_sim.ros.commands.trajectory import GivenPoint
 from contact_sim.ros.conversions import stamp_nanoseconds, vector_values
 from contact_sim.ros.interface.state_control import StateControl, yaw_of
 from contact_sim.ros.interface.support_command import SupportCommand
 from contact_sim.ros.topics import own_topic
 
-SEVERAL = QoSProfile(depth=100)
-"""Reliable; several controllers may speak at once, each of its own joints."""
+EFFORTS = 'joint_group_effort_controller'
+"""Namespace of the topics of the controllers that the field's walking packages command."""
+MANY = QoSProfile(depth=1000)
+"""Reliable, and longer than controllers speak while callbacks wait for the end of a step."""
 
 
 class Inputs:
@@ -38,6 +43,7 @@ class Inputs:
         pushes: takes wrenches.
         control: takes poses.
         support: takes the feet that null_space holds.
+        efforts_of: joints among all whose unnamed efforts come, in their order.
     """
 
     def __init__(
@@ -49,13 +55,19 @@ class Inputs:
         pushes: Pushes,
         control: StateControl,
         support: SupportCommand,
+        efforts_of: NDArray[np.intp],
     ) -> None:
         self._log, self._inbox, self._lockstep = node.get_logger(), inbox, lockstep
         self._pushes, self._control, self._support = pushes, control, support
-        self._part = part
+        self._part, self._efforts_of = part, efforts_of
         subscriptions = {
             'joint_commands': (JointState, self._on_joint_command),
             'joint_group_effort_controller/commands': (Float64MultiArray, self._on_efforts),
+            'joint_group_effort_controller/joint_trajectory': (
+                JointTrajectory,
+                self._on_trajectory,
+            ),
+            'joint_trajectory': (JointTrajectory, self._on_trajectory),
             '~/lockstep_ack': (Header, self._on_acknowledgement),
             '~/support': (Int16MultiArray, self._on_support),
             'external_wrench': (WrenchStamped, self._on_push),
@@ -64,7 +76,7 @@ class Inputs:
         }
         for topic, (kind, callback) in subscriptions.items():
             node.create_subscription(
-                kind, own_topic(part.name, topic, node.get_name()), callback, SEVERAL,
+                kind, own_topic(part.name, topic, node.get_name()), callback, MANY,
                 qos_overriding_options=QoSOverridingOptions.with_default_policies(),
             )  # fmt: skip
 
@@ -77,7 +89,22 @@ class Inputs:
         )  # fmt: skip
 
     def _on_efforts(self, message: Float64MultiArray) -> None:
-        self._warn(self._inbox.take_efforts(message.data, self._part.joints))
+        self._warn(self._inbox.take_efforts(message.data, self._efforts_of))
+
+    def _on_trajectory(self, message: JointTrajectory) -> None:
+        points = [
+            GivenPoint(
+                stamp_nanoseconds(point.time_from_start), point.positions, point.velocities,
+                point.accelerations, point.effort,
+            )
+            for point in message.points
+        ]  # fmt: skip
+        self._warn(
+            self._inbox.take_trajectory(
+                [self._part.called(name) for name in message.joint_names], points,
+                stamp_nanoseconds(message.header.stamp), self._control.now, self._part.joints,
+            )
+        )  # fmt: skip
 
     def _on_acknowledgement(self, message: Header) -> None:
         stamp, joints = stamp_nanoseconds(message.stamp), self._part.joints
@@ -122,4 +149,4 @@ class Inputs:
 
     def _warn(self, refusal: str | None) -> None:
         if refusal is not None:
-            self._log.warning(f'dropped: {refusal}', throttle_duration_sec=1.0)
+            self._log.warning(f'dropped: {shortened(refusal)}', throttle_duration_sec=1.0)

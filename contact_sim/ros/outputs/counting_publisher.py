@@ -8,6 +8,8 @@ from rclpy._rclpy_pybind11 import RCLError
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
+from contact_sim.errors import shortened
+
 
 class Publisher:
     """Counts what the network does not take, instead of stopping everything.
@@ -34,7 +36,8 @@ class Publisher:
             if not self._context.ok():
                 raise  # everything ends
             self.lost += 1
-            self._log.warning(f'lost a message on {self.name}: {error}', throttle_duration_sec=1.0)
+            said = f'lost a message on {self.name}: {shortened(error)}'
+            self._log.warning(said, throttle_duration_sec=1.0)
 
     def has_listener(self) -> bool:
         """Return whether anybody listens."""

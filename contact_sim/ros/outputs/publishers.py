@@ -9,25 +9,28 @@ from diagnostic_msgs.msg import DiagnosticArray
 from numpy.typing import NDArray
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from rosgraph_msgs.msg import Clock
-from std_msgs.msg import Float32MultiArray, Float64MultiArray, MultiArrayDimension
+from std_msgs.msg import Float32MultiArray, Float64MultiArray, MultiArrayDimension, String
 from visualization_msgs.msg import Marker, MarkerArray
 
 from contact_sim.collision.grid import ground_grid
 from contact_sim.robot.parts import parts_of
 from contact_sim.ros.conversions import nanoseconds, set_stamp
+from contact_sim.ros.outputs.clock import ClockOutput
 from contact_sim.ros.outputs.counting_publisher import Publisher
 from contact_sim.ros.outputs.grid_map import GridMap, fill_grid_map
 from contact_sim.ros.outputs.ground_markers import ground_markers
 from contact_sim.ros.outputs.markers import ContactMarkers
-from contact_sim.ros.outputs.messages import ClockMessage
 from contact_sim.ros.outputs.robot import RobotOutputs
 from contact_sim.ros.outputs.shadow import ShadowMessage
-from contact_sim.ros.outputs.solver_state import SolverStateMessage
+from contact_sim.ros.outputs.solver_state import (
+    SolverDiagnosticsMessage,
+    SolverStateMessage,
+)
 from contact_sim.ros.outputs.support_state import SupportMarkers
 from contact_sim.ros.outputs.transforms import TransformPublisher
 from contact_sim.ros.settings.declarations import Settings
 from contact_sim.ros.settings.rates import PublishRateParameters, publish_periods
+from contact_sim.ros.topics import own_topic
 from contact_sim.sensors.part_report import PartReport
 from contact_sim.simulation.report import StepReport
 from contact_sim.simulation.simulator import Simulator
@@ -64,9 +67,10 @@ class Outputs:
 
     def _make_messages(self, node: Node, sim: Simulator, settings: Settings) -> None:
         self._common = common = settings['']
-        self._clock_message = ClockMessage()
         self._make_ground_messages()
         self._shadow_message = ShadowMessage(sim.robot)
+        name = node.get_fully_qualified_name().lstrip('/')
+        self._solver_diagnostics_message = SolverDiagnosticsMessage(name)
         self._transforms = TransformPublisher(
             node, common.world_frame, common.odom_frame, common.publish_odom_tf
         )
@@ -110,17 +114,24 @@ class Outputs:
             return self._topics[-1]
 
         self._topics: list[Publisher] = [*self._transforms.publishers]
-        self._clock = publisher(Clock, '/clock', EVERY)
+        self.clock = ClockOutput(node, settings[''].clock, publisher)
         report, name = self._sim.last_report, node.get_name()
         self._robots = [
             RobotOutputs(part, report, settings, name, publisher) for part in self._parts
         ]
         self._markers = publisher(MarkerArray, '~/contact_markers', LATEST)
         self._solver_state = publisher(Float64MultiArray, '~/solver_state', EVERY)
+        self._solver_diagnostics = publisher(DiagnosticArray, '~/solver_diagnostics', EVERY)
         self._shadow = publisher(Float64MultiArray, '~/shadow', EVERY)
         self._terrain = publisher(MarkerArray, '~/terrain', KEPT)
         self._grid_map = publisher(GridMap, '~/grid_map', KEPT) if GridMap else None
         self.diagnostics = publisher(DiagnosticArray, '/diagnostics', LATEST)
+        if self._common.publish_robot_description:
+            for part in self._parts:
+                description = publisher(
+                    String, own_topic(part.name, 'robot_description', name), KEPT
+                )
+                description.publish(String(data=part.robot.description))
 
     def set_rates(self, rates: PublishRateParameters) -> None:
         """Publish at other rates from the next step on."""
@@ -152,7 +163,7 @@ class Outputs:
 
     def publish_clock(self, time: float) -> None:
         """Publish simulated time [s] alone, the heartbeat of a paused simulation."""
-        self._clock.publish(self._clock_message.fill(time))
+        self.clock.publish(time)
 
     def clear_markers(self) -> None:
         """Remove all markers."""
@@ -190,10 +201,21 @@ class Outputs:
             drawn = self._marker_message.fill(report, wrenches, origins)
             drawn.markers = [*drawn.markers, *self._support_shapes(report)]
             self._markers.publish(drawn)
-        if self._due('solver_state') and self._solver_state.has_listener():
-            self._solver_state.publish(self._solver_state_message.fill(report, real_time_factor))
+        if self._due('solver_state'):
+            self._publish_solver_state(report, real_time_factor)
         if self._sim.shadow and self._due('shadow') and self._shadow.has_listener():
             self._shadow.publish(self._shadow_message.fill(report))
+
+    def _publish_solver_state(self, report: StepReport, real_time_factor: float) -> None:
+        """Publish the numbers of a solve in both forms, where anybody listens."""
+        as_array, by_name = self._solver_state, self._solver_diagnostics
+        if not (heard := [topic for topic in (as_array, by_name) if topic.has_listener()]):
+            return
+        values = self._solver_state_message.values(report, real_time_factor)
+        if as_array in heard:
+            as_array.publish(self._solver_state_message.of(values))
+        if by_name in heard:
+            by_name.publish(self._solver_diagnostics_message.of(report.time, values))
 
     def _publish_states(self, report: StepReport, everything: bool) -> None:
         for robot in self._robots:

@@ -1,14 +1,22 @@
-"""~/solver_state: how well the last step was solved, as labelled numbers."""
+"""How well the last step was solved: labelled numbers, and the same by name for plot tools.
+
+PlotJuggler and Foxglove know no labels of arrays. Of standard messages both show the values of a
+diagnostic_msgs/DiagnosticArray under their keys, and plot those that are numbers.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
 from contact_sim.collision.terrain import Terrain
 from contact_sim.contact.solution import STATUSES
 from contact_sim.robot.model import RobotModel
 from contact_sim.robot.parts import parts_of
+from contact_sim.ros.conversions import set_stamp
 from contact_sim.ros.outputs.support_state import support_numbers, support_of
 from contact_sim.sensors.part_report import PartReport
 from contact_sim.simulation.report import StepReport
@@ -16,7 +24,7 @@ from contact_sim.support.analysis import analyse_support
 
 
 class SolverStateMessage:
-    """One number per label; the labels stand in layout.dim.
+    """~/solver_state: one number per label; the labels stand in layout.dim.
 
     First time [s], status (index into the solver statuses), converged, iterations, the residual
     of the solver's own criterion, contacts, the real-time factor and the stiffness ratio (above 2
@@ -36,8 +44,8 @@ class SolverStateMessage:
             feet, q = range(len(part.robot.contact_points)), report.q[part.q]
             support_numbers(analyse_support(part.robot, q, feet, terrain=self._terrain))
 
-    def fill(self, report: StepReport, real_time_factor: float) -> Float64MultiArray:
-        """Return the message."""
+    def values(self, report: StepReport, real_time_factor: float) -> dict[str, float]:
+        """Return the number of every label."""
         solver = report.solver
         values = {
             'time': report.time,
@@ -54,9 +62,41 @@ class SolverStateMessage:
         for part in self._parts:
             support = support_of(part.robot, self._terrain, PartReport(report, part))
             values |= {part.called(name): x for name, x in support_numbers(support).items()}
+        return {label: float(value) for label, value in values.items()}
+
+    def fill(self, report: StepReport, real_time_factor: float) -> Float64MultiArray:
+        """Return the message."""
+        return self.of(self.values(report, real_time_factor))
+
+    def of(self, values: Mapping[str, float]) -> Float64MultiArray:
+        """Return the message with these numbers."""
         if not self.message.layout.dim:
             self.message.layout.dim = [
                 MultiArrayDimension(label=label, size=1, stride=1) for label in values
             ]
-        self.message.data = [float(value) for value in values.values()]
+        self.message.data = list(values.values())
+        return self.message
+
+
+class SolverDiagnosticsMessage:
+    """~/solver_diagnostics: the numbers of ~/solver_state by name.
+
+    One status of hardware_id `name`, the values with all their digits. Its level is OK: whether
+    anything is wrong stands on /diagnostics.
+
+    Args:
+        name: of the node.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._status = DiagnosticStatus(name='solver', hardware_id=name)
+        self.message = DiagnosticArray(status=[self._status])
+
+    def of(self, time: float, values: Mapping[str, float]) -> DiagnosticArray:
+        """Return the message of simulated time [s] with these numbers."""
+        set_stamp(self.message.header.stamp, time)
+        if not self._status.values:
+            self._status.values = [KeyValue(key=label) for label in values]
+        for pair, value in zip(self._status.values, values.values(), strict=True):
+            pair.value = repr(value)
         return self.message

@@ -42,6 +42,7 @@ class Observer(Node):
         bases: base position and quaternion by stamp [ns].
         forces: contact force per foot in the foot's frame by stamp [ns].
         diagnostics: values of the last /diagnostics message.
+        check: called again and again while waiting; raises where that is in vain.
     """
 
     def __init__(self, robot: RobotModel, **node_options: Any) -> None:
@@ -49,6 +50,7 @@ class Observer(Node):
         self._callbacks = SingleThreadedExecutor()
         self._callbacks.add_node(self)
         self._pause = self.create_client(SetBool, 'contact_sim/pause')
+        self.check: Callable[[], None] = lambda: None
         self.counts: Counter[str] = Counter()
         self.clock = 0.0
         self.joints: dict[int, Array] = {}
@@ -80,10 +82,12 @@ class Observer(Node):
         """Listen until `done()`.
 
         Raises:
+            Exception: what `check` raises.
             TimeoutError: it did not happen within `timeout` wall seconds; names `what`.
         """
         end = time.monotonic() + timeout
         while not done():
+            self.check()
             if time.monotonic() > end:
                 raise TimeoutError(
                     f'waited {timeout:g} s in vain for {what}; messages: {dict(self.counts)}'

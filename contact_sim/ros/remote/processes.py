@@ -27,6 +27,7 @@ def isolated_environment(domain: int | None = None) -> dict[str, str]:
     """
     return {
         'ROS_DOMAIN_ID': str(free_domain() if domain is None else domain),
+        'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
         'FASTDDS_BUILTIN_TRANSPORTS': 'UDPv4',
         'ROS_LOG_DIR': tempfile.gettempdir(),
     }

@@ -9,6 +9,8 @@ from contact_sim.collision.terrain import TERRAINS
 from contact_sim.contact_models import CONTACT_MODELS, contact_models
 from contact_sim.dynamics.integrators import INTEGRATORS
 from contact_sim.parameters import Parameters, parameter
+from contact_sim.robot.catalogue import default_robot
+from contact_sim.ros.settings.inputs import TrajectoryParameters
 from contact_sim.ros.settings.rates import PublishRateParameters
 from contact_sim.sensors import (
     ContactSensing,
@@ -34,8 +36,9 @@ class NodeParameters(Parameters):
     """Robot, ground and pace of the simulation."""
 
     robot: str = parameter(
-        'go1', '', 'robot of the catalogue; ignored when robots, urdf_path or robot_description '
-        'is set',
+        default_robot(), '', 'robot of the catalogue, by default quadruped where the robots of '
+        'example-robot-data are not installed; ignored when robots, urdf_path or '
+        'robot_description is set',
     )  # fmt: skip
     robots: tuple[str, ...] = parameter(
         (), '', 'several robots in one world, each name=robot or name=robot@x,y,yaw [m, m, rad], '
@@ -51,10 +54,13 @@ class NodeParameters(Parameters):
     actuated_joints: tuple[str, ...] = parameter(
         (), '', 'driven joints; empty: all with one degree of freedom'
     )
+    effort_joints: tuple[str, ...] = parameter(
+        (), '', 'joints of joint_group_effort_controller/commands, in order; empty: all, as logged'
+    )
     check_meshes: bool = parameter(True, '', 'refuse a robot whose meshes are not on this machine')
     robot_description: str = parameter('', '', 'URDF text of the robot; wins over urdf_path')
     reference_pose: str = parameter(
-        'standing', '', 'pose at start and after a reset, one that the SRDF names', live=True
+        'standing', '', 'pose at start and after a reset, of the SRDF or of poses', live=True
     )
     initial_height: float = parameter(
         0.0, 'm', 'gap below the lowest foot at start and after a reset', at_least=0.0,
@@ -68,9 +74,13 @@ class NodeParameters(Parameters):
         0.0, 'm', 'where on the ground the robot starts, along y', at_least=-1e4, at_most=1e4,
         live=True,
     )  # fmt: skip
-    contact_frames: tuple[str, ...] = parameter(
+    feet: tuple[str, ...] = parameter(
         (), '', 'frames of the feet; empty: from the catalogue or the SRDF'
     )
+    poses: tuple[str, ...] = parameter(
+        (), '', 'reference poses, each name: joint=value joint=value [rad or m]; they win over '
+        'those of the SRDF',
+    )  # fmt: skip
     contact_links: tuple[str, ...] = parameter(
         (), '', 'links that touch with their collision geometry, too; all: every one that moves'
     )
@@ -101,12 +111,16 @@ class NodeParameters(Parameters):
     odom_frame: str = parameter('odom', '', 'frame id of the world that odometry refers to')
     world_frame: str = parameter('world', '', 'parent of odom_frame; empty: not published')
     frame_prefix: str = parameter('', '', 'put before link names, as in robot_state_publisher')
+    publish_robot_description: bool = parameter(
+        False, '', 'publish the URDF on robot_description, kept for who comes late, as '
+        'robot_state_publisher does: one of the two, never both',
+    )  # fmt: skip
     publish_odom_tf: bool = parameter(True, '', 'broadcast odom_frame to base_frame on /tf')
     contact_wrench_frame: str = parameter(
         'foot', '', 'frame of contacts/<foot>/wrench: the foot link, or odom_frame',
         choices=('foot', 'odom'),
     )  # fmt: skip
-    time_step: float = parameter(1e-3, 's', 'physics step', above=0.0, at_most=0.1)
+    time_step: float = parameter(1e-3, 's', 'physics step', at_least=1e-6, at_most=0.1)
     integrator: str = parameter(
         'semi_implicit', '', 'how time-stepping models move the robot; hybrid has its own',
         choices=INTEGRATORS,
@@ -130,6 +144,10 @@ class NodeParameters(Parameters):
     seed: int = parameter(
         0, '', 'which sensor noise is drawn, see noise; the simulation itself has nothing random',
         at_least=0, at_most=2**31 - 1, live=True,
+    )  # fmt: skip
+    clock: str = parameter(
+        'publish', '', '/clock: publish it, follow that of another simulation in steps of its '
+        'own, or none', choices=('publish', 'follow', 'none'),
     )  # fmt: skip
     services_at_root: bool = parameter(
         False, '', 'serve simulation_interfaces as /step_simulation etc., too, not only under ~/'
@@ -358,6 +376,7 @@ PARAMETER_GROUPS: dict[str, type[Parameters]] = {
     'sensors.forces': ForceSensing,
     'lockstep': LockstepParameters,
     'push': PushParameters,
+    'trajectory': TrajectoryParameters,
 }
 """Dotted prefix to the class that declares its parameters.
 

@@ -230,4 +230,8 @@ def recorder_of(
     if not name:
         return None
     parameters = {prefix or 'node': dict(vars(group)) for prefix, group in settings.items()}
-    return Recorder(sim, Path(name).expanduser(), parameters=parameters, on_error=report_failure)
+    try:
+        path = Path(name).expanduser()
+    except RuntimeError as error:  # somebody without a home
+        raise InvalidInput(f'record = {name!r}: {error}') from error
+    return Recorder(sim, path, parameters=parameters, on_error=report_failure)

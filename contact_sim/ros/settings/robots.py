@@ -18,6 +18,7 @@ from contact_sim.robot.actuators import quantities
 from contact_sim.robot.joined import SEPARATOR, joined
 from contact_sim.robot.loose import loose_ball, loose_box
 from contact_sim.robot.model import RobotModel
+from contact_sim.robot.numbers import as_number
 from contact_sim.robot.parts import RobotPart, with_each
 from contact_sim.robot.urdf import load_robot
 from contact_sim.robot.xacro_program import xacro_arguments
@@ -26,13 +27,17 @@ from contact_sim.ros.settings.declarations import NOT_SET, Settings
 Array = NDArray[np.float64]
 ALL = 'all'
 """In `contact_links`: every link that moves and has collision geometry."""
-NAMING = 'contact_frames', 'contact_links', 'self_collision', 'actuated_joints'
+NAMING = (
+    *('feet', 'contact_links', 'self_collision', 'actuated_joints', 'effort_joints'),
+    'poses',
+)
 """Parameters that name something of a robot."""
 LOOSE = {'box': 4, 'ball': 2}
 """Numbers of a loose body: its sizes and its mass."""
 NONE_AT_ZERO = 'velocity_limit', 'saturation_effort'
 """Quantities of an actuator that 0 switches off."""
 FORM = "expected name=robot or name=robot@x,y,yaw, such as 'a=go1' or 'b=anymal_b@1.5,0,0.3'"
+POSE_FORM = "expected name: joint=value joint=value, such as 'crouched: hip=0.5 knee=-1'"
 NAME = re.compile('[A-Za-z][A-Za-z0-9_]*')
 """What may be a namespace in ROS and the beginning of a frame."""
 
@@ -146,9 +151,10 @@ def _loaded(source: str, names: Mapping[str, Sequence[str]], settings: Settings)
     """Return a robot as the parameters say; `names` are its own in those of NAMING."""
     common, links, pairs = settings[''], names['contact_links'], names['self_collision']
     robot = named_robot(
-        source, floating_base=common.floating_base, contact_frames=names['contact_frames'] or None,
+        source, floating_base=common.floating_base, feet=names['feet'] or None,
         actuated_joints=names['actuated_joints'] or None, srdf=common.srdf_path or None,
-        check_meshes=common.check_meshes, xacro_arguments=xacro_arguments(common.xacro_arguments),
+        poses=poses_in(names['poses']), check_meshes=common.check_meshes,
+        xacro_arguments=xacro_arguments(common.xacro_arguments),
     )  # fmt: skip
     robot = robot.with_position_limits(
         replace(limit, restitution=0.0 if limit.holds else common.joint_limit_restitution)
@@ -163,6 +169,28 @@ def _loaded(source: str, names: Mapping[str, Sequence[str]], settings: Settings)
         srdf = common.srdf_path or None
         robot = robot.with_self_collision(touching, srdf, common.pair_contacts)
     return robot
+
+
+def poses_in(texts: Iterable[str]) -> dict[str, dict[str, float]]:
+    """Return the poses in texts like 'crouched: hip=0.5 knee=-1'.
+
+    Raises:
+        InvalidInput: a text of another form, a pose or a joint in it that is named twice.
+    """
+    poses: dict[str, dict[str, float]] = {}
+    for text in texts:
+        name, colon, rest = text.partition(':')
+        name, values = name.strip(), {}
+        for word in rest.split():
+            joint, _, value = word.rpartition('=')
+            if joint in values:
+                raise InvalidInput(f'poses: {text!r}: joint {joint!r} is listed more than once')
+            values[joint] = as_number(value)
+        if not colon or not name or not values or '' in values or name in poses:
+            twice = 'the pose is listed more than once' if name in poses else POSE_FORM
+            raise InvalidInput(f'poses: {text!r}: {twice}')
+        poses[name] = values
+    return poses
 
 
 def named_robot(source: str, **said: Any) -> RobotModel:
@@ -213,6 +241,25 @@ def joint_gains(robot: RobotModel, settings: Settings) -> tuple[Array, Array]:
         shared = getattr(common, name) or fallback
         gains.append(np.where(of_joints > 0.0, of_joints, shared))
     return gains[0], gains[1]
+
+
+def effort_order(part: RobotPart, settings: Settings) -> NDArray[np.intp]:
+    """Return the joints of a robot, among all, whose unnamed efforts come, in their order.
+
+    Raises:
+        UnknownName: a joint that no robot has.
+        InvalidInput: a joint named twice.
+    """
+    robot, named = part.robot, settings[''].effort_joints
+    own = part.own(named) or robot.joint_names
+    for joint in own:
+        if joint not in robot.joint_names:
+            known = map(part.called, robot.joint_names)
+            raise UnknownName('joint in effort_joints', part.called(joint), known)
+    if len(set(own)) < len(own):
+        raise InvalidInput(f'effort_joints = {list(named)}: one is twice')
+    first = part.joints.start
+    return np.array([first + robot.joint_names.index(joint) for joint in own], dtype=np.intp)
 
 
 def driven_robot(robot: RobotModel, settings: Settings) -> RobotModel:

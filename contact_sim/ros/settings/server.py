@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import math
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, get_args, get_origin
 
@@ -17,9 +19,19 @@ from rcl_interfaces.msg import (
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from contact_sim.errors import ContactSimError
+from contact_sim.errors import ContactSimError, shortened
 from contact_sim.parameters import ParameterField, Parameters, declared_parameters
 from contact_sim.ros.settings.declarations import Settings
+
+SCALARS = {
+    bool: Parameter.Type.BOOL,
+    int: Parameter.Type.INTEGER,
+    float: Parameter.Type.DOUBLE,
+    str: Parameter.Type.STRING,
+}
+LISTS = {float: Parameter.Type.DOUBLE_ARRAY, str: Parameter.Type.STRING_ARRAY}
+"""Types of ROS by declared type, and by that of the items of a list."""
+NUMBER = re.compile(r'[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?')
 
 
 def full_name(prefix: str, name: str) -> str:
@@ -46,6 +58,8 @@ class ParameterServer:
         apply: Callable[[Settings, set[str]], None],
     ) -> None:
         self._node, self._check, self._apply = node, check, apply
+        self._fields: dict[str, ParameterField] = {}  # by full name
+        self._restoring = False
         self.settings: Settings = {}
 
     def declare(self, groups: Mapping[str, type[Parameters]]) -> None:
@@ -57,24 +71,65 @@ class ParameterServer:
             }
             self.settings[prefix] = cls(**values)
 
-    def accept_changes(self) -> None:
-        """Take requests from now on."""
+    def accept_changes(self) -> Settings:
+        """Take requests from now on; return the settings to begin with."""
         self._check(self.settings)
+        self._node.add_pre_set_parameters_callback(self._as_declared)
         self._node.add_on_set_parameters_callback(self._on_set)
+        return self.settings
+
+    def unknown(self) -> Iterator[str]:
+        """Yield a line about each parameter of a file or command line that nobody has declared."""
+        for name in getattr(self._node, '_parameter_overrides', {}):
+            if not self._node.has_parameter(name):
+                near = difflib.get_close_matches(shortened(name, 100), self._fields, n=1)
+                guess = f'; did you mean {near[0]}?' if near else ''
+                yield f'there is no parameter {shortened(name, 100)!r}, it is ignored{guess}'
+
+    def restore(self, settings: Settings) -> None:
+        """Return to settings from before changes that were accepted, and could not be applied."""
+        changed = [
+            ros_parameter(full_name(prefix, name), self._fields[full_name(prefix, name)], value)
+            for prefix, group in settings.items()
+            for name, value in vars(group).items()
+            if value != getattr(self.settings[prefix], name)
+        ]
+        self.settings, self._restoring = settings, True
+        try:
+            self._node.set_parameters_atomically(changed)
+        finally:
+            self._restoring = False
 
     def _declare_one(self, prefix: str, field: ParameterField) -> Any:
-        name, default = full_name(prefix, field.name), field.default
-        descriptor = parameter_descriptor(field)
-        start = list(default) if is_list(field) else default
-        if default == ():  # no type in ROS, so it is declared by type instead of by value
-            start = Parameter.Type.STRING_ARRAY
-        value = self._node.declare_parameter(name, start, descriptor).value
-        if is_list(field):
-            return tuple(without_blanks(value or default))
-        return value
+        name = full_name(prefix, field.name)
+        self._fields[name] = field
+        if field.default == ():
+            return self._declare_list(name, field)
+        start = list(field.default) if is_list(field) else field.default
+        value = self._node.declare_parameter(name, start, parameter_descriptor(field)).value
+        return tuple(without_blanks(value)) if is_list(field) else value
+
+    def _declare_list(self, name: str, field: ParameterField) -> tuple[Any, ...]:
+        """Declare a list that is empty by default: first its type, of which [] says nothing."""
+        value = self._node.declare_parameter(name, LISTS[get_args(field.type)[0]]).value
+        items = tuple(without_blanks(value or ()))
+        self._node.set_parameters([ros_parameter(name, field, items)])
+        self._node.set_descriptor(name, parameter_descriptor(field))
+        return items
+
+    def _as_declared(self, requested: list[Parameter]) -> list[Parameter]:
+        """Return what is asked for in the declared types, where that is possible."""
+        return [
+            ros_parameter(one.name, self._fields[one.name], one.value)
+            if one.name in self._fields
+            else one
+            for one in requested
+        ]
 
     def _on_set(self, requested: list[Parameter]) -> SetParametersResult:
         """Accept all of a request or nothing of it."""
+        if self._restoring:
+            return SetParametersResult(successful=True)
         changed = dict(self.settings)
         changes: dict[str, dict[str, Any]] = {}
         try:
@@ -90,8 +145,9 @@ class ParameterServer:
         except (ContactSimError, TypeError) as error:
             return SetParametersResult(successful=False, reason=str(error))
         except Exception as error:  # an answer is due, whatever went wrong
-            self._node.get_logger().error(f'parameters refused: {error!r}')
-            return SetParametersResult(successful=False, reason=repr(error))
+            reason = shortened(repr(error))
+            self._node.get_logger().error(f'parameters refused: {reason}')
+            return SetParametersResult(successful=False, reason=reason)
         self.settings = changed
         return SetParametersResult(successful=True)
 
@@ -104,6 +160,29 @@ def is_list(field: ParameterField, of: type | None = None) -> bool:
 def without_blanks(value: Any) -> Any:
     """Return a list without empty texts, other values as they are: [''] is how ROS says []."""
     return [item for item in value if item != ''] if isinstance(value, list | tuple) else value
+
+
+def ros_parameter(name: str, field: ParameterField, value: Any) -> Parameter:
+    """Return a value as the ROS parameter of the declared type, or of its own where it has none.
+
+    ros2cli sends 1e-10 as a text, and [] as a list of bool.
+    """
+    if is_list(field) and isinstance(value, list | tuple):
+        of = get_args(field.type)[0]
+        items = [_as_number(of, item) for item in without_blanks(value)]
+        if all(type(item) is of for item in items):
+            return Parameter(name, LISTS[of], items)
+    elif not is_list(field):
+        value = _as_number(field.type, value)
+        if type(value) is field.type:
+            return Parameter(name, SCALARS[field.type], value)
+    return Parameter(name, value=value)
+
+
+def _as_number(declared: type, value: Any) -> Any:
+    """Return whole numbers and texts of numbers as float, where one is declared."""
+    written = isinstance(value, str) and NUMBER.fullmatch(value)
+    return float(value) if declared is float and (type(value) is int or written) else value
 
 
 def parameter_descriptor(field: ParameterField) -> ParameterDescriptor:
@@ -119,9 +198,9 @@ def parameter_descriptor(field: ParameterField) -> ParameterDescriptor:
         # our own check takes 1 for 1.0 and names what is wrong; ROS would only say 'wrong type'
         descriptor.dynamic_typing = True
         descriptor.type = ParameterType.PARAMETER_DOUBLE
-    elif is_list(field, of=float):
-        descriptor.dynamic_typing = True
-        descriptor.type = ParameterType.PARAMETER_DOUBLE_ARRAY
+    elif is_list(field):
+        descriptor.dynamic_typing = is_list(field, of=float)
+        descriptor.type = LISTS[get_args(field.type)[0]].value
     if info.choices is None and (low is not None or high is not None):
         descriptor.additional_constraints = info.allowed()
     if low is None or high is None:

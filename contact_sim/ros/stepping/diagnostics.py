@@ -29,6 +29,8 @@ class Tally:
     """The models before and after it, and its simulated time."""
     failure: str = ''
     """Reason why the simulation stopped stepping; empty while it steps."""
+    recording: str = ''
+    """Reason why recording has ended before the simulation; empty while it has not."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,12 @@ class Conditions:
     """Messages that could not be sent since the start."""
     messages_sent: dict[str, int]
     """Messages sent since the start, by topic."""
+    long_steps: int
+    """Steps, and changes between two, that took longer than a second."""
+    under_way: str
+    """What takes long just now; empty where nothing does."""
+    clock: str
+    """What is wrong with /clock; empty where nothing is."""
     robots: tuple[RobotPart, ...]
     """All robots, the one that is alone without a name."""
 
@@ -78,6 +86,7 @@ def diagnostics_message(
         'overruns': pacer.overruns,
         'steps_since_reset': now.steps,
         'messages_lost': now.messages_lost,
+        'long_steps': now.long_steps,
         'paused': now.paused,
         'commands_accepted': inbox.accepted,
         'commands_dropped': inbox.dropped,
@@ -111,6 +120,10 @@ def verdict(
     """Return level and message: the worst thing that can be said."""
     if tally.failure:
         return DiagnosticStatus.ERROR, tally.failure
+    if tally.recording:
+        return DiagnosticStatus.ERROR, tally.recording
+    if now.under_way or now.clock:
+        return DiagnosticStatus.WARN, now.under_way or now.clock
     if lockstep.silent_joints:
         joints = ', '.join(lockstep.silent_joints)
         return DiagnosticStatus.WARN, f'lockstep: no command for {joints}; {lockstep.policy}'

@@ -13,14 +13,17 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from contact_sim.errors import InvalidInput, NonFiniteState
+from contact_sim.errors import ContactSimError, InvalidInput, NonFiniteState
 from contact_sim.ros.commands.inbox import CommandInbox
 from contact_sim.ros.commands.lockstep import Lockstep, Verdict
 from contact_sim.ros.commands.pushes import Pushes
 from contact_sim.ros.conversions import nanoseconds
 from contact_sim.ros.outputs.publishers import Outputs
 from contact_sim.ros.stepping.diagnostics import Tally
+from contact_sim.ros.stepping.leader import Leader
 from contact_sim.ros.stepping.pacer import Pacer
+from contact_sim.ros.stepping.watch import Watch
+from contact_sim.simulation.resume import resume
 from contact_sim.simulation.simulator import Simulator
 from contact_sim.simulation.touch import TouchGuard
 
@@ -38,6 +41,37 @@ IDLE = 1e-3
 """Wall seconds between two looks at requests while time stands still."""
 COURTESY = 8
 """Steps after which a loop that never sleeps lets the callback thread in."""
+PATIENCE = 2.0
+"""Wall seconds that a step may take while somebody waits for its end."""
+
+
+class StepTakesLong(ContactSimError):
+    """What was asked for is not done: a step does not end."""
+
+
+class Request:
+    """Something to be done between two steps, unless it is withdrawn before."""
+
+    def __init__(self, action: Callable[[], None]) -> None:
+        self._action = action
+        self._begun = threading.Lock()
+        self.done = threading.Event()
+        self.error: Exception | None = None
+
+    def serve(self) -> None:
+        """Do it; keep what it raises."""
+        if not self._begun.acquire(blocking=False):
+            return
+        try:
+            self._action()
+        except Exception as error:
+            self.error = error
+        finally:
+            self.done.set()
+
+    def withdraw(self) -> bool:
+        """Return whether it has not begun; then it never will."""
+        return self._begun.acquire(blocking=False)
 
 
 @dataclass
@@ -73,7 +107,9 @@ class Loop:
         paused: whether time stands still; steps can be asked for one by one.
         when_at_rest: called when time begins to stand still, and after steps that were asked for.
         guard: links whose touch ends the run, until the next reset.
+        leader: the clock that time keeps to; None: the wall clock.
         tally: what is counted, and why the simulation stopped, if it did.
+        watch: knows what takes long.
     """
 
     def __init__(
@@ -95,7 +131,10 @@ class Loop:
         self.paused = False
         self.when_at_rest: Callable[[], None] = _nothing
         self.guard = TouchGuard(sim.robot, ())
+        self.leader: Leader | None = None
         self.tally = Tally()
+        self.watch = Watch(self._diagnose_if_due)
+        self._diagnosing = threading.Lock()
         self._requests: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._ended = False
         self._gave_up = False  # waiting for commands, just now
@@ -109,23 +148,21 @@ class Loop:
         """Have the loop run `action` between two steps; wait until it has.
 
         Whatever `action` raises is raised here: it ends no more than the request.
+
+        Raises:
+            StepTakesLong: the step under way takes longer than PATIENCE; nothing was done.
         """
-        done = threading.Event()
-        errors: list[Exception] = []
+        request = Request(action)
+        self._ask(request.serve)
+        while not request.done.wait(0.1) and not self._ended:
+            if self.watch.seconds > PATIENCE and request.withdraw():
+                raise StepTakesLong(f'{self.watch.complaint}; nothing was changed')
+        if request.error is not None:
+            raise request.error
 
-        def act() -> None:
-            try:
-                action()
-            except Exception as error:
-                errors.append(error)
-            finally:
-                done.set()
-
-        self._ask(act)
-        while not done.wait(0.1) and not self._ended:
-            pass
-        if errors:
-            raise errors[0]
+    def after_step(self, action: Callable[[], None]) -> None:
+        """Have the loop run `action`, which raises nothing, between two steps; do not wait."""
+        self._ask(action)
 
     def ask_for_steps(self, steps: Steps) -> None:
         """Have the loop take steps as fast as it can, after those that were asked for before."""
@@ -141,6 +178,7 @@ class Loop:
         """Let time stand still, or go on."""
         self.paused = paused
         self._pacer.restart(self._sim.time)
+        self._rejoin()
         if paused:
             self.when_at_rest()
 
@@ -159,6 +197,7 @@ class Loop:
         self._pushes.clear()
         self._lockstep.restart(nanoseconds(self._sim.time), self._outputs.last_stamp)
         self._pacer.restart(self._sim.time)
+        self._rejoin()
         self._outputs.clear_markers()
         self._outputs.follow_ground()
         self._outputs.publish_state(self._sim.last_report)
@@ -168,6 +207,7 @@ class Loop:
     def run(self, keep_running: Callable[[], bool]) -> None:
         """Step, publish and pace until `keep_running` says no."""
         self._pacer.restart(self._sim.time)
+        self.watch.start()
         try:
             while keep_running():
                 self._serve_requests()
@@ -180,16 +220,26 @@ class Loop:
                     self._step()
         finally:
             self._ended = True
+            self.watch.stop()
 
     def _serve_requests(self) -> None:
         while not self._requests.empty():  # nobody else takes from it
-            self._requests.get()()
+            self.watch.begin('the change at', self._sim.time)
+            try:
+                self._requests.get()()
+            finally:
+                self.watch.end()
 
     def _diagnose_if_due(self) -> None:
+        """Diagnose, in the thread of the loop or of the watch, whoever comes first."""
         now = time.perf_counter()
-        if now >= self._next_diagnostics:
+        if now < self._next_diagnostics or not self._diagnosing.acquire(blocking=False):
+            return
+        try:
             self._next_diagnostics = now + DIAGNOSTICS_PERIOD
             self._diagnose()
+        finally:
+            self._diagnosing.release()
 
     def _stand_still(self) -> None:
         self._keep_clock_alive()
@@ -204,6 +254,8 @@ class Loop:
 
     def _wait(self) -> bool:
         """Sleep towards the next step; return whether it is due."""
+        if self.leader is not None:
+            return self._follow(self.leader)
         ahead = self._pacer.wait(self._sim.time + self._sim.time_step)
         if ahead > LONGEST_SLEEP:
             time.sleep(LONGEST_SLEEP)
@@ -213,6 +265,24 @@ class Loop:
         else:
             self._be_courteous()
         return True
+
+    def _follow(self, leader: Leader) -> bool:
+        """Wait for the clock of another simulation; return whether the next step is due."""
+        sim = self._sim
+        new_time = leader.new_time(sim.time_step)
+        if new_time is not None:
+            resume(sim, sim.snapshot(), new_time)
+            self.begin_anew(failure_ends=False)
+        self._pacer.wait(sim.time + sim.time_step)  # for the sake of its measurement
+        if not leader.allows(sim.time, sim.time_step):
+            time.sleep(IDLE)
+            return False
+        self._be_courteous()
+        return True
+
+    def _rejoin(self) -> None:
+        if self.leader is not None:
+            self.leader.rejoin(self._sim.time)
 
     def _take_wanted_step(self) -> None:
         """Take the next of the steps that were asked for, and say so when it was the last."""
@@ -268,16 +338,20 @@ class Loop:
     def _step(self) -> None:
         """Take one step and publish it; stop, and say why, if that cannot be done."""
         sim, robot = self._sim, self._sim.robot
-        effort = self._inbox.current.effort_at(
-            robot.joint_positions(sim.q), robot.joint_velocities(sim.v), self._continuous
-        )
-        wrenches = self._pushes.acting(nanoseconds(sim.time))
+        position, velocity = robot.joint_positions(sim.q), robot.joint_velocities(sim.v)
+        now = nanoseconds(sim.time)
+        command = self._inbox.at(now, position, velocity)
+        effort = command.effort_at(position, velocity, self._continuous)
+        wrenches = self._pushes.acting(now)
+        self.watch.begin('the step from', sim.time)
         try:
             report = sim.step(effort, wrenches)
         except (NonFiniteState, InvalidInput) as error:
             self.tally.failure = f'stopped at t = {sim.time:.9g} s, wait for ~/reset: {error}'
             self._report_failure(self.tally.failure)
             return
+        finally:
+            self.watch.end()
         self.tally.statuses[int(report.record.solver[0])] += 1
         self._outputs.publish(report, self._pacer.measured, wrenches)
         touch = self.guard.touch(report)

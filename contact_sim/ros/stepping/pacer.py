@@ -18,20 +18,21 @@ class Pacer:
     keep up, time slows down: the schedule starts anew and no step is skipped.
 
     Attributes:
+        factor: simulated over wall time that is asked for, 0: as fast as possible.
         overruns: how often the schedule was given up.
         measured: real-time factor over the last second or so; 0 in the first one.
     """
 
     def __init__(self, factor: float, clock: Callable[[], float] = time.perf_counter) -> None:
         self._clock = clock
-        self._factor = factor
+        self.factor = factor
         self.overruns = 0
         self.restart(0.0)
 
     def restart(self, simulated: float, factor: float | None = None) -> None:
         """Start a new schedule at simulated time [s], with a new factor if given."""
         if factor is not None:
-            self._factor = factor
+            self.factor = factor
         self._wall = self._window_wall = self._clock()
         self._simulated = self._window_simulated = simulated
         self.measured = 0.0
@@ -43,9 +44,9 @@ class Pacer:
             elapsed = simulated - self._window_simulated
             self.measured = elapsed / (now - self._window_wall)
             self._window_wall, self._window_simulated = now, simulated
-        if self._factor == 0.0:
+        if self.factor == 0.0:
             return 0.0
-        ahead = self._wall + (simulated - self._simulated) / self._factor - now
+        ahead = self._wall + (simulated - self._simulated) / self.factor - now
         if ahead < -LARGEST_LAG:
             self.overruns += 1
             self._wall, self._simulated = now, simulated

@@ -1,8 +1,12 @@
 """The demo as users run it: processes, topics, numbers, picture."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 
@@ -99,3 +103,35 @@ def test_the_demo_refuses_an_unknown_robot():
     assert process.returncode == 1
     assert "unknown robot or file 'go7'" in process.stderr
     assert 'Traceback' not in process.stderr
+
+
+def test_a_controller_that_refuses_the_robot_ends_the_demo():
+    process = run('--demo', 'trot', '--robot', 'solo8')
+    assert process.returncode == 1
+    assert 'demo: the controller ended with exit code 1: trot_controller:' in process.stderr
+
+
+@pytest.mark.parametrize('name', ['controller', 'simulation'])
+def test_a_process_that_dies_ends_the_demo_with_its_reason(tmp_path, name):
+    command = [sys.executable, '-m', 'contact_sim.ros.demo', '--demo', 'trot', '--seconds', '3000']
+    with subprocess.Popen(
+        [*command, '--out', str(tmp_path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True,
+    ) as demo:  # fmt: skip
+        modules = {'simulation': 'simulation_node', 'controller': 'controllers.trot'}
+        os.kill(child_of(demo.pid, f'contact_sim.ros.{modules[name]}'), signal.SIGKILL)
+        _, said = demo.communicate(timeout=60)
+    assert demo.returncode == 1
+    assert f'demo: the {name} ended with exit code -9' in said
+
+
+def child_of(parent, module):
+    """Return the id of the process that `parent` started to run a module, once it is there."""
+    children = Path(f'/proc/{parent}/task/{parent}/children')
+    end = time.monotonic() + 60.0
+    while time.monotonic() < end:
+        for child in children.read_text().split():
+            if module in Path('/proc', child, 'cmdline').read_text().split('\0'):
+                return int(child)
+        time.sleep(0.2)
+    raise TimeoutError(module)

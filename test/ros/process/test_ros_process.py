@@ -76,11 +76,11 @@ def refused(monkeypatch, tmp_path, capfd):
     ('parameters', 'reason'),
     [
         ({'urdf_path': '/no/such.urdf'}, r'/no/such\.urdf'),
-        ({'contact_frames': '[FL_foot, tail]'}, "'tail'"),
+        ({'feet': '[FL_foot, tail]'}, "'tail'"),
         ({'contact_links': '[trunk, fin]'}, "link with collision geometry.*'fin'"),
         ({'reference_pose': 'sitting'}, "'sitting'.*standing"),
         ({'time_step': -0.001}, 'time_step.*-0.001'),
-        ({'time_step': 0.0}, r'time_step = 0\.0 s.*\(0'),
+        ({'time_step': 0.0}, r'time_step = 0\.0 s.*\[1e-06'),
         ({'time_step': 'fast'}, 'time_step'),
         ({'contact.model': 'magic'}, "'magic'.*one of.*ncp"),
         ({'friction.mu': -1.0}, r'mu = -1\.0'),
@@ -127,8 +127,8 @@ def test_a_robot_from_a_file_runs_with_its_feet_or_warns(tmp_path):
     path = tmp_path / 'robot.urdf'
     path.write_text(urdf(), encoding='utf-8')
     with start(SIMULATION, {'urdf_path': path}, tmp_path) as process:
-        wait_for(process, 'the robot has no contact points and will fall; set contact_frames')
-    parameters = {'urdf_path': path, 'contact_frames': '[left-leg]'}
+        wait_for(process, 'the robot has no contact points and will fall; set the parameter feet')
+    parameters = {'urdf_path': path, 'feet': '[left-leg]'}
     topics = published_topics(('left-leg',))  # a name that no topic can have
     with Session(tmp_path, topics, parameters) as session:
         session.started()

@@ -1,10 +1,13 @@
-"""The topics that joint_state_topic_hardware_interface of ros2_control lives on; no ros2_control.
+"""The topics that hardware interfaces of ros2_control live on; no ros2_control.
 
 `Plugin` says and hears what JointStateTopicSystem does (docs/ros2_control.md): the same topics,
-qualities of service and fields.
+qualities of service and fields. `Component` does what LockstepSystem of
+examples/ros2_control_lockstep does.
 """
 
 import math
+import random
+import time
 
 import numpy as np
 import pytest
@@ -13,9 +16,10 @@ pytest.importorskip('rclpy', reason='needs ROS')
 
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.qos import QoSProfile, qos_profile_sensor_data
-from ros_session import START_TIMEOUT, stamp_of, values_of
+from ros_session import START_TIMEOUT, Session, published_topics, stamp_of, values_of
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Header
 
 from contact_sim import load_robot
 from contact_sim.ros.remote.client import SimulationClient
@@ -143,3 +147,96 @@ def test_efforts_alone_act_as_they_are(client):
         lambda: plugin.write(effort=wanted) or np.array_equal(plugin.read('effort'), wanted),
         'the efforts to act',
     )
+
+
+# -------------------------------------------------------------------- in lockstep
+
+PERIOD = 4
+IN_LOCKSTEP = {
+    'start_paused': True, 'real_time_factor': 0.0, 'lockstep.enabled': True,
+    'lockstep.period': PERIOD, 'lockstep.timeout': 30.0, 'lockstep.policy': 'pause',
+    'publish_rate.joint_states': 250.0,
+}  # fmt: skip
+
+
+class Component:
+    """Answers the state of each instant with commands that bear its stamp, late and out of order.
+
+    Acknowledgements until a controller is active; then a message per set of interfaces: the hips
+    by position, the thighs by effort and position, the knees, which nobody commands, held. A state
+    that comes twice is answered twice.
+
+    Args:
+        session: whose node speaks.
+        active: instants [ns] from which on the controllers are active.
+        delay: longest wall time for an answer [s].
+        seed: of the delays.
+    """
+
+    def __init__(self, session, active, delay, seed):
+        self.active, self.delay, self.random = active, delay, random.Random(seed)
+        self.node, self.answered, self.hold = session.node, 0, {}
+        self.commands = self.node.create_publisher(JointState, 'joint_commands', 100)
+        self.acknowledgement = self.node.create_publisher(Header, 'contact_sim/lockstep_ack', 100)
+        self.states = self.node.create_subscription(JointState, 'joint_states', self.answer, 100)
+
+    def answer(self, state):
+        self.answered = stamp_of(state)
+        time.sleep(self.random.uniform(0.0, self.delay))
+        for name, position in zip(state.name, state.position, strict=True):
+            self.hold.setdefault(name, position)
+        if self.answered < self.active:
+            self.acknowledgement.publish(Header(stamp=state.header.stamp))
+            return
+        messages = [JointState(), JointState(), JointState()]
+        phase = 1e-9 * self.answered
+        for name, velocity in zip(state.name, state.velocity, strict=True):
+            kind = ('hip', 'thigh', 'calf').index(name.split('_')[1])
+            messages[kind].name.append(name)
+            swing = 0.05 * math.sin(9.0 * phase) if kind < 2 else 0.0
+            messages[kind].position.append(self.hold[name] + swing)
+            if kind == 1:
+                messages[kind].effort.append(-0.3 * velocity)
+        self.random.shuffle(messages)
+        for message in messages:
+            message.header.stamp = state.header.stamp
+            self.commands.publish(message)
+
+    def close(self):
+        self.node.destroy_subscription(self.states)
+        for publisher in (self.commands, self.acknowledgement):
+            self.node.destroy_publisher(publisher)
+
+
+def component_run(session, steps, delay, seed):
+    """Return joint_states by stamp, as exact bytes, of a run with the component."""
+    session.reset()
+    session.reset_time()
+    session.settle()
+    session.clear()
+    component = Component(session, 40_000_000, delay, seed)
+    session.wait(lambda: session.node.count_subscribers('/joint_states') == 2, 'the component')
+    for publisher in (component.commands, component.acknowledgement):
+        session.wait_for_subscriber(publisher)
+    answer = session.step(steps)
+    assert answer.success, answer.message
+    component.close()
+    session.settle()
+    return {
+        stamp_of(m): np.array([m.position, m.velocity, m.effort]).tobytes()
+        for m in session.messages['/joint_states']
+    }
+
+
+def test_in_lockstep_delays_and_order_of_the_messages_change_no_bit(tmp_path):
+    topics = {t: published_topics(())[t] for t in ('/clock', '/joint_states', '/diagnostics')}
+    with Session(tmp_path, topics, IN_LOCKSTEP) as session:
+        session.started()
+        first = component_run(session, 160, 0.0, 1)
+        delayed = component_run(session, 160, 0.01, 2)
+        assert session.diagnostics()['lockstep_timeouts'] == '0'
+    assert list(first) == [k * 1_000_000 for k in range(PERIOD, 162, PERIOD)]
+    assert delayed == first
+    states = np.array([np.frombuffer(state).reshape(3, 12) for state in first.values()])
+    hips, thighs = np.ptp(states[:, 0, 0::3], axis=0), np.ptp(states[:, 0, 1::3], axis=0)
+    assert min(hips.min(), thighs.min()) > 0.02  # those that are commanded move

@@ -1,18 +1,23 @@
 """Callbacks are served whatever they raise; where they cannot be, the node ends."""
 
+import re
 import time
+from types import SimpleNamespace
 
 import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS')
 
 import rclpy
+from rcl_interfaces.srv import GetParameters, SetParameters, SetParametersAtomically
 from rclpy.context import Context
 from rclpy.node import Node
-from std_srvs.srv import Trigger
+from rclpy.parameter import Parameter
+from std_srvs.srv import SetBool, Trigger
 
+from contact_sim.errors import InvalidInput
 from contact_sim.ros import simulation_node
-from contact_sim.ros.callbacks import CallbacksEnded, CallbackThread
+from contact_sim.ros.callbacks import CallbacksEnded, CallbackThread, answering, refusal
 
 PATIENCE = 10.0
 
@@ -93,3 +98,77 @@ def test_a_failure_after_the_end_of_ros_is_none(node):
     node.context.try_shutdown()
     assert wait_for(lambda: not callbacks.alive)
     callbacks.end()
+
+
+class Moody:
+    """Services that raise."""
+
+    def __init__(self, node, error):
+        self.said, self.error = [], error
+        for kind, name in ((Trigger, 'plain'), (SetBool, 'awaited')):
+            callback = answering(getattr(self, name), self.said.append)
+            node.create_service(kind, name, callback)
+
+    def plain(self, request, response):
+        response.success, response.message = True, 'half done'
+        raise self.error
+
+    async def awaited(self, request, response):
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ('error', 'reason'),
+    [
+        (InvalidInput('mass = -1 kg'), 'mass = -1 kg'),
+        (OverflowError('too large'), r"OverflowError\('too large'\)"),
+        (ValueError('x' * 1_000_000), 'ValueError.*characters'),
+    ],
+    ids=['of ours', 'of others', 'long'],
+)
+def test_a_service_that_raises_answers_with_the_reason(node, error, reason):
+    moody = Moody(node, error)
+    clients = [
+        (node.create_client(kind, name), kind)
+        for kind, name in ((Trigger, 'plain'), (SetBool, 'awaited'))
+    ]
+    callbacks = CallbackThread(node, node.context.ok)
+    for client, kind in clients:
+        assert wait_for(client.service_is_ready)
+        answer = client.call_async(kind.Request())
+        assert wait_for(answer.done)
+        assert not answer.result().success
+        assert re.search(reason, answer.result().message)
+        assert len(answer.result().message) < 3000
+    callbacks.end()
+    assert len(moody.said) == 2
+    assert all(len(line) < 3000 for line in moody.said)
+    assert any('Traceback' in line for line in moody.said) == (not isinstance(error, InvalidInput))
+
+
+@pytest.mark.parametrize('kind', [GetParameters, SetParameters, SetParametersAtomically])
+def test_services_of_parameters_answer_too(kind):
+    def callback(request, response):
+        raise OverflowError('no')
+
+    request = kind.Request()
+    if kind is SetParameters:
+        request.parameters = [Parameter(name, value=1).to_parameter_msg() for name in 'ab']
+    coroutine = answering(callback, lambda said: None)(request, kind.Response())
+    with pytest.raises(StopIteration) as ended:
+        coroutine.send(None)
+    response = ended.value.value
+    if kind is SetParameters:
+        assert [(r.successful, r.reason) for r in response.results] == [
+            (False, "OverflowError('no')")
+        ] * 2
+    elif kind is SetParametersAtomically:
+        assert response.result.reason == "OverflowError('no')"
+    else:
+        assert response.values == []
+
+
+def test_a_result_of_simulation_interfaces_says_what_failed():
+    result = SimpleNamespace(result=1, error_message='', RESULT_OPERATION_FAILED=4)
+    said = refusal(None, SimpleNamespace(result=result), 'no')
+    assert (said.result.result, said.result.error_message) == (4, 'no')

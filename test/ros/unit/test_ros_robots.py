@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from urdf_texts import ONE_LEG
 
 pytest.importorskip('rclpy', reason='needs ROS')
 
@@ -21,6 +22,7 @@ from contact_sim.robot.parts import parts_of
 from contact_sim.ros.commands.inbox import CommandInbox
 from contact_sim.ros.commands.lockstep import Lockstep, Verdict, owned_joints
 from contact_sim.ros.commands.pushes import Pushes
+from contact_sim.ros.commands.trajectory import GivenPoint
 from contact_sim.ros.interface.state_control import StateControl
 from contact_sim.ros.interface.support_command import SupportCommand
 from contact_sim.ros.outputs.messages import JointStateMessage
@@ -46,9 +48,11 @@ from contact_sim.ros.settings.factory import (
 from contact_sim.ros.settings.robots import (
     RobotEntry,
     driven_robot,
+    effort_order,
     entries_in,
     joint_gains,
     loaded_robot,
+    poses_in,
     robot_entries,
 )
 from contact_sim.ros.topics import own_topic
@@ -119,7 +123,7 @@ def test_entries_of_another_form_are_refused(entries, what):
 def test_robots_are_loaded_with_what_is_theirs():
     common = {
         'contact_links': ('a/trunk',),
-        'contact_frames': ('b/FL_FOOT', 'b/FR_FOOT'),
+        'feet': ('b/FL_FOOT', 'b/FR_FOOT'),
         'joint_limits': False,
     }
     world = loaded_robot(settings_of(**common))
@@ -140,7 +144,7 @@ def test_robots_are_loaded_with_what_is_theirs():
     [
         ({'robots': ('a=nosuch',)}, InvalidInput, "robots: a=nosuch: .*'nosuch'.*anymal_b"),
         ({'contact_links': ('trunk',)}, UnknownName, "contact_links 'trunk'; known: a/, b/"),
-        ({'contact_frames': ('c/x',)}, UnknownName, "contact_frames 'c/x'"),
+        ({'feet': ('c/x',)}, UnknownName, "feet 'c/x'"),
         ({'srdf_path': 'x.srdf'}, InvalidInput, "srdf_path = 'x.srdf'"),
     ],
 )
@@ -345,6 +349,29 @@ def test_efforts_and_their_age_are_of_one_robot(inbox):
     assert not inbox.current.stiffness[:12].any()
 
 
+def test_unnamed_efforts_come_in_the_order_that_is_given():
+    def order(part, *joints):
+        return effort_order(part, {'': NodeParameters(effort_joints=joints)}).tolist()
+
+    assert order(A) == list(range(12))
+    assert order(B) == list(range(12, 20))
+    some = [f'b/{name}' for name in SOLO8.joint_names[:1:-1]]
+    assert order(B, *some) == [19, 18, 17, 16, 15, 14]
+    assert order(A, *some) == list(range(12))
+    with pytest.raises(UnknownName, match="'b/tail'"):
+        order(B, 'b/tail')
+    with pytest.raises(InvalidInput, match='one is twice'):
+        order(B, *some, some[0])
+
+
+def test_efforts_of_some_joints_leave_the_others_as_they_are(inbox):
+    assert inbox.take_efforts([3.0, 2.0], np.array([15, 1])) is None
+    applied = inbox.current.effort
+    assert (applied[15], applied[1], np.count_nonzero(applied)) == (3.0, 2.0, 2)
+    refusal = inbox.take_efforts([3.0], np.array([15, 1]))
+    assert refusal == '1 efforts: expected 2 in the order b/FR_KFE, a/FL_thigh_joint'
+
+
 def lockstep_of(inbox, controllers=(), timeout=10.0, **parameters):
     settings = {'lockstep': LockstepParameters(controllers=controllers)}
     settings |= {f'lockstep.{name}': ControllerParameters() for name in controllers}
@@ -419,7 +446,7 @@ class Loop:
     def between_steps(self, action):
         action()
 
-    def begin_anew(self):
+    def begin_anew(self, failure_ends=True):
         self.begun += 1
 
 
@@ -462,6 +489,32 @@ def test_a_robot_that_is_stood_elsewhere_leaves_the_other_one_alone(control):
     assert control.inbox.current.position[12:] == pytest.approx(standing)
 
 
+def test_a_trajectory_goes_on_after_a_restore_and_after_time_was_set_back(control):
+    inbox, sim, n = control.inbox, control.sim, PAIR.n_joints
+    names, still = PAIR.joint_names, np.zeros(n)
+    points = [GivenPoint(100_000_000, [1.0] * n)]
+    assert inbox.take_trajectory(names, points, 0, control.control.now) is None
+
+    def ten_steps():
+        wanted = []
+        for _ in range(10):
+            wanted.append(inbox.at(control.control.now, still, still).position.tolist())
+            sim.step(np.zeros(n))
+        return wanted
+
+    ten_steps()
+    control.control.snapshot()
+    after = ten_steps()
+    inbox.take_efforts(np.ones(n))
+    control.control.restore()
+    assert ten_steps() == after
+    assert 0.0 < after[0][0] < after[-1][0] < 1.0
+    last, step = after[-1][0], after[-1][0] - after[-2][0]
+    control.control.reset_time()
+    assert sim.time == sim.time_step
+    assert ten_steps()[0][0] == pytest.approx(last + step)
+
+
 def test_a_robot_with_a_fixed_base_cannot_be_placed(control):
     fixed = joined({'a': GO1, 'f': load_robot('go1', floating_base=False)})
     with pytest.raises(InvalidInput, match='the base of f is fixed'):
@@ -481,3 +534,45 @@ def test_support_is_given_robot_by_robot():
         mode = sim.step(np.zeros(PAIR.n_joints)).contacts.mode
         assert (mode > 0).astype(int).tolist() == expected
     assert 'b/FL_FOOT' in b.take([1] * 8)
+
+
+def alone(**common):
+    return {prefix: cls() for prefix, cls in PARAMETER_GROUPS.items()} | {
+        '': NodeParameters(**common)
+    }
+
+
+def test_poses_and_feet_of_the_parameters(tmp_path):
+    path = tmp_path / 'leg.urdf'
+    path.write_text(ONE_LEG)
+    said = {'urdf_path': str(path), 'feet': ('foot',), 'poses': ('stand: hip=0.3 knee=-0.6',)}
+    robot = loaded_robot(alone(**said))
+    assert [point.name for point in robot.contact_points] == ['foot']
+    q = robot.reference_configuration('stand')
+    assert robot.joint_positions(q).tolist() == [0.3, -0.6]
+
+
+def test_a_pose_of_one_of_several_robots():
+    robots, poses = ('a=go1', 'b=go1'), ('b/low: FL_calf_joint=-2.5',)
+    robot = loaded_robot(alone(robots=robots, poses=poses))
+    q = robot.joint_positions(robot.reference_configuration('low'))
+    calf = [robot.joint_names.index(f'{name}/FL_calf_joint') for name in 'ab']
+    standing = GO1.joint_positions(GO1.reference_configuration())
+    knee = standing[GO1.joint_names.index('FL_calf_joint')]
+    assert q[calf].tolist() == [knee, -2.5]
+
+
+@pytest.mark.parametrize(
+    ('poses', 'message'),
+    [
+        (['hip=0.3'], 'expected name: joint=value'),
+        (['stand:'], 'expected name: joint=value'),
+        ([': hip=0.3'], 'expected name: joint=value'),
+        (['stand: 0.3'], 'expected name: joint=value'),
+        (['stand: hip=0.3 hip=0.4'], "joint 'hip' is listed more than once"),
+        (['stand: hip=0.3', 'stand: knee=0.4'], 'the pose is listed more than once'),
+    ],
+)
+def test_poses_of_another_form(poses, message):
+    with pytest.raises(InvalidInput, match=message):
+        poses_in(poses)

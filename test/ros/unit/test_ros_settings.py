@@ -86,13 +86,13 @@ def test_a_descriptor_says_unit_meaning_bounds_and_whether_it_may_change(name):
 @pytest.mark.parametrize(
     ('name', 'says'),
     [
-        ('time_step', ('[s] physics step', True, '(0, 0.1]', [(0.0, 0.1)])),
+        ('time_step', ('[s] physics step', True, '[1e-06, 0.1]', [(1e-06, 0.1)])),
         ('friction.mu', ('[-] friction coefficient', False, '[0, inf)', [])),
         ('real_time_factor', ('[-] simulated seconds', False, '[0, 1000]', [(0.0, 1000.0)])),
         ('step_count', ('steps taken by one call', False, '[1, 1e+07]', [(1, 10_000_000)])),
         ('contact.model', ('contact model', False, 'one of ', [])),
         ('terrain.angle', ('[rad] slope', False, '(-1.57, 1.57)', [(-1.57, 1.57)])),
-        ('contact_frames', ('frames of the feet', True, '', [])),
+        ('feet', ('frames of the feet', True, '', [])),
     ],
 )
 def test_some_descriptors(name, says):

@@ -1,0 +1,82 @@
+"""What is understood of a robot description: python -m contact_sim.inspect my.urdf."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from contact_sim.errors import ContactSimError
+from contact_sim.inspect.drawing import draw
+from contact_sim.inspect.text import lines, run_next
+from contact_sim.inspect.trial import standing_trial
+from contact_sim.inspect.understanding import Source, Understanding, understood
+from contact_sim.robot.xacro_program import xacro_arguments
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the command line."""
+    result = argparse.ArgumentParser(prog='python -m contact_sim.inspect', description=__doc__)
+    result.add_argument('robot', help='URDF or xacro file, or a robot of the catalogue')
+    result.add_argument('--feet', nargs='*', metavar='LINK', help='links of the feet')
+    result.add_argument('--srdf', metavar='FILE', help='SRDF with poses and end effectors')
+    result.add_argument('--fixed-base', action='store_true', help='without a floating base')
+    result.add_argument(
+        '--xacro-arguments', nargs='*', metavar='NAME:=VALUE', help='arguments of a xacro'
+    )
+    result.add_argument(
+        '--no-trial', action='store_true', help='do not simulate whether it stands'
+    )
+    result.add_argument('--out', type=Path, default=Path('out'), metavar='DIR', help='of the PNG')
+    return result
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    Returns:
+        0; 1 where the robot does not stand; 2, with one line of reason, where it cannot be loaded.
+    """
+    given = parser().parse_args(arguments)
+    try:
+        found = understood(
+            Source(
+                given.robot,
+                None if given.feet is None else tuple(given.feet),
+                given.srdf,
+                not given.fixed_base,
+                None if given.xacro_arguments is None
+                else xacro_arguments(given.xacro_arguments) or {},
+            )
+        )  # fmt: skip
+    except ContactSimError as error:
+        print(f'{parser().prog}: {error}', file=sys.stderr)
+        return 2
+    print('\n'.join(lines(found)))
+    print(f'\n{_drawn(found, given.out)}')
+    stands = True
+    if not given.no_trial and found.robot.floating_base:
+        trial = standing_trial(found.robot)
+        stands = trial.stands
+        print(f'\ntrial with default gains under ncp: {trial.why}')
+    print('\n' + '\n'.join(run_next(found)))
+    return 0 if stands else 1
+
+
+def _drawn(found: Understanding, folder: Path) -> str:
+    name = re.sub(r'[^\w.-]+', '_', found.robot.name) or 'robot'
+    path = folder / f'inspect-{name}.png'
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        draw(found.robot, f'{found.robot.name}, {found.robot.total_mass:.4g} kg', path)
+    except ImportError:
+        return 'no picture: it needs matplotlib (pip install matplotlib)'
+    except OSError as error:
+        return f'no picture: {error}'
+    return f'picture: {path}'
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,61 @@
+// A controller manager whose cycles begin at the instants of contact_sim in lockstep.
+//
+// ros2_control_node sleeps for a period after the time at which a cycle began, and that may lie
+// between two instants. Here a cycle begins when the clock shows a multiple of the period: there
+// the simulation stands still until it is answered, so that read, update and write, which look at
+// the clock, all see the time of the instant, however long they take.
+
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <controller_manager/controller_manager.hpp>
+#include <rclcpp/rclcpp.hpp>
+
+namespace
+{
+constexpr std::chrono::microseconds POLL{20};  // between two looks at the clock
+constexpr double ROUNDING = 1e3;               // of an instant on the clock [ns]
+constexpr std::uint64_t RETRY = 1000;          // looks between two writes at the same time
+}  // namespace
+
+int main(int argc, char ** argv)
+{
+  rclcpp::init(argc, argv);
+  const auto executor = std::make_shared<rclcpp::executors::MultiThreadedExecutor>();
+  rclcpp::NodeOptions options = controller_manager::get_cm_node_options();
+  options.arguments(std::vector<std::string>(argv + 1, argv + argc));
+  const auto manager = std::make_shared<controller_manager::ControllerManager>(
+    executor, "controller_manager", "", options);
+  if (!manager->get_parameter_or("use_sim_time", false)) {
+    RCLCPP_FATAL(manager->get_logger(), "use_sim_time is false: the instants are on /clock");
+    return 1;
+  }
+  const double period = 1e9 / manager->get_update_rate();  // [ns]
+  executor->add_node(manager);
+  std::thread callbacks([&executor] {executor->spin();});
+
+  const rclcpp::Duration step = rclcpp::Duration::from_nanoseconds(std::llround(period));
+  std::int64_t last = 0;  // instant of the last cycle, in periods
+  for (std::uint64_t polls = 1; rclcpp::ok(); ++polls) {
+    const rclcpp::Time now = manager->now();
+    const double clock = static_cast<double>(now.nanoseconds());
+    const std::int64_t instant = std::llround(clock / period);
+    const bool there = std::abs(clock - static_cast<double>(instant) * period) < ROUNDING;
+    if (there && instant != last) {  // before the last one, where time was set back
+      manager->read(now, step);
+      manager->update(now, step);
+      last = instant;
+    } else if (polls % RETRY != 0) {
+      std::this_thread::sleep_for(POLL);
+      continue;
+    }
+    manager->write(now, step);  // again and again while time stands still: the hardware, which
+  }                             // answers each instant once, may have come up only now
+  callbacks.join();
+  rclcpp::shutdown();
+}
