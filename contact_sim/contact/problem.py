@@ -23,7 +23,7 @@ from contact_sim.numbers import finite_array, real_array, real_number
 
 Array = NDArray[np.float64]
 NO_ROWS = np.zeros(0)
-SEMIDEFINITE = 1e-9
+SEMIDEFINITE = 1e-6
 """Share of the largest eigenvalue below which a negative one is rounding."""
 DIMENSIONS = {'time_step': 0, 'delassus': 2, 'inertia': 2, 'jacobian': 2, 'memory': 2}
 """Dimensions of the fields that are no vectors."""

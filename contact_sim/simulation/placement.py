@@ -125,6 +125,8 @@ def _touch(robot: RobotModel, terrain: Terrain, q: Array, up: Array, pose: str) 
     extent = 1.0 + float(np.abs(q[:3]).max()) + float(np.abs(terrain.data).max())
     for _ in range(MOST_ROUNDS):
         rise = _missing_rise(terrain, centres, radii, up)
+        if math.isnan(rise):
+            break
         centres = [centre + rise * up for centre in centres]
         q[:3] += rise * up
         if abs(rise) <= ROUNDING * extent:

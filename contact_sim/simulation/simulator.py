@@ -227,8 +227,9 @@ class Simulator(ContactSettings, ConstraintSettings):
         Raises:
             InvalidInput: a snapshot of another robot, or on a ground with other features.
         """
-        if of_type('snapshot', snapshot, Snapshot).constraints != self.constraints:
-            self.constraints = snapshot.constraints
+        constraints = checked_constraints(of_type('snapshot', snapshot, Snapshot).constraints)
+        if constraints != self.constraints:
+            self.constraints = constraints
         snapshot.check_fits(self.snapshot())
         start, stop, _ = self.sizes.layout['clock']
         finite_array('snapshot: time', snapshot.buffer[start:stop])

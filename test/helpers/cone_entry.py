@@ -31,7 +31,8 @@ def solve_cones(
         memory=np.zeros((nc, MEMORY_NUMBERS)), time_step=1.0, inertia=np.zeros((0, 0)),
         velocity=np.zeros(0), jacobian=np.zeros((n, 0)),
     )  # fmt: skip
-    arrays = ProblemArrays(problem, impulse)
+    arrays = ProblemArrays(problem, np.zeros(n))
+    arrays.row_impulse[:n] = impulse
     arrays.law[:4] = tolerance, *limits
     law = Anitescu.compiled if associated else Ncp.compiled
     law.answer(*arrays.arrays)

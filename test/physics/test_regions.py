@@ -201,5 +201,5 @@ def test_a_snapshot_keeps_friction_outside_of_regions():
 
 
 def test_other_things_are_no_regions():
-    with pytest.raises(InvalidInput, match=r'regions: \(0, 1\): expected a Region'):
+    with pytest.raises(InvalidInput, match=r'regions\[0\] = \(0, 1\): expected Region'):
         Plane().with_regions([(0, 1)])

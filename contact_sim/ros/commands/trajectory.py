@@ -195,6 +195,6 @@ def check_complete(named: Sequence[str], all_joints: Sequence[str]) -> None:
     missing = [name for name in all_joints if name not in named]
     if missing:
         raise InvalidInput(
-            f'trajectory without {shortened(", ".join(missing))}: expected all '
+            f'trajectory without {shortened(", ".join(missing), 100)}: expected all '
             f'{len(all_joints)} joints, or trajectory.allow_partial_joints_goal'
         )

@@ -282,7 +282,7 @@ BAD = {
     'no names': ([point(1.0, 0.0)], {'names': []}, 'without joint names'),
     'some joints': (
         [GivenPoint(1, [0.0])], {'names': JOINTS[:1]},
-        r'without FL_thigh_joint.{70,100} \.\.\.: expected all 12 joints, or trajectory\.allow',
+        r'without FL_thigh_joint.{20,60} \[\.\.\. .{30,80}: expected all 12 joints, or trajectory',
     ),
     'too few positions': ([point(1.0, [0.0] * 11)], {}, '11 values of position of point 0 for 12'),
     'too many velocities': (
