@@ -126,7 +126,9 @@ def finite_array(name: str, value: object) -> Array:
         InvalidInput: anything else.
     """
     array = real_array(name, value)
-    if not (np.abs(array) <= LARGEST).all():  # NaN is no less
+    if array.ndim == 1 and array.dot(array) <= LARGEST:  # the usual case, fast; NaN is no less
+        return array
+    if not (np.abs(array) <= LARGEST).all():
         raise InvalidInput(
             f'{name} = {shown(value)}: not finite, expected numbers up to {LARGEST:g}'
         )

@@ -186,7 +186,7 @@ class Sizes:
             'status': (1,), 'control': (1,), 'integrator': (1,), 'terms_given': (1,),
             'counts': (3,), 'options': (1,), 'ground': (8,), 'wrench_body': (1,),
             'kind': (nb,), 'parent': (nb,), 'q_index': (nb,), 'v_index': (nb + 1,),
-            'dof_parent': (nv,), 'limb': (nv,), 'rooted': (1,), 'held': (nv,),
+            'dof_parent': (nv,), 'limb': (nv,), 'rooted': (1,), 'held': (nv,), 'floats': (nv,),
             'free_flyer_q': (self.n_flyers,), 'free_flyer_v': (self.n_flyers,),
             'candidate_body': (self.n_candidates,), 'leaf_dof': (self.n_ground,),
             'interval_dof': (ns,),

@@ -30,10 +30,6 @@ class GivenRows:
         self._work = workspace
         self._functions = workspace.table.given
 
-    def __bool__(self) -> bool:
-        """Whether there are any."""
-        return bool(self._functions)
-
     def update(self, q: Array, v: Array) -> None:
         """Fill h, H and Ḣ v at q (nq,), v (nv,).
 

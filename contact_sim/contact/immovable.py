@@ -36,11 +36,14 @@ def leave_out_immovable(data):
 def part_of(data, i):
     """Return TAKES_PART for contact i of the step, LEFT_OUT where its normal row is zero."""
     leaf_dof, feature, pairs = contact_branches(data)
+    floats, on_ground = integers(data, f.FLOATS), i < leaf_dof.shape[0]
+    if on_ground and leaf_dof[i] >= 0 and floats[leaf_dof[i]]:
+        return TAKES_PART  # a free base moves it in every direction
     place, origin = matrix(data, f.POSITION_START), vector(data, f.ORIGIN)
     lever = 0.0
     for a in range(3):
         lever += (place[i, a] - origin[a]) ** 2
-    if i < leaf_dof.shape[0]:
+    if on_ground:
         normal, other = row_sizes(data, i, lever, leaf_dof[i], -1)
     else:
         a, b, meet = two_branches(pairs, feature[i])

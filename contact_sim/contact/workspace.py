@@ -175,6 +175,8 @@ class Workspace:
             getattr(self, name)[:] = getattr(tree, name)
         self.terms_given[0] = bool(tree.unsupported)
         self.limb[:], self.rooted[0] = limbs_of(tree.dof_parent)
+        for k, parent in enumerate(tree.dof_parent):
+            self.floats[k] = k in tree.free_flyer_v if parent < 0 else self.floats[parent]
         self.pose[:, [0, 4, 8]] = 1.0
         self.damping[:] = robot.joint_damping
         self.total_mass[0] = robot.total_mass

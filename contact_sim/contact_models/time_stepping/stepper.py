@@ -65,16 +65,16 @@ class TimeStepping:
         self._advance, self._arrays = advance, workspace.arrays
         self._status, self._workspace = workspace.status, workspace
         self._terms = GivenTerms(workspace) if workspace.terms_given[0] else None
-        self._rows = GivenRows(workspace)
+        self._rows = GivenRows(workspace) if workspace.table.given else None
 
     def advance(self, steps: int = 1) -> int:
         """Advance the state by `steps` steps of h; return the status of the world."""
         if self._terms is not None:
             for _ in range(steps):
                 self._advance_given(self._terms)
-        elif self._rows:
+        elif self._rows is not None:
             for _ in range(steps):
-                self._advance_with_functions()
+                self._advance_with_functions(self._rows)
         else:
             self._advance(*self._arrays, steps)
         return int(self._status[0])
@@ -94,10 +94,10 @@ class TimeStepping:
                 forget_step(*self._arrays)
         self.update_contacts()
 
-    def _advance_with_functions(self) -> None:
+    def _advance_with_functions(self, rows: GivenRows) -> None:
         """Advance by one step with constraints that only Python knows."""
         work, data = self._workspace, self._workspace.data
-        self._rows.update(data.q, data.v)
+        rows.update(data.q, data.v)
         self._advance(*self._arrays, 1)
         if self._status[0] == READY:
             jacobian = data.bilateral_jacobian.copy()
@@ -107,7 +107,7 @@ class TimeStepping:
 
     def begin(self) -> int:
         """Fill everything that does not depend on the impulses; return the status."""
-        if self._rows:
+        if self._rows is not None:
             self._rows.update(self._workspace.data.q, self._workspace.data.v)
         if self._terms is not None:
             self._terms.update_velocity(self._workspace.data.q, self._workspace.data.v)
