@@ -19,7 +19,7 @@ from contact_sim.arguments import checked, listed
 from contact_sim.arrays.fields import MEMORY_NUMBERS
 from contact_sim.contact.blocks import Block, Cone, Interval
 from contact_sim.errors import InvalidInput, shown
-from contact_sim.numbers import finite_array, real_array, real_number
+from contact_sim.numbers import LARGEST, finite_array, real_array, real_number
 
 Array = NDArray[np.float64]
 NO_ROWS = np.zeros(0)
@@ -103,6 +103,14 @@ class ContactProblem:
             raise InvalidInput('ContactProblem.delassus: must be symmetric')
         if not _is_semidefinite(self.delassus):
             raise InvalidInput('ContactProblem.delassus: must be positive semidefinite')
+        own = np.diagonal(self.delassus)
+        tiny = np.flatnonzero((own > 0.0) & (own < 1.0 / LARGEST))
+        if len(tiny):
+            row = tiny[0]
+            raise InvalidInput(
+                f'ContactProblem.delassus: {own[row]:g} 1/kg on the diagonal, in row {row}: '
+                f'expected 0, or at least {1.0 / LARGEST:g}'
+            )
         if (self.friction < 0.0).any():
             raise InvalidInput(f'ContactProblem.friction = {self.friction}: must be >= 0')
         possible = (self.lower <= self.upper) & (self.lower < np.inf) & (self.upper > -np.inf)
