@@ -37,6 +37,7 @@ from contact_sim.constraints.kinds import (
 from contact_sim.constraints.stabilisation import Baumgarte
 from contact_sim.dynamics.tree import Tree
 from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.robot.frames import frame_called
 from contact_sim.robot.model import RobotModel
 
 Indices = NDArray[np.int64]
@@ -245,11 +246,7 @@ def _fill_frames(
 
 
 def _frame(robot: RobotModel, name: str) -> Any:
-    model = robot.pinocchio_model
-    frames = {str(frame.name): frame for frame in reversed(list(model.frames))}
-    if name not in frames:
-        raise UnknownName('frame of a constraint:', name, frames)
-    return frames[name]
+    return frame_called(robot.pinocchio_model, name, 'frame of a constraint:')
 
 
 def _placement(robot: RobotModel, frame: Any, q: Array) -> pin.SE3:

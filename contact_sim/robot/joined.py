@@ -174,7 +174,10 @@ def _renamed(part: Part) -> pin.Model:
     model = pin.Model(part.robot.pinocchio_model)
     for i in range(1, model.njoints):
         model.names[i] = part.called(model.names[i])
+    links = {frame.name for frame in model.frames if frame.type != pin.FrameType.JOINT}
     for frame in model.frames:
+        if frame.type == pin.FrameType.JOINT and frame.name in links:
+            frame.name = f'{frame.name} (joint)'  # appendModel finds frames by their names alone
         if frame.name != UNIVERSE:
             frame.name = part.called(frame.name)
     return model

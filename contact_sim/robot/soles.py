@@ -32,6 +32,7 @@ from contact_sim.robot.checks import child_of
 from contact_sim.robot.configuration import neutral_configuration
 from contact_sim.robot.contact_point import Array
 from contact_sim.robot.feet import Sphere
+from contact_sim.robot.frames import frame_called
 from contact_sim.robot.numbers import number, vector
 
 THICKNESS = 5e-3
@@ -121,7 +122,7 @@ def _corners(
         return (), f'foot {frame} touches at its origin: its collision geometry cannot be used'
     chosen = sorted(kept)
     beyond = max(one for _, _, one in found) + _left_out(corners, radii, chosen)
-    inverse = model.frames[model.getFrameId(frame)].placement.inverse()
+    inverse = frame_called(model, frame).placement.inverse()
     spheres = tuple(
         Sphere(tuple(inverse.act(corners[k]).tolist()), float(radii[k])) for k in chosen
     )
@@ -150,7 +151,7 @@ def _down(model: pin.Model, frame: str) -> Array:
     """Return what is down in neutral in the axes of the joint that moves a frame, (3,)."""
     data = model.createData()
     pin.forwardKinematics(model, data, neutral_configuration(model))
-    joint = model.frames[model.getFrameId(frame)].parentJoint
+    joint = frame_called(model, frame).parentJoint
     return np.asarray(data.oMi[joint].rotation.T @ [0.0, 0.0, -1.0])
 
 

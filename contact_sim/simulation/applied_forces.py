@@ -11,8 +11,9 @@ from contact_sim.collision.candidates import leaf_dof
 from contact_sim.contact.workspace import Workspace
 from contact_sim.contact_models.time_stepping.stepper import apply_commands
 from contact_sim.dynamics.applied import add_wrench
-from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.errors import InvalidInput
 from contact_sim.numbers import real_array
+from contact_sim.robot.frames import frame_called
 from contact_sim.robot.model import RobotModel
 from contact_sim.simulation.checks import checked_wrench
 
@@ -85,10 +86,7 @@ class AppliedForces:
         Raises:
             UnknownName: a frame that does not exist.
         """
-        model = self._workspace.model
-        if not model.existFrame(name):
-            raise UnknownName('frame', name, [frame.name for frame in model.frames])
-        return model.frames[model.getFrameId(name)]
+        return frame_called(self._workspace.model, name)
 
     def frame_placement(self, name: str) -> pin.SE3:
         """Return the placement of a frame in world at the current configuration.

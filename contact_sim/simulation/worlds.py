@@ -28,11 +28,12 @@ from contact_sim.contact_models.time_stepping.actuation import (
 )
 from contact_sim.contact_models.time_stepping.stepper import refresh
 from contact_sim.dynamics.integrators import integrator_code
-from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.errors import InvalidInput
 from contact_sim.numbers import count, finite, indices, real_array
 from contact_sim.robot.actuation import JointCommand
 from contact_sim.robot.actuators import Actuators
 from contact_sim.robot.configuration import frozen
+from contact_sim.robot.frames import frame_called
 from contact_sim.robot.model import RobotModel
 from contact_sim.simulation.checks import (
     checked_robot,
@@ -310,10 +311,8 @@ class Worlds:
             InvalidInput: wrong sizes, values that are not finite.
         """
         model, tree = self.robot.pinocchio_model, self._arrays.template.tree
-        if not model.existFrame(frame):
-            raise UnknownName('frame', frame, [other.name for other in model.frames])
+        placed = frame_called(model, frame)
         values = per_world('wrenches', wrenches, self.n, 6, least=-np.inf)
-        placed = model.frames[model.getFrameId(frame)]
         body = tree.body_of_joint[placed.parentJoint]
         self._field('wrench')[:] = values
         self._field('wrench_point')[:] = tree.axes[body].T @ placed.placement.translation
