@@ -84,6 +84,9 @@ def judge_rows(rows, bias, impulse, w, rho, out):
         return
     fill_velocity(rows, impulse, w)
     fill_rho(rows, rho)
+    for r in range(rho.shape[0]):
+        if rho[r] == np.inf:  # nothing can move the row: no impulse is nearer to the law
+            rho[r] = 0.0
     nc = rows.friction.shape[0]
     for i in range(nc):
         judge_contact(rows.friction[i], bias, impulse, w, 3 * i, out)

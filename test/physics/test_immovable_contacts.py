@@ -10,12 +10,15 @@ from robots import ball
 from contact_sim import (
     Compliant,
     ContactPoint,
+    ContactProblem,
     RobotModel,
     Simulator,
     contact_models,
     joined,
+    law_residuals,
     load_robot,
 )
+from contact_sim.contact.blocks import Cone, Interval
 from contact_sim.contact.solution import STATUSES, SolverStatus
 from contact_sim.robot.position_limits import PositionLimit
 from contact_sim.solvers.status import IMMOVABLE, NONFINITE, PULLING, worse
@@ -188,3 +191,15 @@ def test_failures_and_stances_are_told_first():
     assert worse(NONFINITE, IMMOVABLE) == NONFINITE
     assert SolverStatus.IMMOVABLE.physical
     assert worse(PULLING, NONFINITE) == NONFINITE
+
+
+def test_rows_that_nothing_can_move_have_residuals():
+    """A problem from outside may have them: they miss no law, the others are judged as ever."""
+    blocks = [Cone(np.zeros((3, 3)), 0.5, 0.0), Interval(np.eye(1, 3), -1.0, 1.0)]
+    problem = ContactProblem.from_blocks(
+        blocks, np.eye(3), np.zeros(3), np.array([0.1, 0.0, -1.0]), 1e-3
+    )
+    for impulse, missed in ((np.array([0.0, 0.0, 0.0, -0.1]), 0.0), (np.zeros(4), 0.1)):
+        residuals = law_residuals(problem, impulse)
+        assert np.isfinite(residuals).all()
+        assert residuals.ncp == pytest.approx(missed, abs=1e-15)
