@@ -68,7 +68,7 @@ def end_with_input() -> None:
 
 
 def give_way() -> None:
-    """Use only what nobody else wants of the processor."""
+    """Use only what nobody else wants of the processor: beside a node, in a session of its own."""
     os.nice(19)
     if hasattr(os, 'SCHED_IDLE'):
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
@@ -122,12 +122,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     if options.end_with_input:
         end_with_input()
-    give_way()
+        give_way()
     time.sleep(options.delay)
     names = [*sorted(contact_models(), key=lambda model: model != LONGEST), CONTROLLERS]
     if options.jobs > 1:
         spawn = multiprocessing.get_context('spawn')
-        with ProcessPoolExecutor(options.jobs, mp_context=spawn, initializer=give_way) as pool:
+        with ProcessPoolExecutor(options.jobs, mp_context=spawn) as pool:
             report(pool.map(compile_named, names))
     else:
         report(map(compile_named, names))
