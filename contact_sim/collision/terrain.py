@@ -17,7 +17,7 @@ from contact_sim.arrays.fields import TERRAIN_DATA
 from contact_sim.collision.ground import Surface, Terrain
 from contact_sim.collision.kinds import FACETED, KINDS, MOST_FEATURES, PLANES, ROUND
 from contact_sim.collision.relief import Description, check_relief, relief_of
-from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.errors import InvalidInput, UnknownName, shown
 from contact_sim.numbers import finite, flag, real_array, real_number
 
 Array = NDArray[np.float64]
@@ -53,13 +53,13 @@ class Planes(Surface):
     def __post_init__(self) -> None:
         if not 1 <= _count(self.planes) <= MOST_FEATURES:
             raise InvalidInput(
-                f'Planes.planes = {self.planes!r}: expected 1 to {MOST_FEATURES} pairs '
+                f'Planes.planes = {shown(self.planes)}: expected 1 to {MOST_FEATURES} pairs '
                 '(normal, offset)'
             )
         for k, plane in enumerate(self.planes):
             name = f'Planes.planes[{k}]'
             if _count(plane) != 2:
-                raise InvalidInput(f'{name} = {plane!r}: expected a pair (normal, offset)')
+                raise InvalidInput(f'{name} = {shown(plane)}: expected a pair (normal, offset)')
             _check_direction(f'{name} normal', plane[0])
             _check_finite(f'{name} offset', plane[1], ' m')
 
@@ -128,7 +128,7 @@ class InclinedPlane(Surface):
     def __post_init__(self) -> None:
         if not abs(real_number('InclinedPlane.angle', self.angle)) < math.pi / 2:
             raise InvalidInput(
-                f'InclinedPlane.angle = {self.angle!r} rad: expected a value in (-pi/2, pi/2)'
+                f'InclinedPlane.angle = {shown(self.angle)} rad: expected a value in (-pi/2, pi/2)'
             )
         finite('InclinedPlane.heading', self.heading)
 
@@ -239,17 +239,17 @@ def as_terrain(terrain: TerrainLike) -> Terrain:
     parts = 'kind', 'data', 'relief', 'features', 'distances', 'contacts', 'region_numbers'
     if not all(hasattr(terrain, name) for name in parts):
         raise InvalidInput(
-            f'terrain = {terrain!r}: expected a name or a Terrain, or a description of one'
+            f'terrain = {shown(terrain)}: expected a name or a Terrain, or a description of one'
         )
     if terrain.kind not in KINDS:
-        raise InvalidInput(f'terrain.kind = {terrain.kind!r}: expected one of {KINDS}')
+        raise InvalidInput(f'terrain.kind = {shown(terrain.kind)}: expected one of {KINDS}')
     if not 1 <= terrain.features <= MOST_FEATURES:
         raise InvalidInput(
-            f'terrain.features = {terrain.features!r}: expected 1 to {MOST_FEATURES}'
+            f'terrain.features = {shown(terrain.features)}: expected 1 to {MOST_FEATURES}'
         )
     data = real_array('terrain.data', terrain.data)
     if data.shape != (TERRAIN_DATA,) or not np.isfinite(data).all():
-        raise InvalidInput(f'terrain.data = {data!r}: expected {TERRAIN_DATA} finite numbers')
+        raise InvalidInput(f'terrain.data = {shown(data)}: expected {TERRAIN_DATA} finite numbers')
     _check_unit_directions(terrain.kind, terrain.features, data)
     if terrain.kind in FACETED:
         check_relief(terrain.kind, data, terrain.relief)
@@ -299,22 +299,22 @@ def _numbers(value: object) -> Array:
 def _check_vector(name: str, value: object, unit: str = '') -> None:
     vector = _numbers(value)
     if vector.shape != (3,) or not np.isfinite(vector).all():
-        raise InvalidInput(f'{name} = {value!r}{unit}: expected 3 finite numbers')
+        raise InvalidInput(f'{name} = {shown(value)}{unit}: expected 3 finite numbers')
 
 
 def _check_direction(name: str, value: object) -> None:
     vector = _numbers(value)
     if vector.shape != (3,) or not np.isfinite(vector).all() or not vector.any():
-        raise InvalidInput(f'{name} = {value!r}: expected 3 numbers, not all zero')
+        raise InvalidInput(f'{name} = {shown(value)}: expected 3 numbers, not all zero')
 
 
 def _check_finite(name: str, value: object, unit: str) -> None:
     number = _numbers(value)
     if number.shape != () or not np.isfinite(number):
-        raise InvalidInput(f'{name} = {value!r}{unit}: expected a finite number')
+        raise InvalidInput(f'{name} = {shown(value)}{unit}: expected a finite number')
 
 
 def _check_radius(name: str, value: object) -> None:
     number = _numbers(value)
     if number.shape != () or not 0.0 < number < np.inf:
-        raise InvalidInput(f'{name} = {value!r} m: expected a finite number > 0')
+        raise InvalidInput(f'{name} = {shown(value)} m: expected a finite number > 0')

@@ -14,7 +14,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from contact_sim.constraints.stabilisation import Baumgarte, Projection, Stabilisation
-from contact_sim.errors import InvalidInput, of_type
+from contact_sim.errors import InvalidInput, of_type, shown
 from contact_sim.numbers import finite, number_within, real_array
 
 Array = NDArray[np.float64]
@@ -22,6 +22,8 @@ Point = tuple[float, float, float]
 Pose = tuple[float, float, float, float, float, float, float]
 """Position [m] and quaternion x, y, z, w."""
 ORIGIN: Point = (0.0, 0.0, 0.0)
+TEXTS = 'name', 'frame', 'other', 'joint', 'leader'
+"""Fields that are names."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +40,10 @@ class Constraint:
     kind: ClassVar[str] = 'constraint'
 
     def __post_init__(self) -> None:
+        for name in TEXTS:
+            value = getattr(self, name, '')
+            if not isinstance(value, str):
+                raise InvalidInput(f'{self._what(name)} = {shown(value)}: expected text')
         if not self.name:
             self._set('name', f'{self.kind} {" ".join(self.holds)}'.strip())
 
@@ -62,7 +68,7 @@ class _Positional(Constraint):
         super().__post_init__()
         if not isinstance(self.stabilisation, Projection | Baumgarte):
             raise InvalidInput(
-                f'{self._what("stabilisation")} = {self.stabilisation!r}: '
+                f'{self._what("stabilisation")} = {shown(self.stabilisation)}: '
                 'expected Projection or Baumgarte'
             )
 
@@ -179,7 +185,7 @@ class JointCoupling(_Positional):
         for name in ('ratio', 'offset'):
             self._set(name, finite(self._what(name), getattr(self, name)))
         if self.joint == self.leader:
-            raise InvalidInput(f'{self._what("leader")} = {self.leader!r}: the joint itself')
+            raise InvalidInput(f'{self._what("leader")} = {shown(self.leader)}: the joint itself')
 
     @property
     def holds(self) -> tuple[str, ...]:
@@ -242,7 +248,7 @@ class Holonomic(_Positional):
 def _point(name: str, value: Sequence[float]) -> Point:
     array = real_array(name, value)
     if array.shape != (3,) or not np.isfinite(array).all():
-        raise InvalidInput(f'{name} = {value!r}: expected three finite numbers [m]')
+        raise InvalidInput(f'{name} = {shown(value)}: expected three finite numbers [m]')
     x, y, z = array.tolist()
     return x, y, z
 
@@ -254,7 +260,7 @@ def _pose(name: str, value: object) -> Pose:
     length = float(np.linalg.norm(array[3:])) if array.shape == (7,) else 0.0
     if not np.isfinite(array).all() or abs(length - 1.0) > 1e-6:
         raise InvalidInput(
-            f'{name} = {value!r}: expected a pin.SE3, or a position and a unit quaternion '
+            f'{name} = {shown(value)}: expected a pin.SE3, or a position and a unit quaternion '
             'x, y, z, w'
         )
     x, y, z = array[:3].tolist()

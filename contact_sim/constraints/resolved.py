@@ -10,6 +10,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from contact_sim.arguments import listed
 from contact_sim.arrays.fields import CONSTRAINT_INDICES, CONSTRAINT_LAW, CONSTRAINT_PLACES
 from contact_sim.collision.candidates import leaf_dof
 from contact_sim.constraints.described import (
@@ -36,7 +37,7 @@ from contact_sim.constraints.kinds import (
 )
 from contact_sim.constraints.stabilisation import Baumgarte
 from contact_sim.dynamics.tree import Tree
-from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.errors import InvalidInput, UnknownName, shown
 from contact_sim.robot.frames import frame_called
 from contact_sim.robot.model import RobotModel
 
@@ -91,13 +92,11 @@ def checked_constraints(constraints: Iterable[Constraint]) -> tuple[Constraint, 
     Raises:
         InvalidInput: something else, or two of one name.
     """
-    if isinstance(constraints, Constraint | str) or not isinstance(constraints, Iterable):
-        raise InvalidInput(f'constraints = {constraints!r}: expected a sequence of constraints')
-    found = tuple(constraints)
+    found = listed('constraints', constraints, 'a list of constraints')
     for constraint in found:
         if not isinstance(constraint, Constraint) or type(constraint) is Constraint:
             raise InvalidInput(
-                f'constraints: {constraint!r} is none of those in contact_sim.constraints'
+                f'constraints: {shown(constraint)} is none of those in contact_sim.constraints'
             )
     names = [constraint.name for constraint in found]
     for name in names:

@@ -20,7 +20,7 @@ from contact_sim.constraints.described import (
     PointAnchor,
 )
 from contact_sim.constraints.stabilisation import Baumgarte
-from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.errors import InvalidInput, UnknownName, shown
 
 KINDS: dict[str, type[Constraint]] = {
     kind.kind: kind
@@ -60,7 +60,7 @@ def from_words(said: Any) -> Constraint:
     """
     if not isinstance(said, Mapping):
         raise InvalidInput(
-            f'constraint {said!r}: expected a mapping with kind, frame or joint, ...'
+            f'constraint {shown(said)}: expected a mapping with kind, frame or joint, ...'
         )
     fields = dict(said)
     kind = fields.pop('kind', None)

@@ -269,6 +269,7 @@ class ContactProblem:
             free_motion=np.linalg.lstsq(J, g, rcond=None)[0],
         )
 
+    @checked
     def save(self, path: str | Path) -> None:
         """Write the problem to one `.npz` file: a failing step becomes a test case."""
         np.savez(path, **{item.name: getattr(self, item.name) for item in fields(self)})

@@ -11,7 +11,7 @@ from contact_sim.contact_models.time_stepping.ncp import Ncp
 from contact_sim.contact_models.time_stepping.null_space import NullSpace
 from contact_sim.contact_models.time_stepping.sap import Sap
 from contact_sim.contact_models.time_stepping.todorov import Todorov
-from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.errors import InvalidInput, UnknownName, shown
 
 CONTACT_MODELS: dict[str, type[ContactModel]] = {
     'null_space': NullSpace,
@@ -42,5 +42,5 @@ def as_contact_model(model: str | ContactModel) -> ContactModel:
             raise UnknownName('contact model', model, CONTACT_MODELS)
         return CONTACT_MODELS[model]()
     if isinstance(model, type) or not hasattr(model, 'bind'):
-        raise InvalidInput(f'contact_model = {model!r}: expected a name or an instance')
+        raise InvalidInput(f'contact_model = {shown(model)}: expected a name or an instance')
     return model

@@ -64,5 +64,5 @@ class JointCommand:
 
 def holding(position: Array, stiffness: Array, damping: Array) -> JointCommand:
     """Return the command that holds `position` (n_joints,) at rest."""
-    zero = np.zeros_like(position)
+    zero = np.zeros_like(real_array('position', position))
     return JointCommand(position, zero, zero, stiffness, damping)

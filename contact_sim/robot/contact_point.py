@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from contact_sim.arguments import listed
-from contact_sim.errors import InvalidInput
+from contact_sim.errors import InvalidInput, shown
 from contact_sim.numbers import real_array, real_number
 
 Array = npt.NDArray[np.float64]
@@ -41,8 +41,10 @@ class ContactPoint:
         for field in ('name', 'frame', 'joint'):
             text = getattr(self, field)
             if not isinstance(text, str) or not text:
-                raise InvalidInput(f'ContactPoint.{field} = {text!r}: expected a non-empty string')
-        place = f'ContactPoint {self.name!r}'
+                raise InvalidInput(
+                    f'ContactPoint.{field} = {shown(text)}: expected a non-empty string'
+                )
+        place = f'ContactPoint {shown(self.name)}'
         object.__setattr__(self, 'offset', _offset(self.offset, place))
         object.__setattr__(self, 'radius', _radius(self.radius, place))
 
@@ -70,7 +72,7 @@ def _offset(value: Any, place: str) -> Array:
     except InvalidInput:
         offset = np.empty(0)
     if offset.shape != (3,) or not np.isfinite(offset).all():
-        raise InvalidInput(f'{place}: offset = {value!r} m: expected three finite numbers')
+        raise InvalidInput(f'{place}: offset = {shown(value)} m: expected three finite numbers')
     offset.setflags(write=False)
     return offset
 
@@ -81,5 +83,7 @@ def _radius(value: Any, place: str) -> float:
     except InvalidInput:
         radius = np.nan
     if not 0.0 <= radius < np.inf:
-        raise InvalidInput(f'{place}: radius = {value!r} m: expected a finite value of at least 0')
+        raise InvalidInput(
+            f'{place}: radius = {shown(value)} m: expected a finite value of at least 0'
+        )
     return radius

@@ -15,7 +15,7 @@ from pathlib import Path
 import pinocchio as pin
 
 from contact_sim.arguments import checked, checked_fields
-from contact_sim.errors import InvalidInput, UnknownName, of_type
+from contact_sim.errors import InvalidInput, UnknownName, of_type, shown
 from contact_sim.robot.actuators import Actuators, Values, actuators_of, driven_model
 from contact_sim.robot.body_points import MOST, Approximation, body_contacts
 from contact_sim.robot.configuration import frozen, neutral_configuration
@@ -97,7 +97,7 @@ class RobotModel(Coordinates):
     def __repr__(self) -> str:
         base = 'floating' if self.floating_base else 'fixed'
         feet = len(self.feet)
-        return f'RobotModel({self.name!r}, {base} base, {self.n_joints} joints, {feet} feet)'
+        return f'RobotModel({shown(self.name)}, {base} base, {self.n_joints} joints, {feet} feet)'
 
     @staticmethod
     def from_pinocchio(
@@ -119,7 +119,7 @@ class RobotModel(Coordinates):
             InvalidInput, UnknownName, RobotDescriptionError: see `RobotModel`.
         """
         if not isinstance(model, pin.Model):
-            raise InvalidInput(f'model = {model!r}: expected a pinocchio.Model')
+            raise InvalidInput(f'model = {shown(model)}: expected a pinocchio.Model')
         own = pin.Model(model)
         return RobotModel(
             name=name,

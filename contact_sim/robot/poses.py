@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName
+from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName, shown
 from contact_sim.numbers import real_array
 from contact_sim.robot.bent_legs import bent_legs
 from contact_sim.robot.configuration import neutral_configuration
@@ -56,7 +56,7 @@ def reference_poses(
     """
     neutral = neutral_configuration(model)
     poses = {
-        name: configuration(model, neutral, values, f'reference pose {name!r}')
+        name: configuration(model, neutral, values, f'reference pose {shown(name)}')
         for name, values in described.items()
     }
     poses |= checked_poses(model, neutral, {} if given is None else given)
@@ -65,7 +65,7 @@ def reference_poses(
     found = bent_legs(model, points, neutral, limits)
     if found.q is not None:
         poses[STANDING] = found.q
-    return References(poses, (f'pose {STANDING!r}: {found.said}',))
+    return References(poses, (f'pose {shown(STANDING)}: {found.said}',))
 
 
 def checked_poses(model: pin.Model, neutral: Array, given: Poses) -> dict[str, Array]:
@@ -77,9 +77,11 @@ def checked_poses(model: pin.Model, neutral: Array, given: Poses) -> dict[str, A
         UnknownName: a joint that the robot does not have.
     """
     if not isinstance(given, Mapping):
-        raise InvalidInput(f'poses = {given!r}: expected values by joint, by name of the pose')
+        raise InvalidInput(
+            f'poses = {shown(given)}: expected values by joint, by name of the pose'
+        )
     return {
-        name: _checked_pose(model, neutral, f'poses[{name!r}]', name, values)
+        name: _checked_pose(model, neutral, f'poses[{shown(name)}]', name, values)
         for name, values in given.items()
     }
 
@@ -88,15 +90,15 @@ def _checked_pose(model: pin.Model, neutral: Array, place: str, name: Any, value
     if not isinstance(name, str) or not name:
         raise InvalidInput(f'{place}: expected a name that is not empty')
     if not isinstance(values, Mapping):
-        raise InvalidInput(f'{place} = {values!r}: expected values by joint')
+        raise InvalidInput(f'{place} = {shown(values)}: expected values by joint')
     known = [str(joint) for joint in list(model.names)[1:]]
     numbers = {}
     for joint, value in values.items():
         if joint not in known:
             raise UnknownName(f'joint in {place}:', joint, known)
-        array = np.atleast_1d(real_array(f'{place}[{joint!r}]', value))
+        array = np.atleast_1d(real_array(f'{place}[{shown(joint)}]', value))
         if array.ndim != 1 or not np.isfinite(array).all():
-            raise InvalidInput(f'{place}[{joint!r}] = {value!r}: expected finite numbers')
+            raise InvalidInput(f'{place}[{joint!r}] = {shown(value)}: expected finite numbers')
         numbers[str(joint)] = tuple(array.tolist())
     try:
         return configuration(model, neutral, numbers, place)

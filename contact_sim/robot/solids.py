@@ -17,7 +17,8 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from contact_sim.arguments import checked_fields
-from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.errors import InvalidInput, UnknownName, shown
+from contact_sim.numbers import whole
 from contact_sim.robot.body_points import (
     SIGNS,
     collision_geometry,
@@ -30,7 +31,7 @@ from contact_sim.robot.contact_point import Array, ContactPoint, check_unique
 from contact_sim.robot.feet import Foot
 
 IndexArray = NDArray[np.int64]
-MOST = 32
+MOST, LARGEST_MOST = 32, 10_000
 """Contacts between bodies that a robot may have at once, unless said otherwise."""
 
 
@@ -62,13 +63,13 @@ class Solid:
     def __post_init__(self) -> None:
         numbers = np.array([*self.half, self.radius, *self.centre, *self.rotation, self.error])
         if not self.name or not np.isfinite(numbers).all() or min(*self.half, self.radius) < 0.0:
-            raise InvalidInput(f'Solid {self.name!r}: expected a name and finite sizes >= 0')
+            raise InvalidInput(f'Solid {shown(self.name)}: expected a name and finite sizes >= 0')
         if not any(self.half) and self.radius == 0.0:
-            raise InvalidInput(f'Solid {self.name!r}: it has no size')
+            raise InvalidInput(f'Solid {shown(self.name)}: it has no size')
         x, y, z = (size > 0.0 for size in self.half)
         if (x, y, z) not in ((False,) * 3, (False, False, True), (True,) * 3):
             raise InvalidInput(
-                f'Solid {self.name!r}: half = {self.half} m: expected those of a point, of a '
+                f'Solid {shown(self.name)}: half = {self.half} m: expected those of a point, of a '
                 'segment along z or of a box'
             )
 
@@ -102,15 +103,15 @@ class Collisions:
     def __post_init__(self) -> None:
         check_unique('solid', [solid.name for solid in self.solids])
         check_unique('pair', [' and '.join(sorted(pair)) for pair in self.pairs])
-        if isinstance(self.most, bool) or not isinstance(self.most, int) or self.most < 1:
-            raise InvalidInput(f'most = {self.most!r}: expected an integer >= 1')
+        if not 1 <= whole('most', self.most) <= LARGEST_MOST:
+            raise InvalidInput(f'most = {self.most}: expected an integer in [1, {LARGEST_MOST}]')
         for pair in self.pairs:
             for name in pair:
                 if name not in self._place:
                     raise UnknownName('solid', name, self._place)
             first, second = (self.solids[self._place[name]] for name in pair)
             if first.joint == second.joint:
-                raise InvalidInput(f'pairs: {pair[0]!r} and {pair[1]!r} are on one body')
+                raise InvalidInput(f'pairs: {shown(pair[0])} and {shown(pair[1])} are on one body')
 
     @cached_property
     def _place(self) -> dict[str, int]:

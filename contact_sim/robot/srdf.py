@@ -15,7 +15,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 import pinocchio as pin
 
-from contact_sim.errors import InvalidInput, RobotDescriptionError
+from contact_sim.errors import InvalidInput, RobotDescriptionError, shown
 from contact_sim.robot.configuration import unit_parts
 from contact_sim.robot.contact_point import Array
 from contact_sim.robot.description import is_xml, parse_xml, read_text
@@ -56,7 +56,7 @@ def read_srdf(source: str | Path) -> Semantics:
         RobotDescriptionError: no such file, not XML, or values that are not numbers.
     """
     if not isinstance(source, str | Path) or not str(source).strip():
-        raise InvalidInput(f'srdf = {source!r}: expected a path or SRDF text')
+        raise InvalidInput(f'srdf = {shown(source)}: expected a path or SRDF text')
     is_text = isinstance(source, str) and is_xml(source)
     place = 'SRDF text' if is_text else str(source)
     root = parse_xml(str(source).strip() if is_text else read_text(Path(source)), place)
@@ -120,7 +120,7 @@ def _check_spelling(model: pin.Model, values: JointValues, place: str) -> None:
             near = difflib.get_close_matches(name, left_out, n=1, cutoff=MISSPELT)
             if near:
                 raise RobotDescriptionError(
-                    f'{place}: the robot has no joint {name!r}; did you mean {near[0]!r}?'
+                    f'{place}: the robot has no joint {shown(name)}; did you mean {near[0]!r}?'
                 )
 
 
@@ -177,5 +177,5 @@ def _values(state: Element, place: str) -> JointValues:
 def _numbers(text: str, where: str) -> tuple[float, ...]:
     values = tuple(as_number(part) for part in text.split())
     if not all(map(math.isfinite, values)):
-        raise RobotDescriptionError(f'{where}: value = {text!r}, expected numbers')
+        raise RobotDescriptionError(f'{where}: value = {shown(text)}, expected numbers')
     return values

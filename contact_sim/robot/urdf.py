@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 
-from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName
+from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName, shown
 from contact_sim.numbers import flag
 from contact_sim.robot.agreement import check_agreement
 from contact_sim.robot.catalogue import CatalogueEntry, catalogue_entry, robot_file, robots
@@ -109,7 +109,8 @@ def _entry(source: str | Path) -> CatalogueEntry | None:
         return None
     if not isinstance(source, str) or not source.strip():
         raise InvalidInput(
-            f'robot = {source!r}: expected a name ({", ".join(robots())}), a path or URDF text'
+            f'robot = {shown(source)}: expected a name ({", ".join(robots())}), a path or '
+            'URDF text'
         )
     if source in robots():
         return catalogue_entry(source)

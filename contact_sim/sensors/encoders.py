@@ -77,7 +77,7 @@ class Encoders(Sensor[JointValues]):
         joints = known if self.joints is None else as_tuple('joints', self.joints, 'joint names')
         check_unique('joint', joints)
         for name in joints:
-            if name not in known:
+            if not isinstance(name, str) or name not in known:
                 raise UnknownName('actuated joint', name, known)
         object.__setattr__(self, 'joints', joints)
 

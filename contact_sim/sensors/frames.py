@@ -8,7 +8,8 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from contact_sim.errors import UnknownName
+from contact_sim.errors import InvalidInput, shown
+from contact_sim.robot import frames as of_model
 from contact_sim.robot.model import RobotModel
 
 Array = NDArray[np.float64]
@@ -20,14 +21,12 @@ def frame_called(robot: RobotModel, name: str) -> pin.Frame:
     Raises:
         UnknownName: a frame that the robot does not have.
     """
-    frames = robot.pinocchio_model.frames
+    if not isinstance(name, str):
+        raise InvalidInput(f'frame = {shown(name)}: expected a name')
     if not name:
         root = 1 if robot.floating_base else 0
         return pin.Frame(name, root, pin.SE3.Identity(), pin.FrameType.OP_FRAME)
-    found = [frame for frame in frames if frame.name == name]
-    if not found:
-        raise UnknownName('frame', name, [frame.name for frame in frames])
-    return next((frame for frame in found if frame.type == pin.FrameType.BODY), found[0])
+    return of_model.frame_called(robot.pinocchio_model, name)
 
 
 class Frames:

@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from contact_sim.arguments import listed
 from contact_sim.contact.workspace import Workspace
 from contact_sim.contact_models import as_contact_model
 from contact_sim.contact_models.protocol import ContactModel
@@ -130,9 +131,8 @@ class Shadows:
         context: StepContext,
         models: Iterable[str | ContactModel],
     ) -> None:
-        if isinstance(models, str) or not hasattr(models, '__iter__'):
-            raise InvalidInput(f'shadow = {models!r}: expected a list of contact models')
-        self.models = chosen = [as_contact_model(model) for model in models]
+        given = listed('shadow', models, 'a list of contact models')
+        self.models = chosen = [as_contact_model(model) for model in given]
         self.names = tuple(model.name for model in chosen)
         if len(set(self.names)) < len(self.names):
             raise InvalidInput(f'shadow = {self.names}: every contact model only once')

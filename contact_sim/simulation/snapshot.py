@@ -35,6 +35,7 @@ class Snapshot:
         """Raise InvalidInput unless it can follow on `now`, one of the same simulation."""
         if self.robot != now.robot:
             raise InvalidInput(f'snapshot of robot {self.robot!r}: expected one of {now.robot!r}')
+        numbers = {}
         for name in ('buffer', 'friction', 'restitution', 'stabilisation'):
             given, expected = (
                 real_array(f'snapshot: {name}', getattr(self, name)),
@@ -45,7 +46,8 @@ class Snapshot:
                     f'snapshot: {name} of {given.size} numbers, expected {expected.size}: the '
                     'robot had other contact points or the ground other features'
                 )
-        within('snapshot: friction', self.friction, np.inf)
-        within('snapshot: restitution', self.restitution, 1.0)
-        within('snapshot: baumgarte', self.stabilisation[0], 1.0)
-        within('snapshot: restitution_threshold', self.stabilisation[1], np.inf)
+            numbers[name] = given
+        within('snapshot: friction', numbers['friction'], np.inf)
+        within('snapshot: restitution', numbers['restitution'], 1.0)
+        within('snapshot: baumgarte', numbers['stabilisation'][0], 1.0)
+        within('snapshot: restitution_threshold', numbers['stabilisation'][1], np.inf)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from contact_sim.arguments import listed
 from contact_sim.arrays.fields import INDEX_FIELDS, places_of
 from contact_sim.collision.terrain import TerrainLike, as_terrain
 from contact_sim.contact.workspace import Workspace, ground_indices
@@ -175,6 +176,7 @@ def robots_of(
     """
     if actuators is None:
         return [robot] * n
+    actuators = listed('actuators', actuators)
     if len(actuators) != n:
         raise InvalidInput(f'actuators: {len(actuators)} given, expected {n}')
     return [robot.with_actuators(own) for own in actuators]

@@ -16,7 +16,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from contact_sim.arguments import checked
+from contact_sim.arguments import checked, listed
 from contact_sim.arrays.step_data import KEPT
 from contact_sim.collision.terrain import TerrainLike
 from contact_sim.contact_models.protocol import ContactModel
@@ -28,7 +28,7 @@ from contact_sim.contact_models.time_stepping.actuation import (
 )
 from contact_sim.contact_models.time_stepping.stepper import refresh
 from contact_sim.dynamics.integrators import integrator_code
-from contact_sim.errors import InvalidInput
+from contact_sim.errors import InvalidInput, of_type
 from contact_sim.numbers import count, finite, indices, real_array
 from contact_sim.robot.actuation import JointCommand
 from contact_sim.robot.actuators import Actuators
@@ -264,7 +264,10 @@ class Worlds:
         Raises:
             InvalidInput: commands of the wrong number or length.
         """
-        commands = [command] * self.n if isinstance(command, JointCommand) else list(command)
+        one = isinstance(command, JointCommand)
+        commands = [command] * self.n if one else listed('command', command)
+        for each in commands:
+            of_type('command', each, JointCommand)
         if len(commands) != self.n:
             raise InvalidInput(f'command: {len(commands)} commands, expected {self.n}')
         for field, name in (

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from contact_sim.arguments import checked
+from contact_sim.errors import InvalidInput
 from contact_sim.numbers import shaped
 from contact_sim.support.projection import Weighted, minimal_coordinates
 from contact_sim.support.stance import Stance, require_feet
@@ -20,9 +21,17 @@ Array = NDArray[np.float64]
 
 @checked
 def free_acceleration(stance: Stance, generalized_force: Array) -> Array:
-    """Return v̇ = M⁻¹ (Sᵀτ − h), as if no foot were held, shape (nv,)."""
+    """Return v̇ = M⁻¹ (Sᵀτ − h), as if no foot were held, shape (nv,).
+
+    Raises:
+        InvalidInput: forces of another shape, or an inertia that is not positive definite.
+    """
     applied = _applied(stance, generalized_force)
-    return np.asarray(cho_solve(cho_factor(stance.inertia), applied))
+    try:
+        factor = cho_factor(stance.inertia)
+    except LinAlgError as error:
+        raise InvalidInput(f'Stance.inertia: expected positive definite ({error})') from error
+    return np.asarray(cho_solve(factor, applied))
 
 
 @checked

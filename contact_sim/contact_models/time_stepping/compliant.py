@@ -94,7 +94,11 @@ class CompliantParameters(Parameters):
         0.0, 'N/m^p', 'k of every contact point; 0: from `penetration`', at_least=0.0, live=True
     )
     penetration: float = parameter(
-        1e-3, 'm', 'depth wanted when all contact points share the weight', above=0.0, live=True
+        1e-3,
+        'm',
+        'depth wanted when all contact points share the weight',
+        at_least=1e-9,
+        live=True,
     )
     exponent: float = parameter(
         1.5, '-', 'p of hunt_crossley; 1.5: Hertz', at_least=1.0, at_most=3.0, live=True
