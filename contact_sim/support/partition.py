@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from contact_sim.arguments import checked
 from contact_sim.errors import InvalidInput
+from contact_sim.numbers import finite_array
 from contact_sim.robot.configuration import checked_vector
 from contact_sim.support.stance import Stance
 
@@ -56,6 +57,7 @@ class Partition:
         size = len(self.base_dofs) + len(self.joint_dofs)
         v_dot = checked_vector('acceleration', acceleration, size)
         f = checked_vector('force', force, len(self.contact_jacobian_b))
+        finite_array('acceleration', v_dot), finite_array('force', f)  # their products, too
         inertial = self.inertia_bb @ v_dot[self.base_dofs]
         inertial += self.inertia_bj @ v_dot[self.joint_dofs]
         return np.asarray(inertial + self.nonlinear_effects_b - self.contact_jacobian_b.T @ f)
