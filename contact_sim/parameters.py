@@ -19,6 +19,9 @@ from contact_sim.errors import InvalidInput, UnknownName, shown
 ROUNDING = 1e-16
 """Relative error of one operation in float64: no equation is solved more closely."""
 
+MOST_ITEMS = 1_000_000
+"""Most values of a parameter that is a list."""
+
 
 @dataclass(frozen=True)
 class ParameterInfo:
@@ -168,6 +171,8 @@ def _as_type(expected: Any, value: Any) -> Any:
     if typing.get_origin(expected) is tuple:
         if isinstance(value, str) or not hasattr(value, '__iter__'):
             raise TypeError('expected a list')
+        if hasattr(value, '__len__') and len(value) > MOST_ITEMS:
+            raise TypeError(f'expected at most {MOST_ITEMS} values')
         items = tuple(_as_type(arguments[0], item) for item in value)
         if Ellipsis not in arguments and len(items) != len(arguments):
             raise TypeError(f'expected {len(arguments)} values, got {len(items)}')
