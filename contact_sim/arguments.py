@@ -123,7 +123,7 @@ def _check_of_union(hints: tuple[Any, ...], within_reach: bool) -> Check | None:
     some = tuple(hint for hint in hints if hint is not type(None))
     if len(some) == 1:
         check = check_of(some[0], within_reach)
-    elif set(some) - {float} <= OF_ARRAYS:
+    elif set(some) - {float} == OF_ARRAYS - {float}:  # with older NumPy str and int are in it
         check = finite_array if within_reach else real_array
     elif set(some) == {str, Path}:
         check = _path
