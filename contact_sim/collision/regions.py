@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contact_sim.collision.keys import NO_FEATURE
-from contact_sim.errors import InvalidInput
+from contact_sim.errors import InvalidInput, shown
 from contact_sim.solvers.jit import kernel
 from contact_sim.terrain import Region
 
@@ -28,7 +28,7 @@ def region_numbers(regions: Iterable[Region]) -> Array:
     rows = []
     for region in regions:
         if not isinstance(region, Region):
-            raise InvalidInput(f'regions: {region!r}: expected a Region')
+            raise InvalidInput(f'regions: {shown(region)}: expected a Region')
         own = (NONE if value is None else value for value in (region.friction, region.restitution))
         rows.append((*region.x_range, *region.y_range, *own))
     return np.array(rows, dtype=float).ravel()

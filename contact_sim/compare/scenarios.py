@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from contact_sim.collision.terrain import InclinedPlane, Plane, Terrain
 from contact_sim.contact_models.protocol import ContactModel
 from contact_sim.control.trot import Trot
-from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.errors import InvalidInput, UnknownName, shown
 from contact_sim.robot.contact_point import ContactPoint
 from contact_sim.robot.model import RobotModel
 from contact_sim.simulation.simulator import Simulator
@@ -117,7 +117,7 @@ def scenario_of(name: str, duration: float | None = None) -> Scenario:
     if duration is None:
         return SCENARIOS[name]
     if not 0.0 < duration < np.inf:
-        raise InvalidInput(f'duration = {duration!r} s: expected a finite number > 0')
+        raise InvalidInput(f'duration = {shown(duration)} s: expected a finite number > 0')
     return replace(SCENARIOS[name], duration=duration)
 
 

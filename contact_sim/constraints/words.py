@@ -76,7 +76,7 @@ def from_words(said: Any) -> Constraint:
             fields['stabilisation'] = Baumgarte(**feedback)
         except TypeError as error:
             raise InvalidInput(
-                f'{kind}: stabilisation = {dict(feedback)!r}: expected alpha, or kp and kd'
+                f'{kind}: stabilisation = {shown(dict(feedback))}: expected alpha, or kp and kd'
             ) from error
     for name, value in fields.items():
         if isinstance(value, list):
@@ -84,4 +84,4 @@ def from_words(said: Any) -> Constraint:
     try:
         return KINDS[kind](**fields)
     except TypeError as error:
-        raise InvalidInput(f'constraint {dict(said)!r}: {error}') from error
+        raise InvalidInput(f'constraint {shown(dict(said))}: {error}') from error

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contact_sim.arguments import checked_fields
-from contact_sim.errors import InvalidInput
+from contact_sim.errors import InvalidInput, shown
 from contact_sim.numbers import real_array
 
 Array = NDArray[np.float64]
@@ -41,7 +41,9 @@ class Cone:
         _store(self, 'jacobian', 3, np.ndim(self.jacobian) == 2)
         _store(self, 'bias', 3, np.ndim(self.bias) == 1)
         if not (np.isfinite(self.friction) and self.friction >= 0.0):
-            raise InvalidInput(f'Cone.friction = {self.friction!r}: expected a finite value >= 0')
+            raise InvalidInput(
+                f'Cone.friction = {shown(self.friction)}: expected a finite value >= 0'
+            )
         _check_gap('Cone', self.gap)
 
 
@@ -71,7 +73,7 @@ class Interval:
         _store(self, 'bias', 1, np.ndim(self.bias) == 1)
         if not self.lower <= self.upper:  # so NaN is refused
             raise InvalidInput(
-                f'Interval: lower = {self.lower!r}, upper = {self.upper!r}: '
+                f'Interval: lower = {shown(self.lower)}, upper = {shown(self.upper)}: '
                 'expected lower <= upper'
             )
         if self.lower == np.inf or self.upper == -np.inf:
@@ -95,4 +97,4 @@ def _store(block: Block, name: str, rows: int, right_rank: bool) -> None:
 
 def _check_gap(kind: str, gap: float) -> None:
     if not np.isfinite(gap):
-        raise InvalidInput(f'{kind}.gap = {gap!r}: expected a finite number')
+        raise InvalidInput(f'{kind}.gap = {shown(gap)}: expected a finite number')

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from contact_sim.constraints.described import Holonomic
 from contact_sim.constraints.kinds import LAW, PROJECTED
 from contact_sim.contact.bilateral import place_bilateral
-from contact_sim.errors import InvalidInput
+from contact_sim.errors import InvalidInput, shown
 
 Array = NDArray[np.float64]
 SPAN = 1e-6
@@ -117,7 +117,9 @@ def _checked(name: str, value: Any, *shape: int) -> Array:
     try:
         array = np.asarray(value, dtype=float)
     except (TypeError, ValueError) as error:
-        raise InvalidInput(f'constraint {name} returned {value!r}: expected numbers') from error
+        raise InvalidInput(
+            f'constraint {name} returned {shown(value)}: expected numbers'
+        ) from error
     if array.shape != shape:
         raise InvalidInput(f'constraint {name} has the shape {array.shape}, expected {shape}')
     if not np.isfinite(array).all():

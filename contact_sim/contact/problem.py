@@ -122,7 +122,9 @@ class ContactProblem:
                 f'{self.upper[k]}: expected lower <= upper'
             )
         if not (np.isfinite(self.time_step) and self.time_step > 0.0):
-            raise InvalidInput(f'ContactProblem.time_step = {self.time_step!r} s: must be > 0')
+            raise InvalidInput(
+                f'ContactProblem.time_step = {shown(self.time_step)} s: must be > 0'
+            )
 
     @property
     def n_contacts(self) -> int:

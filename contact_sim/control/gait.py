@@ -8,7 +8,7 @@ from math import floor
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from contact_sim.errors import InvalidInput
+from contact_sim.errors import InvalidInput, shown
 from contact_sim.solvers.jit import kernel
 
 
@@ -27,9 +27,9 @@ class Gait:
 
     def __post_init__(self) -> None:
         if not 0.0 < self.period < np.inf:
-            raise InvalidInput(f'gait period = {self.period!r} s: expected a positive number')
+            raise InvalidInput(f'gait period = {shown(self.period)} s: expected a positive number')
         if not 0.5 <= self.duty < 1.0:
-            raise InvalidInput(f'gait duty = {self.duty!r}: expected a value in [0.5, 1)')
+            raise InvalidInput(f'gait duty = {shown(self.duty)}: expected a value in [0.5, 1)')
 
     @property
     def stance_time(self) -> float:

@@ -20,7 +20,7 @@ from contact_sim.control.base_motion import (
 )
 from contact_sim.control.inverse_dynamics import Answer, InverseDynamics
 from contact_sim.control.legs import BASE, JOINTS, LeggedDynamics
-from contact_sim.errors import InvalidInput, UnknownName, of_type
+from contact_sim.errors import InvalidInput, UnknownName, of_type, shown
 from contact_sim.robot.model import RobotModel
 
 Array = NDArray[np.float64]
@@ -55,7 +55,7 @@ class BaseMotion:
         for what in ('amplitude', 'frequency'):
             if not 0.0 <= getattr(self, what) < np.inf:
                 raise InvalidInput(
-                    f'{what} = {getattr(self, what)!r}: expected a finite value of at least 0'
+                    f'{what} = {shown(getattr(self, what))}: expected a finite value of at least 0'
                 )
 
     def at(self, time: float) -> tuple[Array, Array, Array]:

@@ -32,7 +32,7 @@ from contact_sim.control.base_motion import (
 from contact_sim.control.gait import Gait, diagonal_pairs, swing_motion
 from contact_sim.control.inverse_dynamics import Answer, InverseDynamics
 from contact_sim.control.legs import LeggedDynamics
-from contact_sim.errors import InvalidInput, of_type
+from contact_sim.errors import InvalidInput, of_type, shown
 from contact_sim.numbers import LARGEST, number_within, real_array
 from contact_sim.robot.model import RobotModel
 from contact_sim.solvers.jit import kernel
@@ -129,7 +129,8 @@ class Trot:
         command = real_array('velocity', value)
         if command.shape != (3,) or not np.isfinite(command).all():
             raise InvalidInput(
-                f'velocity = {value!r}: expected forward, sideways [m/s] and turn [rad/s], finite'
+                f'velocity = {shown(value)}: expected forward, sideways [m/s] and turn [rad/s], '
+                'finite'
             )
         self._command = command.copy()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from contact_sim.errors import InvalidInput
+from contact_sim.errors import InvalidInput, shown
 from contact_sim.numbers import real_array
 
 
@@ -19,5 +19,7 @@ def gravity_vector(gravity: float | ArrayLike) -> NDArray[np.float64]:
     if value.shape == ():
         value = np.array([0.0, 0.0, -float(value)])
     if value.shape != (3,) or not np.isfinite(value).all():
-        raise InvalidInput(f'gravity = {gravity!r} m/s²: expected a finite number or 3 of them')
+        raise InvalidInput(
+            f'gravity = {shown(gravity)} m/s²: expected a finite number or 3 of them'
+        )
     return value

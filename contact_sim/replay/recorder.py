@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contact_sim.arguments import checked
-from contact_sim.errors import InvalidInput
+from contact_sim.errors import InvalidInput, shown
 from contact_sim.replay.archive import ArchiveWriter
 from contact_sim.replay.hashing import StateHash
 from contact_sim.replay.header import constraints_header, ground_header, header_of, model_header
@@ -69,7 +69,7 @@ class Recorder:
     ) -> None:
         for name, value in (('hash_every', hash_every), ('chunk', chunk)):
             if not (isinstance(value, int) and value >= 1):
-                raise InvalidInput(f'{name} = {value!r}: expected an integer >= 1')
+                raise InvalidInput(f'{name} = {shown(value)}: expected an integer >= 1')
         self.path = Path(path)
         self._sim, self._every, self._on_error = sim, hash_every, on_error
         self._follow_layout()

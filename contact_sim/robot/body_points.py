@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 from scipy.spatial import ConvexHull, QhullError
 
-from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName
+from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName, shown
 from contact_sim.numbers import real_number
 from contact_sim.robot.contact_point import ContactPoint, as_tuple
 from contact_sim.robot.description import parse_xml
@@ -97,9 +97,9 @@ def body_contacts(
         RobotDescriptionError: a mesh that cannot be read, or without a convex hull.
     """
     if isinstance(most, bool) or not isinstance(most, int) or most < LEAST:
-        raise InvalidInput(f'most = {most!r}: expected an integer >= {LEAST}')
+        raise InvalidInput(f'most = {shown(most)}: expected an integer >= {LEAST}')
     if not 0.0 <= real_number('edge_radius', edge_radius) < np.inf:
-        raise InvalidInput(f'edge_radius = {edge_radius!r} m: expected a finite value >= 0')
+        raise InvalidInput(f'edge_radius = {shown(edge_radius)} m: expected a finite value >= 0')
     geometries = collision_geometry(model, description, package_dirs)
     chosen = _chosen_links(geometries, links, {link_of(model, foot) for foot in feet})
     bodies: dict[str, list[_Shape]] = {}

@@ -9,7 +9,7 @@ from types import MappingProxyType
 import numpy as np
 import pinocchio as pin
 
-from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.errors import InvalidInput, UnknownName, shown
 from contact_sim.robot.contact_point import ContactPoint, as_tuple, check_unique
 
 
@@ -103,7 +103,7 @@ def contact_points_at(
         elif isinstance(frame, ContactPoint):
             points.append(frame)
         else:
-            raise InvalidInput(f'{what}: {frame!r} is in the list, expected {FEET}')
+            raise InvalidInput(f'{what}: {shown(frame)} is in the list, expected {FEET}')
     return tuple(points)
 
 

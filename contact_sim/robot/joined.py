@@ -10,7 +10,7 @@ import numpy as np
 import pinocchio as pin
 
 from contact_sim.arguments import checked, checked_fields
-from contact_sim.errors import InvalidInput, UnknownName, of_type
+from contact_sim.errors import InvalidInput, UnknownName, of_type, shown
 from contact_sim.numbers import real_array
 from contact_sim.robot.actuators import Actuators
 from contact_sim.robot.contact_point import Array, ContactPoint
@@ -40,11 +40,11 @@ class Part:
         if not isinstance(self.name, str) or not self.name or SEPARATOR in self.name:
             raise InvalidInput(f'joined: robot {self.name!r}: expected a name without a slash')
         if not isinstance(self.robot, RobotModel):
-            raise InvalidInput(f'joined: {self.name} = {self.robot!r}: expected a RobotModel')
+            raise InvalidInput(f'joined: {self.name} = {shown(self.robot)}: expected a RobotModel')
         place = real_array(f'joined: place of {self.name}', self.place)
         if place.shape not in ((2,), (3,)) or not np.isfinite(place).all():
             raise InvalidInput(
-                f'joined: place of {self.name} = {self.place!r}: expected x, y, yaw'
+                f'joined: place of {self.name} = {shown(self.place)}: expected x, y, yaw'
             )
         object.__setattr__(self, 'place', (*place.tolist(), 0.0)[:3])
 

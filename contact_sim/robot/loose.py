@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from contact_sim.arguments import checked
-from contact_sim.errors import InvalidInput
+from contact_sim.errors import InvalidInput, shown
 from contact_sim.numbers import positive
 from contact_sim.robot.contact_point import Array, as_tuple
 from contact_sim.robot.model import RobotModel
@@ -28,7 +28,7 @@ def loose_box(size: Sequence[float], mass: float, name: str = 'box') -> RobotMod
     """
     edges = as_tuple('size', size, 'three lengths')
     if len(edges) != 3:
-        raise InvalidInput(f'size = {size!r} m: expected three lengths')
+        raise InvalidInput(f'size = {shown(size)} m: expected three lengths')
     x, y, z = (positive('size', edge, 'm') for edge in edges)
     square = np.array([y * y + z * z, x * x + z * z, x * x + y * y])
     return _loose(name, f'<box size="{x!r} {y!r} {z!r}"/>', mass, square / 12.0)

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
-from contact_sim.errors import InvalidInput, RobotDescriptionError
+from contact_sim.errors import InvalidInput, RobotDescriptionError, shown
 from contact_sim.robot.share import package_folder
 
 NAMESPACES = ('{http://www.ros.org/wiki/xacro}', '{http://ros.org/wiki/xacro}')
@@ -53,7 +53,7 @@ def run_xacro(text: str, file: Path | None, place: str, arguments: XacroArgument
         RobotDescriptionError: the xacro package is missing, or refuses the program.
     """
     if not isinstance(arguments, Mapping) or not all(isinstance(name, str) for name in arguments):
-        raise InvalidInput(f'xacro_arguments = {arguments!r}: expected values by name')
+        raise InvalidInput(f'xacro_arguments = {shown(arguments)}: expected values by name')
     try:
         import xacro
     except ImportError as error:

@@ -12,7 +12,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from contact_sim.arguments import checked
-from contact_sim.errors import InvalidInput
+from contact_sim.errors import InvalidInput, shown
 from contact_sim.parameters import Parameters
 from contact_sim.robot.feet import Foot, foot_frame
 from contact_sim.robot.model import RobotModel
@@ -96,7 +96,7 @@ class FootForces(Sensor[ForceValues]):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.axes not in AXES:
-            raise InvalidInput(f'FootForces.axes = {self.axes!r}: expected one of {AXES}')
+            raise InvalidInput(f'FootForces.axes = {shown(self.axes)}: expected one of {AXES}')
 
     @property
     def _parts(self) -> tuple[Foot, ...]:

@@ -45,7 +45,7 @@ class Sensor(ABC, Generic[Values]):
                     f'{kind}.{declared.name} = {shown(value)}: expected {expected}(...)'
                 )
         if whole(f'{kind}.seed', self.seed) < 0:
-            raise InvalidInput(f'{kind}.seed = {self.seed!r}: expected a whole number >= 0')
+            raise InvalidInput(f'{kind}.seed = {shown(self.seed)}: expected a whole number >= 0')
 
     @property
     @abstractmethod

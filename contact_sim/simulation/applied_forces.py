@@ -11,7 +11,7 @@ from contact_sim.collision.candidates import leaf_dof
 from contact_sim.contact.workspace import Workspace
 from contact_sim.contact_models.time_stepping.stepper import apply_commands
 from contact_sim.dynamics.applied import add_wrench
-from contact_sim.errors import InvalidInput
+from contact_sim.errors import InvalidInput, shown
 from contact_sim.numbers import real_array
 from contact_sim.robot.frames import frame_called
 from contact_sim.robot.model import RobotModel
@@ -40,7 +40,9 @@ class AppliedForces:
             raise InvalidInput(f'effort: shape {command.shape}, expected {self._shape}')
         self._command[:] = command
         if wrenches is not None and not isinstance(wrenches, Mapping):
-            raise InvalidInput(f'external_wrenches = {wrenches!r}: expected wrenches by frame')
+            raise InvalidInput(
+                f'external_wrenches = {shown(wrenches)}: expected wrenches by frame'
+            )
         if wrenches:
             self._push(wrenches)
         elif self._pushed:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contact_sim.arrays.fields import Sizes
-from contact_sim.errors import InvalidInput
+from contact_sim.errors import InvalidInput, shown
 from contact_sim.numbers import real_array, within
 from contact_sim.robot.model import RobotModel
 
@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 def checked_robot(robot: object) -> RobotModel:
     """Return the robot, or raise InvalidInput if it is none."""
     if not isinstance(robot, RobotModel):
-        raise InvalidInput(f'robot = {robot!r}: expected a RobotModel; see load_robot')
+        raise InvalidInput(f'robot = {shown(robot)}: expected a RobotModel; see load_robot')
     return robot
 
 
@@ -44,7 +44,7 @@ def per_contact(
         lengths = (
             f'{nc}' if nc == points else f'{points} (per contact point) or {nc} (per contact)'
         )
-        raise InvalidInput(f'{name} = {value!r}: expected one number or {lengths}') from error
+        raise InvalidInput(f'{name} = {shown(value)}: expected one number or {lengths}') from error
     within(name, value, largest)
     return full
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from contact_sim.collision.kinds import FACETED, PLANES
 from contact_sim.collision.surface import STEEP
 from contact_sim.collision.terrain import Terrain
-from contact_sim.errors import InvalidInput
+from contact_sim.errors import InvalidInput, shown
 from contact_sim.robot.joined import JoinedRobots, Part
 from contact_sim.robot.model import STANDING, RobotModel
 
@@ -102,7 +102,7 @@ def _stand_over(q: Array, terrain: Terrain, x: float, y: float) -> Array:
     """Put the base near the ground below x, y; return the direction away from it."""
     height = terrain.height(x, y)
     if math.isnan(height):
-        raise InvalidInput(f'no ground to stand on at x = {x:g} m, y = {y:g} m: {terrain!r}')
+        raise InvalidInput(f'no ground to stand on at x = {x:g} m, y = {y:g} m: {shown(terrain)}')
     below = np.array([x, y, height])
     up = terrain.normals(below[None])[0] if terrain.features == 1 else UP
     q[:3] = _turned(q, up) + below

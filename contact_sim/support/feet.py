@@ -27,7 +27,9 @@ def foot_indices(robot: RobotModel, active: Iterable[str | int]) -> tuple[int, .
             index.
     """
     if isinstance(active, str) or not isinstance(active, Iterable):
-        raise InvalidInput(f'active = {active!r}: expected a list of names or indices of feet')
+        raise InvalidInput(
+            f'active = {shown(active)}: expected a list of names or indices of feet'
+        )
     indices = tuple(index for foot in active for index in _points(robot, foot))
     if len(set(indices)) < len(indices):
         names = [point.name for point in robot.contact_points]
@@ -63,7 +65,7 @@ def held_rows(directions: Sequence[str], feet: Iterable[int]) -> list[int]:
     )
     if not valid:
         raise InvalidInput(
-            f'directions = {directions!r}: expected some of {DIRECTIONS}, each once'
+            f'directions = {shown(directions)}: expected some of {DIRECTIONS}, each once'
         )
     rows = [DIRECTIONS.index(direction) for direction in directions]
     return [3 * foot + row for foot in feet for row in rows]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from contact_sim.arguments import checked
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, from_mapping, parameter, required
-from contact_sim.terrain.height_field import HeightField
+from contact_sim.terrain.height_field import MOST_CELLS, HeightField
 from contact_sim.terrain.rectangles import rectangles_mesh
 from contact_sim.terrain.region import Region
 from contact_sim.terrain.sub_terrain import Ground, Pair, SubTerrain, between
@@ -60,8 +60,8 @@ class TerrainGenerator(Parameters):
     border_height: float = parameter(
         1.0, 'm', 'the border reaches down so far; negative: it stands so high'
     )
-    num_rows: int = parameter(1, '', 'sub-terrains along x', at_least=1)
-    num_cols: int = parameter(1, '', 'sub-terrains along y', at_least=1)
+    num_rows: int = parameter(1, '', 'sub-terrains along x', at_least=1, at_most=100)
+    num_cols: int = parameter(1, '', 'sub-terrains along y', at_least=1, at_most=100)
     horizontal_scale: float = parameter(0.1, 'm', 'distance between heights of grids', above=0.0)
     vertical_scale: float = parameter(
         0.005, 'm', 'steps in which heights of grids differ', above=0.0
@@ -120,8 +120,13 @@ class TerrainGenerator(Parameters):
         return cls.from_dict(values)
 
     def generate(self) -> GeneratedTerrain:
-        """Return the ground."""
+        """Return the ground.
+
+        Raises:
+            InvalidInput: no room for what a sub-terrain needs, too many heights or blocks.
+        """
         rows, cols = self.num_rows, self.num_cols
+        self._check_number_of_heights()
         choice, *seeds = np.random.SeedSequence(self.seed).spawn(1 + rows * cols)
         names, difficulty = self._plan(np.random.default_rng(choice))
         grounds: list[Ground] = []
@@ -138,6 +143,18 @@ class TerrainGenerator(Parameters):
             regions += self._region(kind, middle)
         fields, mesh = self._joined(grounds)
         return GeneratedTerrain(fields, mesh, origins, tuple(regions), names, difficulty)
+
+    def _check_number_of_heights(self) -> None:
+        number = (
+            np.prod(self.size) / self.horizontal_scale**2 * self.num_rows * self.num_cols
+            if any(isinstance(kind, HeightFieldTerrain) for kind in self.sub_terrains.values())
+            else 0.0
+        )
+        if number > MOST_CELLS:
+            raise InvalidInput(
+                f'TerrainGenerator: {number:g} cells of horizontal_scale = '
+                f'{self.horizontal_scale:g} m, expected at most {MOST_CELLS}'
+            )
 
     def _plan(self, rng: np.random.Generator) -> tuple[tuple[tuple[str, ...], ...], Array]:
         """Return name and difficulty of each sub-terrain."""

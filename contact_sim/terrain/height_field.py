@@ -20,6 +20,7 @@ from contact_sim.terrain.walls import divided_walls
 
 Array = NDArray[np.float64]
 Shifts = NDArray[np.int8]
+MOST_CELLS = 20_000_000
 
 
 @checked_fields
@@ -193,7 +194,7 @@ def cells_of(size: tuple[float, float], horizontal_scale: float) -> tuple[int, i
     """Return the cells along x and y.
 
     Raises:
-        InvalidInput: a size that is no positive multiple of the horizontal scale.
+        InvalidInput: a size that is no positive multiple of the horizontal scale, too many cells.
     """
     cells = np.array(size) / horizontal_scale
     count = np.rint(cells)
@@ -201,6 +202,11 @@ def cells_of(size: tuple[float, float], horizontal_scale: float) -> tuple[int, i
         raise InvalidInput(
             f'size = ({size[0]:g}, {size[1]:g}) m: expected multiples of horizontal_scale = '
             f'{horizontal_scale:g} m'
+        )
+    if count.prod() > MOST_CELLS:
+        raise InvalidInput(
+            f'size = ({size[0]:g}, {size[1]:g}) m with horizontal_scale = {horizontal_scale:g} m: '
+            f'{count.prod():g} cells, expected at most {MOST_CELLS}'
         )
     return int(count[0]), int(count[1])
 
@@ -224,4 +230,6 @@ def _pair(name: str, value: Any) -> tuple[float, float]:
 
 def _check_positive(name: str, value: Any, unit: str) -> None:
     if not (isinstance(value, int | float | np.integer | np.floating) and 0.0 < value <= FARTHEST):
-        raise InvalidInput(f'HeightField: {name} = {value!r}{unit}: expected a finite number > 0')
+        raise InvalidInput(
+            f'HeightField: {name} = {shown(value)}{unit}: expected a finite number > 0'
+        )

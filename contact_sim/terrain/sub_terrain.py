@@ -8,13 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from contact_sim.arguments import checked
-from contact_sim.errors import InvalidInput
+from contact_sim.errors import InvalidInput, shown
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.terrain.height_field import HeightField
 from contact_sim.terrain.terraces import Terraces
+from contact_sim.terrain.triangle_mesh import FARTHEST
 
 Ground = HeightField | Terraces
 Pair = tuple[float, float]
+MOST_BLOCKS = 10_000
 
 
 def between(ends: Pair, difficulty: float) -> float:
@@ -46,8 +48,10 @@ class SubTerrain(Parameters, ABC):
         Raises:
             InvalidInput: a size or difficulty that makes no sense, no room for what is asked.
         """
-        if len(size) != 2 or not (np.isfinite(size).all() and min(size) > 0.0):
-            raise InvalidInput(f'size = {size!r} m: expected two finite numbers > 0')
+        if len(size) != 2 or not all(0.0 < side <= FARTHEST for side in size):
+            raise InvalidInput(
+                f'size = {shown(size)} m: expected two numbers > 0, at most {FARTHEST:g}'
+            )
         if not 0.0 <= difficulty <= 1.0:
             raise InvalidInput(f'difficulty = {difficulty!r}: expected a number from 0 to 1')
         return self.ground((float(size[0]), float(size[1])), difficulty, rng)
@@ -67,4 +71,12 @@ class SubTerrain(Parameters, ABC):
             raise InvalidInput(
                 f'{type(self).__name__}: needs {needed:g} m, but size = '
                 f'({size[0]:g}, {size[1]:g}) m'
+            )
+
+    def check_blocks(self, number: float, size: Pair) -> None:
+        """Raise InvalidInput for more than MOST_BLOCKS steps or cells."""
+        if number > MOST_BLOCKS:
+            raise InvalidInput(
+                f'{type(self).__name__}: {number:g} blocks with size = ({size[0]:g}, {size[1]:g}) '
+                f'm, expected at most {MOST_BLOCKS}'
             )

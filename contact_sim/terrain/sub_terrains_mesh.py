@@ -50,6 +50,7 @@ class PyramidStairs(SubTerrain):
     def ground(self, size: Pair, difficulty: float, rng: np.random.Generator) -> Terraces:
         """Return the stairs, see `build`."""
         self.check_room(2.0 * self.border_width + self.platform_width, size)
+        self.check_blocks(0.5 * min(size) / self.step_width, size)
         step = self._direction * between(self.step_height_range, difficulty)
         return blocks_on(size, self._blocks(size, step))
 
@@ -92,6 +93,7 @@ class RandomGrid(SubTerrain):
     def ground(self, size: Pair, difficulty: float, rng: np.random.Generator) -> Terraces:
         """Return the cells, see `build`."""
         self.check_room(max(self.platform_width, self.grid_width), size)
+        self.check_blocks(size[0] / self.grid_width * (size[1] / self.grid_width), size)
         height = between(self.grid_height_range, difficulty)
         counts = [math.floor(side / self.grid_width + 1e-9) for side in size]
         z = rng.uniform(-height, height, counts)

@@ -17,6 +17,7 @@ from contact_sim.terrain.triangle_mesh import FARTHEST, TriangleMesh
 
 Array = NDArray[np.float64]
 Interval = tuple[float, float]
+MOST_CELLS = 1_000_000
 
 
 @checked_fields
@@ -100,11 +101,19 @@ def blocks_on(
     Args:
         size: along x and y [m].
         blocks: (x range, y range, height) of each [m]; what lies outside `size` is cut off.
+
+    Raises:
+        InvalidInput: numbers that are not finite, edges that make more than MOST_CELLS cells.
     """
     blocks = [_block(block) for block in blocks]
     laid = [(np.clip(x, 0.0, size[0]), np.clip(y, 0.0, size[1]), z) for x, y, z in blocks]
     x_cuts = _cuts([0.0, size[0], *(end for x, _, _ in laid for end in x)])
     y_cuts = _cuts([0.0, size[1], *(end for _, y, _ in laid for end in y)])
+    cells = (len(x_cuts) - 1) * (len(y_cuts) - 1)
+    if cells > MOST_CELLS:
+        raise InvalidInput(
+            f'blocks: their edges make {cells} cells, expected at most {MOST_CELLS}'
+        )
     heights = np.zeros((len(x_cuts) - 1, len(y_cuts) - 1))
     for x, y, z in laid:
         (i, i_end), (j, j_end) = (

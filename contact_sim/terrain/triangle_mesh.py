@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contact_sim.arguments import checked
-from contact_sim.errors import InvalidInput
+from contact_sim.errors import InvalidInput, shown
 from contact_sim.numbers import real_array
 from contact_sim.terrain.manifold import merged, opposite_half_edges, parted, without_degenerate
 
@@ -103,7 +103,9 @@ class TriangleMesh:
                 positive, a mesh that is no surface.
         """
         if not (np.isfinite(scale) and scale > 0.0):
-            raise InvalidInput(f'TriangleMesh.from_file: scale = {scale!r}: expected a number > 0')
+            raise InvalidInput(
+                f'TriangleMesh.from_file: scale = {shown(scale)}: expected a number > 0'
+            )
         mesh = _loaded(Path(path))
         try:
             return cls(np.asarray(mesh.vertices) * scale, np.asarray(mesh.faces))

@@ -14,7 +14,7 @@ from rclpy.qos import QoSProfile
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Header
 
-from contact_sim.errors import InvalidInput
+from contact_sim.errors import InvalidInput, shown
 from contact_sim.ros.conversions import nanoseconds, seconds, stamp_nanoseconds
 
 EVERY = QoSProfile(depth=1000)
@@ -75,7 +75,7 @@ class Relay:
     def drop(self, steps: int, share: float, seed: int) -> None:
         """Drop `share` of the states of the next `steps` steps."""
         if not 0.0 <= share <= 1.0:
-            raise InvalidInput(f'share = {share!r}: expected a value in [0, 1]')
+            raise InvalidInput(f'share = {shown(share)}: expected a value in [0, 1]')
         begin = nanoseconds(self.answered)
         end = begin + nanoseconds((steps + 0.5) * self._time_step)
         self._dropouts.append(Dropout(begin, end, share, seed))

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from contact_sim.contact.solution import STATUSES, ContactSolution, SolverReport
 from contact_sim.contact_models.hybrid.mode_elimination import factor_in_place, solve_factored
-from contact_sim.errors import InvalidInput
+from contact_sim.errors import InvalidInput, shown
 from contact_sim.solvers.cone import row_velocity
 from contact_sim.solvers.cones import solve_cones
 from contact_sim.solvers.jit import kernel
@@ -69,7 +69,7 @@ def impact_impulse(
         InvalidInput: a law that does not exist, sizes that do not fit.
     """
     if law not in IMPACT_LAWS:
-        raise InvalidInput(f'law = {law!r}: expected one of {", ".join(IMPACT_LAWS)}')
+        raise InvalidInput(f'law = {shown(law)}: expected one of {", ".join(IMPACT_LAWS)}')
     G, u = np.array(delassus, dtype=float), np.array(velocity, dtype=float)
     mu, e = np.array(friction, dtype=float), np.array(restitution, dtype=float)
     n = 3 * mu.size
