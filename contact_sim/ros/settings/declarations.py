@@ -10,6 +10,7 @@ from contact_sim.contact_models import CONTACT_MODELS, contact_models
 from contact_sim.dynamics.integrators import INTEGRATORS
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.robot.catalogue import default_robot
+from contact_sim.ros.settings.held import ConstraintNames
 from contact_sim.ros.settings.inputs import TrajectoryParameters
 from contact_sim.ros.settings.rates import PublishRateParameters
 from contact_sim.sensors import (
@@ -367,6 +368,7 @@ PARAMETER_GROUPS: dict[str, type[Parameters]] = {
     'gains': GainParameters,
     'actuators': ActuatorParameters,
     'terrain': TerrainParameters,
+    'constraints': ConstraintNames,
     'publish_rate': PublishRateParameters,
     'imu': ImuParameters,
     'noise': NoiseParameters,
@@ -381,7 +383,7 @@ PARAMETER_GROUPS: dict[str, type[Parameters]] = {
 """Dotted prefix to the class that declares its parameters.
 
 `gains.<joint>` and `actuators.<joint>` are added per joint of the robot,
-`lockstep.<controller>` per controller.
+`lockstep.<controller>` per controller, `constraints.<name>` per constraint.
 """
 Settings = dict[str, Any]
 """Checked parameters by prefix, each an instance of its class in PARAMETER_GROUPS."""
