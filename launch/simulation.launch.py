@@ -23,6 +23,7 @@ from contact_sim.ros.launching import (
     saved,
     with_displays,
 )
+from contact_sim.ros.settings.constraints import constraints_in
 from contact_sim.ros.settings.robots import RobotEntry, entries_in, named_robot
 
 LINK_TRANSFORM_RATE = 100.0
@@ -39,6 +40,7 @@ ARGUMENTS = {
     'self_collision': ('', 'links that may touch each other, link:link,link:link, or all'),
     'feet': ('', 'frames of the feet with blanks between them; empty: as in params_file'),
     'poses': ('', 'reference poses, name: joint=value joint=value; a semicolon between two'),
+    'constraints': ('', 'bilateral constraints, stand: kind=frame_anchor frame=trunk; and so on'),
     'check_meshes': ('', 'false: the robot may have meshes that are not on this machine'),
     'xacro_arguments': ('', 'arguments of a xacro with blanks between them: mass:=3 arm:=true'),
     'contact_model': ('', 'contact model, e.g. ncp; empty: as in params_file'),
@@ -122,6 +124,7 @@ def simulation(context: LaunchContext) -> Node:
         robot['feet'] = given['feet'].split()
     if given['poses']:
         robot['poses'] = given['poses'].split(';')
+    robot |= constraints_in(given['constraints'])
     if given['xacro_arguments']:
         robot['xacro_arguments'] = given['xacro_arguments'].split()
     overrides = {

@@ -16,6 +16,7 @@ from rosgraph_msgs.msg import Clock
 from contact_sim.constraints.described import Constraint
 from contact_sim.contact.solution import STATUSES, SolverStatus
 from contact_sim.errors import shortened
+from contact_sim.parameters import Parameters
 from contact_sim.replay.recorder import Recorder
 from contact_sim.robot.actuator_text import describe_actuators
 from contact_sim.robot.contact_point import Array
@@ -92,6 +93,16 @@ class BriefLog:
         self._log.warning(shortened(line))
 
 
+def groups_by_name(settings: Settings, joints: Sequence[str]) -> dict[str, type[Parameters]]:
+    """Return the groups of parameters that are there per joint, controller and constraint."""
+    return (
+        {f'gains.{name}': JointGainParameters for name in joints}
+        | {f'actuators.{name}': ActuatorParameters for name in joints}
+        | {f'lockstep.{name}': ControllerParameters for name in settings['lockstep'].controllers}
+        | constraint_groups(settings['constraints'].names)
+    )
+
+
 class SimulationNode(Node):
     """ROS 2 node `contact_sim`.
 
@@ -110,17 +121,10 @@ class SimulationNode(Node):
         self.parameters = ParameterServer(self, self._check_settings, self._change_settings)
         self.parameters.declare(PARAMETER_GROUPS)
         settings = self.parameters.settings
-        self.parameters.declare(constraint_groups(settings['constraints'].names))
         described = loaded_robot(settings)
-        controllers, joints = settings['lockstep'].controllers, described.joint_names
-        self.parameters.declare(
-            {f'gains.{name}': JointGainParameters for name in joints}
-            | {f'actuators.{name}': ActuatorParameters for name in joints}
-            | {f'lockstep.{name}': ControllerParameters for name in controllers}
-        )
+        self.parameters.declare(groups_by_name(settings, described.joint_names))
         self.robot = driven_robot(described, settings)
         self.parts = parts_of(self.robot)
-        check_constraints(self.robot, settings)
         self.sim = loaded_simulator(self.robot, settings)
         self.sim.reset(start_configuration(self.sim, settings), time=self.sim.time_step)
         self.inbox = CommandInbox(

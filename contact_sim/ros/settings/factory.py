@@ -26,7 +26,7 @@ from contact_sim.errors import InvalidInput
 from contact_sim.replay.recorder import Recorder
 from contact_sim.robot.model import STANDING, RobotModel
 from contact_sim.robot.parts import RobotPart, parts_of
-from contact_sim.ros.settings.constraints import chosen_constraints
+from contact_sim.ros.settings.constraints import check_constraints, chosen_constraints
 from contact_sim.ros.settings.declarations import Settings
 from contact_sim.sensors import ContactFlags, ContactSensing, Encoders, FootForces, Imu
 from contact_sim.simulation.placement import standing_on
@@ -40,7 +40,12 @@ SEEDS = 2**31
 
 
 def loaded_simulator(robot: RobotModel, settings: Settings) -> Simulator:
-    """Return the simulator of `robot` under the settings."""
+    """Return the simulator of `robot` under the settings.
+
+    Raises:
+        ContactSimError: settings that cannot be, constraints that the robot cannot have.
+    """
+    check_constraints(robot, settings)
     common, contact = settings[''], settings['contact']
     sim = Simulator(
         robot,

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS')
@@ -32,8 +33,10 @@ from contact_sim.ros.settings.constraints import (
     constraints_in,
     described_constraints,
 )
-from contact_sim.ros.settings.declarations import PARAMETER_GROUPS
+from contact_sim.ros.settings.declarations import PARAMETER_GROUPS, NodeParameters
+from contact_sim.ros.settings.factory import loaded_simulator, start_configuration
 from contact_sim.ros.settings.held import ConstraintNames, ConstraintParameters
+from contact_sim.ros.settings.robots import loaded_robot
 from contact_sim.ros.settings.server import ParameterServer
 
 
@@ -159,6 +162,53 @@ def test_what_the_robot_does_not_have_is_refused_before_it_is_needed(said, messa
     settings = settings_of(it=said | {'enabled': False})
     with pytest.raises(InvalidInput, match=message):
         check_constraints(load_robot('go1'), settings)
+
+
+def all_settings(**constraints):
+    return {prefix: cls() for prefix, cls in PARAMETER_GROUPS.items()} | settings_of(**constraints)
+
+
+def test_a_start_closes_loops_and_holds_the_rest_where_it_is():
+    """Two feet of a robot in the air are tied nearer than they stand, the trunk is held."""
+    settings = all_settings(
+        feet={'kind': 'loop_closure', 'frame': 'FL_foot', 'other': 'FR_foot',
+              'other_point': (0.0, 0.15, 0.0)},
+        stand={'kind': 'frame_anchor', 'frame': 'trunk'},
+        later={'kind': 'joint_lock', 'joint': 'RL_calf_joint', 'enabled': False},
+    )  # fmt: skip
+    settings[''] = NodeParameters(initial_height=0.4, initial_x=2.0)
+    robot = load_robot('go1')
+    sim = loaded_simulator(robot, settings)
+    free = loaded_simulator(robot, all_settings())
+    expected = start_configuration(free, settings)
+    for _ in range(2):  # and again after it has been elsewhere
+        sim.reset(start_configuration(sim, settings))
+        left, right = (sim.frame_placement(f'F{side}_foot') for side in 'LR')
+        tied = right.act(np.array([0.0, 0.15, 0.0]))
+        assert left.translation == pytest.approx(tied, abs=1e-11)
+        assert sim.q[:7] == pytest.approx(expected[:7], abs=1e-11)
+        assert [each.name for each in sim.constraints] == ['feet', 'stand']
+        report = sim.step(np.zeros(robot.n_joints))
+        assert report.constraints['feet'].drift < 1e-12
+        settings[''] = NodeParameters(initial_height=0.4)
+        expected = start_configuration(free, settings)
+
+
+def test_frames_of_several_robots_say_whose_they_are():
+    settings = all_settings(
+        grasp={'kind': 'loop_closure', 'frame': 'a/FL_foot', 'other': 'crate/box'},
+        lock={'kind': 'joint_lock', 'joint': 'a/RL_calf_joint'},
+    )
+    settings[''] = NodeParameters(robots=('a=go1', 'crate=box:0.3:0.4:0.2:2@1,0'))
+    robot = loaded_robot(settings)
+    boxes = [f.name for f in robot.pinocchio_model.frames if f.name.startswith('crate/')]
+    settings['constraints.grasp'] = ConstraintParameters(
+        kind='loop_closure', frame='a/FL_foot', other=boxes[-1]
+    )
+    check_constraints(robot, settings)
+    settings['constraints.lock'] = ConstraintParameters(kind='joint_lock', joint='RL_calf_joint')
+    with pytest.raises(InvalidInput, match="mean 'a/RL_calf_joint'"):
+        check_constraints(robot, settings)
 
 
 # -------------------------------------------------------------------- the argument of launch files
