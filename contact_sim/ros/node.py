@@ -16,7 +16,7 @@ from rosgraph_msgs.msg import Clock
 from contact_sim.constraints.described import Constraint
 from contact_sim.contact.solution import STATUSES, SolverStatus
 from contact_sim.errors import shortened
-from contact_sim.parameters import Parameters
+from contact_sim.parameters import Parameters, Settings
 from contact_sim.replay.recorder import Recorder
 from contact_sim.robot.actuator_text import describe_actuators
 from contact_sim.robot.contact_point import Array
@@ -36,6 +36,7 @@ from contact_sim.ros.interface.support_command import SupportCommand
 from contact_sim.ros.namesakes import Claim
 from contact_sim.ros.outputs.clock import TOPIC as CLOCK
 from contact_sim.ros.outputs.publishers import Outputs
+from contact_sim.ros.parameter_server import ParameterServer
 from contact_sim.ros.settings.constraints import (
     check_constraints,
     chosen_constraints,
@@ -46,7 +47,6 @@ from contact_sim.ros.settings.declarations import (
     ActuatorParameters,
     ControllerParameters,
     JointGainParameters,
-    Settings,
 )
 from contact_sim.ros.settings.factory import (
     check_sensors,
@@ -64,7 +64,6 @@ from contact_sim.ros.settings.robots import (
     joint_gains,
     loaded_robot,
 )
-from contact_sim.ros.settings.server import ParameterServer
 from contact_sim.ros.stepping.diagnostics import Conditions, diagnostics_message
 from contact_sim.ros.stepping.leader import Leader
 from contact_sim.ros.stepping.loop import Loop, StepTakesLong

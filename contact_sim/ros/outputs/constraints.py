@@ -19,12 +19,12 @@ from contact_sim.constraints.described import (
     JointVelocity,
 )
 from contact_sim.constraints.resolved import WORLD
+from contact_sim.parameters import Settings
 from contact_sim.robot.model import RobotModel
 from contact_sim.ros.conversions import set_stamp, set_vector
 from contact_sim.ros.outputs.counting_publisher import Publisher
 from contact_sim.ros.outputs.markers import METRES_PER_NEWTON, arrow, set_arrow
 from contact_sim.ros.settings.constraints import described_constraints
-from contact_sim.ros.settings.declarations import Settings
 from contact_sim.ros.topics import constraint_topic
 from contact_sim.sensors.frames import Frames, frame_called
 from contact_sim.simulation.report import StepReport

@@ -25,6 +25,7 @@ from contact_sim.constraints import (
 )
 from contact_sim.constraints.words import KINDS
 from contact_sim.errors import ContactSimError, InvalidInput, UnknownName
+from contact_sim.ros.parameter_server import ParameterServer
 from contact_sim.ros.settings.constraints import (
     FIELDS,
     check_constraints,
@@ -37,7 +38,6 @@ from contact_sim.ros.settings.declarations import PARAMETER_GROUPS, NodeParamete
 from contact_sim.ros.settings.factory import loaded_simulator, start_configuration
 from contact_sim.ros.settings.held import ConstraintNames, ConstraintParameters
 from contact_sim.ros.settings.robots import loaded_robot
-from contact_sim.ros.settings.server import ParameterServer
 
 
 def settings_of(**constraints):
