@@ -1,6 +1,8 @@
 """Bilateral constraints of the node: parameters, what they hold, what is published of them."""
 
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -257,9 +259,9 @@ def test_a_text_that_says_nothing(text, message):
 class Served:
     """A node with the parameters of these constraints."""
 
-    def __init__(self, names, *arguments):
+    def __init__(self, names, *values, arguments=()):
         self.context = Context()
-        given = [word for argument in arguments for word in ('-p', argument)]
+        given = [*arguments, *(word for value in values for word in ('-p', value))]
         rclpy.init(args=['--ros-args', *given], context=self.context)
         self.node = Node('served', context=self.context)
         self.server = ParameterServer(self.node, lambda settings: None, lambda *changes: None)
@@ -300,6 +302,25 @@ def test_a_list_of_numbers_is_read_as_people_write_it(given, value):
 def test_what_is_no_number_ends_the_start_with_its_name(given):
     with pytest.raises(InvalidInput, match=r'^constraints\.it: ConstraintParameters\.at = '):
         Served(['it'], f'constraints.it.at:={given}')
+
+
+def test_the_file_in_the_docs_is_read(tmp_path):
+    page = Path(__file__).resolve().parents[3] / 'docs' / 'constraints.md'
+    (text,) = re.findall(r'```yaml\n(.*?)```', page.read_text(encoding='utf-8'), re.DOTALL)
+    (tmp_path / 'held.yaml').write_text(text, encoding='utf-8')
+    names = ['stand', 'knee', 'tether']
+    served = Served(names, arguments=['--params-file', str(tmp_path / 'held.yaml')])
+    settings = served.server.settings
+    assert list(settings['constraints'].names) == names
+    stand, knee, tether = described_constraints(settings)
+    assert stand == FrameAnchor('trunk', name='stand')
+    assert knee == JointLock('RL_calf_joint', -1.8, name='knee')
+    assert tether == PointAnchor(
+        'trunk', (0, 0, 0.5), name='tether', stabilisation=Baumgarte(10.0)
+    )
+    assert [one.name for one in chosen_constraints(settings)] == ['stand', 'knee']
+    check_constraints(load_robot('go1'), settings)
+    served.close()
 
 
 def test_frames_and_kinds_stay_what_they_are():
