@@ -7,6 +7,6 @@ A module of a system has a docstring (the system, its equations, what to observe
     quantities() -> list[Quantity]     what the text derives, beside ours
     figure(figure: Figure) -> None     draws what there is to see
 
-Every value comes from the simulator, from `RobotModel` or from `contact_sim.support`. A module that
-is no system has no SOURCE.
+Every value comes from the simulator, from `RobotModel` or from `contact_sim.support`. A module
+that is no system has no SOURCE.
 """

@@ -42,14 +42,11 @@ class System:
 def systems() -> dict[str, System]:
     """Return all systems by name."""
     names = [module.name for module in pkgutil.iter_modules(textbook.__path__)]
-    modules = {name: importlib.import_module(f'textbook.{name}') for name in sorted(names)}
-    return {
-        name: _system(name, module)
-        for name, module in modules.items()
-        if hasattr(module, 'SOURCE')
-    }
+    modules = [importlib.import_module(f'textbook.{name}') for name in sorted(names)]
+    found = [_system(module) for module in modules if hasattr(module, 'SOURCE')]
+    return {system.name: system for system in found}
 
 
-def _system(name: str, module: ModuleType) -> System:
-    text = inspect.getdoc(module) or ''
+def _system(module: ModuleType) -> System:
+    name, text = module.__name__.rpartition('.')[2], inspect.getdoc(module) or ''
     return System(name, text, module.SOURCE, module.ROBOT, module.quantities, module.figure)
