@@ -26,6 +26,7 @@ _UNITREE_FEET = ('FL_foot', 'FR_foot', 'RL_foot', 'RR_foot')
 _ANYMAL_FEET = ('LF_FOOT', 'RF_FOOT', 'LH_FOOT', 'RH_FOOT')
 _SOLO_FEET = ('FL_FOOT', 'FR_FOOT', 'HL_FOOT', 'HR_FOOT')
 _HYQ_FEET = ('lf_foot', 'rf_foot', 'lh_foot', 'rh_foot')
+_ENDS = ('lower_end', 'upper_end')
 _OUR_FEET = ('LF_FOOT', 'RF_FOOT', 'LH_FOOT', 'RH_FOOT')
 
 
@@ -120,6 +121,25 @@ _SYSTEMS: dict[str, CatalogueEntry] = {
         'cart_pendulum', feet=('P',), actuated_joints=('swing',), standing={'swing': 0.6}
     ),
     'double_pendulum': _system('double_pendulum', standing={'q1': 0.3, 'q2': -0.7}),
+    'bouncing_ball': _system('bouncing_ball', feet=('ball',), floating_base=True),
+    'box_on_corners': _system(
+        'box_on_corners', feet=('rear_corner', 'front_corner'), floating_base=True
+    ),
+    'box_on_slope': _system('box_on_slope', feet=('box',), floating_base=True),
+    'cart_and_wall': _system('cart_and_wall', feet=('buffer',), standing={'x': 0.5}),
+    'compliant_feet': _system(
+        'compliant_feet', feet=('left_foot', 'right_foot'), actuated_joints=()
+    ),
+    'falling_rod': _system('falling_rod', feet=_ENDS, floating_base=True),
+    'newtons_cradle': _system('newtons_cradle', actuated_joints=(), standing={'hinge_1': -0.5}),
+    'painleve_rod': _system('painleve_rod', feet=_ENDS, floating_base=True),
+    'pizza_saver': _system(
+        'pizza_saver', feet=('leg_0', 'leg_1', 'leg_2'), actuated_joints=('turn',)
+    ),
+    'rolling_sphere': _system('rolling_sphere', feet=('ball',), floating_base=True),
+    'sliding_brick': _system('sliding_brick', feet=('brick',), floating_base=True),
+    'tipping_box': _system('tipping_box', feet=('box',), floating_base=True),
+    'two_blocks': _system('two_blocks', actuated_joints=()),
 }
 _ENTRIES = _ROBOTS | _SYSTEMS
 

@@ -53,7 +53,7 @@ def qcqp(q: float, v: float, push: float = 0.0) -> Array:
     product = np.array([[0.0, 1.0], [1.0, 0.0]])
     found = []
     for sign in (1.0, -1.0):
-        x = np.array([max(free, 0.0), max(-free / response, 0.0)])
+        x = np.array([1.0, 10.0])  # neither feasible nor the answer
         for most in RELAXATIONS:
             rows = [
                 {'type': 'eq', 'fun': lambda x: x[0] - free - response * x[1]},
@@ -89,7 +89,9 @@ def quantities() -> list[Quantity]:
     """Return the impact in two steps, and single steps of the note by three methods."""
     expected = [(0.0, -0.5, 5.0), (0.0, 0.0, 5.0), (0.0, 0.0, 0.0)]
     table = [
-        Quantity('T16', f'q, v, f of three steps, {model} [m, m/s, N]', expected, crash(model), 1e-9)
+        Quantity(
+            'T16', f'q, v, f of three steps, {model} [m, m/s, N]', expected, crash(model), 1e-9
+        )
         for model in ('lcp', 'ncp')
     ]
     sim, steps = simulator('ncp'), []

@@ -56,7 +56,7 @@ def simulated(model: str, steps: int) -> Array:
     sim.reset([0.0, 0.0], [UNIT * START[1], UNIT * START[3]])
     rows = []
     for _ in range(steps):
-        force = -sim.step([0.0, 0.0]).pairs.force[:, 0].sum() / UNIT
+        force = -sim.step([]).pairs.force[:, 0].sum() / UNIT
         (q_a, q_b), (v_a, v_b) = at + sim.q / UNIT, sim.v / UNIT
         rows.append([q_a, v_a, q_b, v_b, force])
     return np.array(rows)
