@@ -18,10 +18,10 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
-from textbook.planar import place, run, velocity
-from textbook.quantity import Quantity
 
 from contact_sim import Simulator, load_robot
+from textbook.planar import place, run, velocity
+from textbook.quantity import Quantity
 
 SOURCE = 'Tedrake, Underactuated Robotics, B (spinning ball; hybrid systems)'
 ROBOT = 'bouncing_ball'
@@ -64,7 +64,7 @@ def dropped(model: str, threshold: float = 1e-2) -> Simulator:
 
 
 def bounces() -> tuple[list[float], list[float]]:
-    """Return the times of the bounces [s] and the apexes after them [m], from arcs under hybrid."""
+    """Return the times of the bounces [s] and the heights after them [m], hybrid."""
     sim, times, apexes = dropped('hybrid'), [], []
     for k, bounce in enumerate(BOUNCES, 1):
         while sim.time < bounce + 0.01:

@@ -18,11 +18,11 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
+
+from contact_sim import InclinedPlane, Plane, Simulator, load_robot
 from textbook.complementarity import solutions
 from textbook.planar import place, run
 from textbook.quantity import Quantity
-
-from contact_sim import InclinedPlane, Plane, Simulator, load_robot
 
 SOURCE = 'Slides on constrained rigid bodies (resting contact); Baraff'
 ROBOT = 'box_on_corners'
@@ -89,7 +89,8 @@ def quantities() -> list[Quantity]:
                  resting_forces([0.0, -MASS * GRAVITY, 3.0])[0], 1e-12),
         Quantity('C8', 'forces under 3 N m, hybrid [N]', shared, simulated('hybrid', torque=3.0),
                  1e-8),
-        Quantity('C8', 'forces under 6 N m, LCP of accelerations [N]', [alone, 0.0], lifted, 1e-12),
+        Quantity('C8', 'forces under 6 N m, LCP of accelerations [N]', [alone, 0.0], lifted,
+                 1e-12),
         *(
             Quantity('C8', f'forces under 6 N m, {model} [N]', [alone, 0.0],
                      simulated(model, torque=lifting), tolerance)

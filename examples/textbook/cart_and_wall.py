@@ -20,10 +20,10 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from textbook.complementarity import solutions
-from textbook.quantity import Quantity
 
 from contact_sim import Plane, Simulator, load_robot
+from textbook.complementarity import solutions
+from textbook.quantity import Quantity
 
 SOURCE = 'Tedrake, Underactuated Robotics, B (LCP); rigid contact note (QCQP, LCP)'
 ROBOT = 'cart_and_wall'

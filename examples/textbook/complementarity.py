@@ -41,7 +41,7 @@ def solutions(A: ArrayLike, b: ArrayLike) -> list[Array]:
         z[free] = -np.linalg.solve(inner, b[free])
         slack = TOLERANCE * max(np.abs(b).max(initial=0.0), np.abs(A * z).max(initial=0.0))
         feasible = z.min(initial=0.0) >= -TOLERANCE * np.abs(z).max(initial=0.0)
-        if feasible and (A @ z + b).min(initial=0.0) >= -slack:
-            if not any(np.allclose(z, other, rtol=0.0, atol=slack + TOLERANCE) for other in found):
-                found.append(z)
+        known = any(np.allclose(z, other, rtol=0.0, atol=slack + TOLERANCE) for other in found)
+        if feasible and not known and (A @ z + b).min(initial=0.0) >= -slack:
+            found.append(z)
     return found

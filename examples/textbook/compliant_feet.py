@@ -13,10 +13,10 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
-from textbook.quantity import Quantity
 
 from contact_sim import Compliant, Simulator, load_robot
 from contact_sim.contact.solution import SolverStatus
+from textbook.quantity import Quantity
 
 SOURCE = 'Tedrake, Underactuated Robotics, B (compliant contact: sizing)'
 ROBOT = 'compliant_feet'
@@ -48,7 +48,8 @@ def undamped(time_step: float, integration: str, start: float = 0.0) -> Simulato
 
 def period() -> float:
     """Return the period of small bounces on springs alone [s], between upward crossings."""
-    sim, crossings, before = undamped(1e-4, 'explicit', -0.9 * DEPTH), [], 1.0
+    sim, before = undamped(1e-4, 'explicit', -0.9 * DEPTH), 1.0
+    crossings: list[float] = []
     while len(crossings) < 2:
         sim.step([])
         now = sim.q[0] + DEPTH

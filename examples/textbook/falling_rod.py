@@ -19,11 +19,11 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
-from textbook.planar import place, run, velocity
-from textbook.quantity import Quantity
 
 from contact_sim import Hybrid, Simulator, load_robot
 from contact_sim.contact_models.protocol import ContactModel
+from textbook.planar import place, run, velocity
+from textbook.quantity import Quantity
 
 SOURCE = 'Tedrake, Underactuated Robotics, B (hybrid modes; impacts)'
 ROBOT = 'falling_rod'
@@ -123,6 +123,6 @@ def figure(figure: Figure) -> None:
             axis.plot([x - reach[0], x + reach[0]], [z - reach[1], z + reach[1]], 'tab:grey', lw=1)
         axis.plot(rows[:, 1], rows[:, 2], 'tab:red', label='middle')
         axis.axhline(0.0, color='k', lw=1)
-        axis.set(aspect='equal', ylabel='z [m]', title=f'μ = {friction:g}')
+        axis.set(aspect='equal', xlim=(-1.2, 2.0), ylabel='z [m]', title=f'μ = {friction:g}')
     axis.set_xlabel('x [m]')
-    axis.legend()
+    axis.legend(loc='upper left')

@@ -1,7 +1,7 @@
 """Painlevé's rod: rigid contact with friction that has no answer, and what the models do then.
 
-Uniform rod of length l = 1 at tan θ = 2. Its lower end slides with μ = 2. With G = J M⁻¹ Jᵀ of that
-end the normal acceleration is a_n = p f_n − g, where
+Uniform rod of length l = 1 at tan θ = 2, whose lower end slides with μ = 2. With G = J M⁻¹ Jᵀ of
+that end the normal acceleration is a_n = p f_n − g, where
 
     p = G_nn − μ G_nt û        p = 4 sliding one way, −0.8 the other; p = 0 at μ = 4/3
 
@@ -12,8 +12,8 @@ the two directions; a rod that leans the other way has them the other way round.
 An impact with restitution and friction is another trap: Newton's law, u_n⁺ = −e u_n⁻ with an
 impulse in the friction cone, creates energy for the rod at θ = 0.75 that spins with 6 rad/s.
 
-Observe: hybrid says INCONSISTENT and takes a step of ncp; ncp and lcp jam without a word. The guard
-of hybrid lowers e until no energy is created; Poisson's and Moreau's laws never create any here.
+Observe: hybrid says INCONSISTENT and takes a step of ncp; ncp and lcp jam without a word. The
+guard of hybrid lowers e until no energy is created; Poisson's and Moreau's laws create none here.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
-from textbook.complementarity import solutions
-from textbook.planar import place, velocity
-from textbook.quantity import Quantity
 
 from contact_sim import Hybrid, Simulator, load_robot
 from contact_sim.contact.solution import SolverStatus
 from contact_sim.contact_models.protocol import ContactModel
 from contact_sim.simulation.report import StepReport
+from textbook.complementarity import solutions
+from textbook.planar import place, velocity
+from textbook.quantity import Quantity
 
 SOURCE = 'Tedrake, Underactuated Robotics, B (Painlevé, impacts)'
 ROBOT = 'painleve_rod'
@@ -58,7 +58,7 @@ def inverse_masses() -> tuple[float, float]:
 
 
 def sliding_forces(slip: float) -> list[float]:
-    """Return every f_n [N] with 0 ≤ f_n ⊥ a_n = p f_n − g ≥ 0 while the end slides along `slip`."""
+    """Return every f_n [N] with 0 ≤ f_n ⊥ p f_n − g ≥ 0 while the end slides along `slip`."""
     normal, coupling = inverse_masses()
     p = normal - FRICTION * coupling * np.sign(slip)
     return [float(force[0]) for force in solutions([[p]], [-GRAVITY])]
@@ -117,8 +117,8 @@ def quantities() -> list[Quantity]:
         Quantity('X16', 'hybrid is INCONSISTENT along +x, -x', [0.0, 1.0], says_so, 0.0),
         Quantity('X16', 'from a friction of [-]', 4.0 / 3.0, critical_friction(), 1e-5),
         *(
-            Quantity('X16', f'impulse x, z of the jam, {model} [N s]', [0.402943, 0.3083385], one[0],
-                     2e-6)
+            Quantity('X16', f'impulse x, z of the jam, {model} [N s]', [0.402943, 0.3083385],
+                     one[0], 2e-6)
             for model, one in jams.items()
         ),
         Quantity('X16', 'slip speed, energy after it, ncp [m/s, J]', [0.0, 0.29706422],

@@ -1,4 +1,4 @@
-"""A pizza saver: a disc on three legs that sticks under a small moment and spins under a large one.
+"""A pizza saver: a disc on three legs that sticks under a moment, and spins under a larger one.
 
 Mass m = 3, legs at R = 1.5, I = 6.75 about the vertical, g = 10, μ = ⅔, on springs of k = 1e4 with
 relaxation time τ = 0.01 s, step h = 0.01 s. The legs carry m g/3 each, −m g/3k deep. A moment M is
@@ -13,10 +13,10 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
-from textbook.quantity import Quantity
 
 from contact_sim import Sap, Simulator, load_robot
 from contact_sim.simulation.report import StepReport
+from textbook.quantity import Quantity
 
 SOURCE = 'Castro et al., SAP; the example of Drake'
 ROBOT = 'pizza_saver'
@@ -47,7 +47,8 @@ def turned(moment: float, steps: int = 500) -> StepReport:
 
 def friction(report: StepReport) -> Array:
     """Return the friction of each leg [N]."""
-    return np.hypot(*report.contacts.force[:, :2].T)
+    along, across = report.contacts.force[:, :2].T
+    return np.asarray(np.hypot(along, across))
 
 
 def quantities() -> list[Quantity]:
@@ -61,7 +62,8 @@ def quantities() -> list[Quantity]:
         Quantity('2.3', 'creep under 20 N m [m/s]', [1.21e-5] * 3, creep, 4e-3),
         Quantity('2.3', 'creep beyond sigma h g [m/s]', 0.0,
                  max(creep.max() - SIGMA * STEP * GRAVITY, 0.0), 0.0),
-        Quantity('2.3', 'friction under 40 N m [N]', [FRICTION * 10.0] * 3, friction(slides), 1e-6),
+        Quantity('2.3', 'friction under 40 N m [N]', [FRICTION * 10.0] * 3, friction(slides),
+                 1e-6),
         Quantity('2.3', 'acceleration under 40 N m [rad/s^2]', 1.48148148, slides.acceleration[3],
                  1e-6),
     ]  # fmt: skip

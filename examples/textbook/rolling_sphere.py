@@ -16,10 +16,10 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
-from textbook.planar import place, run, velocity
-from textbook.quantity import Quantity
 
 from contact_sim import InclinedPlane, Simulator, load_robot
+from textbook.planar import place, run, velocity
+from textbook.quantity import Quantity
 
 SOURCE = 'Tedrake, Underactuated Robotics, B (hybrid systems: stick and slip)'
 ROBOT = 'rolling_sphere'

@@ -15,10 +15,10 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
-from textbook.complementarity import solutions
-from textbook.quantity import Quantity
 
 from contact_sim import Simulator, load_robot
+from textbook.complementarity import solutions
+from textbook.quantity import Quantity
 
 SOURCE = 'Tedrake, Underactuated Robotics, B (LCP with friction)'
 ROBOT = 'sliding_brick'
@@ -85,7 +85,7 @@ def quantities() -> list[Quantity]:
 def figure(figure: Figure) -> None:
     """Draw speed and friction under three contact models."""
     speed, friction = figure.subplots(2, 1, sharex=True)
-    for model in ('ncp', 'sap', 'todorov'):
+    for model in ('ncp', 'sap', 'compliant'):
         v, force = sliding(simulator(model, 1e-3), 300).T
         time = 1e-3 * np.arange(1, 301)
         speed.plot(time, v, label=model)

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import numpy as np
 from matplotlib.figure import Figure
-from textbook.quantity import Quantity
 
 from contact_sim import Plane, Simulator, Todorov, load_robot
+from textbook.quantity import Quantity
 
 SOURCE = 'Tedrake, Underactuated Robotics, B (relaxed complementarity); Todorov 2014'
 ROBOT = 'cart_and_wall'
@@ -56,7 +56,7 @@ def step(sim: Simulator, q: float, v: float) -> tuple[float, float, float]:
 
 
 def reach(sim: Simulator, v: float) -> float:
-    """Return the largest distance [m] at which the wall acts on a cart of speed v, by bisection."""
+    """Return the distance [m] up to which the wall acts on a cart of speed v, by bisection."""
     near, far = 0.0, 1.0
     while far - near > 1e-9:
         middle = 0.5 * (near + far)

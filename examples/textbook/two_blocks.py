@@ -17,10 +17,10 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
-from textbook.complementarity import solutions
-from textbook.quantity import Quantity
 
 from contact_sim import Simulator, load_robot
+from textbook.complementarity import solutions
+from textbook.quantity import Quantity
 
 SOURCE = 'Tedrake, Underactuated Robotics, B (exercise: two blocks)'
 ROBOT = 'two_blocks'
