@@ -117,20 +117,25 @@ def _system(name: str, **said: Any) -> CatalogueEntry:
 
 
 _SYSTEMS: dict[str, CatalogueEntry] = {
-    'cart_pendulum': _system(
-        'cart_pendulum', feet=('P',), actuated_joints=('swing',), standing={'swing': 0.6}
-    ),
-    'double_pendulum': _system('double_pendulum', standing={'q1': 0.3, 'q2': -0.7}),
+    'bead': _system('bead', standing={'x': 1.0}),
     'bouncing_ball': _system('bouncing_ball', feet=('ball',), floating_base=True),
     'box_on_corners': _system(
         'box_on_corners', feet=('rear_corner', 'front_corner'), floating_base=True
     ),
     'box_on_slope': _system('box_on_slope', feet=('box',), floating_base=True),
     'cart_and_wall': _system('cart_and_wall', feet=('buffer',), standing={'x': 0.5}),
+    'cart_pendulum': _system(
+        'cart_pendulum', feet=('P',), actuated_joints=('swing',), standing={'swing': 0.6}
+    ),
     'compliant_feet': _system(
         'compliant_feet', feet=('left_foot', 'right_foot'), actuated_joints=()
     ),
+    'double_pendulum': _system('double_pendulum', standing={'q1': 0.3, 'q2': -0.7}),
     'falling_rod': _system('falling_rod', feet=_ENDS, floating_base=True),
+    'five_link_chain': _system('five_link_chain'),
+    'four_bar': _system(
+        'four_bar', standing={'crank': 1.2, 'coupler': -0.92658611, 'rocker': 1.37755106}
+    ),
     'newtons_cradle': _system('newtons_cradle', actuated_joints=(), standing={'hinge_1': -0.5}),
     'painleve_rod': _system('painleve_rod', feet=_ENDS, floating_base=True),
     'pizza_saver': _system(
@@ -140,6 +145,7 @@ _SYSTEMS: dict[str, CatalogueEntry] = {
     'sliding_brick': _system('sliding_brick', feet=('brick',), floating_base=True),
     'tipping_box': _system('tipping_box', feet=('box',), floating_base=True),
     'two_blocks': _system('two_blocks', actuated_joints=()),
+    'two_bodies': _system('two_bodies'),
 }
 _ENTRIES = _ROBOTS | _SYSTEMS
 

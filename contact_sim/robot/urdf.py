@@ -256,7 +256,7 @@ def _soles(
     given = {foot: (entry.foot,) for foot in entry.feet} if entry and entry.foot else {}
     folders = mesh_folders(description.root, description.file)
     soles = soles_of(model, description.root, folders, frames, description.place, given)
-    if feet is None and not frames and has_floating_base(model):
+    if feet is None and entry is None and not frames and has_floating_base(model):
         warnings.warn(
             f'{description.place}: no feet are known, so nothing touches the ground; name their '
             'links (feet). python -m contact_sim.inspect tells which they may be',
