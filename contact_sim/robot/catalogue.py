@@ -116,14 +116,16 @@ def _system(name: str, **said: Any) -> CatalogueEntry:
 
 
 _SYSTEMS: dict[str, CatalogueEntry] = {
-    'bead': _system('bead', standing={'x': 1.0}),
+    'bead': _system('bead', actuated_joints=(), standing={'x': 1.0}),
     'cart_pendulum': _system(
         'cart_pendulum', feet=('P',), actuated_joints=('swing',), standing={'swing': 0.6}
     ),
     'double_pendulum': _system('double_pendulum', standing={'q1': 0.3, 'q2': -0.7}),
-    'five_link_chain': _system('five_link_chain'),
+    'five_link_chain': _system('five_link_chain', actuated_joints=()),
     'four_bar': _system(
-        'four_bar', standing={'crank': 1.2, 'coupler': -0.92658611, 'rocker': 1.37755106}
+        'four_bar',
+        actuated_joints=(),
+        standing={'crank': 1.2, 'coupler': -0.92658611, 'rocker': 1.37755106},
     ),
     'two_bodies': _system('two_bodies'),
 }
