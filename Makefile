@@ -76,6 +76,7 @@ textbook: $(VENV)/ready
 generate: $(VENV)/ready
 	$(VENV)/bin/python -m contact_sim.ros.settings.generate
 	$(VENV)/bin/python -m contact_sim.terrain.reference
+	PYTHONPATH=examples $(VENV)/bin/python -m textbook.reference
 
 format: $(VENV)/ready
 	$(VENV)/bin/ruff check --fix

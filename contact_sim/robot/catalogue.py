@@ -117,7 +117,7 @@ def _system(name: str, **said: Any) -> CatalogueEntry:
 
 
 _SYSTEMS: dict[str, CatalogueEntry] = {
-    'bead': _system('bead', standing={'x': 1.0}),
+    'bead': _system('bead', actuated_joints=(), standing={'x': 1.0}),
     'bouncing_ball': _system('bouncing_ball', feet=('ball',), floating_base=True),
     'box_on_corners': _system(
         'box_on_corners', feet=('rear_corner', 'front_corner'), floating_base=True
@@ -132,9 +132,11 @@ _SYSTEMS: dict[str, CatalogueEntry] = {
     ),
     'double_pendulum': _system('double_pendulum', standing={'q1': 0.3, 'q2': -0.7}),
     'falling_rod': _system('falling_rod', feet=_ENDS, floating_base=True),
-    'five_link_chain': _system('five_link_chain'),
+    'five_link_chain': _system('five_link_chain', actuated_joints=()),
     'four_bar': _system(
-        'four_bar', standing={'crank': 1.2, 'coupler': -0.92658611, 'rocker': 1.37755106}
+        'four_bar',
+        actuated_joints=(),
+        standing={'crank': 1.2, 'coupler': -0.92658611, 'rocker': 1.37755106},
     ),
     'newtons_cradle': _system('newtons_cradle', actuated_joints=(), standing={'hinge_1': -0.5}),
     'painleve_rod': _system('painleve_rod', feet=_ENDS, floating_base=True),

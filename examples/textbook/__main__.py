@@ -11,10 +11,9 @@ import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike
 
+from textbook.quantity import in_words
 from textbook.system import System, systems
 
 HEADER = 'system', 'source', 'quantity', 'in the text', 'here', 'error', ''
@@ -63,14 +62,6 @@ def table(chosen: Sequence[System]) -> str:
 def width(text: str) -> int:
     """Return the columns that a text takes: the dots above a q take none."""
     return sum(not unicodedata.combining(letter) for letter in text)
-
-
-def in_words(value: ArrayLike) -> str:
-    """Return numbers with nine digits, as the texts have them."""
-    array = np.asarray(value, dtype=float)
-    if array.ndim == 0:
-        return f'{array.item():.9g}'
-    return '(' + ', '.join(map(in_words, array)) + ')'
 
 
 def draw(chosen: Sequence[System], folder: Path) -> None:

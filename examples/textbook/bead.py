@@ -29,7 +29,7 @@ ROBOT = 'bead'
 Array = NDArray[np.float64]
 
 TIME_STEP, STEPS = 0.01, 1000
-NONE = np.zeros(2)
+NONE = np.zeros(0)
 PLAIN, FED_BACK = Baumgarte(0.0), Baumgarte(kp=100.0, kd=20.0)
 
 

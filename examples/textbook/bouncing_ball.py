@@ -1,4 +1,6 @@
-"""A hollow ball that bounces: impacts with spin, and infinitely many of them in finite time.
+"""Spinning, bouncing ball.
+
+Impacts with spin, and infinitely many of them in finite time.
 
 Thin shell, I = ⅔ m r², restitution e; (v_x, v_z, ω) with ω about −y, so that v_x + r ω is the slip
 of the lowest point. An impact with enough friction stops the slip and turns v_z round:
@@ -11,6 +13,7 @@ other after 2 e^k √(2H/g); they end at √(2H/g) (1 + e)/(1 − e).
 
 Observe: spin becomes speed and back, but energy only falls. A time-stepping model meets the ground
 at the ends of its steps and is off by O(h); hybrid finds each bounce, and the end of them all.
+Over ROS `height:=1.0` drops the ball; its restitution is the parameter `restitution`.
 """
 
 from __future__ import annotations

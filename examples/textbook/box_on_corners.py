@@ -1,7 +1,8 @@
-"""A box that stands on two corners: resting contact as a complementarity problem of accelerations.
+"""Box on two corners.
 
-A unit square without friction, its corners at x_i = ±½ from the middle along the floor. With the
-wrench (F_t, F_n, T about −y) on its middle and rows n_i = (0, 1, x_i),
+Resting contact as a complementarity problem of accelerations: a unit square without friction, its
+corners at x_i = ±½ from the middle along the floor. With the wrench (F_t, F_n, T about −y) on its
+middle and rows n_i = (0, 1, x_i),
 
     0 ≤ f ⊥ a = N M⁻¹ Nᵀ f + N M⁻¹ (F_t, F_n, T) ≥ 0
 

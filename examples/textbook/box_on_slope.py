@@ -1,4 +1,6 @@
-"""A box on a slope: it rests or slides, and stands harder on its lower edge.
+"""Box on a slope.
+
+It rests or slides, and stands harder on its lower edge. Over ROS: `terrain:=inclined_plane`.
 
 A cube of side a on a slope α with friction μ, down along +x. It rests if tan α ≤ μ, else it slides
 with g (sin α − μ cos α). Friction at the floor acts a/2 below the middle, and the normal forces

@@ -1,14 +1,14 @@
-"""A cart that runs into a wall: an impact as a complementarity problem.
+"""Cart at a wall.
 
-The cart of mass m is pushed by u; q ≥ 0 is its distance from the wall, f ≥ 0 the force of it.
-A step h of implicit Euler asks for
+An impact as a complementarity problem. The cart of mass m is pushed by u; q ≥ 0 is its distance
+from the wall, f ≥ 0 the force of it. A step h of implicit Euler asks for
 
     q' = q + h v + (h²/m)(u + f),    0 ≤ q' ⊥ f ≥ 0
 
 which has one solution: f = max(0, −(m/h²)(q + h v + h² u/m)). As a quadratically constrained
 quadratic program over x = (q', f) the same is q' ≥ 0, f ≥ 0, q' f ≥ 0, −q' f ≥ 0 and one linear
-equation. The note takes q itself as the gap and J where Jᵀ belongs; in general w = φ + h n (v +
-h M⁻¹ τ) + h² n M⁻¹ nᵀ f.
+equation. The note takes q itself as the gap and J where Jᵀ belongs; in general w = φ + h n (v + h
+M⁻¹ τ) + h² n M⁻¹ nᵀ f.
 
 Observe: the impact takes two steps. The first stops the cart at the wall and takes half of its
 speed, the second takes the rest. Nothing bounces, and nothing overlaps.

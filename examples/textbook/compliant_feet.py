@@ -1,4 +1,6 @@
-"""180 kg on compliant feet: how stiff the ground must be, and what that costs.
+"""180 kg on compliant feet.
+
+How stiff the ground must be, and what that costs. Over ROS: `contact_model:=compliant`.
 
 A body of mass M on n corners that sink in by δ has springs of k = M g/(n δ) each. It bounces with
 ω = √(g/δ), whatever its mass is, and explicit integration needs h < 2/ω: 20.2 ms for 1 mm. A foot

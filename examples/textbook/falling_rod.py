@@ -1,4 +1,6 @@
-"""A rod that leans on the floor and falls: stick, slip and impact of one point with friction.
+"""Falling rod.
+
+It leans on the floor and falls: stick, slip and impact of one point with friction.
 
 Uniform rod of half length l, mass m, I = ⅓ m l², at the angle θ from the floor; (x, z, θ) of its
 middle, its lower end at (x − l cos θ, z − l sin θ). With n and t the rows of that end,
@@ -110,7 +112,8 @@ def quantities() -> list[Quantity]:
         Quantity('T8', 'sticks from mu = [-]', 0.6919, least_friction(), 1e-4),
         *landings,
         Quantity('T8', 'falling without friction: x of the middle [m]', 0.0, last[1], 1e-9),
-        Quantity('T8', 'and its rate at the floor, from its energy [rad/s]', -spin, last[6], 1e-7),
+        Quantity('T8', 'and its rate near the floor over that of its energy [-]', 1.0,
+                 -last[6] / spin, 1e-7),
     ]  # fmt: skip
 
 

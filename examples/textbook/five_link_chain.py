@@ -4,8 +4,8 @@ Uniform rods of 1 kg and 1 m hang from a pin, stretched out level, at rest. In r
 the five joints are all there is: M is 5 × 5 and dense, since every rod moves all that follow. The
 angles of the text are absolute, ours relative to the rod before: θ_i = q_1 + … + q_i.
 
-Observe that the first rod falls fastest while the second one goes up, and that the pin carries
-little of the weight.
+Observe that the first rod falls fastest while the second one turns upwards, and that the pin
+carries little of the weight.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from textbook.quantity import Quantity
 
 SOURCE = 'Constrained rigid bodies: five-link chain'
 ROBOT = 'five_link_chain'
-NONE = np.zeros(5)
+NONE, LEVEL = np.zeros(0), np.zeros(5)
 
 
 def quantities() -> list[Quantity]:
@@ -29,9 +29,9 @@ def quantities() -> list[Quantity]:
     sim = Simulator(robot)
     acceleration = sim.step(NONE).acceleration
     data = robot.pinocchio_model.createData()
-    pin.rnea(robot.pinocchio_model, data, NONE, NONE, acceleration)
+    pin.rnea(robot.pinocchio_model, data, LEVEL, LEVEL, acceleration)
     first = data.f[1].linear
-    inertia = stance_dynamics(robot, NONE, None, []).inertia
+    inertia = stance_dynamics(robot, LEVEL, None, []).inertia
     return [
         Quantity('C7', 'θ̈ [rad/s²]',
                  (-12.43864641, 3.33323204, -0.89428177, 0.24389503, -0.08129834),

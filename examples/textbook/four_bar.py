@@ -31,7 +31,7 @@ Array = NDArray[np.float64]
 
 RATE = 1.5
 """Of the crank [rad/s]."""
-NONE = np.zeros(3)
+NONE = np.zeros(0)
 ARCS = Hybrid(max_substep=2e-3)
 """One step of Runge-Kutta in each step."""
 AFTER = np.array([500, 1000, 2500])

@@ -1,7 +1,8 @@
-"""Newton's cradle: what an impact does to three balls at once.
+"""Newton's cradle.
 
-Equal balls in a row, the first comes in at 1. Simultaneous laws see both contacts closed, with
-Newton's u_n⁺ = −e u_n⁻ at each: the second contact is not approached, so it asks for u_n⁺ = 0, and
+What an impact does to three balls at once. Equal balls in a row, the first comes in at 1.
+Simultaneous laws see both contacts closed, with Newton's u_n⁺ = −e u_n⁻ at each: the second
+contact is not approached, so it asks for u_n⁺ = 0, and
 
     e = 1: v = (−⅓, ⅔, ⅔)        e = ½: v = (0, ½, ½)
 
@@ -9,6 +10,7 @@ Balls that are apart collide one after the other and pass the speed on: (0, 0, 1
 
 Observe: both answers keep momentum and energy for e = 1. Which one a cradle gives depends on the
 air between its balls; no simultaneous law of rigid impact gives (0, 0, 1) for balls that touch.
+Over ROS: `self_collision:=ball_1:ball_2,ball_2:ball_3`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Painlevé's rod: rigid contact with friction that has no answer, and what the models do then.
+"""Painlevé's rod.
+
+Rigid contact with friction can have no answer; what do the models do then?
 
 Uniform rod of length l = 1 at tan θ = 2, whose lower end slides with μ = 2. With G = J M⁻¹ Jᵀ of
 that end the normal acceleration is a_n = p f_n − g, where

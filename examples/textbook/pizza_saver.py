@@ -1,4 +1,6 @@
-"""A pizza saver: a disc on three legs that sticks under a moment, and spins under a larger one.
+"""Pizza saver.
+
+A disc on three legs that sticks under a moment, and spins under a larger one.
 
 Mass m = 3, legs at R = 1.5, I = 6.75 about the vertical, g = 10, μ = ⅔, on springs of k = 1e4 with
 relaxation time τ = 0.01 s, step h = 0.01 s. The legs carry m g/3 each, −m g/3k deep. A moment M is

@@ -1,7 +1,8 @@
-"""A solid ball that slides until it rolls, turned back by its spin, and rolling down a slope.
+"""Rolling, back-spinning sphere.
 
-I = ⅖ m r². While it slides friction is μ m g: v̇ = −μ g, r ω̇ = ⁵⁄₂ μ g. Angular momentum about a
-line in the floor stays, so that whatever the law of friction is it ends rolling with
+A solid ball that slides until it rolls, I = ⅖ m r². While it slides friction is μ m g: v̇ = −μ g,
+r ω̇ = ⁵⁄₂ μ g. Angular momentum about a line in the floor stays, so that whatever the law of
+friction is it ends rolling with
 
     v = (5 v0 + 2 r ω0)/7      without spin after t = 2 v0/7 μ g and d = 12 v0²/49 μ g
 

@@ -1,6 +1,7 @@
-"""A brick that slides on the floor and stops: Coulomb's friction as a complementarity problem.
+"""Sliding brick.
 
-In one dimension, with f = f⁺ − f⁻ the friction on the brick and v' = v + (h/m)(u + f):
+It slides on the floor and stops: Coulomb's friction as a complementarity problem. In one
+dimension, with f = f⁺ − f⁻ the friction on the brick and v' = v + (h/m)(u + f):
 
     0 ≤ s + v'            ⊥  f⁺ ≥ 0
     0 ≤ s − v'            ⊥  f⁻ ≥ 0

@@ -67,10 +67,9 @@ def quantities() -> list[Quantity]:
     pairs = [along_the_line(feet) for feet in combinations(range(4), 2)]
     cosines, moments = zip(*pairs, strict=True)
     return [
-        *(Quantity('E7', f'{count} feet, each set: {", ".join(WHAT)}', [numbers] * len(sets),
-                   [ranks(feet) for feet in sets], 0.0)
-          for count, numbers in TABLE.items()
-          for sets in [list(combinations(range(4), count))]),
+        *(Quantity('E7', f'any {count} feet: {", ".join(WHAT)}', [numbers],
+                   np.unique([ranks(feet) for feet in combinations(range(4), count)], axis=0), 0.0)
+          for count, numbers in TABLE.items()),
         Quantity('E7', 'two feet: |cos| of what they leave with their line', np.ones(6), cosines,
                  1e-9),
         Quantity('E7', 'two feet: wrench on the base of a force along their line', np.zeros(6),

@@ -1,4 +1,6 @@
-"""A box that tips over: pushed, or on a slope that is steeper than its sides.
+"""Tipping box.
+
+It tips when it is pushed, or on a slope that is steeper than its sides.
 
 Width w, height a, mass m. A horizontal push P through its middle turns it about its front edge,
 inertia I + ¼ m (w² + a²), as soon as P a > m g w; friction must bear P, μ > w/a. At that instant

@@ -1,6 +1,7 @@
-"""Todorov's relaxation on a cart at a wall: a soft constraint that pushes before it is touched.
+"""Cart at a relaxed wall.
 
-The scalar case of the convex relaxation of 2014, with a damping inertia b and u the push:
+A soft constraint that pushes before it is touched: the scalar case of the convex relaxation of
+2014, with a damping inertia b and u the push:
 
     (m + b)(v' − v)/h = u + f/h − b v,   f = argmin_{f ≥ 0} ½ f² (1 + ε)/(m + b) + f (v⁻ − v*)
     v* = v − 2 h (1 + ε)/κ v − h (1 + ε)/κ² q

@@ -1,6 +1,7 @@
-"""Two blocks, of which one runs into the other: implicit Euler sees the impact before it happens.
+"""Two blocks.
 
-Blocks of mass m = 1 and width 1, A at −2 with speed 3, B at 0 at rest, step h = 1:
+One runs into the other, and implicit Euler sees the impact before it happens. Blocks of mass m = 1
+and width 1, A at −2 with speed 3, B at 0 at rest, step h = 1:
 
     q_A' = q_A + h v_A',  v_A' = v_A − (h/m) f        q_B' = q_B + h v_B',  v_B' = v_B + (h/m) f
     0 ≤ φ' = q_B' − q_A' − 1  ⊥  f ≥ 0

@@ -10,6 +10,7 @@ pytest.importorskip('matplotlib', reason='the textbook draws with matplotlib (ex
 from matplotlib.figure import Figure
 from textbook.__main__ import main
 from textbook.quantity import Quantity
+from textbook.reference import PAGE, page
 from textbook.system import System, systems
 
 SYSTEMS = systems()
@@ -28,6 +29,11 @@ def test_there_is_something_to_see(system):
     system.draw(figure)
     assert figure.axes
     assert all(axes.has_data() for axes in figure.axes)
+
+
+def test_the_page_is_up_to_date():
+    text = PAGE.read_text(encoding='utf-8')
+    assert page(text, SYSTEMS) == text, 'run make generate'
 
 
 @each_system
