@@ -26,7 +26,7 @@ from contact_sim import Simulator, load_robot
 from textbook.planar import place, run, velocity
 from textbook.quantity import Quantity
 
-SOURCE = 'Tedrake, Underactuated Robotics, B (spinning ball; hybrid systems)'
+SOURCE = 'Tedrake, multibody dynamics: impulsive collisions, a spinning ball'
 ROBOT = 'bouncing_ball'
 MASS, RADIUS, RESTITUTION, HEIGHT, GRAVITY = 2.0, 0.3, 0.8, 1.0, 9.81
 BEFORE = (1.0, -2.0, 4.0)

@@ -25,7 +25,7 @@ from textbook.complementarity import solutions
 from textbook.planar import place, run
 from textbook.quantity import Quantity
 
-SOURCE = 'Slides on constrained rigid bodies (resting contact); Baraff'
+SOURCE = 'Constrained rigid bodies: resting contact; Baraff 1994'
 ROBOT = 'box_on_corners'
 MASS, SIDE, GRAVITY = 1.0, 1.0, 9.81
 INERTIA = MASS * SIDE**2 / 6.0

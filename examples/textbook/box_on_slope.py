@@ -22,7 +22,7 @@ from contact_sim import InclinedPlane, Simulator, load_robot
 from textbook.planar import place, run
 from textbook.quantity import Quantity
 
-SOURCE = 'Tedrake, Underactuated Robotics, B (friction); slides, C8'
+SOURCE = 'Tedrake, multibody dynamics: beyond point contact'
 ROBOT = 'box_on_slope'
 MASS, SIDE, FRICTION, GRAVITY = 1.0, 0.2, 0.4, 9.81
 

@@ -25,7 +25,7 @@ from contact_sim import Plane, Simulator, load_robot
 from textbook.complementarity import solutions
 from textbook.quantity import Quantity
 
-SOURCE = 'Tedrake, Underactuated Robotics, B (LCP); rigid contact note (QCQP, LCP)'
+SOURCE = 'Tedrake, multibody dynamics: time-stepping LCP, normal force; rigid contact note'
 ROBOT = 'cart_and_wall'
 MASS, STEP = 1.0, 0.1
 CASES = ((0.05, -1.0), (0.3, -1.0), (0.0, 2.0))

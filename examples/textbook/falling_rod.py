@@ -27,7 +27,7 @@ from contact_sim.contact_models.protocol import ContactModel
 from textbook.planar import place, run, velocity
 from textbook.quantity import Quantity
 
-SOURCE = 'Tedrake, Underactuated Robotics, B (hybrid modes; impacts)'
+SOURCE = 'Tedrake, multibody dynamics: contact modes, impulsive collisions'
 ROBOT = 'falling_rod'
 SHORT = 'painleve_rod'
 """Rod of 1 m, which the impacts of the text have."""

@@ -23,7 +23,7 @@ from contact_sim import Hybrid, RobotModel, Simulator, load_robot
 from contact_sim.contact_models.protocol import ContactModel
 from textbook.quantity import Quantity
 
-SOURCE = 'Tedrake, Underactuated Robotics, B (impacts at several contacts)'
+SOURCE = 'Brogliato 2016: multiple impacts'
 ROBOT = 'newtons_cradle'
 GAP = 1e-3
 """Air between balls that collide one after the other, as an angle [rad] at rods of 1 m."""

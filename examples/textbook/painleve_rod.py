@@ -32,7 +32,7 @@ from textbook.complementarity import solutions
 from textbook.planar import place, velocity
 from textbook.quantity import Quantity
 
-SOURCE = 'Tedrake, Underactuated Robotics, B (Painlevé, impacts)'
+SOURCE = 'Painlevé 1895; Génot, Brogliato 1999'
 ROBOT = 'painleve_rod'
 ANGLE, HALF, FRICTION, GRAVITY = np.arctan(2.0), 0.5, 2.0, 9.81
 WEIGHT = np.array([1.0, 1.0, HALF**2 / 3.0])

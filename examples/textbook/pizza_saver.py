@@ -20,7 +20,7 @@ from contact_sim import Sap, Simulator, load_robot
 from contact_sim.simulation.report import StepReport
 from textbook.quantity import Quantity
 
-SOURCE = 'Castro et al., SAP; the example of Drake'
+SOURCE = 'Tedrake, multibody dynamics: SAP; Castro, Permenter, Han 2022'
 ROBOT = 'pizza_saver'
 MASS, ARM, INERTIA, FRICTION, GRAVITY = 3.0, 1.5, 6.75, 2.0 / 3.0, 10.0
 STIFFNESS, RELAXATION, STEP, SIGMA = 1e4, 0.01, 0.01, 1e-3

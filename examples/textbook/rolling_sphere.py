@@ -22,7 +22,7 @@ from contact_sim import InclinedPlane, Simulator, load_robot
 from textbook.planar import place, run, velocity
 from textbook.quantity import Quantity
 
-SOURCE = 'Tedrake, Underactuated Robotics, B (hybrid systems: stick and slip)'
+SOURCE = 'Tedrake, multibody dynamics: putting it all together'
 ROBOT = 'rolling_sphere'
 MASS, RADIUS, FRICTION, GRAVITY = 1.0, 0.1, 0.2, 9.81
 ANGLE = np.deg2rad(15.0)

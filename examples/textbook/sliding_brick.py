@@ -21,7 +21,7 @@ from contact_sim import Simulator, load_robot
 from textbook.complementarity import solutions
 from textbook.quantity import Quantity
 
-SOURCE = 'Tedrake, Underactuated Robotics, B (LCP with friction)'
+SOURCE = 'Tedrake, multibody dynamics: time-stepping LCP, Coulomb friction'
 ROBOT = 'sliding_brick'
 MASS, FRICTION, STEP, GRAVITY = 1.0, 0.5, 0.1, 9.81
 

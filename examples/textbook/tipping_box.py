@@ -24,7 +24,7 @@ from contact_sim import InclinedPlane, Simulator, load_robot
 from textbook.planar import place, run, velocity
 from textbook.quantity import Quantity
 
-SOURCE = 'Tedrake, Underactuated Robotics, B (beyond point contact)'
+SOURCE = 'Tedrake, multibody dynamics: beyond point contact'
 ROBOT = 'tipping_box'
 MASS, WIDTH, HEIGHT, FRICTION, GRAVITY = 1.0, 0.2, 0.4, 0.9, 9.81
 SQUARE = WIDTH**2 + HEIGHT**2

@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from contact_sim import Plane, Simulator, Todorov, load_robot
 from textbook.quantity import Quantity
 
-SOURCE = 'Tedrake, Underactuated Robotics, B (relaxed complementarity); Todorov 2014'
+SOURCE = 'Tedrake, multibody dynamics: relaxed complementarity-free formulation'
 ROBOT = 'cart_and_wall'
 MASS, INERTIA, EPSILON, KAPPA, STEP, GRAVITY = 1.0, 0.1, 0.05, 0.1, 0.01, 9.81
 

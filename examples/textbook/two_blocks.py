@@ -23,7 +23,7 @@ from contact_sim import Simulator, load_robot
 from textbook.complementarity import solutions
 from textbook.quantity import Quantity
 
-SOURCE = 'Tedrake, Underactuated Robotics, B (exercise: two blocks)'
+SOURCE = 'Tedrake, multibody dynamics: exercise, two blocks'
 ROBOT = 'two_blocks'
 UNIT = 0.01
 """Length of 1 [m]."""
