@@ -48,14 +48,14 @@ def place(q: Array) -> Array:
     """Return x of the tip [m], shape (1,)."""
     model, data = robot().pinocchio_model, robot().pinocchio_model.createData()
     pin.framesForwardKinematics(model, data, q)
-    return data.oMf[model.getFrameId('tip')].translation[:1].copy()
+    return np.array(data.oMf[model.getFrameId('tip')].translation[:1])
 
 
 def direction(q: Array) -> Array:
     """Return H of the tip's x, shape (1, 2)."""
     model, data = robot().pinocchio_model, robot().pinocchio_model.createData()
     tip = model.getFrameId('tip')
-    return pin.computeFrameJacobian(model, data, q, tip, pin.LOCAL_WORLD_ALIGNED)[:1]
+    return np.asarray(pin.computeFrameJacobian(model, data, q, tip, pin.LOCAL_WORLD_ALIGNED)[:1])
 
 
 def line(alpha: float, error: float = 0.0, name: str = 'line') -> Holonomic:

@@ -15,7 +15,7 @@ STEP = 1e-5
 def rate(function: Callable[[Array], ArrayLike], q: Array, v: Array) -> Array:
     """Return d/dt of a function of q along q̇ = v; for joints with one coordinate each."""
     ahead, behind = (np.asarray(function(q + step * v)) for step in (STEP, -STEP))
-    return (ahead - behind) / (2.0 * STEP)
+    return np.asarray((ahead - behind) / (2.0 * STEP))
 
 
 def gradient(function: Callable[[Array], ArrayLike], q: Array) -> Array:

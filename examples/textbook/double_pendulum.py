@@ -187,7 +187,7 @@ def stationary() -> float:
             - pin.computePotentialEnergy(model, data, at)
             for at, moving in states
         ]
-        return 1e-3 * (sum(values) - 0.5 * (values[0] + values[-1]))
+        return float(1e-3 * (sum(values) - 0.5 * (values[0] + values[-1])))
 
     epsilon = 1e-3
     ahead, here, behind = map(action, (epsilon, 0.0, -epsilon))

@@ -38,7 +38,7 @@ def quantities() -> list[Quantity]:
                  np.cumsum(acceleration), 5e-10),
         Quantity('C7', 'force of the pin [N]', (0.0, 2.83189227), first[[0, 2]], 2e-9),
         Quantity('C7', 'reduced: rows, non-zeros of M', (5, 25),
-                 (len(inertia), np.count_nonzero(inertia)), 0.0),
+                 (len(inertia), int(np.count_nonzero(inertia))), 0.0),
     ]  # fmt: skip
 
 

@@ -66,7 +66,7 @@ def opening(q: Array) -> Array:
         pin.computeFrameJacobian(robot().pinocchio_model, data, q, tip, pin.LOCAL_WORLD_ALIGNED)
         for tip in tips
     )
-    return (one - other)[[0, 2]]
+    return np.asarray((one - other)[[0, 2]])
 
 
 def mobility(q: Array) -> Array:
