@@ -131,6 +131,11 @@ class MaximalSimulator:
         """Velocity in Pinocchio's convention, shape (nv,)."""
         return self.mechanism.reduced(self.state)[1]
 
+    @property
+    def energy(self) -> float:
+        """T + U of all bodies [J]; U = 0 with the centre of mass in the origin."""
+        return self.mechanism.energy(self.state, self.gravity)
+
     def acceleration(self, effort: ArrayLike | None = None) -> tuple[Array, Array]:
         """Return accelerations of the bodies, (nb, 6), and multipliers of the rows, (m,), now.
 
