@@ -15,7 +15,7 @@ import pytest
 
 TEST = Path(__file__).resolve().parents[1]
 GOLDEN = TEST.parent / 'docs' / 'theory' / 'golden.md'
-FEWEST = {'T': 15, 'X': 15, '2': 14, 'E': 10, 'C': 1}
+FEWEST = {'T': 15, 'X': 15, '2': 15, 'E': 10, 'C': 3}
 """Tags that the golden numbers have at least: what is asked for does not get less unnoticed."""
 WRITTEN = re.compile(r'\b[CETX]\d+(?=[abc]?\b)|(?:^|(?:theory|physics\.md) )(2\.\d+)\b')
 IN_A_NAME = re.compile(r'(?<=_)(?:[cetx]\d+|2_\d+)(?=_)')
