@@ -147,6 +147,18 @@ def shaped(name: str, value: object, *shape: int) -> Array:
     return array
 
 
+def cholesky_factor(name: str, value: Array) -> Array:
+    """Return L of a positive definite matrix L Lᵀ, lower triangle.
+
+    Raises:
+        InvalidInput: it is not positive definite.
+    """
+    try:
+        return np.asarray(np.linalg.cholesky(value), dtype=float)
+    except np.linalg.LinAlgError as error:
+        raise InvalidInput(f'{name}: expected a positive definite matrix') from error
+
+
 def indices(name: str, value: object, count: int) -> NDArray[np.intp]:
     """Return whole numbers in [0, count), shape (any,).
 

@@ -20,8 +20,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from contact_sim.errors import ContactSimError, shortened
-from contact_sim.parameters import ParameterField, Parameters, declared_parameters
-from contact_sim.ros.settings.declarations import Settings
+from contact_sim.parameters import ParameterField, Parameters, Settings, declared_parameters
 
 SCALARS = {
     bool: Parameter.Type.BOOL,
@@ -54,8 +53,8 @@ class ParameterServer:
     def __init__(
         self,
         node: Node,
-        check: Callable[[Settings], None],
-        apply: Callable[[Settings, set[str]], None],
+        check: Callable[[Settings], None] = lambda settings: None,
+        apply: Callable[[Settings, set[str]], None] = lambda settings, changed: None,
     ) -> None:
         self._node, self._check, self._apply = node, check, apply
         self._fields: dict[str, ParameterField] = {}  # by full name
