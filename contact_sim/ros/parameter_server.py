@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
+from array import array
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, get_args, get_origin
@@ -166,6 +167,8 @@ def ros_parameter(name: str, field: ParameterField, value: Any) -> Parameter:
 
     ros2cli sends 1e-10 as a text, and [] as a list of bool.
     """
+    if isinstance(value, array):
+        value = value.tolist()
     if is_list(field) and isinstance(value, list | tuple):
         of = get_args(field.type)[0]
         items = [_as_number(of, item) for item in without_blanks(value)]
