@@ -21,7 +21,7 @@ from contact_sim.maximal.mechanism import Mechanism
 from contact_sim.maximal.report import MaximalReport
 from contact_sim.maximal.rows import PlacedRows
 from contact_sim.maximal.system import KktSystem
-from contact_sim.numbers import finite, number_within, positive, shaped
+from contact_sim.numbers import finite, is_finite, number_within, positive, shaped
 from contact_sim.robot.configuration import frozen
 from contact_sim.robot.model import RobotModel
 
@@ -186,7 +186,7 @@ class MaximalSimulator:
         velocity = state.velocity + h * acceleration
         moved = BodyState(state.position, state.rotation, velocity).moved(h * velocity)
         end = self._projected(moved) if self._projects else moved
-        if not all(np.isfinite(x).all() for x in (end.position, end.rotation, velocity)):
+        if not all(is_finite(x) for x in (end.position, end.rotation, velocity)):
             raise NonFiniteState(f'step from t = {self.time:g} s: not finite; reset to go on')
         self._go_to(end)
         self.time += h
