@@ -15,6 +15,7 @@ from contact_sim.numbers import flag
 from contact_sim.robot.agreement import check_agreement
 from contact_sim.robot.catalogue import CatalogueEntry, catalogue_entry, robot_file, robots
 from contact_sim.robot.checks import check_description, floats_by_itself
+from contact_sim.robot.constraints import Constraint, JointCoupling
 from contact_sim.robot.contact_point import ContactPoint, as_tuple
 from contact_sim.robot.description import (
     Description,
@@ -29,11 +30,12 @@ from contact_sim.robot.model import STANDING, RobotModel
 from contact_sim.robot.numbers import number
 from contact_sim.robot.placement import has_floating_base
 from contact_sim.robot.poses import Poses, reference_poses
-from contact_sim.robot.position_limits import PositionLimit, described_limits
+from contact_sim.robot.position_limits import described_limits
 from contact_sim.robot.rewritten import LIMITED_TYPES, kinematics_text
 from contact_sim.robot.soles import soles_of
 from contact_sim.robot.srdf import JointValues, Semantics, read_srdf
 from contact_sim.robot.transmissions import gear_ratios
+from contact_sim.robot.urdf_constraints import described_constraints
 from contact_sim.robot.xacro_program import XacroArguments
 
 
@@ -52,7 +54,8 @@ def load_robot(
 
     Masses and inertias are Pinocchio's, untouched; damping, dry friction, limits and gear ratios
     are those of the URDF, see `RobotModel.actuators`. effort="0" there is no limit, and a warning.
-    A <mimic> joint is held to the one it follows by the contact problem.
+    A <mimic> joint follows its leader, and a <loop_joint> closes a loop, by constraints of the
+    robot (robot/urdf_constraints.py).
 
     Args:
         source: a name of the catalogue (`robots()`), a path to a .urdf or .xacro file, or URDF
@@ -63,7 +66,8 @@ def load_robot(
             of its link's collision geometry; else with the corners of boxes, cylinders and
             meshes there (robot/soles.py); else with its origin. None: the feet of the catalogue,
             else the end effectors of the SRDF, else none, with a warning.
-        actuated_joints: names of driven joints; None means every joint with one degree of freedom.
+        actuated_joints: names of driven joints; None means every joint with one degree of freedom
+            that follows no other and that the SRDF does not call passive.
         srdf: a path to an SRDF, or its text, with reference poses and end effectors; None: the
             catalogue's, else none.
         poses: reference poses, values by joint [rad or m] by name of the pose, which win over
@@ -87,12 +91,17 @@ def load_robot(
     model = _pinocchio_model(description, floating_base)
     semantics = _semantics(srdf, entry)
     soles = _soles(description, model, entry, semantics, feet)
-    limits = _position_limits(description, model)
-    references = reference_poses(model, _poses(model, semantics, entry), poses, soles[0], limits)
+    limits = described_limits(model, description.root)
+    constraints = _constraints(description, model)
+    references = reference_poses(
+        model, _poses(model, semantics, entry), poses, soles[0], limits, constraints
+    )
+    following = {one.joint for one in constraints if isinstance(one, JointCoupling)}
+    passive = following | semantics.passive_joints
     return RobotModel(
         name=str(source) if entry is not None else description.name,
         pinocchio_model=model,
-        joint_names=actuated_joint_names(model, actuated_joints),
+        joint_names=actuated_joint_names(model, actuated_joints, passive),
         contact_points=soles[0],
         references=references.poses,
         description=description.text,
@@ -100,6 +109,7 @@ def load_robot(
         gear_ratios=gear_ratios(description.root, description.place),
         position_limits=limits,
         notes=(*soles[1], *references.notes),
+        constraints=constraints,
     )
 
 
@@ -140,16 +150,16 @@ def _checked(description: Description, check_meshes: bool) -> Description:
     return description
 
 
-def _position_limits(description: Description, model: pin.Model) -> tuple[PositionLimit, ...]:
-    """Return the limits of the URDF; name the joints that ought to follow others but do not."""
-    limits, alone = described_limits(model, description.root, description.place)
+def _constraints(description: Description, model: pin.Model) -> tuple[Constraint, ...]:
+    """Return those of the URDF; name the joints that ought to follow others but do not."""
+    constraints, alone = described_constraints(model, description.root, description.place)
     if alone:
         warnings.warn(
             f'{description.place}: <mimic> needs joints with one coordinate, these move on their '
             f'own: {", ".join(alone)}',
             stacklevel=3,
         )
-    return limits
+    return constraints
 
 
 def _pinocchio_model(description: Description, floating_base: bool) -> pin.Model:

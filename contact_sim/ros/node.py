@@ -180,8 +180,10 @@ class SimulationNode(Node):
             joints = ', '.join(own.joint_names)
             log.info(f'{who}joints, in the order of unnamed commands: {joints}')
         self._announce_gains(*joint_gains(robot, settings))
-        for line in (*describe_actuators(robot), *describe_limits(robot.position_limits)):
+        for line in (*describe_actuators(robot), describe_limits(robot.position_limits)):
             log.info(line)
+        if robot.constraints:
+            log.info(f'held together: {"; ".join(map(str, robot.constraints))}')
         feet = ', '.join(f'{p.name} (r = {p.radius:g} m)' for p in robot.contact_points)
         height = settings[''].initial_height
         log.info(f'contact points: {feet or "none"}; the lowest starts at a gap of {height:g} m')

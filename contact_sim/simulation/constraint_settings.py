@@ -9,10 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contact_sim.collision.terrain import Terrain
-from contact_sim.constraints.described import Constraint
 from contact_sim.constraints.resolved import (
     check_start,
-    checked_constraints,
     constraint_table,
     where_it_is,
 )
@@ -20,6 +18,7 @@ from contact_sim.contact.given_rows import GivenRows, settled
 from contact_sim.contact.workspace import Workspace
 from contact_sim.dynamics.integrators import MOMENTUM
 from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.robot.constraints import Constraint, checked_constraints
 from contact_sim.robot.model import RobotModel
 
 Array = NDArray[np.float64]
