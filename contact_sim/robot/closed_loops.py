@@ -52,7 +52,7 @@ class ClosedLoops:
 
     def __init__(self, model: pin.Model, constraints: Sequence[Constraint]) -> None:
         self.constraints = checked_constraints(constraints)
-        self._model, self._data = model, model.createData()
+        self._model = model
         self._joint_dofs = _joint_dofs(model)
         couplings = [one for one in self.constraints if isinstance(one, JointCoupling)]
         closures = [one for one in self.constraints if isinstance(one, LoopClosure)]
@@ -95,8 +95,9 @@ class ClosedLoops:
 
     def error(self, q: Array) -> Array:
         """Return h at q (nq,) [m, rad], shape (rows,)."""
-        pin.forwardKinematics(self._model, self._data, q)
-        place, turn = self._places(self._data)
+        data = self._model.createData()
+        pin.forwardKinematics(self._model, data, q)
+        place, turn = self._places(data)
         rows = [place[:, 0] - place[:, 1]]
         rows += [pin.log3(a @ b.T) for a, b in turn[self._full]]
         follows = [q[one] - ratio * q[leader] - offset
@@ -105,8 +106,9 @@ class ClosedLoops:
 
     def jacobian(self, q: Array) -> Array:
         """Return H at q (nq,), shape (rows, nv)."""
-        pin.computeJointJacobians(self._model, self._data, q)
-        return self.rows(self._data)
+        data = self._model.createData()
+        pin.computeJointJacobians(self._model, data, q)
+        return self.rows(data)
 
     def rows(self, data: pin.Data) -> Array:
         """Return H at data whose joint Jacobians were computed, shape (rows, nv)."""
