@@ -168,7 +168,7 @@ class Coordinates:
         """
         return checked_vector(f'velocity v of robot {self.name}', v, self.nv)
 
-    @cached_property
+    @property  # not cached: Pinocchio's joints cannot be pickled
     def _joints(self) -> tuple[Any, ...]:
         model = self.pinocchio_model
         return tuple(model.joints[model.getJointId(name)] for name in self.joint_names)
