@@ -100,8 +100,8 @@ def check_of(hint: Any, within_reach: bool) -> Check | None:
     """Return what checks a value with this annotation, None where nothing does."""
     origin, parts = typing.get_origin(hint), typing.get_args(hint)
     if hint == ArrayLike or origin is np.ndarray:
-        floats = finite_array if within_reach else real_array
-        return None if 'int' in str(hint) or 'bool' in str(hint) else floats
+        of_floats = hint == ArrayLike or not any(kind in str(hint) for kind in ('int', 'bool'))
+        return (finite_array if within_reach else real_array) if of_floats else None
     if origin in (typing.Union, types.UnionType):
         return _check_of_union(parts, within_reach)
     plain: dict[Any, Check] = {
@@ -123,7 +123,7 @@ def _check_of_union(hints: tuple[Any, ...], within_reach: bool) -> Check | None:
     some = tuple(hint for hint in hints if hint is not type(None))
     if len(some) == 1:
         check = check_of(some[0], within_reach)
-    elif set(some) - {float} == OF_ARRAYS - {float}:  # with older NumPy str and int are in it
+    elif set(some) - {float} == OF_ARRAYS - {float}:  # str and int are in it with NumPy 1.26
         check = finite_array if within_reach else real_array
     elif set(some) == {str, Path}:
         check = _path

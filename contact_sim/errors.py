@@ -56,6 +56,10 @@ class NonFiniteState(ContactSimError, ArithmeticError):
     """The state stopped being finite; the message says in which step. Reset to go on."""
 
 
+class SingularLegs(ContactSimError, ArithmeticError):
+    """Legs that cannot move their feet in all directions, or whose state is not finite."""
+
+
 Kind = TypeVar('Kind')
 
 

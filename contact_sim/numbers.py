@@ -126,13 +126,18 @@ def finite_array(name: str, value: object) -> Array:
         InvalidInput: anything else.
     """
     array = real_array(name, value)
-    if array.ndim == 1 and array.dot(array) <= LARGEST:  # the usual case, fast; NaN is no less
-        return array
-    if not (np.abs(array) <= LARGEST).all():
+    if not is_finite(array):
         raise InvalidInput(
             f'{name} = {shown(value)}: not finite, expected numbers up to {LARGEST:g}'
         )
     return array
+
+
+def is_finite(array: Array) -> bool:
+    """Return whether all numbers may be reckoned with, see LARGEST."""
+    if array.ndim == 1 and array.dot(array) <= LARGEST:  # the usual case, fast; NaN is no less
+        return True
+    return bool((np.abs(array) <= LARGEST).all())
 
 
 def shaped(name: str, value: object, *shape: int) -> Array:
@@ -145,6 +150,34 @@ def shaped(name: str, value: object, *shape: int) -> Array:
     if array.shape != shape:
         raise InvalidInput(f'{name}: shape {array.shape}, expected {shape}')
     return array
+
+
+def coordinates(x: object, y: object) -> tuple[Array, Array]:
+    """Return x and y of points, of shapes that NumPy broadcasts.
+
+    Raises:
+        InvalidInput: anything else.
+    """
+    places = finite_array('x', x), finite_array('y', y)
+    try:
+        np.broadcast_shapes(*(place.shape for place in places))
+    except ValueError as error:
+        raise InvalidInput(
+            f'x, y: shapes {places[0].shape}, {places[1].shape}: {error}'
+        ) from error
+    return places
+
+
+def cholesky_factor(name: str, value: Array) -> Array:
+    """Return L of a positive definite matrix L Lᵀ, lower triangle.
+
+    Raises:
+        InvalidInput: it is not positive definite.
+    """
+    try:
+        return np.asarray(np.linalg.cholesky(value), dtype=float)
+    except np.linalg.LinAlgError as error:
+        raise InvalidInput(f'{name}: expected a positive definite matrix') from error
 
 
 def indices(name: str, value: object, count: int) -> NDArray[np.intp]:

@@ -114,6 +114,8 @@ class Parameters:
             object.__setattr__(self, field.name, value)
 
 
+Settings = dict[str, Any]
+"""Checked parameters by dotted prefix, each an instance of the class that declares them."""
 Declared = TypeVar('Declared', bound=Parameters)
 
 

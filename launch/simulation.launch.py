@@ -10,37 +10,32 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
-from contact_sim.robot.catalogue import default_robot
 from contact_sim.robot.share import mesh_prefixes, share_path
+from contact_sim.robot.urdf import load_robot
 from contact_sim.robot.xacro_program import xacro_arguments
+from contact_sim.ros.described_robot import loose_body
 from contact_sim.ros.launching import (
+    ROBOT_ARGUMENTS,
     ROBOTS,
     described,
     launched_robots,
     needed,
     process,
+    robot_parameters,
     rviz_config,
     saved,
     with_displays,
 )
-from contact_sim.ros.settings.robots import RobotEntry, entries_in, named_robot
+from contact_sim.ros.settings.robots import RobotEntry, entries_in
 
 LINK_TRANSFORM_RATE = 100.0
 """Transforms of the links per second; the default of robot_state_publisher looks jerky."""
 
 ARGUMENTS = {
-    'robot': (
-        default_robot(),
-        'robot of the catalogue, for example anymal_b; params_file cannot change it',
-    ),
-    'urdf': ('', 'path of a URDF or xacro file; wins over robot'),
+    **ROBOT_ARGUMENTS,
     'robots': ROBOTS,
     'robots_touch': ('', 'true: the robots may touch each other'),
     'self_collision': ('', 'links that may touch each other, link:link,link:link, or all'),
-    'feet': ('', 'frames of the feet with blanks between them; empty: as in params_file'),
-    'poses': ('', 'reference poses, name: joint=value joint=value; a semicolon between two'),
-    'check_meshes': ('', 'false: the robot may have meshes that are not on this machine'),
-    'xacro_arguments': ('', 'arguments of a xacro with blanks between them: mass:=3 arm:=true'),
     'contact_model': ('', 'contact model, e.g. ncp; empty: as in params_file'),
     'terrain': ('', 'ground, e.g. plane or stairs; empty: as in params_file'),
     'terrain_file': ('', 'YAML, heights or mesh of terrain:=file; empty: as in params_file'),
@@ -75,7 +70,6 @@ PARAMETERS = {
     'rate': ('real_time_factor', float),
     'robots_touch': ('robots_touch', bool),
     'clock': ('clock', str),
-    'check_meshes': ('check_meshes', bool),
     'record': ('record', str),
     'frame_prefix': ('frame_prefix', str),
 }
@@ -111,19 +105,13 @@ def robots_of(context: LaunchContext) -> tuple[RobotEntry, ...]:
 def simulation(context: LaunchContext) -> Node:
     """Return the simulation node; when it ends, everything ends."""
     given = context.launch_configurations
-    robot = {'robot': given['robot'], 'urdf_path': given['urdf'], 'robot_description': ''}
+    robot = {**robot_parameters(given), 'robot_description': ''}
     robot['robots'] = entries_in(given['robots']) or ['']  # which is how ROS says none
     robot['publish_robot_description'] = is_true(context, 'publish_robot_description') and (
         not is_true(context, 'robot_state_publisher')  # which does, and never two of them
     )
     if given['self_collision']:
         robot['self_collision'] = given['self_collision'].split(',')
-    if given['feet']:
-        robot['feet'] = given['feet'].split()
-    if given['poses']:
-        robot['poses'] = given['poses'].split(';')
-    if given['xacro_arguments']:
-        robot['xacro_arguments'] = given['xacro_arguments'].split()
     overrides = {
         parameter: ParameterValue(LaunchConfiguration(argument), value_type=kind)
         for argument, (parameter, kind) in PARAMETERS.items()
@@ -143,7 +131,7 @@ def state_publisher(context: LaunchContext, robot: RobotEntry) -> Node:
     """Return robot_state_publisher with the description that the simulation uses."""
     given = context.launch_configurations
     arguments = xacro_arguments(given['xacro_arguments'].split())
-    shown = named_robot(
+    shown = loose_body(robot.source) or load_robot(
         robot.source, feet=(), check_meshes=False, xacro_arguments=arguments
     )  # the simulation looks for feet and meshes
     return process(

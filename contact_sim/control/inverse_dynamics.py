@@ -25,6 +25,7 @@ import proxsuite
 from numpy.typing import NDArray
 
 from contact_sim.control.legs import STILL, LeggedDynamics, symmetric
+from contact_sim.errors import SingularLegs
 from contact_sim.numbers import positive
 from contact_sim.solvers.dual_active_set import least_quadratic
 from contact_sim.solvers.elimination import eliminate
@@ -91,7 +92,7 @@ class InverseDynamics:
             standing: which feet carry, at least one, shape (n_feet,).
 
         Raises:
-            LinAlgError: legs that cannot move their feet in all directions, a state that is not
+            SingularLegs: they cannot move their feet in all directions, or the state is not
                 finite.
         """
         d = self._dynamics
@@ -100,7 +101,7 @@ class InverseDynamics:
             self._passive,
         )  # fmt: skip
         if not regular:
-            raise np.linalg.LinAlgError('singular legs: they cannot move their feet at will')
+            raise SingularLegs('singular legs: they cannot move their feet at will')
         rows, top = self._cones[np.count_nonzero(standing)]
         weights, limit = self._weights, self._limit
         torque, force, acceleration, solved = efforts(

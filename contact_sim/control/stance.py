@@ -20,7 +20,7 @@ from contact_sim.control.base_motion import (
 )
 from contact_sim.control.inverse_dynamics import Answer, InverseDynamics
 from contact_sim.control.legs import BASE, JOINTS, LeggedDynamics
-from contact_sim.errors import InvalidInput, UnknownName, of_type, shown
+from contact_sim.errors import InvalidInput, SingularLegs, UnknownName, of_type, shown
 from contact_sim.robot.model import RobotModel
 
 Array = NDArray[np.float64]
@@ -107,7 +107,7 @@ class Stance:
         self._still = np.zeros((self.dynamics.n_feet, 3))
         self._height = float(robot.reference_configuration()[2])
         self._begin: tuple[float, Array, float] | None = None
-        with suppress(np.linalg.LinAlgError):  # compiles kernels where that is still to be done
+        with suppress(SingularLegs):  # compiles kernels where that is still to be done
             self.answer(0.0, self.dynamics.q, self.dynamics.v)
         self._begin = None
 

@@ -32,7 +32,7 @@ from contact_sim.control.base_motion import (
 from contact_sim.control.gait import Gait, diagonal_pairs, swing_motion
 from contact_sim.control.inverse_dynamics import Answer, InverseDynamics
 from contact_sim.control.legs import LeggedDynamics
-from contact_sim.errors import InvalidInput, of_type, shown
+from contact_sim.errors import InvalidInput, SingularLegs, of_type, shown
 from contact_sim.numbers import LARGEST, number_within, real_array
 from contact_sim.robot.model import RobotModel
 from contact_sim.solvers.jit import kernel
@@ -115,7 +115,7 @@ class Trot:
         self.gait = Gait(tuning.period * self._natural, tuning.duty)
         self._command = np.zeros(3)
         self._last: float | None = None
-        with suppress(np.linalg.LinAlgError):  # compiles kernels where that is still to be done
+        with suppress(SingularLegs):  # compiles kernels where that is still to be done
             self.answer(0.0, dynamics.q, dynamics.v)
         self._last = None
 

@@ -36,6 +36,7 @@ from contact_sim.simulation.snapshot import Snapshot
 Array = NDArray[np.float64]
 CHUNK = 4096
 """Steps per chunk: what a crash costs at most, and some 10 ms of work when it is full."""
+LONGEST_CHUNK = 100_000
 
 
 class Recorder:
@@ -54,7 +55,7 @@ class Recorder:
             without it the error is raised from the step.
 
     Raises:
-        InvalidInput: a file that cannot be written, or hash_every or chunk < 1.
+        InvalidInput: a file that cannot be written, or hash_every or chunk out of range.
     """
 
     @checked
@@ -67,9 +68,12 @@ class Recorder:
         chunk: int = CHUNK,
         on_error: Callable[[str], None] | None = None,
     ) -> None:
-        for name, value in (('hash_every', hash_every), ('chunk', chunk)):
-            if not (isinstance(value, int) and value >= 1):
-                raise InvalidInput(f'{name} = {shown(value)}: expected an integer >= 1')
+        if hash_every < 1:
+            raise InvalidInput(f'hash_every = {shown(hash_every)}: expected an integer >= 1')
+        if not 1 <= chunk <= LONGEST_CHUNK:
+            raise InvalidInput(
+                f'chunk = {shown(chunk)}: expected an integer from 1 to {LONGEST_CHUNK}'
+            )
         self.path = Path(path)
         self._sim, self._every, self._on_error = sim, hash_every, on_error
         self._follow_layout()

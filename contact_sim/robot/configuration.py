@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pinocchio as pin
 
 from contact_sim.errors import InvalidInput
-from contact_sim.numbers import real_array
+from contact_sim.numbers import LARGEST, real_array
 from contact_sim.robot.contact_point import Array
 
 UNIT_TOLERANCE = 1e-6
@@ -54,10 +54,13 @@ def checked_vector(
     vector = np.array(real_array(place, values))
     if vector.shape != (length,):
         raise InvalidInput(f'{place}: shape {vector.shape}, expected ({length},)')
-    bad = np.flatnonzero(~np.isfinite(vector))
+    bad = np.flatnonzero(~(np.abs(vector) <= LARGEST))
     if bad.size:
         label = f' ({names[bad[0]]})' if names else ''
-        raise InvalidInput(f'{place}: entry {bad[0]}{label} is {vector[bad[0]]}, not finite')
+        raise InvalidInput(
+            f'{place}: entry {bad[0]}{label} is {vector[bad[0]]}, not finite, expected numbers up '
+            f'to {LARGEST:g}'
+        )
     return vector
 
 

@@ -25,6 +25,7 @@ from launch.conditions import IfCondition
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
+from launch_ros.parameter_descriptions import ParameterValue
 
 from contact_sim.errors import ContactSimError
 from contact_sim.robot.catalogue import default_robot
@@ -44,8 +45,20 @@ COMMON: Arguments = {
     'localhost_only': ('false', 'true: the nodes talk to others on this machine only'),
 }
 """Arguments of every launch file."""
+ROBOT_ARGUMENTS: Arguments = {
+    'robot': (
+        default_robot(),
+        'robot of the catalogue, for example anymal_b; params_file cannot change it',
+    ),
+    'urdf': ('', 'path of a URDF or xacro file; wins over robot'),
+    'feet': ('', 'frames of the feet with blanks between them; empty: as found'),
+    'poses': ('', 'reference poses, name: joint=value joint=value; a semicolon between two'),
+    'check_meshes': ('', 'false: the robot may have meshes that are not on this machine'),
+    'xacro_arguments': ('', 'arguments of a xacro with blanks between them: mass:=3 arm:=true'),
+}
+"""Arguments that name a robot, see `robot_parameters`."""
 DEMO_ARGUMENTS: Arguments = {
-    'robot': (default_robot(), 'robot of the catalogue, for example anymal_b'),
+    **ROBOT_ARGUMENTS,
     'robots': ROBOTS,
     'contact_model': ('ncp', 'contact model, e.g. sap'),
     'robot_state_publisher': ('true', 'false: the transforms of the links come from elsewhere'),
@@ -156,18 +169,32 @@ def controlled_simulation(
         arguments: of simulation.launch.py, besides DEMO_ARGUMENTS.
     """
     given = context.launch_configurations
+    named = {} if given['robots'] else robot_parameters(given)
     controllers = [
         needed(
             'contact_sim',
             controller,
             namespace=robot.name,
-            parameters=[{'robot': robot.source, **(parameters or {})}],
+            parameters=[{**named, 'robot': robot.source, **(parameters or {})}],
             output='screen',
         )
         for robot in launched_robots(given)
     ]
     common = {name: given[name] for name in DEMO_ARGUMENTS}
     return [simulation({**common, **(arguments or {})}), *controllers]
+
+
+def robot_parameters(given: Mapping[str, str]) -> dict[str, Any]:
+    """Return the parameters of a node that ROBOT_ARGUMENTS set; those that are empty are left."""
+    named: dict[str, Any] = {'robot': given['robot'], 'urdf_path': given['urdf']}
+    for name, separator in (('feet', None), ('poses', ';'), ('xacro_arguments', None)):
+        if given[name]:
+            named[name] = given[name].split(separator)
+    if given['check_meshes']:
+        named['check_meshes'] = ParameterValue(
+            LaunchConfiguration('check_meshes'), value_type=bool
+        )
+    return named
 
 
 def launched_robots(given: Mapping[str, str]) -> tuple[RobotEntry, ...]:

@@ -15,6 +15,7 @@ from rosgraph_msgs.msg import Clock
 
 from contact_sim.contact.solution import STATUSES, SolverStatus
 from contact_sim.errors import shortened
+from contact_sim.parameters import Settings
 from contact_sim.replay.recorder import Recorder
 from contact_sim.robot.actuator_text import describe_actuators
 from contact_sim.robot.contact_point import Array
@@ -34,12 +35,12 @@ from contact_sim.ros.interface.support_command import SupportCommand
 from contact_sim.ros.namesakes import Claim
 from contact_sim.ros.outputs.clock import TOPIC as CLOCK
 from contact_sim.ros.outputs.publishers import Outputs
+from contact_sim.ros.parameter_server import ParameterServer
 from contact_sim.ros.settings.declarations import (
     PARAMETER_GROUPS,
     ActuatorParameters,
     ControllerParameters,
     JointGainParameters,
-    Settings,
 )
 from contact_sim.ros.settings.factory import (
     check_sensors,
@@ -57,7 +58,6 @@ from contact_sim.ros.settings.robots import (
     joint_gains,
     loaded_robot,
 )
-from contact_sim.ros.settings.server import ParameterServer
 from contact_sim.ros.stepping.diagnostics import Conditions, diagnostics_message
 from contact_sim.ros.stepping.leader import Leader
 from contact_sim.ros.stepping.loop import Loop, StepTakesLong

@@ -11,7 +11,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from contact_sim.arguments import checked
+from contact_sim.arguments import checked, checked_fields
 from contact_sim.errors import InvalidInput, shown
 from contact_sim.parameters import Parameters
 from contact_sim.robot.feet import Foot, foot_frame
@@ -71,6 +71,7 @@ class ForceValues:
     """Of these forces about the origin of the axes [N m], shape (n, 3)."""
 
 
+@checked_fields
 @dataclass(frozen=True, eq=False)
 class FootForces(Sensor[ForceValues]):
     """A sensor of force and torque in every foot, of all its contacts together.

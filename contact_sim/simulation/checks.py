@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from contact_sim.arrays.fields import Sizes
 from contact_sim.errors import InvalidInput, shown
-from contact_sim.numbers import real_array, within
+from contact_sim.numbers import LARGEST, is_finite, real_array, within
 from contact_sim.robot.model import RobotModel
 
 Array = NDArray[np.float64]
@@ -23,8 +23,10 @@ def checked_robot(robot: object) -> RobotModel:
 def checked_wrench(name: str, value: ArrayLike) -> Array:
     """Return a checked wrench, shape (6,)."""
     wrench = np.array(real_array(f'external wrench on {name!r}', value))
-    if wrench.shape != (6,) or not np.isfinite(wrench).all():
-        raise InvalidInput(f'external wrench on {name!r} = {value!r}: expected 6 finite numbers')
+    if wrench.shape != (6,) or not is_finite(wrench):
+        raise InvalidInput(
+            f'external wrench on {shown(name)} = {shown(value)}: expected 6 finite numbers'
+        )
     return wrench
 
 
@@ -86,7 +88,7 @@ def per_world(
             f'{name}: shape {numbers.shape}, expected one number, ({length},), ({n}, 1) or '
             f'({n}, {length})'
         )
-    within = np.isfinite(numbers) & (numbers >= least) & (numbers <= largest)
+    within = (np.abs(numbers) <= LARGEST) & (numbers >= least) & (numbers <= largest)
     if not within.all():
         worst = numbers[~within].flat[0]
         raise InvalidInput(f'{name}: {worst} is not a finite value in [{least:g}, {largest:g}]')

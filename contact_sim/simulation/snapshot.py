@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contact_sim.contact_models.protocol import ContactModel
-from contact_sim.errors import InvalidInput
+from contact_sim.errors import InvalidInput, shown
 from contact_sim.numbers import real_array, within
 from contact_sim.robot.constraints import Constraint
 
@@ -33,8 +33,10 @@ class Snapshot:
 
     def check_fits(self, now: Snapshot) -> None:
         """Raise InvalidInput unless it can follow on `now`, one of the same simulation."""
-        if self.robot != now.robot:
-            raise InvalidInput(f'snapshot of robot {self.robot!r}: expected one of {now.robot!r}')
+        if not isinstance(self.robot, str) or self.robot != now.robot:
+            raise InvalidInput(
+                f'snapshot of robot {shown(self.robot)}: expected one of {now.robot!r}'
+            )
         numbers = {}
         for name in ('buffer', 'friction', 'restitution', 'stabilisation'):
             given, expected = (

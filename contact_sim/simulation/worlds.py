@@ -94,6 +94,7 @@ class Worlds:
         UnknownName: a contact model, terrain or integrator that does not exist.
     """
 
+    @checked
     def __init__(
         self,
         robot: RobotModel,
@@ -329,6 +330,8 @@ class Worlds:
     def _recorded(
         self, steps: int, every: int, controlled: tuple[Controller, int] | None
     ) -> Rollout:
+        if every < 0:
+            raise InvalidInput(f'every = {every}: expected a whole number of at least 0')
         instants, left, since = [], steps, 0
         while left:
             chunk = min(left, every - since if every else left)

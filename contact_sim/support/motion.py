@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import cho_solve
 
 from contact_sim.arguments import checked
 from contact_sim.errors import InvalidInput
-from contact_sim.numbers import shaped
+from contact_sim.numbers import cholesky_factor, shaped
 from contact_sim.support.projection import Weighted, minimal_coordinates
 from contact_sim.support.stance import Stance, require_feet
 
@@ -24,14 +24,11 @@ def free_acceleration(stance: Stance, generalized_force: Array) -> Array:
     """Return v̇ = M⁻¹ (Sᵀτ − h), as if no foot were held, shape (nv,).
 
     Raises:
-        InvalidInput: forces of another shape, or an inertia that is not positive definite.
+        InvalidInput: forces of another shape.
     """
     applied = _applied(stance, generalized_force)
-    try:
-        factor = cho_factor(stance.inertia)
-    except LinAlgError as error:
-        raise InvalidInput(f'Stance.inertia: expected positive definite ({error})') from error
-    return np.asarray(cho_solve(factor, applied))
+    factor = cholesky_factor('Stance.inertia', stance.inertia)
+    return np.asarray(cho_solve((factor, True), applied))
 
 
 @checked
@@ -54,7 +51,11 @@ def constraint_force(stance: Stance, generalized_force: Array) -> Array:
 
 @checked
 def acceleration(stance: Stance, generalized_force: Array) -> Array:
-    """Return v̇ of the KKT system M v̇ − Jᵀf = Sᵀτ − h, J v̇ = −J̇ v, shape (nv,); 2.5."""
+    """Return v̇ of the KKT system M v̇ − Jᵀf = Sᵀτ − h, J v̇ = −J̇ v, shape (nv,); 2.5.
+
+    Raises:
+        InvalidInput: forces of another shape, numbers too large to be reckoned with.
+    """
     M, J = stance.inertia, stance.contact_jacobian
     m = len(J)
     kkt = np.block([[M, -J.T], [J, np.zeros((m, m))]])
@@ -62,7 +63,11 @@ def acceleration(stance: Stance, generalized_force: Array) -> Array:
     # rows and columns in like units, so that the cut-off of the least squares means something
     scale = np.concatenate([1.0 / np.sqrt(np.diag(M)), np.ones(m)])
     scaled = kkt * scale[:, None] * scale
-    return np.asarray(scale * np.linalg.lstsq(scaled, scale * right, rcond=1e-13)[0])[: len(M)]
+    try:
+        solution = np.linalg.lstsq(scaled, scale * right, rcond=1e-13)[0]
+    except np.linalg.LinAlgError as error:
+        raise InvalidInput(f'Stance: {error}; expected inertias of one order') from error
+    return np.asarray(scale * solution)[: len(M)]
 
 
 @checked

@@ -17,7 +17,7 @@ from scipy.linalg import qr, solve_triangular
 
 from contact_sim.arguments import checked
 from contact_sim.errors import InvalidInput
-from contact_sim.numbers import indices
+from contact_sim.numbers import cholesky_factor, indices
 
 Array = NDArray[np.float64]
 RANK_TOLERANCE = 1e-8
@@ -107,10 +107,7 @@ class Weighted:
     @classmethod
     def of(cls, inertia: Array, jacobian: Array) -> Weighted:
         """Return the decomposition for M (nv, nv) and J (m, nv)."""
-        try:
-            L = np.asarray(np.linalg.cholesky(inertia), dtype=float)
-        except np.linalg.LinAlgError as error:
-            raise InvalidInput('inertia: expected a positive definite matrix') from error
+        L = cholesky_factor('inertia', inertia)
         kept = rank(jacobian)
         if kept == 0:
             nv, m = len(inertia), len(jacobian)

@@ -25,7 +25,7 @@ from contact_sim.collision.kinds import Ground
 from contact_sim.collision.terrain import Terrain, TerrainLike, as_terrain
 from contact_sim.dynamics.gravity import gravity_vector
 from contact_sim.errors import InvalidInput
-from contact_sim.numbers import indices, shaped
+from contact_sim.numbers import cholesky_factor, indices, shaped
 from contact_sim.robot.model import RobotModel
 from contact_sim.support.feet import DIRECTIONS, foot_indices, held_rows
 
@@ -67,6 +67,7 @@ class Stance:
         }  # fmt: skip
         for name, shape in shapes.items():
             shaped(f'Stance.{name}', getattr(self, name), *shape)
+        cholesky_factor('Stance.inertia', self.inertia)
         object.__setattr__(self, 'base_dofs', indices('Stance.base_dofs', self.base_dofs, nv))
 
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from contact_sim.arguments import checked, checked_fields
 from contact_sim.errors import InvalidInput, shown
-from contact_sim.numbers import real_array
+from contact_sim.numbers import coordinates, real_array
 from contact_sim.terrain.height_files import heights_from_file
 from contact_sim.terrain.triangle_mesh import FARTHEST, TriangleMesh
 from contact_sim.terrain.wall_shifts import wall_shifts
@@ -153,8 +153,8 @@ class HeightField:
         """
         z = self.heights
         (i, u), (j, v) = (
-            _cell(np.asarray(p, dtype=float), start, self.horizontal_scale, count)
-            for p, start, count in zip((x, y), self.origin, z.shape, strict=True)
+            _cell(p, start, self.horizontal_scale, count)
+            for p, start, count in zip(coordinates(x, y), self.origin, z.shape, strict=True)
         )
         low = z[i, j] + u * (z[i + 1, j] - z[i, j]) + v * (z[i + 1, j + 1] - z[i + 1, j])
         high = z[i, j] + v * (z[i, j + 1] - z[i, j]) + u * (z[i + 1, j + 1] - z[i, j + 1])

@@ -60,6 +60,7 @@ class SubTerrain(Parameters, ABC):
     def ground(self, size: Pair, difficulty: float, rng: np.random.Generator) -> Ground:
         """Return what `build` returns, its arguments checked."""
 
+    @checked
     def check_room(self, needed: float, size: Pair) -> None:
         """Raise InvalidInput unless a square fits.
 
@@ -73,6 +74,7 @@ class SubTerrain(Parameters, ABC):
                 f'({size[0]:g}, {size[1]:g}) m'
             )
 
+    @checked
     def check_blocks(self, number: float, size: Pair) -> None:
         """Raise InvalidInput for more than MOST_BLOCKS steps or cells."""
         if number > MOST_BLOCKS:

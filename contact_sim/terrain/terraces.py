@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from contact_sim.arguments import checked, checked_fields
 from contact_sim.errors import InvalidInput, shown
-from contact_sim.numbers import finite, pair
+from contact_sim.numbers import coordinates, finite, pair
 from contact_sim.terrain.rectangles import UNITS_PER_METRE, rectangles_mesh
 from contact_sim.terrain.triangle_mesh import FARTHEST, TriangleMesh
 
@@ -68,6 +68,7 @@ class Terraces:
             x: [m], any shape.
             y: [m], same shape.
         """
+        x, y = coordinates(x, y)
         i = np.searchsorted(self.x_cuts, x, side='right') - 1
         j = np.searchsorted(self.y_cuts, y, side='right') - 1
         rows, columns = self.heights.shape

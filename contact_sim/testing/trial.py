@@ -119,6 +119,8 @@ class Trial:
         """
         if not 0.0 <= share <= 1.0:
             raise InvalidInput(f'share = {shown(share)}: expected a value in [0, 1]')
+        if seed < 0:
+            raise InvalidInput(f'seed = {seed}: expected a whole number of at least 0')
         self._blind_until = self._steps + whole_steps('seconds', seconds, self.sim.time_step)
         self._seen, self._noise = 1.0 - share, np.random.default_rng(seed)
 

@@ -55,6 +55,7 @@ class Oddity:
     def __init__(self, chance: random.Random, names: list[str]) -> None:
         self.chance, self.names = chance, names
         self.mild = chance.random() < 0.5
+        self.large = False
 
     def message(self, kind: str) -> Any:
         """Return a message of a type."""
@@ -94,8 +95,8 @@ class Oddity:
     def array(self, item: str, length: int | None, most: str | None) -> Any:
         """Return a list; fixed ones have their length."""
         n = self.chance.choice((0, 1, 2, 4, 12, 12, 13)) if length is None else length
-        if length is None and not self.mild and self.chance.random() < 0.01:
-            n = 20_000
+        if length is None and not (self.mild or self.large) and self.chance.random() < 0.01:
+            n, self.large = 20_000, True  # one of a message: memory is looked at, too
         n = min(n, int(most)) if most else n
         values = [self.value(item) for _ in range(min(n, 40))]
         values = (values * (n // max(len(values), 1) + 1))[:n]
@@ -132,6 +133,21 @@ class Node:
         self.client.start({'robot': ROBOT, 'record': '', 'command_timeout': 1e6})
         self.client.wait(lambda: self.odometry is not None, '/odom', START)
         self.publishers: dict[str, Any] = {}
+        live = [name for name in self.parameters() if not self.client.describe(name)[0].read_only]
+        self.first = dict(zip(live, self.client.get(*live), strict=True))
+
+    def calm(self) -> str:
+        """Set back all parameters, the pose and time: odd ones may rightly stop it.
+
+        Returns:
+            Why that was refused, '' if it was not.
+        """
+        told = {name: value for name, value in self.first.items() if value is not None}
+        result = self.client.set(told)
+        if result.successful:
+            result = self.client.reset()
+            return '' if result.success else str(result.message)
+        return str(result.reason)
 
     def restart(self) -> None:
         """Start another node in place of this one."""
@@ -143,6 +159,7 @@ class Node:
 
     def topics(self) -> dict[str, str]:
         """Return what the node listens to, topic to type."""
+        self.client.wait(lambda: NODE in self.client.node.get_node_names(), NODE, START)
         found = self.client.node.get_subscriber_names_and_types_by_node(NODE, '/')
         return {name: kinds[0] for name, kinds in sorted(found) if name not in IGNORED}
 
@@ -280,8 +297,11 @@ def hunt_parameters(node: Node, seed: int, count: int, first: int = 0) -> Tally:
         if any('refused:' in line and 'ERROR' in line for line in _new_lines(node)):
             tally.findings.append(Finding('parameters', seed, number, 'raw error', said))
         if number % 20 == 19:
-            settle(node, tally, 'parameters', seed, number, f'after {said}')
-            node.client.reset()
+            said = f'after {said}'
+            refused = node.calm()
+            if refused:
+                tally.findings.append(Finding('parameters', seed, number, 'no way back', refused))
+            settle(node, tally, 'parameters', seed, number, said)
     tally.grown, tally.seconds = node.memory() - before, time.perf_counter() - begin
     return tally
 

@@ -5,6 +5,7 @@ What can be read is repeated: that ends in a word about what differs, or the run
 
 from __future__ import annotations
 
+import copy
 import io
 import json
 import random
@@ -47,12 +48,13 @@ def edit(header: Any, chance: random.Random) -> Any:
         del holder[path[-1]]
         return path, 'left out'
     if chance.random() < 0.1 and isinstance(holder, dict):
-        holder[chance.choice(TEXTS[:8])] = chance.choice(ODD)
+        holder[chance.choice(TEXTS[:8])] = copy.deepcopy(chance.choice(ODD))
         return path[:-1], 'one more'
     old = holder[path[-1]]
     near = [old * 2, -old, old + 1] if isinstance(old, int | float) else [[old], str(old)]
     numbers = [x for x in NUMBERS if isinstance(x, int | float) and abs(x) < 2.0**64]
-    holder[path[-1]] = chance.choice((chance.choice(ODD), chance.choice(numbers), *near))
+    odd = copy.deepcopy(chance.choice(ODD))  # what an input is given, the next one may not have
+    holder[path[-1]] = chance.choice((odd, chance.choice(numbers), *near))
     return path, holder[path[-1]]
 
 

@@ -69,7 +69,21 @@ def test_everything_starts_with_its_parameters(tmp_path, name):
     given = parameters_of(records['simulation'])
     assert (given['robot'], given['contact.model']) == ('anymal_b', 'ncp')
     assert given.get('lockstep.enabled', False) is (name == 'trot')
-    wanted = {'robot': 'anymal_b'}
+    wanted = {'robot': 'anymal_b', 'urdf_path': ''}
     if name == 'stance':
         wanted |= {'motion': 'sway', 'amplitude': 0.03, 'frequency': 0.5}
     assert parameters_of(records[controller]) == wanted
+
+
+@needs_launch
+def test_a_stranger_is_told_to_both(tmp_path):
+    urdf = tmp_path / 'stranger.urdf'
+    urdf.write_text(contact_sim.load_robot('quadruped').description, encoding='utf-8')
+    words = f'urdf:={urdf}', 'feet:=LF_FOOT RF_FOOT LH_FOOT RH_FOOT', 'check_meshes:=false'
+    records, result = recorded_launch(tmp_path, 'stance_demo.launch.py', *words)
+    assert result.returncode == 0, result.stderr
+    for name in ('simulation', 'stance_controller'):
+        given = parameters_of(records[name])
+        assert given['urdf_path'] == str(urdf)
+        assert list(given['feet']) == ['LF_FOOT', 'RF_FOOT', 'LH_FOOT', 'RH_FOOT']
+        assert given['check_meshes'] is False

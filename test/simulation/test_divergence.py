@@ -79,7 +79,7 @@ def test_worlds_tell_the_same():
 
 def test_a_wheel_may_turn_as_fast_as_it_likes():
     """Fast turning alone is no error, and what was fast before a reset is not blamed after it."""
-    body = rigid_body('wheel', 1.0, 0.1 * np.eye(3), [])
+    body = rigid_body('wheel', 1.0, np.diag([0.1, 0.2, 0.25]), [])
     sim = Simulator(body, gravity=0.0, time_step=1e-2)
     sim.reset(pose(z=1.0), np.array([0.0, 0.0, 0.0, 0.0, 0.0, 300.0]))
     for _ in range(100):
@@ -87,8 +87,8 @@ def test_a_wheel_may_turn_as_fast_as_it_likes():
     assert sim.v[5] == pytest.approx(300.0, rel=1e-12)
     sim.reset(pose(z=1.0), np.zeros(6))
     sim.step(np.zeros(0))
-    sim.reset(pose(z=1.0), np.array([1e200, 0.0, 0.0, 0.0, 1e200, 0.0]))
-    with pytest.raises(NonFiniteState, match=r'from t = 0 s on .* = 1e\+198 rad per step'):
+    sim.reset(pose(z=1.0), np.array([0.0, 0.0, 0.0, 1e60, 1e60, 0.0]))
+    with pytest.raises(NonFiniteState, match=r'from t = 0 s on .* = 1e\+58 rad per step'):
         sim.step(np.zeros(0))
 
 
@@ -97,7 +97,7 @@ def test_no_step_hands_out_a_state_that_is_not_finite(integrator):
     """v⁺ may be finite where q⁺, or the velocity in the axes of q⁺, no longer is."""
     sim = Simulator(load_robot('go1'), integrator=integrator)
     chance, refused = np.random.default_rng(1), 0
-    for size in np.linspace(75.0, 300.0, 451):
+    for size in np.linspace(50.0, 100.0, 451):
         v = np.full(18, 10.0**size) * chance.choice([-1.0, 1.0], 18)
         sim.reset(v=v if chance.random() < 0.5 else v * (np.arange(18) == chance.integers(18)))
         before = sim.snapshot()
@@ -113,12 +113,12 @@ def test_no_step_hands_out_a_state_that_is_not_finite(integrator):
 
 @pytest.mark.parametrize('joint', [pin.JointModelTranslation, pin.JointModelPZ])
 def test_a_position_beyond_all_numbers(joint):
-    """Two steps of 1e308 m; v⁺ stays finite. Pinocchio moves the one kind, kernels the other."""
+    """Two steps of 9e99 m; v⁺ stays finite. Pinocchio moves the one kind, kernels the other."""
     model = pin.Model()
     index = model.addJoint(0, joint(), pin.SE3.Identity(), 'slide')
     model.appendBodyToJoint(index, pin.Inertia(1.0, np.zeros(3), np.eye(3)), pin.SE3.Identity())
     sim = Simulator(RobotModel.from_pinocchio(model), gravity=0.0, time_step=1.0)
-    sim.reset(v=1e308 * np.eye(sim.robot.nv)[0])
+    sim.reset(v=9e99 * np.eye(sim.robot.nv)[0])
     sim.step(np.zeros(sim.robot.n_joints))
     q = sim.q.copy()
     with pytest.raises(NonFiniteState):

@@ -22,6 +22,7 @@ from contact_sim.contact_models.hybrid.fields import STAGES, ArcArrays
 from contact_sim.contact_models.time_stepping.actuation import READY
 from contact_sim.contact_models.time_stepping.stepper import TimeStepping
 from contact_sim.dynamics.given_terms import GivenTerms
+from contact_sim.numbers import is_finite
 from contact_sim.solvers.status import (
     CONVERGED,
     CONVERGED_BY_FALLBACK,
@@ -114,7 +115,7 @@ class EventDriven:
         if self._terms is not None:
             self._effects[:] = self._workspace.data.nonlinear_effects
         code, events = self._run(float(self._workspace.data.time_step[0]))
-        if not (np.isfinite(self._arc.arc_q).all() and np.isfinite(self._arc.arc_v).all()):
+        if not (is_finite(self._arc.arc_q) and is_finite(self._arc.arc_v)):
             code = NONFINITE
         if code not in SOLVED:
             return self._fall_back(code, events)

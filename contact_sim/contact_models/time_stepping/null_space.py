@@ -27,6 +27,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from contact_sim.arguments import listed
 from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import arrays_of, integers, matrix, vector
 from contact_sim.contact.bilateral import has_bilateral
@@ -369,7 +370,7 @@ class NullSpace(TimeSteppingModel):
         feet = parameters.get('feet', ())
         if isinstance(feet, Iterable) and not isinstance(feet, str):
             parameters['feet'] = tuple(
-                str(foot) if hasattr(foot, '__index__') else foot for foot in feet
+                str(foot) if hasattr(foot, '__index__') else foot for foot in listed('feet', feet)
             )
         self.parameters: NullSpaceParameters = NullSpaceParameters(**parameters)  # type: ignore[arg-type]
 

@@ -68,6 +68,7 @@ from contact_sim.dynamics.integrate import move, velocity_in_new_axes
 from contact_sim.dynamics.integrators import MOMENTUM
 from contact_sim.dynamics.kinematics import place, world_inertia
 from contact_sim.dynamics.mass_matrix import mass_matrix
+from contact_sim.numbers import LARGEST
 from contact_sim.solvers.dense import assign
 from contact_sim.solvers.jit import kernel
 from contact_sim.solvers.tree import factorise, solve
@@ -233,7 +234,7 @@ def apply_impulses(data):
         constrain_velocity(data)
     for k in range(v_next.shape[0]):
         size += abs(v_next[k])
-    if not np.isfinite(size):
+    if not size <= LARGEST:
         integers(data, f.STATUS)[0] = NOT_FINITE
         return True
     row_velocities(jacobian, contacts, intervals, dof_parent, v_next, u_next)
@@ -307,13 +308,13 @@ def integrate(data):
 
 @kernel
 def state_is_finite(data):
-    """Return whether q and v are; also where v⁺ was, the motion of q and its axes may not be."""
-    nothing = 0.0  # times a number is 0 for all but infinity and NaN
+    """Return whether q and v are, and may be given back to the simulator; also where v⁺ was."""
+    within = True
     for value in vector(data, f.Q):
-        nothing += 0.0 * value
+        within &= abs(value) <= LARGEST
     for value in vector(data, f.V):
-        nothing += 0.0 * value
-    return nothing == 0.0
+        within &= abs(value) <= LARGEST
+    return within
 
 
 @kernel

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
 from contact_sim.arrays.views import arrays_of
 from contact_sim.contact.bilateral import ROUNDS
 from contact_sim.contact.given_rows import GivenRows, settled
@@ -23,6 +21,7 @@ from contact_sim.contact_models.time_stepping.stages import (
 )
 from contact_sim.dynamics.given_terms import GivenTerms
 from contact_sim.dynamics.integrators import MOMENTUM
+from contact_sim.numbers import is_finite
 from contact_sim.solvers.jit import entry
 
 
@@ -89,7 +88,7 @@ class TimeStepping:
             if work.integrator[0] == MOMENTUM:
                 terms.update_configuration(data.q)
                 follow_carried(*self._arrays)
-            if not (np.isfinite(data.q).all() and np.isfinite(data.v).all()):
+            if not (is_finite(data.q) and is_finite(data.v)):
                 self._status[0], data.clock[:] = NOT_FINITE, clock
                 forget_step(*self._arrays)
         self.update_contacts()

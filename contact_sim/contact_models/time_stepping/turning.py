@@ -6,6 +6,7 @@ import numpy as np
 
 from contact_sim.arrays import fields as f
 from contact_sim.arrays.views import matrix, vector
+from contact_sim.numbers import LARGEST
 from contact_sim.solvers.jit import kernel
 
 FASTEST = 1.0
@@ -28,4 +29,4 @@ def note_turning(data):
         fast[1] = 0.0
     elif fast[1] == 0.0:
         fast[0], fast[1] = clock[0], turn
-    return np.isfinite(size)
+    return size <= LARGEST

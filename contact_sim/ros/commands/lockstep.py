@@ -18,11 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.parameters import Settings
 from contact_sim.robot.joined import SEPARATOR
 from contact_sim.ros.commands.change import Change
 from contact_sim.ros.commands.inbox import ALL, CommandInbox
 from contact_sim.ros.commands.trajectory import Trajectory
-from contact_sim.ros.settings.declarations import LockstepParameters, Settings
+from contact_sim.ros.settings.declarations import LockstepParameters
 
 Mask = NDArray[np.bool_]
 SECOND = 1_000_000_000

@@ -22,9 +22,9 @@ from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 
 from contact_sim.errors import ContactSimError
-from contact_sim.robot.catalogue import default_robot
-from contact_sim.robot.urdf import load_robot
+from contact_sim.ros.described_robot import RobotParameters, named_robot
 from contact_sim.ros.interruption import Interruption, leave
+from contact_sim.ros.parameter_server import ParameterServer
 
 Array = NDArray[np.float64]
 LATEST = QoSProfile(depth=1)
@@ -37,7 +37,7 @@ class Controller(Node, ABC):
 
     A state that comes twice, as lockstep sends it until somebody has spoken, gets the same answer.
 
-    Parameters of the node: `robot`, of the catalogue, or `urdf_path`.
+    Parameters of the node: which robot it is, named as in the simulation (RobotParameters).
 
     Args:
         name: of the node.
@@ -48,9 +48,10 @@ class Controller(Node, ABC):
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        source = self.declare_parameter('robot', default_robot()).value
-        urdf_path = self.declare_parameter('urdf_path', '').value
-        self.robot = robot = load_robot(urdf_path or source)
+        parameters = ParameterServer(self)
+        parameters.declare({'': RobotParameters})
+        said = parameters.settings['']
+        self.robot = robot = named_robot(said.source, said)
         self._q = robot.reference_configuration().copy()
         self._v = np.zeros(robot.nv)
         self._state: JointState | None = None

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
 
 from contact_sim.control.trot import Trot
-from contact_sim.errors import InvalidInput
+from contact_sim.errors import InvalidInput, SingularLegs
 from contact_sim.ros.controllers.base import LATEST, Controller, run
 from contact_sim.ros.conversions import seconds
 
@@ -80,7 +80,7 @@ class TrotController(Controller):
             self._trot.velocity = AT_REST
         try:
             effort = self._trot.effort(time, q, v)
-        except np.linalg.LinAlgError:
+        except SingularLegs:
             effort = np.full(self.robot.n_joints, np.nan)
         if not np.isfinite(effort).all():
             self.get_logger().warning('no efforts for this state', throttle_duration_sec=1.0)

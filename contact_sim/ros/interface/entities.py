@@ -16,7 +16,7 @@ from contact_sim.errors import ContactSimError
 from contact_sim.robot.parts import parts_of
 from contact_sim.ros.conversions import set_quaternion, set_stamp, set_vector, vector_values
 from contact_sim.ros.interface.state_control import StateControl, bounded, unit_quaternion
-from contact_sim.ros.settings.server import ParameterServer
+from contact_sim.ros.parameter_server import ParameterServer
 from contact_sim.ros.stepping.loop import Loop
 from contact_sim.simulation.simulator import Simulator
 

@@ -11,7 +11,7 @@ from std_srvs.srv import SetBool, Trigger
 
 from contact_sim.errors import ContactSimError
 from contact_sim.ros.interface.state_control import StateControl
-from contact_sim.ros.settings.server import ParameterServer
+from contact_sim.ros.parameter_server import ParameterServer
 from contact_sim.ros.stepping.loop import Loop, Steps
 from contact_sim.simulation.simulator import Simulator
 

@@ -17,7 +17,7 @@ from contact_sim.errors import ContactSimError
 from contact_sim.ros.interface.services import Services
 from contact_sim.ros.interface.state_control import StateControl
 from contact_sim.ros.outputs.publishers import EVERY
-from contact_sim.ros.settings.server import ParameterServer
+from contact_sim.ros.parameter_server import ParameterServer
 from contact_sim.ros.stepping.loop import Loop
 from contact_sim.simulation.simulator import Simulator
 

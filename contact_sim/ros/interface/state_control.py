@@ -16,8 +16,8 @@ from contact_sim.errors import InvalidInput
 from contact_sim.robot.parts import RobotPart
 from contact_sim.ros.commands.inbox import Commanded, CommandInbox
 from contact_sim.ros.conversions import nanoseconds
+from contact_sim.ros.parameter_server import ParameterServer
 from contact_sim.ros.settings.factory import standing_at, start_configuration
-from contact_sim.ros.settings.server import ParameterServer
 from contact_sim.ros.stepping.loop import Loop
 from contact_sim.simulation.resume import resume
 from contact_sim.simulation.simulator import Simulator

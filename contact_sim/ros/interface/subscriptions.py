@@ -30,6 +30,8 @@ EFFORTS = 'joint_group_effort_controller'
 """Namespace of the topics of the controllers that the field's walking packages command."""
 MANY = QoSProfile(depth=1000)
 """Reliable, and longer than controllers speak while callbacks wait for the end of a step."""
+LARGE = QoSProfile(depth=10)
+"""For trajectories: the last replaces those before, and each place keeps the largest it had."""
 
 
 class Inputs:
@@ -76,7 +78,8 @@ class Inputs:
         }
         for topic, (kind, callback) in subscriptions.items():
             node.create_subscription(
-                kind, own_topic(part.name, topic, node.get_name()), callback, MANY,
+                kind, own_topic(part.name, topic, node.get_name()), callback,
+                LARGE if kind is JointTrajectory else MANY,
                 qos_overriding_options=QoSOverridingOptions.with_default_policies(),
             )  # fmt: skip
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from geometry_msgs.msg import WrenchStamped
 from std_msgs.msg import Int16MultiArray
 
+from contact_sim.parameters import Settings
 from contact_sim.robot.parts import RobotPart
 from contact_sim.ros.outputs.counting_publisher import Publisher
 from contact_sim.ros.outputs.messages import LinkContactsMessage, WrenchMessages
-from contact_sim.ros.settings.declarations import Settings
 from contact_sim.ros.settings.factory import frame_id
 from contact_sim.ros.topics import wrench_topic
 from contact_sim.sensors import FootForces

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 from nav_msgs.msg import Odometry
 
+from contact_sim.parameters import Settings
 from contact_sim.robot.parts import RobotPart
 from contact_sim.ros.outputs.counting_publisher import Publisher
 from contact_sim.ros.outputs.links import LinkOutputs
 from contact_sim.ros.outputs.messages import OdometryMessage
 from contact_sim.ros.outputs.sensors import SensorOutputs
-from contact_sim.ros.settings.declarations import Settings
 from contact_sim.ros.settings.factory import frame_id
 from contact_sim.ros.topics import own_topic
 from contact_sim.sensors.part_report import PartReport

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Int16MultiArray
 
+from contact_sim.parameters import Settings
 from contact_sim.robot.parts import RobotPart
 from contact_sim.ros.outputs.counting_publisher import Publisher
 from contact_sim.ros.outputs.messages import (
@@ -20,7 +21,6 @@ from contact_sim.ros.outputs.messages import (
     JointStateMessage,
     WrenchMessages,
 )
-from contact_sim.ros.settings.declarations import Settings
 from contact_sim.ros.settings.factory import chosen_sensors, frame_id, imu_frame
 from contact_sim.ros.topics import GROUND_TRUTH, wrench_topic
 from contact_sim.sensors import ImuSensing, Line

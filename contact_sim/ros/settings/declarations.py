@@ -9,7 +9,7 @@ from contact_sim.collision.terrain import TERRAINS
 from contact_sim.contact_models import CONTACT_MODELS, contact_models
 from contact_sim.dynamics.integrators import INTEGRATORS
 from contact_sim.parameters import Parameters, parameter
-from contact_sim.robot.catalogue import default_robot
+from contact_sim.ros.described_robot import RobotParameters
 from contact_sim.ros.settings.inputs import TrajectoryParameters
 from contact_sim.ros.settings.rates import PublishRateParameters
 from contact_sim.sensors import (
@@ -32,33 +32,17 @@ LARGEST_GAIN = 1e6
 
 
 @dataclass(frozen=True)
-class NodeParameters(Parameters):
+class NodeParameters(RobotParameters):
     """Robot, ground and pace of the simulation."""
 
-    robot: str = parameter(
-        default_robot(), '', 'robot of the catalogue, by default quadruped where the robots of '
-        'example-robot-data are not installed; ignored when robots, urdf_path or '
-        'robot_description is set',
-    )  # fmt: skip
     robots: tuple[str, ...] = parameter(
         (), '', 'several robots in one world, each name=robot or name=robot@x,y,yaw [m, m, rad], '
         'such as a=go1 and b=anymal_b@1.5,0,0.3; robot is of the catalogue or a path of a URDF; '
         'see docs/robots.md',
     )  # fmt: skip
-    urdf_path: str = parameter('', '', 'URDF of the robot, or .xacro: a program that runs')
-    srdf_path: str = parameter('', '', 'SRDF with reference poses and end effectors')
-    xacro_arguments: tuple[str, ...] = parameter(
-        (), '', 'arguments of a xacro, name:=value each; given, robot_description may be one'
-    )
-    floating_base: bool = parameter(True, '', 'false: the root link is fixed to the world')
-    actuated_joints: tuple[str, ...] = parameter(
-        (), '', 'driven joints; empty: all with one degree of freedom'
-    )
     effort_joints: tuple[str, ...] = parameter(
         (), '', 'joints of joint_group_effort_controller/commands, in order; empty: all, as logged'
     )
-    check_meshes: bool = parameter(True, '', 'refuse a robot whose meshes are not on this machine')
-    robot_description: str = parameter('', '', 'URDF text of the robot; wins over urdf_path')
     reference_pose: str = parameter(
         'standing', '', 'pose at start and after a reset, of the SRDF or of poses', live=True
     )
@@ -73,13 +57,6 @@ class NodeParameters(Parameters):
     initial_y: float = parameter(
         0.0, 'm', 'where on the ground the robot starts, along y', at_least=-1e4, at_most=1e4,
         live=True,
-    )  # fmt: skip
-    feet: tuple[str, ...] = parameter(
-        (), '', 'frames of the feet; empty: from the catalogue or the SRDF'
-    )
-    poses: tuple[str, ...] = parameter(
-        (), '', 'reference poses, each name: joint=value joint=value [rad or m]; they win over '
-        'those of the SRDF',
     )  # fmt: skip
     contact_links: tuple[str, ...] = parameter(
         (), '', 'links that touch with their collision geometry, too; all: every one that moves'
@@ -383,5 +360,3 @@ PARAMETER_GROUPS: dict[str, type[Parameters]] = {
 `gains.<joint>` and `actuators.<joint>` are added per joint of the robot,
 `lockstep.<controller>` per controller.
 """
-Settings = dict[str, Any]
-"""Checked parameters by prefix, each an instance of its class in PARAMETER_GROUPS."""

@@ -23,10 +23,10 @@ from contact_sim.collision.terrain import (
 from contact_sim.contact_models import CONTACT_MODELS
 from contact_sim.contact_models.protocol import ContactModel
 from contact_sim.errors import InvalidInput
+from contact_sim.parameters import Settings
 from contact_sim.replay.recorder import Recorder
 from contact_sim.robot.model import STANDING, RobotModel
 from contact_sim.robot.parts import RobotPart, parts_of
-from contact_sim.ros.settings.declarations import Settings
 from contact_sim.sensors import ContactFlags, ContactSensing, Encoders, FootForces, Imu
 from contact_sim.simulation.placement import standing_on
 from contact_sim.simulation.simulator import Simulator

@@ -8,21 +8,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from contact_sim.errors import ContactSimError, InvalidInput, UnknownName
+from contact_sim.parameters import Settings
 from contact_sim.robot.actuators import quantities
 from contact_sim.robot.joined import SEPARATOR, joined
-from contact_sim.robot.loose import loose_ball, loose_box
 from contact_sim.robot.model import RobotModel
-from contact_sim.robot.numbers import as_number
 from contact_sim.robot.parts import RobotPart, with_each
-from contact_sim.robot.urdf import load_robot
-from contact_sim.robot.xacro_program import xacro_arguments
-from contact_sim.ros.settings.declarations import NOT_SET, Settings
+from contact_sim.ros.described_robot import named_robot
+from contact_sim.ros.settings.declarations import NOT_SET
 
 Array = NDArray[np.float64]
 ALL = 'all'
@@ -32,12 +29,9 @@ NAMING = (
     'poses',
 )
 """Parameters that name something of a robot."""
-LOOSE = {'box': 4, 'ball': 2}
-"""Numbers of a loose body: its sizes and its mass."""
 NONE_AT_ZERO = 'velocity_limit', 'saturation_effort'
 """Quantities of an actuator that 0 switches off."""
 FORM = "expected name=robot or name=robot@x,y,yaw, such as 'a=go1' or 'b=anymal_b@1.5,0,0.3'"
-POSE_FORM = "expected name: joint=value joint=value, such as 'crouched: hip=0.5 knee=-1'"
 NAME = re.compile('[A-Za-z][A-Za-z0-9_]*')
 """What may be a namespace in ROS and the beginning of a frame."""
 
@@ -112,8 +106,7 @@ def loaded_robot(settings: Settings) -> RobotModel:
     common = settings['']
     entries = robot_entries(common.robots)
     if not entries:
-        source = common.robot_description or common.urdf_path or common.robot
-        return _loaded(source, {name: getattr(common, name) for name in NAMING}, settings)
+        return _loaded(common.source, {name: getattr(common, name) for name in NAMING}, settings)
     if common.srdf_path:
         raise InvalidInput(
             f'srdf_path = {common.srdf_path!r} is of one robot alone; expected none beside robots'
@@ -150,12 +143,7 @@ def _check_owners(parameter: str, names: Sequence[str], entries: Sequence[RobotE
 def _loaded(source: str, names: Mapping[str, Sequence[str]], settings: Settings) -> RobotModel:
     """Return a robot as the parameters say; `names` are its own in those of NAMING."""
     common, links, pairs = settings[''], names['contact_links'], names['self_collision']
-    robot = named_robot(
-        source, floating_base=common.floating_base, feet=names['feet'] or None,
-        actuated_joints=names['actuated_joints'] or None, srdf=common.srdf_path or None,
-        poses=poses_in(names['poses']), check_meshes=common.check_meshes,
-        xacro_arguments=xacro_arguments(common.xacro_arguments),
-    )  # fmt: skip
+    robot = named_robot(source, common, names)
     robot = robot.with_position_limits(
         replace(limit, restitution=0.0 if limit.holds else common.joint_limit_restitution)
         for limit in (robot.position_limits if common.joint_limits else ())
@@ -168,60 +156,6 @@ def _loaded(source: str, names: Mapping[str, Sequence[str]], settings: Settings)
         srdf = common.srdf_path or None
         robot = robot.with_self_collision(touching, srdf, common.pair_contacts)
     return robot
-
-
-def poses_in(texts: Iterable[str]) -> dict[str, dict[str, float]]:
-    """Return the poses in texts like 'crouched: hip=0.5 knee=-1'.
-
-    Raises:
-        InvalidInput: a text of another form, a pose or a joint in it that is named twice.
-    """
-    poses: dict[str, dict[str, float]] = {}
-    for text in texts:
-        name, colon, rest = text.partition(':')
-        name, values = name.strip(), {}
-        for word in rest.split():
-            joint, _, value = word.rpartition('=')
-            if joint in values:
-                raise InvalidInput(f'poses: {text!r}: joint {joint!r} is listed more than once')
-            values[joint] = as_number(value)
-        if not colon or not name or not values or '' in values or name in poses:
-            twice = 'the pose is listed more than once' if name in poses else POSE_FORM
-            raise InvalidInput(f'poses: {text!r}: {twice}')
-        poses[name] = values
-    return poses
-
-
-def named_robot(source: str, **said: Any) -> RobotModel:
-    """Return a robot of the catalogue, of a file or of a text, or a loose body.
-
-    Args:
-        source: as in `RobotEntry`.
-        said: further arguments of `load_robot`, of which a loose body takes none.
-
-    Raises:
-        ContactSimError: see `load_robot` and `loose_body`.
-    """
-    return loose_body(source) or load_robot(source, **said)
-
-
-def loose_body(source: str) -> RobotModel | None:
-    """Return a body written as box:x:y:z:mass or ball:radius:mass [m, kg]; None for others.
-
-    Raises:
-        InvalidInput: numbers of another number, or that are none.
-    """
-    kind, *words = source.split(':')
-    if kind not in LOOSE:
-        return None
-    try:
-        numbers = [float(word) for word in words]
-    except ValueError:
-        numbers = []
-    if len(numbers) != LOOSE[kind]:
-        raise InvalidInput(f'{source!r}: expected box:x:y:z:mass or ball:radius:mass [m, kg]')
-    *sizes, mass = numbers
-    return loose_box(sizes, mass) if kind == 'box' else loose_ball(sizes[0], mass)
 
 
 def _link_pair(text: str) -> tuple[str, str]:

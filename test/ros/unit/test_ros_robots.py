@@ -23,6 +23,7 @@ from contact_sim.ros.commands.inbox import CommandInbox
 from contact_sim.ros.commands.lockstep import Lockstep, Verdict, owned_joints
 from contact_sim.ros.commands.pushes import Pushes
 from contact_sim.ros.commands.trajectory import GivenPoint
+from contact_sim.ros.described_robot import poses_in
 from contact_sim.ros.interface.state_control import StateControl
 from contact_sim.ros.interface.support_command import SupportCommand
 from contact_sim.ros.outputs.messages import JointStateMessage
@@ -52,7 +53,6 @@ from contact_sim.ros.settings.robots import (
     entries_in,
     joint_gains,
     loaded_robot,
-    poses_in,
     robot_entries,
 )
 from contact_sim.ros.topics import own_topic

@@ -21,6 +21,7 @@ from contact_sim.errors import RobotDescriptionError
 from contact_sim.parameters import declared_parameters
 from contact_sim.robot.actuators import quantities
 from contact_sim.ros.outputs.ground_markers import ground_triangles
+from contact_sim.ros.parameter_server import full_name, parameter_descriptor
 from contact_sim.ros.settings.declarations import (
     PARAMETER_GROUPS,
     ActuatorParameters,
@@ -29,7 +30,6 @@ from contact_sim.ros.settings.declarations import (
 from contact_sim.ros.settings.factory import loaded_simulator, start_configuration
 from contact_sim.ros.settings.rates import PublishRateParameters, publish_periods, steps_between
 from contact_sim.ros.settings.robots import driven_robot, joint_gains, loaded_robot
-from contact_sim.ros.settings.server import full_name, parameter_descriptor
 from contact_sim.ros.topics import wrench_topic
 from contact_sim.terrain.ready_made import READY_MADE
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
+from array import array
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, get_args, get_origin
@@ -20,8 +21,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from contact_sim.errors import ContactSimError, shortened
-from contact_sim.parameters import ParameterField, Parameters, declared_parameters
-from contact_sim.ros.settings.declarations import Settings
+from contact_sim.parameters import ParameterField, Parameters, Settings, declared_parameters
 
 SCALARS = {
     bool: Parameter.Type.BOOL,
@@ -54,8 +54,8 @@ class ParameterServer:
     def __init__(
         self,
         node: Node,
-        check: Callable[[Settings], None],
-        apply: Callable[[Settings, set[str]], None],
+        check: Callable[[Settings], None] = lambda settings: None,
+        apply: Callable[[Settings, set[str]], None] = lambda settings, changed: None,
     ) -> None:
         self._node, self._check, self._apply = node, check, apply
         self._fields: dict[str, ParameterField] = {}  # by full name
@@ -167,6 +167,8 @@ def ros_parameter(name: str, field: ParameterField, value: Any) -> Parameter:
 
     ros2cli sends 1e-10 as a text, and [] as a list of bool.
     """
+    if isinstance(value, array):
+        value = value.tolist()
     if is_list(field) and isinstance(value, list | tuple):
         of = get_args(field.type)[0]
         items = [_as_number(of, item) for item in without_blanks(value)]
