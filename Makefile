@@ -4,6 +4,7 @@
 # make benchmark          microseconds per step     make generate   config/ and docs/ from the code
 # make determinism        equal runs, one hash?     make soak       an hour of simulated time
 # make fuzz               odd inputs in great numbers, an hour (ARGS='calls --count 1000 --seed 1')
+# make textbook           the systems of the texts: table, out/textbook/*.png (ARGS='cart_pendulum')
 # make clean              remove what was made (not the virtual environments: make distclean)
 
 ROBOT ?= go1
@@ -27,7 +28,7 @@ unexport AMENT_PREFIX_PATH COLCON_PREFIX_PATH RMW_IMPLEMENTATION ROS_DISTRO
 # The tests start a hundred processes, and pytest rewrites 450 modules: bytecode is kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test lint test-oldest benchmark determinism soak fuzz generate format clean distclean
+.PHONY: demo test lint test-oldest benchmark determinism soak fuzz textbook generate format clean distclean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/ready
@@ -69,9 +70,13 @@ else
 	    $(VENV)/bin/python test/fuzz/fuzz.py $$kind || failed=1; done; exit $$failed
 endif
 
+textbook: $(VENV)/ready
+	PYTHONPATH=examples $(VENV)/bin/python -m textbook $(ARGS)
+
 generate: $(VENV)/ready
 	$(VENV)/bin/python -m contact_sim.ros.settings.generate
 	$(VENV)/bin/python -m contact_sim.terrain.reference
+	PYTHONPATH=examples $(VENV)/bin/python -m textbook.reference
 
 format: $(VENV)/ready
 	$(VENV)/bin/ruff check --fix

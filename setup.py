@@ -56,7 +56,8 @@ setup(
         (SHARE, ['package.xml']),
         (f'{SHARE}/launch', sorted(glob('launch/*.launch.py'))),
         (f'{SHARE}/config', sorted(glob('config/*'))),
-        (f'{SHARE}/urdf', sorted(glob('urdf/*'))),
+        (f'{SHARE}/urdf', sorted(glob('urdf/*.*'))),
+        (f'{SHARE}/urdf/textbook', sorted(glob('urdf/textbook/*.*'))),
     ],
     zip_safe=False,  # the cache of compiled kernels is keyed by the source files
     # Lower bounds: what Ubuntu 24.04 has, on which ROS 2 Jazzy and Kilted run, their ProxSuite and

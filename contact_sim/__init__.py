@@ -31,7 +31,7 @@ from contact_sim.errors import (
     RobotDescriptionError,
     UnknownName,
 )
-from contact_sim.robot.catalogue import robots
+from contact_sim.robot.catalogue import robots, textbook_systems
 from contact_sim.robot.contact_point import ContactPoint
 from contact_sim.robot.feet import Foot
 from contact_sim.robot.joined import JoinedRobots, joined
@@ -86,4 +86,5 @@ __all__ = [
     'loose_ball',
     'loose_box',
     'robots',
+    'textbook_systems',
 ]

@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element
 
 from contact_sim.errors import RobotDescriptionError
 from contact_sim.inspect.proposed_feet import proposed_feet
-from contact_sim.robot.catalogue import robots
+from contact_sim.robot.catalogue import in_catalogue
 from contact_sim.robot.checks import link_mass
 from contact_sim.robot.description import parse_xml
 from contact_sim.robot.meshes import missing_meshes
@@ -76,7 +76,7 @@ def understood(asked: Source) -> Understanding:
             robot = _loaded(asked, proposal.links)
     said = dict.fromkeys(str(one.message) for one in caught if one.category is UserWarning)
     without = [text for text in said if 'no feet are known' not in text]
-    missing = () if asked.source in robots() else _missing(robot, asked.source)
+    missing = () if in_catalogue(asked.source) else _missing(robot, asked.source)
     return Understanding(asked, robot, why, proposed, missing, tuple(without))
 
 
@@ -90,7 +90,7 @@ def _loaded(asked: Source, feet: Sequence[str] | None) -> RobotModel:
 def _why(asked: Source) -> str:
     if asked.feet is not None:
         return 'as given'
-    return 'of the catalogue' if asked.source in robots() else 'end effectors of the SRDF'
+    return 'of the catalogue' if in_catalogue(asked.source) else 'end effectors of the SRDF'
 
 
 def _missing(robot: RobotModel, source: str) -> tuple[str, ...]:

@@ -1,8 +1,9 @@
-"""The robots that come by name: where their files are, and what the files leave out.
+"""What comes by name: where the files are, and what the files leave out.
 
-All but 'quadruped' and 'four_bar_quadruped', ours, come with the pip package example-robot-data
-(the extra `robots`), or with the ROS package example_robot_descriptions (called example-robot-data
-before version 6).
+Robots, and the systems of examples/textbook, whose files are in our urdf/textbook. All robots but
+'quadruped' and 'four_bar_quadruped' come with the pip package example-robot-data (the extra
+`robots`), or with the ROS package example_robot_descriptions (called example-robot-data before
+version 6).
 
 The contact sphere of a foot is read from the URDF's collision geometry, unless the foot is a mesh
 there: then it is written here.
@@ -13,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from contact_sim.errors import RobotDescriptionError, UnknownName
 from contact_sim.robot.feet import Sphere
@@ -25,16 +27,17 @@ _UNITREE_FEET = ('FL_foot', 'FR_foot', 'RL_foot', 'RR_foot')
 _ANYMAL_FEET = ('LF_FOOT', 'RF_FOOT', 'LH_FOOT', 'RH_FOOT')
 _SOLO_FEET = ('FL_FOOT', 'FR_FOOT', 'HL_FOOT', 'HR_FOOT')
 _HYQ_FEET = ('lf_foot', 'rf_foot', 'lh_foot', 'rh_foot')
+_ENDS = ('lower_end', 'upper_end')
 _OUR_FEET = ('LF_FOOT', 'RF_FOOT', 'LH_FOOT', 'RH_FOOT')
 
 
 @dataclass(frozen=True)
 class CatalogueEntry:
-    """A robot of the catalogue."""
+    """A robot or a system of the textbook."""
 
     urdf: str
     """Path of the URDF or xacro below robots/ of the data package, or in our urdf/."""
-    feet: tuple[str, ...]
+    feet: tuple[str, ...] = ()
     """Frames of the feet, in the order of robot.contact_points."""
     srdf: str | None = None
     """Path of the SRDF with the poses, from the same folder as `urdf`."""
@@ -43,12 +46,16 @@ class CatalogueEntry:
     foot: Sphere | None = None
     """Contact sphere in the frame of every foot; None: the one in the URDF."""
     standing: Mapping[str, float] = field(default_factory=dict)
-    """Standing joints [rad] by the end of the joint's name, for robots without an SRDF."""
+    """Standing joints [rad or m] by the end of the joint's name, for those without an SRDF."""
     corrections: tuple[tuple[str, str], ...] = ()
     """Pairs (wrong, right) to replace in the text of the URDF: defects of the published file."""
+    floating_base: bool = True
+    """False: the root link is fixed to the world."""
+    actuated_joints: tuple[str, ...] | None = None
+    """Driven joints; None: all with one degree of freedom."""
 
 
-_ENTRIES: dict[str, CatalogueEntry] = {
+_ROBOTS: dict[str, CatalogueEntry] = {
     'a1': CatalogueEntry(
         'a1_description/urdf/a1.urdf', _UNITREE_FEET, 'a1_description/srdf/a1.srdf'
     ),
@@ -108,20 +115,71 @@ _ENTRIES: dict[str, CatalogueEntry] = {
 }
 
 
+def _system(name: str, **said: Any) -> CatalogueEntry:
+    """Return the entry of a system of the textbook; its root link is fixed unless said."""
+    return CatalogueEntry(f'textbook/{name}.urdf', **{'ours': True, 'floating_base': False} | said)
+
+
+_SYSTEMS: dict[str, CatalogueEntry] = {
+    'bead': _system('bead', actuated_joints=(), standing={'x': 1.0}),
+    'bouncing_ball': _system('bouncing_ball', feet=('ball',), floating_base=True),
+    'box_on_corners': _system(
+        'box_on_corners', feet=('rear_corner', 'front_corner'), floating_base=True
+    ),
+    'box_on_slope': _system('box_on_slope', feet=('box',), floating_base=True),
+    'cart_and_wall': _system('cart_and_wall', feet=('buffer',), standing={'x': 0.5}),
+    'cart_pendulum': _system(
+        'cart_pendulum', feet=('P',), actuated_joints=('swing',), standing={'swing': 0.6}
+    ),
+    'compliant_feet': _system(
+        'compliant_feet', feet=('left_foot', 'right_foot'), actuated_joints=()
+    ),
+    'double_pendulum': _system('double_pendulum', standing={'q1': 0.3, 'q2': -0.7}),
+    'falling_rod': _system('falling_rod', feet=_ENDS, floating_base=True),
+    'five_link_chain': _system('five_link_chain', actuated_joints=()),
+    'four_bar': _system(
+        'four_bar',
+        actuated_joints=(),
+        standing={'crank': 1.2, 'coupler': -0.92658611, 'rocker': 1.37755106},
+    ),
+    'newtons_cradle': _system('newtons_cradle', actuated_joints=(), standing={'hinge_1': -0.5}),
+    'painleve_rod': _system('painleve_rod', feet=_ENDS, floating_base=True),
+    'pizza_saver': _system(
+        'pizza_saver', feet=('leg_0', 'leg_1', 'leg_2'), actuated_joints=('turn',)
+    ),
+    'rolling_sphere': _system('rolling_sphere', feet=('ball',), floating_base=True),
+    'sliding_brick': _system('sliding_brick', feet=('brick',), floating_base=True),
+    'tipping_box': _system('tipping_box', feet=('box',), floating_base=True),
+    'two_blocks': _system('two_blocks', actuated_joints=()),
+    'two_bodies': _system('two_bodies'),
+}
+_ENTRIES = _ROBOTS | _SYSTEMS
+
+
 def robots() -> tuple[str, ...]:
-    """Return the names of the robots that `load_robot` knows."""
-    return tuple(_ENTRIES)
+    """Return the names of the legged robots that `load_robot` knows."""
+    return tuple(_ROBOTS)
+
+
+def textbook_systems() -> tuple[str, ...]:
+    """Return the names of the systems of the textbook that `load_robot` knows."""
+    return tuple(_SYSTEMS)
 
 
 def default_robot() -> str:
     """Return the robot of whoever names none: go1 where its files are, else quadruped, ours."""
-    entry = _ENTRIES[FAVOURITE]
+    entry = _ROBOTS[FAVOURITE]
     here = any((folder / 'robots' / entry.urdf).is_file() for folder in _data_folders())
-    return FAVOURITE if here else next(name for name in _ENTRIES if _ENTRIES[name].ours)
+    return FAVOURITE if here else next(name for name in _ROBOTS if _ROBOTS[name].ours)
+
+
+def in_catalogue(name: object) -> bool:
+    """Return whether this is the name of a robot or of a system of the textbook."""
+    return isinstance(name, str) and name in _ENTRIES
 
 
 def catalogue_entry(name: str) -> CatalogueEntry:
-    """Return the entry of a robot.
+    """Return the entry of a robot or of a system of the textbook.
 
     Raises:
         UnknownName: not in the catalogue.

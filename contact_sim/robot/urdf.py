@@ -13,7 +13,14 @@ import pinocchio as pin
 from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName, shown
 from contact_sim.numbers import flag
 from contact_sim.robot.agreement import check_agreement
-from contact_sim.robot.catalogue import CatalogueEntry, catalogue_entry, robot_file, robots
+from contact_sim.robot.catalogue import (
+    CatalogueEntry,
+    catalogue_entry,
+    in_catalogue,
+    robot_file,
+    robots,
+    textbook_systems,
+)
 from contact_sim.robot.checks import check_description, floats_by_itself
 from contact_sim.robot.constraints import Constraint, JointCoupling
 from contact_sim.robot.contact_point import ContactPoint, as_tuple
@@ -58,16 +65,19 @@ def load_robot(
     robot (robot/urdf_constraints.py).
 
     Args:
-        source: a name of the catalogue (`robots()`), a path to a .urdf or .xacro file, or URDF
-            text (it starts with '<'). A xacro is a program: it can do whatever you can.
+        source: a name of the catalogue (`robots()`, `textbook_systems()`), a path to a .urdf or
+            .xacro file, or URDF text (it starts with '<'). A xacro is a program: it can do
+            whatever you can.
         floating_base: whether the root link moves freely; else it is fixed to the world. A root
-            link without mass, whose one joint is a floating one, is the world either way.
+            link without mass, whose one joint is a floating one, is the world either way; that of
+            most systems of the textbook, too.
         feet: frames of the feet, or contact points ready made. A frame touches with all spheres
             of its link's collision geometry; else with the corners of boxes, cylinders and
             meshes there (robot/soles.py); else with its origin. None: the feet of the catalogue,
             else the end effectors of the SRDF, else none, with a warning.
-        actuated_joints: names of driven joints; None means every joint with one degree of freedom
-            that follows no other and that the SRDF does not call passive.
+        actuated_joints: names of driven joints; None: those of the catalogue, else every joint
+            with one degree of freedom that follows no other and that the SRDF does not call
+            passive.
         srdf: a path to an SRDF, or its text, with reference poses and end effectors; None: the
             catalogue's, else none.
         poses: reference poses, values by joint [rad or m] by name of the pose, which win over
@@ -87,7 +97,7 @@ def load_robot(
     flag('check_meshes', check_meshes)
     entry = _entry(source)
     description = _checked(_description(source, entry, xacro_arguments), check_meshes)
-    floating_base = floating_base and not floats_by_itself(description.root)
+    floating_base = floating_base and not _on_the_world(description, entry)
     model = _pinocchio_model(description, floating_base)
     semantics = _semantics(srdf, entry)
     soles = _soles(description, model, entry, semantics, feet)
@@ -97,11 +107,11 @@ def load_robot(
         model, _poses(model, semantics, entry), poses, soles[0], limits, constraints
     )
     following = {one.joint for one in constraints if isinstance(one, JointCoupling)}
-    passive = following | semantics.passive_joints
+    passive = semantics.passive_joints | following
     return RobotModel(
         name=str(source) if entry is not None else description.name,
         pinocchio_model=model,
-        joint_names=actuated_joint_names(model, actuated_joints, passive),
+        joint_names=_actuated_joints(model, entry, actuated_joints, passive),
         contact_points=soles[0],
         references=references.poses,
         description=description.text,
@@ -122,12 +132,28 @@ def _entry(source: str | Path) -> CatalogueEntry | None:
             f'robot = {shown(source)}: expected a name ({", ".join(robots())}), a path or '
             'URDF text'
         )
-    if source in robots():
+    if in_catalogue(source):
         return catalogue_entry(source)
     looks_like_file = '/' in source or source.endswith(('.urdf', '.xacro', '.xml'))
     if not (is_xml(source) or looks_like_file or os.path.exists(source)):
-        raise UnknownName('robot or file', source, robots())
+        raise UnknownName('robot or file', source, robots() + textbook_systems())
     return None
+
+
+def _on_the_world(description: Description, entry: CatalogueEntry | None) -> bool:
+    """Return whether the root link is fixed to the world whatever the caller says."""
+    fixed = entry is not None and not entry.floating_base
+    return fixed or floats_by_itself(description.root)
+
+
+def _actuated_joints(
+    model: pin.Model,
+    entry: CatalogueEntry | None,
+    joints: Iterable[str] | None,
+    passive: frozenset[str],
+) -> tuple[str, ...]:
+    known = entry.actuated_joints if entry is not None else None
+    return actuated_joint_names(model, known if joints is None else joints, passive)
 
 
 def _description(
@@ -243,7 +269,7 @@ def _soles(
     given = {foot: (entry.foot,) for foot in entry.feet} if entry and entry.foot else {}
     folders = mesh_folders(description.root, description.file)
     soles = soles_of(model, description.root, folders, frames, description.place, given)
-    if feet is None and not frames and has_floating_base(model):
+    if feet is None and entry is None and not frames and has_floating_base(model):
         warnings.warn(
             f'{description.place}: no feet are known, so nothing touches the ground; name their '
             'links (feet). python -m contact_sim.inspect tells which they may be',

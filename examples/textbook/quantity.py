@@ -37,3 +37,11 @@ class Quantity:
     def passed(self) -> bool:
         """Return whether the error is within the tolerance; NaN is not."""
         return self.error <= self.tolerance
+
+
+def in_words(value: ArrayLike) -> str:
+    """Return numbers with nine digits, as the texts have them."""
+    array = np.asarray(value, dtype=float)
+    if array.ndim == 0:
+        return f'{array.item():.9g}'
+    return '(' + ', '.join(map(in_words, array)) + ')'

@@ -1,11 +1,11 @@
-"""Linkages in the x-z plane as Pinocchio models: pendulums, chains and loops of rods."""
+"""Linkages in the x-z plane: those of the textbook, and chains of any length."""
 
 from __future__ import annotations
 
 import numpy as np
 import pinocchio as pin
 
-from contact_sim.robot.model import RobotModel
+from contact_sim import RobotModel, load_robot
 
 IN_PLANE = np.array([0.0, -1.0, 0.0])
 """Axis of all joints: a positive angle turns x towards z."""
@@ -35,35 +35,18 @@ def add_tip(model: pin.Model, joint: int, x: float, name: str) -> None:
     model.addFrame(pin.Frame(name, joint, 0, at, pin.FrameType.OP_FRAME))
 
 
-def double_pendulum(
-    masses: tuple[float, float] = (1.0, 2.0), lengths: tuple[float, float] = (1.0, 0.5)
-) -> RobotModel:
-    """Return T2's: point masses, q1 from hanging, q2 relative; frame 'tip'."""
-    model, parent, place = pin.Model(), 0, (0.0, 0.0)
-    for i, (mass, length) in enumerate(zip(masses, lengths, strict=True)):
-        bob = pin.Inertia(mass, np.array([0.0, 0.0, -length]), np.zeros((3, 3)))
-        parent = add_link(model, parent, place, bob, f'q{i + 1}')
-        place = (0.0, -length)
-    at = pin.SE3(np.eye(3), np.array([0.0, 0.0, -lengths[1]]))
-    model.addFrame(pin.Frame('tip', parent, 0, at, pin.FrameType.OP_FRAME))
-    return RobotModel.from_pinocchio(model, name='double_pendulum')
+def double_pendulum() -> RobotModel:
+    """Return T2's: point masses, q1 from hanging, q2 relative; hanging, frame 'tip'."""
+    return load_robot('double_pendulum', poses={'standing': {'q1': 0.0, 'q2': 0.0}})
 
 
-def four_bar(
-    crank: float = 1.0, coupler: float = 2.0, rocker: float = 1.5, ground: float = 2.0
-) -> RobotModel:
-    """Return T4's four-bar of uniform rods, 1 kg/m, cut where coupler and rocker meet.
+def four_bar() -> RobotModel:
+    """Return T4's four-bar of uniform rods, driven, cut where coupler and rocker meet.
 
     Angles of crank and rocker are absolute, that of the coupler relative to the crank; frames
     'coupler_tip' and 'rocker_tip'.
     """
-    model = pin.Model()
-    first = add_link(model, 0, (0.0, 0.0), rod(crank, crank), 'crank')
-    second = add_link(model, first, (crank, 0.0), rod(coupler, coupler), 'coupler')
-    third = add_link(model, 0, (ground, 0.0), rod(rocker, rocker), 'rocker')
-    add_tip(model, second, coupler, 'coupler_tip')
-    add_tip(model, third, rocker, 'rocker_tip')
-    return RobotModel.from_pinocchio(model, name='four_bar')
+    return load_robot('four_bar', actuated_joints=('crank', 'coupler', 'rocker'))
 
 
 def chain(links: int) -> RobotModel:

@@ -159,6 +159,17 @@ def test_robots_on_one_ground_are_timed(tmp_path):
     assert all(0.0 < row['least'] <= row['us'] for row in rows)
 
 
+def test_reduced_and_maximal_coordinates_are_timed(tmp_path):
+    figures, told = run('maximal.py', tmp_path, '--links', '5', '10')
+    assert [row['unknowns'] for row in figures['rows']] == [55, 110]
+    for row in figures['rows']:
+        assert all(0.0 < row[kind] < 1e5 for kind in ('reduced', 'aba', 'sparse', 'dense'))
+        assert row['aba'] < row['sparse']
+    assert 'exponent' in told
+    drift = {name: found['drift'] for name, found in figures['drifts'].items()}
+    assert drift['Projection'] <= 1e-12 < drift['Baumgarte(50)'] < drift['none'] < 0.02
+
+
 def test_round_trips_of_lockstep_are_counted(tmp_path):
     pytest.importorskip('rclpy', reason='rclpy is not installed (extra `ros`)')
     figures = tmp_path / 'lockstep.json'

@@ -84,8 +84,11 @@ def test_executables_are_where_ros2_run_looks(prefix, executable):
 
 @pytest.mark.parametrize('folder', ['launch', 'config', 'urdf'])
 def test_share_folders_are_installed_whole(prefix, folder):
-    shipped = {path.name for path in (SOURCE / folder).iterdir() if path.is_file()}
-    installed = {path.name for path in (prefix / 'share/contact_sim' / folder).iterdir()}
+    there = prefix / 'share/contact_sim'
+    shipped, installed = (
+        {path.relative_to(root) for path in (root / folder).rglob('*') if path.is_file()}
+        for root in (SOURCE, there)
+    )
     assert shipped
     assert installed == shipped
 

@@ -53,7 +53,7 @@ def sources():
 
 def shared():
     """Return the files that go into share/contact_sim."""
-    files = [path for folder in SHARED for path in (SOURCE / folder).iterdir() if path.is_file()]
+    files = [path for folder in SHARED for path in (SOURCE / folder).rglob('*') if path.is_file()]
     return {str(path.relative_to(SOURCE)) for path in files} | {'package.xml'}
 
 

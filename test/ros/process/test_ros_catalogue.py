@@ -2,6 +2,7 @@
 
 import threading
 import time
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ pytest.importorskip('rclpy', reason='needs ROS')
 import rclpy
 from rclpy.parameter import Parameter
 
-from contact_sim import contact_models, robots
+from contact_sim import contact_models, load_robot, robots, textbook_systems
 from contact_sim.collision.terrain import TERRAINS
 from contact_sim.ros.node import SimulationNode
 from contact_sim.ros.remote.client import environment
@@ -39,17 +40,28 @@ def wait_for_step(node, count):
         time.sleep(1e-3)
 
 
-@pytest.mark.parametrize('terrain', TERRAINS)
-@pytest.mark.parametrize('name', robots())
-def test_every_robot_runs_in_the_node_under_every_model(context, name, terrain):
-    chosen = {'robot': name, 'terrain.type': terrain, 'real_time_factor': 0.0}
-    overrides = [Parameter(key, value=value) for key, value in chosen.items()]
+@contextmanager
+def running_node(context, **chosen):
+    """Yield the node while it runs as fast as it can."""
+    parameters = {'real_time_factor': 0.0} | chosen
+    overrides = [Parameter(key, value=value) for key, value in parameters.items()]
     node = SimulationNode(context=context, parameter_overrides=overrides)
     ended = threading.Event()
     loop = threading.Thread(target=node.run, args=(lambda: not ended.is_set(),))
-    height = node.sim.q[2]
     loop.start()
     try:
+        yield node
+    finally:
+        ended.set()
+        loop.join()
+        node.destroy_node()
+
+
+@pytest.mark.parametrize('terrain', TERRAINS)
+@pytest.mark.parametrize('name', robots())
+def test_every_robot_runs_in_the_node_under_every_model(context, name, terrain):
+    with running_node(context, robot=name, **{'terrain.type': terrain}) as node:
+        height = node.sim.standing_configuration()[2]
         for model in contact_models():
             (result,) = node.set_parameters([Parameter('contact.model', value=model)])
             assert result.successful, result.reason
@@ -58,7 +70,15 @@ def test_every_robot_runs_in_the_node_under_every_model(context, name, terrain):
             assert node.sim.contact_model == model
         assert np.isfinite(node.sim.q).all()
         assert node.sim.q[2] == pytest.approx(height, rel=0.2)
-    finally:
-        ended.set()
-        loop.join()
-        node.destroy_node()
+
+
+@pytest.mark.parametrize('name', textbook_systems())
+def test_every_system_of_the_textbook_runs_in_the_node(context, name):
+    """As robot:=cart_pendulum starts it: fixed where the catalogue says so, from its pose."""
+    with running_node(context, robot=name) as node:
+        start = node.sim.standing_configuration()
+        wait_for_step(node, STEPS)
+        assert not node.loop.tally.failure
+        assert node.sim.robot.name == name
+        assert np.isfinite(node.sim.q).all()
+        assert start == pytest.approx(load_robot(name).reference_configuration())
