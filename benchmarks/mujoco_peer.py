@@ -12,9 +12,14 @@ import mujoco
 import numpy as np
 import pinocchio as pin
 
-from contact_sim import RobotModel
+from contact_sim import RobotModel, load_robot, robots
 
 FOOT_BIT, FLOOR_BIT = 1, 2
+
+
+def trees() -> list[str]:
+    """Return the robots of the catalogue that can be built: those without loops."""
+    return [name for name in robots() if not load_robot(name).constraints]
 
 
 class MujocoPeer:
@@ -25,7 +30,7 @@ class MujocoPeer:
     floor touches the collision geometry of the URDF in place of the contact spheres.
 
     Raises:
-        ValueError: MuJoCo does not load the URDF.
+        ValueError: MuJoCo does not load the URDF, or the robot has joints that follow others.
     """
 
     def __init__(
@@ -36,6 +41,8 @@ class MujocoPeer:
         gains: tuple[np.ndarray, np.ndarray] | None = None,
         whole_body: bool = False,
     ) -> None:
+        if robot.constraints:
+            raise ValueError(f'{robot.name}: its loops and couplings are not rebuilt here')
         spec = mujoco.MjSpec.from_string(_joints_only(robot.description))
         spec.option.timestep = time_step
         spec.worldbody.first_body().add_freejoint()

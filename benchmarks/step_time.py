@@ -44,6 +44,7 @@ from engines import (
     write_json,
 )
 from motions import Stand
+from mujoco_peer import trees
 
 import contact_sim
 from contact_sim.contact_models import CONTACT_MODELS
@@ -203,7 +204,7 @@ PARTS = ('steps', 'one_call', 'models', 'reading')
 def main() -> None:
     """Print the tables, and write them as JSON where asked to."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument('--robots', nargs='+', default=contact_sim.robots(), metavar='NAME')
+    parser.add_argument('--robots', nargs='+', default=trees(), metavar='NAME')
     parser.add_argument('--blocks', type=int, default=40, help='blocks per engine')
     parser.add_argument('--only', nargs='+', choices=PARTS, default=PARTS, help='parts to measure')
     parser.add_argument('--core', type=int, help='core to stay on; −1: any')

@@ -4,7 +4,7 @@ Frozen values; `Simulator(constraints=[...])` and `Simulator.add_constraint` tak
 contact model (theory 4.6).
 """
 
-from contact_sim.constraints.described import (
+from contact_sim.robot.constraints import (
     Constraint,
     FrameAnchor,
     Holonomic,
@@ -14,7 +14,7 @@ from contact_sim.constraints.described import (
     LoopClosure,
     PointAnchor,
 )
-from contact_sim.constraints.stabilisation import Baumgarte, Projection
+from contact_sim.robot.stabilisation import Baumgarte, Projection
 
 __all__ = [
     'Baumgarte',

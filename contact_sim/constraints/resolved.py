@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,20 +10,8 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from contact_sim.arguments import listed
 from contact_sim.arrays.fields import CONSTRAINT_INDICES, CONSTRAINT_LAW, CONSTRAINT_PLACES
 from contact_sim.collision.candidates import leaf_dof
-from contact_sim.constraints.described import (
-    Array,
-    Constraint,
-    FrameAnchor,
-    Holonomic,
-    JointCoupling,
-    JointLock,
-    JointVelocity,
-    LoopClosure,
-    PointAnchor,
-)
 from contact_sim.constraints.kinds import (
     COUNT,
     DAMPED,
@@ -35,17 +23,27 @@ from contact_sim.constraints.kinds import (
     POINT,
     PROJECTED,
 )
-from contact_sim.constraints.stabilisation import Baumgarte
 from contact_sim.dynamics.tree import Tree
-from contact_sim.errors import InvalidInput, UnknownName, shown
+from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.robot.closed_loops import FAR
+from contact_sim.robot.constraints import (
+    Array,
+    Constraint,
+    FrameAnchor,
+    Holonomic,
+    JointCoupling,
+    JointLock,
+    JointVelocity,
+    LoopClosure,
+    PointAnchor,
+)
 from contact_sim.robot.frames import frame_called
 from contact_sim.robot.model import RobotModel
+from contact_sim.robot.stabilisation import Baumgarte
 
 Indices = NDArray[np.int64]
 WORLD = 'universe'
 """Pinocchio's name of the frame of the world."""
-FAR = 1e-3
-"""Error [m, rad] above which a projection is no small correction of a step."""
 
 
 @dataclass(frozen=True)
@@ -84,25 +82,6 @@ class ConstraintTable:
             for row, constraint in zip(self.indices, self.constraints, strict=True)
             if isinstance(constraint, Holonomic)
         ]
-
-
-def checked_constraints(constraints: Iterable[Constraint]) -> tuple[Constraint, ...]:
-    """Return constraints as a tuple.
-
-    Raises:
-        InvalidInput: something else, or two of one name.
-    """
-    found = listed('constraints', constraints, 'a list of constraints')
-    for constraint in found:
-        if not isinstance(constraint, Constraint) or type(constraint) is Constraint:
-            raise InvalidInput(
-                f'constraints: {shown(constraint)} is none of those in contact_sim.constraints'
-            )
-    names = [constraint.name for constraint in found]
-    for name in names:
-        if names.count(name) > 1:
-            raise InvalidInput(f'constraints: two are called {name!r}: give one a name of its own')
-    return found
 
 
 def constraint_table(

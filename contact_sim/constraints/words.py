@@ -9,7 +9,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from contact_sim.constraints.described import (
+from contact_sim.errors import InvalidInput, UnknownName, shown
+from contact_sim.robot.constraints import (
     Constraint,
     FrameAnchor,
     Holonomic,
@@ -19,8 +20,7 @@ from contact_sim.constraints.described import (
     LoopClosure,
     PointAnchor,
 )
-from contact_sim.constraints.stabilisation import Baumgarte
-from contact_sim.errors import InvalidInput, UnknownName, shown
+from contact_sim.robot.stabilisation import Baumgarte
 
 KINDS: dict[str, type[Constraint]] = {
     kind.kind: kind

@@ -11,10 +11,10 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from contact_sim.constraints.described import Holonomic
 from contact_sim.constraints.kinds import LAW, PROJECTED
 from contact_sim.contact.bilateral import place_bilateral
 from contact_sim.errors import InvalidInput, shown
+from contact_sim.robot.constraints import Holonomic
 
 Array = NDArray[np.float64]
 SPAN = 1e-6

@@ -1,4 +1,4 @@
-"""Rows on positions: joint limits, and joints that follow others (theory 4.3).
+"""Rows on positions: joint limits, and those of sums over two joints (theory 4.3).
 
 The value of a row is p = Σ share q over one or two joints, bounded by [lower, upper]. One row
 serves both ends, for the joint can be at one of them only: its set and its gap are those of the
@@ -6,7 +6,7 @@ nearer end.
 
     nearer to lower    λ ∈ [0, ∞)      φ = p − lower
     nearer to upper    λ ∈ (−∞, 0]     φ = p − upper
-    lower = upper      λ ∈ (−∞, ∞)     φ = p − lower
+    lower = upper      λ ∈ (−∞, ∞)     φ = p − lower      a joint that is held
 
 So φ points inwards at one end and outwards at the other; the distance to go is |φ| while p is
 inside. Limits take part in a step as contacts do: where they are in reach of the law.

@@ -22,7 +22,6 @@ from contact_sim.arrays.step_data import StepData
 from contact_sim.collision.candidates import candidates_of, leaf_dof
 from contact_sim.collision.ground import Terrain, addresses_of
 from contact_sim.collision.pair_rows import meeting_dof
-from contact_sim.constraints.described import Constraint
 from contact_sim.constraints.kinds import COUNT
 from contact_sim.constraints.resolved import ConstraintTable, constraint_table
 from contact_sim.contact.bilateral import work_bilateral
@@ -30,6 +29,7 @@ from contact_sim.contact.islands import islands_of
 from contact_sim.contact.pair_contacts import find_pair_drift, find_pairs
 from contact_sim.dynamics.tree import Tree, tree_of
 from contact_sim.robot.actuators import Actuators
+from contact_sim.robot.constraints import Constraint
 from contact_sim.robot.model import RobotModel
 from contact_sim.robot.position_limits import PositionLimit
 from contact_sim.solvers.delassus import EVERYWHERE

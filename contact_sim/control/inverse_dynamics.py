@@ -12,7 +12,8 @@ and the six rows that no joint drives fix a by the forces f of the standing feet
     minimise  ½ |W (B f + a_0 − a*)|² + ½ ρ |f|²
     such that |f_x|, |f_y| ≤ μ f_z / √2,  f_z ≥ f_min,  |τ| ≤ τ_max
 
-|f|² chooses among the internal forces, those that move nothing; the pyramid lies in the cone.
+|f|² chooses among the internal forces, those that move nothing; the pyramid lies in the cone. Of a
+robot with joints that follow others v is w, see control/legs.py.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import numpy as np
 import proxsuite
 from numpy.typing import NDArray
 
-from contact_sim.control.legs import JOINTS, LeggedDynamics, symmetric
+from contact_sim.control.legs import STILL, LeggedDynamics, symmetric
 from contact_sim.errors import SingularLegs
 from contact_sim.numbers import positive
 from contact_sim.solvers.dual_active_set import least_quadratic
@@ -35,8 +36,6 @@ UNBOUNDED = 1e20
 ACCURACY = 1e-9
 """Excess of a limit of the QP that does not matter: 1 nN, 1 nN m."""
 LARGEST_ITERATIONS = 200
-STILL = 0.02
-"""Joint speed over which dry friction, fed forward, changes its sign [rad/s]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +74,8 @@ class InverseDynamics:
         self._dynamics = dynamics
         self._weights = np.array([*weights, regularisation / robot.total_mass**2])
         self._limit = np.minimum(robot.effort_limit, 1e6)
-        self._passive = np.array([robot.joint_damping[JOINTS], robot.joint_friction[JOINTS]])
+        driven = robot.joint_velocity_index
+        self._passive = np.array([robot.joint_damping[driven], robot.joint_friction[driven]])
         side = positive('friction', friction, '') / np.sqrt(2.0)
         pyramid = [[1.0, 0, -side], [-1, 0, -side], [0, 1, -side], [0, -1, -side], [0, 0, -1.0]]
         bound = [0.0, 0.0, 0.0, 0.0, -smallest_force * robot.total_mass * 9.81 / dynamics.n_feet]
@@ -97,7 +97,7 @@ class InverseDynamics:
         """
         d = self._dynamics
         motion, effort, regular = response(
-            d.upper_inertia, d.nonlinear_effects, d.jacobian, d.drift, d.v, feet, standing,
+            d.upper_inertia, d.nonlinear_effects, d.jacobian, d.drift, d.w, feet, standing,
             self._passive,
         )  # fmt: skip
         if not regular:
@@ -110,7 +110,7 @@ class InverseDynamics:
         if not solved:
             f = nearest(*program(motion, effort, base, weights, rows, top, limit))
             torque, force, acceleration = outcome(motion, effort, f, standing, limit)
-        return Answer(torque, force, acceleration, solved)
+        return Answer(torque, force, d.acceleration(acceleration), solved)
 
 
 @kernel

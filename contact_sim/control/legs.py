@@ -3,6 +3,11 @@
 The feet are contact points of spheres on level ground: the point s = −r e_z below the centre of
 a sphere. It does not turn with the foot, so its acceleration is that of the centre plus α × s
 (theory E2, E3). All vectors of feet have world axes.
+
+Joints that follow the driven ones, in closed loops or as gears, are no coordinates: with w of the
+base and the driven joints v = N w and v̇ = N ẇ + n, so that
+
+    Nᵀ M N ẇ + Nᵀ (h + M n) = Sᵀ τ + (J N)ᵀ f
 """
 
 from __future__ import annotations
@@ -19,25 +24,33 @@ Array = NDArray[np.float64]
 BASE = slice(0, 6)
 JOINTS = slice(6, None)
 POSITION = pin.KinematicLevel.POSITION
+STILL = 0.02
+"""Joint speed over which dry friction, fed forward, changes its sign [rad/s]."""
 
 
 class LeggedDynamics:
-    """M v̇ + h = Sᵀ τ + Jᵀ f of a robot whose legs can move each foot in all directions.
+    """M ẇ + h = Sᵀ τ + Jᵀ f of a robot whose legs can move each foot in all directions.
+
+    Without constraints w is v; n_w = 6 + n_joints.
 
     Arrays are those of the last `update`, and change with the next.
 
     Attributes:
-        upper_inertia: M [kg, kg m²], only its upper triangle is valid, shape (nv, nv).
-        nonlinear_effects: h [N, N m], shape (nv,).
-        jacobian: J of all feet, rows x y z per foot, shape (3 n_feet, nv).
-        drift: J̇ v [m/s²], shape (3 n_feet,).
+        q: shape (nq,).
+        v: shape (nv,).
+        w: velocities of the base and the driven joints, shape (n_w,).
+        upper_inertia: M [kg, kg m²], only its upper triangle is valid, shape (n_w, n_w).
+        nonlinear_effects: h [N, N m], shape (n_w,).
+        jacobian: J of all feet, rows x y z per foot, shape (3 n_feet, n_w).
+        drift: acceleration of the feet at ẇ = 0 [m/s²], shape (3 n_feet,).
         foot: contact points in world [m], shape (n_feet, 3).
         foot_velocity: their velocity [m/s], shape (n_feet, 3).
         centre_of_mass: in world [m], shape (3,).
         rotation: axes of the base in world, shape (3, 3).
 
     Raises:
-        InvalidInput: a fixed base, joints that are not driven, or legs without three joints each.
+        InvalidInput: a fixed base, joints that neither are driven nor follow, or legs without
+            three driven joints each.
     """
 
     def __init__(self, robot: RobotModel) -> None:
@@ -50,6 +63,10 @@ class LeggedDynamics:
         joints = [model.getJointId(point.joint) for point in points]
         self._spheres = np.array([[*point.offset, point.radius] for point in points])
         self._moved = _dofs_that_move(model, joints)
+        self._free = np.concatenate([np.arange(6), robot.joint_velocity_index])
+        self._friction = robot.joint_damping.copy(), robot.joint_friction.copy()
+        for friction in self._friction:
+            friction[self._free] = 0.0  # what motors overcome is theirs
         # views of Pinocchio's memory, fetched once: they follow every later call
         self._views = [
             part for j in joints for part in (*data.oMi[j].rotation, data.oMi[j].translation)
@@ -72,10 +89,34 @@ class LeggedDynamics:
         self.foot, self.foot_velocity, self.jacobian, self.drift = motion_of_feet(
             self._placements, self._spheres, self._moved, self._world, self._rate, v
         )
+        self.w = v
+        if len(self.robot.loops):
+            self._follow(v)
+
+    def _follow(self, v: Array) -> None:
+        """Let the joints that are not driven follow those that are."""
+        data, loops = self._data, self.robot.loops
+        N, n = loops.motion(loops.rows(data), self._free, loops.drift(data, v))
+        M = symmetric(data.M)
+        damping, dry = self._friction
+        passive = damping * v + dry * np.tanh(v / STILL)
+        self._motion = N, n
+        self.w = v[self._free]
+        self.upper_inertia = np.asfortranarray(N.T @ M @ N)  # as Pinocchio lays M out
+        self.nonlinear_effects = N.T @ (data.nle + M @ n + passive)
+        self.drift = self.drift + self.jacobian @ n
+        self.jacobian = self.jacobian @ N
+
+    def acceleration(self, rate: Array) -> Array:
+        """Return v̇ (nv,) for ẇ (n_w,)."""
+        if not len(self.robot.loops):
+            return rate
+        N, n = self._motion
+        return np.asarray(N @ rate + n)
 
     @property
     def inertia(self) -> Array:
-        """Mass matrix M [kg, kg m²], shape (nv, nv)."""
+        """Mass matrix M [kg, kg m²], shape (n_w, n_w)."""
         return np.asarray(symmetric(self.upper_inertia))
 
 
@@ -148,15 +189,21 @@ def require_legs(robot: RobotModel) -> None:
     if not robot.floating_base:
         raise InvalidInput(f'{what}: needs a floating base, this one is fixed')
     raise InvalidInput(
-        f'{what}: needs three driven joints per leg and no others; it has {robot.n_joints} '
-        f'driven joints of {robot.nv - 6} for {len(robot.contact_points)} feet'
+        f'{what}: needs three driven joints per leg, and no others but those that follow them; '
+        f'it has {robot.n_joints} driven joints of {robot.nv - 6} for '
+        f'{len(robot.contact_points)} feet'
     )
 
 
 def can_move_its_feet(robot: RobotModel) -> bool:
-    """Return whether a robot has a floating base, three driven joints per foot and no others."""
-    n_feet = len(robot.contact_points)
-    return robot.floating_base and 0 < 3 * n_feet == robot.n_joints == robot.nv - 6
+    """Return whether a robot has a floating base and three driven joints per foot.
+
+    All other joints have to follow those, in closed loops or as gears.
+    """
+    n_feet, driven = len(robot.contact_points), robot.joint_velocity_index
+    if not robot.floating_base or not 0 < 3 * n_feet == robot.n_joints:
+        return False
+    return robot.loops.leave_free(robot.reference_configuration(), driven)
 
 
 def _dofs_that_move(model: pin.Model, joints: list[int]) -> Array:

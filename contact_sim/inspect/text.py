@@ -47,9 +47,8 @@ def _joints(robot: RobotModel) -> Iterator[str]:
         lower, upper = (limit.lower, limit.upper) if limit else (-np.inf, np.inf)
         numbers = (lower, upper, *_drive(actuators, i))
         yield ' '.join([f'{name:{width}} ', *(f'{_number(value):>8}' for value in numbers)])
-    for limit in robot.position_limits:
-        if len(limit.joints) > 1:
-            yield f'follows: {limit}'
+    for constraint in robot.constraints:
+        yield f'held together: {constraint}'
     own = list(robot.pinocchio_model.names)[2 if robot.floating_base else 1 :]
     passive = set(own) - set(robot.joint_names)
     if passive:

@@ -194,12 +194,15 @@ def _check_joints(robot: RobotModel) -> None:
                 f'joint {shown(str(owner))} has {what}, which maximal coordinates leave out: take '
                 f'robot.with_actuators({field} = 0)'
             )
-    follower = next((limit for limit in robot.position_limits if limit.holds), None)
-    if follower is not None:
-        raise InvalidInput(
-            f'{follower}: maximal coordinates know no joints that follow others: take '
-            'robot.with_position_limits(())'
-        )
+    for held, without in (
+        (robot.constraints, 'with_constraints'),
+        ([limit for limit in robot.position_limits if limit.holds], 'with_position_limits'),
+    ):
+        if held:
+            raise InvalidInput(
+                f'{held[0]}: maximal coordinates know neither loops nor joints that are held or '
+                f'follow others: take robot.{without}(())'
+            )
     unknown = tree_of(model).unsupported
     if unknown:
         raise InvalidInput(

@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 
 from contact_sim.arguments import checked
 from contact_sim.collision.terrain import TerrainLike, as_terrain
-from contact_sim.constraints.stabilisation import Baumgarte, Projection, Stabilisation
 from contact_sim.contact_models import as_contact_model
 from contact_sim.contact_models.protocol import ContactModel
 from contact_sim.contact_models.time_stepping.ncp import Ncp
@@ -24,6 +23,7 @@ from contact_sim.maximal.system import KktSystem
 from contact_sim.numbers import finite, is_finite, number_within, positive, shaped
 from contact_sim.robot.configuration import frozen
 from contact_sim.robot.model import RobotModel
+from contact_sim.robot.stabilisation import Baumgarte, Projection, Stabilisation
 
 LARGEST_ERROR = 1e-13
 """|h| [m, −] up to which positions are projected, for bodies within a metre of the origin."""

@@ -22,7 +22,6 @@ from contact_sim.collision.ground import Surface
 from contact_sim.collision.kinds import FACETED, PLANES
 from contact_sim.collision.relief import FacetGround
 from contact_sim.collision.terrain import Terrain
-from contact_sim.constraints.described import Constraint
 from contact_sim.constraints.words import in_words
 from contact_sim.contact_models import CONTACT_MODELS
 from contact_sim.contact_models.protocol import ContactModel
@@ -30,6 +29,7 @@ from contact_sim.errors import UnknownName
 from contact_sim.replay.archive import RecordingError
 from contact_sim.replay.model_text import model_from
 from contact_sim.robot.actuators import Actuators, quantities
+from contact_sim.robot.constraints import Constraint
 from contact_sim.robot.contact_point import ContactPoint
 from contact_sim.robot.description import is_xml
 from contact_sim.robot.model import RobotModel

@@ -23,6 +23,7 @@ from contact_sim.replay.hashing import RunHash
 from contact_sim.replay.header import (
     READABLE,
     check_same_robot,
+    constraints_header,
     contact_model_of,
     ground_of,
     robot_of,
@@ -180,8 +181,9 @@ class Recording:
             gravity=header['gravity'],
             integrator=header.get('integrator', 'semi_implicit'),
         )
-        constraints = tuple(from_words(said) for said in header.get('constraints', ()))
-        if constraints:
+        said = header.get('constraints', constraints_header(sim.constraints))
+        constraints = tuple(map(from_words, said))
+        if constraints != sim.constraints:
             sim.reset(self._archive['initial/buffer'][3 : 3 + sim.robot.nq])
             sim.constraints = constraints
         recorded = {name: shape for name, shape in header['state'].items() if math.prod(shape)}

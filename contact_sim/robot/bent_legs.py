@@ -8,7 +8,7 @@ then exactly. Bodies that touch each other are not looked for.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,6 +47,7 @@ def bent_legs(
     points: Sequence[ContactPoint],
     neutral: Array,
     limits: Sequence[PositionLimit],
+    tied: Container[str] = (),
 ) -> BentLegs:
     """Return a pose that stands on bent legs.
 
@@ -54,16 +55,18 @@ def bent_legs(
         model: of the robot, with a floating base.
         points: its contact points.
         neutral: pose of the joints that belong to no leg, trunk upright, (nq,).
-        limits: of the joints; no leg may have joints that follow others.
+        limits: of the joints.
+        tied: joints that constraints tie to others; no leg may have any.
     """
     legs = legs_of(model, points, neutral)
     if len(legs) < 2:
         return BentLegs(None, 'no legs to bend: expected two feet with two parallel joints each')
     moved = {str(model.names[j]) for leg in legs for j in leg.joints}
-    tied = {joint for limit in limits if len(limit.joints) > 1 for joint in limit.joints}
-    following = sorted(moved & tied)
-    if following:
-        return BentLegs(None, f'joints of the legs follow others: {", ".join(following[:4])}')
+    bound = sorted(joint for joint in moved if joint in tied)
+    if bound:
+        return BentLegs(
+            None, f'joints of the legs follow others or are in loops: {", ".join(bound[:4])}'
+        )
     ranges = ranges_of(model, legs, limits)
     stuck = [str(model.names[j]) for leg in legs for j in leg.bending if np.ptp(ranges[j]) == 0.0]
     if stuck:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pinocchio as pin
 
+from contact_sim.robot.closed_loops import ClosedLoops
 from contact_sim.robot.contact_point import Array, ContactPoint
 from contact_sim.robot.feet import feet_of
 
@@ -22,6 +23,7 @@ def carried_stiffness(
     joint_velocity_index: npt.NDArray[np.intp],
     q: Array,
     points: Sequence[ContactPoint],
+    loops: ClosedLoops,
 ) -> Array:
     """Return the stiffness that standing at `q` asks of each joint, shape (n_joints,).
 
@@ -32,17 +34,33 @@ def carried_stiffness(
 
     where l is the distance of that point from the joint, r = |∂x/∂q| its speed for unit speed of
     the joint, and W/l the stiffness of a pendulum of this length. A joint with no foot beyond it
-    has 0.
+    has 0. What a passive joint would need is asked of those that move it, by the square of the
+    gear ratio at q.
 
     Args:
         model: of the robot.
         joint_velocity_index: where the joints are in v, shape (n_joints,).
         q: configuration, z up, shape (nq,).
         points: contact points, grouped to feet by their frames.
+        loops: how passive joints move with the others.
 
     Returns:
         [N m/rad] of revolute joints, [N/m] of prismatic ones.
     """
+    if not len(loops):
+        return _of_each(model, joint_velocity_index, q, points)
+    single = np.array([joint.idx_v for joint in list(model.joints)[1:] if joint.nv == 1])
+    motion, _ = loops.motion(loops.jacobian(q), joint_velocity_index)
+    return np.asarray((motion[single] ** 2).T @ _of_each(model, single, q, points))
+
+
+def _of_each(
+    model: pin.Model,
+    joint_velocity_index: npt.NDArray[np.intp],
+    q: Array,
+    points: Sequence[ContactPoint],
+) -> Array:
+    """Return the stiffness of joints that move on their own, see `carried_stiffness`."""
     data = model.createData()
     pin.computeJointJacobians(model, data, q)
     centre = np.array(pin.centerOfMass(model, data, q))

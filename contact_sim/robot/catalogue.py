@@ -1,8 +1,9 @@
 """What comes by name: where the files are, and what the files leave out.
 
 Robots, and the systems of examples/textbook, whose files are in our urdf/textbook. All robots but
-'quadruped' come with the pip package example-robot-data (the extra `robots`), or with the ROS
-package example_robot_descriptions (called example-robot-data before version 6).
+'quadruped' and 'four_bar_quadruped' come with the pip package example-robot-data (the extra
+`robots`), or with the ROS package example_robot_descriptions (called example-robot-data before
+version 6).
 
 The contact sphere of a foot is read from the URDF's collision geometry, unless the foot is a mesh
 there: then it is written here.
@@ -108,6 +109,9 @@ _ROBOTS: dict[str, CatalogueEntry] = {
         'hyq_description/robots/hyq_no_sensors.urdf', _HYQ_FEET, 'hyq_description/srdf/hyq.srdf'
     ),
     'quadruped': CatalogueEntry('quadruped.urdf.xacro', _OUR_FEET, 'quadruped.srdf', ours=True),
+    'four_bar_quadruped': CatalogueEntry(
+        'four_bar_quadruped.urdf.xacro', _OUR_FEET, 'four_bar_quadruped.srdf', ours=True
+    ),
 }
 
 

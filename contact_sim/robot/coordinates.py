@@ -49,6 +49,18 @@ class Coordinates:
         return len(self.joint_names)
 
     @cached_property
+    def passive_joint_names(self) -> tuple[str, ...]:
+        """Joints with one degree of freedom that are not actuated, in Pinocchio order."""
+        joints = list(zip(self.pinocchio_model.names, self.pinocchio_model.joints, strict=True))
+        single = [str(name) for name, joint in joints[1:] if joint.nv == 1]
+        return tuple(name for name in single if name not in self.joint_names)
+
+    @cached_property
+    def passive_joints(self) -> Coordinates:
+        """The coordinates of the joints in `passive_joint_names`, as of actuated ones."""
+        return _Joints(self.name, self.pinocchio_model, self.passive_joint_names)
+
+    @cached_property
     def joint_velocity_index(self) -> IndexArray:
         """Index into v of each actuated joint, shape (n_joints,)."""
         return frozen(np.array([joint.idx_v for joint in self._joints], dtype=np.intp))
@@ -156,7 +168,7 @@ class Coordinates:
         """
         return checked_vector(f'velocity v of robot {self.name}', v, self.nv)
 
-    @cached_property
+    @property  # not cached: Pinocchio's joints cannot be pickled
     def _joints(self) -> tuple[Any, ...]:
         model = self.pinocchio_model
         return tuple(model.joints[model.getJointId(name)] for name in self.joint_names)
@@ -183,3 +195,10 @@ class Coordinates:
     @cached_property
     def _unit_blocks(self) -> tuple[tuple[str, int, int], ...]:
         return unit_blocks(self.pinocchio_model)
+
+
+class _Joints(Coordinates):
+    """Some joints of a robot."""
+
+    def __init__(self, name: str, model: pin.Model, joint_names: tuple[str, ...]) -> None:
+        self.name, self.pinocchio_model, self.joint_names = name, model, joint_names

@@ -40,7 +40,7 @@ def gain_table(robot: RobotModel, kp: Array, kd: Array) -> str:
 def gains_limit(robot: RobotModel, kp: Array, kd: Array, q: Array) -> float:
     """Return the time step below which explicit PD is stable at `q` in the air [s]."""
     joints = robot.joint_velocity_index
-    return largest_time_step(joint_mobility(robot.pinocchio_model, joints, q), kp, kd)
+    return largest_time_step(joint_mobility(robot.pinocchio_model, joints, q, robot.loops), kp, kd)
 
 
 def _range(names: Sequence[str], gain: Array) -> str:

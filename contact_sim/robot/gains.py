@@ -6,9 +6,10 @@ Explicit PD under semi-implicit Euler with time step h, in joint space with mass
 
 is stable if a + 2 b < 4 with a = h^2 max eig(M^-1 K) and b = h max eig(M^-1 D): multiply the
 quadratic eigenvalue problem by the eigenvector and each root is that of a scalar with a' <= a,
-b' <= b. M^-1 here is S M^-1 S^T of the robot in the air, where its legs are lightest. On the
-ground the slow sway of the trunk needs damping above all, so b is large, and each joint is damped
-in proportion to the inertia that it moves.
+b' <= b. M^-1 here is S M^-1 S^T of the robot in the air, where its legs are lightest, with the
+part that its constraints leave, M^-1 - M^-1 H^T (H M^-1 H^T)^+ H M^-1. On the ground the slow sway
+of the trunk needs damping above all, so b is large, and each joint is damped in proportion to the
+inertia that it moves.
 
 K is diagonal, and shared between two that are stable: one in proportion to what standing asks of
 each joint, one in proportion to the inertia that it moves. The set of stable K, those with
@@ -25,6 +26,7 @@ import numpy.typing as npt
 import pinocchio as pin
 
 from contact_sim.robot.carried_load import carried_stiffness
+from contact_sim.robot.closed_loops import ClosedLoops
 from contact_sim.robot.contact_point import Array, ContactPoint
 
 Gains = tuple[Array, Array]
@@ -61,14 +63,15 @@ def standing_gains(
     joint_velocity_index: npt.NDArray[np.intp],
     q: Array,
     points: Sequence[ContactPoint],
+    loops: ClosedLoops,
 ) -> StandingGains:
     """Return gains with which the robot stands at the configuration `q` (nq,) on its feet.
 
     They are stable up to TIME_STEP, and up to less where joints are light for what they carry:
     then up to the time step, not below SHORTEST, that allows MARGIN. The damping is the same.
     """
-    mobility = joint_mobility(model, joint_velocity_index, q)
-    asked = carried_stiffness(model, joint_velocity_index, q, points)
+    mobility = joint_mobility(model, joint_velocity_index, q, loops)
+    asked = carried_stiffness(model, joint_velocity_index, q, points, loops)
     inertia = 1.0 / np.diagonal(mobility)
     of_load, of_inertia = _largest(asked, mobility), _largest(inertia, mobility)
     shared = LOAD_SHARE * of_load + (1.0 - LOAD_SHARE) * of_inertia
@@ -78,11 +81,15 @@ def standing_gains(
 
 
 def joint_mobility(
-    model: pin.Model, joint_velocity_index: npt.NDArray[np.intp], q: Array
+    model: pin.Model, joint_velocity_index: npt.NDArray[np.intp], q: Array, loops: ClosedLoops
 ) -> Array:
-    """Return S M(q)^-1 S^T [1/(kg m^2)], shape (n_joints, n_joints)."""
+    """Return S M(q)^-1 S^T under the constraints [1/(kg m^2)], shape (n_joints, n_joints)."""
     upper = np.triu(pin.computeMinverse(model, model.createData(), q))
     inverse: Array = upper + np.triu(upper, 1).T
+    if len(loops):
+        rows = loops.jacobian(q)
+        response = inverse @ rows.T
+        inverse = inverse - response @ np.linalg.pinv(rows @ response, rcond=1e-9) @ response.T
     return inverse[np.ix_(joint_velocity_index, joint_velocity_index)]
 
 

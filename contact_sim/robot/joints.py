@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 import pinocchio as pin
 
@@ -10,8 +10,15 @@ from contact_sim.errors import InvalidInput, UnknownName
 from contact_sim.robot.contact_point import as_tuple, check_unique
 
 
-def actuated_joint_names(model: pin.Model, wanted: Iterable[str] | None) -> tuple[str, ...]:
-    """Return the names of the driven joints in Pinocchio order; None: every 1-dof joint.
+def actuated_joint_names(
+    model: pin.Model, wanted: Iterable[str] | None, passive: Container[str] = ()
+) -> tuple[str, ...]:
+    """Return the names of the driven joints in Pinocchio order.
+
+    Args:
+        model: of the robot.
+        wanted: their names; None: every joint with one degree of freedom that is not `passive`.
+        passive: joints that are known to have no motor.
 
     Raises:
         InvalidInput: a joint listed twice, or one with more than one degree of freedom.
@@ -19,7 +26,8 @@ def actuated_joint_names(model: pin.Model, wanted: Iterable[str] | None) -> tupl
     """
     if wanted is None:
         known = list(model.names)[1:]  # without the universe
-        return tuple(str(name) for name in known if _degrees_of_freedom(model, name) == 1)
+        driven = [name for name in known if _degrees_of_freedom(model, name) == 1]
+        return tuple(str(name) for name in driven if name not in passive)
     names = as_tuple('actuated_joints', wanted, 'joint names')
     check_actuated_joints(model, names)
     return tuple(sorted(names, key=model.getJointId))

@@ -245,7 +245,8 @@ class LegReach:
 
 def ranges_of(model: pin.Model, legs: Sequence[Leg], limits: Sequence[PositionLimit]) -> Ranges:
     """Return the positions that the joints of legs may have, at most half a turn both ways."""
-    said = {limit.joints[0]: (limit.lower, limit.upper) for limit in limits}
+    own = [limit for limit in limits if len(limit.joints) == 1]
+    said = {limit.joints[0]: (limit.lower, limit.upper) for limit in own}
     ranges = {}
     for j in {j for leg in legs for j in leg.joints}:
         lower, upper = said.get(str(model.names[j]), (-np.inf, np.inf))

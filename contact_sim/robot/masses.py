@@ -50,7 +50,8 @@ def _check_mimic(name: str, model: pin.Model) -> None:
         if model.joints[i].shortname() == 'JointModelMimic':
             raise RobotDescriptionError(
                 f'robot {name}: joint {model.names[i]!r} mimics another, which is not modelled; '
-                'build the Pinocchio model without mimic=True and add a PositionLimit'
+                'build the Pinocchio model without mimic=True and add a JointCoupling '
+                'with RobotModel.with_constraints'
             )
 
 

@@ -18,7 +18,9 @@ from contact_sim.arguments import checked, checked_fields
 from contact_sim.errors import InvalidInput, UnknownName, of_type, shown
 from contact_sim.robot.actuators import Actuators, Values, actuators_of, driven_model
 from contact_sim.robot.body_points import MOST, Approximation, body_contacts
+from contact_sim.robot.closed_loops import ClosedLoops
 from contact_sim.robot.configuration import frozen, neutral_configuration
+from contact_sim.robot.constraints import Constraint
 from contact_sim.robot.contact_point import Array, ContactPoint, check_unique
 from contact_sim.robot.coordinates import Coordinates
 from contact_sim.robot.feet import Foot, check_contact_points, contact_points_at, feet_of
@@ -30,7 +32,7 @@ from contact_sim.robot.poses import STANDING
 from contact_sim.robot.position_limits import (
     PositionLimit,
     check_position_limits,
-    followed,
+    held,
     joint_limits,
 )
 from contact_sim.robot.self_collision import LinkPairs, self_collisions
@@ -75,11 +77,14 @@ class RobotModel(Coordinates):
     declared_actuators: Actuators | None = None
     """Those of `with_actuators`; None: what the description says, see `actuators`."""
     position_limits: tuple[PositionLimit, ...] = ()
-    """Joint limits, and joints that follow others."""
+    """Joint limits."""
     collisions: Collisions = NO_COLLISIONS
     """Solids that may touch each other, see `with_self_collision`."""
     notes: tuple[str, ...] = ()
     """What loading decided where the description is silent, in words."""
+    constraints: tuple[Constraint, ...] = ()
+    """What holds its parts together besides the tree of joints: loops, joints that follow others.
+    Every simulation of the robot has them."""
 
     def __post_init__(self) -> None:
         check_unique('joint', list(self.pinocchio_model.names))
@@ -89,10 +94,14 @@ class RobotModel(Coordinates):
         check_masses(self.name, self.pinocchio_model)
         check_position_limits(self.pinocchio_model, self.position_limits)
         known = {STANDING: neutral_configuration(self.pinocchio_model)} | dict(self.references)
-        model, limits = self.pinocchio_model, self.position_limits
-        poses = {name: self.checked_configuration(q) for name, q in known.items()}
-        references = {name: frozen(followed(model, limits, q)) for name, q in poses.items()}
+        references = {name: frozen(self._held_together(name, q)) for name, q in known.items()}
         object.__setattr__(self, 'references', references)
+
+    def _held_together(self, name: str, q: Array) -> Array:
+        """Return the pose q (nq,) in which limits and constraints hold what they hold."""
+        model, driven = self.pinocchio_model, self.joint_velocity_index
+        q = held(model, self.position_limits, self.checked_configuration(q))
+        return self.loops.closed(q, driven, f'robot {self.name}, pose {shown(name)}')
 
     def __repr__(self) -> str:
         base = 'floating' if self.floating_base else 'fixed'
@@ -206,6 +215,22 @@ class RobotModel(Coordinates):
         """
         return replace(self, position_limits=tuple(limits))
 
+    @checked
+    def with_constraints(self, constraints: Iterable[Constraint]) -> RobotModel:
+        """Return the robot with these constraints in place of its own; none of them: ().
+
+        Its reference poses are moved onto them. Which joints are actuated remains.
+
+        Raises:
+            InvalidInput, UnknownName: see `ClosedLoops`; poses in which they cannot be met.
+        """
+        return replace(self, constraints=tuple(constraints))
+
+    @cached_property
+    def loops(self) -> ClosedLoops:
+        """Rows of its constraints, and how passive joints move with the actuated ones."""
+        return ClosedLoops(self.pinocchio_model, self.constraints)
+
     @property
     def candidates(self) -> tuple[ContactPoint, ...]:
         """All spheres that the ground may touch: contact points, then body points."""
@@ -268,4 +293,6 @@ class RobotModel(Coordinates):
     @cached_property
     def _standing_gains(self) -> StandingGains:
         standing, joints = self.references[STANDING], self.joint_velocity_index
-        return standing_gains(self.pinocchio_model, joints, standing, self.contact_points)
+        return standing_gains(
+            self.pinocchio_model, joints, standing, self.contact_points, self.loops
+        )

@@ -12,7 +12,9 @@ import pinocchio as pin
 from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName, shown
 from contact_sim.numbers import real_array
 from contact_sim.robot.bent_legs import bent_legs
+from contact_sim.robot.closed_loops import ClosedLoops
 from contact_sim.robot.configuration import neutral_configuration
+from contact_sim.robot.constraints import Constraint
 from contact_sim.robot.contact_point import Array, ContactPoint
 from contact_sim.robot.placement import has_floating_base
 from contact_sim.robot.position_limits import PositionLimit
@@ -40,6 +42,7 @@ def reference_poses(
     given: Poses | None,
     points: Sequence[ContactPoint],
     limits: Sequence[PositionLimit],
+    constraints: Sequence[Constraint] = (),
 ) -> References:
     """Return the poses that are described and given, and 'standing' on bent legs if in neither.
 
@@ -48,7 +51,8 @@ def reference_poses(
         described: poses of SRDF and catalogue.
         given: poses that win over those; joints left out are at neutral.
         points: contact points.
-        limits: which joints follow others.
+        limits: of the joints.
+        constraints: which joints depend on others.
 
     Raises:
         InvalidInput, UnknownName: see `checked_poses`.
@@ -62,7 +66,7 @@ def reference_poses(
     poses |= checked_poses(model, neutral, {} if given is None else given)
     if STANDING in poses or not points or not has_floating_base(model):
         return References(poses)
-    found = bent_legs(model, points, neutral, limits)
+    found = bent_legs(model, points, neutral, limits, ClosedLoops(model, constraints).tied)
     if found.q is not None:
         poses[STANDING] = found.q
     return References(poses, (f'pose {shown(STANDING)}: {found.said}',))

@@ -1,9 +1,9 @@
-"""Limits of joint positions, and joints that follow others: what a URDF says of positions.
+"""Limits of joint positions, as a URDF says them, or of a weighted sum of two.
 
     lower ≤ Σ_i share_i · position_i ≤ upper
 
-A joint limit has one share, 1. A <mimic> joint has two, 1 and −multiplier, and both bounds are its
-offset: a bilateral row. In the step each is one interval row of the contact problem (theory 4.3).
+A joint limit has one share, 1. In the step each is one interval row of the contact problem (theory
+4.3). A sum that is held at one value is a constraint, `JointCoupling`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from contact_sim.arguments import checked_fields
-from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName, of_type
-from contact_sim.robot.numbers import number
+from contact_sim.errors import InvalidInput, UnknownName, of_type
 
 Array = NDArray[np.float64]
 MOST_JOINTS = 2
@@ -41,7 +40,7 @@ class PositionLimit:
     lower: float
     """Least value [rad or m]; −inf for none."""
     upper: float
-    """Largest value [rad or m]; inf for none. Equal to `lower`: the value is held."""
+    """Largest value [rad or m]; inf for none. Equal to `lower`: one joint, which is held."""
     shares: tuple[float, ...] = (1.0,)
     """Share of each joint in the value [-]."""
     restitution: float = 0.0
@@ -58,6 +57,11 @@ class PositionLimit:
         if not self.lower <= self.upper or self.lower == np.inf or self.upper == -np.inf:
             raise InvalidInput(
                 f'{where}: lower = {self.lower}, upper = {self.upper}: expected lower <= upper'
+            )
+        if self.holds and len(self.joints) > 1:
+            raise InvalidInput(
+                f'{where}: lower = upper = {self.lower}: expected room; JointCoupling of '
+                'contact_sim.constraints holds one joint to another'
             )
         if not 0.0 <= self.restitution <= 1.0:
             raise InvalidInput(
@@ -96,73 +100,37 @@ def joint_limits(model: pin.Model, restitution: float = 0.0) -> tuple[PositionLi
     return tuple(limits)
 
 
-def described_limits(
-    model: pin.Model, robot: Element, place: str
-) -> tuple[tuple[PositionLimit, ...], tuple[str, ...]]:
-    """Return what a URDF says of positions, and who ought to follow but moves on its own.
+def described_limits(model: pin.Model, robot: Element) -> tuple[PositionLimit, ...]:
+    """Return the position limits of a URDF: joint limits, and who has none.
 
-    A joint whose <limit> gives neither lower nor upper has no limits. Joints without a single
-    coordinate (continuous ones) can neither follow nor be followed.
+    A joint whose <limit> gives neither lower nor upper has no limits.
 
     Args:
         model: what Pinocchio made of it.
         robot: the <robot> element.
-        place: what to call the description in a message.
-
-    Raises:
-        RobotDescriptionError: a <mimic> of no other joint, or numbers that are none.
     """
-    joints = list(robot.iterfind('joint'))
+    joints = robot.iterfind('joint')
     silent = {joint.get('name') for joint in joints if _is_silent(joint.find('limit'))}
-    limits = [limit for limit in joint_limits(model) if limit.joints[0] not in silent]
-    single = {str(name) for name, j in zip(model.names, model.joints, strict=True) if j.nq == 1}
-    names, alone = {joint.get('name', '') for joint in joints}, []
-    for joint in joints:
-        mimic, name = joint.find('mimic'), joint.get('name', '')
-        if mimic is None or joint.get('type') == 'fixed':
-            continue
-        leader = mimic.get('joint', '')
-        if leader not in names or leader == name:
-            raise RobotDescriptionError(
-                f'{place}: joint {name!r}: <mimic> joint = {leader!r}: expected another joint'
-            )
-        if {name, leader} <= single:
-            limits.append(_following(mimic, name, f'{place}: joint {name!r}: <mimic>'))
-        else:
-            alone.append(f'joint {name!r} (of {leader!r})')
-    return tuple(limits), tuple(alone)
+    return tuple(limit for limit in joint_limits(model) if limit.joints[0] not in silent)
 
 
 def _is_silent(limit: Element | None) -> bool:
     return limit is not None and limit.get('lower') is None and limit.get('upper') is None
 
 
-def _following(mimic: Element, name: str, where: str) -> PositionLimit:
-    """Return the row q_name − multiplier q_leader = offset."""
-    share = number(mimic, 'multiplier', where) if mimic.get('multiplier') is not None else 1.0
-    offset = number(mimic, 'offset', where)
-    if share == 0.0:
-        return PositionLimit((name,), offset, offset)
-    return PositionLimit((name, mimic.get('joint', '')), offset, offset, (1.0, -share))
+def describe_limits(limits: Sequence[PositionLimit]) -> str:
+    """Return a line that says which joints stop where."""
+    stops = '; '.join(map(str, limits))
+    return f'position limits: {stops}' if stops else 'no joint has position limits'
 
 
-def describe_limits(limits: Sequence[PositionLimit]) -> list[str]:
-    """Return lines that say which joints stop where, and which follow others."""
-    stops = [str(limit) for limit in limits if len(limit.joints) == 1]
-    follows = [str(limit) for limit in limits if len(limit.joints) > 1]
-    lines = [f'position limits: {"; ".join(stops)}' if stops else 'no joint has position limits']
-    return [*lines, f'joints that follow others: {"; ".join(follows)}'] if follows else lines
-
-
-def followed(model: pin.Model, limits: Sequence[PositionLimit], q: Array) -> Array:
-    """Return a copy of `q` (nq,) in which joints that follow others, or are held, do so."""
-    q, place = q.copy(), {n: j.idx_q for n, j in zip(model.names, model.joints, strict=True)}
-    for _ in limits:  # joints may follow joints that follow
-        for limit in limits:
-            if limit.holds:
-                shares = zip(limit.shares[1:], limit.joints[1:], strict=True)
-                led = sum(share * q[place[joint]] for share, joint in shares)
-                q[place[limit.joints[0]]] = (limit.lower - led) / limit.shares[0]
+def held(model: pin.Model, limits: Sequence[PositionLimit], q: Array) -> Array:
+    """Return a copy of `q` (nq,) in which the joints are where limits hold them."""
+    q = q.copy()
+    for limit in limits:
+        if limit.holds:
+            joint = model.joints[model.getJointId(limit.joints[0])]
+            q[joint.idx_q] = limit.lower / limit.shares[0]
     return q
 
 

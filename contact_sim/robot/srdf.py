@@ -1,4 +1,4 @@
-"""Read what an SRDF says about feet and poses: <end_effector> and <group_state>.
+"""Read what an SRDF says: <end_effector>, <group_state>, <passive_joint>, <disable_collisions>.
 
 <chain> tags are not read: hyq's SRDF gives one leg the foot of another.
 """
@@ -46,6 +46,8 @@ class Semantics:
     """Reference poses by name."""
     disabled_collisions: frozenset[frozenset[str]] = frozenset()
     """Pairs of links that are not to be checked for collision."""
+    passive_joints: frozenset[str] = frozenset()
+    """Joints without a motor."""
 
 
 def read_srdf(source: str | Path) -> Semantics:
@@ -62,7 +64,10 @@ def read_srdf(source: str | Path) -> Semantics:
     root = parse_xml(str(source).strip() if is_text else read_text(Path(source)), place)
     if root.tag != 'robot':
         raise RobotDescriptionError(f'{place}: the root element is <{root.tag}>, expected <robot>')
-    return Semantics(_end_effectors(root, place), _poses(root, place), _disabled(root, place))
+    passive = frozenset(joint.get('name', '') for joint in root.iterfind('passive_joint'))
+    return Semantics(
+        _end_effectors(root, place), _poses(root, place), _disabled(root, place), passive
+    )
 
 
 def configuration(model: pin.Model, neutral: Array, values: JointValues, place: str) -> Array:

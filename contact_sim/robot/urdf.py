@@ -22,6 +22,7 @@ from contact_sim.robot.catalogue import (
     textbook_systems,
 )
 from contact_sim.robot.checks import check_description, floats_by_itself
+from contact_sim.robot.constraints import Constraint, JointCoupling
 from contact_sim.robot.contact_point import ContactPoint, as_tuple
 from contact_sim.robot.description import (
     Description,
@@ -36,11 +37,12 @@ from contact_sim.robot.model import STANDING, RobotModel
 from contact_sim.robot.numbers import number
 from contact_sim.robot.placement import has_floating_base
 from contact_sim.robot.poses import Poses, reference_poses
-from contact_sim.robot.position_limits import PositionLimit, described_limits
+from contact_sim.robot.position_limits import described_limits
 from contact_sim.robot.rewritten import LIMITED_TYPES, kinematics_text
 from contact_sim.robot.soles import soles_of
 from contact_sim.robot.srdf import JointValues, Semantics, read_srdf
 from contact_sim.robot.transmissions import gear_ratios
+from contact_sim.robot.urdf_constraints import described_constraints
 from contact_sim.robot.xacro_program import XacroArguments
 
 
@@ -59,7 +61,8 @@ def load_robot(
 
     Masses and inertias are Pinocchio's, untouched; damping, dry friction, limits and gear ratios
     are those of the URDF, see `RobotModel.actuators`. effort="0" there is no limit, and a warning.
-    A <mimic> joint is held to the one it follows by the contact problem.
+    A <mimic> joint follows its leader, and a <loop_joint> closes a loop, by constraints of the
+    robot (robot/urdf_constraints.py).
 
     Args:
         source: a name of the catalogue (`robots()`, `textbook_systems()`), a path to a .urdf or
@@ -73,7 +76,8 @@ def load_robot(
             meshes there (robot/soles.py); else with its origin. None: the feet of the catalogue,
             else the end effectors of the SRDF, else none, with a warning.
         actuated_joints: names of driven joints; None: those of the catalogue, else every joint
-            with one degree of freedom.
+            with one degree of freedom that follows no other and that the SRDF does not call
+            passive.
         srdf: a path to an SRDF, or its text, with reference poses and end effectors; None: the
             catalogue's, else none.
         poses: reference poses, values by joint [rad or m] by name of the pose, which win over
@@ -97,12 +101,17 @@ def load_robot(
     model = _pinocchio_model(description, floating_base)
     semantics = _semantics(srdf, entry)
     soles = _soles(description, model, entry, semantics, feet)
-    limits = _position_limits(description, model)
-    references = reference_poses(model, _poses(model, semantics, entry), poses, soles[0], limits)
+    limits = described_limits(model, description.root)
+    constraints = _constraints(description, model)
+    references = reference_poses(
+        model, _poses(model, semantics, entry), poses, soles[0], limits, constraints
+    )
+    following = {one.joint for one in constraints if isinstance(one, JointCoupling)}
+    passive = semantics.passive_joints | following
     return RobotModel(
         name=str(source) if entry is not None else description.name,
         pinocchio_model=model,
-        joint_names=_actuated_joints(model, entry, actuated_joints),
+        joint_names=_actuated_joints(model, entry, actuated_joints, passive),
         contact_points=soles[0],
         references=references.poses,
         description=description.text,
@@ -110,6 +119,7 @@ def load_robot(
         gear_ratios=gear_ratios(description.root, description.place),
         position_limits=limits,
         notes=(*soles[1], *references.notes),
+        constraints=constraints,
     )
 
 
@@ -137,10 +147,13 @@ def _on_the_world(description: Description, entry: CatalogueEntry | None) -> boo
 
 
 def _actuated_joints(
-    model: pin.Model, entry: CatalogueEntry | None, joints: Iterable[str] | None
+    model: pin.Model,
+    entry: CatalogueEntry | None,
+    joints: Iterable[str] | None,
+    passive: frozenset[str],
 ) -> tuple[str, ...]:
     known = entry.actuated_joints if entry is not None else None
-    return actuated_joint_names(model, known if joints is None else joints)
+    return actuated_joint_names(model, known if joints is None else joints, passive)
 
 
 def _description(
@@ -163,16 +176,16 @@ def _checked(description: Description, check_meshes: bool) -> Description:
     return description
 
 
-def _position_limits(description: Description, model: pin.Model) -> tuple[PositionLimit, ...]:
-    """Return the limits of the URDF; name the joints that ought to follow others but do not."""
-    limits, alone = described_limits(model, description.root, description.place)
+def _constraints(description: Description, model: pin.Model) -> tuple[Constraint, ...]:
+    """Return those of the URDF; name the joints that ought to follow others but do not."""
+    constraints, alone = described_constraints(model, description.root, description.place)
     if alone:
         warnings.warn(
             f'{description.place}: <mimic> needs joints with one coordinate, these move on their '
             f'own: {", ".join(alone)}',
             stacklevel=3,
         )
-    return limits
+    return constraints
 
 
 def _pinocchio_model(description: Description, floating_base: bool) -> pin.Model:

@@ -35,7 +35,10 @@ class RobotParameters(Parameters):
     )
     floating_base: bool = parameter(True, '', 'false: the root link is fixed to the world')
     actuated_joints: tuple[str, ...] = parameter(
-        (), '', 'driven joints; empty: all with one degree of freedom'
+        (),
+        '',
+        'driven joints; empty: all with one degree of freedom, but for those that follow '
+        'others and passive joints of the SRDF',
     )
     check_meshes: bool = parameter(True, '', 'refuse a robot whose meshes are not on this machine')
     robot_description: str = parameter('', '', 'URDF text of the robot; wins over urdf_path')

@@ -13,12 +13,12 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
 
-from contact_sim.constraints.described import Constraint
 from contact_sim.contact.solution import STATUSES, SolverStatus
 from contact_sim.errors import shortened
 from contact_sim.parameters import Parameters, Settings
 from contact_sim.replay.recorder import Recorder
 from contact_sim.robot.actuator_text import describe_actuators
+from contact_sim.robot.constraints import Constraint
 from contact_sim.robot.contact_point import Array
 from contact_sim.robot.gain_text import describe_gains, gain_table, gains_limit
 from contact_sim.robot.parts import parts_of
@@ -194,8 +194,10 @@ class SimulationNode(Node):
             joints = ', '.join(own.joint_names)
             log.info(f'{who}joints, in the order of unnamed commands: {joints}')
         self._announce_gains(*joint_gains(robot, settings))
-        for line in (*describe_actuators(robot), *describe_limits(robot.position_limits)):
+        for line in (*describe_actuators(robot), describe_limits(robot.position_limits)):
             log.info(line)
+        if robot.constraints:
+            log.info(f'held together: {"; ".join(map(str, robot.constraints))}')
         feet = ', '.join(f'{p.name} (r = {p.radius:g} m)' for p in robot.contact_points)
         height = settings[''].initial_height
         log.info(f'contact points: {feet or "none"}; the lowest starts at a gap of {height:g} m')
@@ -282,7 +284,7 @@ class SimulationNode(Node):
         self._outputs.set_sensors(settings)
         self._follow_lockstep(settings)
         self.pushes.configure(settings['push'])
-        self._hold(chosen_constraints(settings))
+        self._hold((*self.robot.constraints, *chosen_constraints(settings)))
 
     def _hold(self, constraints: Sequence[Constraint]) -> None:
         if constraints == self.sim.given_constraints:

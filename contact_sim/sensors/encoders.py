@@ -1,4 +1,8 @@
-"""Encoders of joints: positions and velocities with noise and resolution."""
+"""Encoders of joints: positions and velocities with noise and resolution.
+
+Joints without a motor have them as well: without those of a knee in a linkage nobody could draw
+the robot.
+"""
 
 from __future__ import annotations
 
@@ -41,26 +45,27 @@ class EncoderSensing(Parameters):
 
 @dataclass(frozen=True, eq=False)
 class JointValues:
-    """Actuated joints, each array in the order of the sensor's `joints`."""
+    """Joints, each array in the order of the sensor's `joints`."""
 
     position: Array
     """[rad], or [m] of sliding joints, shape (n,)."""
     velocity: Array
     """[rad/s], or [m/s], shape (n,)."""
     effort: Array
-    """What acted in the step after saturation [N m], or [N], shape (n,); never with errors."""
+    """What acted in the step after saturation [N m], or [N], shape (n,); never with errors. 0 of
+    joints without a motor."""
 
 
 @dataclass(frozen=True, eq=False)
 class Encoders(Sensor[JointValues]):
-    """Encoders of actuated joints.
+    """Encoders of joints with one degree of freedom.
 
     A value is round((true + noise) / resolution) × resolution. The noise of a joint does not
     depend on which other joints are measured.
 
     Raises:
         InvalidInput: a joint listed twice.
-        UnknownName: a joint that is not an actuated one of the robot.
+        UnknownName: no such joint of the robot.
     """
 
     robot: RobotModel
@@ -73,17 +78,20 @@ class Encoders(Sensor[JointValues]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        known = self.robot.joint_names
-        joints = known if self.joints is None else as_tuple('joints', self.joints, 'joint names')
+        actuated = self.robot.joint_names
+        known = (*actuated, *self.robot.passive_joint_names)
+        joints = (
+            actuated if self.joints is None else as_tuple('joints', self.joints, 'joint names')
+        )
         check_unique('joint', joints)
         for name in joints:
             if not isinstance(name, str) or name not in known:
-                raise UnknownName('actuated joint', name, known)
+                raise UnknownName('joint', name, known)
         object.__setattr__(self, 'joints', joints)
 
     @cached_property
     def _chosen(self) -> NDArray[np.intp]:
-        names = self.robot.joint_names
+        names = (*self.robot.joint_names, *self.robot.passive_joint_names)
         return np.array([names.index(name) for name in self.joints or ()], dtype=np.intp)
 
     @cached_property
@@ -126,10 +134,16 @@ class Encoders(Sensor[JointValues]):
         )
 
     def _all(self, report: Report) -> tuple[Array, Array, Array]:
-        robot = self.robot
+        robot, passive = self.robot, self.robot.passive_joints
+        if not passive.n_joints:
+            return (
+                robot.joint_positions(report.q), robot.joint_velocities(report.v), report.effort
+            )  # fmt: skip
         return (
-            robot.joint_positions(report.q), robot.joint_velocities(report.v), report.effort
-        )  # fmt: skip
+            np.concatenate([part.joint_positions(report.q) for part in (robot, passive)]),
+            np.concatenate([part.joint_velocities(report.v) for part in (robot, passive)]),
+            np.concatenate([report.effort, np.zeros(passive.n_joints)]),
+        )
 
     def _of_chosen(self, position: Array, velocity: Array, effort: Array) -> JointValues:
         chosen = self._chosen

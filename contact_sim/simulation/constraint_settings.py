@@ -12,11 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contact_sim.collision.terrain import Terrain
-from contact_sim.constraints.described import Constraint, FrameAnchor, JointLock, PointAnchor
 from contact_sim.constraints.resolved import (
     ConstraintTable,
     check_start,
-    checked_constraints,
     constraint_table,
     where_it_is,
 )
@@ -26,6 +24,13 @@ from contact_sim.dynamics.integrators import MOMENTUM
 from contact_sim.errors import ContactSimError, InvalidInput, UnknownName
 from contact_sim.numbers import real_array
 from contact_sim.robot.configuration import frozen
+from contact_sim.robot.constraints import (
+    Constraint,
+    FrameAnchor,
+    JointLock,
+    PointAnchor,
+    checked_constraints,
+)
 from contact_sim.robot.model import RobotModel
 from contact_sim.simulation.snapshot import Snapshot
 

@@ -54,7 +54,7 @@ def _gains(work: Workspace, robot: RobotModel) -> str:
         return ''
     h = float(work.data.time_step[0])
     joints = robot.joint_velocity_index[free]
-    mobility = joint_mobility(robot.pinocchio_model, joints, work.data.q)
+    mobility = joint_mobility(robot.pinocchio_model, joints, work.data.q, robot.loops)
     kp, kd = work.kp[free], work.kd[free]
     a, b = stability_number(mobility, kp, kd, h)
     if a + 2.0 * b <= 4.0:

@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from contact_sim.arguments import checked
 from contact_sim.arrays.fields import Sizes
 from contact_sim.collision.terrain import Terrain, TerrainLike, as_terrain
-from contact_sim.constraints.described import Constraint
-from contact_sim.constraints.resolved import checked_constraints, where_it_is
+from contact_sim.constraints.resolved import where_it_is
 from contact_sim.contact.workspace import Workspace
 from contact_sim.contact_models import as_contact_model
 from contact_sim.contact_models.protocol import ContactModel
@@ -24,6 +23,7 @@ from contact_sim.errors import ContactSimError, InvalidInput, NonFiniteState, of
 from contact_sim.numbers import count, finite, finite_array, positive
 from contact_sim.robot.actuation import JointCommand
 from contact_sim.robot.configuration import frozen
+from contact_sim.robot.constraints import Constraint, checked_constraints
 from contact_sim.robot.model import RobotModel
 from contact_sim.simulation.applied_forces import AppliedForces
 from contact_sim.simulation.checks import checked_robot
@@ -59,8 +59,8 @@ class Simulator(ContactSettings, ConstraintSettings):
         time_step: h [s].
         integrator: of time-stepping models, 'semi_implicit' or 'momentum' (theory 2.0).
         gravity: [m/s²], a number g for (0, 0, −g), or three numbers.
-        constraints: bilateral constraints, of `contact_sim.constraints`; those without a place
-            hold where the robot is at a reset.
+        constraints: bilateral constraints, of `contact_sim.constraints`, besides those of the
+            robot; those without a place hold where the robot is at a reset.
 
     Raises:
         InvalidInput: a value outside what is allowed.
@@ -80,7 +80,8 @@ class Simulator(ContactSettings, ConstraintSettings):
         integrator: str = 'semi_implicit',
     ) -> None:
         self.robot = checked_robot(robot)
-        self._constraints = checked_constraints(constraints)
+        own, given = self.robot.constraints, checked_constraints(constraints)
+        self._constraints = checked_constraints((*own, *given))
         self.terrain = as_terrain(terrain)
         h = positive('time_step', time_step, 's')
         start = standing_on(self.robot, self.terrain)

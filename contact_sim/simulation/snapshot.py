@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from contact_sim.constraints.described import Constraint
 from contact_sim.contact_models.protocol import ContactModel
 from contact_sim.errors import InvalidInput, shown
 from contact_sim.numbers import real_array, within
+from contact_sim.robot.constraints import Constraint
 
 Array = NDArray[np.float64]
 

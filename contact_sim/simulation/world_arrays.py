@@ -60,7 +60,8 @@ class WorldArrays:
         self.terrains = one_or_each('terrain', terrain, as_terrain, n)
         self._models = one_or_each('contact_model', contact_model, as_contact_model, n)
         self._h = positive('time_step', time_step, 's')
-        self.template = template = Workspace(with_room(self._robots), self.terrains[0], self._h)
+        first = with_room(self._robots)
+        self.template = template = Workspace(first, self.terrains[0], self._h, first.constraints)
         if template.tree.unsupported:
             names = ', '.join(template.tree.unsupported)
             raise InvalidInput(f'Worlds: joints {names} have no compiled kernels; use Simulator')
@@ -102,7 +103,7 @@ class WorldArrays:
                 raise InvalidInput('masses: expected values > 0')
             robots = [with_masses(robot, row) for robot, row in zip(robots, rows, strict=True)]
         for i, robot in enumerate(robots):
-            own = Workspace(robot, self.terrains[i], self._h)
+            own = Workspace(robot, self.terrains[i], self._h, robot.constraints)
             if not np.array_equal(own.interval_dof, self.template.interval_dof):
                 raise InvalidInput(
                     f'actuators of world {i}: dry friction in other joints than in world 0'

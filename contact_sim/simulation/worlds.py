@@ -41,6 +41,7 @@ from contact_sim.simulation.checks import (
     per_world_contact,
 )
 from contact_sim.simulation.compilation import announced
+from contact_sim.simulation.constraint_settings import check_integrator
 from contact_sim.simulation.divergence import crossed_limits
 from contact_sim.simulation.placement import standing_on
 from contact_sim.simulation.report import StepContext, StepReport
@@ -117,7 +118,9 @@ class Worlds:
             raise InvalidInput(f'n = {n}: no memory for so many worlds') from error
         self._arrays = arrays
         self._field, sizes = arrays.field, arrays.template.sizes
-        self._field('integrator')[:] = integrator_code(integrator)
+        arrays.template.integrator[0] = integrator_code(integrator)
+        check_integrator(arrays.template)
+        self._field('integrator')[:] = arrays.template.integrator
         arrays.set_gravity(gravity)
         self._field('default_friction')[:] = per_world_contact('friction', friction, self.n, sizes)
         self._field('default_restitution')[:] = per_world_contact(
@@ -162,7 +165,9 @@ class Worlds:
         speeds = np.zeros((1, self.robot.nv)) if v is None else np.atleast_2d(real_array('v', v))
         speeds = np.broadcast_to(_rows('v', speeds, len(which)), (len(which), speeds.shape[1]))
         for place, (start, speed) in zip(which, zip(starts, speeds, strict=True), strict=True):
-            self._field('q')[place] = self.robot.checked_configuration(start)
+            q = self.robot.checked_configuration(start)
+            self.robot.loops.check(q, f'world {place}')
+            self._field('q')[place] = q
             self._field('v')[place] = self.robot.checked_velocity(speed)
         for name in (*KEPT, 'command'):
             self._field(name)[which] = 0.0

@@ -14,7 +14,7 @@ from contact_sim import (
     load_robot,
     robots,
 )
-from contact_sim.constraints import Baumgarte, Projection
+from contact_sim.constraints import Baumgarte, JointCoupling, Projection
 from contact_sim.maximal import MaximalSimulator
 from contact_sim.maximal.bodies import BodyState
 from contact_sim.terrain import Region
@@ -301,6 +301,9 @@ def robot_with(joint):
 
 def test_what_is_missing_is_refused():
     robot, leg = chain(2), robot_with(pin.JointModelRY())
+    geared = robot.with_constraints([JointCoupling('joint2', 'joint1')])
+    with pytest.raises(InvalidInput, match=r'joint2 = 1 \* joint1.*with_constraints'):
+        MaximalSimulator(geared)
     with pytest.raises(InvalidInput, match=r"joint 'hip': maximal coordinates know revolute"):
         MaximalSimulator(robot_with(pin.JointModelHZ(0.1)))
     with pytest.raises(InvalidInput, match=r"'joint1' has dry friction.*dry_friction = 0"):

@@ -201,28 +201,6 @@ def test_todorov_has_mujocos_limits():
     assert limited > 100
 
 
-GRIPPER = robot(
-    link('palm'), link('a'), link('b'), joint('left', 'palm', 'a', axis='0 0 1'),
-    joint('right', 'palm', 'b', axis='0 0 1',
-          more='<mimic joint="left" multiplier="-2.0" offset="0.1"/>'),
-    name='gripper',
-)  # fmt: skip
-
-
-@pytest.mark.parametrize('name', MODELS)
-def test_a_joint_that_mimics_another_moves_with_it(name):
-    sim = Simulator(load_robot(GRIPPER, floating_base=False), name, time_step=H)
-    assert sim.q == pytest.approx([0.0, 0.1])
-    for _ in range(200):
-        report = sim.step([0.3, 0.1])
-    # one coordinate: I (1 + 4) q̈ = 0.3 − 2 · 0.1
-    soft = {'compliant': 0.02, 'todorov': 5e-3, 'sap': 1e-3}.get(name, 1e-9)
-    expected = 0.1 / (5.0 * 0.02)
-    assert sim.v[0] == pytest.approx(expected * 0.2, rel=max(soft, 1e-7))
-    assert sim.q[1] + 2.0 * sim.q[0] == pytest.approx(0.1, abs=soft)
-    assert report.solver.converged
-
-
 def test_a_joint_whose_limits_are_equal_is_locked():
     sim = Simulator(arm(lower=0.3, upper=0.3), 'ncp', time_step=H)
     assert sim.q[0] == pytest.approx(0.3)
@@ -263,6 +241,7 @@ def test_worlds_have_the_limits_of_the_simulator():
         ({'joints': ('hinge', 'hinge'), 'shares': (1.0, 1.0)}, 'two different'),
         ({'shares': (1.0, 2.0)}, '2 shares for 1 joints'),
         ({'shares': (0.0,)}, 'not 0'),
+        ({'joints': ('a', 'b'), 'shares': (1.0, 2.0), 'lower': 1.0}, 'JointCoupling'),
     ],
 )
 def test_a_limit_that_makes_no_sense_is_refused(changes, match):

@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pinocchio as pin
 import pytest
+from scipy.linalg import null_space
 
 from contact_sim import load_robot, robots
 from contact_sim.errors import RobotDescriptionError, UnknownName
@@ -31,7 +32,13 @@ FACTS = {
     'solo12': ('base_link', 2.500, SOLO, 0.016, 0.0, 0.2320),
     'hyq': ('base_link', 86.774, HYQ, 0.02175, 0.0, 0.5993),
     'quadruped': ('base_link', 13.6, ANYMAL, 0.022, 0.0, 2 * 0.21 * np.cos(0.75) + 0.022),
-}
+    'four_bar_quadruped': (
+        'base_link', 14.24, ANYMAL, 0.022, 0.0, 2 * 0.21 * np.cos(0.75) + 0.022,
+    ),
+}  # fmt: skip
+OURS = 'quadruped', 'four_bar_quadruped'
+PASSIVE = {'four_bar_quadruped': 8}
+"""Joints without a motor: a knee and the bearing of a rod in each leg."""
 # the table is rounded to 0.1 mm; the feet of go2 and solo12 (tilted discs) are meshes there
 HEIGHT_TOLERANCE = dict.fromkeys(FACTS, 1e-4) | {'go2': 1e-3, 'solo12': 2e-4}
 
@@ -74,7 +81,9 @@ def test_mass_is_the_sum_over_the_links(robot):
 
 def test_sizes_and_base(robot):
     joints = 8 if robot.name == 'solo8' else 12
-    assert (robot.n_joints, robot.nq, robot.nv) == (joints, joints + 7, joints + 6)
+    moving = joints + PASSIVE.get(robot.name, 0)
+    assert (robot.n_joints, robot.nq, robot.nv) == (joints, moving + 7, moving + 6)
+    assert len(robot.passive_joint_names) == moving - joints
     assert robot.floating_base
     assert robot.base_frame == FACTS[robot.name][0]
 
@@ -149,9 +158,12 @@ def test_joint_order_is_that_of_pinocchio(name):
 def test_selection_matrix_picks_the_joints(robot):
     selection = robot.selection_matrix
     v = np.random.default_rng(0).normal(size=robot.nv)
-    assert np.array_equal(selection @ v, v[6:])
+    model = robot.pinocchio_model
+    dofs = [model.joints[model.getJointId(name)].idx_v for name in robot.joint_names]
+    assert np.array_equal(selection @ v, v[dofs])
     assert np.array_equal(selection @ v, robot.joint_velocities(v))
-    assert np.array_equal(robot.joint_velocity_index, np.arange(6, robot.nv))
+    assert np.array_equal(robot.joint_velocity_index, dofs)
+    assert PASSIVE.get(robot.name) or dofs == list(range(6, robot.nv))
     assert np.array_equal(selection @ selection.T, np.eye(robot.n_joints))
 
 
@@ -219,7 +231,9 @@ def air_step(robot, h):
     model, n = robot.pinocchio_model, robot.n_joints
     mass = pin.crba(model, model.createData(), robot.reference_configuration('standing'))
     mass = np.triu(mass) + np.triu(mass, 1).T
-    mobility = np.linalg.inv(mass)[6:, 6:]
+    H, driven = robot.loops.jacobian(robot.references['standing']), robot.joint_velocity_index
+    free = null_space(H, rcond=1e-9) if len(H) else np.eye(robot.nv)  # v that its loops leave
+    mobility = (free @ np.linalg.inv(free.T @ mass @ free) @ free.T)[np.ix_(driven, driven)]
     kp, kd = robot.default_gains
     velocity = np.hstack([-h * mobility * kp, np.eye(n) - h * mobility * kd])
     position = np.hstack([np.eye(n), np.zeros((n, n))]) + h * velocity
@@ -236,7 +250,10 @@ def test_gains_carry_the_weight_with_a_small_sag(robot):
     assert kp.shape == kd.shape == (robot.n_joints,)
     quarter = robot.total_mass * 9.81 / 4
     vertical = foot_jacobians(robot, robot.reference_configuration('standing'))[:, 2]
-    efforts = -quarter * vertical.sum(axis=0)[6:]
+    H = robot.loops.jacobian(robot.references['standing'])
+    free = null_space(H, rcond=1e-9) if len(H) else np.eye(robot.nv)
+    with_joints = free @ np.linalg.inv(free[np.r_[0:6, robot.joint_velocity_index]])
+    efforts = -quarter * (vertical.sum(axis=0) @ with_joints)[6:]
     assert np.abs(efforts / kp).max() < 0.08  # rad
     assert np.all(np.abs(efforts) < robot.effort_limit)
 
@@ -251,7 +268,7 @@ def test_every_mesh_is_found_without_ros(robot):
     inside = [mesh.get('filename').removeprefix('package://') for mesh in text.iter('mesh')]
     for path in inside:
         assert any(Path(folder, path).is_file() for folder in robot.package_dirs)
-    assert bool(inside) == (robot.name != 'quadruped')
+    assert bool(inside) == (robot.name not in OURS)
 
 
 def test_b1_has_the_mesh_that_its_file_misplaces():

@@ -49,12 +49,12 @@ def stilt(mass=10.0, length=0.8):
 def asked_of(robot, q=None):
     q = robot.references['standing'] if q is None else q
     joints = robot.joint_velocity_index
-    return carried_stiffness(robot.pinocchio_model, joints, q, robot.contact_points)
+    return carried_stiffness(robot.pinocchio_model, joints, q, robot.contact_points, robot.loops)
 
 
 def mobility_of(robot):
     q = robot.references['standing']
-    return joint_mobility(robot.pinocchio_model, robot.joint_velocity_index, q)
+    return joint_mobility(robot.pinocchio_model, robot.joint_velocity_index, q, robot.loops)
 
 
 # ---------------------------------------------------------------- what standing asks for

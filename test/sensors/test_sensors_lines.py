@@ -306,7 +306,7 @@ def test_parameters_that_mean_nothing_are_refused(make, values, message):
 @pytest.mark.parametrize(
     ('make', 'error', 'message'),
     [
-        (lambda robot: Encoders(robot, ('nee',)), UnknownName, "actuated joint 'nee'"),
+        (lambda robot: Encoders(robot, ('nee',)), UnknownName, "joint 'nee'"),
         (lambda robot: Encoders(robot, 'FL_hip_joint'), InvalidInput, 'joints = .*a list'),
         (lambda robot: Encoders(robot, ['FL_hip_joint'] * 2), InvalidInput, 'more than once'),
         (lambda robot: Imu(robot, noise=0.1), InvalidInput, r'Imu.noise = 0.1: expected Noise'),

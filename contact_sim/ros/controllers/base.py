@@ -105,9 +105,10 @@ class Controller(Node, ABC):
         self._state = None
         stamp = message.header.stamp
         place = {name: k for k, name in enumerate(message.name)}
-        order = [place[name] for name in self.robot.joint_names]
-        self._q = self.robot.with_joint_positions(self._q, np.array(message.position)[order])
-        self._v[self.robot.joint_velocity_index] = np.array(message.velocity)[order]
+        for joints in (self.robot, self.robot.passive_joints):
+            order = [place[name] for name in joints.joint_names]
+            self._q = joints.with_joint_positions(self._q, np.array(message.position)[order])
+            self._v[joints.joint_velocity_index] = np.array(message.velocity)[order]
         told = (stamp.sec, stamp.nanosec, self._q.tobytes(), self._v.tobytes())
         if told != self._answered:  # a state that comes twice must not be lived through twice
             self._command = self.command(stamp.sec + 1e-9 * stamp.nanosec, self._q, self._v)

@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
 from visualization_msgs.msg import Marker
 
-from contact_sim.constraints.described import (
+from contact_sim.constraints.resolved import WORLD
+from contact_sim.parameters import Settings
+from contact_sim.robot.constraints import (
     ORIGIN,
     Constraint,
     JointCoupling,
     JointLock,
     JointVelocity,
 )
-from contact_sim.constraints.resolved import WORLD
-from contact_sim.parameters import Settings
 from contact_sim.robot.model import RobotModel
 from contact_sim.ros.conversions import set_stamp, set_vector
 from contact_sim.ros.outputs.counting_publisher import Publisher

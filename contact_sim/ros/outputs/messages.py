@@ -39,12 +39,13 @@ class ClockMessage:
 
 
 class JointStateMessage:
-    """joint_states: actuated joints in Pinocchio order, all arrays full length."""
+    """joint_states: actuated joints in Pinocchio order, then passive ones; full arrays."""
 
     def __init__(self, robot: RobotModel) -> None:
-        n = robot.n_joints
+        names = [*robot.joint_names, *robot.passive_joint_names]
+        n = len(names)
         self.message = JointState(
-            name=list(robot.joint_names), position=[0.0] * n, velocity=[0.0] * n, effort=[0.0] * n
+            name=names, position=[0.0] * n, velocity=[0.0] * n, effort=[0.0] * n
         )
         # views of the arrays inside the message, filled without making new ones
         self._position, self._velocity, self._effort = (

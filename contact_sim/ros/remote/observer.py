@@ -38,7 +38,7 @@ class Observer(Node):
     Attributes:
         counts: messages per topic.
         clock: last simulated time [s].
-        joints: positions of the actuated joints by stamp [ns].
+        joints: positions of the actuated joints, then of passive ones, by stamp [ns].
         bases: base position and quaternion by stamp [ns].
         forces: contact force per foot in the foot's frame by stamp [ns].
         diagnostics: values of the last /diagnostics message.
@@ -196,7 +196,9 @@ class Track:
         q = robot.reference_configuration('standing').copy()
         for k, stamp in enumerate(ordered):
             q[:7] = observer.bases[stamp]
-            self.configuration[k] = robot.with_joint_positions(q, observer.joints[stamp])
+            told, driven = observer.joints[stamp], robot.n_joints
+            passive = robot.passive_joints.with_joint_positions(q, told[driven:])
+            self.configuration[k] = robot.with_joint_positions(passive, told[:driven])
             pin.forwardKinematics(model, data, self.configuration[k])
             for i, foot in enumerate(feet):
                 joint = data.oMi[model.getJointId(foot.joint)]

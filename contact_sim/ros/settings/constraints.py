@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from contact_sim.constraints.described import Constraint
 from contact_sim.constraints.resolved import constraint_table, where_it_is
 from contact_sim.constraints.words import KINDS, from_words
 from contact_sim.dynamics.tree import tree_of
 from contact_sim.errors import ContactSimError, InvalidInput, UnknownName
 from contact_sim.parameters import ParameterField, Parameters, Settings, declared_parameters
+from contact_sim.robot.constraints import Constraint
 from contact_sim.robot.model import RobotModel
 from contact_sim.robot.numbers import as_number
 from contact_sim.ros.settings.held import ConstraintNames, ConstraintParameters

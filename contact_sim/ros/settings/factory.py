@@ -182,9 +182,10 @@ def chosen_sensors(part: RobotPart, settings: Settings) -> RobotSensors:
     robot, common, noise = part.robot, settings[''], settings['noise']
     seed = common.seed + SEEDS * part.number
     axes = 'foot' if common.contact_wrench_frame == 'foot' else 'world'
+    joints = (*robot.joint_names, *robot.passive_joint_names)
     switches = _own_switches(part, settings['sensors.contacts'])
     return RobotSensors(
-        Encoders(robot, None, noise, settings['sensors.joints'], seed),
+        Encoders(robot, joints, noise, settings['sensors.joints'], seed),
         Imu(robot, imu_frame(robot, settings), noise, settings['sensors.imu'], seed),
         ContactFlags(robot, switches, seed),
         FootForces(robot, axes, noise, settings['sensors.forces'], seed),

@@ -146,8 +146,7 @@ def _loaded(source: str, names: Mapping[str, Sequence[str]], settings: Settings)
     robot = named_robot(source, common, names)
     robot = robot.with_position_limits(
         replace(limit, restitution=0.0 if limit.holds else common.joint_limit_restitution)
-        for limit in robot.position_limits
-        if common.joint_limits or len(limit.joints) > 1
+        for limit in (robot.position_limits if common.joint_limits else ())
     )
     if links:
         chosen = None if ALL in links else links

@@ -296,6 +296,23 @@ def test_labels_and_markers_name_the_robot():
 # -------------------------------------------------------------------- sensors
 
 
+def test_joints_without_motors_are_told_behind_the_others():
+    """robot_state_publisher needs every joint that moves, and controllers the driven ones."""
+    linkage = load_robot('four_bar_quadruped')
+    (part,) = parts_of(linkage)
+    sensor = chosen_sensors(part, settings_of(linkage)).joints
+    message, sim = JointStateMessage(linkage), Simulator(linkage)
+    report = sim.step(np.full(12, 0.5))
+    said = message.fill(report.time, sensor.truth(PartReport(report, part)))
+    model = linkage.pinocchio_model
+    joints = [model.joints[model.getJointId(name)] for name in said.name]
+    assert list(said.name[:12]) == list(linkage.joint_names)
+    assert set(said.name) == set(list(model.names)[2:])  # all but universe and base
+    assert list(said.position) == [report.q[joint.idx_q] for joint in joints]
+    assert list(said.velocity) == [report.v[joint.idx_v] for joint in joints]
+    assert list(said.effort) == [0.5] * 12 + [0.0] * 8
+
+
 def test_two_of_a_kind_have_noise_of_their_own():
     twins = joined({'a': GO1, 'b': GO1})
     settings = settings_of(twins) | {'noise': NoiseParameters(joint_position=0.01)}

@@ -1,21 +1,22 @@
-"""What a user says of a bilateral constraint; frozen, and checked against a robot in resolved.py.
+"""What is said of a bilateral constraint; frozen, and made numbers in constraints/resolved.py.
 
 Frames are named; points are in the axes of their frame [m], places in the world [m].
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from contact_sim.constraints.stabilisation import Baumgarte, Projection, Stabilisation
+from contact_sim.arguments import listed
 from contact_sim.errors import InvalidInput, of_type, shown
 from contact_sim.numbers import finite, number_within, real_array
+from contact_sim.robot.stabilisation import Baumgarte, Projection, Stabilisation
 
 Array = NDArray[np.float64]
 Point = tuple[float, float, float]
@@ -53,6 +54,14 @@ class Constraint:
     def holds(self) -> tuple[str, ...]:
         """Names of the frames or joints that it acts on."""
         return ()
+
+    def renamed(self, called: Callable[[str], str]) -> Constraint:
+        """Return the constraint of a robot whose names are those that `called` returns."""
+        names = {name: getattr(self, name) for name in TEXTS if hasattr(self, name)}
+        return replace(self, **{name: called(value) for name, value in names.items()})
+
+    def __str__(self) -> str:
+        return self.name
 
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
@@ -148,6 +157,9 @@ class LoopClosure(_Positional):
         """Both frames."""
         return self.frame, self.other
 
+    def __str__(self) -> str:
+        return f'{self.name}: {self.frame} to {self.other}'
+
 
 @dataclass(frozen=True)
 class JointLock(_Positional):
@@ -193,6 +205,9 @@ class JointCoupling(_Positional):
     def holds(self) -> tuple[str, ...]:
         """Both joints."""
         return self.joint, self.leader
+
+    def __str__(self) -> str:
+        return f'{self.joint} = {self.ratio:g} * {self.leader} + {self.offset:g}'
 
 
 @dataclass(frozen=True)
@@ -245,6 +260,25 @@ class Holonomic(_Positional):
                 raise InvalidInput(f'{self._what(name)}: expected a function of q')
         if of_type(self._what('rows'), self.rows, int) < 1:
             raise InvalidInput(f'{self._what("rows")} = {self.rows}: expected at least 1')
+
+
+def checked_constraints(constraints: Iterable[Constraint]) -> tuple[Constraint, ...]:
+    """Return constraints as a tuple.
+
+    Raises:
+        InvalidInput: something else, or two of one name.
+    """
+    found = listed('constraints', constraints, 'a list of constraints')
+    for constraint in found:
+        if not isinstance(constraint, Constraint) or type(constraint) is Constraint:
+            raise InvalidInput(
+                f'constraints: {shown(constraint)} is none of those in contact_sim.constraints'
+            )
+    names = [constraint.name for constraint in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidInput(f'constraints: two are called {name!r}: give one a name of its own')
+    return found
 
 
 def _point(name: str, value: Sequence[float]) -> Point:
