@@ -21,6 +21,7 @@ ARGUMENTS = {
     'urdf': ('', 'path of a URDF or xacro file; wins over robot'),
     'feet': ('', 'frames of the feet with blanks between them; empty: as in params_file'),
     'poses': ('', 'reference poses, name: joint=value joint=value; a semicolon between two'),
+    'constraints': ('', 'bilateral constraints, stand: kind=frame_anchor frame=trunk; and so on'),
     'check_meshes': ('', 'false: the robot may have meshes that are not on this machine'),
     'xacro_arguments': ('', 'arguments of a xacro with blanks between them: mass:=3 arm:=true'),
     'spacing': ('1.0', 'distance between two robots along y [m]'),
@@ -37,7 +38,7 @@ ARGUMENTS = {
 
 PASSED_ON = (
     *('robot', 'urdf', 'height', 'terrain', 'paused', 'rate', 'params_file'),
-    *('feet', 'poses', 'check_meshes', 'xacro_arguments'),
+    *('feet', 'poses', 'constraints', 'check_meshes', 'xacro_arguments'),
     *('robot_state_publisher', 'publish_robot_description'),
 )
 """Arguments of simulation.launch.py that all simulations get as they are."""

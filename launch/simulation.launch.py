@@ -26,6 +26,7 @@ from contact_sim.ros.launching import (
     saved,
     with_displays,
 )
+from contact_sim.ros.settings.constraints import constraints_in
 from contact_sim.ros.settings.robots import RobotEntry, entries_in
 
 LINK_TRANSFORM_RATE = 100.0
@@ -36,6 +37,7 @@ ARGUMENTS = {
     'robots': ROBOTS,
     'robots_touch': ('', 'true: the robots may touch each other'),
     'self_collision': ('', 'links that may touch each other, link:link,link:link, or all'),
+    'constraints': ('', 'bilateral constraints, stand: kind=frame_anchor frame=trunk; and so on'),
     'contact_model': ('', 'contact model, e.g. ncp; empty: as in params_file'),
     'terrain': ('', 'ground, e.g. plane or stairs; empty: as in params_file'),
     'terrain_file': ('', 'YAML, heights or mesh of terrain:=file; empty: as in params_file'),
@@ -112,6 +114,7 @@ def simulation(context: LaunchContext) -> Node:
     )
     if given['self_collision']:
         robot['self_collision'] = given['self_collision'].split(',')
+    robot |= constraints_in(given['constraints'])
     overrides = {
         parameter: ParameterValue(LaunchConfiguration(argument), value_type=kind)
         for argument, (parameter, kind) in PARAMETERS.items()

@@ -22,6 +22,8 @@ Point = tuple[float, float, float]
 Pose = tuple[float, float, float, float, float, float, float]
 """Position [m] and quaternion x, y, z, w."""
 ORIGIN: Point = (0.0, 0.0, 0.0)
+ROUNDING = 1e-15
+"""Error of the length of a quaternion that was made a unit one."""
 TEXTS = 'name', 'frame', 'other', 'joint', 'leader'
 """Fields that are names."""
 
@@ -263,6 +265,7 @@ def _pose(name: str, value: object) -> Pose:
             f'{name} = {shown(value)}: expected a pin.SE3, or a position and a unit quaternion '
             'x, y, z, w'
         )
-    x, y, z = array[:3].tolist()
-    a, b, c, w = (array[3:] / length).tolist()
+    if abs(length - 1.0) > ROUNDING:  # else what is said twice would differ in its last bits
+        array = np.concatenate([array[:3], array[3:] / length])
+    x, y, z, a, b, c, w = array.tolist()
     return x, y, z, a, b, c, w

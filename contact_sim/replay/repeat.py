@@ -110,18 +110,32 @@ class Player:
             ground = ground_of({'format': FORMAT, 'ground': event['ground']})
             sim.reset(sim.q, terrain=ground)
         elif kind == 'constraints':
-            sim.constraints = [from_words(said) for said in event['constraints']]
+            self._hold(event, chunk)
         elif kind == 'wrenches':
             self._wrenches = event['wrenches']
         elif 'state' in event:
-            state = chunk.states[event['state']]
-            buffer = without_memory(sim, state) if self._own_model else state
-            sim.restore(replace(sim.snapshot(), buffer=buffer))
+            sim.restore(replace(sim.snapshot(), buffer=self._state(event, chunk)))
         elif kind != 'failure':
             snapshot = sim.snapshot()
             array = getattr(snapshot, kind).copy()
             array[:] = event['value']
             sim.restore(replace(snapshot, **{kind: array}))
+
+    def _hold(self, event: dict[str, Any], chunk: Chunk) -> None:
+        """Let other constraints hold, in the state that was recorded after the change."""
+        sim = self.sim
+        constraints = tuple(from_words(said) for said in event['constraints'])
+        after = [other for other in chunk.events[event['step']] if 'state' in other]
+        if after:
+            buffer = self._state(after[0], chunk)
+            sim.restore(replace(sim.snapshot(), buffer=buffer, constraints=constraints))
+        else:
+            sim.constraints = constraints
+
+    def _state(self, event: dict[str, Any], chunk: Chunk) -> Any:
+        """Return the state that belongs to a change."""
+        state = chunk.states[event['state']]
+        return without_memory(self.sim, state) if self._own_model else state
 
 
 @checked

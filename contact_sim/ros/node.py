@@ -13,9 +13,10 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
 
+from contact_sim.constraints.described import Constraint
 from contact_sim.contact.solution import STATUSES, SolverStatus
 from contact_sim.errors import shortened
-from contact_sim.parameters import Settings
+from contact_sim.parameters import Parameters, Settings
 from contact_sim.replay.recorder import Recorder
 from contact_sim.robot.actuator_text import describe_actuators
 from contact_sim.robot.contact_point import Array
@@ -36,6 +37,11 @@ from contact_sim.ros.namesakes import Claim
 from contact_sim.ros.outputs.clock import TOPIC as CLOCK
 from contact_sim.ros.outputs.publishers import Outputs
 from contact_sim.ros.parameter_server import ParameterServer
+from contact_sim.ros.settings.constraints import (
+    check_constraints,
+    chosen_constraints,
+    constraint_groups,
+)
 from contact_sim.ros.settings.declarations import (
     PARAMETER_GROUPS,
     ActuatorParameters,
@@ -64,8 +70,11 @@ from contact_sim.ros.stepping.loop import Loop, StepTakesLong
 from contact_sim.ros.stepping.pacer import Pacer
 from contact_sim.simulation.touch import TouchGuard
 
-TOLD = SolverStatus.UNSTABLE, SolverStatus.IMMOVABLE
+TOLD = SolverStatus.UNSTABLE, SolverStatus.IMMOVABLE, SolverStatus.INCONSISTENT
 """Statuses that are warned about, besides those of forces that no ground has."""
+
+MISSED = 1e-6
+"""Rate [m/s, rad/s] by which a constraint among contradictory ones is said to be missed."""
 
 
 class BriefLog:
@@ -83,6 +92,16 @@ class BriefLog:
         self._log.warning(shortened(line))
 
 
+def groups_by_name(settings: Settings, joints: Sequence[str]) -> dict[str, type[Parameters]]:
+    """Return the groups of parameters that are there per joint, controller and constraint."""
+    return (
+        {f'gains.{name}': JointGainParameters for name in joints}
+        | {f'actuators.{name}': ActuatorParameters for name in joints}
+        | {f'lockstep.{name}': ControllerParameters for name in settings['lockstep'].controllers}
+        | constraint_groups(settings['constraints'].names)
+    )
+
+
 class SimulationNode(Node):
     """ROS 2 node `contact_sim`.
 
@@ -91,8 +110,8 @@ class SimulationNode(Node):
             this name.
     """
 
-    _warned: Sequence[int] = (0,) * len(STATUSES)
-    """Steps with each status that were warned about."""
+    _seen: Sequence[int] = (0,) * len(STATUSES)
+    """Steps with each status that /diagnostics has spoken about."""
     _warned_of_clock = ''
 
     def __init__(self, **node_options: Any) -> None:
@@ -102,12 +121,7 @@ class SimulationNode(Node):
         self.parameters.declare(PARAMETER_GROUPS)
         settings = self.parameters.settings
         described = loaded_robot(settings)
-        controllers, joints = settings['lockstep'].controllers, described.joint_names
-        self.parameters.declare(
-            {f'gains.{name}': JointGainParameters for name in joints}
-            | {f'actuators.{name}': ActuatorParameters for name in joints}
-            | {f'lockstep.{name}': ControllerParameters for name in controllers}
-        )
+        self.parameters.declare(groups_by_name(settings, described.joint_names))
         self.robot = driven_robot(described, settings)
         self.parts = parts_of(self.robot)
         self.sim = loaded_simulator(self.robot, settings)
@@ -219,6 +233,7 @@ class SimulationNode(Node):
         self.robot.reference_configuration(settings[''].reference_pose)
         chosen_shadows(settings)
         check_sensors(self.robot, settings)
+        check_constraints(self.robot, settings)
 
     def _change_settings(self, settings: Settings, prefixes: set[str]) -> None:
         """Let settings take effect between two steps, all of them or none.
@@ -267,6 +282,15 @@ class SimulationNode(Node):
         self._outputs.set_sensors(settings)
         self._follow_lockstep(settings)
         self.pushes.configure(settings['push'])
+        self._hold(chosen_constraints(settings))
+
+    def _hold(self, constraints: Sequence[Constraint]) -> None:
+        if constraints == self.sim.given_constraints:
+            return
+        self.sim.constraints = constraints
+        names = ', '.join(one.name for one in constraints)
+        time = f't = {self.sim.time:.9g} s'
+        self.get_logger().info(f'constraints from {time} on: {names or "none"}')
 
     def _follow_lockstep(self, settings: Settings) -> None:
         self.lockstep.configure(settings['lockstep'], nanoseconds(self.sim.time))
@@ -315,12 +339,13 @@ class SimulationNode(Node):
                 self.recorder.close()
 
     def _diagnose(self) -> None:
-        common = self.parameters.settings['']
+        common, troubles = self.parameters.settings[''], self._new_troubles()
         conditions = Conditions(
             time=self.sim.time,
             name=self.get_fully_qualified_name().lstrip('/'),
             contact_model=self.sim.contact_model,
             shadow=self.sim.shadow,
+            constraints=tuple(one.name for one in self.sim.constraints),
             wanted_factor=0.0 if self.loop.leader else common.real_time_factor,
             paused=self.loop.paused,
             command_timeout=common.command_timeout,
@@ -332,6 +357,7 @@ class SimulationNode(Node):
             long_steps=self.loop.watch.long,
             under_way=self.loop.watch.complaint,
             clock=self._outputs.clock.complaint,
+            solver='; '.join(troubles),
             robots=self.parts,
         )
         message = diagnostics_message(
@@ -341,9 +367,16 @@ class SimulationNode(Node):
         if conditions.clock and conditions.clock != self._warned_of_clock:
             self.get_logger().warning(conditions.clock)
         self._warned_of_clock = conditions.clock
-        tally = list(self.loop.tally.statuses)
-        for code, status in enumerate(STATUSES):
-            worth_saying = status in TOLD or not status.physical
-            if worth_saying and tally[code] > self._warned[code]:
-                self.get_logger().warning(status.value)
-        self._warned = tally
+        for trouble in troubles:
+            self.get_logger().warning(trouble)
+
+    def _new_troubles(self) -> list[str]:
+        """Return what was wrong with the solves since this was asked last."""
+        before, self._seen = self._seen, tuple(self.loop.tally.statuses)
+        new = [status for code, status in enumerate(STATUSES) if self._seen[code] > before[code]]
+        troubles = [one.value for one in new if one in TOLD or not one.physical]
+        if SolverStatus.INCONSISTENT in new:
+            states = self.sim.last_report.constraints.items()
+            missed = [name for name, state in states if state.drift_rate > MISSED]
+            troubles += [f'constraints not met: {", ".join(missed)}'] if missed else []
+        return troubles

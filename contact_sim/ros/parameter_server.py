@@ -20,7 +20,7 @@ from rcl_interfaces.msg import (
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from contact_sim.errors import ContactSimError, shortened
+from contact_sim.errors import ContactSimError, InvalidInput, shortened
 from contact_sim.parameters import ParameterField, Parameters, Settings, declared_parameters
 
 SCALARS = {
@@ -69,7 +69,10 @@ class ParameterServer:
                 field.name: self._declare_one(prefix, field)
                 for field in declared_parameters(cls)  # type: ignore[arg-type]
             }
-            self.settings[prefix] = cls(**values)
+            try:
+                self.settings[prefix] = cls(**values)
+            except InvalidInput as error:
+                raise InvalidInput(f'{prefix}: {error}' if prefix else error) from error
 
     def accept_changes(self) -> Settings:
         """Take requests from now on; return the settings to begin with."""
@@ -109,10 +112,15 @@ class ParameterServer:
         value = self._node.declare_parameter(name, start, parameter_descriptor(field)).value
         return tuple(without_blanks(value)) if is_list(field) else value
 
-    def _declare_list(self, name: str, field: ParameterField) -> tuple[Any, ...]:
+    def _declare_list(self, name: str, field: ParameterField) -> Any:
         """Declare a list that is empty by default: first its type, of which [] says nothing."""
-        value = self._node.declare_parameter(name, LISTS[get_args(field.type)[0]]).value
-        items = tuple(without_blanks(value or ()))
+        if is_list(field, of=float):  # whole numbers, and one alone, are of other types
+            any_type = ParameterDescriptor(dynamic_typing=True)
+            value = self._node.declare_parameter(name, [], any_type).value
+            value = ros_parameter(name, field, value).value
+        else:
+            value = self._node.declare_parameter(name, LISTS[get_args(field.type)[0]]).value
+        items = value if isinstance(value, str | bool) else tuple(without_blanks(value or ()))
         self._node.set_parameters([ros_parameter(name, field, items)])
         self._node.set_descriptor(name, parameter_descriptor(field))
         return items
@@ -165,10 +173,12 @@ def without_blanks(value: Any) -> Any:
 def ros_parameter(name: str, field: ParameterField, value: Any) -> Parameter:
     """Return a value as the ROS parameter of the declared type, or of its own where it has none.
 
-    ros2cli sends 1e-10 as a text, and [] as a list of bool.
+    ros2cli sends 1e-10 as a text, and [] as a list of bool. A number alone is a list of one.
     """
     if isinstance(value, array):
         value = value.tolist()
+    if is_list(field, of=float) and isinstance(_as_number(float, value), float):
+        value = [value]
     if is_list(field) and isinstance(value, list | tuple):
         of = get_args(field.type)[0]
         items = [_as_number(of, item) for item in without_blanks(value)]

@@ -38,6 +38,11 @@ OF_LINKS: dict[str, str] = {
     'link_contacts': 'std_msgs/msg/Int16MultiArray',
 }
 """Published for the links of `contact_links`."""
+OF_CONSTRAINTS: dict[str, str] = {
+    'constraints/<name>/wrench': 'geometry_msgs/msg/WrenchStamped',
+    'constraints/<name>/effort': 'sensor_msgs/msg/JointState',
+}
+"""Published once for the constraints of `constraints.names`: those of frames, those of joints."""
 DESCRIPTION: dict[str, str] = {'robot_description': 'std_msgs/msg/String'}
 """Published for every robot with `publish_robot_description`."""
 GROUND_TRUTH = '~/ground_truth/'
@@ -84,3 +89,8 @@ def wrench_topic(foot: str) -> str:
     """
     token = re.sub('[^A-Za-z0-9_]', '_', foot)
     return f'contacts/{"foot_" if token[:1].isdigit() else ""}{token}/wrench'
+
+
+def constraint_topic(constraint: str, kind: str) -> str:
+    """Return the topic of the wrench or the effort of a constraint."""
+    return f'constraints/{constraint}/{kind}'

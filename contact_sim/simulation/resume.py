@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from contact_sim.errors import ContactSimError
 from contact_sim.simulation.simulator import Simulator
 from contact_sim.simulation.snapshot import Snapshot
 
@@ -15,12 +16,16 @@ def resume(sim: Simulator, snapshot: Snapshot, time: float) -> None:
     """Continue at `time` [s] from the state of a snapshot, under the settings now in force.
 
     The steps that follow are bit-identical to those that followed the snapshot, but for their
-    time, if neither settings nor the contact model have changed.
+    time, if neither settings nor the contact model have changed. Constraints are settings, but
+    for the places that they found for themselves: these are as they were, or in the state.
 
     Raises:
-        InvalidInput: a snapshot of another robot.
+        InvalidInput: a snapshot of another robot, or a state in which the constraints do not hold.
     """
     now = sim.snapshot()
+    if snapshot.constraints != now.constraints:
+        snapshot = _held_there(sim, snapshot, now)
+        now = replace(now, constraints=snapshot.constraints)
     if snapshot.robot != now.robot or snapshot.buffer.shape != now.buffer.shape:
         sim.restore(snapshot)  # says what is wrong
     buffer = snapshot.buffer.copy()
@@ -35,3 +40,16 @@ def resume(sim: Simulator, snapshot: Snapshot, time: float) -> None:
     clock = layout['clock'][0]
     buffer[clock : clock + 3] = time, time, 0.0
     sim.restore(replace(now, buffer=buffer))
+
+
+def _held_there(sim: Simulator, snapshot: Snapshot, now: Snapshot) -> Snapshot:
+    """Return the state of a snapshot with the constraints that hold now, and let them."""
+    given = sim.given_constraints
+    sim.restore(snapshot)
+    try:
+        sim.constraints = given
+    except ContactSimError:
+        sim.restore(now)
+        sim.constraints = given
+        raise
+    return sim.snapshot()

@@ -30,7 +30,6 @@ from contact_sim.simulation.checks import checked_robot
 from contact_sim.simulation.compilation import announced
 from contact_sim.simulation.constraint_settings import (
     ConstraintSettings,
-    assembled,
     check_integrator,
     held,
 )
@@ -88,6 +87,7 @@ class Simulator(ContactSettings, ConstraintSettings):
         placed = [where_it_is(self.robot, one, start) for one in self._constraints]
         self._workspace = work = Workspace(robot, self.terrain, h, placed)
         self._data = work.data
+        self._data.q[:] = start
         work.integrator[0] = integrator_code(integrator)
         check_integrator(work)
         self._data.gravity[:] = gravity_vector(gravity)
@@ -178,14 +178,14 @@ class Simulator(ContactSettings, ConstraintSettings):
         """
         ground = self.terrain if terrain is None else as_terrain(terrain)
         if q is None:
-            q = assembled(self._workspace, standing_on(self.robot, ground))
+            q = self.assembled(standing_on(self.robot, ground))
         start = self.robot.checked_configuration(q)
         velocity = np.zeros(self.robot.nv) if v is None else self.robot.checked_velocity(v)
         time = finite('time', time)
-        if ground is not self.terrain:
+        with self._unless_refused():
+            if self._constraints:
+                held(self._workspace, self._constraints, start)
             self._move_to(ground)
-        if self._constraints:
-            held(self._workspace, self._constraints, start)
         self._data.q[:] = start
         self._data.v[:] = velocity
         self._data.friction[:] = self._workspace.default_friction
@@ -195,6 +195,8 @@ class Simulator(ContactSettings, ConstraintSettings):
 
     def _move_to(self, ground: Terrain) -> None:
         """Go on with arrays for another ground, under the same settings."""
+        if ground is self.terrain:
+            return
         self._go_on_with(on_ground(self._workspace, ground), ground)
 
     def _go_on_with(self, work: Workspace, ground: Terrain) -> None:
@@ -227,9 +229,7 @@ class Simulator(ContactSettings, ConstraintSettings):
         Raises:
             InvalidInput: a snapshot of another robot, or on a ground with other features.
         """
-        constraints = checked_constraints(of_type('snapshot', snapshot, Snapshot).constraints)
-        if constraints != self.constraints:
-            self.constraints = constraints
+        self._hold_as_in(of_type('snapshot', snapshot, Snapshot))
         snapshot.check_fits(self.snapshot())
         start, stop, _ = self.sizes.layout['clock']
         finite_array('snapshot: time', snapshot.buffer[start:stop])

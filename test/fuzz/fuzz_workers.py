@@ -157,6 +157,7 @@ def work(
     os.dup2(sys.stderr.fileno(), 1)
     os.dup2(sys.stderr.fileno(), 2)
     warnings.simplefilter('ignore')
+    os.chdir(folder)  # names that they are told become files
     inputs = maker(Path(folder))
     limit_memory()
     answers.send(('ready',))
@@ -257,6 +258,7 @@ def _one_worker(
 def try_one(maker: Maker, kind: str, seed: int, number: int) -> Any:
     """Try one input in this process and say everything about it; return the finding, if any."""
     with tempfile.TemporaryDirectory(prefix='contact_sim_fuzz_') as folder:
+        os.chdir(folder)
         inputs = maker(Path(folder))
         warnings.simplefilter('ignore')
         try:

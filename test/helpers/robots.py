@@ -90,6 +90,11 @@ def pose(x: float = 0.0, y: float = 0.0, z: float = 0.0, yaw: float = 0.0) -> np
     return np.array([x, y, z, 0.0, 0.0, np.sin(yaw / 2), np.cos(yaw / 2)])
 
 
+def world_velocity(sim: Simulator) -> np.ndarray:
+    """Return the linear velocity of the base [m/s], world axes."""
+    return np.array(pin.Quaternion(*sim.q[[6, 3, 4, 5]]).matrix() @ sim.v[:3])
+
+
 def lay_on_slope(sim: Simulator, angle: float, height: float) -> None:
     """Lay a free body on an InclinedPlane of `angle` [rad], its centre `height` [m] above it."""
     half = 0.5 * angle

@@ -3,7 +3,17 @@
 import numpy as np
 import pinocchio as pin
 import pytest
-from robots import StandingController, axle, ball, cube, point_mass, pose, rigid_body, stand
+from robots import (
+    StandingController,
+    axle,
+    ball,
+    cube,
+    point_mass,
+    pose,
+    stand,
+    world_velocity,
+)
+from rods import leaning_rod, planar, tip_velocity
 from scipy.optimize import brentq
 
 from contact_sim import Hybrid, InclinedPlane, InvalidInput, Plane, Simulator, load_robot
@@ -19,11 +29,6 @@ def run(sim, seconds):
     for _ in range(round(seconds / sim.time_step)):
         report = sim.step(NO_EFFORT)
     return report
-
-
-def world_velocity(sim):
-    """Velocity of the base in world axes."""
-    return pin.Quaternion(*sim.q[[6, 3, 4, 5]]).matrix() @ sim.v[:3]
 
 
 def event_time(sim, speed_after):
@@ -173,35 +178,6 @@ def test_a_block_stops_where_coulomb_says_and_stays():
 
 
 # ---------------------------------------------------------------- rods (T8, T12, T13, X15, X16)
-
-
-def leaning_rod(angle, length=1.0, velocity=(0.0, 0.0, 0.0), **settings):
-    """A uniform rod of 1 kg whose end stands on the ground, turned by `angle` about −y.
-
-    `velocity` is (v_x, v_z, ω) of its middle, ω counted like the angle.
-    """
-    inertia = length**2 / 12 * np.diag([1e-3, 1.0, 1.0])
-    body = rigid_body('rod', 1.0, inertia, [([-length / 2, 0.0, 0.0], 0.0)])
-    sim = Simulator(body, **settings)
-    half = angle / 2
-    height = length / 2 * np.sin(angle)
-    q = np.array([0.0, 0.0, height, 0.0, -np.sin(half), 0.0, np.cos(half)])
-    turn = pin.Quaternion(*q[[6, 3, 4, 5]]).matrix()
-    v_x, v_z, omega = velocity
-    sim.reset(q, np.concatenate([turn.T @ [v_x, 0.0, v_z], [0.0, -omega, 0.0]]))
-    return sim
-
-
-def planar(sim):
-    """(v_x, v_z, ω) of a leaning rod."""
-    v = world_velocity(sim)
-    return np.array([v[0], v[2], -sim.v[4]])
-
-
-def tip_velocity(middle, angle, half=0.5):
-    """Velocity (x, z) of the lower end from (v_x, v_z, ω) of the middle."""
-    v_x, v_z, omega = middle
-    return np.array([v_x + half * np.sin(angle) * omega, v_z - half * np.cos(angle) * omega])
 
 
 @pytest.mark.parametrize('slides', [True, False])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from problems import random_problem
 from robots import cube, pose, rigid_body, stand
+from scipy.optimize import minimize
 
 from contact_sim import InclinedPlane, InvalidInput, Sap, Simulator, load_robot
 
@@ -38,7 +39,7 @@ def test_2_3_rest_depth_is_weight_over_stiffness():
 
 
 def test_2_3_sticks_with_bounded_slip():
-    # slips at 1.21e-5 m/s ≤ σ h g
+    # T23: slips at 1.21e-5 m/s ≤ σ h g
     _, report = pizza_saver(20.0)
     assert tangential_force(report) == pytest.approx([40 / 9] * 3, rel=1e-6)
     assert report.contacts.slip_speed == pytest.approx([1.21e-5] * 3, abs=5e-8)
@@ -46,6 +47,7 @@ def test_2_3_sticks_with_bounded_slip():
 
 
 def test_2_3_slides_with_the_right_acceleration():
+    # T23
     _, report = pizza_saver(40.0)
     assert tangential_force(report) == pytest.approx([20 / 3] * 3, rel=1e-6)
     assert report.acceleration[5] == pytest.approx(1.48148148, rel=1e-6)
@@ -68,6 +70,42 @@ def test_impulses_obey_the_compliant_law(seed):
         assert np.hypot(gamma[0], gamma[1]) <= mu * gamma[2] + 1e-7
         assert mu * np.hypot(s[0], s[1]) <= s[2] + 1e-6
         assert abs(s @ gamma) <= 1e-6
+
+
+def cost_of_a_contact(y, R, mu):
+    """Return ½ |P(y)|²_R, P the projection on the friction cone in the norm of R (2.3)."""
+    rt, rn = R
+    s, hat = np.hypot(y[0], y[1]), mu * rt / rn
+    if s <= mu * y[2]:
+        return 0.5 * (rt * s**2 + rn * y[2] ** 2)
+    normal = max(0.0, y[2] + hat * s) / (1.0 + mu * hat)
+    return 0.5 * normal**2 * (rn + rt * mu**2)
+
+
+@pytest.mark.parametrize('seed', range(5))
+def test_t23_the_velocity_is_the_minimum_of_the_primal(seed):
+    """T23: min ½ |v − v_f|²_M + Σ ½ |P(R⁻¹ (v̂ − J v))|²_R, by a general minimiser."""
+    problem = random_problem(seed, 2)
+    impulse = Sap(**ORIGINAL, stiffness=50.0, relaxation_time=0.1).solve(problem).impulse
+    G, u_f, contacts = problem.delassus, problem.free_velocity, range(2)
+    blocks = [G[3 * i : 3 * i + 3, 3 * i : 3 * i + 3] for i in contacts]
+    w = [np.linalg.norm(block) / 3.0 for block in blocks]
+    R = [(1e-3 * x, max(x / (4.0 * np.pi**2), 1.0 / (50.0 * 1.1))) for x in w]  # h = 1 s
+
+    def cost(x):  # v = v_f + M⁻¹ Jᵀ x
+        u = (u_f + G @ x).reshape(-1, 3)
+        costs = [
+            cost_of_a_contact(-u[i] / [R[i][0], R[i][0], R[i][1]], R[i], problem.friction[i])
+            for i in contacts
+        ]
+        return 0.5 * x @ G @ x + sum(costs)
+
+    least = min(
+        (minimize(cost, start, method='BFGS', tol=1e-12) for start in (0.9 * impulse, -impulse)),
+        key=lambda answer: answer.fun,
+    )
+    assert cost(impulse) <= least.fun + 1e-10 * abs(least.fun)
+    assert G @ impulse == pytest.approx(G @ least.x, abs=1e-3)
 
 
 def point(friction, time_step, relaxation_time=0.02, beta=1.0, **settings):

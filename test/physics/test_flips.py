@@ -14,7 +14,7 @@ DEPTH = 0.1
 
 @pytest.mark.parametrize('model', contact_models())
 def test_a_normal_that_flips_inside_a_block_is_reported_and_forces_stay_finite(model):
-    """A point crosses the medial axis: below the top before, behind the side after a step."""
+    """T11: a point crosses the medial axis: below the top before, behind the side after a step."""
     sim = Simulator(point_mass(1.0), model, BLOCK, friction=0.0, gravity=0.0)
     sim.reset([1.0 - DEPTH - 0.005, 0.5, 1.0 - DEPTH], [60.0, 0.0, 0.0])
     turns, reports = [], []

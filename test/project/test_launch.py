@@ -123,6 +123,25 @@ def test_robot_description_never_has_two_publishers(state_publisher, wanted, exp
     assert simulation['parameters'][0]['publish_robot_description'] is expected
 
 
+def test_constraints_become_parameters_of_theirs():
+    module, stubs = launch_module(NAME)
+    given = {argument: default for argument, (default, _) in module.ARGUMENTS.items()}
+    given['constraints'] = 'stand: kind=point_anchor frame=trunk at=0,0,1 alpha=10'
+    stubs['launch.conditions'].IfCondition.return_value.evaluate.return_value = False
+    node = MagicMock()
+    module.needed = node
+    module.simulation(MagicMock(launch_configurations=given))
+    (parameters, _) = node.call_args.kwargs['parameters']
+    said = {name: value for name, value in parameters.items() if name.startswith('constraints.')}
+    assert said == {
+        'constraints.names': ['stand'],
+        'constraints.stand.kind': 'point_anchor',
+        'constraints.stand.frame': 'trunk',
+        'constraints.stand.at': [0.0, 0.0, 1.0],
+        'constraints.stand.alpha': 10.0,
+    }
+
+
 # ------------------------------------------------------------- with launch
 
 
@@ -224,6 +243,7 @@ def test_rviz_finds_meshes_and_topics_in_the_namespace(start):
     [
         ('robot:=nosuch', 'anymal_b'),
         ('robots:=a=go1@x', 'x,y,yaw'),
+        ('constraints:=stand: knd=frame_anchor', "did you mean 'kind'"),
         ('rate:=fast', 'fast'),
         ('rviz:=perhaps', 'perhaps'),
     ],

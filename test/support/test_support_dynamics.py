@@ -208,7 +208,7 @@ def test_both_velocity_conventions(name):
 
 @pytest.mark.parametrize('name', ['go1', 'anymal_b'])
 def test_velocity_is_the_map_of_the_coordinate_rates(name):
-    """u = E_fb q̇, with q̇ by differences of Pinocchio's integrate; anymal_b's joints are angles."""
+    """E1: u = E_fb q̇, q̇ by differences of Pinocchio's integrate; anymal_b's joints are angles."""
     robot = robot_of(name)
     model, (q, v, _) = robot.pinocchio_model, bent(robot, 2)
     h = 1e-6

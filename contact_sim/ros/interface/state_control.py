@@ -132,7 +132,8 @@ class StateControl:
         Other robots go on as they are.
 
         Raises:
-            InvalidInput: a robot that is fixed, numbers that are not finite, or no ground there.
+            InvalidInput: a robot that is fixed, numbers that are not finite, no ground there, or
+                constraints that cannot hold there.
         """
         _check_that_it_floats(part)
         where = bounded('initialpose', np.array([x, y, yaw])).tolist()
@@ -141,8 +142,9 @@ class StateControl:
         def act() -> None:
             q, v = self._sim.q.copy(), self._sim.v.copy()
             q[part.q], v[part.v] = own, 0.0
+            q = self._sim.assembled(q)
             self._sim.reset(q, v, time=self._next_time)
-            self._inbox.hold(part.robot.joint_positions(own), part.joints)
+            self._inbox.hold(part.robot.joint_positions(q[part.q]), part.joints)
             self._loop.begin_anew()
 
         self._loop.between_steps(act)

@@ -27,6 +27,7 @@ UP = np.array([0.0, 0.0, 1.0])
 COLOURS = {
     'force': (0.95, 0.35, 0.10, 1.0),
     'pair_force': (0.75, 0.15, 0.10, 1.0),
+    'constraint_force': (0.55, 0.25, 0.75, 1.0),
     'friction_cone': (0.20, 0.55, 0.95, 0.25),
     'normal': (0.20, 0.75, 0.30, 1.0),
     'slip': (0.85, 0.10, 0.60, 1.0),
@@ -55,10 +56,17 @@ def marker_of(namespace: str, number: int, kind: int, frame: str) -> Marker:
     return marker
 
 
-def _arrow(namespace: str, number: int, frame: str) -> Marker:
+def arrow(namespace: str, number: int, frame: str) -> Marker:
+    """Return an arrow of a namespace of COLOURS, to be set."""
     marker = marker_of(namespace, number, Marker.ARROW, frame)
     marker.scale.x, marker.scale.y, marker.scale.z = 0.01, 0.02, 0.02
     return marker
+
+
+def set_arrow(marker: Marker, start: Array, along: Array) -> None:
+    """Draw an arrow; RViz complains about arrows without length, so these are deleted."""
+    marker.action = Marker.ADD if np.abs(along).max() > 1e-6 else Marker.DELETE
+    marker.points = [point_of(start), point_of(start + along)]
 
 
 def cone_triangles(friction: float) -> Array:
@@ -83,9 +91,9 @@ class ContactMarkers:
 
     def __init__(self, contacts: int, odom_frame: str) -> None:
         n = range(contacts)
-        self._force = [_arrow('force', k, odom_frame) for k in n]
-        self._slip = [_arrow('slip', k, odom_frame) for k in n]
-        self._normal = [_arrow('normal', k, odom_frame) for k in n]
+        self._force = [arrow('force', k, odom_frame) for k in n]
+        self._slip = [arrow('slip', k, odom_frame) for k in n]
+        self._normal = [arrow('normal', k, odom_frame) for k in n]
         self._cone = [marker_of('friction_cone', k, Marker.TRIANGLE_LIST, odom_frame) for k in n]
         for cone in self._cone:
             cone.scale.x = cone.scale.y = cone.scale.z = 1.0
@@ -116,10 +124,10 @@ class ContactMarkers:
         contacts = report.contacts
         for k, mode in enumerate(contacts.mode):
             start, normal = contacts.position[k], contacts.normal[k]
-            self._set_arrow(self._force[k], start, METRES_PER_NEWTON * contacts.force[k])
+            set_arrow(self._force[k], start, METRES_PER_NEWTON * contacts.force[k])
             slip = METRES_PER_METRE_PER_SECOND * contacts.velocity[k] * float(mode == 2)
-            self._set_arrow(self._slip[k], start, slip)
-            self._set_arrow(self._normal[k], start, NORMAL_LENGTH * normal)
+            set_arrow(self._slip[k], start, slip)
+            set_arrow(self._normal[k], start, NORMAL_LENGTH * normal)
             self._set_cone(k, bool(mode), start, normal, float(contacts.friction[k]))
         others = [*self._pairs(report.pairs), *self._pushes(wrenches, origins)]
         markers = [*self._force, *self._slip, *self._normal, *self._cone, *others]
@@ -130,11 +138,11 @@ class ContactMarkers:
     def _pairs(self, pairs: PairReport) -> list[Marker]:
         """Return one arrow per contact between bodies, the force on the first of them."""
         for k in range(len(self._pair), len(pairs)):
-            self._pair.append(_arrow('pair_force', k, self._odom_frame))
+            self._pair.append(arrow('pair_force', k, self._odom_frame))
         for marker in self._pair:
             marker.action = Marker.DELETE
         for marker, start, force in zip(self._pair, pairs.position, pairs.force, strict=False):
-            self._set_arrow(marker, start, METRES_PER_NEWTON * force)
+            set_arrow(marker, start, METRES_PER_NEWTON * force)
         return self._pair
 
     def _pushes(self, wrenches: Mapping[str, Array], origins: Mapping[str, Array]) -> list[Marker]:
@@ -144,14 +152,14 @@ class ContactMarkers:
         """
         for _ in range(2 * (len(wrenches) - len(self._push) // 2)):
             kind = 'push_torque' if len(self._push) % 2 else 'push'
-            self._push.append(_arrow(kind, len(self._push) // 2, self._odom_frame))
+            self._push.append(arrow(kind, len(self._push) // 2, self._odom_frame))
         for marker in self._push:
             marker.action = Marker.DELETE
         for k, (frame, wrench) in enumerate(wrenches.items()):
             force = METRES_PER_NEWTON * wrench[:3]
-            self._set_arrow(self._push[2 * k], origins[frame] - force, force)
+            set_arrow(self._push[2 * k], origins[frame] - force, force)
             torque = METRES_PER_NEWTON_METRE * wrench[3:]
-            self._set_arrow(self._push[2 * k + 1], origins[frame], torque)
+            set_arrow(self._push[2 * k + 1], origins[frame], torque)
         return self._push
 
     def _set_cone(
@@ -165,9 +173,3 @@ class ContactMarkers:
         if friction != self._drawn_friction[k]:
             cone.points = [point_of(corner) for corner in cone_triangles(friction)]
             self._drawn_friction[k] = friction
-
-    @staticmethod
-    def _set_arrow(marker: Marker, start: Array, along: Array) -> None:
-        """Draw an arrow; RViz complains about arrows without length, so these are deleted."""
-        marker.action = Marker.ADD if np.abs(along).max() > 1e-6 else Marker.DELETE
-        marker.points = [point_of(start), point_of(start + along)]

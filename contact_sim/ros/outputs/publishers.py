@@ -17,6 +17,7 @@ from contact_sim.parameters import Settings
 from contact_sim.robot.parts import parts_of
 from contact_sim.ros.conversions import nanoseconds, set_stamp
 from contact_sim.ros.outputs.clock import ClockOutput
+from contact_sim.ros.outputs.constraints import ConstraintOutputs
 from contact_sim.ros.outputs.counting_publisher import Publisher
 from contact_sim.ros.outputs.grid_map import GridMap, fill_grid_map
 from contact_sim.ros.outputs.ground_markers import ground_markers
@@ -67,6 +68,7 @@ class Outputs:
 
     def _make_messages(self, node: Node, sim: Simulator, settings: Settings) -> None:
         self._common = common = settings['']
+        self._constraint_names = settings['constraints'].names
         self._make_ground_messages()
         self._shadow_message = ShadowMessage(sim.robot)
         name = node.get_fully_qualified_name().lstrip('/')
@@ -84,7 +86,9 @@ class Outputs:
             SupportMarkers(part.robot, sim.terrain, common.odom_frame, part.number)
             for part in self._parts
         ]
-        self._solver_state_message = SolverStateMessage(sim.robot, sim.terrain)
+        self._solver_state_message = SolverStateMessage(
+            sim.robot, sim.terrain, self._constraint_names
+        )
 
     def follow_ground(self) -> None:
         """Publish about the ground that is stood on from now on."""
@@ -119,6 +123,7 @@ class Outputs:
         self._robots = [
             RobotOutputs(part, report, settings, name, publisher) for part in self._parts
         ]
+        self._constraints = ConstraintOutputs(self._sim, settings, publisher)
         self._markers = publisher(MarkerArray, '~/contact_markers', LATEST)
         self._solver_state = publisher(Float64MultiArray, '~/solver_state', EVERY)
         self._solver_diagnostics = publisher(DiagnosticArray, '~/solver_diagnostics', EVERY)
@@ -199,7 +204,9 @@ class Outputs:
                 frame: np.array(self._sim.frame_placement(frame).translation) for frame in wrenches
             }
             drawn = self._marker_message.fill(report, wrenches, origins)
-            drawn.markers = [*drawn.markers, *self._support_shapes(report)]
+            drawn.markers = [
+                *drawn.markers, *self._support_shapes(report), *self._constraints.markers(report),
+            ]  # fmt: skip
             self._markers.publish(drawn)
         if self._due('solver_state'):
             self._publish_solver_state(report, real_time_factor)
@@ -228,6 +235,8 @@ class Outputs:
         due = {name for name in SENSORS if self._due(name, everything)}
         for robot in self._robots:
             robot.publish(due)
+        if 'wrenches' in due:
+            self._constraints.publish(report)
 
     def _support_shapes(self, report: StepReport) -> list[Marker]:
         """Return the support of every robot as markers."""

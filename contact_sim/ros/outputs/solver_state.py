@@ -6,7 +6,7 @@ diagnostic_msgs/DiagnosticArray under their keys, and plot those that are number
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
@@ -17,6 +17,7 @@ from contact_sim.contact.solution import STATUSES
 from contact_sim.robot.model import RobotModel
 from contact_sim.robot.parts import parts_of
 from contact_sim.ros.conversions import set_stamp
+from contact_sim.ros.outputs.constraints import drift_numbers
 from contact_sim.ros.outputs.support_state import support_numbers, support_of
 from contact_sim.sensors.part_report import PartReport
 from contact_sim.simulation.report import StepReport
@@ -30,11 +31,14 @@ class SolverStateMessage:
     of the solver's own criterion, contacts, the real-time factor and the stiffness ratio (above 2
     explicit springs explode), whether the forces are physical, then the residuals of
     contact/residuals.py and what the feet hold, `support_*` of ros/outputs/support_state.py, with
-    the name of each of several robots before it: `a/support_rank`.
+    the name of each of several robots before it: `a/support_rank`. At the end the errors of the
+    `constraints`: `constraints.stand.drift`, |h|, and `constraints.stand.drift_rate`, |ḣ|.
     """
 
-    def __init__(self, robot: RobotModel, terrain: Terrain) -> None:
-        self._parts, self._terrain = parts_of(robot), terrain
+    def __init__(
+        self, robot: RobotModel, terrain: Terrain, constraints: Sequence[str] = ()
+    ) -> None:
+        self._parts, self._terrain, self._constraints = parts_of(robot), terrain, constraints
         self.message = Float64MultiArray()
 
     def rehearse(self, report: StepReport) -> None:
@@ -62,6 +66,7 @@ class SolverStateMessage:
         for part in self._parts:
             support = support_of(part.robot, self._terrain, PartReport(report, part))
             values |= {part.called(name): x for name, x in support_numbers(support).items()}
+        values |= drift_numbers(self._constraints, report)
         return {label: float(value) for label, value in values.items()}
 
     def fill(self, report: StepReport, real_time_factor: float) -> Float64MultiArray:

@@ -10,6 +10,7 @@ from contact_sim.contact_models import CONTACT_MODELS, contact_models
 from contact_sim.dynamics.integrators import INTEGRATORS
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.ros.described_robot import RobotParameters
+from contact_sim.ros.settings.held import ConstraintNames
 from contact_sim.ros.settings.inputs import TrajectoryParameters
 from contact_sim.ros.settings.rates import PublishRateParameters
 from contact_sim.sensors import (
@@ -344,6 +345,7 @@ PARAMETER_GROUPS: dict[str, type[Parameters]] = {
     'gains': GainParameters,
     'actuators': ActuatorParameters,
     'terrain': TerrainParameters,
+    'constraints': ConstraintNames,
     'publish_rate': PublishRateParameters,
     'imu': ImuParameters,
     'noise': NoiseParameters,
@@ -358,5 +360,5 @@ PARAMETER_GROUPS: dict[str, type[Parameters]] = {
 """Dotted prefix to the class that declares its parameters.
 
 `gains.<joint>` and `actuators.<joint>` are added per joint of the robot,
-`lockstep.<controller>` per controller.
+`lockstep.<controller>` per controller, `constraints.<name>` per constraint.
 """

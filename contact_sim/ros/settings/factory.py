@@ -27,6 +27,7 @@ from contact_sim.parameters import Settings
 from contact_sim.replay.recorder import Recorder
 from contact_sim.robot.model import STANDING, RobotModel
 from contact_sim.robot.parts import RobotPart, parts_of
+from contact_sim.ros.settings.constraints import check_constraints, chosen_constraints
 from contact_sim.sensors import ContactFlags, ContactSensing, Encoders, FootForces, Imu
 from contact_sim.simulation.placement import standing_on
 from contact_sim.simulation.simulator import Simulator
@@ -39,7 +40,12 @@ SEEDS = 2**31
 
 
 def loaded_simulator(robot: RobotModel, settings: Settings) -> Simulator:
-    """Return the simulator of `robot` under the settings."""
+    """Return the simulator of `robot` under the settings.
+
+    Raises:
+        ContactSimError: settings that cannot be, constraints that the robot cannot have.
+    """
+    check_constraints(robot, settings)
     common, contact = settings[''], settings['contact']
     sim = Simulator(
         robot,
@@ -50,6 +56,7 @@ def loaded_simulator(robot: RobotModel, settings: Settings) -> Simulator:
         time_step=common.time_step,
         gravity=common.gravity,
         integrator=common.integrator,
+        constraints=chosen_constraints(settings),
     )
     sim.baumgarte = contact.baumgarte
     sim.restitution_threshold = contact.restitution_threshold
@@ -62,20 +69,22 @@ def start_configuration(
 ) -> Array:
     """Return the reference pose of every robot above the ground, at its place, q of shape (nq,).
 
+    Moved onto the constraints that hold.
+
     Args:
         sim: what is simulated.
         settings: reference_pose, initial_x, initial_y, initial_height.
         terrain: the ground; None: that of `sim`.
 
     Raises:
-        ContactSimError: the pose or ground there does not exist.
+        ContactSimError: the pose or ground there does not exist, or no constraint can hold there.
     """
     common, ground = settings[''], terrain or sim.terrain
     where = common.initial_x, common.initial_y
     q = standing_on(sim.robot, ground, common.reference_pose, *where).copy()
     for part in parts_of(sim.robot):
         _lift(part, q[part.q], ground, common.initial_height)
-    return q
+    return sim.assembled(q)
 
 
 def standing_at(

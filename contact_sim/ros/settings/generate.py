@@ -21,6 +21,7 @@ from contact_sim.ros.settings.declarations import (
     ControllerParameters,
     JointGainParameters,
 )
+from contact_sim.ros.settings.held import ConstraintParameters
 
 SOURCE_TREE = Path(__file__).resolve().parents[3]
 COLUMNS = 99
@@ -35,7 +36,8 @@ YAML_HEADER = """\
 # '/**' matches the node in every namespace. A list that is empty by default is shown as a comment,
 # because ROS cannot tell the type of an empty list. gains.<joint>.p, gains.<joint>.d and all of
 # actuators.<joint>.* exist for every joint of the robot, lockstep.<controller>.joints for each of
-# lockstep.controllers. With several robots a joint is called robot/joint: gains.a/FL_hip_joint.p.
+# lockstep.controllers, constraints.<name>.* for each of constraints.names. With several robots a
+# joint is called robot/joint: gains.a/FL_hip_joint.p.
 
 /**:
   ros__parameters:
@@ -76,9 +78,13 @@ def yaml_text(groups: dict[str, type[Parameters]]) -> str:
     opened: tuple[str, ...] = ()
     for prefix, cls in _in_tree_order(groups):
         path = tuple(prefix.split('.')) if prefix else ()
-        lines += _opening(opened, path)
-        opened = path
-        for field in declared_parameters(cls):  # type: ignore[arg-type]
+        fields = declared_parameters(cls)  # type: ignore[arg-type]
+        if all(field.default == () for field in fields):  # a key without values is no mapping
+            lines += [f'{" " * (2 + 2 * len(path))}# {path[-1]}:']
+        else:
+            lines += _opening(opened, path)
+            opened = path
+        for field in fields:
             lines += _yaml_entry(field, ' ' * (4 + 2 * len(path)))
     return YAML_HEADER + '\n'.join(lines) + '\n'
 
@@ -105,6 +111,7 @@ def generated_files() -> dict[Path, str]:
             | {
                 'gains.<joint>': JointGainParameters,
                 'actuators.<joint>': ActuatorParameters,
+                'constraints.<name>': ConstraintParameters,
                 'lockstep.<controller>': ControllerParameters,
             }
         ),

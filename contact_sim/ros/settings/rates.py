@@ -50,7 +50,7 @@ class PublishRateParameters(Parameters):
     joint_states: float = _rate(250.0, 'joint_states')
     odom: float = _rate(250.0, 'odom and TF')
     imu: float = _rate(250.0, 'imu/data')
-    wrenches: float = _rate(125.0, 'contacts/<foot>/wrench and foot_contacts')
+    wrenches: float = _rate(125.0, 'contacts/<foot>/wrench, foot_contacts, constraints/<name>/*')
     markers: float = _rate(25.0, '~/contact_markers')
     solver_state: float = _rate(25.0, '~/solver_state')
     shadow: float = _rate(25.0, '~/shadow, see contact.shadow')

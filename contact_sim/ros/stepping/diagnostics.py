@@ -44,6 +44,8 @@ class Conditions:
     contact_model: str
     shadow: tuple[str, ...]
     """Contact models that solve the same steps."""
+    constraints: tuple[str, ...]
+    """Names of the bilateral constraints that hold."""
     wanted_factor: float
     """Real-time factor asked for [-], 0: as fast as possible."""
     paused: bool
@@ -65,6 +67,8 @@ class Conditions:
     """What takes long just now; empty where nothing does."""
     clock: str
     """What is wrong with /clock; empty where nothing is."""
+    solver: str
+    """What is wrong with solves since the last message; empty where nothing is."""
     robots: tuple[RobotPart, ...]
     """All robots, the one that is alone without a name."""
 
@@ -81,6 +85,7 @@ def diagnostics_message(
         'contact_model_switches': tally.switches,
         'last_contact_model_switch': tally.last_switch,
         'shadow_models': ' '.join(now.shadow),
+        'constraints': ' '.join(now.constraints),
         'real_time_factor': f'{pacer.measured:.4g}',
         'wanted_real_time_factor': f'{now.wanted_factor:g}',
         'overruns': pacer.overruns,
@@ -122,8 +127,8 @@ def verdict(
         return DiagnosticStatus.ERROR, tally.failure
     if tally.recording:
         return DiagnosticStatus.ERROR, tally.recording
-    if now.under_way or now.clock:
-        return DiagnosticStatus.WARN, now.under_way or now.clock
+    if wrong := now.under_way or now.clock or now.solver:
+        return DiagnosticStatus.WARN, wrong
     if lockstep.silent_joints:
         joints = ', '.join(lockstep.silent_joints)
         return DiagnosticStatus.WARN, f'lockstep: no command for {joints}; {lockstep.policy}'
