@@ -3,8 +3,6 @@
 For teaching, and to compare with the reduced coordinates of `Simulator`.
 """
 
-from contact_sim.maximal.bodies import BodyState
-from contact_sim.maximal.report import MaximalReport
 from contact_sim.maximal.simulator import MaximalSimulator
 
-__all__ = ['BodyState', 'MaximalReport', 'MaximalSimulator']
+__all__ = ['MaximalSimulator']

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+TINY = np.finfo(float).tiny
 FOLLOWING, BEFORE = np.array([1, 2, 0]), np.array([2, 0, 1])
 
 
@@ -47,11 +48,11 @@ def turned(rotation: Array, vector: Array) -> Array:
 def rotations(vectors: Array) -> Array:
     """Return exp([θ]×) of rotation vectors (n, 3) [rad], shape (n, 3, 3)."""
     angle = np.sqrt((vectors**2).sum(axis=1))[:, None, None]
+    axis = vectors / np.maximum(angle[:, 0], TINY)
     skew = np.zeros((len(vectors), 3, 3))
-    skew[:, BEFORE, FOLLOWING] = vectors
-    skew[:, FOLLOWING, BEFORE] = -vectors
-    half = np.sinc(0.5 * angle / np.pi)
-    return np.asarray(np.eye(3) + np.sinc(angle / np.pi) * skew + 0.5 * half**2 * (skew @ skew))
+    skew[:, BEFORE, FOLLOWING] = axis
+    skew[:, FOLLOWING, BEFORE] = -axis
+    return np.asarray(np.eye(3) + np.sin(angle) * skew + (1.0 - np.cos(angle)) * (skew @ skew))
 
 
 def orthonormal(rotation: Array) -> Array:

@@ -21,13 +21,14 @@ from contact_sim.maximal.mechanism import Mechanism
 from contact_sim.maximal.report import MaximalReport
 from contact_sim.maximal.rows import PlacedRows
 from contact_sim.maximal.system import KktSystem
-from contact_sim.numbers import finite, number_within, positive, shaped
+from contact_sim.numbers import finite, is_finite, number_within, positive, shaped
 from contact_sim.robot.configuration import frozen
 from contact_sim.robot.model import RobotModel
 
 LARGEST_ERROR = 1e-13
 """|h| [m, −] up to which positions are projected, for bodies within a metre of the origin."""
-MOST_PROJECTIONS = 20
+FROZEN_PROJECTIONS, MOST_PROJECTIONS = 10, 20
+"""Newton steps with the matrix of the step's start, and all of them."""
 
 
 class MaximalSimulator:
@@ -98,8 +99,14 @@ class MaximalSimulator:
                 f'contact_model = {shown(contact_model)}, plane = {plane}: in maximal coordinates '
                 "contact is that of 'ncp', and in space"
             )
+        ground = as_terrain(terrain)
+        if ground.regions:
+            raise InvalidInput(
+                'terrain: friction and restitution of regions are left out in maximal '
+                'coordinates: take terrain.with_regions(())'
+            )
         mu = number_within('friction', friction, np.inf)
-        return GroundContacts(self.mechanism, as_terrain(terrain), mu, law)
+        return GroundContacts(self.mechanism, ground, mu, law)
 
     @checked
     def reset(
@@ -177,10 +184,11 @@ class MaximalSimulator:
             contacts = self._ground.answer(state, self._blocks, free, h, self._response)
             acceleration, forces = acceleration + contacts.acceleration, forces + contacts.held
         velocity = state.velocity + h * acceleration
-        if not np.isfinite(velocity).all():
-            raise NonFiniteState(f't = {self.time:g} s: velocities are not finite; reset to go on')
         moved = BodyState(state.position, state.rotation, velocity).moved(h * velocity)
-        self._go_to(self._projected(moved) if self._projects else moved)
+        end = self._projected(moved) if self._projects else moved
+        if not all(is_finite(x) for x in (end.position, end.rotation, velocity)):
+            raise NonFiniteState(f'step from t = {self.time:g} s: not finite; reset to go on')
+        self._go_to(end)
         self.time += h
         return MaximalReport(
             self.time, self.state, acceleration, forces, contacts, before, self._rows,
@@ -202,12 +210,14 @@ class MaximalSimulator:
         return self.system.solve(force, np.zeros((*force.shape[:-2], len(self._rows.error))))
 
     def _projected(self, state: BodyState) -> BodyState:
-        """Return the bodies moved onto h = 0, by Newton steps with M and J of the step's start."""
+        """Return the bodies moved onto h = 0; what is left after the last step is drift."""
         still = np.zeros((len(state.position), 6))
         enough = LARGEST_ERROR * max(1.0, float(np.abs(state.position).max()))
-        for _ in range(MOST_PROJECTIONS):
-            error = self.mechanism.rows.at(state).error
-            if np.abs(error).max(initial=0.0) <= enough:
+        for k in range(MOST_PROJECTIONS):
+            rows = self.mechanism.rows.at(state)
+            if np.abs(rows.error).max(initial=0.0) <= enough:
                 break
-            state = state.moved(self.system.solve(still, -error)[0])
+            if k >= FROZEN_PROJECTIONS:  # bodies that have turned far
+                self.system.factor(self.mechanism.inertia_blocks(state), rows.jacobian)
+            state = state.moved(self.system.solve(still, -rows.error)[0])
         return state

@@ -29,6 +29,7 @@ from contact_sim import ContactProblem, Simulator
 from contact_sim.collision.ground import Surface
 from contact_sim.control import Stance, Trot
 from contact_sim.errors import ContactSimError
+from contact_sim.maximal import MaximalSimulator
 from contact_sim.robot.model import RobotModel
 from contact_sim.terrain import HeightField, Region, Terraces, TriangleMesh
 from contact_sim.testing import TrajectoryFailure
@@ -247,7 +248,7 @@ class Calls:
         if isinstance(made, RobotModel):
             if made is not robot:
                 steps(Simulator(made))
-        elif isinstance(made, Simulator):
+        elif isinstance(made, Simulator | MaximalSimulator):
             steps(made)
         elif isinstance(made, Surface | HeightField | TriangleMesh | Terraces):
             steps(Simulator(robot, terrain=made))  # type: ignore[arg-type]
@@ -281,7 +282,7 @@ def subclasses(cls: type) -> list[type]:
     return [found for sub in cls.__subclasses__() for found in (sub, *subclasses(sub))]
 
 
-def steps(sim: Simulator) -> None:
+def steps(sim: Simulator | MaximalSimulator) -> None:
     """Take three steps; NonFiniteState is an answer, numbers that are not finite are none."""
     for _ in range(3):
         sim.step(np.zeros(sim.robot.n_joints))

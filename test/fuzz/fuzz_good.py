@@ -173,6 +173,8 @@ class Good:
             'RobotModel.contact_points': robot.contact_points, 'position_limits': (limit,),
             'memory': Line(Encoders(robot)).memory, 'shadow': ('sap',), 'baumgarte': 0.2,
             'Trajectory.assert_settled_by.time': 0.001,
+            'MaximalSimulator.robot': robot.with_actuators(viscous_friction=0.0, dry_friction=0.0),
+            'stabilisation': None, 'plane': None, 'solver': 'sparse',
             'with_position_limits.limits': (), 'references': {'standing': q},
         } | {
             f'ContactProblem.{item.name}': getattr(self.problem, item.name)

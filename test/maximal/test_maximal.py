@@ -5,9 +5,19 @@ import pinocchio as pin
 import pytest
 from linkages import chain
 
-from contact_sim import InvalidInput, RobotModel, UnknownName, load_robot, robots
+from contact_sim import (
+    InvalidInput,
+    NonFiniteState,
+    Plane,
+    RobotModel,
+    UnknownName,
+    load_robot,
+    robots,
+)
 from contact_sim.constraints import Baumgarte, Projection
-from contact_sim.maximal import BodyState, MaximalSimulator
+from contact_sim.maximal import MaximalSimulator
+from contact_sim.maximal.bodies import BodyState
+from contact_sim.terrain import Region
 
 pytestmark = pytest.mark.usefixtures('interpreted_kernels')
 GRAVITY = np.array([0.8, -0.5, -9.81])
@@ -276,6 +286,12 @@ def test_dense_and_sparse_solve_the_same_system():
     assert found[0] == pytest.approx(found[1], rel=1e-9, abs=1e-9)
 
 
+def ran(sim, steps):
+    for _ in range(steps):
+        report = sim.step()
+    return report
+
+
 def robot_with(joint):
     model = pin.Model()
     body = model.addJoint(0, joint, pin.SE3.Identity(), 'hip')
@@ -307,6 +323,21 @@ def test_what_is_missing_is_refused():
         MaximalSimulator(leg, solver='qr')
     with pytest.raises(InvalidInput, match="contact is that of 'ncp'"):
         MaximalSimulator(leg, contact_model='sap')
+    icy = Plane().with_regions([Region((-1.0, 1.0), (-1.0, 1.0), 0.1)])
+    with pytest.raises(InvalidInput, match='friction and restitution of regions'):
+        MaximalSimulator(leg, contact_model='ncp', terrain=icy)
     loose = MaximalSimulator(robot_with(pin.JointModelFreeFlyer()), plane='xz')
     with pytest.raises(InvalidInput, match='bodies leave the plane xz'):
         loose.reset(v=[0.0, 0.1, 0.0, 0.0, 0.0, 0.0])
+    fast = MaximalSimulator(robot, stabilisation=Baumgarte(0.0))
+    fast.reset(q=np.array([0.0, 1.0]), v=np.array([1e99, -1e98]))
+    with pytest.raises(NonFiniteState, match=r'step from t = .* s: not finite; reset'):
+        ran(fast, 20)
+
+
+def test_projection_holds_joints_of_bodies_that_turn_far_in_a_step():
+    """A chain at 500 rad/s and 1 ms: half a radian per step."""
+    sim = MaximalSimulator(chain(2))
+    sim.reset(v=np.array([500.0, -900.0]))
+    for _ in range(20):
+        assert sim.step().drift <= 2e-13

@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from linkages import chain
 
 from contact_sim import InclinedPlane, Simulator, load_robot
 from contact_sim.maximal import MaximalSimulator
@@ -30,6 +31,14 @@ def test_2_14_a_step_on_the_ground_is_that_of_reduced_coordinates(robot, terrain
     force = expected.contacts.force
     assert found.contacts.force == pytest.approx(force, abs=1e-8 * np.abs(force).max())
     assert found.contacts.solver.converged
+
+
+def test_what_cannot_touch_does_not_matter():
+    """A chain without contact points."""
+    flying, report = (MaximalSimulator(chain(3), contact_model=m).step() for m in (None, 'ncp'))
+    assert (report.acceleration == flying.acceleration).all()
+    assert report.contacts.force.shape == (0, 3)
+    assert report.contacts.solver is None
 
 
 def test_2_14_a_quadruped_lands_and_stands(robot):
