@@ -142,7 +142,7 @@ def test_a_vectorised_controller_is_asked_once_per_period():
 
 
 def test_a_world_that_is_no_longer_finite_stops_alone():
-    body = rigid_body('point', 1.0, np.eye(3), [([0.0, 0.0, 0.0], 0.0)])
+    body = rigid_body('point', 1.0, np.diag([1.0, 2.0, 2.5]), [([0.0, 0.0, 0.0], 0.0)])
     worlds = Worlds(body, 3)
     v = np.zeros((3, 6))
     v[1, 3:] = 1e99
