@@ -15,6 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
+from scipy.linalg import orth
 
 from contact_sim.errors import InvalidInput, UnknownName, shown
 from contact_sim.robot.constraints import (
@@ -157,7 +158,7 @@ class ClosedLoops:
     def leave_free(self, q: Array, driven: Dofs) -> bool:
         """Return whether driven joints, dofs (n,), move at will at q and all others follow."""
         passive, rows = np.setdiff1d(self._joint_dofs, driven), self.jacobian(q)
-        ranks = [int(np.linalg.matrix_rank(part, rtol=SINGULAR)) if part.size else 0
+        ranks = [orth(part, rcond=SINGULAR).shape[1] if part.size else 0
                  for part in (rows, rows[:, passive])]  # fmt: skip
         return ranks == [len(passive), len(passive)]
 

@@ -36,7 +36,7 @@ def solutions(A: ArrayLike, b: ArrayLike) -> list[Array]:
         free = np.array(case, dtype=bool)
         z = np.zeros(n)
         inner = A[np.ix_(free, free)]
-        if np.linalg.matrix_rank(inner) < free.sum():
+        if free.any() and np.linalg.matrix_rank(inner) < free.sum():
             continue
         z[free] = -np.linalg.solve(inner, b[free])
         slack = TOLERANCE * max(np.abs(b).max(initial=0.0), np.abs(A * z).max(initial=0.0))
