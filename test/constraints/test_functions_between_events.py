@@ -6,11 +6,12 @@ from itertools import pairwise
 import numpy as np
 import pinocchio as pin
 import pytest
-from robots import ball
+from linkages import double_pendulum
+from robots import ball, point_mass
 from scipy.integrate import solve_ivp
 
 from contact_sim import Hybrid, InvalidInput, Simulator, load_robot
-from contact_sim.constraints import Baumgarte, Holonomic, PointAnchor, Projection
+from contact_sim.constraints import Baumgarte, Holonomic, JointLock, PointAnchor, Projection
 from contact_sim.contact import workspace
 from contact_sim.contact.contact_values import OPEN, SLIP, STICK
 from contact_sim.dynamics.tree import tree_of
@@ -45,13 +46,20 @@ def test_c6_a_bead_goes_round(stabilisation):
     assert state.drift <= (1e-13 if stabilisation == Projection() else 1e-9)
 
 
+def swing(_, state):
+    """Return (θ̇, θ̈) of a pendulum of 1 m, θ from hanging."""
+    return state[1], -GRAVITY * np.sin(state[0])
+
+
 def swung(time_step, stabilisation):
     """Return the angle from hanging after 0.8 s from (1, 0), at rest [rad]."""
     sim = bead(time_step, stabilisation)
     sim.reset((1.0, 0.0), (0.0, 0.0))
     for _ in range(round(0.8 / time_step)):
-        sim.step(NO_EFFORT)
-    assert np.linalg.norm(sim.q) == pytest.approx(1.0, abs=1e-5)
+        report = sim.step(NO_EFFORT)
+    (state,) = report.constraints.values()
+    assert state.drift == pytest.approx(abs(0.5 * (sim.q @ sim.q - 1.0)), abs=1e-15)
+    assert state.drift < (1e-13 if stabilisation == Projection() else 1e-6)
     return np.arctan2(sim.q[0], -sim.q[1])
 
 
@@ -59,9 +67,8 @@ def swung(time_step, stabilisation):
 def test_a_pendulum_swings_as_accurately_as_runge_kutta(stabilisation):
     """Against θ̈ = −g sin θ: halving the step divides the error by 16, where it is not rounding."""
     exact = solve_ivp(
-        lambda _, y: (y[1], -GRAVITY * np.sin(y[0])), (0.0, 0.8), (0.5 * np.pi, 0.0),
-        method='DOP853', rtol=1e-13, atol=1e-13,
-    ).y[0, -1]  # fmt: skip
+        swing, (0.0, 0.8), (0.5 * np.pi, 0.0), method='DOP853', rtol=1e-13, atol=1e-13
+    ).y[0, -1]
     coarse, fine = (abs(swung(h, stabilisation) - exact) for h in (0.01, 0.005))
     assert 1e-9 < coarse < 1e-5
     assert coarse / fine == pytest.approx(16.0, rel=0.25)
@@ -76,7 +83,67 @@ def test_a_start_that_the_constraint_does_not_allow():
     assert sim.v == pytest.approx([-np.sin(0.01), np.cos(0.01)], abs=1e-9)
 
 
+def test_a_function_beside_the_constraint_that_it_repeats():
+    """A joint locked twice, once by a function, moves as if locked once; both share the force."""
+    lock = JointLock('q2', at=-0.7)
+    again = Holonomic(lambda q: q[1:] + 0.7, lambda q: np.eye(2)[1:], 1)
+    ends = []
+    for constraints in ([lock], [lock, again], [again]):
+        sim = Simulator(double_pendulum(), 'hybrid')
+        sim.reset([0.3, -0.7], [1.1, 0.0])
+        for one in constraints:
+            sim.add_constraint(one)
+        for _ in range(100):
+            report = sim.step([0.5, -0.2])
+        forces = np.concatenate([state.force for state in report.constraints.values()])
+        assert forces == pytest.approx(np.full(len(forces), forces.sum() / len(forces)), rel=1e-9)
+        ends.append([*sim.q, *sim.v, forces.sum()])
+    assert ends[1] == pytest.approx(ends[0], abs=1e-9)
+    assert ends[2] == pytest.approx(ends[0], abs=1e-9)
+
+
 # ---------------------------------------------------------------- beside contacts
+
+
+def bounced(angle, touching, seconds, restitution):
+    """Return (θ, θ̇) of θ̈ = −g sin θ from rest, θ̇ ← −e θ̇ at `touching`, and the impacts."""
+    state, t, impacts = np.array([angle, 0.0]), 0.0, 0
+
+    def touches(_, y):
+        return y[0] - touching
+
+    touches.terminal, touches.direction = True, -1.0
+    while t < seconds:
+        way = solve_ivp(
+            swing, (t, seconds), state, method='DOP853', rtol=1e-13, atol=1e-13, events=touches
+        )
+        t, state = way.t[-1], way.y[:, -1]
+        if t < seconds:
+            state, impacts = np.array([touching, -restitution * state[1]]), impacts + 1
+    return state, impacts
+
+
+def test_a_bead_on_a_ring_bounces_off_the_ground():
+    """A ring of 1 m about 0.6 m above smooth ground, reached within steps, against its angle.
+
+    Ḣ v = θ̇² is another one after every impact.
+    """
+    centre = np.array([0.0, 0.0, 0.6])
+    ring = Holonomic(
+        lambda q: np.array([0.5 * ((q - centre)[[0, 2]] @ (q - centre)[[0, 2]] - 1.0)]),
+        lambda q: np.array([[q[0], 0.0, q[2] - 0.6]]), 1,
+    )  # fmt: skip
+    (angle, speed), impacts = bounced(1.5, np.arccos(0.6), 1.0, 0.5)
+    assert impacts == 3
+    sim = Simulator(point_mass(1.0), 'hybrid', time_step=2e-3, friction=0.0, restitution=0.5)
+    sim.reset([np.sin(1.5), 0.0, 0.6 - np.cos(1.5)])
+    sim.add_constraint(ring)
+    for _ in range(500):
+        report = sim.step(NO_EFFORT)
+        assert report.solver.converged
+    along = np.array([np.cos(angle), 0.0, np.sin(angle)])
+    assert sim.q == pytest.approx(centre + [np.sin(angle), 0.0, -np.cos(angle)], abs=1e-9)
+    assert sim.v == pytest.approx(speed * along, abs=1e-8)
 
 
 def as_function(robot, frame, point, at, stabilisation):
