@@ -56,6 +56,7 @@ def slip_fixed_point(rows, impulse, work, tolerance, max_iterations, associated)
     shifts, defects = np.empty((LONGEST, nc)), np.empty((LONGEST, nc))
     basis = np.empty((2, LONGEST, nc))
     assign(x, impulse)
+    guess = impulse.copy()
     fill_rho(rows, rho)
     fill_velocity_symmetric(rows, x, w_x)
     fill_shift(rows, w_x, associated, shift)
@@ -75,7 +76,7 @@ def slip_fixed_point(rows, impulse, work, tolerance, max_iterations, associated)
             return count, residual, CONVERGED
         if not np.isfinite(residual):
             return count, residual, NONFINITE
-        if left_for_infinity(rows, x, rho):
+        if left_for_infinity(rows, x, rho, guess):
             code = INCONSISTENT
             break
         k = count % LONGEST

@@ -37,6 +37,8 @@ NEWTON_STEPS = 15
 NEWTON_TOLERANCE = 1e-8
 DIVERGED = 1e8
 """Impulses over those of rows alone, from which on they have left for infinity [-]."""
+GROWN = 2.0
+"""Impulses over those of the guess, below which they have not left for infinity [-]."""
 
 
 @kernel
@@ -48,6 +50,7 @@ def proximal_points(rows, impulse, work, tolerance, max_points, associated):
     """
     n, best, softness, code = rows.g.shape[0], np.inf, FIRST_SOFTNESS, MAX_ITERATIONS
     R, v_hat, x, soft = np.empty(n), np.empty(n), np.empty(n), newton_work(n)
+    guess = impulse.copy()
     rho, w, shift = work.rho, work.velocity, np.empty(rows.friction.shape[0])
     assign(x, impulse)
     fill_rho(rows, rho)
@@ -67,7 +70,7 @@ def proximal_points(rows, impulse, work, tolerance, max_points, associated):
             return count, residual, CONVERGED
         if not np.isfinite(residual):
             return count, residual, NONFINITE
-        if left_for_infinity(rows, x, rho):
+        if left_for_infinity(rows, x, rho, guess):
             code = INCONSISTENT
             break
         fill_velocity_symmetric(rows, x, w)
@@ -80,13 +83,17 @@ def proximal_points(rows, impulse, work, tolerance, max_points, associated):
 
 
 @kernel
-def left_for_infinity(rows, impulse, rho):
-    """Return whether G cannot bring about what g asks for: impulses grow without end."""
-    alone = largest = 0.0
+def left_for_infinity(rows, impulse, rho, guess):
+    """Return whether G cannot bring about what g asks for: impulses grow without end.
+
+    Those of the guess need not fit to g at all: with g = 0 any are too large.
+    """
+    alone = largest = begun = 0.0
     for r in range(rows.g.shape[0]):
         alone = max(alone, abs(rows.g[r]) * rho[r])
         largest = max(largest, abs(impulse[r]))
-    return largest > DIVERGED * alone
+        begun = max(begun, abs(guess[r]))
+    return largest > DIVERGED * alone and largest > GROWN * begun
 
 
 @kernel

@@ -13,7 +13,7 @@ import pinocchio as pin
 import pytest
 from robots import rigid_body
 
-from contact_sim import Anitescu, ContactProblem, Simulator
+from contact_sim import Anitescu, ContactProblem, Plane, Simulator, load_robot
 from contact_sim.contact.solution import SolverStatus
 from contact_sim.solvers.cones import MOST_RELEASES
 
@@ -114,3 +114,13 @@ def test_a_problem_without_a_solution_says_so():
     solution = Anitescu().solve(problem)
     assert solution.solver.status is SolverStatus.INCONSISTENT
     assert not solution.solver.converged
+
+
+@pytest.mark.parametrize('model', ['anitescu', 'ncp'])
+def test_a_guess_that_fits_to_nothing_is_no_contradiction(model):
+    """A cart rests at a wall that has just stopped it: g is 0, the last impulse is not."""
+    sim = Simulator(load_robot('cart_and_wall'), model, Plane((1.0, 0.0, 0.0)), time_step=0.1)
+    sim.reset([0.05], [-1.0])
+    for _ in range(4):
+        assert sim.step([0.0]).solver.status is SolverStatus.CONVERGED
+    assert abs(sim.v[0]) < 1e-12

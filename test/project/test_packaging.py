@@ -86,7 +86,11 @@ def test_executables_are_where_ros2_run_looks(prefix, executable):
 def test_share_folders_are_installed_whole(prefix, folder):
     there = prefix / 'share/contact_sim'
     shipped, installed = (
-        {path.relative_to(root) for path in (root / folder).rglob('*') if path.is_file()}
+        {
+            path.relative_to(root)
+            for path in (root / folder).rglob('*')
+            if path.is_file() and '__pycache__' not in path.parts
+        }
         for root in (SOURCE, there)
     )
     assert shipped

@@ -53,8 +53,9 @@ def sources():
 
 def shared():
     """Return the files that go into share/contact_sim."""
-    files = [path for folder in SHARED for path in (SOURCE / folder).rglob('*') if path.is_file()]
-    return {str(path.relative_to(SOURCE)) for path in files} | {'package.xml'}
+    there = (path for folder in SHARED for path in (SOURCE / folder).rglob('*') if path.is_file())
+    files = {str(path.relative_to(SOURCE)) for path in there if '__pycache__' not in path.parts}
+    return files | {'package.xml'}
 
 
 @pytest.fixture(scope='module')

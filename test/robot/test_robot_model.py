@@ -99,8 +99,9 @@ def test_joint_positions_come_back_on_every_robot(data):
     start = robot.reference_configuration()
     q = robot.with_joint_positions(start, positions)
     assert robot.joint_positions(q).tolist() == positions
-    assert q[7:].tolist() == positions
-    assert np.array_equal(q[:7], start[:7])
+    moved = np.flatnonzero(q != start)  # of joints without motors nothing
+    assert len(moved) <= robot.n_joints
+    assert (moved >= 7).all()
 
 
 def test_with_joint_positions_leaves_its_argument_alone():

@@ -142,10 +142,10 @@ def test_a_vectorised_controller_is_asked_once_per_period():
 
 
 def test_a_world_that_is_no_longer_finite_stops_alone():
-    body = rigid_body('point', 1.0, np.eye(3), [([0.0, 0.0, 0.0], 0.0)])
+    body = rigid_body('point', 1.0, np.diag([1.0, 2.0, 2.5]), [([0.0, 0.0, 0.0], 0.0)])
     worlds = Worlds(body, 3)
     v = np.zeros((3, 6))
-    v[1, 3:] = 1e200
+    v[1, 3:] = 1e99
     start = np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0])
     worlds.reset(start, v)
     worlds.step(np.zeros((3, 0)), 100)
@@ -198,7 +198,7 @@ def test_memory_of_a_world_is_stated():
         ({'threads': -1}, 'threads = -1'),
         ({'friction': [0.1, 0.2, 0.3]}, r'friction: shape \(3,\)'),
         ({'friction': [[0.1], [-0.2]]}, 'friction: -0.2'),
-        ({'friction': [[0.1], [np.nan]]}, 'friction: nan'),
+        ({'friction': [[0.1], [np.nan]]}, 'friction = .*not finite'),
         ({'restitution': [[0.1], [1.2]]}, 'restitution: 1.2'),
         ({'masses': [1.0]}, r'masses: shape \(1,\)'),
         ({'masses': np.zeros((2, 13))}, 'masses: expected values > 0'),
@@ -209,7 +209,7 @@ def test_memory_of_a_world_is_stated():
         ({'contact_model': [Sap()]}, 'contact_model: 1 given, expected one or 2'),
         ({'contact_model': [Sap(), CONTACT_MODELS['ncp']()]}, 'expected one class'),
         ({'terrain': [Plane(), Planes()]}, 'terrain of world 1 has 2 features, that of world 0 1'),
-        ({'robot': 'go1'}, 'expected a RobotModel'),
+        ({'robot': 'go1'}, 'expected RobotModel'),
     ],
 )
 def test_bad_settings_are_refused(options, message):
