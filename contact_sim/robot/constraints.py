@@ -241,8 +241,9 @@ class JointVelocity(Constraint):
 class Holonomic(_Positional):
     """Any h(q) = 0.
 
-    Both functions are called from Python in every step. `jacobian` is with respect to Pinocchio's
-    velocities, ḣ = H v.
+    Both functions are called from Python in every step, under `hybrid` in every stage of its arcs.
+    `jacobian` is with respect to Pinocchio's velocities, ḣ = H v. What they raise takes the step
+    back.
     """
 
     error: Callable[[Array], Array]

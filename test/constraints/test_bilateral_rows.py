@@ -207,8 +207,6 @@ def pendulum(constraint):
         (lambda: Simulator(double_pendulum(), constraints='tip'), InvalidInput, 'constraints ='),
         (lambda: Simulator(double_pendulum(), constraints=[JointLock('q1'), JointLock('q1')]),
          InvalidInput, 'two are called'),
-        (lambda: Simulator(double_pendulum(), 'hybrid').add_constraint(
-            Holonomic(lambda q: q[:1], lambda q: np.eye(2)[:1], 1)), InvalidInput, 'hybrid'),
         (lambda: PointAnchor('tip', at=(0.0, np.nan, 0.0)), InvalidInput, 'three finite numbers'),
         (lambda: FrameAnchor('tip', at=(0, 0, 0, 0, 0, 0, 2)), InvalidInput, 'unit quaternion'),
         (lambda: Baumgarte(-1.0), InvalidInput, 'alpha = -1'),

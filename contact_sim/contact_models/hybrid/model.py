@@ -76,14 +76,8 @@ class Hybrid:
         """Return the event-driven stepper, with a time-stepping step of ncp to fall back on.
 
         Raises:
-            InvalidInput: a row of the robot that is bounded on one side only, or a constraint
-                that is a Python function.
+            InvalidInput: a row of the robot that is bounded on one side only.
         """
-        for _, constraint in workspace.table.given:
-            raise InvalidInput(
-                f'contact model hybrid: constraint {constraint.name!r} is a Python function, that '
-                'cannot be followed between events; choose a time-stepping model'
-            )
         refuse_half_lines(workspace)
         p, ncp, h = self.parameters, Ncp(), float(workspace.data.time_step[0])
         settings = EventSettings(

@@ -7,6 +7,9 @@
 
 Everything that lasts from step to step is in the step data: `memory` keeps force, in world axes,
 and mode of every contact, so that a snapshot is exact.
+
+What only Python knows, terms of Pinocchio and constraints that are functions, is filled wherever
+an instant is evaluated: at every stage of an arc, and where the velocity jumps.
 """
 
 from __future__ import annotations
@@ -16,11 +19,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from contact_sim.contact.given_rows import GivenRows
 from contact_sim.contact.workspace import Workspace
 from contact_sim.contact_models.hybrid import entries
 from contact_sim.contact_models.hybrid.fields import STAGES, ArcArrays
 from contact_sim.contact_models.time_stepping.actuation import READY
-from contact_sim.contact_models.time_stepping.stepper import TimeStepping
+from contact_sim.contact_models.time_stepping.stepper import TimeStepping, settle
 from contact_sim.dynamics.given_terms import GivenTerms
 from contact_sim.numbers import is_finite
 from contact_sim.solvers.status import (
@@ -85,6 +89,7 @@ class EventDriven:
         own = arc.numbers, arc.indices, arc.layout
         self._own, self._arrays = own, (*workspace.arrays, *own)
         self._terms = GivenTerms(workspace) if workspace.terms_given[0] else None
+        self._rows = GivenRows(workspace) if workspace.table.given else None
         self._effects: Array = np.zeros(workspace.sizes.nv)
         self._residual, self._longest = 0.0, settings.max_substep
         self._compile()
@@ -109,6 +114,12 @@ class EventDriven:
 
         A step that is not finite is taken back, by the fallback.
         """
+        if self._rows is None:
+            return self._advance()
+        with self._fallback.as_before_if_raised():
+            return self._advance()
+
+    def _advance(self) -> int:
         status = self._fallback.begin()
         if status != READY:
             return status
@@ -122,6 +133,8 @@ class EventDriven:
         entries.finish(*self._arrays, events, self._residual)
         if self._terms is not None:
             self._workspace.data.nonlinear_effects[:] = self._effects
+        if self._rows is not None:
+            settle(self._workspace)
         self.update_contacts()
         return READY
 
@@ -136,6 +149,8 @@ class EventDriven:
         arc, t, events, lenience, before = self._arc, 0.0, 0, 0.0, None
         self._residual, self._longest = 0.0, self._settings.max_substep
         collides = entries.load(*self._arrays)
+        if self._rows is not None:  # load has made the velocity the one that is asked for
+            self._evaluate_velocity()
         while True:
             if self._has_regions:
                 entries.fill_coefficients(*self._arrays)
@@ -188,26 +203,39 @@ class EventDriven:
 
     def _integrate(self, dt: float) -> tuple[bool, int]:
         """Integrate by dt; return False if shorter arcs are needed, and the violated guards."""
-        if self._terms is not None:
-            held, error, violated = self._integrate_given(self._terms, dt)
-        else:
+        if self._terms is None and self._rows is None:
             held, error, violated = entries.integrate(*self._arrays, dt)
+        else:
+            held, error, violated = self._integrate_by_stages(dt)
         return held and error <= 1.0, violated
 
-    def _integrate_given(self, terms: GivenTerms, dt: float) -> tuple[bool, float, int]:
-        """Integrate by dt with terms filled by Pinocchio; returns what `flow.integrate` does."""
+    def _integrate_by_stages(self, dt: float) -> tuple[bool, float, int]:
+        """Integrate by dt with what Python fills; returns what `flow.integrate` does."""
         arc, error, violated = self._arc, 0.0, 0
         for stage in range(1, STAGES + 1):
             error = entries.start_stage(*self._arrays, stage, dt)
             if not np.isfinite(arc.stage_v.sum()):
                 return False, error, 0
-            arc.stage_q[:] = terms.moved(arc.arc_q, arc.displacement)
-            terms.update_configuration(arc.stage_q)
-            terms.update_velocity(arc.stage_q, arc.stage_v)
+            if self._terms is not None:
+                arc.stage_q[:] = self._terms.moved(arc.arc_q, arc.displacement)
+            self._fill_given(arc.stage_q, arc.stage_v)
             held, violated = entries.finish_stage(*self._arrays, stage)
             if not held:
                 return False, error, 0
         return True, error, violated
+
+    def _fill_given(self, q: Array, v: Array) -> None:
+        """Fill what only Python knows at q (nq,), v (nv,)."""
+        if self._terms is not None:
+            self._terms.update_configuration(q)
+            self._terms.update_velocity(q, v)
+        if self._rows is not None:
+            self._rows.update(q, v)
+
+    def _evaluate_velocity(self) -> None:
+        """Bring the instant in line with a velocity that has jumped."""
+        self._fill_given(self._arc.arc_q, self._arc.arc_v)
+        entries.change_velocity(*self._arrays)
 
     @property
     def _has_regions(self) -> bool:
@@ -302,10 +330,7 @@ class EventDriven:
             *self._arrays, settings.impact, settings.energy_guard
         )
         self._residual = max(self._residual, residual)
-        if self._terms is not None:
-            self._terms.update_configuration(self._arc.arc_q)
-            self._terms.update_velocity(self._arc.arc_q, self._arc.arc_v)
-        entries.change_velocity(*self._arrays)
+        self._evaluate_velocity()
         return int(code)
 
     # ---------------------------------------------------------------- the fallback

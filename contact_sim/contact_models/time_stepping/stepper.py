@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from contact_sim.arrays.views import arrays_of
@@ -95,14 +96,24 @@ class TimeStepping:
 
     def _advance_with_functions(self, rows: GivenRows) -> None:
         """Advance by one step with constraints that only Python knows."""
-        work, data = self._workspace, self._workspace.data
-        rows.update(data.q, data.v)
-        self._advance(*self._arrays, 1)
-        if self._status[0] == READY:
-            jacobian = data.bilateral_jacobian.copy()
-            data.q[:], _ = settled(work, data.q.copy(), ROUNDS)
-            data.bilateral_jacobian[:] = jacobian
+        with self.as_before_if_raised():
+            rows.update(self._workspace.data.q, self._workspace.data.v)
+            self._advance(*self._arrays, 1)
+            if self._status[0] == READY:
+                settle(self._workspace)
+                self.update_contacts()
+
+    @contextmanager
+    def as_before_if_raised(self) -> Iterator[None]:
+        """Return to the step data at hand where a function of the user raises inside."""
+        data = self._workspace.data
+        before = data.buffer.copy()
+        try:
+            yield
+        except BaseException:
+            data.buffer[:] = before
             self.update_contacts()
+            raise
 
     def begin(self) -> int:
         """Fill everything that does not depend on the impulses; return the status."""
@@ -118,6 +129,18 @@ class TimeStepping:
         if self._terms is not None:
             self._terms.update_configuration(self._workspace.data.q)
         refresh(*self._arrays)
+
+
+def settle(work: Workspace) -> None:
+    """Project the configuration at the end of a step, and fill h there; H stays that of the step.
+
+    Raises:
+        InvalidInput: as `GivenRows.update`.
+    """
+    data = work.data
+    jacobian = data.bilateral_jacobian.copy()
+    data.q[:], _ = settled(work, data.q.copy(), ROUNDS)
+    data.bilateral_jacobian[:] = jacobian
 
 
 @entry
