@@ -80,6 +80,14 @@ setup(
         'ros-jazzy': JAZZY,
         'demo': ['matplotlib>=3.6'],
         'meshes': ['trimesh>=4.6'],  # ground from mesh files
+        'view': ['viser>=1.0', 'trimesh>=4.6', 'imageio-ffmpeg>=0.5'],  # python -m contact_sim.view
+        'export': ['mcap>=1.2', 'mcap-ros2-support>=0.5', 'pyarrow>=15.0'],  # of recordings
+        'docs': [
+            'sphinx>=8.0',
+            'myst-parser>=4.0',
+            'pydata-sphinx-theme>=0.16',
+            'sphinx-gallery>=0.18',
+        ],
         'peers': [
             'mujoco>=3.3',
             # wheels of Drake with the contact approximations under their present names
@@ -93,6 +101,8 @@ setup(
             'pytest-xdist>=3.7',
             'hypothesis>=6.98',
             'wheel>=0.43',
+            'rosbags>=0.10',  # reads what is exported, independently
+            'playwright>=1.49',  # drives the page of the viewer
             ROBOTS,
         ],
         'colcon': ['colcon-common-extensions>=0.3'],
