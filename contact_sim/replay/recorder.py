@@ -103,6 +103,8 @@ class Recorder:
         """Note what has changed since the last step, and what acts in this one."""
         if self._sim.terrain is not self._terrain:
             self._change({'kind': 'terrain', 'ground': ground_header(self._sim.terrain)})
+        if self._sim.time_step != self._time_step:
+            self._change({'kind': 'time_step', 'value': self._sim.time_step})
         if self._sim.constraints is not self._constraints:
             words = constraints_header(self._sim.constraints)
             self._change({'kind': 'constraints', 'constraints': words})
@@ -202,12 +204,12 @@ class Recorder:
         """Know where things are in the step data on the ground at hand."""
         sizes, layout = self._sim.sizes, self._sim.sizes.layout
         self._hash, self._terrain = StateHash(sizes), self._sim.terrain
-        self._constraints = self._sim.constraints
+        self._constraints, self._time_step = self._sim.constraints, self._sim.time_step
         self._command = slice(*layout['command'][:2])
         self._applied = slice(layout['command'][0], layout['tau'][1])
 
     def _change(self, event: dict[str, Any]) -> None:
-        """Note other ground or constraints; what follows is compared with a state of nothing."""
+        """Note other ground, time step or constraints; what follows is compared with a state of nothing."""
         self._follow_layout()
         self._note(event)
         now = self._sim.snapshot()

@@ -109,6 +109,8 @@ class Player:
         elif kind == 'terrain':
             ground = ground_of({'format': FORMAT, 'ground': event['ground']})
             sim.reset(sim.q, terrain=ground)
+        elif kind == 'time_step':
+            sim.time_step = event['value']
         elif kind == 'constraints':
             self._hold(event, chunk)
         elif kind == 'wrenches':
