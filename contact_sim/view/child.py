@@ -7,7 +7,6 @@ page asks for, one tells it the world, the settings and the answers.
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
 import queue
 import socket
 import subprocess
@@ -20,16 +19,14 @@ from contact_sim.replay.header import header_of
 from contact_sim.simulation.simulator import Simulator
 from contact_sim.view.channel import Channel, Message
 from contact_sim.view.feed import Feed, World
+from contact_sim.view.server import NOT_INSTALLED, is_installed, warning_about
 from contact_sim.view.session import Chosen, Offers
 
-PROGRAM = 'contact_sim.view.remote'
+PROGRAM = 'contact_sim.view.served'
 TELLING = 0.1
 """Wall seconds between two looks at what the viewer has to be told."""
 GRACE = 3.0
 """Wall seconds in which a viewer ends that has nobody to show any more."""
-LOCAL = ('localhost', '127.0.0.1', '::1')
-"""Hosts that only this machine reaches."""
-NOT_INSTALLED = "the viewer needs viser: pip install 'contact_sim[view]'"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,24 +73,21 @@ class Child:
 
     def start(self, host: str, port: int) -> None:
         """Serve the page at a port of a host name or address of this machine."""
-        if importlib.util.find_spec('viser') is None:
+        if not is_installed():
             self._complain(NOT_INSTALLED)
             return
-        if host not in LOCAL:
-            self._say(
-                f'viewer.host = {host!r}: whoever reaches port {port} sees the simulation and '
-                'commands it, there is no password',
-                True,
-            )
+        if warning := warning_about(host, port):
+            self._say(warning, True)
         ours, theirs = socket.socketpair()
         memory = self._feed.memory.descriptor
-        command = [sys.executable, '-m', PROGRAM, str(memory), str(theirs.fileno()), host, str(port)]
+        words = str(memory), str(theirs.fileno()), host, str(port)
+        command = [sys.executable, '-m', PROGRAM, *words]
         self._process = subprocess.Popen(
             command,
             pass_fds=(memory, theirs.fileno()),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            start_new_session=True,  # Ctrl-C is for the simulation, whose end is that of the viewer
+            start_new_session=True,  # Ctrl-C ends the simulation, and that the viewer
         )
         theirs.close()
         self._channel = Channel(ours)
@@ -110,10 +104,10 @@ class Child:
 
     def close(self) -> None:
         """End the viewer; twice does nothing."""
-        self._ending = True
-        if self._process is None:
+        process = self._process
+        if process is None or self._ending:
             return
-        process, self._process = self._process, None
+        self._ending = True
         self._outgoing.put(None)
         self._channel.close()
         process.terminate()  # it has nothing to lose
@@ -136,9 +130,9 @@ class Child:
                 self._say(f'the viewer is at {self.address}', False)
             elif message['kind'] == 'failed':
                 self._complain(f'the viewer does not run: {shortened(message["reason"])}')
+        self._outgoing.put(None)
         if not self._ending and not self.complaint:
             self._complain('the viewer has ended; the simulation goes on without it')
-        self._outgoing.put(None)
 
     def _tell(self) -> None:
         world: World | None = None
@@ -168,11 +162,12 @@ class Child:
     def _header_of(self, world: World) -> Message | None:
         """Return a world in words; None where the simulation is in another one by now."""
         sim = self._sim
-        header = header_of(sim, 1, None)  # read while the loop goes on, so it is looked at after it
+        header = header_of(
+            sim, 1, None
+        )  # read while the loop goes on, so it is looked at after it
         same = sim.terrain is world.ground and sim.constraints is world.constraints
         return header if same else None
 
     def _complain(self, reason: str) -> None:
         self.address, self.complaint = '', reason
         self._say(reason, True)
-

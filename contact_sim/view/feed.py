@@ -68,9 +68,7 @@ class SharedRecord:
         descriptor: of the file, to be handed to the other process.
     """
 
-    def __init__(
-        self, frames: Sequence[str], length: int, descriptor: int | None = None
-    ) -> None:
+    def __init__(self, frames: Sequence[str], length: int, descriptor: int | None = None) -> None:
         self.descriptor = _anonymous_file() if descriptor is None else descriptor
         self._frames = tuple(frames)
         self._number = {name: k for k, name in enumerate(frames)}
@@ -148,7 +146,7 @@ class SharedRecord:
 
 
 def _anonymous_file() -> int:
-    """Return a file without a name, in memory where the system has such: it ends with its users."""
+    """Return a file without a name, in memory where the system has such."""
     if hasattr(os, 'memfd_create'):
         return os.memfd_create('contact_sim_viewer')
     with tempfile.TemporaryFile() as file:

@@ -1,4 +1,4 @@
-"""The session of a simulation in another process: its steps come by the feed, the rest in messages."""
+"""The session of a simulation in another process: steps by the feed, all else in messages."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ class RemoteSession:
 
     def step(self, count: int = 1) -> None:
         """Take `count` steps and stand still after them."""
-        self._ask('step', count=int(count))
+        self._ask('step', number=int(count))
 
     def set_speed(self, speed: float) -> None:
         """Run at this simulated over wall time, 0 for as fast as possible."""
