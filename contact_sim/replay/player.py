@@ -135,6 +135,8 @@ class Player:
             said = {'format': FORMAT, 'ground': event['ground']}
             sim.reset(sim.q, terrain=self._once(event, lambda: ground_of(said)))
             self._stopped = False
+        elif kind == 'time_step':
+            sim.time_step = event['value']
         elif kind == 'constraints':
             self._hold(event, chunk)
         elif kind == 'wrenches':
