@@ -162,9 +162,7 @@ class Child:
     def _header_of(self, world: World) -> Message | None:
         """Return a world in words; None where the simulation is in another one by now."""
         sim = self._sim
-        header = header_of(
-            sim, 1, None
-        )  # read while the loop goes on, so it is looked at after it
+        header = header_of(sim, 1, None)  # read while the loop goes on: compared afterwards
         same = sim.terrain is world.ground and sim.constraints is world.constraints
         return header if same else None
 
