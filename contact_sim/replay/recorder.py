@@ -209,7 +209,7 @@ class Recorder:
         self._applied = slice(layout['command'][0], layout['tau'][1])
 
     def _change(self, event: dict[str, Any]) -> None:
-        """Note other ground, time step or constraints; what follows is compared with a state of nothing."""
+        """Note a change of the layout; what follows is compared with a state of nothing."""
         self._follow_layout()
         self._note(event)
         now = self._sim.snapshot()
