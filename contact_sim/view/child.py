@@ -22,7 +22,8 @@ from contact_sim.view.feed import Feed, World
 from contact_sim.view.server import NOT_INSTALLED, is_installed, warning_about
 from contact_sim.view.session import Chosen, Offers
 
-PROGRAM = 'contact_sim.view.served'
+PROGRAM = '-m', 'contact_sim.view.served'
+"""Of the viewer, as Python's arguments."""
 TELLING = 0.1
 """Wall seconds between two looks at what the viewer has to be told."""
 GRACE = 3.0
@@ -81,7 +82,7 @@ class Child:
         ours, theirs = socket.socketpair()
         memory = self._feed.memory.descriptor
         words = str(memory), str(theirs.fileno()), host, str(port)
-        command = [sys.executable, '-m', PROGRAM, *words]
+        command = [sys.executable, *PROGRAM, *words]
         self._process = subprocess.Popen(
             command,
             pass_fds=(memory, theirs.fileno()),
