@@ -23,7 +23,7 @@ from contact_sim.robot.model import RobotModel
 from contact_sim.simulation.report import StepContext, StepReport
 from contact_sim.view.channel import Channel, Message
 from contact_sim.view.feed import SharedRecord
-from contact_sim.view.session import Chosen, Offers, Shown
+from contact_sim.view.session import AMPLITUDE, FREQUENCY, Chosen, Offers, Shown
 
 Array = NDArray[np.float64]
 PATIENCE = 10.0
@@ -195,9 +195,9 @@ class RemoteSession:
         """Let time go on."""
         self._ask('resume')
 
-    def step(self, count: int = 1) -> None:
-        """Take `count` steps and stand still after them."""
-        self._ask('step', number=int(count))
+    def step(self, steps: int = 1) -> None:
+        """Take steps and stand still after them."""
+        self._ask('step', number=int(steps))
 
     def set_speed(self, speed: float) -> None:
         """Run at this simulated over wall time, 0 for as fast as possible."""
@@ -248,7 +248,9 @@ class RemoteSession:
         """Let these models solve the same steps beside the one that moves the robot."""
         self._ask('set_shadows', names=list(names))
 
-    def set_controller(self, name: str) -> None:
+    def set_controller(
+        self, name: str, amplitude: float = AMPLITUDE, frequency: float = FREQUENCY
+    ) -> None:
         """Refuse: nodes of their own control the robot."""
         raise Refused('controllers are nodes of their own: start and end them with ROS')
 

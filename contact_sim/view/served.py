@@ -5,13 +5,10 @@ from __future__ import annotations
 import os
 import socket
 import sys
-import time
 
 from contact_sim.view.channel import Channel
-from contact_sim.view.feed import PERIOD
-from contact_sim.view.panel import Panel
+from contact_sim.view.page import Page
 from contact_sim.view.remote import RemoteSession
-from contact_sim.view.scene import Scene
 from contact_sim.view.server import address_of, page_server
 
 NICE = 5
@@ -34,18 +31,7 @@ def serve(channel: Channel, descriptor: int, host: str, port: int) -> None:
     server = page_server(host, port, 'contact_sim')
     session.wait()
     channel.send('serving', address=address_of(host, port))
-    panel, scene, world = Panel(server, session), None, None
-    while True:
-        begin = time.perf_counter()
-        shown = session.latest()
-        if session.world is not world:
-            world = session.world
-            if scene is not None:
-                scene.close()
-            scene = Scene(server, session.robot, session.ground)
-        scene.show(shown.report, shown.wrenches)
-        panel.update()
-        time.sleep(max(0.0, begin + PERIOD - time.perf_counter()))
+    Page(server, session).run(lambda: True)
 
 
 def main(descriptor: str, end: str, host: str, port: str) -> int:
