@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, MutableMapping
+from functools import partial
 
 import viser
 
@@ -107,13 +108,20 @@ class LayerSwitches:
         for name, box in self._boxes.items():
             _turn(visible, name, box.value)
             box.remove_update_callback('all')
-            box.on_update(lambda event, name=name: _turn(visible, name, event.target.value))
+            box.on_update(partial(_follow_box, visible, name))
+
+
+def _follow_box(
+    visible: Iterable[MutableMapping[str, bool]],
+    layer: str,
+    event: viser.GuiEvent[viser.GuiCheckboxHandle],
+) -> None:
+    _turn(visible, layer, event.target.value)
 
 
 def _turn(visible: Iterable[MutableMapping[str, bool]], layer: str, on: bool) -> None:
     for layers in visible:
-        if layer in layers:
-            layers[layer] = on
+        layers[layer] = on
 
 
 def numbers_of(shown: Shown) -> dict[str, float]:

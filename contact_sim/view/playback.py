@@ -1,4 +1,4 @@
-"""Playback: a recorded run that is played, stopped and jumped in, alone or beside another model."""
+"""Playback: a recorded run that is played, stopped and jumped in; perhaps two models at once."""
 
 from __future__ import annotations
 
@@ -198,4 +198,3 @@ class Playback:
         step, other = min(self.step, self.reach), self.other
         beside = None if other is None else other.timeline.at(min(step, other.reach))
         return Pair(self.timeline.at(step), beside)
-

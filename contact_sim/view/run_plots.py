@@ -26,19 +26,18 @@ class RunPlot:
         title: above it.
         time: of each bin since the beginning [s], shape (bins,).
         series: numbers over the bins.
-        logarithmic: whether the axis of the numbers is.
+        logarithmic: whether powers of ten are drawn.
     """
 
     def __init__(
         self, gui: viser.GuiApi, title: str, time: Array, series: Series, logarithmic: bool = False
     ) -> None:
         names = list(series.units)[:MOST_LINES]
-        lines = [series.column(name) for name in names]
+        lines = [np.nan_to_num(series.column(name)) for name in names]  # a NaN empties a plot
         if logarithmic:
-            lines = [np.maximum(line, LEAST) for line in lines]
+            lines = [np.log10(np.maximum(line, LEAST)) for line in lines]
         self._data = (time, *lines)
-        known = np.concatenate([[LEAST if logarithmic else 0.0], *lines])
-        self._ends = np.nanmin(known), np.nanmax(known)
+        self._low, self._high = np.min(lines, initial=0.0), np.max(lines, initial=0.0)
         labels = [f'{name} [{series.units[name]}]' for name in names]
         styles = zip(labels, COLOURS, strict=False)
         self._handle = gui.add_uplot(
@@ -49,10 +48,7 @@ class RunPlot:
                 uplot.Series(label='here', stroke=CURSOR, width=2),
             ),
             title=title,
-            scales={
-                'x': uplot.Scale(time=False, auto=True),
-                'y': uplot.Scale(distr=3 if logarithmic else 1, auto=True),
-            },
+            scales={'x': uplot.Scale(time=False, auto=True)},
             legend=uplot.Legend(show=True),
             height=HEIGHT,
         )
@@ -62,10 +58,9 @@ class RunPlot:
         self._handle.data = self._with_cursor(place)
 
     def _with_cursor(self, place: int) -> tuple[Array, ...]:
-        """Return the data with one more line: from top to bottom within one bin."""
-        cursor = np.full(len(self._data[0]), np.nan)
-        begin = max(min(place, len(cursor) - 2), 0)
-        cursor[begin : begin + 2] = self._ends[: len(cursor)]
+        """Return the data with one more line: along the bottom, and up to the top in one bin."""
+        cursor = np.full(len(self._data[0]), self._low)
+        cursor[place : place + 1] = self._high
         return (*self._data, cursor)
 
 
@@ -86,7 +81,7 @@ class RunPlots:
             RunPlot(gui, f'{title}{note}', time, series, logarithmic)
             for title, series, logarithmic in (
                 ('force on the feet [N]', found.force, False),
-                ('residuals', found.residuals, True),
+                ('residuals, powers of ten', found.residuals, True),
                 ('energy since the beginning [J]', found.work, False),
             )
             if series.units
