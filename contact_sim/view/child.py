@@ -22,7 +22,8 @@ from contact_sim.view.feed import Feed, World
 from contact_sim.view.server import NOT_INSTALLED, is_installed, warning_about
 from contact_sim.view.session import Chosen, Offers
 
-PROGRAM = 'contact_sim.view.served'
+PROGRAM = '-m', 'contact_sim.view.served'
+"""Of the viewer, as Python's arguments."""
 TELLING = 0.1
 """Wall seconds between two looks at what the viewer has to be told."""
 GRACE = 3.0
@@ -81,7 +82,7 @@ class Child:
         ours, theirs = socket.socketpair()
         memory = self._feed.memory.descriptor
         words = str(memory), str(theirs.fileno()), host, str(port)
-        command = [sys.executable, '-m', PROGRAM, *words]
+        command = [sys.executable, *PROGRAM, *words]
         self._process = subprocess.Popen(
             command,
             pass_fds=(memory, theirs.fileno()),
@@ -162,9 +163,7 @@ class Child:
     def _header_of(self, world: World) -> Message | None:
         """Return a world in words; None where the simulation is in another one by now."""
         sim = self._sim
-        header = header_of(
-            sim, 1, None
-        )  # read while the loop goes on, so it is looked at after it
+        header = header_of(sim, 1, None)  # read while the loop goes on: compared afterwards
         same = sim.terrain is world.ground and sim.constraints is world.constraints
         return header if same else None
 

@@ -127,16 +127,11 @@ class Pushes:
         self._spring.target = place
 
     def _add(self, push: Push) -> None:
-        """Let a push wait for its time; it replaces one that waits for the same."""
+        """Let a push wait for its time."""
         with self._lock:
-            others = tuple(
-                other
-                for other in self._pushes
-                if (other.frame, other.start) != (push.frame, push.start)
-            )
-            if len(others) >= MAX_PUSHES:
+            if len(self._pushes) >= MAX_PUSHES:
                 raise InvalidInput(f'{MAX_PUSHES} pushes are under way or wait for their time')
-            self._pushes = (*others, push)
+            self._pushes = (*self._pushes, push)
 
     def _check(self, frame_id: str, frame: str, wrench: Array) -> None:
         if frame_id in self._world_frames and frame not in self.links:
