@@ -17,15 +17,14 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 THEORY = ROOT / 'docs' / 'theory'
 PAGES = [*sorted(THEORY.glob('*.md')), ROOT / 'docs' / 'errata.md']
+HOW_TO = sorted((ROOT / 'docs' / 'how_to').glob('*.md'))
 INDEX = THEORY / 'README.md'
-READ = [*PAGES, *sorted((ROOT / 'docs').glob('*.md')), ROOT / 'README.md']
+READ = [*PAGES, *sorted((ROOT / 'docs').glob('*.md')), *HOW_TO, ROOT / 'README.md']
 SOURCES = sorted(
     path for room in ('contact_sim', 'test', 'benchmarks') for path in (ROOT / room).rglob('*.py')
 )
 TAG = r'(?:[TECRX]\d+|\d(?:\.\d+)?(?![\d.]*\d))'
-CITATION = re.compile(
-    rf'\b(?:theory|physics\.md) (?:section )?({TAG}[abc]?\b(?:(?:, | and | to ){TAG}[abc]?\b)*)'
-)
+CITATION = re.compile(rf'\btheory (?:section )?({TAG}[abc]?\b(?:(?:, | and | to ){TAG}[abc]?\b)*)')
 RANGE = re.compile(rf'({TAG}) to ({TAG})')
 BARE = re.compile(r'\b[TECX]\d{1,2}(?=[abc]?\b)')
 HEADING = re.compile(rf'^#+ ({TAG}(?:, {TAG})*)(?: |$)')
