@@ -50,7 +50,10 @@ def complaint(command):
         return pip_complaint(words)
     if program == 'ros2':
         return ros2_complaint(words)
-    return None if program in OTHERS else f'unknown program {program}'
+    if program in OTHERS:
+        return None
+    ours = ros2_complaint(['run', 'contact_sim', *command])
+    return f'unknown program {program}' if ours and 'executable' in ours else ours
 
 
 def python_complaint(words):

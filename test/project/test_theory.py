@@ -23,9 +23,7 @@ SOURCES = sorted(
     path for room in ('contact_sim', 'test', 'benchmarks') for path in (ROOT / room).rglob('*.py')
 )
 TAG = r'(?:[TECRX]\d+|\d(?:\.\d+)?(?![\d.]*\d))'
-CITATION = re.compile(
-    rf'\b(?:theory|physics\.md) (?:section )?({TAG}[abc]?\b(?:(?:, | and | to ){TAG}[abc]?\b)*)'
-)
+CITATION = re.compile(rf'\btheory (?:section )?({TAG}[abc]?\b(?:(?:, | and | to ){TAG}[abc]?\b)*)')
 RANGE = re.compile(rf'({TAG}) to ({TAG})')
 BARE = re.compile(r'\b[TECX]\d{1,2}(?=[abc]?\b)')
 HEADING = re.compile(rf'^#+ ({TAG}(?:, {TAG})*)(?: |$)')
