@@ -142,8 +142,9 @@ def _frames(
 
     def look() -> Frame:
         seen: Frame = client.get_render(
-            height, width, position=camera.position, wxyz=camera.wxyz, timeout=LONGEST_START
-        )
+            height, width, position=camera.position, wxyz=camera.wxyz,
+            fov=camera.field_of_view, timeout=LONGEST_START,
+        )  # fmt: skip
         return seen[..., :3]
 
     for number, _ in enumerate(pictures):
@@ -194,8 +195,13 @@ def _pictures(
         server.initial_camera.look_at = camera.look_at
         pushes = chain(wrenches, repeat({}))
         moments = zip(chain([first], source), pushes, strict=False)
-        pictures = (scene.show(report, push) for report, push in moments)
-        yield server, pictures, camera
+
+        def pictures() -> Iterator[StepReport]:
+            for report, push in moments:
+                scene.show(report, push)
+                yield report
+
+        yield server, pictures(), camera
 
 
 @contextlib.contextmanager
