@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import logging
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -166,6 +167,7 @@ def _settle(look: Callable[[], Frame]) -> None:
 @contextlib.contextmanager
 def quiet_server() -> Iterator[viser.ViserServer]:
     """A server for this process alone, on a free port, that prints nothing."""
+    logging.getLogger('websockets.server').setLevel(logging.CRITICAL)  # a browser may just leave
     with contextlib.redirect_stdout(io.StringIO()):
         server = viser.ViserServer(host='127.0.0.1', port=0, verbose=False)
     server.scene.configure_default_lights(cast_shadow=False)

@@ -269,7 +269,7 @@ def test_two_scenes_beside_each_other_and_one_closed(server):
         scene.show(sim.last_report)
     assert node(server, '/sap').position == pytest.approx([0, 2, 0])
     ghost = node(server, '/sap/meshes/0')
-    assert tuple(ghost.batched_colors) == (230, 26, 26)
+    assert tuple(ghost.batched_colors) == (201, 3, 3)  # sRGB 0.9, 0.1, 0.1 as light
     assert ghost.opacity == 0.5
     second.close()
     names = set(server.scene._handle_from_node_name)
