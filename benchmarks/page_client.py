@@ -6,6 +6,7 @@ It decodes messages as a browser does, but draws nothing, so that the cost is th
 from __future__ import annotations
 
 import struct
+import sys
 import threading
 import time
 from typing import Any
@@ -133,3 +134,18 @@ def wait_until(true: Any, what: str = 'nothing has happened') -> None:
         if time.monotonic() > end:
             raise TimeoutError(what)
         time.sleep(0.005)
+
+
+def main(host: str, port: str, seconds: str) -> None:
+    """Hear a page for a while; print moments per second and bytes per second."""
+    client = PageClient(host, int(port))
+    time.sleep(1.0)  # of meshes and all that is sent once
+    first, received = len(client.moments), client.received
+    time.sleep(float(seconds))
+    moments, size = len(client.moments) - first, client.received - received
+    print(f'{moments / float(seconds):.1f} {size / float(seconds):.0f}', flush=True)
+    client.close()
+
+
+if __name__ == '__main__':
+    main(*sys.argv[1:])
