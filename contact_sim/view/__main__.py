@@ -20,7 +20,14 @@ from contact_sim.simulation.simulator import Simulator
 from contact_sim.terrain.ready_made import READY_MADE, ground_from_file, ready_made
 from contact_sim.view.live import LiveSession
 from contact_sim.view.motions import Motions, own_controller
-from contact_sim.view.server import address_of, page_server, warning_about
+from contact_sim.view.server import (
+    NOT_INSTALLED,
+    NotServed,
+    address_of,
+    is_installed,
+    page_server,
+    warning_about,
+)
 
 PORT = 8080
 PICTURE = 1.0 / 30.0
@@ -128,6 +135,8 @@ def save(session: LiveSession, path: str, duration: float) -> None:
     Raises:
         ContactSimError: a file that cannot be written.
     """
+    if not is_installed():
+        raise NotServed(NOT_INSTALLED)
     steps = max(1, round(PICTURE / session.chosen().time_step))
 
     def reports() -> Iterator[StepReport]:

@@ -37,24 +37,34 @@ class Page:
 
     def __init__(self, server: viser.ViserServer, session: Session) -> None:
         self._server, self._session = server, session
+        server.scene.configure_default_lights(cast_shadow=False)
         self._panel = Panel(server, session)
         self._shadows: dict[str, ShadowForces] = {}
-        self._world: tuple[object, object] = None, None
-        self._scene: Scene | None = None
+        self._world: tuple[object, object] = session.robot, session.ground
+        self._drawn: StepReport | None = None
+        self._scene = self._made_scene(session.latest())
 
     def draw(self) -> None:
         """Show the newest step."""
         shown, session = self._session.latest(), self._session
         if self._world[0] is not session.robot or self._world[1] is not session.ground:
             self._world = session.robot, session.ground
-            if self._scene is not None:
-                self._scene.close()
-            self._scene = Scene(self._server, session.robot, session.ground)
-            self._panel.of_scene(self._scene)
-        assert self._scene is not None
-        self._scene.show(shown.report, shown.wrenches)
-        self._show_shadows(shown)
+            self._scene.close()
+            self._scene = self._made_scene(shown)
+        if shown.report is not self._drawn:
+            self._drawn = shown.report
+            self._scene.show(shown.report, shown.wrenches)
+            self._show_shadows(shown)
         self._panel.update(shown)
+
+    def _made_scene(self, shown: Shown) -> Scene:
+        """Return a scene of the robot and the ground of now, and look at it."""
+        scene = Scene(self._server, self._session.robot, self._session.ground)
+        camera = scene.framing(shown.report)
+        self._server.initial_camera.position = camera.position
+        self._server.initial_camera.look_at = camera.look_at
+        self._panel.of_scene(scene)
+        return scene
 
     def run(self, wanted: Callable[[], bool]) -> None:
         """Draw as long as `wanted` says so, while somebody has the page open."""

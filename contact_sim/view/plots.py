@@ -16,7 +16,7 @@ from contact_sim.simulation.report import StepReport
 KEPT = 300
 """Points of a plot."""
 LEAST = 1e-18
-"""What a logarithmic axis shows in place of zero."""
+"""What is shown in place of zero where powers of ten are."""
 COLOURS = ('#d9480f', '#1c7ed6', '#2f9e44', '#ae3ec9')
 HEIGHT = 150
 """Of a plot [pixels]."""
@@ -29,11 +29,12 @@ class Plot:
     title: str
     series: tuple[str, ...]
     """Names of numbers, with their units."""
-    logarithmic: bool = False
+    powers: bool = False
+    """Whether the decimal logarithm is shown."""
 
 
 PLOTS = (
-    Plot('residuals', ('ncp [N s]', 'momentum [N s]', 'penetration [m]'), logarithmic=True),
+    Plot('residuals, powers of 10', ('ncp [N s]', 'momentum [N s]', 'penetration [m]'), True),
     Plot('energy of a step [J]', ('change', 'actuation', 'contact', 'integration')),
     Plot('time of a step [µs]', ('step',)),
     Plot('simulated over wall time', ('real-time factor',)),
@@ -91,19 +92,18 @@ class Plots:
 
     def _data(self, plot: Plot) -> tuple[np.ndarray, ...]:
         values = [np.array(self._values[name], dtype=float) for name in plot.series]
-        if plot.logarithmic:
-            values = [np.maximum(value, LEAST) for value in values]
+        if plot.powers:
+            values = [np.log10(np.maximum(value, LEAST)) for value in values]
         return np.array(self._time, dtype=float), *values
 
     def _made(self, gui: viser.GuiApi, plot: Plot) -> viser.GuiUplotHandle:
         lines = zip(plot.series, COLOURS, strict=False)
         series = [uplot.Series(label=name, stroke=colour, width=1) for name, colour in lines]
-        value_axis = uplot.Scale(distr=3 if plot.logarithmic else 1, auto=True)
         return gui.add_uplot(
             self._data(plot),
             (uplot.Series(label='t [s]'), *series),
             title=plot.title,
-            scales={'x': uplot.Scale(time=False, auto=True), 'y': value_axis},
+            scales={'x': uplot.Scale(time=False, auto=True)},
             legend=uplot.Legend(show=True),
             height=HEIGHT,
         )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
 import viser
 
 from contact_sim.view.asking import Asking
@@ -150,6 +151,12 @@ def control_section(
     asking.of_key('stop', 'X', lambda: session.set_velocity(0.0, 0.0, 0.0))
 
 
+def force_step(mass: float) -> float:
+    """Return the step of a slider of forces for a mass [kg]: near 1 % of its weight [N]."""
+    power = 10.0 ** np.floor(np.log10(max(0.1 * mass, 1e-3)))
+    return float(power * max(1.0, np.floor(0.1 * mass / power)))
+
+
 def _component(k: int, most: float, velocity: Sequence[float]) -> float:
     """Return a component of a velocity within the ends of its slider."""
     return min(max(velocity[k], -most), most)
@@ -159,7 +166,12 @@ def push_section(gui: viser.GuiApi, session: Session, asking: Asking, handle: Dr
     """Add pushes, by sliders and by the handle."""
     frame = gui.add_dropdown('frame', session.offers.frames, initial_value=handle.frame)
     drag = gui.add_checkbox('handle to drag it with', False)
-    sliders = [gui.add_slider(f'force {axis} [N]', -300.0, 300.0, 5.0, 0.0) for axis in 'xyz']
+    step = force_step(session.robot.total_mass)
+    most, begin = 200.0 * step, {'y': 50.0 * step}
+    sliders = [
+        gui.add_slider(f'force {axis} [N]', -most, most, step, begin.get(axis, 0.0))
+        for axis in 'xyz'
+    ]
     duration = gui.add_slider('duration [s]', 0.01, 2.0, 0.01, 0.1)
     button = gui.add_button('push', icon=viser.Icon.ARROW_BIG_RIGHT)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
+import io
 import os
 import socket
 from typing import TYPE_CHECKING
@@ -41,7 +43,8 @@ def page_server(host: str, port: int, title: str) -> viser.ViserServer:
     except (OSError, OverflowError) as error:
         reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else error
         raise NotServed(f'port {port} of {host}: {reason}; choose another port') from error
-    server = viser.ViserServer(host, port, label=title, verbose=False)
+    with contextlib.redirect_stdout(io.StringIO()):  # what a page is called is said elsewhere
+        server = viser.ViserServer(host, port, label=title, verbose=False)
     if server.get_port() != port:  # viser goes on to the next one that is free
         server.stop()
         raise NotServed(f'port {port} of {host} is taken; choose another port')
