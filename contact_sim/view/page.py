@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+import numpy as np
 import viser
 
 from contact_sim.contact_models import contact_models
@@ -53,8 +54,9 @@ class Page:
             self._scene = self._made_scene(shown)
         if shown.report is not self._drawn:
             self._drawn = shown.report
-            self._scene.show(shown.report, shown.wrenches)
-            self._show_shadows(shown)
+            with np.errstate(over='ignore'):  # a robot that has blown up has no place in float32
+                self._scene.show(shown.report, shown.wrenches)
+                self._show_shadows(shown)
         self._panel.update(shown)
 
     def _made_scene(self, shown: Shown) -> Scene:
