@@ -17,6 +17,8 @@ sys.path.insert(0, str(HERE / 'extensions'))
 
 from repository import place_of as linkcode_resolve  # noqa: E402, F401
 
+import contact_sim  # noqa: E402
+
 MANIFEST = ElementTree.parse(ROOT / 'package.xml').getroot()
 project = MANIFEST.findtext('name')
 author = MANIFEST.findtext('maintainer')
@@ -28,7 +30,6 @@ extensions = [
     'sphinx.ext.autodoc',
     'sphinx.ext.autosummary',
     'sphinx.ext.linkcode',
-    'sphinx.ext.napoleon',
     'docstrings',
     'mathml',
     'repository',
@@ -45,12 +46,12 @@ myst_enable_extensions = ['dollarmath']
 
 autosummary_generate = True
 autosummary_imported_members = True
+autosummary_context = {'first': contact_sim.__all__}  # documented once, there
 autosummary_ignore_module_all = False
 autodoc_member_order = 'bysource'
 autodoc_typehints_format = 'short'
 autodoc_preserve_defaults = True
 python_maximum_signature_line_length = 90
-napoleon_numpy_docstring = False
 
 html_theme = 'pydata_sphinx_theme'
 html_theme_options = {

@@ -8,16 +8,32 @@ from pathlib import Path
 STAGES = (
     ('begin_step', 'the state becomes the start, commands become efforts', 'τ', 'actuators'),
     ('free_motion', 'the robot without contact', 'v_f = v + h M̂⁻¹ (Sᵀτ − nle)', 'theory 0, 4.1'),
-    ('contact_rows', 'rows of contacts, limits, dry friction', 'J,  u_f = J v_f,  b', 'theory 4.3'),
+    (
+        'contact_rows',
+        'rows of contacts, limits, dry friction',
+        'J,  u_f = J v_f,  b',
+        'theory 4.3',
+    ),
     ('next_problem', 'active blocks of one island', 'G = J M̂⁻¹ Jᵀ,  g = u_f + b', 'theory 0'),
-    ('solve_<law>', 'the one stage that is the law’s own', 'λ = law(G, g, μ)', 'theory 2.1 to 2.12'),
+    (
+        'solve_<law>',
+        'the one stage that is the law’s own',
+        'λ = law(G, g, μ)',
+        'theory 2.1 to 2.12',
+    ),
     ('apply_impulses', 'all robots move with the impulses', 'v⁺ = v_f + M̂⁻¹ Jᵀ λ', 'theory 0'),
     ('integrate', 'on the manifold of the floating base', 'q⁺ = q ⊕ h v⁺', 'theory 2.0'),
     ('place_and_detect', 'what belongs to q⁺: M, contact points', 'φ, n at q⁺', 'theory 4.1, 4.2'),
 )
 """Name, meaning, equation and source of every stage, in order."""
 AGAIN = ('apply_impulses', 'next_problem')
-AGAIN_TEXT = ('a contact left out', 'would close, or', 'restitution would', 'create energy', '(theory 2.8)')
+AGAIN_TEXT = (
+    'a contact left out',
+    'would close, or',
+    'restitution would',
+    'create energy',
+    '(theory 2.8)',
+)
 ARRAYS = (
     ('step data', 'what snapshots', 'and reports copy'),
     ('work', 'kinematics, active', 'rows, scratch'),
@@ -59,7 +75,9 @@ def arrays() -> list[str]:
     for k, (name, *lines) in enumerate(ARRAYS):
         x = LEFT + k * (width + GAP)
         parts += [box(x, 36, width, 62, '#ffffff'), text(x + 10, 54, name, 'class="name"')]
-        parts += [text(x + 10, 72 + 17 * row, line, 'class="small"') for row, line in enumerate(lines)]
+        parts += [
+            text(x + 10, 72 + 17 * row, line, 'class="small"') for row, line in enumerate(lines)
+        ]
     return parts
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, MutableMapping
 from functools import partial
 
 import viser
@@ -60,7 +61,7 @@ class Panel:
 
     def of_scene(self, scene: Scene) -> None:
         """Let the switches of layers act on this scene from now on."""
-        self._layers.of(scene)
+        self._layers.of(scene.visible)
 
     def update(self, shown: Shown) -> None:
         """Show the newest numbers and settings; called by the thread that draws."""
@@ -102,16 +103,25 @@ class LayerSwitches:
     def __init__(self, gui: viser.GuiApi) -> None:
         self._boxes = {name: gui.add_checkbox(name.replace('_', ' '), True) for name in LAYERS}
 
-    def of(self, scene: Scene) -> None:
-        """Show and hide layers of this scene from now on."""
+    def of(self, *visible: MutableMapping[str, bool]) -> None:
+        """Turn the layers of these scenes on and off from now on."""
         for name, box in self._boxes.items():
-            scene.visible[name] = box.value
+            _turn(visible, name, box.value)
             box.remove_update_callback('all')
-            box.on_update(partial(_turn, scene, name))
+            box.on_update(partial(_follow_box, visible, name))
 
 
-def _turn(scene: Scene, layer: str, event: viser.GuiEvent[viser.GuiCheckboxHandle]) -> None:
-    scene.visible[layer] = event.target.value
+def _follow_box(
+    visible: Iterable[MutableMapping[str, bool]],
+    layer: str,
+    event: viser.GuiEvent[viser.GuiCheckboxHandle],
+) -> None:
+    _turn(visible, layer, event.target.value)
+
+
+def _turn(visible: Iterable[MutableMapping[str, bool]], layer: str, on: bool) -> None:
+    for layers in visible:
+        layers[layer] = on
 
 
 def numbers_of(shown: Shown) -> dict[str, float]:

@@ -14,6 +14,7 @@ from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
+from sphinx.ext.napoleon import Config, GoogleDocstring
 
 CODE = re.compile(r'(`+)(.+?)\1', re.DOTALL)
 NAME = re.compile(r'[A-Za-z_][\w.]*')
@@ -36,11 +37,14 @@ def code(text: str) -> str:
     return f':py:obj:`{text}`' if NAME.fullmatch(text) else f'``{" ".join(text.split())}``'
 
 
-def convert(
-    app: Sphinx, kind: str, name: str, value: Any, options: Any, lines: list[str]
-) -> None:
-    """Rewrite the lines of a docstring, before napoleon reads its sections."""
-    lines[:] = as_rst('\n'.join(lines)).split('\n')
+def convert(app: Sphinx, kind: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
+    """Rewrite the lines of a docstring, its sections read by napoleon.
+
+    Of a property napoleon would take all words before a colon for its type.
+    """
+    kind = 'object' if kind in ('attribute', 'data', 'property') else kind
+    text = as_rst('\n'.join(lines))
+    lines[:] = GoogleDocstring(text, Config(), app, kind, name, value, options).lines()
 
 
 def public_names(env: BuildEnvironment) -> dict[str, str]:
@@ -78,6 +82,6 @@ def resolve(
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Convert docstrings and resolve names."""
-    app.connect('autodoc-process-docstring', convert, priority=100)
+    app.connect('autodoc-process-docstring', convert)
     app.connect('missing-reference', resolve)
     return {'parallel_read_safe': True, 'parallel_write_safe': True}

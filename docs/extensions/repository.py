@@ -39,7 +39,7 @@ def linked_path(root: Path, docname: str, target: str) -> str | None:
 
 
 def mark_links(app: Sphinx, doctree: nodes.document) -> None:
-    """Replace links that MyST takes for downloads or lost pages by references to the repository."""
+    """Replace links that MyST takes for downloads or lost pages by links to the repository."""
     root = Path(app.config.repository_root)
     for kind in (addnodes.download_reference, addnodes.pending_xref):
         for node in list(doctree.findall(kind)):

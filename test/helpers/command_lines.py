@@ -96,7 +96,9 @@ def make_complaint(words):
     """Compare targets and variables with those of the Makefile."""
     makefile = (ROOT / 'Makefile').read_text(encoding='utf-8')
     targets = set(re.findall(r'^([a-z][\w-]*):', makefile, re.MULTILINE))
-    known = set(re.findall(r'\$\(?(?:or \$\()?([A-Z_]+)|ifdef ([A-Z]+)|^([A-Z]+) \?=', makefile, re.M))
+    known = set(
+        re.findall(r'\$\(?(?:or \$\()?([A-Z_]+)|ifdef ([A-Z]+)|^([A-Z]+) \?=', makefile, re.M)
+    )
     variables = {name for names in known for name in names if name}
     for word in words:
         name, assigned, _ = word.partition('=')

@@ -8,7 +8,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / 'docs'
 FENCE = re.compile(r'^( *)(`{3,})(\w*)[^\n]*\n(.*?)^\1\2 *$', re.DOTALL | re.MULTILINE)
-COMMENT = re.compile(r'<!--\s*(given|not run):?\s*(.*?)-->\s*\Z', re.DOTALL)
+COMMENT = re.compile(r'<!--\s*(given|not run):?\s*((?:(?!-->).)*)-->\s*\Z', re.DOTALL)
 LINK = re.compile(r'\[[^\]]+\]\(([^)\s]+)\)')
 
 

@@ -41,6 +41,23 @@ def dotted(values, prefix=''):
     return names
 
 
+def shown_output(page, block):
+    """Return the block of kind `text` right after a block, None where there is none."""
+    after = f'{block.text}```\n\n```text\n'
+    _, found, rest = page.read_text(encoding='utf-8').partition(after)
+    return rest.partition('```')[0] if found else None
+
+
+def run(block, names):
+    """Run a block with the names of those before it; return (new names of tests, its output)."""
+    exec(compile(block.given, f'before {block.place}', 'exec'), names)
+    before, printed = set(names), io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        # as many empty lines as come before the block: a traceback shows the line of the page
+        exec(compile('\n' * block.line + block.text, str(block.page), 'exec'), names)
+    return [name for name in names.keys() - before if name.startswith('test_')], printed.getvalue()
+
+
 @pytest.mark.parametrize(
     'page',
     [page for page in PAGES if any(block.language == 'python' for block in blocks(page))],
@@ -48,26 +65,17 @@ def dotted(values, prefix=''):
 )
 def test_the_python_of_a_page_runs(page, tmp_path, monkeypatch, request):
     monkeypatch.chdir(tmp_path)
-    names, printed = {}, ''
-    text = page.read_text(encoding='utf-8')
+    names = {}
     for block in blocks(page):
-        if block.language == 'text' and printed and f'{code}```\n\n```text\n{block.text}' in text:
-            assert printed == block.text, block.place
-        printed = ''
         if block.language != 'python' or block.skipped:
             continue
-        exec(compile(block.given, f'before {block.place}', 'exec'), names)
-        code, before, said = block.text, set(names), io.StringIO()
-        # as many empty lines as come before the block: a traceback shows its line in the page
-        with contextlib.redirect_stdout(said):
-            exec(compile('\n' * block.line + code, str(page), 'exec'), names)
-        for name in names.keys() - before:
-            if name.startswith('test_'):
-                wanted = inspect.signature(names[name]).parameters
-                assert set(wanted) <= FIXTURES, f'{block.place}: {name} wants {list(wanted)}'
-                names[name](**{fixture: request.getfixturevalue(fixture) for fixture in wanted})
-        printed = said.getvalue()
+        tests, printed = run(block, names)
         assert 'nan' not in printed, block.place
+        assert printed == (shown_output(page, block) or printed), block.place
+        for name in tests:
+            wanted = set(inspect.signature(names[name]).parameters)
+            assert wanted <= FIXTURES, f'{block.place}: {name} wants {wanted - FIXTURES}'
+            names[name](**{fixture: request.getfixturevalue(fixture) for fixture in wanted})
 
 
 @of_language('sh', 'bash', 'console')

@@ -38,7 +38,9 @@ def tocs():
     found = {}
     for index in INDEXES:
         name = index.relative_to(DOCS).with_suffix('').as_posix()
-        tree = re.findall(r'\.\. toctree::\n((?:   \S.*\n|\n)*)', index.read_text(encoding='utf-8'))
+        tree = re.findall(
+            r'\.\. toctree::\n((?:   \S.*\n|\n)*)', index.read_text(encoding='utf-8')
+        )
         entries = [line.strip() for part in tree for line in part.splitlines()]
         found[name] = [
             (index.parent / entry).resolve().relative_to(DOCS).as_posix()

@@ -134,10 +134,7 @@ def test_the_index_lists_every_page_and_every_tag():
 
 def test_the_theory_is_linked_from_where_readers_begin():
     for path in (ROOT / 'README.md', ROOT / 'docs' / 'conventions.md', ROOT / 'docs/support.md'):
-        targets = {
-            (path.parent / target.partition('#')[0]).resolve()
-            for target in links(path)
-        }
+        targets = {(path.parent / target.partition('#')[0]).resolve() for target in links(path)}
         assert INDEX in targets or targets & set(PAGES), path
 
 
