@@ -1,4 +1,4 @@
-"""Draw docs/step.svg, the step as a picture: `python docs/extensions/step_figure.py`, or `make generate`."""
+"""Draw docs/step.svg, the step as a picture: `make generate` does, too."""
 
 from __future__ import annotations
 
