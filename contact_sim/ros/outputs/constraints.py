@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
-import pinocchio as pin
 from geometry_msgs.msg import WrenchStamped
 from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
 from visualization_msgs.msg import Marker
 
 from contact_sim.constraints.resolved import WORLD
+from contact_sim.drawing.arrows import HeldPoint
 from contact_sim.parameters import Settings
 from contact_sim.robot.constraints import (
-    ORIGIN,
     Constraint,
     JointCoupling,
     JointLock,
@@ -23,10 +22,9 @@ from contact_sim.robot.constraints import (
 from contact_sim.robot.model import RobotModel
 from contact_sim.ros.conversions import set_stamp, set_vector
 from contact_sim.ros.outputs.counting_publisher import Publisher
-from contact_sim.ros.outputs.markers import METRES_PER_NEWTON, arrow, set_arrow
+from contact_sim.ros.outputs.markers import arrow, set_arrows
 from contact_sim.ros.settings.constraints import described_constraints
 from contact_sim.ros.topics import constraint_topic
-from contact_sim.sensors.frames import Frames, frame_called
 from contact_sim.simulation.report import StepReport
 from contact_sim.simulation.simulator import Simulator
 
@@ -52,8 +50,8 @@ class HeldFrame:
         self, robot: RobotModel, constraint: Constraint, settings: Settings, number: int,
         publisher: MakesPublisher,
     ) -> None:  # fmt: skip
-        name, common = constraint.holds[0], settings['']
-        self._frames = Frames(robot, [frame_called(robot, name)])
+        self._held = HeldPoint(robot, constraint)
+        name, common = self._held.frame, settings['']
         self._message = WrenchStamped()
         self._message.header.frame_id = (
             common.odom_frame if name == WORLD else common.frame_prefix + name
@@ -63,33 +61,18 @@ class HeldFrame:
 
     def publish(self, report: StepReport, constraint: Constraint | None) -> None:
         """Publish the wrench of a step; None: the constraint does not hold."""
-        placement, point, force, torque = self._acting(report, constraint)
-        wrench, turned = self._message.wrench, placement.rotation.T @ force
+        rotation, _, point, force, torque = self._held.acting(report, constraint)
+        wrench, turned = self._message.wrench, rotation.T @ force
         set_stamp(self._message.header.stamp, report.time)
         set_vector(wrench.force, turned)
-        set_vector(wrench.torque, placement.rotation.T @ torque + np.cross(point, turned))
+        set_vector(wrench.torque, rotation.T @ torque + np.cross(point, turned))
         self._publisher.publish(self._message)
 
     def marker(self, report: StepReport, constraint: Constraint | None) -> Marker:
         """Return the force at the point that is held, as an arrow."""
-        placement, point, force, _ = self._acting(report, constraint)
         set_stamp(self._marker.header.stamp, report.time)
-        set_arrow(self._marker, placement.act(point), METRES_PER_NEWTON * force)
+        set_arrows([self._marker], self._held.arrow(report, constraint))
         return self._marker
-
-    def _acting(
-        self, report: StepReport, constraint: Constraint | None
-    ) -> tuple[pin.SE3, Array, Array, Array]:
-        """Return where the frame is, the point in its axes, force and torque there in world axes.
-
-        Arrays of shape (3,) [m], [N], [N m].
-        """
-        rows, point = np.zeros(6), np.zeros(3)
-        if constraint is not None:
-            force = report.constraints[constraint.name].force
-            rows[: len(force)] = force
-            point[:] = getattr(constraint, 'point', ORIGIN)
-        return self._frames.placements(report.q)[0], point, rows[:3], rows[3:]
 
 
 class HeldJoints:

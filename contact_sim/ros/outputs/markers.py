@@ -5,39 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-import pinocchio as pin
 from geometry_msgs.msg import Point
 from numpy.typing import NDArray
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
+from contact_sim.drawing.arrows import Arrows, contact_arrows, pair_arrows, push_arrows
+from contact_sim.drawing.cones import cone_triangles, turned_to
+from contact_sim.drawing.style import COLOURS, HEAD_LENGTH, HEAD_WIDTH, SHAFT_WIDTH
 from contact_sim.ros.conversions import set_quaternion, set_stamp, set_vector
 from contact_sim.simulation.pair_report import PairReport
 from contact_sim.simulation.report import StepReport
 
 Array = NDArray[np.float64]
-METRES_PER_NEWTON = 0.01
-METRES_PER_NEWTON_METRE = 0.05
-METRES_PER_METRE_PER_SECOND = 1.0
-NORMAL_LENGTH = 0.05
-CONE_HEIGHT = 0.08
-CONE_SIDES = 16
 NO_WRENCHES: Mapping[str, Array] = {}
-UP = np.array([0.0, 0.0, 1.0])
-COLOURS = {
-    'force': (0.95, 0.35, 0.10, 1.0),
-    'pair_force': (0.75, 0.15, 0.10, 1.0),
-    'constraint_force': (0.55, 0.25, 0.75, 1.0),
-    'friction_cone': (0.20, 0.55, 0.95, 0.25),
-    'normal': (0.20, 0.75, 0.30, 1.0),
-    'slip': (0.85, 0.10, 0.60, 1.0),
-    'push': (0.95, 0.80, 0.10, 1.0),
-    'push_torque': (0.60, 0.45, 0.05, 1.0),
-    'terrain': (0.75, 0.75, 0.75, 0.6),
-    'region': (0.15, 0.35, 0.75, 1.0),
-    'support_polygon': (0.15, 0.65, 0.65, 1.0),
-    'centre_of_mass': (0.15, 0.65, 0.65, 1.0),
-}
 
 
 def point_of(vector: Array) -> Point:
@@ -59,26 +40,21 @@ def marker_of(namespace: str, number: int, kind: int, frame: str) -> Marker:
 def arrow(namespace: str, number: int, frame: str) -> Marker:
     """Return an arrow of a namespace of COLOURS, to be set."""
     marker = marker_of(namespace, number, Marker.ARROW, frame)
-    marker.scale.x, marker.scale.y, marker.scale.z = 0.01, 0.02, 0.02
+    marker.scale.x, marker.scale.y, marker.scale.z = SHAFT_WIDTH, HEAD_WIDTH, HEAD_LENGTH
     return marker
 
 
-def set_arrow(marker: Marker, start: Array, along: Array) -> None:
-    """Draw an arrow; RViz complains about arrows without length, so these are deleted."""
-    marker.action = Marker.ADD if np.abs(along).max() > 1e-6 else Marker.DELETE
-    marker.points = [point_of(start), point_of(start + along)]
+def set_arrows(markers: list[Marker], arrows: Arrows) -> None:
+    """Draw arrows; RViz complains about those without length, so these are deleted.
 
-
-def cone_triangles(friction: float) -> Array:
-    """Return the corners of a friction cone about z, its tip at the origin, shape (3·sides, 3).
-
-    The angle between its axis and its sides is atan(friction).
+    Markers beyond the number of arrows are deleted, too.
     """
-    angles = np.linspace(0.0, 2.0 * np.pi, CONE_SIDES + 1)
-    circle = friction * np.stack([np.cos(angles), np.sin(angles)], axis=1)
-    rim = CONE_HEIGHT * np.column_stack([circle, np.ones_like(angles)])
-    tips = np.zeros((CONE_SIDES, 3))
-    return np.stack([tips, rim[:-1], rim[1:]], axis=1).reshape(-1, 3)
+    for marker in markers[len(arrows) :]:
+        marker.action = Marker.DELETE
+    drawn = zip(markers, arrows.start, arrows.along, arrows.visible.tolist(), strict=False)
+    for marker, start, along, visible in drawn:
+        marker.action = Marker.ADD if visible else Marker.DELETE
+        marker.points = [point_of(start), point_of(start + along)]
 
 
 class ContactMarkers:
@@ -122,13 +98,11 @@ class ContactMarkers:
             origins: frame to its origin in the world, (3,).
         """
         contacts = report.contacts
-        for k, mode in enumerate(contacts.mode):
-            start, normal = contacts.position[k], contacts.normal[k]
-            set_arrow(self._force[k], start, METRES_PER_NEWTON * contacts.force[k])
-            slip = METRES_PER_METRE_PER_SECOND * contacts.velocity[k] * float(mode == 2)
-            set_arrow(self._slip[k], start, slip)
-            set_arrow(self._normal[k], start, NORMAL_LENGTH * normal)
-            self._set_cone(k, bool(mode), start, normal, float(contacts.friction[k]))
+        arrows = contact_arrows(contacts)
+        set_arrows(self._force, arrows['force'])
+        set_arrows(self._slip, arrows['slip'])
+        set_arrows(self._normal, arrows['normal'])
+        self._set_cones(contacts.mode > 0, contacts.position, contacts.normal, contacts.friction)
         others = [*self._pairs(report.pairs), *self._pushes(wrenches, origins)]
         markers = [*self._force, *self._slip, *self._normal, *self._cone, *others]
         for marker in markers:
@@ -139,10 +113,7 @@ class ContactMarkers:
         """Return one arrow per contact between bodies, the force on the first of them."""
         for k in range(len(self._pair), len(pairs)):
             self._pair.append(arrow('pair_force', k, self._odom_frame))
-        for marker in self._pair:
-            marker.action = Marker.DELETE
-        for marker, start, force in zip(self._pair, pairs.position, pairs.force, strict=False):
-            set_arrow(marker, start, METRES_PER_NEWTON * force)
+        set_arrows(self._pair, pair_arrows(pairs))
         return self._pair
 
     def _pushes(self, wrenches: Mapping[str, Array], origins: Mapping[str, Array]) -> list[Marker]:
@@ -153,23 +124,20 @@ class ContactMarkers:
         for _ in range(2 * (len(wrenches) - len(self._push) // 2)):
             kind = 'push_torque' if len(self._push) % 2 else 'push'
             self._push.append(arrow(kind, len(self._push) // 2, self._odom_frame))
-        for marker in self._push:
-            marker.action = Marker.DELETE
-        for k, (frame, wrench) in enumerate(wrenches.items()):
-            force = METRES_PER_NEWTON * wrench[:3]
-            set_arrow(self._push[2 * k], origins[frame] - force, force)
-            torque = METRES_PER_NEWTON_METRE * wrench[3:]
-            set_arrow(self._push[2 * k + 1], origins[frame], torque)
+        arrows = push_arrows(wrenches, origins)
+        set_arrows(self._push[::2], arrows['push'])
+        set_arrows(self._push[1::2], arrows['push_torque'])
         return self._push
 
-    def _set_cone(
-        self, k: int, loaded: bool, start: Array, normal: Array, friction: float
+    def _set_cones(
+        self, loaded: NDArray[np.bool_], starts: Array, normals: Array, friction: Array
     ) -> None:
-        """Draw the cone of contact k; its shape is made anew only when the friction changes."""
-        cone = self._cone[k]
-        cone.action = Marker.ADD if loaded else Marker.DELETE
-        set_vector(cone.pose.position, start)
-        set_quaternion(cone.pose.orientation, pin.Quaternion.FromTwoVectors(UP, normal).coeffs())
-        if friction != self._drawn_friction[k]:
-            cone.points = [point_of(corner) for corner in cone_triangles(friction)]
-            self._drawn_friction[k] = friction
+        """Draw the cones; the shape of one is made anew only when its friction changes."""
+        rotations = turned_to(normals)
+        for k, cone in enumerate(self._cone):
+            cone.action = Marker.ADD if loaded[k] else Marker.DELETE
+            set_vector(cone.pose.position, starts[k])
+            set_quaternion(cone.pose.orientation, rotations[k])
+            if friction[k] != self._drawn_friction[k]:
+                cone.points = [point_of(corner) for corner in cone_triangles(float(friction[k]))]
+                self._drawn_friction[k] = friction[k]

@@ -10,9 +10,9 @@ from labels import labelled
 from linkages import double_pendulum
 
 from contact_sim import Simulator
+from contact_sim.drawing.style import METRES_PER_NEWTON
 from contact_sim.robot.model import RobotModel
 from contact_sim.ros.outputs.constraints import ConstraintOutputs
-from contact_sim.ros.outputs.markers import METRES_PER_NEWTON
 from contact_sim.ros.outputs.solver_state import SolverStateMessage
 from contact_sim.ros.settings.constraints import chosen_constraints
 from contact_sim.ros.settings.declarations import PARAMETER_GROUPS, NodeParameters

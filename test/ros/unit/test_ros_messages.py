@@ -14,16 +14,12 @@ from visualization_msgs.msg import Marker
 
 from contact_sim import InclinedPlane, RobotModel, Simulator, joined, load_robot
 from contact_sim.collision.terrain import SphereGround, as_terrain
+from contact_sim.drawing.ground import ABOVE, border_lines, ground_triangles
 from contact_sim.robot.parts import parts_of
 from contact_sim.ros.controllers.stance import StanceEfforts
 from contact_sim.ros.conversions import set_stamp
 from contact_sim.ros.outputs import transforms
-from contact_sim.ros.outputs.ground_markers import (
-    ABOVE,
-    border_lines,
-    ground_markers,
-    ground_triangles,
-)
+from contact_sim.ros.outputs.ground_markers import ground_markers
 from contact_sim.ros.outputs.markers import ContactMarkers
 from contact_sim.ros.outputs.messages import (
     FootContactsMessage,
