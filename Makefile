@@ -78,7 +78,7 @@ generate: $(VENV)/ready
 	$(VENV)/bin/python -m contact_sim.ros.settings.generate
 	$(VENV)/bin/python -m contact_sim.terrain.reference
 	PYTHONPATH=examples $(VENV)/bin/python -m textbook.reference
-	$(VENV)/bin/python docs/step_figure.py
+	$(VENV)/bin/python docs/extensions/step_figure.py
 
 # A warning is an error, so is a name or a link that leads nowhere; without network.
 docs: $(VENV)/ready
@@ -100,7 +100,7 @@ $(OLDEST)/ready: $(DECLARED)
 	PYTHONWARNINGS=ignore $(OLDEST)/bin/python $(INSTALL) --editable '.[ros-jazzy,robots,demo,meshes,view,export,test]' \
 	    'pin==3.9.0' 'cmeel-urdfdom<5' 'cmeel-tinyxml2<11' 'proxsuite==0.7.3'
 	$(OLDEST)/bin/python $(INSTALL) --no-deps \
-	    'numpy==1.26.4' 'scipy==1.11.4' 'numba==0.58.1' 'llvmlite==0.41.1'
+	    'numpy==1.26.4' 'scipy==1.11.4' 'numba==0.58.1' 'llvmlite==0.41.1' 'pyarrow==15.0.2'
 	touch $@
 
 clean:
