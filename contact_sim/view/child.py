@@ -99,6 +99,12 @@ class Child:
         for thread in self._threads:
             thread.start()
 
+    @property
+    def process_id(self) -> int:
+        """Of the viewer that was started."""
+        assert self._process is not None, 'start() comes first'
+        return self._process.pid
+
     def answer(self, number: int, refusal: str = '') -> None:
         """Tell the page that what it asked for is done, or why it is not."""
         self._outgoing.put({'kind': 'answer', 'number': number, 'refusal': refusal})

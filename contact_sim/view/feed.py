@@ -176,6 +176,7 @@ class Feed:
     Attributes:
         latest: the newest step and what pushes in it, by frame; None: that is written already.
         memory: where it is written.
+        due: when the next record may be written, by `time.perf_counter` [s].
         world: of the records from now on.
     """
 
@@ -183,18 +184,18 @@ class Feed:
         self, sim: Simulator, frames: Sequence[str], pace: Callable[[], tuple[float, float]]
     ) -> None:
         self._sim, self._pace = sim, pace
-        self._due = 0.0
+        self.due = 0.0
         self.world = self._world_now(1)
         self.memory = SharedRecord(frames, self.world.length)
         self.latest: tuple[StepReport, Mapping[str, Array]] | None = sim.last_report, {}
 
     def tend(self) -> None:
         """Write the newest step if there is one and it is time; called again and again."""
-        if self.latest is not None and time.perf_counter() >= self._due:
+        if self.latest is not None and time.perf_counter() >= self.due:
             self._write(*self.latest)
 
     def _write(self, report: StepReport, wrenches: Mapping[str, Array]) -> None:
-        self._due = time.perf_counter() + PERIOD
+        self.due = time.perf_counter() + PERIOD
         sim, world = self._sim, self.world
         if sim.terrain is not world.ground or sim.constraints is not world.constraints:
             self.world = world = self._world_now(world.number + 1)

@@ -9,11 +9,13 @@ from numpy.typing import NDArray
 from contact_sim.collision.terrain import Terrain
 from contact_sim.drawing.cones import turned_to
 from contact_sim.drawing.ground import border_lines, ground_triangles, one_plane
-from contact_sim.drawing.style import BORDER_WIDTH, COLOURS
+from contact_sim.drawing.style import BORDER_WIDTH, COLOURS, Colour
 from contact_sim.drawing.surfaces import without_slivers
 from contact_sim.view.layers import LineLayer, rgb
 
 Array = NDArray[np.float64]
+PAPER: Colour = (0.90, 0.90, 0.88, 1.0)
+"""Of the ground in a page: lighter than robots, which are grey, too."""
 PLANE_SIZE, CELL = 40.0, 0.25
 """Side of what is drawn of a plane, and of its cells [m]."""
 
@@ -29,7 +31,7 @@ class GroundShape:
 
     def __init__(self, scene: viser.SceneApi, above: str, ground: Terrain) -> None:
         plane = one_plane(ground)
-        colour = rgb(COLOURS['terrain'])
+        colour = rgb(PAPER)
         if plane is not None:
             normal, offset = plane
             xyzw = turned_to(normal[None])[0]
