@@ -65,7 +65,7 @@ def test_a_port_that_is_taken_is_told_with_its_number(made):
         assert wait_for(lambda: child.complaint)
     expected = f'the viewer does not run: port {port} of localhost: Address already in use'
     assert child.complaint == f'{expected}; choose another port'
-    assert said == [(child.complaint, logging.ERROR)]  # and nothing more when the process has ended
+    assert said == [(child.complaint, logging.ERROR)]  # once
     assert child.address == ''
 
 
