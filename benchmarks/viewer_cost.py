@@ -1,6 +1,6 @@
 """Microseconds per step that a viewer costs the loop: never opened, stopped in its work, gone.
 
-    python benchmarks/viewer_cost.py [--robot go1] [--blocks 200] [--json FILE]
+    python benchmarks/viewer_cost.py [--robot go1] [--blocks 1000] [--json FILE]
 
 The loop leaves every step to the feed and asks it to write what is due, as `Loop` does. `call` is
 a step after which nothing is due; `record` is one that is written. In real time a second at 1 kHz
@@ -31,7 +31,7 @@ from contact_sim.view.child import Child, Told
 from contact_sim.view.feed import PERIOD, Feed
 from contact_sim.view.session import Chosen, Offers
 
-STEPS = 400
+STEPS = 100
 """Steps of a block."""
 CALLS, RECORDS = 100_000, 3000
 """How often the two are called; the median of ten parts is told."""
@@ -77,7 +77,8 @@ class Measured:
 
     def calls(self) -> float:
         """Return the seconds of a call after which nothing is written."""
-        feed, report, wrenches = self.feed, self.report, {}
+        feed, report = self.feed, self.report
+        wrenches: dict[str, Any] = {}
         found = []
         for _ in range(10):
             feed.latest = report, wrenches
@@ -135,7 +136,7 @@ def main() -> int:
     """Print the table, and write it as JSON where asked to; return 1 where it costs too much."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--robot', default='go1', help='name in the catalogue')
-    parser.add_argument('--blocks', type=int, default=200, help='pairs of blocks of steps')
+    parser.add_argument('--blocks', type=int, default=1000, help='pairs of blocks of steps')
     parser.add_argument('--port', type=int, default=8931, help='of the page')
     parser.add_argument('--json', type=Path, help='file for the same figures')
     options = parser.parse_args()

@@ -51,10 +51,17 @@ autosummary_ignore_module_all = False
 autodoc_member_order = 'bysource'
 autodoc_typehints_format = 'short'
 autodoc_preserve_defaults = True
+autodoc_type_aliases = {name: name for name in ('Array', 'ArrayLike', 'Indices')}
 python_maximum_signature_line_length = 90
 
+# Pages beside which there is nothing to navigate.
+ALONE = ('quick_start', 'which_model', 'architecture', 'benchmarks', 'limitations', 'changelog')
 html_theme = 'pydata_sphinx_theme'
+html_title = project
+html_context = {'default_mode': 'auto'}
+html_sidebars = {page: [] for page in ALONE}
 html_theme_options = {
+    'header_links_before_dropdown': 7,
     'navbar_end': ['theme-switcher'],
     'navbar_align': 'left',
     'show_nav_level': 2,

@@ -157,7 +157,7 @@ def test_the_keys_do_what_they_are_called(live, soon):
 
 def test_the_documentation_lists_every_key(opened):
     _, _, client = opened
-    text = (DOCS / 'view.md').read_text(encoding='utf-8')
+    text = (DOCS / 'viewer.md').read_text(encoding='utf-8')
     rows = dict(re.findall(r'^\| `(\w+)` \| ([^|]+?) \|$', text, re.MULTILINE))
     assert rows == {key: label for label, (_, key) in client.commands.items()}
 

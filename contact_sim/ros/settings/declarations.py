@@ -339,7 +339,7 @@ class PushParameters(Parameters):
 
 @dataclass(frozen=True)
 class ViewerParameters(Parameters):
-    """The page in a browser that shows the simulation; needs viser, see docs/view.md."""
+    """The page in a browser that shows the simulation; needs viser, see docs/viewer.md."""
 
     port: int = parameter(
         0, '', 'port at which the page is served, by a process of its own; 0: no page',
