@@ -14,6 +14,7 @@ from contact_sim.collision.terrain import Terrain
 from contact_sim.errors import InvalidInput, shown
 from contact_sim.robot.joined import JoinedRobots, Part
 from contact_sim.robot.model import STANDING, RobotModel
+from contact_sim.robot.parts import parts_of
 
 Array = NDArray[np.float64]
 ROUNDING = 1e-15
@@ -24,6 +25,8 @@ LIFT = 1.0
 """Height from which a robot comes down on a ground of facets [m]."""
 CLOSE = 1e-9
 """Gap at which it stands [m]."""
+FALLEN = 0.5
+"""Share of the height at which it stands below which a robot has fallen."""
 
 
 def standing_on(
@@ -68,6 +71,14 @@ def standing_on(
     up = _stand_over(q, terrain, x, y)
     _touch(robot, terrain, q, up, pose)
     return q
+
+
+def lift(robot: RobotModel, q: Array, terrain: Terrain, height: float) -> None:
+    """Move the floating bases of q (nq,) away from the ground by `height` [m]."""
+    for part in parts_of(robot):
+        base = q[part.q]
+        if part.robot.floating_base:
+            base[:3] += height * terrain.normals(base[None, :3])[0]
 
 
 def _part_on(part: Part, terrain: Terrain, pose: str, place: tuple[float, float, float]) -> Array:

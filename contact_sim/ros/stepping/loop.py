@@ -21,11 +21,13 @@ from contact_sim.ros.conversions import nanoseconds
 from contact_sim.ros.outputs.publishers import Outputs
 from contact_sim.ros.stepping.diagnostics import Tally
 from contact_sim.ros.stepping.leader import Leader
-from contact_sim.ros.stepping.pacer import Pacer
 from contact_sim.ros.stepping.watch import Watch
+from contact_sim.simulation.pacer import Pacer
+from contact_sim.simulation.requests import Request
 from contact_sim.simulation.resume import resume
 from contact_sim.simulation.simulator import Simulator
 from contact_sim.simulation.touch import TouchGuard
+from contact_sim.view.feed import Feed
 
 HEARTBEAT = 0.05
 """Wall seconds between two /clock messages while time stands still."""
@@ -47,31 +49,6 @@ PATIENCE = 2.0
 
 class StepTakesLong(ContactSimError):
     """What was asked for is not done: a step does not end."""
-
-
-class Request:
-    """Something to be done between two steps, unless it is withdrawn before."""
-
-    def __init__(self, action: Callable[[], None]) -> None:
-        self._action = action
-        self._begun = threading.Lock()
-        self.done = threading.Event()
-        self.error: Exception | None = None
-
-    def serve(self) -> None:
-        """Do it; keep what it raises."""
-        if not self._begun.acquire(blocking=False):
-            return
-        try:
-            self._action()
-        except Exception as error:
-            self.error = error
-        finally:
-            self.done.set()
-
-    def withdraw(self) -> bool:
-        """Return whether it has not begun; then it never will."""
-        return self._begun.acquire(blocking=False)
 
 
 @dataclass
@@ -108,6 +85,7 @@ class Loop:
         when_at_rest: called when time begins to stand still, and after steps that were asked for.
         guard: links whose touch ends the run, until the next reset.
         leader: the clock that time keeps to; None: the wall clock.
+        feed: where a viewer finds the newest step; None: there is none.
         tally: what is counted, and why the simulation stopped, if it did.
         watch: knows what takes long.
     """
@@ -132,6 +110,7 @@ class Loop:
         self.when_at_rest: Callable[[], None] = _nothing
         self.guard = TouchGuard(sim.robot, ())
         self.leader: Leader | None = None
+        self.feed: Feed | None = None
         self.tally = Tally()
         self.watch = Watch(self._diagnose_if_due)
         self._diagnosing = threading.Lock()
@@ -172,6 +151,10 @@ class Loop:
         self._requests.put(request)
         self._lockstep.wake()
 
+    def pace(self) -> tuple[float, float]:
+        """Return the wall time of the last step [s] and the real-time factor [-]."""
+        return self.watch.last, self._pacer.measured
+
     # ---------------------------------------------------------------- between two steps
 
     def set_paused(self, paused: bool) -> None:
@@ -200,7 +183,10 @@ class Loop:
         self._rejoin()
         self._outputs.clear_markers()
         self._outputs.follow_ground()
-        self._outputs.publish_state(self._sim.last_report)
+        report = self._sim.last_report
+        self._outputs.publish_state(report)
+        if self.feed is not None:
+            self.feed.latest = report, {}
 
     # ---------------------------------------------------------------- the loop
 
@@ -212,6 +198,8 @@ class Loop:
             while keep_running():
                 self._serve_requests()
                 self._diagnose_if_due()
+                if self.feed is not None:
+                    self.feed.tend()
                 if self._wanted:
                     self._take_wanted_step()
                 elif self.paused or self.tally.failure:
@@ -354,6 +342,8 @@ class Loop:
             self.watch.end()
         self.tally.statuses[int(report.record.solver[0])] += 1
         self._outputs.publish(report, self._pacer.measured, wrenches)
+        if self.feed is not None:
+            self.feed.latest = report, wrenches
         touch = self.guard.touch(report)
         if touch is not None:
             self.tally.failure = f'the run has ended, wait for ~/reset: {touch}'
