@@ -69,6 +69,6 @@ def whole_run(cameras: Sequence[Camera]) -> Camera:
     away = np.subtract(cameras[0].position, cameras[0].look_at)
     distance = max(np.linalg.norm(np.subtract(one.position, one.look_at)) for one in cameras)
     middle, spread = 0.5 * (lowest + highest), float(np.linalg.norm(highest - lowest))
-    x, y, z = (middle + (distance + spread) * away / np.linalg.norm(away)).tolist()
+    x, y, z = (middle + (distance + 0.5 * spread) * away / np.linalg.norm(away)).tolist()
     a, b, c = middle.tolist()
     return Camera((x, y, z), (a, b, c))

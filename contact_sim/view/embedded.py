@@ -65,6 +65,7 @@ class MovingScene:
 
         with quiet_server() as server, tempfile.TemporaryDirectory() as folder:
             scene = Scene(server, self._robot, self._ground)
+            scene.visible['normals'] = False  # of every place that might touch
             camera = whole_run([scene.framing(report) for report in self._reports])
             server.initial_camera.position = camera.position
             server.initial_camera.look_at = camera.look_at
