@@ -62,7 +62,8 @@ def main() -> None:
         def pictures() -> Iterator[None]:
             for k in range(round(1e3 * START), len(taken), round(1e3 / FPS)):
                 scene.offset = np.array([*-along[k], 0.0])
-                yield scene.show(*taken[k])
+                scene.show(*taken[k])
+                yield
 
         write_clip(
             path, server, pictures(), FPS, Camera((0.53, -0.66, 0.5), (0.0, 0.0, 0.21)), SIZE
