@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from contact_sim.messages.topics import PUBLISHED
 from contact_sim.parameters import Parameters, declared_parameters, parameter
 from contact_sim.ros.settings.declarations import PARAMETER_GROUPS, NodeParameters
 from contact_sim.ros.settings.generate import generated_files, markdown_text, yaml_text
-from contact_sim.ros.topics import PUBLISHED
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -1,40 +1,29 @@
-"""Forces and errors of bilateral constraints: topics, arrows, and numbers for ~/solver_state."""
+"""Forces of bilateral constraints: topics and arrows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 
-import numpy as np
-import pinocchio as pin
 from geometry_msgs.msg import WrenchStamped
-from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
 from visualization_msgs.msg import Marker
 
-from contact_sim.constraints.resolved import WORLD
+from contact_sim.messages.held import HeldFrame, held_frame_id, holds_joints, joint_efforts
+from contact_sim.messages.topics import constraint_topic
 from contact_sim.parameters import Settings
-from contact_sim.robot.constraints import (
-    ORIGIN,
-    Constraint,
-    JointCoupling,
-    JointLock,
-    JointVelocity,
-)
+from contact_sim.robot.constraints import Constraint
 from contact_sim.robot.model import RobotModel
 from contact_sim.ros.conversions import set_stamp, set_vector
 from contact_sim.ros.outputs.counting_publisher import Publisher
 from contact_sim.ros.outputs.markers import METRES_PER_NEWTON, arrow, set_arrow
 from contact_sim.ros.settings.constraints import described_constraints
-from contact_sim.ros.topics import constraint_topic
-from contact_sim.sensors.frames import Frames, frame_called
 from contact_sim.simulation.report import StepReport
 from contact_sim.simulation.simulator import Simulator
 
-Array = NDArray[np.float64]
 MakesPublisher = Callable[[type, str], Publisher]
 
 
-class HeldFrame:
+class HeldFrameOutput:
     """A frame that a constraint holds: constraints/<name>/wrench, and an arrow.
 
     Force and torque on the frame are about its origin and in its axes, where it is at the end of
@@ -52,47 +41,29 @@ class HeldFrame:
         self, robot: RobotModel, constraint: Constraint, settings: Settings, number: int,
         publisher: MakesPublisher,
     ) -> None:  # fmt: skip
-        name, common = constraint.holds[0], settings['']
-        self._frames = Frames(robot, [frame_called(robot, name)])
+        self._frame = HeldFrame(robot, constraint)
         self._message = WrenchStamped()
-        self._message.header.frame_id = (
-            common.odom_frame if name == WORLD else common.frame_prefix + name
-        )
-        self._marker = arrow('constraint_force', number, common.odom_frame)
+        self._message.header.frame_id = held_frame_id(constraint, settings)
+        self._marker = arrow('constraint_force', number, settings[''].odom_frame)
         self._publisher = publisher(WrenchStamped, constraint_topic(constraint.name, 'wrench'))
 
     def publish(self, report: StepReport, constraint: Constraint | None) -> None:
         """Publish the wrench of a step; None: the constraint does not hold."""
-        placement, point, force, torque = self._acting(report, constraint)
-        wrench, turned = self._message.wrench, placement.rotation.T @ force
+        force, torque = self._frame.wrench(report, constraint)
         set_stamp(self._message.header.stamp, report.time)
-        set_vector(wrench.force, turned)
-        set_vector(wrench.torque, placement.rotation.T @ torque + np.cross(point, turned))
+        set_vector(self._message.wrench.force, force)
+        set_vector(self._message.wrench.torque, torque)
         self._publisher.publish(self._message)
 
     def marker(self, report: StepReport, constraint: Constraint | None) -> Marker:
         """Return the force at the point that is held, as an arrow."""
-        placement, point, force, _ = self._acting(report, constraint)
+        placement, point, force, _ = self._frame.acting(report, constraint)
         set_stamp(self._marker.header.stamp, report.time)
         set_arrow(self._marker, placement.act(point), METRES_PER_NEWTON * force)
         return self._marker
 
-    def _acting(
-        self, report: StepReport, constraint: Constraint | None
-    ) -> tuple[pin.SE3, Array, Array, Array]:
-        """Return where the frame is, the point in its axes, force and torque there in world axes.
 
-        Arrays of shape (3,) [m], [N], [N m].
-        """
-        rows, point = np.zeros(6), np.zeros(3)
-        if constraint is not None:
-            force = report.constraints[constraint.name].force
-            rows[: len(force)] = force
-            point[:] = getattr(constraint, 'point', ORIGIN)
-        return self._frames.placements(report.q)[0], point, rows[:3], rows[3:]
-
-
-class HeldJoints:
+class HeldJointsOutput:
     """Joints that a constraint holds or drives: constraints/<name>/effort.
 
     The effort on each of them [N m or N]; zeros while the constraint does not hold.
@@ -103,18 +74,14 @@ class HeldJoints:
     """
 
     def __init__(self, constraint: Constraint, publisher: MakesPublisher) -> None:
+        self._constraint = constraint
         self._message = JointState(name=list(constraint.holds))
         self._publisher = publisher(JointState, constraint_topic(constraint.name, 'effort'))
 
     def publish(self, report: StepReport, constraint: Constraint | None) -> None:
         """Publish the efforts of a step; None: the constraint does not hold."""
-        effort = [0.0] * len(self._message.name)
-        if constraint is not None:
-            effort[0] = float(report.constraints[constraint.name].force[0])
-        if isinstance(constraint, JointCoupling):
-            effort[1] = -constraint.ratio * effort[0]  # h = q - ratio * q_leader - offset
         set_stamp(self._message.header.stamp, report.time)
-        self._message.effort = effort
+        self._message.effort = joint_efforts(report, self._constraint, constraint)
         self._publisher.publish(self._message)
 
 
@@ -129,14 +96,14 @@ class ConstraintOutputs:
 
     def __init__(self, sim: Simulator, settings: Settings, publisher: MakesPublisher) -> None:
         self._sim = sim
-        self._frames: dict[str, HeldFrame] = {}
-        self._joints: dict[str, HeldJoints] = {}
+        self._frames: dict[str, HeldFrameOutput] = {}
+        self._joints: dict[str, HeldJointsOutput] = {}
         for one in described_constraints(settings):
-            if isinstance(one, JointLock | JointCoupling | JointVelocity):
-                self._joints[one.name] = HeldJoints(one, publisher)
+            if holds_joints(one):
+                self._joints[one.name] = HeldJointsOutput(one, publisher)
             else:
                 number = len(self._frames)
-                held = HeldFrame(sim.robot, one, settings, number, publisher)
+                held = HeldFrameOutput(sim.robot, one, settings, number, publisher)
                 self._frames[one.name] = held
 
     def publish(self, report: StepReport) -> None:
@@ -154,11 +121,3 @@ class ConstraintOutputs:
 
     def _holding(self) -> dict[str, Constraint]:
         return {one.name: one for one in self._sim.constraints}
-
-
-def drift_numbers(names: Iterable[str], report: StepReport) -> Iterator[tuple[str, float]]:
-    """Yield |h| and |ḣ| after a step with their labels; zeros for what does not hold."""
-    for name in names:
-        state = report.constraints.get(name)
-        yield f'constraints.{name}.drift', state.drift if state else 0.0
-        yield f'constraints.{name}.drift_rate', state.drift_rate if state else 0.0

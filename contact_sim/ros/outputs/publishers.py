@@ -13,6 +13,8 @@ from std_msgs.msg import Float32MultiArray, Float64MultiArray, MultiArrayDimensi
 from visualization_msgs.msg import Marker, MarkerArray
 
 from contact_sim.collision.grid import ground_grid
+from contact_sim.messages.rates import PublishRateParameters, publish_periods
+from contact_sim.messages.topics import own_topic
 from contact_sim.parameters import Settings
 from contact_sim.robot.parts import parts_of
 from contact_sim.ros.conversions import nanoseconds, set_stamp
@@ -30,8 +32,6 @@ from contact_sim.ros.outputs.solver_state import (
 )
 from contact_sim.ros.outputs.support_state import SupportMarkers
 from contact_sim.ros.outputs.transforms import TransformPublisher
-from contact_sim.ros.settings.rates import PublishRateParameters, publish_periods
-from contact_sim.ros.topics import own_topic
 from contact_sim.sensors.part_report import PartReport
 from contact_sim.simulation.report import StepReport
 from contact_sim.simulation.simulator import Simulator

@@ -1,4 +1,4 @@
-"""Support analysis of a step, as numbers for ~/solver_state and shapes for RViz."""
+"""Support of a step as shapes for RViz."""
 
 from __future__ import annotations
 
@@ -14,47 +14,11 @@ from contact_sim.robot.model import RobotModel
 from contact_sim.ros.conversions import set_stamp, set_vector
 from contact_sim.ros.outputs.markers import marker_of
 from contact_sim.sensors.part_report import Report
-from contact_sim.support.analysis import Support, analyse_support
 from contact_sim.support.geometry import distance_inside, support_polygon
 
 Array = NDArray[np.float64]
 FALLING = (0.90, 0.10, 0.10, 1.0)
 """Colour of a centre of mass that is not over the support polygon."""
-AXES = 'xyz'
-
-
-def support_of(robot: RobotModel, terrain: Terrain, report: Report) -> Support:
-    """Return the support of the feet that carried a force in a step, at its end."""
-    slots = np.flatnonzero(report.contacts.mode)
-    standing = np.unique(slots // terrain.features).tolist()
-    return analyse_support(robot, report.q, standing, terrain=terrain)
-
-
-def support_numbers(support: Support) -> dict[str, float]:
-    """Return the support as labelled numbers, the same labels for every set of feet.
-
-    `support_free_*` is the first motion of a floating base that the feet cannot act on: its
-    direction, a point of its axis [m], and whether it turns; zeros where there is none, all of
-    them in flight. The margin [m] is 0 in flight.
-    """
-    numbers = {
-        'rank': support.rank,
-        'base_rank': support.base_rank,
-        'internal_constraints': support.internal_constraints,
-        'uncontrollable_base_dof': support.uncontrollable_base_dof,
-        'base_mobility': support.base_mobility,
-        'conditioning': support.conditioning,
-        'base_conditioning': support.base_conditioning,
-        'margin': support.margin if support.feet else 0.0,
-    }
-    direction, point, turns = np.zeros(3), np.zeros(3), 0.0
-    if support.feet and support.robot.floating_base and support.uncontrollable_base_dof:
-        motion = support.uncontrollable_base_directions[0]
-        direction, point, turns = motion.direction, motion.point, float(np.isfinite(motion.pitch))
-    numbers |= {f'free_direction_{axis}': direction[k] for k, axis in enumerate(AXES)}
-    numbers |= {f'free_point_{axis}': point[k] for k, axis in enumerate(AXES)}
-    numbers['free_rotation'] = turns
-    return {f'support_{name}': float(number) for name, number in numbers.items()}
 
 
 class SupportMarkers:

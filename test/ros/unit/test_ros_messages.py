@@ -124,7 +124,7 @@ def imu_message(robot, report, frame=''):
     """Return the message of an exact sensor at a frame."""
     sensor = Imu(robot, frame)
     message = ImuMessage(frame)
-    message.set_variance(sensor.variance)
+    message.set_sensor(sensor)
     return message.fill(report.time, sensor.truth(report))
 
 
@@ -191,8 +191,8 @@ def test_covariances_are_never_unknown_and_state_the_noise():
     sim = Simulator(ball())
     report = sim.step([])
     exact, noisy = ImuMessage('base'), ImuMessage('base')
-    exact.set_variance(Imu(sim.robot).variance)
-    noisy.set_variance(Imu(sim.robot, '', NoiseParameters(imu_gyro=0.02, imu_accel=0.3)).variance)
+    exact.set_sensor(Imu(sim.robot))
+    noisy.set_sensor(Imu(sim.robot, '', NoiseParameters(imu_gyro=0.02, imu_accel=0.3)))
     smallest = 1e-9 * np.eye(3).ravel()
     assert np.array_equal(exact.message.orientation_covariance, smallest)
     assert np.array_equal(exact.message.angular_velocity_covariance, smallest)

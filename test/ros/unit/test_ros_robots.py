@@ -18,6 +18,9 @@ from contact_sim import (
     joined,
     load_robot,
 )
+from contact_sim.messages.frames import frame_id
+from contact_sim.messages.told import check_sensors, chosen_sensors
+from contact_sim.messages.topics import own_topic
 from contact_sim.robot.parts import parts_of
 from contact_sim.ros.commands.inbox import CommandInbox
 from contact_sim.ros.commands.lockstep import Lockstep, Verdict, owned_joints
@@ -39,13 +42,7 @@ from contact_sim.ros.settings.declarations import (
     NodeParameters,
     PushParameters,
 )
-from contact_sim.ros.settings.factory import (
-    check_sensors,
-    chosen_sensors,
-    frame_id,
-    loaded_simulator,
-    start_configuration,
-)
+from contact_sim.ros.settings.factory import loaded_simulator, start_configuration
 from contact_sim.ros.settings.robots import (
     RobotEntry,
     driven_robot,
@@ -55,7 +52,6 @@ from contact_sim.ros.settings.robots import (
     loaded_robot,
     robot_entries,
 )
-from contact_sim.ros.topics import own_topic
 from contact_sim.sensors import ContactSensing, Encoders, Line, NoiseParameters, PartReport
 
 GO1, SOLO8 = load_robot('go1'), load_robot('solo8')
