@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from contact_sim.arrays.step_data import StepData
 from contact_sim.constraints.resolved import ConstraintTable
+from contact_sim.robot.constraints import Constraint
 
 Array = NDArray[np.float64]
 
@@ -41,6 +42,8 @@ class ConstraintReport(Mapping[str, ConstraintState]):
 
     def __init__(self, record: StepData, table: ConstraintTable) -> None:
         self._record = record
+        self.described: tuple[Constraint, ...] = tuple(table.constraints)
+        """The constraints themselves, in the order of their names."""
         self._rows = {
             constraint.name: slice(int(row[1]), int(row[1] + row[2]))
             for constraint, row in zip(table.constraints, table.indices, strict=True)

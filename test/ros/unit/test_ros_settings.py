@@ -17,12 +17,12 @@ from rclpy.validate_topic_name import validate_topic_name
 from urdf_texts import ONE_LEG
 
 from contact_sim import InvalidInput, load_robot
+from contact_sim.drawing.ground import ground_triangles
 from contact_sim.errors import RobotDescriptionError
 from contact_sim.messages.rates import PublishRateParameters, publish_periods, steps_between
 from contact_sim.messages.topics import wrench_topic
 from contact_sim.parameters import declared_parameters
 from contact_sim.robot.actuators import quantities
-from contact_sim.ros.outputs.ground_markers import ground_triangles
 from contact_sim.ros.parameter_server import full_name, parameter_descriptor
 from contact_sim.ros.settings.declarations import (
     PARAMETER_GROUPS,

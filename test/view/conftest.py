@@ -1,0 +1,52 @@
+"""A browser for the tests of the page, and ports that nobody uses."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+
+import pytest
+
+CHROMIUM = next(filter(None, map(shutil.which, ('chromium', 'chromium-browser'))), None)
+ARGUMENTS = [
+    '--no-sandbox', '--disable-gpu', '--enable-unsafe-swiftshader', '--use-angle=swiftshader',
+    '--disable-quic', '--no-first-run', '--disable-background-networking',
+    '--disable-component-update', '--disable-sync', '--mute-audio',
+]  # fmt: skip
+SIZE = {'width': 800, 'height': 600}
+
+
+@pytest.fixture
+def free_port() -> int:
+    """A port of this machine on which nothing listens."""
+    with socket.socket() as listener:
+        listener.bind(('127.0.0.1', 0))
+        return int(listener.getsockname()[1])
+
+
+@pytest.fixture
+def browser_context():
+    """A headless Chromium with a new, empty profile."""
+    playwright = pytest.importorskip(
+        'playwright.sync_api', reason='no playwright: pip install playwright'
+    )
+    if CHROMIUM is None:
+        pytest.skip('no chromium on PATH: apt-get install chromium')
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        try:
+            yield browser.new_context(viewport=SIZE)
+        finally:
+            browser.close()
+
+
+@pytest.fixture
+def browser_page(browser_context):
+    """A page of that Chromium; the test fails where its console has an error."""
+    page = browser_context.new_page()
+    errors: list[str] = []
+    page.on('console', lambda said: errors.append(said.text) if said.type == 'error' else None)
+    page.on('pageerror', lambda error: errors.append(str(error)))
+    yield page
+    page.close()
+    assert errors == []
