@@ -29,7 +29,8 @@ from gaits import GAITS, chosen, gait
 import contact_sim
 from contact_sim.replay import Recording
 from contact_sim.replay.hashing import RunHash
-from contact_sim.replay.repeat import PlayedStep, repeat
+from contact_sim.replay.player import PlayedStep
+from contact_sim.replay.repeat import repeat
 from contact_sim.testing import Trial
 
 ROBOT = 'go1'

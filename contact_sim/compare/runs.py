@@ -16,12 +16,11 @@ from contact_sim.contact_models.guarantees import LAWS
 from contact_sim.contact_models.protocol import ContactModel
 from contact_sim.errors import ContactSimError, NonFiniteState
 from contact_sim.robot.model import RobotModel
+from contact_sim.simulation.placement import FALLEN
 from contact_sim.simulation.report import StepReport
 from contact_sim.simulation.simulator import Simulator
 
 Array = NDArray[np.float64]
-FALLEN = 0.5
-"""Share of the height at which it stands below which a robot has fallen."""
 APART = 1e-5
 """Gap above which a force acts at a distance [m]: a foot that rolls rises O(h²) in a step."""
 WELL_INSIDE = 0.9

@@ -15,7 +15,7 @@ from typing import Any
 from contact_sim.contact_models import contact_models
 from contact_sim.errors import ContactSimError
 from contact_sim.replay.comparison import Comparison, compare
-from contact_sim.replay.recording import Recording
+from contact_sim.replay.recording import Recording, change_in_words
 from contact_sim.replay.repeat import Outcome, repeat
 from contact_sim.robot.urdf import load_robot
 
@@ -30,23 +30,9 @@ def description(recording: Recording) -> list[str]:
     said = [f'{recording.path}: {robot}, {model}, {steps} steps of {header["time_step"]:g} s']
     events = recording.events
     for event in events[:LISTED]:
-        said.append(f'  before step {event["step"] + 1}: {_words(event)}')
+        said.append(f'  before step {event["step"] + 1}: {change_in_words(event)}')
     more = len(events) - LISTED
     return [*said, f'  and {more} more changes'] if more > 0 else said
-
-
-def _words(event: dict[str, Any]) -> str:
-    kind = event['kind']
-    if kind == 'contact_model':
-        return f'contact model {event["name"]}'
-    if kind == 'wrenches':
-        pushed = ', '.join(event['wrenches'])
-        return f'wrench on {pushed}' if pushed else 'no wrench any more'
-    if kind == 'terrain':
-        return 'another terrain'
-    if 'state' in event:
-        return f'{kind} to t = {event["time"]:.9g} s'
-    return f'{kind} {event["value"]}' if 'value' in event else str(kind)
 
 
 def result_lines(outcome: Outcome) -> list[str]:

@@ -9,8 +9,8 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from contact_sim.contact_models.protocol import ContactModel
+from contact_sim.replay.player import Player
 from contact_sim.replay.recording import Recording
-from contact_sim.replay.repeat import Player
 from contact_sim.robot.model import RobotModel
 
 Array = NDArray[np.float64]

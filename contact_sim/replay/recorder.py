@@ -101,11 +101,8 @@ class Recorder:
 
     def before_step(self, external_wrenches: Mapping[str, ArrayLike]) -> None:
         """Note what has changed since the last step, and what acts in this one."""
-        if self._sim.terrain is not self._terrain:
-            self._change({'kind': 'terrain', 'ground': ground_header(self._sim.terrain)})
-        if self._sim.constraints is not self._constraints:
-            words = constraints_header(self._sim.constraints)
-            self._change({'kind': 'constraints', 'constraints': words})
+        for change in [*self._other_world()]:
+            self._change(change)
         now, last = self._sim.snapshot(), self._last
         self._clock = now.buffer[:3].tobytes()
         last.buffer[self._applied] = now.buffer[self._applied]
@@ -202,12 +199,22 @@ class Recorder:
         """Know where things are in the step data on the ground at hand."""
         sizes, layout = self._sim.sizes, self._sim.sizes.layout
         self._hash, self._terrain = StateHash(sizes), self._sim.terrain
-        self._constraints = self._sim.constraints
+        self._constraints, self._time_step = self._sim.constraints, self._sim.time_step
         self._command = slice(*layout['command'][:2])
         self._applied = slice(layout['command'][0], layout['tau'][1])
 
+    def _other_world(self) -> Iterator[dict[str, Any]]:
+        """Yield other ground, time step and constraints than those of the last step."""
+        sim = self._sim
+        if sim.terrain is not self._terrain:
+            yield {'kind': 'terrain', 'ground': ground_header(sim.terrain)}
+        if sim.time_step != self._time_step:
+            yield {'kind': 'time_step', 'value': sim.time_step}
+        if sim.constraints is not self._constraints:
+            yield {'kind': 'constraints', 'constraints': constraints_header(sim.constraints)}
+
     def _change(self, event: dict[str, Any]) -> None:
-        """Note other ground or constraints; what follows is compared with a state of nothing."""
+        """Note a change of the world; what follows is compared with a state of nothing."""
         self._follow_layout()
         self._note(event)
         now = self._sim.snapshot()

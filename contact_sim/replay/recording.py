@@ -110,6 +110,16 @@ class Recording:
         if not self._archive.complete:
             self.damage = f'{self.path} ends in the middle, after {done} whole steps'
 
+    def chunk(self, first: int) -> Chunk:
+        """Return the steps that `chunks` yields with `first` steps before them.
+
+        Raises:
+            RecordingError: there are none, or they cannot be read.
+        """
+        name = f'steps-{first:010d}'
+        with understood(f'{self.path}: {name!r}'):
+            return self._chunk(name, first)
+
     @cached_property
     def digest(self) -> str:
         """One hash of the whole run: equal runs have equal ones."""
@@ -241,3 +251,18 @@ def without_memory(sim: Simulator, buffer: Array) -> Array:
     emptied = np.array(buffer)
     emptied[start:stop] = 0.0
     return emptied
+
+
+def change_in_words(event: dict[str, Any]) -> str:
+    """Return one of `Recording.events` in words."""
+    kind = event['kind']
+    if kind == 'contact_model':
+        return f'contact model {event["name"]}'
+    if kind == 'wrenches':
+        pushed = ', '.join(event['wrenches'])
+        return f'wrench on {pushed}' if pushed else 'no wrench any more'
+    if kind == 'terrain':
+        return 'another terrain'
+    if 'state' in event:
+        return f'{kind} to t = {event["time"]:.9g} s'
+    return f'{kind} {event["value"]}' if 'value' in event else str(kind)

@@ -2,34 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from contact_sim.arguments import checked
-from contact_sim.constraints.words import from_words
-from contact_sim.contact_models.protocol import ContactModel
-from contact_sim.errors import ContactSimError, NonFiniteState
-from contact_sim.replay.archive import RecordingError
+from contact_sim.errors import ContactSimError
 from contact_sim.replay.hashing import StateHash
-from contact_sim.replay.header import FORMAT, contact_model_of, ground_of
-from contact_sim.replay.recording import Chunk, Recording, without_memory
-from contact_sim.simulation.report import StepReport
-from contact_sim.simulation.simulator import Simulator
-
-
-@dataclass(frozen=True)
-class PlayedStep:
-    """One step taken again."""
-
-    number: int
-    """Counted from 1, since the recording began."""
-    report: StepReport | None
-    """None where the step was not finite."""
-    failed_then: bool
-    """Whether it was not finite when it was recorded."""
-    recorded_hash: int | None
-    """Hash of the state after it, where one was recorded."""
+from contact_sim.replay.player import PlayedStep, Player
+from contact_sim.replay.recording import Recording
 
 
 @dataclass(frozen=True)
@@ -53,89 +33,6 @@ class Outcome:
     def equal(self) -> bool:
         """Whether every step of the recording was repeated to the bit."""
         return not (self.difference or self.damage)
-
-
-class Player:
-    """Takes the steps of a recording on a simulator.
-
-    Args:
-        recording: what is repeated.
-        contact_model: another model, in force from beginning to end; None: those recorded.
-    """
-
-    def __init__(
-        self, recording: Recording, contact_model: str | ContactModel | None = None
-    ) -> None:
-        self._recording = recording
-        self._own_model = contact_model is not None
-        self._wrenches: dict[str, list[float]] = {}
-        self.sim: Simulator = recording.simulator(contact_model)
-
-    def steps(self) -> Iterator[PlayedStep]:
-        """Take step after step."""
-        every = self._recording.hash_every
-        for chunk in self._recording.chunks():
-            hashes = iter(chunk.hashes.tolist())
-            for k, effort in enumerate(chunk.effort, chunk.first):
-                events = chunk.events.get(k, ())
-                for event in events:
-                    self._apply_checked(event, chunk)
-                report = self._step(effort)
-                failed = any(event['kind'] == 'failure' for event in events)
-                recorded = next(hashes) if (k + 1) % every == 0 else None
-                yield PlayedStep(k + 1, report, failed, recorded)
-
-    def _step(self, effort: Any) -> StepReport | None:
-        try:
-            return self.sim.step(effort, self._wrenches)
-        except NonFiniteState:
-            return None
-
-    def _apply_checked(self, event: dict[str, Any], chunk: Chunk) -> None:
-        try:
-            self._apply(event, chunk)
-        except Exception as error:  # a file may hold anything
-            raise RecordingError(
-                f'the change {str(event)[:80]} before step {event.get("step", -1) + 1} cannot be '
-                f'made: {error}'
-            ) from error
-
-    def _apply(self, event: dict[str, Any], chunk: Chunk) -> None:
-        """Make a recorded change again."""
-        sim, kind = self.sim, event['kind']
-        if kind == 'contact_model':
-            if not self._own_model:
-                sim.contact_model = contact_model_of(event)  # type: ignore[assignment]
-        elif kind == 'terrain':
-            ground = ground_of({'format': FORMAT, 'ground': event['ground']})
-            sim.reset(sim.q, terrain=ground)
-        elif kind == 'constraints':
-            self._hold(event, chunk)
-        elif kind == 'wrenches':
-            self._wrenches = event['wrenches']
-        elif 'state' in event:
-            sim.restore(replace(sim.snapshot(), buffer=self._state(event, chunk)))
-        elif kind != 'failure':
-            snapshot = sim.snapshot()
-            array = getattr(snapshot, kind).copy()
-            array[:] = event['value']
-            sim.restore(replace(snapshot, **{kind: array}))
-
-    def _hold(self, event: dict[str, Any], chunk: Chunk) -> None:
-        """Let other constraints hold, in the state that was recorded after the change."""
-        sim = self.sim
-        constraints = tuple(from_words(said) for said in event['constraints'])
-        after = [other for other in chunk.events[event['step']] if 'state' in other]
-        if after:
-            buffer = self._state(after[0], chunk)
-            sim.restore(replace(sim.snapshot(), buffer=buffer, constraints=constraints))
-        else:
-            sim.constraints = constraints
-
-    def _state(self, event: dict[str, Any], chunk: Chunk) -> Any:
-        """Return the state that belongs to a change."""
-        state = chunk.states[event['state']]
-        return without_memory(self.sim, state) if self._own_model else state
 
 
 @checked

@@ -68,7 +68,7 @@ from contact_sim.ros.settings.robots import (
 from contact_sim.ros.stepping.diagnostics import Conditions, diagnostics_message
 from contact_sim.ros.stepping.leader import Leader
 from contact_sim.ros.stepping.loop import Loop, StepTakesLong
-from contact_sim.ros.stepping.pacer import Pacer
+from contact_sim.simulation.pacer import Pacer
 from contact_sim.simulation.touch import TouchGuard
 
 

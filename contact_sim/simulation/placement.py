@@ -24,6 +24,8 @@ LIFT = 1.0
 """Height from which a robot comes down on a ground of facets [m]."""
 CLOSE = 1e-9
 """Gap at which it stands [m]."""
+FALLEN = 0.5
+"""Share of the height at which it stands below which a robot has fallen."""
 
 
 def standing_on(

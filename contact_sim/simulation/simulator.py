@@ -18,7 +18,7 @@ from contact_sim.contact_models.protocol import ContactModel
 from contact_sim.contact_models.time_stepping.actuation import DIRECT, JOINT_PD, READY
 from contact_sim.contact_models.time_stepping.stepper import TimeStepping
 from contact_sim.dynamics.gravity import gravity_vector
-from contact_sim.dynamics.integrators import INTEGRATORS, integrator_code
+from contact_sim.dynamics.integrators import integrator_code
 from contact_sim.errors import ContactSimError, InvalidInput, NonFiniteState, of_type, shown
 from contact_sim.numbers import count, finite, finite_array, positive
 from contact_sim.robot.actuation import JointCommand
@@ -41,11 +41,12 @@ from contact_sim.simulation.placement import standing_on
 from contact_sim.simulation.report import StepContext, StepReport
 from contact_sim.simulation.shadow import Shadows
 from contact_sim.simulation.snapshot import Snapshot
+from contact_sim.simulation.time_settings import TimeSettings
 
 Array = NDArray[np.float64]
 
 
-class Simulator(ContactSettings, ConstraintSettings):
+class Simulator(ContactSettings, ConstraintSettings, TimeSettings):
     """Steps a robot with the contact model the user picked.
 
     Args:
@@ -118,16 +119,6 @@ class Simulator(ContactSettings, ConstraintSettings):
         self._stepper.update_contacts()
 
     # ---------------------------------------------------------------- state
-
-    @property
-    def time(self) -> float:
-        """Simulated time [s]."""
-        return float(self._data.clock[0])
-
-    @property
-    def step_count(self) -> int:
-        """Steps since the last reset."""
-        return int(self._data.clock[2])
 
     @property
     def q(self) -> Array:
@@ -234,6 +225,7 @@ class Simulator(ContactSettings, ConstraintSettings):
         snapshot.check_fits(self.snapshot())
         start, stop, _ = self.sizes.layout['clock']
         finite_array('snapshot: time', snapshot.buffer[start:stop])
+        self.time_step = snapshot.buffer[self.sizes.layout['time_step'][0]]
         if snapshot.contact_model is not self._model:
             self.contact_model = snapshot.contact_model  # type: ignore[assignment]
         self._data.buffer[:] = snapshot.buffer
@@ -292,21 +284,6 @@ class Simulator(ContactSettings, ConstraintSettings):
     @shadow.setter
     def shadow(self, models: Iterable[str | ContactModel]) -> None:
         self._shadows = Shadows(self._workspace, self._context, models)
-
-    @property
-    def time_step(self) -> float:
-        """Time step h [s]."""
-        return float(self._data.time_step[0])
-
-    @property
-    def integrator(self) -> str:
-        """How time-stepping models move the robot; `hybrid` has Runge-Kutta's arcs."""
-        return INTEGRATORS[self._workspace.integrator[0]]
-
-    @property
-    def gravity(self) -> Array:
-        """Gravity in world [m/s²], shape (3,)."""
-        return frozen(self._data.gravity)
 
     # ---------------------------------------------------------------- the step
 

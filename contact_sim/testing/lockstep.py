@@ -16,7 +16,7 @@ from contact_sim.replay.recording import Recording
 from contact_sim.robot.urdf import load_robot
 from contact_sim.ros.remote.client import TIMEOUT, SimulationClient
 from contact_sim.ros.remote.processes import Process, ros_arguments
-from contact_sim.testing.pushes import PushSchedule
+from contact_sim.simulation.pushes import PushSchedule
 from contact_sim.testing.relay import Relay, remappings
 from contact_sim.testing.trajectory import Trajectory, recorded_trajectory
 from contact_sim.testing.trial import checked_push, whole_steps

@@ -14,8 +14,9 @@ from contact_sim.arguments import checked
 from contact_sim.collision.terrain import Terrain
 from contact_sim.contact.workspace import contact_names
 from contact_sim.errors import InvalidInput
+from contact_sim.replay.player import PlayedStep
 from contact_sim.replay.recording import Recording
-from contact_sim.replay.repeat import PlayedStep, repeat
+from contact_sim.replay.repeat import repeat
 from contact_sim.robot.model import RobotModel
 from contact_sim.simulation.report import StepReport
 from contact_sim.simulation.simulator import Simulator

@@ -17,7 +17,7 @@ from contact_sim.replay.recorder import Recorder
 from contact_sim.robot.model import RobotModel
 from contact_sim.simulation.simulator import Simulator
 from contact_sim.simulation.touch import TouchGuard
-from contact_sim.testing.pushes import PushSchedule
+from contact_sim.simulation.pushes import PushSchedule
 from contact_sim.testing.trajectory import Trajectory, TrajectoryBuilder, TrajectoryFailure
 
 Array = NDArray[np.float64]

@@ -1,1 +1,1 @@
-"""The viewer: a page in the browser that shows a simulation as it runs, or a recording."""
+"""The viewer in the browser: a live simulation, a recording, or the simulation of a node."""

@@ -12,7 +12,7 @@ from contact_sim.robot.parts import RobotPart
 from contact_sim.ros.commands.inbox import CommandInbox
 from contact_sim.ros.commands.lockstep import Lockstep
 from contact_sim.ros.conversions import set_stamp
-from contact_sim.ros.stepping.pacer import Pacer
+from contact_sim.simulation.pacer import Pacer
 
 SLOW = 0.95
 """Share of the wanted real-time factor below which a warning is given."""

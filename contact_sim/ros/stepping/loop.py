@@ -21,8 +21,9 @@ from contact_sim.ros.conversions import nanoseconds
 from contact_sim.ros.outputs.publishers import Outputs
 from contact_sim.ros.stepping.diagnostics import Tally
 from contact_sim.ros.stepping.leader import Leader
-from contact_sim.ros.stepping.pacer import Pacer
 from contact_sim.ros.stepping.watch import Watch
+from contact_sim.simulation.pacer import Pacer
+from contact_sim.simulation.requests import Request
 from contact_sim.simulation.resume import resume
 from contact_sim.simulation.simulator import Simulator
 from contact_sim.simulation.touch import TouchGuard
@@ -47,31 +48,6 @@ PATIENCE = 2.0
 
 class StepTakesLong(ContactSimError):
     """What was asked for is not done: a step does not end."""
-
-
-class Request:
-    """Something to be done between two steps, unless it is withdrawn before."""
-
-    def __init__(self, action: Callable[[], None]) -> None:
-        self._action = action
-        self._begun = threading.Lock()
-        self.done = threading.Event()
-        self.error: Exception | None = None
-
-    def serve(self) -> None:
-        """Do it; keep what it raises."""
-        if not self._begun.acquire(blocking=False):
-            return
-        try:
-            self._action()
-        except Exception as error:
-            self.error = error
-        finally:
-            self.done.set()
-
-    def withdraw(self) -> bool:
-        """Return whether it has not begun; then it never will."""
-        return self._begun.acquire(blocking=False)
 
 
 @dataclass

@@ -12,7 +12,8 @@ from contact_sim.errors import shortened
 from contact_sim.ros.stepping import loop as loops
 from contact_sim.ros.stepping import watch as watches
 from contact_sim.ros.stepping.leader import JUMP, Leader
-from contact_sim.ros.stepping.loop import Loop, Request, StepTakesLong
+from contact_sim.ros.stepping.loop import Loop, StepTakesLong
+from contact_sim.simulation.requests import Request
 from contact_sim.ros.stepping.watch import Watch
 
 H = 1e-3

@@ -1,4 +1,4 @@
-"""Pacing simulated time against the wall clock, without drift; imports no ROS."""
+"""Pacing simulated time against the wall clock, without drift."""
 
 from __future__ import annotations
 

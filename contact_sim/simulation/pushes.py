@@ -1,4 +1,4 @@
-"""Pushes of a trial: each acts until its step, and those on one frame add up."""
+"""Pushes by the step in which they end; those on one frame add up."""
 
 from __future__ import annotations
 
