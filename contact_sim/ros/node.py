@@ -17,6 +17,7 @@ from contact_sim.contact.solution import STATUSES
 from contact_sim.errors import shortened
 from contact_sim.messages.rates import publish_periods
 from contact_sim.messages.solver_numbers import troubles
+from contact_sim.messages.stamps import nanoseconds
 from contact_sim.messages.told import check_sensors
 from contact_sim.parameters import Parameters, Settings
 from contact_sim.replay.recorder import Recorder
@@ -30,7 +31,7 @@ from contact_sim.ros.callbacks import answering
 from contact_sim.ros.commands.inbox import CommandInbox
 from contact_sim.ros.commands.lockstep import Lockstep, owned_joints
 from contact_sim.ros.commands.pushes import Pushes
-from contact_sim.ros.conversions import nanoseconds, seconds
+from contact_sim.ros.conversions import seconds
 from contact_sim.ros.interface.services import Services
 from contact_sim.ros.interface.simulation_interfaces_server import INSTALLED, SimulationInterfaces
 from contact_sim.ros.interface.state_control import StateControl

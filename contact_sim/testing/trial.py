@@ -15,9 +15,9 @@ from contact_sim.errors import InvalidInput, UnknownName, shown
 from contact_sim.numbers import count
 from contact_sim.replay.recorder import Recorder
 from contact_sim.robot.model import RobotModel
+from contact_sim.simulation.pushes import PushSchedule
 from contact_sim.simulation.simulator import Simulator
 from contact_sim.simulation.touch import TouchGuard
-from contact_sim.simulation.pushes import PushSchedule
 from contact_sim.testing.trajectory import Trajectory, TrajectoryBuilder, TrajectoryFailure
 
 Array = NDArray[np.float64]

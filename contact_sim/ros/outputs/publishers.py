@@ -22,10 +22,11 @@ from contact_sim.messages.markers import (
     support_markers,
 )
 from contact_sim.messages.rates import PublishRateParameters, publish_periods
+from contact_sim.messages.stamps import nanoseconds
 from contact_sim.messages.topics import own_topic
 from contact_sim.parameters import Settings
 from contact_sim.robot.parts import parts_of
-from contact_sim.ros.conversions import nanoseconds, set_stamp
+from contact_sim.ros.conversions import set_stamp
 from contact_sim.ros.outputs.clock import ClockOutput
 from contact_sim.ros.outputs.constraints import ConstraintOutputs
 from contact_sim.ros.outputs.counting_publisher import Publisher
