@@ -58,9 +58,12 @@ def solver_numbers(
 
 
 def support_of(robot: RobotModel, terrain: Terrain, report: Report) -> Support:
-    """Return the support of the feet that carried a force in a step, at its end."""
-    slots = np.flatnonzero(report.contacts.mode)
-    standing = np.unique(slots // terrain.features).tolist()
+    """Return the support of the feet that carried a force in a step, at its end.
+
+    The rest of the body that touches the ground is no support.
+    """
+    touching = np.unique(np.flatnonzero(report.contacts.mode) // terrain.features)
+    standing = touching[touching < len(robot.contact_points)].tolist()
     return analyse_support(robot, report.q, standing, terrain=terrain)
 
 

@@ -8,7 +8,7 @@ pytest.importorskip('rclpy', reason='needs ROS')
 from robots import stand
 from visualization_msgs.msg import Marker
 
-from contact_sim import InclinedPlane, NullSpace, Simulator, load_robot
+from contact_sim import InclinedPlane, NullSpace, Simulator, load_robot, loose_box
 from contact_sim.messages.markers import SupportMarkers
 from contact_sim.robot.parts import parts_of
 from contact_sim.ros.interface.support_command import SupportCommand
@@ -97,6 +97,16 @@ def test_a_centre_of_mass_beside_the_polygon_is_red():
     sim, report = given()
     polygon, _, _ = drawn(SupportMarkers(ROBOT, sim.terrain), report)
     assert polygon.action == Marker.DELETE
+
+
+def test_a_body_that_lies_on_the_ground_has_contacts_but_no_feet_that_stand():
+    box = loose_box((0.2, 0.2, 0.2), 1.0)
+    sim = Simulator(box)
+    sim.reset(np.array([0.0, 0.0, 0.1, 0.0, 0.0, 0.0, 1.0]))
+    numbers = values(sim, sim.step([]))
+    assert numbers['contacts'] > 0
+    assert numbers['support_rank'] == 0
+    assert numbers['support_margin'] == 0.0
 
 
 def test_support_on_a_topic():
