@@ -272,7 +272,7 @@ def test_another_model_is_written_where_it_is_asked_for(tmp_path):
 def test_without_mcap_the_line_to_install_it_is_said(tmp_path, monkeypatch):
     sim = Simulator(load_robot('go1'))
     run(sim, tmp_path / 'run.npz', 2)
-    monkeypatch.setattr(sink, 'Writer', None)
+    monkeypatch.setattr(sink, 'mcap_writer', None)
     with pytest.raises(InvalidInput, match=r"pip install 'contact_sim\[export\]'"):
         export(Recording(tmp_path / 'run.npz'), Targets(mcap=tmp_path / 'run.mcap'))
     assert [path.name for path in tmp_path.iterdir()] == ['run.npz']

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -88,13 +88,15 @@ class SensorTopics:
             'contacts': [topic('foot_contacts', 'foot_contacts')],
         }
 
-    def write(self, sink: Sink, kind: str, time: int, values: Any) -> None:
-        """Write the values of a sensor, a field of RobotSensors, at simulated time [ns]."""
-        make = {
+        self._make: dict[str, Callable[[int, Any], list[Message]]] = {
             'joints': self._joint_state, 'imu': self._imu, 'forces': self._wrenches,
             'contacts': self._flags,
-        }[kind]  # fmt: skip
-        for topic, message in zip(self._topics[kind], make(time, values), strict=True):
+        }  # fmt: skip
+
+    def write(self, sink: Sink, kind: str, time: int, values: Any) -> None:
+        """Write the values of a sensor, a field of RobotSensors, at simulated time [ns]."""
+        messages = self._make[kind](time, values)
+        for topic, message in zip(self._topics[kind], messages, strict=True):
             sink.write(topic, time, message)
 
     def _joint_state(self, time: int, values: JointValues) -> list[Message]:

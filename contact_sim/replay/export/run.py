@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -134,7 +135,7 @@ def export(
 
 def _check(path: Path, targets: Targets, recording: Recording) -> None:
     check_target(path, targets.overwrite)
-    if path.exists() and path.samefile(recording.path):
+    if os.path.exists(path) and path.samefile(recording.path):
         raise InvalidInput(f'cannot write {path}: it is the recording itself')
     if list(targets.paths.values()).count(path) > 1:
         raise InvalidInput(f'cannot write {path}: it is named for two formats')
@@ -172,9 +173,9 @@ def periods_of(targets: Targets, time_step: float) -> dict[str, int]:
     return {'': common, **dict.fromkeys(RATES, common), **own}
 
 
-def _with_progress(player: Player, recording: Recording) -> Iterable[PlayedStep]:
+def _with_progress(player: Player, recording: Recording) -> Iterator[PlayedStep]:
     """Yield the steps, and show how far they are where somebody sees it."""
-    return tqdm(
+    yield from tqdm(
         player.steps(), total=recording.steps, unit=' steps', leave=False, disable=None,
         delay=PATIENCE,
     )  # fmt: skip

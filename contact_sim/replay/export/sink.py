@@ -10,9 +10,9 @@ from contact_sim.replay.export.cdr import encoder
 from contact_sim.replay.export.definitions import schema_text
 
 try:
-    from mcap.writer import CompressionType, Writer
+    import mcap.writer as mcap_writer
 except ImportError:  # an extra
-    Writer = None
+    mcap_writer = None  # type: ignore[assignment]
 
 PROFILE, ENCODING, SCHEMA_ENCODING = 'ros2', 'cdr', 'ros2msg'
 _FOREVER = '{sec: 9223372036, nsec: 854775807}'
@@ -53,11 +53,11 @@ class Sink:
     """
 
     def __init__(self, file: BinaryIO) -> None:
-        if Writer is None:
+        if mcap_writer is None:
             raise InvalidInput(
                 "MCAP files need the package mcap: pip install 'contact_sim[export]'"
             )
-        self._writer = Writer(file, compression=CompressionType.ZSTD)
+        self._writer: Any = mcap_writer.Writer(file)
         self._writer.start(profile=PROFILE, library='contact_sim')
         self._channels: dict[Topic, tuple[int, Any]] = {}
         self._schemas: dict[str, int] = {}

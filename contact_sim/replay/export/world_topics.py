@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from contact_sim.contact.solution import STATUSES
 from contact_sim.drawing.arrows import HeldPoint, holds_frame
@@ -128,10 +128,10 @@ class WorldTopics:
         sink.write(CLOCK, time, {'clock': time})
 
     def write_markers(
-        self, sink: Sink, report: StepReport, wrenches: Mapping[str, Array], time: int
+        self, sink: Sink, report: StepReport, wrenches: Mapping[str, ArrayLike], time: int
     ) -> None:
         """Write ~/contact_markers; `wrenches` (world axes) are drawn, too."""
-        pushes = {frame: np.asarray(wrench) for frame, wrench in wrenches.items()}
+        pushes = {frame: np.asarray(wrench, dtype=float) for frame, wrench in wrenches.items()}
         origins = {
             frame: np.array(self._sim.frame_placement(frame).translation) for frame in pushes
         }
