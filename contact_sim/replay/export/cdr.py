@@ -6,6 +6,7 @@ A message is a mapping of its fields; what is left out is 0, empty or false. Sho
                                                            a Pose is x, y, z, then qx, qy, qz, qw
     a sequence of such messages                            an array, one row for each
     builtin_interfaces/Time and Duration                   nanoseconds
+    what is the same in many messages                      a Constant of it
 """
 
 from __future__ import annotations
@@ -32,6 +33,14 @@ NUMBERS = {
 """Format of `struct` and NumPy of every primitive that is a number."""
 _LENGTH = struct.Struct('<I')
 _TIME = struct.Struct('<iI')
+
+
+class Constant:
+    """A value whose bytes are kept, those for each of the 8 places where they may begin."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self.pieces: dict[int, bytes] = {}
 
 
 @cache
@@ -78,13 +87,30 @@ def _writer(name: str) -> Writer:
     numbers = uniform(name)
     if numbers is not None:
         return _array(*numbers)
-    parts = [(field.name, _field_writer(field), _nothing(field)) for field in fields_of(name)]
+    parts = [
+        (field.name, _field_writer(field), Constant(_nothing(field))) for field in fields_of(name)
+    ]
 
     def write(out: bytearray, message: Mapping[str, Any]) -> None:
         for key, write_field, nothing in parts:
-            write_field(out, message.get(key, nothing))
+            value = message.get(key, nothing)
+            if type(value) is Constant:
+                _write_constant(out, value, write_field)
+            else:
+                write_field(out, value)
 
     return write
+
+
+def _write_constant(out: bytearray, constant: Constant, write: Writer) -> None:
+    """Append a constant; its bytes depend on its place modulo the largest alignment."""
+    start = len(out)
+    piece = constant.pieces.get(start % 8)
+    if piece is not None:
+        out += piece
+    else:
+        write(out, constant.value)
+        constant.pieces[start % 8] = bytes(out[start:])
 
 
 def _number(kind: str) -> Writer:

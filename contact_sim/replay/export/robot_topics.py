@@ -32,6 +32,7 @@ from contact_sim.messages.topics import (
     wrench_topic,
 )
 from contact_sim.parameters import Settings
+from contact_sim.replay.export.cdr import Constant
 from contact_sim.replay.export.links import LinkTree
 from contact_sim.replay.export.sink import Sink, Topic
 from contact_sim.robot.parts import RobotPart
@@ -51,10 +52,9 @@ def header(time: int, frame: str = '') -> Message:
     return {'stamp': time, 'frame_id': frame}
 
 
-def labelled(labels: Collection[str], data: Any) -> Message:
-    """Return a MultiArray of one number for each label."""
-    dimensions = [{'label': label, 'size': 1, 'stride': 1} for label in labels]
-    return {'layout': {'dim': dimensions}, 'data': data}
+def layout(labels: Collection[str]) -> Constant:
+    """Return the layout of a MultiArray of one number for each label."""
+    return Constant({'dim': [{'label': label, 'size': 1, 'stride': 1} for label in labels]})
 
 
 class SensorTopics:
@@ -71,9 +71,10 @@ class SensorTopics:
         self, part: RobotPart, settings: Settings, prefix: str, imu: dict[str, Array]
     ) -> None:
         robot, feet = part.robot, part.robot.feet
-        self._covariances, self._imu_frame = imu, imu_frame_id(part, settings)
-        self._joints = [*robot.joint_names, *robot.passive_joint_names]
-        self._feet = [foot.name for foot in feet]
+        self._covariances = {name: Constant(value) for name, value in imu.items()}
+        self._imu_frame = imu_frame_id(part, settings)
+        self._joints = Constant([*robot.joint_names, *robot.passive_joint_names])
+        self._layout = layout([foot.name for foot in feet])
         self._wrench_frames = wrench_frame_ids(part, settings, feet)
         types = {name.removeprefix(prefix): kind for name, kind in OF_ROBOT.items()}
 
@@ -84,7 +85,7 @@ class SensorTopics:
         self._topics = {
             'joints': [topic('joint_states', 'joint_states')],
             'imu': [topic(imu_topic, imu_topic)],
-            'forces': [topic(wrench_topic(foot), WRENCH) for foot in self._feet],
+            'forces': [topic(wrench_topic(foot.name), WRENCH) for foot in feet],
             'contacts': [topic('foot_contacts', 'foot_contacts')],
         }
 
@@ -118,7 +119,7 @@ class SensorTopics:
         return wrenches(time, self._wrench_frames, values)
 
     def _flags(self, time: int, values: ContactValues) -> list[Message]:
-        return [labelled(self._feet, values.flag)]
+        return [{'layout': self._layout, 'data': values.flag}]
 
 
 def wrenches(time: int, frames: list[str], values: ForceValues) -> list[Message]:
@@ -163,14 +164,14 @@ class RobotTopics:
         part = self._part
         self._flags = LinkFlags(part.robot)
         links = self._flags.links
-        self._link_names = [link.name for link in links]
+        self._link_layout = layout([link.name for link in links])
         self._link_forces = FootForces(part.robot, wrench_axes(settings), parts=links)
         self._link_frames = wrench_frame_ids(part, settings, links)
         kind = OF_LINKS['link_contacts']
         self._link_contacts = Topic(own_topic(part.name, 'link_contacts', NODE), kind)
         self._link_wrenches = [
-            Topic(own_topic(part.name, wrench_topic(name), NODE), OF_ROBOT[WRENCH])
-            for name in self._link_names
+            Topic(own_topic(part.name, wrench_topic(link.name), NODE), OF_ROBOT[WRENCH])
+            for link in links
         ]
 
     def observe(self, report: StepReport) -> None:
@@ -236,13 +237,13 @@ class RobotTopics:
             self._true.write(sink, kind, time, self._lines.true(kind, report))
 
     def _write_links(self, sink: Sink, time: int) -> None:
-        if not self._link_names:
+        if not self._link_wrenches:
             return
         messages = wrenches(time, self._link_frames, self._link_forces.truth(self._report))
         for topic, message in zip(self._link_wrenches, messages, strict=True):
             sink.write(topic, time, message)
-        flags = labelled(self._link_names, self._flags.of(self._report))
-        sink.write(self._link_contacts, time, flags)
+        flags = self._flags.of(self._report)
+        sink.write(self._link_contacts, time, {'layout': self._link_layout, 'data': flags})
 
 
 def transform(time: int, parent: str, child: str, pose: Array) -> Message:

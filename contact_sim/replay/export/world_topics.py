@@ -23,7 +23,8 @@ from contact_sim.messages.markers import (
 from contact_sim.messages.solver_numbers import solver_numbers, status_counts, troubles
 from contact_sim.messages.topics import NODE, OF_CONSTRAINTS, OF_WORLD, constraint_topic
 from contact_sim.parameters import Settings
-from contact_sim.replay.export.robot_topics import header, labelled
+from contact_sim.replay.export.cdr import Constant
+from contact_sim.replay.export.robot_topics import header, layout
 from contact_sim.replay.export.sink import Sink, Topic
 from contact_sim.robot.constraints import Constraint
 from contact_sim.robot.parts import parts_of
@@ -90,6 +91,7 @@ class WorldTopics:
             one.name: HeldPoint(sim.robot, one) for one in constraints if holds_frame(one)
         }
         self._held_frames = {one.name: held_frame_id(one, settings) for one in constraints}
+        self._layout: Constant | None = None
         self._counts = [0] * len(STATUSES)
         self._told = tuple(self._counts)
         self._model, self._switches, self._last_switch = sim.contact_model, 0, 'none'
@@ -148,7 +150,8 @@ class WorldTopics:
         """Write the numbers of a solve in both forms."""
         names = [one.name for one in self._described]
         values = solver_numbers(report, self._parts, self._ground, names, FACTOR)
-        sink.write(SOLVER_STATE, time, labelled(values, list(values.values())))
+        self._layout = self._layout or layout(values)
+        sink.write(SOLVER_STATE, time, {'layout': self._layout, 'data': list(values.values())})
         status = {'level': OK, 'name': 'solver', 'hardware_id': NODE}
         named = {label: repr(value) for label, value in values.items()}
         sink.write(SOLVER_DIAGNOSTICS, time, diagnostics(time, status, named))
