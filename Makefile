@@ -5,6 +5,7 @@
 # make determinism        equal runs, one hash?     make soak       an hour of simulated time
 # make fuzz               odd inputs in great numbers, an hour (ARGS='calls --count 1000 --seed 1')
 # make textbook           the systems of the texts: table, out/textbook/*.png (ARGS='cart_pendulum')
+# make docs               the documentation site, out/docs/html (GALLERY=1: its examples are run)
 # make clean              remove what was made (not the virtual environments: make distclean)
 
 ROBOT ?= go1
@@ -28,7 +29,7 @@ unexport AMENT_PREFIX_PATH COLCON_PREFIX_PATH RMW_IMPLEMENTATION ROS_DISTRO
 # The tests start a hundred processes, and pytest rewrites 450 modules: bytecode is kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test lint test-oldest benchmark determinism soak fuzz textbook generate format clean distclean
+.PHONY: demo test lint test-oldest benchmark determinism soak fuzz textbook generate docs format clean distclean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/ready
@@ -77,6 +78,12 @@ generate: $(VENV)/ready
 	$(VENV)/bin/python -m contact_sim.ros.settings.generate
 	$(VENV)/bin/python -m contact_sim.terrain.reference
 	PYTHONPATH=examples $(VENV)/bin/python -m textbook.reference
+	$(VENV)/bin/python docs/step_figure.py
+
+# A warning is an error, so is a name or a link that leads nowhere; without network.
+docs: $(VENV)/ready
+	GALLERY=$(GALLERY) $(VENV)/bin/python -m sphinx --quiet -E -W --keep-going -d out/docs/doctrees docs out/docs/html
+	@echo "out/docs/html/index.html"
 
 format: $(VENV)/ready
 	$(VENV)/bin/ruff check --fix
@@ -93,11 +100,11 @@ $(OLDEST)/ready: $(DECLARED)
 	PYTHONWARNINGS=ignore $(OLDEST)/bin/python $(INSTALL) --editable '.[ros-jazzy,robots,demo,meshes,view,export,test]' \
 	    'pin==3.9.0' 'cmeel-urdfdom<5' 'cmeel-tinyxml2<11' 'proxsuite==0.7.3'
 	$(OLDEST)/bin/python $(INSTALL) --no-deps \
-	    'numpy==1.26.4' 'scipy==1.11.4' 'numba==0.58.1' 'llvmlite==0.41.1'
+	    'numpy==1.26.4' 'scipy==1.11.4' 'numba==0.58.1' 'llvmlite==0.41.1' 'pyarrow==15.0.2'
 	touch $@
 
 clean:
-	rm -rf build install log out .pytest_cache .mypy_cache .ruff_cache .hypothesis \
+	rm -rf build install log out docs/api/generated docs/gallery .pytest_cache .mypy_cache .ruff_cache .hypothesis \
 	    .import_linter_cache
 	find . -name __pycache__ -not -path './.venv*' -prune -exec rm -rf {} +
 

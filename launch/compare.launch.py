@@ -33,6 +33,7 @@ ARGUMENTS = {
     'robot_state_publisher': ('true', 'false: the transforms of the links come from elsewhere'),
     'publish_robot_description': ('true', 'false: without the former, it comes from elsewhere'),
     'rviz': ('true', 'false: no RViz'),
+    'viewer': ('', 'true: pages in the browser, of the first model at port 8080; or that port'),
 }
 """Launch argument: default, description."""
 
@@ -61,8 +62,12 @@ def everything(context: LaunchContext) -> list[object]:
     for model in models:
         as_contact_model(model)  # an unknown name ends the launch with the known ones
     spacing = float(given['spacing'])
+    port = launching.viewer_port(given['viewer'])
     started: list[object] = [
-        simulation(given, model, spacing * (k - 0.5 * (len(models) - 1)), own_clock=k > 0)
+        simulation(
+            given, model, spacing * (k - 0.5 * (len(models) - 1)), own_clock=k > 0,
+            viewer=str(port + k) if port else given['viewer'],
+        )  # fmt: skip
         for k, model in enumerate(models)
     ]
     if IfCondition(LaunchConfiguration('rviz')).evaluate(context):
@@ -70,7 +75,9 @@ def everything(context: LaunchContext) -> list[object]:
     return started
 
 
-def simulation(given: dict[str, str], model: str, y: float, own_clock: bool) -> GroupAction:
+def simulation(
+    given: dict[str, str], model: str, y: float, own_clock: bool, viewer: str
+) -> GroupAction:
     """Return the simulation of one model at y [m]; all but the first have clocks of their own."""
     arguments = {name: given[name] for name in PASSED_ON}
     arguments |= {
@@ -79,6 +86,7 @@ def simulation(given: dict[str, str], model: str, y: float, own_clock: bool) -> 
         'frame_prefix': f'{model}/',
         'y': repr(y),
         'rviz': 'false',
+        'viewer': viewer,
     }
     clock = [SetRemap('/clock', 'clock')] if own_clock else []
     return GroupAction([*clock, launching.simulation(arguments)])

@@ -17,6 +17,7 @@ from contact_sim.ros.described_robot import loose_body
 from contact_sim.ros.launching import (
     ROBOT_ARGUMENTS,
     ROBOTS,
+    VIEWER,
     described,
     launched_robots,
     needed,
@@ -24,6 +25,7 @@ from contact_sim.ros.launching import (
     robot_parameters,
     rviz_config,
     saved,
+    viewer_port,
     with_displays,
 )
 from contact_sim.ros.settings.constraints import constraints_in
@@ -56,6 +58,7 @@ ARGUMENTS = {
         'true',
         'false: without robot_state_publisher, too, robot_description comes from elsewhere',
     ),
+    'viewer': VIEWER,
     'rviz': ('false', 'true: show the robot, forces and friction cones in RViz'),
     'rviz_config': ('', 'RViz configuration; empty: config/contact_sim.rviz'),
 }
@@ -115,6 +118,8 @@ def simulation(context: LaunchContext) -> Node:
     if given['self_collision']:
         robot['self_collision'] = given['self_collision'].split(',')
     robot |= constraints_in(given['constraints'])
+    port = viewer_port(given['viewer'])
+    robot |= {} if port is None else {'viewer.port': port}
     overrides = {
         parameter: ParameterValue(LaunchConfiguration(argument), value_type=kind)
         for argument, (parameter, kind) in PARAMETERS.items()

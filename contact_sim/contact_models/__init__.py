@@ -23,6 +23,7 @@ CONTACT_MODELS: dict[str, type[ContactModel]] = {
     'sap': Sap,
     'ncp': Ncp,
 }
+"""Name of each contact model: its class."""
 
 
 def contact_models() -> tuple[str, ...]:

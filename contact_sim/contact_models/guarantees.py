@@ -19,6 +19,7 @@ LAWS: dict[str, str] = {
     'slip': 'a loaded contact inside its cone does not move along the ground [m/s]',
     'momentum': 'the change of momentum equals the impulses [N s]',
 }
+"""Name of a residual: the law that it measures, in words."""
 
 _COMPLIANT = 'the ground yields: load needs depth'
 _REGULARISED = 'friction is regularised: load along the ground needs speed (creep)'
@@ -66,6 +67,7 @@ MAY_BREAK: dict[str, dict[str, str]] = {
     },
     'ncp': {},
 }
+"""Name of a contact model: the laws that it may break, and why."""
 """Model to {law: reason}, at the defaults of the model."""
 
 _GLIDES = 'the minimum weighs friction against the normal force: u_n grows with μ |u_t|'

@@ -13,6 +13,8 @@ from contact_sim.terrain import Region
 Array = NDArray[np.float64]
 GROUND_SIZE = 10.0
 """Side of what is drawn of a ground without end, about the origin of the world [m]."""
+WALL_HEIGHT = 1.0
+"""Height over the origin of the world up to which several planes are drawn [m]."""
 GROUND_CELLS = 40
 SIDE_PIECES = 40
 """Pieces of which a side of a region is drawn."""
@@ -30,9 +32,11 @@ def one_plane(terrain: Terrain) -> tuple[Array, float] | None:
 def ground_triangles(terrain: Terrain) -> Array:
     """Return the corners of triangles on the ground [m], shape (n, 3).
 
-    A level grid about the origin whose points are moved to the nearest point of the ground; of
-    height fields and meshes, their own.
+    Of several planes, what each has in the room that all leave; of height fields and meshes, their
+    own; else a level grid about the origin whose points are moved to the nearest of the ground.
     """
+    if terrain.kind == PLANES:
+        return _faces(terrain.data[: 4 * terrain.features].reshape(-1, 4))
     if isinstance(terrain, FieldGround | MeshGround):
         mesh = terrain.mesh if isinstance(terrain, MeshGround) else terrain.field.as_mesh()
         return np.asarray(mesh.vertices[mesh.triangles].reshape(-1, 3))
@@ -43,6 +47,37 @@ def ground_triangles(terrain: Terrain) -> Array:
     grid = points.reshape(GROUND_CELLS + 1, GROUND_CELLS + 1, 3)
     a, b, c, d = grid[:-1, :-1], grid[1:, :-1], grid[1:, 1:], grid[:-1, 1:]
     return np.stack([a, b, c, a, c, d], axis=2).reshape(-1, 3)
+
+
+def _faces(planes: Array) -> Array:
+    """Return triangles (n, 3) on planes (k, 4), unit normals and offsets: the bounds of a room."""
+    half, up = 0.5 * GROUND_SIZE, np.array([0.0, 0.0, 1.0])
+    sides = [(sign * axis, -half) for axis in np.eye(3) for sign in (1.0, -1.0)]
+    sides.append((-up, -WALL_HEIGHT))
+    faces = []
+    for k, (*normal, offset) in enumerate(planes):
+        first = np.cross(normal, np.eye(3)[np.argmin(np.abs(normal))])
+        first /= np.linalg.norm(first)
+        second = np.cross(normal, first)
+        square = 2.0 * GROUND_SIZE * np.array([first, second, -first, -second])
+        face = offset * np.array(normal) + square
+        others = [(plane[:3], plane[3]) for j, plane in enumerate(planes) if j != k]
+        for direction, least in (*others, *sides):
+            face = _cut(face, face @ direction - least)
+        faces += [face[[0, i, i + 1]] for i in range(1, len(face) - 1)]
+    return np.concatenate([np.zeros((0, 3)), *faces])
+
+
+def _cut(face: Array, inside: Array) -> Array:
+    """Return the part of a convex polygon (n, 3) where a linear function, (n,), is not < 0."""
+    kept = []
+    for k, point in enumerate(face):
+        before, now = inside[k - 1], inside[k]
+        if before * now < 0.0:
+            kept.append(face[k - 1] + before / (before - now) * (point - face[k - 1]))
+        if now >= 0.0:
+            kept.append(point)
+    return np.array(kept).reshape(-1, 3)
 
 
 def border_lines(terrain: Terrain, region: Region) -> Array:

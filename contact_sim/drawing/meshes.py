@@ -16,7 +16,7 @@ from contact_sim.errors import shown
 from contact_sim.robot.meshes import mesh_path
 
 Parts = tuple[tuple[Surface, Colour | None], ...]
-MOST_TRIANGLES = 20_000
+MOST_TRIANGLES = 5_000
 """Triangles of a mesh of which more is not seen: those of go1's trunk are 351 394."""
 
 

@@ -55,6 +55,7 @@ def revolved(radii: Array, heights: Array) -> Surface:
     """Return what a line of radii and heights (n,) sweeps about z, from its lowest point up."""
     angle = 2.0 * np.pi * np.arange(SIDES) / SIDES
     circle = np.stack([np.cos(angle), np.sin(angle), np.zeros(SIDES)], axis=1)
+    radii = np.where(radii > 1e-12 * radii.max(), radii, 0.0)  # cos(π/2) is not quite zero
     rings = radii[:, None, None] * circle + heights[:, None, None] * [0.0, 0.0, 1.0]
     a = np.arange(len(radii) - 1)[:, None] * SIDES + np.arange(SIDES)
     b = np.arange(len(radii) - 1)[:, None] * SIDES + (np.arange(SIDES) + 1) % SIDES

@@ -59,7 +59,8 @@ def looks_of(robot: RobotModel, use: str) -> tuple[tuple[Look, ...], tuple[str, 
             own = None if material is None else _colour(material)
             named = None if material is None else colours.get(material.get('name'))
             place = _origin(element)
-            looks += [Look(name, place, part, own or named or of or PLAIN) for part, of in parts]
+            colour = own or named or PLAIN  # of what has none in its file, as in RViz
+            looks += [Look(name, place, part, of or colour) for part, of in parts]
     return tuple(looks), tuple(dict.fromkeys(missing))
 
 

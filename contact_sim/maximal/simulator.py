@@ -77,7 +77,7 @@ class MaximalSimulator:
             raise InvalidInput(
                 f'stabilisation = {shown(stabilisation)}: expected Projection or Baumgarte'
             )
-        if solver not in ('sparse', 'dense'):
+        if not isinstance(solver, str) or solver not in ('sparse', 'dense'):
             raise InvalidInput(f"solver = {shown(solver)}: expected 'sparse' or 'dense'")
         self.mechanism = Mechanism(robot, plane)
         self.system = KktSystem(

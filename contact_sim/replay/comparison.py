@@ -80,13 +80,18 @@ def compare(recording: Recording, contact_model: str | ContactModel) -> Comparis
             break
         a, b = ours.report, theirs.report
         force = b.contacts.force.sum(axis=0) - a.contacts.force.sum(axis=0)
-        rows.append((a.time, *_between(robot, a.q, b.q), float(np.linalg.norm(force))))
-    time, base, turn, joints, difference = np.array(rows, dtype=float).reshape(-1, 5).T
-    return Comparison(model, other.sim.contact_model, time, base, turn, joints, difference, end)
+        rows.append((a.time, *difference(robot, a.q, b.q), float(np.linalg.norm(force))))
+    time, base, turn, joints, forces = np.array(rows, dtype=float).reshape(-1, 5).T
+    return Comparison(model, other.sim.contact_model, time, base, turn, joints, forces, end)
 
 
-def _between(robot: RobotModel, first: Array, second: Array) -> tuple[float, float, float]:
-    """Return distance and angle between two bases, and the largest difference of a joint."""
+def difference(robot: RobotModel, first: Array, second: Array) -> tuple[float, float, float]:
+    """Return how far apart two configurations (nq,) are.
+
+    Returns:
+        Distance [m] and angle [rad] between the bases, 0 for a fixed base, and the largest
+        difference of a joint [rad or m].
+    """
     change = pin.difference(robot.pinocchio_model, first, second)
     joints = float(np.abs(change[robot.joint_velocity_index]).max(initial=0.0))
     if not robot.floating_base:

@@ -13,9 +13,13 @@ from contact_sim.errors import NonFiniteState
 from contact_sim.replay.archive import RecordingError
 from contact_sim.replay.header import FORMAT, contact_model_of, ground_of
 from contact_sim.replay.recording import Chunk, Recording, without_memory
+from contact_sim.robot.constraints import Constraint
 from contact_sim.simulation.report import StepReport
 from contact_sim.simulation.simulator import Simulator
 from contact_sim.simulation.snapshot import Snapshot
+
+OF_THE_WORLD = ('terrain', 'time_step', 'constraints')
+"""Kinds of changes that lead into another World."""
 
 
 @dataclass(frozen=True)
@@ -32,13 +36,30 @@ class PlayedStep:
     """Hash of the state after it, where one was recorded."""
 
 
+@dataclass(frozen=True)
+class World:
+    """What arrays are made for: to go from one to another takes as long as a thousand steps."""
+
+    ground: Terrain
+    time_step: float
+    constraints: tuple[Constraint, ...]
+
+    def is_that_of(self, sim: Simulator) -> bool:
+        """Return whether a simulation is in it."""
+        return (
+            sim.terrain is self.ground
+            and sim.time_step == self.time_step
+            and sim.constraints == self.constraints
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Kept:
     """All that the steps of a recording after the first `done` depend on."""
 
     done: int
+    world: World
     snapshot: Snapshot
-    ground: Terrain
     wrenches: Mapping[str, list[float]]
     stopped: bool
 
@@ -55,6 +76,7 @@ class Player:
     Attributes:
         sim: the simulation.
         done: number of steps taken since the recording began.
+        in_new_world: whether the last step was the first in another World.
         wrenches: what acted in the last step, as `Simulator.step` takes it.
     """
 
@@ -71,7 +93,7 @@ class Player:
         self._stopped = False
         self.wrenches: Mapping[str, list[float]] = {}
         self.sim: Simulator = recording.simulator(contact_model)
-        self.done = 0
+        self.done, self.in_new_world = 0, False
 
     def steps(self) -> Iterator[PlayedStep]:
         """Take step after step, from the beginning on."""
@@ -87,6 +109,7 @@ class Player:
             self._apply_checked(event, chunk)
         report = self._step(chunk.effort[k - chunk.first])
         self.done = k + 1
+        self.in_new_world = any(event['kind'] in OF_THE_WORLD for event in events)
         failed = any(event['kind'] == 'failure' for event in events)
         hashed = self.done // every - chunk.first // every - 1
         recorded = int(chunk.hashes[hashed]) if self.done % every == 0 else None
@@ -94,14 +117,16 @@ class Player:
 
     def keep(self) -> Kept:
         """Return what is needed to come back here, also by another player of the recording."""
-        return Kept(self.done, self.sim.snapshot(), self.sim.terrain, self.wrenches, self._stopped)
+        sim = self.sim
+        world = World(sim.terrain, sim.time_step, sim.constraints)
+        return Kept(self.done, world, sim.snapshot(), self.wrenches, self._stopped)
 
     def go_back(self, kept: Kept) -> None:
         """Go on from there: the steps that follow are the same to the bit."""
         sim = self.sim
-        if kept.ground is not sim.terrain:
+        if kept.world.ground is not sim.terrain:
             sim.friction, sim.restitution = 0.0, 0.0  # those of the snapshot follow
-            sim.reset(sim.q, terrain=kept.ground)
+            sim.reset(sim.q, terrain=kept.world.ground)
         sim.restore(kept.snapshot)
         self.done, self.wrenches, self._stopped = kept.done, kept.wrenches, kept.stopped
 

@@ -159,6 +159,10 @@ class Recording:
         Raises:
             RecordingError: its description was changed in the file.
         """
+        return self._robot
+
+    @cached_property
+    def _robot(self) -> RobotModel:
         with understood(f'{self.path}: the robot'):
             return robot_of(self.header['robot'], numbers_must_match=not self.other_versions)
 

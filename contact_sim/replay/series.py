@@ -55,8 +55,9 @@ class Series:
     def steps(self) -> Array:
         """Number of the last step in each bin, shape (bins,)."""
         ends = np.arange(self.stride, self._count + self.stride, self.stride, dtype=float)
-        return np.minimum(ends, self._count)
+        return np.asarray(np.minimum(ends, self._count))
 
     def column(self, name: str) -> Array:
         """Return one of the numbers over the bins, shape (bins,)."""
-        return self._rows[: len(self.steps), list(self.units).index(name)].copy()
+        column = self._rows[: len(self.steps), list(self.units).index(name)]
+        return np.array(column)

@@ -13,7 +13,7 @@ from contact_sim.collision.terrain import Terrain
 from contact_sim.contact_models.protocol import ContactModel
 from contact_sim.errors import InvalidInput, shown
 from contact_sim.numbers import count, whole
-from contact_sim.replay.player import Kept, PlayedStep, Player
+from contact_sim.replay.player import Kept, PlayedStep, Player, World
 from contact_sim.replay.recording import Chunk, Recording
 from contact_sim.robot.model import RobotModel
 from contact_sim.simulation.report import StepReport
@@ -22,6 +22,10 @@ SPACING = 64
 """Steps between two states that are kept, as long as there is room."""
 ROOM, MOST_ROOM = 64 << 20, 1 << 40
 """Memory for them [bytes]; when it is full every second one goes, and the spacing doubles."""
+
+
+MOST_PLAYERS = 4
+"""Simulations at hand: one in each world where grounds, time steps or constraints have changed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,16 +84,17 @@ class Timeline:
             self._starts.append(chunk.first)
             self.steps += len(chunk.effort)
         self.damage = recording.damage
-        self._cursor = self._player()
+        first = self._player()
+        self._players = [first]
         self._chunk: Chunk | None = None
-        self._kept = KeptStates(self._cursor.keep(), count('room', room, MOST_ROOM))
+        self._kept = KeptStates(first.keep(), count('room', room, MOST_ROOM))
         self._jumping = threading.Lock()
-        self._shown = _moment(self._cursor, None, start=True)
+        self._shown = _moment(first, None, start=True)
 
     @property
     def robot(self) -> RobotModel:
         """The robot that was recorded."""
-        return self._cursor.sim.robot
+        return self._players[0].sim.robot
 
     @property
     def time_step(self) -> float:
@@ -135,14 +140,21 @@ class Timeline:
             return self._shown
 
     def _at(self, step: int) -> Moment:
-        player, report = self._cursor, None
         nearest = self._kept.before(max(step - 1, 0))  # the last step is taken: for its report
+        player, report = self._player_in(nearest.world), None
         if not nearest.done <= player.done < step:
             player.go_back(nearest)
         while player.done < step:
             report = player.take(self._chunk_with(player.done)).report
             self._kept.offer(player)
         return _moment(player, report, start=step == 0)
+
+    def _player_in(self, world: World) -> Player:
+        """Return a player in a world, or one that may go there."""
+        there = [player for player in self._players if world.is_that_of(player.sim)]
+        if not there and len(self._players) < MOST_PLAYERS:
+            self._players.append(self._player())
+        return there[0] if there else self._players[-1]
 
     def _player(self) -> Player:
         return Player(self.recording, self._model, self._made)
@@ -190,8 +202,9 @@ class KeptStates:
             return self._states[self._numbers[bisect_right(self._numbers, step) - 1]]
 
     def offer(self, player: Player) -> None:
-        """Keep the state at hand if none is near."""
-        if player.done % self._spacing or player.done in self._states:
+        """Keep the state at hand if none is near, or if the way there was long."""
+        near = player.done % self._spacing and not player.in_new_world
+        if near or player.done in self._states:
             return
         kept = player.keep()
         with self._changing:

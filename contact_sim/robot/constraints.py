@@ -55,10 +55,10 @@ class Constraint:
         """Names of the frames or joints that it acts on."""
         return ()
 
-    def renamed(self, called: Callable[[str], str]) -> Constraint:
-        """Return the constraint of a robot whose names are those that `called` returns."""
+    def renamed(self, prefix: str) -> Constraint:
+        """Return the constraint of a robot whose names have a prefix, such as 'a/'."""
         names = {name: getattr(self, name) for name in TEXTS if hasattr(self, name)}
-        return replace(self, **{name: called(value) for name, value in names.items()})
+        return replace(self, **{name: prefix + value for name, value in names.items()})
 
     def __str__(self) -> str:
         return self.name

@@ -167,7 +167,7 @@ def joined(
         collisions=_collisions(parts, against_each_other, most),
         notes=tuple(f'{part.name}: {note}' for part in parts for note in part.robot.notes),
         constraints=tuple(
-            one.renamed(part.called) for part in parts for one in part.robot.constraints
+            one.renamed(part.called('')) for part in parts for one in part.robot.constraints
         ),
         parts=parts,
     )

@@ -27,7 +27,7 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
-from contact_sim.errors import ContactSimError
+from contact_sim.errors import ContactSimError, InvalidInput, shown
 from contact_sim.robot.catalogue import default_robot
 from contact_sim.robot.share import share_path
 from contact_sim.ros.settings.robots import RobotEntry, entries_in, robot_entries
@@ -41,6 +41,13 @@ ROBOTS = (
     "of its name, for example 'a=go1 b=anymal_b@1.5,0,0.3'",
 )
 """Default and description of the launch argument `robots`."""
+VIEWER_PORT = 8080
+"""Of the page where only `viewer:=true` is said."""
+VIEWER = (
+    '',
+    f'true: a page in the browser at port {VIEWER_PORT}, or the port; empty: as in params_file',
+)
+"""Default and description of the launch argument `viewer`."""
 COMMON: Arguments = {
     'localhost_only': ('false', 'true: the nodes talk to others on this machine only'),
 }
@@ -63,6 +70,7 @@ DEMO_ARGUMENTS: Arguments = {
     'contact_model': ('ncp', 'contact model, e.g. sap'),
     'robot_state_publisher': ('true', 'false: the transforms of the links come from elsewhere'),
     'rviz': ('false', 'true: show the robot, forces and friction cones in RViz'),
+    'viewer': VIEWER,
 }
 """Arguments of simulation.launch.py that every demo has, too."""
 
@@ -195,6 +203,22 @@ def robot_parameters(given: Mapping[str, str]) -> dict[str, Any]:
             LaunchConfiguration('check_meshes'), value_type=bool
         )
     return named
+
+
+def viewer_port(said: str) -> int | None:
+    """Return the port of the page that the argument `viewer` asks for, 0 for no page.
+
+    None: it says nothing.
+
+    Raises:
+        InvalidInput: neither true, false nor a port.
+    """
+    words = {'': None, 'true': VIEWER_PORT, 'false': 0}
+    if said.lower() in words:
+        return words[said.lower()]
+    if said.isdecimal() and int(said) < 2**16:
+        return int(said)
+    raise InvalidInput(f'viewer:={shown(said)}: expected true, false, or a port below 65536')
 
 
 def launched_robots(given: Mapping[str, str]) -> tuple[RobotEntry, ...]:

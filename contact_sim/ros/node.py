@@ -32,6 +32,7 @@ from contact_sim.ros.commands.inbox import CommandInbox
 from contact_sim.ros.commands.lockstep import Lockstep, owned_joints
 from contact_sim.ros.commands.pushes import Pushes
 from contact_sim.ros.conversions import seconds
+from contact_sim.ros.interface.page import Page
 from contact_sim.ros.interface.services import Services
 from contact_sim.ros.interface.simulation_interfaces_server import INSTALLED, SimulationInterfaces
 from contact_sim.ros.interface.state_control import StateControl
@@ -166,6 +167,10 @@ class SimulationNode(Node):
             )  # fmt: skip
         self._in_force = self.parameters.accept_changes()
         self._announce()
+        self.page = Page(
+            self, self.sim, self.loop, self.standard_services, self.state_control, self.pushes,
+            self.parameters,
+        )  # fmt: skip
 
     def create_service(self, kind: Any, name: str, callback: Any, **options: Any) -> Any:
         """Serve as any node does, and answer even where the callback raises."""
@@ -335,6 +340,7 @@ class SimulationNode(Node):
         finally:
             if self.recorder is not None:
                 self.recorder.close()
+            self.page.close()
 
     def _diagnose(self) -> None:
         common, found = self.parameters.settings[''], self._new_troubles()
@@ -355,6 +361,8 @@ class SimulationNode(Node):
             long_steps=self.loop.watch.long,
             under_way=self.loop.watch.complaint,
             clock=self._outputs.clock.complaint,
+            viewer=self.page.address,
+            viewer_trouble=self.page.complaint,
             solver='; '.join(found),
             robots=self.parts,
         )

@@ -89,6 +89,17 @@ class ParameterServer:
                 guess = f'; did you mean {near[0]}?' if near else ''
                 yield f'there is no parameter {shortened(name, 100)!r}, it is ignored{guess}'
 
+    def change(self, values: Mapping[str, Any]) -> None:
+        """Change parameters by their names as a request over ROS does, all of them or none.
+
+        Raises:
+            InvalidInput: one of them is refused.
+        """
+        wanted = [ros_parameter(name, self._fields[name], value) for name, value in values.items()]
+        result = self._node.set_parameters_atomically(wanted)
+        if not result.successful:
+            raise InvalidInput(result.reason)
+
     def restore(self, settings: Settings) -> None:
         """Return to settings from before changes that were accepted, and could not be applied."""
         changed = [

@@ -24,7 +24,8 @@ class AppliedForces:
     def __init__(self, robot: RobotModel, workspace: Workspace) -> None:
         self._robot, self._workspace = robot, workspace
         self._command, self._external = workspace.command, workspace.external
-        self._shape, self._pushed = workspace.command.shape, False
+        self._shape = workspace.command.shape
+        self._pushed = bool(workspace.external.any())  # passed on from other arrays
 
     def set(self, effort: ArrayLike, wrenches: Mapping[str, ArrayLike] | None) -> None:
         """Take joint efforts (n_joints,) [N m] and wrenches by frame, (6,) each.

@@ -14,6 +14,7 @@ from contact_sim.collision.terrain import Terrain
 from contact_sim.errors import InvalidInput, shown
 from contact_sim.robot.joined import JoinedRobots, Part
 from contact_sim.robot.model import STANDING, RobotModel
+from contact_sim.robot.parts import parts_of
 
 Array = NDArray[np.float64]
 ROUNDING = 1e-15
@@ -70,6 +71,14 @@ def standing_on(
     up = _stand_over(q, terrain, x, y)
     _touch(robot, terrain, q, up, pose)
     return q
+
+
+def lift(robot: RobotModel, q: Array, terrain: Terrain, height: float) -> None:
+    """Move the floating bases of q (nq,) away from the ground by `height` [m]."""
+    for part in parts_of(robot):
+        base = q[part.q]
+        if part.robot.floating_base:
+            base[:3] += height * terrain.normals(base[None, :3])[0]
 
 
 def _part_on(part: Part, terrain: Terrain, pose: str, place: tuple[float, float, float]) -> Array:

@@ -3,6 +3,7 @@
 pytest finds it by itself where contact_sim is installed. Needs no ROS until a fixture does.
 """
 
+from contact_sim.control.controller import Controller
 from contact_sim.testing.plugin import (
     lockstep_trial,
     pytest_addoption,
@@ -10,7 +11,7 @@ from contact_sim.testing.plugin import (
     trial,
 )
 from contact_sim.testing.trajectory import Trajectory, TrajectoryFailure, recorded_trajectory
-from contact_sim.testing.trial import Controller, Trial
+from contact_sim.testing.trial import Trial
 
 __all__ = [
     'Controller',

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from contact_sim.arguments import checked
+from contact_sim.control.controller import Controller, EffortFunction, effort_of
 from contact_sim.errors import InvalidInput, UnknownName, shown
 from contact_sim.numbers import count
 from contact_sim.replay.recorder import Recorder
@@ -21,14 +21,6 @@ from contact_sim.simulation.touch import TouchGuard
 from contact_sim.testing.trajectory import Trajectory, TrajectoryBuilder, TrajectoryFailure
 
 Array = NDArray[np.float64]
-
-
-class Controller(Protocol):
-    """Anything with `effort`; a plain function of the same three arguments will do as well."""
-
-    def effort(self, time: float, q: Array, v: Array) -> ArrayLike:
-        """Return joint efforts [N m], shape (n_joints,), at time [s], q (nq,) and v (nv,)."""
-        ...
 
 
 class Trial:
@@ -50,7 +42,7 @@ class Trial:
     def __init__(
         self,
         sim: Simulator,
-        controller: Controller | Callable[[float, Array, Array], ArrayLike],
+        controller: Controller | EffortFunction,
         recording: str | Path,
         control_steps: int = 1,
         end_on_contact: Iterable[str] = (),
@@ -58,12 +50,7 @@ class Trial:
         if not (isinstance(control_steps, int) and control_steps >= 1):
             raise InvalidInput(f'control_steps = {shown(control_steps)}: expected an integer >= 1')
         self.sim, self.recording = sim, Path(recording)
-        effort = getattr(controller, 'effort', controller)
-        if not callable(effort):
-            raise InvalidInput(
-                f'controller = {shown(controller)}: expected an object with effort(time, q, v)'
-            )
-        self._effort: Callable[[float, Array, Array], ArrayLike] = effort
+        self._effort = effort_of(controller)
         self._recorder = Recorder(
             sim, self.recording, parameters={'controller': type(controller).__name__}
         )

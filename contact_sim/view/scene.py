@@ -14,6 +14,7 @@ from contact_sim.drawing.bodies import bodies_of, tinted
 from contact_sim.drawing.style import Colour
 from contact_sim.robot.model import RobotModel
 from contact_sim.simulation.report import StepReport
+from contact_sim.view.camera import Camera, framing
 from contact_sim.view.contacts import Cones, Trails
 from contact_sim.view.ground import GroundShape
 from contact_sim.view.layers import ArrowLayer, Switches
@@ -88,6 +89,12 @@ class Scene:
                 if self.visible[name]:
                     layer(moment)
 
+    def framing(self, report: StepReport) -> Camera:
+        """Return a camera that sees all of the robot as it is at the end of a step."""
+        moment = Moment(self._robot, self._data, report, NO_WRENCHES)
+        camera = framing(self._meshes.bodies, moment.joints)
+        return camera.moved(self.offset)
+
     def close(self) -> None:
         """Take everything off the page."""
         self._root.remove()
@@ -101,9 +108,8 @@ class Scene:
         """Return what brings each layer up to date, after making its nodes."""
         scene, path, robot = self._server.scene, self._path, self._robot
         bodies, colour = bodies_of(robot), _colour(tint)
-        meshes = RobotMeshes(
-            scene, f'{path}/meshes', bodies if colour is None else tinted(bodies, colour)
-        )
+        bodies = bodies if colour is None else tinted(bodies, colour)
+        self._meshes = meshes = RobotMeshes(scene, f'{path}/meshes', bodies)
         GroundShape(scene, f'{path}/ground', ground)
         forces = ArrowLayer(scene, f'{path}/forces', 'force', colour)
         cones = Cones(scene, f'{path}/friction_cones')

@@ -16,6 +16,8 @@ from contact_sim.simulation.report import StepReport
 Array = NDArray[np.float64]
 HOLD = 'hold'
 """The controller that is always there: joint PD that holds the pose."""
+AMPLITUDE, FREQUENCY = 0.03, 0.5
+"""Of squat and sway [m], [Hz]."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ class Session(Protocol):
         ...
 
     def latest(self) -> Shown:
-        """Return the newest step; the same object as long as there is none."""
+        """Return the newest step; its report is the same object as long as there is none."""
         ...
 
     def chosen(self) -> Chosen:
@@ -118,8 +120,8 @@ class Session(Protocol):
         """Let time go on."""
         ...
 
-    def step(self, count: int = 1) -> None:
-        """Take `count` steps and stand still after them."""
+    def step(self, steps: int = 1) -> None:
+        """Take steps and stand still after them."""
         ...
 
     def set_speed(self, speed: float) -> None:
@@ -183,8 +185,16 @@ class Session(Protocol):
 
     # ---------------------------------------------------------------- control
 
-    def set_controller(self, name: str) -> None:
-        """Start a controller of `offers`; the one that runs ends."""
+    def set_controller(
+        self, name: str, amplitude: float = AMPLITUDE, frequency: float = FREQUENCY
+    ) -> None:
+        """Start a controller of `offers`; the one that runs ends.
+
+        Args:
+            name: which.
+            amplitude: of squat and sway [m].
+            frequency: of squat and sway [Hz].
+        """
         ...
 
     def set_velocity(self, forward: float, sideways: float, turn: float) -> None:

@@ -4,6 +4,12 @@ from contact_sim.ros import simulation_node
 from contact_sim.ros.interruption import leave
 from contact_sim.ros.stepping import loop
 
-if __name__ == '__main__':
+
+def run():
+    """Run the node as a process."""
     loop.DIAGNOSTICS_PERIOD = 0.1
     leave(simulation_node.main())
+
+
+if __name__ == '__main__':
+    run()

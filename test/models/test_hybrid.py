@@ -1,4 +1,4 @@
-"""The event-driven model against closed forms: bounces, rolling, rods, Painlevé (physics.md)."""
+"""The event-driven model against closed forms: bounces, rolling, rods, Painlevé (theory 3)."""
 
 import numpy as np
 import pinocchio as pin
@@ -349,7 +349,7 @@ def test_spinning_hollow_ball_bounces_as_the_textbook_says(model):
 
 
 def test_energy_in_flight_is_kept_to_fourth_order():
-    # physics.md 2.0: anymal_b in free fall; halving the step divides the error by 16
+    # theory 2.0: anymal_b in free fall; halving the step divides the error by 16
     robot = load_robot('anymal_b')
     model = robot.pinocchio_model
     rng = np.random.default_rng(0)

@@ -131,3 +131,21 @@ def test_it_stays_with_mujoco_running_free(name, motion, start):
             theirs.effort(k * TIME_STEP, q, v), -twin.robot.effort_limit, twin.robot.effort_limit
         )
         assert largest_difference(report, *twin.peer_step(effort)) <= TOLERANCE, k
+
+
+def test_stiffness_and_damping_in_solref_are_a_time_and_a_ratio():
+    """Negative solref, −k and −b: τ = 2/b, ζ = b/(2 √k), never clamped (refsafe)."""
+    k, b, solimp = 4e4, 1.5e3, (0.8, 0.97, 0.002, 0.4, 3.0)  # τ = 1.33 ms < 2 h
+    names = 'start', 'end', 'width', 'midpoint', 'power'
+    model = Todorov(
+        time_constant=2.0 / b, damping_ratio=b / (2.0 * np.sqrt(k)), refsafe=False,
+        **{f'impedance_{name}': value for name, value in zip(names, solimp, strict=True)},
+    )  # fmt: skip
+    twin = Twin('go1', model)
+    theirs = twin.model
+    for solref in (theirs.geom_solref, theirs.jnt_solref, theirs.dof_solref):
+        solref[:] = -k, -b
+    for impedance in (theirs.geom_solimp, theirs.jnt_solimp, theirs.dof_solimp):
+        impedance[:] = solimp
+    twin.start(0.005, (0.1, 0.0, -0.3))
+    assert compare_steps(twin, limp(twin.robot), 200) > 100

@@ -19,6 +19,7 @@ from launch_files import (
 )
 
 import contact_sim
+from contact_sim.errors import InvalidInput
 
 NAME = 'simulation.launch.py'
 GO1 = {
@@ -142,6 +143,26 @@ def test_constraints_become_parameters_of_theirs():
     }
 
 
+@pytest.mark.parametrize(
+    ('said', 'port'),
+    [('', None), ('true', 8080), ('True', 8080), ('8091', 8091), ('false', 0), ('0', 0)],
+)
+def test_a_page_is_served_at_a_port(said, port):
+    module, _ = launch_module(NAME)
+    given = {argument: default for argument, (default, _) in module.ARGUMENTS.items()}
+    module.needed = node = MagicMock()
+    module.simulation(MagicMock(launch_configurations=given | {'viewer': said}))
+    (parameters, _) = node.call_args.kwargs['parameters']
+    assert parameters.get('viewer.port') == port
+
+
+@pytest.mark.parametrize('said', ['yes', '65536', '-1', '80.0'])
+def test_a_page_at_no_port_ends_the_launch(said):
+    module, _ = launch_module(NAME)
+    with pytest.raises(InvalidInput, match=f"viewer:='{said}': expected true, false, or a port"):
+        module.viewer_port(said)
+
+
 # ------------------------------------------------------------- with launch
 
 
@@ -173,7 +194,7 @@ def test_everything_ends_when_the_simulation_ends(start):
 def test_arguments_become_typed_parameters(start):
     records, _ = start(
         *('robot:=solo12', 'contact_model:=ncp', 'paused:=true', 'rate:=0', 'terrain:=plane'),
-        'frame_prefix:=left/',
+        *('frame_prefix:=left/', 'viewer:=true'),
     )
     given = parameters_of(records['simulation'])
     declared = node_parameters()
@@ -182,6 +203,7 @@ def test_arguments_become_typed_parameters(start):
     assert given['robot'] == 'solo12'
     assert given['start_paused'] is True
     assert given['frame_prefix'] == 'left/'
+    assert given['viewer.port'] == 8080
     assert parameters_of(records['robot_state_publisher'])['frame_prefix'] == 'left/'
 
 

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 import yaml
@@ -43,6 +44,20 @@ def test_arguments_are_those_of_the_simulation(launch_file):
     assert {
         n for line in used for n in re.findall(r'(\w+):=', line)
     } <= launch_file.ARGUMENTS.keys()
+
+
+@pytest.mark.parametrize(
+    ('said', 'pages'),
+    [('', ['', '']), ('false', ['false', 'false']), ('8090', ['8090', '8091'])],
+)
+def test_every_model_has_a_page_of_its_own(said, pages):
+    module, stubs = launch_module(NAME)
+    given = {argument: default for argument, (default, _) in module.ARGUMENTS.items()}
+    given |= {'models': 'ncp sap', 'viewer': said}
+    module.everything(MagicMock(launch_configurations=given))
+    included = stubs['launch.actions'].IncludeLaunchDescription.call_args_list
+    told = [dict(call.kwargs['launch_arguments'])['viewer'] for call in included]
+    assert told == pages
 
 
 def test_rviz_shows_every_robot_and_the_ground_once(launch_file):

@@ -13,39 +13,21 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from markdown_pages import headings, links, prose
 
 ROOT = Path(__file__).resolve().parents[2]
 THEORY = ROOT / 'docs' / 'theory'
 PAGES = [*sorted(THEORY.glob('*.md')), ROOT / 'docs' / 'errata.md']
 INDEX = THEORY / 'README.md'
-READ = [*PAGES, *sorted((ROOT / 'docs').glob('*.md')), ROOT / 'README.md']
 SOURCES = sorted(
     path for room in ('contact_sim', 'test', 'benchmarks') for path in (ROOT / room).rglob('*.py')
 )
 TAG = r'(?:[TECRX]\d+|\d(?:\.\d+)?(?![\d.]*\d))'
-CITATION = re.compile(
-    rf'\b(?:theory|physics\.md) (?:section )?({TAG}[abc]?\b(?:(?:, | and | to ){TAG}[abc]?\b)*)'
-)
+CITATION = re.compile(rf'\btheory (?:section )?({TAG}[abc]?\b(?:(?:, | and | to ){TAG}[abc]?\b)*)')
 RANGE = re.compile(rf'({TAG}) to ({TAG})')
 BARE = re.compile(r'\b[TECX]\d{1,2}(?=[abc]?\b)')
 HEADING = re.compile(rf'^#+ ({TAG}(?:, {TAG})*)(?: |$)')
 ROW = re.compile(rf'^\| ({TAG}) \|')
-LINK = re.compile(r'\[[^\]\n]+\]\(([^)\s]+)\)')
-
-
-def prose(path):
-    """Return a page without its formulas."""
-    return re.sub(r'```.*?```', '', path.read_text(encoding='utf-8'), flags=re.DOTALL)
-
-
-def headings(path):
-    return [line for line in prose(path).splitlines() if re.match('#+ ', line)]
-
-
-def anchors(path):
-    """Return the anchors of a page, as GitHub makes them from its headings."""
-    texts = (line.lstrip('#').strip().lower() for line in headings(path))
-    return {re.sub(r'[^\w\- ]', '', text).replace(' ', '-') for text in texts}
 
 
 @cache
@@ -135,7 +117,7 @@ def test_a_tag_is_stated_once():
 
 
 def test_the_index_lists_every_page_and_every_tag():
-    linked = {Path(target.partition('#')[0]).name for target in LINK.findall(prose(INDEX))}
+    linked = {Path(target.partition('#')[0]).name for target in links(INDEX)}
     assert {path.name for path in PAGES} - {'README.md'} <= linked
     listed = {tag: target for tag, target in re.findall(rf'\[({TAG})\]\(([^)]+)\)', prose(INDEX))}
     assert sorted(listed) == sorted(defined())
@@ -150,25 +132,9 @@ def test_the_index_lists_every_page_and_every_tag():
     assert wrong == {}
 
 
-@pytest.mark.parametrize('path', READ, ids=lambda path: str(path.relative_to(ROOT)))
-def test_relative_links_resolve(path):
-    broken = []
-    for target in LINK.findall(prose(path)):
-        if re.match('[a-z]+:', target):
-            continue
-        name, _, anchor = target.partition('#')
-        page = (path.parent / name).resolve() if name else path
-        if not page.exists() or (anchor and anchor not in anchors(page)):
-            broken.append(target)
-    assert broken == []
-
-
 def test_the_theory_is_linked_from_where_readers_begin():
     for path in (ROOT / 'README.md', ROOT / 'docs' / 'conventions.md', ROOT / 'docs/support.md'):
-        targets = {
-            (path.parent / target.partition('#')[0]).resolve()
-            for target in LINK.findall(prose(path))
-        }
+        targets = {(path.parent / target.partition('#')[0]).resolve() for target in links(path)}
         assert INDEX in targets or targets & set(PAGES), path
 
 

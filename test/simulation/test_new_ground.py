@@ -147,3 +147,13 @@ def test_a_walking_machine_keeps_its_settings():
     other = Simulator(robot, 'null_space', InclinedPlane(0.1))
     for _ in range(20):
         assert np.array_equal(sim.step(command).q, other.step(command).q)
+
+
+def test_a_push_ends_with_its_step_also_where_the_ground_changes():
+    """The ball flies on without what pushed it before: v = v0 + g t, exactly as many steps."""
+    sim, h = Simulator(ball()), 1e-3
+    sim.step([], {'body': [50.0, 0.0, 0.0, 0.0, 0.0, 0.0]})
+    sim.reset(pose(z=5.0), np.zeros(6), terrain=InclinedPlane(0.2))
+    for _ in range(10):
+        sim.step([])
+    np.testing.assert_allclose(sim.v, [0.0, 0.0, -10 * h * 9.81, 0.0, 0.0, 0.0], atol=1e-12)

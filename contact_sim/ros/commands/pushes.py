@@ -11,8 +11,10 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.numbers import finite_array, positive, shaped
 from contact_sim.ros.settings.declarations import PushParameters
 from contact_sim.simulation.simulator import Simulator
+from contact_sim.view.spring import Spring
 
 Array = NDArray[np.float64]
 LARGEST = 1e6
@@ -43,12 +45,20 @@ class Pushes:
         sim: what is pushed.
         prefix: put before frame names by ROS (frame_prefix).
         world_frames: frame ids that are the world; a push needs a link.
+
+    Attributes:
+        links: what can be pushed, as the robot calls it.
+        accepted: messages taken.
+        refused: messages with anything wrong.
     """
 
     def __init__(self, sim: Simulator, prefix: str, world_frames: Sequence[str]) -> None:
         self._sim, self._prefix, self._world_frames = sim, prefix, tuple(world_frames)
         self._lock = threading.Lock()
         self._pushes: tuple[Push, ...] = ()
+        self._spring: Spring | None = None
+        bodies = [f.name for f in sim.robot.pinocchio_model.frames if f.type == pin.FrameType.BODY]
+        self.links = tuple(name for name in bodies if name != 'universe')
         self.accepted = self.refused = 0
 
     def configure(self, parameters: PushParameters) -> None:
@@ -71,30 +81,71 @@ class Pushes:
         try:
             frame = owner + frame_id.removeprefix(self._prefix).removeprefix(owner)
             wrench = np.array([*force, *torque], dtype=float)
-            push = self._checked(frame_id, frame, stamp, wrench)
-            with self._lock:
-                if len(self._pushes) >= MAX_PUSHES:
-                    raise InvalidInput(f'{MAX_PUSHES} pushes are under way or wait for their time')
-                self._pushes = (*self._pushes, push)
+            self._add(self._checked(frame_id, frame, stamp, wrench))
         except (InvalidInput, UnknownName) as error:
             self.refused += 1
             return str(error)
         self.accepted += 1
         return None
 
-    def _checked(self, frame_id: str, frame: str, stamp: int, wrench: Array) -> Push:
-        model = self._sim.robot.pinocchio_model
-        bodies = (f.name for f in model.frames if f.type == pin.FrameType.BODY)
-        links = [name for name in bodies if name != 'universe']
-        if frame_id in self._world_frames and frame not in links:
+    def push(
+        self, frame: str, force: Sequence[float], torque: Sequence[float], duration: float
+    ) -> None:
+        """Push a link from the next step on.
+
+        Args:
+            frame: of a link, as the robot calls it.
+            force: [N], world axes, (3,).
+            torque: [N m], world axes, (3,).
+            duration: [s] of simulated time.
+
+        Raises:
+            UnknownName: a link that the robot does not have.
+            InvalidInput: numbers that cannot be.
+        """
+        wrench = np.array([*force, *torque], dtype=float)
+        self._check(frame, frame, wrench)
+        start = round(self._sim.time * SECOND)
+        end = start + max(1, round(positive('duration', duration, 's') * SECOND))
+        self._add(Push(frame, wrench, True, start, end))
+
+    def drag(self, link: str, target: Sequence[float] | None) -> None:
+        """Draw the origin of a link with a spring to `target` [m], world, (3,); None: let go.
+
+        It is called between two steps.
+
+        Raises:
+            UnknownName: a link that the robot does not have.
+            InvalidInput: no three finite numbers.
+        """
+        if target is None:
+            self._spring = None
+            return
+        place = shaped('target', finite_array('target', target), 3)
+        if self._spring is None or self._spring.frame != link:
+            self._spring = Spring(self._sim.robot, link, place, self._sim.q)
+        self._spring.target = place
+
+    def _add(self, push: Push) -> None:
+        """Let a push wait for its time."""
+        with self._lock:
+            if len(self._pushes) >= MAX_PUSHES:
+                raise InvalidInput(f'{MAX_PUSHES} pushes are under way or wait for their time')
+            self._pushes = (*self._pushes, push)
+
+    def _check(self, frame_id: str, frame: str, wrench: Array) -> None:
+        if frame_id in self._world_frames and frame not in self.links:
             raise InvalidInput(f'push on {frame_id!r}: header.frame_id has to name a link')
-        if frame not in links:
-            raise UnknownName('link in external_wrench', frame_id, links)
+        if frame not in self.links:
+            raise UnknownName('link in external_wrench', frame_id, self.links)
         if not (np.abs(wrench) <= LARGEST).all():  # NaN too
             raise InvalidInput(
                 f'push on {frame_id!r} = {wrench.tolist()}: expected finite numbers, at most '
                 f'{LARGEST:g}'
             )
+
+    def _checked(self, frame_id: str, frame: str, stamp: int, wrench: Array) -> Push:
+        self._check(frame_id, frame, wrench)
         parameters = self._parameters
         start = max(stamp, round(self._sim.time * SECOND))
         lasts = round(parameters.duration * SECOND)
@@ -102,14 +153,22 @@ class Pushes:
         return Push(frame, wrench, parameters.axes == 'world', start, end)
 
     def clear(self) -> None:
-        """End all pushes."""
+        """End all pushes, and let go."""
         with self._lock:
             self._pushes = ()
+        self._spring = None
 
     def acting(self, now: int) -> Mapping[str, Array]:
         """Return frame to force and torque in world axes (6,) in the step from `now` [ns]."""
-        if not self._pushes:
+        if not self._pushes and self._spring is None:
             return {}
+        wrenches = self._pushing(now)
+        if self._spring is not None:
+            link, drawn = self._spring.frame, self._spring.wrench(self._sim.q, self._sim.v)
+            wrenches[link] = wrenches.get(link, 0.0) + drawn
+        return wrenches
+
+    def _pushing(self, now: int) -> dict[str, Array]:
         with self._lock:
             last = {push.frame: push for push in self._pushes if push.start <= now}
             self._pushes = tuple(

@@ -6,6 +6,7 @@ itself is set back. It is published at once.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import atan2, hypot
 
 import numpy as np
@@ -58,14 +59,20 @@ class StateControl:
         """Stamp of the first state [s]: never 0, which would mean 'no time' to ROS."""
         return self._sim.time_step
 
-    def reset(self, time_too: bool = False) -> None:
+    def reset(self, time_too: bool = False, height: float | None = None) -> None:
         """Return to the reference pose at rest and hold it; with `time_too` at the first stamp.
 
+        Args:
+            time_too: whether time goes back, too.
+            height: gap below the lowest foot [m]; None: as the parameter initial_height.
+
         Raises:
-            ContactSimError: the pose does not exist.
+            ContactSimError: the pose does not exist, a height that cannot be.
         """
-        ground = self.next_ground or self._sim.terrain
-        q = start_configuration(self._sim, self._parameters.settings, terrain=ground)
+        ground, settings = self.next_ground or self._sim.terrain, self._parameters.settings
+        if height is not None:
+            settings = settings | {'': replace(settings[''], initial_height=height)}
+        q = start_configuration(self._sim, settings, terrain=ground)
 
         def act() -> None:
             time = self.start_time if time_too else self._next_time

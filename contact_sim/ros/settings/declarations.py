@@ -306,6 +306,20 @@ class PushParameters(Parameters):
     )  # fmt: skip
 
 
+@dataclass(frozen=True)
+class ViewerParameters(Parameters):
+    """The page in a browser that shows the simulation; needs viser, see docs/view.md."""
+
+    port: int = parameter(
+        0, '', 'port at which the page is served, by a process of its own; 0: no page',
+        at_least=0, at_most=65535,
+    )  # fmt: skip
+    host: str = parameter(
+        'localhost', '', 'name or address at which it is served; any but localhost lets others in '
+        'without a password, 0.0.0.0 from every network',
+    )  # fmt: skip
+
+
 PARAMETER_GROUPS: dict[str, type[Parameters]] = {
     '': NodeParameters,
     'contact': ContactParameters,
@@ -320,6 +334,7 @@ PARAMETER_GROUPS: dict[str, type[Parameters]] = {
     'lockstep': LockstepParameters,
     'push': PushParameters,
     'trajectory': TrajectoryParameters,
+    'viewer': ViewerParameters,
 }
 """Dotted prefix to the class that declares its parameters.
 

@@ -25,9 +25,9 @@ from contact_sim.messages.frames import RECORDED_AS
 from contact_sim.parameters import Settings
 from contact_sim.replay.recorder import Recorder
 from contact_sim.robot.model import STANDING, RobotModel
-from contact_sim.robot.parts import RobotPart, parts_of
+from contact_sim.robot.parts import RobotPart
 from contact_sim.ros.settings.constraints import check_constraints, chosen_constraints
-from contact_sim.simulation.placement import standing_on
+from contact_sim.simulation.placement import lift, standing_on
 from contact_sim.simulation.simulator import Simulator
 from contact_sim.terrain.ready_made import READY_MADE, ground_from_file, ready_made
 
@@ -77,8 +77,7 @@ def start_configuration(
     common, ground = settings[''], terrain or sim.terrain
     where = common.initial_x, common.initial_y
     q = standing_on(sim.robot, ground, common.reference_pose, *where).copy()
-    for part in parts_of(sim.robot):
-        _lift(part, q[part.q], ground, common.initial_height)
+    lift(sim.robot, q, ground, common.initial_height)
     return sim.assembled(q)
 
 
@@ -93,14 +92,8 @@ def standing_at(
     common, robot = settings[''], part.robot
     pose = common.reference_pose if common.reference_pose in robot.references else STANDING
     q = standing_on(robot, terrain, pose, x, y, yaw).copy()
-    _lift(part, q, terrain, common.initial_height)
+    lift(part.robot, q, terrain, common.initial_height)
     return q
-
-
-def _lift(part: RobotPart, q: Array, terrain: Terrain, height: float) -> None:
-    """Move the base of a robot away from the ground."""
-    if part.robot.floating_base:
-        q[:3] += height * terrain.normals(q[None, :3])[0]
 
 
 def chosen_terrain(settings: Settings) -> Terrain:

@@ -68,6 +68,10 @@ class Conditions:
     """What takes long just now; empty where nothing does."""
     clock: str
     """What is wrong with /clock; empty where nothing is."""
+    viewer: str
+    """Address of the page; empty where none is served."""
+    viewer_trouble: str
+    """Why the page that was asked for is not served; empty where it is."""
     solver: str
     """What is wrong with solves since the last message; empty where nothing is."""
     robots: tuple[RobotPart, ...]
@@ -93,6 +97,7 @@ def diagnostics_message(
         'steps_since_reset': now.steps,
         'messages_lost': now.messages_lost,
         'long_steps': now.long_steps,
+        'viewer': now.viewer,
         'paused': now.paused,
         'commands_accepted': inbox.accepted,
         'commands_dropped': inbox.dropped,
@@ -140,4 +145,6 @@ def verdict(
         if age is not None and age > now.command_timeout:
             text = f'no command{whom} for {age:.1f} s; the last one stays in force'
             return DiagnosticStatus.WARN, text
+    if now.viewer_trouble:
+        return DiagnosticStatus.WARN, now.viewer_trouble
     return DiagnosticStatus.OK, 'paused' if now.paused else 'running'

@@ -27,6 +27,7 @@ from contact_sim.simulation.requests import Request
 from contact_sim.simulation.resume import resume
 from contact_sim.simulation.simulator import Simulator
 from contact_sim.simulation.touch import TouchGuard
+from contact_sim.view.feed import Feed
 
 HEARTBEAT = 0.05
 """Wall seconds between two /clock messages while time stands still."""
@@ -84,6 +85,7 @@ class Loop:
         when_at_rest: called when time begins to stand still, and after steps that were asked for.
         guard: links whose touch ends the run, until the next reset.
         leader: the clock that time keeps to; None: the wall clock.
+        feed: where a viewer finds the newest step; None: there is none.
         tally: what is counted, and why the simulation stopped, if it did.
         watch: knows what takes long.
     """
@@ -108,6 +110,7 @@ class Loop:
         self.when_at_rest: Callable[[], None] = _nothing
         self.guard = TouchGuard(sim.robot, ())
         self.leader: Leader | None = None
+        self.feed: Feed | None = None
         self.tally = Tally()
         self.watch = Watch(self._diagnose_if_due)
         self._diagnosing = threading.Lock()
@@ -148,6 +151,10 @@ class Loop:
         self._requests.put(request)
         self._lockstep.wake()
 
+    def pace(self) -> tuple[float, float]:
+        """Return the wall time of the last step [s] and the real-time factor [-]."""
+        return self.watch.last, self._pacer.measured
+
     # ---------------------------------------------------------------- between two steps
 
     def set_paused(self, paused: bool) -> None:
@@ -176,7 +183,10 @@ class Loop:
         self._rejoin()
         self._outputs.clear_markers()
         self._outputs.follow_ground()
-        self._outputs.publish_state(self._sim.last_report)
+        report = self._sim.last_report
+        self._outputs.publish_state(report)
+        if self.feed is not None:
+            self.feed.latest = report, {}
 
     # ---------------------------------------------------------------- the loop
 
@@ -188,6 +198,8 @@ class Loop:
             while keep_running():
                 self._serve_requests()
                 self._diagnose_if_due()
+                if self.feed is not None:
+                    self.feed.tend()
                 if self._wanted:
                     self._take_wanted_step()
                 elif self.paused or self.tally.failure:
@@ -330,6 +342,8 @@ class Loop:
             self.watch.end()
         self.tally.statuses[int(report.record.solver[0])] += 1
         self._outputs.publish(report, self._pacer.measured, wrenches)
+        if self.feed is not None:
+            self.feed.latest = report, wrenches
         touch = self.guard.touch(report)
         if touch is not None:
             self.tally.failure = f'the run has ended, wait for ~/reset: {touch}'

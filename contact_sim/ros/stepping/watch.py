@@ -18,6 +18,7 @@ class Watch:
 
     Attributes:
         long: how often something has taken long.
+        last: wall time of what was done last [s].
     """
 
     def __init__(self, speak: Callable[[], None]) -> None:
@@ -25,6 +26,7 @@ class Watch:
         self._under_way: tuple[str, float, float] | None = None
         self._ended = threading.Event()
         self.long = 0
+        self.last = 0.0
 
     def begin(self, what: str, simulated: float) -> None:
         """Note that the loop is busy from now on, at simulated time [s]."""
@@ -32,7 +34,8 @@ class Watch:
 
     def end(self) -> None:
         """Note that it is not any more."""
-        self.long += self.seconds > LONG
+        self.last = self.seconds
+        self.long += self.last > LONG
         self._under_way = None
 
     @property

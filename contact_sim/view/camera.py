@@ -1,0 +1,62 @@
+"""Where a scene is looked at from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from contact_sim.drawing.bodies import Body, compose
+
+Array = NDArray[np.float64]
+FROM = np.array([0.66, -0.66, 0.36])
+"""Direction from what is looked at to the camera: from the front left, a little from above."""
+ROOM = 2.2
+"""Distance of the camera in radii of what is looked at."""
+
+
+@dataclass(frozen=True)
+class Camera:
+    """A place to look from, and a place to look at, world [m]."""
+
+    position: tuple[float, float, float]
+    look_at: tuple[float, float, float]
+
+    def moved(self, offset: Array) -> Camera:
+        """Return the camera at another place, by an offset (3,) [m], turned as it is."""
+        x, y, z = (self.position + offset).tolist()
+        a, b, c = (self.look_at + offset).tolist()
+        return Camera((x, y, z), (a, b, c))
+
+    @property
+    def wxyz(self) -> Array:
+        """Rotation of its axes: x to the right, y down, z forward, (4,)."""
+        forward = np.subtract(self.look_at, self.position)
+        forward /= np.linalg.norm(forward)
+        right = np.cross(forward, [0.0, 0.0, 1.0])
+        right /= np.linalg.norm(right)
+        axes = np.stack([right, np.cross(forward, right), forward], axis=1)
+        x, y, z, w = pin.Quaternion(axes).coeffs()
+        return np.array([w, x, y, z])
+
+
+def framing(bodies: Sequence[Body], joints: Array) -> Camera:
+    """Return a camera that sees all bodies, with the joints (njoints, 7) where they are."""
+    if not bodies:
+        return Camera((2.0, -2.0, 1.0), (0.0, 0.0, 0.0))
+    own = np.array([body.placement for body in bodies])
+    place, wxyz = compose(joints[[body.joint for body in bodies]], own)
+    corners = []
+    for body, p, (w, x, y, z) in zip(bodies, place, wxyz, strict=True):
+        lowest, highest = body.surface.vertices.min(axis=0), body.surface.vertices.max(axis=0)
+        turn = pin.Quaternion(w, x, y, z).matrix()
+        corners += [p + turn @ np.where(side, highest, lowest) for side in np.ndindex(2, 2, 2)]
+    lowest, highest = np.min(corners, axis=0), np.max(corners, axis=0)
+    middle, radius = 0.5 * (lowest + highest), 0.5 * float(np.linalg.norm(highest - lowest))
+    distance = ROOM * max(radius, 0.05)
+    x, y, z = (middle + distance * FROM / np.linalg.norm(FROM)).tolist()
+    a, b, c = middle.tolist()
+    return Camera((x, y, z), (a, b, c))

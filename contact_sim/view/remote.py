@@ -1,0 +1,322 @@
+"""The session of a simulation in another process: steps by the feed, all else in messages."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contact_sim.collision.terrain import Terrain
+from contact_sim.constraints.words import from_words
+from contact_sim.contact.workspace import Workspace
+from contact_sim.dynamics.integrators import integrator_code
+from contact_sim.errors import ContactSimError
+from contact_sim.replay.header import ground_of, robot_of
+from contact_sim.robot.model import RobotModel
+from contact_sim.simulation.report import StepContext, StepReport
+from contact_sim.view.channel import Channel, Message
+from contact_sim.view.feed import SharedRecord
+from contact_sim.view.session import AMPLITUDE, FREQUENCY, Chosen, Offers, Shown
+
+Array = NDArray[np.float64]
+PATIENCE = 10.0
+"""Wall seconds in which the simulation answers."""
+LOOK = 0.02
+"""Wall seconds between two looks for the first step."""
+
+
+class Refused(ContactSimError):
+    """The simulation does not do what was asked for; its own words."""
+
+
+@dataclass(frozen=True, eq=False)
+class RemoteWorld:
+    """Robot, ground and constraints of a simulation, built again from their description."""
+
+    number: int
+    robot: RobotModel
+    ground: Terrain
+    context: StepContext
+
+    def report(self, buffer: Array) -> StepReport:
+        """Return the report of a step of that simulation, by its step data."""
+        return StepReport(buffer, self.context)
+
+
+@dataclass(frozen=True, eq=False)
+class Coming:
+    """A world and what comes with it."""
+
+    world: RemoteWorld
+    description: Any
+    """The robot in the words of a header."""
+    offers: Offers
+    length: int
+    """Numbers of the step data."""
+
+
+def world_of(number: int, header: Mapping[str, Any], robot: RobotModel | None) -> RemoteWorld:
+    """Return the world that the header of a recording describes.
+
+    Args:
+        number: of the world.
+        header: as in a recording.
+        robot: if that is built already.
+
+    Raises:
+        ContactSimError: something that cannot be built here.
+    """
+    if robot is None:
+        robot = robot_of(header['robot'], numbers_must_match=True)
+    ground = ground_of(header)
+    constraints = [from_words(said) for said in header['constraints']]
+    work = Workspace(robot, ground, header['time_step'], constraints)
+    work.integrator[0] = integrator_code(header['integrator'])
+    return RemoteWorld(number, robot, ground, StepContext(work))
+
+
+class RemoteSession:
+    """A `Session` of the simulation at the other end of a channel.
+
+    Args:
+        channel: to the process that simulates.
+        descriptor: of the file behind the memory of its feed.
+        on_end: called by a thread of this object when that process is gone.
+
+    Attributes:
+        world: robot and ground of what `latest` has returned.
+    """
+
+    world: RemoteWorld
+
+    def __init__(self, channel: Channel, descriptor: int, on_end: Callable[[], None]) -> None:
+        self._channel, self._descriptor, self._on_end = channel, descriptor, on_end
+        self._numbers = itertools.count(1)
+        self._answers: dict[int, str] = {}
+        self._changed = threading.Condition()
+        self._coming: Coming | None = None
+        self._here: Coming | None = None
+        self._memory: SharedRecord | None = None
+        self._chosen: Chosen | None = None
+        self._shown: Shown | None = None
+        self._trouble: ContactSimError | None = None
+        self._failure, self._read = '', 0
+        self._said: list[str] = []
+        threading.Thread(target=self._listen, name='viewer: listen', daemon=True).start()
+
+    def wait(self) -> None:
+        """Return once there is something to show.
+
+        Raises:
+            ContactSimError: a robot that cannot be built here.
+        """
+        while self._chosen is None or self._shown is None:
+            time.sleep(LOOK)
+            self._look()
+            if self._trouble is not None:
+                raise self._trouble
+
+    # ---------------------------------------------------------------- what there is
+
+    @property
+    def robot(self) -> RobotModel:
+        """What moves."""
+        return self.world.robot
+
+    @property
+    def ground(self) -> Terrain:
+        """What it stands on."""
+        return self.world.ground
+
+    @property
+    def offers(self) -> Offers:
+        """What can be chosen."""
+        assert self._here is not None, 'wait() comes first'
+        return self._here.offers
+
+    def latest(self) -> Shown:
+        """Return the newest step; the same object as long as there is none."""
+        self._look()
+        assert self._shown is not None, 'wait() comes first'
+        return self._shown
+
+    def chosen(self) -> Chosen:
+        """Return the settings in force."""
+        assert self._chosen is not None, 'wait() comes first'
+        return self._chosen
+
+    def take_messages(self) -> list[str]:
+        """Return what the session has to say by itself since the last call."""
+        said, self._said = self._said, []
+        return said
+
+    def close(self) -> None:
+        """End the session; the simulation goes on."""
+        self._channel.close()
+
+    def _look(self) -> None:
+        """Take the newest step out of the memory, if it is of the world that is known here."""
+        coming = self._coming
+        if coming is not None and coming is not self._here:
+            self._move_to(coming)
+        if self._memory is None:
+            return
+        world, failure, shown = self.world, self._failure, self._shown
+        record = self._memory.read(self._read)
+        if record is not None and record.world == world.number:
+            self._read = record.number
+            self._shown = Shown(
+                world.report(record.buffer), record.wrenches, {}, record.step_seconds,
+                record.real_time_factor, failure,
+            )  # fmt: skip
+        elif shown is not None and failure != shown.failure:
+            self._shown = dataclasses.replace(shown, failure=failure)
+
+    def _move_to(self, coming: Coming) -> None:
+        if self._memory is None:
+            self._memory = SharedRecord(coming.offers.frames, coming.length, self._descriptor)
+        self._memory.resize(coming.length)
+        self._here, self.world = coming, coming.world
+
+    # ---------------------------------------------------------------- what is asked for
+
+    def pause(self) -> None:
+        """Let time stand still."""
+        self._ask('pause')
+
+    def resume(self) -> None:
+        """Let time go on."""
+        self._ask('resume')
+
+    def step(self, steps: int = 1) -> None:
+        """Take steps and stand still after them."""
+        self._ask('step', number=int(steps))
+
+    def set_speed(self, speed: float) -> None:
+        """Run at this simulated over wall time, 0 for as fast as possible."""
+        self._ask('set_speed', speed=float(speed))
+
+    def reset(self) -> None:
+        """Put the robot at rest into the chosen pose, on the ground; time goes on."""
+        self._ask('reset')
+
+    def drop(self, height: float) -> None:
+        """Reset, with the robot `height` [m] above the ground."""
+        self._ask('drop', height=float(height))
+
+    def set_pose(self, pose: str) -> None:
+        """Choose a reference pose, and reset into it."""
+        self._ask('set_pose', pose=pose)
+
+    def push(
+        self, frame: str, force: Sequence[float], torque: Sequence[float], duration: float
+    ) -> None:
+        """Push a frame at its origin from now on, see `Session.push`."""
+        self._ask(
+            'push', frame=frame, force=numbers(force), torque=numbers(torque),
+            duration=float(duration),
+        )  # fmt: skip
+
+    def drag(self, frame: str, target: Sequence[float] | None) -> None:
+        """Draw the origin of a frame with a spring to `target` [m], world, (3,); None: let go."""
+        self._ask('drag', frame=frame, target=None if target is None else numbers(target))
+
+    def set_contact_model(self, name: str) -> None:
+        """Go on under another contact model."""
+        self._ask('set_contact_model', name=name)
+
+    def set_friction(self, friction: float) -> None:
+        """Give all contacts this coefficient [-]."""
+        self._ask('set_friction', friction=float(friction))
+
+    def set_restitution(self, restitution: float) -> None:
+        """Give all contacts this coefficient [-]."""
+        self._ask('set_restitution', restitution=float(restitution))
+
+    def set_time_step(self, time_step: float) -> None:
+        """Refuse: the node's messages have their rhythm from it."""
+        raise Refused('time_step of the node cannot change while it runs: start it with another')
+
+    def set_shadows(self, names: Sequence[str]) -> None:
+        """Let these models solve the same steps beside the one that moves the robot."""
+        self._ask('set_shadows', names=list(names))
+
+    def set_controller(
+        self, name: str, amplitude: float = AMPLITUDE, frequency: float = FREQUENCY
+    ) -> None:
+        """Refuse: nodes of their own control the robot."""
+        raise Refused('controllers are nodes of their own: start and end them with ROS')
+
+    def set_velocity(self, forward: float, sideways: float, turn: float) -> None:
+        """Refuse: cmd_vel of its controller says how fast the robot walks."""
+        raise Refused('publish the velocity on cmd_vel of the controller')
+
+    # ---------------------------------------------------------------- the other process
+
+    def _ask(self, what: str, **how: Any) -> None:
+        """Have something done in the simulation, and wait until it is."""
+        number = next(self._numbers)
+        try:
+            self._channel.send('ask', number=number, what=what, how=how)
+        except OSError as error:
+            raise Refused(f'{what}: the simulation has ended') from error
+        with self._changed:
+            answered = self._changed.wait_for(lambda: number in self._answers, PATIENCE)
+            refusal = self._answers.pop(number, '')
+        if refusal or not answered:
+            raise Refused(refusal or f'{what}: no answer in {PATIENCE:g} s')
+
+    def _listen(self) -> None:
+        for message in self._channel.messages():
+            if message['kind'] == 'answer':
+                with self._changed:
+                    self._answers[message['number']] = message['refusal']
+                    self._changed.notify_all()
+            elif message['kind'] == 'told':
+                self._failure, self._chosen = message['failure'], chosen_in(message['chosen'])
+            else:
+                self._enter_world(message)
+        self._on_end()
+
+    def _enter_world(self, message: Message) -> None:
+        """Build a world that was described, for `latest` to go on in."""
+        header, before = message['header'], self._coming
+        robot = None
+        if before is not None and before.description == header['robot']:
+            robot = before.world.robot
+        try:
+            world = world_of(message['number'], header, robot)
+        except ContactSimError as error:
+            self._trouble = error
+            self._said.append(f'what the simulation has changed to cannot be shown: {error}')
+            return
+        offers = offers_in(message['offers'])
+        self._coming = Coming(world, header['robot'], offers, message['length'])
+
+
+def chosen_in(said: Mapping[str, Any]) -> Chosen:
+    """Return settings that went through JSON, which makes lists of tuples."""
+    return Chosen(**with_tuples(said))
+
+
+def offers_in(said: Mapping[str, Any]) -> Offers:
+    """Return what can be chosen, from JSON."""
+    offers = Offers(**with_tuples(said))
+    return dataclasses.replace(offers, fixed=frozenset(offers.fixed))
+
+
+def with_tuples(said: Mapping[str, Any]) -> dict[str, Any]:
+    """Return tuples for lists."""
+    return {k: tuple(value) if isinstance(value, list) else value for k, value in said.items()}
+
+
+def numbers(values: Sequence[float]) -> list[float]:
+    """Return numbers in words that JSON has."""
+    return [float(value) for value in values]

@@ -1,0 +1,80 @@
+"""Settings of the documentation site: `make docs`, or rosdoc2 with rosdoc2.yaml.
+
+Everything a page needs is in the site: it is read without a network.
+"""
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+# rosdoc2 builds a copy of this folder: the repository is where the package is.
+PACKAGE = importlib.util.find_spec('contact_sim')
+ROOT = Path(PACKAGE.origin).resolve().parents[1]
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE / 'extensions'))
+
+from repository import place_of as linkcode_resolve  # noqa: E402, F401
+
+import contact_sim  # noqa: E402
+
+MANIFEST = ElementTree.parse(ROOT / 'package.xml').getroot()
+project = MANIFEST.findtext('name')
+author = MANIFEST.findtext('maintainer')
+copyright = f'{author}, {MANIFEST.findtext("license")}'
+version = release = MANIFEST.findtext('version')
+
+extensions = [
+    'myst_parser',
+    'sphinx.ext.autodoc',
+    'sphinx.ext.autosummary',
+    'sphinx.ext.linkcode',
+    'docstrings',
+    'mathml',
+    'repository',
+]
+templates_path = ['templates']
+exclude_patterns = ['extensions', 'templates']
+nitpicky = True
+repository_root = str(ROOT)
+
+# Markdown as on a code host: the same anchors of headings, the same formulas.
+myst_heading_anchors = 6
+myst_fence_as_directive = ['math']
+myst_enable_extensions = ['dollarmath']
+
+autosummary_generate = True
+autosummary_imported_members = True
+autosummary_context = {'first': contact_sim.__all__}  # documented once, there
+autosummary_ignore_module_all = False
+autodoc_member_order = 'bysource'
+autodoc_typehints_format = 'short'
+autodoc_preserve_defaults = True
+python_maximum_signature_line_length = 90
+
+html_theme = 'pydata_sphinx_theme'
+html_theme_options = {
+    'navbar_end': ['theme-switcher'],
+    'navbar_align': 'left',
+    'show_nav_level': 2,
+    'footer_start': ['copyright'],
+    'footer_end': [],
+    'secondary_sidebar_items': ['page-toc'],
+}
+html_math_renderer = 'mathml'
+html_copy_source = False
+
+# The gallery: GALLERY=1 runs the examples; without it their text is shown.
+EXAMPLES = ROOT / 'examples' / 'gallery'
+if EXAMPLES.is_dir():
+    extensions.append('sphinx_gallery.gen_gallery')
+    sphinx_gallery_conf = {
+        'examples_dirs': str(EXAMPLES),
+        'gallery_dirs': 'gallery',
+        'plot_gallery': os.environ.get('GALLERY') == '1',
+        'download_all_examples': False,
+        'show_signature': False,
+    }
+
+rosdoc2_settings = {'allow_other_extensions': True, 'override_theme': False}

@@ -1,0 +1,70 @@
+"""docs/which_model.md tells what benchmarks/model_prices.py measures."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import contact_sim
+from contact_sim import contact_models
+from contact_sim.contact_models.guarantees import LIFTS_OFF, MAY_BREAK
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / 'docs' / 'which_model.md').read_text(encoding='utf-8')
+COLUMNS = ('depth', 'creep', 'way', 'rises', 'rebound', 'energy')
+"""Behind the two columns of times, as `model_prices.Prices` names them."""
+SMALLEST = {
+    'depth': 0.1,
+    'creep': 1e-3,
+    'way': 1e-4,
+    'rises': 0.1,
+    'rebound': 1e-3,
+    'energy': 1e-4,
+}
+"""What the page rounds to 0, in its units."""
+SOFT = ('compliant', 'todorov', 'sap')
+
+
+@pytest.fixture(scope='module')
+def told():
+    """Numbers of the page: {model: {column: value, None for a dash}}."""
+    rows = re.findall(r'^\| `(\w+)` \|((?:[^|]*\|){8})$', PAGE, re.MULTILINE)
+    return {
+        name: dict(zip(COLUMNS, map(number, cells.split('|')[2:8]), strict=True))
+        for name, cells in rows
+    }
+
+
+def number(cell):
+    text = cell.strip().replace('−', '-').replace(' ', '')
+    if text == '—':
+        return None
+    return float(text[:-1]) / 100.0 if text.endswith('%') else float(text)
+
+
+def test_every_model_has_a_row(told):
+    assert tuple(told) == contact_models()
+
+
+@pytest.mark.parametrize('model', contact_models())
+def test_the_page_says_what_is_measured(model, told, monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / 'benchmarks'))
+    from model_prices import prices
+
+    found = prices(contact_sim.load_robot('go1'), model)
+    for column, value in told[model].items():
+        if value is not None:
+            allowed = max(0.02 * abs(value), SMALLEST[column])
+            assert getattr(found, column) == pytest.approx(value, rel=0.0, abs=allowed), column
+
+
+@pytest.mark.parametrize('model', contact_models())
+def test_the_prices_are_those_of_broken_laws(model, told):
+    """A model pays in a column exactly where guarantees.py lets it break that law."""
+    row = told[model]
+    assert (row['depth'] > 0.0) == ('penetration' in MAY_BREAK[model])
+    assert (row['creep'] > 0.0) == ('slip' in MAY_BREAK[model] and model != 'compliant')
+    assert (row['rises'] > 0.0) == ('' in LIFTS_OFF.get(model, {}))
+    assert (row['energy'] is None) == (model in (*SOFT, 'null_space'))
+    assert np.isfinite(row['way'])

@@ -1,0 +1,242 @@
+"""The feed: what one process writes another reads whole, nobody waits, worlds are told apart."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from robots import ball
+
+from contact_sim import Simulator, load_robot
+from contact_sim.collision.terrain import as_terrain
+from contact_sim.constraints import FrameAnchor
+from contact_sim.replay.header import header_of
+from contact_sim.terrain.ready_made import ready_made
+from contact_sim.view import feed as feeds
+from contact_sim.view.feed import MOST_PUSHES, Feed, SharedRecord
+from contact_sim.view.remote import world_of
+
+LENGTH = 3000
+WRITER = f"""\
+import sys, numpy as np
+from contact_sim.view.feed import SharedRecord
+memory = SharedRecord(('base',), {LENGTH}, int(sys.argv[1]))
+print(flush=True)
+count = written = 0
+while True:
+    count += 1
+    values = np.full({LENGTH}, written + 1.0)
+    written += memory.write(written + 1, written + 1.0, 0.0, {{'base': values[:6]}}, values)
+"""
+HOLDER = """\
+import fcntl, sys, time
+fcntl.lockf(int(sys.argv[1]), fcntl.LOCK_EX)
+print(flush=True)
+time.sleep(60.0)
+"""
+
+
+@pytest.fixture
+def memory():
+    memory = SharedRecord(('base', 'foot'), LENGTH)
+    yield memory
+    memory.close()
+
+
+@pytest.fixture
+def other_process(memory):
+    """Return what starts a program with the memory, and waits for its first line."""
+    started = []
+
+    def start(program):
+        descriptor = memory.descriptor
+        process = subprocess.Popen(
+            [sys.executable, '-c', program, str(descriptor)],
+            pass_fds=(descriptor,), stdout=subprocess.PIPE,
+        )  # fmt: skip
+        started.append(process)
+        assert process.stdout.readline() == b'\n'
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def test_what_is_written_is_read(memory):
+    buffer, push = np.arange(LENGTH, dtype=float), np.arange(6.0)
+    assert memory.read() is None
+    assert memory.write(3, 2e-5, 0.9, {'foot': push}, buffer)
+    record = memory.read()
+    assert (record.number, record.world) == (1, 3)
+    assert (record.step_seconds, record.real_time_factor) == (2e-5, 0.9)
+    assert record.buffer.tobytes() == buffer.tobytes()
+    assert {frame: wrench.tolist() for frame, wrench in record.wrenches.items()} == {
+        'foot': push.tolist()
+    }
+    assert memory.read(newer_than=1) is None
+    memory.write(3, 2e-5, 0.9, {}, buffer)
+    assert memory.read(newer_than=1).wrenches == {}
+    assert record.buffer.tobytes() == buffer.tobytes()  # a copy
+
+
+def test_of_many_pushes_the_first_are_shown():
+    frames = [f'link_{k}' for k in range(MOST_PUSHES + 5)]
+    memory = SharedRecord(frames, 1)
+    memory.write(1, 0.0, 0.0, dict.fromkeys(frames, np.ones(6)), np.zeros(1))
+    assert list(memory.read().wrenches) == frames[:MOST_PUSHES]
+    memory.close()
+
+
+def test_no_record_is_half_old_and_half_new(memory, other_process):
+    other_process(WRITER)
+    last, end, read = 0, time.perf_counter() + 2.0, 0
+    while time.perf_counter() < end:
+        record = memory.read(last)
+        if record is None:
+            continue
+        read, last = read + 1, record.number
+        values = {*record.buffer, *record.wrenches['base'], record.step_seconds}
+        assert values == {record.number} == {record.world}
+    assert read > 100
+
+
+@pytest.mark.parametrize('end', [signal.SIGKILL, signal.SIGSTOP])
+def test_who_writes_never_waits(memory, other_process, end):
+    """A reader that stops in the memory, for as long as it likes, or dies in it."""
+    holder = other_process(HOLDER)
+    buffer = np.ones(LENGTH)
+    begin = time.perf_counter()
+    assert not any(memory.write(1, 0.0, 0.0, {}, buffer) for _ in range(100))
+    assert memory.read() is None
+    holder.send_signal(end)
+    if end == signal.SIGKILL:
+        holder.wait()
+        assert memory.write(1, 0.0, 0.0, {}, buffer)  # the system took the lock away
+    else:
+        assert not memory.write(1, 0.0, 0.0, {}, buffer)
+    assert time.perf_counter() - begin < 1.0  # not the minute of the other process
+
+
+# -------------------------------------------------------------------- the end of the loop
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A wall clock that stands still until it is moved, [s]."""
+    now = [100.0]
+    monkeypatch.setattr(feeds.time, 'perf_counter', lambda: now[0])
+    return now
+
+
+@pytest.fixture
+def fed(clock):
+    """Return a ball in the air and its feed."""
+    sim = Simulator(ball(), terrain='plane')
+    sim.reset([0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0])
+    feed = Feed(sim, ('body',), lambda: (1e-5, 0.5))
+    yield sim, feed
+    feed.memory.close()
+
+
+def test_thirty_records_are_written_in_a_second_whatever_the_step_rate(fed, clock):
+    sim, feed = fed
+    for _ in range(2000):
+        clock[0] += 0.5e-3
+        feed.latest = sim.step([]), {}
+        feed.tend()
+    assert 28 <= feed.memory.read().number <= 31
+
+
+def test_the_last_step_is_shown_even_if_no_other_follows(fed, clock):
+    sim, feed = fed
+    feed.tend()
+    feed.latest = report, _ = sim.step([]), {}
+    feed.tend()
+    assert feed.memory.read().number == 1  # too early for another one
+    clock[0] += feeds.PERIOD
+    for _ in range(3):
+        feed.tend()
+        clock[0] += feeds.PERIOD
+    record = feed.memory.read()
+    assert record.number == 2
+    assert record.buffer.tobytes() == report.record.buffer.tobytes()
+    assert (record.step_seconds, record.real_time_factor) == (1e-5, 0.5)
+
+
+def test_other_ground_and_other_constraints_are_other_worlds(fed, clock):
+    sim, feed = fed
+    feed.latest = before, _ = sim.step([]), {}
+    groove = as_terrain(ready_made('rough', 0.5, 0))
+    sim.reset(sim.q, terrain=groove)
+    feed.tend()  # the step is one of the world before: the state of the new one is shown
+    assert (feed.world.number, feed.world.ground) == (2, groove)
+    record = feed.memory.read()
+    assert record.world == 2
+    assert record.buffer.tobytes() == sim.last_report.record.buffer.tobytes()
+    assert len(record.buffer) == feed.world.length != len(before.record.buffer)
+    sim.constraints = [FrameAnchor('body', name='held')]
+    feed.latest = sim.step([]), {}
+    clock[0] += 1.0
+    feed.tend()
+    assert (feed.world.number, len(feed.world.constraints)) == (3, 1)
+    assert feed.memory.read(record.number).world == 3
+
+
+def test_a_step_costs_nothing_while_the_other_process_reads(fed, clock):
+    """The record is left out, the next turn has it."""
+    sim, feed = fed
+    holder = subprocess.Popen(
+        [sys.executable, '-c', HOLDER, str(feed.memory.descriptor)],
+        pass_fds=(feed.memory.descriptor,), stdout=subprocess.PIPE,
+    )  # fmt: skip
+    holder.stdout.readline()
+    feed.tend()
+    clock[0] += feeds.PERIOD
+    holder.kill()
+    holder.wait()
+    holder.stdout.close()
+    assert feed.memory.read() is None
+    feed.tend()
+    assert feed.memory.read().buffer.tobytes() == sim.last_report.record.buffer.tobytes()
+
+
+# -------------------------------------------------------------------- the other end
+
+
+def moved(name):
+    """Return a simulation in motion: what is read from its reports is not zero."""
+    robot = load_robot('go1')
+    if name == 'anchored':
+        sim = Simulator(robot, constraints=[FrameAnchor('trunk', name='stand')])
+    elif name == 'stairs':
+        sim = Simulator(robot, terrain=as_terrain(ready_made('rough', 0.5, 0)))
+    else:
+        sim = Simulator(robot, contact_model=name, friction=0.3)
+    for _ in range(30):
+        report = sim.step(np.full(robot.n_joints, 0.5), {'trunk': [30.0, 5.0, 0.0, 1.0, 0.0, 0.0]})
+    return sim, report
+
+
+@pytest.mark.parametrize('name', ['ncp', 'sap', 'anchored', 'stairs'])
+def test_a_report_of_the_world_that_was_described_is_that_of_the_simulation(name):
+    sim, report = moved(name)
+    header = json.loads(json.dumps(header_of(sim, 1, None)))
+    world = world_of(1, header, None)
+    again = world.report(report.record.buffer.copy())
+    assert np.abs(report.contacts.force).max() > 1.0
+    assert again.residuals == report.residuals
+    assert again.feet.force.tobytes() == report.feet.force.tobytes()
+    assert again.contacts.names == report.contacts.names
+    assert again.problem.delassus.tobytes() == report.problem.delassus.tobytes()
+    assert again.constraints.keys() == report.constraints.keys()
+    for held, expected in report.constraints.items():
+        assert again.constraints[held].force.tobytes() == expected.force.tobytes()
+    points = np.random.default_rng(0).uniform(-1.0, 1.0, (20, 3))
+    assert world.ground.distances(points).tolist() == sim.terrain.distances(points).tolist()
+    assert world_of(2, header, world.robot).robot is world.robot
