@@ -77,7 +77,8 @@ class Measured:
 
     def calls(self) -> float:
         """Return the seconds of a call after which nothing is written."""
-        feed, report, wrenches = self.feed, self.report, {}
+        feed, report = self.feed, self.report
+        wrenches: dict[str, Any] = {}
         found = []
         for _ in range(10):
             feed.latest = report, wrenches

@@ -14,8 +14,9 @@ import sys
 import threading
 from collections.abc import Callable
 
+from contact_sim.contact_models.protocol import ContactModel
 from contact_sim.errors import shortened
-from contact_sim.replay.header import header_of
+from contact_sim.replay.header import header_of, model_header
 from contact_sim.simulation.simulator import Simulator
 from contact_sim.view.channel import Channel, Message
 from contact_sim.view.feed import Feed, World
@@ -149,9 +150,13 @@ class Child:
                 now = self._feed.world
                 if now is not world and (header := self._header_of(now)):
                     self._channel.send(
-                        'world', number=now.number, length=now.length, header=header,
+                        'world',
+                        number=now.number,
+                        length=now.length,
+                        header=header,
+                        shadows=[model_header(one) for one in models_of(now)],
                         offers=vars(self._offers) | {'fixed': sorted(self._offers.fixed)},
-                    )  # fmt: skip
+                    )
                     world = now
                 if (told := self._told()) != before:
                     self._channel.send('told', **dataclasses.asdict(told))
@@ -176,3 +181,8 @@ class Child:
     def _complain(self, reason: str) -> None:
         self.address, self.complaint = '', reason
         self._say(reason, True)
+
+
+def models_of(world: World) -> list[ContactModel]:
+    """Return the contact models in the shadow."""
+    return [] if world.shadows is None else world.shadows.models

@@ -12,7 +12,7 @@ from contact_sim.view.browser import client_of
 from contact_sim.view.saved import quiet_server
 from contact_sim.view.scene import Scene
 
-WIDTH, HEIGHT, FIELD_OF_VIEW = 640, 480, np.radians(60.0)
+WIDTH, HEIGHT = 640, 480
 SKY = 255.0
 """White, behind all."""
 
@@ -21,7 +21,7 @@ def on_picture(camera, point):
     """Return row and column of a point of the world, by the pinhole model."""
     w, x, y, z = camera.wxyz
     right, down, forward = pin.Quaternion(w, x, y, z).matrix().T @ (point - camera.position)
-    focal = 0.5 * HEIGHT / np.tan(0.5 * FIELD_OF_VIEW)
+    focal = 0.5 * HEIGHT / np.tan(0.5 * camera.field_of_view)
     row, column = 0.5 * HEIGHT + focal * down / forward, 0.5 * WIDTH + focal * right / forward
     return round(row), round(column)
 
@@ -67,8 +67,8 @@ def test_robot_forces_and_ground_are_where_they_belong(browser_page):
 
         def look():
             seen = client.get_render(
-                HEIGHT, WIDTH, position=camera.position, wxyz=camera.wxyz, fov=FIELD_OF_VIEW,
-                transport_format='png', timeout=60.0,
+                HEIGHT, WIDTH, position=camera.position, wxyz=camera.wxyz,
+                fov=camera.field_of_view, transport_format='png', timeout=60.0,
             )  # fmt: skip
             flat = np.full((*seen.shape[:2], 3), SKY)
             opacity = seen[..., 3:] / 255.0
