@@ -38,7 +38,7 @@ extensions = [
     'repository',
 ]
 templates_path = ['templates']
-exclude_patterns = ['extensions', 'templates']
+exclude_patterns = ['extensions', 'templates', 'static']
 nitpicky = True
 repository_root = str(ROOT)
 
@@ -69,10 +69,12 @@ ALONE = (
 )
 html_theme = 'pydata_sphinx_theme'
 html_title = project
+html_static_path = ['static']
+html_css_files = ['site.css']
 html_context = {'default_mode': 'auto'}
 html_sidebars = {page: [] for page in ALONE}
 html_theme_options = {
-    'header_links_before_dropdown': 7,
+    'header_links_before_dropdown': 8,
     'navbar_end': ['theme-switcher'],
     'navbar_align': 'left',
     'show_nav_level': 2,

@@ -41,7 +41,11 @@ def tocs():
         tree = re.findall(
             r'\.\. toctree::\n((?:   \S.*\n|\n)*)', index.read_text(encoding='utf-8')
         )
-        entries = [line.strip() for part in tree for line in part.splitlines()]
+        entries = [
+            re.sub(r'.* <(.*)>', r'\1', line.strip())
+            for part in tree
+            for line in part.splitlines()
+        ]
         found[name] = [
             (index.parent / entry).resolve().relative_to(DOCS).as_posix()
             for entry in entries
