@@ -289,7 +289,7 @@ def robot_of(header: Mapping[str, Any], numbers_must_match: bool) -> RobotModel:
 
 
 def _joined_of(header: Mapping[str, Any], numbers_must_match: bool) -> RobotModel:
-    """Return robots as they were joined; recordings before 0.3 know only all of them as one."""
+    """Return robots as they were joined; older recordings know only all of them as one."""
     parts = {part['name']: part for part in header['parts']}
     robots = {name: robot_of(part['robot'], numbers_must_match) for name, part in parts.items()}
     places = {name: part['place'] for name, part in parts.items()}

@@ -1,6 +1,7 @@
 """A run as MCAP, read back by rosbags and compared with the run itself."""
 
 import math
+from dataclasses import asdict
 
 import numpy as np
 import pinocchio as pin
@@ -13,7 +14,7 @@ from exported import numbers, read_bag, stamp_of
 
 from contact_sim import InclinedPlane, Simulator, joined, load_robot, loose_box
 from contact_sim.errors import InvalidInput
-from contact_sim.replay import Recorder, Recording
+from contact_sim.replay import Recorder, Recording, repeat
 from contact_sim.replay.__main__ import main
 from contact_sim.replay.export import sink
 from contact_sim.replay.export.run import Targets, export
@@ -207,8 +208,27 @@ def test_several_robots_have_their_namespaces(tmp_path):
         assert numbers(b.pose.pose.position).tolist() == report.q[first : first + 3].tolist()
         assert a.child_frame_id.startswith('a/')
         assert b.child_frame_id.startswith('b/')
-    frames = {one.child_frame_id for one in bag.messages['/tf'][0].transforms}
-    assert {bag.messages['/a/odom'][0].child_frame_id, 'a/FL_foot'} - frames <= {'a/FL_foot'}
+    moving = {one.child_frame_id for one in bag.messages['/tf'][0].transforms}
+    assert {'a/base', 'a/FL_calf', bag.messages['/b/odom'][0].child_frame_id} <= moving
+
+
+def test_robots_that_touch_are_repeated_as_the_parts_they_were(tmp_path):
+    """One box falls on the other, which leans on nothing: pairs, places and bits are the same."""
+    box = loose_box((0.2, 0.2, 0.2), 1.0)
+    places = {'under': (0.3, 0.0, 0.5), 'over': (0.3, 0.05, 0.0)}
+    both = joined({'under': box, 'over': box}, places, against_each_other=True)
+    sim = Simulator(both)
+    q = sim.q.copy()
+    q[both.of('over')[0]][2] += 0.2005
+    sim.reset(q)
+    with Recorder(sim, tmp_path / 'run.npz'):
+        touched = [len(sim.step([]).pairs) for _ in range(40)]
+    assert max(touched) > 0
+    recording = Recording(tmp_path / 'run.npz')
+    assert repeat(recording).equal
+    again = recording.robot()
+    assert {part.name: part.place for part in again.parts} == places
+    assert asdict(again.collisions) == asdict(both.collisions)
 
 
 def test_rates_are_those_asked_for(tmp_path):

@@ -12,7 +12,7 @@ pytest.importorskip('rosbags', reason='needs rosbags')
 
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
-from contact_sim.replay.export.cdr import encoder
+from contact_sim.replay.export.cdr import Constant, encoder
 from contact_sim.replay.export.definitions import DEFINITIONS, schema_text
 
 ROOT = [word for word in DEFINITIONS if word.endswith(('Array', 'Stamped', 'Message'))] + [
@@ -111,6 +111,20 @@ def test_a_marker_in_bytes_and_back():
         )
         == raw
     )
+
+
+@pytest.mark.parametrize('frame', ['x' * k for k in range(8)])
+def test_constants_have_the_bytes_of_their_values(frame):
+    """Wherever they begin: what is before them has every length."""
+    encode, layout = encoder('diagnostic_msgs/DiagnosticArray'), [{'key': 'a', 'value': 'bc'}]
+    kept = Constant(layout)
+    for name in ('', 'abc', frame):
+        status = [{'level': 1, 'name': name, 'values': layout}]
+        constant = [{'level': 1, 'name': name, 'values': kept}]
+        about = {'stamp': 1, 'frame_id': frame}
+        assert encode({'header': about, 'status': constant}) == encode(
+            {'header': about, 'status': status}
+        )
 
 
 def test_numbers_that_do_not_fit_are_refused():
