@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -89,8 +90,10 @@ class Page:
     def _start(self, host: str, port: int) -> None:
         loop, log = self._loop, self._node.get_logger()
 
-        def say(line: str, wrong: bool) -> None:
-            if wrong:
+        def say(line: str, level: int) -> None:
+            if level >= logging.ERROR:  # a call each: rclpy wants one severity of each
+                log.error(line)
+            elif level >= logging.WARNING:
                 log.warning(line)
             else:
                 log.info(line)
