@@ -58,7 +58,7 @@ def parser() -> argparse.ArgumentParser:
     add('--controller', metavar='MODULE:NAME',
         help='object with effort(time, q, v), such a function, or class of it')  # fmt: skip
     add('--save', metavar='FILE',
-        help='write a moving scene (.html, .mp4, .gif) in place of serving one')  # fmt: skip
+        help='write a moving scene (.html, .mp4, .gif, .webp), serve none')  # fmt: skip
     add('--duration', type=float, default=5.0, metavar='S', help='simulated time of --save [s]')
     add('--feet', nargs='*', metavar='LINK', help='links of the feet')
     add('--srdf', metavar='FILE', help='SRDF with poses and end effectors')
