@@ -65,6 +65,7 @@ class Page:
         camera = scene.framing(shown.report)
         self._server.initial_camera.position = camera.position
         self._server.initial_camera.look_at = camera.look_at
+        self._server.initial_camera.fov = camera.field_of_view
         self._panel.of_scene(scene)
         return scene
 

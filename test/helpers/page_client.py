@@ -1,12 +1,11 @@
 """A client of a page without a browser: it hears what the page is told, and clicks.
 
-It decodes messages as a browser does, but draws nothing, so that the cost is that of the server.
+It decodes messages as a browser does, and draws nothing.
 """
 
 from __future__ import annotations
 
 import struct
-import sys
 import threading
 import time
 from typing import Any
@@ -37,16 +36,12 @@ class PageClient:
         inputs: properties of the inputs of the panel by label, kept up to date.
         commands: uuid and key of what keys do, by label.
         notes: title and text of the notifications so far.
-        moments: wall time at which each group of messages came [s].
-        received: bytes so far.
     """
 
     def __init__(self, host: str, port: int) -> None:
         self.inputs: dict[str, dict[str, Any]] = {}
         self.commands: dict[str, tuple[str, str | None]] = {}
         self.notes: list[tuple[str, str]] = []
-        self.moments: list[float] = []
-        self.received = 0
         self._labels: dict[str, str] = {}
         protocol: Any = f'viser-v{viser.__version__}'
         self._socket = connect(f'ws://{host}:{port}', subprotocols=[protocol], max_size=None)
@@ -101,8 +96,6 @@ class PageClient:
             assert isinstance(data, bytes)
             length, packed = struct.unpack('<QQ', data[:16])
             told = msgspec.msgpack.decode(decompress(data[16 : 16 + packed], length))
-            self.received += len(data)
-            self.moments.append(time.perf_counter())
             for message in told['messages']:
                 self._hear(message)
 
@@ -134,18 +127,3 @@ def wait_until(true: Any, what: str = 'nothing has happened') -> None:
         if time.monotonic() > end:
             raise TimeoutError(what)
         time.sleep(0.005)
-
-
-def main(host: str, port: str, seconds: str) -> None:
-    """Hear a page for a while; print moments per second and bytes per second."""
-    client = PageClient(host, int(port))
-    time.sleep(1.0)  # of meshes and all that is sent once
-    first, received = len(client.moments), client.received
-    time.sleep(float(seconds))
-    moments, size = len(client.moments) - first, client.received - received
-    print(f'{moments / float(seconds):.1f} {size / float(seconds):.0f}', flush=True)
-    client.close()
-
-
-if __name__ == '__main__':
-    main(*sys.argv[1:])
