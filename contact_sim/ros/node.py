@@ -32,7 +32,7 @@ from contact_sim.ros.commands.inbox import CommandInbox
 from contact_sim.ros.commands.lockstep import Lockstep, owned_joints
 from contact_sim.ros.commands.pushes import Pushes
 from contact_sim.ros.conversions import seconds
-from contact_sim.ros.interface.page import Page
+from contact_sim.ros.interface.page import ServedPage
 from contact_sim.ros.interface.services import Services
 from contact_sim.ros.interface.simulation_interfaces_server import INSTALLED, SimulationInterfaces
 from contact_sim.ros.interface.state_control import StateControl
@@ -167,7 +167,7 @@ class SimulationNode(Node):
             )  # fmt: skip
         self._in_force = self.parameters.accept_changes()
         self._announce()
-        self.page = Page(
+        self.page = ServedPage(
             self, self.sim, self.loop, self.standard_services, self.state_control, self.pushes,
             self.parameters,
         )  # fmt: skip

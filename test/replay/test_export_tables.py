@@ -195,6 +195,17 @@ def test_a_full_disk_is_said_and_nothing_is_lost(folder, tmp_path, kind, capsys)
     assert [path.name for path in tmp_path.iterdir()] == ['run.out']
 
 
+def test_of_several_files_the_one_that_fails_is_named(folder, tmp_path, monkeypatch, capsys):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(tables.CsvTable, 'add', full)
+    files = ['--csv', str(tmp_path / 'a.csv'), '--parquet', str(tmp_path / 'b.parquet')]
+    assert main([str(folder / 'run.npz'), *files]) == 1
+    assert f'cannot write {tmp_path / "a.csv"}: No space left on device' in one_line(capsys)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_what_can_be_read_of_a_cut_recording_is_written(folder, tmp_path, capsys):
     """Of a file that was cut after its first steps these are written; the message says so."""
     sim = Simulator(load_robot('go1'))

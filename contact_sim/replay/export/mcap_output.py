@@ -114,6 +114,9 @@ class McapOutput:
             'contact_sim': header['versions']['contact_sim'],
         })  # fmt: skip
 
+    def abandon(self) -> None:
+        """Write no more, whatever is missing."""
+
 
 def stamp_of(report: StepReport) -> int:
     """Return the stamp of a step [ns].

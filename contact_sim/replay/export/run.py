@@ -20,7 +20,7 @@ from contact_sim.parameters import declared_parameters
 from contact_sim.replay.export.columns import Columns, grounds_of
 from contact_sim.replay.export.mcap_output import McapOutput
 from contact_sim.replay.export.tables import CsvTable, ParquetTable, Table
-from contact_sim.replay.export.target import check_target, new_file
+from contact_sim.replay.export.target import check_target, new_file, writing
 from contact_sim.replay.hashing import StateHash
 from contact_sim.replay.player import PlayedStep, Player
 from contact_sim.replay.recording import Recording
@@ -90,6 +90,10 @@ class TableOutput:
         """Write what is left."""
         self._table.finish()
 
+    def abandon(self) -> None:
+        """Write no more, whatever is missing."""
+        self._table.abandon()
+
 
 @checked
 def export(
@@ -114,11 +118,13 @@ def export(
     player = Player(recording, contact_model)
     periods = periods_of(targets, player.sim.time_step)
     with contextlib.ExitStack() as files:
-        outputs = [
-            _output(name, files.enter_context(new_file(path, targets.overwrite)), targets, player,
-                    recording, periods)
+        outputs = {
+            path: _output(name, files.enter_context(new_file(path, targets.overwrite)), targets,
+                          player, recording, periods)
             for name, path in targets.paths.items()
-        ]  # fmt: skip
+        }  # fmt: skip
+        for output in outputs.values():
+            files.callback(output.abandon)
         steps, first_difference = 0, None
         compare = contact_model is None
         for step in _with_progress(player, recording):
@@ -126,10 +132,8 @@ def export(
                 first_difference = step.number
             if step.report is not None:
                 steps += 1
-                for output in outputs:
-                    output.add(step.report)
-        for output in outputs:
-            output.finish()
+                _write(outputs, step.report)
+        _write(outputs, None)
     return Exported(steps, first_difference, recording.damage)
 
 
@@ -151,6 +155,20 @@ def _output(
     columns = Columns(player.sim.robot, grounds_of(recording))
     table = (CsvTable if name == 'csv' else ParquetTable)(file, columns.names)
     return TableOutput(table, columns, periods[''], player.sim.time_step)
+
+
+def _write(outputs: Mapping[Path, McapOutput | TableOutput], report: StepReport | None) -> None:
+    """Write a step into all files, or the end of them (None).
+
+    Raises:
+        InvalidInput: one of them cannot be written.
+    """
+    for path, output in outputs.items():
+        with writing(path):
+            if report is None:
+                output.finish()
+            else:
+                output.add(report)
 
 
 def periods_of(targets: Targets, time_step: float) -> dict[str, int]:

@@ -31,6 +31,9 @@ class Table(Protocol):
     def finish(self) -> None:
         """Write what is left."""
 
+    def abandon(self) -> None:
+        """Write no more, whatever is missing."""
+
 
 class CsvTable:
     """Comma-separated values, RFC 4180, numbers with all their digits.
@@ -52,6 +55,9 @@ class CsvTable:
     def finish(self) -> None:
         """Write what is left."""
         self._text.detach()
+
+    def abandon(self) -> None:
+        """Write no more, whatever is missing."""
 
 
 class ParquetTable:
@@ -86,6 +92,10 @@ class ParquetTable:
         """Write what is left."""
         self._flush()
         self._writer.close()
+
+    def abandon(self) -> None:
+        """Write no more, whatever is missing; without it the writer ends its file when it goes."""
+        self._writer.is_open = False
 
     def _flush(self) -> None:
         columns = [arrow.array(column) for column in self._rows[: self._count].T]

@@ -25,14 +25,26 @@ def new_file(path: Path, overwrite: bool = False) -> Iterator[BinaryIO]:
     check_target(path, overwrite)
     beside = path.with_name(f'.{path.name}.{os.getpid()}.part')
     try:
-        with beside.open('xb') as file:
-            yield file
-        os.replace(beside, path)
-    except OSError as error:
-        raise InvalidInput(f'cannot write {path}: {error.strerror or error}') from error
+        with writing(path):
+            with beside.open('xb') as file:
+                yield file
+            os.replace(beside, path)
     finally:
         with contextlib.suppress(OSError):
             beside.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Say of which file it is that writing fails.
+
+    Raises:
+        InvalidInput: instead of what the system raises.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise InvalidInput(f'cannot write {path}: {error.strerror or error}') from error
 
 
 def check_target(path: Path, overwrite: bool) -> None:
