@@ -78,7 +78,7 @@ generate: $(VENV)/ready
 	$(VENV)/bin/python -m contact_sim.ros.settings.generate
 	$(VENV)/bin/python -m contact_sim.terrain.reference
 	PYTHONPATH=examples $(VENV)/bin/python -m textbook.reference
-	$(VENV)/bin/python docs/step_figure.py
+	$(VENV)/bin/python docs/extensions/step_figure.py
 
 # A warning is an error, so is a name or a link that leads nowhere; without network.
 docs: $(VENV)/ready

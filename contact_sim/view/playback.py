@@ -99,10 +99,7 @@ class Playback:
 
     def __init__(self, recording: Recording, contact_model: str | None = None) -> None:
         self.recording = recording
-        self.timeline = Timeline(recording)
-        if not self.timeline.steps:
-            why = f': {self.timeline.damage}' if self.timeline.damage else ''
-            raise InvalidInput(f'{shown(str(recording.path))} has no step to show{why}')
+        self.timeline = timeline_with_steps(recording)
         self.speed, self.playing = 1.0, False
         self._place, self._moving = 0.0, threading.Lock()
         other = None if contact_model is None else Timeline(recording, contact_model)
@@ -198,3 +195,17 @@ class Playback:
         step, other = min(self.step, self.reach), self.other
         beside = None if other is None else other.timeline.at(min(step, other.reach))
         return Pair(self.timeline.at(step), beside)
+
+
+def timeline_with_steps(recording: Recording) -> Timeline:
+    """Return the timeline of a recording.
+
+    Raises:
+        RecordingError: a recording that this version cannot repeat.
+        InvalidInput: one without steps.
+    """
+    timeline = Timeline(recording)
+    if not timeline.steps:
+        why = f': {timeline.damage}' if timeline.damage else ''
+        raise InvalidInput(f'{shown(str(recording.path))} has no step to show{why}')
+    return timeline

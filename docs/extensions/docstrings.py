@@ -17,7 +17,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.ext.napoleon import Config, GoogleDocstring
 
 CODE = re.compile(r'(`+)(.+?)\1', re.DOTALL)
-NAME = re.compile(r'[A-Za-z_][\w.]*')
+NAME = re.compile(r'([A-Za-z_][\w.]*)(\(\))?')
 MARKUP = re.compile(r'[*|\\]|_(?!\w)')
 
 
@@ -34,7 +34,8 @@ def as_rst(text: str) -> str:
 
 def code(text: str) -> str:
     """Return what stood in backticks as reStructuredText: a link where it is a name."""
-    return f':py:obj:`{text}`' if NAME.fullmatch(text) else f'``{" ".join(text.split())}``'
+    name = NAME.fullmatch(text)
+    return f':py:obj:`{text} <{name[1]}>`' if name else f'``{" ".join(text.split())}``'
 
 
 def convert(app: Sphinx, kind: str, name: str, value: Any, options: Any, lines: list[str]) -> None:

@@ -30,7 +30,7 @@ def visit_math(writer: Any, node: nodes.Element) -> None:
 
 def visit_math_block(writer: Any, node: nodes.Element) -> None:
     """Write a displayed formula."""
-    writer.body.append(f'<div class="math">{translated(node, block=True)}</div>\n')
+    writer.body.append(f'<div class="formula">{translated(node, block=True)}</div>\n')
     raise nodes.SkipNode
 
 

@@ -33,9 +33,12 @@ def linked_path(root: Path, docname: str, target: str) -> str | None:
         target: of its link, such as ../../contact_sim/x.py.
     """
     docs = root / 'docs'
-    path = (docs / docname).parent.joinpath(target.partition('#')[0]).resolve()
-    outside = path.is_relative_to(root) and not path.is_relative_to(docs)
-    return path.relative_to(root).as_posix() if outside and path.exists() else None
+    for name in (target.partition('#')[0], f'{target}.md'):  # which MyST takes off
+        path = (docs / docname).parent.joinpath(name).resolve()
+        outside = path.is_relative_to(root) and not path.is_relative_to(docs)
+        if outside and path.exists():
+            return path.relative_to(root).as_posix()
+    return None
 
 
 def mark_links(app: Sphinx, doctree: nodes.document) -> None:
@@ -43,7 +46,7 @@ def mark_links(app: Sphinx, doctree: nodes.document) -> None:
     root = Path(app.config.repository_root)
     for kind in (addnodes.download_reference, addnodes.pending_xref):
         for node in list(doctree.findall(kind)):
-            if node.get('reftype') != 'myst' or node.get('refdomain') is not None:
+            if node.get('reftype') != 'myst' or node['reftarget'] in app.env.found_docs:
                 continue
             path = linked_path(root, app.env.docname, node['reftarget'])
             if path is not None:

@@ -1,4 +1,4 @@
-"""Draw docs/step.svg, the step as a picture: `python docs/step_figure.py`, or `make generate`."""
+"""Draw docs/step.svg, the step as a picture: `make generate` does, too."""
 
 from __future__ import annotations
 
@@ -137,4 +137,4 @@ def drawing() -> str:
 
 
 if __name__ == '__main__':
-    Path(__file__).with_name('step.svg').write_text(drawing(), encoding='utf-8')
+    Path(__file__).parents[1].joinpath('step.svg').write_text(drawing(), encoding='utf-8')
