@@ -27,7 +27,7 @@ FIXED = frozenset({'time_step', 'controller', 'velocity'})
 """What cannot be changed here: messages have their rhythm from h, and controllers are nodes."""
 
 
-class Page:
+class ServedPage:
     """The page of the simulation in a browser, served by a process of its own.
 
     Args:
@@ -100,8 +100,9 @@ class Page:
 
         feed = Feed(self._sim, self._pushes.links, loop.pace)
         self._child = Child(self._sim, feed, self._offers(), self._told, self._ask, say)
-        loop.feed = feed
         self._child.start(host, port)
+        if not self._child.complaint:
+            loop.feed = feed
 
     # ---------------------------------------------------------------- what the page shows
 
