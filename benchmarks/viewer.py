@@ -1,29 +1,24 @@
-"""The page of a simulation beside it: pictures per second, real-time factor, shares of a core.
+"""What the page of a simulation costs: pictures per second, real-time factor, shares of a core.
 
     python benchmarks/viewer.py [--robot go1] [--seconds 10] [--chromium]
 
-Every row runs the same simulation at real-time factor 1, held by its joints, in one process with
-the page; the shares of a core are those of its threads. A reader is another process that takes
-what a browser is sent and draws nothing: there a graphics card would. --chromium adds a browser
-that draws with the processor.
+The robot trots if it can, in one process with the page; the shares of a core are those of the
+threads of this process. Whoever has the page open is a process of its own that decodes what it is
+sent and draws nothing: there a graphics card would. --chromium opens the page in a headless
+Chromium besides, which draws with the processor.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import contextlib
-import multiprocessing
 import os
+import subprocess
+import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-
-import msgspec
-import viser
-import websockets
-from websockets.typing import Subprotocol
+from pathlib import Path
 
 from contact_sim import Simulator, load_robot
 from contact_sim.view.browser import client_of, headless_chromium
@@ -31,144 +26,94 @@ from contact_sim.view.live import LiveSession
 from contact_sim.view.page import Page
 from contact_sim.view.saved import quiet_server
 
-WARM_UP = 2.0
-"""Wall seconds before the measurement [s]."""
-LOOKING = {
-    'type': 'ViewerCameraMessage', 'wxyz': (1.0, 0.0, 0.0, 0.0), 'position': (0.0, 0.0, 0.0),
-    'fov': 1.0, 'near': 0.1, 'far': 100.0, 'image_height': 480, 'image_width': 640,
-    'look_at': (0.0, 0.0, 1.0), 'up_direction': (0.0, 0.0, 1.0),
-}  # fmt: skip
-"""What a browser says first."""
-Readers = Callable[[int], contextlib.AbstractContextManager[None]]
+CLIENT = Path(__file__).with_name('page_client.py')
+ROLES = {'simulation': 'simulation', 'page': 'drawing'}
+"""What the threads of these names do; all else is sending."""
 
 
 @dataclass(frozen=True)
-class Load:
-    """What a run cost."""
+class Case:
+    """One row."""
 
-    pictures: float
-    """Per second [1/s]."""
-    real_time_factor: float
-    """Simulated over wall time [-]."""
-    simulation: float
-    """Share of a core of the thread that steps [-]."""
-    drawing: float
-    """Share of a core of the thread that moves the scene [-]."""
-    sending: float
-    """Share of a core of all other threads: the server of the page [-]."""
+    name: str
+    speed: float
+    """Simulated over wall time that is asked for, 0: as fast as possible."""
+    seen: bool
+    """Whether somebody has the page open."""
+    chromium: bool = False
+    """Whether a Chromium has, too."""
 
 
-def shares() -> dict[str, float]:
-    """Return the processor time of this process by what its threads do [s]."""
-    spent = {'simulation': 0.0, 'drawing': 0.0}
-    names = {'simulation': 'simulation', threading.current_thread().name: 'drawing'}
+CASES = (
+    Case('real time, nobody looks', 1.0, False), Case('real time, page open', 1.0, True),
+    Case('fastest, nobody looks', 0.0, False), Case('fastest, page open', 0.0, True),
+)  # fmt: skip
+DRAWN = Case('real time, Chromium draws', 1.0, True, chromium=True)
+HEADS = 'factor', 'pictures/s', 'MB/s', 'simulation', 'drawing', 'sending'
+
+
+def shares() -> list[float]:
+    """Return the processor time of this process: simulation, drawing, sending [s]."""
+    spent = dict.fromkeys(ROLES.values(), 0.0)
     for thread in threading.enumerate():
-        role = names.get(thread.name)
-        if role is not None and thread.ident is not None:
-            spent[role] += time.clock_gettime(time.pthread_getcpuclockid(thread.ident))
-    return spent | {'sending': time.process_time() - sum(spent.values())}
+        if thread.name in ROLES and thread.ident is not None:
+            clock = time.pthread_getcpuclockid(thread.ident)
+            spent[ROLES[thread.name]] += time.clock_gettime(clock)
+    return [*spent.values(), time.process_time() - sum(spent.values())]
 
 
-def measured(robot: str, seconds: float, page: bool, readers: Readers) -> Load:
-    """Run a simulation for some wall time, with a page or without; return what it cost."""
-    with quiet_server() as server:
-        session = LiveSession(Simulator(load_robot(robot)))
-        try:
-            if not page:
-                return _run(session, None, False, seconds)
-            shown = Page(server, session)
-            with readers(server.get_port()):
-                watched = readers is not nobody
-                if watched:
-                    client_of(server)
-                return _run(session, shown, watched, seconds)
-        finally:
-            session.close()
+def measured(robot: str, case: Case, seconds: float) -> list[float]:
+    """Return the figures of a row, in the order of HEADS."""
+    sim = Simulator(load_robot(robot))
+    with contextlib.ExitStack() as stack:
+        server = stack.enter_context(quiet_server())
+        session = LiveSession(sim, speed=case.speed)
+        stack.callback(session.close)
+        if 'trot' in session.offers.controllers:
+            session.set_controller('trot')
+        ended, page = threading.Event(), Page(server, session)
+        drawing = threading.Thread(
+            target=page.run, args=(lambda: not ended.is_set(),), name='page'
+        )
+        stack.callback(drawing.join)
+        stack.callback(ended.set)
+        drawing.start()
+        if case.chromium:
+            stack.enter_context(headless_chromium(server.get_port(), (800, 600)))
+            client_of(server)
+            time.sleep(5.0)  # until it has what it draws
+        command = [sys.executable, str(CLIENT), '127.0.0.1', str(server.get_port()), str(seconds)]
+        client = (
+            subprocess.Popen(command, stdout=subprocess.PIPE, text=True) if case.seen else None
+        )
+        while client is not None and len(server.get_clients()) < 1 + case.chromium:
+            time.sleep(0.01)
+        time.sleep(1.0)
+        begin = [time.perf_counter(), sim.time, *shares()]
+        time.sleep(seconds)
+        now = [time.perf_counter(), sim.time, *shares()]
+        pictures, size = map(float, client.communicate()[0].split() if client else ('0', '0'))
+        wall, simulated, *spent = (b - a for a, b in zip(begin, now, strict=True))
+    return [simulated / wall, pictures, 1e-6 * size, *(share / wall for share in spent)]
 
 
-def _run(session: LiveSession, page: Page | None, watched: bool, seconds: float) -> Load:
-    pictures, begin = 0, time.perf_counter() + WARM_UP
-    marks: list[tuple[float, float, int, dict[str, float]]] = []
-
-    def wanted() -> bool:
-        nonlocal pictures
-        pictures += 1
-        now = time.perf_counter()
-        if now >= begin + seconds * len(marks):
-            marks.append((now, session.latest().report.time, pictures, shares()))
-        return len(marks) < 2
-
-    if page is not None:
-        page.run(wanted)
-    else:
-        while wanted():
-            time.sleep(0.05)
-    (wall, simulated, drawn, before), (end, later, last, after) = marks
-    cost = {name: (after[name] - before[name]) / (end - wall) for name in after}
-    rate = (last - drawn) / (end - wall) if watched else 0.0
-    return Load(rate, (later - simulated) / (end - wall), **cost)
-
-
-@contextlib.contextmanager
-def nobody(port: int) -> Iterator[None]:
-    """Have nobody look at the page."""
-    yield
-
-
-@contextlib.contextmanager
-def reader(port: int) -> Iterator[None]:
-    """Have a process take what the page is sent."""
-    process = multiprocessing.get_context('spawn').Process(target=_read, args=(port,), daemon=True)
-    process.start()
-    try:
-        yield
-    finally:
-        process.terminate()
-        process.join()
-
-
-@contextlib.contextmanager
-def chromium(port: int) -> Iterator[None]:
-    """Have a Chromium draw the page with the processor."""
-    with headless_chromium(port, (640, 480)):
-        yield
-
-
-def _read(port: int) -> None:
-    async def take() -> None:
-        protocol = Subprotocol(f'viser-v{viser.__version__}')
-        address = f'ws://127.0.0.1:{port}'
-        async with websockets.connect(address, subprotocols=[protocol], max_size=None) as socket:
-            await socket.send(msgspec.msgpack.encode(LOOKING))
-            async for _ in socket:
-                pass
-
-    with contextlib.suppress(websockets.ConnectionClosed):
-        asyncio.run(take())
+def _client(port: int, seconds: float) -> subprocess.Popen[str]:
+    command = [sys.executable, str(CLIENT), '127.0.0.1', str(port), str(seconds)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
 def main() -> None:
     """Print a table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--robot', default='go1')
-    parser.add_argument('--seconds', type=float, default=10.0)
+    parser.add_argument('--seconds', type=float, default=10.0, help='of each row')
     parser.add_argument('--chromium', action='store_true', help='a row with one that draws')
     given = parser.parse_args()
-    rows: list[tuple[str, bool, Readers]] = [
-        ('no page', False, nobody), ('a page, nobody looks', True, nobody),
-        ('a page, one reader', True, reader),
-    ]  # fmt: skip
-    if given.chromium:
-        rows.append(('a page, Chromium draws', True, chromium))
-    print(f'{given.robot}, {given.seconds:g} s each, {os.cpu_count()} cores, '
-          f'load {os.getloadavg()[0]:.1f}')  # fmt: skip
-    print(
-        f'{"":24}{"pictures/s":>11}{"real time":>11}{"simulation":>12}{"drawing":>9}{"sending":>9}'
-    )
-    for name, page, readers in rows:
-        load = measured(given.robot, given.seconds, page, readers)
-        spent = ''.join(f'{x:12.1%}' for x in (load.simulation, load.drawing, load.sending))
-        print(f'{name:24}{load.pictures:12.1f}{load.real_time_factor:12.3f}{spent}', flush=True)
+    print(f'{given.robot}, {os.cpu_count()} cores, load of the machine {os.getloadavg()[0]:.1f}')
+    print(' ' * 26 + ''.join(f'{head:>11}' for head in HEADS))
+    for case in (*CASES, DRAWN) if given.chromium else CASES:
+        figures = measured(given.robot, case, given.seconds)
+        print(f'{case.name:26}' + ''.join(f'{figure:11.3f}' for figure in figures), flush=True)
 
 
 if __name__ == '__main__':

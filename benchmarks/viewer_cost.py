@@ -15,6 +15,7 @@ was killed.
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import signal
 import statistics
@@ -64,7 +65,7 @@ class Measured:
         chosen = Chosen('ncp', 0.8, 0.0, 1e-3, 1.0, 'standing')
         child = Child(
             self.sim, self.feed, offers, lambda: Told(chosen, ''), lambda message: None,
-            lambda line, wrong: print(f'  {line}') if wrong else None,
+            lambda line, level: print(f'  {line}') if level > logging.INFO else None,
         )  # fmt: skip
         child.start('localhost', port)
         end = time.perf_counter() + LONGEST_START

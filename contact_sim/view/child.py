@@ -7,6 +7,7 @@ page asks for, one tells it the world, the settings and the answers.
 from __future__ import annotations
 
 import dataclasses
+import logging
 import queue
 import socket
 import subprocess
@@ -50,7 +51,7 @@ class Child:
         told: returns what the page shows besides; called by a thread of this object.
         ask: called by a thread of this object with what the page asks for; has it answered with
             `answer`, and raises nothing.
-        say: called with what people should know, in a line, and whether it is wrong.
+        say: called with a line that people should know, and its level of `logging`.
 
     Attributes:
         address: of the page; '' before it is served.
@@ -64,7 +65,7 @@ class Child:
         offers: Offers,
         told: Callable[[], Told],
         ask: Callable[[Message], None],
-        say: Callable[[str, bool], None],
+        say: Callable[[str, int], None],
     ) -> None:
         self._sim, self._feed, self._offers = sim, feed, offers
         self._told, self._ask, self._say = told, ask, say
@@ -76,10 +77,10 @@ class Child:
     def start(self, host: str, port: int) -> None:
         """Serve the page at a port of a host name or address of this machine."""
         if not is_installed():
-            self._complain(NOT_INSTALLED)
+            self._complain(NOT_INSTALLED, logging.ERROR)
             return
         if warning := warning_about(host, port):
-            self._say(warning, True)
+            self._say(warning, logging.WARNING)
         ours, theirs = socket.socketpair()
         memory = self._feed.memory.descriptor
         words = str(memory), str(theirs.fileno()), host, str(port)
@@ -135,12 +136,14 @@ class Child:
                 self._ask(message)
             elif message['kind'] == 'serving':
                 self.address = message['address']
-                self._say(f'the viewer is at {self.address}', False)
+                self._say(f'the viewer is at {self.address}', logging.INFO)
             elif message['kind'] == 'failed':
-                self._complain(f'the viewer does not run: {shortened(message["reason"])}')
+                reason = f'the viewer does not run: {shortened(message["reason"])}'
+                self._complain(reason, logging.ERROR)
         self._outgoing.put(None)
         if not self._ending and not self.complaint:
-            self._complain('the viewer has ended; the simulation goes on without it')
+            reason = 'the viewer has ended; the simulation goes on without it'
+            self._complain(reason, logging.WARNING)
 
     def _tell(self) -> None:
         world: World | None = None
@@ -178,9 +181,9 @@ class Child:
         same = sim.terrain is world.ground and sim.constraints is world.constraints
         return header if same else None
 
-    def _complain(self, reason: str) -> None:
+    def _complain(self, reason: str, level: int) -> None:
         self.address, self.complaint = '', reason
-        self._say(reason, True)
+        self._say(reason, level)
 
 
 def models_of(world: World) -> list[ContactModel]:

@@ -21,7 +21,8 @@ def served(free_port):
     from contact_sim.view.page import Page
     from contact_sim.view.server import address_of, page_server
 
-    sim = Simulator(load_robot(NAME))
+    sim = Simulator(load_robot(NAME), 'sap')  # a first start compiles: not while a click waits
+    sim.contact_model = 'ncp'
     session = LiveSession(sim, paused=True)
     server = page_server('localhost', free_port, NAME)
     ended = threading.Event()

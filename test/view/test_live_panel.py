@@ -26,6 +26,8 @@ def opened():
 
     sim = Simulator(load_robot('quadruped'))
     session = LiveSession(sim, speed=0.5)
+    for model in ('sap', 'lcp', 'todorov', 'anitescu'):
+        session.set_contact_model(model)  # a first start compiles for longer than a test waits
     server = page_server('localhost', free(), 'test')
     ended = threading.Event()
     page = Page(server, session)

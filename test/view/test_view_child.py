@@ -1,5 +1,6 @@
 """The viewer as a process: whatever happens to it, the simulation is told in one line, at once."""
 
+import logging
 import socket
 import time
 
@@ -38,7 +39,7 @@ def made(monkeypatch):
         told = lambda: Told(CHOSEN, '')  # noqa: E731
         child = Child(
             sim, feed, Offers(frames=('body',)), told, lambda message: None,
-            lambda line, wrong: said.append((line, wrong)),
+            lambda line, level: said.append((line, level)),
         )  # fmt: skip
         ends.extend((child.close, feed.memory.close))
         return child, said
@@ -64,7 +65,7 @@ def test_a_port_that_is_taken_is_told_with_its_number(made):
         assert wait_for(lambda: child.complaint)
     expected = f'the viewer does not run: port {port} of localhost: Address already in use'
     assert child.complaint == f'{expected}; choose another port'
-    assert said == [(child.complaint, True)]  # and nothing more when the process has ended
+    assert said == [(child.complaint, logging.ERROR)]  # once
     assert child.address == ''
 
 
@@ -73,7 +74,7 @@ def test_without_viser_the_line_that_installs_it_is_told(made, monkeypatch):
     child, said = made()
     child.start('localhost', 1)
     assert "pip install 'contact_sim[view]'" in child.complaint
-    assert said == [(child.complaint, True)]
+    assert said == [(child.complaint, logging.ERROR)]
     child.close()  # there is no process to end
 
 
@@ -83,8 +84,8 @@ def test_other_interfaces_are_warned_about(made, monkeypatch):
         child, said = made()
         child.start(host, 8080)
         assert wait_for(lambda child=child: child.address)
-        assert said[-1] == ('the viewer is at there', False)
-        assert [wrong for _, wrong in said[:-1]] == [True] * warned
+        assert said[-1] == ('the viewer is at there', logging.INFO)
+        assert [level for _, level in said[:-1]] == [logging.WARNING] * warned
         assert all('no password' in line for line, _ in said[:-1])
 
 
@@ -95,7 +96,8 @@ def test_a_viewer_that_ends_is_told_once(made, monkeypatch):
     assert wait_for(lambda: child.complaint)
     child.answer(1)
     child.close()
-    assert said == [('the viewer has ended; the simulation goes on without it', True)]
+    expected = 'the viewer has ended; the simulation goes on without it'
+    assert said == [(expected, logging.WARNING)]
 
 
 def test_a_viewer_that_does_nothing_holds_up_nobody(made, monkeypatch):

@@ -9,6 +9,8 @@ import urllib.request
 
 import pytest
 
+from contact_sim.replay import Recording
+from contact_sim.replay.repeat import Player
 from contact_sim.view import server as servers
 from contact_sim.view.__main__ import main, parser, simulator
 
@@ -42,7 +44,9 @@ def test_options_make_the_simulation():
         (['no_such_robot'], 'no_such_robot'),
         (['quadruped', '--terrain', 'lava.txt'], 'lava.txt'),
         (['quadruped', '--friction', '-1'], 'friction'),
-        (['quadruped', '--controller', 'nothing'], 'module:name'),
+        (['quadruped', '--controller', 'dance'], 'dance'),
+        (['quadruped', '--controller', 'dance:'], 'module:name'),
+        (['quadruped', '--record', '/nowhere/run.npz'], '/nowhere/run.npz'),
         (['quadruped', '--controller', 'no.such:Thing'], 'no.such:Thing'),
         (['quadruped', '--speed', '-1'], 'speed'),
         (['quadruped', '--port', '99999'], '99999'),
@@ -106,8 +110,13 @@ def test_whoever_lets_others_in_is_warned(capsys, monkeypatch, free_port):
 
 @needs_viser
 def test_a_moving_scene_is_saved(capsys, tmp_path):
-    path = tmp_path / 'scene.html'
-    assert main(['quadruped', '--save', str(path), '--duration', '0.2']) == 0
+    path, run = tmp_path / 'scene.html', tmp_path / 'run.npz'
+    trots = ['--controller', 'trot', '--velocity', '0.3', '0', '0', '--record', str(run)]
+    assert main(['quadruped', *trots, '--save', str(path), '--duration', '1.5']) == 0
+    player = Player(Recording(run))
+    steps = sum(1 for _ in player.steps())
+    assert steps * 1e-3 == pytest.approx(1.5, abs=0.04)
+    assert player.sim.q[0] > 0.1
     assert capsys.readouterr().out.strip() == str(path)
     assert '<html' in path.read_text(encoding='utf-8')[:2000].lower()
     for bad in (tmp_path / 'nowhere' / 'scene.html', tmp_path / 'scene.txt'):
