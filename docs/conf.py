@@ -3,6 +3,7 @@
 Everything a page needs is in the site: it is read without a network.
 """
 
+import ast
 import importlib.util
 import os
 import sys
@@ -17,8 +18,9 @@ sys.path.insert(0, str(HERE / 'extensions'))
 
 from repository import place_of as linkcode_resolve  # noqa: E402, F401
 
-import contact_sim  # noqa: E402
-
+for node in ast.parse(Path(PACKAGE.origin).read_text(encoding='utf-8')).body:
+    if isinstance(node, ast.Assign) and node.targets[0].id == '__all__':
+        EXPORTED = ast.literal_eval(node.value)  # of contact_sim itself
 MANIFEST = ElementTree.parse(ROOT / 'package.xml').getroot()
 project = MANIFEST.findtext('name')
 author = MANIFEST.findtext('maintainer')
@@ -30,12 +32,13 @@ extensions = [
     'sphinx.ext.autodoc',
     'sphinx.ext.autosummary',
     'sphinx.ext.linkcode',
+    'sphinx_gallery.gen_gallery',
     'docstrings',
     'mathml',
     'repository',
 ]
 templates_path = ['templates']
-exclude_patterns = ['extensions', 'templates']
+exclude_patterns = ['extensions', 'templates', 'static']
 nitpicky = True
 repository_root = str(ROOT)
 
@@ -46,7 +49,7 @@ myst_enable_extensions = ['dollarmath']
 
 autosummary_generate = True
 autosummary_imported_members = True
-autosummary_context = {'first': contact_sim.__all__}  # documented once, there
+autosummary_context = {'first': EXPORTED}  # each is documented once
 autosummary_ignore_module_all = False
 autodoc_member_order = 'bysource'
 autodoc_typehints_format = 'short'
@@ -55,13 +58,23 @@ autodoc_type_aliases = {name: name for name in ('Array', 'ArrayLike', 'Indices')
 python_maximum_signature_line_length = 90
 
 # Pages beside which there is nothing to navigate.
-ALONE = ('quick_start', 'which_model', 'architecture', 'benchmarks', 'limitations', 'changelog')
+ALONE = (
+    'quick_start',
+    'viewer',
+    'which_model',
+    'architecture',
+    'benchmarks',
+    'limitations',
+    'changelog',
+)
 html_theme = 'pydata_sphinx_theme'
 html_title = project
+html_static_path = ['static']
+html_css_files = ['site.css']
 html_context = {'default_mode': 'auto'}
 html_sidebars = {page: [] for page in ALONE}
 html_theme_options = {
-    'header_links_before_dropdown': 7,
+    'header_links_before_dropdown': 8,
     'navbar_end': ['theme-switcher'],
     'navbar_align': 'left',
     'show_nav_level': 2,
@@ -72,16 +85,15 @@ html_theme_options = {
 html_math_renderer = 'mathml'
 html_copy_source = False
 
-# The gallery: GALLERY=1 runs the examples; without it their text is shown.
-EXAMPLES = ROOT / 'examples' / 'gallery'
-if EXAMPLES.is_dir():
-    extensions.append('sphinx_gallery.gen_gallery')
-    sphinx_gallery_conf = {
-        'examples_dirs': str(EXAMPLES),
-        'gallery_dirs': 'gallery',
-        'plot_gallery': os.environ.get('GALLERY') == '1',
-        'download_all_examples': False,
-        'show_signature': False,
-    }
+# GALLERY=1 runs the examples; without it their text is shown.
+sphinx_gallery_conf = {
+    'examples_dirs': str(ROOT / 'examples' / 'gallery'),
+    'gallery_dirs': 'gallery',
+    'plot_gallery': os.environ.get('GALLERY') == '1',
+    'abort_on_example_error': True,
+    'download_all_examples': False,
+    'show_signature': False,
+    'write_computation_times': False,
+}
 
 rosdoc2_settings = {'allow_other_extensions': True, 'override_theme': False}

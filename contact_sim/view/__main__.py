@@ -65,7 +65,7 @@ def parser() -> argparse.ArgumentParser:
         help='of a trot, forwards and sideways [m/s], turn [rad/s]')  # fmt: skip
     add('--record', metavar='FILE', help='record the session (.npz)')
     add('--save', metavar='FILE',
-        help='write a moving scene (.html, .mp4, .gif) in place of serving one')  # fmt: skip
+        help='write a moving scene (.html, .mp4, .gif, .webp), serve none')  # fmt: skip
     add('--duration', type=float, default=5.0, metavar='S', help='simulated time of --save [s]')
     add('--feet', nargs='*', metavar='LINK', help='links of the feet')
     add('--srdf', metavar='FILE', help='SRDF with poses and end effectors')

@@ -64,3 +64,15 @@ def framing(bodies: Sequence[Body], joints: Array) -> Camera:
     x, y, z = (middle + distance * FROM / np.linalg.norm(FROM)).tolist()
     a, b, c = middle.tolist()
     return Camera((x, y, z), (a, b, c))
+
+
+def whole_run(cameras: Sequence[Camera]) -> Camera:
+    """Return a camera that sees all that the cameras see, from the direction of the first."""
+    looked_at = np.array([camera.look_at for camera in cameras])
+    lowest, highest = looked_at.min(axis=0), looked_at.max(axis=0)
+    away = np.subtract(cameras[0].position, cameras[0].look_at)
+    distance = max(np.linalg.norm(np.subtract(one.position, one.look_at)) for one in cameras)
+    middle, spread = 0.5 * (lowest + highest), float(np.linalg.norm(highest - lowest))
+    x, y, z = (middle + (distance + 0.5 * spread) * away / np.linalg.norm(away)).tolist()
+    a, b, c = middle.tolist()
+    return Camera((x, y, z), (a, b, c))

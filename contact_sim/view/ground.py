@@ -8,9 +8,8 @@ from numpy.typing import NDArray
 
 from contact_sim.collision.terrain import Terrain
 from contact_sim.drawing.cones import turned_to
-from contact_sim.drawing.ground import border_lines, ground_triangles, one_plane
+from contact_sim.drawing.ground import border_lines, ground_surface, one_plane
 from contact_sim.drawing.style import BORDER_WIDTH, COLOURS, Colour
-from contact_sim.drawing.surfaces import without_slivers
 from contact_sim.view.layers import LineLayer, rgb
 
 Array = NDArray[np.float64]
@@ -44,8 +43,7 @@ class GroundShape:
                 wxyz=xyzw[[3, 0, 1, 2]], position=offset * normal,
             )  # fmt: skip
         else:
-            corners = ground_triangles(ground)
-            shape = without_slivers(corners, np.arange(len(corners)).reshape(-1, 3))
+            shape = ground_surface(ground)
             scene.add_mesh_simple(
                 f'{above}/surface', shape.vertices, shape.triangles, color=rgb(SHADED),
                 flat_shading=True, side='double',

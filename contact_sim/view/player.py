@@ -46,7 +46,7 @@ def parser() -> argparse.ArgumentParser:
     add('--open', action='store_true', help='open the page in the browser')
     add('--speed', type=float, default=1.0, help='simulated over wall time, default 1')
     add('--save', metavar='FILE',
-        help='write a moving scene (.html, .mp4, .gif) in place of serving one')  # fmt: skip
+        help='write a moving scene (.html, .mp4, .gif, .webp), serve none')  # fmt: skip
     add('--begin', type=float, default=0.0, metavar='S', help='where --save begins in the run [s]')
     add('--duration', type=float, metavar='S', help='simulated time of --save [s]; default: all')
     return result

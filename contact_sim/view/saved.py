@@ -75,7 +75,7 @@ def save_clip(
     """Write a clip of the moving scene as headless Chromium sees it; return its path.
 
     Args:
-        path: of the file, .mp4 or .gif.
+        path: of the file, .mp4, .gif or .webp.
         robot: what is shown.
         ground: `Simulator.terrain`.
         reports: one per picture.
@@ -246,7 +246,16 @@ def _gif(file: Path, frames: Iterator[Frame], fps: float, size: tuple[int, int])
     first.save(file, save_all=True, append_images=images, duration=pause, loop=0)
 
 
+def _webp(file: Path, frames: Iterator[Frame], fps: float, size: tuple[int, int]) -> None:
+    images = map(Image.fromarray, frames)
+    first = next(images)
+    pause = round(1000.0 / fps)
+    first.save(
+        file, save_all=True, append_images=images, duration=pause, loop=0, quality=60, method=4
+    )
+
+
 WRITERS: dict[str, Callable[[Path, Iterator[Frame], float, tuple[int, int]], None]] = {
-    '.mp4': _mp4, '.gif': _gif,
+    '.mp4': _mp4, '.gif': _gif, '.webp': _webp,
 }  # fmt: skip
 """What writes a clip, by the end of its name."""

@@ -25,6 +25,7 @@ import pinocchio as pin
 from contact_sim import Simulator, load_robot
 from contact_sim.replay import Recorder, Recording, repeat
 from contact_sim.robot.actuation import holding
+from contact_sim.view.embedded import MovingScene
 
 GRAVITY, PUSH, BEGIN, END, STEPS = 9.81, [0.0, 60.0, 0.0, 0.0, 0.0, 0.0], 300, 600, 1200
 robot = load_robot('go1').with_body_contacts()  # the trunk may touch the ground
@@ -97,3 +98,9 @@ axes.legend(loc='lower right')
 
 assert abs(lost - crossing) < 20
 plt.show()
+
+# %%
+# The fall at a third of its speed, to look at from all sides: the red cross under the robot is its
+# centre of mass.
+
+MovingScene(robot, sim.terrain, reports[200::11])

@@ -14,6 +14,7 @@ import numpy as np
 from contact_sim import Simulator, load_robot
 from contact_sim.control import Trot
 from contact_sim.terrain import Terraces
+from contact_sim.view.embedded import MovingScene
 
 RISE, TREAD, STEPS, SPEED, DURATION = 0.04, 0.3, 5, 0.5, 4.5
 
@@ -74,3 +75,8 @@ assert gap.min() > -1e-12
 assert gap.max() < 5e-5
 assert abs(descent + treads[-1]) < 0.03
 plt.show()
+
+# %%
+# The run, to look at from all sides.
+
+MovingScene(robot, sim.terrain, reports[::33])

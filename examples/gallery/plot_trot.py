@@ -14,6 +14,7 @@ import numpy as np
 
 from contact_sim import Simulator, load_robot
 from contact_sim.control import Trot
+from contact_sim.view.embedded import MovingScene
 
 SPEED, DURATION, GRAVITY = 0.5, 4.0, 9.81
 
@@ -64,3 +65,10 @@ assert abs(lift / weight - 1.0) < 1e-3
 assert abs(speed / SPEED - 1.0) < 0.05
 assert (load[-count:] > 0.0).sum(axis=1).min() >= 2
 plt.show()
+
+# %%
+# The run, to look at from all sides (in a notebook as well; it needs ``contact_sim[view]``).
+# Arrows are the forces of the ground, the line or polygon between the feet is what carries the
+# robot.
+
+MovingScene(robot, sim.terrain, reports[1000::33])

@@ -11,8 +11,8 @@ READ = [
     *(ROOT / name for name in ('README.md', 'CONTRIBUTING.md')),
     *sorted((ROOT / 'examples').rglob('*.md')),
 ]
-MADE = {'generated', 'gallery', 'templates'}
-"""Folders whose pages Sphinx writes, or writes from."""
+MADE = {'generated', 'gallery', 'templates', 'sg_execution_times.rst'}
+"""Folders whose pages Sphinx writes, or writes from, and a page that it writes."""
 INDEXES = [path for path in sorted(DOCS.rglob('*.rst')) if not MADE & set(path.parts)]
 
 
@@ -41,7 +41,11 @@ def tocs():
         tree = re.findall(
             r'\.\. toctree::\n((?:   \S.*\n|\n)*)', index.read_text(encoding='utf-8')
         )
-        entries = [line.strip() for part in tree for line in part.splitlines()]
+        entries = [
+            re.sub(r'.* <(.*)>', r'\1', line.strip())
+            for part in tree
+            for line in part.splitlines()
+        ]
         found[name] = [
             (index.parent / entry).resolve().relative_to(DOCS).as_posix()
             for entry in entries

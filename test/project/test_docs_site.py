@@ -1,5 +1,6 @@
 """What `make docs` is made of: docstrings, links to sources, formulas, the picture of a step."""
 
+import ast
 import re
 
 import pytest
@@ -96,6 +97,32 @@ def test_the_api_reference_has_every_room_that_exports_names():
         if '__all__' in path.read_text(encoding='utf-8'):
             assert re.search(rf'^   contact_sim\.{path.parent.name}$', listed, re.MULTILINE), path
     assert contact_sim.__all__
+
+
+def test_what_the_pages_import_is_in_the_api_reference():
+    pages_of_api = sorted((DOCS / 'api').glob('*.rst'))
+    listed = {
+        line.strip()
+        for path in pages_of_api
+        for line in path.read_text(encoding='utf-8').splitlines()
+    }
+    texts = [
+        block.text for page in pages() for block in blocks(page) if block.language == 'python'
+    ]
+    texts += [
+        path.read_text(encoding='utf-8') for path in (ROOT / 'examples/gallery').glob('*.py')
+    ]
+    used = {
+        (node.module, name.name)
+        for text in texts
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.ImportFrom) and node.module.startswith('contact_sim')
+        for name in node.names
+    }
+    assert len(used) > 30
+    assert {
+        (m, name) for m, name in used if m not in listed and f'{m}.{name}' not in listed
+    } == set()
 
 
 def test_the_ros_index_builds_the_same_site():
