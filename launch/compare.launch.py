@@ -63,11 +63,9 @@ def everything(context: LaunchContext) -> list[object]:
         as_contact_model(model)  # an unknown name ends the launch with the known ones
     spacing = float(given['spacing'])
     port = launching.viewer_port(given['viewer'])
+    pages = [str(port + k) if port else given['viewer'] for k in range(len(models))]
     started: list[object] = [
-        simulation(
-            given, model, spacing * (k - 0.5 * (len(models) - 1)), own_clock=k > 0,
-            viewer=str(port + k) if port else given['viewer'],
-        )  # fmt: skip
+        simulation(given, model, spacing * (k - 0.5 * (len(models) - 1)), k > 0, pages[k])
         for k, model in enumerate(models)
     ]
     if IfCondition(LaunchConfiguration('rviz')).evaluate(context):

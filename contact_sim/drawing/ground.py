@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from contact_sim.collision.kinds import PLANES
 from contact_sim.collision.relief import FieldGround, MeshGround
 from contact_sim.collision.terrain import Terrain
+from contact_sim.drawing.surfaces import Surface
 from contact_sim.terrain import Region
 
 Array = NDArray[np.float64]
@@ -30,23 +31,30 @@ def one_plane(terrain: Terrain) -> tuple[Array, float] | None:
 
 
 def ground_triangles(terrain: Terrain) -> Array:
-    """Return the corners of triangles on the ground [m], shape (n, 3).
+    """Return the corners of the triangles of `ground_surface` [m], shape (n, 3)."""
+    surface = ground_surface(terrain)
+    return np.asarray(surface.vertices[surface.triangles].reshape(-1, 3))
+
+
+def ground_surface(terrain: Terrain) -> Surface:
+    """Return triangles on the ground.
 
     Of several planes, what each has in the room that all leave; of height fields and meshes, their
     own; else a level grid about the origin whose points are moved to the nearest of the ground.
     """
-    if terrain.kind == PLANES:
-        return _faces(terrain.data[: 4 * terrain.features].reshape(-1, 4))
     if isinstance(terrain, FieldGround | MeshGround):
         mesh = terrain.mesh if isinstance(terrain, MeshGround) else terrain.field.as_mesh()
-        return np.asarray(mesh.vertices[mesh.triangles].reshape(-1, 3))
+        return Surface(mesh.vertices, mesh.triangles)
+    if terrain.kind == PLANES:
+        corners = _faces(terrain.data[: 4 * terrain.features].reshape(-1, 4))
+        return Surface(corners, np.arange(len(corners)).reshape(-1, 3))
     ticks = np.linspace(-0.5 * GROUND_SIZE, 0.5 * GROUND_SIZE, GROUND_CELLS + 1)
     x, y = np.meshgrid(ticks, ticks, indexing='ij')
     flat = np.stack([x, y, np.zeros_like(x)], axis=-1).reshape(-1, 3)
     points = flat - terrain.distances(flat)[:, None] * terrain.normals(flat)
-    grid = points.reshape(GROUND_CELLS + 1, GROUND_CELLS + 1, 3)
-    a, b, c, d = grid[:-1, :-1], grid[1:, :-1], grid[1:, 1:], grid[:-1, 1:]
-    return np.stack([a, b, c, a, c, d], axis=2).reshape(-1, 3)
+    number = np.arange(len(points)).reshape(GROUND_CELLS + 1, GROUND_CELLS + 1)
+    a, b, c, d = number[:-1, :-1], number[1:, :-1], number[1:, 1:], number[:-1, 1:]
+    return Surface(points, np.stack([a, b, c, a, c, d], axis=2).reshape(-1, 3))
 
 
 def _faces(planes: Array) -> Array:

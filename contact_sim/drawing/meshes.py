@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlparse
 
 import numpy as np
@@ -84,10 +85,10 @@ def _others(file: Path) -> Iterator[Part]:
             yield np.asarray(mesh.vertices, dtype=float), np.asarray(mesh.faces), _colour(mesh)
 
 
-def _colour(mesh: object) -> Colour | None:
-    visual = getattr(mesh, 'visual', None)
-    material = getattr(visual, 'material', None)
-    if material is None and not getattr(visual, 'defined', False):
+def _colour(mesh: Any) -> Colour | None:
+    visual = mesh.visual
+    source = getattr(visual, 'material', visual if visual.defined else None)
+    if source is None:
         return None
-    rgb = np.asarray((material or visual).main_color, dtype=float)[:3] / 255.0  # type: ignore[union-attr]
-    return float(rgb[0]), float(rgb[1]), float(rgb[2]), 1.0
+    r, g, b = (float(part) / 255.0 for part in source.main_color[:3])
+    return r, g, b, 1.0

@@ -2,6 +2,7 @@
 
 Ends with 0 if every step is the same, else with 1, and names the first step that is not. With
 `--model sap` it then repeats the run under another contact model and says how far apart they get.
+With `--mcap`, `--csv` or `--parquet` it writes the run, or the one under `--model`, into files.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 from contact_sim.contact_models import contact_models
 from contact_sim.errors import ContactSimError
 from contact_sim.replay.comparison import Comparison, compare
+from contact_sim.replay.export.run import RATES, Targets, export, parsed_rates
 from contact_sim.replay.recording import Recording, change_in_words
 from contact_sim.replay.repeat import Outcome, repeat
 from contact_sim.robot.urdf import load_robot
@@ -70,6 +72,44 @@ def as_json(recording: Recording, outcome: Outcome, comparison: Comparison | Non
     return json.dumps(result, indent=2)
 
 
+def add_targets(parser: argparse.ArgumentParser) -> None:
+    """Add the options of an export."""
+    group = parser.add_argument_group('files to write')
+    group.add_argument('--mcap', type=Path, metavar='FILE', help='ROS 2 messages, as of the node')
+    group.add_argument('--csv', type=Path, metavar='FILE', help='table of the numbers')
+    group.add_argument('--parquet', type=Path, metavar='FILE', help='the same table in columns')
+    group.add_argument(
+        '--rate', action='append', default=[], metavar='HZ',
+        help='default: every step; markers=25 for one of ' + ', '.join(RATES),
+    )  # fmt: skip
+    group.add_argument(
+        '--ground-truth', action='store_true', help='~/ground_truth in MCAP beside the sensors'
+    )
+    group.add_argument('--overwrite', action='store_true', help='replace files that are there')
+
+
+def targets_of(options: argparse.Namespace) -> Targets:
+    """Return what is to be written."""
+    rate, rates = parsed_rates(options.rate)
+    return Targets(
+        options.mcap, options.csv, options.parquet, rate, rates, options.ground_truth,
+        options.overwrite,
+    )  # fmt: skip
+
+
+def write_files(recording: Recording, targets: Targets, model: str | None) -> int:
+    """Export a recording and say so; return 0 if what was written is what was recorded."""
+    done = export(recording, targets, model)
+    for path in targets.paths.values():
+        print(f'{path}: {done.steps} steps, {path.stat().st_size / 1e6:.1f} MB')
+    if done.first_difference is not None:
+        print(f'replay: from step {done.first_difference} on they differ from the recording',
+              file=sys.stderr)  # fmt: skip
+    if done.damage:
+        print(f'replay: {done.damage}', file=sys.stderr)
+    return 0 if done.first_difference is None and not done.damage else 1
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Repeat a recording; return 0 if it is the same to the bit."""
     parser = argparse.ArgumentParser(
@@ -79,6 +119,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument('--model', choices=contact_models(), help='another contact model as well')
     parser.add_argument('--robot', help='refuse unless this robot (name or file) was recorded')
     parser.add_argument('--json', action='store_true', help='print JSON')
+    add_targets(parser)
     options = parser.parse_args(arguments)
     try:
         recording = Recording(options.recording)
@@ -86,6 +127,9 @@ def main(arguments: list[str] | None = None) -> int:
             print(f'replay: recorded with {version}: last bits may differ', file=sys.stderr)
         if options.robot:
             recording.check_robot(load_robot(options.robot))
+        targets = targets_of(options)
+        if targets.paths:
+            return write_files(recording, targets, options.model)
         outcome = repeat(recording)
         comparison = compare(recording, options.model) if options.model else None
     except ContactSimError as error:

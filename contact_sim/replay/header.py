@@ -32,6 +32,7 @@ from contact_sim.robot.actuators import Actuators, quantities
 from contact_sim.robot.constraints import Constraint
 from contact_sim.robot.contact_point import ContactPoint
 from contact_sim.robot.description import is_xml
+from contact_sim.robot.joined import JoinedRobots, joined
 from contact_sim.robot.model import RobotModel
 from contact_sim.robot.position_limits import PositionLimit
 from contact_sim.robot.solids import NO_COLLISIONS, Collisions, Solid
@@ -187,8 +188,18 @@ def robot_header(robot: RobotModel) -> dict[str, Any]:
         'actuators': _actuators_header(robot.declared_actuators),
         'position_limits': [_limit_header(limit) for limit in robot.position_limits],
         'collisions': dataclasses.asdict(robot.collisions),
+        'parts': _parts_header(robot),
     }
     return {**described, 'hash': description_hash(described), 'numbers': number_hash(robot)}
+
+
+def _parts_header(robot: RobotModel) -> list[dict[str, Any]]:
+    """Return the robots that were joined, each as it is alone; none of one that is alone."""
+    parts = robot.parts if isinstance(robot, JoinedRobots) else ()
+    return [
+        {'name': part.name, 'place': list(part.place), 'robot': robot_header(part.robot)}
+        for part in parts
+    ]
 
 
 def _points_header(points: Iterable[ContactPoint]) -> list[dict[str, Any]]:
@@ -268,6 +279,26 @@ def robot_of(header: Mapping[str, Any], numbers_must_match: bool) -> RobotModel:
             f'the description of robot {header["name"]!r} in the recording was changed: its hash '
             f'is {description_hash(header)[:12]}, expected {header["hash"][:12]}'
         )
+    robot = _joined_of(header, numbers_must_match) if header.get('parts') else _alone(header)
+    if numbers_must_match and number_hash(robot) != header['numbers']:
+        raise RecordingError(
+            f'robot {header["name"]!r}: its description gives other lengths, masses or limits '
+            'than those that were recorded; the Pinocchio model was changed after loading'
+        )
+    return robot
+
+
+def _joined_of(header: Mapping[str, Any], numbers_must_match: bool) -> RobotModel:
+    """Return robots as they were joined; older recordings know only all of them as one."""
+    parts = {part['name']: part for part in header['parts']}
+    robots = {name: robot_of(part['robot'], numbers_must_match) for name, part in parts.items()}
+    places = {name: part['place'] for name, part in parts.items()}
+    robot = joined(robots, places, header['name'])
+    return dataclasses.replace(robot, collisions=_collisions_of(header))
+
+
+def _alone(header: Mapping[str, Any]) -> RobotModel:
+    """Return one robot."""
     points = [ContactPoint(**point) for point in header['contact_points']]
     joints = header['joint_names']
     if header['description']:
@@ -277,6 +308,7 @@ def robot_of(header: Mapping[str, Any], numbers_must_match: bool) -> RobotModel:
         robot = load_robot(
             header['description'], header['floating_base'], points, joints, check_meshes=False
         )
+        robot = dataclasses.replace(robot, description=header['description'])  # to the last blank
     else:
         robot = RobotModel.from_pinocchio(
             model_from(header['model']), points, joints, header['name']
@@ -286,13 +318,7 @@ def robot_of(header: Mapping[str, Any], numbers_must_match: bool) -> RobotModel:
     robot = dataclasses.replace(
         robot, body_points=body, position_limits=limits, collisions=_collisions_of(header)
     )
-    robot = _with_actuators_of(header, robot)
-    if numbers_must_match and number_hash(robot) != header['numbers']:
-        raise RecordingError(
-            f'robot {header["name"]!r}: its description gives other lengths, masses or limits '
-            'than those that were recorded; the Pinocchio model was changed after loading'
-        )
-    return robot
+    return _with_actuators_of(header, robot)
 
 
 def check_same_robot(header: Mapping[str, Any], robot: RobotModel) -> None:

@@ -13,6 +13,7 @@ from contact_sim.collision.terrain import Terrain
 from contact_sim.contact.contact_values import SLIP
 from contact_sim.contact.residuals import Residuals
 from contact_sim.errors import ContactSimError, shortened
+from contact_sim.replay.archive import understood
 from contact_sim.replay.hashing import StateHash
 from contact_sim.replay.player import PlayedStep
 from contact_sim.replay.recording import Recording, change_in_words
@@ -240,12 +241,17 @@ def free_bases(model: pin.Model) -> dict[str, int]:
 
 
 def changes_of(recording: Recording) -> dict[int, list[Event]]:
-    """Return what was changed from outside, by the first step that it acts in."""
+    """Return what was changed from outside, by the first step that it acts in.
+
+    Raises:
+        RecordingError: a change without what belongs to it.
+    """
     found: dict[int, list[Event]] = {}
-    for change in recording.events:
-        step, kind = int(change['step']) + 1, change['kind']
-        if kind != 'failure':
-            named = {'contact_model': MODEL, 'wrenches': PUSH}.get(kind, CHANGE)
-            text = shortened(change_in_words(change), LONGEST_TEXT)
-            found.setdefault(step, []).append(Event(step, named, text))
+    with understood(f'{recording.path}: its changes'):
+        for change in recording.events:
+            step, kind = int(change['step']) + 1, change['kind']
+            if kind != 'failure':
+                named = {'contact_model': MODEL, 'wrenches': PUSH}.get(kind, CHANGE)
+                text = shortened(change_in_words(change), LONGEST_TEXT)
+                found.setdefault(step, []).append(Event(step, named, text))
     return found

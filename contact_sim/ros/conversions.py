@@ -8,13 +8,9 @@ import numpy as np
 from builtin_interfaces.msg import Time
 from numpy.typing import NDArray
 
+from contact_sim.messages.stamps import NANOSECONDS, nanoseconds
+
 Array = NDArray[np.float64]
-NANOSECONDS = 1_000_000_000
-
-
-def nanoseconds(time: float) -> int:
-    """Return simulated time [s] as stamps have it [ns]."""
-    return round(time * NANOSECONDS)
 
 
 def set_stamp(stamp: Time, time: float) -> None:

@@ -13,8 +13,12 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
 
-from contact_sim.contact.solution import STATUSES, SolverStatus
+from contact_sim.contact.solution import STATUSES
 from contact_sim.errors import shortened
+from contact_sim.messages.rates import publish_periods
+from contact_sim.messages.solver_numbers import troubles
+from contact_sim.messages.stamps import nanoseconds
+from contact_sim.messages.told import check_sensors
 from contact_sim.parameters import Parameters, Settings
 from contact_sim.replay.recorder import Recorder
 from contact_sim.robot.actuator_text import describe_actuators
@@ -27,8 +31,8 @@ from contact_sim.ros.callbacks import answering
 from contact_sim.ros.commands.inbox import CommandInbox
 from contact_sim.ros.commands.lockstep import Lockstep, owned_joints
 from contact_sim.ros.commands.pushes import Pushes
-from contact_sim.ros.conversions import nanoseconds, seconds
-from contact_sim.ros.interface.page import Page
+from contact_sim.ros.conversions import seconds
+from contact_sim.ros.interface.page import ServedPage
 from contact_sim.ros.interface.services import Services
 from contact_sim.ros.interface.simulation_interfaces_server import INSTALLED, SimulationInterfaces
 from contact_sim.ros.interface.state_control import StateControl
@@ -50,7 +54,6 @@ from contact_sim.ros.settings.declarations import (
     JointGainParameters,
 )
 from contact_sim.ros.settings.factory import (
-    check_sensors,
     chosen_contact_model,
     chosen_shadows,
     chosen_terrain,
@@ -58,7 +61,6 @@ from contact_sim.ros.settings.factory import (
     recorder_of,
     start_configuration,
 )
-from contact_sim.ros.settings.rates import publish_periods
 from contact_sim.ros.settings.robots import (
     driven_robot,
     effort_order,
@@ -70,12 +72,6 @@ from contact_sim.ros.stepping.leader import Leader
 from contact_sim.ros.stepping.loop import Loop, StepTakesLong
 from contact_sim.simulation.pacer import Pacer
 from contact_sim.simulation.touch import TouchGuard
-
-TOLD = SolverStatus.UNSTABLE, SolverStatus.IMMOVABLE, SolverStatus.INCONSISTENT
-"""Statuses that are warned about, besides those of forces that no ground has."""
-
-MISSED = 1e-6
-"""Rate [m/s, rad/s] by which a constraint among contradictory ones is said to be missed."""
 
 
 class BriefLog:
@@ -171,7 +167,7 @@ class SimulationNode(Node):
             )  # fmt: skip
         self._in_force = self.parameters.accept_changes()
         self._announce()
-        self.page = Page(
+        self.page = ServedPage(
             self, self.sim, self.loop, self.standard_services, self.state_control, self.pushes,
             self.parameters,
         )  # fmt: skip
@@ -347,7 +343,7 @@ class SimulationNode(Node):
             self.page.close()
 
     def _diagnose(self) -> None:
-        common, troubles = self.parameters.settings[''], self._new_troubles()
+        common, found = self.parameters.settings[''], self._new_troubles()
         conditions = Conditions(
             time=self.sim.time,
             name=self.get_fully_qualified_name().lstrip('/'),
@@ -367,7 +363,7 @@ class SimulationNode(Node):
             clock=self._outputs.clock.complaint,
             viewer=self.page.address,
             viewer_trouble=self.page.complaint,
-            solver='; '.join(troubles),
+            solver='; '.join(found),
             robots=self.parts,
         )
         message = diagnostics_message(
@@ -377,16 +373,10 @@ class SimulationNode(Node):
         if conditions.clock and conditions.clock != self._warned_of_clock:
             self.get_logger().warning(conditions.clock)
         self._warned_of_clock = conditions.clock
-        for trouble in troubles:
+        for trouble in found:
             self.get_logger().warning(trouble)
 
     def _new_troubles(self) -> list[str]:
         """Return what was wrong with the solves since this was asked last."""
         before, self._seen = self._seen, tuple(self.loop.tally.statuses)
-        new = [status for code, status in enumerate(STATUSES) if self._seen[code] > before[code]]
-        troubles = [one.value for one in new if one in TOLD or not one.physical]
-        if SolverStatus.INCONSISTENT in new:
-            states = self.sim.last_report.constraints.items()
-            missed = [name for name, state in states if state.drift_rate > MISSED]
-            troubles += [f'constraints not met: {", ".join(missed)}'] if missed else []
-        return troubles
+        return troubles(before, self._seen, self.sim.last_report)

@@ -204,6 +204,11 @@ class StepReport:
         """
         return self._solve_shadows(self) if self._solve_shadows is not None else {}
 
+    @property
+    def solve_shadows(self) -> Callable[[StepReport], Mapping[str, Any]] | None:
+        """What solves `shadows`; None where there are none."""
+        return self._solve_shadows
+
     @cached_property
     def active_rows(self) -> NDArray[np.int64]:
         """Rows of the step data that took part in the contact problem."""

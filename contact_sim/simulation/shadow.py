@@ -6,7 +6,7 @@ nothing is written back. So any model can be a shadow, and the simulation keeps 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -36,6 +36,27 @@ class StepStart:
     restitution: Array
     stabilisation: Array
     external: Array
+
+    @property
+    def arrays(self) -> tuple[Array, ...]:
+        """The arrays, in the order of the fields."""
+        return (
+            self.buffer, self.friction, self.restitution, self.stabilisation, self.external,
+        )  # fmt: skip
+
+    @classmethod
+    def of(cls, model: str, numbers: Array, workspace: Workspace) -> StepStart:
+        """Return the start whose arrays lie one behind the other in `numbers`.
+
+        Args:
+            model: name of the contact model that takes the step.
+            numbers: all arrays.
+            workspace: one of the same sizes.
+        """
+        like = _start_in(workspace, model).arrays
+        ends = np.cumsum([array.size for array in like])
+        parts = np.split(numbers, ends[:-1])
+        return cls(model, *(part.reshape(a.shape) for part, a in zip(parts, like, strict=True)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,9 +130,6 @@ class Shadow:
         return data.buffer.copy(), status == READY
 
 
-Solve = Callable[[StepReport], Mapping[str, ShadowReport]]
-
-
 class Shadows:
     """The shadows of one simulation; they solve a step when somebody reads the answer.
 
@@ -138,30 +156,40 @@ class Shadows:
             raise InvalidInput(f'shadow = {self.names}: every contact model only once')
         self._original, self._context = workspace, context
         self._shadows = [Shadow(workspace, model) for model in chosen]
-        start = self._start('')
+        start = _start_in(workspace, '')
         with announced(*(type(model).__module__ for model in chosen)):
             for shadow in self._shadows:
                 shadow.advance(start)  # compiles: the first real step costs what all others do
 
-    def begin(self, model: str) -> Solve:
+    def begin(self, model: str) -> ShadowSolve:
         """Return what solves the step that `model` is about to take; costs two copies."""
-        start = self._start(model)
+        return ShadowSolve(self, _start_in(self._original, model))
 
-        def solve(taken: StepReport) -> dict[str, ShadowReport]:
-            return {
-                shadow.model.name: self._solved(shadow, start, taken) for shadow in self._shadows
-            }
-
-        return solve
-
-    def _start(self, model: str) -> StepStart:
-        work = self._original
-        return StepStart(
-            model, work.data.buffer.copy(), work.default_friction.copy(),
-            work.default_restitution.copy(), work.stabilisation.copy(),
-            work.external.copy(),
-        )  # fmt: skip
+    def solved(self, start: StepStart, taken: StepReport) -> dict[str, ShadowReport]:
+        """Return the step from `start` under all models, beside the one that was taken."""
+        return {shadow.model.name: self._solved(shadow, start, taken) for shadow in self._shadows}
 
     def _solved(self, shadow: Shadow, start: StepStart, taken: StepReport) -> ShadowReport:
         buffer, finite = shadow.advance(start)
         return ShadowReport(StepReport(buffer, self._context), taken, finite)
+
+
+@dataclass(frozen=True, eq=False)
+class ShadowSolve:
+    """Solves one step under other models, when it is called with its report."""
+
+    shadows: Shadows
+    start: StepStart
+
+    def __call__(self, taken: StepReport) -> dict[str, ShadowReport]:
+        """Return the answers by model."""
+        return self.shadows.solved(self.start, taken)
+
+
+def _start_in(work: Workspace, model: str) -> StepStart:
+    """Return copies of what the next step in a workspace starts from."""
+    return StepStart(
+        model, work.data.buffer.copy(), work.default_friction.copy(),
+        work.default_restitution.copy(), work.stabilisation.copy(),
+        work.external.copy(),
+    )  # fmt: skip

@@ -15,7 +15,8 @@ from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Header
 
 from contact_sim.errors import InvalidInput, shown
-from contact_sim.ros.conversions import nanoseconds, seconds, stamp_nanoseconds
+from contact_sim.messages.stamps import nanoseconds
+from contact_sim.ros.conversions import seconds, stamp_nanoseconds
 
 EVERY = QoSProfile(depth=1000)
 COMMANDS = 'joint_commands'

@@ -7,12 +7,15 @@ import logging
 import sys
 import webbrowser
 from collections.abc import Iterator, Sequence
+from contextlib import closing, nullcontext
+from itertools import pairwise
 
 from contact_sim.collision.terrain import TerrainLike
 from contact_sim.contact_models import contact_models
 from contact_sim.errors import ContactSimError
 from contact_sim.inspect.understanding import Source, understood
 from contact_sim.precompile import compiling_meanwhile
+from contact_sim.replay.recorder import Recorder
 from contact_sim.robot.catalogue import default_robot
 from contact_sim.robot.xacro_program import xacro_arguments
 from contact_sim.simulation.report import StepReport
@@ -28,6 +31,7 @@ from contact_sim.view.server import (
     page_server,
     warning_about,
 )
+from contact_sim.view.session import HOLD
 
 PORT = 8080
 PICTURE = 1.0 / 30.0
@@ -55,10 +59,13 @@ def parser() -> argparse.ArgumentParser:
     add('--time-step', type=float, default=1e-3, metavar='S', help='h [s]')
     add('--speed', type=float, default=1.0, help='simulated over wall time, 0: as fast as it can')
     add('--paused', action='store_true', help='begin with time standing still')
-    add('--controller', metavar='MODULE:NAME',
-        help='object with effort(time, q, v), such a function, or class of it')  # fmt: skip
+    add('--controller', default=HOLD, metavar='NAME',
+        help='hold, stand, squat, sway, trot, or module:name of your own')  # fmt: skip
+    add('--velocity', type=float, nargs=3, default=(0.0, 0.0, 0.0), metavar=('X', 'Y', 'TURN'),
+        help='of a trot, forwards and sideways [m/s], turn [rad/s]')  # fmt: skip
+    add('--record', metavar='FILE', help='record the session (.npz)')
     add('--save', metavar='FILE',
-        help='write a moving scene (.html, .mp4, .gif) in place of serving one')  # fmt: skip
+        help='write a moving scene (.html, .mp4, .gif, .webp), serve none')  # fmt: skip
     add('--duration', type=float, default=5.0, metavar='S', help='simulated time of --save [s]')
     add('--feet', nargs='*', metavar='LINK', help='links of the feet')
     add('--srdf', metavar='FILE', help='SRDF with poses and end effectors')
@@ -76,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     logging.basicConfig(format='%(message)s')
     try:
-        if any(word.endswith('.npz') for word in words):
+        if any(b.endswith('.npz') for a, b in pairwise(['', *words]) if a != '--record'):
             from contact_sim.view.player import main as play
 
             return play(words)
@@ -94,20 +101,17 @@ def live(given: argparse.Namespace) -> int:
     Raises:
         ContactSimError: a simulation that cannot be, a page that cannot be served or saved.
     """
-    own = own_controller(given.controller) if given.controller else None
+    own = own_controller(given.controller) if ':' in given.controller else None
     sim = simulator(given)
-    session = LiveSession(
-        sim, Motions(sim.robot, own), given.speed, paused=given.paused or bool(given.save)
-    )
-    try:
-        if own is not None:
-            session.set_controller(own[0])
+    recorder = Recorder(sim, given.record) if given.record else nullcontext()
+    motions, paused = Motions(sim.robot, own), given.paused or bool(given.save)
+    with recorder, closing(LiveSession(sim, motions, given.speed, paused)) as session:
+        session.set_velocity(*given.velocity)
+        session.set_controller(own[0] if own else given.controller)
         if given.save:
             save(session, given.save, given.duration)
         else:
             serve(session, given)
-    finally:
-        session.close()
     return 0
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pinocchio as pin
@@ -16,6 +16,8 @@ FROM = np.array([0.66, -0.66, 0.36])
 """Direction from what is looked at to the camera: from the front left, a little from above."""
 ROOM = 2.2
 """Distance of the camera in radii of what is looked at."""
+FIELD_OF_VIEW = 1.0
+"""Vertical angle of a picture [rad]."""
 
 
 @dataclass(frozen=True)
@@ -24,12 +26,14 @@ class Camera:
 
     position: tuple[float, float, float]
     look_at: tuple[float, float, float]
+    field_of_view: float = FIELD_OF_VIEW
+    """From the lower to the upper edge of the picture [rad]."""
 
     def moved(self, offset: Array) -> Camera:
         """Return the camera at another place, by an offset (3,) [m], turned as it is."""
         x, y, z = (self.position + offset).tolist()
         a, b, c = (self.look_at + offset).tolist()
-        return Camera((x, y, z), (a, b, c))
+        return replace(self, position=(x, y, z), look_at=(a, b, c))
 
     @property
     def wxyz(self) -> Array:

@@ -7,6 +7,7 @@ page asks for, one tells it the world, the settings and the answers.
 from __future__ import annotations
 
 import dataclasses
+import logging
 import queue
 import socket
 import subprocess
@@ -14,8 +15,9 @@ import sys
 import threading
 from collections.abc import Callable
 
+from contact_sim.contact_models.protocol import ContactModel
 from contact_sim.errors import shortened
-from contact_sim.replay.header import header_of
+from contact_sim.replay.header import header_of, model_header
 from contact_sim.simulation.simulator import Simulator
 from contact_sim.view.channel import Channel, Message
 from contact_sim.view.feed import Feed, World
@@ -49,7 +51,7 @@ class Child:
         told: returns what the page shows besides; called by a thread of this object.
         ask: called by a thread of this object with what the page asks for; has it answered with
             `answer`, and raises nothing.
-        say: called with what people should know, in a line, and whether it is wrong.
+        say: called with a line that people should know, and its level of `logging`.
 
     Attributes:
         address: of the page; '' before it is served.
@@ -63,7 +65,7 @@ class Child:
         offers: Offers,
         told: Callable[[], Told],
         ask: Callable[[Message], None],
-        say: Callable[[str, bool], None],
+        say: Callable[[str, int], None],
     ) -> None:
         self._sim, self._feed, self._offers = sim, feed, offers
         self._told, self._ask, self._say = told, ask, say
@@ -75,10 +77,10 @@ class Child:
     def start(self, host: str, port: int) -> None:
         """Serve the page at a port of a host name or address of this machine."""
         if not is_installed():
-            self._complain(NOT_INSTALLED)
+            self._complain(NOT_INSTALLED, logging.ERROR)
             return
         if warning := warning_about(host, port):
-            self._say(warning, True)
+            self._say(warning, logging.WARNING)
         ours, theirs = socket.socketpair()
         memory = self._feed.memory.descriptor
         words = str(memory), str(theirs.fileno()), host, str(port)
@@ -98,6 +100,12 @@ class Child:
         ]
         for thread in self._threads:
             thread.start()
+
+    @property
+    def process_id(self) -> int:
+        """Of the viewer that was started."""
+        assert self._process is not None, 'start() comes first'
+        return self._process.pid
 
     def answer(self, number: int, refusal: str = '') -> None:
         """Tell the page that what it asked for is done, or why it is not."""
@@ -128,12 +136,14 @@ class Child:
                 self._ask(message)
             elif message['kind'] == 'serving':
                 self.address = message['address']
-                self._say(f'the viewer is at {self.address}', False)
+                self._say(f'the viewer is at {self.address}', logging.INFO)
             elif message['kind'] == 'failed':
-                self._complain(f'the viewer does not run: {shortened(message["reason"])}')
+                reason = f'the viewer does not run: {shortened(message["reason"])}'
+                self._complain(reason, logging.ERROR)
         self._outgoing.put(None)
         if not self._ending and not self.complaint:
-            self._complain('the viewer has ended; the simulation goes on without it')
+            reason = 'the viewer has ended; the simulation goes on without it'
+            self._complain(reason, logging.WARNING)
 
     def _tell(self) -> None:
         world: World | None = None
@@ -143,9 +153,13 @@ class Child:
                 now = self._feed.world
                 if now is not world and (header := self._header_of(now)):
                     self._channel.send(
-                        'world', number=now.number, length=now.length, header=header,
+                        'world',
+                        number=now.number,
+                        length=now.length,
+                        header=header,
+                        shadows=[model_header(one) for one in models_of(now)],
                         offers=vars(self._offers) | {'fixed': sorted(self._offers.fixed)},
-                    )  # fmt: skip
+                    )
                     world = now
                 if (told := self._told()) != before:
                     self._channel.send('told', **dataclasses.asdict(told))
@@ -167,6 +181,11 @@ class Child:
         same = sim.terrain is world.ground and sim.constraints is world.constraints
         return header if same else None
 
-    def _complain(self, reason: str) -> None:
+    def _complain(self, reason: str, level: int) -> None:
         self.address, self.complaint = '', reason
-        self._say(reason, True)
+        self._say(reason, level)
+
+
+def models_of(world: World) -> list[ContactModel]:
+    """Return the contact models in the shadow."""
+    return [] if world.shadows is None else world.shadows.models

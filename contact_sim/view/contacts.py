@@ -12,7 +12,7 @@ from contact_sim.drawing.cones import cone_triangles, turned_to
 from contact_sim.drawing.style import COLOURS, SHAFT_WIDTH
 from contact_sim.simulation.contact_report import ContactReport
 from contact_sim.simulation.report import SLIP, StepReport
-from contact_sim.view.layers import LineLayer, opacity, rgb
+from contact_sim.view.layers import LineLayer, linear_rgb, opacity
 
 Array = NDArray[np.float64]
 TRAIL_TIME = 2.0
@@ -36,7 +36,7 @@ class Cones:
         self._node = scene.add_batched_meshes_simple(
             f'{above}/cones', corners, np.arange(len(corners)).reshape(-1, 3),
             batched_wxyzs=np.zeros((0, 4)), batched_positions=np.zeros((0, 3)),
-            batched_scales=np.zeros((0, 3)), batched_colors=rgb(colour),
+            batched_scales=np.zeros((0, 3)), batched_colors=linear_rgb(colour),
             opacity=opacity(colour), side='double', lod='off', cast_shadow=False,
         )  # fmt: skip
 

@@ -20,8 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contact_sim.collision.terrain import Terrain
+from contact_sim.contact_models import contact_models
 from contact_sim.robot.constraints import Constraint
 from contact_sim.simulation.report import StepReport
+from contact_sim.simulation.shadow import Shadows, ShadowSolve
 from contact_sim.simulation.simulator import Simulator
 
 Array = NDArray[np.float64]
@@ -31,8 +33,10 @@ MOST_PUSHES = 32
 """Pushes that a record has room for."""
 PUSH = 7
 """Numbers of a push: of its frame, force and torque."""
-NUMBER, WORLD, STEP_SECONDS, FACTOR, PUSHES, HEAD = range(6)
+NUMBER, WORLD, STEP_SECONDS, FACTOR, MODEL, PUSHES, HEAD = range(7)
 """Places of single numbers in front of the pushes and the step data."""
+MODELS = contact_models()
+"""Contact models by their number."""
 FRONT = HEAD + PUSH * MOST_PUSHES
 
 
@@ -50,8 +54,10 @@ class Record:
     """Simulated over wall time in the last second or so [-]."""
     wrenches: dict[str, Array]
     """Frame to force [N] and torque [N m] that push in the step, world axes, (6,)."""
-    buffer: Array
-    """The step data, see `arrays.step_data`."""
+    model: str
+    """Contact model that took the step, where `numbers` have its start; '' where they have not."""
+    numbers: Array
+    """The step data, see `arrays.step_data`, and behind them the arrays of a `StepStart`."""
 
 
 class SharedRecord:
@@ -61,7 +67,7 @@ class SharedRecord:
 
     Args:
         frames: what can be pushed, in an order that both ends know.
-        length: numbers of the step data.
+        length: numbers that there is room for.
         descriptor: of the file behind the memory; None: a new one.
 
     Attributes:
@@ -75,12 +81,12 @@ class SharedRecord:
         self.resize(length)
 
     def resize(self, length: int) -> None:
-        """Have room for step data of `length` numbers; the file never becomes shorter."""
+        """Have room for so many numbers; the file never becomes shorter."""
         size = 8 * (FRONT + length)
         if os.fstat(self.descriptor).st_size < size:
             os.ftruncate(self.descriptor, size)
         numbers = np.frombuffer(mmap.mmap(self.descriptor, size))
-        self._head, self._buffer = numbers[:HEAD], numbers[FRONT:]
+        self._head, self._rest = numbers[:HEAD], numbers[FRONT:]
         self._pushes = numbers[HEAD:FRONT].reshape(MOST_PUSHES, PUSH)
 
     def write(
@@ -89,7 +95,7 @@ class SharedRecord:
         seconds: float,
         factor: float,
         wrenches: Mapping[str, Array],
-        buffer: Array,
+        report: StepReport,
     ) -> bool:
         """Write the next record; return False where the other process is in the memory now.
 
@@ -98,7 +104,7 @@ class SharedRecord:
             seconds: wall time of the step [s].
             factor: real-time factor [-].
             wrenches: frame to force and torque in world axes, (6,); of many the first are kept.
-            buffer: the step data, of the length that there is room for.
+            report: of the step, with no more numbers than there is room for.
         """
         with self._entered() as entered:
             if entered:
@@ -106,11 +112,23 @@ class SharedRecord:
                 for row, (frame, wrench) in zip(self._pushes, wrenches.items(), strict=False):
                     row[0], row[1:] = self._number[frame], wrench
                     count += 1
-                self._buffer[:] = buffer
+                head[MODEL] = self._fill(report)
                 head[NUMBER] += 1.0
                 head[WORLD], head[STEP_SECONDS], head[FACTOR] = world, seconds, factor
                 head[PUSHES] = count
         return entered
+
+    def _fill(self, report: StepReport) -> int:
+        """Write the arrays; return the number of the model if there is a start, -1 if not."""
+        buffer, solve, model = report.record.buffer, report.solve_shadows, -1
+        self._rest[: len(buffer)] = buffer
+        if isinstance(solve, ShadowSolve):
+            end = len(buffer)
+            for array in solve.start.arrays:
+                begin, end = end, end + array.size
+                self._rest[begin:end] = array.ravel()
+            model = MODELS.index(solve.start.model)
+        return model
 
     def read(self, newer_than: int = 0) -> Record | None:
         """Return the record if it is newer than that number, and nobody writes one just now."""
@@ -120,11 +138,12 @@ class SharedRecord:
             if not entered:
                 return None
             head, pushes = self._head.copy(), self._pushes.copy()
-            buffer = self._buffer.copy()
+            rest = self._rest.copy()
         wrenches = {self._frames[int(row[0])]: row[1:] for row in pushes[: int(head[PUSHES])]}
+        model = MODELS[int(head[MODEL])] if head[MODEL] >= 0.0 else ''
         return Record(
             int(head[NUMBER]), int(head[WORLD]), float(head[STEP_SECONDS]), float(head[FACTOR]),
-            wrenches, buffer,
+            wrenches, model, rest,
         )  # fmt: skip
 
     def close(self) -> None:
@@ -155,14 +174,16 @@ def _anonymous_file() -> int:
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """What the step data of a record mean: the ground, and the constraints that hold."""
+    """What the numbers of a record mean: ground, constraints and models in the shadow."""
 
     number: int
     """Counted from 1."""
     ground: Terrain
     constraints: tuple[Constraint, ...]
+    shadows: Shadows | None
+    """None before there were any on this ground, under these constraints."""
     length: int
-    """Numbers of the step data."""
+    """Numbers of a record, besides its front."""
 
 
 class Feed:
@@ -176,6 +197,7 @@ class Feed:
     Attributes:
         latest: the newest step and what pushes in it, by frame; None: that is written already.
         memory: where it is written.
+        due: when the next record may be written, by `time.perf_counter` [s].
         world: of the records from now on.
     """
 
@@ -183,26 +205,33 @@ class Feed:
         self, sim: Simulator, frames: Sequence[str], pace: Callable[[], tuple[float, float]]
     ) -> None:
         self._sim, self._pace = sim, pace
-        self._due = 0.0
-        self.world = self._world_now(1)
+        self.due = 0.0
+        self.world = self._world_now(1, None)
         self.memory = SharedRecord(frames, self.world.length)
         self.latest: tuple[StepReport, Mapping[str, Array]] | None = sim.last_report, {}
 
     def tend(self) -> None:
         """Write the newest step if there is one and it is time; called again and again."""
-        if self.latest is not None and time.perf_counter() >= self._due:
+        if self.latest is not None and time.perf_counter() >= self.due:
             self._write(*self.latest)
 
     def _write(self, report: StepReport, wrenches: Mapping[str, Array]) -> None:
-        self._due = time.perf_counter() + PERIOD
+        self.due = time.perf_counter() + PERIOD
         sim, world = self._sim, self.world
+        solve = report.solve_shadows
         if sim.terrain is not world.ground or sim.constraints is not world.constraints:
-            self.world = world = self._world_now(world.number + 1)
-            self.memory.resize(world.length)
+            self.world = world = self._world_now(world.number + 1, None)
             report, wrenches = sim.last_report, {}  # that step may be of the world before
-        if self.memory.write(world.number, *self._pace(), wrenches, report.record.buffer):
+        elif isinstance(solve, ShadowSolve) and solve.shadows is not world.shadows:
+            self.world = world = self._world_now(world.number + 1, solve)
+        if self.memory.write(world.number, *self._pace(), wrenches, report):
             self.latest = None
 
-    def _world_now(self, number: int) -> World:
-        sim = self._sim
-        return World(number, sim.terrain, sim.constraints, sim.sizes.length)
+    def _world_now(self, number: int, solve: ShadowSolve | None) -> World:
+        sim, length = self._sim, self._sim.sizes.length
+        if solve is not None:
+            length += sum(array.size for array in solve.start.arrays)
+        if number > 1:
+            self.memory.resize(length)
+        shadows = None if solve is None else solve.shadows
+        return World(number, sim.terrain, sim.constraints, shadows, length)

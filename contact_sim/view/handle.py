@@ -54,7 +54,8 @@ class DragHandle:
         self._gizmo.visible = visible and bool(self.frame)
 
     async def _on_update(self, event: Any) -> None:
-        self._dragged = event.phase != 'end'
+        if event.phase != 'update':  # of which one may come late
+            self._dragged = event.phase == 'start'
 
     @property
     def acts(self) -> bool:

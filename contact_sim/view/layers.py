@@ -24,6 +24,17 @@ def rgb(colour: Colour) -> RGB:
     return r, g, b
 
 
+def linear_rgb(colour: Colour) -> RGB:
+    """Return a colour for viser's arrows and batched meshes, which take it as amounts of light."""
+    r, g, b, a = colour
+    return rgb((_light(r), _light(g), _light(b), a))
+
+
+def _light(part: float) -> float:
+    """Return the amount of light of a part of an sRGB colour (IEC 61966-2-1)."""
+    return float(part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4)
+
+
 def opacity(colour: Colour) -> float | None:
     """Return the opacity of a colour as viser wants it: None where nothing shows through."""
     return colour[3] if colour[3] < 1.0 else None
@@ -83,7 +94,7 @@ class ArrowLayer:
         self, scene: viser.SceneApi, above: str, kind: str, tint: Colour | None = None
     ) -> None:
         self._node = scene.add_arrows(
-            f'{above}/{kind}', NO_LINES, rgb(tint or COLOURS[kind]),
+            f'{above}/{kind}', NO_LINES, linear_rgb(tint or COLOURS[kind]),
             shaft_radius=0.5 * SHAFT_WIDTH, head_radius=0.5 * HEAD_WIDTH, head_length=HEAD_LENGTH,
         )  # fmt: skip
 

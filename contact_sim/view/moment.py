@@ -9,30 +9,47 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from contact_sim.collision.terrain import Terrain
 from contact_sim.drawing.arrows import Arrows, contact_arrows
+from contact_sim.drawing.support import SupportShape, SupportShapes
 from contact_sim.robot.model import RobotModel
+from contact_sim.robot.parts import parts_of
 from contact_sim.sensors.frames import frame_called
+from contact_sim.sensors.part_report import PartReport
 from contact_sim.simulation.report import StepReport
 
 Array = NDArray[np.float64]
+NO_WRENCHES: Mapping[str, Array] = {}
+
+
+class Ways:
+    """What the moments of a robot are computed with.
+
+    Args:
+        robot: or several that were joined.
+        ground: what they stand on.
+    """
+
+    def __init__(self, robot: RobotModel, ground: Terrain) -> None:
+        self.robot, self.data = robot, robot.pinocchio_model.createData()
+        self.supports = [(part, SupportShapes(part.robot, ground)) for part in parts_of(robot)]
 
 
 class Moment:
     """A step that is shown.
 
     Args:
-        robot: whose step.
-        data: Pinocchio's, for its joints.
+        ways: how it is computed; it is not to be asked after another one was made of the same.
         report: of the step.
         wrenches: frame to force [N] and torque [N m] from outside, world axes, (6,).
     """
 
     def __init__(
-        self, robot: RobotModel, data: pin.Data, report: StepReport, wrenches: Mapping[str, Array]
+        self, ways: Ways, report: StepReport, wrenches: Mapping[str, Array] = NO_WRENCHES
     ) -> None:
         self.report, self.wrenches = report, wrenches
-        self._robot, self._data = robot, data
-        pin.forwardKinematics(robot.pinocchio_model, data, report.q)
+        self._robot, self._data, self._supports = ways.robot, ways.data, ways.supports
+        pin.forwardKinematics(self._robot.pinocchio_model, self._data, report.q)
 
     @cached_property
     def joints(self) -> Array:
@@ -43,6 +60,11 @@ class Moment:
     def arrows(self) -> dict[str, Arrows]:
         """Force, slip and normal of every contact with the ground."""
         return contact_arrows(self.report.contacts)
+
+    @cached_property
+    def supports(self) -> list[SupportShape]:
+        """What each of the robots stands on."""
+        return [shapes.of(PartReport(self.report, part)) for part, shapes in self._supports]
 
     @cached_property
     def origins(self) -> dict[str, Array]:

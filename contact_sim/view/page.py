@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+import numpy as np
 import viser
 
 from contact_sim.contact_models import contact_models
@@ -53,8 +54,9 @@ class Page:
             self._scene = self._made_scene(shown)
         if shown.report is not self._drawn:
             self._drawn = shown.report
-            self._scene.show(shown.report, shown.wrenches)
-            self._show_shadows(shown)
+            with np.errstate(over='ignore'):  # a robot that has blown up has no place in float32
+                self._scene.show(shown.report, shown.wrenches)
+                self._show_shadows(shown)
         self._panel.update(shown)
 
     def _made_scene(self, shown: Shown) -> Scene:
@@ -63,19 +65,13 @@ class Page:
         camera = scene.framing(shown.report)
         self._server.initial_camera.position = camera.position
         self._server.initial_camera.look_at = camera.look_at
+        self._server.initial_camera.fov = camera.field_of_view
         self._panel.of_scene(scene)
         return scene
 
     def run(self, wanted: Callable[[], bool]) -> None:
         """Draw as long as `wanted` says so, while somebody has the page open."""
-        self.draw()
-        while wanted():
-            begin = time.perf_counter()
-            if self._server.get_clients():
-                self.draw()
-                time.sleep(max(0.0, begin + PERIOD - time.perf_counter()))
-            else:
-                time.sleep(NOBODY)
+        keep_drawing(self._server, lambda seconds: self.draw(), wanted)
 
     def _show_shadows(self, shown: Shown) -> None:
         """Draw the forces under other models, each in a colour of its own."""
@@ -85,6 +81,30 @@ class Page:
             self._shadows[name].show(report)
         for name in self._shadows.keys() - shown.shadows.keys():
             self._shadows.pop(name).close()
+
+
+def keep_drawing(
+    server: viser.ViserServer, draw: Callable[[float], object], wanted: Callable[[], bool]
+) -> None:
+    """Draw once, and then as long as `wanted` says so, while somebody has the page open.
+
+    Args:
+        server: of the page.
+        draw: called with the wall time since it was called before [s]; 0 after a time without
+            anybody.
+        wanted: whether to go on.
+    """
+    draw(0.0)
+    last = None
+    while wanted():
+        begin = time.perf_counter()
+        if server.get_clients():
+            draw(0.0 if last is None else begin - last)
+            last = begin
+            time.sleep(max(0.0, begin + PERIOD - time.perf_counter()))
+        else:
+            last = None
+            time.sleep(NOBODY)
 
 
 class ShadowForces:

@@ -8,10 +8,7 @@ from dataclasses import dataclass
 from contact_sim.errors import ContactSimError, InvalidInput, shown
 from contact_sim.replay.recording import Recording
 from contact_sim.replay.survey import KINDS, Event, Survey, survey
-from contact_sim.replay.timeline import SPACING, Moment, Timeline
-
-AHEAD = 4 * SPACING
-"""Steps that a jump may go beyond what has been read so far; it would wait for more."""
+from contact_sim.replay.timeline import Moment, Timeline
 
 
 class _Closed(Exception):
@@ -44,11 +41,8 @@ class Reader:
 
     @property
     def reach(self) -> int:
-        """Last step to which one may jump."""
-        if self.found is not None:
-            return self.timeline.steps
-        ahead = 0 if self.failure else AHEAD
-        return min(self.timeline.known + ahead, self.timeline.steps)
+        """Last step to which one may jump: what comes after it has not been read, or cannot be."""
+        return self.timeline.steps if self.found is not None else self.timeline.known
 
     def close(self) -> None:
         """Read no further."""
@@ -60,8 +54,8 @@ class Reader:
             self.found = survey(self.timeline, self._go_on)
         except _Closed:
             pass
-        except ContactSimError as error:
-            self.failure = str(error)
+        except Exception as error:  # nobody reads a traceback of this thread
+            self.failure = str(error) if isinstance(error, ContactSimError) else repr(error)
 
     def _go_on(self, step: int) -> None:
         if self._closed:
@@ -99,10 +93,7 @@ class Playback:
 
     def __init__(self, recording: Recording, contact_model: str | None = None) -> None:
         self.recording = recording
-        self.timeline = Timeline(recording)
-        if not self.timeline.steps:
-            why = f': {self.timeline.damage}' if self.timeline.damage else ''
-            raise InvalidInput(f'{shown(str(recording.path))} has no step to show{why}')
+        self.timeline = timeline_with_steps(recording)
         self.speed, self.playing = 1.0, False
         self._place, self._moving = 0.0, threading.Lock()
         other = None if contact_model is None else Timeline(recording, contact_model)
@@ -198,3 +189,17 @@ class Playback:
         step, other = min(self.step, self.reach), self.other
         beside = None if other is None else other.timeline.at(min(step, other.reach))
         return Pair(self.timeline.at(step), beside)
+
+
+def timeline_with_steps(recording: Recording) -> Timeline:
+    """Return the timeline of a recording.
+
+    Raises:
+        RecordingError: a recording that this version cannot repeat.
+        InvalidInput: one without steps.
+    """
+    timeline = Timeline(recording)
+    if not timeline.steps:
+        why = f': {timeline.damage}' if timeline.damage else ''
+        raise InvalidInput(f'{shown(str(recording.path))} has no step to show{why}')
+    return timeline

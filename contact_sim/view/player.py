@@ -7,13 +7,14 @@ import sys
 import webbrowser
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from contact_sim.contact_models import contact_models
 from contact_sim.errors import InvalidInput, shown
-from contact_sim.numbers import positive
+from contact_sim.numbers import finite, positive
 from contact_sim.replay.recording import Recording
 from contact_sim.replay.timeline import Timeline
-from contact_sim.view.playback import Pair, Playback
+from contact_sim.view.playback import Pair, Playback, timeline_with_steps
 from contact_sim.view.server import (
     NOT_INSTALLED,
     NotServed,
@@ -22,6 +23,9 @@ from contact_sim.view.server import (
     page_server,
     warning_about,
 )
+
+if TYPE_CHECKING:
+    import viser
 
 PORT = 8080
 FPS = 30.0
@@ -42,7 +46,7 @@ def parser() -> argparse.ArgumentParser:
     add('--open', action='store_true', help='open the page in the browser')
     add('--speed', type=float, default=1.0, help='simulated over wall time, default 1')
     add('--save', metavar='FILE',
-        help='write a moving scene (.html, .mp4, .gif) in place of serving one')  # fmt: skip
+        help='write a moving scene (.html, .mp4, .gif, .webp), serve none')  # fmt: skip
     add('--begin', type=float, default=0.0, metavar='S', help='where --save begins in the run [s]')
     add('--duration', type=float, metavar='S', help='simulated time of --save [s]; default: all')
     return result
@@ -60,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         raise NotServed(NOT_INSTALLED)
     recording = Recording(given.recording)
     for version in recording.other_versions:
-        print(f'warning: recorded with {version}: last bits may differ', file=sys.stderr)
+        warn(f'recorded with {version}: last bits may differ')
     if given.save:
         print(save(recording, given))
     else:
@@ -68,26 +72,38 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+def warn(text: str) -> None:
+    """Say a warning, if there is one."""
+    if text:
+        print(f'warning: {text}', file=sys.stderr)
+
+
 def serve(recording: Recording, given: argparse.Namespace) -> None:
     """Serve the page of a recording for ever."""
     server = page_server(given.host, given.port, recording.path.name)
+    try:
+        playback = Playback(recording, given.model)
+        playback.speed = given.speed
+        warn(playback.timeline.damage)
+        warn(warning_about(given.host, given.port))
+        play(server, playback, given)
+    finally:
+        server.stop()
+
+
+def play(server: viser.ViserServer, playback: Playback, given: argparse.Namespace) -> None:
+    """Show a recording on the page of a server for ever."""
     from contact_sim.view.recording_page import RecordingPage  # imports viser
 
-    playback = Playback(recording, given.model)
-    playback.speed = given.speed
     page = RecordingPage(server, playback, given.side_by_side)
-    for text in (playback.timeline.damage, warning_about(given.host, given.port)):
-        if text:
-            print(f'warning: {text}', file=sys.stderr)
     address = address_of(given.host, given.port)
-    print(f'{recording.path}: {address} (Ctrl-C ends)', flush=True)
+    print(f'{playback.recording.path}: {address} (Ctrl-C ends)', flush=True)
     if given.open and not webbrowser.open(address):
         print('no browser to open; go to the address in one', file=sys.stderr)
     try:
         page.run(lambda: True)
     finally:
         playback.close()
-        server.stop()
 
 
 def save(recording: Recording, given: argparse.Namespace) -> Path:
@@ -99,7 +115,8 @@ def save(recording: Recording, given: argparse.Namespace) -> Path:
     from contact_sim.view.recording_page import Stage
     from contact_sim.view.saved import quiet_server, write_clip, write_page
 
-    runs = [Timeline(recording)]
+    runs = [timeline_with_steps(recording)]
+    warn(runs[0].damage)
     if given.model:
         runs.append(Timeline(recording, given.model))
     steps = steps_of(runs[0], given)
@@ -127,20 +144,15 @@ def steps_of(timeline: Timeline, given: argparse.Namespace) -> range:
         InvalidInput: a part that the recording does not have.
     """
     h, end = timeline.time_step, timeline.steps
-    begin = round(given.begin / h)
-    if not 0 <= begin < max(end, 1):
+    begin = round(finite('--begin', given.begin) / h)
+    if not 0 <= begin < end:
         raise InvalidInput(
             f'--begin = {shown(given.begin)} s: expected one of 0 to less than {end * h:g} s, '
-            f'which {recording_of(timeline)} lasts'
+            f'which {shown(str(timeline.recording.path))} lasts'
         )
     if given.duration is not None:
         end = min(end, begin + round(positive('--duration', given.duration, 's') / h))
     return range(begin, end + 1, max(1, round(given.speed / (FPS * h))))
-
-
-def recording_of(timeline: Timeline) -> str:
-    """Return the path of a recording for a message."""
-    return shown(str(timeline.recording.path))
 
 
 def pairs(runs: Sequence[Timeline], steps: Sequence[int]) -> Iterator[Pair]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import numpy as np
@@ -11,8 +10,7 @@ import viser
 from contact_sim.replay.timeline import Moment
 from contact_sim.robot.model import RobotModel
 from contact_sim.view.camera import Camera
-from contact_sim.view.feed import PERIOD
-from contact_sim.view.page import NOBODY
+from contact_sim.view.page import keep_drawing
 from contact_sim.view.playback import Pair, Playback
 from contact_sim.view.recording_panel import RecordingPanel
 from contact_sim.view.scene import Scene
@@ -48,7 +46,8 @@ class Stage:
 
     def look(self, pair: Pair) -> Camera:
         """Let browsers that open the page see all of the robots; return from where."""
-        camera = self.scenes()[0].framing(pair.moment.report)
+        scenes = self.scenes()
+        camera = scenes[0].framing(pair.moment.report).moved(0.5 * scenes[-1].offset)
         self._server.initial_camera.position = camera.position
         self._server.initial_camera.look_at = camera.look_at
         return camera
@@ -93,37 +92,27 @@ class RecordingPage:
         self, server: viser.ViserServer, playback: Playback, side_by_side: bool = False
     ) -> None:
         self._server, self._playback = server, playback
+        server.scene.configure_default_lights(cast_shadow=False)
         self.panel = RecordingPanel(server, playback, side_by_side)
         self.stage = Stage(server, playback.timeline.robot)
-        self.shown: Pair | None = None
-        self._beside = side_by_side
+        self._seen: tuple[object, ...] = ()
 
     def draw(self) -> Pair:
         """Show what there is to see now, and return it."""
         pair, beside = self._playback.shown(), self.panel.side_by_side.value
-        before = self.shown
-        if before is None or (pair.moment, pair.other, beside) != (
-            before.moment,
-            before.other,
-            self._beside,
-        ):
+        seen = pair.moment, pair.other, beside
+        if seen != self._seen:
             if self.stage.show(pair, beside):
                 self.stage.look(pair)
                 self.panel.of_scenes(*(scene.visible for scene in self.stage.scenes()))
-            self.shown, self._beside = pair, beside
+            self._seen = seen
         self.panel.update(pair)
         return pair
 
     def run(self, wanted: Callable[[], bool]) -> None:
         """Draw as long as `wanted` says so; time goes on while somebody has the page open."""
+        keep_drawing(self._server, self._draw_after, wanted)
+
+    def _draw_after(self, seconds: float) -> None:
+        self._playback.advance(seconds)
         self.draw()
-        last = time.perf_counter()
-        while wanted():
-            begin = time.perf_counter()
-            if self._server.get_clients():
-                self._playback.advance(begin - last)
-                self.draw()
-                time.sleep(max(0.0, begin + PERIOD - time.perf_counter()))
-            else:
-                time.sleep(NOBODY)
-            last = begin

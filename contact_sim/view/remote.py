@@ -18,16 +18,17 @@ from contact_sim.constraints.words import from_words
 from contact_sim.contact.workspace import Workspace
 from contact_sim.dynamics.integrators import integrator_code
 from contact_sim.errors import ContactSimError
-from contact_sim.replay.header import ground_of, robot_of
+from contact_sim.replay.header import contact_model_of, ground_of, robot_of
 from contact_sim.robot.model import RobotModel
 from contact_sim.simulation.report import StepContext, StepReport
+from contact_sim.simulation.shadow import Shadows, ShadowSolve, StepStart
 from contact_sim.view.channel import Channel, Message
 from contact_sim.view.feed import SharedRecord
 from contact_sim.view.session import AMPLITUDE, FREQUENCY, Chosen, Offers, Shown
 
 Array = NDArray[np.float64]
-PATIENCE = 10.0
-"""Wall seconds in which the simulation answers."""
+PATIENCE = 120.0
+"""Wall seconds in which the simulation answers: a model may have to be compiled first."""
 LOOK = 0.02
 """Wall seconds between two looks for the first step."""
 
@@ -43,11 +44,24 @@ class RemoteWorld:
     number: int
     robot: RobotModel
     ground: Terrain
+    workspace: Workspace
     context: StepContext
+    shadows: Shadows | None
+    """Solve steps here, in their own time."""
+    header: Mapping[str, Any]
 
-    def report(self, buffer: Array) -> StepReport:
-        """Return the report of a step of that simulation, by its step data."""
-        return StepReport(buffer, self.context)
+    def report(self, numbers: Array, model: str = '') -> StepReport:
+        """Return the report of a step of that simulation.
+
+        Args:
+            numbers: as in a `Record`.
+            model: likewise.
+        """
+        length, solve = self.context.sizes.length, None
+        if model and self.shadows is not None:
+            start = StepStart.of(model, numbers[length:], self.workspace)
+            solve = ShadowSolve(self.shadows, start)
+        return StepReport(numbers[:length], self.context, solve)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,31 +69,41 @@ class Coming:
     """A world and what comes with it."""
 
     world: RemoteWorld
-    description: Any
-    """The robot in the words of a header."""
     offers: Offers
     length: int
-    """Numbers of the step data."""
+    """Numbers of a record, besides its front."""
 
 
-def world_of(number: int, header: Mapping[str, Any], robot: RobotModel | None) -> RemoteWorld:
+def world_of(
+    number: int,
+    header: Mapping[str, Any],
+    shadows: Sequence[Mapping[str, Any]] = (),
+    before: RemoteWorld | None = None,
+) -> RemoteWorld:
     """Return the world that the header of a recording describes.
 
     Args:
         number: of the world.
         header: as in a recording.
-        robot: if that is built already.
+        shadows: contact models in the shadow, as in a header.
+        before: the last one; what is the same in it is taken over.
 
     Raises:
         ContactSimError: something that cannot be built here.
     """
-    if robot is None:
+    if before is not None and before.header['robot'] == header['robot']:
+        robot = before.robot
+    else:
         robot = robot_of(header['robot'], numbers_must_match=True)
-    ground = ground_of(header)
+    same_ground = before is not None and before.header['ground'] == header['ground']
+    ground = before.ground if before is not None and same_ground else ground_of(header)
     constraints = [from_words(said) for said in header['constraints']]
     work = Workspace(robot, ground, header['time_step'], constraints)
+    work.data.q[:] = robot.reference_configuration()
     work.integrator[0] = integrator_code(header['integrator'])
-    return RemoteWorld(number, robot, ground, StepContext(work))
+    context, models = StepContext(work), [contact_model_of(said) for said in shadows]
+    solved = Shadows(work, context, models) if models else None
+    return RemoteWorld(number, robot, ground, work, context, solved, header)
 
 
 class RemoteSession:
@@ -172,8 +196,10 @@ class RemoteSession:
         record = self._memory.read(self._read)
         if record is not None and record.world == world.number:
             self._read = record.number
+            report = world.report(record.numbers, record.model)
+            shadows = {name: one.step for name, one in report.shadows.items() if one.finite}
             self._shown = Shown(
-                world.report(record.buffer), record.wrenches, {}, record.step_seconds,
+                report, record.wrenches, shadows, record.step_seconds,
                 record.real_time_factor, failure,
             )  # fmt: skip
         elif shown is not None and failure != shown.failure:
@@ -287,18 +313,14 @@ class RemoteSession:
 
     def _enter_world(self, message: Message) -> None:
         """Build a world that was described, for `latest` to go on in."""
-        header, before = message['header'], self._coming
-        robot = None
-        if before is not None and before.description == header['robot']:
-            robot = before.world.robot
+        before = None if self._coming is None else self._coming.world
         try:
-            world = world_of(message['number'], header, robot)
+            world = world_of(message['number'], message['header'], message['shadows'], before)
         except ContactSimError as error:
             self._trouble = error
             self._said.append(f'what the simulation has changed to cannot be shown: {error}')
             return
-        offers = offers_in(message['offers'])
-        self._coming = Coming(world, header['robot'], offers, message['length'])
+        self._coming = Coming(world, offers_in(message['offers']), message['length'])
 
 
 def chosen_in(said: Mapping[str, Any]) -> Chosen:

@@ -10,7 +10,7 @@ import viser
 from numpy.typing import NDArray
 
 from contact_sim.drawing.bodies import Body, compose
-from contact_sim.view.layers import opacity, rgb
+from contact_sim.view.layers import linear_rgb, opacity
 
 Array = NDArray[np.float64]
 
@@ -41,7 +41,7 @@ class RobotMeshes:
                 f'{name}/{number}', surface.vertices, surface.triangles,
                 batched_wxyzs=np.tile([1.0, 0.0, 0.0, 0.0], (len(group), 1)),
                 batched_positions=np.zeros((len(group), 3)),
-                batched_colors=rgb(colour), opacity=opacity(colour),
+                batched_colors=linear_rgb(colour), opacity=opacity(colour),
                 flat_shading=True, side='double', lod='off',
             )  # fmt: skip
             self._nodes.append((node, slice(first, last)))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import logging
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -74,7 +75,7 @@ def save_clip(
     """Write a clip of the moving scene as headless Chromium sees it; return its path.
 
     Args:
-        path: of the file, .mp4 or .gif.
+        path: of the file, .mp4, .gif or .webp.
         robot: what is shown.
         ground: `Simulator.terrain`.
         reports: one per picture.
@@ -142,8 +143,9 @@ def _frames(
 
     def look() -> Frame:
         seen: Frame = client.get_render(
-            height, width, position=camera.position, wxyz=camera.wxyz, timeout=LONGEST_START
-        )
+            height, width, position=camera.position, wxyz=camera.wxyz,
+            fov=camera.field_of_view, timeout=LONGEST_START,
+        )  # fmt: skip
         return seen[..., :3]
 
     for number, _ in enumerate(pictures):
@@ -165,6 +167,7 @@ def _settle(look: Callable[[], Frame]) -> None:
 @contextlib.contextmanager
 def quiet_server() -> Iterator[viser.ViserServer]:
     """A server for this process alone, on a free port, that prints nothing."""
+    logging.getLogger('websockets.server').setLevel(logging.CRITICAL)  # a browser may just leave
     with contextlib.redirect_stdout(io.StringIO()):
         server = viser.ViserServer(host='127.0.0.1', port=0, verbose=False)
     server.scene.configure_default_lights(cast_shadow=False)
@@ -194,8 +197,13 @@ def _pictures(
         server.initial_camera.look_at = camera.look_at
         pushes = chain(wrenches, repeat({}))
         moments = zip(chain([first], source), pushes, strict=False)
-        pictures = (scene.show(report, push) for report, push in moments)
-        yield server, pictures, camera
+
+        def pictures() -> Iterator[StepReport]:
+            for report, push in moments:
+                scene.show(report, push)
+                yield report
+
+        yield server, pictures(), camera
 
 
 @contextlib.contextmanager
@@ -238,7 +246,16 @@ def _gif(file: Path, frames: Iterator[Frame], fps: float, size: tuple[int, int])
     first.save(file, save_all=True, append_images=images, duration=pause, loop=0)
 
 
+def _webp(file: Path, frames: Iterator[Frame], fps: float, size: tuple[int, int]) -> None:
+    images = map(Image.fromarray, frames)
+    first = next(images)
+    pause = round(1000.0 / fps)
+    first.save(
+        file, save_all=True, append_images=images, duration=pause, loop=0, quality=60, method=4
+    )
+
+
 WRITERS: dict[str, Callable[[Path, Iterator[Frame], float, tuple[int, int]], None]] = {
-    '.mp4': _mp4, '.gif': _gif,
+    '.mp4': _mp4, '.gif': _gif, '.webp': _webp,
 }  # fmt: skip
 """What writes a clip, by the end of its name."""

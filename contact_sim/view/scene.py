@@ -18,12 +18,11 @@ from contact_sim.view.camera import Camera, framing
 from contact_sim.view.contacts import Cones, Trails
 from contact_sim.view.ground import GroundShape
 from contact_sim.view.layers import ArrowLayer, Switches
-from contact_sim.view.moment import Moment
+from contact_sim.view.moment import NO_WRENCHES, Moment, Ways
 from contact_sim.view.robot import RobotMeshes
 from contact_sim.view.support import Centres, Polygons
 
 Array = NDArray[np.float64]
-NO_WRENCHES: Mapping[str, Array] = {}
 LAYERS = (
     'meshes', 'ground', 'forces', 'friction_cones', 'normals', 'slip', 'slip_trails',
     'support_polygon', 'centre_of_mass', 'pairs', 'constraints', 'pushes',
@@ -54,7 +53,7 @@ class Scene:
         tint: tuple[float, ...] | None = None,
     ) -> None:
         self._server, self._robot = server, robot
-        self._data = robot.pinocchio_model.createData()
+        self._ways = Ways(robot, ground)
         self._last: Moment | None = None
         self._path = f'/{prefix or "scene"}'
         self._root = server.scene.add_frame(self._path, show_axes=False)
@@ -83,7 +82,7 @@ class Scene:
             wrenches: frame to force [N] and torque [N m] that somebody pushes with, world axes,
                 (6,).
         """
-        self._last = moment = Moment(self._robot, self._data, report, wrenches)
+        self._last = moment = Moment(self._ways, report, wrenches)
         with self._server.atomic():
             for name, layer in self._layers.items():
                 if self.visible[name]:
@@ -91,7 +90,7 @@ class Scene:
 
     def framing(self, report: StepReport) -> Camera:
         """Return a camera that sees all of the robot as it is at the end of a step."""
-        moment = Moment(self._robot, self._data, report, NO_WRENCHES)
+        moment = Moment(self._ways, report)
         camera = framing(self._meshes.bodies, moment.joints)
         return camera.moved(self.offset)
 
@@ -116,8 +115,8 @@ class Scene:
         normals = ArrowLayer(scene, f'{path}/normals', 'normal')
         slip = ArrowLayer(scene, f'{path}/slip', 'slip', colour)
         trails = Trails(scene, f'{path}/slip_trails')
-        polygons = Polygons(scene, f'{path}/support_polygon', robot, ground)
-        centres = Centres(scene, f'{path}/centre_of_mass', robot, ground)
+        polygons = Polygons(scene, f'{path}/support_polygon')
+        centres = Centres(scene, f'{path}/centre_of_mass', len(self._ways.supports))
         pairs = ArrowLayer(scene, f'{path}/pairs', 'pair_force', colour)
         constraints = ArrowLayer(scene, f'{path}/constraints', 'constraint_force', colour)
         pushes = [ArrowLayer(scene, f'{path}/pushes', kind) for kind in ('push', 'push_torque')]
@@ -135,8 +134,8 @@ class Scene:
             'normals': lambda moment: normals.show(moment.arrows['normal']),
             'slip': lambda moment: slip.show(moment.arrows['slip']),
             'slip_trails': lambda moment: trails.show(moment.report),
-            'support_polygon': lambda moment: polygons.show(moment.report),
-            'centre_of_mass': lambda moment: centres.show(moment.report),
+            'support_polygon': lambda moment: polygons.show(moment.supports),
+            'centre_of_mass': lambda moment: centres.show(moment.supports),
             'pairs': lambda moment: pairs.show(pair_arrows(moment.report.pairs)),
             'constraints': lambda moment: constraints.show(held.arrows(moment.report)),
             'pushes': show_pushes,

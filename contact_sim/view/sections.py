@@ -133,18 +133,16 @@ def control_section(
     follower.add('controller', controller)
     sliders = [gui.add_slider(name, -most, most, 0.01, 0.0) for name, most, _, _ in SPEEDS]
 
-    def command() -> None:
-        forward, sideways, turn = (float(slider.value) for slider in sliders)
-        session.set_velocity(forward, sideways, turn)
-
-    def change(k: int, by: float) -> None:
+    def command(k: int, value: float) -> None:
         velocity = list(session.chosen().velocity)
-        velocity[k] += by
-        velocity[k] = _component(k, SPEEDS[k][1], velocity)
+        velocity[k] = min(max(float(value), -SPEEDS[k][1]), SPEEDS[k][1])
         session.set_velocity(*velocity)
 
+    def change(k: int, by: float) -> None:
+        command(k, session.chosen().velocity[k] + by)
+
     for k, (name, most, more, less) in enumerate(SPEEDS):
-        asking.of_value(sliders[k], lambda value: command())
+        asking.of_value(sliders[k], partial(command, k))
         asking.of_key(f'{name}: more', more, partial(change, k, KEY_STEP))
         asking.of_key(f'{name}: less', less, partial(change, k, -KEY_STEP))
         follower.add('velocity', sliders[k], partial(_component, k, most))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import socket
 import sys
@@ -34,12 +35,26 @@ def serve(channel: Channel, descriptor: int, host: str, port: int) -> None:
     Page(server, session).run(lambda: True)
 
 
-def main(descriptor: str, end: str, host: str, port: str) -> int:
+def parser() -> argparse.ArgumentParser:
+    """Return the command line, which `Child` writes."""
+    result = argparse.ArgumentParser(
+        prog='python -m contact_sim.view.served',
+        description='The page of a node, which starts this itself; for people: contact_sim.view.',
+    )
+    result.add_argument('memory', type=int, help='descriptor of the memory with the newest step')
+    result.add_argument('channel', type=int, help='descriptor of a socket to the node')
+    result.add_argument('host', help='name or address at which the page can be reached')
+    result.add_argument('port', type=int, help='of the page')
+    return result
+
+
+def main(arguments: list[str] | None = None) -> int:
     """Serve the page; tell the other process why where that cannot be."""
+    given = parser().parse_args(arguments)
     os.nice(NICE)
-    channel = Channel(socket.socket(fileno=int(end)))
+    channel = Channel(socket.socket(fileno=given.channel))
     try:
-        serve(channel, int(descriptor), host, int(port))
+        serve(channel, given.memory, given.host, given.port)
     except Exception as error:  # nobody reads a traceback here
         channel.send('failed', reason=str(error) or repr(error))
         return 1
@@ -47,4 +62,4 @@ def main(descriptor: str, end: str, host: str, port: str) -> int:
 
 
 if __name__ == '__main__':
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(main())

@@ -54,7 +54,7 @@ left.annotate(
     'does not slide: 0 mm', (125.6, 0), (126.1, 0), va='center', arrowprops={'arrowstyle': '->'}
 )
 left.set(yticks=rows, yticklabels=contact_models(), xlabel='stopping distance [mm]')
-left.set_xlim(125.5, 129.0)
+left.set(xlim=(125.5, 129.0), xticks=[126, 127, 128, 129])
 left.set_title(f'closed form {1e3 * EXPECTED:.2f} mm (dashed)', fontsize='medium')
 left.invert_yaxis()
 right.plot(1e3 * rise, rows, 'o', color='#D55E00')

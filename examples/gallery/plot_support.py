@@ -41,8 +41,9 @@ for count, expected in LECTURE.items():
     assert found == {expected}
 
 # %%
-# Two feet leave one motion: the rotation about the line through them. No torque of any joint
-# changes it while these two feet stand; a trot lives with this until the next feet come down.
+# Two feet leave one motion: the rotation about the line through them. No force at these feet has a
+# moment about it, so the robot as a whole falls about this line, whatever its joints do; a trot
+# lives with that until the next feet come down.
 
 diagonal = analyse_support(robot, q, ['LF_FOOT', 'RH_FOOT'])
 (motion,) = diagonal.uncontrollable_base_directions

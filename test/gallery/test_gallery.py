@@ -8,6 +8,8 @@ import matplotlib
 import pytest
 
 FOLDER = Path(__file__).resolve().parents[2] / 'examples' / 'gallery'
+SHOWN = {'print', 'plt.show', 'MovingScene', 'np.testing.assert_allclose', 'folder.cleanup'}
+"""Calls at the end of a cell: the site shows what any other returns, a legend with its address."""
 EXAMPLES = sorted(FOLDER.glob('plot_*.py'))
 
 
@@ -46,3 +48,12 @@ def test_it_has_a_title_and_states_a_fact(path):
     title, underline, *_ = ast.get_docstring(tree).split('\n')
     assert underline == '=' * len(title)
     assert any(isinstance(node, ast.Assert) for node in ast.walk(tree))
+
+
+@pytest.mark.parametrize('path', EXAMPLES, ids=[path.stem for path in EXAMPLES])
+def test_no_cell_ends_in_a_value_that_says_nothing(path):
+    cells = path.read_text(encoding='utf-8').split('\n# %%\n')
+    last = [ast.parse(cell).body[-1] for cell in cells]
+    values = [node.value for node in last if isinstance(node, ast.Expr)]
+    calls = [ast.unparse(value.func) for value in values if isinstance(value, ast.Call)]
+    assert set(calls) <= SHOWN

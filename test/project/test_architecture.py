@@ -241,9 +241,10 @@ def test_third_party_imports_are_declared_to_rosdep():
         for element in ElementTree.parse(ROOT / 'package.xml').getroot()
         if element.tag.endswith('depend')
     }
+    without_key = {'viser'}  # of pip alone; who starts the viewer without it is told so
     missing = {
         module: files
         for module, files in third_party_imports().items()
-        if ROSDEP_KEYS.get(module, module) not in declared
+        if module not in without_key and ROSDEP_KEYS.get(module, module) not in declared
     }
     assert missing == {}

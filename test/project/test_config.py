@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from contact_sim.drawing.style import COLOURS
+from contact_sim.messages.topics import PUBLISHED
 from contact_sim.parameters import Parameters, declared_parameters, parameter
 from contact_sim.ros.settings.declarations import PARAMETER_GROUPS, NodeParameters
 from contact_sim.ros.settings.generate import generated_files, markdown_text, yaml_text
-from contact_sim.ros.topics import PUBLISHED
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -170,9 +171,8 @@ def test_rviz_shows_topics_that_are_published_with_their_type(rviz):
 
 
 def test_rviz_shows_every_kind_of_marker(rviz):
-    markers = pytest.importorskip('contact_sim.ros.outputs.markers', reason='needs ROS messages')
     shown = [displays(rviz)[name]['Namespaces'] for name in ('Contacts', 'Terrain')]
-    assert shown[0] | shown[1] == dict.fromkeys(markers.COLOURS, True)
+    assert shown[0] | shown[1] == dict.fromkeys(COLOURS, True)
     assert set(shown[1]) == {'terrain', 'region'}
 
 

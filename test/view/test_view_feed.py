@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from robots import ball
 from contact_sim import Simulator, load_robot
 from contact_sim.collision.terrain import as_terrain
 from contact_sim.constraints import FrameAnchor
-from contact_sim.replay.header import header_of
+from contact_sim.replay.header import header_of, model_header
 from contact_sim.terrain.ready_made import ready_made
 from contact_sim.view import feed as feeds
 from contact_sim.view.feed import MOST_PUSHES, Feed, SharedRecord
@@ -22,6 +23,7 @@ from contact_sim.view.remote import world_of
 LENGTH = 3000
 WRITER = f"""\
 import sys, numpy as np
+from types import SimpleNamespace
 from contact_sim.view.feed import SharedRecord
 memory = SharedRecord(('base',), {LENGTH}, int(sys.argv[1]))
 print(flush=True)
@@ -29,7 +31,8 @@ count = written = 0
 while True:
     count += 1
     values = np.full({LENGTH}, written + 1.0)
-    written += memory.write(written + 1, written + 1.0, 0.0, {{'base': values[:6]}}, values)
+    report = SimpleNamespace(record=SimpleNamespace(buffer=values), solve_shadows=None)
+    written += memory.write(written + 1, written + 1.0, 0.0, {{'base': values[:6]}}, report)
 """
 HOLDER = """\
 import fcntl, sys, time
@@ -68,27 +71,32 @@ def other_process(memory):
         process.stdout.close()
 
 
+def step_of(buffer):
+    """Return what stands for a report with these step data."""
+    return SimpleNamespace(record=SimpleNamespace(buffer=buffer), solve_shadows=None)
+
+
 def test_what_is_written_is_read(memory):
     buffer, push = np.arange(LENGTH, dtype=float), np.arange(6.0)
     assert memory.read() is None
-    assert memory.write(3, 2e-5, 0.9, {'foot': push}, buffer)
+    assert memory.write(3, 2e-5, 0.9, {'foot': push}, step_of(buffer))
     record = memory.read()
     assert (record.number, record.world) == (1, 3)
     assert (record.step_seconds, record.real_time_factor) == (2e-5, 0.9)
-    assert record.buffer.tobytes() == buffer.tobytes()
+    assert record.numbers.tobytes() == buffer.tobytes()
     assert {frame: wrench.tolist() for frame, wrench in record.wrenches.items()} == {
         'foot': push.tolist()
     }
     assert memory.read(newer_than=1) is None
-    memory.write(3, 2e-5, 0.9, {}, buffer)
+    memory.write(3, 2e-5, 0.9, {}, step_of(buffer))
     assert memory.read(newer_than=1).wrenches == {}
-    assert record.buffer.tobytes() == buffer.tobytes()  # a copy
+    assert record.numbers.tobytes() == buffer.tobytes()  # a copy
 
 
 def test_of_many_pushes_the_first_are_shown():
     frames = [f'link_{k}' for k in range(MOST_PUSHES + 5)]
     memory = SharedRecord(frames, 1)
-    memory.write(1, 0.0, 0.0, dict.fromkeys(frames, np.ones(6)), np.zeros(1))
+    memory.write(1, 0.0, 0.0, dict.fromkeys(frames, np.ones(6)), step_of(np.zeros(1)))
     assert list(memory.read().wrenches) == frames[:MOST_PUSHES]
     memory.close()
 
@@ -101,7 +109,7 @@ def test_no_record_is_half_old_and_half_new(memory, other_process):
         if record is None:
             continue
         read, last = read + 1, record.number
-        values = {*record.buffer, *record.wrenches['base'], record.step_seconds}
+        values = {*record.numbers, *record.wrenches['base'], record.step_seconds}
         assert values == {record.number} == {record.world}
     assert read > 100
 
@@ -112,14 +120,14 @@ def test_who_writes_never_waits(memory, other_process, end):
     holder = other_process(HOLDER)
     buffer = np.ones(LENGTH)
     begin = time.perf_counter()
-    assert not any(memory.write(1, 0.0, 0.0, {}, buffer) for _ in range(100))
+    assert not any(memory.write(1, 0.0, 0.0, {}, step_of(buffer)) for _ in range(100))
     assert memory.read() is None
     holder.send_signal(end)
     if end == signal.SIGKILL:
         holder.wait()
-        assert memory.write(1, 0.0, 0.0, {}, buffer)  # the system took the lock away
+        assert memory.write(1, 0.0, 0.0, {}, step_of(buffer))  # the system took the lock away
     else:
-        assert not memory.write(1, 0.0, 0.0, {}, buffer)
+        assert not memory.write(1, 0.0, 0.0, {}, step_of(buffer))
     assert time.perf_counter() - begin < 1.0  # not the minute of the other process
 
 
@@ -165,7 +173,7 @@ def test_the_last_step_is_shown_even_if_no_other_follows(fed, clock):
         clock[0] += feeds.PERIOD
     record = feed.memory.read()
     assert record.number == 2
-    assert record.buffer.tobytes() == report.record.buffer.tobytes()
+    assert record.numbers.tobytes() == report.record.buffer.tobytes()
     assert (record.step_seconds, record.real_time_factor) == (1e-5, 0.5)
 
 
@@ -178,8 +186,8 @@ def test_other_ground_and_other_constraints_are_other_worlds(fed, clock):
     assert (feed.world.number, feed.world.ground) == (2, groove)
     record = feed.memory.read()
     assert record.world == 2
-    assert record.buffer.tobytes() == sim.last_report.record.buffer.tobytes()
-    assert len(record.buffer) == feed.world.length != len(before.record.buffer)
+    assert record.numbers.tobytes() == sim.last_report.record.buffer.tobytes()
+    assert len(record.numbers) == feed.world.length != len(before.record.buffer)
     sim.constraints = [FrameAnchor('body', name='held')]
     feed.latest = sim.step([]), {}
     clock[0] += 1.0
@@ -203,7 +211,7 @@ def test_a_step_costs_nothing_while_the_other_process_reads(fed, clock):
     holder.stdout.close()
     assert feed.memory.read() is None
     feed.tend()
-    assert feed.memory.read().buffer.tobytes() == sim.last_report.record.buffer.tobytes()
+    assert feed.memory.read().numbers.tobytes() == sim.last_report.record.buffer.tobytes()
 
 
 # -------------------------------------------------------------------- the other end
@@ -227,7 +235,7 @@ def moved(name):
 def test_a_report_of_the_world_that_was_described_is_that_of_the_simulation(name):
     sim, report = moved(name)
     header = json.loads(json.dumps(header_of(sim, 1, None)))
-    world = world_of(1, header, None)
+    world = world_of(1, header)
     again = world.report(report.record.buffer.copy())
     assert np.abs(report.contacts.force).max() > 1.0
     assert again.residuals == report.residuals
@@ -239,4 +247,35 @@ def test_a_report_of_the_world_that_was_described_is_that_of_the_simulation(name
         assert again.constraints[held].force.tobytes() == expected.force.tobytes()
     points = np.random.default_rng(0).uniform(-1.0, 1.0, (20, 3))
     assert world.ground.distances(points).tolist() == sim.terrain.distances(points).tolist()
-    assert world_of(2, header, world.robot).robot is world.robot
+    after = world_of(2, header, before=world)
+    assert after.robot is world.robot
+    assert after.ground is world.ground
+
+
+def test_other_models_solve_the_same_step_at_the_other_end():
+    """To the bit, beside the loop: what they start from is behind the step data."""
+    sim = Simulator(load_robot('go1'), friction=0.3)
+    sim.shadow = ['sap', 'lcp']
+    feed = Feed(sim, ('trunk',), lambda: (0.0, 1.0))
+    try:
+        for _ in range(20):
+            report = sim.step(np.full(12, 0.5), {'trunk': [30.0, 5.0, 0.0, 1.0, 0.0, 0.0]})
+        feed.latest = report, {}
+        feed.tend()
+        record = feed.memory.read()
+        assert (record.world, record.model) == (feed.world.number, 'ncp') == (2, 'ncp')
+        shadows = [model_header(model) for model in feed.world.shadows.models]
+        world = world_of(2, json.loads(json.dumps(header_of(sim, 1, None))), shadows)
+        again = world.report(record.numbers, record.model)
+        assert again.residuals == report.residuals
+        assert list(again.shadows) == list(report.shadows) == ['sap', 'lcp']
+        assert np.abs(report.shadows['lcp'].force).max() > 1.0
+        for name, answer in report.shadows.items():
+            assert again.shadows[name].force.tobytes() == answer.force.tobytes()
+        feed.latest, feed.due = (sim.last_report, {}), 0.0
+        feed.tend()  # of a state that no step has led to, models have nothing to say
+        record = feed.memory.read(record.number)
+        assert (record.world, record.model) == (2, '')
+        assert world.report(record.numbers, record.model).shadows == {}
+    finally:
+        feed.memory.close()

@@ -25,6 +25,10 @@ from contact_sim.ros.demo.run import FRICTION, observe
 from contact_sim.ros.demo.verdict import complaints, facts, judge, judge_trot
 from contact_sim.ros.remote.observer import Track
 
+WATCH = (
+    'watch it in a browser: python -m contact_sim.view {0.robot}, or with ROS '
+    'ros2 launch contact_sim {0.demo}_demo.launch.py robot:={0.robot} viewer:=true'
+)
 SHORTEST = 1.0
 """Seconds below which there is nothing to judge: the robot has to land first."""
 
@@ -54,6 +58,7 @@ def run_and_judge(options: argparse.Namespace, logs: Path) -> int:
     print_table(result)
     (options.out / 'demo.json').write_text(json.dumps(result, indent=2) + '\n', encoding='utf-8')
     draw(run.robot, track, FRICTION, facts(result), options.out / 'demo.png')
+    print(WATCH.format(options))
     found = complaints(result, float(run.robot.reference_configuration()[2]))
     for complaint in found:
         print(f'demo: {complaint}', file=sys.stderr)

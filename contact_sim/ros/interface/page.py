@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -26,7 +27,7 @@ FIXED = frozenset({'time_step', 'controller', 'velocity'})
 """What cannot be changed here: messages have their rhythm from h, and controllers are nodes."""
 
 
-class Page:
+class ServedPage:
     """The page of the simulation in a browser, served by a process of its own.
 
     Args:
@@ -89,16 +90,19 @@ class Page:
     def _start(self, host: str, port: int) -> None:
         loop, log = self._loop, self._node.get_logger()
 
-        def say(line: str, wrong: bool) -> None:
-            if wrong:
+        def say(line: str, level: int) -> None:
+            if level >= logging.ERROR:  # a call each: rclpy wants one severity of each
+                log.error(line)
+            elif level >= logging.WARNING:
                 log.warning(line)
             else:
                 log.info(line)
 
         feed = Feed(self._sim, self._pushes.links, loop.pace)
         self._child = Child(self._sim, feed, self._offers(), self._told, self._ask, say)
-        loop.feed = feed
         self._child.start(host, port)
+        if not self._child.complaint:
+            loop.feed = feed
 
     # ---------------------------------------------------------------- what the page shows
 

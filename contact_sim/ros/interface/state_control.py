@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from contact_sim.collision.terrain import Terrain
 from contact_sim.errors import InvalidInput
+from contact_sim.messages.stamps import nanoseconds
 from contact_sim.robot.parts import RobotPart
 from contact_sim.ros.commands.inbox import Commanded, CommandInbox
-from contact_sim.ros.conversions import nanoseconds
 from contact_sim.ros.parameter_server import ParameterServer
 from contact_sim.ros.settings.factory import standing_at, start_configuration
 from contact_sim.ros.stepping.loop import Loop

@@ -16,6 +16,7 @@ from std_msgs.msg import Float64MultiArray, Header, Int16MultiArray
 from trajectory_msgs.msg import JointTrajectory
 
 from contact_sim.errors import ContactSimError, shortened
+from contact_sim.messages.topics import own_topic
 from contact_sim.robot.parts import RobotPart
 from contact_sim.ros.commands.inbox import CommandInbox
 from contact_sim.ros.commands.lockstep import Lockstep
@@ -24,7 +25,6 @@ from contact_sim.ros.commands.trajectory import GivenPoint
 from contact_sim.ros.conversions import stamp_nanoseconds, vector_values
 from contact_sim.ros.interface.state_control import StateControl, yaw_of
 from contact_sim.ros.interface.support_command import SupportCommand
-from contact_sim.ros.topics import own_topic
 
 EFFORTS = 'joint_group_effort_controller'
 """Namespace of the topics of the controllers that the field's walking packages command."""

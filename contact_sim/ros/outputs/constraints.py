@@ -1,39 +1,30 @@
-"""Forces and errors of bilateral constraints: topics, arrows, and numbers for ~/solver_state."""
+"""Forces of bilateral constraints: topics and arrows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 
-import numpy as np
 from geometry_msgs.msg import WrenchStamped
-from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
-from visualization_msgs.msg import Marker
 
-from contact_sim.constraints.resolved import WORLD
-from contact_sim.drawing.arrows import HeldPoint
+from contact_sim.drawing.arrows import HeldPoint, holds_frame
+from contact_sim.messages.held import held_frame_id, held_wrench, joint_efforts
+from contact_sim.messages.markers import Marker, held_markers
+from contact_sim.messages.topics import constraint_topic
 from contact_sim.parameters import Settings
-from contact_sim.robot.constraints import (
-    Constraint,
-    JointCoupling,
-    JointLock,
-    JointVelocity,
-)
+from contact_sim.robot.constraints import Constraint
 from contact_sim.robot.model import RobotModel
 from contact_sim.ros.conversions import set_stamp, set_vector
 from contact_sim.ros.outputs.counting_publisher import Publisher
-from contact_sim.ros.outputs.markers import arrow, set_arrows
 from contact_sim.ros.settings.constraints import described_constraints
-from contact_sim.ros.topics import constraint_topic
 from contact_sim.simulation.report import StepReport
 from contact_sim.simulation.simulator import Simulator
 
-Array = NDArray[np.float64]
 MakesPublisher = Callable[[type, str], Publisher]
 
 
-class HeldFrame:
-    """A frame that a constraint holds: constraints/<name>/wrench, and an arrow.
+class HeldFrameOutput:
+    """A frame that a constraint holds: constraints/<name>/wrench.
 
     Force and torque on the frame are about its origin and in its axes, where it is at the end of
     the step; zeros while the constraint does not hold.
@@ -42,40 +33,28 @@ class HeldFrame:
         robot: whose frame.
         constraint: an anchor or a loop.
         settings: frame ids.
-        number: of the arrow.
         publisher: makes a publisher of a type of messages on a topic.
     """
 
     def __init__(
-        self, robot: RobotModel, constraint: Constraint, settings: Settings, number: int,
+        self, robot: RobotModel, constraint: Constraint, settings: Settings,
         publisher: MakesPublisher,
     ) -> None:  # fmt: skip
-        self._held = HeldPoint(robot, constraint)
-        name, common = self._held.frame, settings['']
+        self.point = HeldPoint(robot, constraint)
         self._message = WrenchStamped()
-        self._message.header.frame_id = (
-            common.odom_frame if name == WORLD else common.frame_prefix + name
-        )
-        self._marker = arrow('constraint_force', number, common.odom_frame)
+        self._message.header.frame_id = held_frame_id(constraint, settings)
         self._publisher = publisher(WrenchStamped, constraint_topic(constraint.name, 'wrench'))
 
     def publish(self, report: StepReport, constraint: Constraint | None) -> None:
         """Publish the wrench of a step; None: the constraint does not hold."""
-        rotation, _, point, force, torque = self._held.acting(report, constraint)
-        wrench, turned = self._message.wrench, rotation.T @ force
+        wrench = held_wrench(self.point, report, constraint)
         set_stamp(self._message.header.stamp, report.time)
-        set_vector(wrench.force, turned)
-        set_vector(wrench.torque, rotation.T @ torque + np.cross(point, turned))
+        set_vector(self._message.wrench.force, wrench[:3])
+        set_vector(self._message.wrench.torque, wrench[3:])
         self._publisher.publish(self._message)
 
-    def marker(self, report: StepReport, constraint: Constraint | None) -> Marker:
-        """Return the force at the point that is held, as an arrow."""
-        set_stamp(self._marker.header.stamp, report.time)
-        set_arrows([self._marker], self._held.arrow(report, constraint))
-        return self._marker
 
-
-class HeldJoints:
+class HeldJointsOutput:
     """Joints that a constraint holds or drives: constraints/<name>/effort.
 
     The effort on each of them [N m or N]; zeros while the constraint does not hold.
@@ -86,18 +65,14 @@ class HeldJoints:
     """
 
     def __init__(self, constraint: Constraint, publisher: MakesPublisher) -> None:
+        self._constraint = constraint
         self._message = JointState(name=list(constraint.holds))
         self._publisher = publisher(JointState, constraint_topic(constraint.name, 'effort'))
 
     def publish(self, report: StepReport, constraint: Constraint | None) -> None:
         """Publish the efforts of a step; None: the constraint does not hold."""
-        effort = [0.0] * len(self._message.name)
-        if constraint is not None:
-            effort[0] = float(report.constraints[constraint.name].force[0])
-        if isinstance(constraint, JointCoupling):
-            effort[1] = -constraint.ratio * effort[0]  # h = q - ratio * q_leader - offset
         set_stamp(self._message.header.stamp, report.time)
-        self._message.effort = effort
+        self._message.effort = joint_efforts(report, self._constraint, constraint)
         self._publisher.publish(self._message)
 
 
@@ -112,15 +87,14 @@ class ConstraintOutputs:
 
     def __init__(self, sim: Simulator, settings: Settings, publisher: MakesPublisher) -> None:
         self._sim = sim
-        self._frames: dict[str, HeldFrame] = {}
-        self._joints: dict[str, HeldJoints] = {}
+        self._frames: dict[str, HeldFrameOutput] = {}
+        self._joints: dict[str, HeldJointsOutput] = {}
         for one in described_constraints(settings):
-            if isinstance(one, JointLock | JointCoupling | JointVelocity):
-                self._joints[one.name] = HeldJoints(one, publisher)
-            else:
-                number = len(self._frames)
-                held = HeldFrame(sim.robot, one, settings, number, publisher)
+            if holds_frame(one):
+                held = HeldFrameOutput(sim.robot, one, settings, publisher)
                 self._frames[one.name] = held
+            else:
+                self._joints[one.name] = HeldJointsOutput(one, publisher)
 
     def publish(self, report: StepReport) -> None:
         """Publish all wrenches and efforts of the last step."""
@@ -133,15 +107,8 @@ class ConstraintOutputs:
     def markers(self, report: StepReport) -> list[Marker]:
         """Return an arrow for the force on every frame, in the last step."""
         holding = self._holding()
-        return [frame.marker(report, holding.get(name)) for name, frame in self._frames.items()]
+        held = ((frame.point, holding.get(name)) for name, frame in self._frames.items())
+        return held_markers(held, report)
 
     def _holding(self) -> dict[str, Constraint]:
         return {one.name: one for one in self._sim.constraints}
-
-
-def drift_numbers(names: Iterable[str], report: StepReport) -> Iterator[tuple[str, float]]:
-    """Yield |h| and |ḣ| after a step with their labels; zeros for what does not hold."""
-    for name in names:
-        state = report.constraints.get(name)
-        yield f'constraints.{name}.drift', state.drift if state else 0.0
-        yield f'constraints.{name}.drift_rate', state.drift_rate if state else 0.0

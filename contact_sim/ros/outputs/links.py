@@ -7,12 +7,12 @@ from collections.abc import Callable
 from geometry_msgs.msg import WrenchStamped
 from std_msgs.msg import Int16MultiArray
 
+from contact_sim.messages.frames import wrench_axes, wrench_frame_ids
+from contact_sim.messages.topics import wrench_topic
 from contact_sim.parameters import Settings
 from contact_sim.robot.parts import RobotPart
 from contact_sim.ros.outputs.counting_publisher import Publisher
 from contact_sim.ros.outputs.messages import LinkContactsMessage, WrenchMessages
-from contact_sim.ros.settings.factory import frame_id
-from contact_sim.ros.topics import wrench_topic
 from contact_sim.sensors import FootForces
 from contact_sim.sensors.part_report import Report
 from contact_sim.simulation.touch import touching_links
@@ -30,15 +30,9 @@ class LinkOutputs:
     def __init__(
         self, part: RobotPart, settings: Settings, publisher: Callable[[type, str], Publisher]
     ) -> None:
-        common, self._links = settings[''], touching_links(part.robot)
-        own_frames = common.contact_wrench_frame == 'foot'
-        frames = [
-            frame_id(part, settings, link.frame) if own_frames else common.odom_frame
-            for link in self._links
-        ]
-        axes = 'foot' if own_frames else 'world'
-        self._forces = FootForces(part.robot, axes, parts=self._links)
-        self._wrench_messages = WrenchMessages(frames)
+        self._links = touching_links(part.robot)
+        self._forces = FootForces(part.robot, wrench_axes(settings), parts=self._links)
+        self._wrench_messages = WrenchMessages(wrench_frame_ids(part, settings, self._links))
         self._message = LinkContactsMessage(part.robot)
         if self._links:
             self._wrenches = [

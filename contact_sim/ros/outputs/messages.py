@@ -6,24 +6,21 @@ rotation at the border. Everything else is filled with what sensors tell, or wit
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
 from nav_msgs.msg import Odometry
-from numpy.typing import NDArray
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Int16MultiArray, MultiArrayDimension
 
+from contact_sim.messages.told import EXACT_COVARIANCE, LinkFlags, imu_covariances
 from contact_sim.robot.model import RobotModel
 from contact_sim.ros.conversions import set_quaternion, set_stamp, set_vector
 from contact_sim.sensors import ContactValues, ForceValues, ImuValues, JointValues
-from contact_sim.sensors.noise import SMALLEST_VARIANCE
+from contact_sim.sensors import Imu as ImuSensor
 from contact_sim.sensors.part_report import Report
-from contact_sim.simulation.touch import touching_links
-
-Array = NDArray[np.float64]
 
 
 class ClockMessage:
@@ -69,8 +66,7 @@ class OdometryMessage:
         self._floating = robot.floating_base
         self.message = Odometry(child_frame_id=base_frame)
         self.message.header.frame_id = odom_frame
-        exact = SMALLEST_VARIANCE * np.eye(6).ravel()  # 0 would say 'unknown'
-        self.message.pose.covariance = self.message.twist.covariance = exact
+        self.message.pose.covariance = self.message.twist.covariance = EXACT_COVARIANCE
 
     def fill(self, report: Report) -> Odometry:
         """Return the message; a fixed base stays at the origin."""
@@ -88,8 +84,6 @@ class OdometryMessage:
 class ImuMessage:
     """imu/data: specific force (+g at rest), angular velocity and orientation of a frame.
 
-    Its covariances are never all 0, which would say 'unknown' (REP 145).
-
     Args:
         frame_id: frame id of the message.
     """
@@ -98,13 +92,12 @@ class ImuMessage:
         self.message = Imu()
         self.message.header.frame_id = frame_id
 
-    def set_variance(self, variance: Mapping[str, Array]) -> None:
-        """State the variances per axis, `sensors.Imu.variance`."""
-        message = self.message
-        not_told = np.array([-1.0, 0.0, 0.0])
-        message.orientation_covariance = np.diag(variance.get('orientation', not_told)).ravel()
-        message.angular_velocity_covariance = np.diag(variance['angular_velocity']).ravel()
-        message.linear_acceleration_covariance = np.diag(variance['specific_force']).ravel()
+    def set_sensor(self, sensor: ImuSensor) -> None:
+        """State the covariances of a sensor."""
+        message, said = self.message, imu_covariances(sensor)
+        message.orientation_covariance = said['orientation']
+        message.angular_velocity_covariance = said['angular_velocity']
+        message.linear_acceleration_covariance = said['specific_force']
 
     def fill(self, time: float, values: ImuValues) -> Imu:
         """Return the message at simulated time [s]."""
@@ -149,16 +142,16 @@ class LinkContactsMessage:
     """link_contacts: 1 where a link with body contacts carries load, as `touching_links`."""
 
     def __init__(self, robot: RobotModel) -> None:
-        self._links, self._candidates = touching_links(robot), len(robot.candidates)
-        self.message = Int16MultiArray(data=[0] * len(self._links))
+        self._flags = LinkFlags(robot)
+        links = self._flags.links
+        self.message = Int16MultiArray(data=[0] * len(links))
         self.message.layout.dim = [
-            MultiArrayDimension(label=link.name, size=1, stride=1) for link in self._links
+            MultiArrayDimension(label=link.name, size=1, stride=1) for link in links
         ]
 
     def fill(self, report: Report) -> Int16MultiArray:
         """Return the message."""
-        force = report.contacts.normal_force.reshape(self._candidates, -1)
-        self.message.data = [int((force[list(link.points)] > 0.0).any()) for link in self._links]
+        self.message.data = self._flags.of(report)
         return self.message
 
 

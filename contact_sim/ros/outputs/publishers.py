@@ -10,29 +10,35 @@ from numpy.typing import NDArray
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Float32MultiArray, Float64MultiArray, MultiArrayDimension, String
-from visualization_msgs.msg import Marker, MarkerArray
+from visualization_msgs.msg import MarkerArray
 
 from contact_sim.collision.grid import ground_grid
+from contact_sim.messages.markers import (
+    CLEAR,
+    ContactMarkers,
+    Marker,
+    SupportMarkers,
+    ground_markers,
+    support_markers,
+)
+from contact_sim.messages.rates import PublishRateParameters, publish_periods
+from contact_sim.messages.stamps import nanoseconds
+from contact_sim.messages.topics import own_topic
 from contact_sim.parameters import Settings
 from contact_sim.robot.parts import parts_of
-from contact_sim.ros.conversions import nanoseconds, set_stamp
+from contact_sim.ros.conversions import set_stamp
 from contact_sim.ros.outputs.clock import ClockOutput
 from contact_sim.ros.outputs.constraints import ConstraintOutputs
 from contact_sim.ros.outputs.counting_publisher import Publisher
 from contact_sim.ros.outputs.grid_map import GridMap, fill_grid_map
-from contact_sim.ros.outputs.ground_markers import ground_markers
-from contact_sim.ros.outputs.markers import ContactMarkers
+from contact_sim.ros.outputs.markers import MarkerMessages
 from contact_sim.ros.outputs.robot import RobotOutputs
 from contact_sim.ros.outputs.shadow import ShadowMessage
 from contact_sim.ros.outputs.solver_state import (
     SolverDiagnosticsMessage,
     SolverStateMessage,
 )
-from contact_sim.ros.outputs.support_state import SupportMarkers
 from contact_sim.ros.outputs.transforms import TransformPublisher
-from contact_sim.ros.settings.rates import PublishRateParameters, publish_periods
-from contact_sim.ros.topics import own_topic
-from contact_sim.sensors.part_report import PartReport
 from contact_sim.simulation.report import StepReport
 from contact_sim.simulation.simulator import Simulator
 
@@ -81,10 +87,10 @@ class Outputs:
         """Make the messages of which the ground says how long they are."""
         sim, common = self._sim, self._common
         self._ground = sim.terrain
-        self._marker_message = ContactMarkers(sim.sizes.n_ground, common.odom_frame)
+        self._marker_messages = MarkerMessages(common.odom_frame)
+        self._contact_markers = ContactMarkers()
         self._support_markers = [
-            SupportMarkers(part.robot, sim.terrain, common.odom_frame, part.number)
-            for part in self._parts
+            SupportMarkers(part.robot, sim.terrain, part.number) for part in self._parts
         ]
         self._solver_state_message = SolverStateMessage(
             sim.robot, sim.terrain, self._constraint_names
@@ -98,7 +104,8 @@ class Outputs:
 
     def _publish_ground(self) -> None:
         frame = self._common.odom_frame
-        self._terrain.publish(ground_markers(frame, self._ground, self._sim.time))
+        ground = ground_markers(self._ground)
+        self._terrain.publish(MarkerMessages(frame).fill(self._sim.time, ground))
         if self._grid_map is not None:
             common = self._sim.friction.max(initial=0.0), self._sim.restitution.max(initial=0.0)
             grid = ground_grid(self._ground, *common)
@@ -108,8 +115,7 @@ class Outputs:
 
     def _rehearse(self, report: StepReport) -> None:
         """Fill the messages behind which kernels are called: these compile before time runs."""
-        self._marker_message.fill(report, {}, {})
-        self._support_shapes(report)
+        self._shapes(report, {})
         self._solver_state_message.rehearse(report)
 
     def _make_publishers(self, node: Node, settings: Settings) -> None:
@@ -172,7 +178,7 @@ class Outputs:
 
     def clear_markers(self) -> None:
         """Remove all markers."""
-        self._markers.publish(self._marker_message.cleared())
+        self._markers.publish(self._marker_messages.fill(0.0, [CLEAR]))
 
     def announce_instant(self, sim: Simulator) -> None:
         """Publish the state from which controllers are asked to act, unless that was done."""
@@ -200,14 +206,8 @@ class Outputs:
         self.publish_clock(report.time)
         self._publish_states(report, everything=instant)
         if self._due('markers') and self._markers.has_listener():
-            origins = {
-                frame: np.array(self._sim.frame_placement(frame).translation) for frame in wrenches
-            }
-            drawn = self._marker_message.fill(report, wrenches, origins)
-            drawn.markers = [
-                *drawn.markers, *self._support_shapes(report), *self._constraints.markers(report),
-            ]  # fmt: skip
-            self._markers.publish(drawn)
+            drawn = self._shapes(report, wrenches)
+            self._markers.publish(self._marker_messages.fill(report.time, drawn))
         if self._due('solver_state'):
             self._publish_solver_state(report, real_time_factor)
         if self._sim.shadow and self._due('shadow') and self._shadow.has_listener():
@@ -238,11 +238,15 @@ class Outputs:
         if 'wrenches' in due:
             self._constraints.publish(report)
 
-    def _support_shapes(self, report: StepReport) -> list[Marker]:
-        """Return the support of every robot as markers."""
-        shapes = zip(self._support_markers, self._parts, strict=True)
+    def _shapes(self, report: StepReport, wrenches: Mapping[str, Array]) -> list[Marker]:
+        """Return everything that is drawn of a step."""
+        origins = {
+            frame: np.array(self._sim.frame_placement(frame).translation) for frame in wrenches
+        }
         return [
-            marker for shape, part in shapes for marker in shape.fill(PartReport(report, part))
+            *self._contact_markers.of(report, wrenches, origins),
+            *support_markers(self._support_markers, self._parts, report),
+            *self._constraints.markers(report),
         ]
 
     def _due(self, name: str, always: bool = False) -> bool:

@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 from nav_msgs.msg import Odometry
 
+from contact_sim.messages.frames import base_frame_id
+from contact_sim.messages.topics import own_topic
 from contact_sim.parameters import Settings
 from contact_sim.robot.parts import RobotPart
 from contact_sim.ros.outputs.counting_publisher import Publisher
 from contact_sim.ros.outputs.links import LinkOutputs
 from contact_sim.ros.outputs.messages import OdometryMessage
 from contact_sim.ros.outputs.sensors import SensorOutputs
-from contact_sim.ros.settings.factory import frame_id
-from contact_sim.ros.topics import own_topic
 from contact_sim.sensors.part_report import PartReport
 from contact_sim.simulation.report import StepReport
 
@@ -41,7 +41,7 @@ class RobotOutputs:
             return publisher(kind, own_topic(part.name, topic, node))
 
         common, robot = settings[''], part.robot
-        base = frame_id(part, settings, common.base_frame or robot.base_frame)
+        base = base_frame_id(part, settings)
         self._part, self._report = part, PartReport(report, part)
         self._odom_message = OdometryMessage(robot, common.odom_frame, base)
         self._odom = own(Odometry, 'odom')

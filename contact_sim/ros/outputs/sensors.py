@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
 from geometry_msgs.msg import WrenchStamped
-from numpy.typing import NDArray
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Int16MultiArray
 
+from contact_sim.messages.frames import imu_frame_id, wrench_frame_ids
+from contact_sim.messages.told import SETTINGS, SensorLines, exact
+from contact_sim.messages.topics import GROUND_TRUTH, wrench_topic
 from contact_sim.parameters import Settings
 from contact_sim.robot.parts import RobotPart
 from contact_sim.ros.outputs.counting_publisher import Publisher
@@ -21,15 +21,8 @@ from contact_sim.ros.outputs.messages import (
     JointStateMessage,
     WrenchMessages,
 )
-from contact_sim.ros.settings.factory import chosen_sensors, frame_id, imu_frame
-from contact_sim.ros.topics import GROUND_TRUTH, wrench_topic
-from contact_sim.sensors import ImuSensing, Line
-from contact_sim.sensors.noise import EXACT
+from contact_sim.sensors import Imu as ImuSensor
 from contact_sim.sensors.part_report import Report
-
-Array = NDArray[np.float64]
-SETTINGS = ('noise', 'sensors.imu', 'sensors.joints', 'sensors.contacts', 'sensors.forces')
-"""Prefixes of the parameters that sensors depend on while the simulation runs."""
 
 
 class SensorTopics:
@@ -49,16 +42,10 @@ class SensorTopics:
         prefix: str,
         publisher: Callable[[type, str], Publisher],
     ) -> None:
-        common, robot, feet = settings[''], part.robot, part.robot.feet
-        in_foot_frame = common.contact_wrench_frame == 'foot'
-        wrench_frames = [
-            frame_id(part, settings, foot.frame) if in_foot_frame else common.odom_frame
-            for foot in feet
-        ]
-        base = common.base_frame or robot.base_frame
-        sensor_frame = frame_id(part, settings, imu_frame(robot, settings) or base)
+        robot, feet = part.robot, part.robot.feet
         joints, contacts = JointStateMessage(robot), FootContactsMessage([f.name for f in feet])
-        self._imu, forces = ImuMessage(sensor_frame), WrenchMessages(wrench_frames)
+        self._imu = ImuMessage(imu_frame_id(part, settings))
+        forces = WrenchMessages(wrench_frame_ids(part, settings, feet))
         imu_topic = 'imu' if prefix else 'imu/data'
         self._publishers = {
             'joints': [publisher(JointState, f'{prefix}joint_states')],
@@ -75,9 +62,9 @@ class SensorTopics:
             'contacts': lambda _, values: [contacts.fill(values)],
         }
 
-    def set_variance(self, imu: Mapping[str, Array]) -> None:
-        """State the variances of the IMU."""
-        self._imu.set_variance(imu)
+    def set_imu(self, sensor: ImuSensor) -> None:
+        """State the covariances of the IMU."""
+        self._imu.set_sensor(sensor)
 
     def have_listener(self, kind: str) -> bool:
         """Return whether anybody listens to a sensor, a field of RobotSensors."""
@@ -114,8 +101,6 @@ class SensorOutputs:
             SensorTopics(part, settings, prefix, publisher) for prefix in ('', GROUND_TRUTH)
         )
         self._in_force: list[Any] = []
-        self._lines: dict[str, Line] = {}
-        self._remembering: list[Line] = []
         self.configure(settings)
 
     def configure(self, settings: Settings) -> None:
@@ -124,23 +109,19 @@ class SensorOutputs:
         if wanted == self._in_force:
             return
         self._in_force = wanted
-        sensors = chosen_sensors(self._part, settings)
-        self._lines = {kind: Line(sensor) for kind, sensor in sensors._asdict().items()}
-        self._remembering = [line for line in self._lines.values() if line.sensor.remembers]
-        self._told.set_variance(sensors.imu.variance)
-        self._true.set_variance(replace(sensors.imu, noise=EXACT, sensing=ImuSensing()).variance)
+        self._lines = SensorLines(self._part, settings)
+        imu = self._lines.sensors.imu
+        self._told.set_imu(imu)
+        self._true.set_imu(exact(imu))
         self.observe(self._last)
 
     def observe(self, report: Report) -> None:
         """Take the samples of a step, published or not."""
         self._last = report
-        for line in self._remembering:
-            line.observe(report)
+        self._lines.observe(report)
 
     def publish(self, kind: str, report: Report) -> None:
         """Publish a sensor, a field of RobotSensors, after a step."""
-        line = self._lines[kind]
-        line.observe(report)
-        self._told.publish(kind, report.time, line.measured())
+        self._told.publish(kind, report.time, self._lines.told(kind, report))
         if self._true.have_listener(kind):
-            self._true.publish(kind, report.time, line.sensor.truth(report))
+            self._true.publish(kind, report.time, self._lines.true(kind, report))

@@ -6,13 +6,11 @@ import numpy as np
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
 from contact_sim.contact.solution import NONFINITE, STATUSES
+from contact_sim.messages.labels import velocity_labels
 from contact_sim.robot.model import RobotModel
 from contact_sim.robot.parts import parts_of
 from contact_sim.simulation.report import StepReport
 from contact_sim.simulation.shadow import ShadowReport
-
-BASE = ('v_x', 'v_y', 'v_z', 'w_x', 'w_y', 'w_z')
-"""Velocity of a floating base: linear and angular, in its axes at the start of the step."""
 
 
 class ShadowMessage:
@@ -64,17 +62,3 @@ class ShadowMessage:
             float(solver.iterations), *force.ravel(),
             *shadow.velocity_difference,
         ]  # fmt: skip
-
-
-def velocity_labels(robot: RobotModel) -> list[str]:
-    """Return a name for every velocity coordinate; joints with several are numbered."""
-    model = robot.pinocchio_model
-    labels: list[str] = []
-    for name, joint in list(zip(model.names, model.joints, strict=True))[1:]:  # 0 is the world
-        if joint.id == 1 and robot.floating_base:
-            labels += BASE
-        elif joint.nv == 1:
-            labels.append(str(name))
-        else:
-            labels += [f'{name}.{k}' for k in range(joint.nv)]
-    return labels

@@ -8,18 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
 from contact_sim.collision.terrain import Terrain
-from contact_sim.contact.solution import STATUSES
+from contact_sim.messages.solver_numbers import solver_numbers, support_numbers
 from contact_sim.robot.model import RobotModel
 from contact_sim.robot.parts import parts_of
 from contact_sim.ros.conversions import set_stamp
-from contact_sim.ros.outputs.constraints import drift_numbers
-from contact_sim.ros.outputs.support_state import support_numbers, support_of
-from contact_sim.sensors.part_report import PartReport
 from contact_sim.simulation.report import StepReport
 from contact_sim.support.analysis import analyse_support
 
@@ -27,12 +23,7 @@ from contact_sim.support.analysis import analyse_support
 class SolverStateMessage:
     """~/solver_state: one number per label; the labels stand in layout.dim.
 
-    First time [s], status (index into the solver statuses), converged, iterations, the residual
-    of the solver's own criterion, contacts, the real-time factor and the stiffness ratio (above 2
-    explicit springs explode), whether the forces are physical, then the residuals of
-    contact/residuals.py and what the feet hold, `support_*` of ros/outputs/support_state.py, with
-    the name of each of several robots before it: `a/support_rank`. At the end the errors of the
-    `constraints`: `constraints.stand.drift`, |h|, and `constraints.stand.drift_rate`, |ḣ|.
+    They are those of `messages.solver_numbers`.
     """
 
     def __init__(
@@ -50,24 +41,9 @@ class SolverStateMessage:
 
     def values(self, report: StepReport, real_time_factor: float) -> dict[str, float]:
         """Return the number of every label."""
-        solver = report.solver
-        values = {
-            'time': report.time,
-            'status': float(STATUSES.index(solver.status)),
-            'converged': float(solver.converged),
-            'iterations': float(solver.iterations),
-            'solver_residual': solver.residual,
-            'contacts': float(np.count_nonzero(report.contacts.mode)),
-            'real_time_factor': real_time_factor,
-            'stiffness_ratio': report.stiffness_ratio,
-            'physical': float(solver.physical),
-            **report.residuals.as_dict(),
-        }
-        for part in self._parts:
-            support = support_of(part.robot, self._terrain, PartReport(report, part))
-            values |= {part.called(name): x for name, x in support_numbers(support).items()}
-        values |= drift_numbers(self._constraints, report)
-        return {label: float(value) for label, value in values.items()}
+        return solver_numbers(
+            report, self._parts, self._terrain, self._constraints, real_time_factor
+        )
 
     def fill(self, report: StepReport, real_time_factor: float) -> Float64MultiArray:
         """Return the message."""

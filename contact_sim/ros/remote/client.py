@@ -16,13 +16,13 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter, parameter_value_to_python
 from std_srvs.srv import SetBool, Trigger
 
+from contact_sim.messages.topics import NODE
 from contact_sim.ros.remote.processes import Process, isolated_environment, ros_arguments
 
 TIMEOUT = 10.0
 """Wall seconds for anything that should happen at once; discovery alone may take three."""
 CALL_TIMEOUT = 60.0
 """Wall seconds for the answer of a service."""
-NODE = 'contact_sim'
 SAID = 3000
 """Characters at the end of a process's output that an error quotes."""
 

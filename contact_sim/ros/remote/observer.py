@@ -22,10 +22,10 @@ from std_msgs.msg import Float64MultiArray, Int16MultiArray
 from std_srvs.srv import SetBool
 from visualization_msgs.msg import MarkerArray
 
+from contact_sim.messages.topics import wrench_topic
 from contact_sim.robot.feet import foot_frame
 from contact_sim.robot.model import RobotModel
 from contact_sim.ros.conversions import seconds, stamp_nanoseconds
-from contact_sim.ros.topics import wrench_topic
 
 Array = NDArray[np.float64]
 DEEP_QUEUE = QoSProfile(depth=5000)

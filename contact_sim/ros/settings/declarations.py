@@ -8,18 +8,12 @@ from typing import Any
 from contact_sim.collision.terrain import TERRAINS
 from contact_sim.contact_models import CONTACT_MODELS, contact_models
 from contact_sim.dynamics.integrators import INTEGRATORS
+from contact_sim.messages.frames import GROUPS, FrameParameters
+from contact_sim.messages.rates import PublishRateParameters
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.ros.described_robot import RobotParameters
 from contact_sim.ros.settings.held import ConstraintNames
 from contact_sim.ros.settings.inputs import TrajectoryParameters
-from contact_sim.ros.settings.rates import PublishRateParameters
-from contact_sim.sensors import (
-    ContactSensing,
-    EncoderSensing,
-    ForceSensing,
-    ImuSensing,
-    NoiseParameters,
-)
 from contact_sim.terrain.ready_made import READY_MADE
 
 GROUNDS = (*TERRAINS, 'groove', 'sphere', 'cylinder', *READY_MADE, 'file')
@@ -33,7 +27,7 @@ LARGEST_GAIN = 1e6
 
 
 @dataclass(frozen=True)
-class NodeParameters(RobotParameters):
+class NodeParameters(FrameParameters, RobotParameters):
     """Robot, ground and pace of the simulation."""
 
     robots: tuple[str, ...] = parameter(
@@ -85,18 +79,9 @@ class NodeParameters(RobotParameters):
     end_on_contact: tuple[str, ...] = parameter(
         (), '', 'links whose touch on the ground ends the run: time stands still until ~/reset'
     )
-    base_frame: str = parameter('', '', 'frame id of the base; empty: the root link')
-    odom_frame: str = parameter('odom', '', 'frame id of the world that odometry refers to')
-    world_frame: str = parameter('world', '', 'parent of odom_frame; empty: not published')
-    frame_prefix: str = parameter('', '', 'put before link names, as in robot_state_publisher')
     publish_robot_description: bool = parameter(
         False, '', 'publish the URDF on robot_description, kept for who comes late, as '
         'robot_state_publisher does: one of the two, never both',
-    )  # fmt: skip
-    publish_odom_tf: bool = parameter(True, '', 'broadcast odom_frame to base_frame on /tf')
-    contact_wrench_frame: str = parameter(
-        'foot', '', 'frame of contacts/<foot>/wrench: the foot link, or odom_frame',
-        choices=('foot', 'odom'),
     )  # fmt: skip
     time_step: float = parameter(1e-3, 's', 'physics step', at_least=1e-6, at_most=0.1)
     integrator: str = parameter(
@@ -118,10 +103,6 @@ class NodeParameters(RobotParameters):
     restitution: float = parameter(
         0.0, '-', "Newton's coefficient of every foot; 0: plastic", at_least=0.0, at_most=1.0,
         live=True,
-    )  # fmt: skip
-    seed: int = parameter(
-        0, '', 'which sensor noise is drawn, see noise; the simulation itself has nothing random',
-        at_least=0, at_most=2**31 - 1, live=True,
     )  # fmt: skip
     clock: str = parameter(
         'publish', '', '/clock: publish it, follow that of another simulation in steps of its '
@@ -277,18 +258,6 @@ class TerrainParameters(Parameters):
 
 
 @dataclass(frozen=True)
-class ImuParameters(Parameters):
-    """The inertial sensor."""
-
-    frame_id: str = parameter(
-        '',
-        '',
-        'frame of imu/data, any of the robot; empty: imu_link if the robot has it on its '
-        'base, else the base',
-    )
-
-
-@dataclass(frozen=True)
 class LockstepParameters(Parameters):
     """Steps that wait for their commands."""
 
@@ -339,7 +308,7 @@ class PushParameters(Parameters):
 
 @dataclass(frozen=True)
 class ViewerParameters(Parameters):
-    """The page in a browser that shows the simulation; needs viser, see docs/view.md."""
+    """The page in a browser that shows the simulation; needs viser, see docs/viewer.md."""
 
     port: int = parameter(
         0, '', 'port at which the page is served, by a process of its own; 0: no page',
@@ -361,12 +330,7 @@ PARAMETER_GROUPS: dict[str, type[Parameters]] = {
     'terrain': TerrainParameters,
     'constraints': ConstraintNames,
     'publish_rate': PublishRateParameters,
-    'imu': ImuParameters,
-    'noise': NoiseParameters,
-    'sensors.imu': ImuSensing,
-    'sensors.joints': EncoderSensing,
-    'sensors.contacts': ContactSensing,
-    'sensors.forces': ForceSensing,
+    **{prefix: cls for prefix, cls in GROUPS.items() if prefix},
     'lockstep': LockstepParameters,
     'push': PushParameters,
     'trajectory': TrajectoryParameters,

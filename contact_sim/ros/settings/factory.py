@@ -1,12 +1,10 @@
-"""From settings to a simulator, its sensors and a recorder; imports no ROS."""
+"""From settings to a simulator and a recorder; imports no ROS."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,20 +21,17 @@ from contact_sim.collision.terrain import (
 from contact_sim.contact_models import CONTACT_MODELS
 from contact_sim.contact_models.protocol import ContactModel
 from contact_sim.errors import InvalidInput
+from contact_sim.messages.frames import RECORDED_AS
 from contact_sim.parameters import Settings
 from contact_sim.replay.recorder import Recorder
 from contact_sim.robot.model import STANDING, RobotModel
-from contact_sim.robot.parts import RobotPart, parts_of
+from contact_sim.robot.parts import RobotPart
 from contact_sim.ros.settings.constraints import check_constraints, chosen_constraints
-from contact_sim.sensors import ContactFlags, ContactSensing, Encoders, FootForces, Imu
 from contact_sim.simulation.placement import lift, standing_on
 from contact_sim.simulation.simulator import Simulator
 from contact_sim.terrain.ready_made import READY_MADE, ground_from_file, ready_made
 
 Array = NDArray[np.float64]
-IMU_LINK = 'imu_link'
-SEEDS = 2**31
-"""Distance of the seeds of two robots; one that is given is smaller."""
 
 
 def loaded_simulator(robot: RobotModel, settings: Settings) -> Simulator:
@@ -157,70 +152,6 @@ def _contact_model(name: str, settings: Settings) -> ContactModel:
     return CONTACT_MODELS[name](**vars(settings[f'contact.{name}']))
 
 
-class RobotSensors(NamedTuple):
-    """The sensors of a robot."""
-
-    joints: Encoders
-    imu: Imu
-    contacts: ContactFlags
-    forces: FootForces
-
-
-def chosen_sensors(part: RobotPart, settings: Settings) -> RobotSensors:
-    """Return the sensors that the settings describe; each robot has noise of its own.
-
-    Raises:
-        UnknownName: a frame or a foot that the robot does not have.
-    """
-    robot, common, noise = part.robot, settings[''], settings['noise']
-    seed = common.seed + SEEDS * part.number
-    axes = 'foot' if common.contact_wrench_frame == 'foot' else 'world'
-    joints = (*robot.joint_names, *robot.passive_joint_names)
-    switches = _own_switches(part, settings['sensors.contacts'])
-    return RobotSensors(
-        Encoders(robot, joints, noise, settings['sensors.joints'], seed),
-        Imu(robot, imu_frame(robot, settings), noise, settings['sensors.imu'], seed),
-        ContactFlags(robot, switches, seed),
-        FootForces(robot, axes, noise, settings['sensors.forces'], seed),
-    )
-
-
-def _own_switches(part: RobotPart, sensing: ContactSensing) -> ContactSensing:
-    """Return the contact switches of one robot, whose feet have the names that it has alone."""
-    spared = sensing.dropout_feet and not part.own(sensing.dropout_feet)
-    return replace(
-        sensing,
-        stuck_on=part.own(sensing.stuck_on),
-        stuck_off=part.own(sensing.stuck_off),
-        dropout=0.0 if spared else sensing.dropout,
-        dropout_feet=part.own(sensing.dropout_feet),
-    )
-
-
-def check_sensors(robot: RobotModel, settings: Settings) -> None:
-    """Refuse sensors that not every robot can have.
-
-    Raises:
-        UnknownName: a frame or a foot that does not exist.
-    """
-    ContactFlags(robot, settings['sensors.contacts'])  # feet of robots that do not exist
-    for part in parts_of(robot):
-        chosen_sensors(part, settings)
-
-
-def frame_id(part: RobotPart, settings: Settings, frame: str) -> str:
-    """Return the name that a frame of a robot has in TF."""
-    return str(settings[''].frame_prefix) + part.called(frame)
-
-
-def imu_frame(robot: RobotModel, settings: Settings) -> str:
-    """Return the Pinocchio frame of the IMU, '' for the base itself."""
-    wanted: str = settings['imu'].frame_id
-    root = 1 if robot.floating_base else 0
-    on_base = [f.name for f in robot.pinocchio_model.frames if f.parentJoint == root]
-    return wanted or (IMU_LINK if IMU_LINK in on_base else '')
-
-
 def recorder_of(
     sim: Simulator, settings: Settings, report_failure: Callable[[str], None]
 ) -> Recorder | None:
@@ -232,7 +163,7 @@ def recorder_of(
     name = settings[''].record
     if not name:
         return None
-    parameters = {prefix or 'node': dict(vars(group)) for prefix, group in settings.items()}
+    parameters = {prefix or RECORDED_AS: dict(vars(group)) for prefix, group in settings.items()}
     try:
         path = Path(name).expanduser()
     except RuntimeError as error:  # somebody without a home

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 
 from contact_sim.contact.solution import STATUSES
+from contact_sim.messages.solver_numbers import status_counts
 from contact_sim.robot.parts import RobotPart
 from contact_sim.ros.commands.inbox import CommandInbox
 from contact_sim.ros.commands.lockstep import Lockstep
@@ -112,10 +113,7 @@ def diagnostics_message(
         'lockstep_late_commands': lockstep.late,
         'lockstep_waits_for': ' '.join(lockstep.awaited_joints),
         'lockstep_lost': ' '.join(lockstep.lost_joints),
-        **{
-            f'solver_{outcome.name.lower()}': count
-            for outcome, count in zip(STATUSES, tally.statuses, strict=True)
-        },
+        **status_counts(tally.statuses),
         **{f'sent on {topic}': count for topic, count in now.messages_sent.items()},
     }
     status.values = [KeyValue(key=key, value=str(value)) for key, value in values.items()]

@@ -14,10 +14,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from contact_sim.errors import ContactSimError, InvalidInput, NonFiniteState
+from contact_sim.messages.stamps import nanoseconds
 from contact_sim.ros.commands.inbox import CommandInbox
 from contact_sim.ros.commands.lockstep import Lockstep, Verdict
 from contact_sim.ros.commands.pushes import Pushes
-from contact_sim.ros.conversions import nanoseconds
 from contact_sim.ros.outputs.publishers import Outputs
 from contact_sim.ros.stepping.diagnostics import Tally
 from contact_sim.ros.stepping.leader import Leader

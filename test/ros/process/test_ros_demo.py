@@ -39,7 +39,7 @@ def finished(tmp_path_factory):
 def test_the_demo_succeeds_and_prints_a_table(finished):
     process, _ = finished
     assert process.returncode == 0, process.stderr
-    for word in ('weight_error', 'foot_drift', 'penetration', '/clock', 'joint_commands'):
+    for word in ('weight_error', 'foot_drift', 'penetration', '/clock', 'viewer:=true'):
         assert word in process.stdout
 
 

@@ -14,7 +14,7 @@ from ros_session import SECOND, Session, published_topics, stamp_of, vector
 
 from contact_sim import load_robot
 from contact_sim.contact.residuals import Residuals
-from contact_sim.ros.settings.rates import PublishRateParameters
+from contact_sim.messages.rates import PublishRateParameters
 
 STEP = SECOND // 1000
 GRAVITY = 9.81

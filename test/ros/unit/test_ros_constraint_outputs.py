@@ -13,6 +13,7 @@ from contact_sim import Simulator
 from contact_sim.drawing.style import METRES_PER_NEWTON
 from contact_sim.robot.model import RobotModel
 from contact_sim.ros.outputs.constraints import ConstraintOutputs
+from contact_sim.ros.outputs.markers import MarkerMessages
 from contact_sim.ros.outputs.solver_state import SolverStateMessage
 from contact_sim.ros.settings.constraints import chosen_constraints
 from contact_sim.ros.settings.declarations import PARAMETER_GROUPS, NodeParameters
@@ -91,7 +92,7 @@ def test_a_stand_carries_the_weight_and_its_moment():
     assert message.header.stamp.nanosec == 1_000_000
     assert vector(message.wrench.force) == pytest.approx(up, abs=1e-9)
     assert vector(message.wrench.torque) == pytest.approx(np.cross(CENTRE, up), abs=1e-9)
-    (arrow,) = outputs.markers(report)
+    (arrow,) = MarkerMessages('odom').fill(0.0, outputs.markers(report)).markers
     tip, foot = (vector(arrow.points[k]) for k in (1, 0))
     assert foot == pytest.approx([0.0, 0.0, 5.0], abs=1e-12)
     assert tip - foot == pytest.approx([0.0, 0.0, METRES_PER_NEWTON * WEIGHT], abs=1e-9)
@@ -117,7 +118,7 @@ def test_a_rope_pulls_at_its_point(kind):
     lever = np.cross(point, vector(wrench.force))
     assert vector(wrench.torque) == pytest.approx(lever, abs=1e-9)
     assert np.abs(lever).max() > 0.1
-    (arrow,) = outputs.markers(report)
+    (arrow,) = MarkerMessages('odom').fill(0.0, outputs.markers(report)).markers
     assert vector(arrow.points[0]) == pytest.approx(held, abs=1e-9)
 
 
@@ -147,7 +148,7 @@ def test_what_does_not_hold_has_no_force():
     outputs.publish(report)
     assert not vector(sent['constraints/stand/wrench'].wrench.force).any()
     assert list(sent['constraints/lock/effort'].effort) == [0.0]
-    (arrow,) = outputs.markers(report)
+    (arrow,) = MarkerMessages('odom').fill(0.0, outputs.markers(report)).markers
     assert arrow.action == arrow.DELETE
 
 

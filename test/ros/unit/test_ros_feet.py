@@ -15,18 +15,18 @@ from ros_session import vector
 from visualization_msgs.msg import Marker
 
 from contact_sim import Compliant, NullSpace, Planes, Simulator, load_robot
+from contact_sim.messages.markers import ContactMarkers, SupportMarkers
 from contact_sim.robot.parts import parts_of
 from contact_sim.ros.demo.figure import draw
 from contact_sim.ros.interface.support_command import SupportCommand
 from contact_sim.ros.outputs.links import LinkOutputs
-from contact_sim.ros.outputs.markers import ContactMarkers
+from contact_sim.ros.outputs.markers import MarkerMessages
 from contact_sim.ros.outputs.messages import (
     FootContactsMessage,
     WrenchMessages,
 )
 from contact_sim.ros.outputs.shadow import ShadowMessage
 from contact_sim.ros.outputs.solver_state import SolverStateMessage
-from contact_sim.ros.outputs.support_state import SupportMarkers
 from contact_sim.ros.remote.observer import Track
 from contact_sim.sensors import ContactFlags, FootForces
 from contact_sim.sensors.foot_forces import cross
@@ -128,7 +128,7 @@ def test_one_wrench_and_two_arrows_for_a_ball_in_a_groove(ball_in_groove):
     force = rotation @ vector(message.wrench.force)
     assert force == pytest.approx([0.0, 0.0, 1.5 * GRAVITY], abs=1e-7)
     assert list(flags(sim.robot, report).data) == [1]
-    markers = ContactMarkers(sim.sizes.nc, 'odom').fill(report).markers
+    markers = MarkerMessages('odom').fill(0.0, ContactMarkers().of(report)).markers
     arrows = [m for m in markers if m.ns == 'force' and m.action == Marker.ADD]
     starts = [[p.x, p.y, p.z] for p in (arrow.points[0] for arrow in arrows)]
     assert starts == pytest.approx(report.contacts.position, abs=1e-12)
@@ -141,7 +141,7 @@ def test_support_and_solver_state_take_several_contacts_per_foot(where, request)
     state = labelled(SolverStateMessage(sim.robot, sim.terrain).fill(report, 1.0))
     assert state['contacts'] == np.count_nonzero(report.contacts.mode)
     assert state['support_rank'] == (6.0 if where == 'turned_sled' else 3.0)
-    polygon, *_ = SupportMarkers(sim.robot, sim.terrain, 'odom').fill(report)
+    polygon, *_ = SupportMarkers(sim.robot, sim.terrain).of(report)
     assert polygon.action == Marker.ADD
 
 

@@ -15,12 +15,12 @@ from visualization_msgs.msg import Marker
 from contact_sim import InclinedPlane, RobotModel, Simulator, joined, load_robot
 from contact_sim.collision.terrain import SphereGround, as_terrain
 from contact_sim.drawing.ground import ABOVE, border_lines, ground_triangles
+from contact_sim.messages.markers import ContactMarkers, ground_markers
 from contact_sim.robot.parts import parts_of
 from contact_sim.ros.controllers.stance import StanceEfforts
 from contact_sim.ros.conversions import set_stamp
 from contact_sim.ros.outputs import transforms
-from contact_sim.ros.outputs.ground_markers import ground_markers
-from contact_sim.ros.outputs.markers import ContactMarkers
+from contact_sim.ros.outputs.markers import MarkerMessages
 from contact_sim.ros.outputs.messages import (
     FootContactsMessage,
     ImuMessage,
@@ -120,7 +120,7 @@ def imu_message(robot, report, frame=''):
     """Return the message of an exact sensor at a frame."""
     sensor = Imu(robot, frame)
     message = ImuMessage(frame)
-    message.set_variance(sensor.variance)
+    message.set_sensor(sensor)
     return message.fill(report.time, sensor.truth(report))
 
 
@@ -187,8 +187,8 @@ def test_covariances_are_never_unknown_and_state_the_noise():
     sim = Simulator(ball())
     report = sim.step([])
     exact, noisy = ImuMessage('base'), ImuMessage('base')
-    exact.set_variance(Imu(sim.robot).variance)
-    noisy.set_variance(Imu(sim.robot, '', NoiseParameters(imu_gyro=0.02, imu_accel=0.3)).variance)
+    exact.set_sensor(Imu(sim.robot))
+    noisy.set_sensor(Imu(sim.robot, '', NoiseParameters(imu_gyro=0.02, imu_accel=0.3)))
     smallest = 1e-9 * np.eye(3).ravel()
     assert np.array_equal(exact.message.orientation_covariance, smallest)
     assert np.array_equal(exact.message.angular_velocity_covariance, smallest)
@@ -253,11 +253,21 @@ def test_feet_in_the_air_have_zero_wrench_and_no_contact():
     assert list(FootContactsMessage(report.feet.names).fill(flags).data) == [0, 0, 0, 0]
 
 
+def drawn(report):
+    """Return the markers of the contacts of a step."""
+    return MarkerMessages('odom').fill(report.time, ContactMarkers().of(report)).markers
+
+
+def drawn_ground(terrain, time):
+    """Return the markers of the ground."""
+    return MarkerMessages('odom').fill(time, ground_markers(terrain)).markers
+
+
 def test_markers_follow_the_slope(standing_on_slope):
     sim, report = standing_on_slope
     plane = sim.terrain.plane
-    markers = ContactMarkers(len(report.contacts.names), 'odom').fill(report).markers
-    (_, ground) = ground_markers('odom', sim.terrain, 1.0).markers
+    markers = drawn(report)
+    (_, ground) = drawn_ground(sim.terrain, 1.0)
     top = vector(ground.pose.position) + rotation(ground.pose.orientation) @ [
         0.0,
         0.0,
@@ -280,7 +290,7 @@ def test_a_ground_that_bends_is_drawn_where_it_is():
     assert bowl.distances(corners) == pytest.approx(np.zeros(len(corners)), abs=1e-12)
     across = corners.max(axis=0) - corners.min(axis=0)
     assert across[:2].min() > 6.0
-    clear, ground = ground_markers('odom', bowl, 1.5).markers
+    clear, ground = drawn_ground(bowl, 1.5)
     assert clear.action == Marker.DELETEALL
     assert ground.header.stamp.nanosec == 500_000_000
     assert ground.type == Marker.TRIANGLE_LIST
@@ -296,7 +306,7 @@ def test_a_region_is_drawn_where_its_friction_acts():
         Region((0.5, 3.0), (-0.5, 0.5), friction=0.2),
     ]
     terrain = as_terrain(hill).with_regions(regions)
-    _, ground, *borders = ground_markers('odom', terrain, 0.0).markers
+    _, ground, *borders = drawn_ground(terrain, 0.0)
     drawn = np.array([[p.x, p.y, p.z] for p in ground.points])
     assert drawn[:, 2] == pytest.approx(0.1 * drawn[:, 0], abs=1e-9)
     assert [border.ns for border in borders] == ['region', 'region']
@@ -316,8 +326,8 @@ def test_markers_of_feet_in_the_air_are_removed():
     q = np.array([0.0, 0.0, 0.5, 0.0, 0.0, 0.0, 1.0])
     sim.reset(q)
     report = sim.step([])
-    message = ContactMarkers(len(report.contacts.names), 'odom').fill(report)
-    actions = {marker.ns: marker.action for marker in message.markers}
+    markers = drawn(report)
+    actions = {marker.ns: marker.action for marker in markers}
     assert actions['force'] == actions['friction_cone'] == actions['slip'] == Marker.DELETE
     assert actions['normal'] == Marker.ADD
 
@@ -326,8 +336,8 @@ def test_a_slipping_foot_shows_its_velocity():
     sim = Simulator(cube(), friction=0.1)
     sim.reset(np.array([0, 0, 0.1, 0, 0, 0, 1.0]), np.array([0.5, 0, 0, 0, 0, 0]))
     report = sim.step([])
-    message = ContactMarkers(len(report.contacts.names), 'odom').fill(report)
-    slips = [marker for marker in message.markers if marker.ns == 'slip']
+    markers = drawn(report)
+    slips = [marker for marker in markers if marker.ns == 'slip']
     # which corners carry the weight is not determined; those that do slip, and show it
     loaded = report.contacts.normal_force > 0.0
     assert loaded.sum() >= 2

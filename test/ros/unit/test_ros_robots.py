@@ -18,6 +18,10 @@ from contact_sim import (
     joined,
     load_robot,
 )
+from contact_sim.messages.frames import frame_id
+from contact_sim.messages.markers import SupportMarkers
+from contact_sim.messages.told import check_sensors, chosen_sensors
+from contact_sim.messages.topics import own_topic
 from contact_sim.robot.parts import parts_of
 from contact_sim.ros.commands.inbox import CommandInbox
 from contact_sim.ros.commands.lockstep import Lockstep, Verdict, owned_joints
@@ -29,7 +33,6 @@ from contact_sim.ros.interface.support_command import SupportCommand
 from contact_sim.ros.outputs.messages import JointStateMessage
 from contact_sim.ros.outputs.shadow import ShadowMessage
 from contact_sim.ros.outputs.solver_state import SolverStateMessage
-from contact_sim.ros.outputs.support_state import SupportMarkers
 from contact_sim.ros.settings.declarations import (
     PARAMETER_GROUPS,
     ActuatorParameters,
@@ -39,13 +42,7 @@ from contact_sim.ros.settings.declarations import (
     NodeParameters,
     PushParameters,
 )
-from contact_sim.ros.settings.factory import (
-    check_sensors,
-    chosen_sensors,
-    frame_id,
-    loaded_simulator,
-    start_configuration,
-)
+from contact_sim.ros.settings.factory import loaded_simulator, start_configuration
 from contact_sim.ros.settings.robots import (
     RobotEntry,
     driven_robot,
@@ -55,7 +52,6 @@ from contact_sim.ros.settings.robots import (
     loaded_robot,
     robot_entries,
 )
-from contact_sim.ros.topics import own_topic
 from contact_sim.sensors import ContactSensing, Encoders, Line, NoiseParameters, PartReport
 
 GO1, SOLO8 = load_robot('go1'), load_robot('solo8')
@@ -284,12 +280,12 @@ def test_labels_and_markers_name_the_robot():
     markers = [
         marker
         for part in (A, B)
-        for marker in SupportMarkers(part.robot, sim.terrain, 'odom', part.number).fill(
+        for marker in SupportMarkers(part.robot, sim.terrain, part.number).of(
             PartReport(report, part)
         )
     ]
-    assert len({(marker.ns, marker.id) for marker in markers}) == 6
-    centres = [marker.pose.position.x for marker in markers if marker.ns == 'centre_of_mass']
+    assert len({(marker.namespace, marker.number) for marker in markers}) == 6
+    centres = [marker.pose[0] for marker in markers if marker.namespace == 'centre_of_mass']
     assert centres[2] - centres[0] == pytest.approx(1.5, abs=0.1)
 
 

@@ -19,6 +19,8 @@ from urdf_texts import ONE_LEG
 from contact_sim import InvalidInput, load_robot
 from contact_sim.drawing.ground import ground_triangles
 from contact_sim.errors import RobotDescriptionError
+from contact_sim.messages.rates import PublishRateParameters, publish_periods, steps_between
+from contact_sim.messages.topics import wrench_topic
 from contact_sim.parameters import declared_parameters
 from contact_sim.robot.actuators import quantities
 from contact_sim.ros.parameter_server import full_name, parameter_descriptor
@@ -28,9 +30,7 @@ from contact_sim.ros.settings.declarations import (
     JointGainParameters,
 )
 from contact_sim.ros.settings.factory import loaded_simulator, start_configuration
-from contact_sim.ros.settings.rates import PublishRateParameters, publish_periods, steps_between
 from contact_sim.ros.settings.robots import driven_robot, joint_gains, loaded_robot
-from contact_sim.ros.topics import wrench_topic
 from contact_sim.terrain.ready_made import READY_MADE
 
 FIELDS = {

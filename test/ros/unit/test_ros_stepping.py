@@ -13,8 +13,8 @@ from contact_sim.ros.stepping import loop as loops
 from contact_sim.ros.stepping import watch as watches
 from contact_sim.ros.stepping.leader import JUMP, Leader
 from contact_sim.ros.stepping.loop import Loop, StepTakesLong
-from contact_sim.simulation.requests import Request
 from contact_sim.ros.stepping.watch import Watch
+from contact_sim.simulation.requests import Request
 
 H = 1e-3
 

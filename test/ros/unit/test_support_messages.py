@@ -8,14 +8,20 @@ pytest.importorskip('rclpy', reason='needs ROS')
 from robots import stand
 from visualization_msgs.msg import Marker
 
-from contact_sim import InclinedPlane, NullSpace, Simulator, load_robot
+from contact_sim import InclinedPlane, NullSpace, Simulator, load_robot, loose_box
+from contact_sim.messages.markers import SupportMarkers
 from contact_sim.robot.parts import parts_of
 from contact_sim.ros.interface.support_command import SupportCommand
+from contact_sim.ros.outputs.markers import MarkerMessages
 from contact_sim.ros.outputs.solver_state import SolverStateMessage
-from contact_sim.ros.outputs.support_state import SupportMarkers
 
 ROBOT = load_robot('anymal_b')
 ALL = [1, 1, 1, 1]
+
+
+def drawn(markers, report):
+    """Return markers as messages."""
+    return MarkerMessages('odom').fill(report.time, markers.of(report)).markers
 
 
 class Loop:
@@ -69,7 +75,7 @@ def test_markers_of_the_support(angle):
     terrain = InclinedPlane(angle)
     sim = Simulator(ROBOT, terrain=terrain)
     report = stand(sim, 10)[-1]
-    polygon, centre, plumb = SupportMarkers(ROBOT, terrain, 'odom').fill(report)
+    polygon, centre, plumb = drawn(SupportMarkers(ROBOT, terrain), report)
     assert polygon.action == Marker.ADD
     corners = np.array([[p.x, p.y, p.z] for p in polygon.points])
     assert corners.shape == (5, 3)
@@ -85,12 +91,22 @@ def test_markers_of_the_support(angle):
 
 def test_a_centre_of_mass_beside_the_polygon_is_red():
     sim, report = given('LF_FOOT', 'LH_FOOT')
-    polygon, centre, _ = SupportMarkers(ROBOT, sim.terrain, 'odom').fill(report)
+    polygon, centre, _ = drawn(SupportMarkers(ROBOT, sim.terrain), report)
     assert len(polygon.points) == 2
     assert centre.color.r > centre.color.g
     sim, report = given()
-    polygon, _, _ = SupportMarkers(ROBOT, sim.terrain, 'odom').fill(report)
+    polygon, _, _ = drawn(SupportMarkers(ROBOT, sim.terrain), report)
     assert polygon.action == Marker.DELETE
+
+
+def test_a_body_that_lies_on_the_ground_has_contacts_but_no_feet_that_stand():
+    box = loose_box((0.2, 0.2, 0.2), 1.0)
+    sim = Simulator(box)
+    sim.reset(np.array([0.0, 0.0, 0.1, 0.0, 0.0, 0.0, 1.0]))
+    numbers = values(sim, sim.step([]))
+    assert numbers['contacts'] > 0
+    assert numbers['support_rank'] == 0
+    assert numbers['support_margin'] == 0.0
 
 
 def test_support_on_a_topic():

@@ -1,4 +1,4 @@
-"""Names and types of all topics and services of the node in one table; imports no ROS."""
+"""Names and types of all topics and services of the node in one table."""
 
 from __future__ import annotations
 
@@ -68,6 +68,15 @@ SERVICES: dict[str, str] = {
     '~/end_pushes': 'std_srvs/srv/Trigger',
     '~/step': 'std_srvs/srv/Trigger',
 }
+
+
+NODE = 'contact_sim'
+"""Name of the node."""
+
+
+def absolute(topic: str) -> str:
+    """Return the absolute name of a topic of the node outside of namespaces."""
+    return '/' + topic.replace('~', NODE).lstrip('/')
 
 
 def own_topic(robot: str, topic: str, node: str) -> str:

@@ -24,9 +24,7 @@ def steps_between(name: str, rate: float, time_step: float) -> int:
     if rate == 0.0:
         return 0
     if rate < SLOWEST:
-        raise InvalidInput(
-            f'publish_rate.{name} = {rate:g} Hz: expected 0, or at least {SLOWEST:g} Hz'
-        )
+        raise InvalidInput(f'{name} = {rate:g} Hz: expected 0, or at least {SLOWEST:g} Hz')
     steps = 1.0 / (rate * time_step)
     if steps > 1.0 - RATE_TOLERANCE and abs(steps - round(steps)) <= RATE_TOLERANCE * steps:
         return round(steps)
@@ -34,7 +32,7 @@ def steps_between(name: str, rate: float, time_step: float) -> int:
     allowed = (fewer + 1, fewer) if fewer else (1,)
     near = ' and '.join(f'{1.0 / (n * time_step):.6g}' for n in allowed)
     raise InvalidInput(
-        f'publish_rate.{name} = {rate:g} Hz: must divide the step rate {1.0 / time_step:g} Hz; '
+        f'{name} = {rate:g} Hz: must divide the step rate {1.0 / time_step:g} Hz; '
         f'nearest: {near} Hz'
     )
 
@@ -59,6 +57,8 @@ class PublishRateParameters(Parameters):
 def publish_periods(rates: PublishRateParameters, time_step: float) -> dict[str, int]:
     """Return the steps between two messages for every rate."""
     return {
-        field.name: steps_between(field.name, getattr(rates, field.name), time_step)
+        field.name: steps_between(
+            f'publish_rate.{field.name}', getattr(rates, field.name), time_step
+        )
         for field in declared_parameters(PublishRateParameters)  # type: ignore[arg-type]
     }

@@ -1,0 +1,1 @@
+"""Recorded runs as files of other tools: MCAP with ROS 2 messages, CSV, Parquet."""

@@ -1,0 +1,97 @@
+"""The live page in a headless Chromium: what somebody clicks happens in the simulation."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from contact_sim import Simulator, load_robot
+from contact_sim.view.live import LiveSession
+
+viser = pytest.importorskip('viser', reason="no viser: pip install 'contact_sim[view]'")
+pytestmark = pytest.mark.timeout(240)
+PATIENCE = 60e3
+"""Milliseconds in which a browser on a busy machine does what it is told."""
+NAME = 'quadruped'
+
+
+@pytest.fixture
+def served(free_port):
+    """Return the simulation of a page, its session and its address; time stands still."""
+    from contact_sim.view.page import Page
+    from contact_sim.view.server import address_of, page_server
+
+    sim = Simulator(load_robot(NAME), 'sap')  # a first start compiles: not while a click waits
+    sim.contact_model = 'ncp'
+    session = LiveSession(sim, paused=True)
+    server = page_server('localhost', free_port, NAME)
+    ended = threading.Event()
+    page = Page(server, session)
+    drawing = threading.Thread(target=page.run, args=(lambda: not ended.is_set(),))
+    drawing.start()
+    yield sim, session, address_of('localhost', free_port)
+    ended.set()
+    drawing.join()
+    session.close()
+    server.stop()
+
+
+def input_of(page, label):
+    """Return the input beside a label."""
+    beside = 'following::input[not(@type="hidden")][1]'
+    return page.locator(f'xpath=//label[normalize-space()="{label}"]/{beside}')
+
+
+def wait_for(page, true):
+    for _ in range(int(PATIENCE / 50)):
+        if true():
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError('nothing has happened')
+
+
+def test_clicks_in_the_page_change_the_running_simulation(browser_page, served):
+    sim, session, address = served
+    page = browser_page
+    page.set_default_timeout(PATIENCE)
+    page.goto(address)
+
+    input_of(page, 'contact model').click()
+    page.get_by_role('option', name='sap', exact=True).click()
+    wait_for(page, lambda: sim.contact_model == 'sap')
+
+    page.get_by_role('button', name='drop', exact=True).click()
+    wait_for(page, lambda: sim.q[2] > 0.3 + sim.standing_configuration()[2] - 1e-9)
+
+    page.get_by_text('push', exact=True).first.click()
+    force = input_of(page, 'force x [N]')
+    force.fill('20')
+    force.press('Enter')
+    page.get_by_role('button', name='push', exact=True).click()
+    page.get_by_text('run', exact=True).first.click()
+    for k in range(1, 4):
+        page.get_by_role('button', name='step', exact=True).click()
+        wait_for(page, lambda k=k: sim.step_count == k)
+    (wrench,) = session.latest().wrenches.values()
+    assert wrench[0] == 20.0
+    session.step(150)  # it acts for 0.1 s
+    momentum = sim.robot.total_mass * centre_velocity(sim)
+    np.testing.assert_allclose(momentum[:2], wrench[:2] * 0.1, rtol=2e-3)
+
+    input_of(page, 'restitution [-]').fill('3')
+    input_of(page, 'restitution [-]').press('Enter')
+    page.get_by_role('button', name='resume', exact=True).click()
+    wait_for(page, lambda: sim.time > 0.2)
+    page.get_by_role('button', name='pause', exact=True).click()
+    wait_for(page, lambda: session.chosen().paused)
+    assert 0.0 <= session.chosen().restitution <= 1.0
+
+
+def centre_velocity(sim):
+    """Return the velocity of the centre of mass by Pinocchio [m/s], (3,)."""
+    import pinocchio as pin
+
+    model = sim.robot.pinocchio_model
+    data = model.createData()
+    pin.centerOfMass(model, data, sim.q, sim.v)
+    return np.array(data.vcom[0])

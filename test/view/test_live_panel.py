@@ -1,0 +1,196 @@
+"""The panel of the live page, with a client in place of a browser: each switch, slider and key."""
+
+import re
+import socket
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from contact_sim import Simulator, load_robot
+from contact_sim.view.live import LiveSession
+
+pytest.importorskip('viser', reason="no viser: pip install 'contact_sim[view]'")
+DOCS = Path(__file__).resolve().parents[2] / 'docs'
+G = 9.81
+
+
+@pytest.fixture(scope='module')
+def opened():
+    """Return simulation, session and a client of one page."""
+    from page_client import PageClient, wait_until
+
+    from contact_sim.view.page import Page
+    from contact_sim.view.server import page_server
+
+    sim = Simulator(load_robot('quadruped'))
+    session = LiveSession(sim, speed=0.5)
+    for model in ('sap', 'lcp', 'todorov', 'anitescu'):
+        session.set_contact_model(model)  # a first start compiles for longer than a test waits
+    server = page_server('localhost', free(), 'test')
+    ended = threading.Event()
+    page = Page(server, session)
+    drawing = threading.Thread(target=page.run, args=(lambda: not ended.is_set(),))
+    drawing.start()
+    client = PageClient('localhost', server.get_port())
+    wait_until(lambda: 'push' in client.commands and len(server.get_clients()) == 1)
+    yield sim, session, client
+    client.close()
+    ended.set()
+    drawing.join()
+    session.close()
+    server.stop()
+
+
+@pytest.fixture
+def live(opened):
+    """Return the same, as at the beginning."""
+    sim, session, client = opened
+    session.pause()
+    session.set_contact_model('ncp')
+    session.set_velocity(0.0, 0.0, 0.0)
+    session.set_controller('hold')
+    session.set_time_step(1e-3)
+    session.set_pose('standing')
+    client.notes.clear()
+    return sim, session, client
+
+
+def free():
+    with socket.socket() as listener:
+        listener.bind(('localhost', 0))
+        return listener.getsockname()[1]
+
+
+@pytest.fixture
+def soon():
+    from page_client import wait_until
+
+    return wait_until
+
+
+@pytest.mark.parametrize(
+    ('label', 'value', 'field', 'chosen'),
+    [
+        ('contact model', 'sap', 'contact_model', 'sap'),
+        ('friction [-]', 0.31, 'friction', 0.31),
+        ('restitution [-]', 0.4, 'restitution', 0.4),
+        ('time step [ms]', 0.5, 'time_step', 5e-4),
+        ('speed', 0.25, 'speed', 0.25),
+        ('as fast as possible', True, 'speed', 0.0),
+        ('as fast as possible', False, 'speed', 0.25),
+        ('pose', 'crouching', 'pose', 'crouching'),
+        ('lcp', True, 'shadows', ('lcp',)),
+        ('todorov', True, 'shadows', ('lcp', 'todorov')),
+        ('lcp', False, 'shadows', ('todorov',)),
+        ('todorov', False, 'shadows', ()),
+        ('controller', 'squat', 'controller', 'squat'),
+        ('forward', 0.3, 'velocity', (0.3, 0.0, 0.0)),
+        ('turn', -0.2, 'velocity', (0.0, 0.0, -0.2)),
+    ],
+)
+def test_inputs_set_what_they_are_called(live, soon, label, value, field, chosen):
+    _, session, client = live
+    client.set(label, value)
+    soon(lambda: getattr(session.chosen(), field) == chosen)
+    assert client.notes == []
+
+
+def test_inputs_follow_what_others_set(live, soon):
+    _, session, client = live
+    session.set_contact_model('anitescu')
+    session.set_friction(0.6)
+    session.set_shadows(['sap'])
+    session.set_velocity(0.5, 0.0, 0.0)
+    soon(lambda: client.value('contact model') == 'anitescu')
+    soon(lambda: client.value('friction [-]') == 0.6 and client.value('sap') is True)
+    soon(lambda: client.value('forward') == 0.5)
+    session.set_shadows([])
+    soon(lambda: client.value('sap') is False)
+    assert session.chosen().contact_model == 'anitescu'
+
+
+def test_what_is_refused_is_shown_and_taken_back(live, soon):
+    _, session, client = live
+    soon(lambda: client.value('friction [-]') == pytest.approx(session.chosen().friction))
+    before = session.chosen()
+    client.set('friction [-]', -1.0)
+    soon(lambda: client.notes)
+    assert 'friction' in client.notes[0][1]
+    soon(lambda: client.value('friction [-]') == before.friction)
+    assert session.chosen() == before
+    session.step(1)
+
+
+def test_the_keys_do_what_they_are_called(live, soon):
+    sim, session, client = live
+    client.press('step')
+    soon(lambda: sim.step_count == 1)
+    client.press('drop')
+    soon(lambda: sim.step_count == 0 and sim.q[2] > sim.standing_configuration()[2] + 0.29)
+    client.press('pause or resume')
+    soon(lambda: sim.time > 0.05)
+    client.press('pause or resume')
+    soon(lambda: session.chosen().paused)
+    client.press('reset')
+    soon(lambda: sim.time == 0.0)
+    for key, velocity in (
+        ('forward: more', (0.1, 0, 0)), ('forward: more', (0.2, 0, 0)),
+        ('sideways: more', (0.2, 0.1, 0)), ('turn: less', (0.2, 0.1, -0.1)),
+        ('forward: less', (0.1, 0.1, -0.1)), ('stop', (0, 0, 0)),
+    ):  # fmt: skip
+        client.press(key)
+        soon(lambda wanted=velocity: session.chosen().velocity == pytest.approx(wanted))
+    client.set('force x [N]', 7.0)
+    client.set('duration [s]', 0.01)
+    client.press('push')
+
+    def pushed():
+        session.step(1)
+        return [wrench[0] for wrench in session.latest().wrenches.values()]
+
+    soon(pushed)
+    assert pushed() == [7.0]
+    session.step(10)
+    assert pushed() == []
+    assert client.notes == []
+
+
+def test_the_documentation_lists_every_key(opened):
+    _, _, client = opened
+    text = (DOCS / 'viewer.md').read_text(encoding='utf-8')
+    rows = dict(re.findall(r'^\| `(\w+)` \| ([^|]+?) \|$', text, re.MULTILINE))
+    assert rows == {key: label for label, (_, key) in client.commands.items()}
+
+
+def test_the_state_that_is_not_finite_is_said(live, soon):
+    sim, session, client = live
+    session.push('trunk', (1e99, 0.0, 0.0), (0.0, 0.0, 0.0), 1.0)
+    client.press('pause or resume')
+    soon(lambda: client.notes)
+    assert 'finite' in client.notes[0][1]
+    client.click('reset')
+    soon(lambda: sim.time < 1.0 and session.latest().failure == '')
+    soon(lambda: sim.step_count > 3)
+
+
+def test_the_handle_draws_its_frame(live, soon):
+    sim, session, client = live
+    session.drop(0.5)
+    frame = client.value('frame')
+    client.set('handle to drag it with', True)
+    start = sim.frame_placement(frame).translation.copy()
+    client.drag('/handle', tuple((start + [0.0, 0.1, 0.0]).tolist()))
+
+    def pushed():
+        session.step(1)
+        return session.latest().wrenches.get(frame, np.zeros(6))[1]
+
+    soon(lambda: pushed() > 0.0)
+    session.step(500)
+    moved = sim.frame_placement(frame).translation - start
+    assert moved[1] == pytest.approx(0.1, abs=0.01)
+    client.let_go('/handle')
+    soon(lambda: pushed() == 0.0)
+    client.set('handle to drag it with', False)

@@ -1,0 +1,262 @@
+"""A recording in the page: every step that is shown is the recorded one."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from contact_sim import InvalidInput, Simulator, load_robot
+from contact_sim.errors import ContactSimError
+from contact_sim.replay import Recorder, Recording
+from contact_sim.replay.survey import LIFT_OFF, MODEL, PUSH, TOUCH_DOWN
+
+pytest.importorskip('viser', reason="no viser: pip install 'contact_sim[view]'")
+
+from contact_sim.view.__main__ import main
+from contact_sim.view.playback import Playback
+from contact_sim.view.recording_page import RecordingPage
+from contact_sim.view.saved import quiet_server
+
+H, STEPS = 1e-3, 400
+BOX = """<robot name="box"><link name="body">
+<inertial><mass value="2"/><inertia ixx="0.02" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/>
+</inertial><visual><geometry><box size="0.2 0.2 0.2"/></geometry></visual></link></robot>"""
+"""A body that touches the ground with its middle."""
+PUSHED = {'body': [40.0, 0.0, 0.0, 0.0, 0.0, 0.0]}
+
+
+@pytest.fixture(scope='module')
+def run(tmp_path_factory):
+    """Return the file of a run, and the report of every step, the first state included."""
+    path = tmp_path_factory.mktemp('recording') / 'run.npz'
+    sim = Simulator(load_robot(BOX, feet=['body']), friction=0.4)
+    q = sim.q.copy()
+    q[2] += 0.02
+    sim.reset(q)
+    reports = [sim.last_report]
+    with Recorder(sim, path, chunk=150):
+        for k in range(STEPS):
+            if k == 250:
+                sim.contact_model = 'lcp'
+            reports.append(sim.step([], PUSHED if 150 <= k < 200 else None))
+    return path, reports
+
+
+@pytest.fixture
+def opened(run):
+    """Return the page of the run beside another model, and where it is in it."""
+    playback = Playback(Recording(run[0]), 'todorov')
+    with quiet_server() as server:
+        yield RecordingPage(server, playback), playback, server
+    playback.close()
+
+
+def until(true, seconds=60.0):
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def shown_is(pair, report):
+    """Check that a page shows exactly this step."""
+    shown = pair.moment.report
+    assert np.abs(shown.q - report.q).max() <= 1e-12
+    assert np.abs(shown.v - report.v).max() <= 1e-12
+    assert np.abs(shown.contacts.force - report.contacts.force).max() <= 1e-12
+    assert shown.record.buffer.tobytes() == report.record.buffer.tobytes()
+
+
+def drawn_at(server, name='scene'):
+    """Return where the body is drawn, in its scene [m], (3,)."""
+    node = server.scene._handle_from_node_name[f'/{name}/meshes/0']
+    return np.array(node.batched_positions[0])
+
+
+def test_the_page_shows_the_recorded_steps_in_any_order(run, opened):
+    page, playback, server = opened
+    until(lambda: playback.reach == STEPS)
+    for k in (137, 3, STEPS, 250, 251, 0, 180, 150, 1):
+        page.panel.slider.value = k  # as the page does; then the callback of a browser
+        page.panel._scrub(k)
+        pair = page.draw()
+        assert pair.moment.step == k
+        shown_is(pair, run[1][k])
+        np.testing.assert_array_equal(drawn_at(server), run[1][k].q[:3].astype(np.float32))
+        assert pair.moment.wrenches == (PUSHED if 150 < k <= 200 else {})
+
+
+def test_another_model_is_drawn_beside_the_run_or_in_it(run, opened):
+    page, playback, server = opened
+    until(lambda: playback.reach == STEPS)
+    playback.seek(60)  # on the ground since 0.02 m = g t²/2, t = 0.064 s: the soft one is lower
+    playback.seek(120)
+    pair = page.draw()
+    assert pair.other.contact_model == 'todorov'
+    assert pair.other.report.q[2] < pair.moment.report.q[2] - 1e-7
+    np.testing.assert_array_equal(drawn_at(server, 'other'), pair.other.report.q[:3].astype('f'))
+    first, other = page.stage.scenes()
+    assert not other.offset.any()
+    page.panel.side_by_side.value = True
+    page.draw()
+    assert other.offset[1] > 0.2
+    assert not first.offset.any()
+    playback.show_model(None)
+    page.draw()
+    assert page.stage.scenes() == [first]
+    playback.show_model('ncp')
+    until(lambda: playback.reach == STEPS)
+    playback.seek(240)
+    pair = page.draw()  # the recorded model until step 250
+    assert pair.other.report.q.tobytes() == pair.moment.report.q.tobytes()
+
+
+def test_single_steps_events_and_time(run, opened):
+    _, playback, _ = opened
+    until(lambda: playback.reader.done)
+    falling = next(n for n in range(1, 100) if 9.81 * H**2 * n * (n + 1) / 2 >= 0.02)
+    assert playback.next((TOUCH_DOWN,)).step == playback.step == falling
+    playback.take(1)
+    assert playback.step == falling + 1
+    playback.take(-2)
+    assert playback.shown().moment.step == falling - 1
+    assert playback.next((PUSH,)).step == 151
+    assert playback.next((PUSH,)).step == 201
+    assert playback.next((LIFT_OFF,)) is None
+    assert playback.step == 201
+    assert playback.previous((PUSH,)).step == 151
+    assert playback.next((MODEL,)).text == 'contact model lcp'
+    assert playback.step == 251
+    playback.seek(100)
+    playback.speed = 0.5
+    playback.advance(1.0)  # it stands still
+    assert playback.step == 100
+    playback.toggle()
+    playback.advance(0.1)
+    assert playback.step == 150
+    playback.advance(1.0)
+    assert (playback.step, playback.playing) == (STEPS, False)
+    playback.toggle()
+    assert (playback.step, playback.playing) == (0, True)
+
+
+def test_what_a_panel_says_of_a_step(run, opened):
+    page, playback, _ = opened
+    until(lambda: playback.reader.done)
+    playback.seek(180)
+    page.draw()
+    assert 'step 180 of 400' in page.panel._state.content
+    force = np.linalg.norm(run[1][180].contacts.force[0])
+    assert f'| body [N] | {force:.4g} slip |' in page.panel._numbers.content
+    plots = page.panel._plots._plots
+    force_plot = plots[0]._handle.data
+    np.testing.assert_allclose(force_plot[0], H * np.arange(1, STEPS + 1), atol=1e-12)
+    expected = [np.linalg.norm(report.contacts.force[0]) for report in run[1][1:]]
+    np.testing.assert_array_equal(force_plot[1], expected)
+    assert np.flatnonzero(force_plot[-1] == force_plot[-1].max()).tolist() == [179]
+    for plot in plots:
+        assert np.isfinite(plot._handle.data).all()
+
+
+def test_the_time_line_in_a_browser(run, opened, browser_page):
+    page, _, server = opened
+    drawn, stop = [], threading.Event()
+    page.draw, draw = lambda: drawn.append(draw()), page.draw
+    thread = threading.Thread(target=page.run, args=(lambda: not stop.is_set(),))
+    thread.start()
+    try:
+        browser_page.set_viewport_size({'width': 1000, 'height': 700})  # room for the panel
+        browser_page.goto(f'http://127.0.0.1:{server.get_port()}')
+        browser_page.get_by_text('step 0 of 400').wait_for(timeout=60_000)
+        box = browser_page.locator('input[type="text"]:visible').first
+        for k in (222, 17):
+            box.fill(str(k))
+            box.press('Enter')
+            browser_page.get_by_text(f'step {k} of 400').wait_for(timeout=30_000)
+            shown_is(drawn[-1], run[1][k])
+        browser_page.get_by_role('button', name='step forth').click()
+        browser_page.get_by_text('step 18 of 400').wait_for(timeout=30_000)
+        shown_is(drawn[-1], run[1][18])
+        browser_page.get_by_role('button', name='next event').click()
+        until(lambda: drawn[-1].moment.step > 18)
+        assert drawn[-1].moment.report.contacts.normal_force[0] > 0.0  # it touches down
+    finally:
+        stop.set()
+        thread.join()
+
+
+def test_a_change_that_cannot_be_made_ends_what_is_shown(run, tmp_path):
+    with np.load(run[0]) as file:
+        arrays = dict(file)
+    events = str(arrays['steps-0000000150/events']).replace('contact_model', 'magic')
+    arrays['steps-0000000150/events'] = np.array(events)
+    np.savez(tmp_path / 'magic.npz', **arrays)
+    playback = Playback(Recording(tmp_path / 'magic.npz'))
+    until(lambda: playback.reader.done)
+    assert 'before step 251 cannot be made' in playback.reader.failure
+    with pytest.raises(InvalidInput, match='before step 251'):
+        playback.next()
+    playback.seek(STEPS)
+    shown = playback.shown().moment
+    assert 180 < shown.step == playback.reach <= 250
+    assert shown.report.q.tobytes() == run[1][shown.step].q.tobytes()
+
+
+# ------------------------------------------------------------- command line
+
+
+def refused(capsys, *words):
+    """Return the one line with which a command is refused."""
+    assert main([str(word) for word in words]) == 1
+    said = capsys.readouterr().err.strip().splitlines()
+    assert len(said) == 1
+    return said[0]
+
+
+def test_recordings_that_cannot_be_shown(run, tmp_path, capsys):
+    assert 'cannot read' in refused(capsys, tmp_path / 'none.npz')
+    cut = tmp_path / 'cut.npz'
+    cut.write_bytes(run[0].read_bytes()[:2000])
+    assert str(cut) in refused(capsys, cut, '--save', tmp_path / 'page.html')
+    with np.load(run[0]) as file:
+        arrays = dict(file)
+    header = str(arrays['header'])
+    arrays['header'] = np.array(header.replace('"format": ', '"format": 9'))
+    np.savez(tmp_path / 'later.npz', **arrays)
+    assert 'is not a recording of format' in refused(capsys, tmp_path / 'later.npz')
+    assert list(tmp_path.glob('*.html')) == []
+
+
+@pytest.mark.parametrize(
+    ('words', 'reason'),
+    [
+        (['--save', 'run.avi'], 'expected a file called'),
+        (['--save', '/nowhere/run.html'], 'cannot write'),
+        (['--save', 'run.html', '--begin', '7'], 'less than 0.4 s'),
+        (['--save', 'run.html', '--duration', '0'], '--duration'),
+        (['--speed', '-1'], '--speed'),
+        (['--port', '99999999'], 'choose another port'),
+    ],
+)
+def test_words_that_cannot_be(run, words, reason, capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert reason in refused(capsys, run[0], *words)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_page_is_saved(run, tmp_path, capsys):
+    file = tmp_path / 'page.html'
+    assert main([str(run[0]), '--model', 'sap', '--save', str(file), '--speed', '0.5']) == 0
+    assert capsys.readouterr().out.strip() == str(file)
+    assert file.stat().st_size > 1e5
+
+
+def test_an_empty_recording(tmp_path):
+    sim = Simulator(load_robot(BOX, feet=['body']))
+    with Recorder(sim, tmp_path / 'empty.npz'):
+        pass
+    with pytest.raises(InvalidInput, match='has no step to show'):
+        Playback(Recording(tmp_path / 'empty.npz'))
+    with pytest.raises(ContactSimError):
+        Playback(Recording(tmp_path / 'empty.npz'), 'magic')
