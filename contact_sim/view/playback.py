@@ -8,10 +8,7 @@ from dataclasses import dataclass
 from contact_sim.errors import ContactSimError, InvalidInput, shown
 from contact_sim.replay.recording import Recording
 from contact_sim.replay.survey import KINDS, Event, Survey, survey
-from contact_sim.replay.timeline import SPACING, Moment, Timeline
-
-AHEAD = 4 * SPACING
-"""Steps that a jump may go beyond what has been read so far; it would wait for more."""
+from contact_sim.replay.timeline import Moment, Timeline
 
 
 class _Closed(Exception):
@@ -44,11 +41,8 @@ class Reader:
 
     @property
     def reach(self) -> int:
-        """Last step to which one may jump."""
-        if self.found is not None:
-            return self.timeline.steps
-        ahead = 0 if self.failure else AHEAD
-        return min(self.timeline.known + ahead, self.timeline.steps)
+        """Last step to which one may jump: what comes after it has not been read, or cannot be."""
+        return self.timeline.steps if self.found is not None else self.timeline.known
 
     def close(self) -> None:
         """Read no further."""
@@ -60,8 +54,8 @@ class Reader:
             self.found = survey(self.timeline, self._go_on)
         except _Closed:
             pass
-        except ContactSimError as error:
-            self.failure = str(error)
+        except Exception as error:  # nobody reads a traceback of this thread
+            self.failure = str(error) if isinstance(error, ContactSimError) else repr(error)
 
     def _go_on(self, step: int) -> None:
         if self._closed:

@@ -186,6 +186,23 @@ def test_the_time_line_in_a_browser(run, opened, browser_page):
         thread.join()
 
 
+def test_a_change_that_cannot_be_made_ends_what_is_shown(run, tmp_path):
+    with np.load(run[0]) as file:
+        arrays = dict(file)
+    events = str(arrays['steps-0000000150/events']).replace('contact_model', 'magic')
+    arrays['steps-0000000150/events'] = np.array(events)
+    np.savez(tmp_path / 'magic.npz', **arrays)
+    playback = Playback(Recording(tmp_path / 'magic.npz'))
+    until(lambda: playback.reader.done)
+    assert 'before step 251 cannot be made' in playback.reader.failure
+    with pytest.raises(InvalidInput, match='before step 251'):
+        playback.next()
+    playback.seek(STEPS)
+    shown = playback.shown().moment
+    assert 180 < shown.step == playback.reach <= 250
+    assert shown.report.q.tobytes() == run[1][shown.step].q.tobytes()
+
+
 # ------------------------------------------------------------- command line
 
 
