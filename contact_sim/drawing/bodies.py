@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 import pinocchio as pin
@@ -39,6 +40,7 @@ class Body:
     colour: Colour
 
 
+@lru_cache(maxsize=16)
 def bodies_of(robot: RobotModel) -> tuple[Body, ...]:
     """Return what the links of a robot look like, of all robots that were joined.
 

@@ -13,6 +13,8 @@ ARGUMENTS = [
     '--disable-quic', '--no-first-run', '--disable-background-networking',
     '--disable-component-update', '--disable-sync', '--mute-audio',
 ]  # fmt: skip
+PATIENCE = 90_000.0
+"""Time for anything that a page does [ms]: it draws with the processor, which others use, too."""
 SIZE = {'width': 640, 'height': 480}
 
 
@@ -40,7 +42,9 @@ def browser_context(browser_is_there):
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         try:
-            yield browser.new_context(viewport=SIZE)
+            context = browser.new_context(viewport=SIZE)
+            context.set_default_timeout(PATIENCE)
+            yield context
         finally:
             browser.close()
 

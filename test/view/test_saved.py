@@ -38,7 +38,7 @@ def test_a_page_moves_without_a_network(browser_context, browser_page, tmp_path)
     browser_page.on('request', lambda request: asked.append(request.url))
     browser_page.goto(file.as_uri())
     clock = browser_page.locator('input').first
-    clock.wait_for(timeout=60_000)
+    clock.wait_for()
     seen = set()
     for _ in range(60):
         seen.add((clock.input_value(), browser_page.screenshot()))
