@@ -80,11 +80,8 @@ setup(
         'ros-jazzy': JAZZY,
         'demo': ['matplotlib>=3.6'],
         'meshes': ['trimesh>=4.6'],  # ground from mesh files
-        'view': [
-            'viser>=1.0',
-            'trimesh>=4.6',
-            'imageio-ffmpeg>=0.5',
-        ],  # python -m contact_sim.view
+        # python -m contact_sim.view
+        'view': ['viser>=1.1', 'trimesh>=4.6', 'imageio-ffmpeg>=0.5'],
         'export': ['mcap>=1.2', 'mcap-ros2-support>=0.5', 'pyarrow>=15.0'],  # of recordings
         'docs': [
             'sphinx>=8.0',
