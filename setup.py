@@ -82,7 +82,7 @@ setup(
         'meshes': ['trimesh>=4.6'],  # ground from mesh files
         # python -m contact_sim.view
         'view': ['viser>=1.1', 'trimesh>=4.6', 'imageio-ffmpeg>=0.5'],
-        'export': ['mcap>=1.2', 'mcap-ros2-support>=0.5', 'pyarrow>=15.0'],  # of recordings
+        'export': ['mcap>=1.2', 'pyarrow>=15.0'],  # of recordings
         'docs': [
             'sphinx>=8.0',
             'myst-parser>=4.0',
@@ -102,7 +102,7 @@ setup(
             'pytest-xdist>=3.7',
             'hypothesis>=6.98',
             'wheel>=0.43',
-            'rosbags>=0.10',  # reads what is exported, independently
+            'rosbags>=0.11',  # reads what is exported, independently
             'playwright>=1.49',  # drives the page of the viewer
             ROBOTS,
         ],
