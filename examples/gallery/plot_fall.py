@@ -100,7 +100,7 @@ assert abs(lost - crossing) < 20
 plt.show()
 
 # %%
-# The fall at a third of its speed, to look at from all sides. The red line goes down from the centre
-# of mass.
+# The fall at a third of its speed, to look at from all sides. The red line goes down from the
+# centre of mass.
 
 MovingScene(robot, sim.terrain, reports[200::11])
