@@ -80,12 +80,9 @@ setup(
         'ros-jazzy': JAZZY,
         'demo': ['matplotlib>=3.6'],
         'meshes': ['trimesh>=4.6'],  # ground from mesh files
-        'view': [
-            'viser>=1.0',
-            'trimesh>=4.6',
-            'imageio-ffmpeg>=0.5',
-        ],  # python -m contact_sim.view
-        'export': ['mcap>=1.2', 'mcap-ros2-support>=0.5', 'pyarrow>=15.0'],  # of recordings
+        # python -m contact_sim.view
+        'view': ['viser>=1.1', 'trimesh>=4.6', 'imageio-ffmpeg>=0.5'],
+        'export': ['mcap>=1.2', 'pyarrow>=15.0'],  # of recordings
         'docs': [
             'sphinx>=8.0',
             'myst-parser>=4.0',
@@ -105,7 +102,7 @@ setup(
             'pytest-xdist>=3.7',
             'hypothesis>=6.98',
             'wheel>=0.43',
-            'rosbags>=0.10',  # reads what is exported, independently
+            'rosbags>=0.11',  # reads what is exported, independently
             'playwright>=1.49',  # drives the page of the viewer
             ROBOTS,
         ],

@@ -4,21 +4,30 @@ Everything a page needs is in the site: it is read without a network.
 """
 
 import ast
-import importlib.util
 import os
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
-# rosdoc2 builds a copy of this folder: the repository is where the package is.
-PACKAGE = importlib.util.find_spec('contact_sim')
-ROOT = Path(PACKAGE.origin).resolve().parents[1]
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE / 'extensions'))
+
+
+def repository_root():
+    """Return the root of the repository; rosdoc2 builds a copy of docs/ that lies elsewhere."""
+    for place in map(Path, (HERE, *sys.path, Path.cwd())):
+        for folder in (place, *place.parents):
+            if (folder / 'package.xml').is_file() and (folder / 'contact_sim').is_dir():
+                return folder
+    raise FileNotFoundError(f'no package.xml beside contact_sim/ above {HERE} or {Path.cwd()}')
+
+
+ROOT = repository_root()
+sys.path[:0] = [str(HERE / 'extensions'), str(ROOT)]
 
 from repository import place_of as linkcode_resolve  # noqa: E402, F401
 
-for node in ast.parse(Path(PACKAGE.origin).read_text(encoding='utf-8')).body:
+EXPORTS = ROOT / 'contact_sim' / '__init__.py'
+for node in ast.parse(EXPORTS.read_text(encoding='utf-8')).body:
     if isinstance(node, ast.Assign) and node.targets[0].id == '__all__':
         EXPORTED = ast.literal_eval(node.value)  # of contact_sim itself
 MANIFEST = ElementTree.parse(ROOT / 'package.xml').getroot()

@@ -2,6 +2,9 @@
 
 Lengths are scaled by the unit of the file. Its up axis is left as it is, as everything that reads
 robot descriptions does: the description says how the mesh is turned.
+
+Own code, because trimesh with pycollada leaves out the unit, and finds nothing in some meshes, as
+the feet of anymal_b; coal reads no colours.
 """
 
 from __future__ import annotations

@@ -30,6 +30,8 @@ NOT_FINITE, END = 'not finite', 'end'
 KINDS = (TOUCH_DOWN, LIFT_OFF, SLIPS, WORST, FALL, MODEL, PUSH, CHANGE, NOT_FINITE, END)
 """Kinds of events, in the order in which they are offered."""
 WORDS = {TOUCH_DOWN: 'touches down', LIFT_OFF: 'lifts off', SLIPS: 'begins to slip'}
+AT_ONCE = 256
+"""Steps whose heights above the ground are asked for at once."""
 LONGEST_TEXT = 60
 """Characters of what is said of an event."""
 SLIPPING = 1e-3
@@ -134,10 +136,7 @@ class Watch:
         if moment.finite:
             self._note_feet(step, report)
             self._note_judge(step, report.residuals)
-            self._events += (
-                Event(step, FALL, f'{name} falls')
-                for name in self._falls.seen(report.q, moment.ground)
-            )
+            self._falls.note(step, report.q, moment.ground)
         else:
             if self._last.finite:
                 self._events.append(
@@ -155,7 +154,8 @@ class Watch:
             if size > 0.0
         ]
         end = Event(self._last.step, END, f'end at t = {self._last.report.time:.9g} s')
-        events = sorted([*self._events, *worst, end], key=lambda event: event.step)
+        found = [*self._events, *self._falls.events(), *worst, end]
+        events = sorted(found, key=lambda event: event.step)
         return Survey(
             tuple(events), self._force, self._residuals, self._work, self._elapsed,
             self._first_difference,
@@ -206,25 +206,47 @@ class Falls:
         self._ground: Terrain | None = None
         self._low: Array = np.zeros(0)
         self._up = np.zeros(len(self._bases), dtype=bool)
+        self._steps: list[int] = []
+        self._places: list[Array] = []
+        self._found: list[Event] = []
 
-    def seen(self, q: Array, ground: Terrain) -> list[str]:
-        """Return the bases that have just fallen, by the names of their links."""
+    def note(self, step: int, q: Array, ground: Terrain) -> None:
+        """Take where the robot is after the next step; the ground is asked for many at once."""
+        if ground is not self._ground or len(self._steps) == AT_ONCE:
+            self._look()
         if ground is not self._ground:
             self._ground, self._low = ground, FALLEN * self._standing(ground)
-        up = self._heights(q, ground) >= self._low
-        fallen, self._up = self._up & ~up, up
-        names = list(self._bases)
-        return [names[k] for k in np.flatnonzero(fallen)]
+        self._steps.append(step)
+        self._places.append(self._places_of(q))
 
-    def _heights(self, q: Array, ground: Terrain) -> Array:
-        """Return the heights of the bases above the ground [m], shape (n_bases,)."""
-        places = [q[start : start + 3] for start in self._bases.values()]
-        return np.asarray(ground.distances(np.reshape(places, (-1, 3))))
+    def events(self) -> list[Event]:
+        """Return the falls so far, by the links that fell."""
+        self._look()
+        return self._found
+
+    def _look(self) -> None:
+        if self._ground is None or not self._steps:
+            return
+        heights = self._heights(np.array(self._places), self._ground)
+        up = np.vstack([self._up, heights >= self._low])
+        names = list(self._bases)
+        for i, k in np.argwhere(up[:-1] & ~up[1:]):
+            self._found.append(Event(self._steps[i], FALL, f'{names[k]} falls'))
+        self._up = up[-1]
+        self._steps, self._places = [], []
+
+    def _places_of(self, q: Array) -> Array:
+        """Return the positions of the bases [m], shape (n_bases, 3)."""
+        return np.array([q[start : start + 3] for start in self._bases.values()]).reshape(-1, 3)
+
+    def _heights(self, places: Array, ground: Terrain) -> Array:
+        """Return the heights above the ground [m] of places (..., 3), of shape (...)."""
+        return np.asarray(ground.distances(places.reshape(-1, 3))).reshape(places.shape[:-1])
 
     def _standing(self, ground: Terrain) -> Array:
         """Return the heights of the bases where they stand; 0 where nothing can stand."""
         try:
-            return self._heights(standing_on(self._robot, ground), ground)
+            return self._heights(self._places_of(standing_on(self._robot, ground)), ground)
         except ContactSimError:
             return np.zeros(len(self._bases))
 

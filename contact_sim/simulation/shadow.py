@@ -50,12 +50,12 @@ class StepStart:
 
         Args:
             model: name of the contact model that takes the step.
-            numbers: all arrays.
+            numbers: all arrays, and perhaps more behind them.
             workspace: one of the same sizes.
         """
         like = _start_in(workspace, model).arrays
         ends = np.cumsum([array.size for array in like])
-        parts = np.split(numbers, ends[:-1])
+        parts = np.split(numbers[: ends[-1]], ends[:-1])
         return cls(model, *(part.reshape(a.shape) for part, a in zip(parts, like, strict=True)))
 
 

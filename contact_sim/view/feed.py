@@ -72,6 +72,7 @@ class SharedRecord:
 
     Attributes:
         descriptor: of the file, to be handed to the other process.
+        length: numbers that there is room for.
     """
 
     def __init__(self, frames: Sequence[str], length: int, descriptor: int | None = None) -> None:
@@ -86,7 +87,7 @@ class SharedRecord:
         if os.fstat(self.descriptor).st_size < size:
             os.ftruncate(self.descriptor, size)
         numbers = np.frombuffer(mmap.mmap(self.descriptor, size))
-        self._head, self._rest = numbers[:HEAD], numbers[FRONT:]
+        self._head, self._rest, self.length = numbers[:HEAD], numbers[FRONT:], length
         self._pushes = numbers[HEAD:FRONT].reshape(MOST_PUSHES, PUSH)
 
     def write(

@@ -11,7 +11,7 @@ import viser
 from contact_sim.simulation.report import StepReport
 from contact_sim.view.asking import Asking
 from contact_sim.view.handle import DragHandle
-from contact_sim.view.plots import Plots, judged
+from contact_sim.view.plots import SAMPLING, Plots, judged
 from contact_sim.view.scene import LAYERS, Scene
 from contact_sim.view.sections import (
     Follower,
@@ -22,8 +22,6 @@ from contact_sim.view.sections import (
 )
 from contact_sim.view.session import Chosen, Session, Shown
 
-SAMPLING = 0.1
-"""Wall seconds between two points of the plots, and between two looks at the settings."""
 MICROSECONDS = 1e6
 
 
@@ -78,7 +76,7 @@ class Panel:
         self._state.content = state_text(shown, self._asking.busy)
         if shown.report is not self._report:
             self._report = shown.report
-            self._plots.add(shown.report.time, numbers_of(shown))
+            self._plots.add(numbers_of(shown))
             self._plots.draw()
 
     def _tell(self, shown: Shown) -> None:

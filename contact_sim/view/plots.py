@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,8 +12,10 @@ from viser import uplot
 
 from contact_sim.simulation.report import StepReport
 
-KEPT = 300
-"""Points of a plot."""
+KEPT, SAMPLING = 300, 0.1
+"""Points of a plot, and wall seconds between two of them."""
+SPAN = KEPT * SAMPLING
+"""Of the time axis, which stays: viser loses one that moves while the browser is slow [s]."""
 LEAST = 1e-18
 """What is shown in place of zero where powers of ten are."""
 COLOURS = ('#d9480f', '#1c7ed6', '#2f9e44', '#ae3ec9')
@@ -24,7 +25,7 @@ HEIGHT = 150
 
 @dataclass(frozen=True)
 class Plot:
-    """One plot over simulated time."""
+    """One plot over the last wall seconds."""
 
     title: str
     series: tuple[str, ...]
@@ -66,24 +67,14 @@ class Plots:
 
     def __init__(self, gui: viser.GuiApi, plots: tuple[Plot, ...] = PLOTS) -> None:
         self._plots = plots
-        self._time: deque[float] = deque(maxlen=KEPT)
         names = [name for plot in plots for name in plot.series]
         self._values: dict[str, deque[float]] = {name: deque(maxlen=KEPT) for name in names}
         self._handles = [self._made(gui, plot) for plot in plots]
 
-    def add(self, time: float, numbers: Mapping[str, float]) -> None:
-        """Add a point at simulated `time` [s]; one that is not later begins the plots anew.
-
-        Args:
-            time: of the point.
-            numbers: by the names of the series; those that are missing leave a gap.
-        """
-        if self._time and time <= self._time[-1]:
-            for kept in (self._time, *self._values.values()):
-                kept.clear()
-        self._time.append(time)
+    def add(self, numbers: Mapping[str, float]) -> None:
+        """Add a point, by the names of the series; all others are a little older from then on."""
         for name, kept in self._values.items():
-            kept.append(numbers.get(name, math.nan))
+            kept.append(numbers[name])
 
     def draw(self) -> None:
         """Show all points."""
@@ -91,19 +82,19 @@ class Plots:
             handle.data = self._data(plot)
 
     def _data(self, plot: Plot) -> tuple[np.ndarray, ...]:
-        values = [np.array(self._values[name], dtype=float) for name in plot.series]
+        values = [np.nan_to_num(self._values[name]) for name in plot.series]  # a NaN empties it
         if plot.powers:
             values = [np.log10(np.maximum(value, LEAST)) for value in values]
-        return np.array(self._time, dtype=float), *values
+        return SAMPLING * np.arange(1.0 - len(values[0]), 1.0), *values
 
     def _made(self, gui: viser.GuiApi, plot: Plot) -> viser.GuiUplotHandle:
         lines = zip(plot.series, COLOURS, strict=False)
         series = [uplot.Series(label=name, stroke=colour, width=1) for name, colour in lines]
         return gui.add_uplot(
             self._data(plot),
-            (uplot.Series(label='t [s]'), *series),
+            (uplot.Series(label='wall time [s]'), *series),
             title=plot.title,
-            scales={'x': uplot.Scale(time=False, auto=True)},
+            scales={'x': uplot.Scale(time=False, range=(-SPAN, 0.0))},
             legend=uplot.Legend(show=True),
             height=HEIGHT,
         )

@@ -15,8 +15,9 @@ from contact_sim.replay.comparison import difference
 from contact_sim.replay.survey import JUDGED, KINDS, Survey
 from contact_sim.replay.timeline import Moment
 from contact_sim.view.asking import Asking
-from contact_sim.view.panel import SAMPLING, LayerSwitches
+from contact_sim.view.panel import LayerSwitches
 from contact_sim.view.playback import Pair, Playback
+from contact_sim.view.plots import SAMPLING
 from contact_sim.view.run_plots import RunPlots
 from contact_sim.view.sections import FASTEST, SLOWEST
 

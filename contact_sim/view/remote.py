@@ -186,17 +186,17 @@ class RemoteSession:
         self._channel.close()
 
     def _look(self) -> None:
-        """Take the newest step out of the memory, if it is of the world that is known here."""
-        coming = self._coming
-        if coming is not None and coming is not self._here:
-            self._move_to(coming)
-        if self._memory is None:
+        """Take the newest step out of the memory, and go into its world with it."""
+        coming, here, shown = self._coming, self._here, self._shown
+        failure = self._failure
+        if coming is None:
             return
-        world, failure, shown = self.world, self._failure, self._shown
-        record = self._memory.read(self._read)
-        if record is not None and record.world == world.number:
-            self._read = record.number
-            report = world.report(record.numbers, record.model)
+        record = self._memory_for(coming).read(self._read)
+        worlds = {one.world.number: one for one in (here, coming) if one is not None}
+        if record is not None and record.world in worlds:  # else its description is under way
+            self._here = here = worlds[record.world]
+            self.world, self._read = here.world, record.number
+            report = here.world.report(record.numbers, record.model)
             shadows = {name: one.step for name, one in report.shadows.items() if one.finite}
             self._shown = Shown(
                 report, record.wrenches, shadows, record.step_seconds,
@@ -205,11 +205,13 @@ class RemoteSession:
         elif shown is not None and failure != shown.failure:
             self._shown = dataclasses.replace(shown, failure=failure)
 
-    def _move_to(self, coming: Coming) -> None:
+    def _memory_for(self, coming: Coming) -> SharedRecord:
+        """Return the memory, with room for the records of this world and of all before."""
         if self._memory is None:
             self._memory = SharedRecord(coming.offers.frames, coming.length, self._descriptor)
-        self._memory.resize(coming.length)
-        self._here, self.world = coming, coming.world
+        elif self._memory.length < coming.length:
+            self._memory.resize(coming.length)
+        return self._memory
 
     # ---------------------------------------------------------------- what is asked for
 

@@ -142,10 +142,13 @@ def _frames(
     width, height = size
 
     def look() -> Frame:
-        seen: Frame = client.get_render(
-            height, width, position=camera.position, wxyz=camera.wxyz,
-            fov=camera.field_of_view, timeout=LONGEST_START,
-        )  # fmt: skip
+        try:
+            seen: Frame = client.get_render(
+                height, width, position=camera.position, wxyz=camera.wxyz,
+                fov=camera.field_of_view, timeout=LONGEST_START,
+            )  # fmt: skip
+        except RuntimeError as error:
+            raise InvalidInput(f'Chromium has left the page: {error}') from error
         return seen[..., :3]
 
     for number, _ in enumerate(pictures):

@@ -1,5 +1,6 @@
 """A run as MCAP, read back by rosbags and compared with the run itself."""
 
+import json
 import math
 from dataclasses import asdict
 
@@ -287,6 +288,26 @@ def test_another_model_is_written_where_it_is_asked_for(tmp_path):
     assert export(Recording(tmp_path / 'run.npz'), targets, 'sap').first_difference is None
     values = read_bag(tmp_path / 'sap.mcap').messages['/diagnostics'][-1].status[0].values
     assert {pair.key: pair.value for pair in values}['contact_model'] == 'sap'
+
+
+@pytest.mark.parametrize(
+    ('parameters', 'said'),
+    [({'node': {'seed': -3}}, 'FrameParameters.seed = -3'), ({'noise': 7}, 'parameters or constr'),
+     ('nonsense', 'parameters or constr'),
+     ({'imu': {'frame_id': 'nowhere'}}, "unknown frame 'nowhere'")],
+)  # fmt: skip
+def test_parameters_that_cannot_be_are_named(parameters, said, tmp_path, capsys):
+    """A recording is data from anywhere: what is wrong in it is said in one line."""
+    run(Simulator(load_robot('go1')), tmp_path / 'run.npz', 2)
+    with np.load(tmp_path / 'run.npz') as file:
+        arrays = dict(file)
+    header = {**json.loads(str(arrays['header'])), 'parameters': parameters}
+    np.savez(tmp_path / 'odd.npz', **{**arrays, 'header': np.array(json.dumps(header))})
+    assert main([str(tmp_path / 'odd.npz'), '--mcap', str(tmp_path / 'run.mcap')]) == 1
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count('\n') == 1
+    assert not (tmp_path / 'run.mcap').exists()
 
 
 def test_without_mcap_the_line_to_install_it_is_said(tmp_path, monkeypatch):

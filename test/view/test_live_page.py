@@ -13,6 +13,9 @@ pytestmark = pytest.mark.timeout(240)
 PATIENCE = 60e3
 """Milliseconds in which a browser on a busy machine does what it is told."""
 NAME = 'quadruped'
+PLOTS = """() => Object.values(window.__viserTestpoints?.uplots ?? {}).map(({chart}) =>
+    [Array.from(chart.data[0]), chart.scales.x, chart.scales.y, chart.data.length])"""
+"""What a page knows of its plots: times, axes, number of series."""
 
 
 @pytest.fixture
@@ -40,6 +43,12 @@ def input_of(page, label):
     """Return the input beside a label."""
     beside = 'following::input[not(@type="hidden")][1]'
     return page.locator(f'xpath=//label[normalize-space()="{label}"]/{beside}')
+
+
+def plot_is_filled(times, x, y, series):
+    """Return whether a plot has a few points, on axes that show them."""
+    shown = [t for t in times if x['min'] <= t <= x['max']]
+    return series >= 2 and len(shown) >= 3 and y['min'] is not None and y['min'] < y['max']
 
 
 def wait_for(page, true):
@@ -82,6 +91,9 @@ def test_clicks_in_the_page_change_the_running_simulation(browser_page, served):
     input_of(page, 'restitution [-]').press('Enter')
     page.get_by_role('button', name='resume', exact=True).click()
     wait_for(page, lambda: sim.time > 0.2)
+    page.get_by_text('judge', exact=True).first.click()
+    wait_for(page, lambda: sum(plot_is_filled(*plot) for plot in page.evaluate(PLOTS)) == 4)
+    page.get_by_text('run', exact=True).first.click()
     page.get_by_role('button', name='pause', exact=True).click()
     wait_for(page, lambda: session.chosen().paused)
     assert 0.0 <= session.chosen().restitution <= 1.0

@@ -4,10 +4,13 @@ import logging
 import socket
 import time
 
+import numpy as np
 import pytest
 from robots import ball
 
 from contact_sim import Simulator
+from contact_sim.collision.terrain import InclinedPlane, Plane, as_terrain
+from contact_sim.terrain.ready_made import ready_made
 from contact_sim.view import child as children
 from contact_sim.view.child import Child, Told
 from contact_sim.view.feed import Feed
@@ -24,6 +27,25 @@ SAYS_AND_WAITS = (
         """end.sendall(b'{"kind": "serving", "address": "there"}\\n')\n"""
         'time.sleep(60.0)'
     ),
+)
+
+TELLS_WHAT_IT_SEES = (
+    '-c',
+    """\
+import os, socket, sys, time
+import numpy as np
+from contact_sim.view.channel import Channel
+from contact_sim.view.remote import RemoteSession
+channel = Channel(socket.socket(fileno=int(sys.argv[2])))
+session = RemoteSession(channel, int(sys.argv[1]), lambda: os._exit(0))
+session.wait()
+while True:
+    shown = session.latest()
+    gap = float(session.ground.distances(np.array([[0.3, 0.4, 1.0]]))[0])
+    session._ask('seen', gap=gap, own_gap=float(shown.report.contacts.gap.min()),
+                 shadows=list(shown.shadows), time=shown.report.time)
+    time.sleep(0.01)
+""",
 )
 
 
@@ -111,3 +133,39 @@ def test_a_viewer_that_does_nothing_holds_up_nobody(made, monkeypatch):
     child.close()
     assert time.perf_counter() - begin < 5.0
     assert said == []
+
+
+def last(seen):
+    return seen[-1]['time'] if seen else None
+
+
+def test_the_viewer_follows_other_ground_and_other_shadows(monkeypatch):
+    """It sees the newest step on the ground on which that was taken, whenever that changes."""
+    monkeypatch.setattr(children, 'is_installed', lambda: True)
+    monkeypatch.setattr(children, 'PROGRAM', TELLS_WHAT_IT_SEES)
+    sim, seen = Simulator(ball(radius=0.1)), []
+    feed = Feed(sim, ('body',), lambda: (0.0, 1.0))
+
+    def hear(message):
+        seen.append(message['how'])
+        child.answer(message['number'])
+
+    child = Child(
+        sim, feed, Offers(frames=('body',)), lambda: Told(CHOSEN, ''), hear, lambda *_: None
+    )
+    child.start('localhost', 8080)
+    try:
+        for ground in (Plane(), InclinedPlane(0.3), as_terrain(ready_made('rough', 0.5, 0))):
+            sim.reset([0.3, 0.4, 1.0, 0.0, 0.0, 0.0, 1.0], terrain=ground)
+            expected = float(ground.distances(np.array([[0.3, 0.4, 1.0]]))[0])
+            for shadows in ([], ['lcp']):
+                sim.shadow = shadows
+                feed.latest = sim.step([]), {}
+                assert wait_for(lambda now=sim.time: feed.tend() or last(seen) == now)
+                assert seen[-1]['gap'] == expected
+                assert seen[-1]['own_gap'] == pytest.approx(expected - 0.1, abs=1e-4)
+                assert seen[-1]['shadows'] == shadows
+        assert child.complaint == ''
+    finally:
+        child.close()
+        feed.memory.close()

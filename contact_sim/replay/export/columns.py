@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from contact_sim.collision.terrain import Terrain
 from contact_sim.contact.workspace import contact_names
 from contact_sim.messages.labels import coordinate_units, joint_units, velocity_units
+from contact_sim.replay.archive import understood
 from contact_sim.replay.header import FORMAT, ground_of
 from contact_sim.replay.recording import Recording
 from contact_sim.robot.model import RobotModel
@@ -35,12 +36,17 @@ PER_CONTACT: dict[str, tuple[str, int]] = {
 
 
 def grounds_of(recording: Recording) -> list[Terrain]:
-    """Return all grounds of a recording in the order in which they were stood on."""
-    said = [event['ground'] for event in recording.events if event['kind'] == 'terrain']
-    return [
-        ground_of(recording.header),
-        *(ground_of({'format': FORMAT, 'ground': ground}) for ground in said),
-    ]
+    """Return all grounds of a recording in the order in which they were stood on.
+
+    Raises:
+        RecordingError: a ground that is none.
+    """
+    with understood(f'{recording.path}: the ground'):
+        said = [event['ground'] for event in recording.events if event['kind'] == 'terrain']
+        return [
+            ground_of(recording.header),
+            *(ground_of({'format': FORMAT, 'ground': ground}) for ground in said),
+        ]
 
 
 class Columns:

@@ -10,6 +10,7 @@ from contact_sim.errors import InvalidInput
 from contact_sim.messages.frames import recorded_settings
 from contact_sim.messages.stamps import nanoseconds
 from contact_sim.messages.topics import OPTIONAL
+from contact_sim.replay.archive import understood
 from contact_sim.replay.export.robot_topics import AT_THE_ORIGIN, RobotTopics, transform
 from contact_sim.replay.export.sink import Sink, Topic
 from contact_sim.replay.export.world_topics import WorldTopics
@@ -36,7 +37,8 @@ class McapOutput:
         ground_truth: write what is true beside what sensors tell.
 
     Raises:
-        InvalidInput: the package mcap is missing.
+        InvalidInput: the package mcap is missing, or a recorded parameter that is not allowed.
+        RecordingError: parameters or constraints that are none.
     """
 
     def __init__(
@@ -45,13 +47,16 @@ class McapOutput:
     ) -> None:  # fmt: skip
         sim = player.sim
         self._sink, self._player, self._periods = Sink(file), player, periods
-        self._settings = settings = recorded_settings(recording.header['parameters'])
+        with understood(f'{recording.path}: parameters or constraints'):
+            settings = recorded_settings(recording.header.get('parameters', {}))
+            constraints = constraints_of(recording, player)
+        self._settings = settings
         self._recording, self._last = recording, sim.last_report
         self._robots = [
             RobotTopics(part, sim.last_report, settings, ground_truth)
             for part in parts_of(sim.robot)
         ]
-        self._world = WorldTopics(sim, settings, constraints_of(recording, player))
+        self._world = WorldTopics(sim, settings, constraints)
         self._diagnosed = max(1, round(DIAGNOSTICS_PERIOD / sim.time_step))
         self._begin(stamp_of(sim.last_report))
 

@@ -7,6 +7,7 @@ import pinocchio as pin
 import pytest
 
 from contact_sim import Simulator, load_robot
+from contact_sim.errors import ContactSimError
 from contact_sim.ros.commands.pushes import MAX_PUSHES, Pushes
 from contact_sim.ros.settings.declarations import PushParameters
 
@@ -93,3 +94,37 @@ def test_a_flood_of_pushes_is_bounded(sim):
     assert answers.count(None) == MAX_PUSHES
     pushes.acting(SECOND)  # only the last one is left
     assert pushes.take('dog/base', 0, FORCE, TORQUE) is None
+
+
+def test_a_push_of_the_page_has_world_axes_and_a_duration_of_its_own(sim):
+    pushes = pushes_of(sim, duration=1.0, axes='link')
+    pushes.push('base', FORCE, TORQUE, 0.003)
+    acting = [pushes.acting(SECOND + k * STEP) for k in range(5)]
+    assert [list(wrenches) for wrenches in acting] == [*[['base']] * 3, [], []]
+    assert acting[0]['base'].tolist() == [*FORCE, *TORQUE]
+    for wrong in ({'frame': 'odom'}, {'force': (math.nan, 0.0, 0.0)}, {'duration': 0.0}):
+        given = {'frame': 'base', 'force': FORCE, 'torque': TORQUE, 'duration': 0.1} | wrong
+        with pytest.raises(ContactSimError):
+            pushes.push(**given)
+    assert (pushes.accepted, pushes.refused) == (0, 0)  # these count messages
+
+
+def test_a_link_is_drawn_towards_a_point_until_it_is_let_go(sim):
+    """The spring is at rest where the link is, and pulls along the way to the point."""
+    pushes = pushes_of(sim)
+    place = sim.frame_placement('base').translation
+    pushes.drag('base', place)
+    assert pushes.acting(SECOND)['base'] == pytest.approx([0.0] * 6, abs=1e-9)
+    pushes.drag('base', place + [0.0, 0.1, 0.0])
+    pull = pushes.acting(SECOND)['base']
+    assert pull[1] > 1.0
+    assert pull[[0, 2, 3, 4, 5]] == pytest.approx([0.0] * 5, abs=1e-9)
+    pushes.push('base', FORCE, TORQUE, 0.003)
+    assert pushes.acting(SECOND)['base'] == pytest.approx(pull + [*FORCE, *TORQUE], abs=1e-9)
+    pushes.drag('base', None)
+    assert pushes.acting(SECOND)['base'].tolist() == [*FORCE, *TORQUE]
+    pushes.drag('base', place)
+    pushes.clear()
+    assert pushes.acting(SECOND) == {}
+    with pytest.raises(ContactSimError, match='nose'):
+        pushes.drag('nose', place)
