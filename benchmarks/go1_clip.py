@@ -2,7 +2,8 @@
 
     python benchmarks/go1_clip.py [docs/go1.webp]
 
-The camera goes along with the robot, whose sway stays to be seen. It takes some minutes.
+The camera goes along with the robot, whose sway stays to be seen. It takes two minutes, ten on
+a machine that is busy.
 """
 
 from __future__ import annotations

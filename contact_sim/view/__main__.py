@@ -83,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     logging.basicConfig(format='%(message)s')
     try:
-        if any(b.endswith('.npz') for a, b in pairwise(['', *words]) if a != '--record'):
+        if names_recording(words):
             from contact_sim.view.player import main as play
 
             return play(words)
@@ -93,6 +93,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         return 0
+
+
+def names_recording(words: Sequence[str]) -> bool:
+    """Return whether a recording is to be shown; one that is to be written is none."""
+    places = [b for a, b in pairwise(['', *words]) if a != '--record' and not b.startswith('-')]
+    return any(place.endswith('.npz') for place in places)
 
 
 def live(given: argparse.Namespace) -> int:

@@ -74,7 +74,9 @@ def time_section(
     asking.of_key('step', 'N', session.step)
     asking.of_key('reset', 'R', session.reset)
     asking.of_key('drop', 'B', lambda: session.drop(height.value))
-    follower.add('speed', speed, lambda value: min(max(value, SLOWEST), FASTEST) or speed.value)
+    follower.add(
+        'speed', speed, lambda value: min(max(value, SLOWEST), FASTEST) if value else speed.value
+    )
     follower.add('speed', fast, lambda value: value == 0.0)
     if session.offers.poses:
         pose = gui.add_dropdown('pose', session.offers.poses)

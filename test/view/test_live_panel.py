@@ -78,8 +78,6 @@ def soon():
         ('restitution [-]', 0.4, 'restitution', 0.4),
         ('time step [ms]', 0.5, 'time_step', 5e-4),
         ('speed', 0.25, 'speed', 0.25),
-        ('as fast as possible', True, 'speed', 0.0),
-        ('as fast as possible', False, 'speed', 0.25),
         ('pose', 'crouching', 'pose', 'crouching'),
         ('lcp', True, 'shadows', ('lcp',)),
         ('todorov', True, 'shadows', ('lcp', 'todorov')),
@@ -109,6 +107,19 @@ def test_inputs_follow_what_others_set(live, soon):
     session.set_shadows([])
     soon(lambda: client.value('sap') is False)
     assert session.chosen().contact_model == 'anitescu'
+
+
+def test_the_speed_from_before_comes_back(live, soon):
+    _, session, client = live
+    session.set_speed(0.4)
+    soon(lambda: client.value('speed') == 0.4)
+    client.set('as fast as possible', True)
+    soon(lambda: session.chosen().speed == 0.0)
+    session.set_friction(0.7)
+    soon(lambda: client.value('friction [-]') == 0.7)  # the page has followed
+    assert client.value('speed') == 0.4
+    client.set('as fast as possible', False)
+    soon(lambda: session.chosen().speed == 0.4)
 
 
 def test_what_is_refused_is_shown_and_taken_back(live, soon):

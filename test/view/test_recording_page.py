@@ -52,7 +52,7 @@ def opened(run):
     playback.close()
 
 
-def until(true, seconds=60.0):
+def until(true, seconds=90.0):
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end
@@ -168,15 +168,15 @@ def test_the_time_line_in_a_browser(run, opened, browser_page):
     try:
         browser_page.set_viewport_size({'width': 1000, 'height': 700})  # room for the panel
         browser_page.goto(f'http://127.0.0.1:{server.get_port()}')
-        browser_page.get_by_text('step 0 of 400').wait_for(timeout=60_000)
+        browser_page.get_by_text('step 0 of 400').wait_for()
         box = browser_page.locator('input[type="text"]:visible').first
         for k in (222, 17):
             box.fill(str(k))
             box.press('Enter')
-            browser_page.get_by_text(f'step {k} of 400').wait_for(timeout=30_000)
+            browser_page.get_by_text(f'step {k} of 400').wait_for()
             shown_is(drawn[-1], run[1][k])
         browser_page.get_by_role('button', name='step forth').click()
-        browser_page.get_by_text('step 18 of 400').wait_for(timeout=30_000)
+        browser_page.get_by_text('step 18 of 400').wait_for()
         shown_is(drawn[-1], run[1][18])
         browser_page.get_by_role('button', name='next event').click()
         until(lambda: drawn[-1].moment.step > 18)

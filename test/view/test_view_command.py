@@ -47,6 +47,8 @@ def test_options_make_the_simulation():
         (['quadruped', '--controller', 'dance'], 'dance'),
         (['quadruped', '--controller', 'dance:'], 'module:name'),
         (['quadruped', '--record', '/nowhere/run.npz'], '/nowhere/run.npz'),
+        (['quadruped', '--record=/nowhere/run.npz'], 'cannot write /nowhere/run.npz'),
+        (['/nowhere/run.npz'], '/nowhere/run.npz'),
         (['quadruped', '--controller', 'no.such:Thing'], 'no.such:Thing'),
         (['quadruped', '--speed', '-1'], 'speed'),
         (['quadruped', '--port', '99999'], '99999'),

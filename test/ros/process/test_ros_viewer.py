@@ -95,7 +95,8 @@ def test_what_the_page_asks_for_happens_to_the_node(tmp_path):
         names = ('contact.model', 'friction.mu', 'restitution', 'real_time_factor')
         assert session.get(*names) == ['sap', 0.3, 0.25, 2.0]
         assert session.diagnostics()['contact_model'] == 'sap'
-        assert session.simulation.stop() == 0  # by SIGINT
+        session.simulation.handle.send_signal(signal.SIGINT)
+        assert session.simulation.handle.wait(60.0) == 0
         deadline = time.monotonic() + 10.0
         while is_running(found['pid']) and time.monotonic() < deadline:
             time.sleep(0.05)
