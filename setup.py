@@ -86,6 +86,7 @@ setup(
         'docs': [
             'sphinx>=8.0',
             'myst-parser>=4.0',
+            'docutils>=0.22',  # formulas as MathML
             'pydata-sphinx-theme>=0.16',
             'sphinx-gallery>=0.18',
         ],
