@@ -54,7 +54,8 @@ def compiling_meanwhile() -> Iterator[None]:
         yield
     finally:
         process.terminate()
-        process.communicate()
+        with suppress(subprocess.TimeoutExpired):  # idle, it may wait long for its turn to end
+            process.communicate(timeout=1.0)
 
 
 def end_with_input() -> None:

@@ -147,7 +147,7 @@ def test_other_rates_are_refused_with_the_nearest_ones(rate, nearest):
 @example(1000.1, 1e-3)
 def test_a_refusal_names_rates_on_both_sides_that_are_taken(rate, time_step):
     try:
-        steps = steps_between('imu', rate, time_step)
+        steps = steps_between('publish_rate.imu', rate, time_step)
     except InvalidInput as error:
         found = re.fullmatch(
             r'publish_rate\.imu = .* Hz: must divide the step rate .* Hz; nearest: (.*) Hz',
