@@ -10,6 +10,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from contact_sim.arguments import checked
 from contact_sim.compare.scenarios import GRAVITY, Scenario, start
 from contact_sim.contact_models import as_contact_model, contact_models
 from contact_sim.contact_models.guarantees import LAWS
@@ -107,6 +108,7 @@ class Run:
         return fields[scenario.name]
 
 
+@checked
 def compare(
     robot: RobotModel,
     scenario: Scenario,

@@ -20,10 +20,12 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from contact_sim.arguments import checked, checked_fields
 from contact_sim.collision.terrain import InclinedPlane, Plane, Terrain
 from contact_sim.contact_models.protocol import ContactModel
 from contact_sim.control.trot import Trot
-from contact_sim.errors import InvalidInput, UnknownName, shown
+from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.numbers import positive
 from contact_sim.robot.contact_point import ContactPoint
 from contact_sim.robot.model import RobotModel
 from contact_sim.simulation.simulator import Simulator
@@ -34,6 +36,7 @@ Controller = Callable[[float, Array, Array], Array]
 GRAVITY = 9.81
 
 
+@checked_fields
 @dataclass(frozen=True)
 class Scenario:
     """One scenario; angles in rad, SI units."""
@@ -52,6 +55,9 @@ class Scenario:
     """Gap below the lowest foot at the start [m]."""
     speed: float = 0.0
     """Launched (slide) or commanded (trot) at this speed along x [m/s]."""
+
+    def __post_init__(self) -> None:
+        positive('duration', self.duration, 's')
 
     @property
     def reference(self) -> str:
@@ -105,6 +111,7 @@ class Start:
     controller: Controller
 
 
+@checked
 def scenario_of(name: str, duration: float | None = None) -> Scenario:
     """Return a scenario by name, with another duration [s] if one is given.
 
@@ -116,8 +123,6 @@ def scenario_of(name: str, duration: float | None = None) -> Scenario:
         raise UnknownName('scenario', name, SCENARIOS)
     if duration is None:
         return SCENARIOS[name]
-    if not 0.0 < duration < np.inf:
-        raise InvalidInput(f'duration = {shown(duration)} s: expected a finite number > 0')
     return replace(SCENARIOS[name], duration=duration)
 
 

@@ -23,7 +23,7 @@ def steps_between(name: str, rate: float, time_step: float) -> int:
     """
     if rate == 0.0:
         return 0
-    if rate < SLOWEST:
+    if not rate >= SLOWEST:
         raise InvalidInput(f'{name} = {rate:g} Hz: expected 0, or at least {SLOWEST:g} Hz')
     steps = 1.0 / (rate * time_step)
     if steps > 1.0 - RATE_TOLERANCE and abs(steps - round(steps)) <= RATE_TOLERANCE * steps:

@@ -110,6 +110,7 @@ class Recording:
         if not self._archive.complete:
             self.damage = f'{self.path} ends in the middle, after {done} whole steps'
 
+    @checked
     def chunk(self, first: int) -> Chunk:
         """Return the steps that `chunks` yields with `first` steps before them.
 

@@ -9,6 +9,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from contact_sim.arguments import checked
 from contact_sim.collision.terrain import Terrain
 from contact_sim.contact.contact_values import SLIP
 from contact_sim.contact.residuals import Residuals
@@ -88,6 +89,7 @@ class Survey:
         return next(found, None)
 
 
+@checked
 def survey(timeline: Timeline, progress: Callable[[int], None] | None = None) -> Survey:
     """Take every step of a recording once, and return what was seen.
 

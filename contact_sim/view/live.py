@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pinocchio as pin
 
+from contact_sim.arguments import checked
 from contact_sim.collision.terrain import Terrain
 from contact_sim.contact_models import contact_models
 from contact_sim.errors import NonFiniteState
@@ -40,6 +41,7 @@ class LiveSession:
         InvalidInput: a speed that cannot be.
     """
 
+    @checked
     def __init__(
         self,
         sim: Simulator,
@@ -178,6 +180,7 @@ class LiveSession:
         above = number_within('height', height, HIGHEST)
         self._run.between_steps(lambda: self._reset(self._pose, above))
 
+    @checked
     def set_pose(self, pose: str) -> None:
         """Choose a reference pose, and reset into it."""
         self._run.between_steps(lambda: self._reset(pose, 0.0))
@@ -192,6 +195,7 @@ class LiveSession:
 
     # ---------------------------------------------------------------- pushes
 
+    @checked
     def push(
         self, frame: str, force: Sequence[float], torque: Sequence[float], duration: float
     ) -> None:
@@ -206,6 +210,7 @@ class LiveSession:
 
         self._run.between_steps(act)
 
+    @checked
     def drag(self, frame: str, target: Sequence[float] | None) -> None:
         """Draw the origin of a frame with a spring to `target` [m], world, (3,); None: let go."""
         place = None if target is None else shaped('target', target, 3)
@@ -248,6 +253,7 @@ class LiveSession:
 
     # ---------------------------------------------------------------- control
 
+    @checked
     def set_controller(
         self, name: str, amplitude: float = AMPLITUDE, frequency: float = FREQUENCY
     ) -> None:

@@ -27,12 +27,14 @@ from fuzz_workers import Unlawful
 import contact_sim
 from contact_sim import ContactProblem, Simulator
 from contact_sim.collision.ground import Surface
+from contact_sim.compare.scenarios import Scenario
 from contact_sim.control import Stance, Trot
 from contact_sim.errors import ContactSimError
 from contact_sim.maximal import MaximalSimulator
 from contact_sim.robot.model import RobotModel
 from contact_sim.terrain import HeightField, Region, Terraces, TriangleMesh
 from contact_sim.testing import TrajectoryFailure
+from contact_sim.view.live import LiveSession
 
 DOCS = Path(__file__).resolve().parents[2] / 'docs'
 README = DOCS.with_name('README.md')
@@ -46,6 +48,7 @@ NOT_FOR_USERS = {
     'before_step': 'called by the simulator', 'after_step': 'called by the simulator',
     'keep': 'called by a Line', 'measure': 'called by a Line', 'bias': 'called by a Line',
     'ground': 'called by build, which checks', 'check_room': 'called by build',
+    'Page': 'opens a port', 'page_server': 'opens a port',
     'count': 'of a tuple', 'index': 'of a tuple', 'effort_at': 'called by the simulator',
 }  # fmt: skip
 """Names that are public for another reason than that users call them."""
@@ -152,7 +155,7 @@ class Calls:
         for name in chance.sample(sorted(good), min(len(good), chance.choice((1, 1, 1, 1, 2)))):
             spoiled[name] = odd(chance, good[name])
         self.said = partial(words, call.name, spoiled)
-        if any(takes_long(name, value) for name, value in spoiled.items()):
+        if any(takes_long(call, name, value) for name, value in spoiled.items()):
             return
         try:
             result = self.made(call, target, dict(spoiled))
@@ -250,6 +253,9 @@ class Calls:
                 steps(Simulator(made))
         elif isinstance(made, Simulator | MaximalSimulator):
             steps(made)
+        elif isinstance(made, LiveSession):
+            if made is not self.good.session:
+                made.close()
         elif isinstance(made, Surface | HeightField | TriangleMesh | Terraces):
             steps(Simulator(robot, terrain=made))  # type: ignore[arg-type]
         elif isinstance(made, Region):
@@ -270,8 +276,12 @@ def words(name: str, arguments: dict[str, Any]) -> str:
     return f'{name}({", ".join(f"{key}={shown(value)}" for key, value in arguments.items())})'
 
 
-def takes_long(name: str, value: Any) -> bool:
+def takes_long(call: Call, name: str, value: Any) -> bool:
     """Return whether an argument asks for much simulated time: who asks for it waits for it."""
+    if isinstance(value, Scenario):
+        return value.duration > 1.0
+    if call.name == 'compare' and name == 'time_step':
+        return isinstance(value, int | float) and 0.0 < value < 1e-5
     if name not in ('steps', 'seconds', 'num_rows', 'num_cols'):
         return False
     return isinstance(value, int | float) and 3.0 < value <= 1e7

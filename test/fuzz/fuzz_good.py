@@ -14,10 +14,14 @@ import numpy as np
 
 import contact_sim
 from contact_sim import ContactProblem, Simulator, Worlds, load_robot, support
+from contact_sim.compare.scenarios import scenario_of
+from contact_sim.constraints import PointAnchor, Projection
 from contact_sim.contact.blocks import Cone, Interval
 from contact_sim.control.base_motion import BaseGains
 from contact_sim.control.trot import TrotTuning
 from contact_sim.replay import Recorder, Recording
+from contact_sim.replay.export.run import Targets
+from contact_sim.replay.timeline import Timeline
 from contact_sim.robot.actuation import holding
 from contact_sim.robot.position_limits import PositionLimit
 from contact_sim.sensors import Encoders, Line
@@ -32,6 +36,7 @@ from contact_sim.terrain import (
     sub_terrain,
 )
 from contact_sim.testing import Trial, recorded_trajectory
+from contact_sim.view.live import LiveSession
 
 STAIRS = {
     'type': 'pyramid_stairs', 'step_height_range': (0.05, 0.2), 'step_width': 0.3,
@@ -69,6 +74,7 @@ class Good:
         for model in contact_sim.contact_models():  # compiles them: that is no hang
             Simulator(robot, model)
         self.recording = self._recorded(folder / 'good.npz')
+        self.session = LiveSession(Simulator(robot), paused=True)
         self.field = HeightField(np.zeros((8, 8)), 0.5, (-2.0, -2.0))
         self.mesh = boxes([-2.0, -2.0, -1.0], [2.0, 2.0, 0.0])
         self._files()
@@ -135,7 +141,7 @@ class Good:
             'y_cuts': np.array([0., 1., 2.]), 'Terraces.heights': np.zeros((2, 2)),
             'lower': np.zeros(3) - 1.0, 'upper': zeros, 'meshes': [self.mesh],
             'vertices': np.eye(3), 'triangles': np.array([[0, 1, 2]]), 'values': dict(GENERATOR),
-            'sub_terrain.name': 'stairs', 'sub_terrain.values': dict(STAIRS), 'scale': 1.0,
+            'sub_terrain.name': 'pyramid_stairs', 'sub_terrain.values': dict(STAIRS), 'scale': 1.0,
             'sub_terrains': GENERATOR['sub_terrains'], 'TerrainGenerator.size': (4.0, 4.0),
             'regions': [Region((-1.0, 1.0), (-1.0, 1.0), 0.5)], 'sensor': Encoders(robot),
             'report': self.report, 'Worlds.report.world': 1, 'recording': self._recording,
@@ -174,7 +180,17 @@ class Good:
             'memory': Line(Encoders(robot)).memory, 'shadow': ('sap',), 'baumgarte': 0.2,
             'Trajectory.assert_settled_by.time': 0.001,
             'MaximalSimulator.robot': robot.with_actuators(viscous_friction=0.0, dry_friction=0.0),
-            'stabilisation': None, 'plane': None, 'solver': 'sparse',
+            'stabilisation': Projection(), 'LiveSession.sim': lambda: Simulator(robot),
+            'LiveSession.paused': True, 'set_shadows.names': ('sap',), 'set_controller.name':
+            'sway', 'LiveSession.drag.target': zeros, 'timeline': lambda: Timeline(self._recording()), 'targets':
+            Targets(csv=folder / 'table.csv', mcap=folder / 'run.mcap', overwrite=True),
+            'Holonomic.error': lambda q: q[7:8] - 0.1, 'Holonomic.jacobian':
+            lambda q: np.eye(1, nv, 6), 'JointCoupling.offset': 0.1, 'JointVelocity.velocity':
+            0.1, 'LoopClosure.other': 'trunk', 'add_constraint.constraint': PointAnchor('trunk'),
+            'scenario': scenario_of('stand', 0.01), 'scenario_of.name': 'stand', 'models':
+            ('sap',), 'progress': None, 'set_contact_model.name': 'sap', 'holding.position': self.effort,
+            'stiffness': self.effort, 'damping': self.effort, 'check_blocks.size': (4.0, 4.0),
+            'plane': None, 'solver': 'sparse',
             'with_position_limits.limits': (), 'references': {'standing': q},
         } | {
             f'ContactProblem.{item.name}': getattr(self.problem, item.name)
@@ -187,6 +203,11 @@ class Good:
     def _sim(self) -> Simulator:
         self.sim.restore(self.start)
         return self.sim
+
+    def _session(self) -> LiveSession:
+        self.session.drag('trunk', None)
+        self.session.reset()
+        return self.session
 
     def _path(self) -> Path:
         return self.recording
@@ -214,6 +235,8 @@ class Good:
             TerrainGenerator: lambda: TerrainGenerator.from_dict(GENERATOR),
             Line: lambda: Line(Encoders(self.robot)),
             Recording: self._recording,
+            Timeline: lambda: Timeline(self._recording()),
+            LiveSession: self._session,
             support.Stance: lambda: self.stance,
             support.Partition: lambda: support.split_base(self.stance),
             Trial: lambda: Trial(self._sim(), lambda *_: self.effort, self.folder / 'trial.npz'),

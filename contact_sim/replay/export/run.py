@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from contact_sim.arguments import checked
+from contact_sim.arguments import checked, checked_fields
 from contact_sim.contact_models.protocol import ContactModel
 from contact_sim.errors import InvalidInput, shown
 from contact_sim.messages.rates import PublishRateParameters, steps_between
@@ -39,6 +39,7 @@ PATIENCE = 2.0
 """Wall seconds after which a progress bar appears, on a terminal."""
 
 
+@checked_fields
 @dataclass(frozen=True)
 class Targets:
     """What is written where, and how often."""
@@ -59,7 +60,7 @@ class Targets:
     def paths(self) -> dict[str, Path]:
         """The files by their format."""
         named = ((name, getattr(self, name)) for name in FORMATS)
-        return {name: path for name, path in named if path is not None}
+        return {name: Path(path) for name, path in named if path is not None}
 
 
 @dataclass(frozen=True)
