@@ -182,13 +182,15 @@ class Good:
             'MaximalSimulator.robot': robot.with_actuators(viscous_friction=0.0, dry_friction=0.0),
             'stabilisation': Projection(), 'LiveSession.sim': lambda: Simulator(robot),
             'LiveSession.paused': True, 'set_shadows.names': ('sap',), 'set_controller.name':
-            'sway', 'LiveSession.drag.target': zeros, 'timeline': lambda: Timeline(self._recording()), 'targets':
+            'sway', 'LiveSession.drag.target': zeros, 'timeline': lambda:
+            Timeline(self._recording()), 'targets':
             Targets(csv=folder / 'table.csv', mcap=folder / 'run.mcap', overwrite=True),
             'Holonomic.error': lambda q: q[7:8] - 0.1, 'Holonomic.jacobian':
             lambda q: np.eye(1, nv, 6), 'JointCoupling.offset': 0.1, 'JointVelocity.velocity':
             0.1, 'LoopClosure.other': 'trunk', 'add_constraint.constraint': PointAnchor('trunk'),
             'scenario': scenario_of('stand', 0.01), 'scenario_of.name': 'stand', 'models':
-            ('sap',), 'progress': None, 'set_contact_model.name': 'sap', 'holding.position': self.effort,
+            ('sap',), 'progress': None, 'set_contact_model.name': 'sap',
+            'holding.position': self.effort,
             'stiffness': self.effort, 'damping': self.effort, 'check_blocks.size': (4.0, 4.0),
             'plane': None, 'solver': 'sparse',
             'with_position_limits.limits': (), 'references': {'standing': q},
