@@ -47,7 +47,8 @@ def compiling_meanwhile() -> Iterator[None]:
         return
     process = subprocess.Popen(
         [sys.executable, '-m', __name__, '--delay', str(DELAY), '--end-with-input'],
-        stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,  # it ends where this process is killed
+        stdin=subprocess.PIPE,  # it ends where this process is killed
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,  # else it holds open whoever reads
         start_new_session=True,  # Ctrl-C is for who started it
     )  # fmt: skip
     try:

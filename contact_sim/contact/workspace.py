@@ -41,6 +41,8 @@ BAUMGARTE, RESTITUTION_THRESHOLD = 0.2, 0.05
 """Share of a penetration taken out per step [-]; approach speed of plastic impacts [m/s]."""
 OF_THE_GROUND = frozenset({'terrain', 'ground'})
 """Fields with the numbers of the ground."""
+OF_THE_TIME_STEP = frozenset({'time_step', 'lower', 'upper', 'lag_decay', 'delay', 'delay_line'})
+"""Fields that follow from the time step."""
 OF_CONSTRAINTS = frozenset(name for name in FIELDS if name.startswith('bilateral'))
 OF_CONSTRAINTS |= {
     'dof_island',
@@ -154,6 +156,16 @@ class Workspace:
         """Return a workspace for the same ground and other constraints with the same values."""
         other = Workspace(self.robot, terrain, float(self.data.time_step[0]), constraints)
         return self._passed_on(other, OF_CONSTRAINTS)
+
+    def with_time_step(self, h: float, terrain: Terrain) -> Workspace:
+        """Return a workspace for the same ground and the time step h [s] with the same values.
+
+        Raises:
+            InvalidInput: a delay of an actuator that is no multiple of h.
+        """
+        other = Workspace(self.robot, terrain, h, self.table.constraints)
+        other.delay_line[:] = self.command
+        return self._passed_on(other, OF_THE_TIME_STEP)
 
     def _passed_on(self, other: Workspace, own: frozenset[str]) -> Workspace:
         """Return `other` with the values of all fields of the same shape but its own."""

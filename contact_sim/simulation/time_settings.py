@@ -14,8 +14,6 @@ from contact_sim.numbers import positive
 from contact_sim.robot.configuration import frozen
 
 Array = NDArray[np.float64]
-OF_THE_TIME_STEP = frozenset({'time_step', 'lower', 'upper', 'lag_decay', 'delay', 'delay_line'})
-"""Fields of a workspace that follow from the time step."""
 
 
 class TimeSettings(ABC):
@@ -54,7 +52,7 @@ class TimeSettings(ABC):
         h = positive('time_step', value, 's')
         if h == self.time_step:
             return
-        work = at_time_step(self._workspace, self.terrain, h)
+        work = self._workspace.with_time_step(h, self.terrain)
         clock = work.data.clock
         clock[1] = clock[0] - clock[2] * h
         self._go_on_with(work, self.terrain)
@@ -68,14 +66,3 @@ class TimeSettings(ABC):
     def gravity(self) -> Array:
         """Gravity in world [m/s²], shape (3,)."""
         return frozen(self._workspace.data.gravity)
-
-
-def at_time_step(work: Workspace, terrain: Terrain, h: float) -> Workspace:
-    """Return a workspace for the same ground and another time step h [s], with the same values.
-
-    Raises:
-        InvalidInput: a delay of an actuator that is no multiple of h.
-    """
-    other = Workspace(work.robot, terrain, h, work.table.constraints)
-    other.delay_line[:] = work.command
-    return work._passed_on(other, OF_THE_TIME_STEP)

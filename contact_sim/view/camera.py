@@ -10,12 +10,15 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from contact_sim.drawing.bodies import Body, compose
+from contact_sim.robot.model import RobotModel
 
 Array = NDArray[np.float64]
 FROM = np.array([0.66, -0.66, 0.36])
 """Direction from what is looked at to the camera: from the front left, a little from above."""
 ROOM = 2.2
 """Distance of the camera in radii of what is looked at."""
+FARTHEST = 1e4
+"""Way along which a picture follows [m]; a robot that has blown up is left to go."""
 FIELD_OF_VIEW = 1.0
 """Vertical angle of a picture [rad]."""
 
@@ -64,6 +67,34 @@ def framing(bodies: Sequence[Body], joints: Array) -> Camera:
     x, y, z = (middle + distance * FROM / np.linalg.norm(FROM)).tolist()
     a, b, c = middle.tolist()
     return Camera((x, y, z), (a, b, c))
+
+
+class Following:
+    """Moves a scene so that its robot, or the first of several, stays in the picture.
+
+    Nothing is done to the camera, which the browser turns and moves at any time.
+
+    Args:
+        robot: what is followed, if its base floats.
+        q: configuration (nq,) in which it is where it belongs in the picture.
+    """
+
+    def __init__(self, robot: RobotModel, q: Array) -> None:
+        self._level = 2 if robot.floating_base else 0
+        self._home = self._place(q)
+        self.offset = np.zeros(3)
+        """Where the origin of its world belongs in the picture [m], (3,)."""
+
+    def look_after(self, q: Array, share: float = 1.0) -> None:
+        """Go this share of the way to where the robot at q (nq,) is in its place; level."""
+        there = self._home - self._place(q)
+        if np.abs(there).max() < FARTHEST:
+            self.offset = self.offset + share * (there - self.offset)
+
+    def _place(self, q: Array) -> Array:
+        place = np.zeros(3)
+        place[: self._level] = q[: self._level]
+        return place
 
 
 def whole_run(cameras: Sequence[Camera]) -> Camera:

@@ -31,6 +31,7 @@ class DragHandle:
 
     Attributes:
         frame: its name; '' where there is nothing to draw.
+        offset: where the origin of the world is in the page [m], (3,).
     """
 
     def __init__(self, server: viser.ViserServer, session: Session) -> None:
@@ -39,6 +40,7 @@ class DragHandle:
         self._drawn = ''
         self._dragged = False
         self._model: pin.Model = None
+        self.offset = np.zeros(3)
         self._gizmo = server.scene.add_transform_controls(
             NAME, scale=SIZE, disable_rotations=True, depth_test=False, visible=False
         )
@@ -58,9 +60,14 @@ class DragHandle:
             self._dragged = event.phase == 'start'
 
     @property
+    def held(self) -> bool:
+        """Whether somebody drags it."""
+        return self._dragged and self.visible
+
+    @property
     def acts(self) -> bool:
         """Whether the session has to be told something, see `act`."""
-        return (self._dragged and self.visible) or bool(self._drawn)
+        return self.held or bool(self._drawn)
 
     def act(self) -> None:
         """Draw the frame to where the handle is, or let it go.
@@ -68,16 +75,16 @@ class DragHandle:
         Raises:
             ContactSimError: it cannot be drawn.
         """
-        drawn, self._drawn = self._drawn, self.frame if self._dragged and self.visible else ''
+        drawn, self._drawn = self._drawn, self.frame if self.held else ''
         if drawn and drawn != self._drawn:
             self._session.drag(drawn, None)
         if self._drawn:
-            self._session.drag(self._drawn, tuple(float(x) for x in self._gizmo.position))
+            self._session.drag(self._drawn, tuple((self._gizmo.position - self.offset).tolist()))
 
     def follow(self, robot: RobotModel, q: Array) -> None:
         """Be where the frame is at q (nq,), unless somebody drags it elsewhere."""
         if self.visible and not self._dragged:
-            self._gizmo.position = self._origin(robot, q)
+            self._gizmo.position = self.offset + self._origin(robot, q)
 
     def _origin(self, robot: RobotModel, q: Array) -> Array:
         """Return the origin of the frame at q (nq,) [m], world, (3,)."""

@@ -7,17 +7,22 @@ from collections.abc import Callable
 
 import numpy as np
 import viser
+from numpy.typing import NDArray
 
 from contact_sim.contact_models import contact_models
 from contact_sim.drawing.arrows import contact_arrows
 from contact_sim.drawing.style import Colour
 from contact_sim.simulation.report import StepReport
+from contact_sim.view.camera import Following
 from contact_sim.view.feed import PERIOD
 from contact_sim.view.layers import ArrowLayer
 from contact_sim.view.panel import Panel
 from contact_sim.view.scene import Scene
 from contact_sim.view.session import Session, Shown
 
+Array = NDArray[np.float64]
+GLIDE = 0.2
+"""Share of the way to the robot that the picture goes at a time."""
 NOBODY = 0.1
 """Wall seconds between two looks whether somebody has opened the page."""
 SHADOW_COLOURS: tuple[Colour, ...] = (
@@ -52,6 +57,7 @@ class Page:
             self._world = session.robot, session.ground
             self._scene.close()
             self._scene = self._made_scene(shown)
+        self._follow(shown)
         if shown.report is not self._drawn:
             self._drawn = shown.report
             with np.errstate(over='ignore'):  # a robot that has blown up has no place in float32
@@ -62,12 +68,22 @@ class Page:
     def _made_scene(self, shown: Shown) -> Scene:
         """Return a scene of the robot and the ground of now, and look at it."""
         scene = Scene(self._server, self._session.robot, self._session.ground)
+        self._following = Following(self._session.robot, shown.report.q)
         camera = scene.framing(shown.report)
         self._server.initial_camera.position = camera.position
         self._server.initial_camera.look_at = camera.look_at
         self._server.initial_camera.fov = camera.field_of_view
         self._panel.of_scene(scene)
         return scene
+
+    def _follow(self, shown: Shown) -> None:
+        """Move what is in the picture with the robot, but not under a hand that draws at it."""
+        if self._panel.follows:
+            self._following.look_after(shown.report.q, GLIDE)
+        offset = self._following.offset
+        self._scene.offset = self._panel.handle.offset = offset
+        for shadow in self._shadows.values():
+            shadow.offset = offset
 
     def run(self, wanted: Callable[[], bool]) -> None:
         """Draw as long as `wanted` says so, while somebody has the page open."""
@@ -117,6 +133,15 @@ class ShadowForces:
     def show(self, report: StepReport) -> None:
         """Draw those of the step under this model."""
         self._arrows.show(contact_arrows(report.contacts)['force'])
+
+    @property
+    def offset(self) -> Array:
+        """Where the origin of their world is in the page [m], (3,); can be set."""
+        return np.array(self._frame.position)
+
+    @offset.setter
+    def offset(self, offset: Array) -> None:
+        self._frame.position = offset
 
     def close(self) -> None:
         """Take them off the page."""

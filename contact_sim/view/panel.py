@@ -31,12 +31,15 @@ class Panel:
     Args:
         server: of the page.
         session: what its switches act on.
+
+    Attributes:
+        handle: with which the robot is drawn.
     """
 
     def __init__(self, server: viser.ViserServer, session: Session) -> None:
         gui, offers = server.gui, session.offers
         self._session, self._asking = session, Asking(server)
-        self._follower, self._handle = Follower(offers.fixed), DragHandle(server, session)
+        self._follower, self.handle = Follower(offers.fixed), DragHandle(server, session)
         self._state = gui.add_markdown('')
         tabs = gui.add_tab_group()
         with tabs.add_tab('run'):
@@ -48,7 +51,7 @@ class Panel:
                 control_section(gui, session, self._asking, self._follower)
         if offers.frames:
             with tabs.add_tab('push'):
-                push_section(gui, session, self._asking, self._handle)
+                push_section(gui, session, self._asking, self.handle)
         with tabs.add_tab('judge'):
             self._plots = Plots(gui)
         with tabs.add_tab('show'):
@@ -61,11 +64,16 @@ class Panel:
         """Let the switches of layers act on this scene from now on."""
         self._layers.of(scene.visible)
 
+    @property
+    def follows(self) -> bool:
+        """Whether the picture goes with the robot now."""
+        return self._layers.follow and not self.handle.held
+
     def update(self, shown: Shown) -> None:
         """Show the newest numbers and settings; called by the thread that draws."""
-        if self._handle.acts:
-            self._asking.do(self._handle.act)
-        self._handle.follow(self._session.robot, shown.report.q)
+        if self.handle.acts:
+            self._asking.do(self.handle.act)
+        self.handle.follow(self._session.robot, shown.report.q)
         self._tell(shown)
         now = time.perf_counter()
         if now < self._next:
@@ -96,10 +104,16 @@ class Panel:
 
 
 class LayerSwitches:
-    """A check box for each layer of a scene."""
+    """A check box for each layer of a scene, and one for whether the picture goes with it."""
 
     def __init__(self, gui: viser.GuiApi) -> None:
+        self._follow = gui.add_checkbox('follow the robot', True)
         self._boxes = {name: gui.add_checkbox(name.replace('_', ' '), True) for name in LAYERS}
+
+    @property
+    def follow(self) -> bool:
+        """Whether the picture goes with the robot."""
+        return bool(self._follow.value)
 
     def of(self, *visible: MutableMapping[str, bool]) -> None:
         """Turn the layers of these scenes on and off from now on."""

@@ -6,15 +6,17 @@ from collections.abc import Callable
 
 import numpy as np
 import viser
+from numpy.typing import NDArray
 
 from contact_sim.replay.timeline import Moment
 from contact_sim.robot.model import RobotModel
-from contact_sim.view.camera import Camera
+from contact_sim.view.camera import Camera, Following
 from contact_sim.view.page import keep_drawing
 from contact_sim.view.playback import Pair, Playback
 from contact_sim.view.recording_panel import RecordingPanel
 from contact_sim.view.scene import Scene
 
+Array = NDArray[np.float64]
 GHOST = (0.12, 0.56, 0.90, 0.45)
 """Colour of the robot under another contact model."""
 BESIDE = 0.9
@@ -32,22 +34,29 @@ class Stage:
     def __init__(self, server: viser.ViserServer, robot: RobotModel) -> None:
         self._server, self._robot = server, robot
         self._scenes: dict[str, tuple[Scene, object]] = {}
+        self._following: Following | None = None
+        self._apart = 0.0
 
-    def show(self, pair: Pair, side_by_side: bool) -> bool:
+    def show(self, pair: Pair, side_by_side: bool, follow: bool = False) -> bool:
         """Show a moment of one run, or of two; return whether scenes were made for that."""
+        q = pair.moment.report.q
+        if self._following is None:
+            self._following = Following(self._robot, q)
+        if follow:
+            self._following.look_after(q)
         moments = {'scene': pair.moment} | ({'other': pair.other} if pair.other else {})
         made = [self._show(name, moment) for name, moment in moments.items()]
         gone = self._scenes.keys() - moments.keys()
         for name in gone:
             self._scenes.pop(name)[0].close()
-        if pair.other is not None:
-            self._place(pair.moment, side_by_side)
+        self._place(pair.moment, side_by_side, self._following.offset)
         return any(made) or bool(gone)
 
     def look(self, pair: Pair) -> Camera:
         """Let browsers that open the page see all of the robots; return from where."""
         scenes = self.scenes()
-        camera = scenes[0].framing(pair.moment.report).moved(0.5 * scenes[-1].offset)
+        camera = scenes[0].framing(pair.moment.report)
+        camera = camera.moved(0.5 * (scenes[-1].offset - scenes[0].offset))
         self._server.initial_camera.position = camera.position
         self._server.initial_camera.look_at = camera.look_at
         return camera
@@ -69,14 +78,16 @@ class Stage:
         self._scenes[name][0].show(moment.report, wrenches)
         return new
 
-    def _place(self, moment: Moment, side_by_side: bool) -> None:
-        """Put the other robot where it belongs."""
-        (first, _), (other, _) = self._scenes['scene'], self._scenes['other']
-        if side_by_side == other.offset.any():
-            return
-        camera = first.framing(moment.report)
-        away = np.linalg.norm(np.subtract(camera.position, camera.look_at))
-        other.offset = np.array([0.0, BESIDE * float(away) if side_by_side else 0.0, 0.0])
+    def _place(self, moment: Moment, side_by_side: bool, offset: Array) -> None:
+        """Put the robots where they belong."""
+        first, *others = self.scenes()
+        first.offset = offset
+        for other in others:
+            if side_by_side and not self._apart:
+                camera = first.framing(moment.report)
+                away = np.linalg.norm(np.subtract(camera.position, camera.look_at))
+                self._apart = BESIDE * float(away)
+            other.offset = offset + [0.0, self._apart if side_by_side else 0.0, 0.0]
 
 
 class RecordingPage:
@@ -100,9 +111,10 @@ class RecordingPage:
     def draw(self) -> Pair:
         """Show what there is to see now, and return it."""
         pair, beside = self._playback.shown(), self.panel.side_by_side.value
-        seen = pair.moment, pair.other, beside
+        follows = self.panel.follows
+        seen = pair.moment, pair.other, beside, follows
         if seen != self._seen:
-            if self.stage.show(pair, beside):
+            if self.stage.show(pair, beside, follows):
                 self.stage.look(pair)
                 self.panel.of_scenes(*(scene.visible for scene in self.stage.scenes()))
             self._seen = seen

@@ -64,6 +64,11 @@ class RecordingPanel:
         """Let the switches of layers act on these scenes from now on."""
         self._layers.of(*visible)
 
+    @property
+    def follows(self) -> bool:
+        """Whether the picture goes with the robot."""
+        return self._layers.follow
+
     def update(self, pair: Pair) -> None:
         """Show where one is, and what there is to see; called by the thread that draws."""
         playback, now = self._playback, time.perf_counter()

@@ -36,12 +36,14 @@ class PageClient:
         inputs: properties of the inputs of the panel by label, kept up to date.
         commands: uuid and key of what keys do, by label.
         notes: title and text of the notifications so far.
+        places: positions of nodes of the scene, where they were set, by name [m].
     """
 
     def __init__(self, host: str, port: int) -> None:
         self.inputs: dict[str, dict[str, Any]] = {}
         self.commands: dict[str, tuple[str, str | None]] = {}
         self.notes: list[tuple[str, str]] = []
+        self.places: dict[str, tuple[float, float, float]] = {}
         self._labels: dict[str, str] = {}
         protocol: Any = f'viser-v{viser.__version__}'
         self._socket = connect(f'ws://{host}:{port}', subprotocols=[protocol], max_size=None)
@@ -108,6 +110,8 @@ class PageClient:
         elif kind == 'RegisterCommandMessage':
             said = message['props']
             self.commands[said['label']] = message['uuid'], said['hotkey']
+        elif kind == 'SetPositionMessage':
+            self.places[message['name']] = message['position']
         elif kind == 'NotificationShowMessage':
             self.notes.append((message['props']['title'], message['props']['body']))
         elif kind.startswith('Gui') and 'label' in message.get('props', {}):

@@ -25,7 +25,7 @@ def opened():
     from contact_sim.view.server import page_server
 
     sim = Simulator(load_robot('quadruped'))
-    session = LiveSession(sim, speed=0.5)
+    session = LiveSession(sim, speed=0.5, paused=True)
     for model in ('sap', 'lcp', 'todorov', 'anitescu'):
         session.set_contact_model(model)  # a first start compiles for longer than a test waits
     server = page_server('localhost', free(), 'test')
@@ -204,4 +204,41 @@ def test_the_handle_draws_its_frame(live, soon):
     assert moved[1] == pytest.approx(0.1, abs=0.01)
     client.let_go('/handle')
     soon(lambda: pushed() == 0.0)
+    client.set('handle to drag it with', False)
+
+
+def test_the_picture_goes_with_the_robot(live, soon):
+    sim, session, client = live
+    session.push('trunk', (300.0, 100.0, 0.0), (0.0, 0.0, 0.0), 0.2)
+    session.step(400)
+    gone = sim.q[:2]
+    assert np.abs(gone).min() > 0.01
+    soon(lambda: np.abs(client.places['/scene'][:2] + gone).max() < 1e-4)
+    assert client.places['/scene'][2] == 0.0  # level
+    client.set('handle to drag it with', True)
+    drawn = sim.frame_placement(client.value('frame')).translation
+    soon(lambda: np.abs(np.subtract(client.places['/handle'][:2], drawn[:2] - gone)).max() < 1e-4)
+    client.set('handle to drag it with', False)
+    client.set('follow the robot', False)
+    client.press('reset')
+    soon(lambda: sim.time == 0.0)
+    session.step(2)
+    np.testing.assert_allclose(client.places['/scene'][:2], -gone, atol=1e-4)
+    client.set('follow the robot', True)
+    soon(lambda: np.abs(client.places['/scene']).max() < 1e-3)
+
+
+def test_the_handle_means_places_in_the_world_where_the_picture_has_moved(live, soon):
+    sim, session, client = live
+    session.push('trunk', (300.0, 0.0, 0.0), (0.0, 0.0, 0.0), 0.2)
+    session.step(400)
+    frame = client.value('frame')
+    client.set('handle to drag it with', True)
+    soon(lambda: np.abs(client.places['/scene'][:2] + sim.q[:2]).max() < 1e-4)
+    drawn_to = sim.frame_placement(frame).translation + [0.0, 0.1, 0.0]
+    client.drag('/handle', tuple((client.places['/scene'] + drawn_to).tolist()))
+    soon(lambda: session._run.spring is not None)
+    np.testing.assert_allclose(session._run.spring.target, drawn_to, atol=1e-4)
+    client.let_go('/handle')
+    soon(lambda: session._run.spring is None)
     client.set('handle to drag it with', False)

@@ -101,7 +101,13 @@ def test_another_model_is_drawn_beside_the_run_or_in_it(run, opened):
     page.panel.side_by_side.value = True
     page.draw()
     assert other.offset[1] > 0.2
-    assert not first.offset.any()
+    assert not first.offset.any()  # nobody has pushed it yet
+    playback.seek(230)
+    page.draw()
+    home = run[1][120].q[:2]
+    np.testing.assert_array_equal(first.offset[:2], home - run[1][230].q[:2])
+    assert first.offset[0] < -0.01
+    np.testing.assert_allclose(other.offset[0], first.offset[0])
     playback.show_model(None)
     page.draw()
     assert page.stage.scenes() == [first]
