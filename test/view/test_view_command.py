@@ -84,6 +84,8 @@ def test_it_serves_until_ctrl_c(free_port):
         [sys.executable, '-m', 'contact_sim.view', 'quadruped', '--port', str(free_port),
          '--host', '127.0.0.1'],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        # what a shell runs in the background would not hear of Ctrl-C
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
     try:
         line = process.stdout.readline()
