@@ -13,12 +13,19 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import struct
 import subprocess
 import sys
 import threading
 import time
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
+
+import msgspec
+import viser
+import zstandard
+from viser import _messages
+from websockets.sync.client import connect
 
 from contact_sim import Simulator, load_robot
 from contact_sim.view.browser import client_of, headless_chromium
@@ -26,7 +33,13 @@ from contact_sim.view.live import LiveSession
 from contact_sim.view.page import Page
 from contact_sim.view.saved import quiet_server
 
-CLIENT = Path(__file__).with_name('page_client.py')
+CAMERA = _messages.ViewerCameraMessage(
+    (1.0, 0.0, 0.0, 0.0), (2.0, 2.0, 2.0), 1.0, 0.01, 1000.0, 600, 800, (0.0, 0.0, 0.0),
+    (0.0, 0.0, 1.0),
+)  # fmt: skip
+"""What a browser sends first."""
+WARM_UP = 1.0
+"""Wall seconds of meshes and all else that is sent once."""
 ROLES = {'simulation': 'simulation', 'page': 'drawing'}
 """What the threads of these names do; all else is sending."""
 
@@ -82,13 +95,10 @@ def measured(robot: str, case: Case, seconds: float) -> list[float]:
             stack.enter_context(headless_chromium(server.get_port(), (800, 600)))
             client_of(server)
             time.sleep(5.0)  # until it has what it draws
-        command = [sys.executable, str(CLIENT), '127.0.0.1', str(server.get_port()), str(seconds)]
-        client = (
-            subprocess.Popen(command, stdout=subprocess.PIPE, text=True) if case.seen else None
-        )
+        client = _reader(server.get_port(), seconds) if case.seen else None
         while client is not None and len(server.get_clients()) < 1 + case.chromium:
             time.sleep(0.01)
-        time.sleep(1.0)
+        time.sleep(WARM_UP)
         begin = [time.perf_counter(), sim.time, *shares()]
         time.sleep(seconds)
         now = [time.perf_counter(), sim.time, *shares()]
@@ -97,9 +107,28 @@ def measured(robot: str, case: Case, seconds: float) -> list[float]:
     return [simulated / wall, pictures, 1e-6 * size, *(share / wall for share in spent)]
 
 
-def _client(port: int, seconds: float) -> subprocess.Popen[str]:
-    command = [sys.executable, str(CLIENT), '127.0.0.1', str(port), str(seconds)]
+def _reader(port: int, seconds: float) -> subprocess.Popen[str]:
+    """Return a process that has the page open and prints what it was sent."""
+    command = [sys.executable, __file__, '--read', str(port), '--seconds', str(seconds)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def read(port: int, seconds: float) -> None:
+    """Decode what a page sends, as a browser does; print pictures and bytes per second."""
+    protocol: Any = f'viser-v{viser.__version__}'
+    decompress, sizes = zstandard.ZstdDecompressor().decompress, []
+    with connect(f'ws://127.0.0.1:{port}', subprotocols=[protocol], max_size=None) as socket:
+        socket.send(msgspec.msgpack.encode(CAMERA.as_serializable_dict()))
+        begin = time.perf_counter() + WARM_UP
+        while (left := begin + seconds - time.perf_counter()) > 0.0:
+            with contextlib.suppress(TimeoutError):
+                data = socket.recv(left)
+                assert isinstance(data, bytes)
+                length, packed = struct.unpack('<QQ', data[:16])
+                msgspec.msgpack.decode(decompress(data[16 : 16 + packed], length))
+                if time.perf_counter() > begin:
+                    sizes.append(len(data))
+    print(f'{len(sizes) / seconds:.1f} {sum(sizes) / seconds:.0f}')
 
 
 def main() -> None:
@@ -108,7 +137,11 @@ def main() -> None:
     parser.add_argument('--robot', default='go1')
     parser.add_argument('--seconds', type=float, default=10.0, help='of each row')
     parser.add_argument('--chromium', action='store_true', help='a row with one that draws')
+    parser.add_argument('--read', type=int, metavar='PORT', help='look at the page of another')
     given = parser.parse_args()
+    if given.read is not None:
+        read(given.read, given.seconds)
+        return
     print(f'{given.robot}, {os.cpu_count()} cores, load of the machine {os.getloadavg()[0]:.1f}')
     print(' ' * 26 + ''.join(f'{head:>11}' for head in HEADS))
     for case in (*CASES, DRAWN) if given.chromium else CASES:

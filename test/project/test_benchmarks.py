@@ -197,3 +197,23 @@ def test_every_controller_and_reading_is_timed(tmp_path):
         assert list(times[reading]) == ['solo12', 'wheel']
     for row in times.values():
         assert all(0.0 < median <= high for median, high in row.values())
+
+
+def test_a_page_that_somebody_has_open_is_timed():
+    pytest.importorskip('viser', reason="no viser: pip install 'contact_sim[view]'")
+    command = [
+        sys.executable,
+        str(BENCHMARKS / 'viewer.py'),
+        '--robot',
+        'quadruped',
+        '--seconds',
+        '1',
+    ]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120.0)
+    assert result.returncode == 0, result.stderr
+    rows = [line for line in result.stdout.splitlines() if line.startswith(('real', 'fastest'))]
+    factors, pictures, size = np.array([row.split()[-6:-3] for row in rows], dtype=float).T
+    assert (factors > 0.0).all()
+    for seen in (pictures, size):
+        assert (seen[[0, 2]] == 0.0).all()
+        assert (seen[[1, 3]] > 0.0).all()
