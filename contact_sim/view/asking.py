@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import viser
@@ -16,51 +19,88 @@ Action = Callable[[], None]
 
 
 class Asking:
-    """Does what the page asks for, one thing after the other.
+    """Does what the page asks for, one thing after the other, in the order in which it asks.
+
+    Values are taken when the browser sends them, and done later: until then the page may have
+    shown an older setting in the same input.
 
     Args:
         server: of the page.
 
     Attributes:
-        refused: how often something could not be done; what shows its value is wrong then.
+        answered: how often something was done or refused; inputs may show something else since.
     """
 
     def __init__(self, server: viser.ViserServer) -> None:
         self._server, self._lock = server, threading.Lock()
-        self.refused = 0
+        self._worker = ThreadPoolExecutor(1, 'asking')
+        self._waiting: deque[object] = deque()
+        self.answered = 0
 
     @property
     def busy(self) -> bool:
-        """Whether something is being done just now."""
-        return self._lock.locked()
+        """Whether something is being done just now, or waits for it."""
+        return bool(self._waiting) or self._lock.locked()
 
     def of_value(self, handle: Any, act: Callable[[Any], None]) -> None:
         """Call `act` with the value of an input whenever somebody in a browser changes it."""
 
-        def on_update(event: viser.GuiEvent[Any]) -> None:
+        async def on_update(event: viser.GuiEvent[Any]) -> None:
             if event.client_id is not None:  # not where the page follows the session
-                self.do(lambda: act(handle.value))
+                self._later(partial(act, handle.value), handle)
 
         handle.on_update(on_update)
 
     def of_click(self, button: Any, act: Action) -> None:
         """Call `act` whenever somebody clicks."""
-        button.on_click(lambda event: self.do(act))
+
+        async def on_click(event: viser.GuiEvent[Any]) -> None:
+            self._later(act, button)
+
+        button.on_click(on_click)
 
     def of_key(self, label: str, key: Any, act: Action) -> None:
         """Call `act` whenever somebody presses a key, or chooses the command of this label."""
         command = self._server.gui.add_command(label, hotkey=key)
-        command.on_trigger(lambda event: self.do(act))
+
+        async def on_trigger(event: object) -> None:
+            self._later(act, command)
+
+        command.on_trigger(on_trigger)
+
+    def waits(self, handle: object) -> bool:
+        """Whether somebody has used this input, and what it asks for is not done yet."""
+        return any(one is handle for one in list(self._waiting))
+
+    def in_between(self, act: Action) -> None:
+        """Do something for the page itself, if nothing is being done just now."""
+        if self._lock.acquire(blocking=False):
+            try:
+                act()
+            finally:
+                self._lock.release()
+
+    def _later(self, act: Action, handle: object) -> None:
+        """Have something done after all that was asked for before; called by the server's loop."""
+        self._waiting.append(handle)
+        self._worker.submit(self._do_next, act)
+
+    def _do_next(self, act: Action) -> None:
+        try:
+            self.do(act)
+        finally:
+            self._waiting.popleft()
 
     def do(self, act: Action) -> None:
         """Do something; show in the page why it cannot be done."""
-        with self._lock:  # the last of many changes of a slider is the one that lasts
+        with self._lock:
             try:
                 act()
             except Exception as error:  # nothing that a page asks for ends it
-                self.refused += 1
                 known = isinstance(error, ContactSimError)
                 self.tell(str(error) if known else f'{type(error).__name__}: {error}', 'refused')
+            finally:
+                self.answered += 1
 
     def tell(self, text: str, title: str) -> None:
         """Show a text in all browsers that have the page open."""

@@ -79,8 +79,7 @@ class Panel:
         if now < self._next:
             return
         self._next = now + SAMPLING
-        if not self._asking.busy:
-            self._follow()
+        self._asking.in_between(self._follow)
         self._state.content = state_text(shown, self._asking.busy)
         if shown.report is not self._report:
             self._report = shown.report
@@ -96,10 +95,9 @@ class Panel:
 
     def _follow(self) -> None:
         """Show the settings in force, where they or what the page claims may have changed."""
-        now = self._session.chosen(), self._asking.refused
+        now = self._session.chosen(), self._asking.answered
         if now != self._followed:
-            self._followed = now
-            self._follower.follow(now[0])
+            self._followed = now if self._follower.follow(now[0], self._asking) else None
             self._show_pause(now[0])
 
 

@@ -39,10 +39,15 @@ class Follower:
         handle.disabled = field in self._fixed
         self._shown.append((field, handle, as_shown))
 
-    def follow(self, chosen: Chosen) -> None:
-        """Show these settings."""
+    def follow(self, chosen: Chosen, asking: Asking) -> bool:
+        """Show these settings; not in inputs that somebody has just used: then return False."""
+        used = 0
         for field, handle, as_shown in self._shown:
-            handle.value = as_shown(getattr(chosen, field))
+            if asking.waits(handle):
+                used += 1
+            else:
+                handle.value = as_shown(getattr(chosen, field))
+        return not used
 
 
 def time_section(

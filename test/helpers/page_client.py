@@ -8,6 +8,7 @@ from __future__ import annotations
 import struct
 import threading
 import time
+from collections import defaultdict
 from typing import Any
 
 import msgspec
@@ -21,6 +22,7 @@ CAMERA = _messages.ViewerCameraMessage(
     (0.0, 0.0, 1.0),
 )  # fmt: skip
 """What a browser sends first."""
+Place = tuple[float, float, float]
 PATIENCE = 20.0
 """Wall seconds until what is waited for has happened."""
 
@@ -36,14 +38,16 @@ class PageClient:
         inputs: properties of the inputs of the panel by label, kept up to date.
         commands: uuid and key of what keys do, by label.
         notes: title and text of the notifications so far.
-        places: positions of nodes of the scene, where they were set, by name [m].
+        places: positions of nodes of the scene by name [m]; zero until they are moved.
     """
 
     def __init__(self, host: str, port: int) -> None:
         self.inputs: dict[str, dict[str, Any]] = {}
         self.commands: dict[str, tuple[str, str | None]] = {}
         self.notes: list[tuple[str, str]] = []
-        self.places: dict[str, tuple[float, float, float]] = {}
+        self.places: defaultdict[str, tuple[float, float, float]] = defaultdict(
+            lambda: (0.0, 0.0, 0.0)
+        )
         self._labels: dict[str, str] = {}
         protocol: Any = f'viser-v{viser.__version__}'
         self._socket = connect(f'ws://{host}:{port}', subprotocols=[protocol], max_size=None)

@@ -18,7 +18,7 @@ G = 9.81
 
 @pytest.fixture(scope='module')
 def opened():
-    """Return simulation, session and a client of one page."""
+    """Return simulation, session, a client of one page, and the page."""
     from page_client import PageClient, wait_until
 
     from contact_sim.view.page import Page
@@ -35,7 +35,7 @@ def opened():
     drawing.start()
     client = PageClient('localhost', server.get_port())
     wait_until(lambda: 'push' in client.commands and len(server.get_clients()) == 1)
-    yield sim, session, client
+    yield sim, session, client, page
     client.close()
     ended.set()
     drawing.join()
@@ -44,16 +44,22 @@ def opened():
 
 
 @pytest.fixture
-def live(opened):
-    """Return the same, as at the beginning."""
-    sim, session, client = opened
+def live(opened, soon):
+    """Return simulation, session and client, as at the beginning."""
+    sim, session, client, page = opened
     session.pause()
     session.set_contact_model('ncp')
+    session.set_friction(0.8)
+    session.set_restitution(0.0)
+    session.set_shadows([])
+    session.set_speed(0.5)
     session.set_velocity(0.0, 0.0, 0.0)
     session.set_controller('hold')
     session.set_time_step(1e-3)
     session.set_pose('standing')
     client.notes.clear()
+    panel = page._panel
+    soon(lambda: panel._followed == (session.chosen(), panel._asking.answered))
     return sim, session, client
 
 
@@ -80,9 +86,6 @@ def soon():
         ('speed', 0.25, 'speed', 0.25),
         ('pose', 'crouching', 'pose', 'crouching'),
         ('lcp', True, 'shadows', ('lcp',)),
-        ('todorov', True, 'shadows', ('lcp', 'todorov')),
-        ('lcp', False, 'shadows', ('todorov',)),
-        ('todorov', False, 'shadows', ()),
         ('controller', 'squat', 'controller', 'squat'),
         ('forward', 0.3, 'velocity', (0.3, 0.0, 0.0)),
         ('turn', -0.2, 'velocity', (0.0, 0.0, -0.2)),
@@ -92,6 +95,17 @@ def test_inputs_set_what_they_are_called(live, soon, label, value, field, chosen
     _, session, client = live
     client.set(label, value)
     soon(lambda: getattr(session.chosen(), field) == chosen)
+    assert client.notes == []
+
+
+def test_each_shadow_model_has_a_switch(live, soon):
+    _, session, client = live
+    for label, on, shadows in (
+        ('lcp', True, ('lcp',)), ('todorov', True, ('lcp', 'todorov')),
+        ('lcp', False, ('todorov',)), ('todorov', False, ()),
+    ):  # fmt: skip
+        client.set(label, on)
+        soon(lambda wanted=shadows: session.chosen().shadows == wanted)
     assert client.notes == []
 
 
@@ -169,7 +183,7 @@ def test_the_keys_do_what_they_are_called(live, soon):
 
 
 def test_the_documentation_lists_every_key(opened):
-    _, _, client = opened
+    _, _, client, _ = opened
     text = (DOCS / 'viewer.md').read_text(encoding='utf-8')
     rows = dict(re.findall(r'^\| `(\w+)` \| ([^|]+?) \|$', text, re.MULTILINE))
     assert rows == {key: label for label, (_, key) in client.commands.items()}
