@@ -120,7 +120,7 @@ def test_another_model_is_drawn_beside_the_run_or_in_it(run, opened):
 
 def test_single_steps_events_and_time(run, opened):
     _, playback, _ = opened
-    until(lambda: playback.reader.done)
+    until(lambda: playback.reader.done and playback.reach == STEPS)
     falling = next(n for n in range(1, 100) if 9.81 * H**2 * n * (n + 1) / 2 >= 0.02)
     assert playback.next((TOUCH_DOWN,)).step == playback.step == falling
     playback.take(1)
@@ -149,7 +149,7 @@ def test_single_steps_events_and_time(run, opened):
 
 def test_what_a_panel_says_of_a_step(run, opened):
     page, playback, _ = opened
-    until(lambda: playback.reader.done)
+    until(lambda: playback.reader.done and playback.reach == STEPS)
     playback.seek(180)
     page.draw()
     assert 'step 180 of 400' in page.panel._state.content
