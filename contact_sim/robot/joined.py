@@ -10,7 +10,7 @@ import numpy as np
 import pinocchio as pin
 
 from contact_sim.arguments import checked, checked_fields
-from contact_sim.errors import InvalidInput, UnknownName, of_type, shown
+from contact_sim.errors import InvalidInput, UnknownName, shown
 from contact_sim.numbers import real_array
 from contact_sim.robot.actuators import Actuators
 from contact_sim.robot.contact_point import Array, ContactPoint
@@ -128,17 +128,7 @@ def joined(
         InvalidInput: no robots, a name or a place that cannot be used.
         UnknownName: a place of no robot.
     """
-    of_type('robots', robots, Mapping)  # type: ignore[type-abstract]
-    places = {} if places is None else dict(of_type('places', places, Mapping))  # type: ignore[type-abstract]
-    unknown = sorted(set(places) - set(robots))
-    if not robots:
-        raise InvalidInput('joined: expected at least one robot')
-    if unknown:
-        raise UnknownName('joined robot in places', unknown[0], robots)
-    parts = tuple(
-        Part(key, robot, tuple(places.get(key, (0.0, 0.0, 0.0))))  # type: ignore[arg-type]
-        for key, robot in robots.items()
-    )
+    parts = _parts(robots, {} if places is None else places)
     model = pin.Model()
     for part in parts:
         model = pin.appendModel(model, _renamed(part), 0, _foundation(part))
@@ -170,6 +160,20 @@ def joined(
             one.renamed(part.called('')) for part in parts for one in part.robot.constraints
         ),
         parts=parts,
+    )
+
+
+def _parts(
+    robots: Mapping[str, RobotModel], places: Mapping[str, Sequence[float]]
+) -> tuple[Part, ...]:
+    unknown = sorted(set(places) - set(robots))
+    if not robots:
+        raise InvalidInput('joined: expected at least one robot')
+    if unknown:
+        raise UnknownName('joined robot in places', unknown[0], robots)
+    return tuple(
+        Part(key, robot, tuple(places.get(key, (0.0, 0.0, 0.0))))  # type: ignore[arg-type]
+        for key, robot in robots.items()
     )
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pinocchio as pin
 import pytest
+from robots import stand
 from scipy.spatial.transform import Rotation
 from terrains import GROUNDS
 
@@ -92,10 +93,7 @@ def test_only_a_plane_is_one_plane():
 def test_support_of_a_robot_that_stands():
     robot = load_robot('quadruped')
     sim = Simulator(robot)
-    kp, kd = robot.default_gains
-    target = sim.q[7:]
-    for _ in range(300):
-        sim.step(kp * (target - sim.q[7:]) - kd * sim.v[6:])
+    stand(sim, 300)
     shape = SupportShapes(robot, sim.terrain).of(sim.last_report)
     feet = sim.last_report.contacts.position
     assert len(shape.outline) == 5

@@ -3,6 +3,7 @@
 import numpy as np
 import pinocchio as pin
 import pytest
+from robots import stand
 
 from contact_sim import Simulator, load_robot
 
@@ -47,10 +48,7 @@ def is_grey(colour):
 def standing():
     robot = load_robot('quadruped')
     sim = Simulator(robot)
-    kp, kd = robot.default_gains
-    target = sim.q[7:]
-    for _ in range(300):
-        sim.step(kp * (target - sim.q[7:]) - kd * sim.v[6:])
+    stand(sim, 300)
     return robot, sim
 
 
