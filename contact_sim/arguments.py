@@ -226,3 +226,20 @@ def _path(name: str, value: Any) -> Any:
     if unusable:
         raise InvalidInput(f'{name} = {shown(value)}: no file can be called so')
     return value
+
+
+def as_tuple(what: str, values: Any, of: str) -> tuple[Any, ...]:
+    """Return a list of things as a tuple.
+
+    Raises:
+        InvalidInput: one string, or nothing that can be listed.
+    """
+    return listed(what, values, f'a list of {of}')
+
+
+def check_unique(kind: str, names: Sequence[str]) -> None:
+    """Raise InvalidInput when a name appears twice in `names`."""
+    listed = [name for name in names if isinstance(name, str)]  # the rest is refused by name
+    twice = sorted(name for name, count in Counter(listed).items() if count > 1)
+    if twice:
+        raise InvalidInput(f'{kind} {", ".join(map(repr, twice))} is listed more than once')

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba.core import cgutils, types
+from numba.core import cgutils
+from numba import types
 from numba.core.cgutils import ir
 from numba.extending import intrinsic
 from numba.np import arrayobj

@@ -11,7 +11,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from contact_sim.drawing import surfaces
+from contact_sim.drawing.surfaces import capsule, sphere
 from contact_sim.drawing.style import Colour
 from contact_sim.drawing.surfaces import Surface
 from contact_sim.drawing.visuals import PLAIN, Look, looks_of
@@ -108,17 +108,17 @@ def _sticks(robot: RobotModel, joint: int) -> Iterator[Look]:
     back = frame.placement.inverse()
     for point in points:
         if point.radius > 0.0:
-            ball = surfaces.sphere(point.radius)
+            ball = sphere(point.radius)
             yield Look(frame.name, back * pin.SE3(np.eye(3), np.array(point.offset)), ball, PLAIN)
     long = [end for end in ends if np.linalg.norm(end) > THINNEST]
     for end in long:
         length = float(np.linalg.norm(end))
         turn = pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), end / length).matrix()
-        stick = surfaces.capsule(max(THINNEST, 0.06 * length), length)
+        stick = capsule(max(THINNEST, 0.06 * length), length)
         yield Look(frame.name, back * pin.SE3(turn, 0.5 * end), stick, PLAIN)
     if not long and not points:
         centre = pin.SE3(np.eye(3), np.array(model.inertias[joint].lever))
-        yield Look(frame.name, back * centre, surfaces.sphere(3.0 * THINNEST), PLAIN)
+        yield Look(frame.name, back * centre, sphere(3.0 * THINNEST), PLAIN)
 
 
 def tinted(bodies: tuple[Body, ...], colour: Colour) -> tuple[Body, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from contact_sim.drawing import surfaces
+from contact_sim.drawing.surfaces import box, capsule, cylinder, sphere
 from contact_sim.drawing.meshes import Parts, mesh_file, mesh_parts
 from contact_sim.drawing.style import Colour
 from contact_sim.drawing.surfaces import Surface
@@ -100,11 +100,11 @@ def _primitive(kind: str, sizes: tuple[tuple[str, str], ...]) -> Surface:
     given = dict(sizes)
     if kind == 'box':
         x, y, z = _numbers(given['size'])
-        return surfaces.box((x, y, z))
+        return box((x, y, z))
     if kind == 'sphere':
-        return surfaces.sphere(float(given['radius']))
+        return sphere(float(given['radius']))
     if kind == 'cylinder':
-        return surfaces.cylinder(float(given['radius']), float(given['length']))
+        return cylinder(float(given['radius']), float(given['length']))
     if kind == 'capsule':
-        return surfaces.capsule(float(given['radius']), float(given['length']))
+        return capsule(float(given['radius']), float(given['length']))
     raise ValueError(f'{shown(kind)} is none of box, sphere, cylinder, capsule and mesh')

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import pinocchio as pin
 
-from contact_sim.robot import support_polygon
+from contact_sim.robot.support_polygon import centre, margin
 from contact_sim.robot.contact_point import Array, ContactPoint
 from contact_sim.robot.leg_reach import EXACT, STRETCHED, LegReach, Ranges, ranges_of
 from contact_sim.robot.legs import DOWN, Leg, legs_of
@@ -108,9 +108,9 @@ class _Search:
             if self.stands(q, EXACT):
                 standing = q
             feet, mass = self._supporting(q, LEVEL), self._centre_of_mass(q)
-            if support_polygon.margin(feet, mass) == -np.inf:
+            if margin(feet, mass) == -np.inf:
                 return standing
-            shift = shift + mass - support_polygon.centre(feet)
+            shift = shift + mass - centre(feet)
             if np.linalg.norm(shift) > reach:
                 return standing
         return standing
@@ -126,10 +126,10 @@ class _Search:
             if leg.sole is not None and self._normal(q, leg) @ DOWN < 1.0 - 1e-4:
                 return False
         feet = self._supporting(q, LEVEL)
-        inside = support_polygon.margin(feet, self._centre_of_mass(q))
+        inside = margin(feet, self._centre_of_mass(q))
         if inside <= 0.0:
             return False
-        middle = support_polygon.margin(feet, support_polygon.centre(feet))
+        middle = margin(feet, centre(feet))
         return middle > LEAST_SUPPORT and inside >= share * middle
 
     def bent(self, q: Array) -> bool:

@@ -24,7 +24,8 @@ from scipy.spatial import ConvexHull, QhullError
 
 from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName, shown
 from contact_sim.numbers import real_number
-from contact_sim.robot.contact_point import ContactPoint, as_tuple
+from contact_sim.arguments import as_tuple
+from contact_sim.robot.contact_point import ContactPoint
 from contact_sim.robot.description import parse_xml
 from contact_sim.robot.meshes import mesh_path
 from contact_sim.robot.rewritten import collision_text

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from contact_sim.arguments import listed
 from contact_sim.errors import InvalidInput, shown
 from contact_sim.numbers import real_array, real_number
 
@@ -47,23 +44,6 @@ class ContactPoint:
         place = f'ContactPoint {shown(self.name)}'
         object.__setattr__(self, 'offset', _offset(self.offset, place))
         object.__setattr__(self, 'radius', _radius(self.radius, place))
-
-
-def as_tuple(what: str, values: Any, of: str) -> tuple[Any, ...]:
-    """Return a list of things as a tuple.
-
-    Raises:
-        InvalidInput: one string, or nothing that can be listed.
-    """
-    return listed(what, values, f'a list of {of}')
-
-
-def check_unique(kind: str, names: Sequence[str]) -> None:
-    """Raise InvalidInput when a name appears twice in `names`."""
-    listed = [name for name in names if isinstance(name, str)]  # the rest is refused by name
-    twice = sorted(name for name, count in Counter(listed).items() if count > 1)
-    if twice:
-        raise InvalidInput(f'{kind} {", ".join(map(repr, twice))} is listed more than once')
 
 
 def _offset(value: Any, place: str) -> Array:

@@ -10,7 +10,8 @@ import numpy as np
 import pinocchio as pin
 
 from contact_sim.errors import InvalidInput, UnknownName, shown
-from contact_sim.robot.contact_point import ContactPoint, as_tuple, check_unique
+from contact_sim.arguments import as_tuple, check_unique
+from contact_sim.robot.contact_point import ContactPoint
 
 
 @dataclass(frozen=True)

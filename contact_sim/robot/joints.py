@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Sequence
 import pinocchio as pin
 
 from contact_sim.errors import InvalidInput, UnknownName
-from contact_sim.robot.contact_point import as_tuple, check_unique
+from contact_sim.arguments import as_tuple, check_unique
 
 
 def actuated_joint_names(

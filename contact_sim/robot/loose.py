@@ -9,7 +9,8 @@ import numpy as np
 from contact_sim.arguments import checked
 from contact_sim.errors import InvalidInput, shown
 from contact_sim.numbers import positive
-from contact_sim.robot.contact_point import Array, as_tuple
+from contact_sim.arguments import as_tuple
+from contact_sim.robot.contact_point import Array
 from contact_sim.robot.model import RobotModel
 from contact_sim.robot.urdf import load_robot
 

@@ -21,7 +21,8 @@ from contact_sim.robot.body_points import MOST, Approximation, body_contacts
 from contact_sim.robot.closed_loops import ClosedLoops
 from contact_sim.robot.configuration import frozen, neutral_configuration
 from contact_sim.robot.constraints import Constraint
-from contact_sim.robot.contact_point import Array, ContactPoint, check_unique
+from contact_sim.arguments import check_unique
+from contact_sim.robot.contact_point import Array, ContactPoint
 from contact_sim.robot.coordinates import Coordinates
 from contact_sim.robot.feet import Foot, check_contact_points, contact_points_at, feet_of
 from contact_sim.robot.gains import Gains, StandingGains, standing_gains

@@ -11,7 +11,8 @@ import coal
 import pinocchio as pin
 
 from contact_sim.errors import InvalidInput, UnknownName, shown
-from contact_sim.robot.contact_point import Array, as_tuple
+from contact_sim.arguments import as_tuple
+from contact_sim.robot.contact_point import Array
 from contact_sim.robot.solids import MOST, Collisions, Solid
 from contact_sim.robot.srdf import read_srdf
 

@@ -27,7 +27,8 @@ from contact_sim.robot.body_points import (
     reach_beyond,
 )
 from contact_sim.robot.configuration import frozen
-from contact_sim.robot.contact_point import Array, ContactPoint, check_unique
+from contact_sim.arguments import check_unique
+from contact_sim.robot.contact_point import Array, ContactPoint
 from contact_sim.robot.feet import Foot
 
 IndexArray = NDArray[np.int64]

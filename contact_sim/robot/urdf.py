@@ -23,7 +23,8 @@ from contact_sim.robot.catalogue import (
 )
 from contact_sim.robot.checks import check_description, floats_by_itself
 from contact_sim.robot.constraints import Constraint, JointCoupling
-from contact_sim.robot.contact_point import ContactPoint, as_tuple
+from contact_sim.arguments import as_tuple
+from contact_sim.robot.contact_point import ContactPoint
 from contact_sim.robot.description import (
     Description,
     description_from_file,

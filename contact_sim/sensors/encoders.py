@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from contact_sim.arguments import checked
 from contact_sim.errors import UnknownName
 from contact_sim.parameters import Parameters
-from contact_sim.robot.contact_point import as_tuple, check_unique
+from contact_sim.arguments import as_tuple, check_unique
 from contact_sim.robot.model import RobotModel
 from contact_sim.sensors.line import Sensor
 from contact_sim.sensors.noise import (

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from contact_sim.errors import UnknownName
 from contact_sim.robot.body_points import link_of
-from contact_sim.robot.contact_point import ContactPoint, as_tuple
+from contact_sim.arguments import as_tuple
+from contact_sim.robot.contact_point import ContactPoint
 from contact_sim.robot.feet import Foot
 from contact_sim.robot.model import RobotModel
 from contact_sim.simulation.report import StepReport

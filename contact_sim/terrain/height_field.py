@@ -15,11 +15,10 @@ from contact_sim.errors import InvalidInput, shown
 from contact_sim.numbers import coordinates, real_array
 from contact_sim.terrain.height_files import heights_from_file
 from contact_sim.terrain.triangle_mesh import FARTHEST, TriangleMesh
-from contact_sim.terrain.wall_shifts import wall_shifts
+from contact_sim.terrain.wall_shifts import Shifts, wall_shifts
 from contact_sim.terrain.walls import divided_walls
 
 Array = NDArray[np.float64]
-Shifts = NDArray[np.int8]
 MOST_CELLS = 20_000_000
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import parameter, required
 from contact_sim.terrain.sub_terrain import Pair, SubTerrain, between
+from contact_sim.terrain.sub_terrains_height_field import PLATFORM
 from contact_sim.terrain.terraces import Interval, Terraces, blocks_on
 
 HOLE = -10.0
@@ -19,7 +20,6 @@ SECOND_RING = 0.6
 """Where a second ring lies, from the platform, 0, to the rim, 1."""
 
 Block = tuple[Interval, Interval, float]
-PLATFORM = 'side of the square platform in the middle'
 
 
 def centred(size: Pair, width: Pair | float, height: float) -> Block:

@@ -154,9 +154,9 @@ def save(session: LiveSession, path: str, duration: float) -> None:
             session.step(steps)
             yield session.latest().report
 
-    from contact_sim.view import saved
+    from contact_sim.view.saved import save_clip, save_page
 
-    write = saved.save_page if path.endswith('.html') else saved.save_clip
+    write = save_page if path.endswith('.html') else save_clip
     print(write(path, session.robot, session.ground, reports(), fps=1.0 / PICTURE))
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from contact_sim.contact.given_rows import GivenRows
 from contact_sim.contact.workspace import Workspace
-from contact_sim.contact_models.hybrid import entries
+from contact_sim.contact_models.hybrid.entries import accept, apply_impact, begin_arc, change_velocity, choose_modes, earliest_root, fill_coefficients, finish, finish_stage, integrate, load, only_forces_violated, prepare_event, remember_fallback, start_stage, watch_violated
 from contact_sim.contact_models.hybrid.fields import STAGES, ArcArrays
 from contact_sim.contact_models.time_stepping.actuation import READY
 from contact_sim.contact_models.time_stepping.stepper import TimeStepping, settle
@@ -97,16 +97,16 @@ class EventDriven:
     def _compile(self) -> None:
         """Call the entries that only events need: the first event costs what all others do."""
         own, settings = self._own, self._settings
-        entries.fill_coefficients(*self._arrays)
-        entries.apply_impact(*self._arrays, settings.impact, settings.energy_guard)
-        entries.only_forces_violated(*own)
-        entries.earliest_root(*own, 0.0, 1.0, False)
-        entries.watch_violated(*own)
-        entries.prepare_event(*own)
-        entries.change_velocity(*self._arrays)
+        fill_coefficients(*self._arrays)
+        apply_impact(*self._arrays, settings.impact, settings.energy_guard)
+        only_forces_violated(*own)
+        earliest_root(*own, 0.0, 1.0, False)
+        watch_violated(*own)
+        prepare_event(*own)
+        change_velocity(*self._arrays)
         memory = self._workspace.data.memory
         kept = memory.copy()
-        entries.remember_fallback(*self._workspace.arrays)
+        remember_fallback(*self._workspace.arrays)
         memory[:] = kept
 
     def advance(self) -> int:
@@ -130,7 +130,7 @@ class EventDriven:
             code = NONFINITE
         if code not in SOLVED:
             return self._fall_back(code, events)
-        entries.finish(*self._arrays, events, self._residual)
+        finish(*self._arrays, events, self._residual)
         if self._terms is not None:
             self._workspace.data.nonlinear_effects[:] = self._effects
         if self._rows is not None:
@@ -148,21 +148,21 @@ class EventDriven:
         """Advance the arc by h; return the status code and the number of events."""
         arc, t, events, lenience, before = self._arc, 0.0, 0, 0.0, None
         self._residual, self._longest = 0.0, self._settings.max_substep
-        collides = entries.load(*self._arrays)
+        collides = load(*self._arrays)
         if self._rows is not None:  # load has made the velocity the one that is asked for
             self._evaluate_velocity()
         while True:
             if self._has_regions:
-                entries.fill_coefficients(*self._arrays)
+                fill_coefficients(*self._arrays)
             code = self._impact() if collides else CONVERGED
             if code in SOLVED:
-                code, _, self._residual = entries.choose_modes(*self._arrays, self._length(h - t))
+                code, _, self._residual = choose_modes(*self._arrays, self._length(h - t))
             if code not in SOLVED:
                 return code, events
             modes = (arc.contact_mode.tobytes(), arc.interval_mode.tobytes())
             redundant = modes == before
             lenience = 4.0 * lenience + 1.0 if redundant else 0.0
-            if not entries.begin_arc(*self._arrays, lenience):
+            if not begin_arc(*self._arrays, lenience):
                 return NONFINITE, events
             t, located = self._follow(t, h, redundant)
             events += located
@@ -175,7 +175,7 @@ class EventDriven:
             before, collides = modes if located else None, False
             arc.at_end[:] = 0
             if located:
-                collides = entries.prepare_event(*self._own)
+                collides = prepare_event(*self._own)
 
     def _follow(self, t: float, h: float, redundant: bool) -> tuple[float, bool]:
         """Integrate from t to the next event, the next choice of modes or h, in the modes at hand.
@@ -195,7 +195,7 @@ class EventDriven:
             if located:
                 dt = self._locate(dt, redundant)
             t = h if dt == h - t else t + dt
-            slips = entries.accept(*self._arrays, dt)
+            slips = accept(*self._arrays, dt)
             self._longest = min(2.0 * self._longest, self._settings.max_substep)
             if located or slips or self._has_regions:
                 return t, located
@@ -204,7 +204,7 @@ class EventDriven:
     def _integrate(self, dt: float) -> tuple[bool, int]:
         """Integrate by dt; return False if shorter arcs are needed, and the violated guards."""
         if self._terms is None and self._rows is None:
-            held, error, violated = entries.integrate(*self._arrays, dt)
+            held, error, violated = integrate(*self._arrays, dt)
         else:
             held, error, violated = self._integrate_by_stages(dt)
         return held and error <= 1.0, violated
@@ -213,13 +213,13 @@ class EventDriven:
         """Integrate by dt with what Python fills; returns what `flow.integrate` does."""
         arc, error, violated = self._arc, 0.0, 0
         for stage in range(1, STAGES + 1):
-            error = entries.start_stage(*self._arrays, stage, dt)
+            error = start_stage(*self._arrays, stage, dt)
             if not np.isfinite(arc.stage_v.sum()):
                 return False, error, 0
             if self._terms is not None:
                 arc.stage_q[:] = self._terms.moved(arc.arc_q, arc.displacement)
             self._fill_given(arc.stage_q, arc.stage_v)
-            held, violated = entries.finish_stage(*self._arrays, stage)
+            held, violated = finish_stage(*self._arrays, stage)
             if not held:
                 return False, error, 0
         return True, error, violated
@@ -235,7 +235,7 @@ class EventDriven:
     def _evaluate_velocity(self) -> None:
         """Bring the instant in line with a velocity that has jumped."""
         self._fill_given(self._arc.arc_q, self._arc.arc_v)
-        entries.change_velocity(*self._arrays)
+        change_velocity(*self._arrays)
 
     @property
     def _has_regions(self) -> bool:
@@ -253,14 +253,14 @@ class EventDriven:
         Redundant forces are not unique: that those at hand leave a cone is no event yet.
         """
         arc = self._arc
-        if not entries.only_forces_violated(*self._own):
+        if not only_forces_violated(*self._own):
             return False
         kept = (arc.closed, arc.contact_mode, arc.direction, arc.heading, arc.frozen,
                 arc.interval_mode, arc.interval_closed)  # fmt: skip
         before, reference = [array.copy() for array in kept], arc.reference.copy()
         arc.reference[:] = arc.force
         arc.at_end[:] = 0
-        code, _, residual = entries.choose_modes(*self._arrays, dt)
+        code, _, residual = choose_modes(*self._arrays, dt)
         same = np.array_equal(arc.contact_mode, before[1])
         adapted = code in SOLVED and same and np.array_equal(arc.interval_mode, before[5])
         for array, old in zip(kept, before, strict=True):
@@ -280,21 +280,21 @@ class EventDriven:
         `redundant`: forces at the last event could adapt, which is then looked at here too.
         """
         arc, own, tolerance = self._arc, self._own, self._settings.event_tolerance
-        if redundant and entries.only_forces_violated(*own):
+        if redundant and only_forces_violated(*own):
             return self._locate_by_choice(dt)
         low, high, reached, misses = 0.0, dt, dt, 0
         arc.watched[:] = 0
-        entries.watch_violated(*own)
+        watch_violated(*own)
         arc.guard_low[:], arc.guard_high[:] = arc.guard_before, arc.guard
         for _ in range(MAX_LOCATION_TRIES):
             if high - low <= tolerance:
                 break
-            t = entries.earliest_root(*own, low, high, misses >= MISSES_BEFORE_BISECTION)
+            t = earliest_root(*own, low, high, misses >= MISSES_BEFORE_BISECTION)
             t = min(max(t, low + 0.25 * tolerance), high)
             t = low + 0.5 * (high - low) if t >= high else t
             self._integrate(t)
             reached = t
-            violated, largest = entries.watch_violated(*own)
+            violated, largest = watch_violated(*own)
             if violated:
                 misses = misses + 1 if t - low > 0.5 * (high - low) else 0
                 high, arc.guard_high[:] = t, arc.guard
@@ -326,7 +326,7 @@ class EventDriven:
     def _impact(self) -> int:
         """Apply the impact map at the closed contacts; return the status code."""
         settings = self._settings
-        code, _, residual = entries.apply_impact(
+        code, _, residual = apply_impact(
             *self._arrays, settings.impact, settings.energy_guard
         )
         self._residual = max(self._residual, residual)
@@ -342,7 +342,7 @@ class EventDriven:
         status = self._fallback.advance()
         if status != READY:
             return status
-        entries.remember_fallback(*self._workspace.arrays)
+        remember_fallback(*self._workspace.arrays)
         if code == INCONSISTENT or solver[0] in SOLVED:
             solver[0] = code
         solver[1] += events

@@ -17,10 +17,9 @@ from contact_sim.robot.constraints import Constraint
 from contact_sim.robot.model import RobotModel
 from contact_sim.robot.numbers import as_number
 from contact_sim.ros.settings.held import ConstraintNames, ConstraintParameters
+from contact_sim.ros.settings.robots import NAME
 
 GROUP = 'constraints'
-NAME = re.compile('[A-Za-z][A-Za-z0-9_]*')
-"""What may stand in a topic and in the name of a parameter."""
 FEEDBACK = 'alpha', 'kp', 'kd'
 NOT_OF_A_KIND = 'kind', 'enabled'
 FIELDS: tuple[ParameterField, ...] = declared_parameters(ConstraintParameters)

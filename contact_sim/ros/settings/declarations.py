@@ -12,14 +12,12 @@ from contact_sim.messages.frames import GROUPS, FrameParameters
 from contact_sim.messages.rates import PublishRateParameters
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.ros.described_robot import RobotParameters
-from contact_sim.ros.settings.held import ConstraintNames
+from contact_sim.ros.settings.held import NOT_SET, ConstraintNames
 from contact_sim.ros.settings.inputs import TrajectoryParameters
 from contact_sim.terrain.ready_made import READY_MADE
 
 GROUNDS = (*TERRAINS, 'groove', 'sphere', 'cylinder', *READY_MADE, 'file')
 """Kinds of ground that the node knows."""
-NOT_SET = -1.0
-"""Of a number that is at least 0: as somebody else says."""
 LARGEST_ACTUATOR_NUMBER = 1e9
 """Bound of what an actuator may have."""
 LARGEST_GAIN = 1e6

@@ -23,7 +23,7 @@ from contact_sim.ros.settings.declarations import (
 )
 from contact_sim.ros.settings.held import ConstraintParameters
 
-SOURCE_TREE = Path(__file__).resolve().parents[3]
+SOURCE_TREE = Path(__file__).resolve().parents[2]
 COLUMNS = 99
 UNITLESS = ('', '-')
 

@@ -19,7 +19,7 @@ from contact_sim.robot.joined import SEPARATOR, joined
 from contact_sim.robot.model import RobotModel
 from contact_sim.robot.parts import RobotPart, with_each
 from contact_sim.ros.described_robot import named_robot
-from contact_sim.ros.settings.declarations import NOT_SET
+from contact_sim.ros.settings.held import NOT_SET
 
 Array = NDArray[np.float64]
 ALL = 'all'
