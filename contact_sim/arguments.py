@@ -9,7 +9,8 @@ import inspect
 import os
 import types
 import typing
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 

@@ -28,7 +28,7 @@ from contact_sim.robot.urdf import load_robot
 from contact_sim.simulation.simulator import Simulator
 from contact_sim.solvers.jit import cache_folder
 
-DONE = Path(cache_folder('simulation.simulator')) / 'every-model-is-compiled'
+DONE = Path(cache_folder('simulation._simulator')) / 'every-model-is-compiled'
 """Exists once all models were compiled from the sources as they are now."""
 DELAY = 60.0
 """Wall seconds that the process leaves to the start of the simulation and of its controllers."""

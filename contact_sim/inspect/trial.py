@@ -9,10 +9,10 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from contact_sim.errors import ContactSimError
-from contact_sim.robot import support_polygon
 from contact_sim.robot.actuation import holding
 from contact_sim.robot.model import STANDING, RobotModel
 from contact_sim.robot.placement import lowest_heights
+from contact_sim.robot.support_polygon import centre, margin
 from contact_sim.simulation.simulator import Simulator
 
 Array = NDArray[np.float64]
@@ -91,11 +91,11 @@ def _unsupported(robot: RobotModel) -> str:
     down = [p for p, z in zip(robot.contact_points, low, strict=True) if z < low.min() + ON_GROUND]
     places = [data.oMi[model.getJointId(p.joint)].act(p.offset)[:2] for p in down]
     feet = np.array(places)
-    margin = support_polygon.margin(feet, mass)
-    if margin == -np.inf or support_polygon.margin(feet, support_polygon.centre(feet)) < LINE:
+    inside = margin(feet, mass)
+    if inside == -np.inf or margin(feet, centre(feet)) < LINE:
         return f"; in 'standing' {len(down)} contact points are down and enclose no area"
-    if margin < 0.0:
-        return f"; in 'standing' the centre of mass is {-1e3 * margin:.0f} mm beside its support"
+    if inside < 0.0:
+        return f"; in 'standing' the centre of mass is {-1e3 * inside:.0f} mm beside its support"
     return ''
 
 

@@ -8,7 +8,7 @@ import pytest
 from legged import biped, quadruped
 
 from contact_sim import Simulator, joined, load_robot
-from contact_sim.robot import support_polygon
+from contact_sim.robot.support_polygon import centre, margin
 from contact_sim.robot.actuation import holding
 from contact_sim.robot.placement import lowest_heights
 
@@ -61,8 +61,8 @@ def test_the_centre_of_mass_is_well_inside_the_support_polygon(robot):
     points, _ = ground_points(robot, q)
     model = robot.pinocchio_model
     mass = pin.centerOfMass(model, model.createData(), q)[:2]
-    middle = support_polygon.margin(points, support_polygon.centre(points))
-    assert support_polygon.margin(points, mass) > 0.7 * middle > 0.01
+    middle = margin(points, centre(points))
+    assert margin(points, mass) > 0.7 * middle > 0.01
 
 
 def test_joints_are_within_their_limits_and_knees_are_bent(robot):
