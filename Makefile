@@ -75,8 +75,8 @@ textbook: $(VENV)/ready
 	PYTHONPATH=examples $(VENV)/bin/python -m textbook $(ARGS)
 
 generate: $(VENV)/ready
-	$(VENV)/bin/python -m contact_sim.ros.settings.generate
-	$(VENV)/bin/python -m contact_sim.terrain.reference
+	$(VENV)/bin/python -m contact_sim.ros.generate
+	$(VENV)/bin/python -m contact_sim.ros.generate
 	PYTHONPATH=examples $(VENV)/bin/python -m textbook.reference
 	$(VENV)/bin/python docs/extensions/step_figure.py
 

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from contact_sim import Simulator, contact_models, load_robot, robots
-from contact_sim.robot.actuation import holding
-from contact_sim.simulation.report import StepReport
+from contact_sim.robot._actuators import holding
+from contact_sim.simulation._report import StepReport
 
 HEIGHT, SECONDS, STEP, GRAVITY = 0.5, 3.0, 1e-3, 9.81
 LINKS = (

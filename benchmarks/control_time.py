@@ -24,8 +24,8 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 import contact_sim
-from contact_sim.control.stance import Stance
-from contact_sim.control.trot import Trot
+from contact_sim.control._stance import Stance
+from contact_sim.control._trot import Trot
 
 Array = NDArray[np.float64]
 ROBOTS = ('go1', 'anymal_b', 'solo12')

@@ -28,9 +28,8 @@ from gaits import GAITS, chosen, gait
 
 import contact_sim
 from contact_sim.replay import Recording
-from contact_sim.replay.hashing import RunHash
-from contact_sim.replay.player import PlayedStep
-from contact_sim.replay.repeat import repeat
+from contact_sim.replay._archive import RunHash
+from contact_sim.replay._replayer import PlayedStep, repeat
 from contact_sim.testing import Trial
 
 ROBOT = 'go1'
@@ -83,7 +82,7 @@ def run_free(model: str, name: str, seconds: float, record: Path, times: int = 1
 
 def run_in_lockstep(model: str, name: str, seconds: float, record: Path, times: int = 1) -> None:
     """Start the node and the gait as processes, and record one run, or several one by one."""
-    from contact_sim.testing.lockstep import LockstepTrial
+    from contact_sim.testing._lockstep import LockstepTrial
 
     node = Path(__file__).with_name('gait_node.py')
     with tempfile.TemporaryDirectory() as logs:

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from contact_sim.ros.remote.client import SimulationClient
-from contact_sim.ros.remote.processes import Process, ros_arguments
+from contact_sim.ros._client import SimulationClient
+from contact_sim.ros._processes import Process, ros_arguments
 
 CONTROLLER_LOG = 'controller.log'
 """Its name in the folder of the client."""

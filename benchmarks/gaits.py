@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import contact_sim
-from contact_sim.control.trot import Trot
+from contact_sim.control._trot import Trot
 
 Array = NDArray[np.float64]
 PERIOD = 0.5

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from contact_sim import Simulator, load_robot
-from contact_sim.control.trot import Trot, TrotTuning
-from contact_sim.robot.actuation import holding
+from contact_sim.control._trot import Trot, TrotTuning
+from contact_sim.robot._actuators import holding
 from contact_sim.terrain import HeightField, Terraces, TerrainGenerator, TriangleMesh
 
 STEPS, SPEED = 10_000, 0.3

@@ -21,7 +21,7 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from contact_sim.ros.remote.processes import isolated_environment
+from contact_sim.ros._processes import isolated_environment
 
 BEGUN = 'main begins'
 NODE = (

@@ -22,7 +22,7 @@ from judges_of_springs import (
 from numpy.typing import NDArray
 
 from contact_sim import Anitescu, Compliant, ContactProblem, Lcp, Ncp, Sap, Todorov
-from contact_sim.contact_models.time_stepping.model import TimeSteppingModel
+from contact_sim.contact_models._base import TimeSteppingModel
 
 Array = NDArray[np.float64]
 

@@ -21,8 +21,8 @@ import numpy as np
 import pinocchio as pin
 
 import contact_sim
-from contact_sim.compare.runs import compare
-from contact_sim.compare.scenarios import GRAVITY, SCENARIOS, scenario_of, start
+from contact_sim.compare._runs import compare
+from contact_sim.compare._scenarios import GRAVITY, SCENARIOS, scenario_of, start
 from contact_sim.contact_models import as_contact_model
 
 RADIUS, HEIGHT, SPEED, SECONDS = 0.1, 1.0, 1.0, 5.0

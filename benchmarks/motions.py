@@ -2,7 +2,7 @@
 
 stand   joint PD around the reference pose
 squat   joint PD around a target that bends and stretches all legs once per second
-trot    `contact_sim.control.trot.Trot` walking forward: closed loop, with feedback of the base
+trot    `contact_sim.control._trot.Trot` walking forward: closed loop, with feedback of the base
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import contact_sim
-from contact_sim.control.trot import Trot
+from contact_sim.control._trot import Trot
 
 Array = NDArray[np.float64]
 SQUAT_PERIOD = 1.0

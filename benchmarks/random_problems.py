@@ -19,8 +19,8 @@ import numpy as np
 from judges import JUDGES
 
 from contact_sim import Anitescu, Compliant, ContactProblem, Lcp, Ncp, Sap, Todorov
-from contact_sim.contact.solution import SolverStatus
-from contact_sim.contact_models.time_stepping.model import TimeSteppingModel
+from contact_sim.contact_models._base import TimeSteppingModel
+from contact_sim.step._problem import SolverStatus
 
 MOST_CONTACTS, LARGEST_FRICTION, LARGEST_CONDITION = 16, 2.0, 1e8
 TIME_STEP, DEEPEST = 1e-3, 1e-3

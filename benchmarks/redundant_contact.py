@@ -19,7 +19,7 @@ from motions import Stand
 from numpy.typing import NDArray
 
 import contact_sim
-from contact_sim.simulation.report import StepReport
+from contact_sim.simulation._report import StepReport
 
 Array = NDArray[np.float64]
 REACH = 0.02

@@ -20,7 +20,7 @@ from engines import FRICTION, TIME_STEP, write_json
 from motions import Stand
 
 import contact_sim
-from contact_sim.robot.actuation import JointCommand
+from contact_sim.robot._actuators import JointCommand
 
 STEPS = 2000
 """Steps of a robot per call."""

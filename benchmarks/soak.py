@@ -26,7 +26,7 @@ import numpy as np
 from gaits import GAITS, chosen, gait
 
 import contact_sim
-from contact_sim.control.trot import Trot
+from contact_sim.control._trot import Trot
 from contact_sim.replay import Recorder, Recording, repeat
 
 SETTLING = 60.0

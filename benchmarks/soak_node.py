@@ -32,7 +32,7 @@ from soak import FALLEN, KINDS, SETTLING, resident_memory, told, what_happens
 
 import contact_sim
 from contact_sim.replay import Recording, repeat
-from contact_sim.ros.remote.client import SimulationClient
+from contact_sim.ros._client import SimulationClient
 
 STEPS = 1000
 """Physics steps of 1 ms in a second."""

@@ -48,8 +48,8 @@ from mujoco_peer import trees
 
 import contact_sim
 from contact_sim.contact_models import CONTACT_MODELS
-from contact_sim.contact_models.time_stepping.model import TimeSteppingModel
-from contact_sim.robot.actuation import JointCommand
+from contact_sim.contact_models._base import TimeSteppingModel
+from contact_sim.robot._actuators import JointCommand
 
 MOVING = ('go1', 'anymal_b', 'solo12')
 """Robots that squat and trot too."""

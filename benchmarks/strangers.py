@@ -58,9 +58,8 @@ def judged(file: Path, arguments: Sequence[str]) -> dict[str, Any]:
 
     warnings.simplefilter('ignore')
     from contact_sim.errors import ContactSimError
-    from contact_sim.inspect.trial import standing_trial
-    from contact_sim.inspect.understanding import Source, understood
-    from contact_sim.robot.xacro_program import xacro_arguments
+    from contact_sim.inspect._report import Source, standing_trial, understood
+    from contact_sim.robot._files import xacro_arguments
 
     try:
         said = xacro_arguments(arguments) if file.suffix == '.xacro' else None

@@ -27,10 +27,9 @@ import numpy as np
 from engines import write_json
 
 import contact_sim
-from contact_sim.robot.actuation import holding
-from contact_sim.view.child import Child, Told
-from contact_sim.view.feed import PERIOD, Feed
-from contact_sim.view.session import Chosen, Offers
+from contact_sim.robot._actuators import holding
+from contact_sim.view._process import PERIOD, Child, Feed, Told
+from contact_sim.view._session import Chosen, Offers
 
 STEPS = 100
 """Steps of a block."""

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from scipy.spatial import ConvexHull, QhullError
 
 from contact_sim import Simulator, load_robot
-from contact_sim.control.trot import Trot
-from contact_sim.robot.model import RobotModel
+from contact_sim.control._trot import Trot
+from contact_sim.robot._model import RobotModel
 from contact_sim.terrain import TriangleMesh
-from contact_sim.terrain.ready_made import ready_made
+from contact_sim.terrain._generator import ready_made
 
 Array = NDArray[np.float64]
 WORLDS = (('stairs', 0.1, 'go1', 4.5), ('grid', 0.1, 'anymal_b', 4.2), ('wave', 0.4, 'a1', 3.0))

@@ -25,7 +25,7 @@ from motions import Stand
 from numpy.typing import NDArray
 
 import contact_sim
-from contact_sim.robot.actuation import JointCommand
+from contact_sim.robot._actuators import JointCommand
 
 Array = NDArray[np.float64]
 CALL_STEPS = 100

@@ -5,25 +5,23 @@ Imports no ROS; the ROS node lives in contact_sim.ros.
 
 from importlib.metadata import PackageNotFoundError, version
 
-from contact_sim.collision.ground import Terrain
-from contact_sim.collision.terrain import (
+from contact_sim.collision._terrain import (
     CylinderGround,
     InclinedPlane,
     Plane,
     Planes,
     SphereGround,
+    Terrain,
 )
-from contact_sim.contact.problem import ContactProblem
-from contact_sim.contact.residuals import law_residuals
 from contact_sim.contact_models import contact_models
-from contact_sim.contact_models.hybrid.model import Hybrid
-from contact_sim.contact_models.time_stepping.anitescu import Anitescu
-from contact_sim.contact_models.time_stepping.compliant import Compliant
-from contact_sim.contact_models.time_stepping.lcp import Lcp
-from contact_sim.contact_models.time_stepping.ncp import Ncp
-from contact_sim.contact_models.time_stepping.null_space import NullSpace
-from contact_sim.contact_models.time_stepping.sap import Sap
-from contact_sim.contact_models.time_stepping.todorov import Todorov
+from contact_sim.contact_models._anitescu import Anitescu
+from contact_sim.contact_models._compliant import Compliant
+from contact_sim.contact_models._lcp import Lcp
+from contact_sim.contact_models._ncp import Ncp
+from contact_sim.contact_models._null_space import NullSpace
+from contact_sim.contact_models._sap import Sap
+from contact_sim.contact_models._todorov import Todorov
+from contact_sim.contact_models.hybrid._model import Hybrid
 from contact_sim.errors import (
     ContactSimError,
     InvalidInput,
@@ -31,17 +29,17 @@ from contact_sim.errors import (
     RobotDescriptionError,
     UnknownName,
 )
-from contact_sim.robot.catalogue import robots, textbook_systems
-from contact_sim.robot.contact_point import ContactPoint
-from contact_sim.robot.feet import Foot
-from contact_sim.robot.joined import JoinedRobots, joined
-from contact_sim.robot.loose import loose_ball, loose_box
-from contact_sim.robot.model import RobotModel
-from contact_sim.robot.urdf import load_robot
-from contact_sim.simulation.simulator import Simulator
-from contact_sim.simulation.snapshot import Snapshot
-from contact_sim.simulation.worlds import Worlds
-from contact_sim.support.analysis import Support, analyse_support
+from contact_sim.robot._catalogue import robots, textbook_systems
+from contact_sim.robot._contact_points import ContactPoint, Foot
+from contact_sim.robot._loading import load_robot
+from contact_sim.robot._model import RobotModel
+from contact_sim.robot._several_robots import JoinedRobots, joined, loose_ball, loose_box
+from contact_sim.simulation._simulator import Simulator
+from contact_sim.simulation._state import Snapshot
+from contact_sim.simulation._worlds import Worlds
+from contact_sim.step._problem import ContactProblem
+from contact_sim.step._residuals import law_residuals
+from contact_sim.support._analysis import Support, analyse_support
 
 try:
     __version__ = version('contact_sim')  # written once, in package.xml

@@ -1,7 +1,7 @@
 """Errors raised at the edge of contact_sim.
 
 Bad input raises one of these; a solver that does not converge is a status, never an exception
-(contact/solution.py).
+(step/_problem.py).
 """
 
 from __future__ import annotations

@@ -20,13 +20,12 @@ from pathlib import Path
 import numpy as np
 
 from contact_sim.contact_models import CONTACT_MODELS, contact_models
-from contact_sim.contact_models.protocol import ContactModel
-from contact_sim.contact_models.time_stepping.model import TimeSteppingModel
+from contact_sim.contact_models._base import ContactModel, TimeSteppingModel
 from contact_sim.control import Stance, Trot
 from contact_sim.parameters import declared_parameters
-from contact_sim.robot.urdf import load_robot
-from contact_sim.simulation.simulator import Simulator
-from contact_sim.solvers.jit import cache_folder
+from contact_sim.robot._loading import load_robot
+from contact_sim.simulation._simulator import Simulator
+from contact_sim.solvers._jit import cache_folder
 
 DONE = Path(cache_folder('simulation._simulator')) / 'every-model-is-compiled'
 """Exists once all models were compiled from the sources as they are now."""

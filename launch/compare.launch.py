@@ -11,8 +11,8 @@ from launch_ros.actions import Node, SetRemap
 
 from contact_sim import contact_models
 from contact_sim.contact_models import as_contact_model
-from contact_sim.robot.catalogue import default_robot
-from contact_sim.robot.share import mesh_prefixes
+from contact_sim.robot._catalogue import default_robot
+from contact_sim.robot._files import mesh_prefixes
 from contact_sim.ros import launching
 
 ARGUMENTS = {

@@ -10,10 +10,10 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
-from contact_sim.robot.share import mesh_prefixes, share_path
-from contact_sim.robot.urdf import load_robot
-from contact_sim.robot.xacro_program import xacro_arguments
-from contact_sim.ros.described_robot import loose_body
+from contact_sim.robot._files import mesh_prefixes, share_path, xacro_arguments
+from contact_sim.robot._loading import load_robot
+from contact_sim.ros._factory import RobotEntry, constraints_in, entries_in
+from contact_sim.ros._robot_parameters import loose_body
 from contact_sim.ros.launching import (
     ROBOT_ARGUMENTS,
     ROBOTS,
@@ -28,8 +28,6 @@ from contact_sim.ros.launching import (
     viewer_port,
     with_displays,
 )
-from contact_sim.ros.settings.constraints import constraints_in
-from contact_sim.ros.settings.robots import RobotEntry, entries_in
 
 LINK_TRANSFORM_RATE = 100.0
 """Transforms of the links per second; the default of robot_state_publisher looks jerky."""

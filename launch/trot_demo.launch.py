@@ -6,7 +6,7 @@ ros2 topic pub -r 1 /cmd_vel geometry_msgs/Twist '{linear: {x: 0.3}, angular: {z
 
 from launch import LaunchContext, LaunchDescription
 
-from contact_sim.robot.share import share_path
+from contact_sim.robot._files import share_path
 from contact_sim.ros.launching import DEMO_ARGUMENTS, controlled_simulation, described
 
 ARGUMENTS = DEMO_ARGUMENTS

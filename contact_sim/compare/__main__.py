@@ -8,14 +8,13 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from contact_sim.compare.figure import draw
-from contact_sim.compare.runs import compare, steps_of
-from contact_sim.compare.scenarios import SCENARIOS, scenario_of
-from contact_sim.compare.table import text, write
+from contact_sim.compare._figure import draw
+from contact_sim.compare._runs import compare, steps_of, text, write
+from contact_sim.compare._scenarios import SCENARIOS, scenario_of
 from contact_sim.contact_models import contact_models
 from contact_sim.errors import ContactSimError
-from contact_sim.robot.catalogue import default_robot
-from contact_sim.robot.urdf import load_robot
+from contact_sim.robot._catalogue import default_robot
+from contact_sim.robot._loading import load_robot
 
 
 def parser() -> argparse.ArgumentParser:

@@ -4,7 +4,8 @@ Frozen values; `Simulator(constraints=[...])` and `Simulator.add_constraint` tak
 contact model (theory 4.6).
 """
 
-from contact_sim.robot.constraints import (
+from contact_sim.robot._constraints import (
+    Baumgarte,
     Constraint,
     FrameAnchor,
     Holonomic,
@@ -13,8 +14,8 @@ from contact_sim.robot.constraints import (
     JointVelocity,
     LoopClosure,
     PointAnchor,
+    Projection,
 )
-from contact_sim.robot.stabilisation import Baumgarte, Projection
 
 __all__ = [
     'Baumgarte',

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from contact_sim.contact_models.hybrid.model import Hybrid
-from contact_sim.contact_models.protocol import ContactModel
-from contact_sim.contact_models.time_stepping.anitescu import Anitescu
-from contact_sim.contact_models.time_stepping.compliant import Compliant
-from contact_sim.contact_models.time_stepping.lcp import Lcp
-from contact_sim.contact_models.time_stepping.ncp import Ncp
-from contact_sim.contact_models.time_stepping.null_space import NullSpace
-from contact_sim.contact_models.time_stepping.sap import Sap
-from contact_sim.contact_models.time_stepping.todorov import Todorov
+from contact_sim.contact_models._anitescu import Anitescu
+from contact_sim.contact_models._base import ContactModel
+from contact_sim.contact_models._compliant import Compliant
+from contact_sim.contact_models._lcp import Lcp
+from contact_sim.contact_models._ncp import Ncp
+from contact_sim.contact_models._null_space import NullSpace
+from contact_sim.contact_models._sap import Sap
+from contact_sim.contact_models._todorov import Todorov
+from contact_sim.contact_models.hybrid._model import Hybrid
 from contact_sim.errors import InvalidInput, UnknownName, shown
 
 CONTACT_MODELS: dict[str, type[ContactModel]] = {

@@ -9,11 +9,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from contact_sim.errors import ContactSimError
-from contact_sim.inspect.drawing import draw
-from contact_sim.inspect.text import lines, run_next
-from contact_sim.inspect.trial import standing_trial
-from contact_sim.inspect.understanding import Source, Understanding, understood
-from contact_sim.robot.xacro_program import xacro_arguments
+from contact_sim.inspect._drawing import draw
+from contact_sim.inspect._report import (
+    Source,
+    Understanding,
+    lines,
+    run_next,
+    standing_trial,
+    understood,
+)
+from contact_sim.robot._files import xacro_arguments
 
 
 def parser() -> argparse.ArgumentParser:

@@ -3,6 +3,6 @@
 For teaching, and to compare with the reduced coordinates of `Simulator`.
 """
 
-from contact_sim.maximal.simulator import MaximalSimulator
+from contact_sim.maximal._simulator import MaximalSimulator
 
 __all__ = ['MaximalSimulator']

@@ -1,7 +1,7 @@
 """Recordings of a run, and its exact repetition: `python -m contact_sim.replay run.npz`."""
 
-from contact_sim.replay.recorder import Recorder
-from contact_sim.replay.recording import Recording
-from contact_sim.replay.repeat import Outcome, repeat
+from contact_sim.replay._recorder import Recorder
+from contact_sim.replay._recording import Recording
+from contact_sim.replay._replayer import Outcome, repeat
 
 __all__ = ['Outcome', 'Recorder', 'Recording', 'repeat']

@@ -15,11 +15,10 @@ from typing import Any
 
 from contact_sim.contact_models import contact_models
 from contact_sim.errors import ContactSimError
-from contact_sim.replay.comparison import Comparison, compare
-from contact_sim.replay.export.run import RATES, Targets, export, parsed_rates
-from contact_sim.replay.recording import Recording, change_in_words
-from contact_sim.replay.repeat import Outcome, repeat
-from contact_sim.robot.urdf import load_robot
+from contact_sim.replay._export import RATES, Targets, export, parsed_rates
+from contact_sim.replay._recording import Recording, change_in_words
+from contact_sim.replay._replayer import Comparison, Outcome, compare, repeat
+from contact_sim.robot._loading import load_robot
 
 LISTED = 20
 """Changes that are listed one by one."""

@@ -28,9 +28,9 @@ from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
 from contact_sim.errors import ContactSimError, InvalidInput, shown
-from contact_sim.robot.catalogue import default_robot
-from contact_sim.robot.share import share_path
-from contact_sim.ros.settings.robots import RobotEntry, entries_in, robot_entries
+from contact_sim.robot._catalogue import default_robot
+from contact_sim.robot._files import share_path
+from contact_sim.ros._factory import RobotEntry, entries_in, robot_entries
 
 Arguments = Mapping[str, tuple[str, str]]
 """Launch argument: default, description."""

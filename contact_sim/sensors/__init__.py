@@ -1,12 +1,17 @@
 """Sensors of a robot: what they would say about a step, beside what is true."""
 
-from contact_sim.sensors.contact_flags import ContactFlags, ContactSensing, ContactValues
-from contact_sim.sensors.encoders import Encoders, EncoderSensing, JointValues
-from contact_sim.sensors.foot_forces import FootForces, ForceSensing, ForceValues
-from contact_sim.sensors.imu import Imu, ImuSensing, ImuValues
-from contact_sim.sensors.line import Line, Memory, Reading
-from contact_sim.sensors.noise import NoiseParameters
-from contact_sim.sensors.part_report import PartReport
+from contact_sim.sensors._encoders import Encoders, EncoderSensing, JointValues
+from contact_sim.sensors._foot_sensors import (
+    ContactFlags,
+    ContactSensing,
+    ContactValues,
+    FootForces,
+    ForceSensing,
+    ForceValues,
+)
+from contact_sim.sensors._imu import Imu, ImuSensing, ImuValues
+from contact_sim.sensors._robot_view import PartReport
+from contact_sim.sensors._sensor import Line, Memory, NoiseParameters, Reading
 
 __all__ = [
     'ContactFlags',

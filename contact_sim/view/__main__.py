@@ -10,20 +10,19 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, nullcontext
 from itertools import pairwise
 
-from contact_sim.collision.terrain import TerrainLike
+from contact_sim.collision._terrain import TerrainLike
 from contact_sim.contact_models import contact_models
 from contact_sim.errors import ContactSimError
-from contact_sim.inspect.understanding import Source, understood
+from contact_sim.inspect._report import Source, understood
 from contact_sim.precompile import compiling_meanwhile
-from contact_sim.replay.recorder import Recorder
-from contact_sim.robot.catalogue import default_robot
-from contact_sim.robot.xacro_program import xacro_arguments
-from contact_sim.simulation.report import StepReport
-from contact_sim.simulation.simulator import Simulator
-from contact_sim.terrain.ready_made import READY_MADE, ground_from_file, ready_made
-from contact_sim.view.live import LiveSession
-from contact_sim.view.motions import Motions, own_controller
-from contact_sim.view.server import (
+from contact_sim.replay._recorder import Recorder
+from contact_sim.robot._catalogue import default_robot
+from contact_sim.robot._files import xacro_arguments
+from contact_sim.simulation._report import StepReport
+from contact_sim.simulation._simulator import Simulator
+from contact_sim.terrain._generator import READY_MADE, ground_from_file, ready_made
+from contact_sim.view._live import LiveSession
+from contact_sim.view._server import (
     NOT_INSTALLED,
     NotServed,
     address_of,
@@ -31,7 +30,7 @@ from contact_sim.view.server import (
     page_server,
     warning_about,
 )
-from contact_sim.view.session import HOLD
+from contact_sim.view._session import HOLD, Motions, own_controller
 
 PORT = 8080
 PICTURE = 1.0 / 30.0
@@ -124,7 +123,7 @@ def live(given: argparse.Namespace) -> int:
 def serve(session: LiveSession, given: argparse.Namespace) -> None:
     """Serve the page of a session for ever."""
     server = page_server(given.host, given.port, 'contact_sim')
-    from contact_sim.view.page import Page  # imports viser, which `page_server` has found
+    from contact_sim.view._page import Page  # imports viser, which `page_server` has found
 
     page, address = Page(server, session), address_of(given.host, given.port)
     if warning := warning_about(given.host, given.port):
@@ -154,7 +153,7 @@ def save(session: LiveSession, path: str, duration: float) -> None:
             session.step(steps)
             yield session.latest().report
 
-    from contact_sim.view.saved import save_clip, save_page
+    from contact_sim.view._saved import save_clip, save_page
 
     write = save_page if path.endswith('.html') else save_clip
     print(write(path, session.robot, session.ground, reports(), fps=1.0 / PICTURE))

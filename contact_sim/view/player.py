@@ -9,13 +9,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from contact_sim._validation import finite, positive
 from contact_sim.contact_models import contact_models
 from contact_sim.errors import InvalidInput, shown
-from contact_sim.numbers import finite, positive
-from contact_sim.replay.recording import Recording
-from contact_sim.replay.timeline import Timeline
-from contact_sim.view.playback import Pair, Playback, timeline_with_steps
-from contact_sim.view.server import (
+from contact_sim.replay._recording import Recording
+from contact_sim.replay._timeline import Timeline
+from contact_sim.view._playback import Pair, Playback, timeline_with_steps
+from contact_sim.view._server import (
     NOT_INSTALLED,
     NotServed,
     address_of,
@@ -93,7 +93,7 @@ def serve(recording: Recording, given: argparse.Namespace) -> None:
 
 def play(server: viser.ViserServer, playback: Playback, given: argparse.Namespace) -> None:
     """Show a recording on the page of a server for ever."""
-    from contact_sim.view.recording_page import RecordingPage  # imports viser
+    from contact_sim.view._playback import RecordingPage  # imports viser
 
     page = RecordingPage(server, playback, given.side_by_side)
     address = address_of(given.host, given.port)
@@ -112,8 +112,8 @@ def save(recording: Recording, given: argparse.Namespace) -> Path:
     Raises:
         ContactSimError: a recording that cannot be shown, a file that cannot be written.
     """
-    from contact_sim.view.recording_page import Stage
-    from contact_sim.view.saved import quiet_server, write_clip, write_page
+    from contact_sim.view._playback import Stage
+    from contact_sim.view._saved import quiet_server, write_clip, write_page
 
     runs = [timeline_with_steps(recording)]
     warn(runs[0].damage)

@@ -1,7 +1,7 @@
 """Docstrings as they are written here: sentences with code in backticks, no other markup.
 
 Code in backticks that names something documented links it. Types are linked under their public
-names: contact_sim.Simulator for contact_sim.simulation.simulator.Simulator.
+names: contact_sim.Simulator for contact_sim.simulation._simulator.Simulator.
 """
 
 from __future__ import annotations

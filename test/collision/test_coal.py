@@ -5,8 +5,8 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from contact_sim.collision.terrain import Plane, as_terrain
-from contact_sim.robot.body_points import corners_of
+from contact_sim.collision._terrain import Plane, as_terrain
+from contact_sim.robot._contact_points import corners_of
 from contact_sim.terrain import HeightField, boxes
 
 POSES = 10_000

@@ -6,8 +6,8 @@ import pytest
 from terrains import GROUNDS
 from test_surface import difference
 
-from contact_sim.collision.detect import contact_drift, contact_rows, detect
-from contact_sim.collision.kinds import PLANES
+from contact_sim.collision._detection import contact_drift, contact_rows, detect
+from contact_sim.collision._surface import PLANES
 
 GRAVITY = np.array([0.3, -0.2, -9.81])
 ORIGIN = np.array([0.4, -0.7, 0.2])

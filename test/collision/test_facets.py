@@ -3,13 +3,18 @@
 import numpy as np
 import pytest
 
-from contact_sim.collision.field import field_feature
-from contact_sim.collision.kinds import FIELD
-from contact_sim.collision.mesh import mesh_feature
-from contact_sim.collision.patch import PER_POINT, Patch, beside_part, contact_with, top_of
-from contact_sim.collision.relief import FieldGround, MeshGround
-from contact_sim.collision.slots import UNUSED_GAP
-from contact_sim.collision.surface import curvature, find_contacts
+from contact_sim.collision._facets import UNUSED_GAP
+from contact_sim.collision._height_field_contacts import (
+    PER_POINT,
+    Patch,
+    beside_part,
+    contact_with,
+    field_feature,
+    top_of,
+)
+from contact_sim.collision._mesh_contacts import mesh_feature
+from contact_sim.collision._surface import FIELD, curvature, find_contacts
+from contact_sim.collision._terrain import FieldGround, MeshGround
 from contact_sim.terrain import HeightField, TriangleMesh, boxes, concatenate
 
 SCALE = 0.1

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from contact_sim import InvalidInput, Plane
-from contact_sim.collision.grid import ground_grid
-from contact_sim.collision.terrain import as_terrain
-from contact_sim.ros.outputs.grid_map import array_fields, fill_grid_map
+from contact_sim.collision._terrain import as_terrain, ground_grid
+from contact_sim.ros._messages import array_fields, fill_grid_map
 from contact_sim.terrain import HeightField, Region
 
 

@@ -5,10 +5,10 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from contact_sim.arrays.fields import PAIR_NUMBERS
-from contact_sim.collision.pairs import detect_pairs
-from contact_sim.collision.pool import CONTACTS, HELD, LEFT_OUT
-from contact_sim.collision.surface import NEAR
+from contact_sim.arrays._fields import PAIR_NUMBERS
+from contact_sim.collision._body_pairs import detect_pairs
+from contact_sim.collision._solids import CONTACTS, HELD, LEFT_OUT
+from contact_sim.collision._surface import NEAR
 
 SPHERE, CAPSULE, BOX = (0.0, 0.0, 0.0, 0.06), (0.0, 0.0, 0.15, 0.04), (0.1, 0.07, 0.05, 0.0)
 THIN = (0.2, 0.01, 0.012, 0.0)

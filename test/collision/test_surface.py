@@ -4,13 +4,8 @@ import numpy as np
 import pytest
 from terrains import GROUNDS, points_near
 
-from contact_sim.collision.surface import (
-    curvature,
-    distance_and_normal,
-    tangent_rates,
-    tangents,
-)
-from contact_sim.collision.terrain import CylinderGround, SphereGround
+from contact_sim.collision._surface import curvature, distance_and_normal, tangent_rates, tangents
+from contact_sim.collision._terrain import CylinderGround, SphereGround
 
 EACH = [(name, f) for name, ground in GROUNDS.items() for f in range(ground.features)]
 

@@ -4,17 +4,16 @@ import numpy as np
 import pytest
 from terrains import GROUNDS, points_near
 
-from contact_sim.arrays.fields import TERRAIN_DATA
-from contact_sim.collision.ground import Surface
-from contact_sim.collision.kinds import MOST_FEATURES
-from contact_sim.collision.surface import distance_and_normal
-from contact_sim.collision.terrain import (
+from contact_sim.arrays._fields import TERRAIN_DATA
+from contact_sim.collision._surface import MOST_FEATURES, distance_and_normal
+from contact_sim.collision._terrain import (
     TERRAINS,
     CylinderGround,
     InclinedPlane,
     Plane,
     Planes,
     SphereGround,
+    Surface,
     as_terrain,
 )
 from contact_sim.errors import InvalidInput, UnknownName

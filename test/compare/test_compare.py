@@ -19,9 +19,8 @@ from contact_sim import (
     load_robot,
 )
 from contact_sim.compare.__main__ import main
-from contact_sim.compare.runs import Log, compare
-from contact_sim.compare.scenarios import locked, scenario_of, start
-from contact_sim.compare.table import aligned, text
+from contact_sim.compare._runs import Log, aligned, compare, text
+from contact_sim.compare._scenarios import locked, scenario_of, start
 from contact_sim.contact_models.guarantees import LAWS, MAY_BREAK
 
 GRAVITY = 9.81

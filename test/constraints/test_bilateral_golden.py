@@ -15,7 +15,7 @@ from contact_sim.constraints import (
     PointAnchor,
     Projection,
 )
-from contact_sim.constraints.gauss import gauss_dual, gauss_primal
+from contact_sim.constraints._elimination import gauss_dual, gauss_primal
 
 Q, V, EFFORT = np.array([0.3, -0.7]), np.array([1.1, -0.4]), np.array([0.5, -0.2])
 H = 1e-4

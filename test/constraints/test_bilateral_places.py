@@ -5,10 +5,10 @@ import pytest
 
 from contact_sim import Simulator, load_robot
 from contact_sim.constraints import Baumgarte, FrameAnchor, JointLock, PointAnchor
-from contact_sim.constraints.words import from_words, in_words
+from contact_sim.constraints._table import from_words, in_words
 from contact_sim.errors import InvalidInput
 from contact_sim.replay import Recorder, Recording, repeat
-from contact_sim.simulation.resume import resume
+from contact_sim.simulation._simulator import resume
 
 STAND = FrameAnchor('trunk', name='stand')
 

@@ -19,10 +19,10 @@ from contact_sim.constraints import (
     LoopClosure,
     PointAnchor,
 )
-from contact_sim.constraints.words import from_words, in_words
-from contact_sim.contact.given_rows import GivenRows
+from contact_sim.constraints._table import from_words, in_words
 from contact_sim.errors import InvalidInput, UnknownName
 from contact_sim.replay import Recorder, Recording, repeat
+from contact_sim.step._constraints import GivenRows
 
 MODELS = contact_models()
 EVERY_KIND = (

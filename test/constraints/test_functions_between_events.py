@@ -12,9 +12,9 @@ from scipy.integrate import solve_ivp
 
 from contact_sim import Hybrid, InvalidInput, Simulator, load_robot
 from contact_sim.constraints import Baumgarte, Holonomic, JointLock, PointAnchor, Projection
-from contact_sim.contact import workspace
-from contact_sim.contact.contact_values import OPEN, SLIP, STICK
-from contact_sim.dynamics.tree import tree_of
+from contact_sim.dynamics._tree import tree_of
+from contact_sim.step import _workspace
+from contact_sim.step._workspace import OPEN, SLIP, STICK
 
 NO_EFFORT = np.zeros(0)
 GRAVITY = 9.81
@@ -235,7 +235,7 @@ def test_a_function_that_fails_takes_the_step_back(model):
 def test_functions_and_joints_that_only_pinocchio_knows(model, monkeypatch):
     """Both together are refused, and the joint is named."""
     monkeypatch.setattr(
-        workspace, 'tree_of', lambda tree: replace(tree_of(tree), unsupported=('odd',))
+        _workspace, 'tree_of', lambda tree: replace(tree_of(tree), unsupported=('odd',))
     )
     function = Holonomic(lambda q: q[:1], lambda q: np.eye(2)[:1], 1)
     with pytest.raises(InvalidInput, match='unsupported with joints of the kind of odd'):

@@ -11,10 +11,10 @@ import pytest
 
 from contact_sim import load_robot
 from contact_sim.control import Stance, Trot
-from contact_sim.control.base_motion import BaseGains, BaseReference, base_acceleration, turned
-from contact_sim.control.inverse_dynamics import STILL, InverseDynamics
-from contact_sim.control.legs import LeggedDynamics
-from contact_sim.control.trot import footholds
+from contact_sim.control._inverse_dynamics import InverseDynamics
+from contact_sim.control._legs import STILL, LeggedDynamics
+from contact_sim.control._stance import BaseGains, BaseReference, base_acceleration, turned
+from contact_sim.control._trot import footholds
 from contact_sim.errors import SingularLegs
 from contact_sim.support import stance_dynamics
 

@@ -6,8 +6,8 @@ import pytest
 
 from contact_sim import InvalidInput, Simulator, UnknownName, load_robot
 from contact_sim.control import Stance
-from contact_sim.control.legs import LeggedDynamics
-from contact_sim.control.stance import BaseMotion
+from contact_sim.control._legs import LeggedDynamics
+from contact_sim.control._stance import BaseMotion
 from contact_sim.support import stance_dynamics
 
 ROBOTS = ('go1', 'anymal_b', 'solo12')

@@ -9,8 +9,8 @@ import pytest
 
 from contact_sim import InvalidInput, NullSpace, Simulator, contact_models, load_robot
 from contact_sim.control import Trot
-from contact_sim.control.base_motion import yaw_of
-from contact_sim.control.gait import Gait, diagonal_pairs, swing_motion
+from contact_sim.control._stance import yaw_of
+from contact_sim.control._trot import Gait, diagonal_pairs, swing_motion
 
 CONTROL_PERIOD = 2
 """Steps per effort: control at 500 Hz."""

@@ -9,11 +9,15 @@ import pinocchio as pin
 import pytest
 
 from contact_sim import RobotModel, joined, load_robot, robots
-from contact_sim.drawing.bodies import bodies_of, compose, tinted
-from contact_sim.drawing.collada import collada_parts
-from contact_sim.drawing.meshes import mesh_file
-from contact_sim.drawing.surfaces import without_slivers
-from contact_sim.robot.catalogue import textbook_systems
+from contact_sim.drawing._body_meshes import (
+    bodies_of,
+    collada_parts,
+    compose,
+    mesh_file,
+    tinted,
+    without_slivers,
+)
+from contact_sim.robot._catalogue import textbook_systems
 
 
 def joints_at(robot, q):

@@ -8,11 +8,15 @@ from scipy.spatial.transform import Rotation
 from terrains import GROUNDS
 
 from contact_sim import Simulator, load_robot
-from contact_sim.collision.terrain import as_terrain
-from contact_sim.drawing.bodies import compose
-from contact_sim.drawing.cones import cone_triangles, turned_to
-from contact_sim.drawing.ground import ground_triangles, one_plane
-from contact_sim.drawing.support import SupportShapes
+from contact_sim.collision._terrain import as_terrain
+from contact_sim.drawing._body_meshes import compose
+from contact_sim.drawing._step_shapes import (
+    SupportShapes,
+    cone_triangles,
+    ground_triangles,
+    one_plane,
+    turned_to,
+)
 from contact_sim.terrain import HeightField, TriangleMesh
 
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from contact_sim.drawing import surfaces
-from contact_sim.drawing.surfaces import Surface, thinned, without_slivers
+from contact_sim.drawing import _body_meshes
+from contact_sim.drawing._body_meshes import Surface, thinned, without_slivers
 
-SIDES = surfaces.SIDES
+SIDES = _body_meshes.SIDES
 
 
 def volume(surface):
@@ -23,7 +23,7 @@ def is_closed(surface):
 
 
 def test_a_box():
-    box = surfaces.box((0.2, 0.3, 0.7))
+    box = _body_meshes.box((0.2, 0.3, 0.7))
     assert is_closed(box)
     assert volume(box) == pytest.approx(0.2 * 0.3 * 0.7, rel=1e-14)
     assert np.ptp(box.vertices, axis=0) == pytest.approx([0.2, 0.3, 0.7])
@@ -31,7 +31,7 @@ def test_a_box():
 
 def test_a_cylinder_is_a_prism():
     polygon = 0.5 * SIDES * np.sin(2.0 * np.pi / SIDES) * 0.1**2
-    cylinder = surfaces.cylinder(0.1, 0.5)
+    cylinder = _body_meshes.cylinder(0.1, 0.5)
     assert is_closed(cylinder)
     assert volume(cylinder) == pytest.approx(0.5 * polygon, rel=1e-13)
     assert np.ptp(cylinder.vertices[:, 2]) == pytest.approx(0.5)
@@ -39,7 +39,7 @@ def test_a_cylinder_is_a_prism():
 
 @pytest.mark.parametrize('length', [0.0, 0.4])
 def test_spheres_and_capsules(length):
-    capsule = surfaces.capsule(0.1, length)
+    capsule = _body_meshes.capsule(0.1, length)
     core = np.clip(capsule.vertices[:, 2], -0.5 * length, 0.5 * length)
     away = capsule.vertices - core[:, None] * [0.0, 0.0, 1.0]
     assert is_closed(capsule)
@@ -60,7 +60,7 @@ def test_slivers_go_and_nothing_else():
 
 def fine_sphere():
     angle = np.linspace(-0.5 * np.pi, 0.5 * np.pi, 1501)
-    return surfaces.revolved(np.cos(angle), np.sin(angle))
+    return _body_meshes.revolved(np.cos(angle), np.sin(angle))
 
 
 def test_a_thinned_sphere_is_a_sphere():
@@ -75,7 +75,7 @@ def test_a_thinned_sphere_is_a_sphere():
 
 
 def test_what_is_small_enough_stays():
-    box = surfaces.box((1.0, 1.0, 1.0))
+    box = _body_meshes.box((1.0, 1.0, 1.0))
     assert thinned(box, 12) is box
 
 

@@ -9,12 +9,16 @@ import pinocchio as pin
 import pytest
 
 from contact_sim import load_robot, robots
-from contact_sim.dynamics.bias_forces import bias_forces, point_bias
-from contact_sim.dynamics.energy import kinetic_energy, mass_moment, mechanical_energy
-from contact_sim.dynamics.integrate import move, move_base
-from contact_sim.dynamics.kinematics import place, world_inertia
-from contact_sim.dynamics.mass_matrix import mass_matrix
-from contact_sim.dynamics.tree import tree_of
+from contact_sim.dynamics._energy import kinetic_energy, mass_moment, mechanical_energy
+from contact_sim.dynamics._integration import move, move_base
+from contact_sim.dynamics._rigid_body import (
+    bias_forces,
+    mass_matrix,
+    place,
+    point_bias,
+    world_inertia,
+)
+from contact_sim.dynamics._tree import tree_of
 
 pytestmark = pytest.mark.usefixtures('interpreted_kernels')
 RELATIVE = 1e-12

@@ -26,15 +26,15 @@ from fuzz_workers import Unlawful
 
 import contact_sim
 from contact_sim import ContactProblem, Simulator
-from contact_sim.collision.ground import Surface
-from contact_sim.compare.scenarios import Scenario
+from contact_sim.collision._terrain import Surface
+from contact_sim.compare._scenarios import Scenario
 from contact_sim.control import Stance, Trot
 from contact_sim.errors import ContactSimError
 from contact_sim.maximal import MaximalSimulator
-from contact_sim.robot.model import RobotModel
+from contact_sim.robot._model import RobotModel
 from contact_sim.terrain import HeightField, Region, Terraces, TriangleMesh
 from contact_sim.testing import TrajectoryFailure
-from contact_sim.view.live import LiveSession
+from contact_sim.view._live import LiveSession
 
 DOCS = Path(__file__).resolve().parents[2] / 'docs'
 README = DOCS.with_name('README.md')

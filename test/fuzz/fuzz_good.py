@@ -14,17 +14,17 @@ import numpy as np
 
 import contact_sim
 from contact_sim import ContactProblem, Simulator, Worlds, load_robot, support
-from contact_sim.compare.scenarios import scenario_of
+from contact_sim.compare._scenarios import scenario_of
 from contact_sim.constraints import PointAnchor, Projection
-from contact_sim.contact.blocks import Cone, Interval
-from contact_sim.control.base_motion import BaseGains
-from contact_sim.control.trot import TrotTuning
+from contact_sim.control._stance import BaseGains
+from contact_sim.control._trot import TrotTuning
 from contact_sim.replay import Recorder, Recording
-from contact_sim.replay.export.run import Targets
-from contact_sim.replay.timeline import Timeline
-from contact_sim.robot.actuation import holding
-from contact_sim.robot.position_limits import PositionLimit
+from contact_sim.replay._export import Targets
+from contact_sim.replay._timeline import Timeline
+from contact_sim.robot._actuators import holding
+from contact_sim.robot._joint_limits import PositionLimit
 from contact_sim.sensors import Encoders, Line
+from contact_sim.step._problem import Cone, Interval
 from contact_sim.terrain import (
     HeightField,
     Region,
@@ -36,7 +36,7 @@ from contact_sim.terrain import (
     sub_terrain,
 )
 from contact_sim.testing import Trial, recorded_trajectory
-from contact_sim.view.live import LiveSession
+from contact_sim.view._live import LiveSession
 
 STAIRS = {
     'type': 'pyramid_stairs', 'step_height_range': (0.05, 0.2), 'step_width': 0.3,

@@ -24,7 +24,8 @@ from rcl_interfaces.srv import ListParameters, SetParameters, SetParametersAtomi
 from rclpy.qos import QoSProfile
 
 from contact_sim import load_robot
-from contact_sim.ros.remote.client import NODE, SimulationClient
+from contact_sim.ros._client import SimulationClient
+from contact_sim.topics._names import NODE
 
 ROBOT = 'quadruped'
 BATCH = 50

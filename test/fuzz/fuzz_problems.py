@@ -18,7 +18,7 @@ from fuzz_values import odd, shown
 from fuzz_workers import Unlawful
 
 from contact_sim import Anitescu, ContactProblem, Lcp, Ncp, Sap, Todorov, law_residuals
-from contact_sim.contact.blocks import Cone, Interval
+from contact_sim.step._problem import Cone, Interval
 
 MODELS = (Ncp(), Ncp(), Sap(), Lcp(), Anitescu(), Todorov())
 SCALES = (1e-12, 1e-6, 1e-3, 1.0, 1.0, 1.0, 1e3, 1e6, 1e12)

@@ -17,8 +17,8 @@ RESULTS = 'ASKING_VIEWER'
 def asked(descriptor, end):
     """Ask for everything once; return what came of it."""
     from contact_sim.errors import ContactSimError
-    from contact_sim.view.channel import Channel
-    from contact_sim.view.remote import RemoteSession
+    from contact_sim.view._process import Channel
+    from contact_sim.view.viewer_main import RemoteSession
 
     channel = Channel(socket.socket(fileno=end))
     session = RemoteSession(channel, descriptor, on_end=lambda: os._exit(0))
@@ -106,7 +106,7 @@ if __name__ == '__main__' and '--ros-args' not in sys.argv:
 elif __name__ == '__main__':
     from talkative_node import run
 
-    from contact_sim.view import child
+    from contact_sim.view import _process
 
-    child.PROGRAM = (str(Path(__file__)),)
+    _process.PROGRAM = (str(Path(__file__)),)
     run()

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import numpy as np
 
 from contact_sim import Anitescu, Ncp
-from contact_sim.contact.problem import MEMORY_NUMBERS
-from contact_sim.contact.problem_arrays import ProblemArrays
-from contact_sim.solvers.rows import Rows
+from contact_sim.arrays._fields import MEMORY_NUMBERS
+from contact_sim.solvers._cone_problem import Rows
+from contact_sim.step._problem import ProblemArrays
 
 
 def solve_cones(

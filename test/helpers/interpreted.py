@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from contact_sim.solvers.jit import Kernel
+from contact_sim.solvers._jit import Kernel
 
 
 @contextmanager

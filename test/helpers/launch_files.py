@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from contact_sim.parameters import declared_parameters
-from contact_sim.ros.settings.declarations import PARAMETER_GROUPS
+from contact_sim.ros._parameters import PARAMETER_GROUPS
 
 ROOT = Path(__file__).resolve().parents[2]
 LAUNCH_MODULES = (

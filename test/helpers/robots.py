@@ -6,7 +6,7 @@ import numpy as np
 import pinocchio as pin
 
 from contact_sim import ContactPoint, RobotModel, Simulator
-from contact_sim.simulation.report import StepReport
+from contact_sim.simulation._report import StepReport
 
 FREE_FLYER = 'root_joint'
 

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from rclpy.qos import QoSProfile
 
-from contact_sim.messages.topics import PUBLISHED, wrench_topic
-from contact_sim.ros.remote.client import NODE, TIMEOUT, SimulationClient
-from contact_sim.ros.remote.processes import Process, ros_arguments
+from contact_sim.ros._client import TIMEOUT, SimulationClient
+from contact_sim.ros._processes import Process, ros_arguments
+from contact_sim.topics._names import NODE, PUBLISHED, wrench_topic
 
 __all__ = ['NODE', 'SECOND', 'TIMEOUT', 'Session']
 START_TIMEOUT = 120.0

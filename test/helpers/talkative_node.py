@@ -1,13 +1,12 @@
 """The node, but that it publishes /diagnostics ten times a second: much of a test waits for it."""
 
-from contact_sim.ros import simulation_node
-from contact_sim.ros.interruption import leave
-from contact_sim.ros.stepping import loop
+from contact_sim.ros import _loop, simulation_node
+from contact_sim.ros._interruption import leave
 
 
 def run():
     """Run the node as a process."""
-    loop.DIAGNOSTICS_PERIOD = 0.1
+    _loop.DIAGNOSTICS_PERIOD = 0.1
     leave(simulation_node.main())
 
 

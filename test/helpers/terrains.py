@@ -1,6 +1,6 @@
 """Grounds of every kind, and points near them."""
 
-from contact_sim.collision.terrain import (
+from contact_sim.collision._terrain import (
     CylinderGround,
     InclinedPlane,
     Plane,

@@ -16,7 +16,7 @@ from contact_sim import (
 )
 from contact_sim.constraints import Baumgarte, JointCoupling, Projection
 from contact_sim.maximal import MaximalSimulator
-from contact_sim.maximal.bodies import BodyState
+from contact_sim.maximal._mechanism import BodyState
 from contact_sim.terrain import Region
 
 pytestmark = pytest.mark.usefixtures('interpreted_kernels')

@@ -6,8 +6,8 @@ from robots import StandingController, ball, point_mass, pose, rigid_body, stand
 from scipy.optimize import brentq
 
 from contact_sim import Compliant, ContactProblem, InvalidInput, Simulator, load_robot, robots
-from contact_sim.contact.solution import SolverStatus
-from contact_sim.contact_models.time_stepping.compliant import FRICTION_LAWS, NORMAL_LAWS
+from contact_sim.contact_models._compliant import FRICTION_LAWS, NORMAL_LAWS
+from contact_sim.step._problem import SolverStatus
 
 GRAVITY = 9.81
 NO_EFFORT = np.zeros(0)

@@ -17,9 +17,9 @@ from rods import leaning_rod, planar, tip_velocity
 from scipy.optimize import brentq
 
 from contact_sim import Hybrid, InclinedPlane, InvalidInput, Plane, Simulator, load_robot
-from contact_sim.contact.solution import SolverStatus
-from contact_sim.contact_models.hybrid.impacts import IMPACT_LAWS
-from contact_sim.dynamics.energy import centroidal_momentum, mechanical_energy
+from contact_sim.contact_models.hybrid._impacts import IMPACT_LAWS
+from contact_sim.dynamics._energy import centroidal_momentum, mechanical_energy
+from contact_sim.step._problem import SolverStatus
 
 GRAVITY = 9.81
 NO_EFFORT = np.zeros(0)

@@ -10,7 +10,7 @@ import pytest
 from robots import cube, point_mass, rigid_body
 
 from contact_sim import InclinedPlane, RobotModel, Simulator
-from contact_sim.contact.solution import SolverStatus
+from contact_sim.step._problem import SolverStatus
 
 GRAVITY, FRICTION, SECONDS = 9.81, 0.5, 0.1
 EXACT = 1e-4

@@ -6,7 +6,7 @@ from interpreted import interpreted
 from robots import StandingController, axle
 
 from contact_sim import Hybrid, InvalidInput, Simulator, load_robot
-from contact_sim.contact_models.hybrid.collide import eliminate_bilateral, restore_bilateral
+from contact_sim.contact_models.hybrid._impacts import eliminate_bilateral, restore_bilateral
 
 
 def bounded_axle(lower, upper):

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contact_sim import InvalidInput
-from contact_sim.contact_models.hybrid import impacts
-from contact_sim.contact_models.hybrid.impacts import IMPACT_LAWS, impact_impulse
+from contact_sim.contact_models.hybrid import _impacts
+from contact_sim.contact_models.hybrid._impacts import IMPACT_LAWS, impact_impulse
 
 
 def solve_cones(rows, impulse, work, tolerance, limits, associated):
@@ -20,7 +20,7 @@ def solve_cones(rows, impulse, work, tolerance, limits, associated):
 @pytest.fixture(scope='module', autouse=True)
 def _compiled_cones(interpreted_kernels):
     """The maps as Python, around the cone solver that ncp compiles; hybrid compiles both."""
-    with patch.object(impacts, 'solve_cones', solve_cones):
+    with patch.object(_impacts, 'solve_cones', solve_cones):
         yield
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from contact_sim import ContactProblem, InvalidInput, law_residuals
-from contact_sim.contact.blocks import Cone, Interval
 from contact_sim.contact_models import CONTACT_MODELS
-from contact_sim.contact_models.time_stepping.model import TimeSteppingModel
+from contact_sim.contact_models._base import TimeSteppingModel
+from contact_sim.step._problem import Cone, Interval
 
 H = 1e-3
 EXACT = ('ncp', 'anitescu', 'lcp', 'null_space')

@@ -7,7 +7,7 @@ from problems import random_problem
 from robots import cube, point_mass, pose, stand
 
 from contact_sim import InvalidInput, Lcp, Simulator, load_robot
-from contact_sim.solvers.lemke import RAY, SOLVED, lemke
+from contact_sim.solvers._complementarity import RAY, SOLVED, lemke
 
 NO_EFFORT = np.zeros(0)
 GRAVITY = 9.81

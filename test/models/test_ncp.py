@@ -11,9 +11,9 @@ from problems import (
 )
 
 from contact_sim import ContactProblem, InvalidInput, Ncp, law_residuals
-from contact_sim.contact.solution import SolverStatus
-from contact_sim.solvers.cone_admm import admm
-from contact_sim.solvers.rows import Rows
+from contact_sim.solvers._cone_admm import admm
+from contact_sim.solvers._cone_problem import Rows
+from contact_sim.step._problem import SolverStatus
 
 SEEDS = range(60)
 

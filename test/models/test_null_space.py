@@ -17,9 +17,9 @@ from contact_sim import (
     load_robot,
     support,
 )
-from contact_sim.contact.solution import SolverStatus
 from contact_sim.replay import Recorder, Recording, repeat
-from contact_sim.simulation.report import SLIP, STICK
+from contact_sim.step._problem import SolverStatus
+from contact_sim.step._workspace import SLIP, STICK
 
 GRAVITY = 9.81
 ROBOTS = {

@@ -12,7 +12,7 @@ from judges import JUDGES
 from random_problems import SOLVERS, put_to_the_test, random_problem, table
 
 from contact_sim import Lcp
-from contact_sim.contact.solution import SolverStatus
+from contact_sim.step._problem import SolverStatus
 
 COUNT = 300
 LEAST_CONVERGED = {

@@ -14,8 +14,8 @@ import pytest
 from robots import rigid_body
 
 from contact_sim import Anitescu, ContactProblem, Plane, Simulator, load_robot
-from contact_sim.contact.solution import SolverStatus
-from contact_sim.solvers.cones import MOST_RELEASES
+from contact_sim.solvers._cone_solver import MOST_RELEASES
+from contact_sim.step._problem import SolverStatus
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / 'benchmarks'))
 from redundant_contact import MOTIONS, go1_with, run, simulator, worst_error

@@ -11,10 +11,10 @@ from robots import StandingController, axle
 
 from contact_sim import InvalidInput, Simulator, Worlds, contact_models, load_robot
 from contact_sim.contact_models import CONTACT_MODELS
-from contact_sim.dynamics.actuators import effort_range, fill_effort
+from contact_sim.dynamics._forces import effort_range, fill_effort
 from contact_sim.replay import Recorder, Recording, repeat
-from contact_sim.robot.actuation import holding
-from contact_sim.simulation.resume import resume
+from contact_sim.robot._actuators import holding
+from contact_sim.simulation._simulator import resume
 
 H = 1e-3
 MODELS = contact_models()

@@ -9,7 +9,7 @@ import pytest
 
 from contact_sim import InclinedPlane, Simulator, Worlds, contact_models, load_robot, robots
 from contact_sim.replay import Recorder, Recording, repeat
-from contact_sim.robot.actuation import holding
+from contact_sim.robot._actuators import holding
 
 GRAVITY, STEP = 9.81, 1e-3
 

@@ -16,11 +16,10 @@ from contact_sim import (
     loose_ball,
     loose_box,
 )
-from contact_sim.replay.recorder import Recorder
-from contact_sim.replay.recording import Recording
-from contact_sim.replay.repeat import repeat
-from contact_sim.sensors.contact_flags import ContactFlags
-from contact_sim.sensors.foot_forces import FootForces
+from contact_sim.replay._recorder import Recorder
+from contact_sim.replay._recording import Recording
+from contact_sim.replay._replayer import repeat
+from contact_sim.sensors._foot_sensors import ContactFlags, FootForces
 
 G = 9.81
 MODELS = contact_models()

@@ -6,8 +6,8 @@ import pytest
 from robots import StandingController, cube, pose, rigid_body
 
 from contact_sim import Simulator, load_robot
-from contact_sim.dynamics.energy import centroidal_momentum, mechanical_energy
-from contact_sim.dynamics.integrators import INTEGRATORS
+from contact_sim.dynamics._energy import centroidal_momentum, mechanical_energy
+from contact_sim.dynamics._integration import INTEGRATORS
 
 GRAVITY = 9.81
 

@@ -7,9 +7,9 @@ from robots import centre_of_mass_acceleration
 
 from contact_sim import Simulator, contact_models, load_robot
 from contact_sim.control import Stance, Trot
-from contact_sim.control.legs import LeggedDynamics
+from contact_sim.control._legs import LeggedDynamics
 from contact_sim.replay import Recorder, Recording, repeat
-from contact_sim.robot.actuation import holding
+from contact_sim.robot._actuators import holding
 
 ROBOT = load_robot('four_bar_quadruped')
 WEIGHT = 9.81 * ROBOT.total_mass

@@ -27,7 +27,7 @@ from contact_sim import (
     contact_models,
     load_robot,
 )
-from contact_sim.contact.solution import SolverStatus
+from contact_sim.step._problem import SolverStatus
 
 NO_EFFORT = np.zeros(0)
 

@@ -18,10 +18,9 @@ from contact_sim import (
     law_residuals,
     load_robot,
 )
-from contact_sim.contact.blocks import Cone, Interval
-from contact_sim.contact.solution import STATUSES, SolverStatus
-from contact_sim.robot.position_limits import PositionLimit
-from contact_sim.solvers.status import IMMOVABLE, NONFINITE, PULLING, worse
+from contact_sim.robot._joint_limits import PositionLimit
+from contact_sim.solvers._cone_problem import IMMOVABLE, NONFINITE, PULLING, worse
+from contact_sim.step._problem import STATUSES, Cone, Interval, SolverStatus
 
 H, DEPTH = 1e-3, 0.01
 MODELS = contact_models()

@@ -11,7 +11,7 @@ from robots import StandingController, cube, pose, stand
 
 from contact_sim import Simulator, contact_models, load_robot
 from contact_sim.contact_models.guarantees import LAWS, MAY_BREAK
-from contact_sim.dynamics.integrators import INTEGRATORS
+from contact_sim.dynamics._integration import INTEGRATORS
 
 GRAVITY = 9.81
 ROBOTS = ('go1', 'anymal_b', 'solo12', 'solo8')

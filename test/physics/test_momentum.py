@@ -16,11 +16,11 @@ from contact_sim import (
     load_robot,
 )
 from contact_sim.contact_models import CONTACT_MODELS
-from contact_sim.contact_models.time_stepping.model import TimeSteppingModel
-from contact_sim.dynamics.energy import mechanical_energy
-from contact_sim.dynamics.integrators import INTEGRATORS
+from contact_sim.contact_models._base import TimeSteppingModel
+from contact_sim.dynamics._energy import mechanical_energy
+from contact_sim.dynamics._integration import INTEGRATORS
 from contact_sim.replay import Recorder, Recording, repeat
-from contact_sim.robot.actuation import JointCommand
+from contact_sim.robot._actuators import JointCommand
 
 GRAVITY = np.array([0.0, 0.0, -9.81])
 LAWS = [name for name, model in CONTACT_MODELS.items() if issubclass(model, TimeSteppingModel)]

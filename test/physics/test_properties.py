@@ -8,15 +8,9 @@ import pytest
 from problems import random_problem
 
 from contact_sim import Anitescu, ContactProblem, Lcp, Ncp, law_residuals
-from contact_sim.contact.solution import (
-    CONVERGED,
-    MAX_ITERATIONS,
-    STATUSES,
-    ContactSolution,
-    SolverReport,
-)
-from contact_sim.solvers.cone_admm import admm
-from contact_sim.solvers.rows import Rows
+from contact_sim.solvers._cone_admm import admm
+from contact_sim.solvers._cone_problem import CONVERGED, MAX_ITERATIONS, Rows
+from contact_sim.step._problem import STATUSES, ContactSolution, SolverReport
 
 SEEDS = range(200)
 

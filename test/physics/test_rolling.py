@@ -5,7 +5,7 @@ import pytest
 from robots import ball
 
 from contact_sim import Simulator
-from contact_sim.collision.terrain import CylinderGround, Planes, SphereGround
+from contact_sim.collision._terrain import CylinderGround, Planes, SphereGround
 
 GRAVITY = 9.81
 RADIUS = 0.1

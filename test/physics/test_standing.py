@@ -6,9 +6,9 @@ import pytest
 from robots import centre_of_mass_acceleration, stand
 
 from contact_sim import InclinedPlane, Simulator, contact_models, load_robot, robots
-from contact_sim.collision.terrain import TERRAINS as GROUNDS
-from contact_sim.dynamics.integrators import INTEGRATORS
-from contact_sim.simulation.report import SLIP
+from contact_sim.collision._terrain import TERRAINS as GROUNDS
+from contact_sim.dynamics._integration import INTEGRATORS
+from contact_sim.step._workspace import SLIP
 
 GRAVITY = 9.81
 SLOPE = np.deg2rad(20.0)

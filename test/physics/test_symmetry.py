@@ -13,8 +13,8 @@ import pytest
 
 from contact_sim import Sap, Simulator, load_robot
 from contact_sim.contact_models import CONTACT_MODELS
-from contact_sim.contact_models.time_stepping.model import TimeSteppingModel
-from contact_sim.robot.actuation import JointCommand
+from contact_sim.contact_models._base import TimeSteppingModel
+from contact_sim.robot._actuators import JointCommand
 
 LAWS = {
     **{

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from contact_sim.drawing.style import COLOURS
-from contact_sim.messages.topics import PUBLISHED
+from contact_sim.drawing._style import COLOURS
 from contact_sim.parameters import Parameters, declared_parameters, parameter
-from contact_sim.ros.settings.declarations import PARAMETER_GROUPS, NodeParameters
-from contact_sim.ros.settings.generate import generated_files, markdown_text, yaml_text
+from contact_sim.ros._parameters import PARAMETER_GROUPS, NodeParameters
+from contact_sim.ros.generate import generated_files, markdown_text, yaml_text
+from contact_sim.topics._names import PUBLISHED
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -103,7 +103,7 @@ def test_every_parameter_of_the_node_has_a_meaning():
 
 
 def test_generating_needs_no_ros():
-    script = 'import sys, contact_sim.ros.settings.generate; print(*sys.modules)'
+    script = 'import sys, contact_sim.ros.generate; print(*sys.modules)'
     result = subprocess.run([sys.executable, '-c', script], capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
     assert 'rclpy' not in result.stdout.split()

@@ -10,10 +10,14 @@ from urdf_texts import ONE_LEG, ONE_LEG_SRDF
 from contact_sim import load_robot
 from contact_sim.errors import ContactSimError
 from contact_sim.inspect.__main__ import main
-from contact_sim.inspect.proposed_feet import proposed_feet
-from contact_sim.inspect.text import lines, run_next
-from contact_sim.inspect.trial import standing_trial
-from contact_sim.inspect.understanding import Source, understood
+from contact_sim.inspect._report import (
+    Source,
+    lines,
+    proposed_feet,
+    run_next,
+    standing_trial,
+    understood,
+)
 
 
 def write(folder, text, name='robot.urdf'):

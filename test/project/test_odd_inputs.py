@@ -12,11 +12,11 @@ from urdf_texts import ONE_LEG, ONE_LEG_SRDF, joint, link, robot
 
 import contact_sim
 from contact_sim import ContactPoint, Plane, Planes, RobotModel, Simulator, load_robot
-from contact_sim.collision.ground import Surface
-from contact_sim.collision.kinds import PLANES, ROUND
-from contact_sim.contact.problem import ContactProblem
+from contact_sim.collision._surface import PLANES, ROUND
+from contact_sim.collision._terrain import Surface
 from contact_sim.control import Stance, Trot
 from contact_sim.errors import ContactSimError, InvalidInput, RobotDescriptionError
+from contact_sim.step._problem import ContactProblem
 
 
 class Moody:

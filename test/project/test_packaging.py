@@ -110,7 +110,7 @@ def test_every_python_file_is_installed(prefix):
 
 def test_the_installed_copy_is_what_runs_and_it_finds_its_files(prefix, tmp_path):
     script = (
-        'import contact_sim, contact_sim.robot.share as share;'
+        'import contact_sim, contact_sim.robot._files as share;'
         'print(contact_sim.__file__);'
         'print(contact_sim.__version__);'
         "print(share.share_path('urdf'))"

@@ -120,7 +120,7 @@ def test_the_wheel_shows_the_readme_and_needs_no_robots_of_others(wheel):
 def test_the_installed_package_finds_its_files(installed):
     script = (
         'import contact_sim\n'
-        'from contact_sim.robot.share import share_path\n'
+        'from contact_sim.robot._files import share_path\n'
         'print(contact_sim.__version__)\n'
         'print(contact_sim.load_robot("quadruped").n_joints)\n'
         'print(contact_sim.__file__)\n'

@@ -12,12 +12,11 @@ import pinocchio as pin
 import pytest
 
 from contact_sim import InclinedPlane, Planes, Simulator, load_robot
-from contact_sim.contact.residuals import Residuals
 from contact_sim.errors import InvalidInput
-from contact_sim.replay import Recorder, Recording
+from contact_sim.replay import Recorder, Recording, _export
 from contact_sim.replay.__main__ import main
-from contact_sim.replay.export import columns, tables
-from contact_sim.replay.export.run import Targets, export
+from contact_sim.replay._export import Targets, export
+from contact_sim.step._residuals import Residuals
 
 STEPS = 30
 REPORTS = []
@@ -107,12 +106,12 @@ def test_energy_is_that_of_the_state(told):
 
 
 def test_every_residual_has_a_unit():
-    assert tuple(columns.RESIDUALS) == Residuals._fields
+    assert tuple(_export.RESIDUALS) == Residuals._fields
 
 
 def test_parquet_holds_the_same_numbers(folder, monkeypatch):
     parquet = pytest.importorskip('pyarrow.parquet', reason='needs pyarrow')
-    monkeypatch.setattr(tables, 'ROWS', 7)
+    monkeypatch.setattr(_export, 'ROWS', 7)
     paths = {'csv': folder / 'both.csv', 'parquet': folder / 'both.parquet'}
     done = export(Recording(folder / 'run.npz'), Targets(**paths, rate=500.0))
     assert done.steps == STEPS
@@ -125,7 +124,7 @@ def test_parquet_holds_the_same_numbers(folder, monkeypatch):
 
 
 def test_without_pyarrow_the_line_to_install_it_is_said(folder, monkeypatch):
-    monkeypatch.setattr(tables, 'arrow', None)
+    monkeypatch.setattr(_export, 'arrow', None)
     with pytest.raises(InvalidInput, match=r"pip install 'contact_sim\[export\]'"):
         export(Recording(folder / 'run.npz'), Targets(parquet=folder / 'no.parquet'))
 
@@ -199,7 +198,7 @@ def test_of_several_files_the_one_that_fails_is_named(folder, tmp_path, monkeypa
     def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(tables.CsvTable, 'add', full)
+    monkeypatch.setattr(_export.CsvTable, 'add', full)
     files = ['--csv', str(tmp_path / 'a.csv'), '--parquet', str(tmp_path / 'b.parquet')]
     assert main([str(folder / 'run.npz'), *files]) == 1
     assert f'cannot write {tmp_path / "a.csv"}: No space left on device' in one_line(capsys)

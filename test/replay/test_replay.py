@@ -14,11 +14,11 @@ from robots import ball, pose
 
 import contact_sim
 from contact_sim import InclinedPlane, InvalidInput, Ncp, NonFiniteState, Simulator, load_robot
-from contact_sim.collision.terrain import Planes, SphereGround
+from contact_sim.collision._terrain import Planes, SphereGround
 from contact_sim.replay import Recorder, Recording, repeat
 from contact_sim.replay.__main__ import main
-from contact_sim.replay.archive import ArchiveWriter, RecordingError
-from contact_sim.replay.comparison import compare
+from contact_sim.replay._archive import ArchiveWriter, RecordingError
+from contact_sim.replay._replayer import compare
 
 MODELS = contact_sim.contact_models()
 CHUNK = 500

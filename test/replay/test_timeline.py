@@ -7,8 +7,7 @@ from robots import ball, cube, pose, rigid_body
 from contact_sim import InclinedPlane, InvalidInput, NonFiniteState, Simulator, load_robot
 from contact_sim.constraints import JointLock
 from contact_sim.replay import Recorder, Recording
-from contact_sim.replay.series import Series, last
-from contact_sim.replay.survey import (
+from contact_sim.replay._event_detection import (
     CHANGE,
     END,
     FALL,
@@ -18,9 +17,11 @@ from contact_sim.replay.survey import (
     PUSH,
     SLIPS,
     TOUCH_DOWN,
+    Series,
+    last,
     survey,
 )
-from contact_sim.replay.timeline import SPACING, Timeline
+from contact_sim.replay._timeline import SPACING, Timeline
 
 GRAVITY, H = 9.81, 1e-3
 PUSHED = {'trunk': [60.0, -25.0, 0.0, 0.0, 1.0, 0.0]}

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from contact_sim.errors import InvalidInput
-from contact_sim.robot.actuation import JointCommand, holding
+from contact_sim.robot._actuators import JointCommand, holding
 
 FIELDS = ('position', 'velocity', 'effort', 'stiffness', 'damping')
 vectors = st.lists(st.floats(-10.0, 10.0), min_size=3, max_size=3).map(np.array)

@@ -7,8 +7,8 @@ from robots import axle
 from urdf_texts import ONE_LEG, joint, link, robot
 
 from contact_sim import InvalidInput, RobotDescriptionError, RobotModel, UnknownName, load_robot
-from contact_sim.robot.actuator_text import describe_actuators
-from contact_sim.robot.actuators import ENDLESS, POSITIVE, quantities
+from contact_sim.robot._actuators import ENDLESS, POSITIVE, quantities
+from contact_sim.robot._summary import describe_actuators
 
 LEG = load_robot(ONE_LEG)
 

@@ -9,8 +9,8 @@ from urdf_texts import ONE_LEG, SPHERE, joint, link, robot
 
 from contact_sim import load_robot
 from contact_sim.errors import RobotDescriptionError
-from contact_sim.robot import urdf
-from contact_sim.robot.catalogue import catalogue_entry, robot_file, robots
+from contact_sim.robot import _loading
+from contact_sim.robot._catalogue import catalogue_entry, robot_file, robots
 
 
 def numbers(robot):
@@ -162,16 +162,16 @@ def test_a_parser_that_reads_another_number_is_found_out(monkeypatch, what, mess
         return model
 
     load_robot(SLIDER)
-    monkeypatch.setattr(urdf.pin, 'buildModelFromXML', careless)
+    monkeypatch.setattr(_loading.pin, 'buildModelFromXML', careless)
     with pytest.raises(RobotDescriptionError, match=message):
         load_robot(SLIDER)
 
 
 @pytest.mark.parametrize(('said', 'read'), [('1 2 -2', '1 2 2'), ('0.3 0 0.4', '0.3 0 -0.4')])
 def test_a_parser_that_reads_another_axis_is_found_out(monkeypatch, said, read):
-    built = urdf.kinematics_text
+    built = _loading.kinematics_text
     words = [' '.join(map(repr, map(float, axis.split()))) for axis in (said, read)]
-    monkeypatch.setattr(urdf, 'kinematics_text', lambda *given: built(*given).replace(*words))
+    monkeypatch.setattr(_loading, 'kinematics_text', lambda *given: built(*given).replace(*words))
     with pytest.raises(RobotDescriptionError, match=r'<axis> .*: Pinocchio moves it'):
         load_robot(SLIDER)
 

@@ -5,7 +5,7 @@ from urdf_texts import ONE_LEG, SPHERE, XACRO_HEAD, joint, link, robot
 
 from contact_sim import load_robot
 from contact_sim.errors import InvalidInput, RobotDescriptionError
-from contact_sim.robot import urdf
+from contact_sim.robot import _loading
 
 
 def two_links(mass=1.0, **changes):
@@ -162,7 +162,7 @@ def test_negative_radius_of_a_foot():
 
 def test_what_pinocchio_refuses_is_passed_on(monkeypatch):
     text = two_links()
-    monkeypatch.setattr(urdf, 'kinematics_text', lambda robot, place: '<robot name="x"/>')
+    monkeypatch.setattr(_loading, 'kinematics_text', lambda robot, place: '<robot name="x"/>')
     with pytest.raises(
         RobotDescriptionError, match='URDF text: Pinocchio cannot read it'
     ) as caught:

@@ -8,9 +8,8 @@ import pytest
 from legged import biped, quadruped
 
 from contact_sim import Simulator, joined, load_robot
-from contact_sim.robot.support_polygon import centre, margin
-from contact_sim.robot.actuation import holding
-from contact_sim.robot.placement import lowest_heights
+from contact_sim.robot._actuators import holding
+from contact_sim.robot._standing_pose import lowest_heights, polygon_centre, polygon_margin
 
 FEET = ('foot_fl', 'foot_fr', 'foot_hl', 'foot_hr')
 SOLES = ('sole_l', 'sole_r')
@@ -61,8 +60,8 @@ def test_the_centre_of_mass_is_well_inside_the_support_polygon(robot):
     points, _ = ground_points(robot, q)
     model = robot.pinocchio_model
     mass = pin.centerOfMass(model, model.createData(), q)[:2]
-    middle = margin(points, centre(points))
-    assert margin(points, mass) > 0.7 * middle > 0.01
+    middle = polygon_margin(points, polygon_centre(points))
+    assert polygon_margin(points, mass) > 0.7 * middle > 0.01
 
 
 def test_joints_are_within_their_limits_and_knees_are_bent(robot):

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contact_sim import InvalidInput, RobotDescriptionError, RobotModel, UnknownName, load_robot
-from contact_sim.robot.body_points import RIM, corners_of, reach_beyond, spread
+from contact_sim.robot._contact_points import RIM, corners_of, reach_beyond, spread
 
 INERTIA = '<inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/>'
 

@@ -11,7 +11,7 @@ from scipy.linalg import null_space
 
 from contact_sim import load_robot, robots
 from contact_sim.errors import RobotDescriptionError, UnknownName
-from contact_sim.robot import catalogue
+from contact_sim.robot import _catalogue
 
 UNITREE = ('FL_foot', 'FR_foot', 'RL_foot', 'RR_foot')
 ANYMAL = ('LF_FOOT', 'RF_FOOT', 'LH_FOOT', 'RH_FOOT')
@@ -305,7 +305,7 @@ def test_unknown_robot_lists_the_catalogue():
 
 
 def test_missing_data_package_names_both_packages(monkeypatch):
-    monkeypatch.setattr(catalogue, 'share_folders', lambda: ())
+    monkeypatch.setattr(_catalogue, 'share_folders', lambda: ())
     with pytest.raises(RobotDescriptionError) as caught:
         load_robot('go1')
     message = str(caught.value)
@@ -316,12 +316,12 @@ def test_missing_data_package_names_both_packages(monkeypatch):
 
 
 def test_the_default_robot_is_ours_where_the_others_are_not_installed(monkeypatch, tmp_path):
-    assert catalogue.default_robot() == 'go1'
+    assert _catalogue.default_robot() == 'go1'
     (tmp_path / 'example-robot-data' / 'robots').mkdir(parents=True)
     for folders in ((), (tmp_path,)):  # no package, or one that has no go1
-        monkeypatch.setattr(catalogue, 'share_folders', lambda folders=folders: folders)
-        assert catalogue.default_robot() == 'quadruped'
-        assert load_robot(catalogue.default_robot()).total_mass > 0.0
+        monkeypatch.setattr(_catalogue, 'share_folders', lambda folders=folders: folders)
+        assert _catalogue.default_robot() == 'quadruped'
+        assert load_robot(_catalogue.default_robot()).total_mass > 0.0
 
 
 def test_robots_of_a_ros_workspace(monkeypatch, tmp_path):
@@ -342,6 +342,6 @@ def test_robots_of_a_ros_workspace(monkeypatch, tmp_path):
 
 def test_data_package_without_the_robot(monkeypatch, tmp_path):
     (tmp_path / 'example-robot-data' / 'robots').mkdir(parents=True)
-    monkeypatch.setattr(catalogue, 'share_folders', lambda: (tmp_path,))
+    monkeypatch.setattr(_catalogue, 'share_folders', lambda: (tmp_path,))
     with pytest.raises(RobotDescriptionError, match='no file robots/go1_description/urdf/go1'):
         load_robot('go1')

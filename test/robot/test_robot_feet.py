@@ -5,7 +5,7 @@ import pytest
 from robots import FREE_FLYER, ball, cube, sled
 
 from contact_sim import ContactPoint, Foot, InvalidInput, RobotModel, UnknownName, load_robot
-from contact_sim.robot.feet import foot_frame, points_called
+from contact_sim.robot._contact_points import foot_frame, points_called
 
 
 def test_a_foot_with_one_point_has_its_name():

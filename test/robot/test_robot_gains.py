@@ -7,19 +7,21 @@ import pinocchio as pin
 import pytest
 
 from contact_sim import ContactPoint, RobotModel, Simulator, joined, load_robot
-from contact_sim.robot.actuation import holding
-from contact_sim.robot.carried_load import LEVEL, SAG, carried_stiffness
-from contact_sim.robot.catalogue import catalogue_entry, robot_file
-from contact_sim.robot.gain_text import describe_gains, gain_table
-from contact_sim.robot.gains import (
+from contact_sim.robot._actuators import holding
+from contact_sim.robot._catalogue import catalogue_entry, robot_file
+from contact_sim.robot._gains import (
     DAMPING_NUMBER,
+    LEVEL,
     MARGIN,
+    SAG,
     STIFFNESS_NUMBER,
     TIME_STEP,
+    carried_stiffness,
     joint_mobility,
     largest_time_step,
     stability_number,
 )
+from contact_sim.robot._summary import describe_gains, gain_table
 
 ROBOTS = robot_file(catalogue_entry('go1'), catalogue_entry('go1').urdf).parents[2]
 G = 9.81

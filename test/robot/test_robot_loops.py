@@ -9,8 +9,8 @@ import pytest
 from contact_sim import Simulator, load_robot
 from contact_sim.constraints import Baumgarte, JointCoupling, LoopClosure
 from contact_sim.errors import RobotDescriptionError
-from contact_sim.robot.closed_loops import ClosedLoops
-from contact_sim.robot.rewritten import kinematics_text
+from contact_sim.robot._constraints import ClosedLoops
+from contact_sim.robot._urdf import kinematics_text
 
 FREE, RATES = np.array([1.2, 0.27341389, 1.37755106]), np.array([1.5, -0.14832411, 0.89530346])
 """Angles of crank, coupler and rocker of T4's four-bar, absolute, and their rates."""

@@ -6,7 +6,7 @@ from urdf_texts import SPHERE, joint, link, robot
 
 from contact_sim import Simulator, load_robot
 from contact_sim.errors import InvalidInput, RobotDescriptionError
-from contact_sim.robot.xacro_program import xacro_arguments
+from contact_sim.robot._files import xacro_arguments
 
 
 def in_world(mass=None, kind='floating'):

@@ -5,7 +5,7 @@ import pytest
 from robots import sled
 
 from contact_sim import joined, load_robot
-from contact_sim.robot.parts import parts_of, with_each
+from contact_sim.robot._several_robots import parts_of, with_each
 
 GO1, SLED = load_robot('go1').with_body_contacts(['trunk'], most=8), sled()
 PAIR = joined({'a': GO1, 'sled': SLED, 'b': GO1}, {'b': (2.0, 1.0, 0.7)})

@@ -8,7 +8,7 @@ import pytest
 from robots import centre_of_mass_acceleration, stand
 
 from contact_sim import Simulator, load_robot
-from contact_sim.robot.share import share_path
+from contact_sim.robot._files import share_path
 
 ROBOT = load_robot('quadruped')
 URDF = ElementTree.fromstring(ROBOT.description)

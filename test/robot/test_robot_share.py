@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from contact_sim.errors import InvalidInput
-from contact_sim.robot import share
+from contact_sim.robot import _files
 
-SOURCE = Path(share.__file__).parents[2]
+SOURCE = Path(_files.__file__).parents[2]
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_the_ament_index_comes_first(ament, tmp_path, monkeypatch):
     write(tmp_path / 'venv/share/contact_sim/urdf/quadruped.srdf')
     installed = write(tmp_path / 'ros/urdf/quadruped.srdf')
     ament(tmp_path / 'ros')
-    assert share.share_path('urdf', 'quadruped.srdf') == installed
+    assert _files.share_path('urdf', 'quadruped.srdf') == installed
 
 
 @pytest.mark.parametrize(
@@ -51,19 +51,19 @@ def test_then_the_python_environment(ament, tmp_path, monkeypatch, error):
     monkeypatch.setattr(sys, 'prefix', str(tmp_path))
     installed = write(tmp_path / 'share/contact_sim/urdf/quadruped.srdf')
     ament(error)
-    assert share.share_path('urdf', 'quadruped.srdf') == installed
+    assert _files.share_path('urdf', 'quadruped.srdf') == installed
 
 
 def test_then_the_source_tree(ament, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, 'prefix', str(tmp_path))
     ament(tmp_path / 'an older one without the file')
-    assert share.share_path('urdf', 'quadruped.srdf') == SOURCE / 'urdf' / 'quadruped.srdf'
-    assert share.share_path('urdf') == SOURCE / 'urdf'
+    assert _files.share_path('urdf', 'quadruped.srdf') == SOURCE / 'urdf' / 'quadruped.srdf'
+    assert _files.share_path('urdf') == SOURCE / 'urdf'
 
 
 def test_a_missing_file_names_the_folders():
     with pytest.raises(InvalidInput) as caught:
-        share.share_path('config', 'nothing.yaml')
+        _files.share_path('config', 'nothing.yaml')
     message = str(caught.value)
     assert "contact_sim has no file 'config/nothing.yaml'; searched in" in message
     assert str(SOURCE) in message
@@ -74,7 +74,7 @@ def test_share_folders_lists_workspaces_first(tmp_path, monkeypatch):
     for prefix in (first, second):
         (prefix / 'share').mkdir(parents=True)
     monkeypatch.setenv('AMENT_PREFIX_PATH', f'{first}:{second}:{tmp_path / "gone"}')
-    folders = share.share_folders()
+    folders = _files.share_folders()
     assert folders[:2] == (first / 'share', second / 'share')
     assert all(folder.is_dir() for folder in folders)
 
@@ -82,4 +82,4 @@ def test_share_folders_lists_workspaces_first(tmp_path, monkeypatch):
 def test_cmeel_packages_are_found(tmp_path, monkeypatch):
     (tmp_path / 'cmeel.prefix' / 'share').mkdir(parents=True)
     monkeypatch.syspath_prepend(str(tmp_path))
-    assert tmp_path / 'cmeel.prefix' / 'share' in share.share_folders()
+    assert tmp_path / 'cmeel.prefix' / 'share' in _files.share_folders()

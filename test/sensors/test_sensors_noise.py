@@ -15,7 +15,7 @@ from contact_sim.sensors import (
     Line,
     NoiseParameters,
 )
-from contact_sim.sensors.random_numbers import RandomWalk, Stream
+from contact_sim.sensors._sensor import RandomWalk, Stream
 
 STEPS = 2500
 SIGMA = NoiseParameters(

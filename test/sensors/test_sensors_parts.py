@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from contact_sim import Planes, Simulator, joined, load_robot
-from contact_sim.robot.parts import parts_of
+from contact_sim.robot._several_robots import parts_of
 from contact_sim.sensors import (
     ContactFlags,
     ContactSensing,

@@ -6,16 +6,16 @@ import threading
 import numba
 import pytest
 
-from contact_sim.contact_models.time_stepping.ncp import Ncp
-from contact_sim.simulation import compilation
-from contact_sim.solvers.jit import progress
+from contact_sim.contact_models._ncp import Ncp
+from contact_sim.simulation import _compilation
+from contact_sim.solvers._jit import progress
 
 
 def test_progress_counts_kernels_that_a_module_reaches():
-    done, existing = progress(['contact_sim.arrays.views'])
+    done, existing = progress(['contact_sim.arrays._views'])
     assert existing == 2  # arrays_of, square
     assert 0 <= done <= existing
-    assert progress(['contact_sim.arrays.views', 'someone.elses'])[1] == 2
+    assert progress(['contact_sim.arrays._views', 'someone.elses'])[1] == 2
     assert progress([Ncp.__module__])[1] > 100
 
 
@@ -27,11 +27,11 @@ def test_lines_appear_while_the_block_runs_and_end_with_it(monkeypatch):
         if len(lines) == 2:
             two.set()
 
-    monkeypatch.setattr(compilation.logger, 'warning', warning)
-    monkeypatch.setattr(compilation, 'PATIENCE', 0.01)
-    monkeypatch.setattr(compilation, 'INTERVAL', 0.01)
+    monkeypatch.setattr(_compilation.logger, 'warning', warning)
+    monkeypatch.setattr(_compilation, 'PATIENCE', 0.01)
+    monkeypatch.setattr(_compilation, 'INTERVAL', 0.01)
     before = set(threading.enumerate())
-    with compilation.announced(Ncp.__module__):
+    with _compilation.announced(Ncp.__module__):
         (watch,) = set(threading.enumerate()) - before
         assert two.wait(60.0)
     watch.join(10.0)
@@ -40,7 +40,7 @@ def test_lines_appear_while_the_block_runs_and_end_with_it(monkeypatch):
 
 
 def test_a_fast_start_is_silent(caplog):
-    with caplog.at_level(logging.WARNING), compilation.announced(Ncp.__module__):
+    with caplog.at_level(logging.WARNING), _compilation.announced(Ncp.__module__):
         pass
     assert not caplog.messages
 
@@ -60,7 +60,7 @@ def test_a_compilation_that_nobody_wants_any_more_is_given_up():
         asked.append(1)
         return len(asked) < 2
 
-    with pytest.raises(KeyboardInterrupt), compilation.compiling_while(wanted):
+    with pytest.raises(KeyboardInterrupt), _compilation.compiling_while(wanted):
         outer(1)
     assert len(asked) == 2
     assert not inner.signatures

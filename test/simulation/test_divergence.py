@@ -8,7 +8,7 @@ import pytest
 from robots import pose, rigid_body
 
 from contact_sim import NonFiniteState, RobotModel, Simulator, Worlds, load_robot
-from contact_sim.robot.actuation import JointCommand
+from contact_sim.robot._actuators import JointCommand
 
 
 def held(sim, stiffness, damping):

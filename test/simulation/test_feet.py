@@ -15,7 +15,7 @@ from contact_sim import (
     Worlds,
     load_robot,
 )
-from contact_sim.simulation.report import OPEN, SLIP, STICK
+from contact_sim.step._workspace import OPEN, SLIP, STICK
 
 GRAVITY = 9.81
 

@@ -16,14 +16,14 @@ from contact_sim import (
     joined,
     load_robot,
 )
-from contact_sim.arrays.views import Arrays
-from contact_sim.contact.workspace import Workspace
-from contact_sim.contact_models.time_stepping.islands import combine_outcomes
-from contact_sim.replay.recorder import Recorder
-from contact_sim.replay.recording import Recording
-from contact_sim.replay.repeat import repeat
-from contact_sim.robot.model import RobotModel
-from contact_sim.solvers.status import NONFINITE, PULLING
+from contact_sim.arrays._views import Arrays
+from contact_sim.contact_models._islands import combine_outcomes
+from contact_sim.replay._recorder import Recorder
+from contact_sim.replay._recording import Recording
+from contact_sim.replay._replayer import repeat
+from contact_sim.robot._model import RobotModel
+from contact_sim.solvers._cone_problem import NONFINITE, PULLING
+from contact_sim.step._workspace import Workspace
 
 PLACES = {'b': (2.0, 1.0, 0.7)}
 MODELS = [name for name in contact_models() if name != 'hybrid']

@@ -10,9 +10,9 @@ import pinocchio as pin
 import pytest
 
 from contact_sim import ContactPoint, RobotModel, Simulator
-from contact_sim.contact import workspace
-from contact_sim.dynamics.integrators import INTEGRATORS
-from contact_sim.dynamics.tree import tree_of
+from contact_sim.dynamics._integration import INTEGRATORS
+from contact_sim.dynamics._tree import tree_of
+from contact_sim.step import _workspace
 
 AXIS = np.array([1.0, 2.0, 3.0]) / np.sqrt(14.0)
 KINDS = {
@@ -105,7 +105,7 @@ def test_terms_filled_in_by_pinocchio_give_the_same_run(kind, integrator, monkey
     def unknown(known):
         return lambda model: _renamed(known(model), model)
 
-    monkeypatch.setattr(workspace, 'tree_of', unknown(workspace.tree_of))
+    monkeypatch.setattr(_workspace, 'tree_of', unknown(_workspace.tree_of))
     slow = check_one_step(model, integrator)
     for sim in (fast, slow):
         q = sim.q.copy()

@@ -7,7 +7,7 @@ from robots import ball
 from terrains import GROUNDS
 
 from contact_sim import load_robot
-from contact_sim.collision.terrain import (
+from contact_sim.collision._terrain import (
     CylinderGround,
     InclinedPlane,
     Plane,
@@ -15,7 +15,7 @@ from contact_sim.collision.terrain import (
     SphereGround,
 )
 from contact_sim.errors import InvalidInput
-from contact_sim.simulation.placement import standing_on
+from contact_sim.simulation._state import standing_on
 
 WIDE = {
     'bowl': SphereGround((0.3, 0.2, 4.0), 4.5, hollow=True),

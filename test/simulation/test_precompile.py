@@ -43,7 +43,7 @@ event.register('numba:compile', recorder)
 import contact_sim
 
 from contact_sim.contact_models import CONTACT_MODELS
-from contact_sim.contact_models.time_stepping.model import TimeSteppingModel
+from contact_sim.contact_models._base import TimeSteppingModel
 from contact_sim.control import Stance, Trot
 from contact_sim.precompile import variants
 

@@ -22,12 +22,12 @@ from contact_sim import (
     Worlds,
     load_robot,
 )
-from contact_sim.contact import workspace
 from contact_sim.contact_models import CONTACT_MODELS
-from contact_sim.contact_models.time_stepping.model import TimeSteppingModel
-from contact_sim.dynamics.tree import tree_of
-from contact_sim.robot.actuation import JointCommand, holding
-from contact_sim.simulation.world_arrays import with_masses
+from contact_sim.contact_models._base import TimeSteppingModel
+from contact_sim.dynamics._tree import tree_of
+from contact_sim.robot._actuators import JointCommand, holding
+from contact_sim.simulation._worlds import with_masses
+from contact_sim.step import _workspace
 
 STEPS = 120
 LAWS = [name for name, model in CONTACT_MODELS.items() if issubclass(model, TimeSteppingModel)]
@@ -246,6 +246,6 @@ def test_joints_without_kernels_are_named(monkeypatch):
     def unknown(model):
         return replace(tree_of(model), unsupported=('elbow',))
 
-    monkeypatch.setattr(workspace, 'tree_of', unknown)
+    monkeypatch.setattr(_workspace, 'tree_of', unknown)
     with pytest.raises(InvalidInput, match='joints elbow have no compiled kernels'):
         Worlds(robot(), 2)

@@ -8,7 +8,7 @@ import numba
 import numpy as np
 import pytest
 
-from contact_sim.solvers.borrowed import borrowed
+from contact_sim.solvers._jit import borrowed
 
 
 @numba.njit

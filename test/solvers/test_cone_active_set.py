@@ -4,15 +4,14 @@ import numpy as np
 import pytest
 from interpreted import interpreted
 
-from contact_sim.solvers.cone import fill_rho
-from contact_sim.solvers.cone_active_set import (
+from contact_sim.solvers._cone_active_set import (
     LEAST_ROOM,
     choose_unknowns,
     fill_system,
     newton_step,
     rest_of_equations,
 )
-from contact_sim.solvers.rows import Rows, cone_work
+from contact_sim.solvers._cone_problem import Rows, cone_work, fill_rho
 
 MU = 0.5
 VELOCITY = np.array([1e-3, -2e-3, 3e-3])

@@ -8,14 +8,19 @@ from hypothesis import strategies as st
 from interpreted import interpreted
 from scipy.optimize import lsq_linear
 
-from contact_sim.solvers.cone import LARGEST_SCALE
-from contact_sim.solvers.cone_active_set import choose_unknowns, fill_system, move
-from contact_sim.solvers.cone_admm import admm
-from contact_sim.solvers.cone_newton import newton as compiled_newton
-from contact_sim.solvers.cones import solve_cones as solve_with_scratch
-from contact_sim.solvers.newton_work import newton_work as compiled_newton_work
-from contact_sim.solvers.rows import Rows, cone_work
-from contact_sim.solvers.status import CONVERGED, CONVERGED_BY_FALLBACK, NONFINITE
+from contact_sim.solvers._cone_active_set import choose_unknowns, fill_system, move
+from contact_sim.solvers._cone_admm import admm
+from contact_sim.solvers._cone_problem import (
+    CONVERGED,
+    CONVERGED_BY_FALLBACK,
+    LARGEST_SCALE,
+    NONFINITE,
+    Rows,
+    cone_work,
+)
+from contact_sim.solvers._cone_solver import solve_cones as solve_with_scratch
+from contact_sim.solvers._soft_newton import newton as compiled_newton
+from contact_sim.solvers._soft_newton import newton_work as compiled_newton_work
 
 newton, newton_work = interpreted()(compiled_newton), interpreted()(compiled_newton_work)
 TOLERANCE = 1e-10

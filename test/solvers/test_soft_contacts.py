@@ -3,18 +3,18 @@
 import numpy as np
 import pytest
 
-from contact_sim.solvers.soft_cone import cone_directions, cone_impulse, cone_stiffness_along
-from contact_sim.solvers.soft_pyramid import (
+from contact_sim.solvers._soft_newton import (
+    cone_directions,
+    cone_impulse,
+    cone_stiffness_along,
     pyramid_directions,
     pyramid_impulse,
     pyramid_stiffness_along,
-)
-from contact_sim.solvers.soft_regularised import (
     regularised_directions,
     regularised_impulse,
     regularised_stiffness_along,
 )
-from contact_sim.solvers.spring_newton import SpringWork, newton_step
+from contact_sim.solvers._springs import SpringWork, newton_step
 
 pytestmark = pytest.mark.usefixtures('interpreted_kernels')
 MU, R, EDGE, V_HAT = 0.7, (0.3, 0.5), 0.4, np.array([0.1, -0.05, 0.2])

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from contact_sim.solvers.cone import largest_eigenvalue, project_cone
-from contact_sim.solvers.dense import eliminate, solve_symmetric
+from contact_sim.solvers._cone_problem import largest_eigenvalue, project_cone
+from contact_sim.solvers._dense import eliminate, solve_symmetric
 
 pytestmark = pytest.mark.usefixtures('interpreted_kernels')
 numbers = st.floats(-10.0, 10.0)

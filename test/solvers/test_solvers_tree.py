@@ -7,8 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contact_sim import load_robot
-from contact_sim.solvers.delassus import EVERYWHERE, delassus
-from contact_sim.solvers.tree import factorise, limbs_of, solve, solve_factor, solve_transposed
+from contact_sim.solvers._delassus import (
+    EVERYWHERE,
+    delassus,
+    factorise,
+    limbs_of,
+    solve,
+    solve_factor,
+    solve_transposed,
+)
 
 pytestmark = pytest.mark.usefixtures('interpreted_kernels')
 EPS = np.finfo(float).eps

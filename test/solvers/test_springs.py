@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from contact_sim import Compliant, ContactProblem
-from contact_sim.solvers.rows import Rows
-from contact_sim.solvers.springs import (
+from contact_sim.solvers._cone_problem import Rows
+from contact_sim.solvers._springs import (
     ANCHORED,
     DAMPING_RATIO,
     DISSIPATION,

@@ -6,8 +6,7 @@ import sys
 import pytest
 
 from contact_sim import InvalidInput, load_robot
-from contact_sim.support.__main__ import main
-from contact_sim.support.table import stances, support_table
+from contact_sim.support.__main__ import main, stances, support_table
 
 
 def cells(line):

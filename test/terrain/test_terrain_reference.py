@@ -7,8 +7,8 @@ import pytest
 from PIL import Image
 
 from contact_sim import load_robot
+from contact_sim.ros.generate import PAGE, page, tables
 from contact_sim.terrain import SUB_TERRAINS
-from contact_sim.terrain.reference import PAGE, page, tables
 
 
 def test_the_page_is_up_to_date():

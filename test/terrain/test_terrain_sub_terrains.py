@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from contact_sim.errors import InvalidInput, UnknownName
 from contact_sim.terrain import SUB_TERRAINS, HeightField, Terraces, sub_terrain
-from contact_sim.terrain.sub_terrains import ALIASES
+from contact_sim.terrain._sub_terrains import ALIASES
 
 SIZE = (8.0, 8.0)
 STEPS = {

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from contact_sim.errors import InvalidInput
 from contact_sim.terrain import Terraces, blocks_on
-from contact_sim.terrain.rectangles import rectangles_mesh
+from contact_sim.terrain._terraces import rectangles_mesh
 
 WIDTHS = st.lists(st.integers(1, 4), min_size=1, max_size=4)
 

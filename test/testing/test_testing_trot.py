@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from contact_sim import load_robot
-from contact_sim.control.stance import Stance
-from contact_sim.control.trot import Trot
+from contact_sim.control._stance import Stance
+from contact_sim.control._trot import Trot
 from contact_sim.replay import Recording
 
 GO1 = load_robot('go1')

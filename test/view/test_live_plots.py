@@ -10,9 +10,8 @@ from contact_sim import Simulator
 
 pytest.importorskip('viser', reason="no viser: pip install 'contact_sim[view]'")
 
-from contact_sim.view.panel import numbers_of
-from contact_sim.view.plots import KEPT, LEAST, PLOTS, SAMPLING, Plots
-from contact_sim.view.session import Shown
+from contact_sim.view._page import KEPT, LEAST, PLOTS, SAMPLING, Plots, numbers_of
+from contact_sim.view._session import Shown
 
 G, H, MASS = 9.81, 1e-3, 2.0
 

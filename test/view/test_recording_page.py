@@ -9,14 +9,13 @@ import pytest
 from contact_sim import InvalidInput, Simulator, load_robot
 from contact_sim.errors import ContactSimError
 from contact_sim.replay import Recorder, Recording
-from contact_sim.replay.survey import LIFT_OFF, MODEL, PUSH, TOUCH_DOWN
+from contact_sim.replay._event_detection import LIFT_OFF, MODEL, PUSH, TOUCH_DOWN
 
 pytest.importorskip('viser', reason="no viser: pip install 'contact_sim[view]'")
 
 from contact_sim.view.__main__ import main
-from contact_sim.view.playback import Playback
-from contact_sim.view.recording_page import RecordingPage
-from contact_sim.view.saved import quiet_server
+from contact_sim.view._playback import Playback, RecordingPage
+from contact_sim.view._saved import quiet_server
 
 H, STEPS = 1e-3, 400
 BOX = """<robot name="box"><link name="body">

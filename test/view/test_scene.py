@@ -6,17 +6,20 @@ import pytest
 from terrains import GROUNDS
 
 from contact_sim import Simulator, joined, load_robot, loose_ball, loose_box, robots
-from contact_sim.collision.terrain import InclinedPlane, as_terrain
+from contact_sim.collision._terrain import InclinedPlane, as_terrain
 from contact_sim.constraints import PointAnchor
 from contact_sim.errors import UnknownName
-from contact_sim.robot.catalogue import textbook_systems
+from contact_sim.robot._catalogue import textbook_systems
 from contact_sim.terrain import TerrainGenerator
 
 viser = pytest.importorskip('viser', reason="no viser: pip install 'contact_sim[view]'")
 
-from contact_sim.view.contacts import TRAIL_TIME  # noqa: E402
-from contact_sim.view.saved import quiet_server  # noqa: E402
-from contact_sim.view.scene import LAYERS, Scene  # noqa: E402
+from contact_sim.view._saved import quiet_server  # noqa: E402
+from contact_sim.view._scene import (  # noqa: E402
+    LAYERS,
+    TRAIL_TIME,
+    Scene,
+)
 
 NEWTON = 0.01
 """Metres of an arrow per newton."""

@@ -9,12 +9,11 @@ import pytest
 from robots import ball
 
 from contact_sim import Simulator
-from contact_sim.collision.terrain import InclinedPlane, Plane, as_terrain
-from contact_sim.terrain.ready_made import ready_made
-from contact_sim.view import child as children
-from contact_sim.view.child import Child, Told
-from contact_sim.view.feed import Feed
-from contact_sim.view.session import Chosen, Offers
+from contact_sim.collision._terrain import InclinedPlane, Plane, as_terrain
+from contact_sim.terrain._generator import ready_made
+from contact_sim.view import _process as children
+from contact_sim.view._process import Child, Feed, Told
+from contact_sim.view._session import Chosen, Offers
 
 CHOSEN = Chosen('ncp', 0.8, 0.0, 1e-3, 1.0, 'standing')
 ENDS_AT_ONCE = '-c', 'pass'
@@ -34,8 +33,8 @@ TELLS_WHAT_IT_SEES = (
     """\
 import os, socket, sys, time
 import numpy as np
-from contact_sim.view.channel import Channel
-from contact_sim.view.remote import RemoteSession
+from contact_sim.view._process import Channel
+from contact_sim.view.viewer_main import RemoteSession
 channel = Channel(socket.socket(fileno=int(sys.argv[2])))
 session = RemoteSession(channel, int(sys.argv[1]), lambda: os._exit(0))
 session.wait()

@@ -10,8 +10,8 @@ import urllib.request
 import pytest
 
 from contact_sim.replay import Recording
-from contact_sim.replay.repeat import Player
-from contact_sim.view import server as servers
+from contact_sim.replay._replayer import Player
+from contact_sim.view import _server as servers
 from contact_sim.view.__main__ import main, parser, simulator
 
 needs_viser = pytest.mark.skipif(
@@ -102,7 +102,7 @@ def test_it_serves_until_ctrl_c(free_port):
 
 @needs_viser
 def test_whoever_lets_others_in_is_warned(capsys, monkeypatch, free_port):
-    from contact_sim.view.page import Page
+    from contact_sim.view._page import Page
 
     def stop(self, wanted):
         raise KeyboardInterrupt

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from contact_sim import InvalidInput, Simulator, load_robot
-from contact_sim.view.camera import Camera, whole_run
-from contact_sim.view.embedded import MISSING, MovingScene
+from contact_sim.view._saved import MISSING, MovingScene
+from contact_sim.view._scene import Camera, whole_run
 
 
 @pytest.fixture(scope='module')

@@ -12,19 +12,19 @@ import pytest
 from robots import ball
 
 from contact_sim import Simulator, load_robot
-from contact_sim.collision.terrain import as_terrain
+from contact_sim.collision._terrain import as_terrain
 from contact_sim.constraints import FrameAnchor
-from contact_sim.replay.header import header_of, model_header
-from contact_sim.terrain.ready_made import ready_made
-from contact_sim.view import feed as feeds
-from contact_sim.view.feed import MOST_PUSHES, Feed, SharedRecord
-from contact_sim.view.remote import world_of
+from contact_sim.replay._header import header_of, model_header
+from contact_sim.terrain._generator import ready_made
+from contact_sim.view import _process as feeds
+from contact_sim.view._process import MOST_PUSHES, Feed, SharedRecord
+from contact_sim.view.viewer_main import world_of
 
 LENGTH = 3000
 WRITER = f"""\
 import sys, time, numpy as np
 from types import SimpleNamespace
-from contact_sim.view.feed import SharedRecord
+from contact_sim.view._process import SharedRecord
 memory = SharedRecord(('base',), {LENGTH}, int(sys.argv[1]))
 print(flush=True)
 count = written = 0

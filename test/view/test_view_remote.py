@@ -8,11 +8,11 @@ import pytest
 from robots import ball
 
 from contact_sim import Simulator
-from contact_sim.replay.archive import RecordingError
-from contact_sim.replay.header import header_of
-from contact_sim.view import remote
-from contact_sim.view.channel import Channel
-from contact_sim.view.remote import Refused, RemoteSession
+from contact_sim.replay._archive import RecordingError
+from contact_sim.replay._header import header_of
+from contact_sim.view import viewer_main
+from contact_sim.view._process import Channel
+from contact_sim.view.viewer_main import Refused, RemoteSession
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_what_is_asked_for_is_done_or_refused_in_the_words_of_the_simulation(end
 
 
 def test_no_answer_is_told(ends, monkeypatch):
-    monkeypatch.setattr(remote, 'PATIENCE', 0.05)
+    monkeypatch.setattr(viewer_main, 'PATIENCE', 0.05)
     session, _, _ = ends
     with pytest.raises(Refused, match=r'reset: no answer in 0\.05 s'):
         session.reset()

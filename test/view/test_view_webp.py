@@ -6,7 +6,7 @@ from PIL import Image, features
 
 pytest.importorskip('viser', reason="no viser: pip install 'contact_sim[view]'")
 
-from contact_sim.view.saved import WRITERS
+from contact_sim.view._saved import WRITERS
 
 
 @pytest.mark.skipif(not features.check('webp'), reason='this Pillow cannot write WebP')

@@ -14,19 +14,18 @@ from collections.abc import Callable
 import numpy as np
 import rclpy
 from nav_msgs.msg import Odometry
-from numpy.typing import NDArray
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 
+from contact_sim._types import Array
 from contact_sim.errors import ContactSimError
-from contact_sim.ros.described_robot import RobotParameters, named_robot
-from contact_sim.ros.interruption import Interruption, leave
-from contact_sim.ros.parameter_server import ParameterServer
+from contact_sim.ros._interruption import Interruption, leave
+from contact_sim.ros._parameter_server import ParameterServer
+from contact_sim.ros._robot_parameters import RobotParameters, named_robot
 
-Array = NDArray[np.float64]
 LATEST = QoSProfile(depth=1)
 LONGEST_WAIT = 0.1
 """Wall seconds after which a controller that nobody speaks to looks whether it is to end."""

@@ -1,7 +1,7 @@
 """Executable `stance_controller`: a robot on all its feet holds still, squats or sways.
 
 Every state it receives it answers with joint targets, which the simulator's PD follows, and the
-efforts of inverse dynamics on top (contact_sim/control/stance.py). At first, and wherever the
+efforts of inverse dynamics on top (contact_sim/control/_stance.py). At first, and wherever the
 base is not where it should be, it waits in the standing pose: efforts carry the weight and calm
 the base, with the contact forces f of least norm that balance gravity g on the base and brake its
 velocity v_b,
@@ -19,18 +19,16 @@ import sys
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
 
-from contact_sim.control.base_motion import BaseGains
-from contact_sim.control.legs import can_move_its_feet
-from contact_sim.control.stance import BaseMotion, Stance
+from contact_sim._types import Array
+from contact_sim.control._legs import can_move_its_feet
+from contact_sim.control._stance import BaseGains, BaseMotion, Stance
 from contact_sim.errors import InvalidInput
-from contact_sim.robot.contact_point import ContactPoint
-from contact_sim.robot.model import RobotModel
+from contact_sim.robot._contact_points import ContactPoint
+from contact_sim.robot._model import RobotModel
 from contact_sim.ros.controllers.base import Controller, run
 
-Array = NDArray[np.float64]
 BRAKING = 12.0
 """d: deceleration of the base over its velocity [1/s]."""
 CALM = BaseGains((0.0, 0.0, 0.0), (BRAKING, BRAKING, BRAKING), 0.0, BRAKING)

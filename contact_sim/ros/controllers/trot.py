@@ -1,6 +1,6 @@
 """Executable `trot_controller`: a four-legged robot trots as fast as `cmd_vel` says.
 
-Every state it receives it answers with joint efforts (contact_sim/control/trot.py). Without a
+Every state it receives it answers with joint efforts (contact_sim/control/_trot.py). Without a
 command it trots on the spot. It is at its best in lockstep, where every command comes in time:
 
     ros2 launch contact_sim trot_demo.launch.py robot:=anymal_b
@@ -14,15 +14,14 @@ import sys
 
 import numpy as np
 from geometry_msgs.msg import Twist, TwistStamped
-from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
 
-from contact_sim.control.trot import Trot
+from contact_sim._types import Array
+from contact_sim.control._trot import Trot
 from contact_sim.errors import InvalidInput, SingularLegs
+from contact_sim.ros._conversions import seconds
 from contact_sim.ros.controllers.base import LATEST, Controller, run
-from contact_sim.ros.conversions import seconds
 
-Array = NDArray[np.float64]
 CMD_VEL_TIMEOUT = 0.5
 """Default of `cmd_vel_timeout` for commands with a stamp [s], as of ros2_controllers."""
 AT_REST = (0.0, 0.0, 0.0)

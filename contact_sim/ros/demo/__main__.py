@@ -19,11 +19,10 @@ import rclpy
 
 from contact_sim.contact_models import contact_models
 from contact_sim.errors import ContactSimError
-from contact_sim.robot.catalogue import default_robot, robots
-from contact_sim.ros.demo.figure import draw
-from contact_sim.ros.demo.run import FRICTION, observe
-from contact_sim.ros.demo.verdict import complaints, facts, judge, judge_trot
-from contact_sim.ros.remote.observer import Track
+from contact_sim.robot._catalogue import default_robot, robots
+from contact_sim.ros._client import Track
+from contact_sim.ros.demo._figure import draw
+from contact_sim.ros.demo._run import FRICTION, complaints, facts, judge, judge_trot, observe
 
 WATCH = (
     'watch it in a browser: python -m contact_sim.view {0.robot}, or with ROS '

@@ -13,10 +13,10 @@ import rclpy
 from rclpy.parameter import Parameter
 
 from contact_sim import contact_models, load_robot, robots, textbook_systems
-from contact_sim.collision.terrain import TERRAINS
-from contact_sim.ros.node import SimulationNode
-from contact_sim.ros.remote.client import environment
-from contact_sim.ros.remote.processes import isolated_environment
+from contact_sim.collision._terrain import TERRAINS
+from contact_sim.ros._client import environment
+from contact_sim.ros._node import SimulationNode
+from contact_sim.ros._processes import isolated_environment
 
 STEPS = 20
 TIMEOUT = 60.0

@@ -13,7 +13,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from contact_sim import load_robot
-from contact_sim.ros.remote.processes import Process, ros_arguments
+from contact_sim.ros._processes import Process, ros_arguments
 
 ROBOT = load_robot('go1')
 FEET = tuple(foot.name for foot in ROBOT.feet)

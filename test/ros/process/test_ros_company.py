@@ -14,8 +14,8 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
 from contact_sim import load_robot
-from contact_sim.messages.topics import PUBLISHED
-from contact_sim.ros.remote.processes import Process, ros_arguments
+from contact_sim.ros._processes import Process, ros_arguments
+from contact_sim.topics._names import PUBLISHED
 
 STEP = SECOND // 1000
 GO1, SOLO12 = load_robot('go1'), load_robot('solo12')

@@ -10,11 +10,11 @@ from geometry_msgs.msg import Twist, TwistStamped
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import JointState
 
+from contact_sim.ros._client import environment
+from contact_sim.ros._conversions import set_stamp
+from contact_sim.ros._processes import isolated_environment
 from contact_sim.ros.controllers import trot
 from contact_sim.ros.controllers.base import Controller
-from contact_sim.ros.conversions import set_stamp
-from contact_sim.ros.remote.client import environment
-from contact_sim.ros.remote.processes import isolated_environment
 
 
 class Remembering(Controller):

@@ -12,7 +12,7 @@ from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from contact_sim import load_robot
-from contact_sim.ros.conversions import set_stamp
+from contact_sim.ros._conversions import set_stamp
 
 ROBOT = load_robot('go1')
 JOINTS = list(ROBOT.joint_names)

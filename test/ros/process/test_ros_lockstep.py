@@ -15,7 +15,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, Header
 
 from contact_sim import load_robot
-from contact_sim.ros.remote.processes import Process, ros_arguments
+from contact_sim.ros._processes import Process, ros_arguments
 
 STEP = SECOND // 1000
 JOINTS = list(load_robot('go1').joint_names)

@@ -13,7 +13,7 @@ from ros_session import Session, published_topics, vector
 
 from contact_sim import contact_models, load_robot
 from contact_sim.parameters import declared_parameters
-from contact_sim.ros.settings.declarations import PARAMETER_GROUPS
+from contact_sim.ros._parameters import PARAMETER_GROUPS
 
 ROBOT = load_robot('go1')
 HEARD = ('/clock', '/diagnostics', '/joint_states', '/odom', '/contact_sim/contact_markers')

@@ -16,7 +16,7 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
 from contact_sim import load_robot
-from contact_sim.ros.remote.processes import Process, isolated_environment, ros_arguments
+from contact_sim.ros._processes import Process, isolated_environment, ros_arguments
 from contact_sim.ros.simulation_node import main
 
 SIMULATION = 'contact_sim.ros.simulation_node'

@@ -6,9 +6,9 @@ pytest.importorskip('rclpy', reason='needs ROS')
 
 from ros_session import SECOND, Session, stamp_of
 
-from contact_sim.messages.topics import PUBLISHED
 from contact_sim.replay import Recording, repeat
-from contact_sim.ros.remote.processes import Process, ros_arguments
+from contact_sim.ros._processes import Process, ros_arguments
+from contact_sim.topics._names import PUBLISHED
 
 TOPICS = {topic: PUBLISHED[topic] for topic in ('/clock', 'joint_states', '/diagnostics')}
 SETTINGS = {

@@ -9,8 +9,8 @@ pytest.importorskip('rclpy', reason='needs ROS')
 
 from ros_session import Session, published_topics, stamp_of
 
-from contact_sim.ros.remote import client as client_module
-from contact_sim.ros.remote.processes import isolated_environment
+from contact_sim.ros import _client as client_module
+from contact_sim.ros._processes import isolated_environment
 
 TOPICS = {topic: published_topics(())[topic] for topic in ('/clock', '/joint_states')}
 

@@ -22,8 +22,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 
 from contact_sim import load_robot
-from contact_sim.ros.remote.client import SimulationClient
-from contact_sim.ros.remote.processes import Process
+from contact_sim.ros._client import SimulationClient
+from contact_sim.ros._processes import Process
 
 ROBOT = load_robot('go1')
 JOINTS = list(ROBOT.joint_names)

@@ -11,10 +11,10 @@ from ros_session import NODE, SECOND, Session, published_topics, stamp_of, vecto
 from std_msgs.msg import Float64MultiArray
 
 from contact_sim import joined, load_robot
-from contact_sim.messages.topics import OF_ROBOT, OF_WORLD, SUBSCRIBED, own_topic, wrench_topic
 from contact_sim.replay import Recording, repeat
-from contact_sim.robot.parts import parts_of
-from contact_sim.ros.remote.processes import Process, ros_arguments
+from contact_sim.robot._several_robots import parts_of
+from contact_sim.ros._processes import Process, ros_arguments
+from contact_sim.topics._names import OF_ROBOT, OF_WORLD, SUBSCRIBED, own_topic, wrench_topic
 
 STEP, STEPS = SECOND // 1000, 240
 ROBOTS = {'a': load_robot('go1'), 'b': load_robot('anymal_b')}

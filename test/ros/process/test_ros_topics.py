@@ -13,8 +13,8 @@ from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
 from ros_session import SECOND, Session, published_topics, stamp_of, vector
 
 from contact_sim import load_robot
-from contact_sim.contact.residuals import Residuals
-from contact_sim.messages.rates import PublishRateParameters
+from contact_sim.step._residuals import Residuals
+from contact_sim.topics._names import PublishRateParameters
 
 STEP = SECOND // 1000
 GRAVITY = 9.81

@@ -20,7 +20,7 @@ from ros_session import START_TIMEOUT, Session, published_topics
 
 from contact_sim import load_robot
 from contact_sim.replay import Recording, repeat
-from contact_sim.ros.remote.processes import Process, ros_arguments
+from contact_sim.ros._processes import Process, ros_arguments
 
 NODE_THAT_IS_ASKED = (sys.executable, asking_viewer.__file__)
 TOPICS = {'/diagnostics': published_topics(())['/diagnostics']}

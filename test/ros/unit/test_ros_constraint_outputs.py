@@ -10,14 +10,17 @@ from labels import labelled
 from linkages import double_pendulum
 
 from contact_sim import Simulator
-from contact_sim.drawing.style import METRES_PER_NEWTON
-from contact_sim.robot.model import RobotModel
-from contact_sim.ros.outputs.constraints import ConstraintOutputs
-from contact_sim.ros.outputs.markers import MarkerMessages
-from contact_sim.ros.outputs.solver_state import SolverStateMessage
-from contact_sim.ros.settings.constraints import chosen_constraints
-from contact_sim.ros.settings.declarations import PARAMETER_GROUPS, NodeParameters
-from contact_sim.ros.settings.held import ConstraintNames, ConstraintParameters
+from contact_sim.drawing._style import METRES_PER_NEWTON
+from contact_sim.robot._model import RobotModel
+from contact_sim.ros._factory import chosen_constraints
+from contact_sim.ros._messages import MarkerMessages
+from contact_sim.ros._parameters import (
+    PARAMETER_GROUPS,
+    ConstraintNames,
+    ConstraintParameters,
+    NodeParameters,
+)
+from contact_sim.ros._publishers import ConstraintOutputs, SolverStateMessage
 
 MASS, CENTRE = 2.0, np.array([0.1, -0.2, 0.3])
 WEIGHT = MASS * 9.81

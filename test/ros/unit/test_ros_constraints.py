@@ -25,21 +25,26 @@ from contact_sim.constraints import (
     LoopClosure,
     PointAnchor,
 )
-from contact_sim.constraints.words import KINDS
+from contact_sim.constraints._table import KINDS
 from contact_sim.errors import ContactSimError, InvalidInput, UnknownName
-from contact_sim.ros.parameter_server import ParameterServer
-from contact_sim.ros.settings.constraints import (
+from contact_sim.ros._factory import (
     FIELDS,
     check_constraints,
     chosen_constraints,
     constraint_groups,
     constraints_in,
     described_constraints,
+    loaded_robot,
+    loaded_simulator,
+    start_configuration,
 )
-from contact_sim.ros.settings.declarations import PARAMETER_GROUPS, NodeParameters
-from contact_sim.ros.settings.factory import loaded_simulator, start_configuration
-from contact_sim.ros.settings.held import ConstraintNames, ConstraintParameters
-from contact_sim.ros.settings.robots import loaded_robot
+from contact_sim.ros._parameter_server import ParameterServer
+from contact_sim.ros._parameters import (
+    PARAMETER_GROUPS,
+    ConstraintNames,
+    ConstraintParameters,
+    NodeParameters,
+)
 
 
 def settings_of(**constraints):

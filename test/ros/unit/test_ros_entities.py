@@ -14,10 +14,10 @@ from ros_session import vector
 from std_msgs.msg import Header
 
 from contact_sim import Simulator, joined, load_robot
-from contact_sim.robot.parts import parts_of
+from contact_sim.robot._several_robots import parts_of
 
 PAIR = joined({'a': load_robot('go1'), 'b': load_robot('solo12')}, {'b': (1.5, 0.0, 0.3)})
-MODULE = 'contact_sim.ros.interface.entities'
+MODULE = 'contact_sim.ros._entities'
 
 
 def message(**defaults):

@@ -12,17 +12,24 @@ pytest.importorskip('mcap', reason='needs mcap')
 from exported import numbers, read_bag
 from rclpy.serialization import deserialize_message, serialize_message
 
-from contact_sim.messages.rates import PublishRateParameters
-from contact_sim.messages.topics import absolute
 from contact_sim.replay import Recording
-from contact_sim.replay.export.run import RATES, Targets, export
-from contact_sim.ros.outputs.publishers import Outputs
-from contact_sim.ros.settings.constraints import chosen_constraints
-from contact_sim.ros.settings.declarations import PARAMETER_GROUPS, NodeParameters
-from contact_sim.ros.settings.factory import loaded_simulator, recorder_of, start_configuration
-from contact_sim.ros.settings.held import ConstraintNames, ConstraintParameters
-from contact_sim.ros.settings.robots import loaded_robot
+from contact_sim.replay._export import RATES, Targets, export
+from contact_sim.ros._factory import (
+    chosen_constraints,
+    loaded_robot,
+    loaded_simulator,
+    recorder_of,
+    start_configuration,
+)
+from contact_sim.ros._parameters import (
+    PARAMETER_GROUPS,
+    ConstraintNames,
+    ConstraintParameters,
+    NodeParameters,
+)
+from contact_sim.ros._publishers import Outputs
 from contact_sim.sensors import EncoderSensing, ImuSensing, NoiseParameters
+from contact_sim.topics._names import PublishRateParameters, absolute
 
 EVERY_STEP = PublishRateParameters(**dict.fromkeys(RATES, 1000.0), shadow=0.0)
 STEPS, PUSHED, HELD = 40, range(10, 15), range(20, 30)

@@ -15,21 +15,15 @@ from ros_session import vector
 from visualization_msgs.msg import Marker
 
 from contact_sim import Compliant, NullSpace, Planes, Simulator, load_robot
-from contact_sim.messages.markers import ContactMarkers, SupportMarkers
-from contact_sim.robot.parts import parts_of
-from contact_sim.ros.demo.figure import draw
-from contact_sim.ros.interface.support_command import SupportCommand
-from contact_sim.ros.outputs.links import LinkOutputs
-from contact_sim.ros.outputs.markers import MarkerMessages
-from contact_sim.ros.outputs.messages import (
-    FootContactsMessage,
-    WrenchMessages,
-)
-from contact_sim.ros.outputs.shadow import ShadowMessage
-from contact_sim.ros.outputs.solver_state import SolverStateMessage
-from contact_sim.ros.remote.observer import Track
+from contact_sim.robot._several_robots import parts_of
+from contact_sim.ros._client import Track
+from contact_sim.ros._messages import FootContactsMessage, MarkerMessages, WrenchMessages
+from contact_sim.ros._publishers import LinkOutputs, ShadowMessage, SolverStateMessage
+from contact_sim.ros._services import SupportCommand
+from contact_sim.ros.demo._figure import draw
 from contact_sim.sensors import ContactFlags, FootForces
-from contact_sim.sensors.foot_forces import cross
+from contact_sim.sensors._foot_sensors import cross
+from contact_sim.topics._markers import ContactMarkers, SupportMarkers
 
 GRAVITY = 9.81
 S, C = np.sin(0.6), np.cos(0.6)

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from contact_sim import load_robot
 from contact_sim.errors import InvalidInput, UnknownName
-from contact_sim.ros.commands.inbox import CommandInbox
-from contact_sim.ros.commands.lockstep import SLICE, Lockstep, Verdict, owned_joints
-from contact_sim.ros.settings.declarations import ControllerParameters, LockstepParameters
+from contact_sim.ros._joint_commands import CommandInbox
+from contact_sim.ros._lockstep import SLICE, Lockstep, Verdict, owned_joints
+from contact_sim.ros._parameters import ControllerParameters, LockstepParameters
 
 SECOND = 1_000_000_000
 STEP = SECOND // 1000

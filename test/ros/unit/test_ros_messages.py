@@ -13,22 +13,21 @@ from ros_session import vector
 from visualization_msgs.msg import Marker
 
 from contact_sim import InclinedPlane, RobotModel, Simulator, joined, load_robot
-from contact_sim.collision.terrain import SphereGround, as_terrain
-from contact_sim.drawing.ground import ABOVE, border_lines, ground_triangles
-from contact_sim.messages.markers import ContactMarkers, ground_markers
-from contact_sim.robot.parts import parts_of
-from contact_sim.ros.controllers.stance import StanceEfforts
-from contact_sim.ros.conversions import set_stamp
-from contact_sim.ros.outputs import transforms
-from contact_sim.ros.outputs.markers import MarkerMessages
-from contact_sim.ros.outputs.messages import (
+from contact_sim.collision._terrain import SphereGround, as_terrain
+from contact_sim.drawing._step_shapes import ABOVE, border_lines, ground_triangles
+from contact_sim.robot._several_robots import parts_of
+from contact_sim.ros import _publishers
+from contact_sim.ros._conversions import set_stamp
+from contact_sim.ros._messages import (
     FootContactsMessage,
     ImuMessage,
     JointStateMessage,
+    MarkerMessages,
     OdometryMessage,
     WrenchMessages,
 )
-from contact_sim.ros.outputs.solver_state import SolverStateMessage
+from contact_sim.ros._publishers import SolverStateMessage
+from contact_sim.ros.controllers.stance import StanceEfforts
 from contact_sim.sensors import (
     ContactFlags,
     Encoders,
@@ -38,6 +37,7 @@ from contact_sim.sensors import (
     PartReport,
 )
 from contact_sim.terrain import HeightField, Region
+from contact_sim.topics._markers import ContactMarkers, ground_markers
 
 GRAVITY = 9.81
 
@@ -394,9 +394,9 @@ class TFMessage:
 
 
 def test_tf_carries_the_pose_of_the_odometry(monkeypatch):
-    monkeypatch.setattr(transforms, 'TFMessage', TFMessage)
+    monkeypatch.setattr(_publishers, 'TFMessage', TFMessage)
     node = Recorder()
-    publisher = transforms.TransformPublisher(node, 'world', 'odom', True)
+    publisher = _publishers.TransformPublisher(node, 'world', 'odom', True)
     sim = Simulator(ball())
     odom = OdometryMessage(sim.robot, 'odom', 'base').fill(sim.step([]))
     publisher.send([odom])
@@ -409,9 +409,9 @@ def test_tf_carries_the_pose_of_the_odometry(monkeypatch):
 
 
 def test_tf_carries_every_robot_in_one_message(monkeypatch):
-    monkeypatch.setattr(transforms, 'TFMessage', TFMessage)
+    monkeypatch.setattr(_publishers, 'TFMessage', TFMessage)
     node, sim = Recorder(), Simulator(joined({'a': ball(), 'b': ball()}, {'b': (1.0, 2.0, 0.0)}))
-    publisher, report = transforms.TransformPublisher(node, '', 'odom', True), sim.step([])
+    publisher, report = _publishers.TransformPublisher(node, '', 'odom', True), sim.step([])
     odometry = [
         OdometryMessage(part.robot, 'odom', f'{part.name}/body').fill(PartReport(report, part))
         for part in parts_of(sim.robot)
@@ -425,9 +425,9 @@ def test_tf_carries_every_robot_in_one_message(monkeypatch):
 
 
 def test_tf_can_be_left_to_an_estimator(monkeypatch):
-    monkeypatch.setattr(transforms, 'TFMessage', TFMessage)
+    monkeypatch.setattr(_publishers, 'TFMessage', TFMessage)
     node = Recorder()
-    transforms.TransformPublisher(node, '', 'odom', False)
+    _publishers.TransformPublisher(node, '', 'odom', False)
     assert node.sent == {}
 
 

@@ -18,9 +18,9 @@ from rclpy.parameter import Parameter, get_parameter_value, parameter_dict_from_
 
 from contact_sim import InvalidInput
 from contact_sim.parameters import declared_parameters
-from contact_sim.ros.parameter_server import LISTS, SCALARS, ParameterServer, full_name, is_list
-from contact_sim.ros.settings.declarations import PARAMETER_GROUPS
-from contact_sim.ros.settings.generate import yaml_text
+from contact_sim.ros._parameter_server import LISTS, SCALARS, ParameterServer, full_name, is_list
+from contact_sim.ros._parameters import PARAMETER_GROUPS
+from contact_sim.ros.generate import yaml_text
 
 SHIPPED = Path(__file__).resolve().parents[3] / 'config' / 'contact_sim.yaml'
 FIELDS = {

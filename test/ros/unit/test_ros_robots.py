@@ -18,22 +18,22 @@ from contact_sim import (
     joined,
     load_robot,
 )
-from contact_sim.messages.frames import frame_id
-from contact_sim.messages.markers import SupportMarkers
-from contact_sim.messages.told import check_sensors, chosen_sensors
-from contact_sim.messages.topics import own_topic
-from contact_sim.robot.parts import parts_of
-from contact_sim.ros.commands.inbox import CommandInbox
-from contact_sim.ros.commands.lockstep import Lockstep, Verdict, owned_joints
-from contact_sim.ros.commands.pushes import Pushes
-from contact_sim.ros.commands.trajectory import GivenPoint
-from contact_sim.ros.described_robot import poses_in
-from contact_sim.ros.interface.state_control import StateControl
-from contact_sim.ros.interface.support_command import SupportCommand
-from contact_sim.ros.outputs.messages import JointStateMessage
-from contact_sim.ros.outputs.shadow import ShadowMessage
-from contact_sim.ros.outputs.solver_state import SolverStateMessage
-from contact_sim.ros.settings.declarations import (
+from contact_sim.robot._several_robots import parts_of
+from contact_sim.ros._factory import (
+    RobotEntry,
+    driven_robot,
+    effort_order,
+    entries_in,
+    joint_gains,
+    loaded_robot,
+    loaded_simulator,
+    robot_entries,
+    start_configuration,
+)
+from contact_sim.ros._joint_commands import CommandInbox
+from contact_sim.ros._lockstep import Lockstep, Verdict, owned_joints
+from contact_sim.ros._messages import JointStateMessage
+from contact_sim.ros._parameters import (
     PARAMETER_GROUPS,
     ActuatorParameters,
     ControllerParameters,
@@ -42,17 +42,15 @@ from contact_sim.ros.settings.declarations import (
     NodeParameters,
     PushParameters,
 )
-from contact_sim.ros.settings.factory import loaded_simulator, start_configuration
-from contact_sim.ros.settings.robots import (
-    RobotEntry,
-    driven_robot,
-    effort_order,
-    entries_in,
-    joint_gains,
-    loaded_robot,
-    robot_entries,
-)
+from contact_sim.ros._publishers import ShadowMessage, SolverStateMessage
+from contact_sim.ros._pushes import Pushes
+from contact_sim.ros._robot_parameters import poses_in
+from contact_sim.ros._services import StateControl, SupportCommand
+from contact_sim.ros._trajectories import GivenPoint
 from contact_sim.sensors import ContactSensing, Encoders, Line, NoiseParameters, PartReport
+from contact_sim.topics._markers import SupportMarkers
+from contact_sim.topics._names import own_topic
+from contact_sim.topics._sensor_set import check_sensors, chosen_sensors, frame_id
 
 GO1, SOLO8 = load_robot('go1'), load_robot('solo8')
 PAIR = joined({'a': GO1, 'b': SOLO8}, {'b': (1.5, 0.2, 0.3)})

@@ -10,11 +10,11 @@ pytest.importorskip('rclpy', reason='needs ROS')
 from ros_session import vector
 
 from contact_sim import InvalidInput, Simulator, UnknownName, load_robot
-from contact_sim.messages.told import check_sensors
-from contact_sim.robot.parts import parts_of
-from contact_sim.ros.outputs.sensors import SensorOutputs
-from contact_sim.ros.settings.declarations import PARAMETER_GROUPS
+from contact_sim.robot._several_robots import parts_of
+from contact_sim.ros._parameters import PARAMETER_GROUPS
+from contact_sim.ros._publishers import SensorOutputs
 from contact_sim.sensors import Imu
+from contact_sim.topics._sensor_set import check_sensors
 
 TRUTH = '~/ground_truth/'
 

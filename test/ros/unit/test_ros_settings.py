@@ -17,21 +17,26 @@ from rclpy.validate_topic_name import validate_topic_name
 from urdf_texts import ONE_LEG
 
 from contact_sim import InvalidInput, load_robot
-from contact_sim.drawing.ground import ground_triangles
+from contact_sim.drawing._step_shapes import ground_triangles
 from contact_sim.errors import RobotDescriptionError
-from contact_sim.messages.rates import PublishRateParameters, publish_periods, steps_between
-from contact_sim.messages.topics import wrench_topic
 from contact_sim.parameters import declared_parameters
-from contact_sim.robot.actuators import quantities
-from contact_sim.ros.parameter_server import full_name, parameter_descriptor
-from contact_sim.ros.settings.declarations import (
-    PARAMETER_GROUPS,
-    ActuatorParameters,
-    JointGainParameters,
+from contact_sim.robot._actuators import quantities
+from contact_sim.ros._factory import (
+    driven_robot,
+    joint_gains,
+    loaded_robot,
+    loaded_simulator,
+    start_configuration,
 )
-from contact_sim.ros.settings.factory import loaded_simulator, start_configuration
-from contact_sim.ros.settings.robots import driven_robot, joint_gains, loaded_robot
-from contact_sim.terrain.ready_made import READY_MADE
+from contact_sim.ros._parameter_server import full_name, parameter_descriptor
+from contact_sim.ros._parameters import PARAMETER_GROUPS, ActuatorParameters, JointGainParameters
+from contact_sim.terrain._generator import READY_MADE
+from contact_sim.topics._names import (
+    PublishRateParameters,
+    publish_periods,
+    steps_between,
+    wrench_topic,
+)
 
 FIELDS = {
     full_name(prefix, field.name): field

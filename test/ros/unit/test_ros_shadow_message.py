@@ -9,8 +9,8 @@ from labels import labelled
 from robots import StandingController, cube, pose
 
 from contact_sim import Compliant, Simulator, load_robot
-from contact_sim.contact.solution import CONVERGED, NONFINITE
-from contact_sim.ros.outputs.shadow import ShadowMessage
+from contact_sim.ros._publishers import ShadowMessage
+from contact_sim.solvers._cone_problem import CONVERGED, NONFINITE
 
 
 def test_the_message_is_what_the_report_says():

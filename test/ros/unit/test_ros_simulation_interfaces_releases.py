@@ -19,10 +19,10 @@ from ros_session import vector
 from simulation_interfaces_stand_in import LACKING, PACKAGE, SERVICES, stand_in
 
 from contact_sim import Simulator, load_robot
-from contact_sim.ros.commands.inbox import CommandInbox
-from contact_sim.ros.interface.state_control import StateControl
-from contact_sim.ros.settings.declarations import PARAMETER_GROUPS
-from contact_sim.ros.stepping.diagnostics import Tally
+from contact_sim.ros._diagnostics import Tally
+from contact_sim.ros._joint_commands import CommandInbox
+from contact_sim.ros._parameters import PARAMETER_GROUPS
+from contact_sim.ros._services import StateControl
 
 ROBOT = load_robot('go1')
 N = ROBOT.n_joints

@@ -9,12 +9,10 @@ import pytest
 pytest.importorskip('rclpy', reason='needs ROS')
 
 from contact_sim.errors import shortened
-from contact_sim.ros.stepping import loop as loops
-from contact_sim.ros.stepping import watch as watches
-from contact_sim.ros.stepping.leader import JUMP, Leader
-from contact_sim.ros.stepping.loop import Loop, StepTakesLong
-from contact_sim.ros.stepping.watch import Watch
-from contact_sim.simulation.requests import Request
+from contact_sim.ros import _loop as loops
+from contact_sim.ros import _loop as watches
+from contact_sim.ros._loop import JUMP, Leader, Loop, StepTakesLong, Watch
+from contact_sim.simulation._loop import Request
 
 H = 1e-3
 

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from scipy.interpolate import BPoly, CubicHermiteSpline
 
 from contact_sim import Simulator, load_robot
-from contact_sim.ros.commands.inbox import CommandInbox
-from contact_sim.ros.commands.lockstep import Lockstep, Verdict
-from contact_sim.ros.commands.trajectory import (
+from contact_sim.ros._joint_commands import CommandInbox
+from contact_sim.ros._lockstep import Lockstep, Verdict
+from contact_sim.ros._parameters import LockstepParameters, TrajectoryParameters
+from contact_sim.ros._trajectories import (
     LONGEST_WAIT,
     MOST_POINTS,
     SECOND,
@@ -21,8 +22,6 @@ from contact_sim.ros.commands.trajectory import (
     Point,
     between,
 )
-from contact_sim.ros.settings.declarations import LockstepParameters
-from contact_sim.ros.settings.inputs import TrajectoryParameters
 
 N = len(JOINTS)
 POSE = np.arange(N) / 10.0
@@ -257,7 +256,7 @@ def test_it_goes_on_where_it_was_after_time_was_set(inbox):
 def test_it_commands_its_joints_until_its_last_point(inbox, monkeypatch):
     """Otherwise /diagnostics would miss commands all along."""
     wall = [100.0]
-    monkeypatch.setattr('contact_sim.ros.commands.inbox.time.monotonic', lambda: wall[0])
+    monkeypatch.setattr('contact_sim.ros._joint_commands.time.monotonic', lambda: wall[0])
     take(inbox, point(10.0, 1.0))
     for wall[0], time, age in ((101.0, 3.0, 0.0), (109.0, 11.0, 0.0), (111.0, 13.0, 0.0)):
         at(inbox, time)

@@ -9,11 +9,11 @@ from robots import stand
 from visualization_msgs.msg import Marker
 
 from contact_sim import InclinedPlane, NullSpace, Simulator, load_robot, loose_box
-from contact_sim.messages.markers import SupportMarkers
-from contact_sim.robot.parts import parts_of
-from contact_sim.ros.interface.support_command import SupportCommand
-from contact_sim.ros.outputs.markers import MarkerMessages
-from contact_sim.ros.outputs.solver_state import SolverStateMessage
+from contact_sim.robot._several_robots import parts_of
+from contact_sim.ros._messages import MarkerMessages
+from contact_sim.ros._publishers import SolverStateMessage
+from contact_sim.ros._services import SupportCommand
+from contact_sim.topics._markers import SupportMarkers
 
 ROBOT = load_robot('anymal_b')
 ALL = [1, 1, 1, 1]

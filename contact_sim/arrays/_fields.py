@@ -1,0 +1,255 @@
+"""The fields of the arrays of one simulated robot: every name and shape, once.
+
+Three arrays hold everything that a compiled step reads and writes:
+
+    numbers   float64: the step data (what a snapshot and a report copy), then work and constants
+    indices   int64: kinematic tree, rows, modes, status
+    layout    int64: first and last place, rows and columns of every field, by its number
+
+Every field has a constant of its name in capitals, its number: `vector(data, V_FREE)`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+Shape = tuple[int, ...]
+MEMORY_NUMBERS = 4
+"""Numbers that a contact model may keep of each contact: a vector, then one more."""
+LAW_NUMBERS = 24
+"""Largest number of parameters of a contact model."""
+SPRING_NUMBERS = 5
+"""Numbers of `solvers.springs.LinearSprings`."""
+SCRATCH_VECTORS = 8
+"""Vectors of the length of all rows that a contact model may use as scratch."""
+CONE_VECTORS = 8
+"""Vectors of that length that the cone solvers use as scratch, see solvers.rows.ConeWork."""
+PAIR_NUMBERS = 5
+"""Indices that describe a pair of solids: these, the last dofs of their bodies, where the two
+branches meet."""
+GROUP_NUMBERS = 4
+"""Indices that describe pairs of two islands: these, the first pair, the one behind the last."""
+CONSTRAINT_INDICES, CONSTRAINT_PLACES, CONSTRAINT_LAW = 8, 24, 6
+"""Numbers that describe a bilateral constraint, see constraints/_rows.py."""
+TERRAIN_DATA = 16
+"""Numbers that describe a terrain of any kind, besides those of its relief."""
+
+STATE = ('q', 'v', 'position', 'frame', 'gap', 'feature', 'memory', 'energy')
+"""Fields that follow from q and v; kept for the start and the end of a step."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Sizes of one simulation."""
+
+    nq: int
+    """Configuration size."""
+    nv: int
+    """Velocity size."""
+    n_joints: int
+    """Actuated joints."""
+    nc: int
+    """Contacts, open or closed: candidates × features of the terrain, then those of pairs."""
+    ns: int
+    """Interval rows: dry friction of joints, then limits of positions."""
+    n_bodies: int = 1
+    """Bodies of the kinematic tree, the world included."""
+    n_candidates: int = 0
+    """Spheres that the ground may touch."""
+    n_flyers: int = 0
+    """Free-flying joints."""
+    n_delay: int = 0
+    """Steps of the longest delay of an actuator."""
+    n_lags: int = 0
+    """Actuated joints if one of their actuators lags, else 0."""
+    n_limits: int = 0
+    """Interval rows on positions, the last ones: joint limits and joints that follow others."""
+    n_islands: int = 1
+    """Parts of the contact problem that have no dof in common, see step/_rows.py."""
+    n_solids: int = 0
+    """Spheres, capsules and boxes that may touch each other."""
+    n_pairs: int = 0
+    """Pairs of them that may."""
+    n_pair_groups: int = 0
+    """Runs of pairs of the same two islands; the world counts as one more island."""
+    n_pair_slots: int = 0
+    """Contacts that all pairs may have at once: the last ones."""
+
+    n_constraints: int = 0
+    """Bilateral constraints."""
+    nb: int = 0
+    """Their rows."""
+
+    @property
+    def n_ground(self) -> int:
+        """Contacts with the ground, open or closed: the first ones."""
+        return self.nc - self.n_pair_slots
+
+    @property
+    def features(self) -> int:
+        """Contacts that each candidate may have; 0 without candidates."""
+        return self.n_ground // self.n_candidates if self.n_candidates else 0
+
+    @property
+    def rows(self) -> int:
+        """Rows of the contact problem when every block is active: 3 nc + ns."""
+        return 3 * self.nc + self.ns
+
+    def shapes(self) -> dict[str, Shape]:
+        """Shape of every field of the step data, in memory order."""
+        nq, nv, nc, ns, rows, nb = self.nq, self.nv, self.nc, self.ns, self.rows, self.nb
+        now: dict[str, Shape] = dict(zip(
+            STATE, ((nq,), (nv,), (nc, 3), (nc, 3, 3), (nc,), (nc,), (nc, MEMORY_NUMBERS), (4,)),
+            strict=True,
+        ))  # fmt: skip
+        return {
+            'clock': (3,), **now, **{f'{name}_start': shape for name, shape in now.items()},
+            'impulse': (rows,), 'delay_line': (self.n_delay, self.n_joints),
+            'lagged_effort': (self.n_lags,), 'gravity': (3,), 'time_step': (1,),
+            'command': (self.n_joints,), 'effort': (self.n_joints,), 'tau': (nv,),
+            'nonlinear_effects': (nv,), 'inertia': (nv, nv),
+            'jacobian_transposed': (nv, rows), 'transport': (nv,), 'v_free': (nv,),
+            'v_next': (nv,), 'acceleration': (nv,), 'friction': (nc,), 'lower': (ns,),
+            'upper': (ns,), 'interval_gap': (ns,), 'active': (nc,), 'interval_active': (ns,),
+            'springs': (SPRING_NUMBERS,), 'u_start': (rows,), 'u_free': (rows,), 'u_next': (rows,),
+            'bias': (rows,), 'restitution_bias': (nc,), 'contact_force': (nc, 3),
+            'contact_velocity': (nc, 3), 'normal_force': (nc,), 'slip_speed': (nc,),
+            'contact_mode': (nc,), 'bilateral_jacobian': (nb, nv), 'bilateral_bias': (nb,),
+            'bilateral_impulse': (nb,), 'bilateral_rate': (nb,), 'bilateral_error': (nb,),
+            'solver': (3,),
+        }  # fmt: skip
+
+    def work_shapes(self) -> dict[str, Shape]:
+        """Shape of every field of `numbers` behind the step data: work, then constants."""
+        nv, nc, ns, rows, bodies = self.nv, self.nc, self.ns, self.rows, self.n_bodies
+        joints, limits, nb = (self.n_joints,), (self.n_limits, 2), self.nb
+        return {
+            # kinematic tree at the present state (dynamics)
+            'origin': (3,), 'pose': (bodies, 12), 'columns': (nv, 6),
+            'world_inertia': (bodies, 10), 'composite': (bodies, 10), 'mass_matrix': (nv, nv),
+            'twist': (bodies, 6), 'bias_acceleration': (bodies, 6), 'body_wrench': (bodies, 6),
+            'factor': (nv, nv), 'displacement': (nv,), 'momentum': (nv,),
+            'carried': (self.n_flyers, 9),
+            'fast': (2,), 'undamped_factor': (nv, nv), 'undamping': (nv,),
+            # active rows of the contact problem
+            'delassus': (rows * rows,), 'row_response': (nv * rows,), 'g': (rows,),
+            'row_free': (rows,), 'row_start': (rows,), 'row_friction': (nc,), 'row_gap': (nc,),
+            'row_impulse': (rows,), 'row_lower': (ns,), 'row_upper': (ns,),
+            'row_interval_gap': (ns,), 'row_weight': (rows,), 'row_memory': (nc, MEMORY_NUMBERS),
+            'row_memory_next': (nc, MEMORY_NUMBERS), 'guard': (self.n_islands, 4),
+            'island_solver': (self.n_islands, 3),
+            # scratch of the solvers
+            'cone_work': (CONE_VECTORS, rows), 'newton_matrix': (rows * rows,),
+            'law_vectors': (SCRATCH_VECTORS, rows),
+            # constants of robot, ground and model
+            'placement': (bodies, 13), 'body': (bodies, 10), 'armature': (nv,), 'damping': (nv,),
+            'total_mass': (1,), 'offset': (self.n_candidates, 3), 'radius': (self.n_candidates,),
+            'terrain': (TERRAIN_DATA,), 'restitution': (nc,), 'stabilisation': (2,),
+            'default_friction': (nc,), 'default_restitution': (nc,),
+            'inverse_weight': (rows,), 'interval_lower': (ns,), 'interval_upper': (ns,),
+            'reach': (3,), 'damping_inertia': (1,), 'law': (LAW_NUMBERS,),
+            'support_command': (nc,), 'limit_share': limits, 'limit_range': limits,
+            'limit_restitution': (ns,),
+            # contacts between bodies
+            'solid_place': (self.n_solids, 12), 'solid_size': (self.n_solids, 4),
+            'solid_reach': (self.n_solids,), 'solid_pose': (self.n_solids, 12),
+            'pair_weight': (self.n_pairs,), 'pair_drift': (3 * self.n_pair_slots,),
+            'island_box': (self.n_islands + 1 if self.n_pairs else 0, 6),
+            # bilateral rows, with damping and without where there are two
+            'bilateral_response': (2 * nb, nv), 'bilateral_matrix': (2 * nb, nb),
+            'bilateral_factor': (2 * nb, nb), 'bilateral_gram': (2 * nb, nb),
+            'bilateral_share': (2 * nb, rows), 'bilateral_scratch': (nb, nb),
+            'bilateral_coupling': (nb, rows), 'bilateral_drift': (nb,),
+            'bilateral_places': (self.n_constraints, CONSTRAINT_PLACES),
+            'bilateral_laws': (self.n_constraints, CONSTRAINT_LAW),
+            'kept_jacobian': (nb, nv), 'projection': (nv if nb else 0,),
+            'projection_impulse': (nb,), 'projected_q': (self.nq if nb else 0,),
+            # controller
+            'external': (nv,), 'target': joints, 'target_velocity': joints,
+            'feed_forward': joints, 'kp': joints, 'kd': joints, 'wrench': (6,),
+            'wrench_point': (3,),
+            # actuators
+            'effort_limit': joints, 'velocity_limit': joints, 'saturation_effort': joints,
+            'lag_decay': joints,
+        }  # fmt: skip
+
+    def index_shapes(self) -> dict[str, Shape]:
+        """Shape of every field of `indices`."""
+        nv, nc, ns, rows, nb = self.nv, self.nc, self.ns, self.rows, self.n_bodies
+        joints = (self.n_joints,)
+        return {
+            'status': (1,), 'control': (1,), 'integrator': (1,), 'terms_given': (1,),
+            'counts': (3,), 'options': (1,), 'ground': (8,), 'wrench_body': (1,),
+            'kind': (nb,), 'parent': (nb,), 'q_index': (nb,), 'v_index': (nb + 1,),
+            'dof_parent': (nv,), 'limb': (nv,), 'rooted': (1,), 'held': (nv,), 'floats': (nv,),
+            'free_flyer_q': (self.n_flyers,), 'free_flyer_v': (self.n_flyers,),
+            'candidate_body': (self.n_candidates,), 'leaf_dof': (self.n_ground,),
+            'interval_dof': (ns,),
+            'interval_end': (ns,), 'interval_some_dof': (ns,), 'contact_island': (nc,),
+            'interval_island': (ns,), 'island_waits': (self.n_islands,), 'dof_island': (nv,),
+            'joined_island': (self.n_islands,), 'solid_body': (self.n_solids,),
+            'pair_groups': (self.n_pair_groups * GROUP_NUMBERS,), 'solid_island': (self.n_solids,),
+            'pairs': (self.n_pairs * PAIR_NUMBERS,), 'pair_counts': (2,), 'pair_search': (2,),
+            'limit_q': (self.n_limits,),
+            'limit_other_q': (self.n_limits,),
+            'joint_q': joints, 'joint_v': joints, 'joint_unbounded': joints, 'delay': joints,
+            'bilateral': (4,), 'bilateral_order': (2 * self.nb,), 'bilateral_owner': (self.nb,),
+            'bilateral_indices': (self.n_constraints * CONSTRAINT_INDICES,),
+            'row_of': (rows,), 'row_leaf': (rows,), 'mode': (rows,), 'mode_row': (rows,),
+        }  # fmt: skip
+
+    @cached_property
+    def layout(self) -> dict[str, tuple[int, int, Shape]]:
+        """First and last place in the step data, and shape, of its fields and blocks."""
+        places = consecutive(self.shapes())
+        for block, suffix in (('now', ''), ('start', '_start')):
+            begin, end = places[f'q{suffix}'][0], places[f'energy{suffix}'][1]
+            places[block] = (begin, end, (end - begin,))
+        return places
+
+    @property
+    def length(self) -> int:
+        """Length of the step data."""
+        return self.layout['solver'][1]
+
+
+def consecutive(shapes: dict[str, Shape], start: int = 0) -> dict[str, tuple[int, int, Shape]]:
+    """Return first and last place, and shape, of fields that lie one behind the other."""
+    places = {}
+    for name, shape in shapes.items():
+        stop = start + math.prod(shape)
+        places[name] = (start, stop, shape)
+        start = stop
+    return places
+
+
+def places_of(sizes: Sizes) -> dict[str, tuple[int, int, Shape]]:
+    """Return first and last place, and shape, of every field: in `numbers`, or in `indices`."""
+    work = consecutive(sizes.work_shapes(), sizes.length)
+    return {**sizes.layout, **work, **consecutive(sizes.index_shapes())}
+
+
+def layout_table(places: dict[str, tuple[int, int, Shape]]) -> NDArray[np.int64]:
+    """Return the layout array of fields at these places."""
+    table = [(start, stop, *(*shape, 1, 1)[:2]) for start, stop, shape in places.values()]
+    return np.array(table, dtype=np.int64)
+
+
+_NOTHING = Sizes(0, 0, 0, 0, 0)
+FIELDS = tuple(places_of(_NOTHING))
+"""Names of all fields in the order of their numbers."""
+INDEX_FIELDS = frozenset(_NOTHING.index_shapes())
+"""Those that live in `indices`."""
+_NUMBERS = {name.upper(): number for number, name in enumerate(FIELDS)}
+assert not _NUMBERS.keys() & globals().keys(), 'a field has the name of a constant'
+globals().update(_NUMBERS)
+
+
+def __getattr__(name: str) -> int:
+    """Tell type checkers that every field has its number here."""
+    raise AttributeError(f'contact_sim.arrays._fields has no field {name!r}')

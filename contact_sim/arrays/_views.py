@@ -1,0 +1,297 @@
+"""Views of fields inside kernels, and the arrays that are handed from kernel to kernel.
+
+The views are made from addresses: a slice or reshape of numba calls functions of its runtime to
+share ownership and to find strides, which is a quarter of a step. Nothing owns a view: the arrays
+have to outlive it, as those that Python hands to an entry do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+from numba.np import arrayobj
+from numpy.typing import NDArray
+
+from contact_sim._types import Array
+from contact_sim.arrays._fields import Sizes
+from contact_sim.solvers._jit import borrowed, kernel
+
+# --- Everything one step starts from and leaves behind, in one flat array.
+#
+# Snapshot, restore and report are each one copy of `buffer`; names are views into it, laid out
+# once.
+
+KEPT = ('impulse', 'memory', 'delay_line', 'lagged_effort')
+"""Fields that steps leave to later ones besides the state, zero after a reset."""
+PASSING = (
+    'command', 'effort', 'tau', 'acceleration', 'v_free', 'active', 'interval_active', 'u_start',
+    'u_free', 'u_next', 'bias', 'restitution_bias', 'contact_force', 'contact_velocity',
+    'normal_force', 'slip_speed', 'contact_mode', 'solver',
+)  # fmt: skip
+"""Fields of the last step alone: nothing in the next one depends on them."""
+
+
+class StepData:
+    """Named views of one flat buffer. u = J v in the contact frames, rows (t1, t2, n) per contact.
+
+    Attributes:
+        clock: time after the step [s], time at the last reset [s], steps since then, shape (3,).
+        q: configuration after the step, shape (nq,).
+        v: velocity after the step, shape (nv,).
+        position: contact points at q [m], world, shape (nc, 3).
+        frame: rows t1, t2, n of the contact frames at q, shape (nc, 3, 3).
+        gap: signed distance at q [m], shape (nc,).
+        impulse: impulses on the robot in the frames of the start [N s], shape (3 nc + ns,); also
+            the guess of the next step.
+        delay_line: commands of the steps before, the last one first, as many as the longest delay
+            of an actuator [N m], shape (n_delay, n_joints).
+        lagged_effort: efforts behind the first-order lag [N m], shape (n_joints,), or none, (0,).
+        memory: what the contact model keeps of each contact from step to step: a vector in world
+            axes and a number, zero after a reset and a switch of the model; the model says what
+            they mean, shape (nc, MEMORY_NUMBERS).
+        feature: which feature of the terrain each contact is with, −1 for none, shape (nc,).
+        energy: kinetic energy [J], then Σ m c of all bodies [kg m], world, shape (4,).
+        now: q, v, position, frame, gap, feature, memory and energy as one block.
+        start: the same before the step, as one block; each by name with `_start`.
+        gravity: gravity in world [m/s²], shape (3,).
+        time_step: h [s], shape (1,).
+        command: joint effort commanded in this step [N m], shape (n_joints,).
+        effort: joint effort behind the actuators [N m], shape (n_joints,).
+        tau: applied generalized force, effort and external wrenches [N, N m], shape (nv,).
+        nonlinear_effects: C v + g at the start [N, N m], shape (nv,).
+        inertia: lower triangle of M̂, shape (nv, nv).
+        jacobian_transposed: Jᵀ at the start, u = J v, shape (nv, 3 nc + ns).
+        transport: ω × v_lin of free flyers [m/s²], shape (nv,).
+        v_free: velocity without contact, axes of the start, shape (nv,).
+        v_next: velocity after the step, axes of the start, shape (nv,).
+        acceleration: Pinocchio's v̇ over the step, shape (nv,).
+        friction: μ that acted [-], shape (nc,).
+        lower: lower bounds of the impulses of the interval rows [N s], shape (ns,).
+        upper: upper bounds [N s], shape (ns,).
+        interval_gap: position error of the interval rows [m, rad], 0 for friction, shape (ns,).
+        active: 1 where the contact took part in the problem, shape (nc,).
+        interval_active: 1 where the interval row took part, shape (ns,).
+        springs: of the contact model, `solvers.springs.LinearSprings`, zero without, shape (5,).
+        u_start: J v before the step [m/s, rad/s], shape (3 nc + ns,).
+        u_free: J v_free, same shape.
+        u_next: J v_next, same shape.
+        bias: b, same shape.
+        restitution_bias: the part of b_n that asks for restitution [m/s], shape (nc,).
+        contact_force: force on the robot of every contact [N], world, shape (nc, 3).
+        contact_velocity: velocity of the contact points after the step [m/s], same shape.
+        normal_force: normal force of every contact [N], shape (nc,).
+        slip_speed: tangential speed after the step [m/s], shape (nc,).
+        contact_mode: 0 open, 1 stick, 2 slip, shape (nc,).
+        solver: status code, iterations, residual of the solver's own criterion.
+    """
+
+    clock: Array
+    q: Array
+    v: Array
+    position: Array
+    frame: Array
+    gap: Array
+    feature: Array
+    memory: Array
+    energy: Array
+    now: Array
+    start: Array
+    impulse: Array
+    delay_line: Array
+    lagged_effort: Array
+    q_start: Array
+    v_start: Array
+    position_start: Array
+    frame_start: Array
+    gap_start: Array
+    feature_start: Array
+    memory_start: Array
+    energy_start: Array
+    gravity: Array
+    time_step: Array
+    command: Array
+    effort: Array
+    tau: Array
+    nonlinear_effects: Array
+    inertia: Array
+    jacobian_transposed: Array
+    transport: Array
+    v_free: Array
+    v_next: Array
+    acceleration: Array
+    friction: Array
+    lower: Array
+    upper: Array
+    interval_gap: Array
+    active: Array
+    interval_active: Array
+    springs: Array
+    u_start: Array
+    u_free: Array
+    u_next: Array
+    bias: Array
+    restitution_bias: Array
+    contact_force: Array
+    contact_velocity: Array
+    normal_force: Array
+    slip_speed: Array
+    contact_mode: Array
+    solver: Array
+
+    def __init__(self, sizes: Sizes, buffer: Array | None = None) -> None:
+        self.sizes = sizes
+        self.buffer: Array = np.zeros(sizes.length) if buffer is None else buffer
+
+    def rest(self) -> None:
+        """Begin at the present q and v: what steps found out before is forgotten."""
+        for name in (*KEPT, *PASSING):
+            getattr(self, name)[:] = 0.0
+        self.start[:] = self.now
+        self.v_next[:] = self.v
+
+    def __getattr__(self, name: str) -> Array:
+        """Return the view called `name`, made at its first use."""
+        layout = self.__dict__['sizes'].layout
+        if name not in layout:
+            raise AttributeError(f'StepData has no field {name!r}')
+        start, stop, shape = layout[name]
+        view: Array = self.buffer[start:stop].reshape(shape)
+        self.__dict__[name] = view
+        return view
+
+
+# --- Views of fields inside kernels, and the arrays that are handed from kernel to kernel.
+
+NUMBERS, INDICES, LAYOUT = range(3)
+"""Places in `Arrays`."""
+COLUMNS, ITEM = 4, 8
+"""Columns of the layout array; bytes of a number and of an index."""
+
+
+class Arrays(NamedTuple):
+    """The arrays of one robot, without reference counts while a kernel works on them."""
+
+    numbers: NDArray[np.float64]
+    indices: NDArray[np.int64]
+    layout: NDArray[np.int64]
+
+
+@kernel
+def arrays_of(numbers, indices, layout, world):
+    """Return the arrays of one world: row `world` of `numbers` and of `indices`."""
+    return Arrays(borrowed(numbers)[world], borrowed(indices)[world], borrowed(layout))
+
+
+Shape = Callable[[Any, Callable[[int], Any], list[Any]], list[Any]]
+"""(builder, column of the layout → its value, further arguments) → sizes of a view."""
+
+
+def _view(data: Any, which: int, ndim: int, shape: Shape, extra: int = 0) -> tuple[Any, Any]:
+    """Return signature and code of a view of a field: (data, field, `extra` integers) → array."""
+    kind = types.Array(data.types[which].dtype, ndim, 'C')
+    given = (data, types.intp, *(extra * [types.intp]))
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        arrays, field, *rest = arguments
+        integer = context.get_value_type(types.intp)
+
+        def parts(place: int) -> Any:
+            array = arrayobj.make_array(signature.args[0].types[place])
+            return array(context, builder, builder.extract_value(arrays, place))
+
+        layout, array = parts(LAYOUT).data, parts(which)
+        first = builder.mul(field, integer(COLUMNS))
+
+        def column(k: int) -> Any:
+            return builder.load(builder.gep(layout, [builder.add(first, integer(k))]))
+
+        sizes, strides = shape(builder, column, rest), [integer(ITEM)]
+        for size in sizes[:0:-1]:
+            strides.insert(0, builder.mul(strides[0], size))
+        view = arrayobj.make_array(signature.return_type)(context, builder)
+        arrayobj.populate_array(
+            view, data=builder.gep(array.data, [column(0)]),
+            shape=cgutils.pack_array(builder, sizes),
+            strides=cgutils.pack_array(builder, strides), itemsize=integer(ITEM), meminfo=None,
+            parent=None,
+        )  # fmt: skip
+        return view._getvalue()
+
+    return kind(*given), codegen
+
+
+def _length(builder: Any, column: Callable[[int], Any], rest: list[Any]) -> list[Any]:
+    return [builder.sub(column(1), column(0))]
+
+
+def _rows_and_columns(builder: Any, column: Callable[[int], Any], rest: list[Any]) -> list[Any]:
+    return [column(2), column(3)]
+
+
+def _given(builder: Any, column: Callable[[int], Any], rest: list[Any]) -> list[Any]:
+    return rest
+
+
+def _three_by_three(builder: Any, column: Callable[[int], Any], rest: list[Any]) -> list[Any]:
+    count = column(2)
+    return [count, count.type(3), count.type(3)]
+
+
+@intrinsic
+def vector(typingctx: Any, data: Any, field: Any) -> Any:
+    """Return a field of `numbers` as a vector."""
+    return _view(data, NUMBERS, 1, _length)
+
+
+@intrinsic
+def matrix(typingctx: Any, data: Any, field: Any) -> Any:
+    """Return a field of `numbers` as a matrix."""
+    return _view(data, NUMBERS, 2, _rows_and_columns)
+
+
+@intrinsic
+def front(typingctx: Any, data: Any, field: Any, rows: Any, columns: Any) -> Any:
+    """Return the front of a flat field of `numbers` as a matrix (rows, columns)."""
+    return _view(data, NUMBERS, 2, _given, 2)
+
+
+@kernel
+def square(data, field, n):
+    """Return the front of a flat field of `numbers` as a matrix (n, n)."""
+    return front(data, field, n, n)
+
+
+@intrinsic
+def frames(typingctx: Any, data: Any, field: Any) -> Any:
+    """Return a field of `numbers` as 3x3 matrices, shape (n, 3, 3)."""
+    return _view(data, NUMBERS, 3, _three_by_three)
+
+
+@intrinsic
+def integers(typingctx: Any, data: Any, field: Any) -> Any:
+    """Return a field of `indices` as a vector."""
+    return _view(data, INDICES, 1, _length)
+
+
+@intrinsic
+def numbers_at(typingctx: Any, address: Any, length: Any) -> Any:
+    """Return the `length` numbers at an address as a vector."""
+    if not isinstance(address, types.Integer):
+        return None
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind, size = signature.return_type, arguments[1]
+        view = arrayobj.make_array(kind)(context, builder)
+        arrayobj.populate_array(
+            view, data=builder.inttoptr(arguments[0], view.data.type),
+            shape=cgutils.pack_array(builder, [size]),
+            strides=cgutils.pack_array(builder, [context.get_constant(types.intp, ITEM)]),
+            itemsize=context.get_constant(types.intp, ITEM), meminfo=None, parent=None,
+        )  # fmt: skip
+        return view._getvalue()
+
+    return types.Array(types.float64, 1, 'C')(types.intp, types.intp), codegen

@@ -1,0 +1,291 @@
+"""Contacts between bodies: which solids of the declared pairs are near each other, and where.
+
+Pairs come in groups, of one island with another or with itself. Those of islands whose boxes are
+apart are passed over: the search of many robots against each other grows with their number.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from contact_sim.arrays._fields import GROUP_NUMBERS, PAIR_NUMBERS
+from contact_sim.collision._solid_contacts import boxes, capsule_on_box, capsules, sphere_on_core
+from contact_sim.collision._solids import (
+    BOX,
+    CONTACTS,
+    POINT,
+    SEGMENT,
+    clear_pool,
+    core_of,
+    pair_of,
+    solid_at,
+)
+from contact_sim.collision._surface import NEAR
+from contact_sim.dynamics._vectors import add, cross, dot, put, scaled, sub, vec
+from contact_sim.solvers._jit import kernel
+
+# --- The rows of the contacts between bodies: velocity of the first body on the second.
+#
+# A row has entries at the dofs that move one body of its pair and not the other: on two branches
+# of
+# the tree, from the bodies to where the branches meet.
+
+FIRST_LEAF, SECOND_LEAF, MEET = 2, 3, 4
+"""Columns of the field `pairs`, behind the two solids."""
+
+
+@kernel
+def two_branches(pairs, feature):
+    """Return both last dofs of the pair that a slot holds, −1 without any, and where they meet.
+
+    `pairs`: (n * PAIR_NUMBERS,). An unused slot has no dofs.
+    """
+    k = PAIR_NUMBERS * pair_of(feature)
+    if k < 0:
+        return -1, -1, -1
+    return pairs[k + FIRST_LEAF], pairs[k + SECOND_LEAF], pairs[k + MEET]
+
+
+@kernel
+def fill_pair_rows(columns, origin, slots, dof_parent, position, frame, gap, jacobian_transposed):
+    """Fill Jᵀ of the contacts between bodies: velocity of the first body on the second [m/s].
+
+    Taken halfway between their surfaces. As `detect.contact_rows`, whose arguments these are, for
+    the slots behind those of the ground.
+    """
+    leaf_dof, feature, pairs = slots
+    first, nc = leaf_dof.shape[0], feature.shape[0]
+    for k in range(dof_parent.shape[0]):
+        for row in range(3 * first, 3 * nc):
+            jacobian_transposed[k, row] = 0.0
+    for i in range(first, nc):
+        if feature[i] < 0.0:
+            continue
+        a, b, meeting = two_branches(pairs, feature[i])
+        n, half = frame[i, 2], 0.5 * gap[i]
+        p = (
+            position[i, 0] - half * n[0] - origin[0],
+            position[i, 1] - half * n[1] - origin[1],
+            position[i, 2] - half * n[2] - origin[2],
+        )
+        for last, sign in ((a, 1.0), (b, -1.0)):
+            fill_branch(
+                columns, (last, meeting), dof_parent, p, frame[i], sign, 3 * i, jacobian_transposed
+            )
+
+
+@kernel
+def fill_branch(columns, branch, dof_parent, p, axes, sign, row, jacobian_transposed):
+    """Fill three rows along a branch, (last dof, dof behind its end), at the point p."""
+    k = branch[0]
+    while k > branch[1]:
+        wx, wy, wz = columns[k, 3], columns[k, 4], columns[k, 5]
+        vx = columns[k, 0] + wy * p[2] - wz * p[1]
+        vy = columns[k, 1] + wz * p[0] - wx * p[2]
+        vz = columns[k, 2] + wx * p[1] - wy * p[0]
+        for e in range(3):
+            along = axes[e, 0] * vx + axes[e, 1] * vy + axes[e, 2] * vz
+            jacobian_transposed[k, row + e] = sign * along
+        k = dof_parent[k]
+
+
+@kernel
+def add_pair_velocity(jacobian_transposed, branch, dof_parent, v, i, u):
+    """Add J v of contact i along a branch, (last dof, dof behind its end), to u."""
+    k = branch[0]
+    while k > branch[1]:
+        for e in range(3 * i, 3 * i + 3):
+            u[e] += jacobian_transposed[k, e] * v[k]
+        k = dof_parent[k]
+
+
+@kernel
+def add_pair_impulse(jacobian_transposed, branch, dof_parent, impulse, i, out):
+    """Add Jᵀ λ of contact i along a branch to `out` (nv,)."""
+    k = branch[0]
+    while k > branch[1]:
+        for e in range(3 * i, 3 * i + 3):
+            out[k] += jacobian_transposed[k, e] * impulse[e]
+        k = dof_parent[k]
+
+
+def meeting_dof(dof_parent: Any, a: int, b: int) -> int:
+    """Return the last dof that the branches of dofs a and b share, −1 if they share none."""
+    above = set()
+    while a >= 0:
+        above.add(a)
+        a = int(dof_parent[a])
+    while b >= 0 and b not in above:
+        b = int(dof_parent[b])
+    return b
+
+
+# --- Contacts between bodies: which solids of the declared pairs are near each other, and where.
+
+
+@kernel
+def detect_pairs(solids, pairs, groups, boxes, pool):
+    """Fill the slots of the contacts between bodies.
+
+    Args:
+        solids: (place, size, reach, island): placement of each in world, see
+            `solids.place_solids`, (n, 12); half sizes of its core and radius [m], (n, 4); radius
+            of the sphere about its centre that holds it [m], (n,); its island, (n,).
+        pairs: see arrays.fields.PAIR_NUMBERS, the simpler core first, shape (any,).
+        groups: see arrays.fields.GROUP_NUMBERS, shape (any,).
+        boxes: scratch, lower and upper corner of what each island holds, shape (islands, 6).
+        pool: the slots, see `pool.clear_pool`.
+    """
+    clear_pool(pool)
+    enclose(solids, boxes)
+    for g in range(0, groups.shape[0], GROUP_NUMBERS):
+        one, other = groups[g], groups[g + 1]
+        if one == other or overlap(boxes[one], boxes[other]):
+            for k in range(groups[g + 2], groups[g + 3]):
+                search_pair(solids, pairs, k, pool)
+
+
+@kernel
+def enclose(solids, boxes):
+    """Fill the boxes of the islands, along the axes of the world and NEAR wider than needed."""
+    place, _, reach, island = solids
+    for i in range(boxes.shape[0]):
+        for e in range(3):
+            boxes[i, e], boxes[i, 3 + e] = np.inf, -np.inf
+    for i in range(reach.shape[0]):
+        box = boxes[island[i]]
+        for e in range(3):
+            box[e] = min(box[e], place[i, 9 + e] - reach[i] - NEAR)
+            box[3 + e] = max(box[3 + e], place[i, 9 + e] + reach[i] + NEAR)
+
+
+@kernel
+def overlap(a, b):
+    """Return whether two boxes have a point in common."""
+    apart = False
+    for e in range(3):
+        apart = apart or a[e] > b[3 + e] or b[e] > a[3 + e]
+    return not apart
+
+
+@kernel
+def search_pair(solids, pairs, k, pool):
+    """Keep the contacts of pair k where its solids are near each other."""
+    place, size, reach, _ = solids
+    a, b = pairs[PAIR_NUMBERS * k], pairs[PAIR_NUMBERS * k + 1]
+    bound, distance = reach[a] + reach[b] + NEAR, 0.0
+    for e in range(9, 12):
+        distance += (place[a, e] - place[b, e]) ** 2
+    if distance < bound * bound:
+        meet(place, size, a, b, pool, float(CONTACTS * k))
+
+
+@kernel
+def meet(place, size, i, j, pool, key):
+    """Keep the contacts of solids i and j, whose cores are in the order of their kinds."""
+    a, b = solid_at(place, size, i), solid_at(place, size, j)
+    first, second = core_of(size, i), core_of(size, j)
+    if first == POINT:
+        sphere_on_core(a, b, NEAR, pool, key)
+    elif second == SEGMENT:
+        capsules(a, b, NEAR, pool, key)
+    elif first == SEGMENT:
+        capsule_on_box(a, b, NEAR, pool, key)
+    elif second == BOX:
+        boxes(a, b, NEAR, pool, key)
+
+
+# --- J̇ v of the contacts between bodies, for laws at acceleration level.
+#
+# The rate at which u = C (v_A(p) − v_B(p)) changes while v̇ = 0, C and p those of the contact
+# wherever it is: a central difference over an instant in the motion of both bodies.
+
+INSTANT = 1e-5
+"""[s]: at 10 rad/s the difference is exact to 1e-8, and rounding is smaller."""
+
+
+@kernel
+def pair_drift(solids, motion, pairs, feature, drift):
+    """Fill J̇ v of every slot, rows (t1, t2, n).
+
+    Args:
+        solids: (place, size, body): placements in world (n, 12), half sizes and radius (n, 4),
+            body that carries each (n,).
+        motion: (twist, bias, origin, gravity), see `detect.contact_drift`.
+        pairs: see arrays.fields.PAIR_NUMBERS, shape (any,).
+        feature: what each slot holds, shape (slots,).
+        drift: out, shape (3 slots,).
+    """
+    place, size = np.empty((2, 12)), np.empty((2, 4))
+    pool = (
+        0, np.zeros(2, np.int64), np.empty((CONTACTS, 3)), np.empty((CONTACTS, 3, 3)),
+        np.empty(CONTACTS), np.empty(CONTACTS),
+    )  # fmt: skip
+    for i in range(feature.shape[0]):
+        put(drift, 3 * i, (0.0, 0.0, 0.0))
+        k = PAIR_NUMBERS * pair_of(feature[i])
+        if k < 0:
+            continue
+        pair, key = (pairs[k], pairs[k + 1]), feature[i] % CONTACTS
+        size[0], size[1] = solids[1][pair[0]], solids[1][pair[1]]
+        u, seen = (0.0, 0.0, 0.0), 0
+        for side in (1.0, -1.0):
+            moved(solids, motion, pair, side * INSTANT, place)
+            clear_pool(pool)
+            meet(place, size, 0, 1, pool, 0.0)
+            for c in range(CONTACTS):
+                if pool[5][c] == key:
+                    at = velocity_at(solids, motion, pair, side * INSTANT, pool, c)
+                    u, seen = add(u, scaled(side / (2.0 * INSTANT), at)), seen + 1
+        if seen == 2:  # else it is about to come or go
+            put(drift, 3 * i, u)
+
+
+@kernel
+def moved(solids, motion, pair, time, place):
+    """Fill the placements of both solids of a pair after a time [s]."""
+    twist, origin = motion[0], vec(motion[2], 0)
+    for s in range(2):
+        i, j = pair[s], solids[2][pair[s]]
+        v, w = vec(twist[j], 0), vec(twist[j], 3)
+        turned_by(solids[0][i], scaled(time, w), place[s])
+        centre = vec(solids[0][i], 9)
+        speed = add(v, cross(w, sub(centre, origin)))
+        put(place[s], 9, add(centre, scaled(time, speed)))
+
+
+@kernel
+def turned_by(axes, angle, out):
+    """Fill three axes turned by a small angle vector [rad], by Rodrigues' formula."""
+    size = np.sqrt(dot(angle, angle))
+    s = np.sin(size) / size if size > 0.0 else 1.0
+    c = 2.0 * (np.sin(0.5 * size) / size) ** 2 if size > 0.0 else 0.5
+    for k in range(0, 9, 3):
+        a = vec(axes, k)
+        first = cross(angle, a)
+        put(out, k, add(a, add(scaled(s, first), scaled(c, cross(angle, first)))))
+
+
+@kernel
+def velocity_at(solids, motion, pair, time, pool, c):
+    """Return u of contact c of a pool, its bodies moving as after a time [s] with v̇ = 0."""
+    twist, bias, origin, gravity = motion
+    i, j = solids[2][pair[0]], solids[2][pair[1]]
+    arm = sub(vec(pool[2][c], 0), vec(origin, 0))
+    v = sub(velocity_of(twist, bias, gravity, i, time, arm),
+            velocity_of(twist, bias, gravity, j, time, arm))  # fmt: skip
+    frame = pool[3][c]
+    return dot(vec(frame[0], 0), v), dot(vec(frame[1], 0), v), dot(vec(frame[2], 0), v)
+
+
+@kernel
+def velocity_of(twist, bias, gravity, j, time, arm):
+    """Return the velocity of a point of body j, `arm` from the origin of the twists."""
+    if j == 0:
+        return 0.0, 0.0, 0.0
+    linear = add(vec(bias[j], 0), vec(gravity, 0))
+    v = add(vec(twist[j], 0), scaled(time, linear))
+    w = add(vec(twist[j], 3), scaled(time, vec(bias[j], 3)))
+    return add(v, cross(w, arm))

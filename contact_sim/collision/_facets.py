@@ -1,0 +1,221 @@
+"""Where a point is nearest to a facet of the ground: to a triangle, an edge or a corner.
+
+A point in front of the ground has a contact with every facet to which it is nearer than to the
+neighbours of that facet: with the inside of a triangle, with a convex edge between the normals of
+its two triangles, with a corner within the cone of its normals. So no edge between triangles of
+one plane is felt, and in a concave corner both sides are.
+
+A point behind the ground has a contact with the nearest triangle, and near a concave edge with
+both its triangles, which there count as going on behind each other.
+
+Vectors are tuples of three numbers [m].
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from contact_sim.collision._contact_keys import NO_FEATURE
+from contact_sim.dynamics._vectors import cross, dot, scaled, sub
+from contact_sim.solvers._jit import kernel
+
+# --- The contacts of one candidate, nearest first, while a search over facets finds them.
+#
+# `found` is (distance, frame, feature), the arrays of `detect` over all slots; a candidate has the
+# slots from `first` on. A slot without a contact holds NO_FEATURE.
+
+UNUSED_GAP = 1e3
+"""Gap of a slot without a contact [m]."""
+SAME = 1.0 - 1e-9
+"""Cosine of the angle between normals above which two contacts count as one."""
+
+
+@kernel
+def clear_slots(found, first, slots):
+    """Empty the slots of a candidate."""
+    distance, frame, feature = found
+    for i in range(first, first + slots):
+        distance[i], feature[i] = UNUSED_GAP, NO_FEATURE
+        frame[i, 2, 0] = frame[i, 2, 1] = 0.0
+        frame[i, 2, 2] = 1.0
+
+
+@kernel
+def keep_contact(found, first, slots, away, normal, key):
+    """Put a contact in its place among the nearest ones, of two with one normal the nearer.
+
+    Args:
+        found: as above.
+        first: first slot of the candidate.
+        slots: number of its slots.
+        away: signed distance [m].
+        normal: three numbers.
+        key: its feature.
+    """
+    distance, frame, feature = found
+    last = first + slots - 1
+    place = first
+    while place < last and feature[place] != NO_FEATURE:
+        if _along(normal, frame, place) > SAME:
+            break
+        place += 1
+    if feature[place] != NO_FEATURE and away >= distance[place]:
+        return
+    while place > first and distance[place - 1] > away:
+        distance[place], feature[place] = distance[place - 1], feature[place - 1]
+        for e in range(3):
+            frame[place, 2, e] = frame[place - 1, 2, e]
+        place -= 1
+    distance[place], feature[place] = away, key
+    frame[place, 2, 0], frame[place, 2, 1], frame[place, 2, 2] = normal
+
+
+@kernel
+def _along(normal, frame, i):
+    return normal[0] * frame[i, 2, 0] + normal[1] * frame[i, 2, 1] + normal[2] * frame[i, 2, 2]
+
+
+# --- Where a point is nearest to a facet of the ground: to a triangle, an edge or a corner.
+
+INSIDE, NONE = -1, 3
+"""Where the nearest point of a plane is: in the triangle, or outside of more than one edge."""
+TOLERANCE = 1e-9
+"""Rounding of positions next to the size of a facet [-]."""
+EXTENSION = 0.01
+"""How far a triangle goes on behind its neighbour at a concave edge, for points so near [m]."""
+
+
+@kernel
+def plane_through(a, b, c):
+    """Return the unit normal of the triangle a, b, c, out of the side where it turns left."""
+    n = cross(sub(b, a), sub(c, a))
+    return scaled(1.0 / np.sqrt(dot(n, n)), n)
+
+
+@kernel
+def near_plane(p, a, b, c, limit):
+    """Return whether p is within `limit` of the plane through a, b, c."""
+    n = cross(sub(b, a), sub(c, a))
+    away = dot(n, sub(p, a))
+    return away * away <= limit * limit * dot(n, n)
+
+
+@kernel
+def side_of_edges(p, n, a, b, c):
+    """Return (where p is over the triangle a, b, c of unit normal n, how far outside [m]).
+
+    Where: INSIDE, or outside of edge 0 (a to b), 1 (b to c) or 2 (c to a) alone, or NONE.
+    """
+    where, outside = INSIDE, 0.0
+    for edge in range(3):
+        first, second = a, b
+        if edge == 1:
+            first, second = b, c
+        elif edge == 2:
+            first, second = c, a
+        along = sub(second, first)
+        inwards = dot(cross(n, along), sub(p, first))
+        length = dot(along, along)
+        if inwards < -TOLERANCE * length:
+            if where != INSIDE:
+                return NONE, 0.0
+            where, outside = edge, -inwards / np.sqrt(length)
+    return where, outside
+
+
+@kernel
+def distance_to_triangle(p, a, b, c):
+    """Return the distance of p from the nearest point of a triangle [m]."""
+    n = plane_through(a, b, c)
+    if side_of_edges(p, n, a, b, c)[0] == INSIDE:
+        return abs(dot(n, sub(p, a)))
+    return min(distance_to_edge(p, a, b), distance_to_edge(p, b, c), distance_to_edge(p, c, a))
+
+
+@kernel
+def distance_to_edge(p, a, b):
+    """Return the distance of p from the nearest point between a and b [m]."""
+    along, off = sub(b, a), sub(p, a)
+    place = min(max(dot(along, off) / dot(along, along), 0.0), 1.0)
+    off = sub(off, scaled(place, along))
+    return np.sqrt(dot(off, off))
+
+
+@kernel
+def goes_on_behind(p, n, edge, neighbour):
+    """Return whether a triangle goes on to below p behind its neighbour at a concave edge.
+
+    Args:
+        p: a point outside of the edge alone.
+        n: unit normal of the triangle.
+        edge: its ends (a, b), with the triangle on the left.
+        neighbour: third corner of the triangle on the other side.
+    """
+    a, b = edge
+    above = dot(n, sub(neighbour, a))
+    span = sub(neighbour, a)
+    if above <= TOLERANCE * np.sqrt(dot(span, span)):
+        return False  # flat or convex
+    return dot(plane_through(b, a, neighbour), sub(p, a)) < 0.0
+
+
+@kernel
+def nearest_on_edge(p, a, b, left, right, limit):
+    """Return (distance, direction to p) where p is nearest to the convex edge from a to b.
+
+    The distance is infinite where it is nearer to something else, or farther than `limit`.
+
+    Args:
+        p: the point.
+        a: first end.
+        b: second end.
+        left: third corner of the triangle on the left of the edge, seen from outside.
+        right: that of the triangle on its right; NaN where there is none on either side.
+        limit: largest distance of interest [m].
+    """
+    along, off = sub(b, a), sub(p, a)
+    length, place = dot(along, along), dot(sub(b, a), sub(p, a))
+    if not 0.0 <= place <= length:
+        return np.inf, off
+    off = sub(off, scaled(place / length, along))
+    square = dot(off, off)
+    room = TOLERANCE * length
+    if not 0.0 < square <= limit * limit or dot(off, sub(left, a)) > room:
+        return np.inf, off
+    if dot(off, sub(right, a)) > room:
+        return np.inf, off
+    distance = np.sqrt(square)
+    return distance, scaled(1.0 / distance, off)
+
+
+@kernel
+def is_convex(a, b, left, right):
+    """Return whether the ground is convex at an edge, or ends there; see `nearest_on_edge`."""
+    span = sub(right, a)
+    n = cross(sub(b, a), sub(left, a))
+    return not dot(n, span) >= -TOLERANCE * np.sqrt(dot(n, n) * dot(span, span))
+
+
+@kernel
+def bend_of_edge(p, a, b):
+    """Return H = ∂n/∂p [1/m] of the distance from an edge, as `surface.curvature`."""
+    along, off = sub(b, a), sub(p, a)
+    e = scaled(1.0 / np.sqrt(dot(along, along)), along)
+    return bend(sub(off, scaled(dot(off, e), e)), e)
+
+
+@kernel
+def bend(off, axis):
+    """Return (1 − n nᵀ − e eᵀ)/ρ for off = ρ n and a unit vector e along which n stays, or 0."""
+    distance = np.sqrt(dot(off, off))
+    if distance < TOLERANCE:
+        return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    s, n, e = 1.0 / distance, scaled(1.0 / distance, off), axis
+    return (
+        s * (1.0 - n[0] * n[0] - e[0] * e[0]),
+        s * (-n[0] * n[1] - e[0] * e[1]),
+        s * (-n[0] * n[2] - e[0] * e[2]),
+        s * (1.0 - n[1] * n[1] - e[1] * e[1]),
+        s * (-n[1] * n[2] - e[1] * e[2]),
+        s * (1.0 - n[2] * n[2] - e[2] * e[2]),
+    )

@@ -1,0 +1,441 @@
+"""Contacts with a height field: a grid of heights, two triangles per cell.
+
+The cell (i, j) has the corners A (i, j), B (i + 1, j), C (i + 1, j + 1), D (i, j + 1) and the
+triangles A B C and A C D. Below it all is ground, beside it there is none.
+
+    data      [0:2] heights along x and y; [2] distance between them [m]; [3:5] x and y of the
+              first one [m]; [5] blocks along y
+    relief    the heights [m], row by row; then the highest of every block of BLOCK x BLOCK cells
+
+Features of the grid point (i, j) are numbered from 6 (n_y i + j) on: the two triangles of its
+cell, the edges A B, A D and A C, and the corner A.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from contact_sim.collision._facets import (
+    EXTENSION,
+    INSIDE,
+    NONE,
+    TOLERANCE,
+    bend,
+    bend_of_edge,
+    distance_to_triangle,
+    goes_on_behind,
+    is_convex,
+    keep_contact,
+    near_plane,
+    nearest_on_edge,
+    plane_through,
+    side_of_edges,
+)
+from contact_sim.dynamics._vectors import cross, dot, scaled, sub
+from contact_sim.solvers._jit import kernel
+
+# --- A grid point of a height field with the heights around it, and contacts with its facets.
+#
+# Numbers only, no arrays: so a search over many of them costs a few nanoseconds each.
+
+LOWER, UPPER, EDGE_X, EDGE_Y, DIAGONAL, CORNER = range(6)
+PER_POINT = 6
+"""Features of a grid point: two triangles, three edges, itself."""
+
+
+class Patch(NamedTuple):
+    """The heights around the grid point (i, j) [m]; those beyond the border are NaN."""
+
+    a: float
+    """Of (i, j)."""
+    b: float
+    """Of (i + 1, j)."""
+    c: float
+    """Of (i + 1, j + 1)."""
+    d: float
+    """Of (i, j + 1)."""
+    before: float
+    """Of (i − 1, j)."""
+    behind: float
+    """Of (i − 1, j − 1)."""
+    below: float
+    """Of (i, j − 1)."""
+
+
+@kernel
+def outside_box(p, side, limit):
+    """Return whether p is farther than `limit` from 0 ≤ x, y ≤ side, z ≤ 0."""
+    dx = max(-p[0], p[0] - side, 0.0)
+    dy = max(-p[1], p[1] - side, 0.0)
+    dz = max(p[2], 0.0)
+    return dx * dx + dy * dy + dz * dz > limit * limit
+
+
+@kernel
+def patch_at(relief, nx, ny, i, j):
+    """Return the heights around a grid point; beyond the border NaN."""
+    k, right, above = ny * i + j, i < nx - 1, j < ny - 1
+    return Patch(
+        relief[k],
+        relief[k + ny] if right else np.nan,
+        relief[k + ny + 1] if right and above else np.nan,
+        relief[k + 1] if above else np.nan,
+        relief[k - ny] if i > 0 else np.nan,
+        relief[k - ny - 1] if i > 0 and j > 0 else np.nan,
+        relief[k - 1] if j > 0 else np.nan,
+    )
+
+
+@kernel
+def top_of(patch):
+    """Return the highest corner of the cell of a patch."""
+    top = patch.a
+    for z in (patch.b, patch.c, patch.d):
+        if z > top:
+            top = z
+    return top
+
+
+@kernel
+def beside_part(p, part, wide):
+    """Return whether an edge or the corner lies farther away than √`wide` as seen from above.
+
+    Args:
+        p: a point, x and y from the grid point [m].
+        part: LOWER to CORNER.
+        wide: square of the largest distance of interest [m²].
+    """
+    x, y = p[0], p[1]
+    if part == EDGE_X:
+        return y * y > wide
+    if part == EDGE_Y:
+        return x * x > wide
+    if part == DIAGONAL:
+        return 0.5 * (x - y) * (x - y) > wide
+    return part == CORNER and x * x + y * y > wide
+
+
+@kernel
+def contact_with(patch, scale, p, part, limit):
+    """Return distance and direction from a part of a patch, infinite where p is not nearest to it.
+
+    Args:
+        patch: heights around a grid point.
+        scale: side of the cells [m].
+        p: a point in front of the field, x and y from the grid point [m].
+        part: LOWER to CORNER.
+        limit: largest distance of interest [m].
+    """
+    if part <= UPPER:
+        return over_face(patch, scale, p, part, limit)
+    a, c = (0.0, 0.0, patch.a), (scale, scale, patch.c)
+    b, d = (scale, 0.0, patch.b), (0.0, scale, patch.d)
+    if part == CORNER:
+        return over_corner(patch, scale, p, limit)
+    if part == DIAGONAL:
+        first, second, left, right = a, c, d, b
+    elif part == EDGE_X:
+        first, second, left, right = a, b, c, (0.0, -scale, patch.below)
+    else:
+        first, second, left, right = d, a, c, (-scale, 0.0, patch.before)
+    away, n = nearest_on_edge(p, first, second, left, right, limit)
+    if away < np.inf and not is_convex(first, second, left, right):
+        away = np.inf
+    return away, n
+
+
+@kernel
+def over_face(patch, scale, p, part, limit):
+    """Return distance and normal of a triangle for a point in front of it and over it."""
+    per = 1.0 / scale
+    rise_x, rise_y = per * (patch.b - patch.a), per * (patch.c - patch.b)
+    if part == UPPER:
+        rise_x, rise_y = per * (patch.c - patch.d), per * (patch.d - patch.a)
+    above, square = p[2] - patch.a - rise_x * p[0] - rise_y * p[1], 1.0 + rise_x**2 + rise_y**2
+    n = (-rise_x, -rise_y, 1.0)
+    if above >= 0.0 and above * above <= limit * limit * square:
+        # the nearest point of the plane, times `square`: only what is found is divided
+        x, y, side = square * p[0] + above * rise_x, square * p[1] + above * rise_y, square * scale
+        if part == UPPER:
+            x, y = y, x
+        room = TOLERANCE * side
+        if -room <= y <= x + room and x <= side + room:
+            size = np.sqrt(square)
+            return above / size, scaled(1.0 / size, n)
+    return np.inf, n
+
+
+@kernel
+def over_corner(patch, scale, p, limit):
+    """Return distance and direction from the grid point of a patch, if p is nearest to it."""
+    x, y, z, s = p[0], p[1], p[2] - patch.a, scale
+    square = x * x + y * y + z * z
+    if 0.0 < square <= limit * limit:
+        right, left = z * (patch.b - patch.a), z * (patch.before - patch.a)
+        up, down = z * (patch.d - patch.a), z * (patch.below - patch.a)
+        on, back = z * (patch.c - patch.a), z * (patch.behind - patch.a)
+        most = TOLERANCE * s * s
+        near = not (s * x + right > most or -s * x + left > most or s * y + up > most)
+        near = near and not (-s * y + down > most or s * (x + y) + on > most)
+        if near and not -s * (x + y) + back > most:
+            distance = np.sqrt(square)
+            return distance, (x / distance, y / distance, z / distance)
+    return np.inf, (x, y, z)
+
+
+# --- Contacts with a height field: a grid of heights, two triangles per cell.
+
+NX, NY, SCALE, X0, Y0, BLOCKS_Y = range(6)
+BLOCK = 8
+"""Cells along each side of a block."""
+FAR = 2.0
+"""Distance beyond which only the vertical counts [m]."""
+
+
+@kernel
+def size_of(ground):
+    """Return the numbers of heights along x and y."""
+    return int(ground.data[NX]), int(ground.data[NY])
+
+
+@kernel
+def point_of(ground, i, j):
+    """Return the grid point (i, j), with x and y from the first one on [m]."""
+    scale, ny = ground.data[SCALE], size_of(ground)[1]
+    return scale * i, scale * j, ground.relief[ny * i + j]
+
+
+@kernel
+def corners_of(ground, i, j, triangle):
+    """Return the corners of a triangle of the cell (i, j)."""
+    a, c = point_of(ground, i, j), point_of(ground, i + 1, j + 1)
+    if triangle == LOWER:
+        return a, point_of(ground, i + 1, j), c
+    return a, c, point_of(ground, i, j + 1)
+
+
+@kernel
+def cell_at(ground, x, y):
+    """Return (i, j, triangle) of the cell nearest to x, y [m from the first height]."""
+    nx, ny = size_of(ground)
+    u, v = x / ground.data[SCALE], y / ground.data[SCALE]
+    i = int(min(max(u, 0.0), nx - 2.0))
+    j = int(min(max(v, 0.0), ny - 2.0))
+    return i, j, LOWER if v - j <= u - i else UPPER
+
+
+@kernel
+def height_in(ground, x, y):
+    """Return the height of the field at x, y inside of it [m from the first height]."""
+    i, j, triangle = cell_at(ground, x, y)
+    a, b, c = corners_of(ground, i, j, triangle)
+    n = cross(sub(b, a), sub(c, a))
+    return a[2] - (n[0] * (x - a[0]) + n[1] * (y - a[1])) / n[2]
+
+
+@kernel
+def field_height(ground, x, y):
+    """Return the height of the field at x, y in world [m], NaN beside it."""
+    nx, ny = size_of(ground)
+    x, y, scale = x - ground.data[X0], y - ground.data[Y0], ground.data[SCALE]
+    if not (0.0 <= x <= scale * (nx - 1) and 0.0 <= y <= scale * (ny - 1)):
+        return np.nan
+    return height_in(ground, x, y)
+
+
+@kernel
+def find_on_field(ground, x, y, z, reach, found, first, slots):
+    """Fill the slots of a point with its contacts.
+
+    Args:
+        ground: as in `surface`.
+        x: of the point in world [m].
+        y: of the point.
+        z: of the point.
+        reach: distance up to which all contacts are of interest, farther only the nearest [m].
+        found: (distance, frame, feature), see `slots`; the slots are empty.
+        first: first slot of the candidate.
+        slots: number of its slots.
+    """
+    nx, ny = size_of(ground)
+    scale = ground.data[SCALE]
+    p = (x - ground.data[X0], y - ground.data[Y0], z)
+    on_x = min(max(p[0], 0.0), scale * (nx - 1))
+    on_y = min(max(p[1], 0.0), scale * (ny - 1))
+    off = (p[0] - on_x, p[1] - on_y, z - height_in(ground, on_x, on_y))
+    behind = off[0] == 0.0 and off[1] == 0.0 and off[2] <= 0.0
+    bound = np.sqrt(dot(off, off))
+    if not bound <= FAR:  # NaN as well
+        i, j, triangle = cell_at(ground, on_x, on_y)
+        way = (0.0, 0.0, 1.0) if behind or not bound < np.inf else scaled(1.0 / bound, off)
+        key = PER_POINT * (ny * i + j) + triangle
+        keep_contact(found, first, slots, -bound if behind else bound, way, key)
+        return
+    limit = max(bound * (1.0 + TOLERANCE), reach)
+    if behind:
+        find_behind(ground, p, limit, found, first, slots)
+    else:
+        find_before(ground, p, limit, reach, found, first, slots)
+
+
+@kernel
+def grid_range(ground, middle, limit, count):
+    """Return the first and the last grid line within `limit` of a coordinate, of `count`."""
+    per = 1.0 / ground.data[SCALE]
+    first = int(max(np.floor((middle - limit) * per), 0.0))
+    last = int(min(np.floor((middle + limit) * per), count - 1.0))
+    return first, last
+
+
+@kernel
+def find_before(ground, p, limit, reach, found, first, slots):
+    """Fill the contacts of a point in front of the field; arguments as `find_on_field`."""
+    nx, ny = size_of(ground)
+    relief, scale, blocks_y = ground.relief, ground.data[SCALE], int(ground.data[BLOCKS_Y])
+    first_i, last_i = grid_range(ground, p[0], limit, nx)
+    first_j, last_j = grid_range(ground, p[1], limit, ny)
+    side, distance, blocks = BLOCK * scale, found[0], nx * ny
+    for bi in range(first_i // BLOCK, last_i // BLOCK + 1):
+        for bj in range(first_j // BLOCK, last_j // BLOCK + 1):
+            top = relief[blocks + blocks_y * bi + bj]
+            if outside_box((p[0] - bi * side, p[1] - bj * side, p[2] - top), side, limit):
+                continue
+            for i in range(max(first_i, BLOCK * bi), min(last_i, BLOCK * bi + BLOCK - 1) + 1):
+                for j in range(max(first_j, BLOCK * bj), min(last_j, BLOCK * bj + BLOCK - 1) + 1):
+                    patch = patch_at(relief, nx, ny, i, j)
+                    off = (p[0] - scale * i, p[1] - scale * j, p[2])
+                    over = off[2] - top_of(patch)
+                    if outside_box((off[0], off[1], over), scale, limit):
+                        continue
+                    wide = limit * limit - max(over, 0.0) ** 2
+                    for part in range(PER_POINT):
+                        if beside_part(off, part, wide):
+                            continue
+                        away, n = contact_with(patch, scale, off, part, limit)
+                        if away < np.inf:
+                            key = PER_POINT * (ny * i + j) + part
+                            keep_contact(found, first, slots, away, n, key)
+                            limit = min(limit, max(distance[first], reach))
+
+
+@kernel
+def find_behind(ground, p, limit, found, first, slots):
+    """Fill the contacts of a point behind the field; arguments as `find_on_field`."""
+    nx, ny = size_of(ground)
+    first_i, last_i = grid_range(ground, p[0], limit, nx - 1)
+    first_j, last_j = grid_range(ground, p[1], limit, ny - 1)
+    i, j, triangle = cell_at(ground, p[0], p[1])
+    nearest, depth, way, key = np.inf, -limit, (0.0, 0.0, 1.0), PER_POINT * (ny * i + j) + triangle
+    for i in range(first_i, last_i + 1):
+        for j in range(first_j, last_j + 1):
+            for triangle in (LOWER, UPPER):
+                a, b, c = corners_of(ground, i, j, triangle)
+                if not near_plane(p, a, b, c, limit):
+                    continue
+                n, number = plane_through(a, b, c), PER_POINT * (ny * i + j) + triangle
+                away = dot(n, sub(p, a))
+                where, outside = side_of_edges(p, n, a, b, c)
+                beside = where not in (INSIDE, NONE) and max(outside, abs(away)) <= EXTENSION
+                if beside and goes_on(ground, p, n, (i, j, triangle), where):
+                    keep_contact(found, first, slots, away, n, number)
+                if away <= 0.0:
+                    distance = distance_to_triangle(p, a, b, c)
+                    if distance < nearest:
+                        nearest, depth, way, key = distance, away, n, number
+    keep_contact(found, first, slots, depth, way, key)
+
+
+@kernel
+def field_distance(ground, x, y, z):
+    """Return the distance of a point behind the field from its surface [m]."""
+    nx, ny = size_of(ground)
+    p = (x - ground.data[X0], y - ground.data[Y0], z)
+    limit = height_in(ground, p[0], p[1]) - z
+    first_i, last_i = grid_range(ground, p[0], limit, nx - 1)
+    first_j, last_j = grid_range(ground, p[1], limit, ny - 1)
+    for i in range(first_i, last_i + 1):
+        for j in range(first_j, last_j + 1):
+            for triangle in (LOWER, UPPER):
+                a, b, c = corners_of(ground, i, j, triangle)
+                if near_plane(p, a, b, c, limit):
+                    limit = min(limit, distance_to_triangle(p, a, b, c))
+    return limit
+
+
+@kernel
+def goes_on(ground, p, n, place, edge):
+    """Return whether the triangle at `place` goes on beyond an edge, see `goes_on_behind`."""
+    nx, ny = size_of(ground)
+    i, j, triangle = place
+    a, b, c = corners_of(ground, i, j, triangle)
+    ends = (a, b)
+    if edge == 1:
+        ends = (b, c)
+    elif edge == 2:
+        ends = (c, a)
+    if triangle == LOWER:
+        k, m = i, j - 1
+        if edge == 1:
+            k, m = i + 2, j + 1
+        elif edge == 2:
+            k, m = i, j + 1
+    else:
+        k, m = i + 1, j
+        if edge == 1:
+            k, m = i + 1, j + 2
+        elif edge == 2:
+            k, m = i - 1, j
+    if not (0 <= k < nx and 0 <= m < ny):
+        return False
+    return goes_on_behind(p, n, ends, point_of(ground, k, m))
+
+
+@kernel
+def field_feature(ground, feature, x, y, z):
+    """Return φ and n of one feature, whether or not the point is nearest to it."""
+    p = (x - ground.data[X0], y - ground.data[Y0], z)
+    i, j, part = place_of(ground, feature)
+    a = point_of(ground, i, j)
+    if part <= UPPER:
+        a, b, c = corners_of(ground, i, j, part)
+        n = plane_through(a, b, c)
+        return dot(n, sub(p, a)), n
+    off = sub(p, a)
+    if part != CORNER:
+        along = sub(other_end(ground, i, j, part), a)
+        off = sub(off, scaled(dot(off, along) / dot(along, along), along))
+    distance = np.sqrt(dot(off, off))
+    return distance, scaled(1.0 / distance, off) if distance > 0.0 else (0.0, 0.0, 1.0)
+
+
+@kernel
+def field_bend(ground, feature, x, y, z):
+    """Return H of a feature, see `surface.curvature`."""
+    p = (x - ground.data[X0], y - ground.data[Y0], z)
+    i, j, part = place_of(ground, feature)
+    if part <= UPPER:
+        return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    a = point_of(ground, i, j)
+    if part == CORNER:
+        return bend(sub(p, a), (0.0, 0.0, 0.0))
+    return bend_of_edge(p, a, other_end(ground, i, j, part))
+
+
+@kernel
+def place_of(ground, feature):
+    """Return the grid point and the part that a feature is."""
+    number = int(feature)
+    point, ny = number // PER_POINT, size_of(ground)[1]
+    return point // ny, point % ny, number % PER_POINT
+
+
+@kernel
+def other_end(ground, i, j, part):
+    """Return the second end of an edge of the grid point (i, j)."""
+    if part == EDGE_X:
+        return point_of(ground, i + 1, j)
+    if part == EDGE_Y:
+        return point_of(ground, i, j + 1)
+    return point_of(ground, i + 1, j + 1)

@@ -1,0 +1,455 @@
+"""Contacts of two boxes: a face of one and what of the other lies over it, or two edges.
+
+Of the fifteen axes that can part two boxes, three of each and the products of their edges, the one
+along which they are farthest apart, or overlap least, is the normal. Over a face touch: corners of
+the other box, corners of the face itself, and crossings of their edges.
+Boxes that are apart have the distance along that axis, which is theirs where they touch.
+
+[Gottschalk 1996] OBBTree, section 5; [Ericson 2005] Real-Time Collision Detection, section 4.4.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from contact_sim.collision._solids import (
+    axis_of,
+    clamped,
+    half_of,
+    in_axes,
+    keep_contact,
+    nearest_in_core,
+    out_of_axes,
+)
+from contact_sim.dynamics._vectors import add, cross, dot, scaled, sub
+from contact_sim.solvers._jit import kernel
+
+# --- Contacts of spheres and capsules: with each other and with boxes.
+#
+# The distance of two of them is that of their cores, without their radii; its normal is the line
+# between the nearest points. A capsule that lies on a face touches at both ends of what lies
+# there,
+# two capsules side by side at both ends of what they share.
+
+TOUCHING = 1e-12
+"""Distance of cores below which they meet [m]."""
+SIDE_BY_SIDE = 0.1
+"""Sine of the angle below which two capsules lie side by side."""
+EXACTLY_PARALLEL = 1e-3
+"""Sine below which their nearest points are nowhere in particular."""
+UPRIGHT = 1.0 - 1e-12
+"""Cosine above which a normal is that of a face."""
+SEARCHES = 40
+"""Steps towards the nearest point of a segment, each exact on a piece of a parabola."""
+
+
+@kernel
+def sphere_on_core(a, b, near, pool, key):
+    """Keep the contact of a sphere with any solid."""
+    local = in_axes(b, a[3])
+    nearest = nearest_in_core(local, b[4])
+    away = sub(local, nearest)
+    distance = np.sqrt(dot(away, away))
+    if distance > TOUCHING:
+        normal = scaled(1.0 / distance, away)
+    else:
+        distance, normal = way_out(local, b[4])
+    gap = distance - a[5] - b[5]
+    if gap <= near:
+        n = out_of_axes(b, normal)
+        keep_contact(pool, key, gap, n, sub(a[3], scaled(a[5], n)))
+
+
+@kernel
+def way_out(a, half):
+    """Return the distance, at most 0, and the normal from a point `a` in a core to its surface."""
+    least, k = half[0] - abs(a[0]), 0
+    if half[1] - abs(a[1]) < least:
+        least, k = half[1] - abs(a[1]), 1
+    if half[2] - abs(a[2]) < least:
+        least, k = half[2] - abs(a[2]), 2
+    if k == 0:
+        return -least, (1.0 if a[0] >= 0.0 else -1.0, 0.0, 0.0)
+    if k == 1:
+        return -least, (0.0, 1.0 if a[1] >= 0.0 else -1.0, 0.0)
+    return -least, (0.0, 0.0, 1.0 if a[2] >= 0.0 else -1.0)
+
+
+# ---------------------------------------------------------------- two capsules
+
+
+@kernel
+def capsules(a, b, near, pool, key):
+    """Keep the contacts of two capsules: where they are nearest, or side by side at two places."""
+    u, w, c = a[2], b[2], dot(a[2], b[2])
+    sine = np.sqrt(max(0.0, 1.0 - c * c))
+    away = sub(a[3], b[3])
+    if sine < SIDE_BY_SIDE:
+        middle, reach = -dot(away, u), half_of(b, 2) * abs(c)
+        low, high = max(-half_of(a, 2), middle - reach), min(half_of(a, 2), middle + reach)
+        if low < high:
+            keep_round(a, b, low, near, pool, key + 1.0)
+            keep_round(a, b, high, near, pool, key + 2.0)
+            if sine < EXACTLY_PARALLEL:
+                return
+    keep_round(a, b, nearest_on_segment(u, w, c, away, a[4][2], b[4][2]), near, pool, key)
+
+
+@kernel
+def nearest_on_segment(u, w, c, away, half_a, half_b):
+    """Return where, from the middle, segment a along u is nearest to segment b along w.
+
+    [Ericson 2005] Real-Time Collision Detection, section 5.1.9.
+    """
+    p, q, sine = dot(u, away), dot(w, away), 1.0 - c * c
+    s = clamped((c * q - p) / sine, half_a) if sine > 0.0 else 0.0
+    t = clamped(q + c * s, half_b)
+    return clamped(c * t - p, half_a)
+
+
+@kernel
+def keep_round(a, b, s, near, pool, key):
+    """Keep the contact of the point at `s` on the axis of capsule a with capsule b."""
+    point = add(a[3], scaled(s, a[2]))
+    local = in_axes(b, point)
+    on_axis = clamped(local[2], half_of(b, 2))
+    away = sub(point, add(b[3], scaled(on_axis, b[2])))
+    distance = np.sqrt(dot(away, away))
+    n = scaled(1.0 / distance, away) if distance > TOUCHING else crossing(a[2], b[2])
+    gap = distance - a[5] - b[5]
+    if gap <= near:
+        keep_contact(pool, key, gap, n, sub(point, scaled(a[5], n)))
+
+
+@kernel
+def crossing(u, w):
+    """Return a unit normal of two crossing directions, of u alone where they are parallel."""
+    n = cross(u, w)
+    size = np.sqrt(dot(n, n))
+    if size < EXACTLY_PARALLEL:
+        n = cross(u, (1.0, 0.0, 0.0) if abs(u[0]) < 0.6 else (0.0, 1.0, 0.0))
+        size = np.sqrt(dot(n, n))
+    return scaled(1.0 / size, n)
+
+
+# ---------------------------------------------------------------- a capsule and a box
+
+
+@kernel
+def capsule_on_box(a, b, near, pool, key):
+    """Keep the contacts of a capsule with a box."""
+    middle, end = in_axes(b, a[3]), in_axes(b, add(a[3], scaled(a[4][2], a[2])))
+    along = sub(end, middle)
+    t = nearest_on_line(middle, along, b[4])
+    point = add(middle, scaled(t, along))
+    away = sub(point, nearest_in_core(point, b[4]))
+    distance = np.sqrt(dot(away, away))
+    if distance <= TOUCHING:
+        keep_lying(a, b, shortest_way_out(middle, along, b[4]), middle, along, (near, pool, key))
+        return
+    normal = scaled(1.0 / distance, away)
+    if distance - a[5] - b[5] > near:
+        return
+    for k in range(3):
+        if abs(component(normal, k)) > UPRIGHT:
+            face = (k, 1.0 if component(normal, k) > 0.0 else -1.0)
+            if keep_lying(a, b, face, middle, along, (near, pool, key)):
+                return
+    n = out_of_axes(b, normal)
+    place = add(a[3], scaled(t * a[4][2], a[2]))
+    gap = distance - a[5] - b[5]
+    keep_contact(pool, key, gap, n, sub(place, scaled(a[5], n)))
+
+
+@kernel
+def shortest_way_out(middle, along, half):
+    """Return the face, (axis, side), through which a segment in a box leaves it soonest."""
+    face, most = (0, 1.0), -np.inf
+    for k in range(3):
+        x = component(middle, k)
+        away = abs(x) - abs(component(along, k)) - component(half, k)
+        if away > most:
+            face, most = (k, 1.0 if x >= 0.0 else -1.0), away
+    return face
+
+
+@kernel
+def component(a, k):
+    """Return component k of a vector."""
+    if k == 0:
+        return a[0]
+    return a[1] if k == 1 else a[2]
+
+
+@kernel
+def nearest_on_line(middle, along, half):
+    """Return t in [−1, 1] at which middle + t · along is nearest to a core.
+
+    The squared distance is a convex function made of parabolas: Newton's steps, between bounds.
+    """
+    low, high, t = -1.0, 1.0, 0.0
+    for _ in range(SEARCHES):
+        slope = bend = 0.0
+        for k in range(3):
+            x, d = component(middle, k) + t * component(along, k), component(along, k)
+            out = x - clamped(x, component(half, k))
+            slope += out * d
+            bend += d * d if out != 0.0 else 0.0
+        if slope > 0.0:
+            high = t
+        elif slope < 0.0:
+            low = t
+        else:
+            return t
+        step = t - slope / bend if bend > 0.0 else t
+        following = step if low < step < high else bound_or_middle(step, low, high)
+        if following == t:
+            return t
+        t = following
+    return t
+
+
+@kernel
+def bound_or_middle(step, low, high):
+    """Return an end of the segment where the step leads there, else the middle of the bounds."""
+    if step <= -1.0 and low == -1.0:
+        return low
+    if step >= 1.0 and high == 1.0:
+        return high
+    return 0.5 * (low + high)
+
+
+@kernel
+def keep_lying(a, b, face, middle, along, into):
+    """Keep both ends of what lies over a face, (axis, side); return False if that is a point."""
+    near, pool, key = into
+    k, side = face
+    low, high = -1.0, 1.0
+    for e in range(3):
+        x, d, half = component(middle, e), component(along, e), half_of(b, e)
+        if e == k:
+            continue
+        if abs(d) > TOUCHING:
+            first, last = (-half - x) / d, (half - x) / d
+            low, high = max(low, min(first, last)), min(high, max(first, last))
+        elif abs(x) > half:
+            high = low
+    if high - low < 1e-6:
+        return False
+    n = scaled(side, axis_of(b, k))
+    for i in range(2):
+        t = low if i == 0 else high
+        over = side * (component(middle, k) + t * component(along, k)) - half_of(b, k)
+        gap = over - a[5] - b[5]
+        if gap <= near:
+            place = add(a[3], scaled(t * a[4][2], a[2]))
+            keep_contact(pool, key + 1.0 + i, gap, n, sub(place, scaled(a[5], n)))
+    return True
+
+
+# --- Contacts of two boxes: a face of one and what of the other lies over it, or two edges.
+
+MARGIN = 1e-4
+"""Share of the smallest half size by which edges must be better than faces, and a face of the
+second box than one of the first: between nearly parallel boxes the choice would change often."""
+PARALLEL = 1e-6
+"""Sine below which two edges have no product."""
+SHRINK = 1.0 - 1e-9
+"""Share of the other face that counts: where rims lie on each other, it is within."""
+FIRST, SECOND = 0, 1
+"""Whose face it is."""
+CORNERS, OWN_CORNERS, CROSSINGS, EDGES, SECOND_FACE = 0, 4, 8, 24, 32
+"""Keys of contacts: corners of the other box, of the face itself, crossings of edges, two edges;
+added to those on a face of the second box."""
+
+
+@kernel
+def boxes(a, b, near, pool, key):
+    """Keep the contacts of two boxes."""
+    away = sub(a[3], b[3])
+    margin = MARGIN * min(min(a[4][0], a[4][1], a[4][2]), min(b[4][0], b[4][1], b[4][2]))
+    whose, k, face = best_face(a, b, away, margin)
+    if face > near:
+        return
+    i, j, edge = best_edges(a, b, away)
+    if edge > near:
+        return
+    if edge > face + margin:
+        keep_edges(a, b, (i, j), away, pool, key + EDGES)
+    elif whose == FIRST:
+        n = outwards(axis_of(a, k), scaled(-1.0, away))
+        keep_over_face(a, b, (FIRST, k), n, (near, pool, key))
+    else:
+        n = outwards(axis_of(b, k), away)
+        keep_over_face(b, a, (SECOND, k), n, (near, pool, key + SECOND_FACE))
+
+
+@kernel
+def outwards(axis, direction):
+    """Return the axis, turned round where it points against the direction."""
+    return axis if dot(axis, direction) >= 0.0 else scaled(-1.0, axis)
+
+
+@kernel
+def reach_along(solid, n):
+    """Return how far the core of a solid reaches along a unit vector, from its centre."""
+    half = solid[4]
+    return (
+        half[0] * abs(dot(solid[0], n)) + half[1] * abs(dot(solid[1], n))
+        + half[2] * abs(dot(solid[2], n))
+    )  # fmt: skip
+
+
+@kernel
+def best_face(a, b, away, margin):
+    """Return whose face, which axis, and the distance along it [m], negative of overlap."""
+    whose, axis, most = FIRST, 0, -np.inf
+    for k in range(3):
+        n = axis_of(a, k)
+        apart = abs(dot(n, away)) - half_of(a, k) - reach_along(b, n)
+        if apart > most:
+            axis, most = k, apart
+    most += margin
+    for k in range(3):
+        n = axis_of(b, k)
+        apart = abs(dot(n, away)) - half_of(b, k) - reach_along(a, n)
+        if apart > most:
+            whose, axis, most = SECOND, k, apart
+    return whose, axis, most if whose == SECOND else most - margin
+
+
+@kernel
+def best_edges(a, b, away):
+    """Return the axes of the two edges and the distance along their product [m]."""
+    first, second, most = 0, 0, -np.inf
+    for i in range(3):
+        for j in range(3):
+            n = cross(axis_of(a, i), axis_of(b, j))
+            size = np.sqrt(dot(n, n))
+            if size > PARALLEL:
+                n = scaled(1.0 / size, n)
+                apart = abs(dot(n, away)) - reach_along(a, n) - reach_along(b, n)
+                if apart > most:
+                    first, second, most = i, j, apart
+    return first, second, most
+
+
+@kernel
+def keep_edges(a, b, edges, away, pool, key):
+    """Keep the contact of the edges along axis i of the first and axis j of the second box."""
+    u, w = axis_of(a, edges[0]), axis_of(b, edges[1])
+    n = cross(u, w)
+    n = outwards(scaled(1.0 / np.sqrt(dot(n, n)), n), away)
+    p = sub(a[3], to_edge(a, edges[0], n))
+    q = add(b[3], to_edge(b, edges[1], n))
+    c, apart = dot(u, w), sub(p, q)
+    s = (c * dot(w, apart) - dot(u, apart)) / (1.0 - c * c)
+    keep_contact(pool, key, dot(n, apart), n, add(p, scaled(s, u)))
+
+
+@kernel
+def to_edge(solid, along, n):
+    """Return the way from the centre to the middle of the edge farthest along n."""
+    way = (0.0, 0.0, 0.0)
+    for k in range(3):
+        if k != along:
+            axis = axis_of(solid, k)
+            way = add(way, scaled(half_of(solid, k), outwards(axis, n)))
+    return way
+
+
+# ---------------------------------------------------------------- over a face
+
+
+@kernel
+def keep_over_face(own, other, face, n, into):
+    """Keep what of `other` lies over a face of `own`, whose outward normal is n.
+
+    `face`: FIRST where `own` is the first body, else SECOND, and the axis of the face. `into` is
+    (near, pool, key).
+    """
+    k = face[1]
+    ex, ey = axis_of(own, (k + 1) % 3), axis_of(own, (k + 2) % 3)
+    hx, hy = half_of(own, (k + 1) % 3), half_of(own, (k + 2) % 3)
+    centre = add(own[3], scaled(half_of(own, k), n))
+    middle, u, w = facing(other, n)
+    from_centre = sub(middle, centre)
+    # the other face over this one: (x, y, height) of its middle and of its half edges
+    m = (dot(ex, from_centre), dot(ey, from_centre), dot(n, from_centre))
+    p = scaled(SHRINK, (dot(ex, u), dot(ey, u), dot(n, u)))
+    q = scaled(SHRINK, (dot(ex, w), dot(ey, w), dot(n, w)))
+    onto = (face[0], centre, ex, ey, n)
+    for corner in range(4):
+        s, t = 1.0 - 2.0 * (corner & 1), 1.0 - (corner & 2)
+        x, y = m[0] + s * p[0] + t * q[0], m[1] + s * p[1] + t * q[1]
+        if abs(x) < hx and abs(y) < hy:
+            keep_point(onto, x, y, m[2] + s * p[2] + t * q[2], CORNERS + corner, into)
+    keep_own_corners(onto, (hx, hy), (m, p, q), into)
+    keep_crossings(onto, (hx, hy), (m, p, q), into)
+
+
+@kernel
+def facing(solid, n):
+    """Return the middle of the face that looks most against n, and its half edges."""
+    k, most = 0, -1.0
+    for e in range(3):
+        along = abs(dot(axis_of(solid, e), n))
+        if along > most:
+            k, most = e, along
+    out = outwards(axis_of(solid, k), scaled(-1.0, n))
+    i, j = (k + 1) % 3, (k + 2) % 3
+    return (
+        add(solid[3], scaled(half_of(solid, k), out)),
+        scaled(half_of(solid, i), axis_of(solid, i)),
+        scaled(half_of(solid, j), axis_of(solid, j)),
+    )
+
+
+@kernel
+def keep_own_corners(onto, half, other, into):
+    """Keep the corners of the face that lie within the other one."""
+    m, p, q = other
+    area = p[0] * q[1] - p[1] * q[0]
+    if area == 0.0:
+        return
+    for corner in range(4):
+        x, y = (1.0 - 2.0 * (corner & 1)) * half[0], (1.0 - (corner & 2)) * half[1]
+        s = ((x - m[0]) * q[1] - (y - m[1]) * q[0]) / area
+        t = (p[0] * (y - m[1]) - p[1] * (x - m[0])) / area
+        if abs(s) < 1.0 and abs(t) < 1.0:
+            keep_point(onto, x, y, m[2] + s * p[2] + t * q[2], OWN_CORNERS + corner, into)
+
+
+@kernel
+def keep_crossings(onto, half, other, into):
+    """Keep where the edges of the other face cross those of the face."""
+    m, p, q = other
+    for e in range(4):  # middle and half length of an edge of the other face
+        side = 1.0 - 2.0 * (e & 1)
+        o = add(m, scaled(side, q if e < 2 else p))
+        d = p if e < 2 else q
+        for rim in range(4):
+            at = 1.0 - 2.0 * (rim & 1)
+            if rim < 2:
+                s = (at * half[0] - o[0]) / d[0] if d[0] != 0.0 else 2.0
+                within = abs(o[1] + s * d[1]) < half[1]
+            else:
+                s = (at * half[1] - o[1]) / d[1] if d[1] != 0.0 else 2.0
+                within = abs(o[0] + s * d[0]) < half[0]
+            if within and abs(s) < 1.0:
+                x, y, z = o[0] + s * d[0], o[1] + s * d[1], o[2] + s * d[2]
+                keep_point(onto, x, y, z, CROSSINGS + 4 * e + rim, into)
+
+
+@kernel
+def keep_point(onto, x, y, gap, number, into):
+    """Keep a contact at x, y of a face if it is near; it is `gap` above the face."""
+    whose, centre, ex, ey, n = onto
+    near, pool, key = into
+    if gap > near:
+        return
+    on_face = add(centre, add(scaled(x, ex), scaled(y, ey)))
+    if whose == FIRST:  # the first body is the one with the face
+        keep_contact(pool, key + number, gap, scaled(-1.0, n), on_face)
+    else:
+        keep_contact(pool, key + number, gap, n, add(on_face, scaled(gap, n)))

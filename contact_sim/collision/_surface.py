@@ -1,0 +1,250 @@
+"""Surface functions: signed distance, outward normal and curvature of every kind of ground.
+
+A ground is a kind, TERRAIN_DATA numbers (arrays/_fields.py) and, where it has one, a relief of any
+length. It has features, each with a signed distance φ of its own; a sphere may touch several of
+them at once, up to MOST_FEATURES. |∇φ| = 1, n = ∇φ points out of the ground, and H = ∇²φ = ∂n/∂x
+tells how n turns along it.
+
+    kind    feature   data
+    PLANES  f         [4 f: 4 f + 4] unit normal n and offset d of plane f: φ = n·x − d
+    ROUND   0         [0:3] a point of the axis, or the centre; [3] radius R;
+                      [4] side s: 1 outside a solid, −1 inside a hollow;
+                      [5:8] unit axis of a cylinder, zero for a sphere: φ = s (ρ − R), ρ the
+                      distance from the axis or the centre
+    FIELD   facet     see `field`; the features are its triangles, edges and corners
+    MESH    facet     see `mesh`; likewise
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contact_sim.solvers._jit import bend_by_address, kernel, search_by_address
+
+# --- The kinds of ground, and a ground as the kernels see it.
+
+PLANES, ROUND, FIELD, MESH = range(4)
+KINDS = PLANES, ROUND, FIELD, MESH
+FACETED = FIELD, MESH
+"""Kinds with more features than a sphere has slots."""
+MOST_FEATURES = 4
+"""Contacts that a sphere may have at once."""
+
+
+class Ground(NamedTuple):
+    """A ground as the kernels see it."""
+
+    kind: int
+    """One of KINDS."""
+    data: NDArray[np.float64]
+    """Shape (TERRAIN_DATA,)."""
+    relief: NDArray[np.float64]
+    """Shape (any,)."""
+    search: int
+    """Address of `search.find_facets`; 0 on a ground without facets."""
+    bend: int
+    """Address of `search.bend_of_facet`; 0 likewise."""
+    features: int
+    """Contacts that a sphere may have at once: slots of each candidate."""
+
+
+# --- Surface functions: signed distance, outward normal and curvature of every kind of ground.
+
+NEAR = 0.02
+"""Gap up to which every contact of a sphere is found, farther only the nearest [m]."""
+FAR = 1e6
+"""Height from which verticals look for the ground [m]."""
+STEEP = 1e-3
+"""Vertical part of a unit normal below which a surface counts as a wall."""
+SINGULAR = 1e-9
+"""Distance from the centre or axis below which n has no direction and counts as vertical [m]."""
+
+
+@kernel
+def distance_and_normal(ground, feature, x, y, z):
+    """Return φ [m] and n = ∇φ of a feature at a point of the world.
+
+    Args:
+        ground: a `Ground`.
+        feature: number of the feature.
+        x: first coordinate of the point [m].
+        y: second.
+        z: third.
+
+    Returns:
+        (φ, (n_x, n_y, n_z)); φ < 0 inside the ground.
+    """
+    data = ground.data
+    if ground.kind == PLANES:
+        (nx, ny, nz), offset = plane_of(data, feature)
+        return nx * x + ny * y + nz * z - offset, (nx, ny, nz)
+    reach, (ex, ey, ez) = _from_axis(data, x, y, z)
+    side = data[4]
+    return side * (reach - data[3]), (side * ex, side * ey, side * ez)
+
+
+@kernel
+def curvature(ground, feature, x, y, z):
+    """Return H = ∂n/∂x [1/m] as (xx, xy, xz, yy, yz, zz). Arguments as `distance_and_normal`."""
+    data = ground.data
+    if ground.kind == PLANES:
+        return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    if ground.search != 0:
+        return bend_by_address(ground, feature, x, y, z)
+    reach, (ex, ey, ez) = _from_axis(data, x, y, z)
+    if reach < SINGULAR:
+        return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    s, ax, ay, az = data[4] / reach, data[5], data[6], data[7]
+    return (
+        s * (1.0 - ex * ex - ax * ax),
+        s * (-ex * ey - ax * ay),
+        s * (-ex * ez - ax * az),
+        s * (1.0 - ey * ey - ay * ay),
+        s * (-ey * ez - ay * az),
+        s * (1.0 - ez * ez - az * az),
+    )
+
+
+@kernel
+def plane_of(data, feature):
+    """Return unit normal and offset of a feature of PLANES."""
+    k = 4 * int(feature)
+    return (data[k], data[k + 1], data[k + 2]), data[k + 3]
+
+
+@kernel
+def _from_axis(data, x, y, z):
+    """Return the distance of a point from the axis (or centre) and the unit vector away from it.
+
+    Where it has no direction it is one at right angles to the axis: with a hollow downwards and
+    with a solid upwards, as far as the axis allows, so that n points up.
+    """
+    ax, ay, az = data[5], data[6], data[7]
+    x, y, z = x - data[0], y - data[1], z - data[2]
+    along = ax * x + ay * y + az * z
+    x, y, z = x - along * ax, y - along * ay, z - along * az
+    reach = np.sqrt(x * x + y * y + z * z)
+    if reach >= SINGULAR:
+        return reach, (x / reach, y / reach, z / reach)
+    if abs(az) < 0.9:
+        x, y, z = -az * ax, -az * ay, 1.0 - az * az
+    else:
+        x, y, z = 1.0 - ax * ax, -ax * ay, -ax * az
+    length = data[4] * np.sqrt(x * x + y * y + z * z)
+    return reach, (x / length, y / length, z / length)
+
+
+@kernel
+def tangents(nx, ny, nz):
+    """Return t1 and t2 = n × t1: t1 is world x laid into the tangent plane of the unit normal n.
+
+    World y where x is nearly normal, |n_x| >= 0.9.
+    """
+    if abs(nx) < 0.9:
+        ax, ay, az = 1.0 - nx * nx, -nx * ny, -nx * nz
+    else:
+        ax, ay, az = -ny * nx, 1.0 - ny * ny, -ny * nz
+    length = np.sqrt(ax * ax + ay * ay + az * az)
+    ax, ay, az = ax / length, ay / length, az / length
+    return (ax, ay, az), (ny * az - nz * ay, nz * ax - nx * az, nx * ay - ny * ax)
+
+
+@kernel
+def tangent_rates(n, t1, rate):
+    """Return ṫ1 and ṫ2 of `tangents` while n turns at `rate`; three tuples of three numbers.
+
+    t1 = w/|w| with w = e − n (n·e), e = world x or y.
+    """
+    nx, ny, nz = n
+    dx, dy, dz = rate
+    if abs(nx) < 0.9:
+        part, turn = nx, dx
+    else:
+        part, turn = ny, dy
+    size = np.sqrt(1.0 - part * part)
+    wx, wy, wz = -dx * part - nx * turn, -dy * part - ny * turn, -dz * part - nz * turn
+    along = t1[0] * wx + t1[1] * wy + t1[2] * wz
+    ax = (wx - along * t1[0]) / size
+    ay = (wy - along * t1[1]) / size
+    az = (wz - along * t1[2]) / size
+    return (ax, ay, az), (
+        dy * t1[2] - dz * t1[1] + ny * az - nz * ay,
+        dz * t1[0] - dx * t1[2] + nz * ax - nx * az,
+        dx * t1[1] - dy * t1[0] + nx * ay - ny * ax,
+    )
+
+
+@kernel
+def find_contacts(ground, x, y, z, reach, found, first, slots):
+    """Fill the slots of a point with the features it is nearest to, nearest first.
+
+    On grounds of few features with those, whether near or not.
+
+    Args:
+        ground: a `Ground`.
+        x: of the point in world [m].
+        y: of the point.
+        z: of the point.
+        reach: distance up to which all contacts are of interest, farther only the nearest [m].
+        found: out: φ [m], frames of which only n is filled, and features, shapes (any,),
+            (any, 3, 3), (any,).
+        first: first slot of the point.
+        slots: number of its slots, that of features where they are few.
+    """
+    distance, frame, feature = found
+    if ground.search != 0:
+        search_by_address(ground, x, y, z, reach, found, first, slots)
+        return
+    for s in range(slots):
+        i = first + s
+        distance[i], n = distance_and_normal(ground, s, x, y, z)
+        frame[i, 2, 0], frame[i, 2, 1], frame[i, 2, 2] = n
+        feature[i] = s
+
+
+@kernel
+def find_all(ground, slots, points, found):
+    """Fill the contacts of many points, shape (n, 3); as `find_contacts`, n · slots of them."""
+    for i in range(points.shape[0]):
+        x, y, z = points[i, 0], points[i, 1], points[i, 2]
+        find_contacts(ground, x, y, z, NEAR, found, slots * i, slots)
+
+
+@kernel
+def height(ground, features, x, y):
+    """Return where a vertical meets the ground from above [m], NaN where it meets only walls.
+
+    Args:
+        ground: a `Ground`.
+        features: number of its features, where they are few; of several the highest counts.
+        x: of the vertical [m].
+        y: of the vertical.
+    """
+    highest = np.nan
+    for k in range(features):
+        z = _crossing(ground, k, x, y)
+        if not z <= highest and np.isfinite(z):
+            highest = z
+    return highest
+
+
+@kernel
+def _crossing(ground, feature, x, y):
+    """Return where φ becomes positive on the way up, NaN if nowhere.
+
+    Newton's method converges from above the ground where φ is convex along the vertical and from
+    below where it is concave; from the other end n points down.
+    """
+    for z in (FAR, -FAR):
+        for _ in range(100):
+            phi, n = distance_and_normal(ground, feature, x, y, z)
+            if n[2] < STEEP:
+                break
+            step = phi / n[2]
+            z -= step
+            if abs(step) <= 1e-15 * (1.0 + abs(z)):
+                return z
+    return np.nan

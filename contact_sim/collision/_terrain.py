@@ -1,0 +1,824 @@
+"""The ground: what the robot stands on, as a kind and numbers for the kernels of `surface`.
+
+Distance and normal are those of one smooth surface at any depth. That of a box would flip where a
+point inside crosses its medial axis (theory T11).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from contact_sim._types import Array, Vector
+from contact_sim._validation import checked, finite, finite_array, flag, real_array, real_number
+from contact_sim.arrays._fields import TERRAIN_DATA
+from contact_sim.collision._contact_keys import NO_FEATURE
+from contact_sim.collision._detection import bend_of_facet, find_facets
+from contact_sim.collision._facets import UNUSED_GAP
+from contact_sim.collision._height_field_contacts import BLOCK, field_distance, field_height
+from contact_sim.collision._mesh_contacts import (
+    BEYOND,
+    BINS_X,
+    BINS_Y,
+    CORNER_NUMBERS,
+    EDGE_NUMBERS,
+    EDGES_FROM,
+    SIDE,
+    TRIANGLE_NUMBERS,
+    Bins,
+    MeshFacets,
+    beyond_borders,
+    mesh_distance,
+    mesh_height,
+)
+from contact_sim.collision._surface import (
+    FACETED,
+    FIELD,
+    KINDS,
+    MESH,
+    MOST_FEATURES,
+    PLANES,
+    ROUND,
+    Ground,
+    find_all,
+    height,
+)
+from contact_sim.errors import InvalidInput, UnknownName, shown
+from contact_sim.solvers._jit import kernel
+from contact_sim.terrain import GeneratedTerrain, HeightField, Region, TriangleMesh, concatenate
+
+# --- Regions of a ground as numbers, and the coefficients of contact points in them.
+
+REGION_NUMBERS = 6
+"""Low and high x, low and high y [m], friction and restitution of a region."""
+NONE = -1.0
+"""Stands for a coefficient that a region does not have."""
+
+
+def region_numbers(regions: Iterable[Region]) -> Array:
+    """Return regions as the kernels read them, shape (n * REGION_NUMBERS,).
+
+    Raises:
+        InvalidInput: something else than a Region.
+    """
+    rows = []
+    for region in regions:
+        if not isinstance(region, Region):
+            raise InvalidInput(f'regions: {shown(region)}: expected a Region')
+        own = (NONE if value is None else value for value in (region.friction, region.restitution))
+        rows.append((*region.x_range, *region.y_range, *own))
+    return np.array(rows, dtype=float).ravel()
+
+
+@kernel
+def fill_coefficients(regions, position, on_ground, defaults, friction, restitution):
+    """Fill friction and restitution of every contact.
+
+    Where regions lie over each other the last one that has a coefficient gives it.
+
+    Args:
+        regions: `region_numbers`, shape (n * REGION_NUMBERS,).
+        position: contact points in world [m], shape (nc, 3).
+        on_ground: (feature of the ground that each slot holds, shape (nc,), number of the slots
+            of the ground, the first ones).
+        defaults: (friction, restitution) outside of all regions, shapes (nc,).
+        friction: out, shape (nc,).
+        restitution: out, shape (nc,).
+    """
+    for i in range(friction.shape[0]):
+        mu, e = defaults[0][i], defaults[1][i]
+        if i < on_ground[1] and on_ground[0][i] != NO_FEATURE:
+            x, y = position[i, 0], position[i, 1]
+            for k in range(0, regions.shape[0], REGION_NUMBERS):
+                if regions[k] <= x < regions[k + 1] and regions[k + 2] <= y < regions[k + 3]:
+                    mu = regions[k + 4] if regions[k + 4] >= 0.0 else mu
+                    e = regions[k + 5] if regions[k + 5] >= 0.0 else e
+        friction[i], restitution[i] = mu, e
+
+
+# --- The interface of a ground, and its part that the kernels of `surface` answer.
+
+NO_RELIEF = np.zeros(0)
+
+
+def addresses_of(kind: int) -> tuple[int, int]:
+    """Return the addresses of the search over facets and of their curvature, 0 without facets."""
+    if kind not in FACETED:
+        return 0, 0
+    return find_facets.address, bend_of_facet.address
+
+
+class Terrain(Protocol):
+    """Interface of a ground: kind and numbers for kernels, distances and normals for people."""
+
+    @property
+    def kind(self) -> int:
+        """Kind of surface, one of `surface.KINDS`."""
+        ...
+
+    @property
+    def data(self) -> Array:
+        """Numbers of the surface in the order of its kind, shape (TERRAIN_DATA,)."""
+        ...
+
+    @property
+    def relief(self) -> Array:
+        """Further numbers of the kind, shape (any,); the same array every time."""
+        ...
+
+    @property
+    def regions(self) -> tuple[Region, ...]:
+        """Parts with a friction or restitution of their own; of several the last one counts."""
+        ...
+
+    @property
+    def region_numbers(self) -> Array:
+        """The regions as `collision.regions.region_numbers`; the same array every time."""
+        ...
+
+    @property
+    def features(self) -> int:
+        """Number of contacts that a sphere may have at once, 1 to MOST_FEATURES."""
+        ...
+
+    def distances(self, points: ArrayLike) -> Array:
+        """Return signed distances of points (n, 3) from the ground [m], shape (n,)."""
+        ...
+
+    def normals(self, points: ArrayLike) -> Array:
+        """Return unit normals out of the ground at points (n, 3), shape (n, 3)."""
+        ...
+
+    def contacts(self, points: ArrayLike) -> tuple[Array, Array]:
+        """Return signed distances (n, features) [m] and normals of what points (n, 3) touch."""
+        ...
+
+    def height(self, x: float, y: float) -> float:
+        """Return where the vertical through x, y meets the ground from above [m], or NaN."""
+        ...
+
+
+class Surface(ABC):
+    """A ground of one of the kinds of `surface`; subclasses say which, and its numbers.
+
+    Attributes:
+        regions: parts with a friction or restitution of their own.
+        region_numbers: these for the kernels.
+    """
+
+    regions: tuple[Region, ...] = ()
+    region_numbers: Array = region_numbers(())
+
+    @checked
+    def with_regions(self, regions: Iterable[Region]) -> Self:
+        """Return this ground with other regions, those later in the list above the others.
+
+        Raises:
+            InvalidInput: something else than a Region.
+        """
+        other, chosen = copy(self), tuple(regions)
+        object.__setattr__(other, 'region_numbers', region_numbers(chosen))  # some are frozen
+        object.__setattr__(other, 'regions', chosen)
+        return other
+
+    @property
+    @abstractmethod
+    def kind(self) -> int:
+        """Kind of surface."""
+
+    @property
+    @abstractmethod
+    def data(self) -> Array:
+        """Numbers of the surface in the order of its kind, shape (TERRAIN_DATA,)."""
+
+    @property
+    def relief(self) -> Array:
+        """Further numbers of the kind, shape (any,): none."""
+        return NO_RELIEF
+
+    @property
+    def ground(self) -> Ground:
+        """This ground as the kernels see it."""
+        return Ground(self.kind, self.data, self.relief, *addresses_of(self.kind), self.features)
+
+    @property
+    def features(self) -> int:
+        """Number of contacts that a sphere may have at once."""
+        return 1
+
+    def distances(self, points: ArrayLike) -> Array:
+        """Return signed distances of points (n, 3) from the nearest feature [m], shape (n,).
+
+        Raises:
+            InvalidInput: points of another shape, or not finite.
+        """
+        return np.asarray(self.contacts(points)[0].min(axis=1, initial=np.inf))
+
+    def normals(self, points: ArrayLike) -> Array:
+        """Return unit normals out of the nearest feature at points (n, 3), shape (n, 3).
+
+        Raises:
+            InvalidInput: points of another shape, or not finite.
+        """
+        distance, normal = self.contacts(points)
+        return np.asarray(normal[np.arange(len(normal)), distance.argmin(axis=1)])
+
+    def height(self, x: float, y: float) -> float:
+        """Return where the vertical through x, y meets the ground from above [m].
+
+        Of several features the highest counts; NaN where the vertical meets none, or only walls.
+
+        Raises:
+            InvalidInput: coordinates that are not finite.
+        """
+        x, y = finite('x', x), finite('y', y)
+        return float(height(self.ground, self.features, x, y))
+
+    def contacts(self, points: ArrayLike) -> tuple[Array, Array]:
+        """Return what a sphere at each of the points (n, 3) may touch.
+
+        Returns:
+            Signed distances [m], shape (n, features), and unit normals out of the ground, shape
+            (n, features, 3). Facets that a point is not nearest to have the distance UNUSED_GAP.
+
+        Raises:
+            InvalidInput: points of another shape, or not finite.
+        """
+        points = np.array(finite_array('points', points))
+        if points.ndim != 2 or points.shape[1] != 3:
+            raise InvalidInput(f'points: shape {points.shape}, expected (n, 3)')
+        slots, count = self.features, len(points) * self.features
+        found = np.zeros(count), np.zeros((count, 3, 3)), np.zeros(count)
+        find_all(self.ground, slots, points, found)
+        return found[0].reshape(-1, slots), found[1][:, 2].reshape(-1, slots, 3)
+
+
+# --- Grounds of many facets: height fields and meshes, as the numbers that kernels search.
+
+Description = HeightField | TriangleMesh | GeneratedTerrain
+FACETS = 3
+"""Contacts that a sphere may have at once: as many as hold it in a corner."""
+
+
+class FacetGround(Surface):
+    """A ground of many facets, by its numbers.
+
+    Args:
+        kind: FIELD or MESH.
+        data: sizes and places, shape (TERRAIN_DATA,).
+        relief: what is searched, shape (any,).
+    """
+
+    def __init__(self, kind: int, data: Array, relief: Array) -> None:
+        self._kind, self._data, self._relief = kind, data, relief
+
+    @property
+    def kind(self) -> int:
+        """Kind of surface."""
+        return self._kind
+
+    @property
+    def data(self) -> Array:
+        """Sizes and places of the parts of the relief, shape (TERRAIN_DATA,)."""
+        return self._data.copy()
+
+    @property
+    def relief(self) -> Array:
+        """What the kernels search, shape (any,)."""
+        return self._relief
+
+    @property
+    def features(self) -> int:
+        """Number of contacts that a sphere may have at once."""
+        return FACETS
+
+    def distances(self, points: ArrayLike) -> Array:
+        """Return signed distances of points (n, 3) from the nearest facet [m], shape (n,).
+
+        Raises:
+            InvalidInput: points of another shape.
+        """
+        distances = super().distances(points)
+        behind = distances < 0.0
+        for i in np.flatnonzero(behind | (distances == UNUSED_GAP)):
+            distance = self._nearest(*np.asarray(points, dtype=float)[i])
+            distances[i] = -distance if behind[i] else distance
+        return distances
+
+    def height(self, x: float, y: float) -> float:
+        """Return where the vertical through x, y meets the ground from above [m], or NaN."""
+        found = field_height if self.kind == FIELD else mesh_height
+        return float(found(self.ground, float(x), float(y)))
+
+    def _nearest(self, x: float, y: float, z: float) -> float:
+        """Return the distance of a point from the nearest facet, concave edges included [m]."""
+        distance = field_distance if self.kind == FIELD else mesh_distance
+        return float(distance(self.ground, x, y, z))
+
+
+class FieldGround(FacetGround):
+    """A height field as ground: below it all is ground, beside it there is none.
+
+    Args:
+        field: its heights.
+    """
+
+    def __init__(self, field: HeightField) -> None:
+        self.field = field
+        heights = np.asarray(field.heights, dtype=float)
+        highest = block_maxima(heights)
+        data = filled(*heights.shape, field.horizontal_scale, *field.origin, highest.shape[1])
+        super().__init__(FIELD, data, np.concatenate([heights.ravel(), highest.ravel()]))
+
+    def __repr__(self) -> str:
+        return f'FieldGround({self.field!r})'
+
+
+class MeshGround(FacetGround):
+    """A surface of triangles as ground.
+
+    Args:
+        mesh: its triangles.
+    """
+
+    def __init__(self, mesh: TriangleMesh) -> None:
+        self.mesh = mesh
+        super().__init__(MESH, *mesh_numbers(MeshFacets.of(mesh)))
+        points = beyond_borders(mesh)
+        if len(points):
+            super().__init__(MESH, *mesh_numbers(MeshFacets.of(mesh, self._seams(points))))
+
+    def _seams(self, points: Array) -> NDArray[np.bool_]:
+        """Return the borders beyond which the surface goes on, shape (m, 3)."""
+        away = np.array([self._nearest(*point) for point in points.reshape(-1, 3)])
+        seams = np.zeros(self.mesh.neighbours.shape, dtype=bool)
+        seams[self.mesh.neighbours < 0] = (away.reshape(-1, 3) < 0.5 * BEYOND).all(axis=1)
+        return seams
+
+    def __repr__(self) -> str:
+        return f'MeshGround({self.mesh!r})'
+
+
+def mesh_numbers(facets: MeshFacets) -> tuple[Array, Array]:
+    """Return data and relief of a mesh."""
+    bins = Bins.of(facets.lower, facets.upper)
+    parts = (
+        facets.triangles.ravel(), facets.edges.ravel(), facets.corners.ravel(),
+        facets.neighbours.ravel(), bins.starts, bins.tops, bins.entries,
+    )  # fmt: skip
+    places = np.cumsum([len(part) for part in parts])[:-1]
+    data = filled(
+        len(facets.triangles), len(facets.edges), len(facets.corners), bins.side,
+        *bins.origin, *bins.count, *places,
+    )  # fmt: skip
+    return data, np.concatenate(parts)
+
+
+def relief_of(description: Description) -> FacetGround:
+    """Return what a description says, as ground.
+
+    A field with walls becomes a mesh; so does a generated terrain of several parts, which keeps
+    its regions.
+    """
+    if isinstance(description, TriangleMesh):
+        return MeshGround(description)
+    if isinstance(description, HeightField):
+        walls = description.slope_threshold is not None and description.shifts().any()
+        return MeshGround(description.as_mesh()) if walls else FieldGround(description)
+    meshes = [] if description.mesh is None else [description.mesh]
+    if not meshes and len(description.fields) == 1:
+        return relief_of(description.fields[0]).with_regions(description.regions)
+    parts = [*meshes, *(field.as_mesh() for field in description.fields)]
+    return MeshGround(concatenate(parts)).with_regions(description.regions)
+
+
+def check_relief(kind: int, data: Array, relief: Array) -> None:
+    """Refuse numbers with which a search would leave the relief, as from a damaged file.
+
+    Raises:
+        InvalidInput: sizes, places or entries that do not fit together.
+    """
+    fits = relief.dtype == np.float64 and relief.ndim == 1
+    if fits and kind == FIELD:
+        nx, ny, scale = data[:3]
+        blocks = -(-nx // BLOCK) * -(-ny // BLOCK)
+        fits = min(nx, ny) >= 2.0 and scale > 0.0 and data[5] == -(-ny // BLOCK)
+        fits = fits and len(relief) == nx * ny + blocks and bool(np.isfinite(relief).all())
+    elif fits:
+        fits = data[SIDE] > 0.0 and data[:3].min() >= 0.0 and data[BINS_X : BINS_Y + 1].min() >= 1
+        fits = fits and _parts_fit(data, relief)
+    if not fits:
+        raise InvalidInput('terrain.relief: numbers that do not fit together')
+
+
+def _parts_fit(data: Array, relief: Array) -> bool:
+    """Return whether all places in the relief of a mesh are where its sizes say."""
+    facets, places = data[:3].astype(np.int64), data[EDGES_FROM:].astype(np.int64)
+    bins = int(data[BINS_X]) * int(data[BINS_Y])
+    lengths = facets * [TRIANGLE_NUMBERS, EDGE_NUMBERS, CORNER_NUMBERS]
+    edges, corners, neighbours, starts, tops, entries = places[:6]
+    expected = [lengths[0], lengths[:2].sum(), lengths.sum(), tops - bins - 1, entries - bins]
+    order = np.array([edges, corners, neighbours, starts, tops, entries, len(relief)])
+    if (order[:5] != expected).any() or (np.diff(order) < 0).any():
+        return False
+    ends = relief[corners:neighbours].reshape(-1, CORNER_NUMBERS)[:, 6:]
+    first, listed = relief[starts:tops], relief[entries:]
+    return bool(
+        (ends >= 0).all() and (3 * ends <= starts - neighbours).all()
+        and (first >= 0).all() and (first <= len(listed)).all()
+        and (listed >= 0).all() and (listed < facets.sum()).all()
+    )  # fmt: skip
+
+
+def filled(*numbers: float) -> Array:
+    """Return numbers, then zeros, shape (TERRAIN_DATA,)."""
+    data = np.zeros(TERRAIN_DATA)
+    data[: len(numbers)] = numbers
+    return data
+
+
+def block_maxima(heights: Array) -> Array:
+    """Return the highest corner of the cells of every block of BLOCK x BLOCK grid points."""
+    nx, ny = heights.shape
+    cells = np.full((-(-nx // BLOCK) * BLOCK, -(-ny // BLOCK) * BLOCK), -np.inf)
+    cells[:nx, :ny] = heights
+    cells[: nx - 1, :ny] = np.maximum(cells[: nx - 1, :ny], heights[1:])
+    cells[:nx, : ny - 1] = np.maximum(cells[:nx, : ny - 1], cells[:nx, 1:ny].copy())
+    blocks = cells.reshape(cells.shape[0] // BLOCK, BLOCK, cells.shape[1] // BLOCK, BLOCK)
+    return np.asarray(blocks.max(axis=(1, 3)))
+
+
+# --- The ground: what the robot stands on, as a kind and numbers for the kernels of `surface`.
+
+UNIT_TOLERANCE = 1e-9
+"""Largest distance of the length of a direction from 1."""
+
+__all__ = [
+    'TERRAINS', 'CylinderGround', 'InclinedPlane', 'Plane', 'Planes', 'SphereGround', 'Terrain',
+    'as_terrain',
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Planes(Surface):
+    """Up to four planes normal·p = offset at once: a groove, a corner, a pit.
+
+    The robot lives in the room on the side of all normals. Every plane is a feature: a sphere may
+    touch all of them.
+
+    Raises:
+        InvalidInput: no plane or more than four, a normal that is zero or not finite, an offset
+            that is not finite.
+    """
+
+    planes: Sequence[tuple[Sequence[float], float]] = (
+        ((1.0, 0.0, 1.0), 0.0),
+        ((-1.0, 0.0, 1.0), 0.0),
+    )
+    """Direction out of the ground (any length) and distance from the world origin along the unit
+    normal [m] of each plane; default: a groove along y with a right angle at the origin."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= _count(self.planes) <= MOST_FEATURES:
+            raise InvalidInput(
+                f'Planes.planes = {shown(self.planes)}: expected 1 to {MOST_FEATURES} pairs '
+                '(normal, offset)'
+            )
+        for k, plane in enumerate(self.planes):
+            name = f'Planes.planes[{k}]'
+            if _count(plane) != 2:
+                raise InvalidInput(f'{name} = {shown(plane)}: expected a pair (normal, offset)')
+            _check_direction(f'{name} normal', plane[0])
+            _check_finite(f'{name} offset', plane[1], ' m')
+
+    @property
+    def kind(self) -> int:
+        """Kind of surface."""
+        return PLANES
+
+    @property
+    def data(self) -> Array:
+        """Unit normal and offset of each plane, shape (TERRAIN_DATA,)."""
+        return _filled(*(_plane(normal, offset) for normal, offset in self.planes))
+
+    @property
+    def features(self) -> int:
+        """Number of planes."""
+        return len(self.planes)
+
+
+@dataclass(frozen=True)
+class Plane(Surface):
+    """The plane normal·p = offset; the robot is on the side of the normal.
+
+    Raises:
+        InvalidInput: a normal that is zero or not finite, an offset that is not finite.
+    """
+
+    normal: Vector = (0.0, 0.0, 1.0)
+    """Direction out of the ground, any length."""
+    offset: float = 0.0
+    """Distance of the plane from the world origin along the unit normal [m]."""
+
+    def __post_init__(self) -> None:
+        _check_direction('Plane.normal', self.normal)
+        _check_finite('Plane.offset', self.offset, ' m')
+
+    @property
+    def kind(self) -> int:
+        """Kind of surface."""
+        return PLANES
+
+    @property
+    def data(self) -> Array:
+        """Unit normal and offset, shape (TERRAIN_DATA,)."""
+        return _filled(self.plane)
+
+    @property
+    def plane(self) -> Array:
+        """Unit normal and offset, shape (4,)."""
+        return _plane(self.normal, self.offset)
+
+
+@dataclass(frozen=True)
+class InclinedPlane(Surface):
+    """A plane through the origin that falls towards +x rotated by `heading` about z.
+
+    Raises:
+        InvalidInput: an angle outside (−π/2, π/2) or a heading that is not finite.
+    """
+
+    angle: float = math.radians(10.0)
+    """Slope [rad]; downhill is the direction of `heading`."""
+    heading: float = 0.0
+    """Direction of descent about the world z axis [rad], 0 = +x."""
+
+    def __post_init__(self) -> None:
+        if not abs(real_number('InclinedPlane.angle', self.angle)) < math.pi / 2:
+            raise InvalidInput(
+                f'InclinedPlane.angle = {shown(self.angle)} rad: expected a value in (-pi/2, pi/2)'
+            )
+        finite('InclinedPlane.heading', self.heading)
+
+    @property
+    def kind(self) -> int:
+        """Kind of surface."""
+        return PLANES
+
+    @property
+    def data(self) -> Array:
+        """Unit normal and offset, shape (TERRAIN_DATA,)."""
+        return _filled(self.plane)
+
+    @property
+    def plane(self) -> Array:
+        """Unit normal and offset, shape (4,)."""
+        s, c = math.sin(self.angle), math.cos(self.angle)
+        return np.array([s * math.cos(self.heading), s * math.sin(self.heading), c, 0.0])
+
+
+@dataclass(frozen=True)
+class SphereGround(Surface):
+    """A sphere: the robot is on it, or with `hollow` in it, as in a bowl.
+
+    Raises:
+        InvalidInput: a centre that is not three finite numbers, a radius that is not > 0.
+    """
+
+    centre: Vector = (0.0, 0.0, -10.0)
+    """In world [m]."""
+    radius: float = 10.0
+    """[m]."""
+    hollow: bool = False
+    """Whether the ground is outside of the sphere."""
+
+    def __post_init__(self) -> None:
+        _check_vector('SphereGround.centre', self.centre, ' m')
+        _check_radius('SphereGround.radius', self.radius)
+        flag('SphereGround.hollow', self.hollow)
+
+    @property
+    def kind(self) -> int:
+        """Kind of surface."""
+        return ROUND
+
+    @property
+    def data(self) -> Array:
+        """Centre, radius, side and no axis, shape (TERRAIN_DATA,)."""
+        return _filled(self.centre, (self.radius, -1.0 if self.hollow else 1.0))
+
+
+@dataclass(frozen=True)
+class CylinderGround(Surface):
+    """An endless cylinder: the robot is on it, or with `hollow` in it, as in a pipe.
+
+    Raises:
+        InvalidInput: a point that is not three finite numbers, an axis that is zero or not
+            finite, a radius that is not > 0.
+    """
+
+    point: Vector = (0.0, 0.0, -10.0)
+    """Of the axis, in world [m]."""
+    axis: Vector = (1.0, 0.0, 0.0)
+    """Direction of the axis, any length."""
+    radius: float = 10.0
+    """[m]."""
+    hollow: bool = False
+    """Whether the ground is outside of the cylinder."""
+
+    def __post_init__(self) -> None:
+        _check_vector('CylinderGround.point', self.point, ' m')
+        _check_direction('CylinderGround.axis', self.axis)
+        _check_radius('CylinderGround.radius', self.radius)
+        flag('CylinderGround.hollow', self.hollow)
+
+    @property
+    def kind(self) -> int:
+        """Kind of surface."""
+        return ROUND
+
+    @property
+    def data(self) -> Array:
+        """Point of the axis, radius, side and unit axis, shape (TERRAIN_DATA,)."""
+        return _filled(self.point, (self.radius, -1.0 if self.hollow else 1.0), _unit(self.axis))
+
+
+TERRAINS: dict[str, Callable[[], Terrain]] = {'plane': Plane, 'inclined_plane': InclinedPlane}
+"""Grounds that a name stands for."""
+
+
+TerrainLike = str | Terrain | Description
+"""What `as_terrain` takes."""
+
+
+def as_terrain(terrain: TerrainLike) -> Terrain:
+    """Return a Terrain from a name, a Terrain, or a description of `contact_sim.terrain`.
+
+    Raises:
+        UnknownName: a name that is not in TERRAINS.
+        InvalidInput: an object that is not a Terrain.
+    """
+    if isinstance(terrain, str):
+        if terrain not in TERRAINS:
+            raise UnknownName('terrain', terrain, TERRAINS)
+        return TERRAINS[terrain]()
+    if isinstance(terrain, Description):
+        return relief_of(terrain)
+    parts = 'kind', 'data', 'relief', 'features', 'distances', 'contacts', 'region_numbers'
+    if not all(hasattr(terrain, name) for name in parts):
+        raise InvalidInput(
+            f'terrain = {shown(terrain)}: expected a name or a Terrain, or a description of one'
+        )
+    if terrain.kind not in KINDS:
+        raise InvalidInput(f'terrain.kind = {shown(terrain.kind)}: expected one of {KINDS}')
+    if not 1 <= terrain.features <= MOST_FEATURES:
+        raise InvalidInput(
+            f'terrain.features = {shown(terrain.features)}: expected 1 to {MOST_FEATURES}'
+        )
+    data = real_array('terrain.data', terrain.data)
+    if data.shape != (TERRAIN_DATA,) or not np.isfinite(data).all():
+        raise InvalidInput(f'terrain.data = {shown(data)}: expected {TERRAIN_DATA} finite numbers')
+    _check_unit_directions(terrain.kind, terrain.features, data)
+    if terrain.kind in FACETED:
+        check_relief(terrain.kind, data, terrain.relief)
+    return terrain
+
+
+def _check_unit_directions(kind: int, features: int, data: Array) -> None:
+    """Refuse directions that are not of length 1: φ would be no distance."""
+    directions = data[: 4 * features].reshape(-1, 4)[:, :3] if kind == PLANES else data[5:8][None]
+    lengths = np.linalg.norm(directions, axis=1) if kind in (PLANES, ROUND) else np.ones(1)
+    if kind == ROUND and not lengths[0]:
+        return  # a sphere has no axis
+    if not np.all(np.abs(lengths - 1.0) <= UNIT_TOLERANCE):
+        raise InvalidInput(f'terrain.data: directions of lengths {lengths.tolist()}, expected 1')
+
+
+def _count(values: object) -> int:
+    """Return the length of a sequence, −1 of anything else."""
+    return len(values) if isinstance(values, Sequence | np.ndarray) else -1
+
+
+def _unit(direction: ArrayLike) -> Array:
+    direction = np.asarray(direction, dtype=float)
+    return np.asarray(direction / np.linalg.norm(direction))
+
+
+def _plane(normal: ArrayLike, offset: float) -> Array:
+    return np.array([*_unit(normal), offset])
+
+
+def _filled(*parts: ArrayLike) -> Array:
+    """Return the parts one after the other, then zeros, shape (TERRAIN_DATA,)."""
+    data = np.zeros(TERRAIN_DATA)
+    numbers = np.concatenate([np.asarray(part, dtype=float) for part in parts])
+    data[: len(numbers)] = numbers
+    return data
+
+
+def _numbers(value: object) -> Array:
+    """Return a value as an array, one NaN where it is no numbers."""
+    try:
+        return real_array('', value)
+    except InvalidInput:
+        return np.array(np.nan)
+
+
+def _check_vector(name: str, value: object, unit: str = '') -> None:
+    vector = _numbers(value)
+    if vector.shape != (3,) or not np.isfinite(vector).all():
+        raise InvalidInput(f'{name} = {shown(value)}{unit}: expected 3 finite numbers')
+
+
+def _check_direction(name: str, value: object) -> None:
+    vector = _numbers(value)
+    if vector.shape != (3,) or not np.isfinite(vector).all() or not vector.any():
+        raise InvalidInput(f'{name} = {shown(value)}: expected 3 numbers, not all zero')
+
+
+def _check_finite(name: str, value: object, unit: str) -> None:
+    number = _numbers(value)
+    if number.shape != () or not np.isfinite(number):
+        raise InvalidInput(f'{name} = {shown(value)}{unit}: expected a finite number')
+
+
+def _check_radius(name: str, value: object) -> None:
+    number = _numbers(value)
+    if number.shape != () or not 0.0 < number < np.inf:
+        raise InvalidInput(f'{name} = {shown(value)} m: expected a finite number > 0')
+
+
+# --- The ground as layers on a grid seen from above: height, friction and restitution.
+
+ELEVATION, FRICTION, RESTITUTION = 'elevation', 'friction', 'restitution'
+
+
+@dataclass(frozen=True, eq=False)
+class GroundGrid:
+    """Layers of a ground around a point; rows run against x, columns against y, as in grid_map."""
+
+    resolution: float
+    """Side of a cell [m]."""
+    centre: tuple[float, float]
+    """Of the grid, in world [m]."""
+    layers: dict[str, Array]
+    """By name, at the middle of the cells, shape (rows, columns); NaN where there is no ground."""
+
+    @property
+    def length(self) -> tuple[float, float]:
+        """Extent along x and y [m]."""
+        rows, columns = self.layers[ELEVATION].shape
+        return rows * self.resolution, columns * self.resolution
+
+
+def ground_grid(
+    terrain: Terrain,
+    friction: float,
+    restitution: float,
+    length: tuple[float, float] = (10.0, 10.0),
+    resolution: float = 0.1,
+    centre: tuple[float, float] = (0.0, 0.0),
+) -> GroundGrid:
+    """Return the layers of a ground.
+
+    Args:
+        terrain: the ground.
+        friction: Coulomb coefficient outside of regions [-].
+        restitution: coefficient of restitution outside of regions [-].
+        length: extent along x and y [m], rounded up to whole cells.
+        resolution: side of a cell [m].
+        centre: of the grid, in world [m].
+
+    Raises:
+        InvalidInput: a length or resolution that is not > 0.
+    """
+    if not (resolution > 0.0 and min(length) > 0.0):
+        raise InvalidInput(f'length = {length} m, resolution = {resolution} m: expected > 0')
+    counts = [int(np.ceil(side / resolution - 1e-9)) for side in length]
+    x, y = (
+        middle + resolution * (0.5 * (count - 1) - np.arange(count))
+        for middle, count in zip(centre, counts, strict=True)
+    )
+    layers = {
+        ELEVATION: np.array([[terrain.height(a, b) for b in y] for a in x]),
+        FRICTION: np.full(counts, float(friction)),
+        RESTITUTION: np.full(counts, float(restitution)),
+    }
+    for region in terrain.regions:
+        inside = _within(x, region.x_range)[:, None] & _within(y, region.y_range)
+        for name in (FRICTION, RESTITUTION):
+            value = getattr(region, name)
+            if value is not None:
+                layers[name][inside] = value
+    return GroundGrid(resolution, centre, layers)
+
+
+def _within(values: NDArray[Any], ends: tuple[float, float]) -> NDArray[np.bool_]:
+    return np.asarray((ends[0] <= values) & (values < ends[1]))

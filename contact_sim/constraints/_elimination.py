@@ -1,0 +1,242 @@
+"""Bilateral rows taken out of a contact problem: exact under every law of contact (theory 4.6).
+
+    H v⁺ + c = 0,   v⁺ = v_f + M̂⁻¹ (Jᵀ λ + Hᵀ λ_b)
+    λ_b = −A⁺ (H (v_f + M̂⁻¹ Jᵀ λ) + c),   A = H M̂⁻¹ Hᵀ
+
+so that the laws see a robot that can move in no other way:
+
+    G_c = G − (J M̂⁻¹ Hᵀ) A⁺ (H M̂⁻¹ Jᵀ)
+
+A⁺ is the pseudo-inverse: redundant rows share the impulse with least norm.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from contact_sim._types import Array
+from contact_sim._validation import real_array
+from contact_sim.errors import InvalidInput
+from contact_sim.solvers._delassus import solve
+from contact_sim.solvers._dense import assign
+from contact_sim.solvers._equality_rows import (
+    SINGULAR,
+    factor_gram,
+    factor_pivoted,
+    least_norm_factored,
+)
+from contact_sim.solvers._jit import kernel
+
+# --- Gauss's principle of least constraint, as a check of bilateral rows by other means (theory
+# T5).
+#
+#     primal    v̇ = argmin ½ (v̇ − v̇_uc)ᵀ M (v̇ − v̇_uc)   s.t.  H v̇ + Ḣ v = 0
+#     dual      λ = argmin ½ λᵀ H M⁻¹ Hᵀ λ + λᵀ ḧ_uc,     ḧ_uc = H v̇_uc + Ḣ v
+#
+# v̇_uc is the acceleration without constraints, λ the force along +Hᵀ.
+
+
+def gauss_primal(
+    mass_matrix: ArrayLike, acceleration: ArrayLike, jacobian: ArrayLike, drift: ArrayLike
+) -> Array:
+    """Return the acceleration under constraints, shape (nv,), from its optimality conditions.
+
+    Args:
+        mass_matrix: M, shape (nv, nv).
+        acceleration: v̇_uc, shape (nv,).
+        jacobian: H, shape (nb, nv).
+        drift: Ḣ v, shape (nb,).
+
+    Raises:
+        InvalidInput: shapes that do not fit.
+    """
+    M, free, H, c = _checked(mass_matrix, acceleration, jacobian, drift)
+    nv, nb = len(free), len(c)
+    system = np.block([[M, H.T], [H, np.zeros((nb, nb))]])
+    return np.asarray(np.linalg.lstsq(system, np.concatenate([M @ free, -c]))[0][:nv])
+
+
+def gauss_dual(
+    mass_matrix: ArrayLike, acceleration: ArrayLike, jacobian: ArrayLike, drift: ArrayLike
+) -> Array:
+    """Return the constraint forces λ along Hᵀ, shape (nb,), of least norm; as `gauss_primal`."""
+    M, free, H, c = _checked(mass_matrix, acceleration, jacobian, drift)
+    return np.asarray(-np.linalg.pinv(H @ np.linalg.solve(M, H.T)) @ (H @ free + c))
+
+
+def _checked(
+    mass_matrix: ArrayLike, acceleration: ArrayLike, jacobian: ArrayLike, drift: ArrayLike
+) -> tuple[Array, Array, Array, Array]:
+    M, free = real_array('mass_matrix', mass_matrix), real_array('acceleration', acceleration)
+    H, c = real_array('jacobian', jacobian), real_array('drift', drift)
+    fits = free.ndim == c.ndim == 1 and M.shape == (free.size, free.size)
+    if not fits or H.shape != (c.size, free.size):
+        raise InvalidInput(
+            f'mass_matrix {M.shape}, acceleration {free.shape}, jacobian {H.shape}, drift '
+            f'{c.shape}: expected (nv, nv), (nv,), (nb, nv), (nb,)'
+        )
+    return M, free, H, c
+
+
+# --- Bilateral rows taken out of a contact problem: exact under every law of contact (theory 4.6).
+
+
+class Elimination(NamedTuple):
+    """Arrays of nb bilateral rows of a robot with nv degrees of freedom."""
+
+    jacobian: Any
+    """H, shape (nb, nv)."""
+    response: Any
+    """M̂⁻¹ Hᵀ by rows, shape (nb, nv)."""
+    matrix: Any
+    """A [1/kg], shape (nb, nb)."""
+    factor: Any
+    """Pivoted factor of A, shape (nb, nb)."""
+    gram: Any
+    """Factor of the products of its columns, of which the rank counts, shape (nb, nb)."""
+    order: Any
+    """Pivots, integers, shape (nb,)."""
+
+
+@kernel
+def eliminate(rows, mass_factor, tree, scratch):
+    """Fill all but H; return the rank of A.
+
+    Args:
+        rows: an Elimination.
+        mass_factor: of M̂, see solvers.tree, shape (nv, nv).
+        tree: see solvers.tree.
+        scratch: shape (nb, nb).
+    """
+    H, V, A = rows.jacobian, rows.response, rows.matrix
+    for a in range(H.shape[0]):
+        assign(V[a], H[a])
+        solve(mass_factor, tree, V[a])
+        for b in range(a + 1):
+            total = 0.0
+            for k in range(H.shape[1]):
+                total += H[b, k] * V[a, k]
+            A[a, b] = A[b, a] = total
+    for a in range(H.shape[0]):
+        assign(scratch[a], A[a])
+    rank = factor_pivoted(scratch, rows.order, rows.factor)
+    factor_gram(rows.factor, rank, rows.gram)
+    return rank
+
+
+@kernel
+def row_values(H, v, c, out):
+    """Fill H v + c, shape (nb,)."""
+    for a in range(H.shape[0]):
+        total = c[a]
+        for k in range(H.shape[1]):
+            total += H[a, k] * v[k]
+        out[a] = total
+
+
+@kernel
+def constrain(rows, rank, c, v, impulse, scratch):
+    """Add M̂⁻¹ Hᵀ λ_b to v (nv,), such that H v + c = 0 where the rows allow it.
+
+    Args:
+        rows: after `eliminate`.
+        rank: of A.
+        c: what is asked for, shape (nb,).
+        v: in and out.
+        impulse: out, λ_b [N s, N m s], shape (nb,).
+        scratch: shape (nb,).
+    """
+    row_values(rows.jacobian, v, c, scratch)
+    factor = rows.order, rows.factor, rows.gram
+    least_norm_factored(rows.matrix, factor, rank, scratch, impulse)
+    V = rows.response
+    for a in range(V.shape[0]):
+        for k in range(v.shape[0]):
+            v[k] += impulse[a] * V[a, k]
+
+
+@kernel
+def fill_share(rows, rank, coupling, share):
+    """Fill Z with G_c = G − Zᵀ Z in its first `rank` rows.
+
+    Args:
+        rows: after `eliminate`.
+        rank: of A.
+        coupling: H M̂⁻¹ Jᵀ, shape (nb, n).
+        share: out, shape (nb, n).
+    """
+    L, order = rows.factor, rows.order
+    if rank == order.shape[0]:  # L⁻¹
+        for r in range(rank):
+            assign(share[r], coupling[order[r]])
+        forward(L, rank, share)
+        return
+    for r in range(rank):  # (Lᵀ L)⁻¹ Lᵀ
+        for k in range(share.shape[1]):
+            share[r, k] = 0.0
+        for i in range(r, order.shape[0]):
+            for k in range(share.shape[1]):
+                share[r, k] += L[i, r] * coupling[order[i], k]
+    forward(rows.gram, rank, share)
+    for r in range(rank - 1, -1, -1):
+        for j in range(r + 1, rank):
+            subtract(share, r, j, rows.gram[j, r])
+        scale(share, r, 1.0 / rows.gram[r, r])
+
+
+@kernel
+def forward(L, rank, share):
+    """Overwrite the first `rank` rows with the solution of L X = share."""
+    for r in range(rank):
+        for j in range(r):
+            subtract(share, r, j, L[r, j])
+        scale(share, r, 1.0 / L[r, r])
+
+
+@kernel
+def subtract(share, r, j, x):
+    """Subtract x times row j from row r."""
+    for k in range(share.shape[1]):
+        share[r, k] -= x * share[j, k]
+
+
+@kernel
+def scale(share, r, x):
+    """Multiply row r by x."""
+    for k in range(share.shape[1]):
+        share[r, k] *= x
+
+
+@kernel
+def take_out(share, rank, row_of, n, G, g):
+    """Make G (n, n) that of a robot under the constraints: G − Zᵀ Z.
+
+    A row that they leave no freedom is left out: it neither acts on others nor asks for anything.
+
+    Args:
+        share: Z of `fill_share`, shape (nb, rows).
+        rank: its rows that count.
+        row_of: column of Z of every problem row, shape (n,) or more.
+        n: number of problem rows.
+        G: in and out.
+        g: in and out, velocities without impulses, shape (n,) or more.
+    """
+    for a in range(n):
+        before = G[a, a]
+        for b in range(a + 1):
+            total = 0.0
+            for r in range(rank):
+                total += share[r, row_of[a]] * share[r, row_of[b]]
+            G[a, b] -= total
+            G[b, a] = G[a, b]
+        if G[a, a] <= SINGULAR * before:
+            G[a, a] = -before  # marked
+    for a in range(n):
+        if G[a, a] < 0.0:
+            g[a], G[a, a] = 0.0, -G[a, a]
+            for b in range(n):
+                if b != a:
+                    G[a, b] = G[b, a] = 0.0

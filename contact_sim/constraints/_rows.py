@@ -1,0 +1,167 @@
+"""Errors h, Jacobians H and Ḣ v of constraints on frames and joints (theory 4.6).
+
+    point    h = p_A − p_B                       H = J_A − J_B
+    frame    behind it the angle of R_A R_Bᵀ     H = ω_A − ω_B
+    joints   h = Σ share q − value
+
+in world axes. H of the angle is exact where it is 0.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from contact_sim.arrays._fields import CONSTRAINT_INDICES
+from contact_sim.dynamics._rigid_body import point_bias
+from contact_sim.dynamics._vectors import add, cross, put, rotated, scaled, sub, vec
+from contact_sim.solvers._jit import kernel
+
+# --- What the kernels know of a constraint: codes, and the places of its numbers.
+
+POINT, FRAME, JOINTS, GIVEN = range(4)
+"""Kinds of rows: relative position (3), relative placement (6), a sum over joints (1), given."""
+PROJECTED, DAMPED, DRIVEN, DRIVEN_SLOWLY = range(4)
+"""Laws: position kept by projection or by Baumgarte, velocity reached at once or by its α."""
+KIND, FIRST, COUNT, UNBOUNDED, A, B, DOF_A, DOF_B = range(8)
+"""Indices: kind, first row, rows, whether the first joint has no bounds, then two bodies and their
+last dofs, or coordinates and dofs of two joints."""
+LAW, KP, KD, VALUE, SHARE_A, SHARE_B = range(6)
+"""Numbers: law, its feedback, what is asked of a joint, shares of two joints."""
+
+
+# --- Errors h, Jacobians H and Ḣ v of constraints on frames and joints (theory 4.6).
+
+
+@kernel
+def fill_errors(table, pose, q, error):
+    """Fill h [m, rad] of all but given rows, shape (nb,).
+
+    Args:
+        table: (indices, places, laws) of the constraints, see kinds.py.
+        pose: rotation by columns and position of each body in world, shape (bodies, 12).
+        q: configuration, shape (nq,).
+        error: out.
+    """
+    indices, places, laws = table
+    for i in range(places.shape[0]):
+        one = indices[CONSTRAINT_INDICES * i : CONSTRAINT_INDICES * (i + 1)]
+        row = one[FIRST]
+        if one[KIND] == JOINTS:
+            value = laws[i, SHARE_A] * joint_position(q, one)
+            error[row] = value + laws[i, SHARE_B] * q[one[B]] - laws[i, VALUE]
+            if laws[i, LAW] >= DRIVEN:
+                error[row] = 0.0
+            if one[UNBOUNDED]:  # the shorter way round
+                error[row] = np.arctan2(np.sin(error[row]), np.cos(error[row]))
+        elif one[KIND] != GIVEN:
+            p, r = centre_of(pose, one[A], places[i], 0), centre_of(pose, one[B], places[i], 12)
+            put(error, row, sub(p, r))
+            if one[KIND] == FRAME:
+                put(error, row + 3, angle_between(pose, one, places[i]))
+
+
+@kernel
+def joint_position(q, one):
+    """Return the position of the first joint of a constraint [rad or m]."""
+    k = one[A]
+    return np.arctan2(q[k + 1], q[k]) if one[UNBOUNDED] else q[k]
+
+
+@kernel
+def centre_of(pose, body, place, first):
+    """Return a point of a body in world; its place in the axes of the body from `first` on."""
+    P = pose[body]
+    return add(rotated(vec(P, 0), vec(P, 3), vec(P, 6), vec(place, first + 9)), vec(P, 9))
+
+
+@kernel
+def angle_between(pose, one, place):
+    """Return the angle vector of R_A R_Bᵀ in world axes [rad]."""
+    P, Q = pose[one[A]], pose[one[B]]
+    w, trace = (0.0, 0.0, 0.0), 0.0
+    for c in range(0, 9, 3):
+        x = rotated(vec(P, 0), vec(P, 3), vec(P, 6), vec(place, c))
+        y = rotated(vec(Q, 0), vec(Q, 3), vec(Q, 6), vec(place, 12 + c))
+        w = add(w, cross(y, x))
+        trace += x[0] * y[0] + x[1] * y[1] + x[2] * y[2]
+    sine = 0.5 * np.sqrt(w[0] * w[0] + w[1] * w[1] + w[2] * w[2])
+    angle = np.arctan2(sine, 0.5 * (trace - 1.0))
+    return scaled(0.5 * (angle / sine if sine > 0.0 else 1.0), w)
+
+
+@kernel
+def fill_jacobian(table, pose, columns, origin, dof_parent, H):
+    """Fill H (nb, nv) of all but given rows.
+
+    Args:
+        table: as in `fill_errors`, like `pose`.
+        pose: see there.
+        columns: twists of unit joint speeds about `origin`, shape (nv, 6).
+        origin: of the twists [m], shape (3,).
+        dof_parent: dof before each dof, −1 at the root, shape (nv,).
+        H: out.
+    """
+    indices, places, laws = table
+    for i in range(places.shape[0]):
+        one = indices[CONSTRAINT_INDICES * i : CONSTRAINT_INDICES * (i + 1)]
+        row = one[FIRST]
+        if one[KIND] == GIVEN:
+            continue
+        for r in range(row, row + one[COUNT]):
+            for k in range(H.shape[1]):
+                H[r, k] = 0.0
+        if one[KIND] == JOINTS:
+            H[row, one[DOF_A]] = laws[i, SHARE_A]
+            if laws[i, SHARE_B] != 0.0:
+                H[row, one[DOF_B]] = laws[i, SHARE_B]
+            continue
+        angles = one[KIND] == FRAME
+        p = sub(centre_of(pose, one[A], places[i], 0), vec(origin, 0))
+        add_branch_rows(columns, one[DOF_A], dof_parent, p, 1.0, row, angles, H)
+        p = sub(centre_of(pose, one[B], places[i], 12), vec(origin, 0))
+        add_branch_rows(columns, one[DOF_B], dof_parent, p, -1.0, row, angles, H)
+
+
+@kernel
+def add_branch_rows(columns, last, dof_parent, p, sign, row, angles, H):
+    """Add `sign` times the velocity of the point p, and with `angles` ω, along a branch."""
+    k = last
+    while k >= 0:
+        w = vec(columns[k], 3)
+        v = add(vec(columns[k], 0), cross(w, p))
+        for e in range(3):
+            H[row + e, k] += sign * v[e]
+            if angles:
+                H[row + 3 + e, k] += sign * w[e]
+        k = dof_parent[k]
+
+
+@kernel
+def fill_drift(table, pose, motion, drift):
+    """Fill Ḣ v [m/s², rad/s²] of all but given rows, shape (nb,).
+
+    Args:
+        table: as in `fill_errors`, like `pose`.
+        pose: see there.
+        motion: (twist, bias, origin, gravity), see `bias_forces`.
+        drift: out.
+    """
+    indices, places, _ = table
+    twist, bias, origin, gravity = motion
+    for i in range(places.shape[0]):
+        one = indices[CONSTRAINT_INDICES * i : CONSTRAINT_INDICES * (i + 1)]
+        row = one[FIRST]
+        if one[KIND] == JOINTS:
+            drift[row] = 0.0
+        elif one[KIND] != GIVEN:
+            put(drift, row, (0.0, 0.0, 0.0))
+            if one[KIND] == FRAME:
+                put(drift, row + 3, (0.0, 0.0, 0.0))
+            for body, first, sign in ((one[A], 0, 1.0), (one[B], 12, -1.0)):
+                if body > 0:
+                    p = sub(centre_of(pose, body, places[i], first), vec(origin, 0))
+                    a = point_bias(twist[body], bias[body], gravity, p)
+                    put(drift, row, add(vec(drift, row), scaled(sign, a)))
+                    if one[KIND] == FRAME:
+                        turning = scaled(sign, vec(bias[body], 3))
+                        put(drift, row + 3, add(vec(drift, row + 3), turning))

@@ -1,0 +1,182 @@
+"""Anitescu: the convex relaxation of contact with friction.
+
+    min ½ λᵀ G λ + gᵀ λ   over   λ ∈ K_μ                                       (theory 2.12)
+
+The minimum always exists and its velocity is unique. The price: Signorini's condition becomes
+u_n + μ u_t·d = 0, so a contact that slides lifts off with u_n = μ |u_t| and hovers up to h μ |u_t|
+over the ground. Exact where nothing slides and where there is no friction.
+
+With `sides` > 0 the cone is a pyramid of that many sides, impulses along its edges n + μ d_j (the
+text's n − μ d_j is the same set, because ±d_j are both present).
+
+[Anitescu 2006] Optimization-based simulation of nonsmooth rigid multibody dynamics.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from contact_sim.arrays import _fields as f
+from contact_sim.arrays._views import arrays_of, integers, vector
+from contact_sim.contact_models._base import (
+    FIRST_OWN,
+    TOLERANCE,
+    CompiledLaw,
+    ConeModel,
+    ConeParameters,
+    limits_of,
+)
+from contact_sim.contact_models._islands import next_problem, report_solve
+from contact_sim.contact_models._stages import (
+    apply_impulses,
+    begin_step,
+    contact_rows,
+    free_motion,
+    integrate,
+)
+from contact_sim.errors import InvalidInput
+from contact_sim.parameters import Parameters, parameter
+from contact_sim.solvers._cone_problem import (
+    CONVERGED,
+    CONVERGED_BY_FALLBACK,
+    MAX_ITERATIONS,
+    Rows,
+    cone_work,
+    impulse_scale,
+    largest_eigenvalue,
+    row_velocity,
+)
+from contact_sim.solvers._cone_solver import solve_cones
+from contact_sim.solvers._dense import assign
+from contact_sim.solvers._jit import entry, kernel
+from contact_sim.step._problem import fill_edges, split_impulse
+from contact_sim.step._rows import cone_work_of, rows_of
+
+SIDES = FIRST_OWN
+"""Place of the number of sides in the numbers of the law."""
+
+
+@dataclass(frozen=True)
+class AnitescuParameters(ConeParameters):
+    """Shape of the cone, and numerics."""
+
+    sides: int = parameter(
+        0, '-', 'even number of sides of the friction cone; 0: circular', at_least=0, at_most=64,
+        live=True,
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.sides % 2 or self.sides == 2:
+            raise InvalidInput(
+                f'AnitescuParameters.sides = {self.sides}: expected 0, 4, 6, 8, ...'
+            )
+
+
+@kernel
+def solve_anitescu(data):
+    """Solve the contact problem with the associated law."""
+    law, n = vector(data, f.LAW), integers(data, f.COUNTS)[1]
+    rows, impulse = rows_of(data), vector(data, f.ROW_IMPULSE)[:n]
+    tolerance, limits, sides = law[TOLERANCE], limits_of(law), int(law[SIDES])
+    if sides == 0 or rows.friction.shape[0] == 0:
+        outcome = solve_cones(rows, impulse, cone_work_of(data), tolerance, limits, 1.0)
+    else:
+        outcome = solve_pyramids(rows, impulse, tolerance, limits, sides)
+    report_solve(data, outcome)
+
+
+@kernel
+def solve_pyramids(rows, impulse, tolerance, limits, sides):
+    """Solve for the shares β of the edges, which are interval rows [0, ∞).
+
+    Arguments and result as in `cones.solve_cones`. Converged is only what also obeys the law of
+    the impulses: where μ is large the edges are nearly parallel, and their shares tell little.
+    """
+    n, nc, ns = rows.g.shape[0], rows.friction.shape[0], rows.lower.shape[0]
+    m = sides * nc + ns
+    D = np.empty((n, m))
+    fill_edges(rows.friction, sides, ns, D)
+    low, high, beta = np.zeros(m), np.full(m, np.inf), np.empty(m)
+    low[m - ns :], high[m - ns :] = rows.lower, rows.upper
+    split_impulse(rows.friction, sides, impulse, beta)
+    Dt = D.T.copy()
+    edges = Rows(np.dot(Dt, np.dot(rows.delassus, D)), np.dot(Dt, rows.g), np.empty(0), low, high)
+    code, iterations, residual = solve_cones(edges, beta, cone_work(m), tolerance, limits, 1.0)
+    assign(impulse, np.dot(D, beta))
+    error = pyramid_residual(rows, sides, impulse)
+    allowed = sides * tolerance * impulse_scale(rows, impulse)
+    if code in (CONVERGED, CONVERGED_BY_FALLBACK) and error > allowed:
+        code = MAX_ITERATIONS
+    return code, iterations, max(residual, error)
+
+
+@kernel
+def pyramid_residual(rows, sides, impulse):
+    """Return how far impulses in the pyramid are from the minimum [N s].
+
+    There w·(n + μ d_j) ≥ 0 and λ·w = 0 (theory T20), here over λ_max(G_ii) and, for the work,
+    over the size of an impulse.
+    """
+    G, g, mu = rows.delassus, rows.g, rows.friction
+    worst, scale = 0.0, impulse_scale(rows, impulse)
+    for i in range(mu.shape[0]):
+        r = 3 * i
+        w1, w2 = row_velocity(G, g, impulse, r), row_velocity(G, g, impulse, r + 1)
+        wn, least = row_velocity(G, g, impulse, r + 2), np.inf
+        for j in range(sides):
+            angle = 2.0 * np.pi * j / sides
+            least = min(least, wn + mu[i] * (w1 * np.cos(angle) + w2 * np.sin(angle)))
+        work = abs(impulse[r] * w1 + impulse[r + 1] * w2 + impulse[r + 2] * wn)
+        largest = largest_eigenvalue(G, r)
+        worst = max(worst, -least / ((1.0 + mu[i]) * largest))
+        if scale > 0.0:
+            worst = max(worst, work / (scale * largest))
+    return worst
+
+
+@entry
+def advance(numbers, indices, layout, steps):
+    """Advance every world by `steps` steps; a world that stops does so alone."""
+    for world in range(numbers.shape[0]):
+        data = arrays_of(numbers, indices, layout, world)
+        for _ in range(steps):
+            if not begin_step(data):
+                break
+            free_motion(data)
+            contact_rows(data)
+            while True:
+                while next_problem(data):
+                    solve_anitescu(data)
+                if apply_impulses(data):
+                    break
+            integrate(data)
+
+
+@entry
+def answer(numbers, indices, layout):
+    """Solve the problem in the arrays."""
+    solve_anitescu(arrays_of(numbers, indices, layout, 0))
+
+
+class Anitescu(ConeModel):
+    """The convex relaxation, with a circular or a polyhedral cone.
+
+    Raises:
+        InvalidInput: a parameter outside its bounds.
+    """
+
+    name: ClassVar[str] = 'anitescu'
+    associated: ClassVar[float] = 1.0
+    parameter_class: ClassVar[type[Parameters]] = AnitescuParameters
+    compiled: CompiledLaw = CompiledLaw(advance, answer)
+
+    def __init__(self, **parameters: float) -> None:
+        self.parameters: AnitescuParameters = AnitescuParameters(**parameters)  # type: ignore[arg-type]
+
+    def law_numbers(self) -> tuple[float, ...]:
+        """Return those of all cone models, and the number of sides."""
+        return (*super().law_numbers(), float(self.parameters.sides))

@@ -1,0 +1,348 @@
+"""Interface of a contact model."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+from contact_sim._types import Array
+from contact_sim._validation import checked, is_finite
+from contact_sim.arrays._views import arrays_of
+from contact_sim.contact_models._islands import HAS_MEMORY, NO_RESTITUTION
+from contact_sim.contact_models._stages import (
+    NOT_FINITE,
+    READY,
+    actuate,
+    begin_step,
+    contact_rows,
+    follow,
+    free_motion,
+    place_and_detect,
+    take_back,
+)
+from contact_sim.dynamics._integration import MOMENTUM
+from contact_sim.dynamics._pinocchio_fallback import GivenTerms
+from contact_sim.parameters import Parameters, parameter, relative_tolerance
+from contact_sim.solvers._jit import entry, kernel
+from contact_sim.step._constraints import ROUNDS, GivenRows, settled
+from contact_sim.step._problem import (
+    STATUSES,
+    ContactProblem,
+    ContactSolution,
+    ProblemArrays,
+    SolverReport,
+)
+from contact_sim.step._workspace import Workspace
+
+# --- A time-stepping law bound to the arrays of one simulation.
+
+
+@dataclass(frozen=True)
+class LawSettings:
+    """Settings of a law that the common stages read."""
+
+    reach: tuple[float, float, float]
+    """(T, κ, margin): the law may act where φ + T (u_n − κ μ |u_t|) < 0 or φ ≤ margin."""
+    numbers: tuple[float, ...]
+    """Parameters, in the order in which the compiled law reads them."""
+    has_memory: bool
+    restitutes: bool
+    damping_inertia: float
+    """Damping inertia over the diagonal of M [-], of todorov in its form of 2014."""
+
+    def write(self, workspace: Workspace) -> None:
+        """Make these the settings of a workspace."""
+        workspace.reach[:] = self.reach
+        workspace.law[:] = 0.0
+        workspace.damping_inertia[0] = self.damping_inertia
+        workspace.law[: len(self.numbers)] = self.numbers
+        workspace.options[0] = self.has_memory * HAS_MEMORY
+        workspace.options[0] |= (not self.restitutes) * NO_RESTITUTION
+
+
+class TimeStepping:
+    """Steps one workspace with one compiled law.
+
+    Where the tree has joints that the kernels do not know, Pinocchio fills the terms of every
+    step: the slow way.
+    """
+
+    def __init__(
+        self, workspace: Workspace, advance: Callable[..., None], settings: LawSettings
+    ) -> None:
+        settings.write(workspace)
+        if not settings.has_memory:
+            workspace.data.memory[:] = 0.0
+        self._advance, self._arrays = advance, workspace.arrays
+        self._status, self._workspace = workspace.status, workspace
+        self._terms = GivenTerms(workspace) if workspace.terms_given[0] else None
+        self._rows = GivenRows(workspace) if workspace.table.given else None
+
+    def advance(self, steps: int = 1) -> int:
+        """Advance the state by `steps` steps of h; return the status of the world."""
+        if self._terms is not None:
+            for _ in range(steps):
+                self._advance_given(self._terms)
+        elif self._rows is not None:
+            for _ in range(steps):
+                self._advance_with_functions(self._rows)
+        else:
+            self._advance(*self._arrays, steps)
+        return int(self._status[0])
+
+    def _advance_given(self, terms: GivenTerms) -> None:
+        work, data = self._workspace, self._workspace.data
+        clock = data.clock.copy()
+        terms.update_velocity(data.q, data.v)
+        self._advance(*self._arrays, 1)
+        if self._status[0] == READY:
+            data.q[:] = terms.moved(data.q_start, work.displacement)
+            if work.integrator[0] == MOMENTUM:
+                terms.update_configuration(data.q)
+                follow_carried(*self._arrays)
+            if not (is_finite(data.q) and is_finite(data.v)):
+                self._status[0], data.clock[:] = NOT_FINITE, clock
+                forget_step(*self._arrays)
+        self.update_contacts()
+
+    def _advance_with_functions(self, rows: GivenRows) -> None:
+        """Advance by one step with constraints that only Python knows."""
+        with self.as_before_if_raised():
+            rows.update(self._workspace.data.q, self._workspace.data.v)
+            self._advance(*self._arrays, 1)
+            if self._status[0] == READY:
+                settle(self._workspace)
+                self.update_contacts()
+
+    @contextmanager
+    def as_before_if_raised(self) -> Iterator[None]:
+        """Return to the step data at hand where a function of the user raises inside."""
+        data = self._workspace.data
+        before = data.buffer.copy()
+        try:
+            yield
+        except BaseException:
+            data.buffer[:] = before
+            self.update_contacts()
+            raise
+
+    def begin(self) -> int:
+        """Fill everything that does not depend on the impulses; return the status."""
+        if self._rows is not None:
+            self._rows.update(self._workspace.data.q, self._workspace.data.v)
+        if self._terms is not None:
+            self._terms.update_velocity(self._workspace.data.q, self._workspace.data.v)
+        begin(*self._arrays)
+        return int(self._status[0])
+
+    def update_contacts(self) -> None:
+        """Fill placements, M and contact points at the current q."""
+        if self._terms is not None:
+            self._terms.update_configuration(self._workspace.data.q)
+        refresh(*self._arrays)
+
+
+def settle(work: Workspace) -> None:
+    """Project the configuration at the end of a step, and fill h there; H stays that of the step.
+
+    Raises:
+        InvalidInput: as `GivenRows.update`.
+    """
+    data = work.data
+    jacobian = data.bilateral_jacobian.copy()
+    data.q[:], _ = settled(work, data.q.copy(), ROUNDS)
+    data.bilateral_jacobian[:] = jacobian
+
+
+@entry
+def refresh(numbers, indices, layout):
+    """Fill what belongs to the configuration, in every world."""
+    for world in range(numbers.shape[0]):
+        place_and_detect(arrays_of(numbers, indices, layout, world))
+
+
+@entry
+def forget_step(numbers, indices, layout):
+    """Return to the state before the step, world 0."""
+    take_back(arrays_of(numbers, indices, layout, 0))
+
+
+@entry
+def follow_carried(numbers, indices, layout):
+    """Let the bases follow the momentum that they carry, world 0."""
+    follow(arrays_of(numbers, indices, layout, 0))
+
+
+@entry
+def apply_commands(numbers, indices, layout):
+    """Fill effort and τ from the commands; return the status that a step would have, world 0."""
+    return actuate(arrays_of(numbers, indices, layout, 0))
+
+
+@entry
+def begin(numbers, indices, layout):
+    """Take a step up to the contact problem, in every world."""
+    for world in range(numbers.shape[0]):
+        data = arrays_of(numbers, indices, layout, world)
+        if begin_step(data):
+            free_motion(data)
+            contact_rows(data)
+
+
+# --- Interface of a contact model.
+
+
+class Stepper(Protocol):
+    """A contact model bound to the arrays of one simulation."""
+
+    def advance(self) -> int:
+        """Advance the state by h; return the status of the world (contact_models/_stages.py)."""
+        ...
+
+    def update_contacts(self) -> None:
+        """Bring placements, M and contact points in line with a new configuration."""
+        ...
+
+
+class ContactModel(Protocol):
+    """One way to answer contact.
+
+    A model is immutable: what lasts from step to step lives in the workspace, so that snapshots
+    and live switches lose nothing.
+    """
+
+    name: ClassVar[str]
+    parameter_class: ClassVar[type[Parameters]]
+
+    @property
+    def parameters(self) -> Parameters:
+        """The model's parameters."""
+        ...
+
+    def bind(self, workspace: Workspace) -> Stepper:
+        """Return what advances the state held in `workspace`."""
+        ...
+
+
+# --- Base of the time-stepping models: one compiled law for whole steps and for single problems.
+
+
+@dataclass(frozen=True)
+class CompiledLaw:
+    """The entries of one law: whole steps, and the answer to one problem."""
+
+    advance: Callable[..., None]
+    """(numbers, indices, layout, steps): advance every world by that many steps."""
+    answer: Callable[..., None]
+    """(numbers, indices, layout): solve the problem in the arrays."""
+
+
+class TimeSteppingModel(ABC):
+    """A time-stepping model: its parameters as numbers, and the compiled law that reads them."""
+
+    name: ClassVar[str]
+    parameter_class: ClassVar[type[Parameters]]
+    compiled: CompiledLaw
+    has_memory: bool = False
+    """True where the law keeps something of each contact from step to step."""
+    margin: float = 0.0
+    """Gap within which every contact takes part in the problem [m]."""
+    damping_inertia: float = 0.0
+    """Damping inertia over the diagonal of M [-]."""
+    restitutes: ClassVar[bool] = True
+    """False for a law whose impacts are plastic."""
+
+    parameters: Any
+    """The model's parameters."""
+
+    @abstractmethod
+    def reach(self, h: float) -> tuple[float, float]:
+        """Return (T, κ): the law may act on contacts with φ + T (u_n − κ μ |u_t|) < 0."""
+
+    @abstractmethod
+    def law_numbers(self) -> tuple[float, ...]:
+        """Return what the compiled law reads from the field `law`."""
+
+    def settings(self, h: float) -> LawSettings:
+        """Return the settings of the law that the common stages read."""
+        return LawSettings(
+            (*self.reach(h), self.margin), self.law_numbers(), self.has_memory, self.restitutes,
+            self.damping_inertia,
+        )  # fmt: skip
+
+    def bind(self, workspace: Workspace) -> Stepper:
+        """Return the time-stepping with this law."""
+        settings = self.settings(float(workspace.data.time_step[0]))
+        return TimeStepping(workspace, self.compiled.advance, settings)
+
+    @checked
+    def solve(self, problem: ContactProblem, guess: Array | None = None) -> ContactSolution:
+        """Return the impulses that answer `problem`, starting from `guess` [N s]."""
+        arrays = ProblemArrays(problem, guess)
+        numbers = self.law_numbers()
+        arrays.law[: len(numbers)] = numbers
+        self.compiled.answer(*arrays.arrays)
+        code, iterations, residual = arrays.island_solver[0]
+        report = SolverReport(STATUSES[int(code)], int(iterations), float(residual))
+        return ContactSolution(arrays.row_impulse.copy(), report)
+
+
+# --- The law shared by models with an exact, circular friction cone.
+#
+#     K*_μ ∋ w + (1 − κ) Γ(w) ⊥ λ ∈ K_μ,   w = G λ + g,   Γ(w) = (0, 0, μ |w_t|)
+#
+# κ = 0: Signorini and Coulomb (ncp); κ = 1: the minimum of ½ λᵀ G λ + gᵀ λ over the cones
+# (anitescu). Interval rows obey w ⊥ [lower, upper] in both. How it is solved:
+# solvers/_cone_solver.py.
+
+TOLERANCE, MAX_POINTS, MAX_SWEEPS, MAX_ADMM_ITERATIONS = range(4)
+"""Places of the common parameters in the numbers of the law."""
+FIRST_OWN = 4
+"""Place of the first number of one model alone."""
+
+
+@dataclass(frozen=True)
+class ConeParameters(Parameters):
+    """Numerics of a model with exact cones; there is no physical parameter besides friction."""
+
+    tolerance: float = relative_tolerance(
+        1e-10, 'natural-map residual relative to the largest impulse'
+    )
+    max_points: int = parameter(
+        400, '-', 'proximal points; 0 leaves all to Gauss-Seidel and ADMM', at_least=0,
+        at_most=100000, live=True,
+    )  # fmt: skip
+    max_sweeps: int = parameter(
+        50, '-', 'block Gauss-Seidel sweeps where proximal points fail, then ADMM', at_least=1,
+        at_most=100000, live=True,
+    )  # fmt: skip
+    max_admm_iterations: int = parameter(
+        1000, '-', 'ADMM iterations; 0 switches the fallback off', at_least=0, at_most=1000000,
+        live=True,
+    )  # fmt: skip
+
+
+class ConeModel(TimeSteppingModel):
+    """Base of the models with exact cones; a subclass names itself and its κ."""
+
+    associated: ClassVar[float]
+    parameters: ConeParameters
+
+    def reach(self, h: float) -> tuple[float, float]:
+        """Return (h, κ): the relaxation acts on whatever slides over the ground fast enough."""
+        return h, self.associated
+
+    def law_numbers(self) -> tuple[float, ...]:
+        """Return tolerance and limits of the iterations."""
+        p = self.parameters
+        limits = p.max_points, p.max_sweeps, p.max_admm_iterations
+        return p.tolerance, *(float(limit) for limit in limits)
+
+
+@kernel
+def limits_of(law):
+    """Return the limits of `cones.solve_cones` in the numbers of the law."""
+    return int(law[MAX_POINTS]), int(law[MAX_SWEEPS]), int(law[MAX_ADMM_ITERATIONS])

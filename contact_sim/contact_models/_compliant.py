@@ -1,0 +1,284 @@
+"""Compliant: springs and dampers in the ground, friction that grows with the slip speed.
+
+Normal force, x = −φ penetration, ẋ = −u_n (theory 2.1, T10):
+
+    linear          k x₊
+    kelvin_voigt    (k x + d ẋ)₊ for x > 0,   d = 2 ζ √(k/G_nn)
+    unclamped       the same without ()₊: pulls when the body leaves
+    hunt_crossley   k x₊^p (1 + a ẋ)₊
+
+Friction −μ(s) f_n û with s = |u_t|, regularised below v_s:
+
+    piecewise       μ min(s/v_s, 1)
+    tanh            μ tanh(s/v_s)
+    stribeck        rises as μ_s x (2 − x), x = s/v_s, and falls smoothly to μ from v_s to 3 v_s
+    anchored        −(k_t z + d_t u_t), cut at μ f_n;   ż = u_t while it holds
+
+`anchored` is true stiction (E9): a spring and damper to an anchor that is set at touch-down, where
+z = 0, rolls along with the contact point, and is dragged so that k_t |z| = μ f_n once the force is
+cut. The deflection z is the model's memory of the contact.
+
+`implicit` evaluates the force at the end of the step, x⁺ = −(φ + h u_n⁺), by Newton on
+λ = h f(u_f + G λ): stable at any stiffness. `explicit` evaluates it at the start: the textbook
+law, which gains energy once the `stiffness_ratio` of the step report exceeds 2, and regularised
+friction long before.
+
+A stiffness of 0 is sized from the wanted penetration under the robot's weight, a tangential one of
+0 is that of the normal spring (its secant at the wanted penetration).
+
+[Hunt & Crossley 1975], [Armstrong-Hélouvry 1994].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from contact_sim._types import Array
+from contact_sim.arrays import _fields as f
+from contact_sim.arrays._views import arrays_of, integers, matrix, vector
+from contact_sim.collision._surface import FACETED
+from contact_sim.contact_models._base import CompiledLaw, Stepper, TimeSteppingModel
+from contact_sim.contact_models._islands import next_problem, report_solve
+from contact_sim.contact_models._stages import (
+    apply_impulses,
+    begin_step,
+    contact_rows,
+    free_motion,
+    integrate,
+)
+from contact_sim.errors import InvalidInput
+from contact_sim.parameters import Parameters, parameter, relative_tolerance
+from contact_sim.solvers._cone_problem import CONVERGED, UNSTABLE, fill_velocity
+from contact_sim.solvers._jit import entry, kernel
+from contact_sim.solvers._springs import (
+    ANCHORED,
+    HUNT_CROSSLEY,
+    LINEAR,
+    TANGENTIAL_STIFFNESS,
+    LinearSprings,
+    Springs,
+    contact_forces,
+    end_of_step,
+    interval_forces,
+    next_deflection,
+    stiffness_ratio,
+)
+from contact_sim.step._problem import ContactProblem, ContactSolution
+from contact_sim.step._rows import spring_work_of, unbiased_rows_of
+from contact_sim.step._workspace import Workspace
+
+# in the order of the codes in solvers/_springs.py
+NORMAL_LAWS = ('linear', 'kelvin_voigt', 'unclamped', 'hunt_crossley')
+FRICTION_LAWS = ('piecewise', 'tanh', 'stribeck', 'anchored')
+(NORMAL_LAW, FRICTION_LAW, IMPLICIT, TOLERANCE, MOST_ITERATIONS, MATERIAL) = range(6)
+SMALL_MOTIONS = 14
+"""Places in the numbers of the law: parameters, the material and `LinearSprings`."""
+
+
+@dataclass(frozen=True)
+class CompliantParameters(Parameters):
+    """Material of the ground."""
+
+    normal_law: str = parameter(
+        'hunt_crossley', '', 'law of the normal force', choices=NORMAL_LAWS, live=True
+    )
+    friction_law: str = parameter(
+        'anchored', '', 'law of the friction force', choices=FRICTION_LAWS, live=True
+    )
+    stiffness: float = parameter(
+        0.0, 'N/m^p', 'k of every contact point; 0: from `penetration`', at_least=0.0, live=True
+    )
+    penetration: float = parameter(
+        1e-3,
+        'm',
+        'depth wanted when all contact points share the weight',
+        at_least=1e-9,
+        live=True,
+    )
+    exponent: float = parameter(
+        1.5, '-', 'p of hunt_crossley; 1.5: Hertz', at_least=1.0, at_most=3.0, live=True
+    )
+    dissipation: float = parameter(
+        50.0, 's/m', 'a of hunt_crossley; rebound is never faster than 1/a', at_least=0.0,
+        live=True,
+    )  # fmt: skip
+    damping_ratio: float = parameter(
+        0.5, '-', 'zeta of kelvin_voigt and unclamped', at_least=0.0, live=True
+    )
+    slip_speed: float = parameter(
+        1e-3, 'm/s', 'v_s below which friction is regularised', at_least=1e-12, live=True
+    )
+    static_ratio: float = parameter(
+        1.0, '-', 'static over dynamic friction, for stribeck', at_least=1.0, at_most=10.0,
+        live=True,
+    )  # fmt: skip
+    tangential_stiffness: float = parameter(
+        0.0, 'N/m', 'k_t of anchored; 0: as stiff as the normal spring', at_least=0.0, live=True
+    )
+    tangential_damping_ratio: float = parameter(
+        1.0, '-', 'zeta of the damper of anchored', at_least=0.0, live=True
+    )
+    integration: str = parameter(
+        'implicit', '', 'when the force is evaluated: end or start of the step',
+        choices=('implicit', 'explicit'), live=True,
+    )  # fmt: skip
+    tolerance: float = relative_tolerance(1e-9, 'force residual relative to the largest impulse')
+    max_iterations: int = parameter(
+        500, '-', 'Newton iterations and their halvings', at_least=1, at_most=100000, live=True
+    )
+
+
+@kernel
+def solve_compliant(data):
+    """Fill the impulses of springs and dampers at the end, or at the start, of the step."""
+    law, n, h = vector(data, f.LAW), integers(data, f.COUNTS)[1], vector(data, f.TIME_STEP)[0]
+    rows, impulse = unbiased_rows_of(data), vector(data, f.ROW_IMPULSE)[:n]
+    nc, start = rows.friction.shape[0], vector(data, f.ROW_START)[:n]
+    gaps = (vector(data, f.ROW_GAP), vector(data, f.ROW_INTERVAL_GAP))
+    memory, implicit = matrix(data, f.ROW_MEMORY)[:nc], law[IMPLICIT] != 0.0
+    material = law[MATERIAL:SMALL_MOTIONS]
+    springs = Springs(
+        int(law[NORMAL_LAW]), int(law[FRICTION_LAW]), material, h, h if implicit else 0.0
+    )
+    work = spring_work_of(data)
+    if implicit:
+        limits = law[TOLERANCE], int(law[MOST_ITERATIONS])
+        outcome = end_of_step(rows, springs, start, gaps, memory, impulse, work, limits)
+    else:
+        small = law[SMALL_MOTIONS:]
+        outcome = start_of_step(rows, springs, small, start, gaps, memory, impulse, work)
+    if springs.friction_law == ANCHORED:
+        fill_velocity(rows, impulse, work.velocity)
+        next_deflection(
+            work.velocity, rows.friction, impulse, h, material[TANGENTIAL_STIFFNESS], memory,
+            matrix(data, f.ROW_MEMORY_NEXT)[:nc],
+        )  # fmt: skip
+    report_solve(data, outcome)
+
+
+@kernel
+def start_of_step(rows, springs, small, start, gaps, memory, impulse, work):
+    """Fill λ = h f(u⁻); return (status code, iterations, residual)."""
+    slope = work.slope
+    contact_forces(rows, start, gaps[0], memory, springs, work.held, False, impulse, slope)
+    interval_forces(rows, start, gaps[1], springs, impulse, slope)
+    linear = LinearSprings(small[0], small[1], small[2], small[3], small[4])
+    limit = stiffness_ratio(rows.delassus, rows.friction.shape[0], springs.time_step, linear)
+    return (UNSTABLE if limit > 2.0 else CONVERGED), 1, 0.0
+
+
+@entry
+def advance(numbers, indices, layout, steps):
+    """Advance every world by `steps` steps; a world that stops does so alone."""
+    for world in range(numbers.shape[0]):
+        data = arrays_of(numbers, indices, layout, world)
+        for _ in range(steps):
+            if not begin_step(data):
+                break
+            free_motion(data)
+            contact_rows(data)
+            while True:
+                while next_problem(data):
+                    solve_compliant(data)
+                if apply_impulses(data):
+                    break
+            integrate(data)
+
+
+@entry
+def answer(numbers, indices, layout):
+    """Solve the problem in the arrays."""
+    solve_compliant(arrays_of(numbers, indices, layout, 0))
+
+
+class Compliant(TimeSteppingModel):
+    """Spring-damper contact with regularised friction.
+
+    Raises:
+        InvalidInput: a parameter outside its bounds.
+    """
+
+    name: ClassVar[str] = 'compliant'
+    parameter_class: ClassVar[type[Parameters]] = CompliantParameters
+    compiled: CompiledLaw = CompiledLaw(advance, answer)
+
+    def __init__(self, **parameters: float | str) -> None:
+        self.parameters: CompliantParameters = CompliantParameters(**parameters)  # type: ignore[arg-type]
+        # the deflection of the anchor [m] is the memory
+        self.has_memory = self.parameters.friction_law == FRICTION_LAWS[ANCHORED]
+
+    def sized(self, workspace: Workspace) -> Compliant:
+        """Return the model with the stiffness that the wanted penetration asks for."""
+        p = self.parameters
+        if p.stiffness > 0.0:
+            return self
+        weight = float(np.linalg.norm(workspace.data.gravity) * workspace.total_mass[0])
+        sizes, feet = workspace.sizes, len(workspace.robot.contact_points)
+        points = feet or sizes.n_candidates  # feet, if any, carry it
+        at_once = 1 if workspace.ground[0] in FACETED else sizes.features  # one facet, mostly
+        share = weight / max(at_once * points, 1)
+        if share == 0.0:
+            return self
+        stiffness = share / p.penetration**self._power
+        return Compliant(**{**vars(p), 'stiffness': stiffness})
+
+    def bind(self, workspace: Workspace) -> Stepper:
+        """Return the time-stepping with this law, sized for the robot if no stiffness is given."""
+        law = self.sized(workspace)
+        workspace.data.springs[:] = law.small_motions
+        return super(Compliant, law).bind(workspace)
+
+    @property
+    def _power(self) -> float:
+        """Exponent of the penetration in the normal force."""
+        p = self.parameters
+        return p.exponent if p.normal_law == NORMAL_LAWS[HUNT_CROSSLEY] else 1.0
+
+    @property
+    def secant_stiffness(self) -> float:
+        """Normal force over depth at the wanted penetration [N/m]; zero while unsized."""
+        p = self.parameters
+        return float(p.stiffness * p.penetration ** (self._power - 1.0))
+
+    @property
+    def small_motions(self) -> LinearSprings:
+        """Springs and dampers for small motions about the wanted depth."""
+        p, secant = self.parameters, self.secant_stiffness
+        anchored = p.friction_law == FRICTION_LAWS[ANCHORED]
+        along = (p.tangential_stiffness or secant) if anchored else 0.0
+        stiffness = self._power * secant
+        if p.normal_law == NORMAL_LAWS[HUNT_CROSSLEY]:
+            damping = p.dissipation * secant * p.penetration
+            return LinearSprings(stiffness, 0.0, damping, along, p.tangential_damping_ratio)
+        ratio = 0.0 if p.normal_law == NORMAL_LAWS[LINEAR] else p.damping_ratio
+        return LinearSprings(stiffness, ratio, 0.0, along, p.tangential_damping_ratio)
+
+    def reach(self, h: float) -> tuple[float, float]:
+        """Return (h, 0): the force may start within the step, never ahead of it."""
+        return (h if self.parameters.integration == 'implicit' else 0.0), 0.0
+
+    def solve(self, problem: ContactProblem, guess: Array | None = None) -> ContactSolution:
+        """Return the impulses that answer `problem`, starting from `guess` [N s].
+
+        Raises:
+            InvalidInput: no stiffness was given, and there is no robot to size it for.
+        """
+        if self.parameters.stiffness == 0.0:
+            raise InvalidInput(
+                'CompliantParameters.stiffness = 0: give one; only a Simulator can size it'
+            )
+        return super().solve(problem, guess)
+
+    def law_numbers(self) -> tuple[float, ...]:
+        """Return codes and numerics, then material and linear springs of solvers/_springs.py."""
+        p, secant = self.parameters, self.secant_stiffness
+        return (
+            float(NORMAL_LAWS.index(p.normal_law)), float(FRICTION_LAWS.index(p.friction_law)),
+            float(p.integration == 'implicit'), p.tolerance, float(p.max_iterations),
+            p.stiffness, p.exponent, p.dissipation, p.damping_ratio, p.slip_speed,
+            p.static_ratio, p.tangential_stiffness or secant, p.tangential_damping_ratio, secant,
+            *self.small_motions,
+        )  # fmt: skip

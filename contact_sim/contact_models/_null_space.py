@@ -1,0 +1,399 @@
+"""null_space: hard stance of a set of feet that neither slide nor lift, whatever it takes.
+
+    rows of held feet     w = G λ + u_f + b = 0,   λ of any sign and size
+    all other feet        λ = 0                          (theory 2.5, E10, E12)
+
+which is one step of the support-consistent dynamics: v⁺ = N_c v_f where b = 0. A foot enters
+through the impulse transfer, the plastic impact of E12; restitution has no place here. Redundant
+feet (solo8, stretched legs, four corners of a box) share the impulse with least norm.
+
+Which feet are held is detected, or given by name or index. Detected feet enter when they would
+sink in, or earlier, `touch_gap` over the ground; there they are held at their height. With
+`release` they leave when the ground would have to pull with more than `release_force`, and come
+back when they sink in, or by `touch_gap` once they have been above it.
+
+The law has neither a cone nor a sign, so its answer may be one that no ground can give. Every
+step says so in its status: the stance pulls on the ground, leaves the friction cone, or lets a
+foot that is not given sink in. The equations are solved all the same (`converged`), the status is
+not `physical`. While it is, the motion is that of ncp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contact_sim._validation import listed
+from contact_sim.arrays import _fields as f
+from contact_sim.arrays._views import arrays_of, integers, matrix, vector
+from contact_sim.contact_models._base import CompiledLaw, Stepper, TimeSteppingModel
+from contact_sim.contact_models._islands import next_problem, report_solve
+from contact_sim.contact_models._stages import (
+    apply_impulses,
+    begin_step,
+    contact_rows,
+    free_motion,
+    integrate,
+)
+from contact_sim.errors import InvalidInput
+from contact_sim.parameters import Parameters, parameter
+from contact_sim.robot._contact_points import points_called
+from contact_sim.robot._model import RobotModel
+from contact_sim.solvers._cone_problem import (
+    CONVERGED,
+    INCONSISTENT,
+    NONFINITE,
+    OUTSIDE_CONE,
+    PULLING,
+    SINKING,
+    Rows,
+    fill_velocity_symmetric,
+    worse,
+)
+from contact_sim.solvers._cone_solver import solve_cones
+from contact_sim.solvers._dense import largest_size
+from contact_sim.solvers._equality_rows import least_norm, make_consistent
+from contact_sim.solvers._jit import entry, kernel
+from contact_sim.step._constraints import has_bilateral
+from contact_sim.step._rows import cone_work_of, rows_of
+from contact_sim.step._workspace import Workspace
+
+FREE_FOOT, ABOVE, TOUCHED, RELEASED = 0.0, 1.0, 2.0, 3.0
+"""State of a foot in slot STATE of the contact's memory: not held, held at its height over the
+ground, held on the ground, let go and not yet clear of it."""
+GIVEN = 8.0
+"""Added to the state where the foot is in the given set."""
+STATE = 3
+(SUPPORT_GIVEN, TOUCH_GAP, USES_BAUMGARTE, RELEASES, RELEASE_FORCE) = range(5)
+"""Places of the parameters in the numbers of the law."""
+TOLERANCE, LIMITS = 1e-10, (50, 50, 1000)
+SLACK = 1e-9
+"""Share of the largest impulse within which a foot neither pulls nor leaves its cone."""
+
+
+@dataclass(frozen=True)
+class NullSpaceParameters(Parameters):
+    """Choice of the feet that are held, and the way they are held."""
+
+    support: str = parameter(
+        'detected', '', 'detected: feet that touch the ground; given: those in `feet`',
+        choices=('detected', 'given'), live=True,
+    )  # fmt: skip
+    feet: tuple[str, ...] = parameter(
+        (), '', 'feet held under support: given, by name, or contact points by name or index; '
+        'empty: none', live=True
+    )  # fmt: skip
+    touch_gap: float = parameter(
+        0.0, 'm', 'gap within which a detected foot is held before it sinks in', at_least=0.0,
+        at_most=0.1, live=True,
+    )  # fmt: skip
+    release: bool = parameter(
+        False, '', 'let go of a foot that the ground would have to pull', live=True
+    )
+    release_force: float = parameter(
+        0.0, 'N', 'pull that a foot bears before it is released', at_least=0.0, live=True
+    )
+    stabilisation: str = parameter(
+        'baumgarte', '', 'baumgarte: contact.baumgarte corrects gaps; velocity: drift stays',
+        choices=('baumgarte', 'velocity'), live=True,
+    )  # fmt: skip
+
+
+def given_feet(robot: RobotModel, features: int, feet: tuple[str, ...]) -> NDArray[np.float64]:
+    """Return GIVEN for the contacts of every foot that `feet` lists, else 0.
+
+    Shape (features · contact points,).
+
+    Args:
+        robot: whose feet.
+        features: contacts that each contact point may have.
+        feet: names of feet (all their contact points), names or indices of contact points.
+
+    Raises:
+        UnknownName: a foot that does not exist.
+        InvalidInput: a contact point listed twice.
+    """
+    points, what = robot.contact_points, 'foot in NullSpaceParameters.feet'
+    given = np.zeros(len(points))
+    for foot in feet:
+        for index in points_called(what, foot, robot.feet, points):
+            if given[index]:
+                raise InvalidInput(
+                    f'NullSpaceParameters.feet: {points[index].name} is listed twice'
+                )
+            given[index] = GIVEN
+    return np.repeat(given, features)
+
+
+@kernel
+def initial_state(i, given, gap, closing, memory, touch_gap):
+    """Return the state of foot `i` at the start of the step."""
+    command = memory[i, STATE] >= GIVEN
+    state = memory[i, STATE] - (GIVEN if command else 0.0)
+    if given:
+        if not command:
+            return FREE_FOOT
+        if state == RELEASED:
+            return TOUCHED if closing else RELEASED
+        return TOUCHED if closing or state == TOUCHED else ABOVE
+    if closing or state == TOUCHED:
+        return TOUCHED
+    if state == ABOVE:
+        return ABOVE
+    if touch_gap > 0.0 and gap[i] <= touch_gap:
+        return RELEASED if state == RELEASED else ABOVE
+    return FREE_FOOT
+
+
+@kernel
+def hold(rows, u_free, state, stays, impulse, work, constrained):
+    """Fill `impulse` so that held feet stay, or arrive; return (status code, iterations).
+
+    `stays` is 1 for the feet whose bias counts. Rows that cannot move at all (G_rr = 0) take no
+    impulse; of what contradicts constraints as little as possible is left.
+    """
+    G, g, nc, ns = rows.delassus, rows.g, rows.friction.shape[0], rows.lower.shape[0]
+    n = g.shape[0]
+    row, target, m, largest = np.empty(n, np.int64), np.empty(n), 0, 0.0
+    for r in range(3 * nc):
+        largest = max(largest, G[r, r])
+    for r in range(3 * nc):
+        i = r // 3
+        if (state[i] == TOUCHED or state[i] == ABOVE) and G[r, r] > 1e-12 * largest:
+            row[m], target[m] = r, g[r] if stays[i] else u_free[r]
+            m += 1
+        else:
+            impulse[r] = 0.0
+    for k in range(ns):
+        row[m + k], target[m + k] = 3 * nc + k, g[3 * nc + k]
+    A = np.empty((m + ns, m + ns))
+    for a in range(m + ns):
+        for b in range(m + ns):
+            A[a, b] = G[row[a], row[b]]
+    code, iterations = CONVERGED, 0
+    if constrained and not make_consistent(A[:m, :m], target[:m]):
+        code = INCONSISTENT
+    if ns > 0:
+        found, iterations = choose_intervals(A, target[: m + ns], rows, row, impulse, work)
+        code = worse(code, found)
+        for a in range(m):
+            for k in range(ns):
+                target[a] += A[a, m + k] * impulse[3 * nc + k]
+    x = np.empty(m)
+    least_norm(A[:m, :m], target[:m], x)
+    for a in range(m):
+        impulse[row[a]] = x[a]
+    return code, iterations
+
+
+@kernel
+def choose_intervals(A, target, rows, row, impulse, work):
+    """Solve held and interval rows together and keep the intervals; as `solve_cones`."""
+    size, ns = A.shape[0], rows.lower.shape[0]
+    m = size - ns
+    low, high, x = np.full(size, -np.inf), np.full(size, np.inf), np.empty(size)
+    low[m:], high[m:] = rows.lower, rows.upper
+    for a in range(size):
+        x[a] = impulse[row[a]]
+    held = Rows(A.copy(), target, np.empty(0), low, high)
+    code, iterations, _ = solve_cones(held, x, work, TOLERANCE, LIMITS, 1.0)
+    for k in range(ns):
+        impulse[row[m + k]] = x[m + k]
+    return code, iterations
+
+
+@kernel
+def change_support(w, state, released, given, bears, impulse, slack):
+    """Take in feet that sink, else let go of the one pulled most; return whether any changed.
+
+    `bears` is the pull that a foot bears [N s], negative where none is let go.
+    """
+    changed, worst, worst_impulse = False, -1, -bears - slack[1]
+    for i in range(state.shape[0]):
+        held = state[i] == TOUCHED or state[i] == ABOVE
+        if not held and not given and w[3 * i + 2] < -slack[0]:
+            state[i], changed = TOUCHED, True
+        elif held and bears >= 0.0 and not released[i] and impulse[3 * i + 2] < worst_impulse:
+            worst, worst_impulse = i, impulse[3 * i + 2]
+    if not changed and worst >= 0:
+        state[worst], released[worst], changed = RELEASED, True, True
+    return changed
+
+
+@kernel
+def verdict(w, state, mu, impulse, slack):
+    """Return whether the stance is physical, as a status code."""
+    code = CONVERGED
+    for i in range(state.shape[0]):
+        r = 3 * i
+        if state[i] != TOUCHED and state[i] != ABOVE:
+            if w[r + 2] < -slack[0] and code != PULLING:
+                code = SINKING
+        elif impulse[r + 2] < -slack[1]:
+            code = PULLING
+        elif code == CONVERGED:
+            tangential = np.sqrt(impulse[r] ** 2 + impulse[r + 1] ** 2)
+            if tangential > mu[i] * impulse[r + 2] + slack[1]:
+                code = OUTSIDE_CONE
+    return code
+
+
+@kernel
+def solve_null_space(data):
+    """Solve the contact problem for the feet that are held."""
+    law, counts, h = vector(data, f.LAW), integers(data, f.COUNTS), vector(data, f.TIME_STEP)[0]
+    nc, n = counts[0], counts[1]
+    memory, memory_next = matrix(data, f.ROW_MEMORY)[:nc], matrix(data, f.ROW_MEMORY_NEXT)[:nc]
+    outcome = solve_stance(
+        rows_of(data), vector(data, f.ROW_FREE)[:n], vector(data, f.ROW_GAP)[:nc],
+        vector(data, f.ROW_IMPULSE)[:n], (memory, memory_next), law, h, cone_work_of(data),
+        has_bilateral(data),
+    )  # fmt: skip
+    report_solve(data, outcome)
+
+
+@kernel
+def solve_stance(rows, u_free, gap, impulse, memories, law, h, work, constrained):
+    """Solve in place; return (status code, iterations, residual [N s]).
+
+    Args:
+        rows: the problem, n rows.
+        u_free: g without the bias [m/s], shape (n,).
+        gap: signed distances [m], shape (nc,).
+        impulse: guess and answer [N s], shape (n,).
+        memories: of the feet before and, out, after the step, each (nc, MEMORY).
+        law: parameters in the order of the constants of this module.
+        h: time step [s].
+        work: scratch of the cone solvers.
+        constrained: whether constraints may contradict the feet.
+    """
+    G, g, mu = rows.delassus, rows.g, rows.friction
+    nc, (memory, memory_next), given = mu.shape[0], memories, law[SUPPORT_GIVEN] != 0.0
+    fastest = largest_size(g, g.shape[0])
+    if not np.isfinite(fastest):
+        impulse[:] = 0.0
+        return NONFINITE, 0, np.inf
+    state, stays, released = np.empty(nc), np.zeros(nc, np.bool_), np.zeros(nc, np.bool_)
+    old, baumgarte = np.empty(nc), law[USES_BAUMGARTE] != 0.0
+    for i in range(nc):
+        old[i] = memory[i, STATE] % GIVEN
+        state[i] = initial_state(i, given, gap, g[3 * i + 2] < 0.0, memory, law[TOUCH_GAP])
+    code, total, rounds, slack = CONVERGED, 0, 0, np.zeros(2)
+    w = np.empty(g.shape[0])
+    for _ in range(3 * nc + 1):
+        for i in range(nc):
+            stays[i] = state[i] == TOUCHED and (baumgarte or old[i] != TOUCHED)
+        code, iterations = hold(rows, u_free, state, stays, impulse, work, constrained)
+        total, rounds = total + iterations, rounds + 1
+        fill_velocity_symmetric(rows, impulse, w)
+        slack[0], slack[1] = 1e-12 * fastest, SLACK * largest_size(impulse, 3 * nc)
+        bears = -1.0 if law[RELEASES] == 0.0 else h * law[RELEASE_FORCE]
+        if not change_support(w, state, released, given, bears, impulse, slack):
+            break
+    residual = 0.0
+    for i in range(nc):
+        memory_next[i, :STATE] = 0.0
+        memory_next[i, STATE] = state[i]
+        if state[i] == TOUCHED and (baumgarte or old[i] != TOUCHED):
+            for r in range(3 * i, 3 * i + 3):
+                residual = max(residual, abs(w[r]) / G[r, r] if G[r, r] > 0.0 else 0.0)
+    physical = verdict(w, state, mu, impulse, slack)
+    return (physical if code == CONVERGED else code), total + rounds, residual
+
+
+@kernel
+def command_support(data):
+    """Write the given feet into the memory that the step starts from.
+
+    Of the contacts of a contact point the one with the least gap is given: held in three
+    directions, the point is held.
+    """
+    if vector(data, f.LAW)[SUPPORT_GIVEN] == 0.0:
+        return
+    memory, command = matrix(data, f.MEMORY), vector(data, f.SUPPORT_COMMAND)
+    gap, features = vector(data, f.GAP), integers(data, f.GROUND)[1]
+    for first in range(0, command.shape[0], features):
+        nearest = first
+        for i in range(first + 1, first + features):
+            if gap[i] < gap[nearest]:
+                nearest = i
+        for i in range(first, first + features):
+            given = command[i] if i == nearest else 0.0
+            memory[i, STATE] = memory[i, STATE] % GIVEN + given
+
+
+@entry
+def advance(numbers, indices, layout, steps):
+    """Advance every world by `steps` steps; a world that stops does so alone."""
+    for world in range(numbers.shape[0]):
+        data = arrays_of(numbers, indices, layout, world)
+        for _ in range(steps):
+            command_support(data)
+            if not begin_step(data):
+                break
+            free_motion(data)
+            contact_rows(data)
+            while True:
+                while next_problem(data):
+                    solve_null_space(data)
+                if apply_impulses(data):
+                    break
+            integrate(data)
+
+
+@entry
+def answer(numbers, indices, layout):
+    """Solve the problem in the arrays."""
+    solve_null_space(arrays_of(numbers, indices, layout, 0))
+
+
+class NullSpace(TimeSteppingModel):
+    """The stance model.
+
+    Raises:
+        InvalidInput: a parameter outside its bounds.
+    """
+
+    name: ClassVar[str] = 'null_space'
+    parameter_class: ClassVar[type[Parameters]] = NullSpaceParameters
+    compiled: CompiledLaw = CompiledLaw(advance, answer)
+    restitutes: ClassVar[bool] = False
+    has_memory = True  # the support outlasts the step
+    margin = np.inf  # a held foot is held at any gap, a free one may enter
+
+    def __init__(self, **parameters: object) -> None:
+        feet = parameters.get('feet', ())
+        if isinstance(feet, Iterable) and not isinstance(feet, str):
+            parameters['feet'] = tuple(
+                str(foot) if hasattr(foot, '__index__') else foot for foot in listed('feet', feet)
+            )
+        self.parameters: NullSpaceParameters = NullSpaceParameters(**parameters)  # type: ignore[arg-type]
+
+    def reach(self, h: float) -> tuple[float, float]:
+        """Return (h, 0): feet enter when they would close."""
+        return h, 0.0
+
+    def bind(self, workspace: Workspace) -> Stepper:
+        """Return the time-stepping with this law.
+
+        Raises:
+            UnknownName: a given foot that the robot does not have.
+        """
+        p = self.parameters
+        workspace.support_command[:] = 0.0
+        if p.support == 'given':
+            given = given_feet(workspace.robot, workspace.sizes.features, p.feet)
+            workspace.support_command[: len(given)] = given
+        return super().bind(workspace)
+
+    def law_numbers(self) -> tuple[float, ...]:
+        """Return the parameters in the order of the constants of this module."""
+        p = self.parameters
+        return (
+            float(p.support == 'given'), p.touch_gap, float(p.stabilisation == 'baumgarte'),
+            float(p.release), p.release_force,
+        )  # fmt: skip

@@ -1,0 +1,321 @@
+"""SAP: compliant contact as an unconstrained convex problem, in Drake's three approximations.
+
+    lagged    γ_n = n(u_n),   γ_t = −μ n₀ t                                     (theory 2.3)
+    similar   γ_n = n(z),     γ_t = −μ γ_n t,   z = u_n − μ (S − ε)
+    n(z) = h k (−φ − h z)₊ (1 − d z)₊,   t = u_t/S,   S = √(|u_t|² + ε²)
+    n₀ = h k (−φ)₊ (1 − d u_n⁻)₊,   ε = max(v_s, μ σ w n₀)
+
+    sap       γ = P(R⁻¹ (v̂ − u)),   γ_n/h = k (−φ − (h + τ_d) u_n)₊ while it sticks
+    R_n = max(β²/(4π²) w, 1/(h k (h + τ_d))),   R_t = σ w,   w = |G_ii|_F / 3
+    v̂_n = −φ/(h + τ_d),   v̂_t = 0
+
+`lagged`, Drake's default and ours, bounds friction by the normal impulse of the start of the step:
+friction does not pull on the normal force, and a sliding contact is not lifted. Under `similar` it
+rides higher by h μ (S − ε), under `sap` by (h + τ_d)(μ |u_t| − (R_n + μ² R_t) γ_n). A contact that
+sticks creeps: with u_t = ε γ_t/√((μ n₀)² − γ_t²), under `sap` with σ w γ_t. Dry friction of joints
+is a box with R = σ w in all three.
+
+Contacts act from φ < 0 on, as in Drake. With `acts_ahead` they act as soon as the law says so:
+`lagged` on what would be closed at the end of the step, `sap` from −φ > (h + τ_d) u_n on, ahead of
+the ground by what dissipation reaches. `weight: delassus` takes w from G; the default takes it as
+Drake does from J diag(M̂)⁻¹ Jᵀ. The defaults are those of two bodies in Drake without materials.
+
+[Castro et al. 2022] An Unconstrained Convex Formulation of Compliant Contact, section IV.
+[Castro et al. 2023] A Theory of Irrotational Contact Fields.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from contact_sim.arrays import _fields as f
+from contact_sim.arrays._views import arrays_of, integers, matrix, vector
+from contact_sim.contact_models._base import CompiledLaw, TimeSteppingModel
+from contact_sim.contact_models._islands import next_problem, report_solve
+from contact_sim.contact_models._stages import (
+    apply_impulses,
+    begin_step,
+    contact_rows,
+    free_motion,
+    integrate,
+)
+from contact_sim.parameters import Parameters, parameter, relative_tolerance
+from contact_sim.solvers._cone_problem import CONVERGED, MAX_ITERATIONS, NONFINITE
+from contact_sim.solvers._delassus import EVERYWHERE
+from contact_sim.solvers._jit import entry, kernel
+from contact_sim.solvers._soft_newton import (
+    BOUND,
+    COARSE,
+    CONE,
+    GAP,
+    LAGGED,
+    SIMILAR,
+    STICTION,
+    SoftLaw,
+    guess_about,
+    minimise,
+)
+from contact_sim.step._rows import newton_work_of, unbiased_rows_of
+
+(
+    FORM, STIFFNESS, DISSIPATION, STICTION_TOLERANCE, RELAXATION_TIME, SIGMA, BETA, EXACT_WEIGHT,
+    ACTS_AHEAD, TOLERANCE, MOST_ITERATIONS,
+) = range(11)  # fmt: skip
+"""Places of the parameters in the numbers of the law."""
+FORMS = {'sap': CONE, 'lagged': LAGGED, 'similar': SIMILAR}
+"""Approximation to form of a contact."""
+OUT_OF_REACH = 1e12
+"""Speed [m/s] that the bias of a contact that does not touch would ask for before it acts."""
+
+
+@dataclass(frozen=True)
+class SapParameters(Parameters):
+    """Compliance and numerics of SAP."""
+
+    approximation: str = parameter(
+        'lagged', '', 'form of the convex problem', choices=('lagged', 'similar', 'sap'), live=True
+    )
+    stiffness: float = parameter(
+        5e5, 'N/m', 'contact stiffness k of every contact point', above=0.0, live=True
+    )
+    dissipation: float = parameter(
+        50.0, 's/m', 'Hunt and Crossley d of lagged and similar', at_least=0.0, live=True
+    )
+    stiction_tolerance: float = parameter(
+        1e-4, 'm/s', 'slip speed v_s below which lagged and similar regularise friction',
+        at_least=1e-12, live=True,
+    )  # fmt: skip
+    relaxation_time: float = parameter(
+        0.2, 's', 'dissipation time scale tau_d of sap, and of limits', at_least=0.0, live=True
+    )
+    sigma: float = parameter(
+        1e-3, '-', 'tangential compliance over the Delassus diagonal w', above=0.0, at_most=1.0,
+        live=True,
+    )  # fmt: skip
+    beta: float = parameter(
+        1.0, '-', 'near-rigid limit of sap: smallest period of a contact in steps; 0: none',
+        at_least=0.0, live=True,
+    )  # fmt: skip
+    weight: str = parameter(
+        'mass_diagonal', '', 'what w is taken from: as in Drake J and the diagonal of M, or G',
+        choices=('mass_diagonal', 'delassus'), live=True,
+    )  # fmt: skip
+    acts_ahead: bool = parameter(
+        False, '', 'act on what is about to touch; Drake: only on what does', live=True
+    )
+    tolerance: float = relative_tolerance(
+        1e-9, 'momentum residual relative to the contact impulses'
+    )
+    max_iterations: int = parameter(
+        100, '-', 'Newton iterations', at_least=1, at_most=100000, live=True
+    )
+
+
+@kernel
+def solve_sap(data):
+    """Solve the contact problem with compliance and dissipation."""
+    law, n = vector(data, f.LAW), integers(data, f.COUNTS)[1]
+    rows, impulse = unbiased_rows_of(data), vector(data, f.ROW_IMPULSE)[:n]
+    weight, h = vector(data, f.ROW_WEIGHT), vector(data, f.TIME_STEP)[0]
+    scratch = matrix(data, f.LAW_VECTORS)
+    R, v_hat, nc = scratch[0][:n], scratch[1][:n], rows.friction.shape[0]
+    soft = SoftLaw(
+        int(law[FORM]), v_hat, R, scratch[6],
+        (h, law[STIFFNESS], law[DISSIPATION]),
+    )  # fmt: skip
+    if law[EXACT_WEIGHT] == 0.0:
+        fill_weight(
+            matrix(data, f.JACOBIAN_TRANSPOSED), matrix(data, f.INERTIA),
+            integers(data, f.DOF_PARENT), integers(data, f.ROW_OF)[:n],
+            integers(data, f.ROW_LEAF), nc, weight,
+        )  # fmt: skip
+    else:
+        fill_exact_weight(rows, weight)
+    gap = vector(data, f.ROW_GAP)
+    start, work = vector(data, f.ROW_START), newton_work_of(data)
+    interval_gap = vector(data, f.ROW_INTERVAL_GAP)
+    fill_interval_compliance(rows, interval_gap, weight, h, law, R, v_hat)
+    if soft.form == CONE:
+        fill_contact_compliance(rows, gap, weight, h, law, R, v_hat)
+    else:
+        fill_regularisation(rows, gap, start, weight, law, soft)
+        guess_about(rows, soft, start, impulse, work)
+    iterations, residual, converged = minimise(
+        rows, soft, impulse, work, law[TOLERANCE], int(law[MOST_ITERATIONS]), COARSE
+    )
+    code = CONVERGED if converged else MAX_ITERATIONS
+    if not np.isfinite(residual):
+        impulse[:] = 0.0
+        code = NONFINITE
+    report_solve(data, (code, iterations, residual))
+
+
+@kernel
+def fill_weight(columns, inertia, parent, row_of, row_leaf, nc, weight):
+    """Fill |J_i D⁻¹ J_iᵀ|_F / 3 of every contact in its rows, D the diagonal of M̂.
+
+    Args:
+        columns: Jᵀ, shape (nv, rows of the record).
+        inertia: M̂, shape (nv, nv).
+        parent: dof before each dof, shape (nv,).
+        row_of: row of the record behind each problem row, shape (n,).
+        row_leaf: last dof of its branch, see solvers.delassus, shape (n,) or more.
+        nc: contacts of the problem.
+        weight: out, shape (n,) or more.
+    """
+    for i in range(nc):
+        r1, r2, r3 = row_of[3 * i], row_of[3 * i + 1], row_of[3 * i + 2]
+        aa = bb = cc = ab = ac = bc = 0.0
+        everywhere = row_leaf[3 * i] == EVERYWHERE
+        k = parent.shape[0] - 1 if everywhere else row_leaf[3 * i]
+        while k >= 0:
+            a, b, c = columns[k, r1], columns[k, r2], columns[k, r3]
+            inverse = 1.0 / inertia[k, k]
+            aa += a * a * inverse
+            bb += b * b * inverse
+            cc += c * c * inverse
+            ab += a * b * inverse
+            ac += a * c * inverse
+            bc += b * c * inverse
+            k = k - 1 if everywhere else parent[k]
+        total = aa * aa + bb * bb + cc * cc + 2.0 * (ab * ab + ac * ac + bc * bc)
+        weight[3 * i] = weight[3 * i + 1] = weight[3 * i + 2] = np.sqrt(total) / 3.0
+    for r in range(3 * nc, row_of.shape[0]):
+        everywhere, weight[r] = row_leaf[r] == EVERYWHERE, 0.0
+        k = parent.shape[0] - 1 if everywhere else row_leaf[r]
+        while k >= 0:
+            entry = columns[k, row_of[r]]
+            weight[r] += entry * entry / inertia[k, k]
+            k = k - 1 if everywhere else parent[k]
+
+
+@kernel
+def fill_exact_weight(rows, weight):
+    """Fill |G_ii|_F / 3 of every contact in its rows, and the diagonal of G in the others."""
+    G, first = rows.delassus, 3 * rows.friction.shape[0]
+    for r in range(0, first, 3):
+        total = 0.0
+        for a in range(3):
+            for b in range(3):
+                total += G[r + a, r + b] ** 2
+        weight[r] = weight[r + 1] = weight[r + 2] = np.sqrt(total) / 3.0
+    for r in range(first, G.shape[0]):
+        weight[r] = G[r, r]
+
+
+@kernel
+def spring_compliance(weight, h, law):
+    """Return R of a spring of stiffness k and relaxation time τ_d."""
+    near_rigid = law[BETA] ** 2 / (4.0 * np.pi**2) * weight
+    return max(near_rigid, 1.0 / (h * law[STIFFNESS] * (h + law[RELAXATION_TIME])))
+
+
+@kernel
+def reference(gap, h, law):
+    """Return v̂ of a row that opposes a gap on one side: a normal row or a limit."""
+    if law[ACTS_AHEAD] == 0.0 and gap > 0.0:
+        return -OUT_OF_REACH
+    return -gap / (h + law[RELAXATION_TIME])
+
+
+@kernel
+def fill_contact_compliance(rows, gap, weight, h, law, R, v_hat):
+    """Fill R and v̂ of the contact rows."""
+    for i in range(rows.friction.shape[0]):
+        r = 3 * i
+        R[r] = R[r + 1] = law[SIGMA] * weight[r]
+        v_hat[r] = v_hat[r + 1] = 0.0
+        R[r + 2], v_hat[r + 2] = spring_compliance(weight[r], h, law), reference(gap[i], h, law)
+
+
+@kernel
+def fill_regularisation(rows, gap, start, weight, law, soft):
+    """Fill φ, μ n₀ and ε of the contacts; `start` is u⁻ [m/s], shape (n,)."""
+    h, k, d = soft.spring
+    for i in range(rows.friction.shape[0]):
+        acts = law[ACTS_AHEAD] != 0.0 or gap[i] <= 0.0
+        elastic, viscous = h * k * max(-gap[i], 0.0), max(1.0 - d * start[3 * i + 2], 0.0)
+        bound = rows.friction[i] * elastic * viscous
+        soft.contact[3 * i + GAP] = gap[i] if acts else np.inf
+        soft.contact[3 * i + BOUND] = bound
+        softened = law[SIGMA] * weight[3 * i] * bound
+        soft.contact[3 * i + STICTION] = max(law[STICTION_TOLERANCE], softened)
+
+
+@kernel
+def fill_interval_compliance(rows, gap, weight, h, law, R, v_hat):
+    """Fill R and v̂ of the interval rows: bounded ones are friction, others oppose their gap."""
+    first = 3 * rows.friction.shape[0]
+    for k in range(rows.lower.shape[0]):
+        r, lower, upper = first + k, rows.lower[k], rows.upper[k]
+        if np.isfinite(lower) and np.isfinite(upper):
+            R[r], v_hat[r] = law[SIGMA] * weight[r], 0.0
+            continue
+        R[r] = spring_compliance(weight[r], h, law)
+        if np.isfinite(lower):
+            v_hat[r] = reference(gap[k], h, law)
+        elif np.isfinite(upper):
+            v_hat[r] = -reference(-gap[k], h, law)
+        else:
+            v_hat[r] = -gap[k] / (h + law[RELAXATION_TIME])
+
+
+@entry
+def advance(numbers, indices, layout, steps):
+    """Advance every world by `steps` steps; a world that stops does so alone."""
+    for world in range(numbers.shape[0]):
+        data = arrays_of(numbers, indices, layout, world)
+        for _ in range(steps):
+            if not begin_step(data):
+                break
+            free_motion(data)
+            contact_rows(data)
+            while True:
+                while next_problem(data):
+                    solve_sap(data)
+                if apply_impulses(data):
+                    break
+            integrate(data)
+
+
+@entry
+def answer(numbers, indices, layout):
+    """Solve the problem in the arrays."""
+    solve_sap(arrays_of(numbers, indices, layout, 0))
+
+
+class Sap(TimeSteppingModel):
+    """Drake's SAP.
+
+    Raises:
+        InvalidInput: a parameter outside its bounds.
+    """
+
+    name: ClassVar[str] = 'sap'
+    parameter_class: ClassVar[type[Parameters]] = SapParameters
+    compiled: CompiledLaw = CompiledLaw(advance, answer)
+
+    def __init__(self, **parameters: float | str | bool) -> None:
+        self.parameters: SapParameters = SapParameters(**parameters)  # type: ignore[arg-type]
+
+    def reach(self, h: float) -> tuple[float, float]:
+        """Return (0, 0): only what touches; ahead by h or h + τ_d, and 1 where friction lifts."""
+        p = self.parameters
+        if not p.acts_ahead:
+            return 0.0, 0.0
+        if p.approximation == 'sap':
+            return h + p.relaxation_time, 1.0
+        return h, float(p.approximation == 'similar')
+
+    def law_numbers(self) -> tuple[float, ...]:
+        """Return the parameters in the order of the constants of this module."""
+        p = self.parameters
+        return (
+            float(FORMS[p.approximation]), p.stiffness, p.dissipation,
+            p.stiction_tolerance, p.relaxation_time, p.sigma, p.beta,
+            float(p.weight == 'delassus'), float(p.acts_ahead), p.tolerance,
+            float(p.max_iterations),
+        )  # fmt: skip

@@ -1,0 +1,483 @@
+"""Impact maps: what closed contacts do to the velocity in an instant (theory 2.8, T12, T13).
+
+With G = J M⁻¹ Jᵀ and u⁻ = J v⁻ the impulses λ give u⁺ = u⁻ + G λ.
+
+    plastic            λ solves the cone problem with g = u⁻
+    newton             g = u⁻ + e (0, 0, u_n⁻); with friction this law can create energy, and the
+                       guard reduces e until ½ λᵀ (u⁻ + u⁺) ≤ 0
+    poisson            compression as plastic, then λ_n ≥ e λ_n,c, with friction in both phases
+    moreau             g = (1 + e) u⁻ in all three components: never creates energy, but reflects
+                       the slip too
+    frictionless       newton with μ = 0
+    infinite_friction  newton without slip: v⁺ = (I − M⁻¹ Jᵀ G^# diag(1, 1, 1 + e) J) v⁻
+
+Simultaneous laws cannot pass a shock on through a row of bodies one after the other: Newton's
+cradle with e = 1 ends as (−1/3, 2/3, 2/3), not as (0, 0, 1).
+
+Dry friction of joints is a bounded force: it takes no part in an instant. A bilateral row does: it
+is eliminated first (collide.py).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from contact_sim.arrays import _fields as f
+from contact_sim.arrays._views import integers, matrix, square, vector
+from contact_sim.contact_models._islands import row_response
+from contact_sim.contact_models.hybrid import _fields as e
+from contact_sim.contact_models.hybrid._modes import (
+    AWAY,
+    OPEN,
+    SLIP,
+    factor_in_place,
+    is_bilateral,
+    is_limit,
+    solve_factored,
+)
+from contact_sim.contact_models.hybrid._motion import (
+    add_bilateral,
+    add_impulse,
+    add_response,
+    arc_branches,
+    interval_of,
+    take_out_of_rows,
+)
+from contact_sim.errors import InvalidInput, shown
+from contact_sim.solvers._cone_problem import (
+    CONVERGED,
+    MAX_ITERATIONS,
+    Rows,
+    cone_work,
+    row_velocity,
+)
+from contact_sim.solvers._cone_solver import solve_cones
+from contact_sim.solvers._delassus import delassus
+from contact_sim.solvers._jit import kernel
+from contact_sim.step._problem import STATUSES, ContactSolution, SolverReport
+from contact_sim.step._rows import (
+    all_islands,
+    collect_rows,
+    interval_branches,
+    pushes,
+    row_velocities,
+    tree_of,
+)
+
+IMPACT_LAWS = (
+    'plastic', 'newton', 'poisson', 'moreau', 'frictionless', 'infinite_friction',
+)  # fmt: skip
+"""In the order of the codes below."""
+PLASTIC, NEWTON, POISSON, MOREAU, FRICTIONLESS, INFINITE_FRICTION = range(len(IMPACT_LAWS))
+
+TOLERANCE = 1e-12
+LIMITS = 50, 200, 2000
+MAX_PHASE_SWEEPS = 20000
+SHARE_TOLERANCE = 1e-14
+"""Accuracy of the largest share of restitution that creates no energy [-]."""
+PROXIMAL = 1e-9
+
+
+def impact_impulse(
+    law: str,
+    delassus: ArrayLike,
+    velocity: ArrayLike,
+    friction: ArrayLike,
+    restitution: ArrayLike,
+    energy_guard: bool = True,
+) -> ContactSolution:
+    """Return the impulses of an impact.
+
+    Args:
+        law: one of IMPACT_LAWS.
+        delassus: G [1/kg], shape (3 nc, 3 nc), rows (t1, t2, n) per contact.
+        velocity: u⁻ [m/s], shape (3 nc,).
+        friction: μ [-], shape (nc,).
+        restitution: e [-], shape (nc,).
+        energy_guard: reduce e of newton and infinite_friction until no energy is created.
+
+    Raises:
+        InvalidInput: a law that does not exist, sizes that do not fit.
+    """
+    if law not in IMPACT_LAWS:
+        raise InvalidInput(f'law = {shown(law)}: expected one of {", ".join(IMPACT_LAWS)}')
+    G, u = np.array(delassus, dtype=float), np.array(velocity, dtype=float)
+    mu, e = np.array(friction, dtype=float), np.array(restitution, dtype=float)
+    n = 3 * mu.size
+    if G.shape != (n, n) or u.shape != (n,) or e.shape != mu.shape or mu.ndim != 1:
+        raise InvalidInput(
+            f'delassus {G.shape}, velocity {u.shape}, friction {mu.shape}, restitution {e.shape}: '
+            'expected (3 nc, 3 nc), (3 nc,), (nc,), (nc,)'
+        )
+    impulse = np.zeros(n)
+    code, iterations, residual = solve_impact(
+        IMPACT_LAWS.index(law), energy_guard, G, u, mu, e, impulse
+    )
+    return ContactSolution(impulse, SolverReport(STATUSES[code], iterations, residual))
+
+
+@kernel
+def solve_impact(law, energy_guard, G, u, mu, restitution, impulse):
+    """Fill `impulse` (n,) [N s]; return (status code, iterations, residual).
+
+    Arguments as in `impact_impulse`, `law` by its code.
+    """
+    phase = PLASTIC if law == POISSON else law
+    guarded = energy_guard and law in (NEWTON, INFINITE_FRICTION)
+    share, low, high = (0.0 if phase == PLASTIC else 1.0), 0.0, 1.0
+    while True:
+        outcome = newton_impact(phase, G, u, mu, restitution, share, impulse)
+        if not guarded or high - low <= SHARE_TOLERANCE:
+            break
+        creates = impact_work(G, u, impulse) > 0.0
+        if share == 1.0 and not creates:
+            break
+        if creates:
+            high = share
+        else:
+            low = share
+        share = 0.5 * (low + high) if high - low > SHARE_TOLERANCE else low
+    if law == POISSON:
+        return second_phase(outcome, G, u, mu, restitution, impulse)
+    return outcome
+
+
+@kernel
+def impact_work(G, u, impulse):
+    """Return ½ λᵀ (u⁻ + u⁺) [J]; rounding counts as zero."""
+    work, size = 0.0, 0.0
+    for r in range(u.shape[0]):
+        after = row_velocity(G, u, impulse, r)
+        work += 0.5 * impulse[r] * (u[r] + after)
+        size += 0.5 * abs(impulse[r]) * (abs(u[r]) + abs(after))
+    return work if work > 1e-12 * size else 0.0
+
+
+@kernel
+def newton_impact(law, G, u, mu, restitution, share, impulse):
+    """Solve one of the single-phase laws with restitution `share` e."""
+    nc, g = mu.shape[0], u.copy()
+    for i in range(nc):
+        factor = 1.0 + share * restitution[i]
+        g[3 * i + 2] *= factor
+        if law == MOREAU:
+            g[3 * i] *= factor
+            g[3 * i + 1] *= factor
+    impulse[:] = 0.0
+    if law == INFINITE_FRICTION:
+        return without_slip(G, g, nc, impulse)
+    cones = np.zeros(nc) if law == FRICTIONLESS else mu
+    rows = Rows(G, g, cones, np.zeros(0), np.zeros(0))
+    return solve_cones(rows, impulse, cone_work(g.shape[0]), TOLERANCE, LIMITS, 0.0)
+
+
+@kernel
+def second_phase(compression, G, u, mu, restitution, impulse):
+    """Add restitution by impulses λ_n ≥ e λ_n,c after a compression with e = 0 (Poisson).
+
+    `compression` is the outcome of the first phase, `impulse` its answer and that of both.
+    """
+    code, iterations, residual = compression
+    nc, strongest = mu.shape[0], 0.0
+    least, second = np.empty(nc), np.zeros(u.shape[0])
+    for i in range(nc):
+        least[i] = second[3 * i + 2] = restitution[i] * impulse[3 * i + 2]
+        strongest = max(strongest, impulse[3 * i + 2])
+    if strongest == 0.0:
+        return code, iterations, residual
+    compressed = np.empty(u.shape[0])
+    for r in range(u.shape[0]):
+        compressed[r] = row_velocity(G, u, impulse, r)
+    sweeps, change = restitution_phase(G, compressed, mu, least, second, strongest)
+    impulse += second
+    if change > TOLERANCE * strongest:
+        code = MAX_ITERATIONS
+    return code, iterations + sweeps, max(residual, change)
+
+
+@kernel
+def restitution_phase(G, u, mu, least, impulse, strongest):
+    """Sweep until λ_n ≥ `least` (nc,) with friction is solved; return (sweeps, last change)."""
+    change = 0.0
+    for count in range(1, MAX_PHASE_SWEEPS + 1):
+        change = phase_sweep(G, u, mu, least, impulse)
+        if change <= TOLERANCE * strongest:
+            return count, change
+    return MAX_PHASE_SWEEPS, change
+
+
+@kernel
+def phase_sweep(G, u, mu, least, impulse):
+    """Run one projected sweep for λ_n ≥ `least` (nc,) with friction; return the largest change."""
+    change = 0.0
+    for i in range(mu.shape[0]):
+        r = 3 * i
+        o1, o2, on = impulse[r], impulse[r + 1], impulse[r + 2]
+        normal = on - row_velocity(G, u, impulse, r + 2) / G[r + 2, r + 2]
+        impulse[r + 2] = max(normal, least[i])
+        bound = mu[i] * impulse[r + 2]
+        weight = max(G[r, r], G[r + 1, r + 1])
+        if weight > 0.0:
+            t1 = o1 - row_velocity(G, u, impulse, r) / weight
+            t2 = o2 - row_velocity(G, u, impulse, r + 1) / weight
+            size = np.sqrt(t1 * t1 + t2 * t2)
+            scale = bound / size if size > bound else 1.0
+            impulse[r], impulse[r + 1] = scale * t1, scale * t2
+        change = max(change, abs(impulse[r] - o1), abs(impulse[r + 1] - o2))
+        change = max(change, abs(impulse[r + 2] - on))
+    return change
+
+
+@kernel
+def without_slip(G, g, nc, impulse):
+    """Solve u⁺ + e u_n⁻ = 0 without slip; contacts that would pull are let go."""
+    n, kept = g.shape[0], np.ones(nc, np.int64)
+    for count in range(1, 4 * nc + 2):
+        error = solve_bilateral(G, g, kept, impulse)
+        worst, leaving, entering = 0.0, -1, -1
+        scale = np.abs(impulse).max() if n else 0.0
+        for i in range(nc):
+            if kept[i] == 1 and impulse[3 * i + 2] < worst - 1e-12 * scale:
+                worst, leaving = impulse[3 * i + 2], i
+        if leaving >= 0:
+            kept[leaving] = 0
+            continue
+        for i in range(nc):
+            w = row_velocity(G, g, impulse, 3 * i + 2)
+            if kept[i] == 0 and w < worst - 1e-12 * abs(g[3 * i + 2]):
+                worst, entering = w, i
+        if entering < 0:
+            return CONVERGED, count, error
+        kept[entering] = 1
+    return MAX_ITERATIONS, 4 * nc + 1, error
+
+
+@kernel
+def solve_bilateral(G, g, kept, impulse):
+    """Fill the impulses with G λ + g = 0 in the rows of the kept contacts; return the error."""
+    nc, n = kept.shape[0], g.shape[0]
+    row, m = np.empty(n, np.int64), 0
+    for i in range(nc):
+        for k in range(3):
+            if kept[i] == 1:
+                row[m] = 3 * i + k
+                m += 1
+    F, order, step = np.empty((m, m)), np.empty(m, np.int64), np.empty(m)
+    for a in range(m):
+        for b in range(m):
+            F[a, b] = G[row[a], row[b]]
+        F[a, a] *= 1.0 + PROXIMAL
+    impulse[:] = 0.0
+    error, scale = 0.0, np.empty(m)
+    for a in range(m):
+        scale[a] = G[row[a], row[a]]
+    rank = factor_in_place(F, scale, m, order)
+    for _ in range(3):  # proximal steps: the least norm where impulses are redundant
+        error = 0.0
+        for a in range(m):
+            step[a] = -row_velocity(G, g, impulse, row[a])
+            error = max(error, abs(step[a]) / G[row[a], row[a]])
+        solve_factored(F, order, rank, step)
+        for a in range(m):
+            impulse[row[a]] += step[a]
+    return error
+
+
+# --- An impact at the state of the arc: the impact map of all closed contacts at once.
+#
+# Bilateral rows hold during the impact: their impulses are eliminated, which leaves the contacts
+# with G_cc − G_cb G_bb⁻¹ G_bc. So do joint limits that are hit. Dry friction takes no part.
+
+SEPARATION_SPEED = 1e-9
+"""Speed from which a contact counts as leaving after an impact [m/s]."""
+SMALLEST_PIVOT = 1e-10
+"""Share of the diagonal below which a bilateral row depends on the others."""
+
+
+@kernel
+def apply_impact(data, arc, law, energy_guard):
+    """Change the velocity by the impact map; return (status code, iterations, residual).
+
+    Contacts and limits that leave are opened. After an impact nothing counts as sticking until
+    the modes are chosen. The impulses are added to those of the step. Limits hold as bilateral
+    rows do, but those that would have to pull: they are let go, the one that pulls most first.
+    """
+    takes_part = rows_that_hold(arc)
+    released, outcome = np.zeros(takes_part.shape[0]), (CONVERGED, 0, 0.0)
+    impulse = np.zeros(vector(arc, e.U).shape[0])
+    for _ in range(2 * takes_part.shape[0] + 1):
+        outcome = impact_with(data, arc, takes_part, (law, energy_guard), impulse)
+        if not release_one(data, arc, takes_part, released, impulse):
+            break
+    note_impact(data, arc, takes_part, impulse)
+    add_response(data, arc, impulse, vector(arc, e.ARC_V))
+    add_bilateral(data, arc)
+    add_impulse(data, arc, impulse)
+    return outcome
+
+
+@kernel
+def rows_that_hold(arc):
+    """Return 1 for the bilateral rows and the limits that are touched, shape (ns,)."""
+    lower, upper = vector(arc, e.LOWER), vector(arc, e.UPPER)
+    holds = np.zeros(lower.shape[0])
+    for k in range(holds.shape[0]):
+        touched = is_limit(lower, upper, k) and vector(arc, e.INTERVAL_CLOSED)[k] != 0.0
+        if touched or is_bilateral(lower, upper, k):
+            holds[k] = 1.0
+    return holds
+
+
+@kernel
+def impact_with(data, arc, takes_part, laws, impulse):
+    """Fill the impulses of an impact in which the rows of `takes_part` hold, all rows (rows,).
+
+    `laws`: code of the impact law, whether energy is guarded; returns what `apply_impact` does.
+    """
+    impulse[:] = 0.0
+    na, n = gather_impact(data, arc, takes_part)
+    if n == 0:
+        return CONVERGED, 0, 0.0
+    row_of, u, m = integers(data, f.ROW_OF), vector(arc, e.U), 3 * na
+    G, before = square(data, f.DELASSUS, n), np.empty(n)
+    for r in range(n):
+        before[r] = u[row_of[r]]
+    add_rebounds(data, na, before)
+    eliminate_bilateral(G, before, m)
+    mu, restitution = impact_coefficients(data, before, na)
+    answer, outcome = np.zeros(n), (CONVERGED, 0, 0.0)
+    if na > 0:
+        outcome = solve_impact(
+            laws[0], laws[1], G[:m, :m].copy(), before[:m].copy(), mu, restitution, answer[:m]
+        )
+    restore_bilateral(G, before, m, answer)
+    for r in range(n):
+        impulse[row_of[r]] = answer[r]
+    return outcome
+
+
+@kernel
+def gather_impact(data, arc, takes_part):
+    """Fill G of the closed contacts and the rows that hold; return (contacts, rows)."""
+    row_of, row_leaf = integers(data, f.ROW_OF), integers(data, f.ROW_LEAF)
+    na, n = collect_rows(
+        vector(arc, e.CLOSED), takes_part, arc_branches(data, arc),
+        integers(data, f.INTERVAL_DOF), all_islands(data), row_of, row_leaf,
+    )  # fmt: skip
+    if n > 0:
+        delassus(
+            matrix(arc, e.JACOBIAN_TRANSPOSED), matrix(data, f.FACTOR),
+            tree_of(data), row_of, row_leaf, n, row_response(data, n),
+            square(data, f.DELASSUS, n),
+        )  # fmt: skip
+        take_out_of_rows(data, n)
+    return na, n
+
+
+@kernel
+def add_rebounds(data, na, before):
+    """Change the velocities of the limits before the impact such that rest becomes −e u⁻."""
+    restitution, threshold = vector(data, f.LIMIT_RESTITUTION), vector(data, f.STABILISATION)[1]
+    for k in range(before.shape[0] - 3 * na):
+        e_k = restitution[interval_of(data, na, k)]
+        if e_k > 0.0 and abs(before[3 * na + k]) > threshold:
+            before[3 * na + k] *= 1.0 + e_k
+
+
+@kernel
+def release_one(data, arc, takes_part, released, impulse):
+    """Let go of the limit that pulls most; take back one let go that is passed; True if any."""
+    first = impulse.shape[0] - takes_part.shape[0]
+    lower, upper = vector(arc, e.LOWER), vector(arc, e.UPPER)
+    worst, pull = -1, 0.0
+    for k in range(takes_part.shape[0]):
+        if takes_part[k] == 1.0 and released[k] == 0.0 and is_limit(lower, upper, k):
+            size = -pushes(lower, upper, k) * impulse[first + k]
+            if size > pull:
+                worst, pull = k, size
+    if worst >= 0:
+        takes_part[worst], released[worst] = 0.0, 1.0
+        return True
+    change = velocity_change(data, arc, impulse)
+    for k in range(takes_part.shape[0]):
+        after = pushes(lower, upper, k) * (vector(arc, e.U)[first + k] + change[first + k])
+        if released[k] == 1.0 and takes_part[k] == 0.0 and after < -SEPARATION_SPEED:
+            takes_part[k] = 1.0  # and stays
+            return True
+    return False
+
+
+@kernel
+def velocity_change(data, arc, impulse):
+    """Return what impulses (rows,) change the velocities of all rows by, shape (rows,)."""
+    v, change = np.zeros(vector(arc, e.ARC_V).shape[0]), np.empty(impulse.shape[0])
+    add_response(data, arc, impulse, v)
+    row_velocities(
+        matrix(arc, e.JACOBIAN_TRANSPOSED), arc_branches(data, arc), interval_branches(data),
+        integers(data, f.DOF_PARENT), v, change,
+    )  # fmt: skip
+    return change
+
+
+@kernel
+def impact_coefficients(data, before, na):
+    """Return μ and e of the closed contacts; slow impacts are plastic."""
+    friction, restitution = vector(data, f.FRICTION), vector(data, f.RESTITUTION)
+    row_of, threshold = integers(data, f.ROW_OF), vector(data, f.STABILISATION)[1]
+    mu, share = np.empty(na), np.empty(na)
+    for c in range(na):
+        i = row_of[3 * c] // 3
+        mu[c] = friction[i]
+        share[c] = restitution[i] if before[3 * c + 2] < -threshold else 0.0
+    return mu, share
+
+
+@kernel
+def eliminate_bilateral(G, u, m):
+    """Eliminate the rows from m on, the last one first, from those before them."""
+    for b in range(G.shape[0] - 1, m - 1, -1):
+        scale = 0.0
+        for r in range(G.shape[0]):
+            scale = max(scale, G[r, r])
+        if G[b, b] <= SMALLEST_PIVOT * scale:
+            G[b, b] = 0.0  # follows from the others
+            continue
+        for r in range(b):
+            share = G[r, b] / G[b, b]
+            u[r] -= share * u[b]
+            for s in range(b):
+                G[r, s] -= share * G[b, s]
+
+
+@kernel
+def restore_bilateral(G, u, m, impulse):
+    """Fill the impulses of the rows from m on, with u + G λ = 0 in them."""
+    for b in range(m, G.shape[0]):
+        if G[b, b] > 0.0:
+            total = u[b]
+            for s in range(b):
+                total += G[b, s] * impulse[s]
+            impulse[b] = -total / G[b, b]
+
+
+@kernel
+def note_impact(data, arc, takes_part, impulse):
+    """Open the contacts and limits that leave; the contacts slip until modes are chosen."""
+    u, change, fastest = vector(arc, e.U), velocity_change(data, arc, impulse), 0.0
+    closed, mode = vector(arc, e.CLOSED), integers(arc, e.CONTACT_MODE)
+    for r in range(u.shape[0]):
+        fastest = max(fastest, abs(u[r]))
+    leaving = SEPARATION_SPEED * (1.0 + fastest)
+    for i in range(closed.shape[0]):
+        if closed[i] != 0.0:
+            leaves = u[3 * i + 2] + change[3 * i + 2] > leaving
+            closed[i] = 0.0 if leaves else 1.0
+            mode[i] = OPEN if leaves else SLIP
+    lower, upper, first = vector(arc, e.LOWER), vector(arc, e.UPPER), 3 * closed.shape[0]
+    interval_closed, interval_mode = vector(arc, e.INTERVAL_CLOSED), integers(arc, e.INTERVAL_MODE)
+    for k in range(takes_part.shape[0]):
+        if is_limit(lower, upper, k) and interval_closed[k] != 0.0:
+            speed = pushes(lower, upper, k) * (u[first + k] + change[first + k])
+            interval_closed[k] = 0.0 if speed > leaving else 1.0
+            interval_mode[k] = AWAY if speed > leaving else 0

@@ -1,1 +1,0 @@
-"""Time-stepping models: one step for all of them, and one law each."""

@@ -1,0 +1,356 @@
+"""A trot: diagonal pairs of feet take turns, footholds keep the body above them.
+
+A foot lands where the body will need it [Raibert 1986]: around the centre of mass c at touch-down,
+half a stance ahead of it, and further where the robot is faster than wanted,
+
+    p = c + R(ψ) n + v T_stance / 2 + k √(z/g) (v − v*)
+
+with n the place of the foot in the stance and ψ the heading at the middle of its stance. Between
+the steps inverse dynamics hold height and attitude; on two feet the turn about the line through
+them is beyond any controller, and only the next footholds mend it.
+
+[Raibert 1986] Raibert. Legged Robots That Balance. MIT Press, chapter 2.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, fields
+from math import cos, floor, hypot, sin
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from contact_sim._types import Array
+from contact_sim._validation import LARGEST, checked, checked_fields, number_within, real_array
+from contact_sim.control._inverse_dynamics import Answer, InverseDynamics
+from contact_sim.control._legs import LeggedDynamics
+from contact_sim.control._stance import BaseGains, BaseReference, base_acceleration, turned, yaw_of
+from contact_sim.errors import InvalidInput, SingularLegs, of_type, shown
+from contact_sim.robot._model import RobotModel
+from contact_sim.solvers._jit import kernel
+
+# --- Timing of the feet of a trot, and the path of a foot in the air.
+
+
+@dataclass(frozen=True)
+class Gait:
+    """A trot: diagonal pairs of feet take turns, half a period apart.
+
+    Raises:
+        InvalidInput: a period that is not positive, a duty outside [0.5, 1).
+    """
+
+    period: float
+    """From lift-off to lift-off of one foot [s]."""
+    duty: float = 0.55
+    """Share of the period in which a foot stands [-]; above 0.5 all four stand in between."""
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.period < np.inf:
+            raise InvalidInput(f'gait period = {shown(self.period)} s: expected a positive number')
+        if not 0.5 <= self.duty < 1.0:
+            raise InvalidInput(f'gait duty = {shown(self.duty)}: expected a value in [0.5, 1)')
+
+    @property
+    def stance_time(self) -> float:
+        """Duration of a stance [s]."""
+        return self.duty * self.period
+
+    @property
+    def swing_time(self) -> float:
+        """Duration of a swing [s]."""
+        return (1.0 - self.duty) * self.period
+
+    def swing(self, time: float, offset: float) -> float | None:
+        """Return the share of its swing that a foot has done at `time` [s], None if it stands.
+
+        Args:
+            time: since the gait began; every foot begins with a stance.
+            offset: of the foot in shares of the period, 0 or 0.5 for the pairs of a trot.
+        """
+        cycle = time / self.period - offset
+        phase = cycle - floor(cycle)
+        if cycle < 0.0 or phase < self.duty:
+            return None
+        return (phase - self.duty) / (1.0 - self.duty)
+
+
+def diagonal_pairs(feet: ArrayLike) -> NDArray[np.int64]:
+    """Return 0 or 1 per foot, equal for feet that stand diagonally from each other.
+
+    Args:
+        feet: positions seen from above, shape (4, 2).
+
+    Raises:
+        InvalidInput: not four feet.
+    """
+    points = np.asarray(feet, dtype=float)
+    if points.shape != (4, 2):
+        raise InvalidInput(f'feet of a trot: shape {points.shape}, expected (4, 2): four feet')
+    x, y = (points - points.mean(axis=0)).T
+    around = np.argsort(np.arctan2(y, x))  # of the corners in turn, every other one
+    pair = np.empty(4, dtype=np.int64)
+    pair[around] = (0, 1, 0, 1)
+    return pair
+
+
+@kernel
+def swing_motion(start, end, height, share, duration):
+    """Return position, velocity and acceleration of a foot in the air, each of shape (3,).
+
+    Least jerk from `start` to `end` (3,) [m], and a hump of 64 s³ (1 − s)³ on top: at both ends
+    velocity and acceleration are zero.
+
+    Args:
+        start: where it left the ground.
+        end: where it lands.
+        height: of the hump [m].
+        share: s, in [0, 1].
+        duration: of the swing [s].
+    """
+    s, r = share, 1.0 - share
+    hump = 64.0 * height
+    # shares of the way and of the hump, in place, velocity and acceleration
+    along = (s**3 * (10.0 - 15.0 * s + 6.0 * s**2), 30.0 * (s * r) ** 2, 60.0 * s * r * (r - s))
+    over = ((s * r) ** 3, 3.0 * (s * r) ** 2 * (r - s), 6.0 * s * r * ((r - s) ** 2 - s * r))
+    position, velocity, acceleration = np.empty(3), np.empty(3), np.empty(3)
+    for k in range(3):
+        way, up = end[k] - start[k], hump if k == 2 else 0.0
+        position[k] = start[k] + along[0] * way + over[0] * up
+        velocity[k] = (along[1] * way + over[1] * up) / duration
+        acceleration[k] = (along[2] * way + over[2] * up) / duration**2
+    return position, velocity, acceleration
+
+
+# --- A trot: diagonal pairs of feet take turns, footholds keep the body above them.
+
+GRAVITY = 9.81
+GAINS = BaseGains((10.0, 10.0, 200.0), (6.0, 6.0, 25.0), 200.0, 25.0)
+"""Soft along the ground, which the footholds look after."""
+STANDING_TIME = 0.3
+"""Seconds before the first step."""
+STANDS = -1.0
+"""Share of its swing of a foot that stands."""
+LARGEST_STEP = 0.05
+"""Longest time between two calls that still counts as one run [s]."""
+
+
+@checked_fields
+@dataclass(frozen=True)
+class TrotTuning:
+    """Numbers of a trot; lengths and times scale with the robot, z is its standing height."""
+
+    period: float = 2.4
+    """Of the gait over √(z/g) [-]."""
+    duty: float = 0.55
+    """Share of the period in which a foot stands [-]."""
+    swing_height: float = 0.2
+    """Over z [-]."""
+    press: float = 0.005
+    """Depth below the ground at which a swing aims, over z [-]: it lands before its time."""
+    capture: float = 0.3
+    """k: how much a wrong speed moves a foothold [-]."""
+    swing_p: float = 900.0
+    """Of feet in the air [1/s²]."""
+    swing_d: float = 60.0
+    """Of feet in the air, and of standing feet that do not stand yet [1/s]."""
+    gains: BaseGains = GAINS
+    """Of the base."""
+    lead: float = 0.15
+    """Largest distance of the wanted place of the base from the real one, over z [-]."""
+    turn_lead: float = 0.2
+    """The same for its heading [rad]."""
+    acceleration: float = 1.0
+    """Rate at which a new command takes effect [m/s², rad/s²]."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            if field.type == 'float':
+                number_within(f'TrotTuning.{field.name}', getattr(self, field.name), LARGEST)
+        if not (self.period > 0.0 and 0.0 < self.duty < 1.0):
+            raise InvalidInput(
+                f'TrotTuning: period = {self.period}, duty = {self.duty}: expected > 0, and '
+                'between 0 and 1'
+            )
+
+
+class Trot:
+    """Efforts of a four-legged robot that trots as fast as it is told.
+
+    Args:
+        robot: with three driven joints on each of four legs.
+        friction: μ that it counts on [-].
+        tuning: numbers of the gait.
+
+    Raises:
+        InvalidInput: a robot with other legs.
+    """
+
+    def __init__(
+        self, robot: RobotModel, friction: float = 0.5, tuning: TrotTuning | None = None
+    ) -> None:
+        chosen = TrotTuning() if tuning is None else tuning
+        self.tuning = tuning = of_type('tuning', chosen, TrotTuning)
+        self.dynamics = dynamics = LeggedDynamics(robot)
+        self._inverse = InverseDynamics(dynamics, friction)
+        feet = dynamics.foot - dynamics.foot.mean(axis=0)
+        self._place = feet * [1.0, 1.0, 0.0]
+        self._offset = (0.5 * diagonal_pairs(feet[:, :2])).tolist()
+        self._height = float(robot.reference_configuration()[2])
+        self._natural = float(np.sqrt(self._height / GRAVITY))
+        self.gait = Gait(tuning.period * self._natural, tuning.duty)
+        self._command = np.zeros(3)
+        self._last: float | None = None
+        with suppress(SingularLegs):  # compiles kernels where that is still to be done
+            self.answer(0.0, dynamics.q, dynamics.v)
+        self._last = None
+
+    @property
+    def velocity(self) -> Array:
+        """Wanted forward and sideways speed [m/s] and turning rate [rad/s]; assignable, (3,)."""
+        return self._command.copy()
+
+    @velocity.setter
+    def velocity(self, value: ArrayLike) -> None:
+        command = real_array('velocity', value)
+        if command.shape != (3,) or not np.isfinite(command).all():
+            raise InvalidInput(
+                f'velocity = {shown(value)}: expected forward, sideways [m/s] and turn [rad/s], '
+                'finite'
+            )
+        self._command = command.copy()
+
+    def effort(self, time: float, q: Array, v: Array) -> Array:
+        """Return the joint efforts [N m] for the state q (nq,), v (nv,) at `time` [s]."""
+        return self.answer(time, q, v).effort
+
+    @checked
+    def answer(self, time: float, q: Array, v: Array) -> Answer:
+        """Return efforts, forces and acceleration for the state at `time` [s].
+
+        A time that goes back, or leaps ahead, starts the gait anew.
+        """
+        self.dynamics.update(q, v)
+        if self._last is None or not 0.0 <= time - self._last <= LARGEST_STEP:
+            self._start(time)
+        self._advance(time - self._last)  # type: ignore[operator]
+        self._last = time
+        standing, feet = self._feet(time - self._begin)
+        base = base_acceleration(self.dynamics, self._reference(), self.tuning.gains)
+        return self._inverse.solve(base, feet, standing)
+
+    def _start(self, time: float) -> None:
+        """Begin at the present state."""
+        d = self.dynamics
+        self._last, self._begin = time, time + STANDING_TIME
+        self._ground = float(d.foot[:, 2].mean())
+        self._wanted = d.q[:2].copy()
+        self._yaw = yaw_of(d.rotation)
+        self._velocity = self._speed = np.zeros(3)
+        self._lift_off = d.foot.copy()
+        self._in_air = [False] * d.n_feet
+
+    def _advance(self, step: float) -> None:
+        """Move the wanted pose by what is commanded, but not out of reach."""
+        d, t = self.dynamics, self.tuning
+        change = t.acceleration * step
+        ahead = np.maximum(np.minimum(self._command - self._velocity, change), -change)
+        self._velocity = self._velocity + ahead
+        forward, sideways, rate = self._velocity.tolist()
+        present = yaw_of(d.rotation)
+        turn = _wrapped(self._yaw + step * rate - present)
+        self._yaw = present + min(max(turn, -t.turn_lead), t.turn_lead)
+        c, s = cos(self._yaw), sin(self._yaw)
+        self._speed = np.array([c * forward - s * sideways, s * forward + c * sideways, 0.0])
+        way = self._wanted + step * self._speed[:2] - d.q[:2]
+        reach = t.lead * self._height / max(hypot(*way.tolist()), 1e-9)
+        self._wanted = d.q[:2] + min(1.0, reach) * way
+
+    def _reference(self) -> BaseReference:
+        position = np.array([*self._wanted, self._ground + self._height])
+        return BaseReference(position, self._yaw, self._speed, yaw_rate=float(self._velocity[2]))
+
+    def _feet(self, time: float) -> tuple[NDArray[np.bool_], Array]:
+        """Return which feet stand, and the wanted accelerations of all."""
+        d, t, gait = self.dynamics, self.tuning, self.gait
+        share = np.full(len(self._offset), STANDS)
+        for i, offset in enumerate(self._offset):
+            swing = gait.swing(time, offset)
+            if swing is not None:
+                share[i] = swing
+                if not self._in_air[i]:
+                    self._lift_off[i] = d.foot[i]
+            self._in_air[i] = swing is not None
+        aim = footholds(
+            d.centre_of_mass, d.rotation, d.v, self._speed, self._place, share,
+            (self._yaw, float(self._velocity[2])), (gait.swing_time, 0.5 * gait.stance_time),
+            t.capture * self._natural,
+        )  # fmt: skip
+        aim[:, 2] = self._ground - t.press * self._height
+        acceleration, self._ground = accelerations_of_feet(
+            d.foot, d.foot_velocity, self._lift_off, aim, share,
+            (t.swing_height * self._height, gait.swing_time, t.swing_p, t.swing_d),
+        )  # fmt: skip
+        return share == STANDS, acceleration
+
+
+@kernel
+def footholds(centre, R, v, speed, place, share, heading, times, capture):
+    """Return where the feet should land, height left open, [m] in world, shape (n, 3).
+
+    Args:
+        centre: of mass in world [m], shape (3,).
+        R: axes of the base in world, shape (3, 3).
+        v: shape (nv,).
+        speed: v*, wanted velocity in world [m/s], shape (3,).
+        place: n of every foot, shape (n, 3).
+        share: of its swing that each foot has done, shape (n,).
+        heading: wanted yaw [rad] and its rate [rad/s].
+        times: of a swing, and half that of a stance [s].
+        capture: k √(z/g) [s].
+    """
+    answer = np.empty(place.shape)
+    for i in range(place.shape[0]):
+        ahead = (1.0 - share[i]) * times[0] + times[1]
+        turn = turned(heading[0] + ahead * heading[1])
+        for k in range(3):
+            present = R[k, 0] * v[0] + R[k, 1] * v[1] + R[k, 2] * v[2]
+            answer[i, k] = centre[k] + ahead * present + capture * (present - speed[k])
+            for j in range(3):
+                answer[i, k] += turn[k, j] * place[i, j]
+    return answer
+
+
+@kernel
+def accelerations_of_feet(foot, velocity, lift_off, aim, share, numbers):
+    """Return the wanted accelerations [m/s²], shape (n, 3), and the height of the ground [m].
+
+    Standing feet are braked.
+
+    Args:
+        foot: positions [m], shape (n, 3).
+        velocity: [m/s], shape (n, 3).
+        lift_off: where each foot left the ground [m], shape (n, 3).
+        aim: where each should land [m], shape (n, 3).
+        share: of its swing that each foot has done, STANDS where it stands, shape (n,).
+        numbers: height [m] and duration [s] of a swing, p [1/s²] and d [1/s] of the feet.
+    """
+    height, duration, p, d = numbers
+    wanted, ground, n_standing = np.empty(foot.shape), 0.0, 0
+    for i in range(foot.shape[0]):
+        if share[i] == STANDS:
+            ground += foot[i, 2]
+            n_standing += 1
+            for k in range(3):
+                wanted[i, k] = -d * velocity[i, k]
+            continue
+        x, dx, ddx = swing_motion(lift_off[i], aim[i], height, share[i], duration)
+        for k in range(3):
+            wanted[i, k] = ddx[k] + p * (x[k] - foot[i, k]) + d * (dx[k] - velocity[i, k])
+    return wanted, ground / n_standing
+
+
+def _wrapped(angle: float) -> float:
+    """Return an angle in [−π, π)."""
+    return float((angle + np.pi) % (2.0 * np.pi) - np.pi)

@@ -1,0 +1,577 @@
+"""What the links of a robot look like: surfaces that its joints move."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlparse
+from xml.etree import ElementTree
+
+import numpy as np
+import pinocchio as pin
+from PIL import Image
+
+from contact_sim._types import Array, Indices
+from contact_sim.drawing._style import Colour
+from contact_sim.errors import shown
+from contact_sim.robot._coordinates import frame_called
+from contact_sim.robot._files import mesh_path
+from contact_sim.robot._model import RobotModel
+from contact_sim.robot._several_robots import RobotPart, parts_of
+from contact_sim.robot._urdf import parse_xml
+
+# --- COLLADA files (.dae), the meshes of most robot descriptions, as surfaces in their colours.
+#
+# Lengths are scaled by the unit of the file. Its up axis is left as it is, as everything that
+# reads
+# robot descriptions does: the description says how the mesh is turned.
+#
+# Own code, because trimesh with pycollada leaves out the unit, and finds nothing in some meshes,
+# as
+# the feet of anymal_b; coal reads no colours.
+
+Part = tuple[Array, Indices, Colour | None]
+"""Corners [m] (n, 3), triangles (m, 3), and the colour, if the file says one."""
+
+
+def collada_parts(file: Path) -> list[Part]:
+    """Return the parts of a file, one for each material.
+
+    Raises:
+        ValueError: it is not COLLADA, or refers to what it does not have.
+        OSError: it cannot be read.
+    """
+    try:
+        return list(_File(file).parts())
+    except (ElementTree.ParseError, KeyError, AttributeError, IndexError) as error:
+        raise ValueError(f'not the COLLADA that is read here: {error!r}') from error
+
+
+class _File:
+    """A COLLADA document."""
+
+    def __init__(self, file: Path) -> None:
+        root = ElementTree.parse(file).getroot()
+        for element in root.iter():
+            element.tag = element.tag.rpartition('}')[2]  # without the namespace
+        self._root, self._folder = root, file.parent
+        self._by_id = {e.get('id'): e for e in root.iter() if e.get('id')}
+        unit = root.find('asset/unit')
+        self._metres = 1.0 if unit is None else float(unit.get('meter', '1'))
+
+    def parts(self) -> Iterator[Part]:
+        """Yield what the visual scene shows."""
+        scale = np.diag([self._metres] * 3 + [1.0])
+        for scene in self._root.iterfind('library_visual_scenes/visual_scene'):
+            for node in scene.iterfind('node'):
+                yield from self._node(node, scale)
+
+    def _at(self, reference: str) -> ElementTree.Element:
+        return self._by_id[reference.removeprefix('#')]
+
+    def _node(self, node: ElementTree.Element, above: Array) -> Iterator[Part]:
+        here = above @ _transform(node)
+        for instance in node.iterfind('instance_geometry'):
+            bound = {one.get('symbol'): one.get('target', '')
+                     for one in instance.iter('instance_material')}  # fmt: skip
+            mesh = self._at(instance.get('url', '')).find('mesh')
+            if mesh is not None:
+                yield from self._mesh(mesh, bound, here)
+        for child in node.iterfind('node'):
+            yield from self._node(child, here)
+        for instance in node.iterfind('instance_node'):
+            yield from self._node(self._at(instance.get('url', '')), here)
+
+    def _mesh(
+        self, mesh: ElementTree.Element, bound: dict[str | None, str], here: Array
+    ) -> Iterator[Part]:
+        for kind in ('triangles', 'polylist', 'polygons'):
+            for element in mesh.iterfind(kind):
+                if not int(element.get('count', '0')):
+                    continue
+                points, triangles = self._points(element), _triangles(element)
+                moved = points @ here[:3, :3].T + here[:3, 3]
+                if np.linalg.det(here[:3, :3]) < 0.0:
+                    triangles = triangles[:, ::-1]
+                used, number = np.unique(triangles, return_inverse=True)
+                material = bound.get(element.get('material'), '')
+                yield moved[used], number.reshape(-1, 3), self._colour(material)
+
+    def _points(self, element: ElementTree.Element) -> Array:
+        """Return the positions that the corners of triangles refer to, (n, 3)."""
+        vertex = next(i for i in element.iterfind('input') if i.get('semantic') == 'VERTEX')
+        vertices = self._at(vertex.get('source', ''))
+        given = next(i for i in vertices.iterfind('input') if i.get('semantic') == 'POSITION')
+        source = self._at(given.get('source', ''))
+        return _floats(source.find('float_array')).reshape(-1, 3)
+
+    def _colour(self, reference: str) -> Colour | None:
+        """Return the diffuse colour of a material, the mean one where that is an image."""
+        if not reference:
+            return None
+        instance = self._at(reference).find('instance_effect')
+        effect = self._at(instance.get('url', ''))  # type: ignore[union-attr]
+        diffuse = next(effect.iter('diffuse'), None)
+        colour = None if diffuse is None else diffuse.find('color')
+        if colour is not None:
+            r, g, b, *_ = _floats(colour).tolist()
+            return r, g, b, 1.0
+        image = next(self._root.iterfind('library_images/image/init_from'), None)
+        texture = None if diffuse is None else diffuse.find('texture')
+        if texture is None or image is None:
+            return None
+        return mean_colour(self._folder / unquote(image.text or ''))
+
+
+def mean_colour(file: Path) -> Colour | None:
+    """Return the mean colour of an image, None of one that is not there."""
+    try:
+        with Image.open(file) as image:
+            r, g, b = np.asarray(image.convert('RGB').resize((16, 16))).reshape(-1, 3).mean(0)
+    except OSError:
+        return None
+    return float(r) / 255.0, float(g) / 255.0, float(b) / 255.0, 1.0
+
+
+def _floats(element: ElementTree.Element | None) -> Array:
+    text = '' if element is None else element.text or ''
+    return np.array(text.split(), dtype=np.float64)
+
+
+def _integers(text: str | None) -> Indices:
+    return np.array((text or '').split(), dtype=np.int64)
+
+
+def _triangles(element: ElementTree.Element) -> Indices:
+    """Return the vertices of triangles, (m, 3); polygons become fans."""
+    inputs = list(element.iterfind('input'))
+    stride = 1 + max(int(i.get('offset', '0')) for i in inputs)
+    place = next(int(i.get('offset', '0')) for i in inputs if i.get('semantic') == 'VERTEX')
+    texts = [p.text for p in element.iterfind('p')]
+    if element.tag == 'polygons':
+        corners = [_integers(text)[place::stride] for text in texts]
+        sizes, flat = np.array([len(c) for c in corners]), np.concatenate(corners)
+    else:
+        flat = _integers(texts[0])[place::stride]
+        counts = element.find('vcount')
+        whole = np.full(len(flat) // 3, 3)
+        sizes = whole if counts is None else _integers(counts.text)
+    fans = np.maximum(sizes - 2, 0)
+    first = np.repeat(np.cumsum(sizes) - sizes, fans)
+    step = np.arange(fans.sum()) - np.repeat(np.cumsum(fans) - fans, fans)
+    return np.asarray(np.stack([flat[first], flat[first + step + 1], flat[first + step + 2]], 1))
+
+
+def _transform(node: ElementTree.Element) -> Array:
+    """Return what a node does to what is in it, (4, 4)."""
+    total = np.eye(4)
+    for element in node:
+        step = np.eye(4)
+        if element.tag == 'matrix':
+            step = _floats(element).reshape(4, 4)
+        elif element.tag == 'translate':
+            step[:3, 3] = _floats(element)
+        elif element.tag == 'scale':
+            step[:3, :3] = np.diag(_floats(element))
+        elif element.tag == 'rotate':
+            step[:3, :3] = _rotation(_floats(element))
+        total = total @ step
+    return total
+
+
+def _rotation(axis_and_degrees: Array) -> Array:
+    x, y, z = axis_and_degrees[:3] / np.linalg.norm(axis_and_degrees[:3])
+    angle = np.radians(axis_and_degrees[3])
+    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    turned: Array = np.eye(3) + np.sin(angle) * cross + (1.0 - np.cos(angle)) * cross @ cross
+    return turned
+
+
+# --- Surfaces of triangles: boxes, surfaces of revolution, meshes with fewer triangles.
+
+SIDES = 24
+"""Corners of a circle."""
+ARCS = 7
+"""Points on a quarter of a circle."""
+_CORNERS = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
+_FACES = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3))
+
+
+@dataclass(frozen=True, eq=False)
+class Surface:
+    """Triangles; their corners go around counterclockwise as seen from outside."""
+
+    vertices: Array
+    """Corners [m], shape (n, 3)."""
+    triangles: Indices
+    """Three corners each, shape (m, 3)."""
+
+
+def box(size: tuple[float, float, float]) -> Surface:
+    """Return a box about the origin with edges of these lengths [m]."""
+    triangles = [t for a, b, c, d in _FACES for t in ((a, b, c), (a, c, d))]
+    return Surface(_CORNERS * size, np.array(triangles))
+
+
+def sphere(radius: float) -> Surface:
+    """Return a sphere about the origin [m]."""
+    return capsule(radius, 0.0)
+
+
+def capsule(radius: float, length: float) -> Surface:
+    """Return everything within a radius of a segment along z about the origin [m]."""
+    angle = np.linspace(-0.5 * np.pi, 0.5 * np.pi, 2 * ARCS)
+    z = radius * np.sin(angle) + np.repeat([-0.5, 0.5], ARCS) * length
+    return revolved(radius * np.cos(angle), z)
+
+
+def cylinder(radius: float, length: float) -> Surface:
+    """Return a cylinder along z about the origin [m]."""
+    half = 0.5 * length
+    return revolved(np.array([0.0, radius, radius, 0.0]), np.array([-half, -half, half, half]))
+
+
+def revolved(radii: Array, heights: Array) -> Surface:
+    """Return what a line of radii and heights (n,) sweeps about z, from its lowest point up."""
+    angle = 2.0 * np.pi * np.arange(SIDES) / SIDES
+    circle = np.stack([np.cos(angle), np.sin(angle), np.zeros(SIDES)], axis=1)
+    radii = np.where(radii > 1e-12 * radii.max(), radii, 0.0)  # cos(π/2) is not quite zero
+    rings = radii[:, None, None] * circle + heights[:, None, None] * [0.0, 0.0, 1.0]
+    a = np.arange(len(radii) - 1)[:, None] * SIDES + np.arange(SIDES)
+    b = np.arange(len(radii) - 1)[:, None] * SIDES + (np.arange(SIDES) + 1) % SIDES
+    quads = np.stack([a, b, b + SIDES, a, b + SIDES, a + SIDES], axis=-1).reshape(-1, 3)
+    return without_slivers(rings.reshape(-1, 3), quads)
+
+
+def without_slivers(vertices: Array, triangles: Indices) -> Surface:
+    """Return a surface without repeated vertices, and without triangles that have no area."""
+    _, first, same = np.unique(vertices, axis=0, return_index=True, return_inverse=True)
+    triangles = same.ravel()[triangles]
+    a, b, c = triangles.T
+    kept = triangles[(a != b) & (b != c) & (c != a)]
+    return Surface(vertices[first], kept)
+
+
+def thinned(surface: Surface, most: int) -> Surface:
+    """Return a surface with at most `most` triangles: vertices in one cell become their mean.
+
+    No vertex moves further than the diagonal of a cell, the smallest that is small enough, of
+    cells that double their volume from one trial to the next.
+    """
+    if len(surface.triangles) <= most:
+        return surface
+    extent = np.ptp(surface.vertices, axis=0)
+    area = _area(surface)
+    side = float(np.sqrt(area / most)) if area > 0.0 else float(extent.max() / np.sqrt(most))
+    found = _merged(surface, side)
+    while len(found.triangles) > most:
+        side *= 2.0 ** (1.0 / 3.0)
+        found = _merged(surface, side)
+    return found
+
+
+def _area(surface: Surface) -> float:
+    a, b, c = np.moveaxis(surface.vertices[surface.triangles], 1, 0)
+    return float(0.5 * np.linalg.norm(np.cross(b - a, c - a), axis=1).sum())
+
+
+def _merged(surface: Surface, side: float) -> Surface:
+    """Return the surface with the vertices of every cell of this side [m] at their mean."""
+    cells = np.floor((surface.vertices - surface.vertices.min(axis=0)) / side).astype(np.int64)
+    counts = cells.max(axis=0) + 1
+    key = (cells[:, 0] * counts[1] + cells[:, 1]) * counts[2] + cells[:, 2]
+    _, cell, number = np.unique(key, return_inverse=True, return_counts=True)
+    means = [np.bincount(cell, column) / number for column in surface.vertices.T]
+    a, b, c = triangles = cell[surface.triangles].T
+    kept = triangles.T[(a != b) & (b != c) & (c != a)]
+    _, first = np.unique(np.sort(kept, axis=1), axis=0, return_index=True)
+    return Surface(np.stack(means, axis=1), kept[np.sort(first)])
+
+
+# --- Mesh files as surfaces in colours: COLLADA is read here, all else by trimesh.
+
+Parts = tuple[tuple[Surface, Colour | None], ...]
+MOST_TRIANGLES = 5_000
+"""Triangles of a mesh of which more is not seen: those of go1's trunk are 351 394."""
+
+
+def mesh_file(uri: str, folders: tuple[str, ...]) -> Path:
+    """Return the file of a mesh of a description.
+
+    Args:
+        uri: as the description has it.
+        folders: those of packages, and where relative meshes are.
+
+    Raises:
+        ValueError: it is not on this machine; the message says where it was looked for.
+    """
+    path = mesh_path(uri, folders)
+    if path.startswith('package://'):
+        below = unquote(path.removeprefix('package://'))
+        files = [Path(folder, below) for folder in folders]
+    else:
+        files = [Path(unquote(urlparse(path).path))]
+    found = next((file for file in files if file.is_file()), None)
+    if found is None:
+        raise ValueError(f'mesh {shown(uri)} not found in {", ".join(folders) or "any folder"}')
+    return found
+
+
+def mesh_parts(file: Path, scale: tuple[float, float, float]) -> Parts:
+    """Return the surfaces in a mesh file, with fewer triangles where there are very many.
+
+    Args:
+        file: its path; .dae, or any format that trimesh reads.
+        scale: along x, y and z [-].
+
+    Raises:
+        ValueError: it cannot be read, or has no triangles.
+    """
+    return _read(file, scale, file.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=128)
+def _read(file: Path, scale: tuple[float, float, float], changed: int) -> Parts:
+    """Return the same objects every time, until the file is changed."""
+    try:
+        parts = collada_parts(file) if file.suffix.lower() == '.dae' else list(_others(file))
+    except Exception as error:  # trimesh passes on whatever its readers raise
+        raise ValueError(f'mesh {shown(str(file))} cannot be read: {error}') from error
+    total = sum(len(triangles) for _, triangles, _ in parts)
+    if not total:
+        raise ValueError(f'mesh {shown(str(file))} has no triangles')
+    found = []
+    for vertices, triangles, colour in parts:
+        order = triangles if np.prod(scale) > 0.0 else triangles[:, ::-1]
+        surface = without_slivers(vertices * scale, order)
+        most = max(MOST_TRIANGLES * len(triangles) // total, 12)
+        found.append((thinned(surface, most), colour))
+    return tuple(found)
+
+
+def _others(file: Path) -> Iterator[Part]:
+    try:
+        import trimesh
+    except ImportError as error:
+        raise ValueError("trimesh is not installed: pip install 'contact_sim[view]'") from error
+    for mesh in trimesh.load_scene(file).dump(concatenate=False):
+        if len(mesh.faces):
+            yield (
+                np.asarray(mesh.vertices, dtype=float),
+                np.asarray(mesh.faces),
+                _mesh_colour(mesh),
+            )
+
+
+def _mesh_colour(mesh: Any) -> Colour | None:
+    visual = mesh.visual
+    source = getattr(visual, 'material', visual if visual.defined else None)
+    if source is None:
+        return None
+    r, g, b = (float(part) / 255.0 for part in source.main_color[:3])
+    return r, g, b, 1.0
+
+
+# --- The visual or collision geometry of a robot description, as surfaces in colours.
+
+PLAIN: Colour = (0.70, 0.73, 0.78, 1.0)
+"""Of what has no colour of its own."""
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """A geometry of a link."""
+
+    link: str
+    placement: pin.SE3
+    """In the axes of the link."""
+    surface: Surface
+    colour: Colour
+
+
+def looks_of(robot: RobotModel, use: str) -> tuple[tuple[Look, ...], tuple[str, ...]]:
+    """Return the geometry of all links, and in words which meshes are missing.
+
+    Args:
+        robot: with a description; of others there is no geometry.
+        use: 'visual' or 'collision'.
+    """
+    looks: list[Look] = []
+    missing: list[str] = []
+    if not robot.description:
+        return (), ()
+    root = parse_xml(robot.description, f'description of {robot.name}')
+    colours = {m.get('name'): _material_colour(m) for m in root.iterfind('material')}
+    for link in root.iterfind('link'):
+        for element in link.iterfind(use):
+            name = link.get('name', '')
+            try:
+                parts = _parts(element.find('geometry'), robot.package_dirs)
+            except (KeyError, ValueError, OSError) as error:
+                missing.append(f'link {name}: {error}')
+                continue
+            material = element.find('material')
+            own = None if material is None else _material_colour(material)
+            named = None if material is None else colours.get(material.get('name'))
+            place = _origin(element)
+            colour = own or named or PLAIN  # of what has none in its file, as in RViz
+            looks += [Look(name, place, part, of or colour) for part, of in parts]
+    return tuple(looks), tuple(dict.fromkeys(missing))
+
+
+def _material_colour(material: ElementTree.Element) -> Colour | None:
+    element = material.find('color')
+    if element is None:
+        return None
+    r, g, b, a = (float(x) for x in element.get('rgba', '').split())
+    return r, g, b, a
+
+
+def _numbers(text: str) -> Array:
+    return np.array([float(x) for x in text.split()])
+
+
+def _origin(element: ElementTree.Element) -> pin.SE3:
+    origin = element.find('origin')
+    if origin is None:
+        return pin.SE3.Identity()
+    xyz, rpy = _numbers(origin.get('xyz', '0 0 0')), _numbers(origin.get('rpy', '0 0 0'))
+    return pin.SE3(pin.rpy.rpyToMatrix(*rpy), xyz)
+
+
+def _parts(geometry: ElementTree.Element | None, folders: tuple[str, ...]) -> Parts:
+    """Return the surfaces of a <geometry>; the same objects for the same shape."""
+    shape = None if geometry is None else next(iter(geometry), None)
+    if shape is None:
+        raise ValueError('no geometry')
+    if shape.tag == 'mesh':
+        x, y, z = _numbers(shape.get('scale', '1 1 1')).tolist()
+        return mesh_parts(mesh_file(shape.get('filename', ''), folders), (x, y, z))
+    return ((_primitive(shape.tag, tuple(sorted(shape.attrib.items()))), None),)
+
+
+@cache
+def _primitive(kind: str, sizes: tuple[tuple[str, str], ...]) -> Surface:
+    given = dict(sizes)
+    if kind == 'box':
+        x, y, z = _numbers(given['size'])
+        return box((x, y, z))
+    if kind == 'sphere':
+        return sphere(float(given['radius']))
+    if kind == 'cylinder':
+        return cylinder(float(given['radius']), float(given['length']))
+    if kind == 'capsule':
+        return capsule(float(given['radius']), float(given['length']))
+    raise ValueError(f'{shown(kind)} is none of box, sphere, cylinder, capsule and mesh')
+
+
+# --- What the links of a robot look like: surfaces that its joints move.
+
+LOG = logging.getLogger(__name__)
+THINNEST = 0.008
+"""Smallest radius of a capsule that stands for a link without geometry [m]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """A surface that a joint moves."""
+
+    link: str
+    """Name of the link among those of the whole robot."""
+    joint: int
+    """Pinocchio's number of the joint, 0 for the world."""
+    placement: Array
+    """Of the surface in the axes of the joint: position [m], quaternion x y z w, shape (7,)."""
+    surface: Surface
+    """The same object for bodies of the same shape."""
+    colour: Colour
+
+
+@lru_cache(maxsize=16)
+def bodies_of(robot: RobotModel) -> tuple[Body, ...]:
+    """Return what the links of a robot look like, of all robots that were joined.
+
+    That is their visual geometry. A body that has none, or whose meshes are missing, has its
+    collision geometry; without that, capsules from its joint to the next ones and to its contact
+    points, or a ball at its centre of mass. The log says once what stands for what.
+    """
+    return tuple(body for part in parts_of(robot) for body in _bodies_of_part(robot, part))
+
+
+def compose(first: Array, second: Array) -> tuple[Array, Array]:
+    """Return position and quaternion w x y z of placements (n, 7), the second in the first."""
+    p, u, w = first[:, :3], first[:, 3:6], first[:, 6:]
+    r, s, c = second[:, :3], second[:, 3:6], second[:, 6:]
+    t = 2.0 * np.cross(u, r)
+    position = p + r + w * t + np.cross(u, t)
+    real = w * c - np.sum(u * s, axis=1, keepdims=True)
+    return position, np.concatenate([real, w * s + c * u + np.cross(u, s)], axis=1)
+
+
+def _bodies_of_part(whole: RobotModel, part: RobotPart) -> Iterator[Body]:
+    own, model = part.robot.pinocchio_model, whole.pinocchio_model
+    seen, missing = looks_of(part.robot, 'visual')
+    bare = _bare_joints(part.robot, seen)
+    looks = list(seen)
+    if bare:
+        solid, _ = looks_of(part.robot, 'collision')
+        instead = [look for look in solid if _joint(own, look.link) in bare]
+        looks += instead
+        bare -= {_joint(own, look.link) for look in instead}
+    looks += [look for joint in sorted(bare) for look in _sticks(part.robot, joint)]
+    if missing:
+        LOG.warning(
+            'robot %s: %s; drawn without them, or as simple shapes', whole.name, '; '.join(missing)
+        )
+    for look in looks:
+        frame, alone = frame_called(model, part.called(look.link)), frame_called(own, look.link)
+        moved = frame.placement * alone.placement.inverse()  # the place of what is fixed
+        at = moved * alone.placement * look.placement
+        yield Body(
+            part.called(look.link), frame.parentJoint, pin.SE3ToXYZQUAT(at), look.surface,
+            look.colour,
+        )  # fmt: skip
+
+
+def _joint(model: pin.Model, link: str) -> int:
+    return int(frame_called(model, link).parentJoint)
+
+
+def _bare_joints(robot: RobotModel, looks: tuple[Look, ...]) -> set[int]:
+    """Return the joints that move a mass and nothing that is seen."""
+    model = robot.pinocchio_model
+    shown = {_joint(model, look.link) for look in looks}
+    return {j for j in range(1, model.njoints) if model.inertias[j].mass > 0.0 and j not in shown}
+
+
+def _sticks(robot: RobotModel, joint: int) -> Iterator[Look]:
+    """Yield capsules along a body, in the axes of a frame of it."""
+    model = robot.pinocchio_model
+    ends = [np.array(model.jointPlacements[j].translation)
+            for j in range(1, model.njoints) if model.parents[j] == joint]  # fmt: skip
+    points = [p for p in robot.candidates if _joint(model, p.frame) == joint]
+    ends += [np.array(p.offset) for p in points]
+    frame = next(f for f in model.frames if f.parentJoint == joint)
+    back = frame.placement.inverse()
+    for point in points:
+        if point.radius > 0.0:
+            ball = sphere(point.radius)
+            yield Look(frame.name, back * pin.SE3(np.eye(3), np.array(point.offset)), ball, PLAIN)
+    long = [end for end in ends if np.linalg.norm(end) > THINNEST]
+    for end in long:
+        length = float(np.linalg.norm(end))
+        turn = pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), end / length).matrix()
+        stick = capsule(max(THINNEST, 0.06 * length), length)
+        yield Look(frame.name, back * pin.SE3(turn, 0.5 * end), stick, PLAIN)
+    if not long and not points:
+        centre = pin.SE3(np.eye(3), np.array(model.inertias[joint].lever))
+        yield Look(frame.name, back * centre, sphere(3.0 * THINNEST), PLAIN)
+
+
+def tinted(bodies: tuple[Body, ...], colour: Colour) -> tuple[Body, ...]:
+    """Return bodies in one colour."""
+    return tuple(replace(body, colour=colour) for body in bodies)

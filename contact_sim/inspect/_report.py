@@ -1,0 +1,497 @@
+"""What was understood, in lines for a terminal."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree.ElementTree import Element
+
+import numpy as np
+import pinocchio as pin
+
+from contact_sim._types import Array
+from contact_sim.errors import ContactSimError, RobotDescriptionError
+from contact_sim.robot._actuators import Actuators, holding
+from contact_sim.robot._catalogue import in_catalogue
+from contact_sim.robot._coordinates import neutral_configuration
+from contact_sim.robot._files import XacroArguments, missing_meshes
+from contact_sim.robot._loading import load_robot
+from contact_sim.robot._model import RobotModel
+from contact_sim.robot._standing_pose import (
+    STANDING,
+    lowest_heights,
+    polygon_centre,
+    polygon_margin,
+)
+from contact_sim.robot._urdf import link_mass, parse_xml
+from contact_sim.simulation._simulator import Simulator
+
+# --- Which links may be feet, for descriptions that do not say.
+#
+# First those called foot, sole, toe or paw, at the ends of limbs; else the lowest ends of limbs in
+# the neutral pose. A proposal: `load_robot` wants feet by name.
+
+NAMED = re.compile('foot|feet|sole|toe|paw', re.IGNORECASE)
+NOT_MEANT = re.compile('sensor|imu|gyro|camera|rotor|rod|bumper|skin|six|force', re.IGNORECASE)
+LOW = 0.15
+"""Height above the lowest link, as a share of the robot's, up to which ends of limbs are feet."""
+LEAST = 2
+"""Number of feet below which names are not believed."""
+
+
+@dataclass(frozen=True)
+class ProposedFeet:
+    """Links that may be feet."""
+
+    links: tuple[str, ...]
+    why: str
+
+
+def proposed_feet(robot: RobotModel) -> ProposedFeet:
+    """Return links that may be the feet of a robot with a description."""
+    root = parse_xml(robot.description, robot.name)
+    links = {link.get('name', ''): link for link in root.iterfind('link')}
+    bodies = _links_by_joint(robot.pinocchio_model, links)
+    named = {
+        joint
+        for joint, names in bodies.items()
+        if any(NAMED.search(name) and not NOT_MEANT.search(name) for name in names)
+    }
+    ends = _ends(robot.pinocchio_model, named)
+    if len(ends) >= LEAST:
+        return ProposedFeet(_best_links(ends, bodies, links), 'links at the ends of limbs by name')
+    low, trunk = _lowest(robot)
+    casters = tuple(
+        name
+        for name in trunk
+        if name in links and links[name].find('collision/geometry/sphere') is not None
+    )
+    why = f'lowest ends of limbs in the neutral pose, within {100 * LOW:.0f} % of the height'
+    why += ', and balls of the trunk there' if casters else ''
+    return ProposedFeet((*_best_links(low, bodies, links), *casters), why)
+
+
+def _links_by_joint(model: pin.Model, links: dict[str, Element]) -> dict[int, list[str]]:
+    """Return the links that each joint of a limb moves; the base is none."""
+    bodies: dict[int, list[str]] = {}
+    for frame in model.frames:
+        joint = frame.parentJoint
+        of_limb = joint > 0 and model.joints[joint].shortname() != 'JointModelFreeFlyer'
+        if of_limb and frame.type == pin.FrameType.BODY and frame.name in links:
+            bodies.setdefault(joint, []).append(str(frame.name))
+    return bodies
+
+
+def _ends(model: pin.Model, joints: set[int]) -> list[int]:
+    """Return those of the joints that carry none of the others."""
+    carrying = {int(above) for j in joints for above in list(model.supports[j])[:-1]}
+    return sorted(joints - carrying)
+
+
+def _lowest(robot: RobotModel) -> tuple[list[int], list[str]]:
+    """Return the ends of limbs that are low in the neutral pose, and such links of the trunk."""
+    model = robot.pinocchio_model
+    data = model.createData()
+    pin.framesForwardKinematics(model, data, neutral_configuration(model))
+    heights = np.array([placement.translation[2] for placement in data.oMf])
+    reach = heights.min() + LOW * max(float(np.ptp(heights)), 1e-9)
+    last = _ends(model, set(range(2, model.njoints)))
+    low = [joint for joint in last if _lowest_frame(model, data, joint) <= reach]
+    trunk = [
+        str(frame.name)
+        for frame, height in zip(model.frames, heights, strict=True)
+        if frame.parentJoint == 1 and frame.type == pin.FrameType.BODY and height <= reach
+    ]
+    return low, trunk if low else []
+
+
+def _lowest_frame(model: pin.Model, data: pin.Data, joint: int) -> float:
+    return min(
+        float(data.oMf[k].translation[2])
+        for k, frame in enumerate(model.frames)
+        if frame.parentJoint == joint
+    )
+
+
+def _best_links(
+    joints: list[int], bodies: dict[int, list[str]], links: dict[str, Element]
+) -> tuple[str, ...]:
+    return tuple(
+        max(bodies[joint], key=lambda name: _merit(links[name]))
+        for joint in joints
+        if joint in bodies
+    )
+
+
+def _merit(link: Element) -> tuple[bool, bool, bool, int]:
+    """Return what makes a link the better foot of several that one joint moves."""
+    name = link.get('name', '')
+    spheres = link.find('collision/geometry/sphere') is not None
+    meant = bool(NAMED.search(name)) and not NOT_MEANT.search(name)
+    touches = link.find('collision') is not None
+    return spheres and meant, touches, meant, -len(name)
+
+
+# --- A description loaded with everything that was noticed on the way.
+
+
+@dataclass(frozen=True)
+class Source:
+    """What to load, in the words of `load_robot`."""
+
+    source: str
+    feet: tuple[str, ...] | None = None
+    srdf: str | None = None
+    floating_base: bool = True
+    xacro_arguments: XacroArguments | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Understanding:
+    """A robot and what was noticed while it was loaded."""
+
+    asked: Source
+    robot: RobotModel
+    why_feet: str
+    """Where its feet are from."""
+    proposed: bool
+    """Whether the feet are a proposal, which `load_robot` wants to be told."""
+    meshes_missing: tuple[str, ...]
+    """Meshes that are not on this machine."""
+    warnings: tuple[str, ...]
+
+    @property
+    def root(self) -> Element:
+        """The <robot> element."""
+        return parse_xml(self.robot.description, self.robot.name)
+
+    @property
+    def massless(self) -> tuple[str, ...]:
+        """Links without mass that carry geometry."""
+        return tuple(
+            link.get('name', '')
+            for link in self.root.iterfind('link')
+            if link_mass(link) == 0.0 and link.find('collision') is not None
+        )
+
+
+def understood(asked: Source) -> Understanding:
+    """Return a robot with feet: those asked for, known, or proposed.
+
+    Raises:
+        ContactSimError: see `load_robot`.
+    """
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter('always')
+        robot = _loaded(asked, asked.feet)
+        why, proposed = _why(asked), False
+        if asked.feet is None and not robot.feet and robot.floating_base:
+            proposal = proposed_feet(robot)
+            proposed = bool(proposal.links)
+            why = f'proposed: {proposal.why}'
+            robot = _loaded(asked, proposal.links)
+    said = dict.fromkeys(str(one.message) for one in caught if one.category is UserWarning)
+    without = [text for text in said if 'no feet are known' not in text]
+    missing = () if in_catalogue(asked.source) else _missing(robot, asked.source)
+    return Understanding(asked, robot, why, proposed, missing, tuple(without))
+
+
+def _loaded(asked: Source, feet: Sequence[str] | None) -> RobotModel:
+    return load_robot(
+        asked.source, asked.floating_base, feet, srdf=asked.srdf, check_meshes=False,
+        xacro_arguments=asked.xacro_arguments,
+    )  # fmt: skip
+
+
+def _why(asked: Source) -> str:
+    if asked.feet is not None:
+        return 'as given'
+    return 'of the catalogue' if in_catalogue(asked.source) else 'end effectors of the SRDF'
+
+
+def _missing(robot: RobotModel, source: str) -> tuple[str, ...]:
+    file = Path(source) if not source.lstrip().startswith('<') else None
+    try:
+        root = parse_xml(robot.description, source)
+    except RobotDescriptionError:
+        return ()
+    return tuple(dict.fromkeys(mesh.uri for mesh, _ in missing_meshes(root, file)))
+
+
+# --- Does the robot stand? Its reference pose, held by its default gains on a plane.
+
+TIME_STEP = 1e-3
+"""Time step of a trial, if the gains are stable there [s]."""
+DURATION = 2.0
+"""Simulated time of a trial [s]."""
+FRICTION = 0.8
+ON_GROUND = 1e-3
+"""Height up to which a contact point supports [m]."""
+LINE = 1e-3
+"""Margin of its middle from which on a support polygon has an area [m]."""
+FALLEN = 0.15
+"""Share of its height that a robot which stands does not lose."""
+TILTED = 0.26
+"""Largest tilt of the trunk of a robot that stands [rad]."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """How a robot stood."""
+
+    stands: bool
+    why: str
+    """In words."""
+
+
+def standing_trial(robot: RobotModel, contact_model: str = 'ncp') -> Trial:
+    """Return whether a robot keeps height and attitude for DURATION, and what happened."""
+    if not robot.floating_base:
+        return Trial(False, 'fixed base: it need not stand')
+    if not robot.contact_points:
+        return Trial(False, 'no contact points: nothing touches the ground')
+    h = min(TIME_STEP, robot.gains_time_step)
+    try:
+        sim = Simulator(robot, contact_model, friction=FRICTION, time_step=h)
+        return _stood(sim, robot)
+    except ContactSimError as error:
+        return Trial(False, f'no step: {error}')
+
+
+def _stood(sim: Simulator, robot: RobotModel) -> Trial:
+    start = robot.reference_configuration(STANDING)
+    height = _height(robot, start)
+    command = holding(robot.joint_positions(start), *robot.default_gains)
+    piece = max(1, round(0.05 / sim.time_step))
+    done, report = 0.0, None
+    while done < DURATION:
+        try:
+            report = sim.follow(command, piece)
+        except ContactSimError as error:
+            return Trial(False, f'ends at {done:.2f} s: {error}')
+        done += piece * sim.time_step
+        lost, tilt = 1.0 - _height(robot, report.q) / height, _tilt(start, report.q)
+        if lost > FALLEN or tilt > TILTED:
+            return Trial(
+                False,
+                f'falls: at {done:.2f} s {100 * lost:.0f} % lower, tilted by '
+                f'{np.degrees(tilt):.0f}°{_limited(robot, report.effort)}{_unsupported(robot)}',
+            )
+    assert report is not None
+    return Trial(
+        True,
+        f'stands {DURATION:g} s: {100 * lost:.1f} % lower, tilted by {np.degrees(tilt):.1f}°'
+        f'{_limited(robot, report.effort)}',
+    )
+
+
+def _unsupported(robot: RobotModel) -> str:
+    """Return why the contact points cannot carry the pose 'standing', in words."""
+    q = robot.reference_configuration(STANDING)
+    low = lowest_heights(robot.pinocchio_model, robot.contact_points, q)
+    model = robot.pinocchio_model
+    data = model.createData()
+    mass = pin.centerOfMass(model, data, q)[:2]
+    down = [p for p, z in zip(robot.contact_points, low, strict=True) if z < low.min() + ON_GROUND]
+    places = [data.oMi[model.getJointId(p.joint)].act(p.offset)[:2] for p in down]
+    feet = np.array(places)
+    inside = polygon_margin(feet, mass)
+    if inside == -np.inf or polygon_margin(feet, polygon_centre(feet)) < LINE:
+        return f"; in 'standing' {len(down)} contact points are down and enclose no area"
+    if inside < 0.0:
+        return f"; in 'standing' the centre of mass is {-1e3 * inside:.0f} mm beside its support"
+    return ''
+
+
+def _height(robot: RobotModel, q: Array) -> float:
+    """Return the height of the centre of mass [m]; the base of some robots is at their feet."""
+    model = robot.pinocchio_model
+    return float(pin.centerOfMass(model, model.createData(), q)[2])
+
+
+def _tilt(start: Array, q: Array) -> float:
+    """Return the angle between the verticals of the trunk then and now [rad]."""
+    then, now = (pin.Quaternion(state[3:7]).matrix()[2] for state in (start, q))
+    return float(np.arccos(np.clip(then @ now, -1.0, 1.0)))
+
+
+def _limited(robot: RobotModel, effort: Array) -> str:
+    """Return which joints are at their effort limits, in words."""
+    limit = robot.effort_limit
+    at = [
+        name
+        for name, e, most in zip(robot.joint_names, effort, limit, strict=True)
+        if abs(e) >= most * (1.0 - 1e-9)
+    ]
+    return f'; at their effort limits: {", ".join(at[:4])}' if at else ''
+
+
+# --- What was understood, in lines for a terminal.
+
+LEVEL = 1e-3
+"""Height above the lowest point up to which contact points stand [m]."""
+MOST_NAMES = 8
+COLUMNS = 'lower', 'upper', 'effort', 'speed', 'damping', 'friction'
+
+
+def lines(found: Understanding) -> Iterator[str]:
+    """Yield what is known of a robot: bodies, joints, feet, poses, gains, and what is missing."""
+    robot = found.robot
+    links = len(found.root.findall('link'))
+    base = 'floating base' if robot.floating_base else 'fixed base'
+    yield (
+        f'{robot.name}: {robot.total_mass:.3f} kg, {links} links, {robot.n_joints} driven joints, '
+        f'{base} {robot.base_frame!r}'
+    )
+    yield from _joints(robot)
+    yield from _feet(found)
+    yield from _poses(robot)
+    yield from _gains(robot)
+    yield from _approximated(found)
+
+
+def _joints(robot: RobotModel) -> Iterator[str]:
+    yield ''
+    if robot.n_joints == 0:
+        yield 'joints: none is driven'
+        return
+    actuators, width = robot.actuators, max(map(len, robot.joint_names))
+    yield ' '.join([f'{"joint":{width}} ', *(f'{column:>8}' for column in COLUMNS)])
+    limits = {limit.joints[0]: limit for limit in robot.position_limits if len(limit.joints) == 1}
+    for i, name in enumerate(robot.joint_names):
+        limit = limits.get(name)
+        lower, upper = (limit.lower, limit.upper) if limit else (-np.inf, np.inf)
+        numbers = (lower, upper, *_drive(actuators, i))
+        yield ' '.join([f'{name:{width}} ', *(f'{_number(value):>8}' for value in numbers)])
+    for constraint in robot.constraints:
+        yield f'held together: {constraint}'
+    own = list(robot.pinocchio_model.names)[2 if robot.floating_base else 1 :]
+    passive = set(own) - set(robot.joint_names)
+    if passive:
+        yield f'not driven: {_listed(sorted(passive))}'
+
+
+def _drive(actuators: Actuators, i: int) -> tuple[float, ...]:
+    return tuple(
+        float(values[i])
+        for values in (
+            actuators.effort_limit, actuators.velocity_limit, actuators.viscous_friction,
+            actuators.dry_friction,
+        )
+    )  # fmt: skip
+
+
+def _feet(found: Understanding) -> Iterator[str]:
+    robot = found.robot
+    yield ''
+    if not robot.feet:
+        yield 'feet: none; nothing touches the ground'
+        return
+    yield f'feet ({found.why_feet}):'
+    q = robot.reference_configuration()
+    low = lowest_heights(robot.pinocchio_model, robot.contact_points, q)
+    for foot in robot.feet:
+        points = [robot.contact_points[k] for k in foot.points]
+        radii = sorted({point.radius for point in points})
+        sizes = ', '.join(f'{1e3 * radius:g}' for radius in radii)
+        down = sum(low[k] < low.min() + LEVEL for k in foot.points)
+        yield (
+            f'  {foot.name}: {len(points)} contact point{"s" if len(points) > 1 else ""}, radius '
+            f'{sizes} mm, on what {foot.joint} moves; {down} on the ground in {STANDING!r}'
+        )
+
+
+def _poses(robot: RobotModel) -> Iterator[str]:
+    yield ''
+    yield f'poses: {", ".join(robot.reference_configurations)}'
+    q = robot.reference_configuration(STANDING)
+    moved = [
+        f'{name}={angle:.4g}'
+        for name, angle in zip(robot.joint_names, robot.joint_positions(q), strict=True)
+        if abs(angle) > 5e-5
+    ]
+    yield f'  {STANDING}: {" ".join(moved) or "all joints at 0"}'
+    if robot.floating_base:
+        yield f'  base {q[2]:.3f} m above the ground'
+
+
+def _gains(robot: RobotModel) -> Iterator[str]:
+    if robot.n_joints == 0:
+        return
+    kp, kd = robot.default_gains
+    yield ''
+    yield (
+        f'default gains: kp {kp.min():.3g} to {kp.max():.3g}, kd {kd.min():.3g} to {kd.max():.3g} '
+        f'(N m/rad, N m s/rad), stable up to a time step of {1e3 * robot.gains_time_step:.2g} ms'
+    )
+
+
+def _approximated(found: Understanding) -> Iterator[str]:
+    robot, notes = found.robot, list(found.robot.notes)
+    if found.meshes_missing:
+        notes.append(
+            f'{len(found.meshes_missing)} meshes are not on this machine: '
+            f'{_listed(found.meshes_missing)}; they play no part in the dynamics'
+        )
+    if found.massless:
+        notes.append(f'links with geometry and without mass: {_listed(found.massless)}')
+    endless = [
+        name
+        for name, most in zip(robot.joint_names, robot.effort_limit, strict=True)
+        if not np.isfinite(most) or most > 1e6
+    ]
+    if endless:
+        notes.append(f'joints without an effort limit: {_listed(endless)}')
+    if not notes and not found.warnings:
+        return
+    yield ''
+    yield 'decided, approximated or missing:'
+    for note in (*notes, *found.warnings):
+        yield f'  - {note}'
+
+
+def run_next(found: Understanding) -> Iterator[str]:
+    """Yield the lines that use the robot: in Python and with ROS 2."""
+    asked, robot = found.asked, found.robot
+    feet = tuple(foot.frame for foot in robot.feet)
+    told = found.proposed or asked.feet is not None
+    python = [repr(asked.source)]
+    ros = [f'robot:={asked.source}' if _by_name(asked.source) else f'urdf:={_word(asked.source)}']
+    if not asked.floating_base:
+        python.append('floating_base=False')
+    if told:
+        python.append(f'feet={list(feet)!r}')
+        ros.append(f'feet:={_word(" ".join(feet))}')
+    if asked.srdf:
+        python.append(f'srdf={asked.srdf!r}')
+    if found.meshes_missing:
+        python.append('check_meshes=False')
+        ros.append('check_meshes:=false')
+    if asked.xacro_arguments is not None:
+        python.append(f'xacro_arguments={dict(asked.xacro_arguments)!r}')
+        words = ' '.join(f'{name}:={value}' for name, value in asked.xacro_arguments.items())
+        ros += [f'xacro_arguments:={_word(words)}'] if words else []
+    yield 'run next:'
+    yield f'  ros2 launch contact_sim simulation.launch.py {" ".join(ros)} rviz:=true'
+    yield f'  python: robot = contact_sim.load_robot({", ".join(python)})'
+
+
+def _by_name(source: str) -> bool:
+    return '/' not in source and '.' not in source
+
+
+def _word(text: str) -> str:
+    return shlex.quote(text)
+
+
+def _number(value: float) -> str:
+    return 'none' if not np.isfinite(value) or abs(value) > 1e6 else f'{value:.4g}'
+
+
+def _listed(names: tuple[str, ...] | list[str]) -> str:
+    more = len(names) - MOST_NAMES
+    return ', '.join(names[:MOST_NAMES]) + (f' and {more} more' if more > 0 else '')

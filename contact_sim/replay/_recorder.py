@@ -1,0 +1,272 @@
+"""Recorder: everything a run depends on, written while it happens.
+
+A recording is a .npz file:
+
+    header                      robot, ground, contact model, parameters, versions (JSON)
+    initial/<field>             the Snapshot at the beginning, `buffer` and settings
+    steps-<first>/effort        joint efforts as commanded [N m], (steps, n_joints)
+    steps-<first>/hash          hash of the state after every N-th step
+    steps-<first>/events        what changed in between, before which step (JSON); if anything did
+    steps-<first>/state-<k>     the whole state where it was set: resets, restored snapshots
+
+It is written in chunks of CHUNK steps, so memory hardly grows with the run: by the names of the
+entries, some megabyte per hour at 1 kHz.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from contact_sim._types import Array
+from contact_sim._validation import checked
+from contact_sim.errors import InvalidInput, shown
+from contact_sim.replay._archive import ArchiveWriter, StateHash
+from contact_sim.replay._header import constraints_header, ground_header, header_of, model_header
+from contact_sim.simulation._simulator import Simulator
+from contact_sim.simulation._state import Snapshot
+
+CHUNK = 4096
+"""Steps per chunk: what a crash costs at most, and some 10 ms of work when it is full."""
+LONGEST_CHUNK = 100_000
+
+
+class Recorder:
+    """Records a simulation from its present state on; close it, or use it as a context.
+
+    Every change is found by comparing the state before a step with that after the last one, so
+    nothing escapes, whatever made it.
+
+    Args:
+        sim: the simulation; it is stepped, reset and changed as always.
+        path: the .npz file, overwritten if it exists.
+        hash_every: steps between two hashes; with 1 a replay names the exact step that differs.
+        parameters: what else people should know about the run, in words that JSON has.
+        chunk: steps per chunk.
+        on_error: told why recording has ended, when the file can be written no more (a full disk);
+            without it the error is raised from the step.
+
+    Raises:
+        InvalidInput: a file that cannot be written, or hash_every or chunk out of range.
+    """
+
+    @checked
+    def __init__(
+        self,
+        sim: Simulator,
+        path: str | Path,
+        hash_every: int = 1,
+        parameters: Mapping[str, Any] | None = None,
+        chunk: int = CHUNK,
+        on_error: Callable[[str], None] | None = None,
+    ) -> None:
+        if hash_every < 1:
+            raise InvalidInput(f'hash_every = {shown(hash_every)}: expected an integer >= 1')
+        if not 1 <= chunk <= LONGEST_CHUNK:
+            raise InvalidInput(
+                f'chunk = {shown(chunk)}: expected an integer from 1 to {LONGEST_CHUNK}'
+            )
+        self.path = Path(path)
+        self._sim, self._every, self._on_error = sim, hash_every, on_error
+        self._follow_layout()
+        self._efforts = np.zeros((chunk, sim.robot.n_joints))
+        self._steps = 0
+        self._wrenches: dict[str, list[float]] = {}
+        self._clock = b''
+        self._start_chunk()
+        self._last = sim.snapshot()
+        self._arrays = tuple(name for name, _ in arrays_of(self._last))
+        self._archive: ArchiveWriter | None = ArchiveWriter(self.path)
+        try:
+            self._write_beginning(json.dumps(header_of(sim, hash_every, parameters)))
+        except OSError as error:
+            self._archive.abandon()
+            raise InvalidInput(f'cannot write {path}: {error.strerror}') from error
+        sim.add_observer(self)
+
+    @property
+    def steps(self) -> int:
+        """Steps recorded so far."""
+        return self._steps
+
+    # ---------------------------------------------------------------- called by the simulator
+
+    def before_step(self, external_wrenches: Mapping[str, ArrayLike]) -> None:
+        """Note what has changed since the last step, and what acts in this one."""
+        for change in [*self._other_world()]:
+            self._change(change)
+        now, last = self._sim.snapshot(), self._last
+        self._clock = now.buffer[:3].tobytes()
+        last.buffer[self._applied] = now.buffer[self._applied]
+        if now.contact_model is not last.contact_model or any(
+            getattr(now, name).tobytes() != getattr(last, name).tobytes() for name in self._arrays
+        ):
+            for event in self._changes(now):
+                self._note(event)
+        if external_wrenches or self._wrenches:
+            wrenches = {
+                name: np.asarray(value, dtype=float).tolist()
+                for name, value in external_wrenches.items()
+            }
+            if wrenches != self._wrenches:
+                self._note({'kind': 'wrenches', 'wrenches': wrenches})
+                self._wrenches = wrenches
+        self._efforts[self._steps - self._first] = now.buffer[self._command]
+
+    def after_step(self) -> None:
+        """Note the state after the step."""
+        self._last = self._sim.snapshot()
+        if self._last.buffer[:3].tobytes() == self._clock:
+            self._note({'kind': 'failure'})
+        self._steps += 1
+        if self._steps % self._every == 0:
+            self._hashes.append(self._hash(self._last.buffer))
+        if self._steps - self._first == len(self._efforts):
+            self.flush()
+
+    # ---------------------------------------------------------------- writing
+
+    def flush(self) -> None:
+        """Write what has been recorded so far; from then on a replay finds it in the file."""
+        try:
+            self._write_chunk()
+        except OSError as error:
+            self._give_up(error)
+
+    def close(self) -> None:
+        """Stop recording and complete the file; closing twice does nothing."""
+        self._sim.remove_observer(self)
+        try:
+            self._write_chunk()
+            if self._archive is not None:
+                self._archive.close()
+        except OSError as error:
+            self._give_up(error)
+        self._archive = None
+
+    def _give_up(self, error: OSError) -> None:
+        self._sim.remove_observer(self)
+        if self._archive is not None:
+            self._archive.abandon()
+        self._archive = None
+        if self._on_error is None:
+            raise error
+        self._on_error(f'{self.path} holds no more steps from {self._first} on: {error.strerror}')
+
+    def _write_beginning(self, header: str) -> None:
+        assert self._archive is not None
+        self._archive.add('header', np.array(header))
+        for name, array in arrays_of(self._last):
+            kept = self._defined(array) if name == 'buffer' else finite(array)
+            self._archive.add(f'initial/{name}', kept)
+        self._archive.flush()
+
+    def _write_chunk(self) -> None:
+        count = self._steps - self._first
+        if count == 0 or self._archive is None:
+            return
+        chunk = f'steps-{self._first:010d}'
+        # efforts come last: steps that can be read have all that belongs to them
+        for name, state in self._states.items():
+            self._archive.add(f'{chunk}/{name}', state)
+        if self._events:
+            self._archive.add(f'{chunk}/events', np.array(json.dumps(self._events)))
+        self._archive.add(f'{chunk}/hash', np.array(self._hashes, dtype=np.uint64))
+        self._archive.add(f'{chunk}/effort', self._efforts[:count])
+        self._archive.flush()
+        self._start_chunk()
+
+    def _start_chunk(self) -> None:
+        self._first = self._steps
+        self._hashes: list[int] = []
+        self._events: list[dict[str, Any]] = []
+        self._states: dict[str, Array] = {}
+
+    def _note(self, event: dict[str, Any]) -> None:
+        self._events.append({'step': self._steps, **event})
+
+    # ---------------------------------------------------------------- what has changed
+
+    def _follow_layout(self) -> None:
+        """Know where things are in the step data on the ground at hand."""
+        sizes, layout = self._sim.sizes, self._sim.sizes.layout
+        self._hash, self._terrain = StateHash(sizes), self._sim.terrain
+        self._constraints, self._time_step = self._sim.constraints, self._sim.time_step
+        self._command = slice(*layout['command'][:2])
+        self._applied = slice(layout['command'][0], layout['tau'][1])
+
+    def _other_world(self) -> Iterator[dict[str, Any]]:
+        """Yield other ground, time step and constraints than those of the last step."""
+        sim = self._sim
+        if sim.terrain is not self._terrain:
+            yield {'kind': 'terrain', 'ground': ground_header(sim.terrain)}
+        if sim.time_step != self._time_step:
+            yield {'kind': 'time_step', 'value': sim.time_step}
+        if sim.constraints is not self._constraints:
+            yield {'kind': 'constraints', 'constraints': constraints_header(sim.constraints)}
+
+    def _change(self, event: dict[str, Any]) -> None:
+        """Note a change of the world; what follows is compared with a state of nothing."""
+        self._follow_layout()
+        self._note(event)
+        now = self._sim.snapshot()
+        last: dict[str, Any] = {
+            name: np.full_like(array, np.nan) for name, array in arrays_of(now)
+        }
+        model = self._last.contact_model
+        self._last = dataclasses.replace(now, contact_model=model, **last)
+
+    def _changes(self, now: Snapshot) -> Iterator[dict[str, Any]]:
+        """Yield what differs between the end of the last step and the beginning of this one."""
+        last = self._last
+        before = last.buffer.copy()
+        if now.contact_model is not last.contact_model:
+            yield {'kind': 'contact_model', **model_header(now.contact_model)}
+            if now.contact_model.name != last.contact_model.name:
+                before[slice(*self._sim.sizes.layout['memory'][:2])] = 0.0
+        for (name, old), (_, new) in zip(arrays_of(last), arrays_of(now), strict=True):
+            if name != 'buffer' and old.tobytes() != new.tobytes():
+                yield {'kind': name, 'value': new.tolist()}
+        if now.buffer.tobytes() == before.tobytes():
+            return
+        name = f'state-{len(self._states)}'
+        self._states[name] = self._defined(now.buffer)
+        kind = 'reset' if now.buffer[2] == 0.0 else 'restore'
+        yield {'kind': kind, 'state': name, 'time': float(now.buffer[0])}
+
+    def _defined(self, buffer: Array) -> Array:
+        """Return step data as `finite` does, but with the infinite bounds of limits."""
+        kept = finite(buffer)
+        for name in ('lower', 'upper'):
+            start, stop, _ = self._sim.sizes.layout[name]
+            kept[start:stop] = buffer[start:stop]
+        return kept
+
+    def __enter__(self) -> Recorder:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def arrays_of(snapshot: Snapshot) -> list[tuple[str, Array]]:
+    """Return the arrays of a snapshot by name."""
+    values = {field.name: getattr(snapshot, field.name) for field in dataclasses.fields(snapshot)}
+    return [(name, value) for name, value in values.items() if isinstance(value, np.ndarray)]
+
+
+def finite(array: Array) -> Array:
+    """Return a copy in which results of a step that failed are zero; no step depends on them."""
+    return np.where(np.isfinite(array), array, 0.0)

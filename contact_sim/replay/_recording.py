@@ -1,0 +1,270 @@
+"""Recording: a recorded run, read from its file chunk by chunk."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contact_sim._types import Array
+from contact_sim._validation import checked, count, real_array
+from contact_sim.constraints._table import from_words
+from contact_sim.contact_models._base import ContactModel
+from contact_sim.errors import ContactSimError
+from contact_sim.replay._archive import Archive, RecordingError, RunHash, understood
+from contact_sim.replay._header import (
+    READABLE,
+    check_same_robot,
+    constraints_header,
+    contact_model_of,
+    ground_of,
+    robot_of,
+    state_shapes,
+    versions,
+)
+from contact_sim.robot._model import RobotModel
+from contact_sim.simulation._simulator import Simulator
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Some consecutive steps of a recording."""
+
+    first: int
+    """Number of steps before them."""
+    effort: Array
+    """Joint efforts as commanded [N m], shape (steps, n_joints)."""
+    hashes: NDArray[np.uint64]
+    """Hashes of the states after every `hash_every`-th step."""
+    events: dict[int, list[dict[str, Any]]]
+    """Changes before a step, by the number of steps before it."""
+    states: dict[str, Array]
+    """Whole states that events refer to."""
+
+
+class Recording:
+    """A recorded run.
+
+    Attributes:
+        path: the file.
+        header: what the file says about the run: robot, ground, model, parameters, versions.
+        damage: why the rest of the file cannot be read, '' as long as everything could be.
+
+    Raises:
+        RecordingError: no such file, no recording, or one of another format.
+    """
+
+    @checked
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self._archive = Archive(self.path)
+        self.header = self._json('header')
+        if not isinstance(self.header, dict) or self.header.get('format') not in READABLE:
+            readable = ' or '.join(map(str, READABLE))
+            raise RecordingError(f'{path} is not a recording of format {readable}')
+        self.damage = ''
+
+    # ---------------------------------------------------------------- what was recorded
+
+    @property
+    def hash_every(self) -> int:
+        """Steps between two hashes."""
+        with understood(f'{self.path}: hash_every'):
+            return count('hash_every', self.header['hash_every'])
+
+    @property
+    def other_versions(self) -> list[str]:
+        """Packages that have another version now; then the last bits may differ."""
+        now, then = versions(), self.header.get('versions')
+        if not isinstance(then, dict):
+            raise RecordingError(f'{self.path}: the header does not say which versions ran')
+        return [
+            f'{name} {then.get(name)}, here {now[name]}'
+            for name in now
+            if now[name] != then.get(name)
+        ]
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Yield the steps in order, up to the first that cannot be read: see `damage`."""
+        self.damage, done = '', 0
+        starts = [name for name in self._archive.names if name.endswith('/effort')]
+        try:
+            for name in starts:
+                with understood(f'{self.path}: {name!r}'):
+                    chunk = self._chunk(name.removesuffix('/effort'), done)
+                done += len(chunk.effort)
+                yield chunk
+        except RecordingError as error:
+            self.damage = f'{error}; no step after {done} can be read'
+            return
+        if not self._archive.complete:
+            self.damage = f'{self.path} ends in the middle, after {done} whole steps'
+
+    @checked
+    def chunk(self, first: int) -> Chunk:
+        """Return the steps that `chunks` yields with `first` steps before them.
+
+        Raises:
+            RecordingError: there are none, or they cannot be read.
+        """
+        name = f'steps-{first:010d}'
+        with understood(f'{self.path}: {name!r}'):
+            return self._chunk(name, first)
+
+    @cached_property
+    def digest(self) -> str:
+        """One hash of the whole run: equal runs have equal ones."""
+        run = RunHash()
+        for chunk in self.chunks():
+            run.add(chunk.hashes.tolist())
+        return run.hex
+
+    @cached_property
+    def steps(self) -> int:
+        """Number of steps that can be read."""
+        return sum(len(chunk.effort) for chunk in self.chunks())
+
+    @cached_property
+    def effort(self) -> Array:
+        """Joint efforts as commanded in every readable step [N m], shape (steps, n_joints)."""
+        parts = [chunk.effort for chunk in self.chunks()]
+        with understood(f'{self.path}: the robot'):
+            joints = len(self.header['robot']['joint_names'])
+        return np.concatenate([np.zeros((0, joints)), *parts])
+
+    @cached_property
+    def events(self) -> list[dict[str, Any]]:
+        """Changes in order; `step` is the number of steps before."""
+        return [
+            event
+            for chunk in self.chunks()
+            for events in chunk.events.values()
+            for event in events
+        ]
+
+    # ---------------------------------------------------------------- the simulation again
+
+    def robot(self) -> RobotModel:
+        """Return the robot that was recorded.
+
+        Raises:
+            RecordingError: its description was changed in the file.
+        """
+        return self._robot
+
+    @cached_property
+    def _robot(self) -> RobotModel:
+        with understood(f'{self.path}: the robot'):
+            return robot_of(self.header['robot'], numbers_must_match=not self.other_versions)
+
+    @checked
+    def check_robot(self, robot: RobotModel) -> None:
+        """Raise RecordingError unless `robot` has the description that was recorded."""
+        with understood(f'{self.path}: the robot'):
+            check_same_robot(self.header['robot'], robot)
+
+    def simulator(self, contact_model: str | ContactModel | None = None) -> Simulator:
+        """Return a simulation at the state in which the recording began.
+
+        Args:
+            contact_model: another contact model than the recorded one.
+
+        Raises:
+            RecordingError: a robot or state that this version cannot build.
+        """
+        with understood(f'{self.path}: the header'):
+            return self._simulator(contact_model)
+
+    def _simulator(self, contact_model: str | ContactModel | None) -> Simulator:
+        header = self.header
+        sim = Simulator(
+            self.robot(),
+            contact_model_of(header['contact_model']) if contact_model is None else contact_model,
+            ground_of(header),
+            friction=header['friction'],
+            time_step=header['time_step'],
+            gravity=header['gravity'],
+            integrator=header.get('integrator', 'semi_implicit'),
+        )
+        said = header.get('constraints', constraints_header(sim.constraints))
+        constraints = tuple(map(from_words, said))
+        if constraints != sim.constraints:
+            sim.reset(self._archive['initial/buffer'][3 : 3 + sim.robot.nq])
+            sim.constraints = constraints
+        recorded = {name: shape for name, shape in header['state'].items() if math.prod(shape)}
+        if state_shapes(sim) != recorded:
+            raise RecordingError(
+                f'{self.path}: recorded by contact_sim {header["versions"]["contact_sim"]}, whose '
+                f'state has other fields than that of {versions()["contact_sim"]}'
+            )
+        prefix = 'initial/'
+        names = [name for name in self._archive.names if name.startswith(prefix)]
+        initial: dict[str, Any] = {
+            name.removeprefix(prefix): self._archive[name] for name in names
+        }
+        if contact_model is not None:
+            initial['buffer'] = without_memory(sim, initial['buffer'])
+        sim.restore(replace(sim.snapshot(), **initial))
+        return sim
+
+    # ---------------------------------------------------------------- reading
+
+    def _chunk(self, name: str, first: int) -> Chunk:
+        if name != f'steps-{first:010d}':
+            raise RecordingError(f'{self.path}: steps from {first} on are missing')
+        effort, hashes = self._archive[f'{name}/effort'], self._archive[f'{name}/hash']
+        expected = (first + len(effort)) // self.hash_every - first // self.hash_every
+        joints = len(self.header['robot']['joint_names'])
+        effort = real_array('effort', effort)
+        if hashes.dtype != np.uint64:
+            raise RecordingError(f'{self.path}: the hashes of {name!r} are none')
+        if effort.ndim != 2 or effort.shape[1] != joints or hashes.shape != (expected,):
+            raise RecordingError(f'{self.path}: {name!r} does not hold what it should')
+        events: dict[int, list[dict[str, Any]]] = {}
+        states = {}
+        changed = f'{name}/events' in self._archive.names
+        for event in self._json(f'{name}/events') if changed else ():
+            if not isinstance(event, dict) or not {'step', 'kind'} <= event.keys():
+                raise RecordingError(f'{self.path}: {event!r} in {name!r} is no change')
+            events.setdefault(event['step'], []).append(event)
+            if 'state' in event:
+                states[event['state']] = self._archive[f'{name}/{event["state"]}']
+        return Chunk(first, effort, hashes, events, states)
+
+    def _json(self, name: str) -> Any:
+        try:
+            return json.loads(str(self._archive[name][()]))
+        except ContactSimError:
+            raise
+        except Exception as error:  # no text, no JSON, or deeper than Python goes
+            raise RecordingError(f'{self.path}: {name!r} is damaged ({error!r})') from error
+
+
+def without_memory(sim: Simulator, buffer: Array) -> Array:
+    """Return a state for another contact model than its own: what that one remembered is lost."""
+    start, stop, _ = sim.sizes.layout['memory']
+    emptied = np.array(buffer)
+    emptied[start:stop] = 0.0
+    return emptied
+
+
+def change_in_words(event: dict[str, Any]) -> str:
+    """Return one of `Recording.events` in words."""
+    kind = event['kind']
+    if kind == 'contact_model':
+        return f'contact model {event["name"]}'
+    if kind == 'wrenches':
+        pushed = ', '.join(event['wrenches'])
+        return f'wrench on {pushed}' if pushed else 'no wrench any more'
+    if kind == 'terrain':
+        return 'another terrain'
+    if 'state' in event:
+        return f'{kind} to t = {event["time"]:.9g} s'
+    return f'{kind} {event["value"]}' if 'value' in event else str(kind)

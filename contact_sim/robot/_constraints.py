@@ -1,0 +1,718 @@
+"""What is said of a bilateral constraint; frozen, and made numbers in constraints/_table.py.
+
+Frames are named; points are in the axes of their frame [m], places in the world [m].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+from xml.etree.ElementTree import Element
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+from scipy.linalg import orth
+
+from contact_sim._types import Array
+from contact_sim._validation import finite, listed, number_within, real_array
+from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName, of_type, shown
+from contact_sim.robot._coordinates import frame_called
+from contact_sim.robot._urdf import number, vector
+
+# --- How a constraint on positions keeps its error h small (theory 4.6).
+#
+# Projection     ḣ⁺ = 0 in every step, then q is moved back onto h(q) = 0
+# Baumgarte      ḧ = −kd ḣ − kp h, with kd = 2 α and kp = α² for critical damping
+
+
+@dataclass(frozen=True)
+class Projection:
+    """Velocities satisfy the constraint, and positions are projected after each step."""
+
+
+@dataclass(frozen=True, init=False)
+class Baumgarte:
+    """Feedback of the error at the level of accelerations [Baumgarte 1972].
+
+    Args:
+        alpha: α [1/s], for kd = 2 α and kp = α²; 0 leaves the drift of the integration.
+        kp: feedback of h [1/s²]; with kd instead of alpha.
+        kd: feedback of ḣ [1/s].
+
+    Raises:
+        InvalidInput: neither alpha nor both others, numbers below 0 or not finite.
+    """
+
+    kp: float
+    kd: float
+
+    def __init__(
+        self, alpha: float | None = None, *, kp: float | None = None, kd: float | None = None
+    ) -> None:
+        if (alpha is None) == (kp is None) or (kp is None) != (kd is None):
+            raise InvalidInput(
+                f'Baumgarte: alpha = {alpha}, kp = {kp}, kd = {kd}: expected alpha, or kp and kd'
+            )
+        if alpha is not None:
+            alpha = number_within('Baumgarte: alpha', alpha, np.inf)
+            kp, kd = alpha * alpha, 2.0 * alpha
+        for name, value in (('kp', kp), ('kd', kd)):
+            object.__setattr__(self, name, number_within(f'Baumgarte: {name}', value, np.inf))
+
+
+Stabilisation = Projection | Baumgarte
+
+
+# --- What is said of a bilateral constraint; frozen, and made numbers in constraints/_table.py.
+
+Point = tuple[float, float, float]
+Pose = tuple[float, float, float, float, float, float, float]
+"""Position [m] and quaternion x, y, z, w."""
+ORIGIN: Point = (0.0, 0.0, 0.0)
+ROUNDING = 1e-15
+"""Error of the length of a quaternion that was made a unit one."""
+TEXTS = 'name', 'frame', 'other', 'joint', 'leader'
+"""Fields that are names."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Constraint:
+    """What all constraints have.
+
+    Raises:
+        InvalidInput: a value that is not what the field says.
+    """
+
+    name: str = ''
+    """What reports call it; by default its kind and what it holds."""
+
+    kind: ClassVar[str] = 'constraint'
+
+    def __post_init__(self) -> None:
+        for name in TEXTS:
+            value = getattr(self, name, '')
+            if not isinstance(value, str):
+                raise InvalidInput(f'{self._what(name)} = {shown(value)}: expected text')
+        if not self.name:
+            self._set('name', f'{self.kind} {" ".join(self.holds)}'.strip())
+
+    @property
+    def holds(self) -> tuple[str, ...]:
+        """Names of the frames or joints that it acts on."""
+        return ()
+
+    def renamed(self, prefix: str) -> Constraint:
+        """Return the constraint of a robot whose names have a prefix, such as 'a/'."""
+        names = {name: getattr(self, name) for name in TEXTS if hasattr(self, name)}
+        return replace(self, **{name: prefix + value for name, value in names.items()})
+
+    def __str__(self) -> str:
+        return self.name
+
+    def _set(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
+
+    def _what(self, name: str) -> str:
+        return f'{type(self).__name__}.{name}'
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Positional(Constraint):
+    stabilisation: Stabilisation = field(default_factory=Projection)
+    """How its error is kept small."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.stabilisation, Projection | Baumgarte):
+            raise InvalidInput(
+                f'{self._what("stabilisation")} = {shown(self.stabilisation)}: '
+                'expected Projection or Baumgarte'
+            )
+
+
+@dataclass(frozen=True)
+class PointAnchor(_Positional):
+    """A point of a frame stays at a point of the world: three rows, world axes."""
+
+    frame: str
+    at: Point | None = None
+    """Place in world [m]; None: where the point is when the constraint is added."""
+    point: Point = ORIGIN
+    """The point, in the axes of the frame [m]."""
+
+    kind: ClassVar[str] = 'point_anchor'
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._set('point', _point(self._what('point'), self.point))
+        if self.at is not None:
+            self._set('at', _point(self._what('at'), self.at))
+
+    @property
+    def holds(self) -> tuple[str, ...]:
+        """The frame."""
+        return (self.frame,)
+
+
+@dataclass(frozen=True)
+class FrameAnchor(_Positional):
+    """A frame stays where it is, and does not turn: six rows, world axes."""
+
+    frame: str
+    at: Pose | None = None
+    """Placement in world, a `pin.SE3` or position [m] and quaternion x, y, z, w; None: where the
+    frame is when the constraint is added."""
+
+    kind: ClassVar[str] = 'frame_anchor'
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.at is not None:
+            self._set('at', _pose(self._what('at'), self.at))
+
+    @property
+    def holds(self) -> tuple[str, ...]:
+        """The frame."""
+        return (self.frame,)
+
+
+@dataclass(frozen=True)
+class LoopClosure(_Positional):
+    """A point of a frame stays at a point of another one: a ball joint that closes a loop.
+
+    Three rows in world axes; with `full` the frames do not turn against each other either: six.
+    """
+
+    frame: str
+    other: str
+    point: Point = ORIGIN
+    """The point, in the axes of `frame` [m]."""
+    other_point: Point = ORIGIN
+    """Where it stays, in the axes of `other` [m]."""
+    full: bool = False
+
+    kind: ClassVar[str] = 'loop_closure'
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ('point', 'other_point'):
+            self._set(name, _point(self._what(name), getattr(self, name)))
+
+    @property
+    def holds(self) -> tuple[str, ...]:
+        """Both frames."""
+        return self.frame, self.other
+
+    def __str__(self) -> str:
+        return f'{self.name}: {self.frame} to {self.other}'
+
+
+@dataclass(frozen=True)
+class JointLock(_Positional):
+    """A joint with one degree of freedom does not move: one row."""
+
+    joint: str
+    at: float | None = None
+    """Its position [rad or m]; None: where it is when the constraint is added."""
+
+    kind: ClassVar[str] = 'joint_lock'
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.at is not None:
+            self._set('at', finite(self._what('at'), self.at))
+
+    @property
+    def holds(self) -> tuple[str, ...]:
+        """The joint."""
+        return (self.joint,)
+
+
+@dataclass(frozen=True)
+class JointCoupling(_Positional):
+    """A joint follows another one, position = ratio · leader + offset: a gear, one row."""
+
+    joint: str
+    leader: str
+    ratio: float = 1.0
+    offset: float = 0.0
+    """[rad or m]."""
+
+    kind: ClassVar[str] = 'joint_coupling'
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ('ratio', 'offset'):
+            self._set(name, finite(self._what(name), getattr(self, name)))
+        if self.joint == self.leader:
+            raise InvalidInput(f'{self._what("leader")} = {shown(self.leader)}: the joint itself')
+
+    @property
+    def holds(self) -> tuple[str, ...]:
+        """Both joints."""
+        return self.joint, self.leader
+
+    def __str__(self) -> str:
+        return f'{self.joint} = {self.ratio:g} * {self.leader} + {self.offset:g}'
+
+
+@dataclass(frozen=True)
+class JointVelocity(Constraint):
+    """A joint with one degree of freedom is driven at a speed: one row.
+
+    h_v = q̇ − velocity goes to 0 in one step, or by ḣ_v = −alpha h_v.
+    """
+
+    joint: str
+    velocity: float
+    """[rad/s or m/s]."""
+    alpha: float | None = None
+    """α [1/s]; None: at once."""
+
+    kind: ClassVar[str] = 'joint_velocity'
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._set('velocity', finite(self._what('velocity'), self.velocity))
+        if self.alpha is not None:
+            self._set('alpha', number_within(self._what('alpha'), self.alpha, np.inf))
+
+    @property
+    def holds(self) -> tuple[str, ...]:
+        """The joint."""
+        return (self.joint,)
+
+
+@dataclass(frozen=True)
+class Holonomic(_Positional):
+    """Any h(q) = 0.
+
+    Both functions are called from Python in every step, under `hybrid` in every stage of its arcs.
+    `jacobian` is with respect to Pinocchio's velocities, ḣ = H v. What they raise takes the step
+    back.
+    """
+
+    error: Callable[[Array], Array]
+    """h: q (nq,) → (rows,)."""
+    jacobian: Callable[[Array], Array]
+    """H: q (nq,) → (rows, nv)."""
+    rows: int
+
+    kind: ClassVar[str] = 'holonomic'
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ('error', 'jacobian'):
+            if not callable(getattr(self, name)):
+                raise InvalidInput(f'{self._what(name)}: expected a function of q')
+        if of_type(self._what('rows'), self.rows, int) < 1:
+            raise InvalidInput(f'{self._what("rows")} = {self.rows}: expected at least 1')
+
+
+def checked_constraints(constraints: Iterable[Constraint]) -> tuple[Constraint, ...]:
+    """Return constraints as a tuple.
+
+    Raises:
+        InvalidInput: something else, or two of one name.
+    """
+    found = listed('constraints', constraints, 'a list of constraints')
+    for constraint in found:
+        if not isinstance(constraint, Constraint) or type(constraint) is Constraint:
+            raise InvalidInput(
+                f'constraints: {shown(constraint)} is none of those in contact_sim.constraints'
+            )
+    names = [constraint.name for constraint in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidInput(f'constraints: two are called {name!r}: give one a name of its own')
+    return found
+
+
+def _point(name: str, value: Sequence[float]) -> Point:
+    array = real_array(name, value)
+    if array.shape != (3,) or not np.isfinite(array).all():
+        raise InvalidInput(f'{name} = {shown(value)}: expected three finite numbers [m]')
+    x, y, z = array.tolist()
+    return x, y, z
+
+
+def _pose(name: str, value: object) -> Pose:
+    if isinstance(value, pin.SE3):
+        value = pin.SE3ToXYZQUAT(value)
+    array = real_array(name, value)
+    length = float(np.linalg.norm(array[3:])) if array.shape == (7,) else 0.0
+    if not np.isfinite(array).all() or abs(length - 1.0) > 1e-6:
+        raise InvalidInput(
+            f'{name} = {shown(value)}: expected a pin.SE3, or a position and a unit quaternion '
+            'x, y, z, w'
+        )
+    if abs(length - 1.0) > ROUNDING:  # else what is said twice would differ in its last bits
+        array = np.concatenate([array[:3], array[3:] / length])
+    x, y, z, a, b, c, w = array.tolist()
+    return x, y, z, a, b, c, w
+
+
+# --- Constraints between parts of a robot: h(q) = 0, their rows, and what they leave free.
+#
+# Rows are those of theory 4.6: points together in world axes, turns of full closures behind them,
+# joints that follow others. Passive joints move as the others make them,
+#
+#     H v = 0    →    v = N w,    v̇ = N ẇ + n
+#
+# with w of the base and the driven joints, and n from Ḣ v.
+
+Dofs = NDArray[np.intp]
+UNIVERSE, FLOATING = 'universe', 'JointModelFreeFlyer'
+ROUNDS, CLOSED, LONGEST = 100, 1e-12, 0.3
+"""Newton steps that close loops; error [m, rad] that counts as closed; largest change of a
+coordinate in a step [rad or m]."""
+FAR = 1e-3
+"""Error [m, rad] above which a projection is no small correction of a step."""
+SINGULAR = 1e-9
+"""Share of the largest singular value below which a direction counts as none."""
+
+
+class ClosedLoops:
+    """h, H and Ḣ v of constraints between parts of a robot, by Pinocchio.
+
+    Args:
+        model: of the robot.
+        constraints: loop closures and joints that follow others.
+
+    Raises:
+        InvalidInput: a constraint of another kind, two of one name, a loop closed to the world,
+            joints without a single coordinate.
+        UnknownName: a frame or joint that the model does not have.
+    """
+
+    def __init__(self, model: pin.Model, constraints: Sequence[Constraint]) -> None:
+        self.constraints = checked_constraints(constraints)
+        self._model = model
+        self._joint_dofs = _joint_dofs(model)
+        couplings = [one for one in self.constraints if isinstance(one, JointCoupling)]
+        closures = [one for one in self.constraints if isinstance(one, LoopClosure)]
+        if len(couplings) + len(closures) < len(self.constraints):
+            raise InvalidInput(
+                f'constraints of a robot: {shown(self.constraints)}: expected LoopClosure and '
+                'JointCoupling; give others to the Simulator'
+            )
+        full = [one for one in closures if one.full]
+        self._owners = [*np.repeat(np.array([*closures, *full], dtype=object), 3), *couplings]
+        self._full = np.array([one.full for one in closures], dtype=bool)
+        self._ends = [
+            [_end(model, frame, point) for frame, point in
+             ((one.frame, one.point), (one.other, one.other_point))]
+            for one in closures
+        ]  # fmt: skip
+        self._moved = np.array(
+            [[_moves(model, joint) for joint, _ in ends] for ends in self._ends]
+        ).reshape(-1, 2, model.nv)
+        rows = [_coupling_row(model, one) for one in couplings]
+        self._followers = [(place, one.ratio, one.offset) for (place, _), one in
+                           zip(rows, couplings, strict=True)]  # fmt: skip
+        self._coupled = np.array([row for _, row in rows]).reshape(-1, model.nv)
+
+    def __len__(self) -> int:
+        """Return the number of constraints."""
+        return len(self.constraints)
+
+    @property
+    def tied(self) -> frozenset[str]:
+        """Names of the joints that the constraints tie to each other."""
+        dofs = np.abs(self._moved[:, 0] - self._moved[:, 1]).any(axis=0)
+        dofs |= self._coupled.any(axis=0)
+        model = self._model
+        return frozenset(
+            str(model.names[j])
+            for j in range(1, model.njoints)
+            if dofs[model.joints[j].idx_v : model.joints[j].idx_v + model.joints[j].nv].any()
+        )
+
+    def error(self, q: Array) -> Array:
+        """Return h at q (nq,) [m, rad], shape (rows,)."""
+        data = self._model.createData()
+        pin.forwardKinematics(self._model, data, q)
+        place, turn = self._places(data)
+        rows = [place[:, 0] - place[:, 1]]
+        rows += [pin.log3(a @ b.T) for a, b in turn[self._full]]
+        follows = [q[one] - ratio * q[leader] - offset
+                   for (one, leader), ratio, offset in self._followers]  # fmt: skip
+        return np.concatenate([np.ravel(part) for part in (*rows, np.array(follows))])
+
+    def jacobian(self, q: Array) -> Array:
+        """Return H at q (nq,), shape (rows, nv)."""
+        data = self._model.createData()
+        pin.computeJointJacobians(self._model, data, q)
+        return self.rows(data)
+
+    def rows(self, data: pin.Data) -> Array:
+        """Return H at data whose joint Jacobians were computed, shape (rows, nv)."""
+        columns = np.reshape(data.J, (6, -1))  # a vector if nv = 1
+        place, _ = self._places(data)
+        at = columns[:3] - _across(place) @ columns[3:]  # (n, 2, 3, nv)
+        own = (at[:, 0] * self._moved[:, 0, None], at[:, 1] * self._moved[:, 1, None])
+        turns = (self._moved[:, 0] - self._moved[:, 1])[self._full, None] * columns[3:]
+        nv = columns.shape[1]
+        return np.vstack([(own[0] - own[1]).reshape(-1, nv), turns.reshape(-1, nv), self._coupled])
+
+    def drift(self, data: pin.Data, v: Array) -> Array:
+        """Return Ḣ v at data whose Jacobians have their time variation, v (nv,); (rows,)."""
+        place, _ = self._places(data)
+        twist = (self._moved * v) @ np.reshape(data.J, (6, -1)).T  # of both bodies, (n, 2, 6)
+        rate = (self._moved * v) @ np.reshape(data.dJ, (6, -1)).T
+        spin, turning = twist[..., 3:], rate[..., 3:]
+        speed = twist[..., :3] + np.cross(spin, place)
+        own = rate[..., :3] + np.cross(turning, place) + np.cross(spin, speed)
+        turns = (turning[:, 0] - turning[:, 1])[self._full]
+        still = np.zeros(len(self._coupled))
+        return np.concatenate([(own[:, 0] - own[:, 1]).ravel(), turns.ravel(), still])
+
+    def motion(
+        self, rows: Array, independent: Dofs, drift: Array | None = None
+    ) -> tuple[Array, Array]:
+        """Return N, what moves with each of the dofs `independent`, (nv, n), and n (nv,).
+
+        A base that is not among them is held.
+
+        Args:
+            rows: H, shape (rows, nv).
+            independent: dofs, shape (n,).
+            drift: Ḣ v, shape (rows,); None: 0.
+        """
+        passive = np.setdiff1d(self._joint_dofs, independent)
+        motion, rest = np.zeros((self._model.nv, len(independent))), np.zeros(self._model.nv)
+        motion[independent, np.arange(len(independent))] = 1.0
+        if len(passive):
+            inverse = np.linalg.pinv(rows[:, passive], rcond=SINGULAR)
+            motion[passive] = -inverse @ rows[:, independent]
+            if drift is not None:
+                rest[passive] = -inverse @ drift
+        return motion, rest
+
+    def leave_free(self, q: Array, driven: Dofs) -> bool:
+        """Return whether driven joints, dofs (n,), move at will at q and all others follow."""
+        passive, rows = np.setdiff1d(self._joint_dofs, driven), self.jacobian(q)
+        ranks = [orth(part, rcond=SINGULAR).shape[1] if part.size else 0
+                 for part in (rows, rows[:, passive])]  # fmt: skip
+        return ranks == [len(passive), len(passive)]
+
+    def closed(self, q: Array, driven: Dofs, place: str = 'configuration') -> Array:
+        """Return q with the constraints met, by moves of joints that are not driven, (nq,).
+
+        Where those do not do it the driven joints move, too; bases do not.
+
+        Args:
+            q: where to begin, shape (nq,).
+            driven: dofs of the driven joints, shape (n,).
+            place: what to call q in a message.
+
+        Raises:
+            InvalidInput: there is no such configuration near.
+        """
+        for moving in (np.setdiff1d(self._joint_dofs, driven), self._joint_dofs):
+            found = self._settled(q, moving)
+            error = self.error(found)
+            if np.abs(error).max(initial=0.0) <= CLOSED:
+                return found
+        raise InvalidInput(
+            f'{place}: {self._worst(error)} are left near it; name a pose of all joints in which '
+            'the constraints are met'
+        )
+
+    def check(self, q: Array, place: str) -> None:
+        """Raise InvalidInput if an error at q (nq,) is none that a step corrects."""
+        error = self.error(q)
+        if np.abs(error).max(initial=0.0) > FAR:
+            raise InvalidInput(f'{place}: {self._worst(error)}: start where it holds')
+
+    def _worst(self, error: Array) -> str:
+        k = int(np.abs(error).argmax())
+        return f'constraint {self._owners[k]}: {abs(error[k]):.3g} m or rad'
+
+    def _settled(self, q: Array, moving: Dofs) -> Array:
+        """Return q after Newton steps of the dofs `moving`."""
+        for _ in range(ROUNDS):
+            error = self.error(q)
+            if np.abs(error).max(initial=0.0) <= CLOSED:
+                break
+            step = np.zeros(self._model.nv)
+            rows = self.jacobian(q)[:, moving]
+            step[moving] = -np.linalg.pinv(rows, rcond=SINGULAR) @ error
+            longest = float(np.abs(step).max(initial=0.0))
+            if longest == 0.0:
+                break
+            q = pin.integrate(self._model, q, step * min(1.0, LONGEST / longest))
+        return q
+
+    def _places(self, data: pin.Data) -> tuple[Array, Array]:
+        """Return points (n, 2, 3) and axes (n, 2, 3, 3) of both ends in world."""
+        ends = [data.oMi[joint] * at for pair in self._ends for joint, at in pair]
+        place = np.array([end.translation for end in ends]).reshape(-1, 2, 3)
+        return place, np.array([end.rotation for end in ends]).reshape(-1, 2, 3, 3)
+
+
+def _across(vectors: Array) -> Array:
+    """Return the matrices of x ×, shape (..., 3, 3)."""
+    x, y, z = np.moveaxis(vectors, -1, 0)
+    none = np.zeros_like(x)
+    rows = [[none, -z, y], [z, none, -x], [-y, x, none]]
+    return np.moveaxis(np.array(rows), (0, 1), (-2, -1))
+
+
+def _joint_dofs(model: pin.Model) -> Dofs:
+    """Return the dofs of all joints but floating bases."""
+    joints = [joint for joint in list(model.joints)[1:] if joint.shortname() != FLOATING]
+    return np.array([joint.idx_v + k for joint in joints for k in range(joint.nv)], dtype=np.intp)
+
+
+def _end(model: pin.Model, name: str, point: Sequence[float]) -> tuple[int, pin.SE3]:
+    """Return the joint that carries a frame, and the placement of the point in its axes."""
+    if name == UNIVERSE:
+        raise InvalidInput(
+            'constraints of a robot: a loop closed to the world: give the Simulator a PointAnchor'
+        )
+    frame = frame_called(model, name, 'frame of a loop:')
+    return int(frame.parentJoint), frame.placement * pin.SE3(np.eye(3), np.array(point))
+
+
+def _moves(model: pin.Model, joint: int) -> Array:
+    """Return 1 where a dof moves the body of a joint and 0 elsewhere, (nv,)."""
+    moved = np.zeros(model.nv)
+    for j in list(model.supports[joint])[1:]:
+        moved[model.joints[j].idx_v : model.joints[j].idx_v + model.joints[j].nv] = 1.0
+    return moved
+
+
+def _coupling_row(model: pin.Model, coupling: JointCoupling) -> tuple[tuple[int, int], Array]:
+    """Return the coordinates of both joints, and the row."""
+    row, places = np.zeros(model.nv), []
+    for name, share in ((coupling.joint, 1.0), (coupling.leader, -coupling.ratio)):
+        if not model.existJointName(name):
+            raise UnknownName('joint of a coupling:', name, list(model.names)[1:])
+        joint = model.joints[model.getJointId(name)]
+        if joint.nq != 1 or joint.nv != 1:
+            raise InvalidInput(
+                f'constraint {coupling.name!r}: joint {name!r} has {joint.nq} coordinates, '
+                'expected one'
+            )
+        row[joint.idx_v] = share
+        places.append(int(joint.idx_q))
+    return (places[0], places[1]), row
+
+
+# --- Constraints that a URDF states: <mimic> joints, and <loop_joint>, which closes a loop.
+#
+# A URDF is a tree. A loop is cut somewhere, and an element that other parsers pass over says what
+# holds the ends together, in the form of Drake's first parser and of Isaac Sim:
+#
+#     <loop_joint name="knee" type="spherical">
+#       <link1 link="rod" xyz="0 0 -0.2" rpy="0 0 0"/>
+#       <link2 link="shank" xyz="0 0 0.04" rpy="0 0 0"/>
+#       <axis xyz="0 1 0"/>  <!-- of revolute and continuous ones, in the axes of both ends -->
+#     </loop_joint>
+#
+# Each is made of points that stay together: one for a ball joint, a second on its axis for a
+# hinge,
+# three for what is fixed.
+
+SPACING = 0.1
+"""Distance of the further points of a hinge, or of what is fixed, from the first [m]."""
+BALLS, HINGES, FIXED = ('spherical', 'ball'), ('revolute', 'continuous'), ('fixed',)
+"""Types of loop joints."""
+
+
+def described_constraints(
+    model: pin.Model, robot: Element, place: str
+) -> tuple[tuple[Constraint, ...], tuple[str, ...]]:
+    """Return the constraints of a URDF, and who ought to follow another joint but cannot.
+
+    Joints without a single coordinate (continuous ones) can neither follow nor be followed.
+
+    Args:
+        model: what Pinocchio made of it.
+        robot: the <robot> element.
+        place: what to call the description in a message.
+
+    Raises:
+        RobotDescriptionError: a <mimic> of no other joint, a loop joint without two links, of
+            another type, or called like another joint, or numbers that are none.
+    """
+    single = {str(name) for name, j in zip(model.names, model.joints, strict=True) if j.nq == 1}
+    joints = list(robot.iterfind('joint'))
+    names = {joint.get('name', '') for joint in joints}
+    found: list[Constraint] = []
+    alone = []
+    for joint in joints:
+        mimic, name = joint.find('mimic'), joint.get('name', '')
+        if mimic is None or joint.get('type') == 'fixed':
+            continue
+        where, leader = f'{place}: joint {shown(name)}: <mimic>', mimic.get('joint', '')
+        if leader not in names or leader == name:
+            raise RobotDescriptionError(f'{where} joint = {shown(leader)}: expected another joint')
+        if {name, leader} <= single:
+            found.append(_coupling(mimic, name, where))
+        else:
+            alone.append(f'joint {shown(name)} (of {shown(leader)})')
+    links = {link.get('name', '') for link in robot.iterfind('link')}
+    for loop in robot.iterfind('loop_joint'):
+        name = loop.get('name', '')
+        where = f'{place}: loop_joint {shown(name)}'
+        if not name or name in names:
+            raise RobotDescriptionError(f'{where}: expected a name that no other joint has')
+        names.add(name)
+        found += _closures(loop, name, links, where)
+    return tuple(found), tuple(alone)
+
+
+def _coupling(mimic: Element, name: str, where: str) -> JointCoupling:
+    """Return position = multiplier · leader + offset."""
+    ratio = number(mimic, 'multiplier', where) if mimic.get('multiplier') is not None else 1.0
+    offset = number(mimic, 'offset', where)
+    return JointCoupling(
+        joint=name, leader=mimic.get('joint', ''), ratio=ratio, offset=offset,
+        name=f'{name} (mimic)',
+    )  # fmt: skip
+
+
+def _closures(loop: Element, name: str, links: set[str], where: str) -> Iterator[LoopClosure]:
+    """Yield the points that a loop joint keeps together."""
+    kind = loop.get('type')
+    if kind not in BALLS + HINGES + FIXED:
+        allowed = ', '.join(BALLS + HINGES + FIXED)
+        raise RobotDescriptionError(f'{where}: type = {shown(kind)}, expected one of {allowed}')
+    (one, here), (other, there) = (
+        _loop_end(loop, tag, links, where) for tag in ('link1', 'link2')
+    )
+    if one == other:
+        raise RobotDescriptionError(f'{where}: both ends are on link {shown(one)}')
+    for k, offset in enumerate(_points(loop, kind, where)):
+        a, b = here.act(offset), there.act(offset)
+        own = name if k == 0 else f'{name} {k + 1}'
+        yield LoopClosure(one, other, tuple(a.tolist()), tuple(b.tolist()), name=own)
+
+
+def _points(loop: Element, kind: str | None, where: str) -> np.ndarray:
+    """Return the points that stay together in the axes of both ends [m], shape (n, 3)."""
+    if kind in BALLS:
+        return np.zeros((1, 3))
+    if kind in FIXED:
+        return SPACING * np.eye(3)
+    axis = np.array(vector(loop.find('axis'), 'xyz', '1 0 0', f'{where}: <axis>'))
+    length = float(np.linalg.norm(axis))
+    if length == 0.0:
+        raise RobotDescriptionError(f'{where}: <axis> xyz is 0 0 0, expected a direction')
+    return np.array([np.zeros(3), SPACING * axis / length])
+
+
+def _loop_end(loop: Element, tag: str, links: set[str], where: str) -> tuple[str, pin.SE3]:
+    """Return the link of an end, and where the end is in its axes."""
+    ends = loop.findall(tag)
+    link = ends[0].get('link', '') if len(ends) == 1 else None
+    if link is None or link not in links:
+        raise RobotDescriptionError(
+            f'{where}: <{tag}> link = {shown(link)}: expected one link of the robot'
+        )
+    at = [np.array(vector(ends[0], key, '0 0 0', f'{where}: <{tag}>')) for key in ('xyz', 'rpy')]
+    return link, pin.SE3(pin.rpy.rpyToMatrix(at[1]), at[0])

@@ -1,0 +1,661 @@
+"""Contact points of a robot: spheres fixed to its bodies."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
+
+import numpy as np
+import pinocchio as pin
+from scipy.optimize import nnls
+from scipy.spatial import ConvexHull, QhullError
+
+from contact_sim._types import Array
+from contact_sim._validation import as_tuple, check_unique, real_array, real_number
+from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName, shown
+from contact_sim.robot._coordinates import frame_called, neutral_configuration
+from contact_sim.robot._files import mesh_path
+from contact_sim.robot._urdf import child_of, collision_text, number, parse_xml, vector
+
+
+@dataclass(frozen=True, eq=False)
+class ContactPoint:
+    """A sphere fixed to the body that a joint moves; the ground touches its surface.
+
+    Raises:
+        InvalidInput: an empty name, an offset that is not three finite numbers, or a radius that
+            is negative or not finite.
+    """
+
+    name: str
+    """Name, used in reports; unique in a robot."""
+    frame: str
+    """Name of the Pinocchio frame that the sphere belongs to; those that share one are a foot."""
+    joint: str
+    """Name of the Pinocchio joint whose body carries the sphere."""
+    offset: Array
+    """Centre of the sphere in the joint's frame [m], shape (3,), read-only."""
+    radius: float
+    """Radius of the sphere [m], at least 0; 0 is a point."""
+
+    def __post_init__(self) -> None:
+        for field in ('name', 'frame', 'joint'):
+            text = getattr(self, field)
+            if not isinstance(text, str) or not text:
+                raise InvalidInput(
+                    f'ContactPoint.{field} = {shown(text)}: expected a non-empty string'
+                )
+        place = f'ContactPoint {shown(self.name)}'
+        object.__setattr__(self, 'offset', _offset(self.offset, place))
+        object.__setattr__(self, 'radius', _radius(self.radius, place))
+
+
+def _offset(value: Any, place: str) -> Array:
+    try:
+        offset = np.array(real_array('', value))
+    except InvalidInput:
+        offset = np.empty(0)
+    if offset.shape != (3,) or not np.isfinite(offset).all():
+        raise InvalidInput(f'{place}: offset = {shown(value)} m: expected three finite numbers')
+    offset.setflags(write=False)
+    return offset
+
+
+def _radius(value: Any, place: str) -> float:
+    try:
+        radius = real_number('', value)
+    except InvalidInput:
+        radius = np.nan
+    if not 0.0 <= radius < np.inf:
+        raise InvalidInput(
+            f'{place}: radius = {shown(value)} m: expected a finite value of at least 0'
+        )
+    return radius
+
+
+# --- From frame names to contact spheres, and from contact spheres to feet.
+
+
+@dataclass(frozen=True)
+class Sphere:
+    """A sphere in the frame of a link."""
+
+    centre: tuple[float, float, float]
+    """Centre in the link's frame [m]."""
+    radius: float
+    """Radius [m]."""
+
+
+FEET = 'frame names or contact points'
+"""What feet may be given as."""
+POINT = Sphere((0.0, 0.0, 0.0), 0.0)
+"""The origin of a frame, without extent."""
+
+
+@dataclass(frozen=True)
+class Foot:
+    """The contact points that share a frame."""
+
+    name: str
+    """Name of its contact point where it has one, name of the frame where it has several."""
+    frame: str
+    """Name of the Pinocchio frame about whose origin its torque is given."""
+    joint: str
+    """Name of the Pinocchio joint whose body carries it."""
+    points: tuple[int, ...]
+    """Indices into `robot.contact_points`."""
+
+
+def feet_of(points: Sequence[ContactPoint]) -> tuple[Foot, ...]:
+    """Return the feet that contact points form, in the order of their first points."""
+    groups: dict[tuple[str, str], list[int]] = {}
+    for index, point in enumerate(points):
+        groups.setdefault((point.frame, point.joint), []).append(index)
+    return tuple(
+        Foot(points[group[0]].name if len(group) == 1 else frame, frame, joint, tuple(group))
+        for (frame, joint), group in groups.items()
+    )
+
+
+def foot_frame(model: pin.Model, foot: Foot) -> pin.Frame:
+    """Return the frame of a foot, the link where a joint has the same name."""
+    joint = model.getJointId(foot.joint)
+    return _preferred([f for f in model.frames if f.name == foot.frame and f.parentJoint == joint])
+
+
+def points_called(
+    what: str, name: str, feet: Sequence[Foot], points: Sequence[ContactPoint]
+) -> tuple[int, ...]:
+    """Return the indices of the contact points that `name` stands for.
+
+    The name of a foot stands for all its points; it goes before the name of a contact point, and
+    that before a decimal number, the index of a contact point.
+
+    Raises:
+        UnknownName: none of these; the message calls it `what`.
+    """
+    named: dict[str, tuple[int, ...]] = {
+        point.name: (index,) for index, point in enumerate(points)
+    }
+    named |= {foot.name: foot.points for foot in feet}
+    numbered = {str(index): (index,) for index in range(len(points))}
+    if name not in named | numbered:
+        raise UnknownName(what, name, named)
+    return (numbered | named)[name]
+
+
+def contact_points_at(
+    model: pin.Model,
+    what: str,
+    frames: Iterable[str | ContactPoint],
+    spheres: Mapping[str, Sequence[Sphere]] = MappingProxyType({}),
+) -> tuple[ContactPoint, ...]:
+    """Return the contact points of frames: their `spheres`, else their origins.
+
+    One alone has the name of its frame, several are numbered.
+
+    Raises:
+        InvalidInput: a frame that does not move, or `frames` (called `what` in the message) is not
+            a list of names and contact points.
+        UnknownName: a frame that the model does not have.
+    """
+    points: list[ContactPoint] = []
+    for frame in as_tuple(what, frames, FEET):
+        if isinstance(frame, str):
+            points += _contact_points_at(model, frame, spheres.get(frame, (POINT,)))
+        elif isinstance(frame, ContactPoint):
+            points.append(frame)
+        else:
+            raise InvalidInput(f'{what}: {shown(frame)} is in the list, expected {FEET}')
+    return tuple(points)
+
+
+def _contact_points_at(
+    model: pin.Model, frame: str, spheres: Sequence[Sphere]
+) -> list[ContactPoint]:
+    found = _frame(model, frame)
+    if found.parentJoint == 0:
+        raise InvalidInput(
+            f'contact frame {frame!r} is fixed to the world and cannot be a contact point; '
+            'choose a frame that moves, or let the base float (floating_base)'
+        )
+    joint = str(model.names[found.parentJoint])
+    centres = [found.placement.act(np.array(sphere.centre)) for sphere in spheres]
+    names = [frame] if len(spheres) == 1 else [f'{frame}_{k}' for k in range(len(spheres))]
+    return [
+        ContactPoint(name, frame, joint, centre, sphere.radius)
+        for name, centre, sphere in zip(names, centres, spheres, strict=True)
+    ]
+
+
+def _frame(model: pin.Model, name: str) -> pin.Frame:
+    """Return the frame called `name`, the link where a joint has the same name."""
+    found = [frame for frame in model.frames if frame.name == name]
+    if not found:
+        raise UnknownName('contact frame', name, [f.name for f in model.frames if f.parentJoint])
+    return _preferred(found)
+
+
+def _preferred(frames: Sequence[pin.Frame]) -> pin.Frame:
+    return next((frame for frame in frames if frame.type == pin.FrameType.BODY), frames[0])
+
+
+def check_contact_points(
+    model: pin.Model, points: Sequence[ContactPoint], body_points: Sequence[ContactPoint]
+) -> None:
+    """Check that contact points have names of their own, and frames and joints of the model.
+
+    Raises:
+        InvalidInput: a name given twice, or a frame that moves with another joint.
+        UnknownName: a joint or frame that the model does not have.
+    """
+    check_unique('contact point', [point.name for point in (*points, *body_points)])
+    known = list(model.names)[1:]
+    for point in (*points, *body_points):
+        if point.joint not in known:
+            raise UnknownName(f'joint of contact point {point.name!r}:', point.joint, known)
+        if not model.existFrame(point.frame):
+            frames = [frame.name for frame in model.frames]
+            raise UnknownName(f'frame of contact point {point.name!r}:', point.frame, frames)
+        joints = [model.names[f.parentJoint] for f in model.frames if f.name == point.frame]
+        if point.joint not in joints:
+            raise InvalidInput(
+                f'contact point {point.name!r}: frame {point.frame!r} moves with joint '
+                f'{joints[0]!r}, not with {point.joint!r}'
+            )
+    check_unique('foot', [foot.name for foot in feet_of(points)])
+
+
+# --- From the collision geometry of links to contact points: where a robot touches but for its
+# feet.
+#
+#     sphere            itself
+#     capsule           the spheres at its ends: exact on a plane
+#     box               its corners: exact on a plane; with rounded edges the spheres in them
+#     cylinder, cone    points on its rims, the apex
+#     mesh              corners of its convex hull
+#
+# Of the corners of one moving body at most `most` are kept, those that leave out least: the convex
+# hull of what is kept grows by the corner that lies farthest outside of it.
+
+RIM = 8
+"""Points on each rim of a cylinder."""
+LEAST, MOST = 4, 16
+"""Smallest allowed number of corners of one body: they enclose a volume; and the default."""
+SIGNS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=float)
+SUM = 1e4
+"""Weight with which shares of points are made to add up to 1, the distances being 1 at most."""
+
+
+@dataclass(frozen=True)
+class Approximation:
+    """What became of the collision geometry of one moving body."""
+
+    joint: str
+    """Joint that moves it."""
+    geometries: tuple[str, ...]
+    """Names of its geometries: of their links, with a number."""
+    points: int
+    """Number of contact points."""
+    error: float
+    """Bound on the distance by which the convex hull of the geometries reaches beyond that of the
+    points with their radii [m]; 0 is exact on a plane."""
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """A collision geometry as corners and spheres."""
+
+    link: str
+    name: str
+    corners: Array
+    """In the axes of the joint [m], shape (n, 3)."""
+    radius: float
+    """Of spheres about the corners [m]."""
+    whole: bool
+    """Whether all of it is kept: a sphere or a capsule."""
+    error: float
+    """Largest distance by which the shape reaches beyond the hull of its corners [m]."""
+
+
+def body_contacts(
+    model: pin.Model,
+    description: str,
+    package_dirs: Sequence[str],
+    links: Iterable[str] | None,
+    feet: Iterable[str],
+    most: int = MOST,
+    edge_radius: float = 0.0,
+) -> tuple[tuple[ContactPoint, ...], tuple[Approximation, ...]]:
+    """Return contact points for the collision geometry of links, and what was approximated.
+
+    Args:
+        model: of the robot.
+        description: its URDF.
+        package_dirs: folders in which its package:// URIs are found.
+        links: names of links; None: all that move and have collision geometry, but for `feet`.
+        feet: frames of the feet, which have contact points already: links, or their fixed joints.
+        most: largest number of corners of one moving body.
+        edge_radius: of the edges of boxes [m]; in a box that is thinner, half its thickness.
+
+    Raises:
+        UnknownName: a link without collision geometry.
+        InvalidInput: no description, a link that does not move or is a foot, too small a limit, a
+            radius that is negative or not finite.
+        RobotDescriptionError: a mesh that cannot be read, or without a convex hull.
+    """
+    if isinstance(most, bool) or not isinstance(most, int) or most < LEAST:
+        raise InvalidInput(f'most = {shown(most)}: expected an integer >= {LEAST}')
+    if not 0.0 <= real_number('edge_radius', edge_radius) < np.inf:
+        raise InvalidInput(f'edge_radius = {shown(edge_radius)} m: expected a finite value >= 0')
+    geometries = collision_geometry(model, description, package_dirs)
+    chosen = _chosen_links(geometries, links, {link_of(model, foot) for foot in feet})
+    bodies: dict[str, list[_Shape]] = {}
+    for link in chosen:
+        for geometry in geometries[link]:
+            joint = str(model.names[geometry.parentJoint])
+            bodies.setdefault(joint, []).append(_shape(link, geometry, edge_radius))
+    points: list[ContactPoint] = []
+    approximations: list[Approximation] = []
+    for joint, shapes in bodies.items():
+        found, approximation = _points_of_body(joint, shapes, most)
+        points += found
+        approximations.append(approximation)
+    return tuple(points), tuple(approximations)
+
+
+def link_of(model: pin.Model, frame: str) -> str:
+    """Return the link that a frame names: itself, or what the fixed joint of that name carries."""
+    named = [index for index, other in enumerate(model.frames) if other.name == frame]
+    for other in model.frames:
+        at_joint = model.frames[other.parentFrame].type == pin.FrameType.FIXED_JOINT
+        if other.type == pin.FrameType.BODY and at_joint and other.parentFrame in named:
+            return str(other.name)
+    return frame
+
+
+def _chosen_links(
+    geometries: dict[str, list[Any]], links: Iterable[str] | None, feet: set[str]
+) -> list[str]:
+    moving = {link: shapes for link, shapes in geometries.items() if shapes[0].parentJoint}
+    if links is None:
+        return [link for link in moving if link not in feet]
+    chosen = list(as_tuple('links', links, 'names of links'))
+    for k, link in enumerate(chosen):
+        if link not in geometries:
+            raise UnknownName('link with collision geometry', link, geometries)
+        if link not in moving:
+            raise InvalidInput(f'links: {link!r} is fixed to the world and touches nothing')
+        if link in feet or link in chosen[:k]:
+            raise InvalidInput(f'links: {link!r} is a foot, or listed twice')
+    return chosen
+
+
+def _points_of_body(
+    joint: str, shapes: Sequence[_Shape], most: int
+) -> tuple[list[ContactPoint], Approximation]:
+    """Return the spheres of a body, and its corners or the most important of them."""
+    corners = [(shape, k) for shape in shapes for k in range(len(shape.corners))]
+    balls = [(shape, k) for shape, k in corners if shape.whole]
+    sharp = [(shape, k) for shape, k in corners if not shape.whole]
+    error = max(shape.error for shape in shapes)
+    if len(sharp) > most:
+        places = np.array([shape.corners[k] for shape, k in sharp])
+        kept = spread(places, most, f'collision geometry that joint {joint!r} moves')
+        radii = [shape.radius for shape, _ in sharp]
+        error += reach_beyond(places[kept], places) + max(radii) - min(radii)
+        sharp = [sharp[k] for k in sorted(kept)]
+    points = [
+        ContactPoint(f'{shape.name}.{k}', shape.link, joint, shape.corners[k], shape.radius)
+        for shape, k in (*balls, *sharp)
+    ]
+    names = tuple(shape.name for shape in shapes)
+    return points, Approximation(joint, names, len(points), error)
+
+
+def collision_geometry(
+    model: pin.Model, description: str, package_dirs: Sequence[str]
+) -> dict[str, list[Any]]:
+    """Return the collision geometries of every link that has some."""
+    if not description:
+        raise InvalidInput('the robot was made without a URDF: no collision geometry is known')
+    root = parse_xml(description, 'collision geometry')
+    for mesh in root.iterfind('link/collision/geometry/mesh'):
+        mesh.set('filename', mesh_path(mesh.get('filename', ''), package_dirs))
+    text = collision_text(root, 'collision geometry')
+    try:
+        geometries = pin.buildGeomFromUrdfString(
+            model, text, pin.GeometryType.COLLISION, package_dirs=list(package_dirs)
+        ).geometryObjects
+    except Exception as error:  # Pinocchio passes on whatever C++ throws
+        raise RobotDescriptionError(f'collision geometry: {error}') from error
+    described = sum(len(link.findall('collision')) for link in root.iterfind('link'))
+    if len(geometries) != described:
+        raise RobotDescriptionError(
+            f'collision geometry: Pinocchio reads {len(geometries)} of {described} shapes'
+        )
+    by_link: dict[str, list[Any]] = {}
+    for geometry in geometries:
+        by_link.setdefault(str(model.frames[geometry.parentFrame].name), []).append(geometry)
+    return by_link
+
+
+def _shape(link: str, geometry: Any, edge_radius: float) -> _Shape:
+    corners, radius, error = corners_of(geometry.geometry, str(geometry.name), edge_radius)
+    placed = np.array([geometry.placement.act(corner) for corner in corners])
+    whole = type(geometry.geometry).__name__ in ('Sphere', 'Capsule')
+    return _Shape(link, str(geometry.name), placed, radius, whole, error)
+
+
+def corners_of(shape: Any, name: str, edge_radius: float = 0.0) -> tuple[Array, float, float]:
+    """Return the corners of a shape of coal in its frame [m], (n, 3), their radius and the error.
+
+    Boxes have edges of `edge_radius` [m]: what the sharp ones reach beyond is in the error.
+
+    Raises:
+        RobotDescriptionError: a mesh without convex hull, or another shape; the message says
+            `name`.
+    """
+    kind = type(shape).__name__
+    if kind == 'Sphere':
+        return np.zeros((1, 3)), float(shape.radius), 0.0
+    if kind == 'Capsule':
+        ends = np.outer([-1.0, 1.0], [0.0, 0.0, shape.halfLength])
+        return ends, float(shape.radius), 0.0
+    if kind == 'Box':
+        radius = min(edge_radius, float(np.min(shape.halfSide)))
+        return SIGNS * (shape.halfSide - radius), radius, (np.sqrt(3.0) - 1.0) * radius
+    if kind in ('Cylinder', 'Cone'):
+        rims = _rims(shape.radius, shape.radius if kind == 'Cylinder' else 0.0, shape.halfLength)
+        return rims, 0.0, float(shape.radius * (1.0 - np.cos(np.pi / RIM)))
+    if not hasattr(shape, 'vertices'):
+        raise RobotDescriptionError(
+            f'collision geometry {name!r}: {kind} is none of sphere, capsule, box, '
+            'cylinder, cone and mesh'
+        )
+    vertices = shape.vertices() if callable(shape.vertices) else shape.vertices
+    return _hull_of_mesh(np.array(vertices, dtype=float), name), 0.0, 0.0
+
+
+def _rims(bottom: float, top: float, half_length: float) -> Array:
+    """Return points on the rims of a cylinder, or on that of a cone with its apex."""
+    angle = 2.0 * np.pi * np.arange(RIM) / RIM
+    circle = np.column_stack([np.cos(angle), np.sin(angle), np.zeros(RIM)])
+    upper = top * circle if top > 0.0 else np.zeros((1, 3))
+    return np.vstack([bottom * circle - [0.0, 0.0, half_length], upper + [0.0, 0.0, half_length]])
+
+
+def _hull_of_mesh(vertices: Array, name: str) -> Array:
+    """Return the corners of the convex hull of a mesh."""
+    if len(vertices) == 0 or not np.isfinite(vertices).all():
+        raise RobotDescriptionError(f'collision mesh {name!r}: expected finite vertices')
+    return np.asarray(vertices[_hull(vertices, f'collision mesh {name!r}').vertices])
+
+
+def _hull(points: Array, place: str) -> ConvexHull:
+    try:
+        return ConvexHull(points)
+    except (QhullError, ValueError) as error:  # fewer than four points, or all in a plane
+        raise RobotDescriptionError(f'{place}: it is flat and has no convex hull') from error
+
+
+def spread(corners: Array, most: int, place: str) -> list[int]:
+    """Return the indices of at most `most` corners (n, 3) whose convex hull leaves out little.
+
+    First four that enclose a volume, then again and again the one that lies farthest outside the
+    hull of those chosen.
+
+    Raises:
+        RobotDescriptionError: all corners lie in a plane; the message calls them `place`.
+    """
+    _hull(corners, place)
+    chosen = _simplex(corners)
+    while len(chosen) < most:
+        outside = _beyond_faces(corners[chosen], corners)
+        outside[chosen] = 0.0
+        if outside.max() <= 0.0:
+            break
+        chosen.append(int(np.argmax(outside)))
+    return chosen
+
+
+def _simplex(corners: Array) -> list[int]:
+    """Return the indices of four corners that span the largest extents one after the other."""
+    first = int(np.argmin(corners[:, 0]))
+    chosen, basis = [first], np.zeros((0, 3))
+    for _ in range(3):
+        away = corners - corners[first]
+        away = away - away @ basis.T @ basis
+        size = np.linalg.norm(away, axis=1)
+        chosen.append(int(np.argmax(size)))
+        basis = np.vstack([basis, away[chosen[-1]] / size[chosen[-1]]])
+    return chosen
+
+
+def _beyond_faces(kept: Array, corners: Array) -> Array:
+    """Return by how much corners lie beyond the faces of the hull of those kept [m], (n,)."""
+    faces = ConvexHull(kept).equations
+    return np.asarray((corners @ faces[:, :3].T + faces[:, 3]).max(axis=1))
+
+
+def reach_beyond(kept: Array, corners: Array) -> float:
+    """Return the largest distance of corners (n, 3) from the convex hull of those kept [m]."""
+    outside = corners[_beyond_faces(kept, corners) > 0.0]
+    return max((_distance(kept, corner) for corner in outside), default=0.0)
+
+
+def _distance(kept: Array, point: Array) -> float:
+    """Return the distance of a point from a convex hull [m]: the nearest convex combination."""
+    away = (kept - point).T
+    size = np.abs(away).max()
+    weights, _ = nnls(np.vstack([away / size, np.full(len(kept), SUM)]), [0.0, 0.0, 0.0, SUM])
+    return float(np.linalg.norm(away @ weights))
+
+
+# --- Where a foot touches: from the collision geometry of its link to spheres.
+#
+# spheres                               all of them, and nothing else of the link
+# box, cylinder, cone, capsule, mesh    the spheres and corners that body_points makes of them,
+# at most MOST: a sole with its edges
+# none                                  the origin of the frame
+
+THICKNESS = 5e-3
+"""Height above its lowest point in neutral up to which a foot is its sole [m]."""
+HEADINGS = 8
+"""Directions in which the rim of a sole is kept."""
+Spheres = Mapping[str, tuple[Sphere, ...]]
+"""Spheres of frames, in the axes of each frame; frames without any are left out."""
+
+
+@dataclass(frozen=True)
+class Soles:
+    """What the ground may touch of the feet of a robot."""
+
+    spheres: Spheres
+    notes: tuple[str, ...]
+    """What was approximated, in words."""
+
+
+def soles_of(
+    model: pin.Model,
+    robot: Element,
+    package_dirs: Iterable[str],
+    frames: Iterable[Any],
+    place: str,
+    given: Spheres,
+) -> Soles:
+    """Return the spheres of feet.
+
+    Args:
+        model: of the robot.
+        robot: the <robot> element.
+        package_dirs: folders in which its package:// URIs are found.
+        frames: frames of the feet; what is no name is passed over.
+        place: what to call the description in a message.
+        given: spheres of frames that are known better than from the description.
+    """
+    spheres = dict(given)
+    notes: list[str] = []
+    described = {link.get('name', ''): link for link in robot.iterfind('link')}
+    for joint in robot.iterfind('joint'):
+        if joint.get('type') == 'fixed' and child_of(joint) in described:
+            described.setdefault(joint.get('name', ''), described[child_of(joint)])
+    for frame in frames:
+        link = described.get(frame) if isinstance(frame, str) else None
+        if link is None or frame in spheres or link.find('collision') is None:
+            continue
+        balls = _balls(link, place)
+        if not balls and model.existFrame(frame):
+            balls, note = _corners(model, robot, frame, tuple(package_dirs), place)
+            notes += [note] if note else []
+        if balls:
+            spheres[frame] = balls
+    return Soles(spheres, tuple(notes))
+
+
+def _balls(link: Element, place: str) -> tuple[Sphere, ...]:
+    """Return the collision spheres of a link."""
+    where = f'{place}: link {link.get("name")!r}'
+    return tuple(
+        Sphere(
+            vector(collision.find('origin'), 'xyz', '0 0 0', f'{where}: <origin>'),
+            number(shape, 'radius', f'{where}: <sphere>', at_least=0.0, required=True, unit=' m'),
+        )
+        for collision in link.iterfind('collision')
+        if (shape := collision.find('geometry/sphere')) is not None
+    )
+
+
+def _corners(
+    model: pin.Model, robot: Element, frame: str, package_dirs: tuple[str, ...], place: str
+) -> tuple[tuple[Sphere, ...], str]:
+    """Return the corners of the collision geometry of a foot's link, and what they leave out."""
+    link = link_of(model, frame)
+    try:
+        shapes = collision_geometry(model, _alone(robot, link), package_dirs)[link]
+        found = [corners_of(shape.geometry, str(shape.name)) for shape in shapes]
+        placed = [
+            np.array([shape.placement.act(corner) for corner in corners])
+            for shape, (corners, _, _) in zip(shapes, found, strict=True)
+        ]
+        corners = np.vstack(placed)
+        radii = np.repeat([radius for _, radius, _ in found], [len(one) for one in placed])
+        kept = _kept(corners, _down(model, frame), place)
+    except RobotDescriptionError as error:
+        warnings.warn(f'foot {frame!r} touches at its origin: {error}', stacklevel=4)
+        return (), f'foot {frame} touches at its origin: its collision geometry cannot be used'
+    chosen = sorted(kept)
+    beyond = max(one for _, _, one in found) + _left_out(corners, radii, chosen)
+    inverse = frame_called(model, frame).placement.inverse()
+    spheres = tuple(
+        Sphere(tuple(inverse.act(corners[k]).tolist()), float(radii[k])) for k in chosen
+    )
+    kinds = ', '.join(sorted({type(shape.geometry).__name__ for shape in shapes}))
+    return spheres, (
+        f'foot {frame} touches with {len(chosen)} points of its collision geometry ({kinds}), '
+        f'which leave out up to {1e3 * beyond:.2g} mm'
+    )
+
+
+def _kept(corners: Array, down: Array, place: str) -> list[int]:
+    """Return at most MOST corners (n, 3): the rim of the sole first, then those farthest out."""
+    if len(corners) <= MOST:
+        return list(range(len(corners)))
+    depth = corners @ down
+    bottom = np.flatnonzero(depth > depth.max() - THICKNESS)
+    across = np.linalg.svd(down[None])[2][1:]  # two axes of the sole
+    angles = 2.0 * np.pi * np.arange(HEADINGS) / HEADINGS
+    headings = np.column_stack([np.cos(angles), np.sin(angles)]) @ across
+    rim = {int(bottom[k]) for k in np.argmax(corners[bottom] @ headings.T, axis=0)}
+    others = spread(corners, MOST, place)
+    return sorted([*rim, *[k for k in others if k not in rim][: MOST - len(rim)]])
+
+
+def _down(model: pin.Model, frame: str) -> Array:
+    """Return what is down in neutral in the axes of the joint that moves a frame, (3,)."""
+    data = model.createData()
+    pin.forwardKinematics(model, data, neutral_configuration(model))
+    joint = frame_called(model, frame).parentJoint
+    return np.asarray(data.oMi[joint].rotation.T @ [0.0, 0.0, -1.0])
+
+
+def _left_out(corners: Array, radii: Array, chosen: list[int]) -> float:
+    if len(chosen) == len(corners):
+        return 0.0
+    return reach_beyond(corners[chosen], corners) + float(radii.max() - radii.min())
+
+
+def _alone(robot: Element, link: str) -> str:
+    """Return a URDF in which this link alone has collision geometry: no other mesh is read."""
+    copy = deepcopy(robot)
+    for other in copy.iterfind('link'):
+        if other.get('name') != link:
+            for collision in other.findall('collision'):
+                other.remove(collision)
+    return ElementTree.tostring(copy, encoding='unicode')

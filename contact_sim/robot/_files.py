@@ -1,0 +1,266 @@
+"""Find files and packages: our own share folder, and packages that other people installed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
+
+from contact_sim.errors import InvalidInput, RobotDescriptionError, shown
+
+
+def share_path(*parts: str) -> Path:
+    """Return the path of a file or folder that contact_sim ships, e.g. ('urdf', 'x.urdf.xacro').
+
+    Looked for in the ament index, then in share/contact_sim of the Python environment, then in
+    the source tree.
+
+    Raises:
+        InvalidInput: it is in none of them; the message lists the folders.
+    """
+    roots = list(_own_roots())
+    for root in roots:
+        path = root.joinpath(*parts)
+        if path.exists():
+            return path
+    searched = ', '.join(str(root) for root in roots)
+    raise InvalidInput(f'contact_sim has no file {"/".join(parts)!r}; searched in {searched}')
+
+
+def share_folders() -> tuple[Path, ...]:
+    """Return the folders that hold installed packages (<prefix>/share), most specific first.
+
+    ROS workspaces (AMENT_PREFIX_PATH, ROS_PACKAGE_PATH), the Python environment, and the
+    cmeel.prefix of pip packages on sys.path.
+    """
+    folders = [Path(p) / 'share' for p in _path_list('AMENT_PREFIX_PATH')]
+    folders += [Path(p) for p in _path_list('ROS_PACKAGE_PATH')]
+    folders.append(Path(sys.prefix) / 'share')
+    folders += [Path(p) / 'cmeel.prefix' / 'share' for p in sys.path if p]
+    return tuple(dict.fromkeys(folder for folder in folders if folder.is_dir()))
+
+
+def package_folder(name: str, file: Path | None) -> Path | None:
+    """Return the folder of package `name`: above `file`, or where packages are installed."""
+    above: Iterable[Path] = ()
+    if file is not None:  # as installed first, then where a symbolic link leads to
+        above = dict.fromkeys([*file.absolute().parents, *file.resolve().parents])
+    candidates = [folder if folder.name == name else folder / name for folder in above]
+    candidates += [folder / name for folder in share_folders()]
+    return next((folder for folder in candidates if folder.is_dir()), None)
+
+
+def _own_roots() -> Iterator[Path]:
+    try:
+        from ament_index_python.packages import get_package_share_directory
+
+        yield Path(get_package_share_directory('contact_sim'))
+    except (ImportError, LookupError, OSError):
+        pass  # no ROS here, or not installed into it
+    yield Path(sys.prefix) / 'share' / 'contact_sim'
+    yield Path(__file__).resolve().parents[2]
+
+
+def _path_list(variable: str) -> list[str]:
+    return [part for part in os.environ.get(variable, '').split(os.pathsep) if part]
+
+
+def mesh_prefixes() -> str:
+    """Return AMENT_PREFIX_PATH with the prefixes of everything that `load_robot` finds."""
+    sourced = [path for path in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep) if path]
+    found = [str(share.parent) for share in share_folders() if (share / 'ament_index').is_dir()]
+    return os.pathsep.join(dict.fromkeys([*sourced, *found]))
+
+
+# --- Find the mesh files that a robot description names, without ROS.
+
+
+@dataclass(frozen=True)
+class Mesh:
+    """A mesh that a link refers to."""
+
+    link: str
+    use: str
+    """'visual' or 'collision'."""
+    uri: str
+
+
+def meshes(robot: ElementTree.Element) -> Iterator[Mesh]:
+    """Yield every mesh of the links of a URDF."""
+    for link in robot.iterfind('link'):
+        for use in ('visual', 'collision'):
+            for mesh in link.iterfind(f'{use}/geometry/mesh'):
+                yield Mesh(link.get('name', ''), use, mesh.get('filename', ''))
+
+
+def mesh_folders(robot: ElementTree.Element, file: Path | None) -> tuple[str, ...]:
+    """Return the folders in which `mesh_path` finds the meshes of a URDF."""
+    uris = [mesh.uri for mesh in meshes(robot)]
+    names = sorted({_package_and_path(uri)[0] for uri in uris} - {''})
+    packages = {name: package_folder(name, file) for name in names}
+    folders = [str(folder.parent) for folder in packages.values() if folder is not None]
+    if file is not None and any(_relative(uri) for uri in uris):
+        folders.append(str(file.absolute().parent))
+    return tuple(dict.fromkeys(folders))
+
+
+def mesh_path(uri: str, folders: Iterable[str]) -> str:
+    """Return where a mesh with a relative path is, any other URI as it is."""
+    if not _relative(uri):
+        return uri
+    found = (path for path in (Path(folder, unquote(uri)) for folder in folders) if path.is_file())
+    return str(next(found, uri))
+
+
+def _relative(uri: str) -> bool:
+    return bool(uri) and not urlparse(uri).scheme and not uri.startswith('/')
+
+
+def check_meshes_exist(robot: ElementTree.Element, file: Path | None, place: str) -> None:
+    """Raise RobotDescriptionError when a mesh of the URDF is not on this machine.
+
+    package:// URIs are looked for in the folders above `file`, in ROS workspaces and in pip
+    packages; file:// URIs and plain paths as they are, relative ones beside `file`. URIs with any
+    other scheme (http://, model://) are not checked.
+    """
+    for mesh, why in missing_meshes(robot, file):
+        raise RobotDescriptionError(
+            f'{place}: link {mesh.link!r}: {mesh.use} mesh {mesh.uri!r} not found: {why}; '
+            'where check_meshes is false, a robot is loaded without looking for its meshes'
+        )
+
+
+def missing_meshes(robot: ElementTree.Element, file: Path | None) -> Iterator[tuple[Mesh, str]]:
+    """Yield the meshes of a URDF that are not on this machine, and why, see above."""
+    known: dict[str, str | None] = {}
+    for mesh in meshes(robot):
+        if mesh.uri not in known:
+            known[mesh.uri] = _why_missing(mesh.uri, file)
+        why = known[mesh.uri]
+        if why is not None:
+            yield mesh, why
+
+
+def _why_missing(uri: str, file: Path | None) -> str | None:
+    package, path = _package_and_path(uri)
+    if not uri:
+        return 'it has no filename'
+    if package:
+        folder = package_folder(package, file)
+        if folder is None:
+            searched = ', '.join(str(folder) for folder in share_folders())
+            above = f'the folders above {file}, ' if file is not None else ''
+            return f'no package {package!r} in {above}{searched or "no share folder"}'
+        return None if (folder / path).is_file() else f'there is no file {folder / path}'
+    parsed = urlparse(uri)
+    if parsed.scheme not in ('', 'file'):
+        return None
+    mesh = Path(unquote(parsed.path))
+    mesh = mesh if mesh.is_absolute() else (file.parent if file else Path.cwd()) / mesh
+    return None if mesh.is_file() else f'there is no file {mesh}'
+
+
+def _package_and_path(uri: str) -> tuple[str, str]:
+    if not uri.startswith('package://'):
+        return '', uri
+    package, _, path = uri.removeprefix('package://').partition('/')
+    return package, path
+
+
+# --- Run a xacro: a program that writes a URDF.
+#
+# Its expressions are Python, and reach the system as any program does. Nothing here makes them
+# safe: a xacro runs only where somebody named a .xacro file or asked for it.
+
+NAMESPACES = ('{http://www.ros.org/wiki/xacro}', '{http://ros.org/wiki/xacro}')
+XacroArguments = Mapping[str, object]
+"""Values of <xacro:arg>, by name."""
+
+
+def xacro_arguments(texts: Iterable[str]) -> XacroArguments | None:
+    """Return the arguments in texts like 'mass:=3'; None for none, see `load_robot`.
+
+    Raises:
+        InvalidInput: a text without := or without a name.
+    """
+    arguments = {}
+    for text in texts:
+        name, given, value = text.partition(':=')
+        if not given or not name.strip():
+            raise InvalidInput(f'xacro_arguments: {text!r}, expected name:=value')
+        arguments[name.strip()] = value
+    return arguments or None
+
+
+def uses_xacro(root: Element) -> bool:
+    """Return whether a description has elements of xacro."""
+    return any(isinstance(e.tag, str) and e.tag.startswith(NAMESPACES) for e in root.iter())
+
+
+def run_xacro(text: str, file: Path | None, place: str, arguments: XacroArguments) -> str:
+    """Return the URDF that a xacro writes.
+
+    Args:
+        text: the program, if it has no file.
+        file: its file, which its includes are relative to.
+        place: what to call it in messages.
+        arguments: values of its arguments; the others have their defaults.
+
+    Raises:
+        InvalidInput: arguments that are no mapping of names.
+        RobotDescriptionError: the xacro package is missing, or refuses the program.
+    """
+    if not isinstance(arguments, Mapping) or not all(isinstance(name, str) for name in arguments):
+        raise InvalidInput(f'xacro_arguments = {shown(arguments)}: expected values by name')
+    try:
+        import xacro
+    except ImportError as error:
+        raise RobotDescriptionError(
+            f'{place} is a xacro file and the xacro package is missing: pip install xacro, '
+            'or install the ROS package xacro'
+        ) from error
+    mappings = {name: str(value) for name, value in arguments.items()}
+    try:
+        with _packages_found_above(file):
+            if file is not None:
+                document = xacro.process_file(str(file.resolve()), mappings=mappings)
+            else:
+                xacro.init_stacks(None)  # else it remembers the file of the last call
+                document = xacro.parse(text)
+                xacro.process_doc(document, mappings=mappings)
+        return str(document.documentElement.toxml())
+    except Exception as error:  # xacro evaluates Python: anything can come out
+        raise RobotDescriptionError(f'{place}: xacro failed: {_reason(error)}') from error
+
+
+@contextmanager
+def _packages_found_above(file: Path | None) -> Iterator[None]:
+    """Let $(find package) find what package:// finds; xacro asks the ament index alone."""
+    from xacro import substitution_args
+
+    installed = substitution_args._eval_find
+
+    def find(package: str) -> str:
+        folder = package_folder(package, file)
+        return str(folder) if folder is not None else str(installed(package))
+
+    substitution_args._eval_find = find
+    try:
+        yield
+    finally:
+        substitution_args._eval_find = installed
+
+
+def _reason(error: Exception) -> str:
+    reason = str(error).strip() or type(error).__name__
+    if 'AMENT_PREFIX_PATH' in reason or 'ament_index_python' in reason:
+        return f'$(find package) needs ROS 2: source the workspace that has the package ({reason})'
+    if 'Undefined substitution argument' in reason:
+        return f'{reason}: it has no default, give its value in xacro_arguments'
+    return reason

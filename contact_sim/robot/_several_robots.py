@@ -1,0 +1,385 @@
+"""Several robots, and loose bodies, on one ground: one model with a tree for each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import chain, combinations
+
+import numpy as np
+import pinocchio as pin
+
+from contact_sim._types import Array, IndexArray
+from contact_sim._validation import as_tuple, checked, checked_fields, positive, real_array
+from contact_sim.errors import InvalidInput, UnknownName, shown
+from contact_sim.robot._actuators import Actuators
+from contact_sim.robot._collision_pairs import MOST, Collisions, Solid
+from contact_sim.robot._contact_points import ContactPoint
+from contact_sim.robot._gains import Gains
+from contact_sim.robot._loading import load_robot
+from contact_sim.robot._model import RobotModel
+from contact_sim.robot._standing_pose import STANDING
+
+# --- Loose bodies: a box, a ball or a capsule to step on, push or carry.
+
+
+@checked
+def loose_box(size: Sequence[float], mass: float, name: str = 'box') -> RobotModel:
+    """Return a box of even density that moves freely and touches the ground at its corners.
+
+    Args:
+        size: lengths of its edges [m], three numbers.
+        mass: [kg].
+        name: what to call it.
+
+    Raises:
+        InvalidInput: sizes or a mass that are not finite numbers > 0.
+    """
+    edges = as_tuple('size', size, 'three lengths')
+    if len(edges) != 3:
+        raise InvalidInput(f'size = {shown(size)} m: expected three lengths')
+    x, y, z = (positive('size', edge, 'm') for edge in edges)
+    square = np.array([y * y + z * z, x * x + z * z, x * x + y * y])
+    return _loose(name, f'<box size="{x!r} {y!r} {z!r}"/>', mass, square / 12.0)
+
+
+@checked
+def loose_ball(radius: float, mass: float, name: str = 'ball') -> RobotModel:
+    """Return a solid ball of even density that moves freely.
+
+    Args:
+        radius: [m].
+        mass: [kg].
+        name: what to call it.
+
+    Raises:
+        InvalidInput: a radius or mass that is not a finite number > 0.
+    """
+    r = positive('radius', radius, 'm')
+    return _loose(name, f'<sphere radius="{r!r}"/>', mass, np.full(3, 0.4 * r * r))
+
+
+def _loose(name: str, geometry: str, mass: float, square: Array) -> RobotModel:
+    """Return a free body with this geometry and moments of inertia of `square` per mass [m²]."""
+    m = positive('mass', mass, 'kg')
+    ixx, iyy, izz = (m * square).tolist()
+    return load_robot(
+        f'<robot name="{name}"><link name="{name}"><inertial><mass value="{m!r}"/>'
+        f'<inertia ixx="{ixx!r}" iyy="{iyy!r}" izz="{izz!r}" ixy="0" ixz="0" iyz="0"/></inertial>'
+        f'<visual><geometry>{geometry}</geometry></visual>'
+        f'<collision><geometry>{geometry}</geometry></collision></link></robot>',
+        feet=(),
+    ).with_body_contacts()
+
+
+# --- Several robots, and loose bodies, on one ground: one model with a tree for each of them.
+
+SEPARATOR = '/'
+"""Between the name of a robot and the names of its joints, links and contact points."""
+UNIVERSE = 'universe'
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of the robots that were joined.
+
+    Raises:
+        InvalidInput: an empty name or one with a slash, a place that is no finite x, y, yaw.
+    """
+
+    name: str
+    robot: RobotModel
+    place: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """x and y [m] of the origin of its reference poses in world, and yaw [rad]."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name or SEPARATOR in self.name:
+            raise InvalidInput(f'joined: robot {self.name!r}: expected a name without a slash')
+        if not isinstance(self.robot, RobotModel):
+            raise InvalidInput(f'joined: {self.name} = {shown(self.robot)}: expected a RobotModel')
+        place = real_array(f'joined: place of {self.name}', self.place)
+        if place.shape not in ((2,), (3,)) or not np.isfinite(place).all():
+            raise InvalidInput(
+                f'joined: place of {self.name} = {shown(self.place)}: expected x, y, yaw'
+            )
+        object.__setattr__(self, 'place', (*place.tolist(), 0.0)[:3])
+
+    def called(self, name: str) -> str:
+        """Return the name that something of this robot has among the others."""
+        return f'{self.name}{SEPARATOR}{name}'
+
+
+@checked_fields
+@dataclass(frozen=True, eq=False, repr=False)
+class JoinedRobots(RobotModel):
+    """Robots in one world, one behind the other in q, v and the efforts; made by `joined`.
+
+    Whatever has a name is called `robot/name`. Each robot moves as it would alone, unless it
+    touches another one (`against_each_other`).
+    """
+
+    parts: tuple[Part, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if sum(part.robot.nq for part in self.parts) != self.nq:
+            raise InvalidInput('JoinedRobots: parts do not make up the model; use joined(...)')
+
+    def reference_configuration(self, name: str = STANDING) -> Array:
+        """Return this pose of every robot that has it, 'standing' of the others, q (nq,).
+
+        Raises:
+            UnknownName: no robot has a pose of that name.
+        """
+        super().reference_configuration(name)  # is there one of that name?
+        return np.concatenate([_placed(part, _pose(part.robot, name)) for part in self.parts])
+
+    @property
+    def default_gains(self) -> Gains:
+        """PD gains of every robot as it stands alone, kp and kd, each (n_joints,)."""
+        own = [part.robot.default_gains for part in self.parts]
+        kp, kd = (np.concatenate(gains) for gains in zip(*own, strict=True))
+        return kp, kd
+
+    @property
+    def gains_time_step(self) -> float:
+        """Largest time step at which the gains of all robots are stable [s]."""
+        return min(part.robot.gains_time_step for part in self.parts)
+
+    @checked
+    def of(self, name: str) -> tuple[slice, slice, slice]:
+        """Return where a robot is in q, in v and among the actuated joints.
+
+        Raises:
+            UnknownName: no robot of that name.
+        """
+        first = np.zeros(3, dtype=int)
+        for part in self.parts:
+            last = first + (part.robot.nq, part.robot.nv, part.robot.n_joints)
+            if part.name == name:
+                q, v, joints = map(slice, first.tolist(), last.tolist())
+                return q, v, joints
+            first = last
+        raise UnknownName('joined robot', name, [part.name for part in self.parts])
+
+
+@checked
+def joined(
+    robots: Mapping[str, RobotModel],
+    places: Mapping[str, Sequence[float]] | None = None,
+    name: str = 'joined',
+    against_each_other: bool = False,
+    most: int = MOST,
+) -> JoinedRobots:
+    """Return robots, and loose bodies, as one: each a tree of its own on the same ground.
+
+    Args:
+        robots: by the names they have among each other.
+        places: x, y [m] and yaw [rad] of their reference poses in world; the origin if left out.
+        name: what to call all of them.
+        against_each_other: whether their links may touch those of the others.
+        most: contacts between bodies that all of them may have at once.
+
+    Raises:
+        InvalidInput: no robots, a name or a place that cannot be used.
+        UnknownName: a place of no robot.
+    """
+    parts = _parts(robots, {} if places is None else places)
+    model = pin.Model()
+    for part in parts:
+        model = pin.appendModel(model, _renamed(part), 0, _foundation(part))
+    model.gravity = parts[0].robot.pinocchio_model.gravity
+    poses = {pose for part in parts for pose in part.robot.references}
+    return JoinedRobots(
+        name=name,
+        pinocchio_model=model,
+        joint_names=tuple(part.called(j) for part in parts for j in part.robot.joint_names),
+        contact_points=_points(parts, 'contact_points'),
+        body_points=_points(parts, 'body_points'),
+        references={
+            pose: np.concatenate([_pose(part.robot, pose) for part in parts]) for pose in poses
+        },
+        approximations=tuple(
+            replace(one, joint=part.called(one.joint))
+            for part in parts
+            for one in part.robot.approximations
+        ),
+        declared_actuators=_actuators(parts),
+        position_limits=tuple(
+            replace(limit, joints=tuple(map(part.called, limit.joints)))
+            for part in parts
+            for limit in part.robot.position_limits
+        ),
+        collisions=_collisions(parts, against_each_other, most),
+        notes=tuple(f'{part.name}: {note}' for part in parts for note in part.robot.notes),
+        constraints=tuple(
+            one.renamed(part.called('')) for part in parts for one in part.robot.constraints
+        ),
+        parts=parts,
+    )
+
+
+def _parts(
+    robots: Mapping[str, RobotModel], places: Mapping[str, Sequence[float]]
+) -> tuple[Part, ...]:
+    unknown = sorted(set(places) - set(robots))
+    if not robots:
+        raise InvalidInput('joined: expected at least one robot')
+    if unknown:
+        raise UnknownName('joined robot in places', unknown[0], robots)
+    return tuple(
+        Part(key, robot, tuple(places.get(key, (0.0, 0.0, 0.0))))  # type: ignore[arg-type]
+        for key, robot in robots.items()
+    )
+
+
+def _renamed(part: Part) -> pin.Model:
+    model = pin.Model(part.robot.pinocchio_model)
+    for i in range(1, model.njoints):
+        model.names[i] = part.called(model.names[i])
+    links = {frame.name for frame in model.frames if frame.type != pin.FrameType.JOINT}
+    for frame in model.frames:
+        if frame.type == pin.FrameType.JOINT and frame.name in links:
+            frame.name = f'{frame.name} (joint)'  # appendModel finds frames by their names alone
+        if frame.name != UNIVERSE:
+            frame.name = part.called(frame.name)
+    return model
+
+
+def _foundation(part: Part) -> pin.SE3:
+    """Return where the world of a robot is in that of all: a floating base is placed by its q."""
+    if part.robot.floating_base:
+        return pin.SE3.Identity()
+    x, y, yaw = part.place
+    return pin.SE3(pin.rpy.rpyToMatrix(0.0, 0.0, yaw), np.array([x, y, 0.0]))
+
+
+def _pose(robot: RobotModel, name: str) -> Array:
+    return robot.reference_configuration(name if name in robot.references else STANDING)
+
+
+def _placed(part: Part, q: Array) -> Array:
+    if not part.robot.floating_base:
+        return q
+    x, y, yaw = part.place
+    turn = pin.SE3(pin.rpy.rpyToMatrix(0.0, 0.0, yaw), np.array([x, y, 0.0]))
+    moved = q.copy()
+    moved[:7] = pin.SE3ToXYZQUAT(turn * pin.XYZQUATToSE3(q[:7]))
+    return moved
+
+
+def _points(parts: tuple[Part, ...], which: str) -> tuple[ContactPoint, ...]:
+    return tuple(
+        replace(
+            point, name=part.called(point.name), frame=part.called(point.frame),
+            joint=part.called(point.joint) if point.joint != UNIVERSE else UNIVERSE,
+        )
+        for part in parts
+        for point in getattr(part.robot, which)
+    )  # fmt: skip
+
+
+def _collisions(parts: tuple[Part, ...], against_each_other: bool, most: int) -> Collisions:
+    """Return the solids of all robots, the pairs of each and, if asked for, those between them."""
+    solids: list[tuple[Solid, ...]] = []
+    pairs: list[tuple[str, str]] = []
+    for part in parts:
+        own = part.robot.collisions
+        chosen = own.solids or (part.robot.solids if against_each_other else ())
+        solids.append(tuple(_named(part, solid) for solid in chosen))
+        pairs += [(part.called(a), part.called(b)) for a, b in own.pairs]
+    if against_each_other:
+        pairs += [
+            (a.name, b.name)
+            for one, other in combinations(solids, 2)
+            for a in one
+            for b in other
+            if a.joint != b.joint  # the world, for what is fixed to it of both
+        ]
+    return Collisions(tuple(chain.from_iterable(solids)), tuple(pairs), most)
+
+
+def _named(part: Part, solid: Solid) -> Solid:
+    joint = part.called(solid.joint) if solid.joint != UNIVERSE else UNIVERSE
+    return replace(
+        solid, name=part.called(solid.name), frame=part.called(solid.frame), joint=joint
+    )
+
+
+def _actuators(parts: tuple[Part, ...]) -> Actuators:
+    own = [part.robot.actuators for part in parts]
+    values = {
+        field.name: np.concatenate([getattr(one, field.name) for one in own])
+        for field in fields(Actuators)
+        if field.name != 'joint_names'
+    }
+    names = tuple(part.called(j) for part in parts for j in part.robot.joint_names)
+    return Actuators(joint_names=names, **values)
+
+
+# --- The robots of a world one by one: where each is in what all of them share.
+
+
+@dataclass(frozen=True, eq=False)
+class RobotPart:
+    """One of the robots in a world; a robot that is alone is the only part."""
+
+    number: int
+    """Place among the parts."""
+    name: str
+    """Name among the others, '' alone."""
+    robot: RobotModel
+    """The robot as it is alone, with names of its own."""
+    q: slice
+    """Its configuration in q."""
+    v: slice
+    """Its velocity in v."""
+    joints: slice
+    """Its actuated joints among all, in efforts and commands."""
+    candidates: IndexArray
+    """Its contact points, then its body points: indices into `candidates` of all."""
+
+    @property
+    def prefix(self) -> str:
+        """What stands before each of its names among the others, such as 'a/'; '' alone."""
+        return f'{self.name}{SEPARATOR}' if self.name else ''
+
+    def called(self, name: str) -> str:
+        """Return the name that something of this robot has among the others."""
+        return self.prefix + name
+
+    def own(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Return those of the names among the others that are of this robot, as it has them."""
+        prefix = self.prefix
+        return tuple(name.removeprefix(prefix) for name in names if name.startswith(prefix))
+
+
+def parts_of(robot: RobotModel) -> tuple[RobotPart, ...]:
+    """Return the robots that were joined, or the one that is alone, in the order of q."""
+    alone = [('', robot)]
+    named = [(p.name, p.robot) for p in robot.parts] if isinstance(robot, JoinedRobots) else alone
+    feet, body = 0, len(robot.contact_points)  # points of the bodies stand behind those of feet
+    first = np.zeros(3, dtype=int)
+    parts = []
+    for number, (name, own) in enumerate(named):
+        last = first + (own.nq, own.nv, own.n_joints)
+        n_feet, n_body = len(own.contact_points), len(own.body_points)
+        candidates = np.r_[feet : feet + n_feet, body : body + n_body].astype(np.intp)
+        candidates.setflags(write=False)
+        q, v, joints = map(slice, first.tolist(), last.tolist())
+        parts.append(RobotPart(number, name, own, q, v, joints, candidates))
+        first, feet, body = last, feet + n_feet, body + n_body
+    return tuple(parts)
+
+
+def with_each(robot: RobotModel, change: Callable[[RobotPart], RobotModel]) -> RobotModel:
+    """Return the world in which each robot is what `change` makes of it, at its place."""
+    parts = parts_of(robot)
+    changed = [change(part) for part in parts]
+    if all(new is part.robot for new, part in zip(changed, parts, strict=True)):
+        return robot
+    if not isinstance(robot, JoinedRobots):
+        return changed[0]
+    places = {part.name: part.place for part in robot.parts}
+    other = joined(dict(zip(places, changed, strict=True)), places, robot.name)
+    return replace(other, collisions=robot.collisions)

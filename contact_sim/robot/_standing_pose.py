@@ -1,0 +1,720 @@
+"""Reference poses of a robot: those that were given, of its SRDF, of the catalogue, or found."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+from scipy.spatial import ConvexHull, QhullError
+
+from contact_sim._types import Array
+from contact_sim._validation import real_array
+from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName, shown
+from contact_sim.robot._constraints import ClosedLoops, Constraint
+from contact_sim.robot._contact_points import ContactPoint, feet_of
+from contact_sim.robot._coordinates import neutral_configuration
+from contact_sim.robot._joint_limits import PositionLimit
+from contact_sim.robot._srdf import JointValues, configuration
+
+# --- Legs: the joints between the trunk and a foot, and the sole below it.
+
+DOWN = np.array([0.0, 0.0, -1.0])
+PARALLEL = 0.7
+"""Least cosine of the angle between two axes that count as parallel, and of a sole with DOWN."""
+SAME_FACE = 1e-3
+"""Distance of normals of triangles that are one face; meshes are rounded."""
+LEAST_SOLE = 0.02
+"""Least width of a sole [m]; what is narrower is a point."""
+
+
+@dataclass(frozen=True, eq=False)
+class Leg:
+    """What bends so that a foot stands; all lengths in the neutral configuration."""
+
+    foot: str
+    joint: int
+    """Index of the joint that moves the foot."""
+    points: tuple[ContactPoint, ...]
+    joints: tuple[int, ...]
+    """Indices of the joints that move this foot and no other, from the trunk on."""
+    bending: tuple[int, ...]
+    """Those of them whose axes are parallel, across the leg: hip, knee and, if any, ankle."""
+    directions: tuple[float, ...]
+    """1 or -1 for each joint of `bending`: whether its axis is that of the first, or opposite."""
+    sole: Array | None
+    """Outward normal of the sole in the axes of `joint`, (3,); None: a point."""
+    centre: Array
+    """Of the sole or of the points, in the axes of `joint` [m], (3,)."""
+
+
+def legs_of(model: pin.Model, points: Sequence[ContactPoint], q: Array) -> tuple[Leg, ...]:
+    """Return the legs of a robot whose trunk is upright at `q` (nq,); () where a foot has none."""
+    data = model.createData()
+    pin.computeJointJacobians(model, data, q)
+    feet = feet_of(points)
+    chains = [list(model.supports[model.getJointId(foot.joint)])[1:] for foot in feet]
+    legs = []
+    for foot, chain in zip(feet, chains, strict=True):
+        others = {joint for chain_2 in chains if chain_2 is not chain for joint in chain_2}
+        own = tuple(j for j in chain if j not in others and model.joints[j].nv == 1)
+        bending, directions = _bending(model, data, own)
+        if len(bending) < 2:
+            return ()
+        of_foot = tuple(points[k] for k in foot.points)
+        joint = model.getJointId(foot.joint)
+        sole, centre = _sole(of_foot, data.oMi[joint].rotation)
+        legs.append(Leg(foot.name, joint, of_foot, own, bending, directions, sole, centre))
+    return tuple(legs)
+
+
+def _bending(
+    model: pin.Model, data: pin.Data, own: tuple[int, ...]
+) -> tuple[tuple[int, ...], tuple[float, ...]]:
+    """Return the largest family of joints of a leg with parallel, level axes; their directions."""
+    best: tuple[tuple[int, ...], tuple[float, ...]] = ((), ())
+    axes = {j: data.J[3:, model.joints[j].idx_v] for j in own}  # 0 for a joint that slides
+    for first in own:
+        reference = axes[first]
+        if abs(reference[2]) > PARALLEL or not reference.any():
+            continue
+        family = tuple(j for j in own if abs(axes[j] @ reference) > PARALLEL)
+        if len(family) > len(best[0]):
+            best = family, tuple(float(np.sign(axes[j] @ reference)) for j in family)
+    return best
+
+
+def _sole(points: tuple[ContactPoint, ...], rotation: Array) -> tuple[Array | None, Array]:
+    """Return the normal and the centre of the face of a foot that looks down most, or a point."""
+    offsets = np.array([point.offset for point in points])
+    radii = np.array([point.radius for point in points])
+    down = rotation.T @ DOWN
+    mean: Array = offsets.mean(axis=0)
+    for normal, corners in _faces(offsets, down):
+        low = offsets[corners] + radii[corners, None] * normal
+        width = np.linalg.svd(low - low.mean(axis=0), compute_uv=False)
+        flat = len(corners) >= 3 and width[1] > LEAST_SOLE
+        if normal @ down > PARALLEL and flat and np.ptp(radii[corners]) < SAME_FACE:
+            return normal, np.asarray(low.mean(axis=0))
+    return None, mean
+
+
+def _faces(offsets: Array, down: Array) -> list[tuple[Array, NDArray[np.intp]]]:
+    """Return outward normals and corners of the faces of a hull, the one that is widest first."""
+    if len(offsets) < 3:
+        return []
+    middle = offsets.mean(axis=0)
+    _, sizes, axes = np.linalg.svd(offsets - middle)
+    if sizes[-1] < 1e-4 * sizes[0] or len(offsets) == 3:  # all in a plane
+        normal = axes[2] if axes[2] @ down > 0.0 else -axes[2]
+        return [(normal, np.arange(len(offsets)))]
+    try:
+        hull = ConvexHull(offsets)
+    except QhullError:
+        return []
+    faces: list[tuple[Array, NDArray[np.intp], float]] = []
+    seen = np.zeros(len(hull.equations), dtype=bool)
+    for k, plane in enumerate(hull.equations):
+        if seen[k]:
+            continue
+        same = np.linalg.norm(hull.equations - plane, axis=1) < SAME_FACE
+        seen |= same
+        corners = np.unique(hull.simplices[same])
+        edges = offsets[hull.simplices[same]]
+        area = np.linalg.norm(
+            np.cross(edges[:, 1] - edges[:, 0], edges[:, 2] - edges[:, 0]), axis=1
+        ).sum()
+        faces.append((plane[:3], corners, float(area * max(plane[:3] @ down, 0.0))))
+    faces.sort(key=lambda face: -face[2])
+    return [(normal, corners) for normal, corners, _ in faces]
+
+
+# --- Put a robot on the ground: move its base until the lowest contact point touches z = 0.
+
+ROOT = 1
+"""Index of the first joint of a Pinocchio model; joint 0 is the universe."""
+
+
+def has_floating_base(model: pin.Model) -> bool:
+    """Return whether the first joint of `model` is a free-flyer fixed to the world."""
+    return bool(model.njoints > ROOT and model.joints[ROOT].shortname() == 'JointModelFreeFlyer')
+
+
+def lowest_heights(model: pin.Model, contact_points: Sequence[ContactPoint], q: Array) -> Array:
+    """Return the height of the lowest point of each contact sphere at `q` [m], shape (nc,)."""
+    data = model.createData()
+    pin.forwardKinematics(model, data, q)
+    return np.array(
+        [
+            data.oMi[model.getJointId(point.joint)].act(point.offset)[2] - point.radius
+            for point in contact_points
+        ]
+    )
+
+
+def placed_on_ground(model: pin.Model, contact_points: Sequence[ContactPoint], q: Array) -> Array:
+    """Return `q` with the base moved along world z so that the lowest point touches z = 0.
+
+    Feet that the base does not carry (a second free body in the same model) do not count. A robot
+    with a fixed base, or without contact points, is returned as it is.
+    """
+    placed = q.copy()
+    carried = [c for c in contact_points if _is_carried(model, c)]
+    if not has_floating_base(model) or not carried:
+        return placed
+    world_to_root = model.jointPlacements[ROOT]  # a name of its own: rotation is a view of it
+    up = world_to_root.rotation[2].copy()
+    for _ in range(2):  # the second pass removes the rounding of the first
+        placed[:3] -= up * lowest_heights(model, carried, placed).min()
+    return placed
+
+
+def _is_carried(model: pin.Model, point: ContactPoint) -> bool:
+    return ROOT in list(model.supports[model.getJointId(point.joint)])
+
+
+# --- One leg of a robot whose trunk is upright: where its foot can be put, and with which joints.
+
+GRID = 13
+"""Starts along the first two bending joints."""
+NEAR_LIMIT = (0.05, 0.1)
+"""Distance kept from position limits: share of the range, and at most this [rad]."""
+FAR = 0.3
+"""Largest distance of a foot from its place, as a share of the stretched leg."""
+TILT_LENGTH = 0.3
+"""Length that makes a tilt of a sole comparable with a distance [m/rad]."""
+TURN_LENGTH = 0.1
+"""The same of a turn of a sole about the vertical, which may remain [m/rad]."""
+REST = 0.02
+"""Weight that keeps joints near their starts [m/rad]."""
+SOFT = 3
+"""Number of rows that need not be exact: turn, and place in the plane."""
+STRETCHED = 0.97
+"""Share from which a leg counts as straight."""
+REACHED = 1e-6
+"""Error of height and tilt with which a leg reaches its place [m]."""
+CLOSER = 0.9
+"""Share of the last error of height that a round must beat."""
+EXACT = 1e-9
+"""Differences of height in a pose that was found [m]."""
+Ranges = Mapping[int, tuple[float, float]]
+"""Least and largest position by the index of a joint [rad or m]."""
+
+
+class LegReach:
+    """The places to which a leg reaches.
+
+    Args:
+        model: of the robot.
+        neutral: pose with an upright trunk, (nq,).
+        leg: the leg.
+        ranges: positions that its joints may have.
+    """
+
+    def __init__(self, model: pin.Model, neutral: Array, leg: Leg, ranges: Ranges) -> None:
+        self._model, self._leg, self._data = model, leg, model.createData()
+        self._dofs = np.array([model.joints[j].idx_v for j in leg.joints])
+        pin.computeJointJacobians(model, self._data, neutral)
+        places = [self._data.oMi[j].translation.copy() for j in leg.bending]
+        foot = self._data.oMi[leg.joint].act(leg.centre)
+        self._axis = self._data.J[3:, model.joints[leg.bending[0]].idx_v].copy()
+        self._has_ankle = leg.sole is not None and len(places) > 2
+        ends = places if self._has_ankle else [*places, foot]
+        self._end = None if not self._has_ankle else leg.bending[-1]
+        self.reach = sum(self._across(b - a) for a, b in pairwise(ends))
+        below = 0.0
+        if leg.sole is not None and self._has_ankle:
+            normal = self._data.oMi[leg.joint].rotation @ leg.sole
+            below = float((foot - places[-1]) @ normal)
+        self._hip, self._below = places[0], below
+        self._upright = self._data.oMi[leg.joint].rotation.copy()
+        self._beside = ((foot - places[0]) @ self._axis * self._axis)[:2]
+        self._neutral = neutral
+        self._low, self._high = _bounds(model, leg, neutral, ranges)
+        forward = np.cross(self._axis, -DOWN)
+        back = forward if forward[0] < 0.0 else -forward
+        outward = forward if forward @ self._hip > 0.0 else -forward
+        ahead = -back if self._has_ankle else back
+        self._preferred = ahead if abs(self._axis[1]) > 0.9 else outward
+
+    @property
+    def free(self) -> bool:
+        """Whether its joints are well within their limits in neutral."""
+        return bool((self._low <= 0.0).all() and (self._high >= 0.0).all())
+
+    def height(self, stretch: float) -> float:
+        """Return the height of the ground below the hip with the leg that long [m]."""
+        return float(self._hip[2] - stretch * self.reach - self._below)
+
+    def stretch(self, q: Array) -> float:
+        """Return the distance from hip to ankle or foot as a share of the stretched leg."""
+        pin.forwardKinematics(self._model, self._data, q)
+        hip = self._data.oMi[self._leg.bending[0]].translation
+        return self._across(self._tip() - hip) / self.reach
+
+    def bent(self, q: Array, height: float, shift: Array, side: float) -> Array | None:
+        """Return `q` with the foot on the ground, or None where the leg cannot put it there.
+
+        Args:
+            q: pose of the other joints (nq,).
+            height: of the ground [m].
+            shift: of the foot from below its hip [m], (2,).
+            side: 1: with the knee ahead of soles, or behind points; -1: on the other side.
+        """
+        target = np.array([*(self._hip[:2] + self._beside + shift), height])
+        start = self._start(target, side)
+        if start is None:
+            return None
+        last = np.inf
+        for _ in range(20):  # the lowest point of a foot without a sole changes as it turns
+            found = self._solved(q, target, start)
+            bent = self._moved(q, found)
+            low = self._lowest(bent)
+            off = abs(low - height)
+            reached = np.abs(self._rows(bent, target)[1][SOFT:]).max() < REACHED
+            if not reached or off < 0.1 * EXACT or off > CLOSER * last:
+                break
+            target[2] += height - low
+            start, last = found, off
+        foot = self._foot(bent)
+        place = self._hip[:2] + self._beside + shift
+        away = np.linalg.norm(foot[:2] - place)
+        inside = (found > self._low - 1e-9).all() and (found < self._high + 1e-9).all()
+        if not reached or off > EXACT or away > FAR * self.reach or not inside:
+            return None
+        return bent if self.stretch(bent) < STRETCHED and self._side(bent) * side > 0.0 else None
+
+    def _start(self, target: Array, side: float) -> Array | None:
+        """Return the best start of the grid with the knee on this side."""
+        moves, tips, knees = self._grid
+        distance = np.linalg.norm(tips - target - [0.0, 0.0, self._below], axis=1)
+        distance[knees * side <= 0.0] = np.inf
+        best = int(np.argmin(distance))
+        return moves[best] if np.isfinite(distance[best]) else None
+
+    @cached_property
+    def _grid(self) -> tuple[Array, Array, Array]:
+        """Moves of the joints over hip and knee, where the tip is then, and how far the knee."""
+        first, second = (self._leg.joints.index(j) for j in self._leg.bending[:2])
+        middle = np.clip(np.zeros(len(self._dofs)), self._low, self._high)
+        moves, tips, knees = [], [], []
+        for a in np.linspace(self._low[first], self._high[first], GRID):
+            for b in np.linspace(self._low[second], self._high[second], GRID):
+                moved = middle.copy()
+                moved[first], moved[second] = a, b
+                moves.append(moved)
+                knees.append(self._side(self._moved(self._neutral, moved)))
+                tips.append(self._tip())
+        return np.array(moves), np.array(tips), np.array(knees)
+
+    def _solved(self, q: Array, target: Array, start: Array) -> Array:
+        """Return moves of the joints from least squares, then with height and tilt exact."""
+        moves = start.copy()
+        for _ in range(30):
+            rows, error = self._rows(self._moved(q, moves), target)
+            wide = np.vstack([rows, REST * np.eye(len(moves))])
+            right = np.concatenate([error, REST * (start - moves)])
+            step = self._free_step(wide, right, moves)
+            moves = np.clip(moves + step, self._low, self._high)
+            if np.abs(step).max() < 1e-6:
+                break
+        for _ in range(15):
+            rows, error = self._rows(self._moved(q, moves), target)
+            if np.abs(error[SOFT:]).max() < 1e-13:
+                break
+            step = self._free_step(rows[SOFT:], error[SOFT:], moves)
+            moves = np.clip(moves + step, self._low, self._high)
+        return moves
+
+    def _free_step(self, rows: Array, right: Array, moves: Array) -> Array:
+        """Return the least step that solves the rows, without joints that it would push out."""
+        free = np.ones(len(moves), dtype=bool)
+        step = np.zeros(len(moves))
+        for _ in range(len(moves)):
+            step[:] = 0.0
+            step[free] = np.linalg.lstsq(rows[:, free], right, rcond=1e-9)[0]
+            step = np.clip(step, -0.5, 0.5)
+            out = (moves + step < self._low - 1e-12) & (moves <= self._low + 1e-12)
+            out |= (moves + step > self._high + 1e-12) & (moves >= self._high - 1e-12)
+            if not (out & free).any():
+                break
+            free &= ~out
+        return step
+
+    def _rows(self, q: Array, target: Array) -> tuple[Array, Array]:
+        """Return the derivatives of the foot's place by the joints, and its errors.
+
+        The last ones, from SOFT on, are to be exact: height and tilt.
+        """
+        pin.computeJointJacobians(self._model, self._data, q)
+        placement, leg = self._data.oMi[self._leg.joint], self._leg
+        foot = placement.act(leg.centre)
+        jacobian = self._data.J[:, self._dofs]
+        rows = jacobian[:3] + np.cross(jacobian[3:].T, foot).T
+        error = target - foot
+        turned = pin.log3(placement.rotation @ self._upright.T)[2] if self._has_ankle else 0.0
+        turn = TURN_LENGTH * jacobian[5] if self._has_ankle else np.zeros(len(self._dofs))
+        rows = np.vstack([turn, rows])
+        error = np.concatenate([[-TURN_LENGTH * turned], error])
+        if not self._has_ankle:
+            return rows, error
+        normal = placement.rotation @ leg.sole
+        tilt = TILT_LENGTH * np.cross(jacobian[3:].T, normal).T[:2]
+        return np.vstack([rows, tilt]), np.concatenate([error, -TILT_LENGTH * normal[:2]])
+
+    def _moved(self, q: Array, moves: Array) -> Array:
+        """Return `q` with the joints of the leg moved from neutral, (nq,)."""
+        v = np.zeros(self._model.nv)
+        v[self._dofs] = moves
+        bent = pin.integrate(self._model, self._neutral, v)
+        whole = q.copy()
+        for j in self._leg.joints:
+            joint = self._model.joints[j]
+            whole[joint.idx_q : joint.idx_q + joint.nq] = bent[
+                joint.idx_q : joint.idx_q + joint.nq
+            ]
+        return whole
+
+    def _lowest(self, q: Array) -> float:
+        return float(lowest_heights(self._model, self._leg.points, q).min())
+
+    def _foot(self, q: Array) -> Array:
+        pin.forwardKinematics(self._model, self._data, q)
+        return np.array(self._data.oMi[self._leg.joint].act(self._leg.centre))
+
+    def _tip(self) -> Array:
+        """Return the ankle, or the foot of a leg without one."""
+        if self._end is not None:
+            return np.array(self._data.oMi[self._end].translation)
+        return np.array(self._data.oMi[self._leg.joint].act(self._leg.centre))
+
+    def _side(self, q: Array) -> float:
+        pin.forwardKinematics(self._model, self._data, q)
+        return self._knee()
+
+    def _knee(self) -> float:
+        """Return how far the knee is on the preferred side of the line from hip to tip [m]."""
+        hip, knee = (self._data.oMi[j].translation for j in self._leg.bending[:2])
+        line = self._tip() - hip
+        off = (knee - hip) - (knee - hip) @ line / max(line @ line, 1e-12) * line
+        return float(off @ self._preferred)
+
+    def _across(self, segment: Array) -> float:
+        """Return the length of a segment seen along the axes that bend the leg [m]."""
+        return float(np.linalg.norm(segment - segment @ self._axis * self._axis))
+
+
+def ranges_of(model: pin.Model, legs: Sequence[Leg], limits: Sequence[PositionLimit]) -> Ranges:
+    """Return the positions that the joints of legs may have, at most half a turn both ways."""
+    own = [limit for limit in limits if len(limit.joints) == 1]
+    said = {limit.joints[0]: (limit.lower, limit.upper) for limit in own}
+    ranges = {}
+    for j in {j for leg in legs for j in leg.joints}:
+        lower, upper = said.get(str(model.names[j]), (-np.inf, np.inf))
+        ranges[j] = max(lower, -np.pi), min(upper, np.pi)
+    return ranges
+
+
+def _bounds(model: pin.Model, leg: Leg, neutral: Array, ranges: Ranges) -> tuple[Array, Array]:
+    """Return the moves from neutral that stay well within the position limits, (n,) each."""
+    low, high = [], []
+    for j in leg.joints:
+        joint, (lower, upper) = model.joints[j], ranges[j]
+        at = float(neutral[joint.idx_q]) if joint.nq == 1 else 0.0
+        near = min(NEAR_LIMIT[0] * (upper - lower), NEAR_LIMIT[1])
+        low.append(lower + near - at)
+        high.append(upper - near - at)
+    return np.array(low), np.array(high)
+
+
+# --- The convex hull of points in the plane, and how deep inside it another point lies.
+
+
+def polygon_margin(points: Array, place: Array) -> float:
+    """Return the least distance of a place (2,) from the edges of the hull of points (n, 2) [m].
+
+    Negative outside; -inf where the hull has no area.
+    """
+    if len(points) < 3:
+        return -np.inf
+    try:
+        faces = ConvexHull(points).equations
+    except (QhullError, ValueError):
+        return -np.inf
+    return float(-(faces[:, :2] @ place + faces[:, 2]).max())
+
+
+def polygon_centre(points: Array) -> Array:
+    """Return the centroid of the area of the hull of `points` [m], (n, 2); (2,).
+
+    Raises:
+        QhullError: the hull has no area.
+    """
+    corners = points[ConvexHull(points).vertices]
+    x, y = (corners - corners[0]).T
+    cross = x * np.roll(y, -1) - np.roll(x, -1) * y
+    weights = cross / (3.0 * cross.sum())
+    return np.asarray(
+        corners[0]
+        + [(weights * (x + np.roll(x, -1))).sum(), (weights * (y + np.roll(y, -1))).sum()]
+    )
+
+
+# --- A pose that stands on bent legs, for robots whose description has no pose.
+#
+# The trunk is upright. Each foot is put below its hip, at one height for all, soles level, and
+# moved
+# until the centre of mass is well inside the support polygon. The joints of each leg are found by
+# damped least squares from the best of a grid of starts, and the height and attitude of the foot
+# then exactly. Bodies that touch each other are not looked for.
+
+STRETCHES = (0.9, 0.85, 0.95, 0.8, 0.7, 0.6)
+"""Distances of the foot, or ankle, from the hip that are tried, as shares of the stretched leg."""
+LEVEL = 1e-3
+"""Differences of height with which a pose still stands [m]."""
+LEAST_SUPPORT = 5e-3
+"""Least margin of the middle of a support polygon: a line of points carries nothing [m]."""
+INSIDE, WELL_INSIDE = 0.4, 0.8
+"""Least margin of the centre of mass, as a share of that of the middle of the support polygon,
+and the margin that is sought."""
+
+
+@dataclass(frozen=True, eq=False)
+class BentLegs:
+    """A pose, or why there is none."""
+
+    q: Array | None
+    """Of shape (nq,); None: none was found."""
+    said: str
+    """What was done, in words."""
+
+
+def bent_legs(
+    model: pin.Model,
+    points: Sequence[ContactPoint],
+    neutral: Array,
+    limits: Sequence[PositionLimit],
+    tied: Container[str] = (),
+) -> BentLegs:
+    """Return a pose that stands on bent legs.
+
+    Args:
+        model: of the robot, with a floating base.
+        points: its contact points.
+        neutral: pose of the joints that belong to no leg, trunk upright, (nq,).
+        limits: of the joints.
+        tied: joints that constraints tie to others; no leg may have any.
+    """
+    legs = legs_of(model, points, neutral)
+    if len(legs) < 2:
+        return BentLegs(None, 'no legs to bend: expected two feet with two parallel joints each')
+    moved = {str(model.names[j]) for leg in legs for j in leg.joints}
+    bound = sorted(joint for joint in moved if joint in tied)
+    if bound:
+        return BentLegs(
+            None, f'joints of the legs follow others or are in loops: {", ".join(bound[:4])}'
+        )
+    ranges = ranges_of(model, legs, limits)
+    stuck = [str(model.names[j]) for leg in legs for j in leg.bending if np.ptp(ranges[j]) == 0.0]
+    if stuck:
+        return BentLegs(None, f'position limits without room: {", ".join(stuck[:4])}')
+    search = _Search(model, points, neutral, legs, ranges)
+    if search.stands(neutral, LEVEL) and search.bent(neutral):
+        return BentLegs(neutral, 'the neutral pose stands on bent legs')
+    for stretch in STRETCHES:
+        q = search.pose(stretch)
+        if q is not None:
+            return BentLegs(q, f'legs bent to {100 * stretch:.0f} % of their length by a search')
+    return BentLegs(None, 'no bent legs within the position limits carry the centre of mass')
+
+
+class _Search:
+    """The kinematics of the legs of one robot."""
+
+    def __init__(
+        self,
+        model: pin.Model,
+        points: Sequence[ContactPoint],
+        neutral: Array,
+        legs: tuple[Leg, ...],
+        ranges: Ranges,
+    ) -> None:
+        self._model, self._points, self._neutral, self._legs = model, points, neutral, legs
+        self._data = model.createData()
+        self._hips = {leg.foot: LegReach(model, neutral, leg, ranges) for leg in legs}
+
+    def pose(self, stretch: float) -> Array | None:
+        """Return a pose with legs as long as `stretch` of their length, or None."""
+        height = max(hip.height(stretch) for hip in self._hips.values())
+        shift = np.zeros(2)
+        reach, standing = min(hip.reach for hip in self._hips.values()), None
+        for _ in range(6):
+            q = self._placed(height, shift)
+            if q is None or self.stands(q, EXACT, WELL_INSIDE):
+                return standing if q is None else q
+            if self.stands(q, EXACT):
+                standing = q
+            feet, mass = self._supporting(q, LEVEL), self._centre_of_mass(q)
+            if polygon_margin(feet, mass) == -np.inf:
+                return standing
+            shift = shift + mass - polygon_centre(feet)
+            if np.linalg.norm(shift) > reach:
+                return standing
+        return standing
+
+    def stands(self, q: Array, level: float, share: float = INSIDE) -> bool:
+        """Return whether the centre of mass is well inside of feet at one height [m]."""
+        low = lowest_heights(self._model, self._points, q)
+        names = [point.frame for point in self._points]
+        of_foot = [min(low[k] for k, n in enumerate(names) if n == name) for name in set(names)]
+        if np.ptp(of_foot) > level:
+            return False
+        for leg in self._legs:
+            if leg.sole is not None and self._normal(q, leg) @ DOWN < 1.0 - 1e-4:
+                return False
+        feet = self._supporting(q, LEVEL)
+        inside = polygon_margin(feet, self._centre_of_mass(q))
+        if inside <= 0.0:
+            return False
+        middle = polygon_margin(feet, polygon_centre(feet))
+        return middle > LEAST_SUPPORT and inside >= share * middle
+
+    def bent(self, q: Array) -> bool:
+        """Return whether no leg of the neutral pose is stretched or at a position limit."""
+        return all(hip.stretch(q) < STRETCHED and hip.free for hip in self._hips.values())
+
+    def _placed(self, height: float, shift: Array) -> Array | None:
+        """Return the pose with all feet at a height, moved by `shift` from below their hips."""
+        for sides in ((1.0,), (-1.0,), (1.0, -1.0)):
+            q: Array | None = self._neutral
+            for leg in self._legs:
+                q = self._first(q, leg, height, shift, sides) if q is not None else None
+            if q is not None:
+                return q
+        return None
+
+    def _first(
+        self, q: Array, leg: Leg, height: float, shift: Array, sides: tuple[float, ...]
+    ) -> Array | None:
+        hip = self._hips[leg.foot]
+        for side in sides:
+            bent = hip.bent(q, height, shift, side)
+            if bent is not None:
+                return bent
+        return None
+
+    def _normal(self, q: Array, leg: Leg) -> Array:
+        pin.forwardKinematics(self._model, self._data, q)
+        return np.asarray(self._data.oMi[leg.joint].rotation @ leg.sole)
+
+    def _centre_of_mass(self, q: Array) -> Array:
+        return np.array(pin.centerOfMass(self._model, self._data, q)[:2])
+
+    def _supporting(self, q: Array, level: float) -> Array:
+        """Return where the contact points are that reach the ground, (n, 2)."""
+        low = lowest_heights(self._model, self._points, q)
+        pin.forwardKinematics(self._model, self._data, q)
+        down = [point for point, z in zip(self._points, low, strict=True) if z < low.min() + level]
+        return np.array(
+            [
+                self._data.oMi[self._model.getJointId(point.joint)].act(point.offset)[:2]
+                for point in down
+            ]
+        )
+
+
+# --- Reference poses of a robot: those that were given, of its SRDF, of the catalogue, or found.
+
+STANDING = 'standing'
+"""Name of the reference pose that every robot has."""
+Poses = Mapping[str, Mapping[str, Any]]
+"""Joint values by joint, by pose: an angle or position [rad or m], or all values of the joint."""
+
+
+@dataclass(frozen=True, eq=False)
+class References:
+    """Reference poses, and what was decided about them."""
+
+    poses: Mapping[str, Array]
+    """q (nq,) by name."""
+    notes: tuple[str, ...] = ()
+    """In words."""
+
+
+def reference_poses(
+    model: pin.Model,
+    described: Mapping[str, JointValues],
+    given: Poses | None,
+    points: Sequence[ContactPoint],
+    limits: Sequence[PositionLimit],
+    constraints: Sequence[Constraint] = (),
+) -> References:
+    """Return the poses that are described and given, and 'standing' on bent legs if in neither.
+
+    Args:
+        model: of the robot.
+        described: poses of SRDF and catalogue.
+        given: poses that win over those; joints left out are at neutral.
+        points: contact points.
+        limits: of the joints.
+        constraints: which joints depend on others.
+
+    Raises:
+        InvalidInput, UnknownName: see `checked_poses`.
+        RobotDescriptionError: see `configuration`.
+    """
+    neutral = neutral_configuration(model)
+    poses = {
+        name: configuration(model, neutral, values, f'reference pose {shown(name)}')
+        for name, values in described.items()
+    }
+    poses |= checked_poses(model, neutral, {} if given is None else given)
+    if STANDING in poses or not points or not has_floating_base(model):
+        return References(poses)
+    found = bent_legs(model, points, neutral, limits, ClosedLoops(model, constraints).tied)
+    if found.q is not None:
+        poses[STANDING] = found.q
+    return References(poses, (f'pose {shown(STANDING)}: {found.said}',))
+
+
+def checked_poses(model: pin.Model, neutral: Array, given: Poses) -> dict[str, Array]:
+    """Return the poses that a caller gives, q (nq,) by name.
+
+    Raises:
+        InvalidInput: no mapping of names to values by joint, a value that is no finite number or
+            beyond the joint's limits, or the wrong number of values.
+        UnknownName: a joint that the robot does not have.
+    """
+    if not isinstance(given, Mapping):
+        raise InvalidInput(
+            f'poses = {shown(given)}: expected values by joint, by name of the pose'
+        )
+    return {
+        name: _checked_pose(model, neutral, f'poses[{shown(name)}]', name, values)
+        for name, values in given.items()
+    }
+
+
+def _checked_pose(model: pin.Model, neutral: Array, place: str, name: Any, values: Any) -> Array:
+    if not isinstance(name, str) or not name:
+        raise InvalidInput(f'{place}: expected a name that is not empty')
+    if not isinstance(values, Mapping):
+        raise InvalidInput(f'{place} = {shown(values)}: expected values by joint')
+    known = [str(joint) for joint in list(model.names)[1:]]
+    numbers = {}
+    for joint, value in values.items():
+        if joint not in known:
+            raise UnknownName(f'joint in {place}:', joint, known)
+        array = np.atleast_1d(real_array(f'{place}[{shown(joint)}]', value))
+        if array.ndim != 1 or not np.isfinite(array).all():
+            raise InvalidInput(f'{place}[{joint!r}] = {shown(value)}: expected finite numbers')
+        numbers[str(joint)] = tuple(array.tolist())
+    try:
+        return configuration(model, neutral, numbers, place)
+    except RobotDescriptionError as error:
+        raise InvalidInput(str(error)) from error

@@ -1,0 +1,40 @@
+"""Stamps, vectors and quaternions of ROS messages from numbers, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from builtin_interfaces.msg import Time
+
+from contact_sim._types import Array
+from contact_sim.topics._names import NANOSECONDS, nanoseconds
+
+
+def set_stamp(stamp: Time, time: float) -> None:
+    """Write simulated time [s] into a stamp, to the nanosecond."""
+    stamp.sec, stamp.nanosec = divmod(nanoseconds(time), NANOSECONDS)
+
+
+def stamp_nanoseconds(stamp: Time) -> int:
+    """Return the time of a stamp [ns]."""
+    return int(stamp.sec) * NANOSECONDS + int(stamp.nanosec)
+
+
+def seconds(stamp: Any) -> float:
+    """Return a stamp in seconds."""
+    return float(stamp.sec + 1e-9 * stamp.nanosec)
+
+
+def set_vector(message: Any, vector: Array) -> None:
+    """Write (3,) into x, y, z."""
+    message.x, message.y, message.z = vector.tolist()
+
+
+def vector_values(message: Any) -> tuple[float, float, float]:
+    """Return x, y, z of a message."""
+    return message.x, message.y, message.z
+
+
+def set_quaternion(message: Any, quaternion: Array) -> None:
+    """Write (x, y, z, w) into a quaternion message."""
+    message.x, message.y, message.z, message.w = quaternion.tolist()

@@ -1,0 +1,338 @@
+"""Lockstep: a step is taken only once its command is there; imports no ROS.
+
+Every `lockstep.period` steps there is an instant t. The step from t is taken when every joint in
+question has a command, or an acknowledgement, stamped at or after t. Per joint the first such
+command acts, however late or early it came: the trajectory depends on stamps alone, not on delays.
+"""
+
+from __future__ import annotations
+
+import enum
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from contact_sim._types import Mask
+from contact_sim.errors import InvalidInput, UnknownName
+from contact_sim.parameters import Settings
+from contact_sim.robot._several_robots import SEPARATOR
+from contact_sim.ros._joint_commands import ALL, CommandInbox
+from contact_sim.ros._parameters import LockstepParameters
+from contact_sim.ros._trajectories import Change, Trajectory
+
+SECOND = 1_000_000_000
+LARGEST_LEAD = SECOND
+"""Simulated time [ns] by which a stamp may be ahead; more is of a clock that has been reset."""
+LONGEST_QUEUE = 1000
+"""Messages kept for later instants."""
+ROUNDING = 1000
+"""Simulated time [ns] by which rounding may move an instant."""
+SLICE = 0.02
+"""Wall seconds after which a waiting loop looks at other things."""
+
+HANDOVER = 1e-3
+"""Wall seconds for which the callback thread leaves the interpreter to a loop that can go on."""
+
+
+class Verdict(enum.Enum):
+    """Next action of the loop."""
+
+    STEP = enum.auto()
+    WAIT = enum.auto()
+    PAUSE = enum.auto()
+
+
+@dataclass(frozen=True, eq=False)
+class Arrival:
+    """One message: the joints it speaks for, what it commands, and when."""
+
+    stamp: int | None
+    """[ns]; None for the next instant, whichever that is."""
+    joints: Mask
+    change: Change | Trajectory | None
+    """None for an acknowledgement: its joints keep their command."""
+
+    def is_for(self, instant: int) -> bool:
+        """Return whether it speaks for an instant [ns]."""
+        return self.stamp is None or self.stamp >= instant
+
+
+def owned_joints(settings: Settings, joint_names: Sequence[str]) -> dict[str, Mask]:
+    """Return which joints each controller of `lockstep.controllers` owns, masks (n_joints,).
+
+    A controller that is named after one of several robots owns all joints of it.
+
+    Raises:
+        InvalidInput: a controller without joints, a joint that has two.
+        UnknownName: a joint that does not exist.
+    """
+    names = list(joint_names)
+    owned: dict[str, Mask] = {}
+    taken: dict[str, str] = {}
+    for controller in settings['lockstep'].controllers:
+        place = f'lockstep.{controller}.joints'
+        of_robot = [name for name in names if name.startswith(f'{controller}{SEPARATOR}')]
+        joints = settings[f'lockstep.{controller}'].joints or of_robot
+        if not joints:
+            raise InvalidInput(f'{place} is empty: name the joints that {controller!r} commands')
+        for joint in joints:
+            if joint not in names:
+                raise UnknownName(f'joint in {place}', joint, names)
+            if joint in taken:
+                raise InvalidInput(f'{place}: joint {joint!r} belongs to {taken[joint]!r} too')
+            taken[joint] = controller
+        owned[controller] = np.isin(names, joints)
+    return owned
+
+
+class Lockstep:
+    """Holds commands until their instant, and the loop until its commands.
+
+    Callbacks call `take` (through the inbox) and `acknowledge`, the loop everything else.
+
+    Args:
+        inbox: what acts on commands.
+        joint_names: all actuated joints.
+        owned: joints by controller; empty for one nameless controller of all joints.
+        log: told in one line when commands fail to come.
+
+    Attributes:
+        enabled: whether commands are waited for.
+        timeouts: how often they did not come in time.
+        late: messages whose step had been taken without them.
+    """
+
+    def __init__(
+        self,
+        inbox: CommandInbox,
+        joint_names: Sequence[str],
+        owned: Mapping[str, Mask],
+        log: Callable[[str], None],
+    ) -> None:
+        self._inbox, self._names, self._owned, self._log = inbox, tuple(joint_names), owned, log
+        n = len(self._names)
+        self._all = np.ones(n, dtype=bool)
+        self._needed: Mask = np.any(list(owned.values()), axis=0) if owned else self._all
+        self._heard = np.zeros(n, dtype=bool)  # joints whose controller has spoken
+        self._lost = np.zeros(n, dtype=bool)  # joints whose controller is not waited for
+        lock = threading.RLock()
+        self._news, self._at_rest = threading.Condition(lock), threading.Condition(lock)
+        self._queue: list[Arrival] = []
+        # what controllers were told before resets and may still answer: after, up to [ns]
+        self._asked: deque[tuple[int, int]] = deque(maxlen=8)
+        self._now = self._horizon = 0
+        self._served = -1  # the last instant that was stepped from
+        self._waiting_since: float | None = None
+        self.enabled = False
+        self.timeouts = self.late = 0
+
+    def configure(self, parameters: LockstepParameters, now: int) -> None:
+        """Follow other parameters from simulated time `now` [ns] on."""
+        self._parameters = parameters
+        if parameters.enabled and not self.enabled:
+            self.restart(now)
+        self.enabled = parameters.enabled
+        if self.enabled:
+            self._inbox.deliver = self.take
+        else:
+            self._inbox.deliver_at_once()
+
+    # ---------------------------------------------------------------- callbacks
+
+    def take(self, change: Change | Trajectory, stamp: int | None) -> None:
+        """Keep a command for its instant; a stamp of 0 means the next one.
+
+        Raises:
+            InvalidInput: a command that cannot be used.
+        """
+        joints = np.zeros(len(self._names), dtype=bool)
+        joints[change.joints] = True
+        foreign = np.flatnonzero(joints & ~self._needed)
+        if len(foreign):
+            raise InvalidInput(
+                f'joint {self._names[foreign[0]]!r} belongs to no controller in '
+                'lockstep.controllers'
+            )
+        self._keep(Arrival(stamp or None, joints, change))
+
+    def acknowledge(self, controller: str, stamp: int | None, joints: slice = ALL) -> None:
+        """Take note that a controller leaves its joints as they are until `stamp`.
+
+        Args:
+            controller: its name; '' for all of those that own any of `joints`.
+            stamp: [ns]; 0 or None for the next instant.
+            joints: of the robot that it speaks of.
+
+        Raises:
+            InvalidInput: a stamp that cannot be used.
+            UnknownName: a controller that is not configured.
+        """
+        if not self.enabled:
+            return
+        if controller and controller not in self._owned:
+            raise UnknownName('controller in lockstep_ack', controller, list(self._owned))
+        spoken = np.zeros(len(self._names), dtype=bool)
+        spoken[joints] = self._needed[joints]
+        self._keep(Arrival(stamp or None, self._owned.get(controller, spoken), None))
+
+    def wake(self) -> None:
+        """Have a waiting loop look at other things now."""
+        with self._news:
+            self._news.notify()
+
+    def _keep(self, arrival: Arrival) -> None:
+        stamp = arrival.stamp
+        with self._news:
+            if stamp is not None and stamp > self._now + LARGEST_LEAD:
+                raise InvalidInput(
+                    f'stamped {stamp / SECOND:.9g} s at t = {self._now / SECOND:.9g} s: more than '
+                    f'{LARGEST_LEAD / SECOND:g} s ahead'
+                )
+            self._heard |= arrival.joints
+            self._lost &= ~arrival.joints  # it is alive: wait for it from now on
+            if stamp is not None and (stamp <= self._served or self._is_of_before(stamp)):
+                self.late += 1
+                return
+            if len(self._queue) == LONGEST_QUEUE:
+                raise InvalidInput(f'{LONGEST_QUEUE} commands are waiting for their instant')
+            self._queue.append(arrival)
+            self._news.notify()
+            if self._waiting_since is not None and not self._missing().any():
+                self._at_rest.wait(HANDOVER)
+
+    def _is_of_before(self, stamp: int) -> bool:
+        """Return whether a stamp [ns] answers a state from before time was set back."""
+        under_way = any(after < stamp <= upto for after, upto in self._asked)
+        return under_way and stamp > self._horizon
+
+    # ---------------------------------------------------------------- the loop
+
+    def is_instant(self, tick: int) -> bool:
+        """Return whether the step after the `tick`-th needs commands."""
+        return self.enabled and tick % self._parameters.period == 0
+
+    @property
+    def period(self) -> int:
+        """Steps between two instants, 0 where there are none."""
+        return self._parameters.period if self.enabled else 0
+
+    def restart(self, now: int, told: int = 0) -> None:
+        """Forget commands: what is simulated was set anew, at simulated time `now` [ns].
+
+        `told` is the last stamp [ns] of which controllers were told the state before. Where time
+        goes back, answers that are still under way are no commands ahead of time.
+        """
+        with self._news:
+            self._queue.clear()
+            self._asked.append((self._served, told))
+            self._horizon = now
+            self._now, self._served, self._waiting_since = now, now - 1, None
+
+    def verdict(self, now: int, tick: int) -> Verdict:
+        """Say whether the step from `now` [ns] may be taken; waits a little for commands."""
+        with self._news:
+            self._now, self._horizon = now, now + now // max(tick, 1) + ROUNDING
+            if not self.is_instant(tick):
+                return Verdict.STEP
+            missing = self._missing()
+            if missing.any():
+                self._wait()
+                missing = self._missing()
+            if not missing.any():
+                self._serve()
+                return Verdict.STEP
+            if self._left() > 0.0:
+                return Verdict.WAIT
+            return self._give_up(missing)
+
+    @property
+    def waited(self) -> float:
+        """Wall seconds for which the loop has waited for the present instant."""
+        since = self._waiting_since
+        return 0.0 if since is None else time.perf_counter() - since
+
+    @property
+    def misses_somebody(self) -> bool:
+        """Whether a controller that is waited for has not spoken yet, or not again."""
+        return bool((self._needed & ~self._heard & ~self._lost).any())
+
+    @property
+    def lost_joints(self) -> tuple[str, ...]:
+        """Joints whose commands are no longer waited for."""
+        return self._named(self._lost)
+
+    @property
+    def silent_joints(self) -> tuple[str, ...]:
+        """Joints whose controller did not speak in time, and has not spoken since."""
+        return self._named(self._needed & ~self._heard) if self.timeouts and self.enabled else ()
+
+    @property
+    def awaited_joints(self) -> tuple[str, ...]:
+        """Joints whose commands the loop is waiting for."""
+        if self._waiting_since is None:
+            return ()
+        with self._news:
+            return self._named(self._missing())
+
+    @property
+    def policy(self) -> str:
+        """Policy for commands that do not come."""
+        return self._parameters.policy
+
+    def _named(self, chosen: Mask) -> tuple[str, ...]:
+        return tuple(self._names[k] for k in np.flatnonzero(chosen))
+
+    def _missing(self) -> Mask:
+        """Return the joints that the step from now still needs a command for."""
+        missing = self._needed & ~self._lost
+        for arrival in self._queue:
+            if arrival.is_for(self._now):
+                missing &= ~arrival.joints
+        return missing
+
+    def _wait(self) -> None:
+        if self._waiting_since is None:
+            self._waiting_since = time.perf_counter()
+        self._at_rest.notify_all()
+        end = time.perf_counter() + min(SLICE, max(self._left(), 0.0))
+        self._news.wait(end - time.perf_counter())
+
+    def _left(self) -> float:
+        """Return how long the loop goes on waiting, wall seconds."""
+        patience = self._parameters.timeout
+        if self.misses_somebody and self._parameters.start_timeout:
+            patience = self._parameters.start_timeout
+        return patience - self.waited
+
+    def _serve(self) -> None:
+        """Let the commands for now act."""
+        open_joints = self._all.copy()
+        for arrival in self._queue:
+            joints = arrival.joints & open_joints
+            if arrival.is_for(self._now) and joints.any():
+                open_joints &= ~joints
+                if arrival.change is not None:
+                    self._inbox.act_on(arrival.change.only(joints))
+        self._queue = [a for a in self._queue if a.stamp is not None and a.stamp > self._now]
+        self._served, self._waiting_since = self._now, None
+
+    def _give_up(self, missing: Mask) -> Verdict:
+        """Follow the policy for joints whose commands did not come in time."""
+        self.timeouts += 1
+        self._heard &= ~missing
+        waited, self._waiting_since = self.waited, None
+        self._log(
+            f'lockstep: no command for {", ".join(self._named(missing))} within {waited:.3g} s '
+            f'at t = {self._now / SECOND:.9g} s: {self.policy}'
+        )
+        if self.policy == 'pause':
+            return Verdict.PAUSE
+        self._lost |= missing
+        if self.policy == 'zero':
+            self._inbox.release(missing)
+        self._serve()
+        return Verdict.STEP

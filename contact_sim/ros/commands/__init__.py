@@ -1,1 +1,0 @@
-"""Commands to the robot: joint commands, the rules of lockstep, pushes. Imports no ROS."""

@@ -1,1 +1,0 @@
-"""Inputs of the node: subscriptions, services, the state set anew."""

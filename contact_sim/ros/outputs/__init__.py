@@ -1,1 +1,0 @@
-"""The messages of the node, and the publishers that send them."""

@@ -1,1 +1,0 @@
-"""A simulation in a process of its own: started, asked and watched."""

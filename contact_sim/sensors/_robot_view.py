@@ -1,0 +1,173 @@
+"""A step as one of several robots lived through it: what its sensors and messages read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contact_sim._types import Array
+from contact_sim._validation import checked
+from contact_sim.arrays._views import StepData
+from contact_sim.robot._several_robots import RobotPart
+from contact_sim.simulation._report import ContactReport, PairReport, StepReport
+
+
+class PartContacts:
+    """What a `ContactReport` says of the contacts of one robot with the ground.
+
+    One row per contact, in the order of the robot's contact points and body points.
+    """
+
+    def __init__(self, whole: ContactReport, chosen: slice | NDArray[np.intp]) -> None:
+        self._whole, self._chosen = whole, chosen
+
+    @property
+    def force(self) -> Array:
+        """Force on the robot [N], world, shape (n, 3)."""
+        return self._whole.force[self._chosen]
+
+    @property
+    def position(self) -> Array:
+        """Contact points after the step [m], world, shape (n, 3)."""
+        return self._whole.position[self._chosen]
+
+    @property
+    def normal(self) -> Array:
+        """Normals out of the ground after the step, world, shape (n, 3)."""
+        return self._whole.normal[self._chosen]
+
+    @property
+    def gap(self) -> Array:
+        """Signed distance after the step [m], shape (n,)."""
+        return self._whole.gap[self._chosen]
+
+    @property
+    def normal_force(self) -> Array:
+        """Normal forces on the robot [N], shape (n,)."""
+        return self._whole.normal_force[self._chosen]
+
+    @property
+    def slip_speed(self) -> Array:
+        """Tangential speed after the step [m/s], shape (n,)."""
+        return self._whole.slip_speed[self._chosen]
+
+    @property
+    def mode(self) -> NDArray[np.int64]:
+        """0 open, 1 stick, 2 slip, shape (n,)."""
+        return self._whole.mode[self._chosen]
+
+
+class PartPairs:
+    """The contacts between bodies, with the links of one robot under its own names."""
+
+    def __init__(self, whole: PairReport, part: RobotPart) -> None:
+        self._whole, self._part = whole, part
+        self.force, self.position = whole.force, whole.position
+
+    def __len__(self) -> int:
+        """Return the number of contacts of all robots."""
+        return len(self._whole)
+
+    def acting_on(self, links: Iterable[str]) -> Array:
+        """Return on which of the links a contact acts, as `PairReport.acting_on`."""
+        return self._whole.acting_on(map(self._part.called, links))
+
+    def load_on(self, links: Iterable[str]) -> float:
+        """Return the sum of the normal forces on links [N], as `PairReport.load_on`."""
+        return self._whole.load_on(map(self._part.called, links))
+
+
+class PartRecord:
+    """What a sensor reads of the step data: the robot's own state, the clock of all."""
+
+    def __init__(self, whole: StepData, part: RobotPart) -> None:
+        self._whole, self._part = whole, part
+
+    @property
+    def clock(self) -> Array:
+        """Time after the step [s], time at the last reset [s], steps since then, shape (3,)."""
+        return self._whole.clock
+
+    @property
+    def time_step(self) -> Array:
+        """H [s], shape (1,)."""
+        return self._whole.time_step
+
+    @property
+    def gravity(self) -> Array:
+        """Gravity in world [m/s²], shape (3,)."""
+        return self._whole.gravity
+
+    @property
+    def q_start(self) -> Array:
+        """Configuration before the step, shape (nq,)."""
+        return self._whole.q_start[self._part.q]
+
+    @property
+    def v_start(self) -> Array:
+        """Velocity before the step, shape (nv,)."""
+        return self._whole.v_start[self._part.v]
+
+
+class PartReport:
+    """The part of one robot in the report of a step: its state, efforts and contacts.
+
+    Sensors of `part.robot` read it as they would the report of that robot alone.
+    """
+
+    @checked
+    def __init__(self, whole: StepReport, part: RobotPart) -> None:
+        self._whole, self._part = whole, part
+
+    @property
+    def time(self) -> float:
+        """Simulated time after the step [s]."""
+        return self._whole.time
+
+    @property
+    def q(self) -> Array:
+        """Configuration after the step, shape (nq,)."""
+        return self._whole.q[self._part.q]
+
+    @property
+    def v(self) -> Array:
+        """Velocity after the step, shape (nv,)."""
+        return self._whole.v[self._part.v]
+
+    @property
+    def effort(self) -> Array:
+        """Joint effort applied, after saturation [N m], shape (n_joints,)."""
+        return self._whole.effort[self._part.joints]
+
+    @property
+    def record(self) -> PartRecord:
+        """The step data that sensors need besides."""
+        return PartRecord(self._whole.record, self._part)
+
+    @property
+    def contacts(self) -> PartContacts:
+        """Contacts of the robot with the ground."""
+        features = self._whole.record.sizes.features
+        return PartContacts(self._whole.contacts, _slots(self._part, features))
+
+    @property
+    def pairs(self) -> PartPairs:
+        """Contacts of the robot with other bodies."""
+        return PartPairs(self._whole.pairs, self._part)
+
+
+@lru_cache
+def _slots(part: RobotPart, features: int) -> slice | NDArray[np.intp]:
+    """Return which contacts are of a robot; a slice, which copies nothing, where they can be."""
+    each = max(features, 1)
+    slots = (each * part.candidates[:, None] + np.arange(each)).ravel()
+    first = int(slots[0]) if len(slots) else 0
+    in_a_row = np.array_equal(slots, first + np.arange(len(slots)))
+    return slice(first, first + len(slots)) if in_a_row else slots
+
+
+Report = StepReport | PartReport
+"""What sensors read: all of a step, or the part of their robot in it."""

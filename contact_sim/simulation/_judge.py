@@ -1,0 +1,224 @@
+"""The residuals of a step, from its step data alone, compiled.
+
+The arrays are those of a workspace of its own; the step data of the step are copied in, and the
+kernels that solved the step build its contact problem once more.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contact_sim.arrays import _fields as f
+from contact_sim.arrays._views import arrays_of, frames, integers, matrix, vector
+from contact_sim.contact_models._islands import gather_problem
+from contact_sim.contact_models._stages import FASTEST, JOINT_PD
+from contact_sim.robot._gains import joint_mobility, largest_time_step, stability_number
+from contact_sim.robot._model import RobotModel
+from contact_sim.solvers._delassus import factorise
+from contact_sim.solvers._jit import kernel
+from contact_sim.step._constraints import (
+    add_bilateral_impulse,
+    bilateral_work,
+    has_bilateral,
+    see_bilateral,
+)
+from contact_sim.step._residuals import LAW_RESIDUALS, TOUCHING, judge_rows
+from contact_sim.step._rows import (
+    contact_branches,
+    generalized_impulse,
+    interval_branches,
+    rows_of,
+    tree_of,
+)
+from contact_sim.step._workspace import Workspace, recall
+
+# --- Why a motion was not finite: the limits of explicit terms that it crossed (theory 2.0).
+
+
+def refusal_of(work: Workspace, robot: RobotModel, contact_model: str) -> str:
+    """Return why a step is refused that would not be finite; arguments as `crossed_limits`."""
+    time, _, steps = work.data.clock
+    return (
+        f'step {steps + 1:.0f} at t = {time:g} s would not be finite under contact model '
+        f'{contact_model!r}: {crossed_limits(work, robot)}; reset to go on'
+    )
+
+
+def crossed_limits(work: Workspace, robot: RobotModel) -> str:
+    """Return the limits that the last motion crossed, each with its figure and what helps.
+
+    Args:
+        work: arrays of a world whose next step would not be finite, at the state before it.
+        robot: its robot.
+    """
+    texts = [text for text in (_gains(work, robot), _turning(work)) if text]
+    if not texts:
+        texts = [
+            'no limit of explicit terms was crossed before: look at the state and the efforts'
+        ]
+    full = int(np.count_nonzero(_saturated(work)))
+    if full:
+        texts.append(f'{full} of {robot.n_joints} joints are at their effort limits')
+    speed = np.abs(work.data.v).max(initial=0.0)
+    return '; '.join([*texts, f'largest speed before it {speed:.3g}'])
+
+
+def _saturated(work: Workspace) -> NDArray[np.bool_]:
+    limit = work.effort_limit
+    return np.asarray(np.isfinite(limit) & (np.abs(work.data.effort) >= limit))
+
+
+def _gains(work: Workspace, robot: RobotModel) -> str:
+    """Return what is wrong with joint PD; where efforts are at their limits it is bounded."""
+    free = np.flatnonzero(~_saturated(work))
+    if work.control[0] != JOINT_PD or not len(free):
+        return ''
+    h = float(work.data.time_step[0])
+    joints = robot.joint_velocity_index[free]
+    mobility = joint_mobility(robot.pinocchio_model, joints, work.data.q, robot.loops)
+    kp, kd = work.kp[free], work.kd[free]
+    a, b = stability_number(mobility, kp, kd, h)
+    if a + 2.0 * b <= 4.0:
+        return ''
+    largest = largest_time_step(mobility, kp, kd)
+    return (
+        f'explicit joint PD: h² k_p/m + 2 h k_d/m = {a:.3g} + {2.0 * b:.3g}, stable below 4: '
+        f'smaller gains or a time_step below {largest:.2g} s'
+    )
+
+
+def _turning(work: Workspace) -> str:
+    h, time = float(work.data.time_step[0]), float(work.data.clock[0])
+    since, turn = work.fast
+    if turn == 0.0 or since > time:  # the state was set, or became so, with the last step
+        turns = np.linalg.norm(work.columns[:, 3:], axis=1)
+        since, turn = time, h * np.max(np.abs(work.data.v) * turns, initial=0.0)
+    if not turn > FASTEST:
+        return ''
+    return (
+        f'explicit Coriolis and centrifugal forces: from t = {since:g} s on something turned by '
+        f'h |ω| = {turn:.3g} rad per step and more, stable below about 1: a time_step below '
+        f'{h / turn:.2g} s, or slower motion'
+    )
+
+
+# --- The residuals of a step, from its step data alone, compiled.
+
+
+@kernel
+def rebuild_problem(numbers, indices, layout):
+    """Fill the contact problem of the step data; return the numbers of contacts and of rows."""
+    data = arrays_of(numbers, indices, layout, 0)
+    fill_problem(data)
+    counts = integers(data, f.COUNTS)
+    recall(
+        matrix(data, f.MEMORY_START), frames(data, f.FRAME_START), integers(data, f.ROW_OF),
+        counts[0], matrix(data, f.ROW_MEMORY),
+    )  # fmt: skip
+    return counts[0], counts[1]
+
+
+@kernel
+def judge_step(numbers, indices, layout, out):
+    """Fill the fields of `Residuals`, in their order."""
+    data = arrays_of(numbers, indices, layout, 0)
+    n = fill_problem(data)
+    bias, row_of, scratch = (
+        vector(data, f.BIAS),
+        integers(data, f.ROW_OF),
+        matrix(data, f.CONE_WORK),
+    )
+    row_bias = scratch[0]
+    for a in range(n):
+        row_bias[a] = bias[row_of[a]]
+    judge_rows(
+        rows_of(data), row_bias[:n], vector(data, f.ROW_IMPULSE)[:n], scratch[1][:n],
+        scratch[2][:n], out,
+    )  # fmt: skip
+    judge_contacts(data, out[LAW_RESIDUALS:])
+    out[LAW_RESIDUALS + 3] = momentum_residual(data)
+    fill_energy_balance(data, out[LAW_RESIDUALS + 4 :])
+
+
+@kernel
+def fill_problem(data):
+    """Fill the contact problem of the step data without restitution; return its rows."""
+    inertia, factor = matrix(data, f.INERTIA), matrix(data, f.FACTOR)
+    dof_parent = integers(data, f.DOF_PARENT)
+    for k in range(dof_parent.shape[0]):
+        j = k
+        while j >= 0:
+            factor[k, j] = inertia[k, j]
+            j = dof_parent[j]
+    factorise(factor, tree_of(data))
+    if has_bilateral(data):
+        see_bilateral(data)
+    guard = matrix(data, f.GUARD)
+    for island in range(guard.shape[0]):
+        guard[island, 0] = 0.0
+    return gather_problem(data)
+
+
+@kernel
+def judge_contacts(data, out):
+    """Fill penetration, force at a distance and slip."""
+    gap, impulse, u = vector(data, f.GAP), vector(data, f.IMPULSE), vector(data, f.U_NEXT)
+    out[0] = out[1] = out[2] = 0.0
+    for i in range(gap.shape[0]):
+        normal = impulse[3 * i + 2]
+        out[0] = max(out[0], -gap[i])
+        if gap[i] > TOUCHING:
+            out[1] += normal
+        if normal > 0.0:
+            out[2] = max(out[2], np.sqrt(u[3 * i] ** 2 + u[3 * i + 1] ** 2))
+
+
+@kernel
+def momentum_residual(data):
+    """Return max |M̂ (v⁺ − v_f) − Jᵀ λ|."""
+    inertia, dof_parent = matrix(data, f.INERTIA), integers(data, f.DOF_PARENT)
+    v_next, v_free = vector(data, f.V_NEXT), vector(data, f.V_FREE)
+    left, right = vector(data, f.DISPLACEMENT), vector(data, f.MOMENTUM)
+    generalized_impulse(
+        matrix(data, f.JACOBIAN_TRANSPOSED), contact_branches(data),
+        interval_branches(data), dof_parent, vector(data, f.IMPULSE), left,
+    )  # fmt: skip
+    add_bilateral_impulse(data, left)
+    for k in range(left.shape[0]):
+        right[k] = inertia[k, k] * (v_next[k] - v_free[k])
+    for k in range(left.shape[0]):
+        j = dof_parent[k]
+        while j >= 0:
+            right[k] += inertia[k, j] * (v_next[j] - v_free[j])
+            right[j] += inertia[k, j] * (v_next[k] - v_free[k])
+            j = dof_parent[j]
+    worst = 0.0
+    for k in range(left.shape[0]):
+        worst = max(worst, abs(right[k] - left[k]))
+    return worst
+
+
+@kernel
+def fill_energy_balance(data, out):
+    """Fill the fields of `EnergyBalance`, in their order."""
+    before, after = vector(data, f.ENERGY_START), vector(data, f.ENERGY)
+    gravity, h = vector(data, f.GRAVITY), vector(data, f.TIME_STEP)[0]
+    nc = 3 * vector(data, f.GAP).shape[0]
+    v, v_next = vector(data, f.V_START), vector(data, f.V_NEXT)
+    tau, damping = vector(data, f.TAU), vector(data, f.DAMPING)
+    impulse, bias = vector(data, f.IMPULSE), vector(data, f.BIAS)
+    u_start, u_next = vector(data, f.U_START), vector(data, f.U_NEXT)
+    out[0] = after[0] - before[0]
+    for a in range(3):
+        out[0] -= gravity[a] * (after[1 + a] - before[1 + a])
+    for k in range(1, 7):
+        out[k] = 0.0
+    for k in range(v.shape[0]):
+        mean = 0.5 * h * (v[k] + v_next[k])
+        out[1] += mean * tau[k]
+        out[2] -= mean * damping[k] * v_next[k]
+    for r in range(impulse.shape[0]):
+        out[3 if r < nc else 4] += 0.5 * impulse[r] * (u_start[r] + u_next[r])
+        out[5] -= impulse[r] * bias[r]
+    out[6] = bilateral_work(data)

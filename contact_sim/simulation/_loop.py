@@ -1,0 +1,135 @@
+"""Pacing simulated time against the wall clock, without drift."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from contact_sim._types import Array
+
+# --- Pushes by the step in which they end; those on one frame add up.
+
+
+class PushSchedule:
+    """Wrenches under way, by the number of the step before which each ends."""
+
+    def __init__(self) -> None:
+        self._pushes: list[tuple[int, str, Array]] = []
+
+    def add(self, link: str, wrench: Array, end: int) -> None:
+        """Let `wrench` [N, N m], world axes, (6,), act on `link` in all steps before `end`."""
+        self._pushes.append((end, link, wrench))
+
+    def acting(self, step: int) -> dict[str, Array]:
+        """Return the sum of the wrenches on every link pushed in `step`, each (6,)."""
+        self._pushes = [push for push in self._pushes if push[0] > step]
+        total: dict[str, Array] = {}
+        for _, link, wrench in self._pushes:
+            total[link] = total.get(link, np.zeros(6)) + wrench
+        return total
+
+    def constant_until(self, step: int, link: str) -> int:
+        """Return the step at which the sum on `link`, pushed in `step`, changes next."""
+        return min(end for end, pushed, _ in self._pushes if pushed == link and end > step)
+
+    def clear(self) -> None:
+        """End all pushes."""
+        self._pushes.clear()
+
+
+# --- What other threads ask of a running simulation, done between two steps.
+
+
+class Request:
+    """Something to be done between two steps, unless it is withdrawn before."""
+
+    def __init__(self, action: Callable[[], None]) -> None:
+        self._action = action
+        self._begun = threading.Lock()
+        self.done = threading.Event()
+        self.error: Exception | None = None
+
+    def serve(self) -> None:
+        """Do it; keep what it raises."""
+        if not self._begun.acquire(blocking=False):
+            return
+        try:
+            self._action()
+        except Exception as error:
+            self.error = error
+        finally:
+            self.done.set()
+
+    def withdraw(self) -> bool:
+        """Return whether it has not begun; then it never will."""
+        return self._begun.acquire(blocking=False)
+
+
+# --- Observers of a simulation, step by step.
+
+
+class StepObserver(Protocol):
+    """Called by `Simulator.step`; reads the simulator, changes nothing in it."""
+
+    def before_step(self, external_wrenches: Mapping[str, ArrayLike]) -> None:
+        """See a step that is about to be taken: its efforts have been checked and applied."""
+        ...
+
+    def after_step(self) -> None:
+        """See the state after the step; after one that failed, that is the state before it."""
+        ...
+
+
+# --- Pacing simulated time against the wall clock, without drift.
+
+LARGEST_LAG = 0.1
+"""Wall seconds behind schedule at which the schedule is given up and starts anew."""
+WINDOW = 1.0
+"""Wall seconds over which the real-time factor is measured."""
+
+
+class Pacer:
+    """Holds simulated time to a schedule: wall = anchor + (t − t_anchor) / factor.
+
+    The schedule is absolute, so errors of single sleeps do not add up. When the simulation cannot
+    keep up, time slows down: the schedule starts anew and no step is skipped.
+
+    Attributes:
+        factor: simulated over wall time that is asked for, 0: as fast as possible.
+        overruns: how often the schedule was given up.
+        measured: real-time factor over the last second or so; 0 in the first one.
+    """
+
+    def __init__(self, factor: float, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._clock = clock
+        self.factor = factor
+        self.overruns = 0
+        self.restart(0.0)
+
+    def restart(self, simulated: float, factor: float | None = None) -> None:
+        """Start a new schedule at simulated time [s], with a new factor if given."""
+        if factor is not None:
+            self.factor = factor
+        self._wall = self._window_wall = self._clock()
+        self._simulated = self._window_simulated = simulated
+        self.measured = 0.0
+
+    def wait(self, simulated: float) -> float:
+        """Return how long to sleep [s] before simulated time may be reached; 0 if it is due."""
+        now = self._clock()
+        if now - self._window_wall >= WINDOW:
+            elapsed = simulated - self._window_simulated
+            self.measured = elapsed / (now - self._window_wall)
+            self._window_wall, self._window_simulated = now, simulated
+        if self.factor == 0.0:
+            return 0.0
+        ahead = self._wall + (simulated - self._simulated) / self.factor - now
+        if ahead < -LARGEST_LAG:
+            self.overruns += 1
+            self._wall, self._simulated = now, simulated
+        return max(ahead, 0.0)

@@ -1,0 +1,222 @@
+"""Snapshot: the state of a simulation between two steps."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+
+from contact_sim._types import Array
+from contact_sim._validation import real_array, within
+from contact_sim.collision._surface import FACETED, PLANES, STEEP
+from contact_sim.collision._terrain import Terrain
+from contact_sim.contact_models._base import ContactModel
+from contact_sim.errors import InvalidInput, shown
+from contact_sim.robot._constraints import Constraint
+from contact_sim.robot._model import RobotModel
+from contact_sim.robot._several_robots import JoinedRobots, Part, parts_of
+from contact_sim.robot._standing_pose import STANDING
+
+# --- Standing a robot on a terrain.
+
+ROUNDING = 1e-15
+"""Error of a distance, relative to the lengths that it is computed from."""
+UP = np.array([0.0, 0.0, 1.0])
+MOST_ROUNDS = 100
+LIFT = 1.0
+"""Height from which a robot comes down on a ground of facets [m]."""
+CLOSE = 1e-9
+"""Gap at which it stands [m]."""
+FALLEN = 0.5
+"""Share of the height at which it stands below which a robot has fallen."""
+
+
+def standing_on(
+    robot: RobotModel,
+    terrain: Terrain,
+    pose: str = 'standing',
+    x: float = 0.0,
+    y: float = 0.0,
+    yaw: float = 0.0,
+) -> Array:
+    """Return the reference configuration `pose` with the lowest foot on the terrain, (nq,).
+
+    The robot is turned with the ground below it: what was vertical over z = 0 is normal to the
+    terrain. On a ground of several planes it stays upright, and walls do not carry it.
+    A fixed base stays where it is. Of joined robots each stands at its own place.
+
+    Args:
+        robot: the robot to place.
+        terrain: the ground.
+        pose: reference pose.
+        x: where in world [m]; on a plane this is measured from the foot of the origin's normal.
+        y: as x.
+        yaw: turn about the robot's own vertical [rad].
+
+    Raises:
+        UnknownName: a pose that the robot does not have.
+        InvalidInput: no ground there to stand on, or one that is too narrow for the robot.
+    """
+    q = robot.reference_configuration(pose)
+    if isinstance(robot, JoinedRobots):
+        return np.concatenate([_part_on(part, terrain, pose, (x, y, yaw)) for part in robot.parts])
+    if not robot.floating_base:
+        return q
+    q = q.copy()
+    if yaw:
+        q[3:7] = (
+            _quaternion(q) * pin.Quaternion(math.cos(yaw / 2), 0, 0, math.sin(yaw / 2))
+        ).coeffs()
+    if terrain.kind == PLANES and terrain.features == 1:
+        _stand_on_plane(q, terrain.data[:4], x, y)
+        return q
+    up = _stand_over(q, terrain, x, y)
+    _touch(robot, terrain, q, up, pose)
+    return q
+
+
+def lift(robot: RobotModel, q: Array, terrain: Terrain, height: float) -> None:
+    """Move the floating bases of q (nq,) away from the ground by `height` [m]."""
+    for part in parts_of(robot):
+        base = q[part.q]
+        if part.robot.floating_base:
+            base[:3] += height * terrain.normals(base[None, :3])[0]
+
+
+def _part_on(part: Part, terrain: Terrain, pose: str, place: tuple[float, float, float]) -> Array:
+    """Return where one of several robots stands that are at `place` together."""
+    own = pose if pose in part.robot.references else STANDING
+    x, y, yaw = place
+    u, v, turn = part.place
+    x += math.cos(yaw) * u - math.sin(yaw) * v
+    y += math.sin(yaw) * u + math.cos(yaw) * v
+    return standing_on(part.robot, terrain, own, x, y, yaw + turn)
+
+
+def _quaternion(q: Array) -> pin.Quaternion:
+    return pin.Quaternion(*q[[6, 3, 4, 5]])
+
+
+def _turned(q: Array, normal: Array) -> Array:
+    """Turn the base with the vertical onto `normal`; return its position turned alike."""
+    turn = pin.Quaternion.FromTwoVectors(UP, normal)
+    q[3:7] = (turn * _quaternion(q)).coeffs()
+    return np.asarray(turn.matrix() @ q[:3])
+
+
+def _stand_on_plane(q: Array, plane: Array, x: float, y: float) -> None:
+    """Put the base over a plane; feet that stand on z = 0 stand on it."""
+    q[:3] = _turned(q, plane[:3]) + plane[3] * plane[:3]
+    if x or y:
+        q[:3] += x, y, -(x * plane[0] + y * plane[1]) / plane[2]  # along the ground
+
+
+def _stand_over(q: Array, terrain: Terrain, x: float, y: float) -> Array:
+    """Put the base near the ground below x, y; return the direction away from it."""
+    height = terrain.height(x, y)
+    if math.isnan(height):
+        raise InvalidInput(f'no ground to stand on at x = {x:g} m, y = {y:g} m: {shown(terrain)}')
+    below = np.array([x, y, height])
+    up = terrain.normals(below[None])[0] if terrain.features == 1 else UP
+    q[:3] = _turned(q, up) + below
+    return up
+
+
+def _touch(robot: RobotModel, terrain: Terrain, q: Array, up: Array, pose: str) -> None:
+    """Move the base along `up` until the lowest foot touches."""
+    model = robot.pinocchio_model
+    data = model.createData()
+    pin.forwardKinematics(model, data, q)
+    centres = [
+        np.array(data.oMi[model.getJointId(point.joint)].act(point.offset))
+        for point in robot.candidates
+    ]
+    radii = [point.radius for point in robot.candidates]
+    if terrain.kind in FACETED:
+        q[:3] += _descent(terrain, np.array(centres), np.array(radii)) * up
+        return
+    extent = 1.0 + float(np.abs(q[:3]).max()) + float(np.abs(terrain.data).max())
+    for _ in range(MOST_ROUNDS):
+        rise = _missing_rise(terrain, centres, radii, up)
+        if math.isnan(rise):
+            break
+        centres = [centre + rise * up for centre in centres]
+        q[:3] += rise * up
+        if abs(rise) <= ROUNDING * extent:
+            return
+    raise InvalidInput(f'robot {robot.name!r} does not fit on {terrain!r} in the pose {pose!r}')
+
+
+def _descent(terrain: Terrain, centres: Array, radii: Array) -> float:
+    """Return the rise after which the lowest sphere touches, coming from above.
+
+    Each time by the distance of the nearest one, which leaves no facet in between.
+    """
+    if not len(centres):
+        return 0.0
+    over = [terrain.height(x, y) for x, y, _ in centres]
+    rise = LIFT + float(np.nanmax([*(over - centres[:, 2] + radii), 0.0]))
+    for _ in range(MOST_ROUNDS):
+        gap = float((terrain.distances(centres + [0.0, 0.0, rise]) - radii).min())
+        rise -= gap
+        if gap <= CLOSE:
+            break
+    return rise
+
+
+def _missing_rise(terrain: Terrain, centres: list[Array], radii: list[float], up: Array) -> float:
+    """Return by how much the spheres must rise until none is in the ground, to first order.
+
+    NaN where nothing would hold them.
+    """
+    if not centres:
+        return 0.0
+    distance, normal = terrain.contacts(centres)
+    slope = normal @ up
+    rise = (np.array(radii)[:, None] - distance) / np.maximum(slope, STEEP)
+    return float(rise[slope >= STEEP].max()) if (slope >= STEEP).any() else math.nan
+
+
+# --- Snapshot: the state of a simulation between two steps.
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """Everything the next steps depend on besides robot, terrain and commands."""
+
+    robot: str
+    buffer: Array
+    """The step data, see `arrays.step_data`."""
+    friction: Array
+    """Outside of regions, shape (nc,)."""
+    restitution: Array
+    """Outside of regions, shape (nc,)."""
+    stabilisation: Array
+    contact_model: ContactModel
+    constraints: tuple[Constraint, ...] = ()
+    """With their places."""
+
+    def check_fits(self, now: Snapshot) -> None:
+        """Raise InvalidInput unless it can follow on `now`, one of the same simulation."""
+        if not isinstance(self.robot, str) or self.robot != now.robot:
+            raise InvalidInput(
+                f'snapshot of robot {shown(self.robot)}: expected one of {now.robot!r}'
+            )
+        numbers = {}
+        for name in ('buffer', 'friction', 'restitution', 'stabilisation'):
+            given, expected = (
+                real_array(f'snapshot: {name}', getattr(self, name)),
+                getattr(now, name),
+            )
+            if given.shape != expected.shape:
+                raise InvalidInput(
+                    f'snapshot: {name} of {given.size} numbers, expected {expected.size}: the '
+                    'robot had other contact points or the ground other features'
+                )
+            numbers[name] = given
+        within('snapshot: friction', numbers['friction'], np.inf)
+        within('snapshot: restitution', numbers['restitution'], 1.0)
+        within('snapshot: baumgarte', numbers['stabilisation'][0], 1.0)
+        within('snapshot: restitution_threshold', numbers['stabilisation'][1], np.inf)

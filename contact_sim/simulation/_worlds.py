@@ -1,0 +1,576 @@
+"""Worlds: many worlds of one robot, stepped together in compiled threads.
+
+Every world has its own state, friction, masses, gains, model parameters, pushes and terrain data;
+what it does is, to the bit, what a `Simulator` with the same settings does, whatever the number of
+threads. A world whose motion is no longer finite stops alone.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from contact_sim._types import Array
+from contact_sim._validation import checked, count, finite, indices, listed, positive, real_array
+from contact_sim.arrays._fields import INDEX_FIELDS, places_of
+from contact_sim.arrays._views import KEPT
+from contact_sim.collision._terrain import TerrainLike, as_terrain
+from contact_sim.contact_models import as_contact_model
+from contact_sim.contact_models._base import ContactModel, TimeSteppingModel, refresh
+from contact_sim.contact_models._stages import DIRECT, JOINT_PD, NOT_FINITE, READY
+from contact_sim.dynamics._energy import gravity_vector
+from contact_sim.dynamics._integration import integrator_code
+from contact_sim.errors import InvalidInput, of_type
+from contact_sim.robot._actuators import Actuators, JointCommand
+from contact_sim.robot._coordinates import frame_called, frozen
+from contact_sim.robot._model import RobotModel
+from contact_sim.simulation._compilation import announced
+from contact_sim.simulation._inputs import checked_robot, per_world, per_world_contact
+from contact_sim.simulation._judge import crossed_limits
+from contact_sim.simulation._report import StepContext, StepReport
+from contact_sim.simulation._simulator import check_integrator
+from contact_sim.simulation._state import standing_on
+from contact_sim.step._workspace import Workspace, ground_indices
+
+# --- The arrays of many worlds of one robot, and what each world may have of its own.
+
+LAW_FIELDS = ('reach', 'law', 'damping_inertia', 'options', 'support_command', 'springs')
+"""Fields that belong to the contact model of a world."""
+ROBOT_FIELDS = (
+    'body', 'total_mass', 'inverse_weight', 'armature', 'damping', 'interval_lower',
+    'interval_upper', 'lower', 'upper', 'effort_limit', 'velocity_limit', 'saturation_effort',
+    'lag_decay', 'delay',
+)  # fmt: skip
+"""Fields that follow from masses and actuators of a world."""
+
+
+class WorldArrays:
+    """Numbers and indices of n worlds, one row each, laid out as those of one simulation.
+
+    Attributes:
+        n: number of worlds.
+        numbers: shape (n, length).
+        indices: shape (n, length).
+        template: a workspace with the layout of every world.
+        terrains: the ground of every world, length n.
+        law: the contact model of world 0; those of the others differ in parameters only.
+    """
+
+    def __init__(
+        self,
+        robot: RobotModel,
+        n: int,
+        contact_model: str | ContactModel | Sequence[ContactModel],
+        terrain: TerrainLike | Sequence[TerrainLike],
+        time_step: float,
+        actuators: Sequence[Actuators] | None = None,
+    ) -> None:
+        self.n = n
+        self._robots = robots_of(robot, n, actuators)
+        self.terrains = one_or_each('terrain', terrain, as_terrain, n)
+        self._models = one_or_each('contact_model', contact_model, as_contact_model, n)
+        self._h = positive('time_step', time_step, 's')
+        first = with_room(self._robots)
+        self.template = template = Workspace(first, self.terrains[0], self._h, first.constraints)
+        if template.tree.unsupported:
+            names = ', '.join(template.tree.unsupported)
+            raise InvalidInput(f'Worlds: joints {names} have no compiled kernels; use Simulator')
+        self.numbers = np.repeat(template.numbers, n, axis=0)
+        self.indices = np.repeat(template.indices, n, axis=0)
+        self._places = places_of(template.sizes)
+        self.law = self._checked_law()
+        self.change_terrains(np.arange(n), self.terrains)
+
+    def field(self, name: str) -> Any:
+        """Return a view of one field of all worlds, shape (n, ...)."""
+        start, stop, shape = self._places[name]
+        array = self.indices if name in INDEX_FIELDS else self.numbers
+        return array[:, start:stop].reshape(self.n, *shape)
+
+    def set_gravity(self, gravity: float | ArrayLike) -> None:
+        """Use a gravity for all worlds, or one for each, (n, 3) [m/s²].
+
+        Raises:
+            InvalidInput: another shape, or values that are not finite.
+        """
+        value = real_array('gravity', gravity)
+        if value.ndim == 2 and (value.shape != (self.n, 3) or not np.isfinite(value).all()):
+            raise InvalidInput(f'gravity: shape {value.shape}, expected ({self.n}, 3), finite')
+        self.field('gravity')[:] = value if value.ndim == 2 else gravity_vector(gravity)
+
+    def set_robots(self, masses: ArrayLike | None) -> None:
+        """Use the actuators of every world, and masses (njoints − 1,) or (n, njoints − 1) [kg].
+
+        Raises:
+            InvalidInput: another shape, masses that are not > 0, dry friction in other joints
+                than in world 0, a delay that is no multiple of the time step.
+        """
+        robots = self._robots
+        if masses is not None:
+            bodies = robots[0].pinocchio_model.njoints - 1
+            rows = per_world('masses', masses, self.n, bodies)
+            if not (rows > 0.0).all():
+                raise InvalidInput('masses: expected values > 0')
+            robots = [with_masses(robot, row) for robot, row in zip(robots, rows, strict=True)]
+        for i, robot in enumerate(robots):
+            own = Workspace(robot, self.terrains[i], self._h, robot.constraints)
+            if not np.array_equal(own.interval_dof, self.template.interval_dof):
+                raise InvalidInput(
+                    f'actuators of world {i}: dry friction in other joints than in world 0'
+                )
+            for name in ROBOT_FIELDS:
+                self.field(name)[i] = getattr(own, name)
+
+    def set_laws(self) -> None:
+        """Write the contact model of every world; gravity and masses have to be set before."""
+        template, first = self.template, self._models[0]
+        same = all(model is first for model in self._models)
+        same = same and len(np.unique(self.field('total_mass'))) == 1
+        same = same and (self.field('gravity') == self.field('gravity')[0]).all()
+        for i, model in enumerate(self._models[:1] if same else self._models):
+            template.data.gravity[:] = self.field('gravity')[i]
+            template.total_mass[:] = self.field('total_mass')[i]
+            template.data.springs[:] = 0.0
+            model.bind(template)
+            for name in LAW_FIELDS:
+                self.field(name)[slice(None) if same else i] = getattr(template, name)
+
+    def of(self, world: int) -> Workspace:
+        """Return a workspace with the values of one world."""
+        own = self.template.copy(self.terrains[world])
+        own.numbers[0], own.indices[0] = self.numbers[world], self.indices[world]
+        return own
+
+    def change_terrains(
+        self, which: NDArray[np.int64], terrain: TerrainLike | Sequence[TerrainLike]
+    ) -> None:
+        """Put the worlds `which` on other grounds, one for all or one for each.
+
+        Raises:
+            InvalidInput: another number of grounds, or one with other features.
+        """
+        chosen = one_or_each('terrain', terrain, as_terrain, len(which))
+        for i, ground in zip(which, chosen, strict=True):
+            if ground.features != self.terrains[0].features:
+                raise InvalidInput(
+                    f'terrain of world {i} has {ground.features} features, that of world 0 '
+                    f'{self.terrains[0].features}'
+                )
+        for i, ground in zip(which, chosen, strict=True):
+            self.terrains[i] = ground
+            self.field('terrain')[i] = ground.data
+            self.field('ground')[i] = ground_indices(ground)
+
+    def _checked_law(self) -> TimeSteppingModel:
+        first = self._models[0]
+        for i, model in enumerate(self._models):
+            if not isinstance(model, TimeSteppingModel):
+                raise InvalidInput(
+                    f'Worlds: contact model {model.name!r} has no compiled step; use Simulator'
+                )
+            if model.compiled is not first.compiled:
+                raise InvalidInput(
+                    f'contact_model of world {i} is {model.name!r}, that of world 0 '
+                    f'{first.name!r}: expected one class'
+                )
+        assert isinstance(first, TimeSteppingModel)
+        return first
+
+
+def robots_of(
+    robot: RobotModel, n: int, actuators: Sequence[Actuators] | None
+) -> list[RobotModel]:
+    """Return the robot of every world, one for all where nothing differs.
+
+    Raises:
+        InvalidInput: another number than n of actuators, or actuators of other joints.
+    """
+    if actuators is None:
+        return [robot] * n
+    actuators = listed('actuators', actuators)
+    if len(actuators) != n:
+        raise InvalidInput(f'actuators: {len(actuators)} given, expected {n}')
+    return [robot.with_actuators(own) for own in actuators]
+
+
+def with_room(robots: Sequence[RobotModel]) -> RobotModel:
+    """Return a robot whose arrays have room for what the actuators of all of these remember."""
+    first = robots[0]
+    if all(robot is first for robot in robots):
+        return first
+    most = {
+        name: np.max([getattr(robot.actuators, name) for robot in robots], axis=0)
+        for name in ('delay', 'time_constant')
+    }
+    return first.with_actuators(None, **most)
+
+
+def one_or_each(name: str, value: Any, checked: Callable[[Any], Any], n: int) -> list[Any]:
+    """Return n checked values, of one for all or of n."""
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        return [checked(value)] * n
+    if len(value) != n:
+        raise InvalidInput(f'{name}: {len(value)} given, expected one or {n}')
+    return [checked(one) for one in value]
+
+
+def with_masses(robot: RobotModel, masses: ArrayLike) -> RobotModel:
+    """Return `robot` with other masses (njoints − 1,) [kg]; inertias scale with them.
+
+    Raises:
+        RobotDescriptionError: masses with which no motion can be computed.
+    """
+    model = robot.pinocchio_model.copy()
+    for joint, mass in enumerate(real_array('masses', masses), 1):
+        inertia = model.inertias[joint]
+        if inertia.mass > 0.0:
+            scale = mass / inertia.mass
+            model.inertias[joint] = type(inertia)(mass, inertia.lever, scale * inertia.inertia)
+    return replace(robot, pinocchio_model=model)
+
+
+# --- Worlds: many worlds of one robot, stepped together in compiled threads.
+
+Controller = Callable[[Array, Array, Array], ArrayLike]
+"""(time (n,), q (n, nq), v (n, nv)) → joint efforts (n, n_joints) [N m]."""
+CHUNKS = 4
+"""Pieces of work per thread: worlds may take differently long."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rollout:
+    """States of all worlds at T instants."""
+
+    time: Array
+    """[s], shape (T, n)."""
+    q: Array
+    """Configurations, shape (T, n, nq)."""
+    v: Array
+    """Velocities, shape (T, n, nv)."""
+    effort: Array
+    """Joint efforts of the step before, after saturation [N m], shape (T, n, n_joints)."""
+
+
+class Worlds:
+    """Steps n worlds of one robot.
+
+    Args:
+        robot: what moves in every world.
+        n: number of worlds.
+        contact_model: a time-stepping model by name or instance, or n instances of one class.
+        terrain: a terrain by name or value, or n with as many features.
+        friction: Coulomb coefficients [-]: one number, (nc,), (n, 1) or (n, nc); one per contact
+            point in the place of nc holds for all its contacts.
+        restitution: Newton coefficients in [0, 1], likewise.
+        time_step: h [s], the same in all worlds.
+        gravity: [m/s²], a number g for (0, 0, −g), (3,) or (n, 3).
+        masses: masses of the bodies of Pinocchio's joints 1, 2, ... [kg], (njoints − 1,) or
+            (n, njoints − 1); their inertias scale with them. None: those of the robot.
+        threads: number of threads; None: the number of cores.
+        integrator: as of `Simulator`, the same in all worlds.
+        actuators: n of them; None: those of the robot. Which joints have dry friction is the same
+            in all worlds.
+
+    Raises:
+        InvalidInput: n < 1, arrays of the wrong length, values outside what is allowed, a contact
+            model without compiled steps (hybrid), joints that only Pinocchio knows.
+        UnknownName: a contact model, terrain or integrator that does not exist.
+    """
+
+    @checked
+    def __init__(
+        self,
+        robot: RobotModel,
+        n: int,
+        contact_model: str | ContactModel | Sequence[ContactModel] = 'ncp',
+        terrain: TerrainLike | Sequence[TerrainLike] = 'plane',
+        friction: float | ArrayLike = 0.8,
+        restitution: float | ArrayLike = 0.0,
+        time_step: float = 1e-3,
+        gravity: float | ArrayLike = 9.81,
+        masses: ArrayLike | None = None,
+        threads: int | None = None,
+        integrator: str = 'semi_implicit',
+        actuators: Sequence[Actuators] | None = None,
+    ) -> None:
+        self.robot, self.n = checked_robot(robot), count('n', n)
+        self._threads = count('threads', threads or os.cpu_count() or 1)
+        try:
+            arrays = WorldArrays(robot, self.n, contact_model, terrain, time_step, actuators)
+        except MemoryError as error:
+            raise InvalidInput(f'n = {n}: no memory for so many worlds') from error
+        self._arrays = arrays
+        self._field, sizes = arrays.field, arrays.template.sizes
+        arrays.template.integrator[0] = integrator_code(integrator)
+        check_integrator(arrays.template)
+        self._field('integrator')[:] = arrays.template.integrator
+        arrays.set_gravity(gravity)
+        self._field('default_friction')[:] = per_world_contact('friction', friction, self.n, sizes)
+        self._field('default_restitution')[:] = per_world_contact(
+            'restitution', restitution, self.n, sizes, 1.0
+        )
+        if not (masses is None and actuators is None):
+            arrays.set_robots(masses)
+        arrays.set_laws()
+        self._compiled = arrays.law.compiled.advance
+        self._executor = ThreadPoolExecutor(self._threads)
+        with announced(type(arrays.law).__module__):
+            self.reset()
+            self._run_chunk(slice(0, 1), 0)
+
+    # ---------------------------------------------------------------- state
+
+    def reset(
+        self,
+        q: ArrayLike | None = None,
+        v: ArrayLike | None = None,
+        time: float = 0.0,
+        worlds: ArrayLike | None = None,
+        terrain: TerrainLike | Sequence[TerrainLike] | None = None,
+    ) -> None:
+        """Start again, all worlds or those listed in `worlds`.
+
+        Args:
+            q: configurations, (nq,) or one row per world; default: standing on the terrain.
+            v: velocities, (nv,) or one row per world; default: at rest.
+            time: [s].
+            worlds: indices of the worlds.
+            terrain: another ground for them, or one for each, with as many features.
+
+        Raises:
+            InvalidInput: wrong sizes, values that are not finite, worlds that do not exist, a
+                ground with other features.
+        """
+        which, time = self._chosen(worlds), finite('time', time)
+        if terrain is not None:
+            self._arrays.change_terrains(which, terrain)
+        starts = self._starts(q, which)
+        speeds = np.zeros((1, self.robot.nv)) if v is None else np.atleast_2d(real_array('v', v))
+        speeds = np.broadcast_to(_rows('v', speeds, len(which)), (len(which), speeds.shape[1]))
+        for place, (start, speed) in zip(which, zip(starts, speeds, strict=True), strict=True):
+            q = self.robot.checked_configuration(start)
+            self.robot.loops.check(q, f'world {place}')
+            self._field('q')[place] = q
+            self._field('v')[place] = self.robot.checked_velocity(speed)
+        for name in (*KEPT, 'command'):
+            self._field(name)[which] = 0.0
+        self._field('friction')[which] = self._field('default_friction')[which]
+        self._field('clock')[which] = (time, time, 0.0)
+        self._field('status')[which] = READY
+        arrays = self._arrays
+        numbers, indices = arrays.numbers[which], arrays.indices[which]
+        refresh(numbers, indices, arrays.template.layout)
+        arrays.numbers[which], arrays.indices[which] = numbers, indices
+        for name in ('q', 'v', 'position', 'frame', 'gap', 'feature', 'memory', 'energy'):
+            self._field(f'{name}_start')[which] = self._field(name)[which]
+
+    def _starts(self, q: ArrayLike | None, which: NDArray[np.int64]) -> Array:
+        if q is not None:
+            given = np.atleast_2d(real_array('q', q))
+            return np.broadcast_to(_rows('q', given, len(which)), (len(which), given.shape[1]))
+        poses: dict[int, Array] = {}
+        for i in which:
+            terrain = self._arrays.terrains[i]
+            if id(terrain) not in poses:
+                poses[id(terrain)] = standing_on(self.robot, terrain)
+        return np.array([poses[id(self._arrays.terrains[i])] for i in which])
+
+    @property
+    def time(self) -> Array:
+        """Simulated time of every world [s], shape (n,)."""
+        return frozen(self._field('clock')[:, 0])
+
+    @property
+    def q(self) -> Array:
+        """Configurations, a read-only copy, shape (n, nq)."""
+        return frozen(self._field('q'))
+
+    @property
+    def v(self) -> Array:
+        """Velocities, a read-only copy, shape (n, nv)."""
+        return frozen(self._field('v'))
+
+    @property
+    def running(self) -> NDArray[np.bool_]:
+        """Whether each world goes on, shape (n,)."""
+        return np.asarray(self._field('status')[:, 0] == READY)
+
+    @property
+    def stopped(self) -> dict[int, str]:
+        """Reason for every world that has stopped, by its number; `reset` lets it go on."""
+        return {int(i): self._reason(int(i)) for i in np.flatnonzero(~self.running)}
+
+    @property
+    def bytes_per_world(self) -> int:
+        """Memory of one world [bytes]."""
+        return int(self._arrays.numbers[0].nbytes + self._arrays.indices[0].nbytes)
+
+    @checked
+    def report(self, world: int) -> StepReport:
+        """Return the full report of the last step of one world.
+
+        Raises:
+            InvalidInput: a world that does not exist.
+        """
+        (place,) = self._chosen([world])
+        own = self._arrays.of(int(place))
+        return StepReport(own.data.buffer.copy(), StepContext(own))
+
+    def _reason(self, world: int) -> str:
+        status, time = int(self._field('status')[world, 0]), float(self.time[world])
+        if status == NOT_FINITE:
+            reason = crossed_limits(self._arrays.of(world), self.robot)
+            return (
+                f'world {world} stopped at t = {time:g} s: the step would not be finite: {reason}'
+            )
+        joint = self.robot.joint_names[status - 1]
+        return f'world {world} stopped at t = {time:g} s: effort of joint {joint!r} is not finite'
+
+    # ---------------------------------------------------------------- stepping
+
+    def step(self, effort: ArrayLike, steps: int = 1) -> None:
+        """Advance all worlds under constant joint efforts (n, n_joints) or (n_joints,) [N m].
+
+        Raises:
+            InvalidInput: efforts of the wrong shape or not finite; nothing is stepped.
+        """
+        command = per_world('effort', effort, self.n, self.robot.n_joints, least=-np.inf)
+        self._field('command')[:] = command
+        self._field('control')[:] = DIRECT
+        self._advance(count('steps', steps))
+
+    @checked
+    def follow(
+        self, command: JointCommand | Sequence[JointCommand], steps: int, every: int = 0
+    ) -> Rollout:
+        """Advance by `steps` steps of joint PD with feed-forward, evaluated in every step.
+
+        Args:
+            command: targets and gains for all worlds, or n of them.
+            steps: number of steps.
+            every: steps between two instants of the rollout; 0: only the end.
+
+        Raises:
+            InvalidInput: commands of the wrong number or length.
+        """
+        one = isinstance(command, JointCommand)
+        commands = [command] * self.n if one else listed('command', command)
+        for each in commands:
+            of_type('command', each, JointCommand)
+        if len(commands) != self.n:
+            raise InvalidInput(f'command: {len(commands)} commands, expected {self.n}')
+        for field, name in (
+            ('target', 'position'), ('target_velocity', 'velocity'), ('feed_forward', 'effort'),
+            ('kp', 'stiffness'), ('kd', 'damping'),
+        ):  # fmt: skip
+            rows = np.array([getattr(one, name) for one in commands])
+            self._field(field)[:] = per_world(
+                f'command.{name}', rows, self.n, self.robot.n_joints, least=-np.inf
+            )
+        self._field('control')[:] = JOINT_PD
+        return self._recorded(count('steps', steps), every, None)
+
+    @checked
+    def run(self, controller: Controller, steps: int, period: int = 1, every: int = 0) -> Rollout:
+        """Advance by `steps` steps; `controller` gives the efforts every `period` steps.
+
+        Args:
+            controller: (time (n,), q (n, nq), v (n, nv)) → efforts (n, n_joints) [N m]. Efforts
+                of one world that are not finite stop that world.
+            steps: number of steps.
+            period: steps between two calls of the controller.
+            every: steps between two instants of the rollout, a multiple of `period`; 0: the end.
+
+        Raises:
+            InvalidInput: efforts of the wrong shape.
+        """
+        period = count('period', period)
+        if every % period:
+            raise InvalidInput(f'every = {every}: expected a multiple of period = {period}')
+        self._field('control')[:] = DIRECT
+        return self._recorded(count('steps', steps), every, (controller, period))
+
+    @checked
+    def push(self, frame: str, wrenches: ArrayLike) -> None:
+        """Apply a wrench at a frame from now on: force [N], torque [N m], world axes.
+
+        Args:
+            frame: name of the frame, at whose origin the wrench acts.
+            wrenches: (6,) or (n, 6); zeros end the push.
+
+        Raises:
+            UnknownName: a frame that does not exist.
+            InvalidInput: wrong sizes, values that are not finite.
+        """
+        model, tree = self.robot.pinocchio_model, self._arrays.template.tree
+        placed = frame_called(model, frame)
+        values = per_world('wrenches', wrenches, self.n, 6, least=-np.inf)
+        body = tree.body_of_joint[placed.parentJoint]
+        self._field('wrench')[:] = values
+        self._field('wrench_point')[:] = tree.axes[body].T @ placed.placement.translation
+        self._field('wrench_body')[:] = body
+
+    def _recorded(
+        self, steps: int, every: int, controlled: tuple[Controller, int] | None
+    ) -> Rollout:
+        if every < 0:
+            raise InvalidInput(f'every = {every}: expected a whole number of at least 0')
+        instants, left, since = [], steps, 0
+        while left:
+            chunk = min(left, every - since if every else left)
+            if controlled is not None:
+                chunk = min(chunk, controlled[1])
+                self._command(controlled[0])
+            self._advance(chunk)
+            left, since = left - chunk, since + chunk
+            if since == every or not left:
+                instants.append(self._instant())
+                since = 0
+        return Rollout(*(np.array(values) for values in zip(*instants, strict=True)))
+
+    def _command(self, controller: Controller) -> None:
+        efforts = real_array('controller', controller(self.time, self.q, self.v))
+        shape = (self.n, self.robot.n_joints)
+        if efforts.shape != shape:
+            raise InvalidInput(f'controller: efforts of shape {efforts.shape}, expected {shape}')
+        self._field('command')[:] = efforts
+
+    def _instant(self) -> tuple[Array, Array, Array, Array]:
+        names = ('q', 'v', 'effort')
+        return self.time, *(self._field(name).copy() for name in names)  # type: ignore[return-value]
+
+    def _advance(self, steps: int) -> None:
+        pieces = min(self.n, CHUNKS * self._threads if self._threads > 1 else 1)
+        edges = np.linspace(0, self.n, pieces + 1).astype(int)
+        chunks = [slice(a, b) for a, b in pairwise(edges)]
+        if len(chunks) == 1:
+            self._run_chunk(chunks[0], steps)
+            return
+        for done in [self._executor.submit(self._run_chunk, chunk, steps) for chunk in chunks]:
+            done.result()
+
+    def _run_chunk(self, chunk: slice, steps: int) -> None:
+        arrays = self._arrays
+        layout = arrays.template.layout
+        self._compiled(arrays.numbers[chunk], arrays.indices[chunk], layout, steps)
+
+    def _chosen(self, worlds: ArrayLike | None) -> NDArray[np.int64]:
+        if worlds is None:
+            return np.arange(self.n)
+        chosen = indices('worlds', np.atleast_1d(real_array('worlds', worlds)), self.n)
+        if chosen.size == 0:
+            raise InvalidInput('worlds: expected at least one')
+        return chosen.astype(np.int64)
+
+
+def _rows(name: str, values: Array, n: int) -> Array:
+    if values.ndim != 2 or values.shape[0] not in (1, n):
+        raise InvalidInput(f'{name}: shape {values.shape}, expected one row or {n}')
+    return values

@@ -1,0 +1,332 @@
+"""Newton steps on the equations of a guessed set of modes, cut where a mode ends.
+
+Once Gauss-Seidel has found which contacts are open, stick or slip and which scalar rows sit at a
+bound, the rest is a smooth square system:
+
+    open      λ = 0                      stick     w = 0
+    slip      λ = λ_n (μ d, 1), d = (cos θ, sin θ):   w_n + κ μ w_t·d = 0,   w_t × d = 0
+    at bound  λ = bound                  inside    w = 0
+
+with unknowns λ (stick, inside) and λ_n, θ (slip); κ = 0 is Coulomb's law, κ = 1 the convex
+relaxation. Newton removes at once the slow modes of
+Gauss-Seidel: redundant stance, dry friction in every joint of a standing robot. Stuck rows and
+normal rows in slip carry a proximal term, so that redundant impulses stay where they are; in a
+careful step those near the edges of their cones change least. A step that would leave a box or a
+friction cone is cut at the boundary: there the mode changes, and the next step starts.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from contact_sim.solvers._cone_problem import (
+    fill_velocity,
+    fill_velocity_symmetric,
+    natural_map_at,
+)
+from contact_sim.solvers._dense import eliminate, solve_symmetric
+from contact_sim.solvers._jit import kernel
+
+HELD, NORMAL, TURN = range(3)
+"""Kinds of unknowns: an impulse with equation w_row = 0; λ_n of a slipping contact at `row` (its
+first row) with equation w_n + κ μ w_t·d = 0; its direction θ with equation w_t × d = 0."""
+PROXIMAL = 1e-10
+"""Least weight of a change of an impulse, over the diagonal of G [-]."""
+LEAST_ROOM = 1e-2
+"""Share of the largest room, below which the weight of a contact grows no further [-]."""
+ON_THE_CONE = 1.0 - 1e-9
+KEEN = 1e-2
+"""Share of the tolerance that Newton aims at: what it leaves adds up from step to step, because
+the next one accepts it, and one more of its steps takes it away."""
+
+
+@kernel
+def choose_unknowns(rows, impulse, work):
+    """Fill the kinds and rows of the unknowns and the directions of slip.
+
+    Returns (number of unknowns, whether any contact slips). A row with two infinite bounds is
+    always an unknown.
+    """
+    kind, row, direction = work.kind, work.row, work.direction
+    mu, lower, upper = rows.friction, rows.lower, rows.upper
+    m, nc, slips = 0, mu.shape[0], False
+    for i in range(nc):
+        r = 3 * i
+        t1, t2, n = impulse[r], impulse[r + 1], impulse[r + 2]
+        if n <= 0.0:
+            continue
+        if mu[i] == 0.0:
+            kind[m], row[m] = HELD, r + 2
+            m += 1
+            continue
+        size, radius = t1 * t1 + t2 * t2, ON_THE_CONE * mu[i] * n
+        if size >= radius * radius:
+            size = np.sqrt(size)
+            direction[r], direction[r + 1] = t1 / size, t2 / size
+            kind[m], row[m], kind[m + 1], row[m + 1] = NORMAL, r, TURN, r
+            m, slips = m + 2, True
+        else:
+            for k in range(3):
+                kind[m + k], row[m + k] = HELD, r + k
+            m += 3
+    for k in range(lower.shape[0]):
+        r = 3 * nc + k
+        if lower[k] < impulse[r] < upper[k]:
+            kind[m], row[m] = HELD, r
+            m += 1
+    return m, slips
+
+
+@kernel
+def fill_line(G, kind, r, d1, d2, k, line):
+    """Fill the equation of `kind` at row `r` as a sum over all impulses; d = (d1, d2), k = κ μ."""
+    if kind == HELD:
+        for c in range(G.shape[0]):
+            line[c] = G[r, c]
+    elif kind == NORMAL:
+        for c in range(G.shape[0]):
+            line[c] = G[r + 2, c] + k * (d1 * G[r, c] + d2 * G[r + 1, c])
+    else:
+        for c in range(G.shape[0]):
+            line[c] = d2 * G[r, c] - d1 * G[r + 1, c]
+
+
+@kernel
+def fill_system(rows, impulse, w, work, m, associated):
+    """Fill matrix and right-hand side of the Newton step from `impulse`, w = G λ + g."""
+    A, b, d, line = work.matrix, work.step, work.direction, work.line
+    kind, row, mu = work.kind, work.row, rows.friction
+    for e in range(m):
+        r = row[e]
+        d1 = d2 = k = 0.0
+        if kind[e] != HELD:
+            d1, d2, k = d[r], d[r + 1], associated * mu[r // 3]
+        fill_line(rows.delassus, kind[e], r, d1, d2, k, line)
+        for c in range(m):
+            s = row[c]
+            if kind[c] == HELD:
+                A[e, c] = line[s]
+            elif kind[c] == NORMAL:
+                A[e, c] = mu[s // 3] * (d[s] * line[s] + d[s + 1] * line[s + 1]) + line[s + 2]
+            else:
+                radius = mu[s // 3] * impulse[s + 2]
+                A[e, c] = radius * (d[s] * line[s + 1] - d[s + 1] * line[s])
+        if kind[e] == HELD:
+            b[e] = -w[r]
+            A[e, e] += PROXIMAL * rows.delassus[r, r]
+        elif kind[e] == NORMAL:
+            b[e] = -w[r + 2] - k * (w[r] * d1 + w[r + 1] * d2)
+            A[e, e] += PROXIMAL * rows.delassus[r + 2, r + 2]
+            A[e, e + 1] += k * (w[r + 1] * d1 - w[r] * d2)
+        else:
+            b[e] = w[r + 1] * d1 - w[r] * d2
+            A[e, e] += w[r] * d1 + w[r + 1] * d2
+
+
+@kernel
+def fill_held(rows, w, work, m):
+    """Fill the upper triangle and the right-hand side of the same step where nothing slips."""
+    G, A, b, row = rows.delassus, work.matrix, work.step, work.row
+    if m == G.shape[0]:
+        for e in range(m):
+            b[e] = -w[e]
+            for c in range(m):  # all of it: loops of one length are faster than half of the work
+                A[e, c] = G[e, c]
+            A[e, e] += PROXIMAL * G[e, e]
+        return
+    for e in range(m):
+        r = row[e]
+        b[e] = -w[r]
+        for c in range(e, m):
+            A[e, c] = G[r, row[c]]
+        A[e, e] += PROXIMAL * G[r, r]
+
+
+@kernel
+def room_in_cone(impulse, r, mu):
+    """Return μ λ_n − |λ_t| of the contact at row `r` [N s]."""
+    return mu * impulse[r + 2] - np.sqrt(impulse[r] ** 2 + impulse[r + 1] ** 2)
+
+
+@kernel
+def add_weights(rows, impulse, work, m):
+    """Add to the proximal terms what makes them go with the inverse square of a contact's room.
+
+    Of the impulses that solve redundant rows the step then takes the nearest in the metric of the
+    interior of the cones [Dikin 1967]. Without it a contact near the edge of its cone would often
+    leave it, for modes that have no solution.
+    """
+    A, G, kind, row, mu = work.matrix, rows.delassus, work.kind, work.row, rows.friction
+    most, e = 0.0, 0
+    for i in range(mu.shape[0]):
+        most = max(most, room_in_cone(impulse, 3 * i, mu[i]))
+    while e < m:
+        r = row[e]
+        if r >= 3 * mu.shape[0] or mu[r // 3] == 0.0:
+            e += 1
+        elif kind[e] == HELD:
+            share = max(room_in_cone(impulse, r, mu[r // 3]) / most, LEAST_ROOM)
+            weight = PROXIMAL * (1.0 / (share * share) - 1.0)
+            for k in range(3):
+                A[e + k, e + k] += weight * G[r + k, r + k]
+            e += 3
+        else:
+            weight, radius = PROXIMAL / (LEAST_ROOM * LEAST_ROOM), mu[r // 3] * impulse[r + 2]
+            A[e, e] += weight * G[r + 2, r + 2]
+            A[e + 1, e + 1] -= weight * radius * 0.5 * (G[r, r] + G[r + 1, r + 1])
+            e += 2
+
+
+@kernel
+def share_inside_cone(t1, t2, n, d1, d2, dn, mu):
+    """Return the largest α ≤ 1 with (t, n) + α (d, dn) in K_μ, for (t, n) inside."""
+    a = d1 * d1 + d2 * d2 - (mu * dn) ** 2
+    b = t1 * d1 + t2 * d2 - mu * mu * n * dn
+    c = t1 * t1 + t2 * t2 - (mu * n) ** 2  # < 0 inside
+    if a + 2.0 * b + c <= 0.0 and n + dn >= 0.0:
+        return 1.0
+    root = np.sqrt(max(b * b - a * c, 0.0))
+    alpha = -c / (b + root) if b > 0.0 else (root - b) / a if a != 0.0 else 1.0
+    return min(max(alpha, 0.0), 1.0)
+
+
+@kernel
+def share_of_step(rows, impulse, work, m):
+    """Return the largest α ≤ 1 for which the stuck impulses stay in their sets."""
+    kind, row, b = work.kind, work.row, work.step
+    mu, lower, upper = rows.friction, rows.lower, rows.upper
+    alpha, first, e = 1.0, 3 * mu.shape[0], 0
+    while e < m:
+        r = row[e]
+        if kind[e] == NORMAL:
+            if b[e] < 0.0 and impulse[r + 2] + b[e] < 0.0:
+                alpha = min(alpha, -impulse[r + 2] / b[e])
+            e += 2
+        elif r >= first:
+            target = impulse[r] + b[e]
+            if target > upper[r - first]:
+                alpha = min(alpha, (upper[r - first] - impulse[r]) / b[e])
+            elif target < lower[r - first]:
+                alpha = min(alpha, (lower[r - first] - impulse[r]) / b[e])
+            e += 1
+        elif mu[r // 3] == 0.0:
+            if impulse[r] + b[e] < 0.0:
+                alpha = min(alpha, -impulse[r] / b[e])
+            e += 1
+        else:
+            share = share_inside_cone(
+                impulse[r], impulse[r + 1], impulse[r + 2], b[e], b[e + 1], b[e + 2], mu[r // 3]
+            )
+            alpha = min(alpha, share)
+            e += 3
+    return alpha
+
+
+@kernel
+def move(rows, impulse, work, m, alpha):
+    """Move the unknowns by α of the step; scalar rows that arrive at a bound sit on it exactly."""
+    kind, row, b = work.kind, work.row, work.step
+    lower, upper, first = rows.lower, rows.upper, 3 * rows.friction.shape[0]
+    for e in range(m):
+        r = row[e]
+        if kind[e] == HELD:
+            impulse[r] += alpha * b[e]
+            if r >= first:
+                k = r - first
+                slack = 1e-12 * abs(b[e])
+                if impulse[r] >= upper[k] - slack:
+                    impulse[r] = upper[k]
+                elif impulse[r] <= lower[k] + slack:
+                    impulse[r] = lower[k]
+        elif kind[e] == NORMAL:
+            n = impulse[r + 2] + alpha * b[e]
+            theta = np.arctan2(impulse[r + 1], impulse[r]) + alpha * b[e + 1]
+            f = rows.friction[r // 3] * n
+            impulse[r], impulse[r + 1], impulse[r + 2] = f * np.cos(theta), f * np.sin(theta), n
+
+
+@kernel
+def newton_step(rows, impulse, w, work, associated, symmetric, careful):
+    """Move `impulse` by one Newton step on the equations of its modes, from w = G λ + g.
+
+    `careful`: changes are weighed with the room of their contacts. Returns (share of the step
+    that was taken, number of unknowns); below 1 a mode ended, −1 if there is nothing to move or
+    the system is singular.
+    """
+    m, slips = choose_unknowns(rows, impulse, work)
+    if m == 0:
+        return -1.0, m
+    if slips or not symmetric:
+        fill_system(rows, impulse, w, work, m, associated)
+        if careful:
+            add_weights(rows, impulse, work, m)
+        if not eliminate(work.matrix, work.step, m):
+            return -1.0, m
+    else:
+        fill_held(rows, w, work, m)
+        if careful:
+            add_weights(rows, impulse, work, m)
+        solve_symmetric(work.matrix, work.step, m)
+    alpha = share_of_step(rows, impulse, work, m)
+    move(rows, impulse, work, m, alpha)
+    return alpha, m
+
+
+@kernel
+def rest_of_equations(rows, impulse, w, work, m, associated):
+    """Return the largest ρ |equation| of the last step's `m` unknowns [N s], w = G λ + g.
+
+    It is the part of the natural map that more Newton steps in these modes take away.
+    """
+    kind, row, mu, worst, e = work.kind, work.row, rows.friction, 0.0, 0
+    while e < m:
+        r = row[e]
+        rho = work.rho[r]
+        if kind[e] == HELD:
+            worst = max(worst, rho * abs(w[r]))
+            e += 1
+        else:
+            t1, t2 = impulse[r], impulse[r + 1]
+            size, k = np.sqrt(t1 * t1 + t2 * t2), associated * mu[r // 3]
+            if size > 0.0:
+                normal = w[r + 2] + k * (w[r] * t1 + w[r + 1] * t2) / size
+                across = (w[r] * t2 - w[r + 1] * t1) / size
+                worst = max(worst, rho * abs(normal), rho * abs(across))
+            e += 2
+    return worst
+
+
+@kernel
+def newton_on_modes(rows, impulse, work, residual, goal, associated, symmetric):
+    """Take Newton steps while they bring the natural map down; return the natural map [N s].
+
+    Args:
+        rows: the problem, n rows.
+        impulse: in and out [N s], shape (n,); changed only for the better.
+        work: scratch; `rho` holds the step lengths and `velocity`, in and out, w of `impulse`.
+        residual: natural map of `impulse` [N s].
+        goal: natural map that is good enough [N s].
+        associated: κ.
+        symmetric: whether G is symmetric and positive semidefinite, so that it needs no pivots.
+    """
+    n, w, trial, w_trial = rows.g.shape[0], work.velocity, work.trial, work.trial_velocity
+    for r in range(n):
+        trial[r], w_trial[r] = impulse[r], w[r]
+    for _ in range(2 * n):
+        share, _ = newton_step(rows, trial, w_trial, work, associated, symmetric, False)
+        if share < 0.0:
+            break
+        if symmetric:
+            fill_velocity_symmetric(rows, trial, w_trial)
+        else:
+            fill_velocity(rows, trial, w_trial)
+        if share == 1.0:
+            reached = natural_map_at(rows, trial, w_trial, work.rho, associated)
+            if not reached < residual:
+                break
+            for r in range(n):
+                impulse[r], w[r] = trial[r], w_trial[r]
+            slow, residual = reached > 0.5 * residual, reached
+            if slow or residual <= goal:  # slow: in the wrong modes, or down to rounding
+                break
+    return residual

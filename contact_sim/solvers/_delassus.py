@@ -1,0 +1,451 @@
+"""The Delassus matrix G = J M⁻¹ Jᵀ along the kinematic tree.
+
+With M = Lᵀ D L and Y = L⁻ᵀ Jᵀ it is G = Yᵀ D⁻¹ Y. A row of J has entries on one
+branch of the tree only, from its last dof to the root, and so has its column of Y. The tree is
+taken apart into its trunk, six dofs on which everything hangs (the base of a legged robot), and
+the limbs on it: the part of the trunk is a product of full matrices, in a limb only the rows on it
+meet. Rows are taken three at a time where they share a branch (the rows of one contact
+do, or the joints of one leg).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from contact_sim._types import Indices
+from contact_sim.solvers._jit import kernel
+
+# --- Sparse factorisation of a mass matrix along the kinematic tree.
+#
+#     M = Lᵀ D L,   L of unit diagonal,   L_ij ≠ 0 only if j is i or an ancestor of i
+#
+# Kernels take a tree as two arrays of shape (nv,) and a number: `parent[i]` is the degree of
+# freedom
+# before i on the way to the root, −1 at the root, and always less than i; `limb` and `rooted` are
+# those of `limbs_of`. There may be several trees. The branches of a legged robot never mix, so the
+# cost grows linearly with the number of legs. The trunk is worked on in loops of known length,
+# which
+# is faster than to follow the parents. A factor holds L below its diagonal and 1/D on it; the
+# upper
+# triangle and what lies between branches is neither read nor written.
+#
+# [Featherstone 2008] Rigid Body Dynamics Algorithms, section 6.5.
+
+TRUNK = -1
+"""Limb of the dofs of the trunk."""
+TRUNK_DOFS = 6
+"""Dofs of a trunk, where there is one."""
+
+
+def limbs_of(parent: Indices) -> tuple[Indices, int]:
+    """Return the limb of every dof, its first dof or TRUNK, (nv,), and the dofs of the first tree.
+
+    The trunk is the chain of the first six dofs where all others of their tree hang on it: the
+    floating base of a legged robot. Further trees are limbs of their own. Without a trunk, or
+    where the dofs of its tree are not the first ones, the number is 0.
+
+    Args:
+        parent: dof before each dof, −1 at the root, shape (nv,).
+    """
+    nv = len(parent)
+    root = np.arange(nv)
+    for k in range(nv):
+        if parent[k] >= 0:
+            root[k] = root[parent[k]]
+    rooted = int(np.count_nonzero(root == 0))
+    chain = np.array_equal(parent[:TRUNK_DOFS], np.arange(-1, TRUNK_DOFS - 1))
+    together = not root[:rooted].any()
+    if not chain or not together or (parent[TRUNK_DOFS:rooted] < TRUNK_DOFS - 1).any():
+        rooted = 0
+    trunk, limb = TRUNK_DOFS if rooted else 0, np.full(nv, TRUNK, dtype=np.int64)
+    for k in range(trunk, nv):
+        limb[k] = k if parent[k] < trunk else limb[parent[k]]
+    return limb, rooted
+
+
+@kernel
+def trunk_of(tree):
+    """Return the dofs of the trunk: TRUNK_DOFS or 0."""
+    return TRUNK_DOFS if tree[2] > 0 else 0
+
+
+@kernel
+def factorise(L, tree):
+    """Overwrite the lower triangle of the mass matrix `L` (nv, nv) with its factor."""
+    parent, rooted, trunk = tree[0], tree[2], trunk_of(tree)
+    for k in range(L.shape[0] - 1, trunk - 1, -1):
+        inverse = 1.0 / L[k, k]
+        L[k, k] = inverse
+        i = parent[k]
+        while i >= trunk:
+            share = L[k, i] * inverse
+            j = i
+            while j >= trunk:
+                L[i, j] -= share * L[k, j]
+                j = parent[j]
+            if k < rooted:
+                for j in range(TRUNK_DOFS):
+                    L[i, j] -= share * L[k, j]
+            L[k, i] = share  # row k is not read above i again
+            i = parent[i]
+        if k < rooted:
+            eliminate_from_trunk(L, k, TRUNK_DOFS - 1, inverse)
+    if trunk:
+        for k in range(TRUNK_DOFS - 1, -1, -1):
+            inverse = 1.0 / L[k, k]
+            L[k, k] = inverse
+            eliminate_from_trunk(L, k, k - 1, inverse)
+
+
+@kernel
+def eliminate_from_trunk(L, k, last, inverse):
+    """Take dof k out of the rows of the trunk, from `last` on; `inverse` is 1/D of k."""
+    for i in range(last, -1, -1):
+        share = L[k, i] * inverse
+        for j in range(i + 1):
+            L[i, j] -= share * L[k, j]
+        L[k, i] = share
+
+
+@kernel
+def solve(L, tree, x):
+    """Overwrite `x` (nv,) with the solution of M y = x."""
+    solve_transposed(L, tree, x)
+    solve_factor(L, tree, x)
+
+
+@kernel
+def solve_transposed(L, tree, x):
+    """Overwrite `x` (nv,) with the solution of Lᵀ y = x; zeros outside the branch stay zero."""
+    parent, rooted, trunk = tree[0], tree[2], trunk_of(tree)
+    for i in range(L.shape[0] - 1, trunk - 1, -1):
+        y = x[i]
+        if y != 0.0:
+            j = parent[i]
+            while j >= trunk:
+                x[j] -= L[i, j] * y
+                j = parent[j]
+            if i < rooted:
+                for j in range(TRUNK_DOFS):
+                    x[j] -= L[i, j] * y
+    if trunk:
+        for i in range(TRUNK_DOFS - 1, -1, -1):
+            for j in range(i):
+                x[j] -= L[i, j] * x[i]
+
+
+@kernel
+def solve_factor(L, tree, x):
+    """Overwrite `x` (nv,) with the solution of D L y = x."""
+    parent, rooted, trunk = tree[0], tree[2], trunk_of(tree)
+    if trunk:
+        for i in range(TRUNK_DOFS):
+            y = x[i] * L[i, i]
+            for j in range(i):
+                y -= L[i, j] * x[j]
+            x[i] = y
+    for i in range(trunk, L.shape[0]):
+        y = x[i] * L[i, i]
+        j = parent[i]
+        while j >= trunk:
+            y -= L[i, j] * x[j]
+            j = parent[j]
+        if i < rooted:
+            for j in range(TRUNK_DOFS):
+                y -= L[i, j] * x[j]
+        x[i] = y
+
+
+# --- The Delassus matrix G = J M⁻¹ Jᵀ along the kinematic tree.
+
+EVERYWHERE = -2
+"""Last dof of a row that may have entries at any dof."""
+
+
+@kernel
+def delassus(jacobian_transposed, L, tree, row_of, row_leaf, n, Y, G):
+    """Fill G (n, n).
+
+    Args:
+        jacobian_transposed: Jᵀ, zero outside the branches of the rows, shape (nv, rows).
+        L: factor of M of `tree.factorise`, shape (nv, nv).
+        tree: dof before each dof, −1 at the root, and its limb, see solvers.tree, shapes (nv,).
+        row_of: column of Jᵀ of every row of the problem, shape (n,) or more.
+        row_leaf: in and out, last dof of the branch of every row of the problem, −1 without any
+            dof, −2 where the row may have entries at any dof, shape (n,) or more; rows that are
+            taken together get the same.
+        n: number of rows of the problem.
+        Y: scratch, shape (nv, n).
+        G: out [1/kg], shape (n, n).
+    """
+    parent, rooted, a = tree[0], tree[2], 0
+    trunk = trunk_of(tree) if any_on_trunk(row_leaf, rooted, n) else 0
+    while a < n:
+        three = three_share_a_branch(tree, row_leaf, a, n)
+        leaf = row_leaf[a + 2] if three else row_leaf[a]
+        own = trunk if leaf < rooted else 0  # of the trunk: EVERYWHERE, too
+        if three:
+            row_leaf[a] = row_leaf[a + 1] = leaf
+            fill_three_columns(jacobian_transposed, L, parent, row_of, leaf, own, a, Y)
+        else:
+            fill_column(jacobian_transposed, L, parent, row_of[a], leaf, own, a, Y)
+        for b in range(a, a + 3 if three else a + 1):
+            for k in range(trunk - own):
+                Y[k, b] = 0.0
+        a += 3 if three else 1
+    if trunk:
+        scale_trunk(L, n, Y)
+        fill_trunk_products(n, Y, G)
+    else:
+        for a in range(n):
+            for b in range(n):
+                G[a, b] = 0.0
+    add_limb_products(L, tree, row_leaf, trunk, n, Y, G)
+
+
+@kernel
+def any_on_trunk(row_leaf, rooted, n):
+    """Return whether a row is on the tree with the trunk, whose dofs are the first `rooted`."""
+    a = 0
+    while a < n and row_leaf[a] != EVERYWHERE and not 0 <= row_leaf[a] < rooted:
+        a += 1
+    return a < n
+
+
+# ---------------------------------------------------------------- columns of Y
+
+
+@kernel
+def three_share_a_branch(tree, row_leaf, a, n):
+    """Return whether one branch, that of row a + 2, holds the rows a, a + 1 and a + 2.
+
+    That is the case where the three have the same last dof, as in a contact, or successive ones of
+    one limb, as the dry joints of a leg.
+    """
+    parent, limb, _ = tree
+    if a + 2 >= n:
+        return False
+    p, q, last = row_leaf[a], row_leaf[a + 1], row_leaf[a + 2]
+    if p < 0 or q < 0 or last < 0:
+        return False
+    successive = q == parent[last] and p == parent[q] and limb[p] == limb[last]
+    return successive or (p == last and q == last)
+
+
+@kernel
+def fill_three_columns(jacobian_transposed, L, parent, row_of, leaf, trunk, a, Y):
+    """Fill the columns a, a + 1 and a + 2 of L⁻ᵀ Jᵀ on their branch, L of the limbs alone.
+
+    Three dofs of the limb are eliminated at a time.
+    """
+    r0, r1, r2 = row_of[a], row_of[a + 1], row_of[a + 2]
+    if trunk:
+        for k in range(TRUNK_DOFS):
+            Y[k, a] = jacobian_transposed[k, r0]
+            Y[k, a + 1] = jacobian_transposed[k, r1]
+            Y[k, a + 2] = jacobian_transposed[k, r2]
+    i = leaf
+    while i >= trunk:
+        Y[i, a] = jacobian_transposed[i, r0]
+        Y[i, a + 1] = jacobian_transposed[i, r1]
+        Y[i, a + 2] = jacobian_transposed[i, r2]
+        i = parent[i]
+    i = leaf
+    while i >= trunk:
+        i1 = parent[i]
+        i2 = parent[i1] if i1 >= trunk else -1
+        x0, x1, x2 = Y[i, a], Y[i, a + 1], Y[i, a + 2]
+        if i2 < trunk:
+            j = i1
+            while j >= 0:
+                s = L[i, j]
+                Y[j, a] -= s * x0
+                Y[j, a + 1] -= s * x1
+                Y[j, a + 2] -= s * x2
+                j = parent[j]
+            i = i1
+            continue
+        s = L[i, i1]
+        y0, y1, y2 = Y[i1, a] - s * x0, Y[i1, a + 1] - s * x1, Y[i1, a + 2] - s * x2
+        Y[i1, a], Y[i1, a + 1], Y[i1, a + 2] = y0, y1, y2
+        s, t = L[i, i2], L[i1, i2]
+        z0 = Y[i2, a] - s * x0 - t * y0
+        z1 = Y[i2, a + 1] - s * x1 - t * y1
+        z2 = Y[i2, a + 2] - s * x2 - t * y2
+        Y[i2, a], Y[i2, a + 1], Y[i2, a + 2] = z0, z1, z2
+        following = j = parent[i2]
+        while j >= trunk:
+            s, t, u = L[i, j], L[i1, j], L[i2, j]
+            Y[j, a] -= s * x0 + t * y0 + u * z0
+            Y[j, a + 1] -= s * x1 + t * y1 + u * z1
+            Y[j, a + 2] -= s * x2 + t * y2 + u * z2
+            j = parent[j]
+        if trunk:
+            for j in range(TRUNK_DOFS):
+                s, t, u = L[i, j], L[i1, j], L[i2, j]
+                Y[j, a] -= s * x0 + t * y0 + u * z0
+                Y[j, a + 1] -= s * x1 + t * y1 + u * z1
+                Y[j, a + 2] -= s * x2 + t * y2 + u * z2
+        i = following
+
+
+@kernel
+def fill_column(jacobian_transposed, L, parent, row, leaf, trunk, a, Y):
+    """Fill column a of the same; `leaf` is the last dof of its branch or EVERYWHERE."""
+    everywhere = leaf == EVERYWHERE
+    last = parent.shape[0] - 1 if everywhere else leaf
+    k = last
+    while k >= trunk:
+        Y[k, a] = jacobian_transposed[k, row]
+        k = k - 1 if everywhere else parent[k]
+    for k in range(trunk):
+        Y[k, a] = jacobian_transposed[k, row]
+    k = last
+    while k >= trunk:
+        y, j = Y[k, a], parent[k]
+        while y != 0.0 and j >= 0:
+            Y[j, a] -= L[k, j] * y
+            j = parent[j]
+        k = k - 1 if everywhere else parent[k]
+
+
+@kernel
+def scale_trunk(L, n, Y):
+    """Make the rows of Y in the trunk those of D^(−1/2) L⁻ᵀ Jᵀ.
+
+    With the root on both sides of the products of the trunk, G is symmetric to the bit.
+    """
+    for i in range(TRUNK_DOFS - 1, -1, -1):
+        for j in range(i):
+            share = L[i, j]
+            for a in range(n):
+                Y[j, a] -= share * Y[i, a]
+        size = np.sqrt(L[i, i])
+        for a in range(n):
+            Y[i, a] *= size
+
+
+# ---------------------------------------------------------------- their products
+
+
+@kernel
+def fill_trunk_products(n, Y, G):
+    """Fill G with what the trunk contributes, two rows at a time."""
+    for a in range(0, n - 1, 2):
+        p0, p1, p2, p3, p4, p5 = Y[0, a], Y[1, a], Y[2, a], Y[3, a], Y[4, a], Y[5, a]
+        a1 = a + 1
+        q0, q1, q2, q3, q4, q5 = Y[0, a1], Y[1, a1], Y[2, a1], Y[3, a1], Y[4, a1], Y[5, a1]
+        for b in range(n):
+            y0, y1, y2, y3, y4, y5 = Y[0, b], Y[1, b], Y[2, b], Y[3, b], Y[4, b], Y[5, b]
+            G[a, b] = p0 * y0 + p1 * y1 + p2 * y2 + p3 * y3 + p4 * y4 + p5 * y5
+            G[a1, b] = q0 * y0 + q1 * y1 + q2 * y2 + q3 * y3 + q4 * y4 + q5 * y5
+    if n % 2 == 1:
+        a = n - 1
+        for b in range(n):
+            G[a, b] = (
+                Y[0, a] * Y[0, b] + Y[1, a] * Y[1, b] + Y[2, a] * Y[2, b]
+                + Y[3, a] * Y[3, b] + Y[4, a] * Y[4, b] + Y[5, a] * Y[5, b]
+            )  # fmt: skip
+
+
+@kernel
+def add_limb_products(L, tree, row_leaf, trunk, n, Y, G):
+    """Add to G what the limbs contribute: rows on one limb meet, and those EVERYWHERE all."""
+    a = 0
+    while a < n:
+        leaf = row_leaf[a]
+        three = a + 2 < n and row_leaf[a + 1] == leaf and row_leaf[a + 2] == leaf
+        if leaf == EVERYWHERE:
+            add_row_everywhere(L, tree[0], row_leaf, trunk, n, a, Y, G)
+        elif leaf >= trunk and three:
+            add_blocks(L, tree, row_leaf, trunk, a, Y, G)
+            a += 2
+        elif leaf >= trunk:
+            for b in range(a + 1):
+                add_entries(L, tree, row_leaf, trunk, (a, a + 1), b, Y, G)
+        a += 1
+
+
+@kernel
+def add_blocks(L, tree, row_leaf, trunk, a, Y, G):
+    """Add the products of the rows a, a + 1, a + 2, on one branch, with all rows up to them."""
+    parent, limb, _ = tree
+    leaf, b = row_leaf[a], 0
+    while b <= a:
+        k = row_leaf[b]
+        if row_leaf[b + 1] != k or row_leaf[b + 2] != k:
+            add_entries(L, tree, row_leaf, trunk, (a, a + 3), b, Y, G)
+            b += 1
+            continue
+        if k < trunk or limb[k] != limb[leaf]:
+            b += 3
+            continue
+        k = last_common_dof(parent, leaf, k)
+        p0, p1, p2 = G[a, b], G[a, b + 1], G[a, b + 2]
+        q0, q1, q2 = G[a + 1, b], G[a + 1, b + 1], G[a + 1, b + 2]
+        r0, r1, r2 = G[a + 2, b], G[a + 2, b + 1], G[a + 2, b + 2]
+        while k >= trunk:
+            size = L[k, k]
+            x, y, z = size * Y[k, a], size * Y[k, a + 1], size * Y[k, a + 2]
+            u, v, w = Y[k, b], Y[k, b + 1], Y[k, b + 2]
+            p0, p1, p2 = p0 + x * u, p1 + x * v, p2 + x * w
+            q0, q1, q2 = q0 + y * u, q1 + y * v, q2 + y * w
+            r0, r1, r2 = r0 + z * u, r1 + z * v, r2 + z * w
+            k = parent[k]
+        if a == b:  # equal but for rounding
+            q0, r0, r1 = p1, p2, q2
+        G[a, b], G[a, b + 1], G[a, b + 2] = p0, p1, p2
+        G[a + 1, b], G[a + 1, b + 1], G[a + 1, b + 2] = q0, q1, q2
+        G[a + 2, b], G[a + 2, b + 1], G[a + 2, b + 2] = r0, r1, r2
+        G[b, a], G[b, a + 1], G[b, a + 2] = p0, q0, r0
+        G[b + 1, a], G[b + 1, a + 1], G[b + 1, a + 2] = p1, q1, r1
+        G[b + 2, a], G[b + 2, a + 1], G[b + 2, a + 2] = p2, q2, r2
+        b += 3
+
+
+@kernel
+def add_entries(L, tree, row_leaf, trunk, rows, b, Y, G):
+    """Add the products of `rows`, (first, behind the last), none EVERYWHERE, with row b."""
+    parent, limb, _ = tree
+    other = row_leaf[b]
+    for a in range(rows[0], rows[1]):
+        leaf = row_leaf[a]
+        if leaf >= trunk and other >= trunk and limb[leaf] == limb[other]:
+            add_branch(L, parent, trunk, last_common_dof(parent, leaf, other), a, b, Y, G)
+
+
+@kernel
+def add_row_everywhere(L, parent, row_leaf, trunk, n, a, Y, G):
+    """Add the products of row a, which has entries at all dofs, with all rows."""
+    for b in range(n):
+        other = row_leaf[b]
+        if other >= trunk:
+            add_branch(L, parent, trunk, other, a, b, Y, G)
+        elif other == EVERYWHERE and b <= a:
+            share = 0.0
+            for k in range(trunk, parent.shape[0]):
+                share += L[k, k] * Y[k, a] * Y[k, b]
+            G[a, b] += share
+            G[b, a] = G[a, b]
+
+
+@kernel
+def last_common_dof(parent, j, k):
+    """Return the last dof that the branches of dofs j and k share, −1 if they share none."""
+    while j != k:
+        if j > k:
+            j = parent[j]
+        else:
+            k = parent[k]
+    return k
+
+
+@kernel
+def add_branch(L, parent, trunk, k, a, b, Y, G):
+    """Add to G[a, b] = G[b, a] the part of the dofs from k to the trunk."""
+    share = 0.0
+    while k >= trunk:
+        share += L[k, k] * Y[k, a] * Y[k, b]
+        k = parent[k]
+    G[a, b] += share
+    G[b, a] = G[a, b]

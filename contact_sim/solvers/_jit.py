@@ -1,0 +1,394 @@
+"""One set of numba options for every kernel, so that all kernels obey the same arithmetic.
+
+No fast-math: the same inputs give the same bits on every run, and NaN is never optimised away.
+
+Compiled kernels are kept per state of their source and of all modules of this package that it
+imports: numba itself looks only at the file of the outermost function, and would go on using
+yesterday's version of a kernel or constant from elsewhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import cache, cached_property, partial, update_wrapper
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba import types
+from numba.core import cgutils
+from numba.core.cgutils import ir
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
+from numba.extending import intrinsic
+from numba.np import arrayobj
+
+# --- Compiled functions that only other compiled functions call: typed once, never machine code.
+#
+# numba optimises every function with all that it calls, and writes machine code for it, before it
+# links it into its callers, which are optimised and written in turn: a kernel at depth ten is
+# optimised ten times. Here a function that is called by another one stays as it was lowered; the
+# outermost function, the one that Python calls, is optimised as a whole and is the only one
+# cached.
+# It computes the same bits, and a first start takes a good half of the time.
+#
+# Built on numba's custom compilers (`pipeline_class`), with a code library that ends early.
+
+_number = count()
+OVERRIDDEN = ('_optimize_final_module', '_finalize_final_module', '_finalize_dynamic_globals')
+LINKS = all(hasattr(JITCodeLibrary, name) for name in OVERRIDDEN)
+"""Whether this numba has the inner parts this is built on; else functions compile as usual."""
+
+
+class LinkedLibrary(JITCodeLibrary):  # type: ignore[misc]
+    """The code of one function as its callers link it."""
+
+    def _optimize_final_module(self) -> None:
+        """Leave that to the outermost caller."""
+
+    def _finalize_final_module(self) -> None:
+        """Finish without machine code."""
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """Return the null pointer: nobody calls the function by its address."""
+        self._ensure_finalized()
+        return 0
+
+    @property
+    def codegen(self) -> LinkedLibrary:
+        """What the lowering of numba tells the environment of the function to."""
+        return self
+
+    def set_env(self, name: str, environment: Any) -> None:
+        """Do without: the environment belongs to machine code."""
+
+
+class LinkedCompiler(Compiler):  # type: ignore[misc]
+    """numba's compiler with such a library."""
+
+    def __init__(self, typingctx: Any, targetctx: Any, library: Any, *rest: Any) -> None:
+        library = LinkedLibrary(targetctx.codegen(), f'linked{next(_number)}')
+        super().__init__(typingctx, targetctx, library, *rest)
+
+
+def linked(function: Callable[..., Any], **options: Any) -> Any:
+    """Return `function` compiled for callers that are compiled themselves.
+
+    A literal argument does not get a version of its own: 0 is an integer as any other.
+    """
+    if not LINKS:
+        return numba.njit(**options)(function)
+    inner = numba.njit(
+        pipeline_class=LinkedCompiler, no_cpython_wrapper=True, no_cfunc_wrapper=True, **options
+    )(function)
+    find = inner.get_call_template
+
+    def get_call_template(arguments: Any, by_name: Any) -> Any:
+        types_of = {name: types.unliteral(kind) for name, kind in by_name.items()}
+        return find(tuple(map(types.unliteral, arguments)), types_of)
+
+    inner.get_call_template = get_call_template
+    return inner
+
+
+# --- Arrays without reference counts for the inside of compiled functions.
+
+UNCOUNTED = ('nitems', 'itemsize', 'data', 'shape', 'strides')
+"""Parts of an array of numba, besides its owner."""
+
+
+@intrinsic
+def borrowed(typingctx: Any, array: Any) -> Any:
+    """Return the same array, as one that nobody owns; for use inside kernels.
+
+    Its views, rows and slices cost nothing, where those of an ordinary array cost two atomic
+    operations each. Whoever borrows has to keep the array alive: let what is borrowed never
+    outlive the function whose argument the array is, and never return it.
+    """
+    if not isinstance(array, types.Array):
+        return None
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = signature.args[0]
+        given = arrayobj.make_array(kind)(context, builder, arguments[0])
+        view = arrayobj.make_array(kind)(context, builder)
+        for name in UNCOUNTED:
+            setattr(view, name, getattr(given, name))
+        for name in ('meminfo', 'parent'):
+            setattr(view, name, cgutils.get_null_value(getattr(given, name).type))
+        return view._getvalue()
+
+    return array(array), codegen
+
+
+# --- Calls of compiled functions by their address, from inside of kernels.
+#
+# Few simulations stand on facets. Compiled into every contact model, the search over them would
+# make
+# each first start a tenth longer; so it is compiled once, where such a ground is first made, and
+# the
+# kernels get its address with the ground.
+
+BENDS = 6
+"""Numbers of a curvature."""
+REAL, WHOLE = ir.DoubleType(), ir.IntType(64)
+NUMBERS = REAL.as_pointer()
+GROUND = WHOLE, NUMBERS, NUMBERS, WHOLE
+"""Kind, data, relief and length of the relief."""
+
+
+def _array(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+    return arrayobj.make_array(kind)(context, builder, value)
+
+
+def _ground(context: Any, builder: Any, kind: Any, value: Any) -> list[Any]:
+    """Return kind, data, relief, and length of the relief of a `Ground`."""
+    data, relief = (
+        _array(context, builder, kind.types[k], builder.extract_value(value, k)) for k in (1, 2)
+    )
+    (length,) = cgutils.unpack_tuple(builder, relief.shape)
+    return [builder.extract_value(value, 0), data.data, relief.data, length]
+
+
+def _call(builder: Any, address: Any, kinds: tuple[Any, ...], arguments: list[Any]) -> None:
+    function = ir.FunctionType(ir.VoidType(), kinds).as_pointer()
+    builder.call(builder.inttoptr(address, function), arguments)
+
+
+@intrinsic
+def search_by_address(
+    typingctx: Any, ground: Any, x: Any, y: Any, z: Any, reach: Any, found: Any, first: Any,
+    slots: Any,
+) -> Any:  # fmt: skip
+    """Call `search.find_facets` at ground.search; arguments as `surface.find_contacts`."""
+    whole, real = types.intp, types.float64
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        ground, x, y, z, reach, found, first, slots = arguments
+        kinds = signature.args
+        out = [
+            _array(context, builder, kinds[5].types[k], builder.extract_value(found, k)).data
+            for k in range(3)
+        ]
+        given = _ground(context, builder, kinds[0], ground)
+        _call(
+            builder, builder.extract_value(ground, 3),
+            (*GROUND, REAL, REAL, REAL, REAL, NUMBERS, NUMBERS, NUMBERS, WHOLE, WHOLE),
+            [*given, x, y, z, reach, *out, first, slots],
+        )  # fmt: skip
+        return context.get_dummy_value()
+
+    return types.void(ground, real, real, real, real, found, whole, whole), codegen
+
+
+@intrinsic
+def bend_by_address(typingctx: Any, ground: Any, feature: Any, x: Any, y: Any, z: Any) -> Any:
+    """Return what `search.bend_of_facet` at ground.bend fills; as `surface.curvature`."""
+    real = types.float64
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        ground, feature, x, y, z = arguments
+        out = cgutils.alloca_once(builder, REAL, size=WHOLE(BENDS))
+        given = _ground(context, builder, signature.args[0], ground)
+        _call(
+            builder, builder.extract_value(ground, 4),
+            (*GROUND, REAL, REAL, REAL, REAL, NUMBERS), [*given, feature, x, y, z, out],
+        )  # fmt: skip
+        numbers = [builder.load(builder.gep(out, [WHOLE(k)])) for k in range(BENDS)]
+        return context.make_tuple(builder, signature.return_type, numbers)
+
+    return types.UniTuple(real, BENDS)(ground, real, real, real, real), codegen
+
+
+@intrinsic
+def call_with_arrays(typingctx: Any, address: Any, data: Any) -> Any:
+    """Call the function at an address with the numbers, indices and layout of `data`."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        address, data = arguments
+        arrays = [
+            _array(context, builder, signature.args[1].types[k], builder.extract_value(data, k))
+            for k in range(3)
+        ]
+        whole = WHOLE.as_pointer()
+        _call(builder, address, (NUMBERS, whole, whole), [array.data for array in arrays])
+        return context.get_dummy_value()
+
+    return types.void(types.intp, data), codegen
+
+
+# --- One set of numba options for every kernel, so that all kernels obey the same arithmetic.
+
+PACKAGE = Path(__file__).resolve().parent.parent
+KERNELS: defaultdict[str, list[Kernel]] = defaultdict(list)
+"""The kernels of every module that was imported."""
+OPTIONS = {'error_model': 'numpy'}
+IMPORT = re.compile(rf'^from {PACKAGE.name}\.([\w.]+) import (\([^)]*\)|.+)', re.MULTILINE)
+
+
+@cache
+def _source(module: str) -> tuple[bytes, tuple[str, ...]]:
+    """Return the text of a module, and the modules of this package that it imports."""
+    place = PACKAGE.joinpath(*module.split('.'))
+    file = place / '__init__.py' if place.is_dir() else place.with_suffix('.py')
+    text = file.read_bytes()
+    imported = []
+    for room, names in IMPORT.findall(text.decode()):
+        imported.append(room)
+        modules = [f'{room}.{name}' for name in re.findall(r'\w+', names)]
+        imported += [name for name in modules if _file(name).exists()]
+    return text, tuple(imported)
+
+
+def _file(module: str) -> Path:
+    return PACKAGE.joinpath(*module.split('.')).with_suffix('.py')
+
+
+def _reached(modules: Iterable[str]) -> set[str]:
+    """Return these modules and all modules of this package that they import."""
+    reached: set[str] = set()
+    waiting = [*modules]
+    while waiting:
+        name = waiting.pop()
+        if name not in reached:
+            reached.add(name)
+            waiting += _source(name)[1]
+    return reached
+
+
+def progress(modules: Iterable[str]) -> tuple[int, int]:
+    """Return how many kernels that modules can reach are compiled or loaded, and how many exist.
+
+    Args:
+        modules: full names of modules, as in `__module__`; those of other packages count nothing.
+    """
+    prefix = f'{PACKAGE.name}.'
+    own = [name.removeprefix(prefix) for name in modules if name.startswith(prefix)]
+    kernels = [kernel for name in _reached(own) for kernel in KERNELS.get(name, ())]
+    return sum(kernel.ready for kernel in kernels), len(kernels)
+
+
+@cache
+def cache_folder(module: str) -> str:
+    """Return the folder for the kernels of a module of this package, e.g. 'solvers.cone'."""
+    digest = hashlib.sha256(numba.__version__.encode())
+    for name in sorted(_reached([module])):
+        digest.update(_source(name)[0])
+    chosen = os.environ.get('NUMBA_CACHE_DIR')
+    home = Path(os.environ.get('XDG_CACHE_HOME') or Path.home() / '.cache') / 'contact_sim'
+    return str((Path(chosen) if chosen else home) / f'kernels-{digest.hexdigest()[:12]}')
+
+
+class Kernel:
+    """A function compiled where it is first needed: for other kernels, and for Python.
+
+    Made at import by the hundred, of which a simulation that finds its entries on disk needs none.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        update_wrapper(self, function)
+        self.py_func = function
+
+    @cached_property
+    def linked(self) -> Any:
+        """The version that other kernels call."""
+        return linked(self.py_func, **OPTIONS)
+
+    @cached_property
+    def compiled(self) -> Any:
+        """The version that Python calls, cached on disk."""
+        return _compiled(self.py_func, nogil=False)
+
+    @property
+    def _numba_type_(self) -> Any:
+        """What numba takes a kernel for that it meets in another one."""
+        return self.linked._numba_type_
+
+    @property
+    def ready(self) -> bool:
+        """Whether a version of it is compiled or loaded."""
+        made = (vars(self).get(name) for name in ('linked', 'compiled'))
+        return any(version is not None and version.overloads for version in made)
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Call the version for Python."""
+        return self.compiled(*arguments, **named)
+
+
+class Entry(Kernel):
+    """A kernel that only Python calls."""
+
+    @cached_property
+    def compiled(self) -> Any:
+        """The version that Python calls, cached on disk; it lets other threads run meanwhile."""
+        return _compiled(self.py_func, nogil=True)
+
+
+class Pointer:
+    """A compiled function that kernels call by its address: compiled once, not into each of them.
+
+    For what few simulations need and many kernels would carry along. Made where the address is
+    first asked for, and cached on disk.
+    """
+
+    def __init__(self, signature: Any, function: Callable[..., None]) -> None:
+        self.__doc__ = function.__doc__
+        self._signature, self._function = signature, function
+
+    @cached_property
+    def address(self) -> int:
+        """Where its machine code begins; it stays there as long as this object lives."""
+        return int(self._callback.address)
+
+    @cached_property
+    def _callback(self) -> Any:
+        with _cached_in(_module(self._function)):
+            return numba.cfunc(self._signature, cache=True, **OPTIONS)(self._function)
+
+
+def pointer(signature: Any) -> Callable[[Callable[..., None]], Pointer]:
+    """Return a decorator that makes a `Pointer` of a function with this signature."""
+    return partial(Pointer, signature)
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Return `function` compiled by numba, without reference to Python objects."""
+    return _listed(Kernel(function))
+
+
+def entry(function: Callable[..., Any]) -> Any:
+    """Return a kernel that only Python calls: it lets other threads run meanwhile."""
+    return _listed(Entry(function)).compiled
+
+
+def _listed(made: Kernel) -> Kernel:
+    KERNELS[_module(made.py_func)].append(made)
+    return made
+
+
+def _module(function: Callable[..., Any]) -> str:
+    return function.__module__.removeprefix(f'{PACKAGE.name}.')
+
+
+def _compiled(function: Callable[..., Any], nogil: bool) -> Any:
+    """Return the function compiled for calls from Python."""
+    with _cached_in(_module(function)):
+        return numba.njit(cache=True, nogil=nogil, no_cfunc_wrapper=True, **OPTIONS)(function)
+
+
+@contextmanager
+def _cached_in(module: str) -> Iterator[None]:
+    """Let numba keep what is declared meanwhile in the folder of a module."""
+    chosen, numba.config.CACHE_DIR = numba.config.CACHE_DIR, cache_folder(module)
+    try:
+        yield
+    finally:
+        numba.config.CACHE_DIR = chosen

@@ -1,0 +1,499 @@
+"""Forces of springs, dampers and regularised friction, and their derivatives to the velocity.
+
+The laws are those of contact_models/compliant.py; `material` holds their numbers.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from contact_sim.solvers._cone_problem import (
+    CONVERGED,
+    CONVERGED_BY_FALLBACK,
+    MAX_ITERATIONS,
+    NONFINITE,
+    fill_velocity,
+)
+from contact_sim.solvers._dense import assign, eliminate, fill_product
+from contact_sim.solvers._jit import kernel
+
+LINEAR, KELVIN_VOIGT, UNCLAMPED, HUNT_CROSSLEY = range(4)
+PIECEWISE, TANH, STRIBECK, ANCHORED = range(4)
+(
+    STIFFNESS, EXPONENT, DISSIPATION, DAMPING_RATIO, SLIP_SPEED, STATIC_RATIO,
+    TANGENTIAL_STIFFNESS, TANGENTIAL_DAMPING_RATIO, SECANT_STIFFNESS,
+) = range(9)  # fmt: skip
+"""Places of the numbers in `material`, which are CompliantParameters."""
+
+
+class Springs(NamedTuple):
+    """The laws of a compliant ground."""
+
+    normal_law: int
+    """LINEAR, KELVIN_VOIGT, UNCLAMPED or HUNT_CROSSLEY."""
+    friction_law: int
+    """PIECEWISE, TANH, STRIBECK or ANCHORED."""
+    material: Any
+    """Numbers of the laws, shape (9,)."""
+    time_step: float
+    """h [s]."""
+    ahead: float
+    """h if the gap at the end of the step counts, 0 if that at its start does [s]."""
+
+
+class Press(NamedTuple):
+    """One pressed contact: what friction depends on besides the slip velocity."""
+
+    mu: float
+    """Friction coefficient [-]."""
+    force: float
+    """Normal force f [N]."""
+    rate: float
+    """Its derivative to the normal velocity [N s/m]."""
+
+
+class LinearSprings(NamedTuple):
+    """The springs and dampers of every contact for small motions about the wanted depth."""
+
+    stiffness: float
+    """k along the normal [N/m]."""
+    damping_ratio: float
+    """ζ along the normal, d = 2 ζ √(k/G_nn) [-]."""
+    damping: float
+    """d along the normal besides [N s/m]."""
+    tangential_stiffness: float
+    """k of the anchor [N/m]; 0 without one."""
+    tangential_damping_ratio: float
+    """ζ of the anchor, d = 2 ζ √(k/G_tt) [-]."""
+
+
+@kernel
+def damper(ratio, k, G):
+    """Return d = 2 ζ √(k/G) [N s/m], 0 along a row in which nothing can move."""
+    return 2.0 * ratio * np.sqrt(k / G) if G > 0.0 else 0.0
+
+
+@kernel
+def stiffness_ratio(G, nc, h, springs):
+    """Return √λ_max(G (h² K + 2 h D)) of the first `nc` contacts: h ω_max without damping.
+
+    The explicit step u⁺ = u − h G (K x + D u), x⁺ = x + h u⁺ is stable below 2 and only there.
+
+    Args:
+        G: Delassus matrix [1/kg], (3 nc, 3 nc) or more.
+        nc: contacts.
+        h: time step [s].
+        springs: `LinearSprings`; K and D are their stiffness and damping, diagonal.
+    """
+    n = 3 * nc
+    if nc == 0:
+        return 0.0
+    root, A = np.empty(n), np.empty((n, n))
+    for i in range(nc):
+        r = 3 * i
+        k, k_t = springs.stiffness, springs.tangential_stiffness
+        d = damper(springs.damping_ratio, k, G[r + 2, r + 2]) + springs.damping
+        G_tt = 0.5 * (G[r, r] + G[r + 1, r + 1])
+        d_t = damper(springs.tangential_damping_ratio, k_t, G_tt)
+        root[r] = root[r + 1] = np.sqrt(h * (h * k_t + 2.0 * d_t))
+        root[r + 2] = np.sqrt(h * (h * k + 2.0 * d))
+    for a in range(n):
+        for b in range(n):
+            A[a, b] = root[a] * G[a, b] * root[b]
+    return np.sqrt(max(np.linalg.eigvalsh(A)[n - 1], 0.0))
+
+
+@kernel
+def normal_force(law, x, speed, material, G_nn):
+    """Return f_n and its derivatives to the penetration x and to its rate ẋ = `speed`."""
+    if x <= 0.0:
+        return 0.0, 0.0, 0.0
+    k = material[STIFFNESS]
+    if law == LINEAR:
+        return k * x, k, 0.0
+    if law in (KELVIN_VOIGT, UNCLAMPED):
+        damping = damper(material[DAMPING_RATIO], k, G_nn)
+        force = k * x + damping * speed
+        return (force, k, damping) if force > 0.0 or law == UNCLAMPED else (0.0, 0.0, 0.0)
+    exponent, dissipation = material[EXPONENT], material[DISSIPATION]
+    spring, viscous = k * x**exponent, 1.0 + dissipation * speed
+    if viscous <= 0.0:
+        return 0.0, 0.0, 0.0
+    return spring * viscous, exponent * spring / x * viscous, spring * dissipation
+
+
+@kernel
+def friction_coefficient(law, s, mu, v_s, ratio):
+    """Return μ(s) and dμ/ds at slip speed s."""
+    x = s / v_s
+    if law == PIECEWISE:
+        return (mu * x, mu / v_s) if x < 1.0 else (mu, 0.0)
+    if law == TANH:
+        value = np.tanh(x)
+        return mu * value, mu * (1.0 - value * value) / v_s
+    static = ratio * mu
+    if x < 1.0:
+        return static * x * (2.0 - x), 2.0 * static * (1.0 - x) / v_s
+    if x < 3.0:
+        y = 0.5 * (x - 1.0)
+        fall = y * y * (3.0 - 2.0 * y)
+        return static - (static - mu) * fall, -(static - mu) * 3.0 * y * (1.0 - y) / v_s
+    return mu, 0.0
+
+
+@kernel
+def regularised_friction(springs, press, u1, u2, r, impulse, slope):
+    """Fill the tangential rows of −h μ(s) f u_t/s at row `r` and their derivatives to u."""
+    mu, f, d_f = press
+    h, v_s = springs.time_step, springs.material[SLIP_SPEED]
+    s = np.sqrt(u1 * u1 + u2 * u2)
+    m, d_m = friction_coefficient(springs.friction_law, s, mu, v_s, springs.material[STATIC_RATIO])
+    over = m / s if s > 1e-12 * v_s else d_m  # μ(s)/s
+    d1, d2 = (u1 / s, u2 / s) if s > 0.0 else (0.0, 0.0)
+    impulse[r], impulse[r + 1] = -h * over * f * u1, -h * over * f * u2
+    along, across = h * f * d_m, h * f * over
+    slope[r, 0] = -(along * d1 * d1 + across * (1.0 - d1 * d1))
+    slope[r, 1] = slope[r + 1, 0] = -(along - across) * d1 * d2
+    slope[r + 1, 1] = -(along * d2 * d2 + across * (1.0 - d2 * d2))
+    slope[r, 2], slope[r + 1, 2] = -h * over * u1 * d_f, -h * over * u2 * d_f
+
+
+@kernel
+def anchored_friction(springs, press, u1, u2, G_tt, z, r, impulse, slope):
+    """Fill the same rows with the spring and damper to the anchor, cut at μ f.
+
+    `z` (4,) is the deflection at the start of the step.
+    """
+    mu, f, d_f = press
+    h, k = springs.time_step, springs.material[TANGENTIAL_STIFFNESS]
+    damping = damper(springs.material[TANGENTIAL_DAMPING_RATIO], k, G_tt)
+    gain = k * springs.ahead + damping
+    t1, t2 = k * z[0] + gain * u1, k * z[1] + gain * u2
+    size, bound = np.sqrt(t1 * t1 + t2 * t2), mu * f
+    slope[r, :] = 0.0
+    slope[r + 1, :] = 0.0
+    if size <= bound:
+        impulse[r], impulse[r + 1] = -h * t1, -h * t2
+        slope[r, 0] = slope[r + 1, 1] = -h * gain
+        return
+    d1, d2 = t1 / size, t2 / size
+    impulse[r], impulse[r + 1] = -h * bound * d1, -h * bound * d2
+    turn = h * bound * gain / size
+    slope[r, 0], slope[r + 1, 1] = -turn * d2 * d2, -turn * d1 * d1
+    slope[r, 1] = slope[r + 1, 0] = turn * d1 * d2
+    slope[r, 2], slope[r + 1, 2] = -h * mu * d1 * d_f, -h * mu * d2 * d_f
+
+
+@kernel
+def next_deflection(u_next, mu, impulse, h, stiffness, memory, memory_next):
+    """Fill the next anchors, z + h u_t⁺ with k_t |z| ≤ μ f_n; zero where nothing presses."""
+    memory_next[:] = 0.0
+    for i in range(mu.shape[0]):
+        r, longest = 3 * i, mu[i] * max(impulse[3 * i + 2], 0.0) / (h * stiffness)
+        z1, z2 = memory[i, 0] + h * u_next[r], memory[i, 1] + h * u_next[r + 1]
+        size = np.sqrt(z1 * z1 + z2 * z2)
+        share = longest / size if size > longest else 1.0
+        memory_next[i, 0], memory_next[i, 1] = share * z1, share * z2
+
+
+@kernel
+def contact_forces(rows, u, gap, memory, springs, held, holding, impulse, slope):
+    """Fill h f of the contacts and its derivative to u.
+
+    Args:
+        rows: the problem, n rows of nc contacts and ns scalar rows; `g` plays no part.
+        u: velocities of the rows [m/s], shape (n,).
+        gap: φ at the start of the step [m], shape (nc,).
+        memory: deflection of the anchors [m] in the first two columns, shape (nc, 4).
+        springs: the laws.
+        held: normal forces [N], shape (nc,), not negative.
+        holding: whether friction counts on `held`, or on the normal forces of the moment.
+        impulse: out [N s], the first 3 nc rows.
+        slope: out, ∂(h f)/∂u, a 3x3 block per contact, shape (n, 3).
+    """
+    G, h, ahead = rows.delassus, springs.time_step, springs.ahead
+    for i in range(rows.friction.shape[0]):
+        r = 3 * i
+        u1, u2, un = u[r], u[r + 1], u[r + 2]
+        f, f_x, f_rate = normal_force(
+            springs.normal_law, -(gap[i] + ahead * un), -un, springs.material, G[r + 2, r + 2]
+        )
+        d_f = -(ahead * f_x + f_rate)
+        impulse[r + 2] = h * f
+        slope[r + 2, 0] = slope[r + 2, 1] = 0.0
+        slope[r + 2, 2] = h * d_f
+        if holding:
+            f, d_f = held[i], 0.0
+        elif f <= 0.0:
+            f = d_f = 0.0
+        press = Press(rows.friction[i], f, d_f)
+        if springs.friction_law == ANCHORED:
+            G_tt = 0.5 * (G[r, r] + G[r + 1, r + 1])
+            anchored_friction(springs, press, u1, u2, G_tt, memory[i], r, impulse, slope)
+        else:
+            regularised_friction(springs, press, u1, u2, r, impulse, slope)
+
+
+@kernel
+def interval_forces(rows, u, gap, springs, impulse, slope):
+    """Fill h f of the scalar rows and its derivative to u, column 0 of their rows in `slope`.
+
+    A bounded interval is dry friction, regularised below v_s [rad/s] like that of the ground. An
+    interval with an infinite bound is a spring and a damper on the position error of the row,
+    f = −(k φ + d u) with d = 2 ζ √(k/G_kk), cut at the bounds: a limit with φ ≥ 0 inside pushes
+    only, with [0, inf) or (−inf, 0], and a bilateral row pushes and pulls. The damper acts from
+    φ = −(d/k) u on, a little ahead of the limit: so the force has no jump, and the implicit step
+    always an answer.
+
+    Args:
+        rows: the problem, n rows of nc contacts and ns scalar rows; `g` plays no part.
+        u: velocities of the rows [rad/s], shape (n,).
+        gap: position error φ of the scalar rows at the start of the step [rad], shape (ns,).
+        springs: the laws; k is the secant stiffness [N m/rad], ζ the damping ratio.
+        impulse: out [N m s], the last ns rows.
+        slope: out, shape (n, 3).
+    """
+    first, h = 3 * rows.friction.shape[0], springs.time_step
+    v_s, k = springs.material[SLIP_SPEED], springs.material[SECANT_STIFFNESS]
+    for s in range(rows.lower.shape[0]):
+        r, lower, upper = first + s, rows.lower[s], rows.upper[s]
+        slope[r, 1] = slope[r, 2] = 0.0
+        if np.isfinite(lower) and np.isfinite(upper):
+            value, size = np.tanh(u[r] / v_s), 0.5 * (upper - lower)
+            impulse[r] = 0.5 * (upper + lower) - size * value
+            slope[r, 0] = -size * (1.0 - value * value) / v_s
+            continue
+        damping = damper(springs.material[DAMPING_RATIO], k, rows.delassus[r, r])
+        gain = k * springs.ahead + damping
+        free = -h * (k * gap[s] + gain * u[r])
+        impulse[r] = min(max(free, lower), upper)
+        slope[r, 0] = -h * gain if lower < free < upper else 0.0
+
+
+# --- Newton on λ = h f(u_f + G λ): the forces of springs and dampers at the end of a step.
+#
+#     (I − S G) Δλ = h f(u) − λ,   S = ∂(h f)/∂u                                  (springs.py)
+#
+# S has a 3x3 block per contact and one number per scalar row. Where it is zero, in contacts that
+# do
+# not press and in dry friction at full slip, Δλ is the right side; only the other rows are
+# unknowns. A step that does not take off its share of |λ − h f| is halved.
+#
+# Friction grows with the normal force, which makes I − S G asymmetric, and |λ − h f| may have
+# minima
+# that are no answers: a contact on the verge of leaving, whose friction another one feels. Then
+# friction counts on normal forces that are held, those of the last answer; with them the forces
+# only
+# fall as the velocities grow, and Newton has a way down. From there the whole system is tried
+# again,
+# and else the normal forces of that answer are held.
+
+HALVINGS = 12
+SHARE = 0.1
+"""Of the decrease of |λ − h f| that a step promises, what it has to take off."""
+MOST_AT_ONCE = 100
+"""Iterations after which friction counts on normal forces that are held."""
+MOST_AGAIN = 6
+"""Iterations of the whole system from every answer of those."""
+SMALLEST_SCALE = 1e-12
+"""Impulse below which a tolerance is absolute [N s]."""
+
+
+class SpringWork(NamedTuple):
+    """Scratch of `end_of_step`; only the first n entries are used, there may be more."""
+
+    velocity: Any
+    """u [m/s], shape (n,)."""
+    force: Any
+    """h f(u) [N s], shape (n,)."""
+    trial: Any
+    """Impulse that is tried [N s], shape (n,)."""
+    best: Any
+    """Impulse nearest to its own force so far [N s], shape (n,)."""
+    step: Any
+    """Δλ [N s], shape (n,)."""
+    line: Any
+    """One row of a matrix, or a product with G, shape (n,)."""
+    right: Any
+    """Right side and answer of the system, shape (n,)."""
+    slope: Any
+    """S, a 3x3 block per contact, column 0 in a scalar row, shape (n, 3)."""
+    matrix: Any
+    """Matrix of the system, shape (n, n)."""
+    row: Any
+    """Row of every unknown, integers, shape (n,)."""
+    held: Any
+    """Normal forces [N] that friction counts on, where they are held, shape (nc,)."""
+
+
+@kernel
+def stiff_rows(slope, nc, row):
+    """List the rows in which S is not zero, those of a contact together; return how many."""
+    m = 0
+    for r in range(0, 3 * nc, 3):
+        stiff = False
+        for k in range(r, r + 3):
+            stiff = stiff or slope[k, 0] != 0.0 or slope[k, 1] != 0.0 or slope[k, 2] != 0.0
+        if stiff:
+            row[m], row[m + 1], row[m + 2] = r, r + 1, r + 2
+            m += 3
+    for r in range(3 * nc, slope.shape[0]):
+        if slope[r, 0] != 0.0:
+            row[m] = r
+            m += 1
+    return m
+
+
+@kernel
+def slope_times(slope, u, nc, r):
+    """Return row r of S u."""
+    if r >= 3 * nc:
+        return slope[r, 0] * u[r]
+    b = r - r % 3
+    return slope[r, 0] * u[b] + slope[r, 1] * u[b + 1] + slope[r, 2] * u[b + 2]
+
+
+@kernel
+def fill_system(G, nc, m, work):
+    """Fill I − S G of the unknowns."""
+    A, slope, line, row, n = work.matrix, work.slope, work.line, work.row, G.shape[0]
+    for k in range(m):
+        r = row[k]
+        if r >= 3 * nc:
+            for c in range(n):
+                line[c] = slope[r, 0] * G[r, c]
+        else:
+            b, s1, s2, s3 = r - r % 3, slope[r, 0], slope[r, 1], slope[r, 2]
+            for c in range(n):
+                line[c] = s1 * G[b, c] + s2 * G[b + 1, c] + s3 * G[b + 2, c]
+        for j in range(m):
+            A[k, j] = -line[row[j]]
+        A[k, k] += 1.0
+
+
+@kernel
+def newton_step(G, nc, work):
+    """Turn `step` from h f − λ into Δλ; return False where the system is singular."""
+    slope, step, right, row, line = work.slope, work.step, work.right, work.row, work.line
+    m, n = stiff_rows(slope, nc, row), G.shape[0]
+    for k in range(m):
+        right[k], step[row[k]] = step[row[k]], 0.0
+    if m < n:
+        fill_product(G, step, line)
+        for k in range(m):
+            right[k] += slope_times(slope, line, nc, row[k])
+    fill_system(G, nc, m, work)
+    if not eliminate(work.matrix, right, m):
+        return False
+    for k in range(m):
+        step[row[k]] = right[k]
+    return True
+
+
+@kernel
+def fill_forces(rows, springs, u, gaps, memory, work, holding):
+    """Fill h f(u) and S; `gaps` of the contacts and of the scalar rows.
+
+    `holding`: friction counts on the normal forces that are held.
+    """
+    force, slope = work.force, work.slope
+    contact_forces(rows, u, gaps[0], memory, springs, work.held, holding, force, slope)
+    interval_forces(rows, u, gaps[1], springs, force, slope)
+
+
+@kernel
+def force_error(n, trial, force):
+    """Return |λ − h f| and the largest of both impulses [N s]."""
+    total, largest = 0.0, 0.0
+    for r in range(n):
+        difference = trial[r] - force[r]
+        total += difference * difference
+        largest = max(largest, max(abs(trial[r]), abs(force[r])))
+    return np.sqrt(total), largest
+
+
+@kernel
+def descend(rows, springs, gaps, memory, work, holding, limits):
+    """Find λ = h f from `trial` on; return (status code, iterations, residual).
+
+    `limits` are those of `end_of_step`. λ is left in `force` where converged, else the iterate
+    closest to its own force in `best`.
+    """
+    G, nc, (tolerance, most) = rows.delassus, rows.friction.shape[0], limits
+    u, force, trial, x, step = work.velocity, work.force, work.trial, work.best, work.step
+    n, alpha, best = rows.g.shape[0], 1.0, np.inf
+    for count in range(most + 1):
+        fill_velocity(rows, trial, u)
+        fill_forces(rows, springs, u, gaps, memory, work, holding)
+        error, largest = force_error(n, trial, force)
+        if not np.isfinite(error):
+            return NONFINITE, count, error
+        if error <= tolerance * max(largest, SMALLEST_SCALE):
+            return CONVERGED, count, error
+        if error > (1.0 - SHARE * alpha) * best and alpha > 0.5**HALVINGS:
+            alpha *= 0.5
+            for r in range(n):
+                trial[r] = x[r] + alpha * step[r]
+            continue
+        best, alpha = error, 1.0
+        for r in range(n):
+            x[r], step[r] = trial[r], force[r] - trial[r]
+        if not newton_step(G, nc, work):
+            break
+        for r in range(n):
+            trial[r] = x[r] + step[r]
+    return MAX_ITERATIONS, most, best
+
+
+@kernel
+def hold_normal_forces(nc, h, work):
+    """Let friction count on the normal forces of the impulse in `trial`."""
+    for i in range(nc):
+        work.held[i] = max(work.trial[3 * i + 2], 0.0) / h
+
+
+@kernel
+def end_of_step(rows, springs, start, gaps, memory, impulse, work, limits):
+    """Fill λ = h f(u_f + G λ); return (status code, iterations, residual).
+
+    Args:
+        rows: the problem, n rows; `g` is the velocity without contact u_f [m/s].
+        springs: the laws.
+        start: u before the step [m/s]; of several answers, the one that it leads to.
+        gaps: φ of the contacts (nc,) [m] and of the scalar rows (ns,) at the start of the step.
+        memory: deflection of the anchors [m], shape (nc, 4).
+        impulse: out, λ [N s], shape (n,).
+        work: scratch for n rows or more, `slope` and `matrix` for n rows.
+        limits: tolerance on |λ − h f| relative to the largest impulse [-], and most iterations.
+    """
+    G, g, nc, (tolerance, most) = rows.delassus, rows.g, rows.friction.shape[0], limits
+    u, force, trial, x, step = work.velocity, work.force, work.trial, work.best, work.step
+    n, count, holding, allowed = g.shape[0], 0, False, MOST_AT_ONCE
+    fill_forces(rows, springs, start, gaps, memory, work, False)
+    for r in range(n):  # linearised at the velocity before the step
+        u[r] = g[r] - start[r]
+    for r in range(n):
+        step[r] = force[r] + slope_times(work.slope, u, nc, r)
+    if not newton_step(G, nc, work):
+        return NONFINITE, 0, np.inf
+    for r in range(n):
+        trial[r] = x[r] = step[r]
+    while True:
+        end = tolerance, min(most - count, most if holding else allowed)
+        status, more, error = descend(rows, springs, gaps, memory, work, holding, end)
+        count += more
+        if status == NONFINITE:
+            impulse[:] = 0.0
+            return NONFINITE, count, error
+        if status == CONVERGED and not holding:
+            assign(impulse, force)
+            return (CONVERGED if allowed == MOST_AT_ONCE else CONVERGED_BY_FALLBACK), count, error
+        assign(trial, force if status == CONVERGED else x)
+        if count >= most and not holding:
+            assign(impulse, x)  # the iterate closest to its own force
+            return MAX_ITERATIONS, count, error
+        if holding or allowed == MOST_AT_ONCE:
+            hold_normal_forces(nc, springs.time_step, work)
+        holding, allowed = not holding, MOST_AGAIN

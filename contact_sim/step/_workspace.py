@@ -1,0 +1,609 @@
+"""The arrays of one simulation, laid out once: what contact models work on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from numba import carray, types
+
+from contact_sim._types import Array, Indices
+from contact_sim.arrays import _fields as f
+from contact_sim.arrays._fields import (
+    FIELDS,
+    INDEX_FIELDS,
+    PAIR_NUMBERS,
+    Sizes,
+    layout_table,
+    places_of,
+)
+from contact_sim.arrays._views import (
+    Arrays,
+    StepData,
+    frames,
+    integers,
+    matrix,
+    numbers_at,
+    vector,
+)
+from contact_sim.collision._body_pairs import detect_pairs, fill_pair_rows, meeting_dof, pair_drift
+from contact_sim.collision._contact_keys import NO_FEATURE
+from contact_sim.collision._detection import candidates_of, leaf_dof
+from contact_sim.collision._solids import clear_pool, pair_of, place_solids
+from contact_sim.collision._surface import Ground
+from contact_sim.collision._terrain import Terrain, addresses_of, fill_coefficients
+from contact_sim.constraints._rows import COUNT
+from contact_sim.constraints._table import ConstraintTable, constraint_table
+from contact_sim.dynamics._tree import Tree, tree_of
+from contact_sim.robot._actuators import Actuators
+from contact_sim.robot._constraints import Constraint
+from contact_sim.robot._joint_limits import PositionLimit
+from contact_sim.robot._model import RobotModel
+from contact_sim.solvers._delassus import EVERYWHERE, limbs_of
+from contact_sim.solvers._jit import call_with_arrays, kernel, pointer
+from contact_sim.step._constraints import work_bilateral
+from contact_sim.step._rows import contact_branches, islands_of
+
+# --- Memory of a contact model: in the step data of all contacts, and in rows of the active ones.
+#
+# Vectors have world axes in the step data, so that they outlast a turn of the contact frame, and
+# in
+# the contact frame in the rows, like everything else that laws see.
+
+
+@kernel
+def recall(memory, frame, row_of, n, rows):
+    """Fill `rows` with the memory of the contacts of a problem, vectors in the contact frame.
+
+    Args:
+        memory: of every contact, vectors in world axes, shape (nc, 4).
+        frame: rows t1, t2, n of every contact frame, shape (nc, 3, 3).
+        row_of: row of the step data behind each row of the problem, three for each contact.
+        n: number of contacts of the problem.
+        rows: out, one row per contact, shape (n, 4) or more.
+    """
+    for k in range(n):
+        i = row_of[3 * k] // 3
+        for a in range(3):
+            rows[k, a] = 0.0
+            for b in range(3):
+                rows[k, a] += frame[i, a, b] * memory[i, b]
+        rows[k, 3] = memory[i, 3]
+
+
+@kernel
+def remember(rows, frame, row_of, n, memory):
+    """Write `rows` back into `memory`. As in `recall`."""
+    for k in range(n):
+        i = row_of[3 * k] // 3
+        for b in range(3):
+            memory[i, b] = 0.0
+            for a in range(3):
+                memory[i, b] += frame[i, a, b] * rows[k, a]
+        memory[i, 3] = rows[k, 3]
+
+
+# --- The ground of a simulation, as its kernels find it in the arrays of a step.
+
+
+@kernel
+def ground_of(data):
+    """Return the ground in the arrays of a step."""
+    kind, features, address, length, search, bend, _, _ = integers(data, f.GROUND)
+    relief = numbers_at(address, length)
+    return Ground(kind, vector(data, f.TERRAIN), relief, search, bend, features)
+
+
+@kernel
+def fill_ground_coefficients(data, position, feature):
+    """Fill friction and restitution of the contacts at `position` (nc, 3)."""
+    ground = integers(data, f.GROUND)
+    defaults = (vector(data, f.DEFAULT_FRICTION), vector(data, f.DEFAULT_RESTITUTION))
+    fill_coefficients(
+        numbers_at(ground[6], ground[7]), position,
+        (feature, integers(data, f.LEAF_DOF).shape[0]), defaults, vector(data, f.FRICTION),
+        vector(data, f.RESTITUTION),
+    )  # fmt: skip
+
+
+# --- The contacts between bodies in the arrays of a step.
+#
+# Their search is compiled once and called by its address, as that over facets: few simulations
+# have
+# pairs of bodies that may touch.
+
+NUMBERS, INDICES = types.CPointer(types.float64), types.CPointer(types.int64)
+
+
+@kernel
+def find_pair_contacts(data):
+    """Fill the slots of the contacts between bodies where pairs of them are declared."""
+    search = integers(data, f.PAIR_SEARCH)[0]
+    if search != 0:
+        call_with_arrays(search, data)
+
+
+@pointer(types.void(NUMBERS, INDICES, INDICES))
+def find_pairs(numbers: Any, indices: Any, layout: Any) -> None:
+    """Do so; the arrays of a step by their addresses."""
+    data = Arrays(carray(numbers, (1,)), carray(indices, (1,)), carray(layout, (1,)))
+    place = matrix(data, f.SOLID_POSE)
+    place_solids(
+        matrix(data, f.POSE), integers(data, f.SOLID_BODY), matrix(data, f.SOLID_PLACE), place
+    )
+    pool = (
+        integers(data, f.LEAF_DOF).shape[0], integers(data, f.PAIR_COUNTS),
+        matrix(data, f.POSITION), frames(data, f.FRAME), vector(data, f.GAP),
+        vector(data, f.FEATURE),
+    )  # fmt: skip
+    solids = (
+        place, matrix(data, f.SOLID_SIZE), vector(data, f.SOLID_REACH),
+        integers(data, f.SOLID_ISLAND),
+    )  # fmt: skip
+    detect_pairs(
+        solids, integers(data, f.PAIRS), integers(data, f.PAIR_GROUPS),
+        matrix(data, f.ISLAND_BOX), pool,
+    )  # fmt: skip
+
+
+@kernel
+def keep_slots(data):
+    """Put contacts found within a step into the slots that they had at its start.
+
+    New ones get slots that were free then, or none.
+    """
+    first, start = integers(data, f.LEAF_DOF).shape[0], vector(data, f.FEATURE_START)
+    position, frame = matrix(data, f.POSITION), frames(data, f.FRAME)
+    gap, feature = vector(data, f.GAP), vector(data, f.FEATURE)
+    found = position[first:].copy(), frame[first:].copy(), gap[first:].copy()
+    keys = feature[first:].copy()
+    clear_pool((first, integers(data, f.PAIR_COUNTS), position, frame, gap, feature))
+    for k in range(keys.shape[0]):
+        if keys[k] != NO_FEATURE:
+            i = slot_for(keys[k], first, start, feature)
+            if i >= 0:
+                position[i], frame[i], gap[i] = found[0][k], found[1][k], found[2][k]
+                feature[i] = keys[k]
+
+
+@kernel
+def slot_for(key, first, start, feature):
+    """Return the slot that held a contact at the start, else one free then and now, else −1."""
+    free = -1
+    for i in range(start.shape[0] - 1, first - 1, -1):
+        if start[i] == key:
+            return i
+        if start[i] == NO_FEATURE and feature[i] == NO_FEATURE:
+            free = i
+    return free
+
+
+@kernel
+def fill_pair_drift(data):
+    """Fill J̇ v of the contacts between bodies in their slots, field `pair_drift`."""
+    call_with_arrays(integers(data, f.PAIR_SEARCH)[1], data)
+
+
+@pointer(types.void(NUMBERS, INDICES, INDICES))
+def find_pair_drift(numbers: Any, indices: Any, layout: Any) -> None:
+    """Do so; the arrays of a step by their addresses."""
+    data = Arrays(carray(numbers, (1,)), carray(indices, (1,)), carray(layout, (1,)))
+    place, size = matrix(data, f.SOLID_POSE), matrix(data, f.SOLID_SIZE)
+    motion = (
+        matrix(data, f.TWIST), matrix(data, f.BIAS_ACCELERATION), vector(data, f.ORIGIN),
+        vector(data, f.GRAVITY),
+    )  # fmt: skip
+    pair_drift(
+        (place, size, integers(data, f.SOLID_BODY)), motion, integers(data, f.PAIRS),
+        vector(data, f.FEATURE)[integers(data, f.LEAF_DOF).shape[0] :],
+        vector(data, f.PAIR_DRIFT),
+    )  # fmt: skip
+
+
+@kernel
+def pair_contact_rows(data):
+    """Fill J and the reference weights of the contacts between bodies."""
+    contacts = contact_branches(data)
+    first, nc = contacts[0].shape[0], contacts[1].shape[0]
+    if first == nc:
+        return
+    fill_pair_rows(
+        matrix(data, f.COLUMNS), vector(data, f.ORIGIN), contacts, integers(data, f.DOF_PARENT),
+        matrix(data, f.POSITION_START), frames(data, f.FRAME_START), vector(data, f.GAP_START),
+        matrix(data, f.JACOBIAN_TRANSPOSED),
+    )  # fmt: skip
+    weight, of_pair = vector(data, f.INVERSE_WEIGHT), vector(data, f.PAIR_WEIGHT)
+    for i in range(first, nc):
+        pair = pair_of(contacts[1][i])
+        for row in range(3 * i, 3 * i + 3):
+            weight[row] = of_pair[pair] if pair >= 0 else 0.0
+
+
+# --- What a report says of every contact: force, velocity, slip and mode, from λ and u⁺.
+
+OPEN, STICK, SLIP = 0, 1, 2
+STICTION_SPEED = 1e-9
+"""Tangential speed below which a loaded contact counts as sticking [m/s]."""
+
+
+@kernel
+def describe_contacts(data):
+    """Fill what the report says of the contacts; λ and u⁺ are in the frames of the start."""
+    impulse, u, frame = (
+        vector(data, f.IMPULSE),
+        vector(data, f.U_NEXT),
+        frames(data, f.FRAME_START),
+    )
+    force, velocity = matrix(data, f.CONTACT_FORCE), matrix(data, f.CONTACT_VELOCITY)
+    normal_force, slip_speed = vector(data, f.NORMAL_FORCE), vector(data, f.SLIP_SPEED)
+    mode, per_step = vector(data, f.CONTACT_MODE), 1.0 / vector(data, f.TIME_STEP)[0]
+    for i in range(mode.shape[0]):
+        r = 3 * i
+        for k in range(3):
+            force[i, k] = velocity[i, k] = 0.0
+            for a in range(3):
+                force[i, k] += per_step * impulse[r + a] * frame[i, a, k]
+                velocity[i, k] += u[r + a] * frame[i, a, k]
+        normal_force[i] = per_step * impulse[r + 2]
+        slip_speed[i] = np.sqrt(u[r] * u[r] + u[r + 1] * u[r + 1])
+        mode[i] = mode_of(impulse[r + 2], slip_speed[i])
+
+
+@kernel
+def mode_of(normal_impulse, slip_speed):
+    """Return the mode of a contact; null_space may pull, so loaded means a force at all."""
+    if normal_impulse == 0.0:
+        return OPEN
+    return SLIP if slip_speed > STICTION_SPEED else STICK
+
+
+# --- The arrays of one simulation, laid out once: what contact models work on.
+
+BAUMGARTE, RESTITUTION_THRESHOLD = 0.2, 0.05
+"""Share of a penetration taken out per step [-]; approach speed of plastic impacts [m/s]."""
+OF_THE_GROUND = frozenset({'terrain', 'ground'})
+"""Fields with the numbers of the ground."""
+OF_THE_TIME_STEP = frozenset({'time_step', 'lower', 'upper', 'lag_decay', 'delay', 'delay_line'})
+"""Fields that follow from the time step."""
+OF_CONSTRAINTS = frozenset(name for name in FIELDS if name.startswith('bilateral'))
+OF_CONSTRAINTS |= {
+    'dof_island',
+    'contact_island',
+    'interval_island',
+    'solid_island',
+    'pair_groups',
+}
+"""Fields that follow from the constraints."""
+known_places = lru_cache(maxsize=64)(places_of)
+"""Kept: single problems are solved by the thousand, and have few sizes."""
+
+
+class Workspace:
+    """Numbers, indices and layout of one simulation, with views of every field by its name.
+
+    Args:
+        robot: what moves.
+        terrain: ground.
+        h: time step [s].
+        constraints: bilateral constraints with their places.
+
+    Raises:
+        UnknownName: a frame or joint of a constraint that the robot does not have.
+        InvalidInput: a delay of an actuator that is no multiple of h, a joint of a constraint
+            with several degrees of freedom.
+
+    Attributes:
+        sizes: sizes of the simulation.
+        numbers: the first array of arrays/_fields.py with one world in it, shape (1, length).
+        indices: the second array, shape (1, length).
+        layout: the third.
+        data: what a step starts from and leaves behind: the front of `numbers`.
+        robot: what moves.
+        model: Pinocchio's model of the robot.
+        names: names of the contacts, length nc.
+        table: the bilateral constraints.
+    """
+
+    def __init__(
+        self,
+        robot: RobotModel,
+        terrain: Terrain,
+        h: float,
+        constraints: Sequence[Constraint] = (),
+    ) -> None:
+        model = robot.pinocchio_model
+        tree = tree_of(model)
+        self.table = constraint_table(robot, tree, constraints)
+        self._islands = dof_islands(robot, tree, self.table)
+        self.sizes = sizes_of(robot, terrain, tree, self._islands, h, self.table)
+        self.robot, self.model, self.tree = robot, model, tree
+        self.names = contact_names(robot, terrain)
+        self._allocate()
+        self._fill_robot(robot, tree)
+        self._fill_ground(robot, terrain, tree)
+        self._fill_pairs(robot, tree)
+        self.fill_constraints()
+        self._fill_actuators(robot.actuators, h)
+        self.set_time_step(h)
+
+    def _allocate(self) -> None:
+        places = known_places(self.sizes)
+        lengths = {
+            indices: max(stop for name, (_, stop, _) in places.items()
+                         if (name in INDEX_FIELDS) == indices)
+            for indices in (False, True)
+        }  # fmt: skip
+        self._places = places
+        self.layout = layout_table(places)
+        self.numbers = np.zeros((1, lengths[False]))
+        self.indices = np.zeros((1, lengths[True]), dtype=np.int64)
+        self.data = StepData(self.sizes, self.numbers[0, : self.sizes.length])
+
+    def __getattr__(self, name: str) -> Any:
+        """Return the view of a field, made at its first use."""
+        places = self.__dict__.get('_places', {})
+        if name not in places:
+            raise AttributeError(f'Workspace has no field {name!r}')
+        start, stop, shape = places[name]
+        array = self.indices if name in INDEX_FIELDS else self.numbers
+        view = array[0, start:stop].reshape(shape)
+        self.__dict__[name] = view
+        return view
+
+    @property
+    def arrays(self) -> tuple[Array, Indices, Indices]:
+        """Arguments of compiled entries: numbers, indices, layout."""
+        return self.numbers, self.indices, self.layout
+
+    def copy(self, terrain: Terrain | None = None) -> Workspace:
+        """Return a workspace of its own with the same values, those of `terrain` if given."""
+        other = object.__new__(Workspace)
+        for name in ('sizes', 'robot', 'model', 'tree', 'names', 'table'):
+            setattr(other, name, getattr(self, name))
+        other._kept = self._kept if terrain is None else kept_alive(terrain)
+        other._allocate()
+        other.numbers[:], other.indices[:] = self.numbers, self.indices
+        return other
+
+    def on(self, terrain: Terrain) -> Workspace:
+        """Return a workspace for another ground with the same values.
+
+        What belongs to contacts starts anew where these are more or fewer than before.
+        """
+        h = float(self.data.time_step[0])
+        other = Workspace(self.robot, terrain, h, self.table.constraints)
+        return self._passed_on(other, OF_THE_GROUND)
+
+    def under(self, terrain: Terrain, constraints: Sequence[Constraint]) -> Workspace:
+        """Return a workspace for the same ground and other constraints with the same values."""
+        other = Workspace(self.robot, terrain, float(self.data.time_step[0]), constraints)
+        return self._passed_on(other, OF_CONSTRAINTS)
+
+    def with_time_step(self, h: float, terrain: Terrain) -> Workspace:
+        """Return a workspace for the same ground and the time step h [s] with the same values.
+
+        Raises:
+            InvalidInput: a delay of an actuator that is no multiple of h.
+        """
+        other = Workspace(self.robot, terrain, h, self.table.constraints)
+        other.delay_line[:] = self.command
+        return self._passed_on(other, OF_THE_TIME_STEP)
+
+    def _passed_on(self, other: Workspace, own: frozenset[str]) -> Workspace:
+        """Return `other` with the values of all fields of the same shape but its own."""
+        for name, (_, _, shape) in self._places.items():
+            if name not in own and shape == other._places[name][2]:
+                getattr(other, name)[:] = getattr(self, name)
+        return other
+
+    def set_time_step(self, h: float) -> None:
+        """Use the time step h [s]; the boxes of dry friction scale with it."""
+        self.data.time_step[0] = h
+        friction = slice(self.sizes.ns - self.sizes.n_limits)  # the rest belongs to each step
+        self.data.lower[friction] = h * self.interval_lower[friction]
+        self.data.upper[friction] = h * self.interval_upper[friction]
+
+    def _fill_robot(self, robot: RobotModel, tree: Tree) -> None:
+        for name in ('kind', 'parent', 'q_index', 'v_index', 'dof_parent', 'free_flyer_q',
+                     'free_flyer_v', 'placement', 'body', 'armature'):  # fmt: skip
+            getattr(self, name)[:] = getattr(tree, name)
+        self.terms_given[0] = bool(tree.unsupported)
+        self.limb[:], self.rooted[0] = limbs_of(tree.dof_parent)
+        for k, parent in enumerate(tree.dof_parent):
+            self.floats[k] = k in tree.free_flyer_v if parent < 0 else self.floats[parent]
+        self.pose[:, [0, 4, 8]] = 1.0
+        self.damping[:] = robot.joint_damping
+        self.total_mass[0] = robot.total_mass
+        joints = [self.model.joints[self.model.getJointId(name)] for name in robot.joint_names]
+        self.joint_q[:] = [joint.idx_q for joint in joints]
+        self.joint_v[:] = [joint.idx_v for joint in joints]
+        self.joint_unbounded[:] = [joint.nq == 2 for joint in joints]
+        self.wrench_body[0] = -1
+        self._fill_intervals(robot, tree)
+
+    def _fill_intervals(self, robot: RobotModel, tree: Tree) -> None:
+        dry, first = np.flatnonzero(robot.joint_friction), 3 * self.sizes.nc
+        rows = self.data.jacobian_transposed[:, first:]
+        self.interval_dof[: len(dry)] = dry
+        self.interval_upper[: len(dry)] = robot.joint_friction[dry]
+        self.interval_lower[:] = -self.interval_upper
+        rows[dry, np.arange(len(dry))] = 1.0
+        for i, limit in enumerate(robot.position_limits):
+            joints = joints_of(robot, limit)
+            dofs, k = [joint.idx_v for joint in joints], len(dry) + i
+            rows[dofs, k] = limit.shares
+            self.limit_q[i], self.limit_other_q[i] = joints[0].idx_q, joints[-1].idx_q
+            self.limit_share[i, : len(dofs)] = limit.shares
+            self.limit_range[i] = limit.lower, limit.upper
+            self.limit_restitution[k] = limit.restitution
+            self.interval_dof[k] = dofs[0] if len(dofs) == 1 else EVERYWHERE
+            held = limit.holds
+            self.held[dofs[0]] |= held and len(dofs) == 1
+            self.interval_lower[k], self.interval_upper[k] = (-np.inf, np.inf) if held else (0, 0)
+        alone = self.interval_dof >= 0  # entries at one dof only
+        self.interval_end[:] = np.where(alone, tree.dof_parent[self.interval_dof], -1)
+        if self.sizes.ns:
+            self.interval_some_dof[:] = (rows != 0.0).argmax(axis=0)
+            self.interval_island[:] = self._islands[self.interval_some_dof]
+
+    def _fill_actuators(self, actuators: Actuators, h: float) -> None:
+        for name in ('effort_limit', 'velocity_limit', 'saturation_effort'):
+            getattr(self, name)[:] = getattr(actuators, name)
+        self.lag_decay[:], self.delay[:] = actuators.lag_decay(h), actuators.delay_steps(h)
+
+    def _fill_ground(self, robot: RobotModel, terrain: Terrain, tree: Tree) -> None:
+        spheres, features = candidates_of(robot), terrain.features
+        self.candidate_body[:] = tree.body_of_joint[spheres.joint]
+        turn = tree.axes[self.candidate_body]  # from the axes of the joint into those of the body
+        self.offset[:] = np.einsum('iab,ia->ib', turn, spheres.offset)
+        self.radius[:] = spheres.radius
+        self.terrain[:] = terrain.data
+        self._kept = kept_alive(terrain)
+        self.ground[:] = ground_indices(terrain)
+        self.leaf_dof[:] = np.repeat(spheres.leaf_dof, features)
+        self.dof_island[:] = self._islands
+        islands = np.append(self._islands, 0)  # the last one: of the world, −1
+        self.contact_island[: self.sizes.n_ground] = islands[self.leaf_dof]
+        self.stabilisation[:] = BAUMGARTE, RESTITUTION_THRESHOLD
+        of_intervals = self.data.jacobian_transposed[:, 3 * self.sizes.nc :]
+        of_joints, intervals = reference_inverse_weights(self.model, of_intervals)
+        slots = 3 * self.sizes.n_ground
+        self.inverse_weight[:slots] = np.repeat(of_joints[spheres.joint], 3 * features)
+        self.inverse_weight[3 * self.sizes.nc :] = intervals
+        self._of_joints = of_joints
+
+    def _fill_pairs(self, robot: RobotModel, tree: Tree) -> None:
+        solids, pairs = robot.collisions.solids, robot.collisions.pairs
+        if not pairs:
+            return
+        joints = [self.model.getJointId(solid.joint) for solid in solids]
+        leaves = [leaf_dof(self.model.joints[j]) for j in joints]
+        self.solid_body[:] = tree.body_of_joint[joints]
+        for i, (solid, body) in enumerate(zip(solids, self.solid_body, strict=True)):
+            placement = solid.placement
+            turn = tree.axes[body].T  # from the axes of the joint into those of the body
+            columns = (turn @ placement.rotation).T.ravel()
+            self.solid_place[i] = *columns, *(turn @ placement.translation)
+            self.solid_size[i] = *solid.half, solid.radius
+        self.solid_reach[:] = np.linalg.norm(self.solid_size[:, :3], axis=1)
+        self.solid_reach[:] += self.solid_size[:, 3]
+        self.solid_island[:] = solid_islands(robot, self._islands)
+        self.pair_groups[:] = np.ravel(pair_groups(robot, self._islands))
+        rows = self.pairs.reshape(-1, PAIR_NUMBERS)
+        for k, (i, j) in enumerate(robot.collisions.ordered.tolist()):
+            meeting = meeting_dof(tree.dof_parent, leaves[i], leaves[j])
+            rows[k] = i, j, leaves[i], leaves[j], meeting
+            self.pair_weight[k] = self._of_joints[joints[i]] + self._of_joints[joints[j]]
+        self.pair_search[:] = find_pairs.address, find_pair_drift.address
+
+    def fill_constraints(self) -> None:
+        """Write the numbers of the constraints in `table`."""
+        if not self.table.constraints:
+            return
+        self.bilateral_indices[:] = self.table.indices.ravel()
+        counts = self.table.indices[:, COUNT]
+        self.bilateral_owner[:] = np.repeat(np.arange(len(counts)), counts)
+        self.bilateral_places[:], self.bilateral_laws[:] = self.table.places, self.table.laws
+        self.bilateral[0] = work_bilateral.address
+
+
+def ground_indices(terrain: Terrain) -> tuple[int, ...]:
+    """Return the field `ground`; what is `kept_alive` has its addresses in it."""
+    relief, regions = kept_alive(terrain)
+    return (
+        terrain.kind, terrain.features, relief.ctypes.data, len(relief),
+        *addresses_of(terrain.kind), regions.ctypes.data, len(regions),
+    )  # fmt: skip
+
+
+def kept_alive(terrain: Terrain) -> tuple[Array, Array]:
+    """Return the arrays of a ground of which the kernels have the addresses only."""
+    return terrain.relief, terrain.region_numbers
+
+
+def sizes_of(
+    robot: RobotModel,
+    terrain: Terrain,
+    tree: Tree,
+    islands: Indices,
+    h: float,
+    table: ConstraintTable,
+) -> Sizes:
+    """Return the sizes of a simulation of `robot` on `terrain` with time step h [s]."""
+    candidates, actuators = len(robot.candidates), robot.actuators
+    return Sizes(
+        nq=robot.nq, nv=robot.nv, n_joints=robot.n_joints,
+        nc=candidates * terrain.features + robot.collisions.slots,
+        ns=int(np.count_nonzero(robot.joint_friction)) + len(robot.position_limits),
+        n_bodies=len(tree.kind), n_candidates=candidates, n_flyers=len(tree.free_flyer_v),
+        n_limits=len(robot.position_limits),
+        n_islands=int(islands.max(initial=0)) + 1,
+        n_delay=int(actuators.delay_steps(h).max(initial=0)),
+        n_lags=robot.n_joints if actuators.time_constant.any() else 0,
+        n_solids=len(robot.collisions.solids), n_pairs=len(robot.collisions.pairs),
+        n_pair_groups=len(pair_groups(robot, islands)), n_pair_slots=robot.collisions.slots,
+        n_constraints=len(table.constraints), nb=table.rows,
+    )  # fmt: skip
+
+
+def solid_islands(robot: RobotModel, islands: Indices) -> Indices:
+    """Return the island of every solid, one behind the last for the world, shape (n_solids,)."""
+    model, world = robot.pinocchio_model, int(islands.max(initial=0)) + 1
+    leaves = [leaf_dof(model.joints[model.getJointId(s.joint)]) for s in robot.collisions.solids]
+    return np.array([islands[k] if k >= 0 else world for k in leaves], dtype=np.int64)
+
+
+def pair_groups(robot: RobotModel, islands: Indices) -> list[tuple[int, int, int, int]]:
+    """Return the runs of pairs of the same two islands, see arrays.fields.GROUP_NUMBERS."""
+    of_solid = solid_islands(robot, islands)
+    groups: list[tuple[int, int, int, int]] = []
+    for k, (i, j) in enumerate(robot.collisions.ordered.tolist()):
+        one, other = sorted((int(of_solid[i]), int(of_solid[j])))
+        first = groups.pop()[2] if groups and groups[-1][:2] == (one, other) else k
+        groups.append((one, other, first, k + 1))
+    return groups
+
+
+def joints_of(robot: RobotModel, limit: PositionLimit) -> list[Any]:
+    """Return Pinocchio's joints of a position limit."""
+    model = robot.pinocchio_model
+    return [model.joints[model.getJointId(name)] for name in limit.joints]
+
+
+def dof_islands(robot: RobotModel, tree: Tree, table: ConstraintTable) -> Indices:
+    """Return the island of every dof, shape (nv,), see step/_rows.py."""
+    ties = [[joint.idx_v for joint in joints_of(robot, limit)] for limit in robot.position_limits]
+    return islands_of(tree.dof_parent, [*ties, *table.ties])
+
+
+def contact_names(robot: RobotModel, terrain: Terrain) -> tuple[str, ...]:
+    """Return a name for every contact: that of its contact point, with the feature if several."""
+    points, several = robot.candidates, terrain.features > 1
+    return tuple(
+        f'{point.name}/{feature}' if several else point.name
+        for point in points
+        for feature in range(terrain.features)
+    )
+
+
+def reference_inverse_weights(model: pin.Model, intervals: Array) -> tuple[Array, Array]:
+    """Return reference Delassus diagonals of the neutral pose [1/kg], (njoints,) and (ns,).
+
+    For a contact on the body of a joint the mean of the diagonal of J M⁻¹ Jᵀ, J the velocity of
+    its centre of mass; for an interval row J M⁻¹ Jᵀ, Jᵀ its column of `intervals` (nv, ns).
+    """
+    data = model.createData()
+    q = pin.neutral(model)
+    pin.computeJointJacobians(model, data, q)
+    upper = np.triu(pin.crba(model, data, q))
+    inverse = np.linalg.inv(upper + np.triu(upper, 1).T)
+    values = []
+    for joint in range(model.njoints):
+        centre = pin.SE3(np.eye(3), data.oMi[joint].act(model.inertias[joint].lever))
+        world = pin.getJointJacobian(model, data, joint, pin.ReferenceFrame.WORLD)
+        J = centre.toActionMatrixInverse()[:3] @ world.reshape(6, model.nv)  # flat for one dof
+        values.append(float(np.trace(J @ inverse @ J.T)) / 3.0)
+    return np.array(values), np.einsum('ka,kl,la->a', intervals, inverse, intervals)

@@ -1,0 +1,255 @@
+"""Trial: a controller in a loop with the simulator, in one process and without ROS."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from contact_sim._types import Array
+from contact_sim._validation import checked, count
+from contact_sim.control._legs import Controller, EffortFunction, effort_of
+from contact_sim.errors import InvalidInput, UnknownName, shown
+from contact_sim.replay._recorder import Recorder
+from contact_sim.robot._model import RobotModel
+from contact_sim.simulation._loop import PushSchedule
+from contact_sim.simulation._report import TouchGuard
+from contact_sim.simulation._simulator import Simulator
+from contact_sim.testing._trajectory import Trajectory, TrajectoryBuilder, TrajectoryFailure
+
+# --- The picture of a failed trial: what the robot did, and when an assertion was first broken.
+
+COLOURS = ('#0072B2', '#E69F00', '#009E73', '#CC79A7', '#D55E00', '#56B4E9')
+INK, BROKEN = '#222222', '#c0392b'
+
+
+def draw(trajectory: Trajectory, title: str, broken: float | None, path: Path) -> None:
+    """Write the figure as PNG.
+
+    Args:
+        trajectory: the run.
+        title: what is wrong, in one line.
+        broken: time at which it goes wrong [s], None where that is not known.
+        path: file to write.
+
+    Raises:
+        ImportError: matplotlib is not installed.
+    """
+    import matplotlib
+
+    matplotlib.use('Agg')
+    from matplotlib import pyplot as plt
+
+    rows: tuple[Callable[[Any, Trajectory], None], ...] = (_base, _forces, _slip, _efforts)
+    style = {'font.size': 9, 'axes.spines.top': False, 'axes.spines.right': False}
+    with plt.rc_context(style):
+        figure, axes = plt.subplots(
+            len(rows), 1, sharex=True, figsize=(9.0, 8.0), layout='constrained'
+        )
+        for axis, row in zip(axes, rows, strict=True):
+            row(axis, trajectory)
+            if broken is not None:
+                axis.axvline(broken, color=BROKEN, linewidth=1.2, linestyle=(0, (4, 2)))
+        figure.suptitle(title, color=BROKEN, fontsize=10, wrap=True)
+        axes[-1].set_xlabel('simulated time [s]')
+        figure.savefig(path, dpi=110, facecolor='white')
+        plt.close(figure)
+
+
+def _base(axis: Any, run: Trajectory) -> None:
+    axis.plot(run.time, run.height, color=INK, linewidth=1.4)
+    axis.set_ylabel('base height [m]')
+    tilt = axis.twinx()
+    tilt.plot(run.time, run.tilt, color=COLOURS[1], linewidth=1.0)
+    tilt.set_ylabel('tilt [rad]', color=COLOURS[1])
+
+
+def _forces(axis: Any, run: Trajectory) -> None:
+    _per_contact(axis, run, run.force[:, :, 2])
+    axis.set_ylabel('normal force [N]')
+    if run.names:
+        axis.legend(loc='upper right', ncols=4, fontsize=8, frameon=False)
+
+
+def _slip(axis: Any, run: Trajectory) -> None:
+    _per_contact(axis, run, 1e3 * run.slip)
+    axis.set_ylabel('slip since set-down [mm]')
+
+
+def _per_contact(axis: Any, run: Trajectory, values: Any) -> None:
+    for i, name in enumerate(run.names):
+        colour = COLOURS[i % len(COLOURS)]
+        axis.plot(run.time, values[:, i], color=colour, linewidth=1.0, label=name)
+
+
+def _efforts(axis: Any, run: Trajectory) -> None:
+    axis.plot(run.time, abs(run.effort) / run.robot.effort_limit, linewidth=0.7, color=INK)
+    axis.axhline(1.0, color=BROKEN, linewidth=0.8)
+    axis.set_ylabel('effort / limit [-]')
+
+
+# --- Trial: a controller in a loop with the simulator, in one process and without ROS.
+
+
+class Trial:
+    """Runs a controller against a simulation, disturbs both, and keeps every step.
+
+    Args:
+        sim: the simulation, at the state from which to begin.
+        controller: an object with `effort(time, q, v)`, or a function of the same arguments.
+        recording: where the run is recorded.
+        control_steps: physics steps per call of the controller; its efforts are held in between.
+        end_on_contact: links that must not touch the ground; where one does, `advance` fails.
+
+    Attributes:
+        sim: may be changed between two calls of `advance`: friction, contact_model, reset, ...
+        recording: the file of the recording.
+    """
+
+    @checked
+    def __init__(
+        self,
+        sim: Simulator,
+        controller: Controller | EffortFunction,
+        recording: str | Path,
+        control_steps: int = 1,
+        end_on_contact: Iterable[str] = (),
+    ) -> None:
+        if not (isinstance(control_steps, int) and control_steps >= 1):
+            raise InvalidInput(f'control_steps = {shown(control_steps)}: expected an integer >= 1')
+        self.sim, self.recording = sim, Path(recording)
+        self._effort = effort_of(controller)
+        self._recorder = Recorder(
+            sim, self.recording, parameters={'controller': type(controller).__name__}
+        )
+        self._control_steps = control_steps
+        self._guard = TouchGuard(sim.robot, end_on_contact)
+        self._builder = TrajectoryBuilder(sim)
+        self._steps = 0
+        self._late: deque[Array] = deque([np.zeros(sim.robot.n_joints)])
+        self._blind_until = -1
+        self._seen = 1.0
+        self._noise = np.random.default_rng(0)
+        self._pushes = PushSchedule()
+
+    # ---------------------------------------------------------------- time and disturbances
+
+    @checked
+    def advance(self, seconds: float) -> None:
+        """Let exactly `seconds` of simulated time pass.
+
+        Raises:
+            InvalidInput: not a whole number of steps.
+            NonFiniteState: the simulation blew up.
+            TrajectoryFailure: a link of `end_on_contact` touches the ground.
+        """
+        for _ in range(whole_steps('seconds', seconds, self.sim.time_step)):
+            self._step()
+
+    @checked
+    def push(
+        self,
+        link: str,
+        force: Sequence[float],
+        seconds: float,
+        torque: Sequence[float] = (0.0, 0.0, 0.0),
+    ) -> None:
+        """Push a frame of the robot from now on for `seconds`; pushes on one frame add up.
+
+        Args:
+            link: frame at whose origin the push acts.
+            force: [N], world axes, shape (3,).
+            seconds: how long.
+            torque: [N m], world axes, shape (3,).
+        """
+        wrench = checked_push(self.sim.robot, link, force, torque)
+        end = self._steps + whole_steps('seconds', seconds, self.sim.time_step)
+        self._pushes.add(link, wrench, end)
+
+    @checked
+    def drop_sensors(self, seconds: float, share: float = 1.0, seed: int = 0) -> None:
+        """Keep `share` of the states from the controller for `seconds`, chosen by `seed`.
+
+        Where it sees nothing it commands nothing: its last efforts stay in force.
+        """
+        if not 0.0 <= share <= 1.0:
+            raise InvalidInput(f'share = {shown(share)}: expected a value in [0, 1]')
+        if seed < 0:
+            raise InvalidInput(f'seed = {seed}: expected a whole number of at least 0')
+        self._blind_until = self._steps + whole_steps('seconds', seconds, self.sim.time_step)
+        self._seen, self._noise = 1.0 - share, np.random.default_rng(seed)
+
+    @checked
+    def delay_commands(self, seconds: float) -> None:
+        """Let every effort from now on act `seconds` after the state that it answers."""
+        steps = whole_steps('seconds', seconds, self.sim.time_step)
+        while len(self._late) > steps + 1:
+            self._late.popleft()
+        while len(self._late) < steps + 1:
+            self._late.appendleft(self._late[0])
+
+    # ---------------------------------------------------------------- results
+
+    @property
+    def trajectory(self) -> Trajectory:
+        """Every step so far."""
+        return self._builder.trajectory()
+
+    def close(self) -> None:
+        """Complete the recording."""
+        self._recorder.close()
+
+    # ---------------------------------------------------------------- one step
+
+    def _step(self) -> None:
+        sim = self.sim
+        newest = self._late[-1]
+        if self._steps % self._control_steps == 0 and self._sees():
+            newest = np.array(self._effort(sim.time, sim.q, sim.v), dtype=float)
+        self._late.append(newest)
+        self._late.popleft()
+        report = sim.step(self._late[0], self._pushes.acting(self._steps))
+        self._builder.add(report)
+        self._steps += 1
+        touch = self._guard.touch(report)
+        if touch is not None:
+            raise TrajectoryFailure(str(touch), touch.time)
+
+    def _sees(self) -> bool:
+        """Return whether the present state reaches the controller."""
+        return self._steps >= self._blind_until or bool(self._noise.random() < self._seen)
+
+
+def checked_push(
+    robot: RobotModel, link: str, force: Sequence[float], torque: Sequence[float]
+) -> Array:
+    """Return force [N] and torque [N m] of a push, shape (6,).
+
+    Raises:
+        UnknownName: a link that the robot does not have.
+        InvalidInput: not three finite numbers each.
+    """
+    model = robot.pinocchio_model
+    if not model.existFrame(link):
+        raise UnknownName('frame', link, [frame.name for frame in model.frames])
+    wrench = np.array([*force, *torque], dtype=float)
+    if wrench.shape != (6,) or not np.isfinite(wrench).all():
+        raise InvalidInput(f'push on {shown(link)}: expected 3 finite forces and 3 torques')
+    return wrench
+
+
+def whole_steps(name: str, seconds: float, time_step: float) -> int:
+    """Return the number of steps in `seconds`.
+
+    Raises:
+        InvalidInput: a duration that is negative, not finite, or no whole number of steps.
+    """
+    steps = seconds / time_step
+    if not (np.isfinite(steps) and steps >= 0.0 and abs(steps - round(steps)) < 1e-6):
+        raise InvalidInput(
+            f'{name} = {shown(seconds)} s: expected a whole number of steps of {time_step:g} s'
+        )
+    return count('steps', round(steps)) if round(steps) else 0

@@ -1,0 +1,424 @@
+"""Bytes of ROS 2 messages: CDR, little endian, as DDS sends them and MCAP keeps them.
+
+A message is a mapping of its fields; what is left out is 0, empty or false. Shorter are:
+
+    a message whose fields are all numbers of one type    these numbers, array-like:
+                                                           a Pose is x, y, z, then qx, qy, qz, qw
+    a sequence of such messages                            an array, one row for each
+    builtin_interfaces/Time and Duration                   nanoseconds
+    what is the same in many messages                      a Constant of it
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+# --- Definitions of the messages in an exported file: standard interfaces of ROS 2, without
+# comments.
+#
+# A reader needs them beside the messages, and the machine that writes has no ROS to look them up.
+
+_TEXT = """
+builtin_interfaces/Time:
+    int32 sec
+    uint32 nanosec
+builtin_interfaces/Duration:
+    int32 sec
+    uint32 nanosec
+std_msgs/Header:
+    builtin_interfaces/Time stamp
+    string frame_id
+std_msgs/String:
+    string data
+std_msgs/ColorRGBA:
+    float32 r
+    float32 g
+    float32 b
+    float32 a
+std_msgs/MultiArrayDimension:
+    string label
+    uint32 size
+    uint32 stride
+std_msgs/MultiArrayLayout:
+    MultiArrayDimension[] dim
+    uint32 data_offset
+std_msgs/Float64MultiArray:
+    MultiArrayLayout layout
+    float64[] data
+std_msgs/Int16MultiArray:
+    MultiArrayLayout layout
+    int16[] data
+rosgraph_msgs/Clock:
+    builtin_interfaces/Time clock
+geometry_msgs/Vector3:
+    float64 x
+    float64 y
+    float64 z
+geometry_msgs/Point:
+    float64 x
+    float64 y
+    float64 z
+geometry_msgs/Quaternion:
+    float64 x 0
+    float64 y 0
+    float64 z 0
+    float64 w 1
+geometry_msgs/Pose:
+    Point position
+    Quaternion orientation
+geometry_msgs/Twist:
+    Vector3 linear
+    Vector3 angular
+geometry_msgs/PoseWithCovariance:
+    Pose pose
+    float64[36] covariance
+geometry_msgs/TwistWithCovariance:
+    Twist twist
+    float64[36] covariance
+geometry_msgs/Wrench:
+    Vector3 force
+    Vector3 torque
+geometry_msgs/WrenchStamped:
+    std_msgs/Header header
+    Wrench wrench
+geometry_msgs/Transform:
+    Vector3 translation
+    Quaternion rotation
+geometry_msgs/TransformStamped:
+    std_msgs/Header header
+    string child_frame_id
+    Transform transform
+tf2_msgs/TFMessage:
+    geometry_msgs/TransformStamped[] transforms
+nav_msgs/Odometry:
+    std_msgs/Header header
+    string child_frame_id
+    geometry_msgs/PoseWithCovariance pose
+    geometry_msgs/TwistWithCovariance twist
+sensor_msgs/JointState:
+    std_msgs/Header header
+    string[] name
+    float64[] position
+    float64[] velocity
+    float64[] effort
+sensor_msgs/Imu:
+    std_msgs/Header header
+    geometry_msgs/Quaternion orientation
+    float64[9] orientation_covariance
+    geometry_msgs/Vector3 angular_velocity
+    float64[9] angular_velocity_covariance
+    geometry_msgs/Vector3 linear_acceleration
+    float64[9] linear_acceleration_covariance
+sensor_msgs/CompressedImage:
+    std_msgs/Header header
+    string format
+    uint8[] data
+visualization_msgs/UVCoordinate:
+    float32 u
+    float32 v
+visualization_msgs/MeshFile:
+    string filename
+    uint8[] data
+visualization_msgs/Marker:
+    int32 ARROW=0
+    int32 CUBE=1
+    int32 SPHERE=2
+    int32 CYLINDER=3
+    int32 LINE_STRIP=4
+    int32 LINE_LIST=5
+    int32 CUBE_LIST=6
+    int32 SPHERE_LIST=7
+    int32 POINTS=8
+    int32 TEXT_VIEW_FACING=9
+    int32 MESH_RESOURCE=10
+    int32 TRIANGLE_LIST=11
+    int32 ARROW_STRIP=12
+    int32 ADD=0
+    int32 MODIFY=0
+    int32 DELETE=2
+    int32 DELETEALL=3
+    std_msgs/Header header
+    string ns
+    int32 id
+    int32 type
+    int32 action
+    geometry_msgs/Pose pose
+    geometry_msgs/Vector3 scale
+    std_msgs/ColorRGBA color
+    builtin_interfaces/Duration lifetime
+    bool frame_locked
+    geometry_msgs/Point[] points
+    std_msgs/ColorRGBA[] colors
+    string texture_resource
+    sensor_msgs/CompressedImage texture
+    UVCoordinate[] uv_coordinates
+    string text
+    string mesh_resource
+    MeshFile mesh_file
+    bool mesh_use_embedded_materials
+visualization_msgs/MarkerArray:
+    Marker[] markers
+diagnostic_msgs/KeyValue:
+    string key
+    string value
+diagnostic_msgs/DiagnosticStatus:
+    byte OK=0
+    byte WARN=1
+    byte ERROR=2
+    byte STALE=3
+    byte level
+    string name
+    string message
+    string hardware_id
+    KeyValue[] values
+diagnostic_msgs/DiagnosticArray:
+    std_msgs/Header header
+    DiagnosticStatus[] status
+"""
+SEPARATOR = '=' * 80
+"""Line between definitions in a schema, as rosbag2 writes it."""
+_FIELD = re.compile(
+    r'(?P<type>[A-Za-z0-9_/]+)(?P<array>\[(?P<size>\d*)\])? (?P<name>[a-z0-9_]+)(?: \S+)?'
+)
+
+
+class Field(NamedTuple):
+    """A field of a message."""
+
+    name: str
+    type: str
+    """Primitive, or `package/Name`."""
+    size: int | None
+    """Numbers in an array of fixed length, 0 of any length; None for no array."""
+
+
+def _read(text: str) -> dict[str, list[str]]:
+    """Return the lines of every definition by `package/Name`."""
+    read: dict[str, list[str]] = {}
+    lines: list[str] = []
+    for line in text.strip().splitlines():
+        if line.startswith(' '):
+            lines.append(line.strip())
+        else:
+            lines = read[line.rstrip(':')] = []
+    return read
+
+
+DEFINITIONS = _read(_TEXT)
+"""Lines of every definition by `package/Name`."""
+
+
+@cache
+def fields_of(name: str) -> tuple[Field, ...]:
+    """Return the fields of `package/Name` in order."""
+    fields = []
+    for line in DEFINITIONS[name]:
+        match = _FIELD.fullmatch(line)
+        if match is not None:  # else a constant
+            kind, size = match['type'], match['size']
+            nested = f'{name.partition("/")[0]}/{kind}'
+            known = nested if nested in DEFINITIONS else kind
+            fields.append(Field(match['name'], known, int(size or 0) if match['array'] else None))
+    return tuple(fields)
+
+
+def schema_text(name: str) -> str:
+    """Return the definition of `package/Name`, and behind it all that it consists of."""
+    wanted = [name]
+    for one in wanted:
+        nested = (field.type for field in fields_of(one))
+        wanted += [kind for kind in nested if kind in DEFINITIONS and kind not in wanted]
+    first, *others = ('\n'.join(DEFINITIONS[one]) for one in wanted)
+    behind = [
+        f'{SEPARATOR}\nMSG: {one}\n{text}' for one, text in zip(wanted[1:], others, strict=True)
+    ]
+    return '\n'.join([first, *behind])
+
+
+# --- Bytes of ROS 2 messages: CDR, little endian, as DDS sends them and MCAP keeps them.
+
+Writer = Callable[[bytearray, Any], None]
+BEGINNING = b'\x00\x01\x00\x00'
+"""Says that what follows is CDR, little endian; places count from behind it."""
+PADDING = [bytes(n) for n in range(8)]
+TIMES = 'builtin_interfaces/Time', 'builtin_interfaces/Duration'
+SECOND = 1_000_000_000
+NUMBERS = {
+    'bool': '?', 'byte': 'B', 'uint8': 'B', 'int16': 'h', 'int32': 'i', 'uint32': 'I',
+    'float32': 'f', 'float64': 'd',
+}  # fmt: skip
+"""Format of `struct` and NumPy of every primitive that is a number."""
+_LENGTH = struct.Struct('<I')
+_TIME = struct.Struct('<iI')
+
+
+class Constant:
+    """A value whose bytes are kept, those for each of the 8 places where they may begin."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self.pieces: dict[int, bytes] = {}
+
+
+@cache
+def encoder(name: str) -> Callable[[Any], bytes]:
+    """Return the function that makes bytes of a message of `package/Name`."""
+    write = _writer(name)
+
+    def encode(message: Any) -> bytes:
+        out = bytearray(BEGINNING)
+        write(out, message)
+        return bytes(out)
+
+    return encode
+
+
+@cache
+def uniform(name: str) -> tuple[str, int] | None:
+    """Return type and count of the numbers in a message that consists of nothing else."""
+    kinds, count = set(), 0
+    for field in fields_of(name):
+        if field.size == 0 or (field.type not in NUMBERS and field.type not in DEFINITIONS):
+            return None
+        inner = (field.type, 1) if field.type in NUMBERS else uniform(field.type)
+        if inner is None:
+            return None
+        kinds.add(inner[0])
+        count += inner[1] * (1 if field.size is None else field.size)
+    return (kinds.pop(), count) if len(kinds) == 1 else None
+
+
+def _align(out: bytearray, size: int) -> None:
+    out += PADDING[(len(BEGINNING) - len(out)) % size]
+
+
+@cache
+def _writer(name: str) -> Writer:
+    """Return what appends a value of a type, primitive or `package/Name`."""
+    if name in NUMBERS:
+        return _number(name)
+    if name == 'string':
+        return _write_string
+    if name in TIMES:
+        return _write_time
+    numbers = uniform(name)
+    if numbers is not None:
+        return _array(*numbers)
+    parts = [
+        (field.name, _field_writer(field), Constant(_nothing(field))) for field in fields_of(name)
+    ]
+
+    def write(out: bytearray, message: Mapping[str, Any]) -> None:
+        for key, write_field, nothing in parts:
+            value = message.get(key, nothing)
+            if type(value) is Constant:
+                _write_constant(out, value, write_field)
+            else:
+                write_field(out, value)
+
+    return write
+
+
+def _write_constant(out: bytearray, constant: Constant, write: Writer) -> None:
+    """Append a constant; its bytes depend on its place modulo the largest alignment."""
+    start = len(out)
+    piece = constant.pieces.get(start % 8)
+    if piece is not None:
+        out += piece
+    else:
+        write(out, constant.value)
+        constant.pieces[start % 8] = bytes(out[start:])
+
+
+def _number(kind: str) -> Writer:
+    packed = struct.Struct(f'<{NUMBERS[kind]}')
+    size = packed.size
+
+    def write(out: bytearray, value: Any) -> None:
+        _align(out, size)
+        out += packed.pack(value)
+
+    return write
+
+
+def _array(kind: str, count: int) -> Writer:
+    """Return what appends `count` numbers."""
+    dtype = np.dtype(f'<{NUMBERS[kind]}')
+
+    def write(out: bytearray, value: Any) -> None:
+        numbers = np.asarray(value, dtype)
+        if numbers.size != count:
+            raise ValueError(f'{numbers.size} numbers, expected {count}')
+        _align(out, dtype.itemsize)
+        out += numbers.tobytes()
+
+    return write
+
+
+def _field_writer(field: Field) -> Writer:
+    if field.size is None:
+        return _writer(field.type)
+    if field.size:
+        return _array(field.type, field.size)
+    numbers = (field.type, 1) if field.type in NUMBERS else None
+    if numbers is None and field.type in DEFINITIONS:
+        numbers = uniform(field.type)
+    return _sequence(_writer(field.type)) if numbers is None else _number_sequence(*numbers)
+
+
+def _sequence(write_one: Writer) -> Writer:
+    def write(out: bytearray, values: Any) -> None:
+        _write_length(out, len(values))
+        for value in values:
+            write_one(out, value)
+
+    return write
+
+
+def _number_sequence(kind: str, count: int) -> Writer:
+    """Return what appends a sequence of messages of `count` numbers each."""
+    dtype = np.dtype(f'<{NUMBERS[kind]}')
+
+    def write(out: bytearray, values: Any) -> None:
+        numbers = np.asarray(values, dtype)
+        _write_length(out, numbers.size // count)
+        if numbers.size:  # an empty sequence has no alignment
+            _align(out, dtype.itemsize)
+            out += numbers.tobytes()
+
+    return write
+
+
+def _nothing(field: Field) -> Any:
+    """Return what a field is that is left out."""
+    if field.size is not None:
+        return np.zeros(field.size)
+    if field.type in NUMBERS or field.type in TIMES:
+        return 0
+    if field.type == 'string':
+        return ''
+    numbers = uniform(field.type)
+    return {} if numbers is None else np.zeros(numbers[1])
+
+
+def _write_length(out: bytearray, length: int) -> None:
+    _align(out, 4)
+    out += _LENGTH.pack(length)
+
+
+def _write_string(out: bytearray, text: str) -> None:
+    encoded = text.encode()
+    _write_length(out, len(encoded) + 1)
+    out += encoded
+    out.append(0)
+
+
+def _write_time(out: bytearray, time: int) -> None:
+    _align(out, 4)
+    out += _TIME.pack(*divmod(time, SECOND))

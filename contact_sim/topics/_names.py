@@ -1,0 +1,237 @@
+"""Names and types of all topics and services of the node in one table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from contact_sim.errors import InvalidInput
+from contact_sim.parameters import Parameters, declared_parameters, parameter
+from contact_sim.robot._model import RobotModel
+
+# --- Rates of messages, which divide the step rate; imports no ROS.
+
+RATE_TOLERANCE = 1e-5
+"""Relative error of a rate that still counts as exact: six digits are enough to type."""
+SLOWEST, FASTEST = 1e-6, 1e6
+"""Bounds of publish rates [Hz]; 0 besides."""
+
+
+def steps_between(name: str, rate: float, time_step: float) -> int:
+    """Return the number of steps between two messages, 0 for never.
+
+    Raises:
+        InvalidInput: a rate that does not divide the step rate; names the nearest that do. A rate
+            above 0 but below SLOWEST.
+    """
+    if rate == 0.0:
+        return 0
+    if not rate >= SLOWEST:
+        raise InvalidInput(f'{name} = {rate:g} Hz: expected 0, or at least {SLOWEST:g} Hz')
+    steps = 1.0 / (rate * time_step)
+    if steps > 1.0 - RATE_TOLERANCE and abs(steps - round(steps)) <= RATE_TOLERANCE * steps:
+        return round(steps)
+    fewer = int(steps)
+    allowed = (fewer + 1, fewer) if fewer else (1,)
+    near = ' and '.join(f'{1.0 / (n * time_step):.6g}' for n in allowed)
+    raise InvalidInput(
+        f'{name} = {rate:g} Hz: must divide the step rate {1.0 / time_step:g} Hz; '
+        f'nearest: {near} Hz'
+    )
+
+
+def _rate(default: float, meaning: str) -> Any:
+    return parameter(default, 'Hz', meaning, at_least=0.0, at_most=FASTEST, live=True)
+
+
+@dataclass(frozen=True)
+class PublishRateParameters(Parameters):
+    """Rates in simulated time; each must divide the step rate. 0: not published."""
+
+    joint_states: float = _rate(250.0, 'joint_states')
+    odom: float = _rate(250.0, 'odom and TF')
+    imu: float = _rate(250.0, 'imu/data')
+    wrenches: float = _rate(125.0, 'contacts/<foot>/wrench, foot_contacts, constraints/<name>/*')
+    markers: float = _rate(25.0, '~/contact_markers')
+    solver_state: float = _rate(25.0, '~/solver_state')
+    shadow: float = _rate(25.0, '~/shadow, see contact.shadow')
+
+
+def publish_periods(rates: PublishRateParameters, time_step: float) -> dict[str, int]:
+    """Return the steps between two messages for every rate."""
+    return {
+        field.name: steps_between(
+            f'publish_rate.{field.name}', getattr(rates, field.name), time_step
+        )
+        for field in declared_parameters(PublishRateParameters)  # type: ignore[arg-type]
+    }
+
+
+# --- Simulated time as stamps have it.
+
+NANOSECONDS = 1_000_000_000
+
+
+def nanoseconds(time: float) -> int:
+    """Return simulated time [s] as stamps have it [ns]."""
+    return round(time * NANOSECONDS)
+
+
+# --- Names and units of the numbers in q and v.
+
+POSE = {'x': 'm', 'y': 'm', 'z': 'm', 'qx': '-', 'qy': '-', 'qz': '-', 'qw': '-'}
+"""Pose of a floating base in the world, and units."""
+BASE = ('v_x', 'v_y', 'v_z', 'w_x', 'w_y', 'w_z')
+"""Velocity of a floating base: linear and angular, in its axes at the start of the step."""
+
+
+def velocity_labels(robot: RobotModel) -> list[str]:
+    """Return a name for every velocity coordinate; joints with several are numbered."""
+    return [label for label, _ in velocity_units(robot)]
+
+
+def velocity_units(robot: RobotModel) -> Iterator[tuple[str, str]]:
+    """Yield name and unit of every velocity coordinate."""
+    for name, joint in _joints(robot):
+        if joint.id == 1 and robot.floating_base:
+            yield from zip(BASE, 3 * ('m/s',) + 3 * ('rad/s',), strict=True)
+        elif joint.nv == 1:
+            yield name, f'{unit_of(joint)}/s'
+        else:
+            yield from ((f'{name}.{k}', '') for k in range(joint.nv))
+
+
+def coordinate_units(robot: RobotModel) -> Iterator[tuple[str, str]]:
+    """Yield name and unit of every number in q; of continuous joints cosine and sine."""
+    for name, joint in _joints(robot):
+        if joint.id == 1 and robot.floating_base:
+            yield from POSE.items()
+        elif joint.nq == 1:
+            yield name, unit_of(joint)
+        elif joint.nv == 1:
+            yield from ((f'{name}.{part}', '-') for part in ('cos', 'sin'))
+        else:
+            yield from ((f'{name}.{k}', '') for k in range(joint.nq))
+
+
+def joint_units(robot: RobotModel) -> list[str]:
+    """Return the unit of the position of every actuated joint: rad, or m of sliding ones."""
+    units = {name: unit_of(joint) for name, joint in _joints(robot) if joint.nv == 1}
+    return [units[name] for name in robot.joint_names]
+
+
+def unit_of(joint: Any) -> str:
+    """Return the unit of the position of a Pinocchio joint with one degree of freedom."""
+    kind: str = joint.shortname()
+    return 'm' if kind.removeprefix('JointModel').startswith('P') else 'rad'
+
+
+def _joints(robot: RobotModel) -> Iterator[tuple[str, Any]]:
+    model = robot.pinocchio_model
+    for name, joint in list(zip(model.names, model.joints, strict=True))[1:]:  # 0 is the world
+        yield str(name), joint
+
+
+# --- Names and types of all topics and services of the node in one table.
+
+OF_ROBOT: dict[str, str] = {
+    'joint_states': 'sensor_msgs/msg/JointState',
+    'odom': 'nav_msgs/msg/Odometry',
+    'imu/data': 'sensor_msgs/msg/Imu',
+    'contacts/<foot>/wrench': 'geometry_msgs/msg/WrenchStamped',
+    'foot_contacts': 'std_msgs/msg/Int16MultiArray',
+    '~/ground_truth/joint_states': 'sensor_msgs/msg/JointState',
+    '~/ground_truth/imu': 'sensor_msgs/msg/Imu',
+    '~/ground_truth/contacts/<foot>/wrench': 'geometry_msgs/msg/WrenchStamped',
+    '~/ground_truth/foot_contacts': 'std_msgs/msg/Int16MultiArray',
+}
+"""Published for every robot; of several, in the namespace of each, see `own_topic`."""
+OF_WORLD: dict[str, str] = {
+    '/clock': 'rosgraph_msgs/msg/Clock',
+    '~/contact_markers': 'visualization_msgs/msg/MarkerArray',
+    '~/terrain': 'visualization_msgs/msg/MarkerArray',
+    '~/solver_state': 'std_msgs/msg/Float64MultiArray',
+    '~/solver_diagnostics': 'diagnostic_msgs/msg/DiagnosticArray',
+    '~/shadow': 'std_msgs/msg/Float64MultiArray',
+    '/diagnostics': 'diagnostic_msgs/msg/DiagnosticArray',
+}
+"""Published once, however many robots there are."""
+PUBLISHED: dict[str, str] = OF_ROBOT | OF_WORLD
+OPTIONAL: dict[str, str] = {
+    '/tf': 'tf2_msgs/msg/TFMessage',
+    '/tf_static': 'tf2_msgs/msg/TFMessage',
+    '~/grid_map': 'grid_map_msgs/msg/GridMap',
+}
+"""Published where their packages are installed."""
+OF_LINKS: dict[str, str] = {
+    'contacts/<link>/wrench': 'geometry_msgs/msg/WrenchStamped',
+    'link_contacts': 'std_msgs/msg/Int16MultiArray',
+}
+"""Published for the links of `contact_links`."""
+OF_CONSTRAINTS: dict[str, str] = {
+    'constraints/<name>/wrench': 'geometry_msgs/msg/WrenchStamped',
+    'constraints/<name>/effort': 'sensor_msgs/msg/JointState',
+}
+"""Published once for the constraints of `constraints.names`: those of frames, those of joints."""
+DESCRIPTION: dict[str, str] = {'robot_description': 'std_msgs/msg/String'}
+"""Published for every robot with `publish_robot_description`."""
+GROUND_TRUTH = '~/ground_truth/'
+"""Before the topics of sensors: the same messages without errors and latency."""
+SUBSCRIBED: dict[str, str] = {
+    'joint_commands': 'sensor_msgs/msg/JointState',
+    'joint_group_effort_controller/commands': 'std_msgs/msg/Float64MultiArray',
+    'joint_trajectory': 'trajectory_msgs/msg/JointTrajectory',
+    'joint_group_effort_controller/joint_trajectory': 'trajectory_msgs/msg/JointTrajectory',
+    '~/lockstep_ack': 'std_msgs/msg/Header',
+    '~/support': 'std_msgs/msg/Int16MultiArray',
+    'external_wrench': 'geometry_msgs/msg/WrenchStamped',
+    'initialpose': 'geometry_msgs/msg/PoseWithCovarianceStamped',
+    '~/set_odom': 'nav_msgs/msg/Odometry',
+}
+"""Of every robot, as OF_ROBOT."""
+SERVICES: dict[str, str] = {
+    '~/pause': 'std_srvs/srv/SetBool',
+    '~/reset': 'std_srvs/srv/Trigger',
+    '~/reset_time': 'std_srvs/srv/Trigger',
+    '~/snapshot': 'std_srvs/srv/Trigger',
+    '~/restore': 'std_srvs/srv/Trigger',
+    '~/end_pushes': 'std_srvs/srv/Trigger',
+    '~/step': 'std_srvs/srv/Trigger',
+}
+
+
+NODE = 'contact_sim'
+"""Name of the node."""
+
+
+def absolute(topic: str) -> str:
+    """Return the absolute name of a topic of the node outside of namespaces."""
+    return '/' + topic.replace('~', NODE).lstrip('/')
+
+
+def own_topic(robot: str, topic: str, node: str) -> str:
+    """Return a topic of one of several robots, or of the one without a name.
+
+    It is that of a simulation of this robot alone in the namespace `robot`: `odom` becomes
+    `a/odom`, and `~/set_odom`, a topic under the name of the `node`, `a/contact_sim/set_odom`.
+    """
+    if not robot:
+        return topic
+    return f'{robot}/{topic.replace("~", node)}'
+
+
+def wrench_topic(foot: str) -> str:
+    """Return the topic of the contact wrench of a foot or link.
+
+    Characters that ROS refuses in topics become underscores: left-foot speaks on
+    contacts/left_foot/wrench. Before a leading digit comes `foot_`.
+    """
+    token = re.sub('[^A-Za-z0-9_]', '_', foot)
+    return f'contacts/{"foot_" if token[:1].isdigit() else ""}{token}/wrench'
+
+
+def constraint_topic(constraint: str, kind: str) -> str:
+    """Return the topic of the wrench or the effort of a constraint."""
+    return f'constraints/{constraint}/{kind}'

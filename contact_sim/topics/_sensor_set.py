@@ -1,0 +1,248 @@
+"""What the sensors of a robot tell, step by step, and what is true."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from contact_sim._types import Array
+from contact_sim.parameters import Parameters, Settings, declared_parameters, parameter
+from contact_sim.robot._contact_points import Foot
+from contact_sim.robot._model import RobotModel
+from contact_sim.robot._several_robots import RobotPart, parts_of
+from contact_sim.sensors import (
+    ContactFlags,
+    ContactSensing,
+    Encoders,
+    EncoderSensing,
+    FootForces,
+    ForceSensing,
+    Imu,
+    ImuSensing,
+    Line,
+    NoiseParameters,
+)
+from contact_sim.sensors._robot_view import Report
+from contact_sim.sensors._sensor import EXACT, SMALLEST_VARIANCE
+from contact_sim.simulation._report import touching_links
+
+# --- Names of frames in messages, and the parameters that decide about them and about sensors.
+
+IMU_LINK = 'imu_link'
+RECORDED_AS = 'node'
+"""Name in a recording of the parameters without a prefix."""
+
+
+@dataclass(frozen=True)
+class FrameParameters(Parameters):
+    """Names of frames, and which noise sensors have."""
+
+    base_frame: str = parameter('', '', 'frame id of the base; empty: the root link')
+    odom_frame: str = parameter('odom', '', 'frame id of the world that odometry refers to')
+    world_frame: str = parameter('world', '', 'parent of odom_frame; empty: not published')
+    frame_prefix: str = parameter('', '', 'put before link names, as in robot_state_publisher')
+    publish_odom_tf: bool = parameter(True, '', 'broadcast odom_frame to base_frame on /tf')
+    contact_wrench_frame: str = parameter(
+        'foot', '', 'frame of contacts/<foot>/wrench: the foot link, or odom_frame',
+        choices=('foot', 'odom'),
+    )  # fmt: skip
+    seed: int = parameter(
+        0, '', 'which sensor noise is drawn, see noise; the simulation itself has nothing random',
+        at_least=0, at_most=2**31 - 1, live=True,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ImuParameters(Parameters):
+    """The inertial sensor."""
+
+    frame_id: str = parameter(
+        '',
+        '',
+        'frame of imu/data, any of the robot; empty: imu_link if the robot has it on its '
+        'base, else the base',
+    )
+
+
+GROUPS: dict[str, type[Parameters]] = {
+    '': FrameParameters,
+    'imu': ImuParameters,
+    'noise': NoiseParameters,
+    'sensors.imu': ImuSensing,
+    'sensors.joints': EncoderSensing,
+    'sensors.contacts': ContactSensing,
+    'sensors.forces': ForceSensing,
+}
+"""Dotted prefix to the class of the parameters on which messages depend."""
+
+
+def recorded_settings(parameters: Mapping[str, Mapping[str, Any]]) -> Settings:
+    """Return the settings of a run from the parameters in its recording.
+
+    Of one that was recorded without parameters, outside of the node, they are the defaults.
+
+    Raises:
+        InvalidInput: a value that is not allowed.
+    """
+    settings: Settings = {}
+    for prefix, cls in GROUPS.items():
+        said = parameters.get(prefix or RECORDED_AS, {})
+        names = {field.name for field in declared_parameters(cls)}  # type: ignore[arg-type]
+        settings[prefix] = cls(**{name: said[name] for name in names & said.keys()})
+    return settings
+
+
+def frame_id(part: RobotPart, settings: Settings, frame: str) -> str:
+    """Return the name that a frame of a robot has in TF."""
+    return str(settings[''].frame_prefix) + part.called(frame)
+
+
+def base_frame_id(part: RobotPart, settings: Settings) -> str:
+    """Return the frame id of the base of a robot."""
+    return frame_id(part, settings, settings[''].base_frame or part.robot.base_frame)
+
+
+def imu_frame(robot: RobotModel, settings: Settings) -> str:
+    """Return the Pinocchio frame of the IMU, '' for the base itself."""
+    wanted: str = settings['imu'].frame_id
+    root = 1 if robot.floating_base else 0
+    on_base = [f.name for f in robot.pinocchio_model.frames if f.parentJoint == root]
+    return wanted or (IMU_LINK if IMU_LINK in on_base else '')
+
+
+def imu_frame_id(part: RobotPart, settings: Settings) -> str:
+    """Return the frame id of the IMU of a robot."""
+    frame = imu_frame(part.robot, settings)
+    return frame_id(part, settings, frame) if frame else base_frame_id(part, settings)
+
+
+def wrench_axes(settings: Settings) -> str:
+    """Return in which axes feet tell their forces, `FootForces.axes`."""
+    return 'foot' if settings[''].contact_wrench_frame == 'foot' else 'world'
+
+
+def wrench_frame_ids(part: RobotPart, settings: Settings, feet: Iterable[Foot]) -> list[str]:
+    """Return the frame ids of the wrenches of feet, or of links that are used like feet."""
+    if wrench_axes(settings) == 'world':
+        return [str(settings[''].odom_frame) for _ in feet]
+    return [frame_id(part, settings, foot.frame) for foot in feet]
+
+
+# --- What the sensors of a robot tell, step by step, and what is true.
+
+SEEDS = 2**31
+"""Distance of the seeds of two robots; one that is given is smaller."""
+SETTINGS = ('noise', 'sensors.imu', 'sensors.joints', 'sensors.contacts', 'sensors.forces')
+"""Prefixes of the parameters that sensors depend on while the simulation runs."""
+NOT_TOLD = np.array([-1.0, 0.0, 0.0])
+"""Diagonal of the covariance of an orientation that a sensor does not tell (REP 145)."""
+EXACT_COVARIANCE = SMALLEST_VARIANCE * np.eye(6).ravel()
+"""Covariance of what is exact, of pose and twist; 0 would say 'unknown'. Shape (36,)."""
+
+
+class RobotSensors(NamedTuple):
+    """The sensors of a robot."""
+
+    joints: Encoders
+    imu: Imu
+    contacts: ContactFlags
+    forces: FootForces
+
+
+def chosen_sensors(part: RobotPart, settings: Settings) -> RobotSensors:
+    """Return the sensors that the settings describe; each robot has noise of its own.
+
+    Raises:
+        UnknownName: a frame or a foot that the robot does not have.
+    """
+    robot, noise = part.robot, settings['noise']
+    seed = settings[''].seed + SEEDS * part.number
+    joints = (*robot.joint_names, *robot.passive_joint_names)
+    switches = _own_switches(part, settings['sensors.contacts'])
+    return RobotSensors(
+        Encoders(robot, joints, noise, settings['sensors.joints'], seed),
+        Imu(robot, imu_frame(robot, settings), noise, settings['sensors.imu'], seed),
+        ContactFlags(robot, switches, seed),
+        FootForces(robot, wrench_axes(settings), noise, settings['sensors.forces'], seed),
+    )
+
+
+def _own_switches(part: RobotPart, sensing: ContactSensing) -> ContactSensing:
+    """Return the contact switches of one robot, whose feet have the names that it has alone."""
+    spared = sensing.dropout_feet and not part.own(sensing.dropout_feet)
+    return replace(
+        sensing,
+        stuck_on=part.own(sensing.stuck_on),
+        stuck_off=part.own(sensing.stuck_off),
+        dropout=0.0 if spared else sensing.dropout,
+        dropout_feet=part.own(sensing.dropout_feet),
+    )
+
+
+def check_sensors(robot: RobotModel, settings: Settings) -> None:
+    """Refuse sensors that not every robot can have.
+
+    Raises:
+        UnknownName: a frame or a foot that does not exist.
+    """
+    ContactFlags(robot, settings['sensors.contacts'])  # feet of robots that do not exist
+    for part in parts_of(robot):
+        chosen_sensors(part, settings)
+
+
+class SensorLines:
+    """The lines of all sensors of a robot; show them every step.
+
+    Args:
+        part: whose sensors.
+        settings: of all sensors.
+    """
+
+    def __init__(self, part: RobotPart, settings: Settings) -> None:
+        self.sensors = chosen_sensors(part, settings)
+        self._lines = {kind: Line(sensor) for kind, sensor in self.sensors._asdict().items()}
+        self._remembering = [line for line in self._lines.values() if line.sensor.remembers]
+
+    def observe(self, report: Report) -> None:
+        """Take the samples of a step, told or not."""
+        for line in self._remembering:
+            line.observe(report)
+
+    def told(self, kind: str, report: Report) -> Any:
+        """Return what a sensor, a field of RobotSensors, tells after a step."""
+        line = self._lines[kind]
+        line.observe(report)
+        return line.measured()
+
+    def true(self, kind: str, report: Report) -> Any:
+        """Return what is true of it."""
+        return self._lines[kind].sensor.truth(report)
+
+
+def imu_covariances(imu: Imu) -> dict[str, Array]:
+    """Return the covariances that an IMU states, by the names of its values, each (9,).
+
+    They are never all 0, which would say 'unknown' (REP 145).
+    """
+    variance = {'orientation': NOT_TOLD, **imu.variance}
+    return {name: np.diag(diagonal).ravel() for name, diagonal in variance.items()}
+
+
+def exact(imu: Imu) -> Imu:
+    """Return a sensor without errors at the same place."""
+    return replace(imu, noise=EXACT, sensing=ImuSensing())
+
+
+class LinkFlags:
+    """1 where a link with body contacts carries load, in the order of `touching_links`."""
+
+    def __init__(self, robot: RobotModel) -> None:
+        self.links, self._candidates = touching_links(robot), len(robot.candidates)
+
+    def of(self, report: Report) -> list[int]:
+        """Return the flags of a step."""
+        force = report.contacts.normal_force.reshape(self._candidates, -1)
+        return [int((force[list(link.points)] > 0.0).any()) for link in self.links]

@@ -1,0 +1,334 @@
+"""A moving scene in one file: a page that any browser opens offline, or a clip.
+
+A clip is what a headless Chromium on this machine sees of a page that is served to it alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import html
+import importlib.util
+import io
+import logging
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, repeat
+from pathlib import Path
+
+import numpy as np
+import viser
+from numpy.typing import NDArray
+from PIL import Image
+
+from contact_sim._types import Array
+from contact_sim._validation import checked, count, positive
+from contact_sim.collision._terrain import Terrain
+from contact_sim.errors import InvalidInput, shown
+from contact_sim.robot._model import RobotModel
+from contact_sim.simulation._report import StepReport
+from contact_sim.view._scene import Camera, Scene, whole_run
+from contact_sim.view._server import LONGEST_START, client_of, headless_chromium
+
+# --- A run as a moving scene inside another page: a notebook, or an example of the gallery.
+#
+#     MovingScene(sim.robot, sim.terrain, reports[::33])
+#
+# at the end of a cell shows it there.
+
+MISSING = "<p>A moving scene is shown here where viser is: pip install 'contact_sim[view]'</p>"
+
+
+class MovingScene:
+    """A run that plays where it is displayed; nothing is made before that.
+
+    Args:
+        robot: what is shown.
+        ground: `Simulator.terrain`.
+        reports: one per picture.
+        fps: pictures per second.
+        height: of the scene in the page [pixels].
+
+    Raises:
+        InvalidInput: no report, or one that is none.
+    """
+
+    @checked
+    def __init__(
+        self,
+        robot: RobotModel,
+        ground: Terrain,
+        reports: Sequence[StepReport],
+        fps: float = 30.0,
+        height: int = 420,
+    ) -> None:
+        if not len(reports):
+            raise InvalidInput('reports: there is none, expected one per picture')
+        self._robot, self._ground, self._reports = robot, ground, list(reports)
+        self._fps, self._height = positive('fps', fps, '1/s'), count('height', height)
+
+    def page(self) -> str:
+        """Return a self-contained page with the scene.
+
+        Raises:
+            InvalidInput: viser is not installed.
+        """
+        if importlib.util.find_spec('viser') is None:
+            raise InvalidInput("a moving scene needs viser: pip install 'contact_sim[view]'")
+        pass  # FIXME own import
+        from contact_sim.view._scene import Scene
+
+        with quiet_server() as server, tempfile.TemporaryDirectory() as folder:
+            scene = Scene(server, self._robot, self._ground)
+            scene.visible['normals'] = False  # of every place that might touch
+            camera = whole_run([scene.framing(report) for report in self._reports])
+            server.initial_camera.position = camera.position
+            server.initial_camera.look_at = camera.look_at
+            pictures = map(scene.show, self._reports)
+            path = write_page(Path(folder, 'scene.html'), server, pictures, self._fps)
+            return path.read_text(encoding='utf-8')
+
+    def _repr_html_(self) -> str:
+        if importlib.util.find_spec('viser') is None:
+            return MISSING
+        return (
+            f'<iframe srcdoc="{html.escape(self.page())}" loading="lazy" width="100%" '
+            f'height="{self._height}" style="border: 0" title="moving scene"></iframe>'
+        )
+
+
+# --- A moving scene in one file: a page that any browser opens offline, or a clip.
+
+Frame = NDArray[np.uint8]
+Wrenches = Mapping[str, Array]
+CLIP_SIZE = (640, 480)
+"""Width and height of a clip."""
+MOST_LOOKS = 50
+"""Times to look whether a page has loaded."""
+NONE = object()
+
+
+def save_page(
+    path: str | Path,
+    robot: RobotModel,
+    ground: Terrain,
+    reports: Iterable[StepReport],
+    fps: float = 30.0,
+    wrenches: Iterable[Wrenches] = (),
+) -> Path:
+    """Write a page with the moving scene, which any browser opens offline; return its path.
+
+    Args:
+        path: of the file, .html.
+        robot: what is shown.
+        ground: `Simulator.terrain`.
+        reports: one per picture.
+        fps: pictures per second.
+        wrenches: one mapping per picture, as `Scene.show` takes them, for as many as there are.
+
+    Raises:
+        InvalidInput: another kind of file, or one that cannot be written; no report.
+    """
+    with _pictures(robot, ground, reports, wrenches) as (server, pictures, _):
+        return write_page(path, server, pictures, fps)
+
+
+def save_clip(
+    path: str | Path,
+    robot: RobotModel,
+    ground: Terrain,
+    reports: Iterable[StepReport],
+    fps: float = 30.0,
+    wrenches: Iterable[Wrenches] = (),
+    size: tuple[int, int] = CLIP_SIZE,
+) -> Path:
+    """Write a clip of the moving scene as headless Chromium sees it; return its path.
+
+    Args:
+        path: of the file, .mp4, .gif or .webp.
+        robot: what is shown.
+        ground: `Simulator.terrain`.
+        reports: one per picture.
+        fps: pictures per second.
+        wrenches: one mapping per picture, as `Scene.show` takes them, for as many as there are.
+        size: width and height in pixels, even numbers.
+
+    Raises:
+        InvalidInput: another kind of file, or one that cannot be written; no report; no Chromium
+            on this machine, or one that does not start.
+    """
+    with _pictures(robot, ground, reports, wrenches) as (server, pictures, camera):
+        return write_clip(path, server, pictures, fps, camera, size)
+
+
+def write_page(
+    path: str | Path, server: viser.ViserServer, pictures: Iterable[object], fps: float
+) -> Path:
+    """Write what a server shows as a page; every next one of `pictures` shows the next picture.
+
+    Raises:
+        InvalidInput: another kind of file, or one that cannot be written; no picture.
+    """
+    pause = 1.0 / positive('fps', fps, '1/s')
+    with _written(path, ('.html',)) as file:
+        source = iter(pictures)
+        if next(source, NONE) is NONE:
+            raise InvalidInput(f'{shown(str(path))}: there is no picture to save')
+        recording = server.get_scene_serializer()
+        for _ in source:
+            recording.insert_sleep(pause)
+        recording.insert_sleep(pause)
+        file.write_text(recording.as_html(), encoding='utf-8')
+    return Path(path)
+
+
+def write_clip(
+    path: str | Path,
+    server: viser.ViserServer,
+    pictures: Iterable[object],
+    fps: float,
+    camera: Camera,
+    size: tuple[int, int] = CLIP_SIZE,
+) -> Path:
+    """Write what a server shows as a clip, as `write_page`, seen by `camera`.
+
+    Raises:
+        InvalidInput: see `save_clip`.
+    """
+    rate = positive('fps', fps, '1/s')
+    with _written(path, tuple(WRITERS)) as file, headless_chromium(server.get_port(), size):
+        frames = _frames(client_of(server), pictures, camera, size)
+        first = next(frames, None)
+        if first is None:
+            raise InvalidInput(f'{shown(str(path))}: there is no picture to save')
+        WRITERS[file.suffix](file, chain([first], frames), rate, size)
+    return Path(path)
+
+
+def _frames(
+    client: viser.ClientHandle, pictures: Iterable[object], camera: Camera, size: tuple[int, int]
+) -> Iterator[Frame]:
+    """Yield what a browser sees of one picture after the other, (height, width, 3)."""
+    width, height = size
+
+    def look() -> Frame:
+        try:
+            seen: Frame = client.get_render(
+                height, width, position=camera.position, wxyz=camera.wxyz,
+                fov=camera.field_of_view, timeout=LONGEST_START,
+            )  # fmt: skip
+        except RuntimeError as error:
+            raise InvalidInput(f'Chromium has left the page: {error}') from error
+        return seen[..., :3]
+
+    for number, _ in enumerate(pictures):
+        if not number:
+            _settle(look)
+        yield look()
+
+
+def _settle(look: Callable[[], Frame]) -> None:
+    """Wait until the page has loaded all that it shows: it looks the same twice."""
+    before = look()
+    for _ in range(MOST_LOOKS):
+        now = look()
+        if np.array_equal(before, now) and np.ptp(now) > 0:
+            return
+        before = now
+
+
+@contextlib.contextmanager
+def quiet_server() -> Iterator[viser.ViserServer]:
+    """A server for this process alone, on a free port, that prints nothing."""
+    logging.getLogger('websockets.server').setLevel(logging.CRITICAL)  # a browser may just leave
+    with contextlib.redirect_stdout(io.StringIO()):
+        server = viser.ViserServer(host='127.0.0.1', port=0, verbose=False)
+    server.scene.configure_default_lights(cast_shadow=False)
+    try:
+        yield server
+    finally:
+        with contextlib.redirect_stdout(io.StringIO()):
+            server.stop()
+
+
+@contextlib.contextmanager
+def _pictures(
+    robot: RobotModel,
+    ground: Terrain,
+    reports: Iterable[StepReport],
+    wrenches: Iterable[Wrenches],
+) -> Iterator[tuple[viser.ViserServer, Iterator[object], Camera]]:
+    """Return a server, what shows picture after picture on it, and a camera."""
+    source = iter(reports)
+    first = next(source, None)
+    if first is None:
+        raise InvalidInput('reports: there is none, expected one per picture')
+    with quiet_server() as server:
+        scene = Scene(server, robot, ground)
+        camera = scene.framing(first)
+        server.initial_camera.position = camera.position
+        server.initial_camera.look_at = camera.look_at
+        pushes = chain(wrenches, repeat({}))
+        moments = zip(chain([first], source), pushes, strict=False)
+
+        def pictures() -> Iterator[StepReport]:
+            for report, push in moments:
+                scene.show(report, push)
+                yield report
+
+        yield server, pictures(), camera
+
+
+@contextlib.contextmanager
+def _written(path: str | Path, suffixes: tuple[str, ...]) -> Iterator[Path]:
+    """Give a new file to write, and put it where `path` is once it is complete.
+
+    Whatever was there stays if something goes wrong.
+    """
+    target = Path(path)
+    if target.suffix not in suffixes:
+        raise InvalidInput(f'{shown(str(path))}: expected a file called {" or ".join(suffixes)}')
+    try:
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix='.saving-') as folder:
+            file = Path(folder, target.name)
+            yield file
+            os.replace(file, target)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InvalidInput(f'cannot write {shown(str(path))}: {reason}') from error
+
+
+def _mp4(file: Path, frames: Iterator[Frame], fps: float, size: tuple[int, int]) -> None:
+    try:
+        import imageio_ffmpeg
+    except ImportError as error:
+        raise InvalidInput(
+            ".mp4 needs imageio-ffmpeg: pip install 'contact_sim[view]', or save a .gif"
+        ) from error
+    writer = imageio_ffmpeg.write_frames(str(file), size, fps=fps, macro_block_size=2, quality=7)
+    writer.send(None)  # it waits for the first frame
+    for frame in frames:
+        writer.send(np.ascontiguousarray(frame))
+    writer.close()
+
+
+def _gif(file: Path, frames: Iterator[Frame], fps: float, size: tuple[int, int]) -> None:
+    images = (Image.fromarray(frame).quantize(128) for frame in frames)
+    first = next(images)
+    pause = round(1000.0 / fps)
+    first.save(file, save_all=True, append_images=images, duration=pause, loop=0)
+
+
+def _webp(file: Path, frames: Iterator[Frame], fps: float, size: tuple[int, int]) -> None:
+    images = map(Image.fromarray, frames)
+    first = next(images)
+    pause = round(1000.0 / fps)
+    first.save(
+        file, save_all=True, append_images=images, duration=pause, loop=0, quality=60, method=4
+    )
+
+
+WRITERS: dict[str, Callable[[Path, Iterator[Frame], float, tuple[int, int]], None]] = {
+    '.mp4': _mp4, '.gif': _gif, '.webp': _webp,
+}  # fmt: skip
+"""What writes a clip, by the end of its name."""
