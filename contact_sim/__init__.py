@@ -5,6 +5,7 @@ Imports no ROS; the ROS node lives in contact_sim.ros.
 
 from importlib.metadata import PackageNotFoundError, version
 
+from contact_sim import _deprecated
 from contact_sim.collision._terrain import (
     CylinderGround,
     InclinedPlane,
@@ -40,6 +41,8 @@ from contact_sim.simulation._worlds import Worlds
 from contact_sim.step._problem import ContactProblem
 from contact_sim.step._residuals import law_residuals
 from contact_sim.support._analysis import Support, analyse_support
+
+_deprecated.install()
 
 try:
     __version__ = version('contact_sim')  # written once, in package.xml

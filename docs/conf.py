@@ -49,6 +49,11 @@ extensions = [
 templates_path = ['templates']
 exclude_patterns = ['extensions', 'templates', 'static']
 nitpicky = True
+# Type variables have no page.
+nitpick_ignore = [
+    ('py:class', 'contact_sim.parameters.Declared'),
+    ('py:class', 'contact_sim.sensors._sensor.Values'),
+]
 repository_root = str(ROOT)
 
 # Markdown as on a code host: the same anchors of headings, the same formulas.

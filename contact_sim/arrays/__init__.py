@@ -1,1 +1,9 @@
-"""The arrays of one simulated robot: which fields there are, and views of them by name."""
+"""The arrays of one simulated robot: named fields, and views of them."""
+
+from contact_sim.arrays._fields import Sizes
+from contact_sim.arrays._views import StepData
+
+__all__ = [
+    'Sizes',
+    'StepData',
+]

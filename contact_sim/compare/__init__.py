@@ -1,1 +1,18 @@
-"""Every contact model on the same scenario: numbers, laws broken, one figure. Imports no ROS."""
+"""Compare all contact models on one scenario: table, CSV and figure."""
+
+from contact_sim.compare._runs import (
+    Measures,
+    Run,
+    Trace,
+    compare,
+)
+from contact_sim.compare._scenarios import Scenario, scenario_of
+
+__all__ = [
+    'Measures',
+    'Run',
+    'Scenario',
+    'Trace',
+    'compare',
+    'scenario_of',
+]

@@ -4,6 +4,8 @@ Frozen values; `Simulator(constraints=[...])` and `Simulator.add_constraint` tak
 contact model (theory 4.6).
 """
 
+from contact_sim.constraints._elimination import gauss_dual, gauss_primal
+from contact_sim.constraints._table import ConstraintTable
 from contact_sim.robot._constraints import (
     Baumgarte,
     Constraint,
@@ -20,6 +22,7 @@ from contact_sim.robot._constraints import (
 __all__ = [
     'Baumgarte',
     'Constraint',
+    'ConstraintTable',
     'FrameAnchor',
     'Holonomic',
     'JointCoupling',
@@ -28,4 +31,6 @@ __all__ = [
     'LoopClosure',
     'PointAnchor',
     'Projection',
+    'gauss_dual',
+    'gauss_primal',
 ]

@@ -2,16 +2,42 @@
 
 from __future__ import annotations
 
-from contact_sim.contact_models._anitescu import Anitescu
-from contact_sim.contact_models._base import ContactModel
-from contact_sim.contact_models._compliant import Compliant
-from contact_sim.contact_models._lcp import Lcp
-from contact_sim.contact_models._ncp import Ncp
-from contact_sim.contact_models._null_space import NullSpace
-from contact_sim.contact_models._sap import Sap
-from contact_sim.contact_models._todorov import Todorov
-from contact_sim.contact_models.hybrid._model import Hybrid
+from contact_sim.contact_models._anitescu import Anitescu, AnitescuParameters
+from contact_sim.contact_models._base import ContactModel, LawSettings, Stepper, TimeSteppingModel
+from contact_sim.contact_models._compliant import Compliant, CompliantParameters
+from contact_sim.contact_models._lcp import Lcp, LcpParameters
+from contact_sim.contact_models._ncp import Ncp, NcpParameters
+from contact_sim.contact_models._null_space import NullSpace, NullSpaceParameters
+from contact_sim.contact_models._sap import Sap, SapParameters
+from contact_sim.contact_models._todorov import Todorov, TodorovParameters
+from contact_sim.contact_models.hybrid._model import Hybrid, HybridParameters
 from contact_sim.errors import InvalidInput, UnknownName, shown
+
+__all__ = [
+    'CONTACT_MODELS',
+    'Anitescu',
+    'AnitescuParameters',
+    'Compliant',
+    'CompliantParameters',
+    'ContactModel',
+    'Hybrid',
+    'HybridParameters',
+    'LawSettings',
+    'Lcp',
+    'LcpParameters',
+    'Ncp',
+    'NcpParameters',
+    'NullSpace',
+    'NullSpaceParameters',
+    'Sap',
+    'SapParameters',
+    'Stepper',
+    'TimeSteppingModel',
+    'Todorov',
+    'TodorovParameters',
+    'as_contact_model',
+    'contact_models',
+]
 
 CONTACT_MODELS: dict[str, type[ContactModel]] = {
     'null_space': NullSpace,

@@ -1,6 +1,20 @@
-"""Whole-body controllers: pure functions of time and state, to step in process or from a node."""
+"""Whole-body controllers: functions of time and state, for use in process or in a node."""
 
-from contact_sim.control._stance import Stance
-from contact_sim.control._trot import Trot
+from contact_sim.control._inverse_dynamics import Answer
+from contact_sim.control._stance import (
+    BaseGains,
+    BaseMotion,
+    BaseReference,
+    Stance,
+)
+from contact_sim.control._trot import Trot, TrotTuning
 
-__all__ = ['Stance', 'Trot']
+__all__ = [
+    'Answer',
+    'BaseGains',
+    'BaseMotion',
+    'BaseReference',
+    'Stance',
+    'Trot',
+    'TrotTuning',
+]

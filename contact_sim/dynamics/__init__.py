@@ -1,1 +1,7 @@
-"""Motion of the robot without contact: kinematics, mass matrix, bias forces, integration."""
+"""Rigid-body dynamics of a kinematic tree, and its integration in time."""
+
+from contact_sim.dynamics._energy import mechanical_energy
+
+__all__ = [
+    'mechanical_energy',
+]

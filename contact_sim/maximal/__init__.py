@@ -1,8 +1,23 @@
-"""Maximal coordinates: every body free, joints as constraints, one sparse system (theory 2.14).
+"""Maximal coordinates: free bodies, joints as constraints, one sparse system (theory 2.14).
 
 For teaching, and to compare with the reduced coordinates of `Simulator`.
 """
 
-from contact_sim.maximal._simulator import MaximalSimulator
+from contact_sim.maximal._mechanism import (
+    BodyState,
+    JointRows,
+    Mechanism,
+    PlacedRows,
+)
+from contact_sim.maximal._simulator import MaximalReport, MaximalSimulator
+from contact_sim.maximal._system import ContactForces
 
-__all__ = ['MaximalSimulator']
+__all__ = [
+    'BodyState',
+    'ContactForces',
+    'JointRows',
+    'MaximalReport',
+    'MaximalSimulator',
+    'Mechanism',
+    'PlacedRows',
+]

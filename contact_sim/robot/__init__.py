@@ -1,1 +1,48 @@
-"""Robots: from URDF to RobotModel."""
+"""Robots: from a URDF to a RobotModel with contact points, actuators, gains and poses."""
+
+from contact_sim.robot._actuators import Actuators, JointCommand, holding
+from contact_sim.robot._catalogue import default_robot, robots, textbook_systems
+from contact_sim.robot._collision_pairs import Collisions, Solid
+from contact_sim.robot._constraints import ClosedLoops
+from contact_sim.robot._contact_points import Approximation, ContactPoint, Foot
+from contact_sim.robot._coordinates import Coordinates
+from contact_sim.robot._files import mesh_prefixes, share_path, xacro_arguments
+from contact_sim.robot._joint_limits import PositionLimit
+from contact_sim.robot._loading import load_robot
+from contact_sim.robot._model import RobotModel
+from contact_sim.robot._several_robots import (
+    JoinedRobots,
+    RobotPart,
+    joined,
+    loose_ball,
+    loose_box,
+    parts_of,
+)
+
+__all__ = [
+    'Actuators',
+    'Approximation',
+    'ClosedLoops',
+    'Collisions',
+    'ContactPoint',
+    'Coordinates',
+    'Foot',
+    'JoinedRobots',
+    'JointCommand',
+    'PositionLimit',
+    'RobotModel',
+    'RobotPart',
+    'Solid',
+    'default_robot',
+    'holding',
+    'joined',
+    'load_robot',
+    'loose_ball',
+    'loose_box',
+    'mesh_prefixes',
+    'parts_of',
+    'robots',
+    'share_path',
+    'textbook_systems',
+    'xacro_arguments',
+]

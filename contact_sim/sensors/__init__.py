@@ -1,4 +1,4 @@
-"""Sensors of a robot: what they would say about a step, beside what is true."""
+"""Sensors of a robot: measured and true values of a step."""
 
 from contact_sim.sensors._encoders import Encoders, EncoderSensing, JointValues
 from contact_sim.sensors._foot_sensors import (
@@ -8,10 +8,11 @@ from contact_sim.sensors._foot_sensors import (
     FootForces,
     ForceSensing,
     ForceValues,
+    Switched,
 )
 from contact_sim.sensors._imu import Imu, ImuSensing, ImuValues
-from contact_sim.sensors._robot_view import PartReport
-from contact_sim.sensors._sensor import Line, Memory, NoiseParameters, Reading
+from contact_sim.sensors._robot_view import PartContacts, PartPairs, PartRecord, PartReport
+from contact_sim.sensors._sensor import Line, Memory, NoiseParameters, Reading, Sample, Sensor
 
 __all__ = [
     'ContactFlags',
@@ -29,6 +30,12 @@ __all__ = [
     'Line',
     'Memory',
     'NoiseParameters',
+    'PartContacts',
+    'PartPairs',
+    'PartRecord',
     'PartReport',
     'Reading',
+    'Sample',
+    'Sensor',
+    'Switched',
 ]

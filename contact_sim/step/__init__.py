@@ -1,1 +1,31 @@
-"""Contact problems, their answers, and the residuals of these."""
+"""One step in arrays: workspace, contact rows, the contact problem and its residuals."""
+
+from contact_sim.step._problem import (
+    Cone,
+    ContactProblem,
+    ContactSolution,
+    Interval,
+    SolverReport,
+    SolverStatus,
+)
+from contact_sim.step._residuals import (
+    EnergyBalance,
+    LawResiduals,
+    Residuals,
+    law_residuals,
+)
+from contact_sim.step._workspace import Workspace
+
+__all__ = [
+    'Cone',
+    'ContactProblem',
+    'ContactSolution',
+    'EnergyBalance',
+    'Interval',
+    'LawResiduals',
+    'Residuals',
+    'SolverReport',
+    'SolverStatus',
+    'Workspace',
+    'law_residuals',
+]

@@ -1,1 +1,49 @@
-"""The viewer in the browser: a live simulation, a recording, or the simulation of a node."""
+"""The viewer in the browser: a live simulation, a recording, or the simulation of a node.
+
+Its names are loaded on first use: the viewer needs viser, a simulation does not.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from contact_sim.view._live import LiveSession
+    from contact_sim.view._page import Page
+    from contact_sim.view._saved import MovingScene, save_clip, save_page
+    from contact_sim.view._scene import Camera, Scene, Switches
+    from contact_sim.view._server import page_server
+    from contact_sim.view._session import Chosen, Motions, Offers, Running, Session, Shown
+
+__all__ = [
+    'Camera',
+    'Chosen',
+    'LiveSession',
+    'Motions',
+    'MovingScene',
+    'Offers',
+    'Page',
+    'Running',
+    'Scene',
+    'Session',
+    'Shown',
+    'Switches',
+    'page_server',
+    'save_clip',
+    'save_page',
+]
+
+_PLACES = {
+    '_live': ('LiveSession',),
+    '_page': ('Page',),
+    '_saved': ('MovingScene', 'save_clip', 'save_page'),
+    '_scene': ('Camera', 'Scene', 'Switches'),
+    '_server': ('page_server',),
+    '_session': ('Chosen', 'Motions', 'Offers', 'Running', 'Session', 'Shown'),
+}
+_MODULES = {name: module for module, names in _PLACES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return getattr(importlib.import_module(f'{__name__}.{_MODULES[name]}'), name)
+    raise AttributeError(f'module {__name__!r} has no attribute {name!r}')

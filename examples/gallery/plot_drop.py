@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from contact_sim import Simulator, load_robot
-from contact_sim.robot._actuators import holding
+from contact_sim.robot import holding
 
 GRAVITY, HEIGHT, DURATION = 9.81, 0.2, 1.5
 

@@ -24,8 +24,8 @@ import pinocchio as pin
 
 from contact_sim import Simulator, load_robot
 from contact_sim.replay import Recorder, Recording, repeat
-from contact_sim.robot._actuators import holding
-from contact_sim.view._saved import MovingScene
+from contact_sim.robot import holding
+from contact_sim.view import MovingScene
 
 GRAVITY, PUSH, BEGIN, END, STEPS = 9.81, [0.0, 60.0, 0.0, 0.0, 0.0, 0.0], 300, 600, 1200
 robot = load_robot('go1').with_body_contacts()  # the trunk may touch the ground

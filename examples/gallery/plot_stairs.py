@@ -14,7 +14,7 @@ import numpy as np
 from contact_sim import Simulator, load_robot
 from contact_sim.control import Trot
 from contact_sim.terrain import Terraces
-from contact_sim.view._saved import MovingScene
+from contact_sim.view import MovingScene
 
 RISE, TREAD, STEPS, SPEED, DURATION = 0.04, 0.3, 5, 0.5, 4.5
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from contact_sim import Simulator, load_robot
 from contact_sim.control import Trot
-from contact_sim.view._saved import MovingScene
+from contact_sim.view import MovingScene
 
 SPEED, DURATION, GRAVITY = 0.5, 4.0, 9.81
 

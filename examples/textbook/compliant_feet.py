@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from contact_sim import Compliant, Plane, Simulator, load_robot
-from contact_sim.step._problem import SolverStatus
+from contact_sim.step import SolverStatus
 from textbook.quantity import Quantity
 
 SOURCE = 'Tedrake, multibody dynamics: compliant contact models'

@@ -24,10 +24,16 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
 from contact_sim import RobotModel, Simulator, load_robot
-from contact_sim.constraints import Baumgarte, Holonomic, JointLock, JointVelocity
-from contact_sim.constraints._elimination import gauss_dual, gauss_primal
-from contact_sim.robot._constraints import Constraint
-from contact_sim.simulation._report import StepReport
+from contact_sim.constraints import (
+    Baumgarte,
+    Holonomic,
+    JointLock,
+    JointVelocity,
+    gauss_dual,
+    gauss_primal,
+)
+from contact_sim.robot import Constraint
+from contact_sim.simulation import StepReport
 from textbook.differences import rate
 from textbook.quantity import Quantity
 

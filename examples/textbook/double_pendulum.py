@@ -26,7 +26,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from contact_sim import RobotModel, Simulator, load_robot
-from contact_sim.dynamics._energy import mechanical_energy
+from contact_sim.dynamics import mechanical_energy
 from contact_sim.support import stance_dynamics
 from textbook.differences import gradient, rate
 from textbook.quantity import Quantity

@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from contact_sim import Hybrid, Simulator, load_robot
-from contact_sim.contact_models._base import ContactModel
+from contact_sim.contact_models import ContactModel
 from textbook.planar import place, run, velocity
 from textbook.quantity import Quantity
 

@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from contact_sim import Hybrid, RobotModel, Simulator, load_robot
-from contact_sim.contact_models._base import ContactModel
+from contact_sim.contact_models import ContactModel
 from textbook.quantity import Quantity
 
 SOURCE = 'Brogliato 2016: multiple impacts'

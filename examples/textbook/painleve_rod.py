@@ -25,9 +25,9 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from contact_sim import Hybrid, Simulator, load_robot
-from contact_sim.contact_models._base import ContactModel
-from contact_sim.simulation._report import StepReport
-from contact_sim.step._problem import SolverStatus
+from contact_sim.contact_models import ContactModel
+from contact_sim.simulation import StepReport
+from contact_sim.step import SolverStatus
 from textbook.complementarity import solutions
 from textbook.planar import place, velocity
 from textbook.quantity import Quantity

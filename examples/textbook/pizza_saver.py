@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from contact_sim import Sap, Simulator, load_robot
-from contact_sim.simulation._report import StepReport
+from contact_sim.simulation import StepReport
 from textbook.quantity import Quantity
 
 SOURCE = 'Tedrake, multibody dynamics: SAP; Castro, Permenter, Han 2022'

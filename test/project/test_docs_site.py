@@ -95,7 +95,9 @@ def test_the_api_reference_has_every_room_that_exports_names():
     listed = (DOCS / 'api/index.rst').read_text(encoding='utf-8')
     for path in (ROOT / 'contact_sim').glob('*/__init__.py'):
         if '__all__' in path.read_text(encoding='utf-8'):
-            assert re.search(rf'^   contact_sim\.{path.parent.name}$', listed, re.MULTILINE), path
+            own_page = DOCS / 'api' / f'{path.parent.name}.rst'
+            pattern = rf'^   contact_sim\.{path.parent.name}$'
+            assert own_page.exists() or re.search(pattern, listed, re.MULTILINE), path
     assert contact_sim.__all__
 
 
