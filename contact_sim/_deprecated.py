@@ -149,20 +149,39 @@ def warn(old: str, new: str) -> None:
     warnings.warn(message, DeprecationWarning, stacklevel=3)
 
 
-class _OldModule(Loader):
-    def __init__(self, name: str) -> None:
-        self._name, self._place = name, f'contact_sim.{MODULES[name]}'
+class _OldModule(ModuleType):
+    """A module without code of its own.
 
-    def exec_module(self, module: ModuleType) -> None:
-        module.__getattr__ = self._attribute  # type: ignore[method-assign]
+    Importing it hides a function of the same name in its room, such as `survey`: so it can be
+    called in the place of the function.
+    """
 
-    def _attribute(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Any:
         if name.startswith('__'):
             raise AttributeError(name)
-        new = NAMES.get((MODULES[self._name], name), name)
-        value = getattr(importlib.import_module(self._place), new)
-        warn(f'contact_sim.{self._name}.{name}', f'{self._place}.{new}')
+        old = self.__name__.removeprefix('contact_sim.')
+        new = NAMES.get((MODULES[old], name), name)
+        place = f'contact_sim.{MODULES[old]}'
+        value = getattr(importlib.import_module(place), new)
+        if isinstance(value, _OldModule):
+            value = value._function
+        warn(f'{self.__name__}.{name}', f'{place}.{new}')
         return value
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        return self._function(*arguments, **named)
+
+
+class _OldLoader(Loader):
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        module = _OldModule(spec.name)
+        room, _, name = spec.name.rpartition('.')
+        hidden = getattr(sys.modules[room], name, None)
+        vars(module)['_function'] = hidden
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Do nothing: names are read when they are asked for."""
 
 
 class _Finder(MetaPathFinder):
@@ -170,7 +189,7 @@ class _Finder(MetaPathFinder):
         name = fullname.removeprefix('contact_sim.')
         if name not in MODULES or name == fullname:
             return None
-        return ModuleSpec(fullname, _OldModule(name), is_package=name in PACKAGES)
+        return ModuleSpec(fullname, _OldLoader(), is_package=name in PACKAGES)
 
 
 def install() -> None:
