@@ -35,7 +35,7 @@ branches meet."""
 GROUP_NUMBERS = 4
 """Indices that describe pairs of two islands: these, the first pair, the one behind the last."""
 CONSTRAINT_INDICES, CONSTRAINT_PLACES, CONSTRAINT_LAW = 8, 24, 6
-"""Numbers that describe a bilateral constraint, see constraints/_rows.py."""
+"""Numbers that describe a bilateral constraint, see constraints/_kinematics.py."""
 TERRAIN_DATA = 16
 """Numbers that describe a terrain of any kind, besides those of its relief."""
 
@@ -183,7 +183,7 @@ class Sizes:
         nv, nc, ns, rows, nb = self.nv, self.nc, self.ns, self.rows, self.n_bodies
         joints = (self.n_joints,)
         return {
-            'status': (1,), 'control': (1,), 'integrator': (1,), 'terms_given': (1,),
+            'status': (1,), 'control': (1,), 'integrator': (1,), 'external_terms': (1,),
             'counts': (3,), 'options': (1,), 'ground': (8,), 'wrench_body': (1,),
             'kind': (nb,), 'parent': (nb,), 'q_index': (nb,), 'v_index': (nb + 1,),
             'dof_parent': (nv,), 'limb': (nv,), 'rooted': (1,), 'held': (nv,), 'floats': (nv,),

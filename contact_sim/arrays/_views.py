@@ -18,16 +18,16 @@ from numpy.typing import NDArray
 
 from contact_sim._types import Array
 from contact_sim.arrays._fields import Sizes
-from contact_sim.solvers._jit import borrowed, kernel
+from contact_sim.solvers._jit import kernel, without_refcount
 
 # --- Everything one step starts from and leaves behind, in one flat array.
 #
 # Snapshot, restore and report are each one copy of `buffer`; names are views into it, laid out
 # once.
 
-KEPT = ('impulse', 'memory', 'delay_line', 'lagged_effort')
+PERSISTENT_FIELDS = ('impulse', 'memory', 'delay_line', 'lagged_effort')
 """Fields that steps leave to later ones besides the state, zero after a reset."""
-PASSING = (
+TRANSIENT_FIELDS = (
     'command', 'effort', 'tau', 'acceleration', 'v_free', 'active', 'interval_active', 'u_start',
     'u_free', 'u_next', 'bias', 'restitution_bias', 'contact_force', 'contact_velocity',
     'normal_force', 'slip_speed', 'contact_mode', 'solver',
@@ -146,9 +146,9 @@ class StepData:
         self.sizes = sizes
         self.buffer: Array = np.zeros(sizes.length) if buffer is None else buffer
 
-    def rest(self) -> None:
+    def clear_history(self) -> None:
         """Begin at the present q and v: what steps found out before is forgotten."""
-        for name in (*KEPT, *PASSING):
+        for name in (*PERSISTENT_FIELDS, *TRANSIENT_FIELDS):
             getattr(self, name)[:] = 0.0
         self.start[:] = self.now
         self.v_next[:] = self.v
@@ -183,7 +183,11 @@ class Arrays(NamedTuple):
 @kernel
 def arrays_of(numbers, indices, layout, world):
     """Return the arrays of one world: row `world` of `numbers` and of `indices`."""
-    return Arrays(borrowed(numbers)[world], borrowed(indices)[world], borrowed(layout))
+    return Arrays(
+        without_refcount(numbers)[world],
+        without_refcount(indices)[world],
+        without_refcount(layout),
+    )
 
 
 Shape = Callable[[Any, Callable[[int], Any], list[Any]], list[Any]]

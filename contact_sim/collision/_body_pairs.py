@@ -11,16 +11,17 @@ from typing import Any
 import numpy as np
 
 from contact_sim.arrays._fields import GROUP_NUMBERS, PAIR_NUMBERS
-from contact_sim.collision._solid_contacts import boxes, capsule_on_box, capsules, sphere_on_core
-from contact_sim.collision._solids import (
+from contact_sim.collision._contact_slots import CONTACTS, clear_pool, pair_of
+from contact_sim.collision._solid_contacts import (
     BOX,
-    CONTACTS,
     POINT,
     SEGMENT,
-    clear_pool,
+    boxes,
+    capsule_on_box,
+    capsules,
     core_of,
-    pair_of,
     solid_at,
+    sphere_on_core,
 )
 from contact_sim.collision._surface import NEAR
 from contact_sim.dynamics._vectors import add, cross, dot, put, scaled, sub, vec
@@ -179,11 +180,11 @@ def search_pair(solids, pairs, k, pool):
     for e in range(9, 12):
         distance += (place[a, e] - place[b, e]) ** 2
     if distance < bound * bound:
-        meet(place, size, a, b, pool, float(CONTACTS * k))
+        keep_contacts_of(place, size, a, b, pool, float(CONTACTS * k))
 
 
 @kernel
-def meet(place, size, i, j, pool, key):
+def keep_contacts_of(place, size, i, j, pool, key):
     """Keep the contacts of solids i and j, whose cores are in the order of their kinds."""
     a, b = solid_at(place, size, i), solid_at(place, size, j)
     first, second = core_of(size, i), core_of(size, j)
@@ -202,7 +203,7 @@ def meet(place, size, i, j, pool, key):
 # The rate at which u = C (v_A(p) − v_B(p)) changes while v̇ = 0, C and p those of the contact
 # wherever it is: a central difference over an instant in the motion of both bodies.
 
-INSTANT = 1e-5
+DIFFERENCE_STEP = 1e-5
 """[s]: at 10 rad/s the difference is exact to 1e-8, and rounding is smaller."""
 
 
@@ -232,32 +233,32 @@ def pair_drift(solids, motion, pairs, feature, drift):
         size[0], size[1] = solids[1][pair[0]], solids[1][pair[1]]
         u, seen = (0.0, 0.0, 0.0), 0
         for side in (1.0, -1.0):
-            moved(solids, motion, pair, side * INSTANT, place)
+            place_after(solids, motion, pair, side * DIFFERENCE_STEP, place)
             clear_pool(pool)
-            meet(place, size, 0, 1, pool, 0.0)
+            keep_contacts_of(place, size, 0, 1, pool, 0.0)
             for c in range(CONTACTS):
                 if pool[5][c] == key:
-                    at = velocity_at(solids, motion, pair, side * INSTANT, pool, c)
-                    u, seen = add(u, scaled(side / (2.0 * INSTANT), at)), seen + 1
+                    at = velocity_at(solids, motion, pair, side * DIFFERENCE_STEP, pool, c)
+                    u, seen = add(u, scaled(side / (2.0 * DIFFERENCE_STEP), at)), seen + 1
         if seen == 2:  # else it is about to come or go
             put(drift, 3 * i, u)
 
 
 @kernel
-def moved(solids, motion, pair, time, place):
+def place_after(solids, motion, pair, time, place):
     """Fill the placements of both solids of a pair after a time [s]."""
     twist, origin = motion[0], vec(motion[2], 0)
     for s in range(2):
         i, j = pair[s], solids[2][pair[s]]
         v, w = vec(twist[j], 0), vec(twist[j], 3)
-        turned_by(solids[0][i], scaled(time, w), place[s])
+        rotate_axes(solids[0][i], scaled(time, w), place[s])
         centre = vec(solids[0][i], 9)
         speed = add(v, cross(w, sub(centre, origin)))
         put(place[s], 9, add(centre, scaled(time, speed)))
 
 
 @kernel
-def turned_by(axes, angle, out):
+def rotate_axes(axes, angle, out):
     """Fill three axes turned by a small angle vector [rad], by Rodrigues' formula."""
     size = np.sqrt(dot(angle, angle))
     s = np.sin(size) / size if size > 0.0 else 1.0

@@ -20,10 +20,9 @@ from numba import carray, types
 
 from contact_sim._types import Array, Indices
 from contact_sim.arrays._fields import TERRAIN_DATA
-from contact_sim.collision._contact_keys import NO_FEATURE
-from contact_sim.collision._facets import clear_slots
-from contact_sim.collision._height_field_contacts import field_bend, find_on_field
-from contact_sim.collision._mesh_contacts import find_on_mesh, mesh_bend
+from contact_sim.collision._contact_slots import NO_FEATURE, clear_slots
+from contact_sim.collision._height_field_contacts import field_curvature, find_on_field
+from contact_sim.collision._mesh_contacts import find_on_mesh, mesh_curvature
 from contact_sim.collision._surface import (
     FIELD,
     NEAR,
@@ -105,15 +104,15 @@ def find_facets(
 
 
 @pointer(types.void(WHOLE, NUMBERS, NUMBERS, WHOLE, REAL, REAL, REAL, REAL, NUMBERS))
-def bend_of_facet(
+def facet_curvature(
     kind: Any, data: Any, relief: Any, length: Any, feature: Any, x: Any, y: Any, z: Any, out: Any
 ) -> None:
     """Fill H of a facet, as `surface.curvature`, shape (6,)."""
     ground, bend = ground_at(kind, data, relief, length), carray(out, (6,))
     if kind == FIELD:
-        H = field_bend(ground, feature, x, y, z)
+        H = field_curvature(ground, feature, x, y, z)
     else:
-        H = mesh_bend(ground, feature, x, y, z)
+        H = mesh_curvature(ground, feature, x, y, z)
     for k in range(6):
         bend[k] = H[k]
 

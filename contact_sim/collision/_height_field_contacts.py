@@ -17,20 +17,20 @@ from typing import NamedTuple
 
 import numpy as np
 
+from contact_sim.collision._contact_slots import keep_facet_contact
 from contact_sim.collision._facets import (
     EXTENSION,
     INSIDE,
     NONE,
     TOLERANCE,
-    bend,
-    bend_of_edge,
     distance_to_triangle,
-    goes_on_behind,
+    edge_curvature,
+    extends_behind,
     is_convex,
-    keep_contact,
     near_plane,
     nearest_on_edge,
     plane_through,
+    radial_curvature,
     side_of_edges,
 )
 from contact_sim.dynamics._vectors import cross, dot, scaled, sub
@@ -129,11 +129,11 @@ def contact_with(patch, scale, p, part, limit):
         limit: largest distance of interest [m].
     """
     if part <= UPPER:
-        return over_face(patch, scale, p, part, limit)
+        return face_contact(patch, scale, p, part, limit)
     a, c = (0.0, 0.0, patch.a), (scale, scale, patch.c)
     b, d = (scale, 0.0, patch.b), (0.0, scale, patch.d)
     if part == CORNER:
-        return over_corner(patch, scale, p, limit)
+        return corner_contact(patch, scale, p, limit)
     if part == DIAGONAL:
         first, second, left, right = a, c, d, b
     elif part == EDGE_X:
@@ -147,7 +147,7 @@ def contact_with(patch, scale, p, part, limit):
 
 
 @kernel
-def over_face(patch, scale, p, part, limit):
+def face_contact(patch, scale, p, part, limit):
     """Return distance and normal of a triangle for a point in front of it and over it."""
     per = 1.0 / scale
     rise_x, rise_y = per * (patch.b - patch.a), per * (patch.c - patch.b)
@@ -168,7 +168,7 @@ def over_face(patch, scale, p, part, limit):
 
 
 @kernel
-def over_corner(patch, scale, p, limit):
+def corner_contact(patch, scale, p, limit):
     """Return distance and direction from the grid point of a patch, if p is nearest to it."""
     x, y, z, s = p[0], p[1], p[2] - patch.a, scale
     square = x * x + y * y + z * z
@@ -190,7 +190,7 @@ def over_corner(patch, scale, p, limit):
 NX, NY, SCALE, X0, Y0, BLOCKS_Y = range(6)
 BLOCK = 8
 """Cells along each side of a block."""
-FAR = 2.0
+MAX_DISTANCE = 2.0
 """Distance beyond which only the vertical counts [m]."""
 
 
@@ -267,17 +267,17 @@ def find_on_field(ground, x, y, z, reach, found, first, slots):
     off = (p[0] - on_x, p[1] - on_y, z - height_in(ground, on_x, on_y))
     behind = off[0] == 0.0 and off[1] == 0.0 and off[2] <= 0.0
     bound = np.sqrt(dot(off, off))
-    if not bound <= FAR:  # NaN as well
+    if not bound <= MAX_DISTANCE:  # NaN as well
         i, j, triangle = cell_at(ground, on_x, on_y)
         way = (0.0, 0.0, 1.0) if behind or not bound < np.inf else scaled(1.0 / bound, off)
         key = PER_POINT * (ny * i + j) + triangle
-        keep_contact(found, first, slots, -bound if behind else bound, way, key)
+        keep_facet_contact(found, first, slots, -bound if behind else bound, way, key)
         return
     limit = max(bound * (1.0 + TOLERANCE), reach)
     if behind:
         find_behind(ground, p, limit, found, first, slots)
     else:
-        find_before(ground, p, limit, reach, found, first, slots)
+        find_in_front(ground, p, limit, reach, found, first, slots)
 
 
 @kernel
@@ -290,7 +290,7 @@ def grid_range(ground, middle, limit, count):
 
 
 @kernel
-def find_before(ground, p, limit, reach, found, first, slots):
+def find_in_front(ground, p, limit, reach, found, first, slots):
     """Fill the contacts of a point in front of the field; arguments as `find_on_field`."""
     nx, ny = size_of(ground)
     relief, scale, blocks_y = ground.relief, ground.data[SCALE], int(ground.data[BLOCKS_Y])
@@ -316,7 +316,7 @@ def find_before(ground, p, limit, reach, found, first, slots):
                         away, n = contact_with(patch, scale, off, part, limit)
                         if away < np.inf:
                             key = PER_POINT * (ny * i + j) + part
-                            keep_contact(found, first, slots, away, n, key)
+                            keep_facet_contact(found, first, slots, away, n, key)
                             limit = min(limit, max(distance[first], reach))
 
 
@@ -338,13 +338,13 @@ def find_behind(ground, p, limit, found, first, slots):
                 away = dot(n, sub(p, a))
                 where, outside = side_of_edges(p, n, a, b, c)
                 beside = where not in (INSIDE, NONE) and max(outside, abs(away)) <= EXTENSION
-                if beside and goes_on(ground, p, n, (i, j, triangle), where):
-                    keep_contact(found, first, slots, away, n, number)
+                if beside and extends_beyond(ground, p, n, (i, j, triangle), where):
+                    keep_facet_contact(found, first, slots, away, n, number)
                 if away <= 0.0:
                     distance = distance_to_triangle(p, a, b, c)
                     if distance < nearest:
                         nearest, depth, way, key = distance, away, n, number
-    keep_contact(found, first, slots, depth, way, key)
+    keep_facet_contact(found, first, slots, depth, way, key)
 
 
 @kernel
@@ -365,8 +365,8 @@ def field_distance(ground, x, y, z):
 
 
 @kernel
-def goes_on(ground, p, n, place, edge):
-    """Return whether the triangle at `place` goes on beyond an edge, see `goes_on_behind`."""
+def extends_beyond(ground, p, n, place, edge):
+    """Return whether the triangle at `place` goes on beyond an edge, see `extends_behind`."""
     nx, ny = size_of(ground)
     i, j, triangle = place
     a, b, c = corners_of(ground, i, j, triangle)
@@ -389,7 +389,7 @@ def goes_on(ground, p, n, place, edge):
             k, m = i - 1, j
     if not (0 <= k < nx and 0 <= m < ny):
         return False
-    return goes_on_behind(p, n, ends, point_of(ground, k, m))
+    return extends_behind(p, n, ends, point_of(ground, k, m))
 
 
 @kernel
@@ -411,7 +411,7 @@ def field_feature(ground, feature, x, y, z):
 
 
 @kernel
-def field_bend(ground, feature, x, y, z):
+def field_curvature(ground, feature, x, y, z):
     """Return H of a feature, see `surface.curvature`."""
     p = (x - ground.data[X0], y - ground.data[Y0], z)
     i, j, part = place_of(ground, feature)
@@ -419,8 +419,8 @@ def field_bend(ground, feature, x, y, z):
         return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     a = point_of(ground, i, j)
     if part == CORNER:
-        return bend(sub(p, a), (0.0, 0.0, 0.0))
-    return bend_of_edge(p, a, other_end(ground, i, j, part))
+        return radial_curvature(sub(p, a), (0.0, 0.0, 0.0))
+    return edge_curvature(p, a, other_end(ground, i, j, part))
 
 
 @kernel

@@ -25,19 +25,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contact_sim._types import Array, Indices, Vector
+from contact_sim.collision._contact_slots import clear_slots, keep_facet_contact
 from contact_sim.collision._facets import (
     EXTENSION,
     INSIDE,
     NONE,
     TOLERANCE,
-    bend,
-    bend_of_edge,
-    clear_slots,
     distance_to_triangle,
-    goes_on_behind,
-    keep_contact,
+    edge_curvature,
+    extends_behind,
     nearest_on_edge,
     plane_through,
+    radial_curvature,
     side_of_edges,
 )
 from contact_sim.dynamics._vectors import dot, scaled, sub, vec
@@ -46,7 +45,7 @@ from contact_sim.terrain import TriangleMesh
 
 # --- The facets of a mesh that a sphere may touch, and the bins in which kernels look for them.
 
-BEYOND = 1e-4
+BORDER_PROBE = 1e-4
 """How far beyond a border is looked for ground [m]."""
 ENTRIES_PER_FACET = 16
 """Most entries of a facet in the bins, on average."""
@@ -78,11 +77,11 @@ class MeshFacets:
         third = _across(mesh)
         span = third - places
         above = np.einsum('tki,ti->tk', span, normals)
-        bend = above / np.linalg.norm(span, axis=2)
-        across = np.where((bend > TOLERANCE)[:, :, None], third, np.nan)
+        radial_curvature = above / np.linalg.norm(span, axis=2)
+        across = np.where((radial_curvature > TOLERANCE)[:, :, None], third, np.nan)
         triangles = np.concatenate([places.reshape(-1, 9), normals, across.reshape(-1, 9)], axis=1)
         border = mesh.neighbours < 0
-        convex = border | (bend < -TOLERANCE)
+        convex = border | (radial_curvature < -TOLERANCE)
         if seams is not None:
             convex &= ~seams
         once = convex & (border | (mesh.neighbours > np.arange(len(places))[:, None]))
@@ -110,7 +109,7 @@ def beyond_borders(mesh: TriangleMesh) -> Array:
     places, border = mesh.vertices[mesh.triangles], mesh.neighbours < 0
     along = (np.roll(places, -1, axis=1) - places)[border]
     out = np.cross(along, np.broadcast_to(mesh.normals[:, None], places.shape)[border])
-    out *= BEYOND / np.linalg.norm(out, axis=1)[:, None]
+    out *= BORDER_PROBE / np.linalg.norm(out, axis=1)[:, None]
     share = np.array([0.1, 0.5, 0.9])[None, :, None]
     return np.asarray(places[border][:, None] + share * along[:, None] + out[:, None])
 
@@ -216,11 +215,11 @@ class Bins:
     EDGES_FROM, CORNERS_FROM, NEIGHBOURS_FROM, STARTS_FROM, TOPS_FROM, ENTRIES_FROM,
 ) = range(14)  # fmt: skip
 TRIANGLE_NUMBERS, EDGE_NUMBERS, CORNER_NUMBERS = 21, 12, 8
-FAR = 2.0
+MAX_DISTANCE = 2.0
 """Distance beyond which nothing is found [m]."""
-LEAST = 1e-9
+MIN_DISTANCE = 1e-9
 """Smallest distance that a search goes [m]."""
-WIDER = 4.0
+WIDENING = 4.0
 """Factor by which a search grows that has found nothing."""
 STEEP = 1e-3
 """Vertical part of a unit normal below which a triangle counts as a wall."""
@@ -259,12 +258,12 @@ def find_on_mesh(ground, x, y, z, reach, found, first, slots):
         first: first slot of the candidate.
         slots: number of its slots.
     """
-    p, nearest, limit = (x, y, z), np.inf, max(reach, LEAST)
+    p, nearest, limit = (x, y, z), np.inf, max(reach, MIN_DISTANCE)
     while True:
-        nearest = find_before(ground, p, limit, reach, found, first, slots)
-        if abs(nearest) < np.inf or not limit < FAR:
+        nearest = find_in_front(ground, p, limit, reach, found, first, slots)
+        if abs(nearest) < np.inf or not limit < MAX_DISTANCE:
             break
-        limit = min(WIDER * limit, FAR)
+        limit = min(WIDENING * limit, MAX_DISTANCE)
     if nearest < 0.0:
         clear_slots(found, first, slots)
         find_behind(ground, p, max(reach, -nearest), found, first, slots)
@@ -293,7 +292,7 @@ def entries_of(ground, bx, by, z, limit):
 
 
 @kernel
-def find_before(ground, p, limit, reach, found, first, slots):
+def find_in_front(ground, p, limit, reach, found, first, slots):
     """Keep the contacts of a point in front of facets; return the distance of the nearest facet.
 
     It is negative where that is a triangle seen from behind, and infinite without one within
@@ -309,18 +308,18 @@ def find_before(ground, p, limit, reach, found, first, slots):
             for place in range(begin, end):
                 entry = int(relief[place])
                 if entry < triangles:
-                    away, n = over_triangle(triangle_at(relief, entry), p, limit)
+                    away, n = triangle_contact(triangle_at(relief, entry), p, limit)
                 elif entry < triangles + edges:
                     row = int(data[EDGES_FROM]) + EDGE_NUMBERS * (entry - triangles)
-                    away, n = over_edge(relief, row, p, limit)
+                    away, n = edge_contact(relief, row, p, limit)
                 else:
                     row = entry - triangles - edges
                     row = int(data[CORNERS_FROM]) + CORNER_NUMBERS * row
-                    away, n = over_corner(relief, row, int(data[NEIGHBOURS_FROM]), p, limit)
+                    away, n = corner_contact(relief, row, int(data[NEIGHBOURS_FROM]), p, limit)
                 if away < 0.0:
                     behind = min(behind, -away)
                 elif away < np.inf:
-                    keep_contact(found, first, slots, away, n, entry)
+                    keep_facet_contact(found, first, slots, away, n, entry)
                     nearest = min(nearest, away)
                 limit = min(limit, max(reach, min(nearest, behind) * (1.0 + TOLERANCE)))
     return -behind if behind < nearest * (1.0 - TOLERANCE) else nearest
@@ -329,7 +328,7 @@ def find_before(ground, p, limit, reach, found, first, slots):
 @kernel
 def find_behind(ground, p, limit, found, first, slots):
     """Fill the contacts of a point behind the surface; arguments as `find_on_mesh`."""
-    data, relief, limit = ground.data, ground.relief, limit * (1.0 + TOLERANCE) + LEAST
+    data, relief, limit = ground.data, ground.relief, limit * (1.0 + TOLERANCE) + MIN_DISTANCE
     low_x, high_x = bin_range(ground, p[0], limit, 0)
     low_y, high_y = bin_range(ground, p[1], limit, 1)
     nearest, depth, way, number = np.inf, 0.0, (0.0, 0.0, 1.0), -1
@@ -346,14 +345,14 @@ def find_behind(ground, p, limit, found, first, slots):
                     continue
                 where, outside = side_of_edges(p, n, triangle.a, triangle.b, triangle.c)
                 beside = where not in (INSIDE, NONE) and max(outside, abs(away)) <= EXTENSION
-                if beside and goes_on(triangle, p, where):
-                    keep_contact(found, first, slots, away, n, entry)
+                if beside and extends_beyond(triangle, p, where):
+                    keep_facet_contact(found, first, slots, away, n, entry)
                 if away <= 0.0:
                     distance = distance_to_triangle(p, triangle.a, triangle.b, triangle.c)
                     if distance < nearest:
                         nearest, depth, way, number = distance, away, n, entry
     if number >= 0:
-        keep_contact(found, first, slots, depth, way, number)
+        keep_facet_contact(found, first, slots, depth, way, number)
 
 
 @kernel
@@ -364,7 +363,7 @@ def mesh_distance(ground, x, y, z):
         found = mesh_distance_within(ground, x, y, z, limit)
         if found < limit:
             return found
-        limit = WIDER * limit if limit < 1e3 else np.inf
+        limit = WIDENING * limit if limit < 1e3 else np.inf
     return mesh_distance_within(ground, x, y, z, limit)
 
 
@@ -420,7 +419,7 @@ def triangle_at(relief, number):
 
 
 @kernel
-def over_triangle(triangle, p, limit):
+def triangle_contact(triangle, p, limit):
     """Return distance and normal of a triangle for a point in front of it and over it.
 
     For a point behind its plane minus the distance from it, over it or not; else infinity.
@@ -446,18 +445,18 @@ def edge_of(triangle, edge):
 
 
 @kernel
-def goes_on(triangle, p, edge):
-    """Return whether a triangle goes on beyond an edge, see `facets.goes_on_behind`."""
+def extends_beyond(triangle, p, edge):
+    """Return whether a triangle goes on beyond an edge, see `facets.extends_behind`."""
     third = triangle.across_ab
     if edge == 1:
         third = triangle.across_bc
     elif edge == 2:
         third = triangle.across_ca
-    return goes_on_behind(p, triangle.n, edge_of(triangle, edge), third)
+    return extends_behind(p, triangle.n, edge_of(triangle, edge), third)
 
 
 @kernel
-def over_edge(relief, row, p, limit):
+def edge_contact(relief, row, p, limit):
     """Return distance and direction from a convex edge if p is nearest to it, else infinity."""
     a, b, left = vec(relief, row), vec(relief, row + 3), vec(relief, row + 6)
     right = vec(relief, row + 9)
@@ -468,7 +467,7 @@ def over_edge(relief, row, p, limit):
 
 
 @kernel
-def over_corner(relief, row, neighbours, p, limit):
+def corner_contact(relief, row, neighbours, p, limit):
     """Return distance and direction from a corner if p is nearest to its front, else infinity."""
     a = vec(relief, row)
     off = sub(p, a)
@@ -506,7 +505,7 @@ def mesh_feature(ground, feature, x, y, z):
 
 
 @kernel
-def mesh_bend(ground, feature, x, y, z):
+def mesh_curvature(ground, feature, x, y, z):
     """Return H of a feature, see `surface.curvature`."""
     data, relief, p, number = ground.data, ground.relief, (x, y, z), int(feature)
     triangles, edges = int(data[TRIANGLES]), int(data[EDGES])
@@ -514,6 +513,6 @@ def mesh_bend(ground, feature, x, y, z):
         return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     if number < triangles + edges:
         row = int(data[EDGES_FROM]) + EDGE_NUMBERS * (number - triangles)
-        return bend_of_edge(p, vec(relief, row), vec(relief, row + 3))
+        return edge_curvature(p, vec(relief, row), vec(relief, row + 3))
     row = int(data[CORNERS_FROM]) + CORNER_NUMBERS * (number - triangles - edges)
-    return bend(sub(p, vec(relief, row)), (0.0, 0.0, 0.0))
+    return radial_curvature(sub(p, vec(relief, row)), (0.0, 0.0, 0.0))

@@ -12,17 +12,100 @@ from __future__ import annotations
 
 import numpy as np
 
-from contact_sim.collision._solids import (
-    axis_of,
-    clamped,
-    half_of,
-    in_axes,
-    keep_contact,
-    nearest_in_core,
-    out_of_axes,
-)
+from contact_sim.collision._contact_slots import keep_pair_contact
 from contact_sim.dynamics._vectors import add, cross, dot, scaled, sub
 from contact_sim.solvers._jit import kernel
+
+# --- Solids
+
+POINT, SEGMENT, BOX = range(3)
+"""Kinds of cores."""
+PLACE, SIZE = 12, 4
+"""Numbers of a placement, rotation by columns and centre, and of half sizes and radius."""
+
+
+@kernel
+def place_solids(pose, body, place, out):
+    """Fill the placements of all solids in world.
+
+    Args:
+        pose: rotation by columns and position of each body in world, shape (nb, 12).
+        body: body that carries each solid, shape (n,).
+        place: placement of each solid in the axes of its body, shape (n, 12).
+        out: out, placement in world, shape (n, 12).
+    """
+    for i in range(body.shape[0]):
+        j = body[i]
+        for c in range(0, PLACE, 3):
+            x, y, z = place[i, c], place[i, c + 1], place[i, c + 2]
+            for k in range(3):
+                out[i, c + k] = pose[j, k] * x + pose[j, 3 + k] * y + pose[j, 6 + k] * z
+        for k in range(3):
+            out[i, 9 + k] += pose[j, 9 + k]
+
+
+@kernel
+def solid_at(place, size, i):
+    """Return solid i as a tuple."""
+    return (
+        (place[i, 0], place[i, 1], place[i, 2]),
+        (place[i, 3], place[i, 4], place[i, 5]),
+        (place[i, 6], place[i, 7], place[i, 8]),
+        (place[i, 9], place[i, 10], place[i, 11]),
+        (size[i, 0], size[i, 1], size[i, 2]),
+        size[i, 3],
+    )
+
+
+@kernel
+def core_of(size, i):
+    """Return the kind of the core of solid i."""
+    if size[i, 0] > 0.0:
+        return BOX
+    return SEGMENT if size[i, 2] > 0.0 else POINT
+
+
+@kernel
+def to_local(solid, point):
+    """Return a point of the world in the axes of a solid, from its centre."""
+    d = sub(point, solid[3])
+    return dot(solid[0], d), dot(solid[1], d), dot(solid[2], d)
+
+
+@kernel
+def to_world(solid, a):
+    """Return the world vector whose components in the axes of a solid are `a`."""
+    return add(add(scaled(a[0], solid[0]), scaled(a[1], solid[1])), scaled(a[2], solid[2]))
+
+
+@kernel
+def axis_of(solid, k):
+    """Return axis k of a solid."""
+    if k == 0:
+        return solid[0]
+    return solid[1] if k == 1 else solid[2]
+
+
+@kernel
+def half_of(solid, k):
+    """Return half size k of the core of a solid."""
+    half = solid[4]
+    if k == 0:
+        return half[0]
+    return half[1] if k == 1 else half[2]
+
+
+@kernel
+def clamped(x, half):
+    """Return x within [−half, half]."""
+    return min(max(x, -half), half)
+
+
+@kernel
+def nearest_in_core(a, half):
+    """Return the point of a core nearest to the point `a`, both in its axes."""
+    return clamped(a[0], half[0]), clamped(a[1], half[1]), clamped(a[2], half[2])
+
 
 # --- Contacts of spheres and capsules: with each other and with boxes.
 #
@@ -46,7 +129,7 @@ SEARCHES = 40
 @kernel
 def sphere_on_core(a, b, near, pool, key):
     """Keep the contact of a sphere with any solid."""
-    local = in_axes(b, a[3])
+    local = to_local(b, a[3])
     nearest = nearest_in_core(local, b[4])
     away = sub(local, nearest)
     distance = np.sqrt(dot(away, away))
@@ -56,8 +139,8 @@ def sphere_on_core(a, b, near, pool, key):
         distance, normal = way_out(local, b[4])
     gap = distance - a[5] - b[5]
     if gap <= near:
-        n = out_of_axes(b, normal)
-        keep_contact(pool, key, gap, n, sub(a[3], scaled(a[5], n)))
+        n = to_world(b, normal)
+        keep_pair_contact(pool, key, gap, n, sub(a[3], scaled(a[5], n)))
 
 
 @kernel
@@ -111,14 +194,14 @@ def nearest_on_segment(u, w, c, away, half_a, half_b):
 def keep_round(a, b, s, near, pool, key):
     """Keep the contact of the point at `s` on the axis of capsule a with capsule b."""
     point = add(a[3], scaled(s, a[2]))
-    local = in_axes(b, point)
+    local = to_local(b, point)
     on_axis = clamped(local[2], half_of(b, 2))
     away = sub(point, add(b[3], scaled(on_axis, b[2])))
     distance = np.sqrt(dot(away, away))
     n = scaled(1.0 / distance, away) if distance > TOUCHING else crossing(a[2], b[2])
     gap = distance - a[5] - b[5]
     if gap <= near:
-        keep_contact(pool, key, gap, n, sub(point, scaled(a[5], n)))
+        keep_pair_contact(pool, key, gap, n, sub(point, scaled(a[5], n)))
 
 
 @kernel
@@ -138,7 +221,7 @@ def crossing(u, w):
 @kernel
 def capsule_on_box(a, b, near, pool, key):
     """Keep the contacts of a capsule with a box."""
-    middle, end = in_axes(b, a[3]), in_axes(b, add(a[3], scaled(a[4][2], a[2])))
+    middle, end = to_local(b, a[3]), to_local(b, add(a[3], scaled(a[4][2], a[2])))
     along = sub(end, middle)
     t = nearest_on_line(middle, along, b[4])
     point = add(middle, scaled(t, along))
@@ -155,10 +238,10 @@ def capsule_on_box(a, b, near, pool, key):
             face = (k, 1.0 if component(normal, k) > 0.0 else -1.0)
             if keep_lying(a, b, face, middle, along, (near, pool, key)):
                 return
-    n = out_of_axes(b, normal)
+    n = to_world(b, normal)
     place = add(a[3], scaled(t * a[4][2], a[2]))
     gap = distance - a[5] - b[5]
-    keep_contact(pool, key, gap, n, sub(place, scaled(a[5], n)))
+    keep_pair_contact(pool, key, gap, n, sub(place, scaled(a[5], n)))
 
 
 @kernel
@@ -243,7 +326,7 @@ def keep_lying(a, b, face, middle, along, into):
         gap = over - a[5] - b[5]
         if gap <= near:
             place = add(a[3], scaled(t * a[4][2], a[2]))
-            keep_contact(pool, key + 1.0 + i, gap, n, sub(place, scaled(a[5], n)))
+            keep_pair_contact(pool, key + 1.0 + i, gap, n, sub(place, scaled(a[5], n)))
     return True
 
 
@@ -344,7 +427,7 @@ def keep_edges(a, b, edges, away, pool, key):
     q = add(b[3], to_edge(b, edges[1], n))
     c, apart = dot(u, w), sub(p, q)
     s = (c * dot(w, apart) - dot(u, apart)) / (1.0 - c * c)
-    keep_contact(pool, key, dot(n, apart), n, add(p, scaled(s, u)))
+    keep_pair_contact(pool, key, dot(n, apart), n, add(p, scaled(s, u)))
 
 
 @kernel
@@ -450,6 +533,6 @@ def keep_point(onto, x, y, gap, number, into):
         return
     on_face = add(centre, add(scaled(x, ex), scaled(y, ey)))
     if whose == FIRST:  # the first body is the one with the face
-        keep_contact(pool, key + number, gap, scaled(-1.0, n), on_face)
+        keep_pair_contact(pool, key + number, gap, scaled(-1.0, n), on_face)
     else:
-        keep_contact(pool, key + number, gap, n, add(on_face, scaled(gap, n)))
+        keep_pair_contact(pool, key + number, gap, n, add(on_face, scaled(gap, n)))

@@ -2,7 +2,7 @@
 
 A ground is a kind, TERRAIN_DATA numbers (arrays/_fields.py) and, where it has one, a relief of any
 length. It has features, each with a signed distance φ of its own; a sphere may touch several of
-them at once, up to MOST_FEATURES. |∇φ| = 1, n = ∇φ points out of the ground, and H = ∇²φ = ∂n/∂x
+them at once, up to MAX_FEATURES. |∇φ| = 1, n = ∇φ points out of the ground, and H = ∇²φ = ∂n/∂x
 tells how n turns along it.
 
     kind    feature   data
@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from contact_sim.solvers._jit import bend_by_address, kernel, search_by_address
+from contact_sim.solvers._jit import call_facet_curvature, call_find_facets, kernel
 
 # --- The kinds of ground, and a ground as the kernels see it.
 
@@ -30,7 +30,7 @@ PLANES, ROUND, FIELD, MESH = range(4)
 KINDS = PLANES, ROUND, FIELD, MESH
 FACETED = FIELD, MESH
 """Kinds with more features than a sphere has slots."""
-MOST_FEATURES = 4
+MAX_FEATURES = 4
 """Contacts that a sphere may have at once."""
 
 
@@ -43,9 +43,9 @@ class Ground(NamedTuple):
     """Shape (TERRAIN_DATA,)."""
     relief: NDArray[np.float64]
     """Shape (any,)."""
-    search: int
+    find_facets: int
     """Address of `search.find_facets`; 0 on a ground without facets."""
-    bend: int
+    facet_curvature: int
     """Address of `search.bend_of_facet`; 0 likewise."""
     features: int
     """Contacts that a sphere may have at once: slots of each candidate."""
@@ -92,8 +92,8 @@ def curvature(ground, feature, x, y, z):
     data = ground.data
     if ground.kind == PLANES:
         return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    if ground.search != 0:
-        return bend_by_address(ground, feature, x, y, z)
+    if ground.find_facets != 0:
+        return call_facet_curvature(ground, feature, x, y, z)
     reach, (ex, ey, ez) = _from_axis(data, x, y, z)
     if reach < SINGULAR:
         return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
@@ -195,8 +195,8 @@ def find_contacts(ground, x, y, z, reach, found, first, slots):
         slots: number of its slots, that of features where they are few.
     """
     distance, frame, feature = found
-    if ground.search != 0:
-        search_by_address(ground, x, y, z, reach, found, first, slots)
+    if ground.find_facets != 0:
+        call_find_facets(ground, x, y, z, reach, found, first, slots)
         return
     for s in range(slots):
         i = first + s

@@ -19,14 +19,13 @@ from numpy.typing import ArrayLike, NDArray
 from contact_sim._types import Array, Vector
 from contact_sim._validation import checked, finite, finite_array, flag, real_array, real_number
 from contact_sim.arrays._fields import TERRAIN_DATA
-from contact_sim.collision._contact_keys import NO_FEATURE
-from contact_sim.collision._detection import bend_of_facet, find_facets
-from contact_sim.collision._facets import UNUSED_GAP
+from contact_sim.collision._contact_slots import NO_FEATURE, UNUSED_GAP
+from contact_sim.collision._detection import facet_curvature, find_facets
 from contact_sim.collision._height_field_contacts import BLOCK, field_distance, field_height
 from contact_sim.collision._mesh_contacts import (
-    BEYOND,
     BINS_X,
     BINS_Y,
+    BORDER_PROBE,
     CORNER_NUMBERS,
     EDGE_NUMBERS,
     EDGES_FROM,
@@ -42,8 +41,8 @@ from contact_sim.collision._surface import (
     FACETED,
     FIELD,
     KINDS,
+    MAX_FEATURES,
     MESH,
-    MOST_FEATURES,
     PLANES,
     ROUND,
     Ground,
@@ -112,7 +111,7 @@ def addresses_of(kind: int) -> tuple[int, int]:
     """Return the addresses of the search over facets and of their curvature, 0 without facets."""
     if kind not in FACETED:
         return 0, 0
-    return find_facets.address, bend_of_facet.address
+    return find_facets.address, facet_curvature.address
 
 
 class Terrain(Protocol):
@@ -145,7 +144,7 @@ class Terrain(Protocol):
 
     @property
     def features(self) -> int:
-        """Number of contacts that a sphere may have at once, 1 to MOST_FEATURES."""
+        """Number of contacts that a sphere may have at once, 1 to MAX_FEATURES."""
         ...
 
     def distances(self, points: ArrayLike) -> Array:
@@ -165,7 +164,7 @@ class Terrain(Protocol):
         ...
 
 
-class Surface(ABC):
+class GroundSurface(ABC):
     """A ground of one of the kinds of `surface`; subclasses say which, and its numbers.
 
     Attributes:
@@ -267,7 +266,7 @@ FACETS = 3
 """Contacts that a sphere may have at once: as many as hold it in a corner."""
 
 
-class FacetGround(Surface):
+class FacetGround(GroundSurface):
     """A ground of many facets, by its numbers.
 
     Args:
@@ -359,7 +358,7 @@ class MeshGround(FacetGround):
         """Return the borders beyond which the surface goes on, shape (m, 3)."""
         away = np.array([self._nearest(*point) for point in points.reshape(-1, 3)])
         seams = np.zeros(self.mesh.neighbours.shape, dtype=bool)
-        seams[self.mesh.neighbours < 0] = (away.reshape(-1, 3) < 0.5 * BEYOND).all(axis=1)
+        seams[self.mesh.neighbours < 0] = (away.reshape(-1, 3) < 0.5 * BORDER_PROBE).all(axis=1)
         return seams
 
     def __repr__(self) -> str:
@@ -381,7 +380,7 @@ def mesh_numbers(facets: MeshFacets) -> tuple[Array, Array]:
     return data, np.concatenate(parts)
 
 
-def relief_of(description: Description) -> FacetGround:
+def faceted_ground(description: Description) -> FacetGround:
     """Return what a description says, as ground.
 
     A field with walls becomes a mesh; so does a generated terrain of several parts, which keeps
@@ -394,12 +393,12 @@ def relief_of(description: Description) -> FacetGround:
         return MeshGround(description.as_mesh()) if walls else FieldGround(description)
     meshes = [] if description.mesh is None else [description.mesh]
     if not meshes and len(description.fields) == 1:
-        return relief_of(description.fields[0]).with_regions(description.regions)
+        return faceted_ground(description.fields[0]).with_regions(description.regions)
     parts = [*meshes, *(field.as_mesh() for field in description.fields)]
     return MeshGround(concatenate(parts)).with_regions(description.regions)
 
 
-def check_relief(kind: int, data: Array, relief: Array) -> None:
+def check_facet_data(kind: int, data: Array, relief: Array) -> None:
     """Refuse numbers with which a search would leave the relief, as from a damaged file.
 
     Raises:
@@ -467,7 +466,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Planes(Surface):
+class Planes(GroundSurface):
     """Up to four planes normal·p = offset at once: a groove, a corner, a pit.
 
     The robot lives in the room on the side of all normals. Every plane is a feature: a sphere may
@@ -486,9 +485,9 @@ class Planes(Surface):
     normal [m] of each plane; default: a groove along y with a right angle at the origin."""
 
     def __post_init__(self) -> None:
-        if not 1 <= _count(self.planes) <= MOST_FEATURES:
+        if not 1 <= _count(self.planes) <= MAX_FEATURES:
             raise InvalidInput(
-                f'Planes.planes = {shown(self.planes)}: expected 1 to {MOST_FEATURES} pairs '
+                f'Planes.planes = {shown(self.planes)}: expected 1 to {MAX_FEATURES} pairs '
                 '(normal, offset)'
             )
         for k, plane in enumerate(self.planes):
@@ -515,7 +514,7 @@ class Planes(Surface):
 
 
 @dataclass(frozen=True)
-class Plane(Surface):
+class Plane(GroundSurface):
     """The plane normal·p = offset; the robot is on the side of the normal.
 
     Raises:
@@ -548,7 +547,7 @@ class Plane(Surface):
 
 
 @dataclass(frozen=True)
-class InclinedPlane(Surface):
+class InclinedPlane(GroundSurface):
     """A plane through the origin that falls towards +x rotated by `heading` about z.
 
     Raises:
@@ -585,7 +584,7 @@ class InclinedPlane(Surface):
 
 
 @dataclass(frozen=True)
-class SphereGround(Surface):
+class SphereGround(GroundSurface):
     """A sphere: the robot is on it, or with `hollow` in it, as in a bowl.
 
     Raises:
@@ -616,7 +615,7 @@ class SphereGround(Surface):
 
 
 @dataclass(frozen=True)
-class CylinderGround(Surface):
+class CylinderGround(GroundSurface):
     """An endless cylinder: the robot is on it, or with `hollow` in it, as in a pipe.
 
     Raises:
@@ -670,7 +669,7 @@ def as_terrain(terrain: TerrainLike) -> Terrain:
             raise UnknownName('terrain', terrain, TERRAINS)
         return TERRAINS[terrain]()
     if isinstance(terrain, Description):
-        return relief_of(terrain)
+        return faceted_ground(terrain)
     parts = 'kind', 'data', 'relief', 'features', 'distances', 'contacts', 'region_numbers'
     if not all(hasattr(terrain, name) for name in parts):
         raise InvalidInput(
@@ -678,16 +677,16 @@ def as_terrain(terrain: TerrainLike) -> Terrain:
         )
     if terrain.kind not in KINDS:
         raise InvalidInput(f'terrain.kind = {shown(terrain.kind)}: expected one of {KINDS}')
-    if not 1 <= terrain.features <= MOST_FEATURES:
+    if not 1 <= terrain.features <= MAX_FEATURES:
         raise InvalidInput(
-            f'terrain.features = {shown(terrain.features)}: expected 1 to {MOST_FEATURES}'
+            f'terrain.features = {shown(terrain.features)}: expected 1 to {MAX_FEATURES}'
         )
     data = real_array('terrain.data', terrain.data)
     if data.shape != (TERRAIN_DATA,) or not np.isfinite(data).all():
         raise InvalidInput(f'terrain.data = {shown(data)}: expected {TERRAIN_DATA} finite numbers')
     _check_unit_directions(terrain.kind, terrain.features, data)
     if terrain.kind in FACETED:
-        check_relief(terrain.kind, data, terrain.relief)
+        check_facet_data(terrain.kind, data, terrain.relief)
     return terrain
 
 

@@ -21,12 +21,12 @@ from contact_sim._types import Array
 from contact_sim._validation import real_array
 from contact_sim.errors import InvalidInput
 from contact_sim.solvers._delassus import solve
-from contact_sim.solvers._dense import assign
-from contact_sim.solvers._equality_rows import (
-    SINGULAR,
-    factor_gram,
-    factor_pivoted,
+from contact_sim.solvers._dense import (
+    RANK_TOLERANCE,
+    assign,
+    gram_cholesky,
     least_norm_factored,
+    pivoted_cholesky,
 )
 from contact_sim.solvers._jit import kernel
 
@@ -102,7 +102,7 @@ class Elimination(NamedTuple):
 
 
 @kernel
-def eliminate(rows, mass_factor, tree, scratch):
+def factor_rows(rows, mass_factor, tree, scratch):
     """Fill all but H; return the rank of A.
 
     Args:
@@ -122,8 +122,8 @@ def eliminate(rows, mass_factor, tree, scratch):
             A[a, b] = A[b, a] = total
     for a in range(H.shape[0]):
         assign(scratch[a], A[a])
-    rank = factor_pivoted(scratch, rows.order, rows.factor)
-    factor_gram(rows.factor, rank, rows.gram)
+    rank = pivoted_cholesky(scratch, rows.order, rows.factor)
+    gram_cholesky(rows.factor, rank, rows.gram)
     return rank
 
 
@@ -142,7 +142,7 @@ def constrain(rows, rank, c, v, impulse, scratch):
     """Add M̂⁻¹ Hᵀ λ_b to v (nv,), such that H v + c = 0 where the rows allow it.
 
     Args:
-        rows: after `eliminate`.
+        rows: after `factor_rows`.
         rank: of A.
         c: what is asked for, shape (nb,).
         v: in and out.
@@ -159,65 +159,65 @@ def constrain(rows, rank, c, v, impulse, scratch):
 
 
 @kernel
-def fill_share(rows, rank, coupling, share):
+def fill_reduction(rows, rank, coupling, reduction):
     """Fill Z with G_c = G − Zᵀ Z in its first `rank` rows.
 
     Args:
-        rows: after `eliminate`.
+        rows: after `factor_rows`.
         rank: of A.
         coupling: H M̂⁻¹ Jᵀ, shape (nb, n).
-        share: out, shape (nb, n).
+        reduction: out, Z, shape (nb, n).
     """
     L, order = rows.factor, rows.order
     if rank == order.shape[0]:  # L⁻¹
         for r in range(rank):
-            assign(share[r], coupling[order[r]])
-        forward(L, rank, share)
+            assign(reduction[r], coupling[order[r]])
+        forward_substitute(L, rank, reduction)
         return
     for r in range(rank):  # (Lᵀ L)⁻¹ Lᵀ
-        for k in range(share.shape[1]):
-            share[r, k] = 0.0
+        for k in range(reduction.shape[1]):
+            reduction[r, k] = 0.0
         for i in range(r, order.shape[0]):
-            for k in range(share.shape[1]):
-                share[r, k] += L[i, r] * coupling[order[i], k]
-    forward(rows.gram, rank, share)
+            for k in range(reduction.shape[1]):
+                reduction[r, k] += L[i, r] * coupling[order[i], k]
+    forward_substitute(rows.gram, rank, reduction)
     for r in range(rank - 1, -1, -1):
         for j in range(r + 1, rank):
-            subtract(share, r, j, rows.gram[j, r])
-        scale(share, r, 1.0 / rows.gram[r, r])
+            subtract_row(reduction, r, j, rows.gram[j, r])
+        scale_row(reduction, r, 1.0 / rows.gram[r, r])
 
 
 @kernel
-def forward(L, rank, share):
+def forward_substitute(L, rank, reduction):
     """Overwrite the first `rank` rows with the solution of L X = share."""
     for r in range(rank):
         for j in range(r):
-            subtract(share, r, j, L[r, j])
-        scale(share, r, 1.0 / L[r, r])
+            subtract_row(reduction, r, j, L[r, j])
+        scale_row(reduction, r, 1.0 / L[r, r])
 
 
 @kernel
-def subtract(share, r, j, x):
+def subtract_row(reduction, r, j, x):
     """Subtract x times row j from row r."""
-    for k in range(share.shape[1]):
-        share[r, k] -= x * share[j, k]
+    for k in range(reduction.shape[1]):
+        reduction[r, k] -= x * reduction[j, k]
 
 
 @kernel
-def scale(share, r, x):
+def scale_row(reduction, r, x):
     """Multiply row r by x."""
-    for k in range(share.shape[1]):
-        share[r, k] *= x
+    for k in range(reduction.shape[1]):
+        reduction[r, k] *= x
 
 
 @kernel
-def take_out(share, rank, row_of, n, G, g):
+def reduce_problem(reduction, rank, row_of, n, G, g):
     """Make G (n, n) that of a robot under the constraints: G − Zᵀ Z.
 
     A row that they leave no freedom is left out: it neither acts on others nor asks for anything.
 
     Args:
-        share: Z of `fill_share`, shape (nb, rows).
+        reduction: Z of `fill_reduction`, shape (nb, rows).
         rank: its rows that count.
         row_of: column of Z of every problem row, shape (n,) or more.
         n: number of problem rows.
@@ -229,10 +229,10 @@ def take_out(share, rank, row_of, n, G, g):
         for b in range(a + 1):
             total = 0.0
             for r in range(rank):
-                total += share[r, row_of[a]] * share[r, row_of[b]]
+                total += reduction[r, row_of[a]] * reduction[r, row_of[b]]
             G[a, b] -= total
             G[b, a] = G[a, b]
-        if G[a, a] <= SINGULAR * before:
+        if G[a, a] <= RANK_TOLERANCE * before:
             G[a, a] = -before  # marked
     for a in range(n):
         if G[a, a] < 0.0:

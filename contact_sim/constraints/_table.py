@@ -13,13 +13,13 @@ import pinocchio as pin
 from contact_sim._types import Array, Indices
 from contact_sim.arrays._fields import CONSTRAINT_INDICES, CONSTRAINT_LAW, CONSTRAINT_PLACES
 from contact_sim.collision._detection import leaf_dof
-from contact_sim.constraints._rows import (
+from contact_sim.constraints._kinematics import (
     COUNT,
     DAMPED,
     DRIVEN,
     DRIVEN_SLOWLY,
     FRAME,
-    GIVEN,
+    FUNCTION,
     JOINTS,
     POINT,
     PROJECTED,
@@ -53,7 +53,7 @@ KINDS: dict[str, type[Constraint]] = {
 """Those that can be said in words."""
 
 
-def in_words(constraint: Constraint) -> dict[str, Any]:
+def constraint_to_dict(constraint: Constraint) -> dict[str, Any]:
     """Return what a constraint is; without what is as by default.
 
     Raises:
@@ -75,8 +75,8 @@ def in_words(constraint: Constraint) -> dict[str, Any]:
     return said
 
 
-def from_words(said: Any) -> Constraint:
-    """Return the constraint that `in_words` described.
+def constraint_from_dict(said: Any) -> Constraint:
+    """Return the constraint that `constraint_to_dict` described.
 
     Raises:
         UnknownName: a kind or a field that does not exist.
@@ -137,16 +137,16 @@ class ConstraintTable:
         return int(self.indices[:, COUNT].sum())
 
     @property
-    def ties(self) -> list[list[int]]:
+    def coupled_dofs(self) -> list[list[int]]:
         """Dofs that each constraint couples, of its bodies or joints."""
         ties = []
         for row in self.indices:
-            dofs = range(self.nv) if row[0] == GIVEN else row[6:8]
+            dofs = range(self.nv) if row[0] == FUNCTION else row[6:8]
             ties.append([int(dof) for dof in dofs if dof >= 0])
         return [tie for tie in ties if tie]
 
     @property
-    def given(self) -> list[tuple[int, Holonomic]]:
+    def functions(self) -> list[tuple[int, Holonomic]]:
         """First row of every constraint that is a function, and the constraint."""
         return [
             (int(row[1]), constraint)
@@ -158,7 +158,7 @@ class ConstraintTable:
 def constraint_table(
     robot: RobotModel, tree: Tree, constraints: Sequence[Constraint]
 ) -> ConstraintTable:
-    """Return the numbers of constraints whose places are all known, see `where_it_is`.
+    """Return the numbers of constraints whose places are all known, see `with_reference_pose`.
 
     Raises:
         UnknownName: a frame or joint that the robot does not have.
@@ -176,7 +176,7 @@ def constraint_table(
         indices[i, 1] = row
         _fill_law(constraint, laws[i])
         if isinstance(constraint, Holonomic):
-            indices[i, 0], indices[i, 2] = GIVEN, constraint.rows
+            indices[i, 0], indices[i, 2] = FUNCTION, constraint.rows
         elif isinstance(constraint, JointLock | JointVelocity | JointCoupling):
             _fill_joints(robot, constraint, indices[i], laws[i])
         else:
@@ -185,7 +185,7 @@ def constraint_table(
     return ConstraintTable(tuple(constraints), indices, places, laws, robot.nv)
 
 
-def where_it_is(robot: RobotModel, constraint: Constraint, q: Array) -> Constraint:
+def with_reference_pose(robot: RobotModel, constraint: Constraint, q: Array) -> Constraint:
     """Return the constraint with its place; one that has none is held where it is at q (nq,).
 
     Raises:

@@ -61,9 +61,9 @@ from contact_sim.solvers._springs import (
     LinearSprings,
     Springs,
     contact_forces,
-    end_of_step,
     interval_forces,
     next_deflection,
+    solve_implicit_springs,
     stiffness_ratio,
 )
 from contact_sim.step._problem import ContactProblem, ContactSolution
@@ -146,7 +146,7 @@ def solve_compliant(data):
     work = spring_work_of(data)
     if implicit:
         limits = law[TOLERANCE], int(law[MOST_ITERATIONS])
-        outcome = end_of_step(rows, springs, start, gaps, memory, impulse, work, limits)
+        outcome = solve_implicit_springs(rows, springs, start, gaps, memory, impulse, work, limits)
     else:
         small = law[SMALL_MOTIONS:]
         outcome = start_of_step(rows, springs, small, start, gaps, memory, impulse, work)
@@ -163,7 +163,7 @@ def solve_compliant(data):
 def start_of_step(rows, springs, small, start, gaps, memory, impulse, work):
     """Fill λ = h f(u⁻); return (status code, iterations, residual)."""
     slope = work.slope
-    contact_forces(rows, start, gaps[0], memory, springs, work.held, False, impulse, slope)
+    contact_forces(rows, start, gaps[0], memory, springs, work.lagged_force, False, impulse, slope)
     interval_forces(rows, start, gaps[1], springs, impulse, slope)
     linear = LinearSprings(small[0], small[1], small[2], small[3], small[4])
     limit = stiffness_ratio(rows.delassus, rows.friction.shape[0], springs.time_step, linear)

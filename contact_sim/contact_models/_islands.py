@@ -9,7 +9,7 @@ from __future__ import annotations
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import frames, front, integers, matrix, square, vector
 from contact_sim.collision._body_pairs import two_branches
-from contact_sim.solvers._cone_problem import FREE, worse
+from contact_sim.solvers._cone_problem import FREE, worse_status
 from contact_sim.solvers._delassus import delassus
 from contact_sim.solvers._jit import kernel
 from contact_sim.step._constraints import has_bilateral, take_out_bilateral
@@ -218,7 +218,7 @@ def combine_outcomes(data):
     solver, outcome = vector(data, f.SOLVER), matrix(data, f.ISLAND_SOLVER)
     solver[0], solver[1], solver[2] = FREE, 0.0, 0.0
     for i in range(outcome.shape[0]):
-        solver[0], residual = worse(solver[0], outcome[i, 0]), outcome[i, 2]
+        solver[0], residual = worse_status(solver[0], outcome[i, 0]), outcome[i, 2]
         solver[1] += outcome[i, 1]
         if residual > solver[2] or residual != residual:  # max() would lose not-a-number
             solver[2] = residual

@@ -35,7 +35,7 @@ from contact_sim.contact_models._stages import (
     integrate,
 )
 from contact_sim.parameters import Parameters, parameter
-from contact_sim.solvers._cone_peers import solve_as_peer
+from contact_sim.solvers._cone_baselines import solve_baseline
 from contact_sim.solvers._cone_problem import CONVERGED, MAX_ITERATIONS, NONFINITE
 from contact_sim.solvers._cone_solver import solve_cones
 from contact_sim.solvers._jit import entry, kernel
@@ -44,10 +44,10 @@ from contact_sim.step._rows import cone_work_of, rows_of
 # --- The exact-cone problem by the methods of other engines, to reproduce what they do.
 #
 # Compiled apart from ncp.py: only those who ask for a peer wait for it. See
-# solvers/_cone_peers.py.
+# solvers/_cone_baselines.py.
 
 PEERS = ('pgs', 'raisim', 'staggered')
-"""In the order of the codes in solvers/_cone_peers.py."""
+"""In the order of the codes in solvers/_cone_baselines.py."""
 PEER = FIRST_OWN
 """Place of the code of the peer in the numbers of the law."""
 
@@ -57,7 +57,7 @@ def solve_as_engine(data):
     """Solve the contact problem by the method of a peer."""
     law, n = vector(data, f.LAW), integers(data, f.COUNTS)[1]
     impulse = vector(data, f.ROW_IMPULSE)[:n]
-    sweeps, residual, converged = solve_as_peer(
+    sweeps, residual, converged = solve_baseline(
         rows_of(data), impulse, law[TOLERANCE], int(law[MAX_SWEEPS]), int(law[PEER])
     )
     code = CONVERGED if converged else MAX_ITERATIONS

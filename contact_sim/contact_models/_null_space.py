@@ -52,11 +52,10 @@ from contact_sim.solvers._cone_problem import (
     SINKING,
     Rows,
     fill_velocity_symmetric,
-    worse,
+    worse_status,
 )
 from contact_sim.solvers._cone_solver import solve_cones
-from contact_sim.solvers._dense import largest_size
-from contact_sim.solvers._equality_rows import least_norm, make_consistent
+from contact_sim.solvers._dense import largest_size, least_norm, make_consistent
 from contact_sim.solvers._jit import entry, kernel
 from contact_sim.step._constraints import has_bilateral
 from contact_sim.step._rows import cone_work_of, rows_of
@@ -179,7 +178,7 @@ def hold(rows, u_free, state, stays, impulse, work, constrained):
         code = INCONSISTENT
     if ns > 0:
         found, iterations = choose_intervals(A, target[: m + ns], rows, row, impulse, work)
-        code = worse(code, found)
+        code = worse_status(code, found)
         for a in range(m):
             for k in range(ns):
                 target[a] += A[a, m + k] * impulse[3 * nc + k]

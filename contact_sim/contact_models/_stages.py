@@ -22,10 +22,9 @@ from contact_sim._validation import LARGEST
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import frames, integers, matrix, vector
 from contact_sim.collision._body_pairs import two_branches
-from contact_sim.collision._contact_keys import carry_over
+from contact_sim.collision._contact_slots import CONTACTS, carry_over
 from contact_sim.collision._detection import contact_rows as fill_contact_rows
 from contact_sim.collision._detection import detect
-from contact_sim.collision._solids import CONTACTS
 from contact_sim.contact_models._islands import (
     activate_limits,
     any_island_waits,
@@ -49,12 +48,17 @@ from contact_sim.dynamics._forces import (
 )
 from contact_sim.dynamics._integration import (
     MOMENTUM,
-    carry_momentum,
-    follow_momentum,
-    move,
+    fill_base_twist,
+    fill_next_momentum,
+    integrate_configuration,
     velocity_in_new_axes,
 )
-from contact_sim.dynamics._rigid_body import bias_forces, mass_matrix, place, world_inertia
+from contact_sim.dynamics._rigid_body import (
+    bias_forces,
+    forward_kinematics,
+    mass_matrix,
+    world_inertia,
+)
 from contact_sim.dynamics._vectors import add, put, quaternion_axes, rotated, vec
 from contact_sim.solvers._delassus import factorise, solve
 from contact_sim.solvers._dense import assign
@@ -132,7 +136,7 @@ def actuate(data):
 @kernel
 def remember_command(data):
     """Let the command of the step go into the delay lines and lags of the actuators."""
-    _forces.remember(
+    _forces.update_actuator_memory(
         vector(data, f.COMMAND), vector(data, f.EFFORT_LIMIT), memory_of(data), timing_of(data)
     )
 
@@ -178,7 +182,7 @@ def carry(data):
     forces = vector(data, f.NONLINEAR_EFFECTS), vector(data, f.GRAVITY)
     for k in range(flyers.shape[0]):
         if dof_parent[flyers[k]] < 0:
-            carry_momentum(
+            fill_next_momentum(
                 matrix(data, f.MASS_MATRIX), vector(data, f.ARMATURE), matrix(data, f.COLUMNS),
                 flyers[k], motion, forces, vector(data, f.TIME_STEP)[0], flies(data, flyers[k]),
                 carried[k],
@@ -189,17 +193,17 @@ def carry(data):
 def follow(data):
     """Fill the velocities of the bases at q⁺, move those in flight; return True if any moved."""
     flyers, dof_parent = integers(data, f.FREE_FLYER_V), integers(data, f.DOF_PARENT)
-    place, q = integers(data, f.FREE_FLYER_Q), vector(data, f.Q)
+    flyers, q = integers(data, f.FREE_FLYER_Q), vector(data, f.Q)
     carried, moved = matrix(data, f.CARRIED), False
     for k in range(flyers.shape[0]):
         if dof_parent[flyers[k]] < 0:
             flying = flies(data, flyers[k])
-            shift = follow_momentum(
+            shift = fill_base_twist(
                 matrix(data, f.MASS_MATRIX), vector(data, f.ARMATURE), matrix(data, f.COLUMNS),
                 flyers[k], carried[k], flying, vector(data, f.V),
             )  # fmt: skip
-            x, y, z = quaternion_axes(q, place[k] + 3)
-            put(q, place[k], add(vec(q, place[k]), rotated(x, y, z, shift)))
+            x, y, z = quaternion_axes(q, flyers[k] + 3)
+            put(q, flyers[k], add(vec(q, flyers[k]), rotated(x, y, z, shift)))
             moved = moved or flying
     return moved
 
@@ -346,7 +350,7 @@ def note_turning(data):
 @kernel
 def place_and_detect(data):
     """Fill what belongs to the present q: placements, M, and the contact points."""
-    if integers(data, f.TERMS_GIVEN)[0] == 0:
+    if integers(data, f.EXTERNAL_TERMS)[0] == 0:
         place_bodies(data, vector(data, f.Q))
     describe_configuration(data)
 
@@ -374,7 +378,7 @@ def place_bodies(data, q):
     parent, v_index = integers(data, f.PARENT), integers(data, f.V_INDEX)
     origin, pose, columns = vector(data, f.ORIGIN), matrix(data, f.POSE), matrix(data, f.COLUMNS)
     inertia = matrix(data, f.WORLD_INERTIA)
-    place(
+    forward_kinematics(
         integers(data, f.KIND), parent, integers(data, f.Q_INDEX), v_index,
         matrix(data, f.PLACEMENT), q, origin, pose, columns,
     )  # fmt: skip
@@ -422,7 +426,7 @@ def free_motion(data):
     """Fill nle, M̂, its factor and v_f: where the robot would go if nothing touched it."""
     v, tree = vector(data, f.V_START), tree_of(data)
     nle = vector(data, f.NONLINEAR_EFFECTS)
-    if integers(data, f.TERMS_GIVEN)[0] == 0:
+    if integers(data, f.EXTERNAL_TERMS)[0] == 0:
         bias_forces(
             integers(data, f.PARENT), integers(data, f.V_INDEX), matrix(data, f.COLUMNS),
             matrix(data, f.WORLD_INERTIA), v, vector(data, f.GRAVITY), matrix(data, f.TWIST),
@@ -548,9 +552,9 @@ def integrate(data):
         status[0] = NOT_FINITE
         take_back(data)
         return
-    given = integers(data, f.TERMS_GIVEN)[0] != 0
+    given = integers(data, f.EXTERNAL_TERMS)[0] != 0
     if not given:
-        move(
+        integrate_configuration(
             integers(data, f.KIND), integers(data, f.Q_INDEX), integers(data, f.V_INDEX),
             matrix(data, f.POSE), displacement, vector(data, f.Q_START), vector(data, f.Q),
         )  # fmt: skip

@@ -56,7 +56,7 @@ from contact_sim.solvers._cone_problem import (
     friction_sweep,
 )
 from contact_sim.solvers._jit import entry, kernel
-from contact_sim.solvers._soft_newton import newton
+from contact_sim.solvers._soft_newton import minimise_linear
 from contact_sim.step._rows import newton_work_of, unbiased_rows_of
 
 (
@@ -257,7 +257,7 @@ def solve_soft(rows, R, v_hat, impulse, work, law):
     """Solve the rules R, v̂ in place; return (status code, iterations, residual)."""
     tolerance, most = law[TOLERANCE], int(law[MOST_ITERATIONS])
     elliptic = law[ELLIPTIC] != 0.0
-    iterations, residual, converged = newton(
+    iterations, residual, converged = minimise_linear(
         rows, v_hat, R, impulse, work, tolerance, most, not elliptic
     )
     if elliptic:

@@ -30,7 +30,7 @@ from contact_sim.control._legs import STILL, LeggedDynamics, symmetric
 from contact_sim.errors import SingularLegs
 from contact_sim.solvers._dense import eliminate_right_sides
 from contact_sim.solvers._jit import kernel
-from contact_sim.solvers._qp import least_quadratic
+from contact_sim.solvers._qp import solve_qp
 
 UNBOUNDED = 1e20
 ACCURACY = 1e-9
@@ -236,7 +236,7 @@ def outcome(motion, effort, f, standing, limit):
 def efforts(motion, effort, base, standing, weights, rows, top, limit):
     """Return the `outcome` of the best forces, and whether there are any that keep all limits."""
     H, g, C, lower, upper = program(motion, effort, base, weights, rows, top, limit)
-    f, found = least_quadratic(H, g, C, lower, upper, ACCURACY)
+    f, found = solve_qp(H, g, C, lower, upper, ACCURACY)
     torque, force, acceleration = outcome(motion, effort, f, standing, limit)
     return torque, force, acceleration, found
 

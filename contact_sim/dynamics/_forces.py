@@ -122,14 +122,14 @@ def fill_effort(command, speed, joint_v, limits, memory, timing, effort):
         wanted = command[i] if delay[i] == 0 else line[delay[i] - 1, i]
         wanted = min(max(wanted, -limit[i]), limit[i])
         if lagged.shape[0] > 0:
-            wanted = response(wanted, lagged[i], decay[i])
+            wanted = lag_response(wanted, lagged[i], decay[i])
         lower, upper = effort_range(limit[i], fastest[i], standstill[i], speed[joint_v[i]])
         effort[i] = min(max(wanted, lower), upper)
     return -1
 
 
 @kernel
-def response(wanted, lagged, decay):
+def lag_response(wanted, lagged, decay):
     """Return the effort behind the lag of an actuator at the end of a step.
 
     τ⁺ = u + (τ − u) exp(−h/T), u the delayed command within the limit: exact where u is constant
@@ -159,14 +159,14 @@ def effort_range(limit, fastest, standstill, speed):
 
 
 @kernel
-def remember(command, limit, memory, timing):
+def update_actuator_memory(command, limit, memory, timing):
     """Take a step in the memory of the actuators, at its end."""
     line, lagged = memory
     delay, decay = timing
     for i in range(lagged.shape[0]):
         wanted = command[i] if delay[i] == 0 else line[delay[i] - 1, i]
         wanted = min(max(wanted, -limit[i]), limit[i])
-        lagged[i] = response(wanted, lagged[i], decay[i])
+        lagged[i] = lag_response(wanted, lagged[i], decay[i])
     for k in range(line.shape[0] - 1, 0, -1):
         for i in range(line.shape[1]):
             line[k, i] = line[k - 1, i]

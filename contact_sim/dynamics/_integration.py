@@ -96,7 +96,7 @@ def joint_momentum(M, i, v):
 
 
 @kernel
-def times(inertia, a):
+def symmetric_times(inertia, a):
     """Return I a, I the entries xx, xy, xz, yy, yz, zz."""
     xx, xy, xz, yy, yz, zz = inertia
     return dot((xx, xy, xz), a), dot((xy, yy, yz), a), dot((xz, yz, zz), a)
@@ -127,7 +127,7 @@ def about_centre(m, r, inertia):
 
 
 @kernel
-def carry_momentum(M, armature, columns, i, motion, forces, h, flying, carried):
+def fill_next_momentum(M, armature, columns, i, motion, forces, h, flying, carried):
     """Fill the momentum after a step and where it takes the centre of mass, before q moves.
 
     The impulses are what v⁺ says about them, M (v⁺ − v − h ω × v_lin) + h nle, so that they are
@@ -155,7 +155,7 @@ def carry_momentum(M, armature, columns, i, motion, forces, h, flying, carried):
     speed, omega = add(vec(v_next, i), drive), vec(v_next, i + 3)
     linear = add(linear, scaled(m, add(speed, cross(omega, r))))
     linear = add(linear, scaled(h, vec(nle, i)))
-    angular = add(angular, add(times(inertia, omega), scaled(m, cross(r, speed))))
+    angular = add(angular, add(symmetric_times(inertia, omega), scaled(m, cross(r, speed))))
     angular = add(angular, scaled(h, vec(nle, i + 3)))
     travel = scaled(h / m, linear)
     if flying:
@@ -168,7 +168,7 @@ def carry_momentum(M, armature, columns, i, motion, forces, h, flying, carried):
 
 
 @kernel
-def follow_momentum(M, armature, columns, i, carried, flying, v):
+def fill_base_twist(M, armature, columns, i, carried, flying, v):
     """Fill the twist of the base with which the robot has the momentum carried to q⁺.
 
     The centre of mass at q⁺ is not quite where its momentum took it. In flight the base has to be
@@ -180,7 +180,7 @@ def follow_momentum(M, armature, columns, i, carried, flying, v):
         armature: shape (nv,).
         columns: of `kinematics.place` at q⁺, shape (nv, 6).
         i: first dof of a free flyer whose joint is on the world.
-        carried: of `carry_momentum`, shape (9,).
+        carried: of `fill_next_momentum`, shape (9,).
         flying: as there.
         v: in, speeds of the joints; out, those of the base besides, Pinocchio's, shape (nv,).
 
@@ -278,21 +278,7 @@ def velocity_in_new_axes(displacement, v, free_flyer_v, v_next):
 
 
 @kernel
-def step_increment(v, free_flyer_v, h, increment, v_next):
-    """Fill the increment of a step with constant v and the velocity in the axes after it.
-
-    Args:
-        v: velocity after the step in the axes before it, shape (nv,).
-        free_flyer_v: first dof of each free flyer, shape (n,).
-        h: time step [s].
-        increment: out, tangent vector with q⁺ = q ⊕ increment, shape (nv,).
-        v_next: out, Pinocchio's velocity after the step, shape (nv,).
-    """
-    move_base(h * v, v, free_flyer_v, increment, v_next)
-
-
-@kernel
-def move(kind, q_index, v_index, pose, displacement, q, q_next):
+def integrate_configuration(kind, q_index, v_index, pose, displacement, q, q_next):
     """Fill q⁺, the configuration after a displacement.
 
         free flyer   p⁺ = p + R Δp,   R⁺ = R exp θ

@@ -14,7 +14,7 @@ from contact_sim._types import Array
 from contact_sim.dynamics._integration import move_base
 
 
-class GivenTerms:
+class PinocchioTerms:
     """Fills the fields of a workspace that the kernels of dynamics/ would fill.
 
     The reference point of twists and inertias is the origin of the world.

@@ -49,7 +49,7 @@ def mass_matrix(parent, v_index, dof_parent, columns, inertia, armature, composi
         parent: `Tree.parent`, shape (nb,).
         v_index: `Tree.v_index`, shape (nb + 1,).
         dof_parent: `Tree.dof_parent`, shape (nv,).
-        columns: twists of unit joint speeds about the origin of `place`, shape (nv, 6).
+        columns: twists of unit joint speeds, of `forward_kinematics`, shape (nv, 6).
         inertia: of the bodies about the origin, of `world_inertia`, shape (nb, 10).
         armature: `Tree.armature`, shape (nv,).
         composite: out, inertia of every body with all behind it; row 0 is that of the whole
@@ -64,7 +64,7 @@ def mass_matrix(parent, v_index, dof_parent, columns, inertia, armature, composi
         C, P = composite[j], composite[parent[j]]
         for k in range(v_index[j], v_index[j + 1]):
             S = columns[k]
-            f, n = momentum(C, vec(S, 0), vec(S, 3))
+            f, n = spatial_momentum(C, vec(S, 0), vec(S, 3))
             row = M[k]
             row[k] = dot(vec(S, 0), f) + dot(vec(S, 3), n) + armature[k]
             i = dof_parent[k]
@@ -82,7 +82,7 @@ def mass_matrix(parent, v_index, dof_parent, columns, inertia, armature, composi
 
 
 @kernel
-def momentum(inertia, linear, angular):
+def spatial_momentum(inertia, linear, angular):
     """Return the linear momentum, and the angular momentum about the origin, of an inertia.
 
     Args:
@@ -113,7 +113,7 @@ def bias_forces(parent, v_index, columns, inertia, v, gravity, twist, bias, wren
     Args:
         parent: `Tree.parent`, shape (nb,).
         v_index: `Tree.v_index`, shape (nb + 1,).
-        columns: twists of unit joint speeds, of `place`, shape (nv, 6).
+        columns: twists of unit joint speeds, of `forward_kinematics`, shape (nv, 6).
         inertia: of the bodies about the origin, of `world_inertia`, shape (nb, 10).
         v: velocity, shape (nv,).
         gravity: in world [m/s²], shape (3,).
@@ -202,7 +202,7 @@ def point_bias(twist, bias, gravity, r):
 
 
 @kernel
-def place(kind, parent, q_index, v_index, placement, q, origin, pose, columns):
+def forward_kinematics(kind, parent, q_index, v_index, placement, q, origin, pose, columns):
     """Fill the origin, the placements in world and the twists of unit joint speeds.
 
     Args:
@@ -224,7 +224,7 @@ def place(kind, parent, q_index, v_index, placement, q, origin, pose, columns):
 
 @kernel
 def place_bodies(kind, parent, q_index, placement, q, pose):
-    """Fill `pose`; the arguments are those of `place`."""
+    """Fill `pose`; the arguments are those of `forward_kinematics`."""
     put(pose[0], 0, (1.0, 0.0, 0.0))
     put(pose[0], 3, (0.0, 1.0, 0.0))
     put(pose[0], 6, (0.0, 0.0, 1.0))
@@ -274,7 +274,7 @@ def reference_body(kind, parent):
 
 @kernel
 def fill_columns(kind, v_index, placement, pose, origin, columns):
-    """Fill `columns`; the arguments are those of `place`."""
+    """Fill `columns`; the arguments are those of `forward_kinematics`."""
     o = vec(origin, 0)
     for j in range(1, kind.shape[0]):
         R, k, what = pose[j], v_index[j], kind[j]
@@ -321,7 +321,7 @@ def world_inertia(body, pose, origin, inertia):
 
     Args:
         body: `Tree.body`, shape (nb, 10).
-        pose: placements in world, of `place`, shape (nb, 12).
+        pose: placements in world, of `forward_kinematics`, shape (nb, 12).
         origin: reference point in world [m], shape (3,).
         inertia: out, mass [kg], m (c − origin) [kg m], inertia about the origin [kg m²] xx, xy,
             xz, yy, yz, zz; zero for the world, shape (nb, 10).

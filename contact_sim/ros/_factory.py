@@ -24,7 +24,12 @@ from contact_sim.collision._terrain import (
     Terrain,
     as_terrain,
 )
-from contact_sim.constraints._table import KINDS, constraint_table, from_words, where_it_is
+from contact_sim.constraints._table import (
+    KINDS,
+    constraint_from_dict,
+    constraint_table,
+    with_reference_pose,
+)
 from contact_sim.contact_models import CONTACT_MODELS
 from contact_sim.contact_models._base import ContactModel
 from contact_sim.dynamics._tree import tree_of
@@ -313,7 +318,7 @@ def check_constraints(robot: RobotModel, settings: Settings) -> None:
     tree, q = tree_of(robot.pinocchio_model), robot.reference_configuration()
     for constraint in constraints:
         with _about(constraint.name):
-            constraint_table(robot, tree, [where_it_is(robot, constraint, q)])
+            constraint_table(robot, tree, [with_reference_pose(robot, constraint, q)])
 
 
 def constraints_in(text: str) -> dict[str, Any]:
@@ -383,7 +388,7 @@ def _described(name: str, settings: Settings) -> Constraint:
         if 'stabilisation' in fields:
             feedback = {key: words.pop(key) for key in FEEDBACK if key in words}
             words |= {'stabilisation': feedback} if feedback else {}
-        return from_words(words)
+        return constraint_from_dict(words)
 
 
 def _is_required(field: dataclasses.Field[Any]) -> bool:

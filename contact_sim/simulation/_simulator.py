@@ -28,7 +28,7 @@ from contact_sim.constraints._table import (
     ConstraintTable,
     check_start,
     constraint_table,
-    where_it_is,
+    with_reference_pose,
 )
 from contact_sim.contact_models import as_contact_model
 from contact_sim.contact_models._base import ContactModel, TimeStepping
@@ -306,7 +306,7 @@ def move_places(work: Workspace, constraints: Sequence[Constraint], q: Array) ->
     Raises:
         UnknownName: a frame or joint that the robot does not have.
     """
-    placed = [where_it_is(work.robot, constraint, q) for constraint in constraints]
+    placed = [with_reference_pose(work.robot, constraint, q) for constraint in constraints]
     if tuple(placed) != work.table.constraints:
         work.table = constraint_table(work.robot, work.tree, placed)
         work.fill_constraints()
@@ -354,7 +354,9 @@ def placed_at(
 ) -> list[Constraint]:
     """Return constraints with their places: those that hold already where they are, else at q."""
     there = {one.name: one for one in holding}
-    return [where_it_is(robot, with_place_of(there.get(one.name), one), q) for one in given]
+    return [
+        with_reference_pose(robot, with_place_of(there.get(one.name), one), q) for one in given
+    ]
 
 
 def with_place_of(holding: Constraint | None, given: Constraint) -> Constraint:
@@ -455,7 +457,7 @@ class Simulator(ContactSettings, ConstraintSettings, TimeSettings):
         self.terrain = as_terrain(terrain)
         h = positive('time_step', time_step, 's')
         start = standing_on(self.robot, self.terrain)
-        placed = [where_it_is(self.robot, one, start) for one in self._constraints]
+        placed = [with_reference_pose(self.robot, one, start) for one in self._constraints]
         self._workspace = work = Workspace(robot, self.terrain, h, placed)
         self._data = work.data
         self._data.q[:] = start
@@ -552,7 +554,7 @@ class Simulator(ContactSettings, ConstraintSettings, TimeSettings):
         self._data.friction[:] = self._workspace.default_friction
         self._data.clock[:] = (time, time, 0.0)
         self._resume()
-        self._data.rest()
+        self._data.clear_history()
 
     def _move_to(self, ground: Terrain) -> None:
         """Go on with arrays for another ground, under the same settings."""

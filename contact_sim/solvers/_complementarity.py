@@ -31,7 +31,7 @@ from contact_sim.solvers._cone_problem import (
     row_velocity,
     scalar_rows_map,
 )
-from contact_sim.solvers._cone_solver import solve_by_modes, solve_cones
+from contact_sim.solvers._cone_solver import solve_active_set, solve_cones
 from contact_sim.solvers._dense import assign
 from contact_sim.solvers._jit import kernel
 
@@ -49,7 +49,7 @@ from contact_sim.solvers._jit import kernel
 
 SOLVED, RAY, MAX_PIVOTS = 0, 1, 2
 PIVOT_TOLERANCE = 1e-9
-TIE = 1e-12
+TIE_TOLERANCE = 1e-12
 
 
 @kernel
@@ -69,7 +69,7 @@ def pivot(T, row, column):
 
 
 @kernel
-def entry(T, place, i, k):
+def basis_column_entry(T, place, i, k):
     """Return the entry of row `i` in the column of w_k: a unit vector while w_k is basic."""
     if place[k] >= 0:
         return T[i, place[k]]
@@ -97,11 +97,11 @@ def lexicographic_row(T, place, column):
         inverse = 1.0 / value
         ratio = T[i, last] * inverse
         difference = ratio - best_ratio
-        if best >= 0 and abs(difference) <= TIE:
+        if best >= 0 and abs(difference) <= TIE_TOLERANCE:
             k = 0
-            while abs(difference) <= TIE and k < n:
-                difference = entry(T, place, i, k) * inverse
-                difference -= entry(T, place, best, k) * best_inverse
+            while abs(difference) <= TIE_TOLERANCE and k < n:
+                difference = basis_column_entry(T, place, i, k) * inverse
+                difference -= basis_column_entry(T, place, best, k) * best_inverse
                 k += 1
         if best < 0 or difference < 0.0:
             best, best_ratio, best_inverse = i, ratio, inverse
@@ -162,7 +162,7 @@ def lemke(M, q, z, max_pivots):
         for i in range(n):  # let the artificial variable go as soon as it may
             if basic[i] == 2 * n and T[i, column] > PIVOT_TOLERANCE:
                 ratio = T[i, n + 1] / T[i, column]
-                if ratio <= T[row, n + 1] / T[row, column] + TIE:
+                if ratio <= T[row, n + 1] / T[row, column] + TIE_TOLERANCE:
                     row = i
     return MAX_PIVOTS, max_pivots
 
@@ -171,14 +171,14 @@ def lemke(M, q, z, max_pivots):
 
 TOLERANCE, ACCEPTED = 1e-10, 1e-9
 """On the circular cone, and on the pyramid after pivoting, relative to the largest impulse."""
-SMALLEST = 1e-300
-LIMITS = 0, 50, 1000
+TINY = 1e-300
+CONE_LIMITS = 0, 50, 1000
 """Of `cones.solve_cones`."""
 MODE_ROUNDS = 4
 """Attempts at the modes of the scalar rows before they enter Lemke's method."""
-AT_REST = 1e-12
+REST_TOLERANCE = 1e-12
 """Share of the free velocity below which a scalar row counts as at rest."""
-SINGULAR = 1e-9
+SINGULAR_PIVOT = 1e-9
 """Share of its diagonal below which the pivot of a scalar row counts as zero."""
 
 
@@ -248,7 +248,7 @@ def solve_pyramids(rows, impulse, work, sides, max_pivots):
     if not np.isfinite(rows.g).all():
         impulse[:] = 0.0
         return NONFINITE, 0, np.inf
-    total, residual = stay_in_modes(rows, impulse, work, sides)
+    total, residual = solve_in_guessed_modes(rows, impulse, work, sides)
     if residual < np.inf:
         return CONVERGED, total, residual
     total = 0
@@ -260,17 +260,17 @@ def solve_pyramids(rows, impulse, work, sides, max_pivots):
     if solved:
         return CONVERGED, total + pivots, pyramid_map(rows, impulse, sides)
     impulse[:] = 0.0
-    _, sweeps, residual = solve_cones(rows, impulse, work, TOLERANCE, LIMITS, 0.0)
+    _, sweeps, residual = solve_cones(rows, impulse, work, TOLERANCE, CONE_LIMITS, 0.0)
     return RAY_TERMINATION, total + pivots + sweeps, residual
 
 
 @kernel
-def stay_in_modes(rows, impulse, work, sides):
+def solve_in_guessed_modes(rows, impulse, work, sides):
     """Solve in the modes of a guess that is not zero; return (releases, residual, ∞ if not)."""
     if not impulse.any():
         return 0, np.inf
     answer = impulse.copy()
-    releases, _, converged = solve_by_modes(rows, answer, work, TOLERANCE, 0.0)
+    releases, _, converged = solve_active_set(rows, answer, work, TOLERANCE, 0.0)
     if converged:
         residual = pyramid_map(rows, answer, sides)
         if residual <= ACCEPTED * impulse_scale_at(rows, answer, work.rho):
@@ -310,7 +310,7 @@ def pivot_pyramids(rows, impulse, sides, max_pivots):
     found without scaling is another try, along another path.
     """
     nc, ns, total = rows.friction.shape[0], rows.lower.shape[0], 0
-    if ns == 0 and separate(rows.g, nc):
+    if ns == 0 and contacts_open(rows.g, nc):
         impulse[:] = 0.0
         return True, 0
     size = nc * (2 + sides) + 2 * ns
@@ -337,7 +337,7 @@ def pivot_pyramids(rows, impulse, sides, max_pivots):
 
 
 @kernel
-def separate(g, nc):
+def contacts_open(g, nc):
     """Return True if no contact closes by itself: no force is then an answer, and exactly none."""
     closing = 0
     for i in range(nc):
@@ -370,7 +370,7 @@ def pyramid_map(rows, impulse, sides):
             c, s = apothem * c - turn * s, turn * c + apothem * s
             reach = max(reach, t1 * c + t2 * s)
             c, s = apothem * c - turn * s, turn * c + apothem * s
-        lacks = (mu[i] * n * against + t1 * w1 + t2 * w2) * rho / max(scale, SMALLEST)
+        lacks = (mu[i] * n * against + t1 * w1 + t2 * w2) * rho / max(scale, TINY)
         for value in (abs(change), reach - apothem * mu[i] * n, lacks):
             if value > worst or value != value:
                 worst = value
@@ -405,7 +405,7 @@ def eliminate_scalar_rows(rows, mode, W, reduced):
         r = 3 * nc + k
         if mode[k] != 0:
             continue
-        if not W[r, r] > SINGULAR * G[r, r]:
+        if not W[r, r] > SINGULAR_PIVOT * G[r, r]:
             return False
         for i in range(r):
             if i < 3 * nc or mode[i - 3 * nc] == 0:
@@ -421,7 +421,7 @@ def restore_scalar_rows(rows, mode, W, reduced, impulse):
     """Fill the scalar impulses; return their largest velocity error, −1 where modes change."""
     G, g, mu, lower, upper = rows
     n, nc, error, kept = G.shape[0], mu.shape[0], 0.0, True
-    slack = AT_REST * np.abs(g).max()
+    slack = REST_TOLERANCE * np.abs(g).max()
     for k in range(n - 3 * nc):
         r = 3 * nc + k
         if mode[k] != 0:
@@ -458,12 +458,12 @@ def solve_boxes(rows, impulse, work, max_rounds):
     for count in range(1, max_rounds + 1):
         fill_boxes(mu, impulse, count == 1, low, high)
         before = impulse.copy()
-        code, iterations, residual = solve_cones(boxes, impulse, work, TOLERANCE, LIMITS, 1.0)
+        code, iterations, residual = solve_cones(boxes, impulse, work, TOLERANCE, CONE_LIMITS, 1.0)
         total += iterations
         if code == NONFINITE:
             return code, total, residual
         change = np.abs(impulse - before).max()
-        if count > 1 and change <= ACCEPTED * (SMALLEST + np.abs(impulse).max()):
+        if count > 1 and change <= ACCEPTED * (TINY + np.abs(impulse).max()):
             fill_boxes(mu, impulse, False, low, high)
             residual = natural_map(boxes, impulse, 1.0)
             if residual <= ACCEPTED * impulse_scale(rows, impulse):

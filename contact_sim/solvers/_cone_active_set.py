@@ -27,21 +27,21 @@ from contact_sim.solvers._cone_problem import (
 from contact_sim.solvers._dense import eliminate, solve_symmetric
 from contact_sim.solvers._jit import kernel
 
-HELD, NORMAL, TURN = range(3)
+STICK, SLIP_NORMAL, SLIP_ANGLE = range(3)
 """Kinds of unknowns: an impulse with equation w_row = 0; λ_n of a slipping contact at `row` (its
 first row) with equation w_n + κ μ w_t·d = 0; its direction θ with equation w_t × d = 0."""
-PROXIMAL = 1e-10
+PROXIMAL_SHARE = 1e-10
 """Least weight of a change of an impulse, over the diagonal of G [-]."""
-LEAST_ROOM = 1e-2
+MIN_SLACK_SHARE = 1e-2
 """Share of the largest room, below which the weight of a contact grows no further [-]."""
-ON_THE_CONE = 1.0 - 1e-9
-KEEN = 1e-2
+SLIP_SHARE = 1.0 - 1e-9
+NEWTON_GOAL = 1e-2
 """Share of the tolerance that Newton aims at: what it leaves adds up from step to step, because
 the next one accepts it, and one more of its steps takes it away."""
 
 
 @kernel
-def choose_unknowns(rows, impulse, work):
+def guess_active_set(rows, impulse, work):
     """Fill the kinds and rows of the unknowns and the directions of slip.
 
     Returns (number of unknowns, whether any contact slips). A row with two infinite bounds is
@@ -56,34 +56,34 @@ def choose_unknowns(rows, impulse, work):
         if n <= 0.0:
             continue
         if mu[i] == 0.0:
-            kind[m], row[m] = HELD, r + 2
+            kind[m], row[m] = STICK, r + 2
             m += 1
             continue
-        size, radius = t1 * t1 + t2 * t2, ON_THE_CONE * mu[i] * n
+        size, radius = t1 * t1 + t2 * t2, SLIP_SHARE * mu[i] * n
         if size >= radius * radius:
             size = np.sqrt(size)
             direction[r], direction[r + 1] = t1 / size, t2 / size
-            kind[m], row[m], kind[m + 1], row[m + 1] = NORMAL, r, TURN, r
+            kind[m], row[m], kind[m + 1], row[m + 1] = SLIP_NORMAL, r, SLIP_ANGLE, r
             m, slips = m + 2, True
         else:
             for k in range(3):
-                kind[m + k], row[m + k] = HELD, r + k
+                kind[m + k], row[m + k] = STICK, r + k
             m += 3
     for k in range(lower.shape[0]):
         r = 3 * nc + k
         if lower[k] < impulse[r] < upper[k]:
-            kind[m], row[m] = HELD, r
+            kind[m], row[m] = STICK, r
             m += 1
     return m, slips
 
 
 @kernel
-def fill_line(G, kind, r, d1, d2, k, line):
+def fill_equation(G, kind, r, d1, d2, k, line):
     """Fill the equation of `kind` at row `r` as a sum over all impulses; d = (d1, d2), k = κ μ."""
-    if kind == HELD:
+    if kind == STICK:
         for c in range(G.shape[0]):
             line[c] = G[r, c]
-    elif kind == NORMAL:
+    elif kind == SLIP_NORMAL:
         for c in range(G.shape[0]):
             line[c] = G[r + 2, c] + k * (d1 * G[r, c] + d2 * G[r + 1, c])
     else:
@@ -92,31 +92,31 @@ def fill_line(G, kind, r, d1, d2, k, line):
 
 
 @kernel
-def fill_system(rows, impulse, w, work, m, associated):
+def fill_newton_system(rows, impulse, w, work, m, associated):
     """Fill matrix and right-hand side of the Newton step from `impulse`, w = G λ + g."""
     A, b, d, line = work.matrix, work.step, work.direction, work.line
     kind, row, mu = work.kind, work.row, rows.friction
     for e in range(m):
         r = row[e]
         d1 = d2 = k = 0.0
-        if kind[e] != HELD:
+        if kind[e] != STICK:
             d1, d2, k = d[r], d[r + 1], associated * mu[r // 3]
-        fill_line(rows.delassus, kind[e], r, d1, d2, k, line)
+        fill_equation(rows.delassus, kind[e], r, d1, d2, k, line)
         for c in range(m):
             s = row[c]
-            if kind[c] == HELD:
+            if kind[c] == STICK:
                 A[e, c] = line[s]
-            elif kind[c] == NORMAL:
+            elif kind[c] == SLIP_NORMAL:
                 A[e, c] = mu[s // 3] * (d[s] * line[s] + d[s + 1] * line[s + 1]) + line[s + 2]
             else:
                 radius = mu[s // 3] * impulse[s + 2]
                 A[e, c] = radius * (d[s] * line[s + 1] - d[s + 1] * line[s])
-        if kind[e] == HELD:
+        if kind[e] == STICK:
             b[e] = -w[r]
-            A[e, e] += PROXIMAL * rows.delassus[r, r]
-        elif kind[e] == NORMAL:
+            A[e, e] += PROXIMAL_SHARE * rows.delassus[r, r]
+        elif kind[e] == SLIP_NORMAL:
             b[e] = -w[r + 2] - k * (w[r] * d1 + w[r + 1] * d2)
-            A[e, e] += PROXIMAL * rows.delassus[r + 2, r + 2]
+            A[e, e] += PROXIMAL_SHARE * rows.delassus[r + 2, r + 2]
             A[e, e + 1] += k * (w[r + 1] * d1 - w[r] * d2)
         else:
             b[e] = w[r + 1] * d1 - w[r] * d2
@@ -124,7 +124,7 @@ def fill_system(rows, impulse, w, work, m, associated):
 
 
 @kernel
-def fill_held(rows, w, work, m):
+def fill_stick_system(rows, w, work, m):
     """Fill the upper triangle and the right-hand side of the same step where nothing slips."""
     G, A, b, row = rows.delassus, work.matrix, work.step, work.row
     if m == G.shape[0]:
@@ -132,24 +132,24 @@ def fill_held(rows, w, work, m):
             b[e] = -w[e]
             for c in range(m):  # all of it: loops of one length are faster than half of the work
                 A[e, c] = G[e, c]
-            A[e, e] += PROXIMAL * G[e, e]
+            A[e, e] += PROXIMAL_SHARE * G[e, e]
         return
     for e in range(m):
         r = row[e]
         b[e] = -w[r]
         for c in range(e, m):
             A[e, c] = G[r, row[c]]
-        A[e, e] += PROXIMAL * G[r, r]
+        A[e, e] += PROXIMAL_SHARE * G[r, r]
 
 
 @kernel
-def room_in_cone(impulse, r, mu):
+def cone_slack(impulse, r, mu):
     """Return μ λ_n − |λ_t| of the contact at row `r` [N s]."""
     return mu * impulse[r + 2] - np.sqrt(impulse[r] ** 2 + impulse[r + 1] ** 2)
 
 
 @kernel
-def add_weights(rows, impulse, work, m):
+def add_interior_metric(rows, impulse, work, m):
     """Add to the proximal terms what makes them go with the inverse square of a contact's room.
 
     Of the impulses that solve redundant rows the step then takes the nearest in the metric of the
@@ -159,26 +159,29 @@ def add_weights(rows, impulse, work, m):
     A, G, kind, row, mu = work.matrix, rows.delassus, work.kind, work.row, rows.friction
     most, e = 0.0, 0
     for i in range(mu.shape[0]):
-        most = max(most, room_in_cone(impulse, 3 * i, mu[i]))
+        most = max(most, cone_slack(impulse, 3 * i, mu[i]))
     while e < m:
         r = row[e]
         if r >= 3 * mu.shape[0] or mu[r // 3] == 0.0:
             e += 1
-        elif kind[e] == HELD:
-            share = max(room_in_cone(impulse, r, mu[r // 3]) / most, LEAST_ROOM)
-            weight = PROXIMAL * (1.0 / (share * share) - 1.0)
+        elif kind[e] == STICK:
+            share = max(cone_slack(impulse, r, mu[r // 3]) / most, MIN_SLACK_SHARE)
+            weight = PROXIMAL_SHARE * (1.0 / (share * share) - 1.0)
             for k in range(3):
                 A[e + k, e + k] += weight * G[r + k, r + k]
             e += 3
         else:
-            weight, radius = PROXIMAL / (LEAST_ROOM * LEAST_ROOM), mu[r // 3] * impulse[r + 2]
+            weight, radius = (
+                PROXIMAL_SHARE / (MIN_SLACK_SHARE * MIN_SLACK_SHARE),
+                mu[r // 3] * impulse[r + 2],
+            )
             A[e, e] += weight * G[r + 2, r + 2]
             A[e + 1, e + 1] -= weight * radius * 0.5 * (G[r, r] + G[r + 1, r + 1])
             e += 2
 
 
 @kernel
-def share_inside_cone(t1, t2, n, d1, d2, dn, mu):
+def step_to_cone(t1, t2, n, d1, d2, dn, mu):
     """Return the largest α ≤ 1 with (t, n) + α (d, dn) in K_μ, for (t, n) inside."""
     a = d1 * d1 + d2 * d2 - (mu * dn) ** 2
     b = t1 * d1 + t2 * d2 - mu * mu * n * dn
@@ -191,14 +194,14 @@ def share_inside_cone(t1, t2, n, d1, d2, dn, mu):
 
 
 @kernel
-def share_of_step(rows, impulse, work, m):
+def step_to_boundary(rows, impulse, work, m):
     """Return the largest α ≤ 1 for which the stuck impulses stay in their sets."""
     kind, row, b = work.kind, work.row, work.step
     mu, lower, upper = rows.friction, rows.lower, rows.upper
     alpha, first, e = 1.0, 3 * mu.shape[0], 0
     while e < m:
         r = row[e]
-        if kind[e] == NORMAL:
+        if kind[e] == SLIP_NORMAL:
             if b[e] < 0.0 and impulse[r + 2] + b[e] < 0.0:
                 alpha = min(alpha, -impulse[r + 2] / b[e])
             e += 2
@@ -214,7 +217,7 @@ def share_of_step(rows, impulse, work, m):
                 alpha = min(alpha, -impulse[r] / b[e])
             e += 1
         else:
-            share = share_inside_cone(
+            share = step_to_cone(
                 impulse[r], impulse[r + 1], impulse[r + 2], b[e], b[e + 1], b[e + 2], mu[r // 3]
             )
             alpha = min(alpha, share)
@@ -223,13 +226,13 @@ def share_of_step(rows, impulse, work, m):
 
 
 @kernel
-def move(rows, impulse, work, m, alpha):
+def take_step(rows, impulse, work, m, alpha):
     """Move the unknowns by α of the step; scalar rows that arrive at a bound sit on it exactly."""
     kind, row, b = work.kind, work.row, work.step
     lower, upper, first = rows.lower, rows.upper, 3 * rows.friction.shape[0]
     for e in range(m):
         r = row[e]
-        if kind[e] == HELD:
+        if kind[e] == STICK:
             impulse[r] += alpha * b[e]
             if r >= first:
                 k = r - first
@@ -238,7 +241,7 @@ def move(rows, impulse, work, m, alpha):
                     impulse[r] = upper[k]
                 elif impulse[r] <= lower[k] + slack:
                     impulse[r] = lower[k]
-        elif kind[e] == NORMAL:
+        elif kind[e] == SLIP_NORMAL:
             n = impulse[r + 2] + alpha * b[e]
             theta = np.arctan2(impulse[r + 1], impulse[r]) + alpha * b[e + 1]
             f = rows.friction[r // 3] * n
@@ -253,27 +256,27 @@ def newton_step(rows, impulse, w, work, associated, symmetric, careful):
     that was taken, number of unknowns); below 1 a mode ended, −1 if there is nothing to move or
     the system is singular.
     """
-    m, slips = choose_unknowns(rows, impulse, work)
+    m, slips = guess_active_set(rows, impulse, work)
     if m == 0:
         return -1.0, m
     if slips or not symmetric:
-        fill_system(rows, impulse, w, work, m, associated)
+        fill_newton_system(rows, impulse, w, work, m, associated)
         if careful:
-            add_weights(rows, impulse, work, m)
+            add_interior_metric(rows, impulse, work, m)
         if not eliminate(work.matrix, work.step, m):
             return -1.0, m
     else:
-        fill_held(rows, w, work, m)
+        fill_stick_system(rows, w, work, m)
         if careful:
-            add_weights(rows, impulse, work, m)
+            add_interior_metric(rows, impulse, work, m)
         solve_symmetric(work.matrix, work.step, m)
-    alpha = share_of_step(rows, impulse, work, m)
-    move(rows, impulse, work, m, alpha)
+    alpha = step_to_boundary(rows, impulse, work, m)
+    take_step(rows, impulse, work, m, alpha)
     return alpha, m
 
 
 @kernel
-def rest_of_equations(rows, impulse, w, work, m, associated):
+def active_set_residual(rows, impulse, w, work, m, associated):
     """Return the largest ρ |equation| of the last step's `m` unknowns [N s], w = G λ + g.
 
     It is the part of the natural map that more Newton steps in these modes take away.
@@ -282,7 +285,7 @@ def rest_of_equations(rows, impulse, w, work, m, associated):
     while e < m:
         r = row[e]
         rho = work.rho[r]
-        if kind[e] == HELD:
+        if kind[e] == STICK:
             worst = max(worst, rho * abs(w[r]))
             e += 1
         else:
@@ -297,7 +300,7 @@ def rest_of_equations(rows, impulse, w, work, m, associated):
 
 
 @kernel
-def newton_on_modes(rows, impulse, work, residual, goal, associated, symmetric):
+def active_set_newton(rows, impulse, work, residual, goal, associated, symmetric):
     """Take Newton steps while they bring the natural map down; return the natural map [N s].
 
     Args:

@@ -25,40 +25,12 @@ from contact_sim.solvers._cone_problem import (
     natural_map_at,
     project_cone,
 )
-from contact_sim.solvers._dense import assign
+from contact_sim.solvers._dense import assign, cholesky, cholesky_solve
 from contact_sim.solvers._jit import kernel
 
-PROXIMAL = 1e-8
-PATIENCE = 10
-IMBALANCE = 10.0
-
-
-@kernel
-def factor_shifted(G, shift, L):
-    """Fill the lower triangle of `L` with the Cholesky factor of G + shift I."""
-    n = G.shape[0]
-    for i in range(n):
-        for j in range(i + 1):
-            total = G[i, j]
-            if i == j:
-                total += shift
-            for k in range(j):
-                total -= L[i, k] * L[j, k]
-            L[i, j] = np.sqrt(total) if i == j else total / L[j, j]
-
-
-@kernel
-def solve_in_place(L, x):
-    """Overwrite `x` with (L L^T)⁻¹ x."""
-    n = x.shape[0]
-    for i in range(n):
-        for k in range(i):
-            x[i] -= L[i, k] * x[k]
-        x[i] /= L[i, i]
-    for i in range(n - 1, -1, -1):
-        for k in range(i + 1, n):
-            x[i] -= L[k, i] * x[k]
-        x[i] /= L[i, i]
+PROXIMAL_SHARE = 1e-8
+PENALTY_PERIOD = 10
+PENALTY_IMBALANCE = 10.0
 
 
 @kernel
@@ -91,12 +63,12 @@ def admm(rows, impulse, tolerance, max_iterations, associated):
     n, nc, shift = g.shape[0], mu.shape[0], 1.0 - associated
     eigenvalues = np.linalg.eigvalsh(G)
     largest = eigenvalues[n - 1]
-    eta = PROXIMAL * largest
+    eta = PROXIMAL_SHARE * largest
     smallest = max(eigenvalues[0], 0.0) + eta
     factor = (largest / smallest) ** 0.05
     rho = np.sqrt(smallest * largest) * factor
     L = np.zeros((n, n))
-    factor_shifted(G, rho + eta, L)
+    cholesky(G, rho + eta, L)
     x, y, z = impulse.copy(), impulse.copy(), np.empty(n)
     w, steps, residual = np.empty(n), np.empty(n), np.inf
     fill_rho(rows, steps)
@@ -108,7 +80,7 @@ def admm(rows, impulse, tolerance, max_iterations, associated):
             x[r] = -g[r] + z[r] + rho * y[r] + eta * x[r]
         for i in range(nc):
             x[3 * i + 2] -= shift * mu[i] * np.sqrt(z[3 * i] ** 2 + z[3 * i + 1] ** 2)
-        solve_in_place(L, x)
+        cholesky_solve(L, x)
         change = project(rows, x, z, rho, y)
         gap = 0.0
         for r in range(n):
@@ -121,13 +93,13 @@ def admm(rows, impulse, tolerance, max_iterations, associated):
             if residual <= goal:
                 assign(impulse, y)
                 return count, residual, True
-        if count % PATIENCE == 0:
+        if count % PENALTY_PERIOD == 0:
             old = rho
-            if gap > IMBALANCE * change:
+            if gap > PENALTY_IMBALANCE * change:
                 rho *= factor
-            elif change > IMBALANCE * gap:
+            elif change > PENALTY_IMBALANCE * gap:
                 rho /= factor
             if rho != old:
-                factor_shifted(G, rho + eta, L)
+                cholesky(G, rho + eta, L)
     assign(impulse, y)
     return max_iterations, residual, False

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from contact_sim.solvers._cone_active_set import KEEN, newton_on_modes
+from contact_sim.solvers._cone_active_set import NEWTON_GOAL, active_set_newton
 from contact_sim.solvers._cone_problem import (
     cone_work,
     fill_rho,
@@ -31,7 +31,7 @@ from contact_sim.solvers._cone_problem import (
 from contact_sim.solvers._jit import kernel
 
 SAMPLES = 32
-SINGULAR = 1e-9
+SINGULAR_BLOCK = 1e-9
 PROXIMAL = 1e-6
 
 
@@ -62,7 +62,7 @@ def proximal_shift(G, r):
     d, e, f = G[r, r + 1], G[r + 1, r + 2], G[r, r + 2]
     mean = (a + b + c) / 3.0
     determinant = a * (b * c - e * e) - d * (d * c - e * f) + f * (d * e - b * f)
-    return 0.0 if determinant > SINGULAR * mean**3 else PROXIMAL * mean
+    return 0.0 if determinant > SINGULAR_BLOCK * mean**3 else PROXIMAL * mean
 
 
 @kernel
@@ -262,12 +262,12 @@ def block_gauss_seidel(rows, impulse, tolerance, max_sweeps, associated):
             continue
         fill_velocity(rows, impulse, work.velocity)
         residual = natural_map_at(rows, impulse, work.velocity, rho, associated)
-        keen = residual > KEEN * goal and (residual <= goal or count in (0, newton_at))
+        keen = residual > NEWTON_GOAL * goal and (residual <= goal or count in (0, newton_at))
         if keen and (count > 0 or impulse.any()):
             # before the first sweep: the modes of the step before often still hold
             newton_at = max(2 * count, 1)
-            residual = newton_on_modes(
-                rows, impulse, work, residual, KEEN * goal, associated, False
+            residual = active_set_newton(
+                rows, impulse, work, residual, NEWTON_GOAL * goal, associated, False
             )
             goal = tolerance * impulse_scale_at(rows, impulse, rho)  # may have become smaller
         if residual <= goal:

@@ -81,7 +81,7 @@ def cone_work(n):
 
 
 @kernel
-def worse(first, second):
+def worse_status(first, second):
     """Return the worse of two codes: one of a failed solve before one that judges a stance."""
     failed = MAX_ITERATIONS <= first < PULLING, MAX_ITERATIONS <= second < PULLING
     if failed[0] != failed[1]:

@@ -21,11 +21,11 @@ from __future__ import annotations
 import numpy as np
 
 from contact_sim.solvers._cone_active_set import (
-    KEEN,
-    ON_THE_CONE,
-    newton_on_modes,
+    NEWTON_GOAL,
+    SLIP_SHARE,
+    active_set_newton,
+    active_set_residual,
     newton_step,
-    rest_of_equations,
 )
 from contact_sim.solvers._cone_admm import admm
 from contact_sim.solvers._cone_gauss_seidel import (
@@ -47,7 +47,13 @@ from contact_sim.solvers._cone_problem import (
 )
 from contact_sim.solvers._dense import assign
 from contact_sim.solvers._jit import kernel
-from contact_sim.solvers._soft_newton import COARSE, linear_law, minimise, newton, newton_work
+from contact_sim.solvers._soft_newton import (
+    COARSE,
+    linear_law,
+    minimise,
+    minimise_linear,
+    newton_work,
+)
 
 # --- Contact with cones as a few problems with a little compliance: proximal points.
 #
@@ -62,15 +68,15 @@ from contact_sim.solvers._soft_newton import COARSE, linear_law, minimise, newto
 # and Signorini hold. Sweeps of Gauss-Seidel in between follow Γ in each contact alone, which the
 # points do not, and Newton on the modes ends the iteration once these are the right ones.
 
-FIRST_SOFTNESS, LEAST_SOFTNESS, HARDENING = 1e-2, 1e-13, 0.1
+FIRST_SOFTNESS, LAST_SOFTNESS, HARDENING = 1e-2, 1e-13, 0.1
 """ε of the first point, of the last, and what it is multiplied by from one to the next [-]."""
 SWEEPS = 3
 """Sweeps before each point."""
 NEWTON_STEPS = 15
 NEWTON_TOLERANCE = 1e-8
-DIVERGED = 1e8
+DIVERGENCE_RATIO = 1e8
 """Impulses over those of rows alone, from which on they have left for infinity [-]."""
-GROWN = 2.0
+GROWTH_RATIO = 2.0
 """Impulses over those of the guess, below which they have not left for infinity [-]."""
 
 
@@ -93,8 +99,10 @@ def proximal_points(rows, impulse, work, tolerance, max_points, associated):
         fill_velocity_symmetric(rows, x, w)
         residual = natural_map_at(rows, x, w, rho, associated)
         goal = tolerance * impulse_scale_at(rows, x, rho)
-        if residual > KEEN * goal:  # what sweeps leave depends on their order
-            residual = newton_on_modes(rows, x, work, residual, KEEN * goal, associated, False)
+        if residual > NEWTON_GOAL * goal:  # what sweeps leave depends on their order
+            residual = active_set_newton(
+                rows, x, work, residual, NEWTON_GOAL * goal, associated, False
+            )
             goal = tolerance * impulse_scale_at(rows, x, rho)
         if residual < best:
             best = residual
@@ -103,7 +111,7 @@ def proximal_points(rows, impulse, work, tolerance, max_points, associated):
             return count, residual, CONVERGED
         if not np.isfinite(residual):
             return count, residual, NONFINITE
-        if left_for_infinity(rows, x, rho, guess):
+        if diverges(rows, x, rho, guess):
             code = INCONSISTENT
             break
         fill_velocity_symmetric(rows, x, w)
@@ -111,12 +119,12 @@ def proximal_points(rows, impulse, work, tolerance, max_points, associated):
         fill_compliance(rows, x, shift, rho, softness, R, v_hat)
         law = linear_law(v_hat, R, False)
         minimise(rows, law, x, soft, NEWTON_TOLERANCE, NEWTON_STEPS, COARSE)
-        softness = max(HARDENING * softness, LEAST_SOFTNESS)
+        softness = max(HARDENING * softness, LAST_SOFTNESS)
     return max_points, best, code
 
 
 @kernel
-def left_for_infinity(rows, impulse, rho, guess):
+def diverges(rows, impulse, rho, guess):
     """Return whether G cannot bring about what g asks for: impulses grow without end.
 
     Those of the guess need not fit to g at all: with g = 0 any are too large.
@@ -126,7 +134,7 @@ def left_for_infinity(rows, impulse, rho, guess):
         alone = max(alone, abs(rows.g[r]) * rho[r])
         largest = max(largest, abs(impulse[r]))
         begun = max(begun, abs(guess[r]))
-    return largest > DIVERGED * alone and largest > GROWN * begun
+    return largest > DIVERGENCE_RATIO * alone and largest > GROWTH_RATIO * begun
 
 
 @kernel
@@ -163,15 +171,15 @@ def fill_compliance(rows, impulse, shift, rho, softness, R, v_hat):
 # optimization.
 # [Anderson 1965] Iterative procedures for nonlinear integral equations.
 
-MEMORIES, PERIOD = (2, 1, 6), 40
+ANDERSON_DEPTHS, RESTART_PERIOD = (2, 1, 6), 40
 """Changes of shifts that are combined, one number after the other, for so many shifts each."""
-SHARES = (1.0, 0.2)
+MIXING_SHARES = (1.0, 0.2)
 """Shares of the combined defect that are added, one after the other, for all MEMORIES each [-]."""
-LONGEST = 7
+HISTORY = 7
 """Shifts that are kept: one more than the largest of MEMORIES."""
-INDEPENDENT = 1e-10
+RANK_TOLERANCE = 1e-10
 """Share of a change of defects that must be new for it to count."""
-POINTS, FIXED_POINT_FIRST_SOFTNESS, FIXED_POINT_HARDENING = 9, 1e-2, 0.1
+FIXED_POINT_STAGES, FIXED_POINT_FIRST_SOFTNESS, FIXED_POINT_HARDENING = 9, 1e-2, 0.1
 FIXED_POINT_NEWTON_STEPS = 30
 FIXED_POINT_NEWTON_TOLERANCE = 1e-10
 
@@ -186,8 +194,8 @@ def slip_fixed_point(rows, impulse, work, tolerance, max_iterations, associated)
     rho, w, soft = work.rho, work.velocity[:n], newton_work(n)
     x, y, w_x = np.empty(n), np.empty(n), np.empty(n)
     scratch, shift = np.empty((2, n)), np.empty(nc)
-    shifts, defects = np.empty((LONGEST, nc)), np.empty((LONGEST, nc))
-    basis = np.empty((2, LONGEST, nc))
+    shifts, defects = np.empty((HISTORY, nc)), np.empty((HISTORY, nc))
+    basis = np.empty((2, HISTORY, nc))
     assign(x, impulse)
     guess = impulse.copy()
     fill_rho(rows, rho)
@@ -200,7 +208,9 @@ def slip_fixed_point(rows, impulse, work, tolerance, max_iterations, associated)
         assign(w, w_x)
         residual = natural_map_at(rows, y, w, rho, associated)
         goal = tolerance * impulse_scale_at(rows, y, rho)
-        residual = newton_on_modes(rows, y, work, residual, KEEN * goal, associated, False)
+        residual = active_set_newton(
+            rows, y, work, residual, NEWTON_GOAL * goal, associated, False
+        )
         if residual < best:
             best = residual
             assign(impulse, y)
@@ -209,18 +219,18 @@ def slip_fixed_point(rows, impulse, work, tolerance, max_iterations, associated)
             return count, residual, CONVERGED
         if not np.isfinite(residual):
             return count, residual, NONFINITE
-        if left_for_infinity(rows, x, rho, guess):
+        if diverges(rows, x, rho, guess):
             code = INCONSISTENT
             break
-        k = count % LONGEST
+        k = count % HISTORY
         assign(shifts[k], shift)
         fill_shift(rows, w_x, associated, defects[k])
         for i in range(nc):
             defects[k, i] -= shift[i]
-        turn = count // PERIOD
-        changes = min(count % PERIOD, MEMORIES[turn % len(MEMORIES)])
-        share = SHARES[turn // len(MEMORIES) % len(SHARES)]
-        combine(shifts, defects, (count, changes, share), basis, shift)
+        turn = count // RESTART_PERIOD
+        changes = min(count % RESTART_PERIOD, ANDERSON_DEPTHS[turn % len(ANDERSON_DEPTHS)])
+        share = MIXING_SHARES[turn // len(ANDERSON_DEPTHS) % len(MIXING_SHARES)]
+        anderson_step(shifts, defects, (count, changes, share), basis, shift)
     return max_iterations, best, code
 
 
@@ -228,16 +238,16 @@ def slip_fixed_point(rows, impulse, work, tolerance, max_iterations, associated)
 def solve_convex(rows, shift, rho, x, soft, scratch):
     """Solve with De Saxcé's shift held, in place."""
     softness, R, v_hat = FIXED_POINT_FIRST_SOFTNESS, scratch[0], scratch[1]
-    for _ in range(POINTS):
+    for _ in range(FIXED_POINT_STAGES):
         fill_compliance(rows, x, shift, rho, softness, R, v_hat)
-        newton(
+        minimise_linear(
             rows, v_hat, R, x, soft, FIXED_POINT_NEWTON_TOLERANCE, FIXED_POINT_NEWTON_STEPS, False
         )
         softness *= FIXED_POINT_HARDENING
 
 
 @kernel
-def combine(shifts, defects, last, basis, shift):
+def anderson_step(shifts, defects, last, basis, shift):
     """Fill the next shift from the last ones.
 
     `last`: count of the latest, how many changes are combined, share of the defect that is added.
@@ -245,11 +255,11 @@ def combine(shifts, defects, last, basis, shift):
     """
     Q, P, nc, found = basis[0], basis[1], shift.shape[0], 0
     count, changes, share = last
-    now = count % LONGEST
+    now = count % HISTORY
     for i in range(nc):
         shift[i] = shifts[now, i] + share * defects[now, i]
     for back in range(changes):
-        later, earlier = (count - back) % LONGEST, (count - back - 1) % LONGEST
+        later, earlier = (count - back) % HISTORY, (count - back - 1) % HISTORY
         size = 0.0
         for i in range(nc):
             Q[found, i] = defects[later, i] - defects[earlier, i]
@@ -266,7 +276,7 @@ def combine(shifts, defects, last, basis, shift):
         for i in range(nc):
             rest += Q[found, i] ** 2
             along += Q[found, i] * defects[now, i]
-        if rest <= INDEPENDENT * INDEPENDENT * size:
+        if rest <= RANK_TOLERANCE * RANK_TOLERANCE * size:
             continue
         for i in range(nc):
             shift[i] -= along / rest * (P[found, i] + share * Q[found, i])
@@ -279,25 +289,25 @@ def combine(shifts, defects, last, basis, shift):
 
 # --- Contact with cones and intervals, solved as fast as the problem allows.
 
-MOST_RELEASES = 4
-SOLVED = 0.1
+MAX_RELEASES = 4
+MODE_SOLVED_SHARE = 0.1
 """Rest of the equations of the modes over the natural map, from which on rows are released [-]."""
-PATIENCE = 15
+MAX_PROXIMAL_POINTS = 15
 """Proximal points after which the fixed point is looked for."""
 
 
 @kernel
-def in_wrong_mode(impulse, w, r, mu, associated):
+def violates_mode(impulse, w, r, mu, associated):
     """Return True where an open contact approaches, or one slips the way friction pushes it."""
     w1, w2, wn = w[r], w[r + 1], w[r + 2]
     if impulse[r + 2] <= 0.0:
         return wn < associated * mu * np.sqrt(w1 * w1 + w2 * w2)
-    t1, t2, radius = impulse[r], impulse[r + 1], ON_THE_CONE * mu * impulse[r + 2]
+    t1, t2, radius = impulse[r], impulse[r + 1], SLIP_SHARE * mu * impulse[r + 2]
     return mu > 0.0 and t1 * t1 + t2 * t2 >= radius * radius and t1 * w1 + t2 * w2 > 0.0
 
 
 @kernel
-def release(rows, impulse, w, associated):
+def release_rows(rows, impulse, w, associated):
     """Update the rows that cannot stay in their modes, each as if alone; return their number.
 
     These are contacts in the wrong mode, and scalar rows at a bound that they are pulled from.
@@ -306,7 +316,7 @@ def release(rows, impulse, w, associated):
     nc = mu.shape[0]
     for i in range(nc):
         r = 3 * i
-        if in_wrong_mode(impulse, w, r, mu[i], associated):
+        if violates_mode(impulse, w, r, mu[i], associated):
             contact = frozen_contact(rows, i, impulse, (w[r], w[r + 1], w[r + 2]), associated)
             t1, t2, n = solve_contact(contact, impulse[r], impulse[r + 1])
             if t1 != impulse[r] or t2 != impulse[r + 1] or n != impulse[r + 2]:
@@ -324,7 +334,7 @@ def release(rows, impulse, w, associated):
 
 
 @kernel
-def solve_by_modes(rows, impulse, work, tolerance, associated):
+def solve_active_set(rows, impulse, work, tolerance, associated):
     """Try the steps 1 to 3; return (releases, natural map [N s], converged).
 
     Only an impulse that converged is kept.
@@ -357,18 +367,18 @@ def solve_by_modes(rows, impulse, work, tolerance, associated):
             residual = natural_map_at(rows, impulse, w, rho, associated)
             goal = tolerance * impulse_scale_at(rows, impulse, rho)
             if residual <= goal:
-                if residual > KEEN * goal:
-                    residual = newton_on_modes(
-                        rows, impulse, work, residual, KEEN * goal, associated, True
+                if residual > NEWTON_GOAL * goal:
+                    residual = active_set_newton(
+                        rows, impulse, work, residual, NEWTON_GOAL * goal, associated, True
                     )
                 return releases, residual, True
             careful = True
-            last, rest = rest, rest_of_equations(rows, impulse, w, work, m, associated)
-            if SOLVED * residual < rest < 0.5 * last:
+            last, rest = rest, active_set_residual(rows, impulse, w, work, m, associated)
+            if MODE_SOLVED_SHARE * residual < rest < 0.5 * last:
                 continue  # the pulls on bounds and slips are not those of these modes yet
         rest = np.inf
-        if release(rows, impulse, w, associated) > 0:
-            if releases == MOST_RELEASES:
+        if release_rows(rows, impulse, w, associated) > 0:
+            if releases == MAX_RELEASES:
                 break
             releases, before = releases + 1, np.inf
             fill_velocity_symmetric(rows, impulse, w)
@@ -382,7 +392,7 @@ def solve_by_modes(rows, impulse, work, tolerance, associated):
 
 
 @kernel
-def drop_pulls(nc, impulse):
+def clear_tensile_impulses(nc, impulse):
     """Make impulses zero whose normal part is below zero by rounding."""
     for r in range(0, 3 * nc, 3):
         if impulse[r + 2] < 0.0:
@@ -390,7 +400,7 @@ def drop_pulls(nc, impulse):
 
 
 @kernel
-def press(rows, impulse):
+def fill_compressive_guess(rows, impulse):
     """Press every row: where friction wedges, sweeps find a solution from here, not from rest."""
     largest, n = 0.0, rows.g.shape[0]
     for r in range(n):
@@ -406,7 +416,7 @@ def solve_redundant(rows, impulse, work, tolerance, max_points, associated):
     The way to a solution matters: from the guess, from nothing, and from rows that are pressed.
     Proximal points come first, because they are few.
     """
-    patience = min(max_points, PATIENCE)
+    patience = min(max_points, MAX_PROXIMAL_POINTS)
     count, residual, code = proximal_points(rows, impulse, work, tolerance, patience, associated)
     for attempt in range(4):
         if code in (CONVERGED, NONFINITE) or (code == INCONSISTENT and associated == 1.0):
@@ -415,7 +425,7 @@ def solve_redundant(rows, impulse, work, tolerance, max_points, associated):
             for r in range(rows.g.shape[0]):
                 impulse[r] = 0.0
         elif attempt == 3:
-            press(rows, impulse)
+            fill_compressive_guess(rows, impulse)
         if attempt in (0, 3):
             points, residual, code = proximal_points(
                 rows, impulse, work, tolerance, patience, associated
@@ -441,9 +451,9 @@ def solve_cones(rows, impulse, work, tolerance, limits, associated):
             ADMM, 0: none [-].
         associated: κ, 0.0 or 1.0.
     """
-    releases, residual, converged = solve_by_modes(rows, impulse, work, tolerance, associated)
+    releases, residual, converged = solve_active_set(rows, impulse, work, tolerance, associated)
     if converged:
-        drop_pulls(rows.friction.shape[0], impulse)
+        clear_tensile_impulses(rows.friction.shape[0], impulse)
         return CONVERGED, releases, residual
     max_points, max_sweeps, max_admm_iterations = limits
     if max_points > 0:

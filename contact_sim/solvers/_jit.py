@@ -41,8 +41,12 @@ from numba.np import arrayobj
 # Built on numba's custom compilers (`pipeline_class`), with a code library that ends early.
 
 _number = count()
-OVERRIDDEN = ('_optimize_final_module', '_finalize_final_module', '_finalize_dynamic_globals')
-LINKS = all(hasattr(JITCodeLibrary, name) for name in OVERRIDDEN)
+OVERRIDDEN_METHODS = (
+    '_optimize_final_module',
+    '_finalize_final_module',
+    '_finalize_dynamic_globals',
+)
+CAN_LINK = all(hasattr(JITCodeLibrary, name) for name in OVERRIDDEN_METHODS)
 """Whether this numba has the inner parts this is built on; else functions compile as usual."""
 
 
@@ -84,7 +88,7 @@ def linked(function: Callable[..., Any], **options: Any) -> Any:
 
     A literal argument does not get a version of its own: 0 is an integer as any other.
     """
-    if not LINKS:
+    if not CAN_LINK:
         return numba.njit(**options)(function)
     inner = numba.njit(
         pipeline_class=LinkedCompiler, no_cpython_wrapper=True, no_cfunc_wrapper=True, **options
@@ -101,12 +105,12 @@ def linked(function: Callable[..., Any], **options: Any) -> Any:
 
 # --- Arrays without reference counts for the inside of compiled functions.
 
-UNCOUNTED = ('nitems', 'itemsize', 'data', 'shape', 'strides')
+ARRAY_PARTS = ('nitems', 'itemsize', 'data', 'shape', 'strides')
 """Parts of an array of numba, besides its owner."""
 
 
 @intrinsic
-def borrowed(typingctx: Any, array: Any) -> Any:
+def without_refcount(typingctx: Any, array: Any) -> Any:
     """Return the same array, as one that nobody owns; for use inside kernels.
 
     Its views, rows and slices cost nothing, where those of an ordinary array cost two atomic
@@ -120,7 +124,7 @@ def borrowed(typingctx: Any, array: Any) -> Any:
         kind = signature.args[0]
         given = arrayobj.make_array(kind)(context, builder, arguments[0])
         view = arrayobj.make_array(kind)(context, builder)
-        for name in UNCOUNTED:
+        for name in ARRAY_PARTS:
             setattr(view, name, getattr(given, name))
         for name in ('meminfo', 'parent'):
             setattr(view, name, cgutils.get_null_value(getattr(given, name).type))
@@ -137,11 +141,11 @@ def borrowed(typingctx: Any, array: Any) -> Any:
 # the
 # kernels get its address with the ground.
 
-BENDS = 6
+CURVATURE_SIZE = 6
 """Numbers of a curvature."""
-REAL, WHOLE = ir.DoubleType(), ir.IntType(64)
-NUMBERS = REAL.as_pointer()
-GROUND = WHOLE, NUMBERS, NUMBERS, WHOLE
+DOUBLE, INT64 = ir.DoubleType(), ir.IntType(64)
+NUMBERS = DOUBLE.as_pointer()
+GROUND_ARGUMENTS = INT64, NUMBERS, NUMBERS, INT64
 """Kind, data, relief and length of the relief."""
 
 
@@ -164,7 +168,7 @@ def _call(builder: Any, address: Any, kinds: tuple[Any, ...], arguments: list[An
 
 
 @intrinsic
-def search_by_address(
+def call_find_facets(
     typingctx: Any, ground: Any, x: Any, y: Any, z: Any, reach: Any, found: Any, first: Any,
     slots: Any,
 ) -> Any:  # fmt: skip
@@ -181,7 +185,7 @@ def search_by_address(
         given = _ground(context, builder, kinds[0], ground)
         _call(
             builder, builder.extract_value(ground, 3),
-            (*GROUND, REAL, REAL, REAL, REAL, NUMBERS, NUMBERS, NUMBERS, WHOLE, WHOLE),
+            (*GROUND_ARGUMENTS, *4 * [DOUBLE], *3 * [NUMBERS], INT64, INT64),
             [*given, x, y, z, reach, *out, first, slots],
         )  # fmt: skip
         return context.get_dummy_value()
@@ -190,22 +194,22 @@ def search_by_address(
 
 
 @intrinsic
-def bend_by_address(typingctx: Any, ground: Any, feature: Any, x: Any, y: Any, z: Any) -> Any:
+def call_facet_curvature(typingctx: Any, ground: Any, feature: Any, x: Any, y: Any, z: Any) -> Any:
     """Return what `search.bend_of_facet` at ground.bend fills; as `surface.curvature`."""
     real = types.float64
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         ground, feature, x, y, z = arguments
-        out = cgutils.alloca_once(builder, REAL, size=WHOLE(BENDS))
+        out = cgutils.alloca_once(builder, DOUBLE, size=INT64(CURVATURE_SIZE))
         given = _ground(context, builder, signature.args[0], ground)
         _call(
             builder, builder.extract_value(ground, 4),
-            (*GROUND, REAL, REAL, REAL, REAL, NUMBERS), [*given, feature, x, y, z, out],
+            (*GROUND_ARGUMENTS, *4 * [DOUBLE], NUMBERS), [*given, feature, x, y, z, out],
         )  # fmt: skip
-        numbers = [builder.load(builder.gep(out, [WHOLE(k)])) for k in range(BENDS)]
+        numbers = [builder.load(builder.gep(out, [INT64(k)])) for k in range(CURVATURE_SIZE)]
         return context.make_tuple(builder, signature.return_type, numbers)
 
-    return types.UniTuple(real, BENDS)(ground, real, real, real, real), codegen
+    return types.UniTuple(real, CURVATURE_SIZE)(ground, real, real, real, real), codegen
 
 
 @intrinsic
@@ -218,7 +222,7 @@ def call_with_arrays(typingctx: Any, address: Any, data: Any) -> Any:
             _array(context, builder, signature.args[1].types[k], builder.extract_value(data, k))
             for k in range(3)
         ]
-        whole = WHOLE.as_pointer()
+        whole = INT64.as_pointer()
         _call(builder, address, (NUMBERS, whole, whole), [array.data for array in arrays])
         return context.get_dummy_value()
 
@@ -361,15 +365,15 @@ def pointer(signature: Any) -> Callable[[Callable[..., None]], Pointer]:
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Return `function` compiled by numba, without reference to Python objects."""
-    return _listed(Kernel(function))
+    return _registered(Kernel(function))
 
 
 def entry(function: Callable[..., Any]) -> Any:
     """Return a kernel that only Python calls: it lets other threads run meanwhile."""
-    return _listed(Entry(function)).compiled
+    return _registered(Entry(function)).compiled
 
 
-def _listed(made: Kernel) -> Kernel:
+def _registered(made: Kernel) -> Kernel:
     KERNELS[_module(made.py_func)].append(made)
     return made
 

@@ -18,12 +18,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from contact_sim.solvers._cone_admm import factor_shifted
-from contact_sim.solvers._dense import eliminate_right_sides
+from contact_sim.solvers._dense import cholesky, eliminate_right_sides
 from contact_sim.solvers._jit import kernel
 
-LARGEST_EXCHANGES = 200
-DEPENDENT = 1e-10
+MAX_EXCHANGES = 200
+DEPENDENCE_TOLERANCE = 1e-10
 """Share of a normal outside the span of the active ones below which it counts as dependent."""
 
 
@@ -37,7 +36,7 @@ def dot(a, b):
 
 
 @kernel
-def worst_limit(A, lower, upper, y, tolerance):
+def most_violated_limit(A, lower, upper, y, tolerance):
     """Return the row of the most exceeded limit, −1 if none, and its side, `upper` is +1."""
     row, side, worst = -1, 0.0, tolerance
     for i in range(A.shape[0]):
@@ -90,7 +89,7 @@ def solve_upper(R, k, x):
 
 
 @kernel
-def first_to_let_go(pull, rate, k):
+def first_to_deactivate(pull, rate, k):
     """Return how far until an active limit no longer pulls, and its place; inf, −1 if never."""
     step, place = np.inf, -1
     for i in range(k):
@@ -115,14 +114,14 @@ def nearest_point(A, lower, upper, tolerance, y):
     row, side, pull = np.empty(n, np.int64), np.empty(n), np.empty(n)
     rate, way = np.empty(n), np.empty(n)
     k, new_pull = 0, 0.0  # active limits; multiplier of the one that is taken up
-    new, new_side = worst_limit(A, lower, upper, y, tolerance)
-    for _ in range(LARGEST_EXCHANGES):
+    new, new_side = most_violated_limit(A, lower, upper, y, tolerance)
+    for _ in range(MAX_EXCHANGES):
         if new < 0:
             return True
         length = split_normal(Q, k, A[new], new_side, rate, way)
         solve_upper(R, k, rate)
-        step, place = first_to_let_go(pull, rate, k)
-        free = length > DEPENDENT * np.sqrt(dot(A[new], A[new]))
+        step, place = first_to_deactivate(pull, rate, k)
+        free = length > DEPENDENCE_TOLERANCE * np.sqrt(dot(A[new], A[new]))
         if not free and place < 0:
             return False  # no point keeps this limit and the active ones
         whole = False
@@ -140,7 +139,7 @@ def nearest_point(A, lower, upper, tolerance, y):
             row[k], side[k], pull[k] = new, new_side, new_pull
             orthogonalise(A, row, side, k, k + 1, Q, R)
             k, new_pull = k + 1, 0.0
-            new, new_side = worst_limit(A, lower, upper, y, tolerance)
+            new, new_side = most_violated_limit(A, lower, upper, y, tolerance)
         else:
             k -= 1
             for i in range(place, k):
@@ -150,7 +149,7 @@ def nearest_point(A, lower, upper, tolerance, y):
 
 
 @kernel
-def least_quadratic(H, g, C, lower, upper, tolerance):
+def solve_qp(H, g, C, lower, upper, tolerance):
     """Return the minimum of ½ xᵀ H x + gᵀ x with lower ≤ C x ≤ upper, and whether it was found.
 
     Args:
@@ -165,7 +164,7 @@ def least_quadratic(H, g, C, lower, upper, tolerance):
     """
     n = g.shape[0]
     factor, inverse, y = np.zeros((n, n)), np.eye(n), np.empty(n)
-    factor_shifted(H, 0.0, factor)
+    cholesky(H, 0.0, factor)
     finite = eliminate_right_sides(factor, inverse)
     for i in range(n):
         y[i] = -dot(inverse[i], g)

@@ -31,9 +31,9 @@ from contact_sim.solvers._cone_problem import fill_velocity_symmetric
 from contact_sim.solvers._dense import eliminate, fill_product, solve_symmetric
 from contact_sim.solvers._jit import kernel
 
-# --- Scratch of `cone_newton.newton`, and the directions e_k that it is filled with.
+# --- Scratch of `cone_newton.minimise_linear`, and the directions e_k that it is filled with.
 
-NO_STIFFNESS = 1e-30
+MIN_STIFFNESS = 1e-30
 """Largest h tr(G_ii) at which a direction counts as without stiffness [-]."""
 
 
@@ -51,7 +51,7 @@ class Directions(NamedTuple):
 
 
 class NewtonWork(NamedTuple):
-    """Scratch of `newton`; only the first n entries are used, there may be more.
+    """Scratch of `minimise_linear`; only the first n entries are used, there may be more.
 
     The unknowns are the components of Δx along the directions of the contacts, which are
     combinations of their three rows, then scalar rows.
@@ -140,19 +140,19 @@ def scalar_impulse(v_hat, R, r, u):
 
 
 @kernel
-def missing_speed(v_hat, u, r):
+def velocity_deficit(v_hat, u, r):
     """Return v̂ − u of the contact at row r."""
     return v_hat[r] - u[r], v_hat[r + 1] - u[r + 1], v_hat[r + 2] - u[r + 2]
 
 
 @kernel
-def speed_of(u, r):
+def contact_velocity(u, r):
     """Return u of the contact at row r."""
     return u[r], u[r + 1], u[r + 2]
 
 
 @kernel
-def place_of(contact, r):
+def contact_numbers(contact, r):
     """Return (φ, μ n₀, ε) of the contact at row r."""
     return contact[r + GAP], contact[r + BOUND], contact[r + STICTION]
 
@@ -226,7 +226,7 @@ def cone_directions(missing, mu, R, trace):
         return Directions(e1, e2, e3, (rt, rt, rn))
     d1, d2, h1, h2 = sliding_stiffness(y1, y2, normal, mu, rt, rn)
     share = 1.0 / np.sqrt(1.0 + mu * mu)
-    across = 1.0 / h2 if h2 * trace > NO_STIFFNESS else np.inf
+    across = 1.0 / h2 if h2 * trace > MIN_STIFFNESS else np.inf
     return Directions(
         (share * mu * d1, share * mu * d2, share), (-d2, d1, 0.0), e3, (1.0 / h1, across, np.inf)
     )
@@ -382,7 +382,7 @@ def regularised_stiffness_along(lagged, u, mu, place, spring, way):
 
 
 @kernel
-def sum_of_two(along, slope, tilt):
+def principal_axes(along, slope, tilt):
     """Return (c, s, h₁, h₃) of along · (1, 0)(1, 0)ᵀ + slope · (−tilt, 1)(−tilt, 1)ᵀ.
 
     It is h₁ (c, s)(c, s)ᵀ + h₃ (−s, c)(−s, c)ᵀ.
@@ -402,22 +402,26 @@ def sum_of_two(along, slope, tilt):
 def regularised_directions(lagged, u, mu, place, spring, trace):
     """Return its `Directions`; `trace` is that of G_ii [1/kg]."""
     d1, d2, across, along, slope, tilt = regularised_stiffness(lagged, u, mu, place, spring)
-    c, s, h1, h3 = sum_of_two(along, slope, tilt)
+    c, s, h1, h3 = principal_axes(along, slope, tilt)
     return Directions(
         (c * d1, c * d2, s), (-d2, d1, 0.0), (-s * d1, -s * d2, c),
-        (softness_of(h1, trace), softness_of(across, trace), softness_of(h3, trace)),
+        (
+            inverse_stiffness(h1, trace),
+            inverse_stiffness(across, trace),
+            inverse_stiffness(h3, trace),
+        ),
     )  # fmt: skip
 
 
 @kernel
-def softness_of(stiffness, trace):
+def inverse_stiffness(stiffness, trace):
     """Return 1/h, inf where there is next to no stiffness."""
-    return 1.0 / stiffness if stiffness * trace > NO_STIFFNESS else np.inf
+    return 1.0 / stiffness if stiffness * trace > MIN_STIFFNESS else np.inf
 
 
 # --- Newton with exact line search on the unconstrained convex cost of compliant contact.
 
-LARGEST_STEP = 1.5
+MAX_STEP = 1.5
 LINE_SEARCH_ITERATIONS = 50
 EXACT, COARSE = 1e-8, 0.01
 """Accuracies of a line search; near the end full Newton steps pass a coarse one."""
@@ -431,12 +435,14 @@ def fill_impulse(rows, law, u, gamma):
     for i in range(nc):
         r = 3 * i
         if form == CONE:
-            found = cone_impulse(missing_speed(law.v_hat, u, r), mu[i], (R[r], R[r + 2]))
+            found = cone_impulse(velocity_deficit(law.v_hat, u, r), mu[i], (R[r], R[r + 2]))
         elif form == PYRAMID:
-            found = pyramid_impulse(missing_speed(law.v_hat, u, r), mu[i], R[r])
+            found = pyramid_impulse(velocity_deficit(law.v_hat, u, r), mu[i], R[r])
         else:
-            place = place_of(law.contact, r)
-            found = regularised_impulse(form == LAGGED, speed_of(u, r), mu[i], place, law.spring)
+            place = contact_numbers(law.contact, r)
+            found = regularised_impulse(
+                form == LAGGED, contact_velocity(u, r), mu[i], place, law.spring
+            )
         gamma[r], gamma[r + 1], gamma[r + 2] = found
     for k in range(lower.shape[0]):
         r = 3 * nc + k
@@ -450,16 +456,21 @@ def stiffness_along(rows, law, u, way):
     nc, total = mu.shape[0], 0.0
     for i in range(nc):
         r = 3 * i
-        along = speed_of(way, r)
+        along = contact_velocity(way, r)
         if form == CONE:
-            missing = missing_speed(law.v_hat, u, r)
+            missing = velocity_deficit(law.v_hat, u, r)
             total += cone_stiffness_along(missing, mu[i], (R[r], R[r + 2]), along)
         elif form == PYRAMID:
-            missing = missing_speed(law.v_hat, u, r)
+            missing = velocity_deficit(law.v_hat, u, r)
             total += pyramid_stiffness_along(missing, mu[i], R[r], along)
         else:
             total += regularised_stiffness_along(
-                form == LAGGED, speed_of(u, r), mu[i], place_of(law.contact, r), law.spring, along
+                form == LAGGED,
+                contact_velocity(u, r),
+                mu[i],
+                contact_numbers(law.contact, r),
+                law.spring,
+                along,
             )
     for k in range(lower.shape[0]):
         r = 3 * nc + k
@@ -485,7 +496,7 @@ def add_direction(work, m, r, e, softness):
 
 
 @kernel
-def find_directions(rows, law, work):
+def fill_directions(rows, law, work):
     """Fill the directions e_k, 1/h_k, Eᵀ (γ − x) in `step` and its rest in `change`.
 
     Return (number of directions of contacts, of all unknowns, whether the rest is not zero).
@@ -497,12 +508,17 @@ def find_directions(rows, law, work):
         r = 3 * i
         trace = G[r, r] + G[r + 1, r + 1] + G[r + 2, r + 2]
         if form == CONE:
-            found = cone_directions(missing_speed(v_hat, u, r), mu[i], (R[r], R[r + 2]), trace)
+            found = cone_directions(velocity_deficit(v_hat, u, r), mu[i], (R[r], R[r + 2]), trace)
         elif form == PYRAMID:
-            found = pyramid_directions(missing_speed(v_hat, u, r), mu[i], R[r])
+            found = pyramid_directions(velocity_deficit(v_hat, u, r), mu[i], R[r])
         else:
             found = regularised_directions(
-                form == LAGGED, speed_of(u, r), mu[i], place_of(law.contact, r), law.spring, trace
+                form == LAGGED,
+                contact_velocity(u, r),
+                mu[i],
+                contact_numbers(law.contact, r),
+                law.spring,
+                trace,
             )
         change[r], change[r + 1], change[r + 2] = defect[r], defect[r + 1], defect[r + 2]
         before = m
@@ -572,7 +588,7 @@ def add_directions(work, of_contacts, m):
 
 @kernel
 def solve_change(rows, work, of_contacts, m, rest):
-    """Fill Δx from what `find_directions` left; return False where the system is singular."""
+    """Fill Δx from what `fill_directions` left; return False where the system is singular."""
     A, step, line, softness, G = work.matrix, work.step, work.line, work.softness, rows.delassus
     for k in range(m):
         step[k] *= softness[k]
@@ -611,7 +627,7 @@ def line_search(rows, law, x, work, accuracy):
     u, du, dx, trial, gamma = (
         work.velocity, work.velocity_change, work.change, work.trial, work.projected,
     )  # fmt: skip
-    n, low, high, alpha = x.shape[0], 0.0, LARGEST_STEP, 1.0
+    n, low, high, alpha = x.shape[0], 0.0, MAX_STEP, 1.0
     for count in range(LINE_SEARCH_ITERATIONS):
         for r in range(n):
             trial[r] = u[r] + alpha * du[r]
@@ -630,7 +646,7 @@ def line_search(rows, law, x, work, accuracy):
         else:
             low = alpha
         last = count == LINE_SEARCH_ITERATIONS - 1
-        if low >= LARGEST_STEP or high - low <= 1e-12 or last:
+        if low >= MAX_STEP or high - low <= 1e-12 or last:
             break
         following = alpha - slope / curvature
         alpha = following if low < following < high else 0.5 * (low + high)
@@ -638,7 +654,7 @@ def line_search(rows, law, x, work, accuracy):
 
 
 @kernel
-def measure(rows, x, work):
+def optimality_error(rows, x, work):
     """Fill γ − x; return (|γ − x|_G, |x|_G + |γ|_G, largest |γ − x| [N s])."""
     u, gamma, defect, product = work.velocity, work.projected, work.defect, work.velocity_change
     n, largest = x.shape[0], 0.0
@@ -657,7 +673,7 @@ def measure(rows, x, work):
 
 
 @kernel
-def changes_little(rows, x, work, tolerance):
+def is_small_step(rows, x, work, tolerance):
     """Return whether |Δx|_G ≤ tolerance · |x + Δx|_G.
 
     The step is the error of x to first order. |x − γ| is far larger where R is tiny next to G:
@@ -671,7 +687,7 @@ def changes_little(rows, x, work, tolerance):
 
 
 @kernel
-def guess_about(rows, law, start, impulse, work):
+def fill_linearised_guess(rows, law, start, impulse, work):
     """Fill the answer to γ linearised about the velocity `start` (n,), if there is one.
 
     (I + H G) x = γ(start) + H (start − u_f). A better guess than the last impulses where friction
@@ -682,7 +698,7 @@ def guess_about(rows, law, start, impulse, work):
     for r in range(n):
         u[r], way[r] = start[r], start[r] - rows.g[r]
     fill_impulse(rows, law, u, gamma)
-    of_contacts, m, rest = find_directions(rows, law, work)
+    of_contacts, m, rest = fill_directions(rows, law, work)
     fill_components(work, way, of_contacts, m, along)
     for k in range(m):
         work.step[k] += along[k] / work.softness[k]
@@ -709,7 +725,7 @@ def minimise(rows, law, impulse, work, tolerance, max_iterations, accuracy):
     fill_velocity_symmetric(rows, x, u)
     fill_impulse(rows, law, u, gamma)
     for count in range(max_iterations + 1):
-        error, size, residual = measure(rows, x, work)
+        error, size, residual = optimality_error(rows, x, work)
         if not np.isfinite(error):
             return count, residual, False
         if error <= tolerance * size:
@@ -718,11 +734,11 @@ def minimise(rows, law, impulse, work, tolerance, max_iterations, accuracy):
             return count, residual, True
         if count == max_iterations:
             break
-        of_contacts, m, rest = find_directions(rows, law, work)
+        of_contacts, m, rest = fill_directions(rows, law, work)
         if not solve_change(rows, work, of_contacts, m, rest):
             break
         fill_product(rows.delassus, dx, du)
-        if changes_little(rows, x, work, tolerance):
+        if is_small_step(rows, x, work, tolerance):
             for r in range(n):
                 x[r] += dx[r]
             return count + 1, residual, True
@@ -736,7 +752,7 @@ def minimise(rows, law, impulse, work, tolerance, max_iterations, accuracy):
 
 
 @kernel
-def newton(rows, v_hat, R, impulse, work, tolerance, max_iterations, pyramidal):
+def minimise_linear(rows, v_hat, R, impulse, work, tolerance, max_iterations, pyramidal):
     """Solve contacts of form CONE or PYRAMID; as `minimise`, with v̂ and R of shapes (n,)."""
     law = linear_law(v_hat, R, pyramidal)
     return minimise(rows, law, impulse, work, tolerance, max_iterations, EXACT)

@@ -43,7 +43,7 @@ class Springs(NamedTuple):
     """h if the gap at the end of the step counts, 0 if that at its start does [s]."""
 
 
-class Press(NamedTuple):
+class NormalLoad(NamedTuple):
     """One pressed contact: what friction depends on besides the slip velocity."""
 
     mu: float
@@ -199,7 +199,7 @@ def next_deflection(u_next, mu, impulse, h, stiffness, memory, memory_next):
 
 
 @kernel
-def contact_forces(rows, u, gap, memory, springs, held, holding, impulse, slope):
+def contact_forces(rows, u, gap, memory, springs, lagged_force, lagged, impulse, slope):
     """Fill h f of the contacts and its derivative to u.
 
     Args:
@@ -208,8 +208,8 @@ def contact_forces(rows, u, gap, memory, springs, held, holding, impulse, slope)
         gap: φ at the start of the step [m], shape (nc,).
         memory: deflection of the anchors [m] in the first two columns, shape (nc, 4).
         springs: the laws.
-        held: normal forces [N], shape (nc,), not negative.
-        holding: whether friction counts on `held`, or on the normal forces of the moment.
+        lagged_force: normal forces [N], shape (nc,), not negative.
+        lagged: whether friction uses `lagged_force` instead of the present normal forces.
         impulse: out [N s], the first 3 nc rows.
         slope: out, ∂(h f)/∂u, a 3x3 block per contact, shape (n, 3).
     """
@@ -224,11 +224,11 @@ def contact_forces(rows, u, gap, memory, springs, held, holding, impulse, slope)
         impulse[r + 2] = h * f
         slope[r + 2, 0] = slope[r + 2, 1] = 0.0
         slope[r + 2, 2] = h * d_f
-        if holding:
-            f, d_f = held[i], 0.0
+        if lagged:
+            f, d_f = lagged_force[i], 0.0
         elif f <= 0.0:
             f = d_f = 0.0
-        press = Press(rows.friction[i], f, d_f)
+        press = NormalLoad(rows.friction[i], f, d_f)
         if springs.friction_law == ANCHORED:
             G_tt = 0.5 * (G[r, r] + G[r + 1, r + 1])
             anchored_friction(springs, press, u1, u2, G_tt, memory[i], r, impulse, slope)
@@ -290,19 +290,19 @@ def interval_forces(rows, u, gap, springs, impulse, slope):
 # again,
 # and else the normal forces of that answer are held.
 
-HALVINGS = 12
-SHARE = 0.1
+MAX_HALVINGS = 12
+SUFFICIENT_DECREASE = 0.1
 """Of the decrease of |λ − h f| that a step promises, what it has to take off."""
-MOST_AT_ONCE = 100
+MAX_COUPLED_ITERATIONS = 100
 """Iterations after which friction counts on normal forces that are held."""
-MOST_AGAIN = 6
+MAX_RETRY_ITERATIONS = 6
 """Iterations of the whole system from every answer of those."""
-SMALLEST_SCALE = 1e-12
+MIN_SCALE = 1e-12
 """Impulse below which a tolerance is absolute [N s]."""
 
 
 class SpringWork(NamedTuple):
-    """Scratch of `end_of_step`; only the first n entries are used, there may be more."""
+    """Scratch of `solve_implicit_springs` for n rows or more."""
 
     velocity: Any
     """u [m/s], shape (n,)."""
@@ -324,7 +324,7 @@ class SpringWork(NamedTuple):
     """Matrix of the system, shape (n, n)."""
     row: Any
     """Row of every unknown, integers, shape (n,)."""
-    held: Any
+    lagged_force: Any
     """Normal forces [N] that friction counts on, where they are held, shape (nc,)."""
 
 
@@ -393,13 +393,13 @@ def newton_step(G, nc, work):
 
 
 @kernel
-def fill_forces(rows, springs, u, gaps, memory, work, holding):
+def fill_forces(rows, springs, u, gaps, memory, work, lagged):
     """Fill h f(u) and S; `gaps` of the contacts and of the scalar rows.
 
-    `holding`: friction counts on the normal forces that are held.
+    `lagged`: friction counts on the normal forces that are held.
     """
     force, slope = work.force, work.slope
-    contact_forces(rows, u, gaps[0], memory, springs, work.held, holding, force, slope)
+    contact_forces(rows, u, gaps[0], memory, springs, work.lagged_force, lagged, force, slope)
     interval_forces(rows, u, gaps[1], springs, force, slope)
 
 
@@ -415,24 +415,24 @@ def force_error(n, trial, force):
 
 
 @kernel
-def descend(rows, springs, gaps, memory, work, holding, limits):
+def descend(rows, springs, gaps, memory, work, lagged, limits):
     """Find λ = h f from `trial` on; return (status code, iterations, residual).
 
-    `limits` are those of `end_of_step`. λ is left in `force` where converged, else the iterate
-    closest to its own force in `best`.
+    `limits` as in `solve_implicit_springs`. λ is left in `force` where converged, else the
+    iterate closest to its own force in `best`.
     """
     G, nc, (tolerance, most) = rows.delassus, rows.friction.shape[0], limits
     u, force, trial, x, step = work.velocity, work.force, work.trial, work.best, work.step
     n, alpha, best = rows.g.shape[0], 1.0, np.inf
     for count in range(most + 1):
         fill_velocity(rows, trial, u)
-        fill_forces(rows, springs, u, gaps, memory, work, holding)
+        fill_forces(rows, springs, u, gaps, memory, work, lagged)
         error, largest = force_error(n, trial, force)
         if not np.isfinite(error):
             return NONFINITE, count, error
-        if error <= tolerance * max(largest, SMALLEST_SCALE):
+        if error <= tolerance * max(largest, MIN_SCALE):
             return CONVERGED, count, error
-        if error > (1.0 - SHARE * alpha) * best and alpha > 0.5**HALVINGS:
+        if error > (1.0 - SUFFICIENT_DECREASE * alpha) * best and alpha > 0.5**MAX_HALVINGS:
             alpha *= 0.5
             for r in range(n):
                 trial[r] = x[r] + alpha * step[r]
@@ -448,14 +448,14 @@ def descend(rows, springs, gaps, memory, work, holding, limits):
 
 
 @kernel
-def hold_normal_forces(nc, h, work):
+def store_lagged_forces(nc, h, work):
     """Let friction count on the normal forces of the impulse in `trial`."""
     for i in range(nc):
-        work.held[i] = max(work.trial[3 * i + 2], 0.0) / h
+        work.lagged_force[i] = max(work.trial[3 * i + 2], 0.0) / h
 
 
 @kernel
-def end_of_step(rows, springs, start, gaps, memory, impulse, work, limits):
+def solve_implicit_springs(rows, springs, start, gaps, memory, impulse, work, limits):
     """Fill λ = h f(u_f + G λ); return (status code, iterations, residual).
 
     Args:
@@ -470,7 +470,7 @@ def end_of_step(rows, springs, start, gaps, memory, impulse, work, limits):
     """
     G, g, nc, (tolerance, most) = rows.delassus, rows.g, rows.friction.shape[0], limits
     u, force, trial, x, step = work.velocity, work.force, work.trial, work.best, work.step
-    n, count, holding, allowed = g.shape[0], 0, False, MOST_AT_ONCE
+    n, count, lagged, allowed = g.shape[0], 0, False, MAX_COUPLED_ITERATIONS
     fill_forces(rows, springs, start, gaps, memory, work, False)
     for r in range(n):  # linearised at the velocity before the step
         u[r] = g[r] - start[r]
@@ -481,19 +481,23 @@ def end_of_step(rows, springs, start, gaps, memory, impulse, work, limits):
     for r in range(n):
         trial[r] = x[r] = step[r]
     while True:
-        end = tolerance, min(most - count, most if holding else allowed)
-        status, more, error = descend(rows, springs, gaps, memory, work, holding, end)
+        end = tolerance, min(most - count, most if lagged else allowed)
+        status, more, error = descend(rows, springs, gaps, memory, work, lagged, end)
         count += more
         if status == NONFINITE:
             impulse[:] = 0.0
             return NONFINITE, count, error
-        if status == CONVERGED and not holding:
+        if status == CONVERGED and not lagged:
             assign(impulse, force)
-            return (CONVERGED if allowed == MOST_AT_ONCE else CONVERGED_BY_FALLBACK), count, error
+            return (
+                (CONVERGED if allowed == MAX_COUPLED_ITERATIONS else CONVERGED_BY_FALLBACK),
+                count,
+                error,
+            )
         assign(trial, force if status == CONVERGED else x)
-        if count >= most and not holding:
+        if count >= most and not lagged:
             assign(impulse, x)  # the iterate closest to its own force
             return MAX_ITERATIONS, count, error
-        if holding or allowed == MOST_AT_ONCE:
-            hold_normal_forces(nc, springs.time_step, work)
-        holding, allowed = not holding, MOST_AGAIN
+        if lagged or allowed == MAX_COUPLED_ITERATIONS:
+            store_lagged_forces(nc, springs.time_step, work)
+        lagged, allowed = not lagged, MAX_RETRY_ITERATIONS

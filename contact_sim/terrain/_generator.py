@@ -14,10 +14,9 @@ from contact_sim._types import Array
 from contact_sim._validation import checked
 from contact_sim.errors import InvalidInput, UnknownName
 from contact_sim.parameters import Parameters, from_mapping, parameter, required
-from contact_sim.terrain._height_field import MOST_CELLS, HeightField
-from contact_sim.terrain._region import Region
+from contact_sim.terrain._height_field import MAX_CELLS, HeightField
 from contact_sim.terrain._sub_terrains import (
-    Ground,
+    GroundPatch,
     HeightFieldTerrain,
     Pair,
     SubTerrain,
@@ -29,6 +28,40 @@ from contact_sim.terrain._triangle_mesh import TriangleMesh
 
 STANDING_ROOM = 1.0
 """On a grid a robot is put as high as the ground within this distance of the middle [m]."""
+
+
+@dataclass(frozen=True)
+class Region(Parameters):
+    """A rectangle, along the axes, in which the ground has its own friction or restitution.
+
+    Raises:
+        InvalidInput: a range that is empty or not finite, negative friction, restitution outside
+            [0, 1].
+    """
+
+    x_range: tuple[float, float] = parameter((-1.0, 1.0), 'm', 'extent along x')
+    y_range: tuple[float, float] = parameter((-1.0, 1.0), 'm', 'extent along y')
+    friction: float | None = parameter(
+        None, '-', 'Coulomb friction coefficient; none: as everywhere', at_least=0.0
+    )
+    restitution: float | None = parameter(
+        None, '-', 'coefficient of restitution; none: as everywhere', at_least=0.0, at_most=1.0
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ('x_range', 'y_range'):
+            low, high = getattr(self, name)
+            if not low < high:
+                raise InvalidInput(
+                    f'Region.{name} = ({low:g}, {high:g}) m: expected a smaller, then a larger one'
+                )
+
+    @checked
+    def contains(self, x: float, y: float) -> bool:
+        """Return whether a point [m] lies in the region, its low sides included."""
+        (x_low, x_high), (y_low, y_high) = self.x_range, self.y_range
+        return x_low <= x < x_high and y_low <= y < y_high
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +166,7 @@ class TerrainGenerator(Parameters):
         self._check_number_of_heights()
         choice, *seeds = np.random.SeedSequence(self.seed).spawn(1 + rows * cols)
         names, difficulty = self._plan(np.random.default_rng(choice))
-        grounds: list[Ground] = []
+        grounds: list[GroundPatch] = []
         regions: list[Region] = []
         origins = np.empty((rows, cols, 3))
         for k, (i, j) in enumerate(np.ndindex(rows, cols)):
@@ -154,10 +187,10 @@ class TerrainGenerator(Parameters):
             if any(isinstance(kind, HeightFieldTerrain) for kind in self.sub_terrains.values())
             else 0.0
         )
-        if number > MOST_CELLS:
+        if number > MAX_CELLS:
             raise InvalidInput(
                 f'TerrainGenerator: {number:g} cells of horizontal_scale = '
-                f'{self.horizontal_scale:g} m, expected at most {MOST_CELLS}'
+                f'{self.horizontal_scale:g} m, expected at most {MAX_CELLS}'
             )
 
     def _plan(self, rng: np.random.Generator) -> tuple[tuple[tuple[str, ...], ...], Array]:
@@ -186,7 +219,7 @@ class TerrainGenerator(Parameters):
             yield Region(x_range, y_range, kind.friction, kind.restitution)
 
     def _joined(
-        self, grounds: list[Ground]
+        self, grounds: list[GroundPatch]
     ) -> tuple[tuple[HeightField, ...], TriangleMesh | None]:
         """Return one height field if it can hold all; else the fields and a mesh of the rest."""
         fields = tuple(ground for ground in grounds if isinstance(ground, HeightField))
@@ -239,7 +272,7 @@ class TerrainGenerator(Parameters):
         )
 
 
-def _standing_height(ground: Ground, x: float, y: float) -> float:
+def _standing_height(ground: GroundPatch, x: float, y: float) -> float:
     """Return the height of the ground under a robot in the middle of a sub-terrain [m]."""
     if not isinstance(ground, HeightField):
         return float(ground.height_at(x, y))

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from contact_sim._types import Array, Indices, Mask
 from contact_sim._validation import checked, checked_fields, coordinates, real_array
 from contact_sim.errors import InvalidInput, shown
-from contact_sim.terrain._triangle_mesh import FARTHEST, TriangleMesh, merged
+from contact_sim.terrain._triangle_mesh import MAX_COORDINATE, TriangleMesh, merged
 
 # --- Heights from files: arrays of NumPy and grey images.
 
@@ -108,7 +108,7 @@ def expanded(first: Indices, last: Indices) -> tuple[Indices, Indices]:
 
 Shifts = NDArray[np.int8]
 
-LONGEST = 3
+MAX_SPAN = 3
 """Cells along x or y between two corners of a triangle that have moved, at most."""
 
 
@@ -183,8 +183,8 @@ def _back_to_back(place: Indices, z: Array) -> Mask:
     wall, k = expanded(np.zeros_like(pieces), pieces)
     start = first[wall] + k[:, None] * step[wall]
     piece = np.ravel_multi_index(
-        (*start.T, *(step[wall].T + LONGEST)),
-        (*place.max(axis=(0, 1), initial=0) + 1, 2 * LONGEST + 1, 2 * LONGEST + 1),
+        (*start.T, *(step[wall].T + MAX_SPAN)),
+        (*place.max(axis=(0, 1), initial=0) + 1, 2 * MAX_SPAN + 1, 2 * MAX_SPAN + 1),
     )
     line = np.unique(piece, return_inverse=True)[1]
     both = np.ones(line.max(initial=-1) + 1, dtype=bool)
@@ -201,7 +201,7 @@ def _cross(a: NDArray, b: NDArray) -> NDArray:
 
 # --- Ground as heights on a grid: two triangles per cell, and walls where it is steep.
 
-MOST_CELLS = 20_000_000
+MAX_CELLS = 20_000_000
 
 
 @checked_fields
@@ -234,12 +234,12 @@ class HeightField:
                 'numbers, at least 2 x 2'
             )
         heights = np.array(heights, dtype=float, order='C')
-        if not (np.abs(heights) <= FARTHEST).all():
-            bad = np.argwhere(~(np.abs(heights) <= FARTHEST))
+        if not (np.abs(heights) <= MAX_COORDINATE).all():
+            bad = np.argwhere(~(np.abs(heights) <= MAX_COORDINATE))
             i, j = bad[0]
             raise InvalidInput(
                 f'HeightField.heights[{i}, {j}] = {heights[i, j]} m: not finite, or more than '
-                f'{FARTHEST:g} m ({len(bad)} such)'
+                f'{MAX_COORDINATE:g} m ({len(bad)} such)'
             )
         heights.flags.writeable = False
         object.__setattr__(self, 'heights', heights)
@@ -384,10 +384,10 @@ def cells_of(size: tuple[float, float], horizontal_scale: float) -> tuple[int, i
             f'size = ({size[0]:g}, {size[1]:g}) m: expected multiples of horizontal_scale = '
             f'{horizontal_scale:g} m'
         )
-    if count.prod() > MOST_CELLS:
+    if count.prod() > MAX_CELLS:
         raise InvalidInput(
             f'size = ({size[0]:g}, {size[1]:g}) m with horizontal_scale = {horizontal_scale:g} m: '
-            f'{count.prod():g} cells, expected at most {MOST_CELLS}'
+            f'{count.prod():g} cells, expected at most {MAX_CELLS}'
         )
     return int(count[0]), int(count[1])
 
@@ -401,16 +401,18 @@ def _cell(p: Array, start: float, scale: float, count: int) -> tuple[NDArray[np.
 
 def _pair(name: str, value: Any) -> tuple[float, float]:
     pair = real_array(name, value)
-    if pair.shape != (2,) or not (np.abs(pair) <= FARTHEST).all():
+    if pair.shape != (2,) or not (np.abs(pair) <= MAX_COORDINATE).all():
         raise InvalidInput(
             f'HeightField: {name} = {shown(value)} m: expected two finite numbers, at most '
-            f'{FARTHEST:g}'
+            f'{MAX_COORDINATE:g}'
         )
     return float(pair[0]), float(pair[1])
 
 
 def _check_positive(name: str, value: Any, unit: str) -> None:
-    if not (isinstance(value, int | float | np.integer | np.floating) and 0.0 < value <= FARTHEST):
+    if not (
+        isinstance(value, int | float | np.integer | np.floating) and 0.0 < value <= MAX_COORDINATE
+    ):
         raise InvalidInput(
             f'HeightField: {name} = {shown(value)}{unit}: expected a finite number > 0'
         )

@@ -17,13 +17,13 @@ from contact_sim.errors import InvalidInput, UnknownName, shown
 from contact_sim.parameters import Parameters, from_mapping, parameter, required
 from contact_sim.terrain._height_field import HeightField, cells_of
 from contact_sim.terrain._terraces import Interval, Terraces, blocks_on
-from contact_sim.terrain._triangle_mesh import FARTHEST
+from contact_sim.terrain._triangle_mesh import MAX_COORDINATE
 
 # --- What every kind of generated ground shares: parameters, size, difficulty.
 
-Ground = HeightField | Terraces
+GroundPatch = HeightField | Terraces
 Pair = tuple[float, float]
-MOST_BLOCKS = 10_000
+MAX_BLOCKS = 10_000
 
 
 def between(ends: Pair, difficulty: float) -> float:
@@ -44,7 +44,7 @@ class SubTerrain(Parameters, ABC):
     )
 
     @checked
-    def build(self, size: Pair, difficulty: float, rng: np.random.Generator) -> Ground:
+    def build(self, size: Pair, difficulty: float, rng: np.random.Generator) -> GroundPatch:
         """Return the ground from (0, 0) to `size`; at its rim it lies at height 0.
 
         Args:
@@ -55,16 +55,16 @@ class SubTerrain(Parameters, ABC):
         Raises:
             InvalidInput: a size or difficulty that makes no sense, no room for what is asked.
         """
-        if len(size) != 2 or not all(0.0 < side <= FARTHEST for side in size):
+        if len(size) != 2 or not all(0.0 < side <= MAX_COORDINATE for side in size):
             raise InvalidInput(
-                f'size = {shown(size)} m: expected two numbers > 0, at most {FARTHEST:g}'
+                f'size = {shown(size)} m: expected two numbers > 0, at most {MAX_COORDINATE:g}'
             )
         if not 0.0 <= difficulty <= 1.0:
             raise InvalidInput(f'difficulty = {difficulty!r}: expected a number from 0 to 1')
         return self.ground((float(size[0]), float(size[1])), difficulty, rng)
 
     @abstractmethod
-    def ground(self, size: Pair, difficulty: float, rng: np.random.Generator) -> Ground:
+    def ground(self, size: Pair, difficulty: float, rng: np.random.Generator) -> GroundPatch:
         """Return what `build` returns, its arguments checked."""
 
     @checked
@@ -83,11 +83,11 @@ class SubTerrain(Parameters, ABC):
 
     @checked
     def check_blocks(self, number: float, size: Pair) -> None:
-        """Raise InvalidInput for more than MOST_BLOCKS steps or cells."""
-        if number > MOST_BLOCKS:
+        """Raise InvalidInput for more than MAX_BLOCKS steps or cells."""
+        if number > MAX_BLOCKS:
             raise InvalidInput(
                 f'{type(self).__name__}: {number:g} blocks with size = ({size[0]:g}, {size[1]:g}) '
-                f'm, expected at most {MOST_BLOCKS}'
+                f'm, expected at most {MAX_BLOCKS}'
             )
 
 
@@ -451,7 +451,7 @@ class Gap(SubTerrain):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plane(SubTerrain):
+class FlatGround(SubTerrain):
     """Level ground."""
 
     def ground(self, size: Pair, difficulty: float, rng: np.random.Generator) -> Terraces:
@@ -462,7 +462,7 @@ class Plane(SubTerrain):
 # --- The kinds of ground by name.
 
 SUB_TERRAINS: dict[str, type[SubTerrain]] = {
-    'plane': Plane,
+    'plane': FlatGround,
     'pyramid_stairs': PyramidStairs,
     'pyramid_stairs_inv': PyramidStairsInv,
     'pyramid_slope': PyramidSlope,

@@ -13,7 +13,7 @@ from contact_sim._types import Array, Indices
 from contact_sim._validation import checked, checked_fields, coordinates, finite, pair
 from contact_sim.errors import InvalidInput, shown
 from contact_sim.terrain._height_field import divided_walls, expanded
-from contact_sim.terrain._triangle_mesh import FARTHEST, TriangleMesh
+from contact_sim.terrain._triangle_mesh import MAX_COORDINATE, TriangleMesh
 
 # --- The surface over level rectangles: their tops, and walls between different heights.
 #
@@ -151,7 +151,7 @@ def _height(z: Indices, rectangle: Indices) -> Indices:
 # --- Level ground with vertical walls: rectangles at heights, and the surface over them.
 
 Interval = tuple[float, float]
-MOST_CELLS = 1_000_000
+MAX_CELLS = 1_000_000
 
 
 @checked_fields
@@ -180,11 +180,11 @@ class Terraces:
             object.__setattr__(self, name, values)
         for name in ('x_cuts', 'y_cuts'):
             cuts = getattr(self, name)
-            near = cuts.ndim == 1 and len(cuts) > 1 and (np.abs(cuts) <= FARTHEST).all()
+            near = cuts.ndim == 1 and len(cuts) > 1 and (np.abs(cuts) <= MAX_COORDINATE).all()
             if not (near and (np.diff(cuts) > 0.0).all()):
                 raise InvalidInput(f'Terraces.{name} = {cuts} m: expected 2 or more, increasing')
         shape = (len(self.x_cuts) - 1, len(self.y_cuts) - 1)
-        if self.heights.shape != shape or not (np.abs(self.heights) <= FARTHEST).all():
+        if self.heights.shape != shape or not (np.abs(self.heights) <= MAX_COORDINATE).all():
             raise InvalidInput(
                 f'Terraces.heights of shape {self.heights.shape}: expected {shape} finite numbers'
             )
@@ -238,17 +238,15 @@ def blocks_on(
         blocks: (x range, y range, height) of each [m]; what lies outside `size` is cut off.
 
     Raises:
-        InvalidInput: numbers that are not finite, edges that make more than MOST_CELLS cells.
+        InvalidInput: numbers that are not finite, edges that make more than MAX_CELLS cells.
     """
     blocks = [_block(block) for block in blocks]
     laid = [(np.clip(x, 0.0, size[0]), np.clip(y, 0.0, size[1]), z) for x, y, z in blocks]
     x_cuts = _cuts([0.0, size[0], *(end for x, _, _ in laid for end in x)])
     y_cuts = _cuts([0.0, size[1], *(end for _, y, _ in laid for end in y)])
     cells = (len(x_cuts) - 1) * (len(y_cuts) - 1)
-    if cells > MOST_CELLS:
-        raise InvalidInput(
-            f'blocks: their edges make {cells} cells, expected at most {MOST_CELLS}'
-        )
+    if cells > MAX_CELLS:
+        raise InvalidInput(f'blocks: their edges make {cells} cells, expected at most {MAX_CELLS}')
     heights = np.zeros((len(x_cuts) - 1, len(y_cuts) - 1))
     for x, y, z in laid:
         (i, i_end), (j, j_end) = (

@@ -197,7 +197,7 @@ def _place(vertices: Array, index: int) -> str:
 
 # --- Ground as triangles: vertices and indices, from numbers or from a file.
 
-FARTHEST = 1e6
+MAX_COORDINATE = 1e6
 """Largest coordinate of ground [m]: nanometres are nothing there."""
 BOX_CORNERS = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)], dtype=float)
 BOX_TRIANGLES = np.array(
@@ -232,12 +232,12 @@ class TriangleMesh:
     def __post_init__(self) -> None:
         vertices = _table('vertices', self.vertices, np.float64)
         triangles = _table('triangles', self.triangles, np.int64)
-        near = (np.abs(vertices) <= FARTHEST).all(axis=1)  # NaN is nowhere
+        near = (np.abs(vertices) <= MAX_COORDINATE).all(axis=1)  # NaN is nowhere
         if not near.all():
             row = int(np.flatnonzero(~near)[0])
             raise InvalidInput(
                 f'TriangleMesh.vertices[{row}] = {vertices[row]} m: not finite, or farther than '
-                f'{FARTHEST:g} m'
+                f'{MAX_COORDINATE:g} m'
             )
         if len(triangles) and not (triangles.min() >= 0 and triangles.max() < len(vertices)):
             raise InvalidInput(

@@ -16,7 +16,7 @@ from typing import Any
 
 from contact_sim._types import Array
 from contact_sim.collision._terrain import Terrain
-from contact_sim.constraints._table import from_words
+from contact_sim.constraints._table import constraint_from_dict
 from contact_sim.dynamics._integration import integrator_code
 from contact_sim.errors import ContactSimError
 from contact_sim.replay._header import contact_model_of, ground_of, robot_of
@@ -101,7 +101,7 @@ def world_of(
         robot = robot_of(header['robot'], numbers_must_match=True)
     same_ground = before is not None and before.header['ground'] == header['ground']
     ground = before.ground if before is not None and same_ground else ground_of(header)
-    constraints = [from_words(said) for said in header['constraints']]
+    constraints = [constraint_from_dict(said) for said in header['constraints']]
     work = Workspace(robot, ground, header['time_step'], constraints)
     work.data.q[:] = robot.reference_configuration()
     work.integrator[0] = integrator_code(header['integrator'])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from contact_sim.collision._facets import UNUSED_GAP
+from contact_sim.collision._contact_slots import UNUSED_GAP
 from contact_sim.collision._height_field_contacts import (
     PER_POINT,
     Patch,

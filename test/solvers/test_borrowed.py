@@ -8,7 +8,7 @@ import numba
 import numpy as np
 import pytest
 
-from contact_sim.solvers._jit import borrowed
+from contact_sim.solvers._jit import without_refcount
 
 
 @numba.njit
@@ -26,12 +26,12 @@ def sum_chain(rows, parent, out):
 
 @numba.njit
 def sum_borrowed_chain(rows, parent, out):
-    return sum_chain(borrowed(rows), borrowed(parent), borrowed(out))
+    return sum_chain(without_refcount(rows), without_refcount(parent), without_refcount(out))
 
 
 @numba.njit
 def hand_back(x):
-    return borrowed(x)
+    return without_refcount(x)
 
 
 STRIDED = np.arange(24.0).reshape(4, 6)[:, ::2]

@@ -26,7 +26,7 @@ from contact_sim.solvers._dense import assign
 from contact_sim.solvers._jit import kernel
 
 PGS, RAISIM, STAGGERED = range(3)
-INNER_SWEEPS = 20
+STAGGERED_SWEEPS = 20
 SLIP_SAMPLES = (256, 2048)
 BISECTIONS = 60
 
@@ -154,17 +154,17 @@ def staggered_sweep(rows, impulse):
     """Normal impulses with friction held, then friction with these; return the largest change."""
     G, g, mu = rows.delassus, rows.g, rows.friction
     before = impulse.copy()
-    for _ in range(INNER_SWEEPS):
+    for _ in range(STAGGERED_SWEEPS):
         for i in range(mu.shape[0]):
             n = 3 * i + 2
             impulse[n] = max(impulse[n] - row_velocity(G, g, impulse, n) / G[n, n], 0.0)
-    for _ in range(INNER_SWEEPS):
+    for _ in range(STAGGERED_SWEEPS):
         friction_sweep(rows, impulse)
     return np.abs(impulse - before).max()
 
 
 @kernel
-def approach(rows, impulse):
+def signorini_error(rows, impulse):
     """Return what a step of 1/G_nn changes the normal impulses by: Signorini's condition [N s]."""
     G, g, mu = rows.delassus, rows.g, rows.friction
     worst = 0.0
@@ -178,7 +178,7 @@ def approach(rows, impulse):
 
 
 @kernel
-def solve_as_peer(rows, impulse, tolerance, max_sweeps, method):
+def solve_baseline(rows, impulse, tolerance, max_sweeps, method):
     """Sweep until the impulses stand still; return (sweeps, natural map [N s], converged).
 
     These methods stop where the impulses stand still. Converged is only what also obeys the law:
@@ -199,7 +199,7 @@ def solve_as_peer(rows, impulse, tolerance, max_sweeps, method):
         if change > goal:
             continue
         residual = natural_map(rows, impulse, 0.0)
-        if (approach(rows, impulse) if method == RAISIM else residual) <= goal:
+        if (signorini_error(rows, impulse) if method == RAISIM else residual) <= goal:
             return count, residual, True
         if not np.isfinite(residual) or change == 0.0:
             return count, residual, False

@@ -18,14 +18,14 @@ from contact_sim.solvers._jit import kernel
 
 # --- What the kernels know of a constraint: codes, and the places of its numbers.
 
-POINT, FRAME, JOINTS, GIVEN = range(4)
+POINT, FRAME, JOINTS, FUNCTION = range(4)
 """Kinds of rows: relative position (3), relative placement (6), a sum over joints (1), given."""
 PROJECTED, DAMPED, DRIVEN, DRIVEN_SLOWLY = range(4)
 """Laws: position kept by projection or by Baumgarte, velocity reached at once or by its α."""
 KIND, FIRST, COUNT, UNBOUNDED, A, B, DOF_A, DOF_B = range(8)
 """Indices: kind, first row, rows, whether the first joint has no bounds, then two bodies and their
 last dofs, or coordinates and dofs of two joints."""
-LAW, KP, KD, VALUE, SHARE_A, SHARE_B = range(6)
+LAW, KP, KD, VALUE, COEFFICIENT_A, COEFFICIENT_B = range(6)
 """Numbers: law, its feedback, what is asked of a joint, shares of two joints."""
 
 
@@ -44,40 +44,43 @@ def fill_errors(table, pose, q, error):
     """
     indices, places, laws = table
     for i in range(places.shape[0]):
-        one = indices[CONSTRAINT_INDICES * i : CONSTRAINT_INDICES * (i + 1)]
-        row = one[FIRST]
-        if one[KIND] == JOINTS:
-            value = laws[i, SHARE_A] * joint_position(q, one)
-            error[row] = value + laws[i, SHARE_B] * q[one[B]] - laws[i, VALUE]
+        entry = indices[CONSTRAINT_INDICES * i : CONSTRAINT_INDICES * (i + 1)]
+        row = entry[FIRST]
+        if entry[KIND] == JOINTS:
+            value = laws[i, COEFFICIENT_A] * joint_position(q, entry)
+            error[row] = value + laws[i, COEFFICIENT_B] * q[entry[B]] - laws[i, VALUE]
             if laws[i, LAW] >= DRIVEN:
                 error[row] = 0.0
-            if one[UNBOUNDED]:  # the shorter way round
+            if entry[UNBOUNDED]:  # the shorter way round
                 error[row] = np.arctan2(np.sin(error[row]), np.cos(error[row]))
-        elif one[KIND] != GIVEN:
-            p, r = centre_of(pose, one[A], places[i], 0), centre_of(pose, one[B], places[i], 12)
+        elif entry[KIND] != FUNCTION:
+            p, r = (
+                world_point(pose, entry[A], places[i], 0),
+                world_point(pose, entry[B], places[i], 12),
+            )
             put(error, row, sub(p, r))
-            if one[KIND] == FRAME:
-                put(error, row + 3, angle_between(pose, one, places[i]))
+            if entry[KIND] == FRAME:
+                put(error, row + 3, angle_between(pose, entry, places[i]))
 
 
 @kernel
-def joint_position(q, one):
+def joint_position(q, entry):
     """Return the position of the first joint of a constraint [rad or m]."""
-    k = one[A]
-    return np.arctan2(q[k + 1], q[k]) if one[UNBOUNDED] else q[k]
+    k = entry[A]
+    return np.arctan2(q[k + 1], q[k]) if entry[UNBOUNDED] else q[k]
 
 
 @kernel
-def centre_of(pose, body, place, first):
+def world_point(pose, body, place, first):
     """Return a point of a body in world; its place in the axes of the body from `first` on."""
     P = pose[body]
     return add(rotated(vec(P, 0), vec(P, 3), vec(P, 6), vec(place, first + 9)), vec(P, 9))
 
 
 @kernel
-def angle_between(pose, one, place):
+def angle_between(pose, entry, place):
     """Return the angle vector of R_A R_Bᵀ in world axes [rad]."""
-    P, Q = pose[one[A]], pose[one[B]]
+    P, Q = pose[entry[A]], pose[entry[B]]
     w, trace = (0.0, 0.0, 0.0), 0.0
     for c in range(0, 9, 3):
         x = rotated(vec(P, 0), vec(P, 3), vec(P, 6), vec(place, c))
@@ -103,23 +106,23 @@ def fill_jacobian(table, pose, columns, origin, dof_parent, H):
     """
     indices, places, laws = table
     for i in range(places.shape[0]):
-        one = indices[CONSTRAINT_INDICES * i : CONSTRAINT_INDICES * (i + 1)]
-        row = one[FIRST]
-        if one[KIND] == GIVEN:
+        entry = indices[CONSTRAINT_INDICES * i : CONSTRAINT_INDICES * (i + 1)]
+        row = entry[FIRST]
+        if entry[KIND] == FUNCTION:
             continue
-        for r in range(row, row + one[COUNT]):
+        for r in range(row, row + entry[COUNT]):
             for k in range(H.shape[1]):
                 H[r, k] = 0.0
-        if one[KIND] == JOINTS:
-            H[row, one[DOF_A]] = laws[i, SHARE_A]
-            if laws[i, SHARE_B] != 0.0:
-                H[row, one[DOF_B]] = laws[i, SHARE_B]
+        if entry[KIND] == JOINTS:
+            H[row, entry[DOF_A]] = laws[i, COEFFICIENT_A]
+            if laws[i, COEFFICIENT_B] != 0.0:
+                H[row, entry[DOF_B]] = laws[i, COEFFICIENT_B]
             continue
-        angles = one[KIND] == FRAME
-        p = sub(centre_of(pose, one[A], places[i], 0), vec(origin, 0))
-        add_branch_rows(columns, one[DOF_A], dof_parent, p, 1.0, row, angles, H)
-        p = sub(centre_of(pose, one[B], places[i], 12), vec(origin, 0))
-        add_branch_rows(columns, one[DOF_B], dof_parent, p, -1.0, row, angles, H)
+        angles = entry[KIND] == FRAME
+        p = sub(world_point(pose, entry[A], places[i], 0), vec(origin, 0))
+        add_branch_rows(columns, entry[DOF_A], dof_parent, p, 1.0, row, angles, H)
+        p = sub(world_point(pose, entry[B], places[i], 12), vec(origin, 0))
+        add_branch_rows(columns, entry[DOF_B], dof_parent, p, -1.0, row, angles, H)
 
 
 @kernel
@@ -149,19 +152,19 @@ def fill_drift(table, pose, motion, drift):
     indices, places, _ = table
     twist, bias, origin, gravity = motion
     for i in range(places.shape[0]):
-        one = indices[CONSTRAINT_INDICES * i : CONSTRAINT_INDICES * (i + 1)]
-        row = one[FIRST]
-        if one[KIND] == JOINTS:
+        entry = indices[CONSTRAINT_INDICES * i : CONSTRAINT_INDICES * (i + 1)]
+        row = entry[FIRST]
+        if entry[KIND] == JOINTS:
             drift[row] = 0.0
-        elif one[KIND] != GIVEN:
+        elif entry[KIND] != FUNCTION:
             put(drift, row, (0.0, 0.0, 0.0))
-            if one[KIND] == FRAME:
+            if entry[KIND] == FRAME:
                 put(drift, row + 3, (0.0, 0.0, 0.0))
-            for body, first, sign in ((one[A], 0, 1.0), (one[B], 12, -1.0)):
+            for body, first, sign in ((entry[A], 0, 1.0), (entry[B], 12, -1.0)):
                 if body > 0:
-                    p = sub(centre_of(pose, body, places[i], first), vec(origin, 0))
+                    p = sub(world_point(pose, body, places[i], first), vec(origin, 0))
                     a = point_bias(twist[body], bias[body], gravity, p)
                     put(drift, row, add(vec(drift, row), scaled(sign, a)))
-                    if one[KIND] == FRAME:
+                    if entry[KIND] == FRAME:
                         turning = scaled(sign, vec(bias[body], 3))
                         put(drift, row + 3, add(vec(drift, row + 3), turning))
