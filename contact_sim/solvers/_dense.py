@@ -237,10 +237,10 @@ def cholesky_solve(L, x):
 # which is the ordinary solution where r is full. One step of refinement removes the rounding.
 
 RANK_TOLERANCE = 1e-9
-"""Pivot over the largest diagonal below which it counts as zero: rows of J that depend on each
-other but for 3e-5. Kept as independent rows they would take enormous forces for tiny velocities."""
+"""Pivot over the largest diagonal up to which it counts as zero: rows of J that depend on each
+other but for 3e-5. As independent rows they would take enormous forces for tiny velocities."""
 CONSISTENCY_TOLERANCE = 1e-6
-"""Residual of consistent rows over the velocities they prescribe, up to which it is rounding."""
+"""Residual over prescribed velocity, up to which redundant rows count as consistent [-]."""
 
 
 @kernel

@@ -1,6 +1,6 @@
-"""Forces of springs, dampers and regularised friction, and their derivatives to the velocity.
+"""Springs, dampers and regularised friction: forces, derivatives, implicit step.
 
-The laws are those of contact_models/compliant.py; `material` holds their numbers.
+The laws are those of contact_models/_compliant.py (theory 2.1); `material` holds their numbers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PIECEWISE, TANH, STRIBECK, ANCHORED = range(4)
     STIFFNESS, EXPONENT, DISSIPATION, DAMPING_RATIO, SLIP_SPEED, STATIC_RATIO,
     TANGENTIAL_STIFFNESS, TANGENTIAL_DAMPING_RATIO, SECANT_STIFFNESS,
 ) = range(9)  # fmt: skip
-"""Places of the numbers in `material`, which are CompliantParameters."""
+"""Places of the numbers in `material`, see CompliantParameters."""
 
 
 class Springs(NamedTuple):
@@ -44,7 +44,7 @@ class Springs(NamedTuple):
 
 
 class NormalLoad(NamedTuple):
-    """One pressed contact: what friction depends on besides the slip velocity."""
+    """The normal force of one contact, on which its friction depends."""
 
     mu: float
     """Friction coefficient [-]."""
@@ -55,7 +55,7 @@ class NormalLoad(NamedTuple):
 
 
 class LinearSprings(NamedTuple):
-    """The springs and dampers of every contact for small motions about the wanted depth."""
+    """Springs and dampers of every contact, linearised about the nominal penetration."""
 
     stiffness: float
     """k along the normal [N/m]."""
@@ -79,7 +79,7 @@ def damper(ratio, k, G):
 def stiffness_ratio(G, nc, h, springs):
     """Return √λ_max(G (h² K + 2 h D)) of the first `nc` contacts: h ω_max without damping.
 
-    The explicit step u⁺ = u − h G (K x + D u), x⁺ = x + h u⁺ is stable below 2 and only there.
+    The explicit step u⁺ = u − h G (K x + D u), x⁺ = x + h u⁺ is stable exactly below 2.
 
     Args:
         G: Delassus matrix [1/kg], (3 nc, 3 nc) or more.
@@ -99,6 +99,7 @@ def stiffness_ratio(G, nc, h, springs):
         d_t = damper(springs.tangential_damping_ratio, k_t, G_tt)
         root[r] = root[r + 1] = np.sqrt(h * (h * k_t + 2.0 * d_t))
         root[r + 2] = np.sqrt(h * (h * k + 2.0 * d))
+    # symmetric matrix of the same eigenvalues
     for a in range(n):
         for b in range(n):
             A[a, b] = root[a] * G[a, b] * root[b]
@@ -110,6 +111,7 @@ def normal_force(law, x, speed, material, G_nn):
     """Return f_n and its derivatives to the penetration x and to its rate ẋ = `speed`."""
     if x <= 0.0:
         return 0.0, 0.0, 0.0
+    # open contact above; the laws of theory T10
     k = material[STIFFNESS]
     if law == LINEAR:
         return k * x, k, 0.0
@@ -133,6 +135,7 @@ def friction_coefficient(law, s, mu, v_s, ratio):
     if law == TANH:
         value = np.tanh(x)
         return mu * value, mu * (1.0 - value * value) / v_s
+    # Stribeck: up to μ_s, then down to μ by a cubic
     static = ratio * mu
     if x < 1.0:
         return static * x * (2.0 - x), 2.0 * static * (1.0 - x) / v_s
@@ -150,7 +153,8 @@ def regularised_friction(springs, press, u1, u2, r, impulse, slope):
     h, v_s = springs.time_step, springs.material[SLIP_SPEED]
     s = np.sqrt(u1 * u1 + u2 * u2)
     m, d_m = friction_coefficient(springs.friction_law, s, mu, v_s, springs.material[STATIC_RATIO])
-    over = m / s if s > 1e-12 * v_s else d_m  # μ(s)/s
+    # force −h μ(s) f u_t/s and its derivatives along d, across d and to f
+    over = m / s if s > 1e-12 * v_s else d_m
     d1, d2 = (u1 / s, u2 / s) if s > 0.0 else (0.0, 0.0)
     impulse[r], impulse[r + 1] = -h * over * f * u1, -h * over * f * u2
     along, across = h * f * d_m, h * f * over
@@ -162,7 +166,7 @@ def regularised_friction(springs, press, u1, u2, r, impulse, slope):
 
 @kernel
 def anchored_friction(springs, press, u1, u2, G_tt, z, r, impulse, slope):
-    """Fill the same rows with the spring and damper to the anchor, cut at μ f.
+    """Fill the tangential rows of the spring and damper to the anchor, cut at μ f.
 
     `z` (4,) is the deflection at the start of the step.
     """
@@ -174,6 +178,7 @@ def anchored_friction(springs, press, u1, u2, G_tt, z, r, impulse, slope):
     size, bound = np.sqrt(t1 * t1 + t2 * t2), mu * f
     slope[r, :] = 0.0
     slope[r + 1, :] = 0.0
+    # stick; below: slip, with the direction of the trial force
     if size <= bound:
         impulse[r], impulse[r + 1] = -h * t1, -h * t2
         slope[r, 0] = slope[r + 1, 1] = -h * gain
@@ -188,7 +193,7 @@ def anchored_friction(springs, press, u1, u2, G_tt, z, r, impulse, slope):
 
 @kernel
 def next_deflection(u_next, mu, impulse, h, stiffness, memory, memory_next):
-    """Fill the next anchors, z + h u_t⁺ with k_t |z| ≤ μ f_n; zero where nothing presses."""
+    """Fill the next anchors, z + h u_t⁺ with k_t |z| ≤ μ f_n; zero without normal force."""
     memory_next[:] = 0.0
     for i in range(mu.shape[0]):
         r, longest = 3 * i, mu[i] * max(impulse[3 * i + 2], 0.0) / (h * stiffness)
@@ -217,6 +222,7 @@ def contact_forces(rows, u, gap, memory, springs, lagged_force, lagged, impulse,
     for i in range(rows.friction.shape[0]):
         r = 3 * i
         u1, u2, un = u[r], u[r + 1], u[r + 2]
+        # normal row
         f, f_x, f_rate = normal_force(
             springs.normal_law, -(gap[i] + ahead * un), -un, springs.material, G[r + 2, r + 2]
         )
@@ -224,11 +230,13 @@ def contact_forces(rows, u, gap, memory, springs, lagged_force, lagged, impulse,
         impulse[r + 2] = h * f
         slope[r + 2, 0] = slope[r + 2, 1] = 0.0
         slope[r + 2, 2] = h * d_f
+        # normal force that friction depends on
         if lagged:
             f, d_f = lagged_force[i], 0.0
         elif f <= 0.0:
             f = d_f = 0.0
         press = NormalLoad(rows.friction[i], f, d_f)
+        # tangential rows
         if springs.friction_law == ANCHORED:
             G_tt = 0.5 * (G[r, r] + G[r + 1, r + 1])
             anchored_friction(springs, press, u1, u2, G_tt, memory[i], r, impulse, slope)
@@ -244,11 +252,11 @@ def interval_forces(rows, u, gap, springs, impulse, slope):
     interval with an infinite bound is a spring and a damper on the position error of the row,
     f = −(k φ + d u) with d = 2 ζ √(k/G_kk), cut at the bounds: a limit with φ ≥ 0 inside pushes
     only, with [0, inf) or (−inf, 0], and a bilateral row pushes and pulls. The damper acts from
-    φ = −(d/k) u on, a little ahead of the limit: so the force has no jump, and the implicit step
-    always an answer.
+    φ = −(d/k) u on, a little before the limit: so the force is continuous, and the implicit step
+    always has a solution.
 
     Args:
-        rows: the problem, n rows of nc contacts and ns scalar rows; `g` plays no part.
+        rows: the problem, n rows of nc contacts and ns scalar rows; `g` is not used.
         u: velocities of the rows [rad/s], shape (n,).
         gap: position error φ of the scalar rows at the start of the step [rad], shape (ns,).
         springs: the laws; k is the secant stiffness [N m/rad], ζ the damping ratio.
@@ -272,31 +280,27 @@ def interval_forces(rows, u, gap, springs, impulse, slope):
         slope[r, 0] = -h * gain if lower < free < upper else 0.0
 
 
-# --- Newton on λ = h f(u_f + G λ): the forces of springs and dampers at the end of a step.
+# Newton on λ = h f(u_f + G λ): the forces of springs and dampers at the end of a step.
 #
-#     (I − S G) Δλ = h f(u) − λ,   S = ∂(h f)/∂u                                  (springs.py)
+#     (I − S G) Δλ = h f(u) − λ,   S = ∂(h f)/∂u
 #
-# S has a 3x3 block per contact and one number per scalar row. Where it is zero, in contacts that
-# do
-# not press and in dry friction at full slip, Δλ is the right side; only the other rows are
-# unknowns. A step that does not take off its share of |λ − h f| is halved.
+# S has a 3x3 block per contact and one number per scalar row. Where it is zero, in open contacts
+# and in dry friction at full slip, Δλ is the right-hand side; only the other rows are unknowns. A
+# step that does not decrease |λ − h f| enough is halved.
 #
 # Friction grows with the normal force, which makes I − S G asymmetric, and |λ − h f| may have
-# minima
-# that are no answers: a contact on the verge of leaving, whose friction another one feels. Then
-# friction counts on normal forces that are held, those of the last answer; with them the forces
-# only
-# fall as the velocities grow, and Newton has a way down. From there the whole system is tried
-# again,
-# and else the normal forces of that answer are held.
+# minima that are no solutions: a contact about to open, whose friction another one feels. Then
+# friction is computed from lagged normal forces, those of the last iterate; with them the forces
+# only decrease as the velocities grow, and Newton converges. From that solution the coupled system
+# is tried again, and if it fails, the normal forces are lagged once more.
 
 MAX_HALVINGS = 12
 SUFFICIENT_DECREASE = 0.1
-"""Of the decrease of |λ − h f| that a step promises, what it has to take off."""
+"""Share of the predicted decrease of |λ − h f| that a step must reach [-]."""
 MAX_COUPLED_ITERATIONS = 100
-"""Iterations after which friction counts on normal forces that are held."""
+"""Iterations of the coupled system, after which normal forces are lagged."""
 MAX_RETRY_ITERATIONS = 6
-"""Iterations of the whole system from every answer of those."""
+"""Iterations of the coupled system from each solution with lagged forces."""
 MIN_SCALE = 1e-12
 """Impulse below which a tolerance is absolute [N s]."""
 
@@ -311,7 +315,7 @@ class SpringWork(NamedTuple):
     trial: Any
     """Impulse that is tried [N s], shape (n,)."""
     best: Any
-    """Impulse nearest to its own force so far [N s], shape (n,)."""
+    """Impulse with the smallest |λ − h f| so far [N s], shape (n,)."""
     step: Any
     """Δλ [N s], shape (n,)."""
     line: Any
@@ -325,7 +329,7 @@ class SpringWork(NamedTuple):
     row: Any
     """Row of every unknown, integers, shape (n,)."""
     lagged_force: Any
-    """Normal forces [N] that friction counts on, where they are held, shape (nc,)."""
+    """Lagged normal forces [N] of friction, shape (nc,)."""
 
 
 @kernel
@@ -378,6 +382,7 @@ def newton_step(G, nc, work):
     """Turn `step` from h f − λ into Δλ; return False where the system is singular."""
     slope, step, right, row, line = work.slope, work.step, work.right, work.row, work.line
     m, n = stiff_rows(slope, nc, row), G.shape[0]
+    # right-hand side: the rows with S = 0 are known
     for k in range(m):
         right[k], step[row[k]] = step[row[k]], 0.0
     if m < n:
@@ -396,7 +401,7 @@ def newton_step(G, nc, work):
 def fill_forces(rows, springs, u, gaps, memory, work, lagged):
     """Fill h f(u) and S; `gaps` of the contacts and of the scalar rows.
 
-    `lagged`: friction counts on the normal forces that are held.
+    With `lagged` friction uses the lagged normal forces.
     """
     force, slope = work.force, work.slope
     contact_forces(rows, u, gaps[0], memory, springs, work.lagged_force, lagged, force, slope)
@@ -416,15 +421,16 @@ def force_error(n, trial, force):
 
 @kernel
 def descend(rows, springs, gaps, memory, work, lagged, limits):
-    """Find λ = h f from `trial` on; return (status code, iterations, residual).
+    """Solve λ = h f from `trial` on; return (status code, iterations, residual).
 
-    `limits` as in `solve_implicit_springs`. λ is left in `force` where converged, else the
-    iterate closest to its own force in `best`.
+    `limits` as in `solve_implicit_springs`. λ is left in `force` where converged, else the iterate
+    with the smallest residual in `best`.
     """
-    G, nc, (tolerance, most) = rows.delassus, rows.friction.shape[0], limits
+    G, nc, (tolerance, max_iterations) = rows.delassus, rows.friction.shape[0], limits
     u, force, trial, x, step = work.velocity, work.force, work.trial, work.best, work.step
     n, alpha, best = rows.g.shape[0], 1.0, np.inf
-    for count in range(most + 1):
+    for count in range(max_iterations + 1):
+        # residual λ − h f(u_f + G λ): acceptance
         fill_velocity(rows, trial, u)
         fill_forces(rows, springs, u, gaps, memory, work, lagged)
         error, largest = force_error(n, trial, force)
@@ -432,11 +438,13 @@ def descend(rows, springs, gaps, memory, work, lagged, limits):
             return NONFINITE, count, error
         if error <= tolerance * max(largest, MIN_SCALE):
             return CONVERGED, count, error
+        # insufficient decrease: halve the step
         if error > (1.0 - SUFFICIENT_DECREASE * alpha) * best and alpha > 0.5**MAX_HALVINGS:
             alpha *= 0.5
             for r in range(n):
                 trial[r] = x[r] + alpha * step[r]
             continue
+        # Newton step
         best, alpha = error, 1.0
         for r in range(n):
             x[r], step[r] = trial[r], force[r] - trial[r]
@@ -444,12 +452,12 @@ def descend(rows, springs, gaps, memory, work, lagged, limits):
             break
         for r in range(n):
             trial[r] = x[r] + step[r]
-    return MAX_ITERATIONS, most, best
+    return MAX_ITERATIONS, max_iterations, best
 
 
 @kernel
 def store_lagged_forces(nc, h, work):
-    """Let friction count on the normal forces of the impulse in `trial`."""
+    """Store the normal forces of the impulse in `trial` as the lagged ones."""
     for i in range(nc):
         work.lagged_force[i] = max(work.trial[3 * i + 2], 0.0) / h
 
@@ -461,18 +469,18 @@ def solve_implicit_springs(rows, springs, start, gaps, memory, impulse, work, li
     Args:
         rows: the problem, n rows; `g` is the velocity without contact u_f [m/s].
         springs: the laws.
-        start: u before the step [m/s]; of several answers, the one that it leads to.
+        start: u before the step [m/s]; selects among several solutions.
         gaps: φ of the contacts (nc,) [m] and of the scalar rows (ns,) at the start of the step.
         memory: deflection of the anchors [m], shape (nc, 4).
         impulse: out, λ [N s], shape (n,).
         work: scratch for n rows or more, `slope` and `matrix` for n rows.
         limits: tolerance on |λ − h f| relative to the largest impulse [-], and most iterations.
     """
-    G, g, nc, (tolerance, most) = rows.delassus, rows.g, rows.friction.shape[0], limits
+    G, g, nc, (tolerance, max_iterations) = rows.delassus, rows.g, rows.friction.shape[0], limits
     u, force, trial, x, step = work.velocity, work.force, work.trial, work.best, work.step
     n, count, lagged, allowed = g.shape[0], 0, False, MAX_COUPLED_ITERATIONS
     fill_forces(rows, springs, start, gaps, memory, work, False)
-    for r in range(n):  # linearised at the velocity before the step
+    for r in range(n):  # first iterate: forces linearised at the velocity before the step
         u[r] = g[r] - start[r]
     for r in range(n):
         step[r] = force[r] + slope_times(work.slope, u, nc, r)
@@ -481,7 +489,8 @@ def solve_implicit_springs(rows, springs, start, gaps, memory, impulse, work, li
     for r in range(n):
         trial[r] = x[r] = step[r]
     while True:
-        end = tolerance, min(most - count, most if lagged else allowed)
+        # coupled and lagged systems in turn, each from the solution of the other
+        end = tolerance, min(max_iterations - count, max_iterations if lagged else allowed)
         status, more, error = descend(rows, springs, gaps, memory, work, lagged, end)
         count += more
         if status == NONFINITE:
@@ -494,9 +503,10 @@ def solve_implicit_springs(rows, springs, start, gaps, memory, impulse, work, li
                 count,
                 error,
             )
+        # next start
         assign(trial, force if status == CONVERGED else x)
-        if count >= most and not lagged:
-            assign(impulse, x)  # the iterate closest to its own force
+        if count >= max_iterations and not lagged:
+            assign(impulse, x)
             return MAX_ITERATIONS, count, error
         if lagged or allowed == MAX_COUPLED_ITERATIONS:
             store_lagged_forces(nc, springs.time_step, work)
