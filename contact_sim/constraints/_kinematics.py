@@ -1,10 +1,11 @@
 """Errors h, Jacobians H and Ḣ v of constraints on frames and joints (theory 4.6).
 
     point    h = p_A − p_B                       H = J_A − J_B
-    frame    behind it the angle of R_A R_Bᵀ     H = ω_A − ω_B
-    joints   h = Σ share q − value
+    frame    then the angle of R_A R_Bᵀ          H = ω_A − ω_B
+    joints   h = Σ coefficient q − value
 
-in world axes. H of the angle is exact where it is 0.
+in world axes. H of the angle is exact at angle zero. Constraints that are Python functions
+(FUNCTION) are evaluated in step/_constraints.py; the kernels here skip their rows.
 """
 
 from __future__ import annotations
@@ -16,28 +17,23 @@ from contact_sim.dynamics._rigid_body import point_bias
 from contact_sim.dynamics._vectors import add, cross, put, rotated, scaled, sub, vec
 from contact_sim.solvers._jit import kernel
 
-# --- What the kernels know of a constraint: codes, and the places of its numbers.
-
 POINT, FRAME, JOINTS, FUNCTION = range(4)
-"""Kinds of rows: relative position (3), relative placement (6), a sum over joints (1), given."""
+"""Kinds of rows: relative position (3), relative placement (6), a sum over joints (1), h(q)."""
 PROJECTED, DAMPED, DRIVEN, DRIVEN_SLOWLY = range(4)
-"""Laws: position kept by projection or by Baumgarte, velocity reached at once or by its α."""
+"""Laws: position by projection or Baumgarte feedback, velocity at once or with rate α."""
 KIND, FIRST, COUNT, UNBOUNDED, A, B, DOF_A, DOF_B = range(8)
 """Indices: kind, first row, rows, whether the first joint has no bounds, then two bodies and their
 last dofs, or coordinates and dofs of two joints."""
 LAW, KP, KD, VALUE, COEFFICIENT_A, COEFFICIENT_B = range(6)
-"""Numbers: law, its feedback, what is asked of a joint, shares of two joints."""
-
-
-# --- Errors h, Jacobians H and Ḣ v of constraints on frames and joints (theory 4.6).
+"""Numbers: law, its feedback, position or velocity of a joint, coefficients of two joints."""
 
 
 @kernel
 def fill_errors(table, pose, q, error):
-    """Fill h [m, rad] of all but given rows, shape (nb,).
+    """Fill h [m, rad] of all rows but those of FUNCTION, shape (nb,).
 
     Args:
-        table: (indices, places, laws) of the constraints, see kinds.py.
+        table: (indices, places, laws) of the constraints, see `ConstraintTable`.
         pose: rotation by columns and position of each body in world, shape (bodies, 12).
         q: configuration, shape (nq,).
         error: out.
@@ -49,11 +45,13 @@ def fill_errors(table, pose, q, error):
         if entry[KIND] == JOINTS:
             value = laws[i, COEFFICIENT_A] * joint_position(q, entry)
             error[row] = value + laws[i, COEFFICIENT_B] * q[entry[B]] - laws[i, VALUE]
+            # driven joints have no position error
             if laws[i, LAW] >= DRIVEN:
                 error[row] = 0.0
-            if entry[UNBOUNDED]:  # the shorter way round
+            if entry[UNBOUNDED]:  # continuous joint: the shorter way round
                 error[row] = np.arctan2(np.sin(error[row]), np.cos(error[row]))
         elif entry[KIND] != FUNCTION:
+            # point and frame: p_A − p_B, then the angle
             p, r = (
                 world_point(pose, entry[A], places[i], 0),
                 world_point(pose, entry[B], places[i], 12),
@@ -94,7 +92,7 @@ def angle_between(pose, entry, place):
 
 @kernel
 def fill_jacobian(table, pose, columns, origin, dof_parent, H):
-    """Fill H (nb, nv) of all but given rows.
+    """Fill H (nb, nv) of all rows but those of FUNCTION.
 
     Args:
         table: as in `fill_errors`, like `pose`.
@@ -113,6 +111,7 @@ def fill_jacobian(table, pose, columns, origin, dof_parent, H):
         for r in range(row, row + entry[COUNT]):
             for k in range(H.shape[1]):
                 H[r, k] = 0.0
+        # joints: the coefficients
         if entry[KIND] == JOINTS:
             H[row, entry[DOF_A]] = laws[i, COEFFICIENT_A]
             if laws[i, COEFFICIENT_B] != 0.0:
@@ -141,7 +140,7 @@ def add_branch_rows(columns, last, dof_parent, p, sign, row, angles, H):
 
 @kernel
 def fill_drift(table, pose, motion, drift):
-    """Fill Ḣ v [m/s², rad/s²] of all but given rows, shape (nb,).
+    """Fill Ḣ v [m/s², rad/s²] of all rows but those of FUNCTION, shape (nb,).
 
     Args:
         table: as in `fill_errors`, like `pose`.
