@@ -1,8 +1,8 @@
 """Contacts with a surface of triangles, found through a grid of bins over x and y.
 
 The front of a triangle is the side from which its corners run counter-clockwise. A point is
-behind the surface where the facet nearest to it says so; there may be hollows, overhangs and open
-borders.
+behind the surface if the facet nearest to it faces away; hollows, overhangs and open borders are
+allowed.
 
     data      [0] triangles; [1] convex edges and borders; [2] corners with such an edge;
               [3] side of the bins [m]; [4:6] x and y of the first [m]; [6:8] bins along x and y;
@@ -43,23 +43,23 @@ from contact_sim.dynamics._vectors import dot, scaled, sub, vec
 from contact_sim.solvers._jit import kernel
 from contact_sim.terrain import TriangleMesh
 
-# --- The facets of a mesh that a sphere may touch, and the bins in which kernels look for them.
+# The facets of a mesh, and the bins of the search.
 
 BORDER_PROBE = 1e-4
-"""How far beyond a border is looked for ground [m]."""
+"""Distance beyond a border at which ground is searched [m]."""
 ENTRIES_PER_FACET = 16
 """Most entries of a facet in the bins, on average."""
 
 
 @dataclass(frozen=True)
 class MeshFacets:
-    """Numbers of triangles, convex edges and corners with one, one row each; see `mesh`."""
+    """Triangles, convex edges and corners with such an edge as numbers, one row each."""
 
     triangles: Array
     edges: Array
     corners: Array
     neighbours: Array
-    """Places of the neighbours of the corners [m], shape (any, 3)."""
+    """Positions of the neighbours of the corners [m], shape (any, 3)."""
     lower: Array
     """Least coordinates of triangles, edges, corners [m], shape (n, 3)."""
     upper: Array
@@ -71,7 +71,7 @@ class MeshFacets:
 
         Args:
             mesh: its triangles.
-            seams: which borders the surface goes on beyond, shape (m, 3); they are no edges.
+            seams: borders beyond which the surface continues, shape (m, 3); they are no edges.
         """
         places, normals = mesh.vertices[mesh.triangles], mesh.normals
         third = _across(mesh)
@@ -208,7 +208,7 @@ class Bins:
         )  # fmt: skip
 
 
-# --- Contacts with a surface of triangles, found through a grid of bins over x and y.
+# The search over the bins.
 
 (
     TRIANGLES, EDGES, CORNERS, SIDE, X0, Y0, BINS_X, BINS_Y,
@@ -216,11 +216,11 @@ class Bins:
 ) = range(14)  # fmt: skip
 TRIANGLE_NUMBERS, EDGE_NUMBERS, CORNER_NUMBERS = 21, 12, 8
 MAX_DISTANCE = 2.0
-"""Distance beyond which nothing is found [m]."""
+"""Largest distance of a search [m]."""
 MIN_DISTANCE = 1e-9
-"""Smallest distance that a search goes [m]."""
+"""Smallest distance of a search [m]."""
 WIDENING = 4.0
-"""Factor by which a search grows that has found nothing."""
+"""Factor by which an unsuccessful search is widened."""
 STEEP = 1e-3
 """Vertical part of a unit normal below which a triangle counts as a wall."""
 
@@ -246,25 +246,16 @@ class Triangle(NamedTuple):
 
 @kernel
 def find_on_mesh(ground, x, y, z, reach, found, first, slots):
-    """Fill the slots of a point with its contacts.
-
-    Args:
-        ground: as in `surface`.
-        x: of the point in world [m].
-        y: of the point.
-        z: of the point.
-        reach: distance up to which all contacts are of interest, farther only the nearest [m].
-        found: (distance, frame, feature), see `slots`; the slots are empty.
-        first: first slot of the candidate.
-        slots: number of its slots.
-    """
+    """Fill the slots of a point with its contacts; arguments as `find_contacts`."""
     p, nearest, limit = (x, y, z), np.inf, max(reach, MIN_DISTANCE)
     while True:
+        # widen the search until a facet is found
         nearest = find_in_front(ground, p, limit, reach, found, first, slots)
         if abs(nearest) < np.inf or not limit < MAX_DISTANCE:
             break
         limit = min(WIDENING * limit, MAX_DISTANCE)
     if nearest < 0.0:
+        # behind the surface: search again for triangles that face away
         clear_slots(found, first, slots)
         find_behind(ground, p, max(reach, -nearest), found, first, slots)
 
@@ -282,7 +273,7 @@ def bin_range(ground, middle, limit, axis):
 
 @kernel
 def entries_of(ground, bx, by, z, limit):
-    """Return first and last place of the entries of a bin, none if all are `limit` below z."""
+    """Return first and last entry of a bin, none if all are more than `limit` below z."""
     data, relief = ground.data, ground.relief
     k = int(data[BINS_Y]) * bx + by
     if z - relief[int(data[TOPS_FROM]) + k] > limit:
@@ -293,10 +284,9 @@ def entries_of(ground, bx, by, z, limit):
 
 @kernel
 def find_in_front(ground, p, limit, reach, found, first, slots):
-    """Keep the contacts of a point in front of facets; return the distance of the nearest facet.
+    """Store the contacts of a point in front of facets; return the distance of the nearest facet.
 
-    It is negative where that is a triangle seen from behind, and infinite without one within
-    `limit`.
+    It is negative if that is a triangle seen from behind, and infinite without one within `limit`.
     """
     data, relief, nearest, behind = ground.data, ground.relief, np.inf, np.inf
     triangles, edges = int(data[TRIANGLES]), int(data[EDGES])
@@ -307,6 +297,7 @@ def find_in_front(ground, p, limit, reach, found, first, slots):
             begin, end = entries_of(ground, bx, by, p[2], limit)
             for place in range(begin, end):
                 entry = int(relief[place])
+                # triangle, edge or corner
                 if entry < triangles:
                     away, n = triangle_contact(triangle_at(relief, entry), p, limit)
                 elif entry < triangles + edges:
@@ -316,6 +307,7 @@ def find_in_front(ground, p, limit, reach, found, first, slots):
                     row = entry - triangles - edges
                     row = int(data[CORNERS_FROM]) + CORNER_NUMBERS * row
                     away, n = corner_contact(relief, row, int(data[NEIGHBOURS_FROM]), p, limit)
+                # the nearest facet, in front or behind, shrinks the search
                 if away < 0.0:
                     behind = min(behind, -away)
                 elif away < np.inf:
@@ -331,7 +323,7 @@ def find_behind(ground, p, limit, found, first, slots):
     data, relief, limit = ground.data, ground.relief, limit * (1.0 + TOLERANCE) + MIN_DISTANCE
     low_x, high_x = bin_range(ground, p[0], limit, 0)
     low_y, high_y = bin_range(ground, p[1], limit, 1)
-    nearest, depth, way, number = np.inf, 0.0, (0.0, 0.0, 1.0), -1
+    nearest, depth, normal, number = np.inf, 0.0, (0.0, 0.0, 1.0), -1
     for bx in range(low_x, high_x + 1):
         for by in range(low_y, high_y + 1):
             begin, end = entries_of(ground, bx, by, p[2], limit)
@@ -344,15 +336,17 @@ def find_behind(ground, p, limit, found, first, slots):
                 if abs(away) > limit:
                     continue
                 where, outside = side_of_edges(p, n, triangle.a, triangle.b, triangle.c)
+                # a triangle that extends beyond a concave edge
                 beside = where not in (INSIDE, NONE) and max(outside, abs(away)) <= EXTENSION
                 if beside and extends_beyond(triangle, p, where):
                     keep_facet_contact(found, first, slots, away, n, entry)
+                # the nearest triangle that faces away from p
                 if away <= 0.0:
                     distance = distance_to_triangle(p, triangle.a, triangle.b, triangle.c)
                     if distance < nearest:
-                        nearest, depth, way, number = distance, away, n, entry
+                        nearest, depth, normal, number = distance, away, n, entry
     if number >= 0:
-        keep_facet_contact(found, first, slots, depth, way, number)
+        keep_facet_contact(found, first, slots, depth, normal, number)
 
 
 @kernel
@@ -360,16 +354,16 @@ def mesh_distance(ground, x, y, z):
     """Return the distance of a point from the nearest triangle [m]."""
     limit = 0.1
     while limit < np.inf:
-        found = mesh_distance_within(ground, x, y, z, limit)
-        if found < limit:
-            return found
+        distance = mesh_distance_within(ground, x, y, z, limit)
+        if distance < limit:
+            return distance
         limit = WIDENING * limit if limit < 1e3 else np.inf
     return mesh_distance_within(ground, x, y, z, limit)
 
 
 @kernel
 def mesh_distance_within(ground, x, y, z, limit):
-    """Return the distance from the nearest triangle if it is below `limit`, else that."""
+    """Return the distance from the nearest triangle if it is below `limit`, else `limit`."""
     p, relief = (x, y, z), ground.relief
     low_x, high_x = bin_range(ground, x, limit, 0)
     low_y, high_y = bin_range(ground, y, limit, 1)
@@ -446,7 +440,7 @@ def edge_of(triangle, edge):
 
 @kernel
 def extends_beyond(triangle, p, edge):
-    """Return whether a triangle goes on beyond an edge, see `facets.extends_behind`."""
+    """Return whether a triangle extends beyond an edge, see `extends_behind`."""
     third = triangle.across_ab
     if edge == 1:
         third = triangle.across_bc
@@ -457,7 +451,7 @@ def extends_beyond(triangle, p, edge):
 
 @kernel
 def edge_contact(relief, row, p, limit):
-    """Return distance and direction from a convex edge if p is nearest to it, else infinity."""
+    """Return distance and direction from a convex edge, infinity if p is not nearest to it."""
     a, b, left = vec(relief, row), vec(relief, row + 3), vec(relief, row + 6)
     right = vec(relief, row + 9)
     away, n = nearest_on_edge(p, a, b, left, right, limit)
@@ -468,7 +462,7 @@ def edge_contact(relief, row, p, limit):
 
 @kernel
 def corner_contact(relief, row, neighbours, p, limit):
-    """Return distance and direction from a corner if p is nearest to its front, else infinity."""
+    """Return distance and direction from a corner, infinity if p is not nearest to its front."""
     a = vec(relief, row)
     off = sub(p, a)
     square = dot(off, off)
@@ -506,7 +500,7 @@ def mesh_feature(ground, feature, x, y, z):
 
 @kernel
 def mesh_curvature(ground, feature, x, y, z):
-    """Return H of a feature, see `surface.curvature`."""
+    """Return H of a feature, see `curvature`."""
     data, relief, p, number = ground.data, ground.relief, (x, y, z), int(feature)
     triangles, edges = int(data[TRIANGLES]), int(data[EDGES])
     if number < triangles:

@@ -1,9 +1,15 @@
-"""Contacts of two boxes: a face of one and what of the other lies over it, or two edges.
+"""Contacts of spheres, capsules and boxes with each other (theory 4.4).
 
-Of the fifteen axes that can part two boxes, three of each and the products of their edges, the one
-along which they are farthest apart, or overlap least, is the normal. Over a face touch: corners of
-the other box, corners of the face itself, and crossings of their edges.
-Boxes that are apart have the distance along that axis, which is theirs where they touch.
+A solid is a core, a point, a segment along its z axis or a box, and everything within `radius` of
+it. In kernels it is a tuple (x, y, z, centre, half, radius): its axes and centre in world, and the
+half sizes of its core. The distance of two solids is that of their cores minus their radii; the
+normal is the line between the nearest points. A capsule on a face touches at both ends of the
+part over the face, two parallel capsules at both ends of the part that they share.
+
+Of the fifteen axes that can separate two boxes, three of each and the products of their edges, the
+one with the largest distance, or the least overlap, is the normal. On a face the contacts are
+corners of the other box, corners of the face itself, and crossings of their edges. For separate
+boxes the distance is that along the axis; it is exact where they touch.
 
 [Gottschalk 1996] OBBTree, section 5; [Ericson 2005] Real-Time Collision Detection, section 4.4.
 """
@@ -16,7 +22,7 @@ from contact_sim.collision._contact_slots import keep_pair_contact
 from contact_sim.dynamics._vectors import add, cross, dot, scaled, sub
 from contact_sim.solvers._jit import kernel
 
-# --- Solids
+# Solids.
 
 POINT, SEGMENT, BOX = range(3)
 """Kinds of cores."""
@@ -107,32 +113,28 @@ def nearest_in_core(a, half):
     return clamped(a[0], half[0]), clamped(a[1], half[1]), clamped(a[2], half[2])
 
 
-# --- Contacts of spheres and capsules: with each other and with boxes.
-#
-# The distance of two of them is that of their cores, without their radii; its normal is the line
-# between the nearest points. A capsule that lies on a face touches at both ends of what lies
-# there,
-# two capsules side by side at both ends of what they share.
+# Spheres and capsules.
 
 TOUCHING = 1e-12
 """Distance of cores below which they meet [m]."""
 SIDE_BY_SIDE = 0.1
-"""Sine of the angle below which two capsules lie side by side."""
+"""Sine of the angle below which two capsules are parallel."""
 EXACTLY_PARALLEL = 1e-3
-"""Sine below which their nearest points are nowhere in particular."""
+"""Sine below which their nearest points are undetermined."""
 UPRIGHT = 1.0 - 1e-12
 """Cosine above which a normal is that of a face."""
 SEARCHES = 40
-"""Steps towards the nearest point of a segment, each exact on a piece of a parabola."""
+"""Newton steps to the nearest point of a segment, each exact on one parabola."""
 
 
 @kernel
 def sphere_on_core(a, b, near, pool, key):
-    """Keep the contact of a sphere with any solid."""
+    """Store the contact of a sphere with any solid."""
     local = to_local(b, a[3])
     nearest = nearest_in_core(local, b[4])
     away = sub(local, nearest)
     distance = np.sqrt(dot(away, away))
+    # centre outside the core, or inside
     if distance > TOUCHING:
         normal = scaled(1.0 / distance, away)
     else:
@@ -158,16 +160,14 @@ def way_out(a, half):
     return -least, (0.0, 0.0, 1.0 if a[2] >= 0.0 else -1.0)
 
 
-# ---------------------------------------------------------------- two capsules
-
-
 @kernel
 def capsules(a, b, near, pool, key):
-    """Keep the contacts of two capsules: where they are nearest, or side by side at two places."""
+    """Store the contacts of two capsules: the nearest points, or both ends if parallel."""
     u, w, c = a[2], b[2], dot(a[2], b[2])
     sine = np.sqrt(max(0.0, 1.0 - c * c))
     away = sub(a[3], b[3])
     if sine < SIDE_BY_SIDE:
+        # parallel: the part of a along which both lie
         middle, reach = -dot(away, u), half_of(b, 2) * abs(c)
         low, high = max(-half_of(a, 2), middle - reach), min(half_of(a, 2), middle + reach)
         if low < high:
@@ -192,7 +192,7 @@ def nearest_on_segment(u, w, c, away, half_a, half_b):
 
 @kernel
 def keep_round(a, b, s, near, pool, key):
-    """Keep the contact of the point at `s` on the axis of capsule a with capsule b."""
+    """Store the contact of the point at `s` on the axis of capsule a with capsule b."""
     point = add(a[3], scaled(s, a[2]))
     local = to_local(b, point)
     on_axis = clamped(local[2], half_of(b, 2))
@@ -215,29 +215,30 @@ def crossing(u, w):
     return scaled(1.0 / size, n)
 
 
-# ---------------------------------------------------------------- a capsule and a box
-
-
 @kernel
 def capsule_on_box(a, b, near, pool, key):
-    """Keep the contacts of a capsule with a box."""
+    """Store the contacts of a capsule with a box."""
     middle, end = to_local(b, a[3]), to_local(b, add(a[3], scaled(a[4][2], a[2])))
     along = sub(end, middle)
+    # nearest point of the axis
     t = nearest_on_line(middle, along, b[4])
     point = add(middle, scaled(t, along))
     away = sub(point, nearest_in_core(point, b[4]))
     distance = np.sqrt(dot(away, away))
+    # the axis is in the box: push it out of the nearest face
     if distance <= TOUCHING:
         keep_lying(a, b, shortest_way_out(middle, along, b[4]), middle, along, (near, pool, key))
         return
     normal = scaled(1.0 / distance, away)
     if distance - a[5] - b[5] > near:
         return
+    # along a face: both ends
     for k in range(3):
         if abs(component(normal, k)) > UPRIGHT:
             face = (k, 1.0 if component(normal, k) > 0.0 else -1.0)
             if keep_lying(a, b, face, middle, along, (near, pool, key)):
                 return
+    # at an edge or corner: one point
     n = to_world(b, normal)
     place = add(a[3], scaled(t * a[4][2], a[2]))
     gap = distance - a[5] - b[5]
@@ -246,13 +247,13 @@ def capsule_on_box(a, b, near, pool, key):
 
 @kernel
 def shortest_way_out(middle, along, half):
-    """Return the face, (axis, side), through which a segment in a box leaves it soonest."""
-    face, most = (0, 1.0), -np.inf
+    """Return the face, (axis, side), through which a segment leaves a box soonest."""
+    face, largest = (0, 1.0), -np.inf
     for k in range(3):
         x = component(middle, k)
         away = abs(x) - abs(component(along, k)) - component(half, k)
-        if away > most:
-            face, most = (k, 1.0 if x >= 0.0 else -1.0), away
+        if away > largest:
+            face, largest = (k, 1.0 if x >= 0.0 else -1.0), away
     return face
 
 
@@ -268,7 +269,7 @@ def component(a, k):
 def nearest_on_line(middle, along, half):
     """Return t in [−1, 1] at which middle + t · along is nearest to a core.
 
-    The squared distance is a convex function made of parabolas: Newton's steps, between bounds.
+    The squared distance is convex and piecewise quadratic: Newton steps between bounds.
     """
     low, high, t = -1.0, 1.0, 0.0
     for _ in range(SEARCHES):
@@ -304,7 +305,7 @@ def bound_or_middle(step, low, high):
 
 @kernel
 def keep_lying(a, b, face, middle, along, into):
-    """Keep both ends of what lies over a face, (axis, side); return False if that is a point."""
+    """Store both ends of the part over a face, (axis, side); return False if that is a point."""
     near, pool, key = into
     k, side = face
     low, high = -1.0, 1.0
@@ -330,15 +331,15 @@ def keep_lying(a, b, face, middle, along, into):
     return True
 
 
-# --- Contacts of two boxes: a face of one and what of the other lies over it, or two edges.
+# Two boxes.
 
 MARGIN = 1e-4
 """Share of the smallest half size by which edges must be better than faces, and a face of the
-second box than one of the first: between nearly parallel boxes the choice would change often."""
+second box than one of the first: otherwise nearly parallel boxes would switch often."""
 PARALLEL = 1e-6
 """Sine below which two edges have no product."""
 SHRINK = 1.0 - 1e-9
-"""Share of the other face that counts: where rims lie on each other, it is within."""
+"""Factor on the other face, so that coinciding rims count as inside."""
 FIRST, SECOND = 0, 1
 """Whose face it is."""
 CORNERS, OWN_CORNERS, CROSSINGS, EDGES, SECOND_FACE = 0, 4, 8, 24, 32
@@ -348,9 +349,10 @@ added to those on a face of the second box."""
 
 @kernel
 def boxes(a, b, near, pool, key):
-    """Keep the contacts of two boxes."""
+    """Store the contacts of two boxes."""
     away = sub(a[3], b[3])
     margin = MARGIN * min(min(a[4][0], a[4][1], a[4][2]), min(b[4][0], b[4][1], b[4][2]))
+    # separating axes: faces, then products of edges
     whose, k, face = best_face(a, b, away, margin)
     if face > near:
         return
@@ -386,25 +388,25 @@ def reach_along(solid, n):
 @kernel
 def best_face(a, b, away, margin):
     """Return whose face, which axis, and the distance along it [m], negative of overlap."""
-    whose, axis, most = FIRST, 0, -np.inf
+    whose, axis, largest = FIRST, 0, -np.inf
     for k in range(3):
         n = axis_of(a, k)
         apart = abs(dot(n, away)) - half_of(a, k) - reach_along(b, n)
-        if apart > most:
-            axis, most = k, apart
-    most += margin
+        if apart > largest:
+            axis, largest = k, apart
+    largest += margin
     for k in range(3):
         n = axis_of(b, k)
         apart = abs(dot(n, away)) - half_of(b, k) - reach_along(a, n)
-        if apart > most:
-            whose, axis, most = SECOND, k, apart
-    return whose, axis, most if whose == SECOND else most - margin
+        if apart > largest:
+            whose, axis, largest = SECOND, k, apart
+    return whose, axis, largest if whose == SECOND else largest - margin
 
 
 @kernel
 def best_edges(a, b, away):
     """Return the axes of the two edges and the distance along their product [m]."""
-    first, second, most = 0, 0, -np.inf
+    first, second, largest = 0, 0, -np.inf
     for i in range(3):
         for j in range(3):
             n = cross(axis_of(a, i), axis_of(b, j))
@@ -412,14 +414,14 @@ def best_edges(a, b, away):
             if size > PARALLEL:
                 n = scaled(1.0 / size, n)
                 apart = abs(dot(n, away)) - reach_along(a, n) - reach_along(b, n)
-                if apart > most:
-                    first, second, most = i, j, apart
-    return first, second, most
+                if apart > largest:
+                    first, second, largest = i, j, apart
+    return first, second, largest
 
 
 @kernel
 def keep_edges(a, b, edges, away, pool, key):
-    """Keep the contact of the edges along axis i of the first and axis j of the second box."""
+    """Store the contact of the edges along axis i of the first and axis j of the second box."""
     u, w = axis_of(a, edges[0]), axis_of(b, edges[1])
     n = cross(u, w)
     n = outwards(scaled(1.0 / np.sqrt(dot(n, n)), n), away)
@@ -441,12 +443,9 @@ def to_edge(solid, along, n):
     return way
 
 
-# ---------------------------------------------------------------- over a face
-
-
 @kernel
 def keep_over_face(own, other, face, n, into):
-    """Keep what of `other` lies over a face of `own`, whose outward normal is n.
+    """Store the contacts of `other` over a face of `own`, whose outward normal is n.
 
     `face`: FIRST where `own` is the first body, else SECOND, and the axis of the face. `into` is
     (near, pool, key).
@@ -462,6 +461,7 @@ def keep_over_face(own, other, face, n, into):
     p = scaled(SHRINK, (dot(ex, u), dot(ey, u), dot(n, u)))
     q = scaled(SHRINK, (dot(ex, w), dot(ey, w), dot(n, w)))
     onto = (face[0], centre, ex, ey, n)
+    # corners of the other face over this one
     for corner in range(4):
         s, t = 1.0 - 2.0 * (corner & 1), 1.0 - (corner & 2)
         x, y = m[0] + s * p[0] + t * q[0], m[1] + s * p[1] + t * q[1]
@@ -473,12 +473,12 @@ def keep_over_face(own, other, face, n, into):
 
 @kernel
 def facing(solid, n):
-    """Return the middle of the face that looks most against n, and its half edges."""
-    k, most = 0, -1.0
+    """Return the middle of the face that is most opposed to n, and its half edges."""
+    k, largest = 0, -1.0
     for e in range(3):
         along = abs(dot(axis_of(solid, e), n))
-        if along > most:
-            k, most = e, along
+        if along > largest:
+            k, largest = e, along
     out = outwards(axis_of(solid, k), scaled(-1.0, n))
     i, j = (k + 1) % 3, (k + 2) % 3
     return (
@@ -490,7 +490,7 @@ def facing(solid, n):
 
 @kernel
 def keep_own_corners(onto, half, other, into):
-    """Keep the corners of the face that lie within the other one."""
+    """Store the corners of the face that lie within the other one."""
     m, p, q = other
     area = p[0] * q[1] - p[1] * q[0]
     if area == 0.0:
@@ -505,7 +505,7 @@ def keep_own_corners(onto, half, other, into):
 
 @kernel
 def keep_crossings(onto, half, other, into):
-    """Keep where the edges of the other face cross those of the face."""
+    """Store the crossings of the edges of both faces."""
     m, p, q = other
     for e in range(4):  # middle and half length of an edge of the other face
         side = 1.0 - 2.0 * (e & 1)
@@ -526,7 +526,7 @@ def keep_crossings(onto, half, other, into):
 
 @kernel
 def keep_point(onto, x, y, gap, number, into):
-    """Keep a contact at x, y of a face if it is near; it is `gap` above the face."""
+    """Store a contact at x, y of a face if it is near; it is `gap` above the face."""
     whose, centre, ex, ey, n = onto
     near, pool, key = into
     if gap > near:

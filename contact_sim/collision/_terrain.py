@@ -1,6 +1,6 @@
-"""The ground: what the robot stands on, as a kind and numbers for the kernels of `surface`.
+"""Ground: planes, spheres, cylinders and faceted ground, as numbers for the kernels.
 
-Distance and normal are those of one smooth surface at any depth. That of a box would flip where a
+Distance and normal are those of one smooth surface at any depth. Those of a box would jump where a
 point inside crosses its medial axis (theory T11).
 """
 
@@ -53,16 +53,16 @@ from contact_sim.errors import InvalidInput, UnknownName, shown
 from contact_sim.solvers._jit import kernel
 from contact_sim.terrain import GeneratedTerrain, HeightField, Region, TriangleMesh, concatenate
 
-# --- Regions of a ground as numbers, and the coefficients of contact points in them.
+# Regions with their own friction or restitution.
 
 REGION_NUMBERS = 6
 """Low and high x, low and high y [m], friction and restitution of a region."""
 NONE = -1.0
-"""Stands for a coefficient that a region does not have."""
+"""Coefficient of a region that does not set it."""
 
 
 def region_numbers(regions: Iterable[Region]) -> Array:
-    """Return regions as the kernels read them, shape (n * REGION_NUMBERS,).
+    """Return regions as numbers for the kernels, shape (n * REGION_NUMBERS,).
 
     Raises:
         InvalidInput: something else than a Region.
@@ -78,15 +78,13 @@ def region_numbers(regions: Iterable[Region]) -> Array:
 
 @kernel
 def fill_coefficients(regions, position, on_ground, defaults, friction, restitution):
-    """Fill friction and restitution of every contact.
-
-    Where regions lie over each other the last one that has a coefficient gives it.
+    """Fill friction and restitution of every contact; of overlapping regions the last one counts.
 
     Args:
         regions: `region_numbers`, shape (n * REGION_NUMBERS,).
         position: contact points in world [m], shape (nc, 3).
-        on_ground: (feature of the ground that each slot holds, shape (nc,), number of the slots
-            of the ground, the first ones).
+        on_ground: (feature of each slot, shape (nc,), number of slots of the ground, the first
+            ones).
         defaults: (friction, restitution) outside of all regions, shapes (nc,).
         friction: out, shape (nc,).
         restitution: out, shape (nc,).
@@ -102,20 +100,20 @@ def fill_coefficients(regions, position, on_ground, defaults, friction, restitut
         friction[i], restitution[i] = mu, e
 
 
-# --- The interface of a ground, and its part that the kernels of `surface` answer.
+# The interface of a ground.
 
 NO_RELIEF = np.zeros(0)
 
 
 def addresses_of(kind: int) -> tuple[int, int]:
-    """Return the addresses of the search over facets and of their curvature, 0 without facets."""
+    """Return the addresses of `find_facets` and `facet_curvature`, 0 without facets."""
     if kind not in FACETED:
         return 0, 0
     return find_facets.address, facet_curvature.address
 
 
 class Terrain(Protocol):
-    """Interface of a ground: kind and numbers for kernels, distances and normals for people."""
+    """Interface of a ground: kind and numbers for kernels, distances and normals for users."""
 
     @property
     def kind(self) -> int:
@@ -165,7 +163,7 @@ class Terrain(Protocol):
 
 
 class GroundSurface(ABC):
-    """A ground of one of the kinds of `surface`; subclasses say which, and its numbers.
+    """Base of grounds of one of the kinds of surface.
 
     Attributes:
         regions: parts with a friction or restitution of their own.
@@ -259,7 +257,7 @@ class GroundSurface(ABC):
         return found[0].reshape(-1, slots), found[1][:, 2].reshape(-1, slots, 3)
 
 
-# --- Grounds of many facets: height fields and meshes, as the numbers that kernels search.
+# Faceted ground: height fields and meshes.
 
 Description = HeightField | TriangleMesh | GeneratedTerrain
 FACETS = 3
@@ -267,12 +265,12 @@ FACETS = 3
 
 
 class FacetGround(GroundSurface):
-    """A ground of many facets, by its numbers.
+    """Ground of many facets.
 
     Args:
         kind: FIELD or MESH.
         data: sizes and places, shape (TERRAIN_DATA,).
-        relief: what is searched, shape (any,).
+        relief: the facets as numbers, shape (any,).
     """
 
     def __init__(self, kind: int, data: Array, relief: Array) -> None:
@@ -290,7 +288,7 @@ class FacetGround(GroundSurface):
 
     @property
     def relief(self) -> Array:
-        """What the kernels search, shape (any,)."""
+        """The facets as numbers for the kernels, shape (any,)."""
         return self._relief
 
     @property
@@ -323,7 +321,7 @@ class FacetGround(GroundSurface):
 
 
 class FieldGround(FacetGround):
-    """A height field as ground: below it all is ground, beside it there is none.
+    """A height field as ground: solid below, nothing beside it.
 
     Args:
         field: its heights.
@@ -333,7 +331,7 @@ class FieldGround(FacetGround):
         self.field = field
         heights = np.asarray(field.heights, dtype=float)
         highest = block_maxima(heights)
-        data = filled(*heights.shape, field.horizontal_scale, *field.origin, highest.shape[1])
+        data = _filled(*heights.shape, field.horizontal_scale, *field.origin, highest.shape[1])
         super().__init__(FIELD, data, np.concatenate([heights.ravel(), highest.ravel()]))
 
     def __repr__(self) -> str:
@@ -355,7 +353,7 @@ class MeshGround(FacetGround):
             super().__init__(MESH, *mesh_numbers(MeshFacets.of(mesh, self._seams(points))))
 
     def _seams(self, points: Array) -> NDArray[np.bool_]:
-        """Return the borders beyond which the surface goes on, shape (m, 3)."""
+        """Return the borders beyond which the surface continues, shape (m, 3)."""
         away = np.array([self._nearest(*point) for point in points.reshape(-1, 3)])
         seams = np.zeros(self.mesh.neighbours.shape, dtype=bool)
         seams[self.mesh.neighbours < 0] = (away.reshape(-1, 3) < 0.5 * BORDER_PROBE).all(axis=1)
@@ -373,7 +371,7 @@ def mesh_numbers(facets: MeshFacets) -> tuple[Array, Array]:
         facets.neighbours.ravel(), bins.starts, bins.tops, bins.entries,
     )  # fmt: skip
     places = np.cumsum([len(part) for part in parts])[:-1]
-    data = filled(
+    data = _filled(
         len(facets.triangles), len(facets.edges), len(facets.corners), bins.side,
         *bins.origin, *bins.count, *places,
     )  # fmt: skip
@@ -381,7 +379,7 @@ def mesh_numbers(facets: MeshFacets) -> tuple[Array, Array]:
 
 
 def faceted_ground(description: Description) -> FacetGround:
-    """Return what a description says, as ground.
+    """Return the ground of a description.
 
     A field with walls becomes a mesh; so does a generated terrain of several parts, which keeps
     its regions.
@@ -399,10 +397,10 @@ def faceted_ground(description: Description) -> FacetGround:
 
 
 def check_facet_data(kind: int, data: Array, relief: Array) -> None:
-    """Refuse numbers with which a search would leave the relief, as from a damaged file.
+    """Check the numbers of faceted ground: a search must not leave the array.
 
     Raises:
-        InvalidInput: sizes, places or entries that do not fit together.
+        InvalidInput: sizes, places or entries that do not fit together, as in a damaged file.
     """
     fits = relief.dtype == np.float64 and relief.ndim == 1
     if fits and kind == FIELD:
@@ -418,7 +416,7 @@ def check_facet_data(kind: int, data: Array, relief: Array) -> None:
 
 
 def _parts_fit(data: Array, relief: Array) -> bool:
-    """Return whether all places in the relief of a mesh are where its sizes say."""
+    """Return whether the parts of a mesh are where its sizes put them."""
     facets, places = data[:3].astype(np.int64), data[EDGES_FROM:].astype(np.int64)
     bins = int(data[BINS_X]) * int(data[BINS_Y])
     lengths = facets * [TRIANGLE_NUMBERS, EDGE_NUMBERS, CORNER_NUMBERS]
@@ -436,13 +434,6 @@ def _parts_fit(data: Array, relief: Array) -> bool:
     )  # fmt: skip
 
 
-def filled(*numbers: float) -> Array:
-    """Return numbers, then zeros, shape (TERRAIN_DATA,)."""
-    data = np.zeros(TERRAIN_DATA)
-    data[: len(numbers)] = numbers
-    return data
-
-
 def block_maxima(heights: Array) -> Array:
     """Return the highest corner of the cells of every block of BLOCK x BLOCK grid points."""
     nx, ny = heights.shape
@@ -454,7 +445,7 @@ def block_maxima(heights: Array) -> Array:
     return np.asarray(blocks.max(axis=(1, 3)))
 
 
-# --- The ground: what the robot stands on, as a kind and numbers for the kernels of `surface`.
+# Ground of few features, and `as_terrain`.
 
 UNIT_TOLERANCE = 1e-9
 """Largest distance of the length of a direction from 1."""
@@ -505,7 +496,7 @@ class Planes(GroundSurface):
     @property
     def data(self) -> Array:
         """Unit normal and offset of each plane, shape (TERRAIN_DATA,)."""
-        return _filled(*(_plane(normal, offset) for normal, offset in self.planes))
+        return _filled(*np.concatenate([_plane(*plane) for plane in self.planes]))
 
     @property
     def features(self) -> int:
@@ -538,7 +529,7 @@ class Plane(GroundSurface):
     @property
     def data(self) -> Array:
         """Unit normal and offset, shape (TERRAIN_DATA,)."""
-        return _filled(self.plane)
+        return _filled(*self.plane)
 
     @property
     def plane(self) -> Array:
@@ -574,7 +565,7 @@ class InclinedPlane(GroundSurface):
     @property
     def data(self) -> Array:
         """Unit normal and offset, shape (TERRAIN_DATA,)."""
-        return _filled(self.plane)
+        return _filled(*self.plane)
 
     @property
     def plane(self) -> Array:
@@ -611,7 +602,7 @@ class SphereGround(GroundSurface):
     @property
     def data(self) -> Array:
         """Centre, radius, side and no axis, shape (TERRAIN_DATA,)."""
-        return _filled(self.centre, (self.radius, -1.0 if self.hollow else 1.0))
+        return _filled(*self.centre, self.radius, -1.0 if self.hollow else 1.0)
 
 
 @dataclass(frozen=True)
@@ -646,7 +637,8 @@ class CylinderGround(GroundSurface):
     @property
     def data(self) -> Array:
         """Point of the axis, radius, side and unit axis, shape (TERRAIN_DATA,)."""
-        return _filled(self.point, (self.radius, -1.0 if self.hollow else 1.0), _unit(self.axis))
+        side = -1.0 if self.hollow else 1.0
+        return _filled(*self.point, self.radius, side, *_unit(self.axis))
 
 
 TERRAINS: dict[str, Callable[[], Terrain]] = {'plane': Plane, 'inclined_plane': InclinedPlane}
@@ -714,10 +706,9 @@ def _plane(normal: ArrayLike, offset: float) -> Array:
     return np.array([*_unit(normal), offset])
 
 
-def _filled(*parts: ArrayLike) -> Array:
-    """Return the parts one after the other, then zeros, shape (TERRAIN_DATA,)."""
+def _filled(*numbers: float) -> Array:
+    """Return the numbers, then zeros, shape (TERRAIN_DATA,)."""
     data = np.zeros(TERRAIN_DATA)
-    numbers = np.concatenate([np.asarray(part, dtype=float) for part in parts])
     data[: len(numbers)] = numbers
     return data
 
@@ -754,7 +745,7 @@ def _check_radius(name: str, value: object) -> None:
         raise InvalidInput(f'{name} = {shown(value)} m: expected a finite number > 0')
 
 
-# --- The ground as layers on a grid seen from above: height, friction and restitution.
+# Layers of a ground on a grid seen from above.
 
 ELEVATION, FRICTION, RESTITUTION = 'elevation', 'friction', 'restitution'
 

@@ -1,4 +1,4 @@
-"""Ground of many parts: rows of growing difficulty, columns of different kinds, or at random."""
+"""Generated ground: rows of growing difficulty, columns of different kinds, or at random."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from contact_sim.terrain._terraces import rectangles_mesh
 from contact_sim.terrain._triangle_mesh import TriangleMesh
 
 STANDING_ROOM = 1.0
-"""On a grid a robot is put as high as the ground within this distance of the middle [m]."""
+"""Radius within which a robot on a grid is placed above the highest ground [m]."""
 
 
 @dataclass(frozen=True)
@@ -286,7 +286,7 @@ def _standing_height(ground: GroundPatch, x: float, y: float) -> float:
     return float(ground.heights[near[0], near[1]].max())
 
 
-# --- Ready-made ground by name: one patch of a kind around the origin, or what a file describes.
+# Ready-made ground by name, and ground from files.
 
 READY_MADE: dict[str, dict[str, Any]] = {
     'stairs': {'type': 'pyramid_stairs', 'step_height_range': (0.02, 0.2), 'step_width': 0.3,

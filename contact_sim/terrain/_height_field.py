@@ -1,4 +1,4 @@
-"""Ground as heights on a grid: two triangles per cell, and walls where it is steep."""
+"""Ground as heights on a grid: two triangles per cell, and vertical walls where it is steep."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from contact_sim._validation import checked, checked_fields, coordinates, real_a
 from contact_sim.errors import InvalidInput, shown
 from contact_sim.terrain._triangle_mesh import MAX_COORDINATE, TriangleMesh, merged
 
-# --- Heights from files: arrays of NumPy and grey images.
+# Heights from files: arrays of NumPy and grey images.
 
 GREY_16_BIT = ('I;16', 'I;16B', 'I;16L', 'I;16N', 'I')
 """Pillow's names; older ones read 16 bits into 32."""
@@ -51,7 +51,7 @@ def _array(path: Path) -> NDArray:
 
 def _image(path: Path) -> NDArray:
     """Return the pixels, x to the right and y up."""
-    from PIL import Image, UnidentifiedImageError  # slow to import
+    from PIL import Image, UnidentifiedImageError  # slow import
 
     try:
         with Image.open(path) as image:
@@ -69,7 +69,7 @@ def _image(path: Path) -> NDArray:
     return pixels[::-1].T
 
 
-# --- Walls that meet in one vertical line, divided at all heights that meet there.
+# Walls that meet in one vertical line are divided at all heights that meet there.
 
 
 def divided_walls(vertices: Array, triangles: Indices) -> tuple[Array, Indices]:
@@ -104,12 +104,12 @@ def expanded(first: Indices, last: Indices) -> tuple[Indices, Indices]:
     return row, np.arange(len(row)) - np.repeat(np.cumsum(count) - count - first, count)
 
 
-# --- Steep steps of a height field become walls: its vertices move by whole cells.
+# Steep steps become walls: vertices move by whole cells.
 
 Shifts = NDArray[np.int8]
 
 MAX_SPAN = 3
-"""Cells along x or y between two corners of a triangle that have moved, at most."""
+"""Largest number of cells along x or y between two moved corners of a triangle."""
 
 
 def wall_shifts(heights: Array, step: float) -> Shifts:
@@ -198,8 +198,6 @@ def _back_to_back(place: Indices, z: Array) -> Mask:
 def _cross(a: NDArray, b: NDArray) -> NDArray:
     return np.asarray(a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0])
 
-
-# --- Ground as heights on a grid: two triangles per cell, and walls where it is steep.
 
 MAX_CELLS = 20_000_000
 

@@ -1,4 +1,4 @@
-"""The kinds of ground by name."""
+"""Kinds of generated ground: on a height grid, and as terraces."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ from contact_sim.parameters import Parameters, from_mapping, parameter, required
 from contact_sim.terrain._height_field import HeightField, cells_of
 from contact_sim.terrain._terraces import Interval, Terraces, blocks_on
 from contact_sim.terrain._triangle_mesh import MAX_COORDINATE
-
-# --- What every kind of generated ground shares: parameters, size, difficulty.
 
 GroundPatch = HeightField | Terraces
 Pair = tuple[float, float]
@@ -91,7 +89,7 @@ class SubTerrain(Parameters, ABC):
             )
 
 
-# --- Ground given by heights on a grid: rough, sloped, wavy, with obstacles and stones.
+# Ground on a height grid.
 
 Cells = tuple[int, int]
 PLATFORM = 'side of the square platform in the middle'
@@ -268,7 +266,7 @@ class SteppingStones(HeightFieldTerrain):
         return np.where(self.from_middle(cells) <= 0.5 * self.platform_width + 1e-9, 0.0, heights)
 
 
-# --- Ground of level steps and vertical walls, as exact terraces.
+# Ground of level steps and vertical walls.
 
 HOLE = -10.0
 """Height of the bottom of gaps and holes [m]."""
@@ -459,7 +457,7 @@ class FlatGround(SubTerrain):
         return blocks_on(size, [])
 
 
-# --- The kinds of ground by name.
+# Kinds by name.
 
 SUB_TERRAINS: dict[str, type[SubTerrain]] = {
     'plane': FlatGround,

@@ -15,14 +15,11 @@ from contact_sim.errors import InvalidInput, shown
 from contact_sim.terrain._height_field import divided_walls, expanded
 from contact_sim.terrain._triangle_mesh import MAX_COORDINATE, TriangleMesh
 
-# --- The surface over level rectangles: their tops, and walls between different heights.
-#
-# No vertex lies inside the edge of a triangle: a side is divided where a corner of another
-# rectangle
-# touches it, and a wall at every height that meets it in its ends. So every edge has its two
-# triangles, and those on one plane are recognisable as such.
-#
-# Coordinates are counted in nanometres, as integers: equal places are equal numbers.
+# The surface over level rectangles: their tops, and walls between different heights. No vertex
+# lies inside the edge of a triangle: a side is divided where a corner of another rectangle touches
+# it, and a wall at every height that meets it in its ends. So every edge has its two triangles,
+# and those on one plane are recognisable as such. Coordinates are integer nanometres: equal places
+# are equal numbers.
 
 UNITS_PER_METRE = 1e9
 """A power of ten: whole units divided by it are the decimal numbers one writes."""
@@ -147,8 +144,6 @@ def _height(z: Indices, rectangle: Indices) -> Indices:
     """Return the heights of rectangles, 0 for none [nm]."""
     return np.where(rectangle >= 0, z[rectangle], 0)
 
-
-# --- Level ground with vertical walls: rectangles at heights, and the surface over them.
 
 Interval = tuple[float, float]
 MAX_CELLS = 1_000_000

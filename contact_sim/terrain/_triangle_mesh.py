@@ -17,11 +17,7 @@ from contact_sim._types import Array, Indices
 from contact_sim._validation import checked, real_array
 from contact_sim.errors import InvalidInput, shown
 
-# --- Triangles as one surface: merge vertices, check edges, part what only touches.
-#
-# A half-edge is one side of a triangle, from its corner k to its corner k + 1. Half-edge 3 t + k
-# belongs to triangle t. Two half-edges that run along the same edge in opposite directions join
-# their triangles.
+# Topology: merge vertices, check edges, split solids that only touch.
 
 MERGE_DISTANCE = 1e-9
 """Vertices whose coordinates round to the same multiple of this are one vertex [m]."""
@@ -194,8 +190,6 @@ def _check_edges(
 def _place(vertices: Array, index: int) -> str:
     return '({:g}, {:g}, {:g}) m'.format(*vertices[index])
 
-
-# --- Ground as triangles: vertices and indices, from numbers or from a file.
 
 MAX_COORDINATE = 1e6
 """Largest coordinate of ground [m]: nanometres are nothing there."""
