@@ -53,6 +53,12 @@ from contact_sim.errors import InvalidInput, UnknownName, shown
 from contact_sim.solvers._jit import kernel
 from contact_sim.terrain import GeneratedTerrain, HeightField, Region, TriangleMesh, concatenate
 
+__all__ = [
+    'TERRAINS', 'CylinderGround', 'InclinedPlane', 'Plane', 'Planes', 'SphereGround', 'Terrain',
+    'as_terrain',
+]  # fmt: skip
+
+
 # Regions with their own friction or restitution.
 
 REGION_NUMBERS = 6
@@ -100,16 +106,9 @@ def fill_coefficients(regions, position, on_ground, defaults, friction, restitut
         friction[i], restitution[i] = mu, e
 
 
-# The interface of a ground.
+# The interface of a ground, and the base of those here.
 
 NO_RELIEF = np.zeros(0)
-
-
-def addresses_of(kind: int) -> tuple[int, int]:
-    """Return the addresses of `find_facets` and `facet_curvature`, 0 without facets."""
-    if kind not in FACETED:
-        return 0, 0
-    return find_facets.address, facet_curvature.address
 
 
 class Terrain(Protocol):
@@ -188,7 +187,7 @@ class GroundSurface(ABC):
     @property
     @abstractmethod
     def kind(self) -> int:
-        """Kind of surface."""
+        """Kind of surface, one of `surface.KINDS`."""
 
     @property
     @abstractmethod
@@ -239,7 +238,7 @@ class GroundSurface(ABC):
         return float(height(self.ground, self.features, x, y))
 
     def contacts(self, points: ArrayLike) -> tuple[Array, Array]:
-        """Return what a sphere at each of the points (n, 3) may touch.
+        """Return distances and normals of what a sphere at each of the points (n, 3) may touch.
 
         Returns:
             Signed distances [m], shape (n, features), and unit normals out of the ground, shape
@@ -257,9 +256,295 @@ class GroundSurface(ABC):
         return found[0].reshape(-1, slots), found[1][:, 2].reshape(-1, slots, 3)
 
 
-# Faceted ground: height fields and meshes.
+def addresses_of(kind: int) -> tuple[int, int]:
+    """Return the addresses of `find_facets` and `facet_curvature`, 0 without facets."""
+    if kind not in FACETED:
+        return 0, 0
+    return find_facets.address, facet_curvature.address
+
+
+# Planes, spheres and cylinders.
+
+
+@dataclass(frozen=True)
+class Planes(GroundSurface):
+    """Up to four planes normal·p = offset at once: a groove, a corner, a pit.
+
+    The robot lives in the room on the side of all normals. Every plane is a feature: a sphere may
+    touch all of them.
+
+    Raises:
+        InvalidInput: no plane or more than four, a normal that is zero or not finite, an offset
+            that is not finite.
+    """
+
+    kind = PLANES
+
+    planes: Sequence[tuple[Sequence[float], float]] = (
+        ((1.0, 0.0, 1.0), 0.0),
+        ((-1.0, 0.0, 1.0), 0.0),
+    )
+    """Direction out of the ground (any length) and distance from the world origin along the unit
+    normal [m] of each plane; default: a groove along y with a right angle at the origin."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= _count(self.planes) <= MAX_FEATURES:
+            raise InvalidInput(
+                f'Planes.planes = {shown(self.planes)}: expected 1 to {MAX_FEATURES} pairs '
+                '(normal, offset)'
+            )
+        for k, plane in enumerate(self.planes):
+            name = f'Planes.planes[{k}]'
+            if _count(plane) != 2:
+                raise InvalidInput(f'{name} = {shown(plane)}: expected a pair (normal, offset)')
+            _check_direction(f'{name} normal', plane[0])
+            _check_finite(f'{name} offset', plane[1], ' m')
+
+    @property
+    def data(self) -> Array:
+        """Unit normal and offset of each plane, shape (TERRAIN_DATA,)."""
+        return _filled(*np.concatenate([_plane(*plane) for plane in self.planes]))
+
+    @property
+    def features(self) -> int:
+        """Number of planes."""
+        return len(self.planes)
+
+
+@dataclass(frozen=True)
+class Plane(GroundSurface):
+    """The plane normal·p = offset; the robot is on the side of the normal.
+
+    Raises:
+        InvalidInput: a normal that is zero or not finite, an offset that is not finite.
+    """
+
+    kind = PLANES
+
+    normal: Vector = (0.0, 0.0, 1.0)
+    """Direction out of the ground, any length."""
+    offset: float = 0.0
+    """Distance of the plane from the world origin along the unit normal [m]."""
+
+    def __post_init__(self) -> None:
+        _check_direction('Plane.normal', self.normal)
+        _check_finite('Plane.offset', self.offset, ' m')
+
+    @property
+    def data(self) -> Array:
+        """Unit normal and offset, shape (TERRAIN_DATA,)."""
+        return _filled(*self.plane)
+
+    @property
+    def plane(self) -> Array:
+        """Unit normal and offset, shape (4,)."""
+        return _plane(self.normal, self.offset)
+
+
+@dataclass(frozen=True)
+class InclinedPlane(GroundSurface):
+    """A plane through the origin that falls towards +x rotated by `heading` about z.
+
+    Raises:
+        InvalidInput: an angle outside (−π/2, π/2) or a heading that is not finite.
+    """
+
+    kind = PLANES
+
+    angle: float = math.radians(10.0)
+    """Slope [rad]; downhill is the direction of `heading`."""
+    heading: float = 0.0
+    """Direction of descent about the world z axis [rad], 0 = +x."""
+
+    def __post_init__(self) -> None:
+        if not abs(real_number('InclinedPlane.angle', self.angle)) < math.pi / 2:
+            raise InvalidInput(
+                f'InclinedPlane.angle = {shown(self.angle)} rad: expected a value in (-pi/2, pi/2)'
+            )
+        finite('InclinedPlane.heading', self.heading)
+
+    @property
+    def data(self) -> Array:
+        """Unit normal and offset, shape (TERRAIN_DATA,)."""
+        return _filled(*self.plane)
+
+    @property
+    def plane(self) -> Array:
+        """Unit normal and offset, shape (4,)."""
+        s, c = math.sin(self.angle), math.cos(self.angle)
+        return np.array([s * math.cos(self.heading), s * math.sin(self.heading), c, 0.0])
+
+
+@dataclass(frozen=True)
+class SphereGround(GroundSurface):
+    """A sphere: the robot is on it, or with `hollow` in it, as in a bowl.
+
+    Raises:
+        InvalidInput: a centre that is not three finite numbers, a radius that is not > 0.
+    """
+
+    kind = ROUND
+
+    centre: Vector = (0.0, 0.0, -10.0)
+    """In world [m]."""
+    radius: float = 10.0
+    """[m]."""
+    hollow: bool = False
+    """Whether the ground is outside of the sphere."""
+
+    def __post_init__(self) -> None:
+        _check_vector('SphereGround.centre', self.centre, ' m')
+        _check_radius('SphereGround.radius', self.radius)
+        flag('SphereGround.hollow', self.hollow)
+
+    @property
+    def data(self) -> Array:
+        """Centre, radius, side and no axis, shape (TERRAIN_DATA,)."""
+        return _filled(*self.centre, self.radius, -1.0 if self.hollow else 1.0)
+
+
+@dataclass(frozen=True)
+class CylinderGround(GroundSurface):
+    """An endless cylinder: the robot is on it, or with `hollow` in it, as in a pipe.
+
+    Raises:
+        InvalidInput: a point that is not three finite numbers, an axis that is zero or not
+            finite, a radius that is not > 0.
+    """
+
+    kind = ROUND
+
+    point: Vector = (0.0, 0.0, -10.0)
+    """Of the axis, in world [m]."""
+    axis: Vector = (1.0, 0.0, 0.0)
+    """Direction of the axis, any length."""
+    radius: float = 10.0
+    """[m]."""
+    hollow: bool = False
+    """Whether the ground is outside of the cylinder."""
+
+    def __post_init__(self) -> None:
+        _check_vector('CylinderGround.point', self.point, ' m')
+        _check_direction('CylinderGround.axis', self.axis)
+        _check_radius('CylinderGround.radius', self.radius)
+        flag('CylinderGround.hollow', self.hollow)
+
+    @property
+    def data(self) -> Array:
+        """Point of the axis, radius, side and unit axis, shape (TERRAIN_DATA,)."""
+        side = -1.0 if self.hollow else 1.0
+        return _filled(*self.point, self.radius, side, *_unit(self.axis))
+
+
+def _count(values: object) -> int:
+    """Return the length of a sequence, −1 of anything else."""
+    return len(values) if isinstance(values, Sequence | np.ndarray) else -1
+
+
+def _unit(direction: ArrayLike) -> Array:
+    direction = np.asarray(direction, dtype=float)
+    return np.asarray(direction / np.linalg.norm(direction))
+
+
+def _plane(normal: ArrayLike, offset: float) -> Array:
+    return np.array([*_unit(normal), offset])
+
+
+def _filled(*numbers: float) -> Array:
+    """Return the numbers, then zeros, shape (TERRAIN_DATA,)."""
+    data = np.zeros(TERRAIN_DATA)
+    data[: len(numbers)] = numbers
+    return data
+
+
+def _numbers(value: object) -> Array:
+    """Return a value as an array, one NaN where it is no numbers."""
+    try:
+        return real_array('', value)
+    except InvalidInput:
+        return np.array(np.nan)
+
+
+def _check_vector(name: str, value: object, unit: str = '') -> None:
+    vector = _numbers(value)
+    if vector.shape != (3,) or not np.isfinite(vector).all():
+        raise InvalidInput(f'{name} = {shown(value)}{unit}: expected 3 finite numbers')
+
+
+def _check_direction(name: str, value: object) -> None:
+    vector = _numbers(value)
+    if vector.shape != (3,) or not np.isfinite(vector).all() or not vector.any():
+        raise InvalidInput(f'{name} = {shown(value)}: expected 3 numbers, not all zero')
+
+
+def _check_finite(name: str, value: object, unit: str) -> None:
+    number = _numbers(value)
+    if number.shape != () or not np.isfinite(number):
+        raise InvalidInput(f'{name} = {shown(value)}{unit}: expected a finite number')
+
+
+def _check_radius(name: str, value: object) -> None:
+    number = _numbers(value)
+    if number.shape != () or not 0.0 < number < np.inf:
+        raise InvalidInput(f'{name} = {shown(value)} m: expected a finite number > 0')
+
+
+# Ground by name, as an object, or from a description.
 
 Description = HeightField | TriangleMesh | GeneratedTerrain
+TERRAINS: dict[str, Callable[[], Terrain]] = {'plane': Plane, 'inclined_plane': InclinedPlane}
+"""Grounds that a name stands for."""
+TerrainLike = str | Terrain | Description
+"""What `as_terrain` takes."""
+UNIT_TOLERANCE = 1e-9
+"""Largest distance of the length of a direction from 1."""
+
+
+def as_terrain(terrain: TerrainLike) -> Terrain:
+    """Return a Terrain from a name, a Terrain, or a description of `contact_sim.terrain`.
+
+    Raises:
+        UnknownName: a name that is not in TERRAINS.
+        InvalidInput: an object that is not a Terrain.
+    """
+    if isinstance(terrain, str):
+        if terrain not in TERRAINS:
+            raise UnknownName('terrain', terrain, TERRAINS)
+        return TERRAINS[terrain]()
+    if isinstance(terrain, Description):
+        return faceted_ground(terrain)
+    parts = 'kind', 'data', 'relief', 'features', 'distances', 'contacts', 'region_numbers'
+    if not all(hasattr(terrain, name) for name in parts):
+        raise InvalidInput(
+            f'terrain = {shown(terrain)}: expected a name or a Terrain, or a description of one'
+        )
+    if terrain.kind not in KINDS:
+        raise InvalidInput(f'terrain.kind = {shown(terrain.kind)}: expected one of {KINDS}')
+    if not 1 <= terrain.features <= MAX_FEATURES:
+        raise InvalidInput(
+            f'terrain.features = {shown(terrain.features)}: expected 1 to {MAX_FEATURES}'
+        )
+    data = real_array('terrain.data', terrain.data)
+    if data.shape != (TERRAIN_DATA,) or not np.isfinite(data).all():
+        raise InvalidInput(f'terrain.data = {shown(data)}: expected {TERRAIN_DATA} finite numbers')
+    _check_unit_directions(terrain.kind, terrain.features, data)
+    if terrain.kind in FACETED:
+        check_facet_data(terrain.kind, data, terrain.relief)
+    return terrain
+
+
+def _check_unit_directions(kind: int, features: int, data: Array) -> None:
+    """Refuse directions that are not of length 1: φ would be no distance."""
+    directions = data[: 4 * features].reshape(-1, 4)[:, :3] if kind == PLANES else data[5:8][None]
+    lengths = np.linalg.norm(directions, axis=1) if kind in (PLANES, ROUND) else np.ones(1)
+    if kind == ROUND and not lengths[0]:
+        return  # a sphere has no axis
+    if not np.all(np.abs(lengths - 1.0) <= UNIT_TOLERANCE):
+        raise InvalidInput(f'terrain.data: directions of lengths {lengths.tolist()}, expected 1')
+
+
+# Faceted ground: height fields and meshes.
+
 FACETS = 3
 """Contacts that a sphere may have at once: as many as hold it in a corner."""
 
@@ -273,13 +558,10 @@ class FacetGround(GroundSurface):
         relief: the facets as numbers, shape (any,).
     """
 
-    def __init__(self, kind: int, data: Array, relief: Array) -> None:
-        self._kind, self._data, self._relief = kind, data, relief
+    kind = FIELD
 
-    @property
-    def kind(self) -> int:
-        """Kind of surface."""
-        return self._kind
+    def __init__(self, kind: int, data: Array, relief: Array) -> None:
+        self.kind, self._data, self._relief = kind, data, relief
 
     @property
     def data(self) -> Array:
@@ -378,6 +660,17 @@ def mesh_numbers(facets: MeshFacets) -> tuple[Array, Array]:
     return data, np.concatenate(parts)
 
 
+def block_maxima(heights: Array) -> Array:
+    """Return the highest corner of the cells of every block of BLOCK x BLOCK grid points."""
+    nx, ny = heights.shape
+    cells = np.full((-(-nx // BLOCK) * BLOCK, -(-ny // BLOCK) * BLOCK), -np.inf)
+    cells[:nx, :ny] = heights
+    cells[: nx - 1, :ny] = np.maximum(cells[: nx - 1, :ny], heights[1:])
+    cells[:nx, : ny - 1] = np.maximum(cells[:nx, : ny - 1], cells[:nx, 1:ny].copy())
+    blocks = cells.reshape(cells.shape[0] // BLOCK, BLOCK, cells.shape[1] // BLOCK, BLOCK)
+    return np.asarray(blocks.max(axis=(1, 3)))
+
+
 def faceted_ground(description: Description) -> FacetGround:
     """Return the ground of a description.
 
@@ -432,317 +725,6 @@ def _parts_fit(data: Array, relief: Array) -> bool:
         and (first >= 0).all() and (first <= len(listed)).all()
         and (listed >= 0).all() and (listed < facets.sum()).all()
     )  # fmt: skip
-
-
-def block_maxima(heights: Array) -> Array:
-    """Return the highest corner of the cells of every block of BLOCK x BLOCK grid points."""
-    nx, ny = heights.shape
-    cells = np.full((-(-nx // BLOCK) * BLOCK, -(-ny // BLOCK) * BLOCK), -np.inf)
-    cells[:nx, :ny] = heights
-    cells[: nx - 1, :ny] = np.maximum(cells[: nx - 1, :ny], heights[1:])
-    cells[:nx, : ny - 1] = np.maximum(cells[:nx, : ny - 1], cells[:nx, 1:ny].copy())
-    blocks = cells.reshape(cells.shape[0] // BLOCK, BLOCK, cells.shape[1] // BLOCK, BLOCK)
-    return np.asarray(blocks.max(axis=(1, 3)))
-
-
-# Ground of few features, and `as_terrain`.
-
-UNIT_TOLERANCE = 1e-9
-"""Largest distance of the length of a direction from 1."""
-
-__all__ = [
-    'TERRAINS', 'CylinderGround', 'InclinedPlane', 'Plane', 'Planes', 'SphereGround', 'Terrain',
-    'as_terrain',
-]  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Planes(GroundSurface):
-    """Up to four planes normal·p = offset at once: a groove, a corner, a pit.
-
-    The robot lives in the room on the side of all normals. Every plane is a feature: a sphere may
-    touch all of them.
-
-    Raises:
-        InvalidInput: no plane or more than four, a normal that is zero or not finite, an offset
-            that is not finite.
-    """
-
-    planes: Sequence[tuple[Sequence[float], float]] = (
-        ((1.0, 0.0, 1.0), 0.0),
-        ((-1.0, 0.0, 1.0), 0.0),
-    )
-    """Direction out of the ground (any length) and distance from the world origin along the unit
-    normal [m] of each plane; default: a groove along y with a right angle at the origin."""
-
-    def __post_init__(self) -> None:
-        if not 1 <= _count(self.planes) <= MAX_FEATURES:
-            raise InvalidInput(
-                f'Planes.planes = {shown(self.planes)}: expected 1 to {MAX_FEATURES} pairs '
-                '(normal, offset)'
-            )
-        for k, plane in enumerate(self.planes):
-            name = f'Planes.planes[{k}]'
-            if _count(plane) != 2:
-                raise InvalidInput(f'{name} = {shown(plane)}: expected a pair (normal, offset)')
-            _check_direction(f'{name} normal', plane[0])
-            _check_finite(f'{name} offset', plane[1], ' m')
-
-    @property
-    def kind(self) -> int:
-        """Kind of surface."""
-        return PLANES
-
-    @property
-    def data(self) -> Array:
-        """Unit normal and offset of each plane, shape (TERRAIN_DATA,)."""
-        return _filled(*np.concatenate([_plane(*plane) for plane in self.planes]))
-
-    @property
-    def features(self) -> int:
-        """Number of planes."""
-        return len(self.planes)
-
-
-@dataclass(frozen=True)
-class Plane(GroundSurface):
-    """The plane normal·p = offset; the robot is on the side of the normal.
-
-    Raises:
-        InvalidInput: a normal that is zero or not finite, an offset that is not finite.
-    """
-
-    normal: Vector = (0.0, 0.0, 1.0)
-    """Direction out of the ground, any length."""
-    offset: float = 0.0
-    """Distance of the plane from the world origin along the unit normal [m]."""
-
-    def __post_init__(self) -> None:
-        _check_direction('Plane.normal', self.normal)
-        _check_finite('Plane.offset', self.offset, ' m')
-
-    @property
-    def kind(self) -> int:
-        """Kind of surface."""
-        return PLANES
-
-    @property
-    def data(self) -> Array:
-        """Unit normal and offset, shape (TERRAIN_DATA,)."""
-        return _filled(*self.plane)
-
-    @property
-    def plane(self) -> Array:
-        """Unit normal and offset, shape (4,)."""
-        return _plane(self.normal, self.offset)
-
-
-@dataclass(frozen=True)
-class InclinedPlane(GroundSurface):
-    """A plane through the origin that falls towards +x rotated by `heading` about z.
-
-    Raises:
-        InvalidInput: an angle outside (−π/2, π/2) or a heading that is not finite.
-    """
-
-    angle: float = math.radians(10.0)
-    """Slope [rad]; downhill is the direction of `heading`."""
-    heading: float = 0.0
-    """Direction of descent about the world z axis [rad], 0 = +x."""
-
-    def __post_init__(self) -> None:
-        if not abs(real_number('InclinedPlane.angle', self.angle)) < math.pi / 2:
-            raise InvalidInput(
-                f'InclinedPlane.angle = {shown(self.angle)} rad: expected a value in (-pi/2, pi/2)'
-            )
-        finite('InclinedPlane.heading', self.heading)
-
-    @property
-    def kind(self) -> int:
-        """Kind of surface."""
-        return PLANES
-
-    @property
-    def data(self) -> Array:
-        """Unit normal and offset, shape (TERRAIN_DATA,)."""
-        return _filled(*self.plane)
-
-    @property
-    def plane(self) -> Array:
-        """Unit normal and offset, shape (4,)."""
-        s, c = math.sin(self.angle), math.cos(self.angle)
-        return np.array([s * math.cos(self.heading), s * math.sin(self.heading), c, 0.0])
-
-
-@dataclass(frozen=True)
-class SphereGround(GroundSurface):
-    """A sphere: the robot is on it, or with `hollow` in it, as in a bowl.
-
-    Raises:
-        InvalidInput: a centre that is not three finite numbers, a radius that is not > 0.
-    """
-
-    centre: Vector = (0.0, 0.0, -10.0)
-    """In world [m]."""
-    radius: float = 10.0
-    """[m]."""
-    hollow: bool = False
-    """Whether the ground is outside of the sphere."""
-
-    def __post_init__(self) -> None:
-        _check_vector('SphereGround.centre', self.centre, ' m')
-        _check_radius('SphereGround.radius', self.radius)
-        flag('SphereGround.hollow', self.hollow)
-
-    @property
-    def kind(self) -> int:
-        """Kind of surface."""
-        return ROUND
-
-    @property
-    def data(self) -> Array:
-        """Centre, radius, side and no axis, shape (TERRAIN_DATA,)."""
-        return _filled(*self.centre, self.radius, -1.0 if self.hollow else 1.0)
-
-
-@dataclass(frozen=True)
-class CylinderGround(GroundSurface):
-    """An endless cylinder: the robot is on it, or with `hollow` in it, as in a pipe.
-
-    Raises:
-        InvalidInput: a point that is not three finite numbers, an axis that is zero or not
-            finite, a radius that is not > 0.
-    """
-
-    point: Vector = (0.0, 0.0, -10.0)
-    """Of the axis, in world [m]."""
-    axis: Vector = (1.0, 0.0, 0.0)
-    """Direction of the axis, any length."""
-    radius: float = 10.0
-    """[m]."""
-    hollow: bool = False
-    """Whether the ground is outside of the cylinder."""
-
-    def __post_init__(self) -> None:
-        _check_vector('CylinderGround.point', self.point, ' m')
-        _check_direction('CylinderGround.axis', self.axis)
-        _check_radius('CylinderGround.radius', self.radius)
-        flag('CylinderGround.hollow', self.hollow)
-
-    @property
-    def kind(self) -> int:
-        """Kind of surface."""
-        return ROUND
-
-    @property
-    def data(self) -> Array:
-        """Point of the axis, radius, side and unit axis, shape (TERRAIN_DATA,)."""
-        side = -1.0 if self.hollow else 1.0
-        return _filled(*self.point, self.radius, side, *_unit(self.axis))
-
-
-TERRAINS: dict[str, Callable[[], Terrain]] = {'plane': Plane, 'inclined_plane': InclinedPlane}
-"""Grounds that a name stands for."""
-
-
-TerrainLike = str | Terrain | Description
-"""What `as_terrain` takes."""
-
-
-def as_terrain(terrain: TerrainLike) -> Terrain:
-    """Return a Terrain from a name, a Terrain, or a description of `contact_sim.terrain`.
-
-    Raises:
-        UnknownName: a name that is not in TERRAINS.
-        InvalidInput: an object that is not a Terrain.
-    """
-    if isinstance(terrain, str):
-        if terrain not in TERRAINS:
-            raise UnknownName('terrain', terrain, TERRAINS)
-        return TERRAINS[terrain]()
-    if isinstance(terrain, Description):
-        return faceted_ground(terrain)
-    parts = 'kind', 'data', 'relief', 'features', 'distances', 'contacts', 'region_numbers'
-    if not all(hasattr(terrain, name) for name in parts):
-        raise InvalidInput(
-            f'terrain = {shown(terrain)}: expected a name or a Terrain, or a description of one'
-        )
-    if terrain.kind not in KINDS:
-        raise InvalidInput(f'terrain.kind = {shown(terrain.kind)}: expected one of {KINDS}')
-    if not 1 <= terrain.features <= MAX_FEATURES:
-        raise InvalidInput(
-            f'terrain.features = {shown(terrain.features)}: expected 1 to {MAX_FEATURES}'
-        )
-    data = real_array('terrain.data', terrain.data)
-    if data.shape != (TERRAIN_DATA,) or not np.isfinite(data).all():
-        raise InvalidInput(f'terrain.data = {shown(data)}: expected {TERRAIN_DATA} finite numbers')
-    _check_unit_directions(terrain.kind, terrain.features, data)
-    if terrain.kind in FACETED:
-        check_facet_data(terrain.kind, data, terrain.relief)
-    return terrain
-
-
-def _check_unit_directions(kind: int, features: int, data: Array) -> None:
-    """Refuse directions that are not of length 1: φ would be no distance."""
-    directions = data[: 4 * features].reshape(-1, 4)[:, :3] if kind == PLANES else data[5:8][None]
-    lengths = np.linalg.norm(directions, axis=1) if kind in (PLANES, ROUND) else np.ones(1)
-    if kind == ROUND and not lengths[0]:
-        return  # a sphere has no axis
-    if not np.all(np.abs(lengths - 1.0) <= UNIT_TOLERANCE):
-        raise InvalidInput(f'terrain.data: directions of lengths {lengths.tolist()}, expected 1')
-
-
-def _count(values: object) -> int:
-    """Return the length of a sequence, −1 of anything else."""
-    return len(values) if isinstance(values, Sequence | np.ndarray) else -1
-
-
-def _unit(direction: ArrayLike) -> Array:
-    direction = np.asarray(direction, dtype=float)
-    return np.asarray(direction / np.linalg.norm(direction))
-
-
-def _plane(normal: ArrayLike, offset: float) -> Array:
-    return np.array([*_unit(normal), offset])
-
-
-def _filled(*numbers: float) -> Array:
-    """Return the numbers, then zeros, shape (TERRAIN_DATA,)."""
-    data = np.zeros(TERRAIN_DATA)
-    data[: len(numbers)] = numbers
-    return data
-
-
-def _numbers(value: object) -> Array:
-    """Return a value as an array, one NaN where it is no numbers."""
-    try:
-        return real_array('', value)
-    except InvalidInput:
-        return np.array(np.nan)
-
-
-def _check_vector(name: str, value: object, unit: str = '') -> None:
-    vector = _numbers(value)
-    if vector.shape != (3,) or not np.isfinite(vector).all():
-        raise InvalidInput(f'{name} = {shown(value)}{unit}: expected 3 finite numbers')
-
-
-def _check_direction(name: str, value: object) -> None:
-    vector = _numbers(value)
-    if vector.shape != (3,) or not np.isfinite(vector).all() or not vector.any():
-        raise InvalidInput(f'{name} = {shown(value)}: expected 3 numbers, not all zero')
-
-
-def _check_finite(name: str, value: object, unit: str) -> None:
-    number = _numbers(value)
-    if number.shape != () or not np.isfinite(number):
-        raise InvalidInput(f'{name} = {shown(value)}{unit}: expected a finite number')
-
-
-def _check_radius(name: str, value: object) -> None:
-    number = _numbers(value)
-    if number.shape != () or not 0.0 < number < np.inf:
-        raise InvalidInput(f'{name} = {shown(value)} m: expected a finite number > 0')
 
 
 # Layers of a ground on a grid seen from above.
