@@ -224,18 +224,6 @@ def _view(data: Any, which: int, ndim: int, shape: Shape, extra: int = 0) -> tup
     return kind(*parameters), codegen
 
 
-def _length(builder: Any, column: Callable[[int], Any], rest: list[Any]) -> list[Any]:
-    return [builder.sub(column(1), column(0))]
-
-
-def _rows_and_columns(builder: Any, column: Callable[[int], Any], rest: list[Any]) -> list[Any]:
-    return [column(2), column(3)]
-
-
-def _as_passed(builder: Any, column: Callable[[int], Any], rest: list[Any]) -> list[Any]:
-    return rest
-
-
 def _three_by_three(builder: Any, column: Callable[[int], Any], rest: list[Any]) -> list[Any]:
     count = column(2)
     return [count, count.type(3), count.type(3)]
@@ -244,19 +232,19 @@ def _three_by_three(builder: Any, column: Callable[[int], Any], rest: list[Any])
 @intrinsic
 def vector(typingctx: Any, data: Any, field: Any) -> Any:
     """Return a field of `numbers` as a vector."""
-    return _view(data, NUMBERS, 1, _length)
+    return _view(data, NUMBERS, 1, lambda builder, column, _: [builder.sub(column(1), column(0))])
 
 
 @intrinsic
 def matrix(typingctx: Any, data: Any, field: Any) -> Any:
     """Return a field of `numbers` as a matrix."""
-    return _view(data, NUMBERS, 2, _rows_and_columns)
+    return _view(data, NUMBERS, 2, lambda _, column, __: [column(2), column(3)])
 
 
 @intrinsic
 def front(typingctx: Any, data: Any, field: Any, rows: Any, columns: Any) -> Any:
     """Return the front of a flat field of `numbers` as a matrix (rows, columns)."""
-    return _view(data, NUMBERS, 2, _as_passed, 2)
+    return _view(data, NUMBERS, 2, lambda _, __, sizes: sizes, 2)
 
 
 @kernel
@@ -274,7 +262,7 @@ def frames(typingctx: Any, data: Any, field: Any) -> Any:
 @intrinsic
 def integers(typingctx: Any, data: Any, field: Any) -> Any:
     """Return a field of `indices` as a vector."""
-    return _view(data, INDICES, 1, _length)
+    return _view(data, INDICES, 1, lambda builder, column, _: [builder.sub(column(1), column(0))])
 
 
 @intrinsic

@@ -243,19 +243,9 @@ def contact_drift(candidates, motion, ground, pose, feature, frame, gravity, dri
 
         u = t·(v_c − r ω×n),   J̇ v = t·(a_c − r α×n − r ω×ṅ) + ṫ·(v_c − r ω×n)
 
-    for each row t of the contact frame. For t = n this is φ̈ = n·a_c + v_cᵀ H v_c.
-
-    Args:
-        candidates: (joint, offset, radius) as in `detect`.
-        motion: (twist, bias, origin): twist of each joint and its acceleration while v̇ = 0, with
-            −gravity added, linear at the fixed point `origin` and in world axes, then angular,
-            shapes (nb, 6), (nb, 6), (3,).
-        ground: as in `detect`.
-        pose: as in `detect`.
-        feature: feature of the ground that each slot holds, shape (nc,).
-        frame: contact frames, rows t1, t2, n, shape (nc, 3, 3).
-        gravity: in world [m/s²], shape (3,).
-        drift: out, J̇ v, rows (t1, t2, n), shape (at least 3 nc,).
+    for each row t of the contact frame. For t = n this is φ̈ = n·a_c + v_cᵀ H v_c. `motion` is
+    (twist, bias, origin), see `bias_forces`; `candidates` is (joint, offset, radius) as in
+    `detect`.
     """
     joint, offset, radius = candidates
     features = ground.features

@@ -383,24 +383,6 @@ def extends_beyond(ground, p, n, place, edge):
 
 
 @kernel
-def field_feature(ground, feature, x, y, z):
-    """Return φ and n of one feature, whether or not the point is nearest to it."""
-    p = (x - ground.data[X0], y - ground.data[Y0], z)
-    i, j, part = place_of(ground, feature)
-    a = point_of(ground, i, j)
-    if part <= UPPER:
-        a, b, c = corners_of(ground, i, j, part)
-        n = plane_through(a, b, c)
-        return dot(n, sub(p, a)), n
-    off = sub(p, a)
-    if part != CORNER:
-        along = sub(other_end(ground, i, j, part), a)
-        off = sub(off, scaled(dot(off, along) / dot(along, along), along))
-    distance = np.sqrt(dot(off, off))
-    return distance, scaled(1.0 / distance, off) if distance > 0.0 else (0.0, 0.0, 1.0)
-
-
-@kernel
 def field_curvature(ground, feature, x, y, z):
     """Return H of a feature, see `curvature`."""
     p = (x - ground.data[X0], y - ground.data[Y0], z)

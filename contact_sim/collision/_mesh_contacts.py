@@ -90,7 +90,9 @@ class MeshFacets:
         edges = np.concatenate(
             [places[once], following[once], opposite[once], third[once]], axis=1
         )
-        own = np.unique(np.concatenate([mesh.triangles[convex], _roll(mesh.triangles)[convex]]))
+        own = np.unique(
+            np.concatenate([mesh.triangles[convex], np.roll(mesh.triangles, -1, axis=1)[convex]])
+        )
         corners, neighbours = _corners(mesh, own)
         ends = edges[:, :6].reshape(-1, 2, 3)
         boxes = places, ends, corners[:, None, :3]
@@ -114,10 +116,6 @@ def beyond_borders(mesh: TriangleMesh) -> Array:
     return np.asarray(places[border][:, None] + share * along[:, None] + out[:, None])
 
 
-def _roll(triangles: Indices) -> Indices:
-    return np.roll(triangles, -1, axis=1)
-
-
 def _across(mesh: TriangleMesh) -> Array:
     """Return the third corner across the edges of every triangle, NaN at a border, (m, 3, 3)."""
     places = mesh.vertices[mesh.triangles]
@@ -137,7 +135,7 @@ def _corners(mesh: TriangleMesh, own: Indices) -> tuple[Array, Array]:
     around = mesh.triangles.ravel()
     pairs = np.concatenate(
         [
-            np.stack([around, _roll(mesh.triangles).ravel()], axis=1),
+            np.stack([around, np.roll(mesh.triangles, -1, axis=1).ravel()], axis=1),
             np.stack([around, np.roll(mesh.triangles, 1, axis=1).ravel()], axis=1),
         ]
     )
@@ -146,7 +144,7 @@ def _corners(mesh: TriangleMesh, own: Indices) -> tuple[Array, Array]:
     first = np.searchsorted(pairs[:, 0], own)
     last = np.searchsorted(pairs[:, 0], own, side='right')
     places = mesh.vertices[mesh.triangles]
-    forth, back = _roll_places(places, -1) - places, _roll_places(places, 1) - places
+    forth, back = np.roll(places, -1, axis=1) - places, np.roll(places, 1, axis=1) - places
     cosine = np.einsum('tki,tki->tk', forth, back)
     cosine /= np.linalg.norm(forth, axis=2) * np.linalg.norm(back, axis=2)
     angle = np.arccos(np.clip(cosine, -1.0, 1.0))
@@ -156,10 +154,6 @@ def _corners(mesh: TriangleMesh, own: Indices) -> tuple[Array, Array]:
         [mesh.vertices[own], cone[own], first[:, None], last[:, None]], axis=1
     )
     return corners, mesh.vertices[pairs[:, 1]]
-
-
-def _roll_places(places: Array, shift: int) -> Array:
-    return np.roll(places, shift, axis=1)
 
 
 @dataclass(frozen=True)
@@ -429,24 +423,14 @@ def triangle_contact(triangle, p, limit):
 
 
 @kernel
-def edge_of(triangle, edge):
-    """Return the ends of an edge of a triangle."""
-    if edge == 0:
-        return triangle.a, triangle.b
-    if edge == 1:
-        return triangle.b, triangle.c
-    return triangle.c, triangle.a
-
-
-@kernel
 def extends_beyond(triangle, p, edge):
     """Return whether a triangle extends beyond an edge, see `extends_behind`."""
-    third = triangle.across_ab
+    ends, third = (triangle.a, triangle.b), triangle.across_ab
     if edge == 1:
-        third = triangle.across_bc
+        ends, third = (triangle.b, triangle.c), triangle.across_bc
     elif edge == 2:
-        third = triangle.across_ca
-    return extends_behind(p, triangle.n, edge_of(triangle, edge), third)
+        ends, third = (triangle.c, triangle.a), triangle.across_ca
+    return extends_behind(p, triangle.n, ends, third)
 
 
 @kernel
@@ -476,26 +460,6 @@ def corner_contact(relief, row, neighbours, p, limit):
         return np.inf, off
     distance = np.sqrt(square)
     return distance, scaled(1.0 / distance, off)
-
-
-@kernel
-def mesh_feature(ground, feature, x, y, z):
-    """Return φ and n of one feature, whether or not the point is nearest to it."""
-    data, relief, p, number = ground.data, ground.relief, (x, y, z), int(feature)
-    triangles, edges = int(data[TRIANGLES]), int(data[EDGES])
-    if number < triangles:
-        triangle = triangle_at(relief, number)
-        return dot(triangle.n, sub(p, triangle.a)), triangle.n
-    if number < triangles + edges:
-        row = int(data[EDGES_FROM]) + EDGE_NUMBERS * (number - triangles)
-        a, b = vec(relief, row), vec(relief, row + 3)
-        along, off = sub(b, a), sub(p, a)
-        off = sub(off, scaled(dot(off, along) / dot(along, along), along))
-    else:
-        row = int(data[CORNERS_FROM]) + CORNER_NUMBERS * (number - triangles - edges)
-        off = sub(p, vec(relief, row))
-    distance = np.sqrt(dot(off, off))
-    return distance, scaled(1.0 / distance, off) if distance > 0.0 else (0.0, 0.0, 1.0)
 
 
 @kernel

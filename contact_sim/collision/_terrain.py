@@ -117,48 +117,38 @@ class Terrain(Protocol):
     @property
     def kind(self) -> int:
         """Kind of surface, one of `surface.KINDS`."""
-        ...
 
     @property
     def data(self) -> Array:
         """Numbers of the surface in the order of its kind, shape (TERRAIN_DATA,)."""
-        ...
 
     @property
     def relief(self) -> Array:
         """Further numbers of the kind, shape (any,); the same array every time."""
-        ...
 
     @property
     def regions(self) -> tuple[Region, ...]:
         """Parts with a friction or restitution of their own; of several the last one counts."""
-        ...
 
     @property
     def region_numbers(self) -> Array:
         """The regions as `collision.regions.region_numbers`; the same array every time."""
-        ...
 
     @property
     def features(self) -> int:
         """Number of contacts that a sphere may have at once, 1 to MAX_FEATURES."""
-        ...
 
     def distances(self, points: ArrayLike) -> Array:
         """Return signed distances of points (n, 3) from the ground [m], shape (n,)."""
-        ...
 
     def normals(self, points: ArrayLike) -> Array:
         """Return unit normals out of the ground at points (n, 3), shape (n, 3)."""
-        ...
 
     def contacts(self, points: ArrayLike) -> tuple[Array, Array]:
         """Return signed distances (n, features) [m] and normals of what points (n, 3) touch."""
-        ...
 
     def height(self, x: float, y: float) -> float:
         """Return where the vertical through x, y meets the ground from above [m], or NaN."""
-        ...
 
 
 class GroundSurface(ABC):

@@ -86,13 +86,7 @@ def row_values(H, v, c, out):
 def constrain(rows, rank, c, v, impulse, scratch):
     """Add M̂⁻¹ Hᵀ λ_b to v (nv,), such that H v + c = 0 where the rows allow it.
 
-    Args:
-        rows: after `factor_rows`.
-        rank: of A.
-        c: right-hand side, shape (nb,).
-        v: in and out.
-        impulse: out, λ_b [N s, N m s], shape (nb,).
-        scratch: shape (nb,).
+    `rows` are those after `factor_rows`, of this rank; `impulse` is λ_b [N s, N m s], (nb,).
     """
     row_values(rows.jacobian, v, c, scratch)
     factor = rows.order, rows.factor, rows.gram
@@ -105,14 +99,7 @@ def constrain(rows, rank, c, v, impulse, scratch):
 
 @kernel
 def fill_reduction(rows, rank, coupling, reduction):
-    """Fill Z with G_c = G − Zᵀ Z in its first `rank` rows.
-
-    Args:
-        rows: after `factor_rows`.
-        rank: of A.
-        coupling: H M̂⁻¹ Jᵀ, shape (nb, n).
-        reduction: out, Z, shape (nb, n).
-    """
+    """Fill the first `rank` rows of Z, G_c = G − Zᵀ Z, from `coupling` H M̂⁻¹ Jᵀ (nb, n)."""
     L, order = rows.factor, rows.order
     if rank == order.shape[0]:  # Z = L⁻¹ H M̂⁻¹ Jᵀ
         for r in range(rank):
@@ -134,17 +121,10 @@ def fill_reduction(rows, rank, coupling, reduction):
 
 @kernel
 def reduce_problem(reduction, rank, row_of, n, G, g):
-    """Turn G (n, n) into that of the constrained robot: G − Zᵀ Z.
+    """Turn G (n, n) and g into those of the constrained robot: G − Zᵀ Z.
 
     A row without freedom left becomes zero: it does not act on others, and its velocity is zero.
-
-    Args:
-        reduction: Z of `fill_reduction`, shape (nb, rows).
-        rank: its rows that count.
-        row_of: column of Z of every problem row, shape (n,) or more.
-        n: number of problem rows.
-        G: in and out.
-        g: in and out, velocities without impulses, shape (n,) or more.
+    `row_of` is the column of Z of every problem row.
     """
     for a in range(n):
         before = G[a, a]

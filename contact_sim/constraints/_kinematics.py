@@ -32,11 +32,8 @@ LAW, KP, KD, VALUE, COEFFICIENT_A, COEFFICIENT_B = range(6)
 def fill_errors(table, pose, q, error):
     """Fill h [m, rad] of all rows but those of FUNCTION, shape (nb,).
 
-    Args:
-        table: (indices, places, laws) of the constraints, see `ConstraintTable`.
-        pose: rotation by columns and position of each body in world, shape (bodies, 12).
-        q: configuration, shape (nq,).
-        error: out.
+    `table` is (indices, places, laws), see `ConstraintTable`; `pose` the rotation by columns and
+    the position of each body in world, (bodies, 12).
     """
     indices, places, laws = table
     for i in range(places.shape[0]):
@@ -142,11 +139,7 @@ def add_branch_rows(columns, last, dof_parent, p, sign, row, angles, H):
 def fill_drift(table, pose, motion, drift):
     """Fill Ḣ v [m/s², rad/s²] of all rows but those of FUNCTION, shape (nb,).
 
-    Args:
-        table: as in `fill_errors`, like `pose`.
-        pose: see there.
-        motion: (twist, bias, origin, gravity), see `bias_forces`.
-        drift: out.
+    `motion` is (twist, bias, origin, gravity), see `bias_forces`; the others as in `fill_errors`.
     """
     indices, places, _ = table
     twist, bias, origin, gravity = motion

@@ -63,7 +63,7 @@ def joint_angle(q, i, unbounded):
 
 @kernel
 def add_wrench(wrench, point, pose, motion, leaf_dof, dof_parent, tau):
-    """Add a wrench on a body to τ.
+    """Add a wrench on a body to τ (nv,).
 
     Args:
         wrench: force [N], then torque [N m], world axes, at `point`, shape (6,).
@@ -72,7 +72,7 @@ def add_wrench(wrench, point, pose, motion, leaf_dof, dof_parent, tau):
         motion: twists per unit joint speed (nv, 6), and the point they are about [m], (3,).
         leaf_dof: last dof of the body, −1 for the world.
         dof_parent: dof before each dof, shape (nv,).
-        tau: generalized force to add to, shape (nv,).
+        tau: in and out.
     """
     columns, origin = motion
     force = vec(wrench, 0)

@@ -57,7 +57,7 @@ def integrator_code(name: str) -> int:
 
 @kernel
 def integrate_configuration(kind, q_index, v_index, pose, displacement, q, q_next):
-    """Fill q⁺, the configuration after a displacement.
+    """Fill q⁺ (nq,), the configuration after a displacement (nv,) as in `move_base`.
 
         free flyer   p⁺ = p + R Δp,   R⁺ = R exp θ
         spherical    R⁺ = R exp θ
@@ -65,16 +65,7 @@ def integrate_configuration(kind, q_index, v_index, pose, displacement, q, q_nex
         others       q⁺ = q + Δ (continuous joints: the angle)
 
     Quaternions and the (cos, sin) of angles are normalised to first order, which takes a relative
-    error e to 3/2 e².
-
-    Args:
-        kind: `Tree.kind`, shape (nb,).
-        q_index: `Tree.q_index`, shape (nb,).
-        v_index: `Tree.v_index`, shape (nb + 1,).
-        pose: not read.
-        displacement: as in `move_base`, shape (nv,).
-        q: configuration before, shape (nq,).
-        q_next: out, configuration after, shape (nq,).
+    error e to 3/2 e². `kind`, `q_index` and `v_index` are those of the `Tree`.
     """
     for j in range(1, kind.shape[0]):
         i, k, what = q_index[j], v_index[j], kind[j]
@@ -363,16 +354,10 @@ def about_centre(m, r, inertia):
 
 @kernel
 def fill_rates(v, w, acceleration, displacement, free_flyer_v, rate, w_rate):
-    """Fill the rates of displacement and w at one stage.
+    """Fill the rates of displacement and w at one stage, each (nv,).
 
-    Args:
-        v: Pinocchio's velocity at the stage, shape (nv,).
-        w: the same with linear velocities in the axes of the start, shape (nv,).
-        acceleration: Pinocchio's v̇, shape (nv,).
-        displacement: Δp, θ and changes of the other joints since the start, shape (nv,).
-        free_flyer_v: first dof of each free flyer, shape (n,).
-        rate: out, rate of the displacement, shape (nv,).
-        w_rate: out, ẇ, shape (nv,).
+    `v` and `acceleration` are Pinocchio's, `w` has linear velocities in the axes of the start,
+    `displacement` is Δp, θ and the changes of the other joints since the start.
     """
     transport_acceleration(v, free_flyer_v, w_rate)
     for k in range(v.shape[0]):

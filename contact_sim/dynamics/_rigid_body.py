@@ -161,12 +161,9 @@ def fill_slides(x, y, first, second):
 def world_inertia(body, pose, origin, inertia):
     """Fill mass, first moment and inertia of every body about the origin, in world axes.
 
-    Args:
-        body: `Tree.body`, shape (nb, 10).
-        pose: placements in world, of `forward_kinematics`, shape (nb, 12).
-        origin: reference point in world [m], shape (3,).
-        inertia: out, mass [kg], m (c − origin) [kg m], inertia about the origin [kg m²] xx, xy,
-            xz, yy, yz, zz; zero for the world, shape (nb, 10).
+    `inertia` (nb, 10) is mass [kg], m (c − origin) [kg m], inertia about the origin [kg m²] xx,
+    xy, xz, yy, yz, zz; zero for the world. `body` is `Tree.body`, `pose` that of
+    `forward_kinematics`.
     """
     o = vec(origin, 0)
     inertia[0] = 0.0
@@ -326,11 +323,8 @@ def inertial_wrench(inertia, angular, acceleration, a_angular):
 
         f = m a + α × m c + ω × (ω × m c),   n = m c × a + I α + ω × I ω
 
-    Args:
-        inertia: mass, first moment m c, inertia about the origin, shape (10,).
-        angular: ω [rad/s], a tuple.
-        acceleration: a of the body's material point at the origin [m/s²], a tuple.
-        a_angular: α [rad/s²], a tuple.
+    `acceleration` is a of the body's material point at the origin [m/s²], `angular` ω [rad/s] and
+    `a_angular` α [rad/s²]; tuples.
     """
     mc = vec(inertia, 1)
     f = add(scaled(inertia[0], acceleration), cross(a_angular, mc))

@@ -343,16 +343,10 @@ PIVOT_TOLERANCE, TIE_TOLERANCE = 1e-9, 1e-12
 
 @kernel
 def lemke(M, q, z, max_pivots):
-    """Solve w = M z + q, z ≥ 0, w ≥ 0, z·w = 0; return (status, pivots).
+    """Solve w = M z + q, z ≥ 0, w ≥ 0, z·w = 0 for z (n,); return (status, pivots).
 
     The tableau stores the columns of the non-basic variables only. Variables are numbered w (0 to
     n − 1), z (n to 2n − 1) and the artificial z0 (2n).
-
-    Args:
-        M: matrix, shape (n, n).
-        q: vector, shape (n,).
-        z: out, the solution, shape (n,).
-        max_pivots: largest number of pivots.
     """
     n = q.shape[0]
     z[:] = 0.0

@@ -107,8 +107,7 @@ def solve_cones(rows, impulse, work, tolerance, limits, associated):
     if converged:
         return CONVERGED_BY_FALLBACK, sweeps + iterations, admm_residual
     if not admm_residual < residual:
-        for r in range(n):
-            impulse[r] = best[r]
+        assign(impulse, best)
     return MAX_ITERATIONS, sweeps + iterations, min(residual, admm_residual)
 
 
@@ -191,8 +190,7 @@ def solve_active_set(rows, impulse, work, tolerance, associated):
         share, m = newton_step(rows, impulse, w, work, associated, True, careful)
         if share < 1.0 and not careful:  # impulses left their sets: once more, weighed
             careful = True
-            for r in range(n):
-                impulse[r] = guess[r]
+            assign(impulse, guess)
             continue
         if share >= 0.0:
             fill_velocity_symmetric(rows, impulse, w)
@@ -223,8 +221,7 @@ def solve_active_set(rows, impulse, work, tolerance, associated):
             break
         else:
             before = residual
-    for r in range(n):
-        impulse[r] = guess[r]
+    assign(impulse, guess)
     return releases, first, False
 
 

@@ -79,13 +79,8 @@ def damper(ratio, k, G):
 def stiffness_ratio(G, nc, h, springs):
     """Return √λ_max(G (h² K + 2 h D)) of the first `nc` contacts: h ω_max without damping.
 
-    The explicit step u⁺ = u − h G (K x + D u), x⁺ = x + h u⁺ is stable exactly below 2.
-
-    Args:
-        G: Delassus matrix [1/kg], (3 nc, 3 nc) or more.
-        nc: contacts.
-        h: time step [s].
-        springs: `LinearSprings`; K and D are their stiffness and damping, diagonal.
+    The explicit step u⁺ = u − h G (K x + D u), x⁺ = x + h u⁺ is stable exactly below 2. K and D
+    are the diagonal stiffness and damping of `springs`, a `LinearSprings`.
     """
     n = 3 * nc
     if nc == 0:
@@ -205,18 +200,11 @@ def next_deflection(u_next, mu, impulse, h, stiffness, memory, memory_next):
 
 @kernel
 def contact_forces(rows, u, gap, memory, springs, lagged_force, lagged, impulse, slope):
-    """Fill h f of the contacts and its derivative to u.
+    """Fill h f of the contacts (3 nc,) and its derivative to u, a 3x3 block per contact, (n, 3).
 
-    Args:
-        rows: the problem, n rows of nc contacts and ns scalar rows; `g` plays no part.
-        u: velocities of the rows [m/s], shape (n,).
-        gap: φ at the start of the step [m], shape (nc,).
-        memory: deflection of the anchors [m] in the first two columns, shape (nc, 4).
-        springs: the laws.
-        lagged_force: normal forces [N], shape (nc,), not negative.
-        lagged: whether friction uses `lagged_force` instead of the present normal forces.
-        impulse: out [N s], the first 3 nc rows.
-        slope: out, ∂(h f)/∂u, a 3x3 block per contact, shape (n, 3).
+    `gap` is φ at the start of the step [m], (nc,); `memory` has the deflection of the anchors [m]
+    in its first two columns, (nc, 4). With `lagged` friction uses the normal forces `lagged_force`
+    [N], (nc,), not negative, instead of the present ones.
     """
     G, h, ahead = rows.delassus, springs.time_step, springs.ahead
     for i in range(rows.friction.shape[0]):
@@ -249,19 +237,11 @@ def interval_forces(rows, u, gap, springs, impulse, slope):
     """Fill h f of the scalar rows and its derivative to u, column 0 of their rows in `slope`.
 
     A bounded interval is dry friction, regularised below v_s [rad/s] like that of the ground. An
-    interval with an infinite bound is a spring and a damper on the position error of the row,
-    f = −(k φ + d u) with d = 2 ζ √(k/G_kk), cut at the bounds: a limit with φ ≥ 0 inside pushes
-    only, with [0, inf) or (−inf, 0], and a bilateral row pushes and pulls. The damper acts from
-    φ = −(d/k) u on, a little before the limit: so the force is continuous, and the implicit step
-    always has a solution.
-
-    Args:
-        rows: the problem, n rows of nc contacts and ns scalar rows; `g` is not used.
-        u: velocities of the rows [rad/s], shape (n,).
-        gap: position error φ of the scalar rows at the start of the step [rad], shape (ns,).
-        springs: the laws; k is the secant stiffness [N m/rad], ζ the damping ratio.
-        impulse: out [N m s], the last ns rows.
-        slope: out, shape (n, 3).
+    interval with an infinite bound is a spring and a damper on the position error φ of the row,
+    `gap` (ns,) at the start of the step, f = −(k φ + d u) with d = 2 ζ √(k/G_kk), cut at the
+    bounds: a limit with φ ≥ 0 inside pushes only, with [0, inf) or (−inf, 0], and a bilateral row
+    pushes and pulls; k is the secant stiffness. The damper acts from φ = −(d/k) u on, a little
+    before the limit: so the force is continuous, and the implicit step always has a solution.
     """
     first, h = 3 * rows.friction.shape[0], springs.time_step
     v_s, k = springs.material[SLIP_SPEED], springs.material[SECANT_STIFFNESS]
@@ -456,13 +436,6 @@ def descend(rows, springs, gaps, memory, work, lagged, limits):
 
 
 @kernel
-def store_lagged_forces(nc, h, work):
-    """Store the normal forces of the impulse in `trial` as the lagged ones."""
-    for i in range(nc):
-        work.lagged_force[i] = max(work.trial[3 * i + 2], 0.0) / h
-
-
-@kernel
 def solve_implicit_springs(rows, springs, start, gaps, memory, impulse, work, limits):
     """Fill λ = h f(u_f + G λ); return (status code, iterations, residual).
 
@@ -509,5 +482,6 @@ def solve_implicit_springs(rows, springs, start, gaps, memory, impulse, work, li
             assign(impulse, x)
             return MAX_ITERATIONS, count, error
         if lagged or allowed == MAX_COUPLED_ITERATIONS:
-            store_lagged_forces(nc, springs.time_step, work)
+            for i in range(nc):
+                work.lagged_force[i] = max(trial[3 * i + 2], 0.0) / springs.time_step
         lagged, allowed = not lagged, MAX_RETRY_ITERATIONS

@@ -67,12 +67,7 @@ class SubTerrain(Parameters, ABC):
 
     @checked
     def check_room(self, needed: float, size: Pair) -> None:
-        """Raise InvalidInput unless a square fits.
-
-        Args:
-            needed: side of the square [m].
-            size: of the sub-terrain [m].
-        """
+        """Raise InvalidInput unless a square of side `needed` [m] fits in `size` [m]."""
         if needed > min(size) * (1.0 + 1e-9):
             raise InvalidInput(
                 f'{type(self).__name__}: needs {needed:g} m, but size = '
@@ -193,10 +188,7 @@ class DiscreteObstacles(HeightFieldTerrain):
     """Blocks and pits at random places around a platform."""
 
     obstacle_height_mode: str = parameter(
-        'choice',
-        '',
-        'choice: h, h/2, −h/2 or −h at random; fixed: h',
-        choices=('choice', 'fixed'),
+        'choice', '', 'choice: h, h/2, −h/2 or −h at random; fixed: h', choices=('choice', 'fixed')
     )
     obstacle_width_range: Pair = required('m', 'smallest and largest side', above=0.0)
     obstacle_height_range: Pair = required('m', 'height h, easiest and hardest')

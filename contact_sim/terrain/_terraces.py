@@ -240,11 +240,8 @@ def _own(rectangle: Indices, begin: Indices, end: Indices) -> tuple[Indices, Ind
 def _walls(points: Indices, z: Indices, sides: Sides, facing_back: bool) -> tuple[Array, ...]:
     """Return the corners of walls between different heights [nm], shapes (m, 3, 3).
 
-    Args:
-        points: [nm], shape (n, 2).
-        z: height of each rectangle [nm].
-        sides: along one axis.
-        facing_back: whether a wall that has its end on the right faces `before`.
+    `z` is the height of each rectangle [nm]; with `facing_back` a wall that has its end on the
+    right faces `before`.
     """
     before, after = _height(z, sides.before), _height(z, sides.after)
     turned = (before < after) != facing_back

@@ -1,4 +1,4 @@
-"""Borrowed arrays: the same memory, no reference counts."""
+"""Views without reference counts: the same memory, no owner."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def sum_chain(rows, parent, out):
 
 
 @numba.njit
-def sum_borrowed_chain(rows, parent, out):
+def sum_chain_of_views(rows, parent, out):
     return sum_chain(without_refcount(rows), without_refcount(parent), without_refcount(out))
 
 
@@ -38,15 +38,15 @@ STRIDED = np.arange(24.0).reshape(4, 6)[:, ::2]
 
 
 @pytest.mark.parametrize('rows', [STRIDED.copy(), STRIDED], ids=['contiguous', 'strided'])
-def test_borrowed_arrays_are_the_same_memory(rows):
+def test_views_are_the_same_memory(rows):
     parent, out = np.array([-1, 0, 1, 1]), np.ones(3)
     counts = [sys.getrefcount(array) for array in (rows, parent, out)]
-    assert sum_borrowed_chain(rows, parent, out) == rows[0, 0]
+    assert sum_chain_of_views(rows, parent, out) == rows[0, 0]
     np.testing.assert_array_equal(out, 1.0 + rows[3] + rows[1] + rows[0])
     assert [sys.getrefcount(array) for array in (rows, parent, out)] == counts
 
 
-def test_nobody_owns_a_borrowed_array():
+def test_nobody_owns_a_view():
     """Numba hands an array that it got back as the same object; this one it cannot trace."""
     rows = STRIDED.copy()
     found = hand_back(rows)
@@ -56,6 +56,6 @@ def test_nobody_owns_a_borrowed_array():
     assert np.shares_memory(found, rows)
 
 
-def test_only_arrays_can_be_borrowed():
+def test_only_arrays_have_views():
     with pytest.raises(numba.TypingError):
         hand_back(1.0)
