@@ -124,7 +124,7 @@ def detect(ground, pose, joint, offset, radius, position, frame, gap, feature):
     """Fill the contact points of all candidates.
 
     Args:
-        ground: a `surface.Ground`.
+        ground: a `Ground`.
         pose: rotation by columns and position of each joint in world, shape (nb, 12).
         joint: joint that carries each candidate, shape (candidates,).
         offset: centres in the joint frames [m], shape (candidates, 3).

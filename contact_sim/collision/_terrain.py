@@ -116,7 +116,7 @@ class Terrain(Protocol):
 
     @property
     def kind(self) -> int:
-        """Kind of surface, one of `surface.KINDS`."""
+        """Kind of surface, one of `KINDS`."""
 
     @property
     def data(self) -> Array:
@@ -132,7 +132,7 @@ class Terrain(Protocol):
 
     @property
     def region_numbers(self) -> Array:
-        """The regions as `collision.regions.region_numbers`; the same array every time."""
+        """The regions as `region_numbers`; the same array every time."""
 
     @property
     def features(self) -> int:
@@ -177,7 +177,7 @@ class GroundSurface(ABC):
     @property
     @abstractmethod
     def kind(self) -> int:
-        """Kind of surface, one of `surface.KINDS`."""
+        """Kind of surface, one of `KINDS`."""
 
     @property
     @abstractmethod

@@ -91,13 +91,8 @@ def angle_between(pose, entry, place):
 def fill_jacobian(table, pose, columns, origin, dof_parent, H):
     """Fill H (nb, nv) of all rows but those of FUNCTION.
 
-    Args:
-        table: as in `fill_errors`, like `pose`.
-        pose: see there.
-        columns: twists of unit joint speeds about `origin`, shape (nv, 6).
-        origin: of the twists [m], shape (3,).
-        dof_parent: dof before each dof, −1 at the root, shape (nv,).
-        H: out.
+    `columns` are the twists of unit joint speeds about `origin` [m], world axes, (nv, 6); the
+    others as in `fill_errors`.
     """
     indices, places, laws = table
     for i in range(places.shape[0]):
@@ -109,11 +104,13 @@ def fill_jacobian(table, pose, columns, origin, dof_parent, H):
             for k in range(H.shape[1]):
                 H[r, k] = 0.0
         # joints: the coefficients
+        # joints: the coefficients at their dofs
         if entry[KIND] == JOINTS:
             H[row, entry[DOF_A]] = laws[i, COEFFICIENT_A]
             if laws[i, COEFFICIENT_B] != 0.0:
                 H[row, entry[DOF_B]] = laws[i, COEFFICIENT_B]
             continue
+        # point and frame: + along the branch of A, − along that of B
         angles = entry[KIND] == FRAME
         p = sub(world_point(pose, entry[A], places[i], 0), vec(origin, 0))
         add_branch_rows(columns, entry[DOF_A], dof_parent, p, 1.0, row, angles, H)
@@ -152,11 +149,12 @@ def fill_drift(table, pose, motion, drift):
             put(drift, row, (0.0, 0.0, 0.0))
             if entry[KIND] == FRAME:
                 put(drift, row + 3, (0.0, 0.0, 0.0))
+            # J̇ v of the point on A minus that on B; of a frame also ω̇
             for body, first, sign in ((entry[A], 0, 1.0), (entry[B], 12, -1.0)):
                 if body > 0:
                     p = sub(world_point(pose, body, places[i], first), vec(origin, 0))
                     a = point_bias(twist[body], bias[body], gravity, p)
                     put(drift, row, add(vec(drift, row), scaled(sign, a)))
                     if entry[KIND] == FRAME:
-                        turning = scaled(sign, vec(bias[body], 3))
-                        put(drift, row + 3, add(vec(drift, row + 3), turning))
+                        angular = scaled(sign, vec(bias[body], 3))
+                        put(drift, row + 3, add(vec(drift, row + 3), angular))

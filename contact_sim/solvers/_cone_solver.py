@@ -65,7 +65,7 @@ def solve_cones(rows, impulse, work, tolerance, limits, associated):
     Args:
         rows: the problem, n rows; G symmetric and positive semidefinite.
         impulse: the guess and the answer [N s], shape (n,).
-        work: scratch for n rows or more, see `rows.cone_work`.
+        work: scratch for n rows or more, see `cone_work`.
         tolerance: on the natural map, relative to the largest impulse [-].
         limits: largest numbers of proximal points, of Gauss-Seidel sweeps and of iterations of
             ADMM, 0: none [-].
@@ -123,6 +123,7 @@ def solve_redundant(rows, impulse, work, tolerance, max_points, associated):
     for attempt in range(4):
         if code in (CONVERGED, NONFINITE) or (code == INCONSISTENT and associated == 1.0):
             break
+        # attempts: points from zero; fixed point as it is; fixed point from zero; points pressed
         if attempt in (0, 2):
             for r in range(rows.g.shape[0]):
                 impulse[r] = 0.0

@@ -43,9 +43,6 @@ def limbs_of(parent: Indices) -> tuple[Indices, int]:
     The trunk is the chain of the first six dofs if all others of their tree branch from it: the
     floating base of a legged robot. Further trees are limbs of their own. Without a trunk, or if
     the dofs of its tree are not the first ones, the number is 0.
-
-    Args:
-        parent: dof before each dof, −1 at the root, shape (nv,).
     """
     nv = len(parent)
     # root of the tree of each dof, and number of dofs of the first tree

@@ -296,9 +296,7 @@ MAX_SPAN = 3
 def wall_shifts(heights: Array, step: float) -> Shifts:
     """Return by how many cells each vertex moves in x and y, −1, 0 or 1, shape (nx, ny, 2).
 
-    Args:
-        heights: [m], shape (nx, ny).
-        step: rise from a vertex to the next above which it is a wall [m].
+    A rise of more than `step` [m] from a vertex to the next becomes a wall.
     """
     step = step * (1.0 + 1e-9)  # a rise of just the step is none
     (x, top_x), (y, top_y), (diagonal, top) = (
@@ -350,9 +348,8 @@ def _settled(heights: Array, shift: Shifts) -> Shifts:
 def _back_to_back(place: Indices, z: Array) -> Mask:
     """Return which triangles of walls have one that faces the other way over the same line.
 
-    Args:
-        place: where the corners stand, two of them at one place, in cells, shape (n, 3, 2).
-        z: heights of the corners, shape (n, 3).
+    `place` is where the corners stand, two of them at one place, in cells, (n, 3, 2); `z` their
+    heights, (n, 3).
     """
     row = np.arange(len(place))
     order = np.lexsort((place[..., 1], place[..., 0]), axis=1)
@@ -387,11 +384,7 @@ def divided_walls(vertices: Array, triangles: Indices) -> tuple[Array, Indices]:
     """Return a surface in which no vertex lies inside a vertical side of a triangle.
 
     A triangle with such a side becomes several with the same third corner; one that lies in a
-    vertical line goes.
-
-    Args:
-        vertices: [m], shape (n, 3); what stands above each other has equal x and y.
-        triangles: shape (m, 3).
+    vertical line is dropped. Vertices [m], (n, 3), that stand above each other have equal x and y.
     """
     vertices, triangles = merged(vertices, triangles)  # sorted: those above a place are a range
     beside = (np.abs(np.diff(vertices[:, :2], axis=0)) > 0.0).any(axis=1)

@@ -161,10 +161,9 @@ class Sides(NamedTuple):
 
 
 def rectangles_mesh(rectangles: Array) -> TriangleMesh:
-    """Return the surface over rectangles that do not overlap; around them lies land at height 0.
+    """Return the surface over rectangles that do not overlap; the land around is at height 0.
 
-    Args:
-        rectangles: columns x low, x high, y low, y high, z [m], shape (n, 5).
+    `rectangles` has the columns x low, x high, y low, y high, z [m], shape (n, 5).
 
     Raises:
         InvalidInput: rectangles that overlap at a side.

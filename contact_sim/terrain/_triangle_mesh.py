@@ -194,12 +194,7 @@ SAME_ANGLE = 1e-7
 
 
 def merged(vertices: Array, triangles: Indices) -> tuple[Array, Indices]:
-    """Return the vertices of triangles once each, sorted by x, y and z, and the triangles.
-
-    Args:
-        vertices: [m], shape (n, 3).
-        triangles: indices of vertices, shape (m, 3).
-    """
+    """Return the distinct vertices (n, 3) in the order of x, y, z, and the triangles (m, 3)."""
     used, corners = np.unique(triangles, return_inverse=True)
     points = vertices[used]
     grid = np.rint(points / MERGE_DISTANCE)
