@@ -75,7 +75,7 @@ def block_gauss_seidel(rows, impulse, tolerance, max_sweeps, associated):
     for count in range(max_sweeps + 1):
         change = sweep(rows, impulse, associated) if count > 0 else 0.0
         goal = tolerance * impulse_scale_at(rows, impulse, rho)
-        # the natural map is as dear as a sweep: evaluate it only where it may have converged
+        # the natural map costs as much as a sweep: evaluate it where the sweeps may have converged
         if count not in (0, newton_at, max_sweeps) and change > 10.0 * goal:
             continue
         fill_velocity(rows, impulse, work.velocity)
