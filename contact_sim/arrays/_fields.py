@@ -19,20 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 Shape = tuple[int, ...]
-MEMORY_NUMBERS = 4
-"""Numbers of memory per contact for a contact model: a vector, then one more."""
-LAW_NUMBERS = 24
-"""Largest number of parameters of a contact model."""
-SPRING_NUMBERS = 5
-"""Numbers of `LinearSprings`."""
-SCRATCH_VECTORS = 8
-"""Vectors of the length of all rows that a contact model may use as scratch."""
-CONE_VECTORS = 8
-"""Vectors of that length for the cone solvers, see ConeWork."""
+MEMORY_NUMBERS = 4  # numbers of memory per contact for a contact model: a vector, then one more
+LAW_NUMBERS = 24  # largest number of parameters of a contact model
+SPRING_NUMBERS = 5  # numbers of `LinearSprings`
+SCRATCH_VECTORS = 8  # vectors of the length of all rows that a contact model may use as scratch
+CONE_VECTORS = 8  # vectors of that length for the cone solvers, see ConeWork
 PAIR_NUMBERS = 5
 """Indices of a pair of solids: both solids, last dofs of their bodies, where the branches meet."""
-GROUP_NUMBERS = 4
-"""Indices of a group of pairs: both islands, the first pair, one past the last."""
+GROUP_NUMBERS = 4  # indices of a group of pairs: both islands, the first pair, one past the last
 CONSTRAINT_INDICES, CONSTRAINT_PLACES, CONSTRAINT_LAW = 8, 24, 6
 """Numbers of a bilateral constraint, see constraints/_kinematics.py."""
 TERRAIN_DATA = 16
@@ -240,10 +234,8 @@ def layout_table(places: dict[str, tuple[int, int, Shape]]) -> NDArray[np.int64]
 
 
 _EMPTY = Sizes(0, 0, 0, 0, 0)
-FIELDS = tuple(places_of(_EMPTY))
-"""Names of all fields in the order of their numbers."""
-INDEX_FIELDS = frozenset(_EMPTY.index_shapes())
-"""Those in `indices`."""
+FIELDS = tuple(places_of(_EMPTY))  # names of all fields in the order of their numbers
+INDEX_FIELDS = frozenset(_EMPTY.index_shapes())  # those in `indices`
 _NUMBERS = {name.upper(): number for number, name in enumerate(FIELDS)}
 assert not _NUMBERS.keys() & globals().keys(), 'a field has the name of a constant'
 globals().update(_NUMBERS)

@@ -162,10 +162,8 @@ class StepData:
 
 # Views of fields inside kernels.
 
-NUMBERS, INDICES, LAYOUT = range(3)
-"""Places in `Arrays`."""
-COLUMNS, ITEM = 4, 8
-"""Columns of the layout array; bytes of a number and of an index."""
+NUMBERS, INDICES, LAYOUT = range(3)  # places in `Arrays`
+COLUMNS, ITEM = 4, 8  # columns of the layout array; bytes of a number and of an index
 
 
 class Arrays(NamedTuple):

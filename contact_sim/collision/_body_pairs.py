@@ -31,8 +31,7 @@ from contact_sim.solvers._jit import kernel
 
 # Rows: velocity of the first body relative to the second.
 
-FIRST_LEAF, SECOND_LEAF, MEET = 2, 3, 4
-"""Columns of the field `pairs`, behind the two solids."""
+FIRST_LEAF, SECOND_LEAF, MEET = 2, 3, 4  # columns of the field `pairs`, behind the two solids
 
 
 @kernel

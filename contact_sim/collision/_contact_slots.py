@@ -13,10 +13,8 @@ import numpy as np
 from contact_sim.collision._surface import tangents
 from contact_sim.solvers._jit import kernel
 
-NO_FEATURE = -1.0
-"""Feature of an empty slot."""
-UNUSED_GAP = 1e3
-"""Gap of an empty slot [m]."""
+NO_FEATURE = -1.0  # feature of an empty slot
+UNUSED_GAP = 1e3  # gap of an empty slot [m]
 
 
 @kernel
@@ -79,10 +77,8 @@ def _along(normal, frame, i):
 # The pool of the pairs: (first slot, counts (2,), position (nc, 3), frame (nc, 3, 3), gap (nc,),
 # feature (nc,)). The feature is CONTACTS · pair + contact of the pair.
 
-CONTACTS = 64
-"""Number of different contacts that one pair can have."""
-KEPT, DROPPED = range(2)
-"""Places in the counts of a pool."""
+CONTACTS = 64  # number of different contacts that one pair can have
+KEPT, DROPPED = range(2)  # places in the counts of a pool
 
 
 @kernel
@@ -132,10 +128,8 @@ def keep_pair_contact(pool, key, away, normal, point):
 
 # Impulse and memory of contacts from step to step.
 
-MIN_NORMAL_COSINE = 0.9
-"""Smallest cosine between the normals of one contact in successive steps."""
-NO_SLOT = -1
-"""Previous slot of a new contact."""
+MIN_NORMAL_COSINE = 0.9  # smallest cosine between the normals of one contact in successive steps
+NO_SLOT = -1  # previous slot of a new contact
 
 
 @kernel

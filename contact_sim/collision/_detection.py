@@ -43,14 +43,10 @@ from contact_sim.solvers._jit import kernel, pointer
 class Candidates:
     """Spheres on links, in the order of `robot.candidates`."""
 
-    joint: Indices
-    """Pinocchio joint that carries each sphere, shape (n,)."""
-    leaf_dof: Indices
-    """Last dof of that joint, −1 on the world, shape (n,)."""
-    offset: Array
-    """Centre in the joint frame [m], shape (n, 3)."""
-    radius: Array
-    """Radius [m], shape (n,)."""
+    joint: Indices  # Pinocchio joint that carries each sphere, shape (n,)
+    leaf_dof: Indices  # last dof of that joint, −1 on the world, shape (n,)
+    offset: Array  # centre in the joint frame [m], shape (n, 3)
+    radius: Array  # radius [m], shape (n,)
 
 
 def candidates_of(robot: RobotModel) -> Candidates:

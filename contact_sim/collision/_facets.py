@@ -20,10 +20,8 @@ from contact_sim.solvers._jit import kernel
 
 INSIDE, NONE = -1, 3
 """Where a point lies over a triangle: inside, or outside of more than one edge."""
-TOLERANCE = 1e-9
-"""Rounding of positions over the size of a facet [-]."""
-EXTENSION = 0.01
-"""How far a triangle extends behind its neighbour at a concave edge [m]."""
+TOLERANCE = 1e-9  # rounding of positions over the size of a facet [-]
+EXTENSION = 0.01  # how far a triangle extends behind its neighbour at a concave edge [m]
 
 
 @kernel

@@ -40,27 +40,19 @@ from contact_sim.solvers._jit import kernel
 # arrays: so a search over many of them takes a few nanoseconds each.
 
 LOWER, UPPER, EDGE_X, EDGE_Y, DIAGONAL, CORNER = range(6)
-PER_POINT = 6
-"""Features of a grid point: two triangles, three edges, itself."""
+PER_POINT = 6  # features of a grid point: two triangles, three edges, itself
 
 
 class Patch(NamedTuple):
     """Heights around the grid point (i, j) [m]; NaN beyond the border."""
 
-    a: float
-    """Of (i, j)."""
-    b: float
-    """Of (i + 1, j)."""
-    c: float
-    """Of (i + 1, j + 1)."""
-    d: float
-    """Of (i, j + 1)."""
-    before: float
-    """Of (i − 1, j)."""
-    behind: float
-    """Of (i − 1, j − 1)."""
-    below: float
-    """Of (i, j − 1)."""
+    a: float  # of (i, j)
+    b: float  # of (i + 1, j)
+    c: float  # of (i + 1, j + 1)
+    d: float  # of (i, j + 1)
+    before: float  # of (i − 1, j)
+    behind: float  # of (i − 1, j − 1)
+    below: float  # of (i, j − 1)
 
 
 @kernel
@@ -178,10 +170,8 @@ def corner_contact(patch, scale, p, limit):
 # The search over the grid.
 
 NX, NY, SCALE, X0, Y0, BLOCKS_Y = range(6)
-BLOCK = 8
-"""Cells along each side of a block."""
-MAX_DISTANCE = 2.0
-"""Distance beyond which only the facet below or above is used [m]."""
+BLOCK = 8  # cells along each side of a block
+MAX_DISTANCE = 2.0  # distance beyond which only the facet below or above is used [m]
 
 
 @kernel

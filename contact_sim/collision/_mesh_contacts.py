@@ -45,10 +45,8 @@ from contact_sim.terrain import TriangleMesh
 
 # The facets of a mesh, and the bins of the search.
 
-BORDER_PROBE = 1e-4
-"""Distance beyond a border at which ground is searched [m]."""
-ENTRIES_PER_FACET = 16
-"""Most entries of a facet in the bins, on average."""
+BORDER_PROBE = 1e-4  # distance beyond a border at which ground is searched [m]
+ENTRIES_PER_FACET = 16  # most entries of a facet in the bins, on average
 
 
 @dataclass(frozen=True)
@@ -58,12 +56,9 @@ class MeshFacets:
     triangles: Array
     edges: Array
     corners: Array
-    neighbours: Array
-    """Positions of the neighbours of the corners [m], shape (any, 3)."""
-    lower: Array
-    """Least coordinates of triangles, edges, corners [m], shape (n, 3)."""
-    upper: Array
-    """Largest coordinates."""
+    neighbours: Array  # positions of the neighbours of the corners [m], shape (any, 3)
+    lower: Array  # least coordinates of triangles, edges, corners [m], shape (n, 3)
+    upper: Array  # largest coordinates
 
     @classmethod
     def of(cls, mesh: TriangleMesh, seams: NDArray[np.bool_] | None = None) -> MeshFacets:
@@ -160,18 +155,12 @@ def _corners(mesh: TriangleMesh, own: Indices) -> tuple[Array, Array]:
 class Bins:
     """Squares over x and y, and which facets reach into each."""
 
-    side: float
-    """[m]."""
-    origin: tuple[float, float]
-    """Least x and y [m]."""
-    count: tuple[int, int]
-    """Bins along x and y."""
-    starts: Array
-    """First entry of every bin, and the number of all entries."""
-    tops: Array
-    """Highest point of every bin [m]."""
-    entries: Array
-    """Facets in every bin, in order."""
+    side: float  # [m]
+    origin: tuple[float, float]  # least x and y [m]
+    count: tuple[int, int]  # bins along x and y
+    starts: Array  # first entry of every bin, and the number of all entries
+    tops: Array  # highest point of every bin [m]
+    entries: Array  # facets in every bin, in order
 
     @classmethod
     def of(cls, lower: Array, upper: Array) -> Bins:
@@ -209,33 +198,23 @@ class Bins:
     EDGES_FROM, CORNERS_FROM, NEIGHBOURS_FROM, STARTS_FROM, TOPS_FROM, ENTRIES_FROM,
 ) = range(14)  # fmt: skip
 TRIANGLE_NUMBERS, EDGE_NUMBERS, CORNER_NUMBERS = 21, 12, 8
-MAX_DISTANCE = 2.0
-"""Largest distance of a search [m]."""
-MIN_DISTANCE = 1e-9
-"""Smallest distance of a search [m]."""
-WIDENING = 4.0
-"""Factor by which an unsuccessful search is widened."""
-STEEP = 1e-3
-"""Vertical part of a unit normal below which a triangle counts as a wall."""
+MAX_DISTANCE = 2.0  # largest distance of a search [m]
+MIN_DISTANCE = 1e-9  # smallest distance of a search [m]
+WIDENING = 4.0  # factor by which an unsuccessful search is widened
+STEEP = 1e-3  # vertical part of a unit normal below which a triangle counts as a wall
 
 
 class Triangle(NamedTuple):
     """A triangle and what is next to it."""
 
-    a: Vector
-    """First corner [m]."""
-    b: Vector
-    """Second corner."""
-    c: Vector
-    """Third corner."""
-    n: Vector
-    """Unit normal."""
+    a: Vector  # first corner [m]
+    b: Vector  # second corner
+    c: Vector  # third corner
+    n: Vector  # unit normal
     across_ab: Vector
     """Third corner of the triangle across the edge from a to b if that is concave, else NaN."""
-    across_bc: Vector
-    """Across the edge from b to c."""
-    across_ca: Vector
-    """Across the edge from c to a."""
+    across_bc: Vector  # across the edge from b to c
+    across_ca: Vector  # across the edge from c to a
 
 
 @kernel

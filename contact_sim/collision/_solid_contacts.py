@@ -24,8 +24,7 @@ from contact_sim.solvers._jit import kernel
 
 # Solids.
 
-POINT, SEGMENT, BOX = range(3)
-"""Kinds of cores."""
+POINT, SEGMENT, BOX = range(3)  # kinds of cores
 PLACE, SIZE = 12, 4
 """Numbers of a placement, rotation by columns and centre, and of half sizes and radius."""
 
@@ -115,16 +114,11 @@ def nearest_in_core(a, half):
 
 # Spheres and capsules.
 
-TOUCHING = 1e-12
-"""Distance of cores below which they meet [m]."""
-SIDE_BY_SIDE = 0.1
-"""Sine of the angle below which two capsules are parallel."""
-EXACTLY_PARALLEL = 1e-3
-"""Sine below which their nearest points are undetermined."""
-UPRIGHT = 1.0 - 1e-12
-"""Cosine above which a normal is that of a face."""
-SEARCHES = 40
-"""Newton steps to the nearest point of a segment, each exact on one parabola."""
+TOUCHING = 1e-12  # distance of cores below which they meet [m]
+SIDE_BY_SIDE = 0.1  # sine of the angle below which two capsules are parallel
+EXACTLY_PARALLEL = 1e-3  # sine below which their nearest points are undetermined
+UPRIGHT = 1.0 - 1e-12  # cosine above which a normal is that of a face
+SEARCHES = 40  # Newton steps to the nearest point of a segment, each exact on one parabola
 
 
 @kernel
@@ -336,12 +330,9 @@ def keep_lying(a, b, face, middle, along, into):
 MARGIN = 1e-4
 """Share of the smallest half size by which edges must be better than faces, and a face of the
 second box than one of the first: otherwise nearly parallel boxes would switch often."""
-PARALLEL = 1e-6
-"""Sine below which two edges have no product."""
-SHRINK = 1.0 - 1e-9
-"""Factor on the other face, so that coinciding rims count as inside."""
-FIRST, SECOND = 0, 1
-"""Whose face it is."""
+PARALLEL = 1e-6  # sine below which two edges have no product
+SHRINK = 1.0 - 1e-9  # factor on the other face, so that coinciding rims count as inside
+FIRST, SECOND = 0, 1  # whose face it is
 CORNERS, OWN_CORNERS, CROSSINGS, EDGES, SECOND_FACE = 0, 4, 8, 24, 32
 """Keys of contacts: corners of the other box, of the face itself, crossings of edges, two edges;
 added to those on a face of the second box."""

@@ -26,10 +26,8 @@ from contact_sim.solvers._jit import call_facet_curvature, call_find_facets, ker
 
 PLANES, ROUND, FIELD, MESH = range(4)
 KINDS = PLANES, ROUND, FIELD, MESH
-FACETED = FIELD, MESH
-"""Kinds with more features than a sphere has slots."""
-MAX_FEATURES = 4
-"""Contacts that a sphere may have at once."""
+FACETED = FIELD, MESH  # kinds with more features than a sphere has slots
+MAX_FEATURES = 4  # contacts that a sphere may have at once
 
 
 class Ground(NamedTuple):
@@ -49,12 +47,9 @@ class Ground(NamedTuple):
     """Contacts that a sphere may have at once: slots of each candidate."""
 
 
-NEAR = 0.02
-"""Gap up to which all contacts of a sphere are found; beyond it only the nearest [m]."""
-FAR = 1e6
-"""Height from which a vertical is intersected with the ground [m]."""
-STEEP = 1e-3
-"""Vertical part of a unit normal below which a surface counts as a wall."""
+NEAR = 0.02  # gap up to which all contacts of a sphere are found; beyond it only the nearest [m]
+FAR = 1e6  # height from which a vertical is intersected with the ground [m]
+STEEP = 1e-3  # vertical part of a unit normal below which a surface counts as a wall
 SINGULAR = 1e-9
 """Distance from the centre or axis below which n has no direction and counts as vertical [m]."""
 

@@ -61,10 +61,8 @@ __all__ = [
 
 # Regions with their own friction or restitution.
 
-REGION_NUMBERS = 6
-"""Low and high x, low and high y [m], friction and restitution of a region."""
-NONE = -1.0
-"""Coefficient of a region that does not set it."""
+REGION_NUMBERS = 6  # low and high x, low and high y [m], friction and restitution of a region
+NONE = -1.0  # coefficient of a region that does not set it
 
 
 def region_numbers(regions: Iterable[Region]) -> Array:
@@ -484,10 +482,8 @@ def _check_radius(name: str, value: object) -> None:
 Description = HeightField | TriangleMesh | GeneratedTerrain
 TERRAINS: dict[str, Callable[[], Terrain]] = {'plane': Plane, 'inclined_plane': InclinedPlane}
 """Grounds that a name stands for."""
-TerrainLike = str | Terrain | Description
-"""What `as_terrain` takes."""
-UNIT_TOLERANCE = 1e-9
-"""Largest distance of the length of a direction from 1."""
+TerrainLike = str | Terrain | Description  # what `as_terrain` takes
+UNIT_TOLERANCE = 1e-9  # largest distance of the length of a direction from 1
 
 
 def as_terrain(terrain: TerrainLike) -> Terrain:
@@ -535,8 +531,7 @@ def _check_unit_directions(kind: int, features: int, data: Array) -> None:
 
 # Faceted ground: height fields and meshes.
 
-FACETS = 3
-"""Contacts that a sphere may have at once: as many as hold it in a corner."""
+FACETS = 3  # contacts that a sphere may have at once: as many as hold it in a corner
 
 
 class FacetGround(GroundSurface):

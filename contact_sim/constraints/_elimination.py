@@ -34,18 +34,12 @@ from contact_sim.solvers._jit import kernel
 class Elimination(NamedTuple):
     """Arrays of nb bilateral rows of a robot with nv degrees of freedom."""
 
-    jacobian: Any
-    """H, shape (nb, nv)."""
-    response: Any
-    """M̂⁻¹ Hᵀ by rows, shape (nb, nv)."""
-    matrix: Any
-    """A [1/kg], shape (nb, nb)."""
-    factor: Any
-    """Pivoted factor of A, shape (nb, nb)."""
-    gram: Any
-    """Factor of the products of its columns, of which the rank counts, shape (nb, nb)."""
-    order: Any
-    """Pivots, integers, shape (nb,)."""
+    jacobian: Any  # H, shape (nb, nv)
+    response: Any  # M̂⁻¹ Hᵀ by rows, shape (nb, nv)
+    matrix: Any  # A [1/kg], shape (nb, nb)
+    factor: Any  # pivoted factor of A, shape (nb, nb)
+    gram: Any  # factor of the products of its columns, of which the rank counts, shape (nb, nb)
+    order: Any  # pivots, integers, shape (nb,)
 
 
 @kernel

@@ -112,8 +112,7 @@ def constraint_from_dict(values: Any) -> Constraint:
 
 # The constraint table: names looked up in a robot, reference poses as numbers.
 
-WORLD = 'universe'
-"""Pinocchio's name of the frame of the world."""
+WORLD = 'universe'  # Pinocchio's name of the frame of the world
 
 
 @dataclass(frozen=True)

@@ -37,16 +37,11 @@ from contact_sim.solvers._jit import kernel
 
 TOLERANCE, ACCEPTED = 1e-10, 1e-9
 """On the circular cone, and on the pyramid after pivoting, relative to the largest impulse."""
-TINY = 1e-300
-"""Keeps a division by an impulse of zero finite [N s]."""
-CONE_LIMITS = 0, 50, 1000
-"""`limits` of `solve_cones`."""
-MODE_ROUNDS = 4
-"""Attempts at the modes of the scalar rows before they enter Lemke's method."""
-REST_TOLERANCE = 1e-12
-"""Share of the free velocity below which a scalar row counts as at rest."""
-SINGULAR_PIVOT = 1e-9
-"""Share of its diagonal below which the pivot of a scalar row counts as zero."""
+TINY = 1e-300  # keeps a division by an impulse of zero finite [N s]
+CONE_LIMITS = 0, 50, 1000  # `limits` of `solve_cones`
+MODE_ROUNDS = 4  # attempts at the modes of the scalar rows before they enter Lemke's method
+REST_TOLERANCE = 1e-12  # share of the free velocity below which a scalar row counts as at rest
+SINGULAR_PIVOT = 1e-9  # share of its diagonal below which the pivot of a scalar row counts as zero
 
 
 # Polyhedral cones.

@@ -30,12 +30,10 @@ from contact_sim.solvers._jit import kernel
 STICK, SLIP_NORMAL, SLIP_ANGLE = range(3)
 """Kinds of unknowns and their equations: an impulse, w_row = 0; λ_n of a slipping contact whose
 first row is `row`, w_n + κ μ w_t·d = 0; its direction θ, w_t × d = 0."""
-PROXIMAL_SHARE = 1e-10
-"""Smallest proximal weight of an impulse, over the diagonal of G [-]."""
+PROXIMAL_SHARE = 1e-10  # smallest proximal weight of an impulse, over the diagonal of G [-]
 MIN_SLACK_SHARE = 1e-2
 """Slack over the largest slack, below which the proximal weight grows no further [-]."""
-SLIP_SHARE = 1.0 - 1e-9
-"""|λ_t| over μ λ_n from which a contact slips [-]."""
+SLIP_SHARE = 1.0 - 1e-9  # |λ_t| over μ λ_n from which a contact slips [-]
 NEWTON_GOAL = 1e-2
 """Share of the tolerance that Newton aims at. The error left is inherited by the next time step,
 where it adds up; one more Newton step removes it."""

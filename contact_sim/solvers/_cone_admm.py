@@ -27,8 +27,7 @@ from contact_sim.solvers._cone_problem import (
 from contact_sim.solvers._dense import assign, cholesky, cholesky_solve
 from contact_sim.solvers._jit import kernel
 
-PROXIMAL_SHARE = 1e-8
-"""η over the largest eigenvalue [-]."""
+PROXIMAL_SHARE = 1e-8  # η over the largest eigenvalue [-]
 PENALTY_PERIOD, PENALTY_IMBALANCE = 10, 10.0
 """Iterations between changes of ρ, and ratio of the residuals that causes one."""
 

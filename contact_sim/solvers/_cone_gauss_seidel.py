@@ -30,12 +30,10 @@ from contact_sim.solvers._cone_problem import (
 )
 from contact_sim.solvers._jit import kernel
 
-SAMPLES = 32
-"""Directions in which the slide condition is bracketed."""
+SAMPLES = 32  # directions in which the slide condition is bracketed
 SINGULAR_BLOCK = 1e-9
 """Determinant over the cubed mean eigenvalue up to which a block counts as singular [-]."""
-PROXIMAL = 1e-6
-"""Shift of a singular block over its mean eigenvalue [-]."""
+PROXIMAL = 1e-6  # shift of a singular block over its mean eigenvalue [-]
 
 
 class FrozenContact(NamedTuple):

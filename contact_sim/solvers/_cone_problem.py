@@ -18,43 +18,28 @@ from contact_sim.solvers._jit import kernel
 class Rows(NamedTuple):
     """The numbers of one problem: w = G λ + g per row, n = 3 nc + ns rows."""
 
-    delassus: Any
-    """G [1/kg], shape (n, n)."""
-    g: Any
-    """Velocity of the rows without impulses [m/s], shape (n,)."""
-    friction: Any
-    """μ [-], shape (nc,)."""
-    lower: Any
-    """Lower bounds of the scalar impulses [N s], shape (ns,); −inf allowed."""
-    upper: Any
-    """Upper bounds, shape (ns,); inf allowed."""
+    delassus: Any  # G [1/kg], shape (n, n)
+    g: Any  # velocity of the rows without impulses [m/s], shape (n,)
+    friction: Any  # μ [-], shape (nc,)
+    lower: Any  # lower bounds of the scalar impulses [N s], shape (ns,); −inf allowed
+    upper: Any  # upper bounds, shape (ns,); inf allowed
 
 
 class ConeWork(NamedTuple):
     """Scratch of `solve_cones` for n rows or more."""
 
-    rho: Any
-    """Step length of every row in the natural map [kg], shape (n,)."""
-    velocity: Any
-    """w of the impulse [m/s], shape (n,)."""
-    trial: Any
-    """Impulse that is tried [N s], shape (n,)."""
-    trial_velocity: Any
-    """w of that impulse [m/s], shape (n,)."""
-    best: Any
-    """Best impulse so far [N s], shape (n,)."""
+    rho: Any  # step length of every row in the natural map [kg], shape (n,)
+    velocity: Any  # w of the impulse [m/s], shape (n,)
+    trial: Any  # impulse that is tried [N s], shape (n,)
+    trial_velocity: Any  # w of that impulse [m/s], shape (n,)
+    best: Any  # best impulse so far [N s], shape (n,)
     direction: Any
     """Unit vector of λ_t of the slipping contacts in their tangential rows, shape (n,)."""
-    line: Any
-    """One equation of the modes before it is reduced to the unknowns, shape (n,)."""
-    step: Any
-    """Newton step of the unknowns, shape (n,)."""
-    matrix: Any
-    """Matrix of the modes, shape (n, n)."""
-    kind: Any
-    """Kind of every unknown, integers, shape (n,)."""
-    row: Any
-    """Row of every unknown, integers, shape (n,)."""
+    line: Any  # one equation of the modes before it is reduced to the unknowns, shape (n,)
+    step: Any  # Newton step of the unknowns, shape (n,)
+    matrix: Any  # matrix of the modes, shape (n, n)
+    kind: Any  # kind of every unknown, integers, shape (n,)
+    row: Any  # row of every unknown, integers, shape (n,)
 
 
 @kernel

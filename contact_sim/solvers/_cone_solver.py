@@ -54,8 +54,7 @@ from contact_sim.solvers._soft_newton import (
     newton_work,
 )
 
-MAX_PROXIMAL_POINTS = 15
-"""Proximal points before the fixed point is tried."""
+MAX_PROXIMAL_POINTS = 15  # proximal points before the fixed point is tried
 
 
 @kernel
@@ -276,13 +275,10 @@ def violates_mode(impulse, w, r, mu, associated):
 
 FIRST_SOFTNESS, LAST_SOFTNESS, HARDENING = 1e-2, 1e-13, 0.1
 """ε of the first point, of the last, and what it is multiplied by from one to the next [-]."""
-SWEEPS = 3
-"""Gauss-Seidel sweeps before each point."""
+SWEEPS = 3  # Gauss-Seidel sweeps before each point
 NEWTON_STEPS, NEWTON_TOLERANCE = 15, 1e-8
-DIVERGENCE_RATIO = 1e8
-"""Impulses over those of single rows, above which they diverge [-]."""
-GROWTH_RATIO = 2.0
-"""Impulses over those of the guess, below which they do not diverge [-]."""
+DIVERGENCE_RATIO = 1e8  # impulses over those of single rows, above which they diverge [-]
+GROWTH_RATIO = 2.0  # impulses over those of the guess, below which they do not diverge [-]
 
 
 @kernel
@@ -379,8 +375,7 @@ ANDERSON_DEPTHS, RESTART_PERIOD = (2, 1, 6), 40
 """History lengths, one after the other, and the number of shifts with each."""
 MIXING_SHARES = (1.0, 0.2)
 """Shares of the combined defect that are added, each for all ANDERSON_DEPTHS [-]."""
-HISTORY = 7
-"""Shifts that are stored: one more than the largest of ANDERSON_DEPTHS."""
+HISTORY = 7  # shifts that are stored: one more than the largest of ANDERSON_DEPTHS
 RANK_TOLERANCE = 1e-10
 """Part of a change of defects orthogonal to the others, below which it is dropped [-]."""
 FIXED_POINT_STAGES, FIXED_POINT_FIRST_SOFTNESS, FIXED_POINT_HARDENING = 9, 1e-2, 0.1

@@ -29,12 +29,9 @@ import numpy as np
 from contact_sim._types import Indices
 from contact_sim.solvers._jit import kernel
 
-TRUNK = -1
-"""Value of `limb` for the dofs of the trunk."""
-TRUNK_DOFS = 6
-"""Dofs of a trunk."""
-EVERYWHERE = -2
-"""Value of `row_leaf` for a row that may have entries at any dof."""
+TRUNK = -1  # value of `limb` for the dofs of the trunk
+TRUNK_DOFS = 6  # dofs of a trunk
+EVERYWHERE = -2  # value of `row_leaf` for a row that may have entries at any dof
 
 
 def limbs_of(parent: Indices) -> tuple[Indices, int]:

@@ -140,8 +140,7 @@ def without_refcount(typingctx: Any, array: Any) -> Any:
 # model, the search over facets would make each first start a tenth longer; so it is compiled once,
 # when such a ground is first made, and the kernels get its address with the ground.
 
-CURVATURE_SIZE = 6
-"""Entries of a curvature: xx, xy, xz, yy, yz, zz."""
+CURVATURE_SIZE = 6  # entries of a curvature: xx, xy, xz, yy, yz, zz
 DOUBLE, INT64 = ir.DoubleType(), ir.IntType(64)
 NUMBERS = DOUBLE.as_pointer()
 GROUND_ARGUMENTS = INT64, NUMBERS, NUMBERS, INT64

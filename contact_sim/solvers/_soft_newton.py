@@ -37,12 +37,9 @@ from contact_sim.solvers._cone_problem import fill_velocity_symmetric
 from contact_sim.solvers._dense import eliminate, fill_product, solve_symmetric
 from contact_sim.solvers._jit import kernel
 
-MIN_STIFFNESS = 1e-30
-"""h tr(G_ii) up to which a direction counts as without stiffness [-]."""
-CONE, PYRAMID, LAGGED, SIMILAR = range(4)
-"""Forms of a contact."""
-GAP, BOUND, STICTION = range(3)
-"""Places of the numbers of a contact in `SoftLaw.contact`."""
+MIN_STIFFNESS = 1e-30  # h tr(G_ii) up to which a direction counts as without stiffness [-]
+CONE, PYRAMID, LAGGED, SIMILAR = range(4)  # forms of a contact
+GAP, BOUND, STICTION = range(3)  # places of the numbers of a contact in `SoftLaw.contact`
 MAX_STEP = 1.5
 LINE_SEARCH_ITERATIONS = 50
 EXACT, COARSE = 1e-8, 0.01
@@ -52,29 +49,22 @@ EXACT, COARSE = 1e-8, 0.01
 class SoftLaw(NamedTuple):
     """The compliance of every row of one problem."""
 
-    form: int
-    """CONE, PYRAMID, LAGGED or SIMILAR."""
-    v_hat: Any
-    """v̂ [m/s], shape (n,); LAGGED and SIMILAR: of scalar rows only."""
+    form: int  # CONE, PYRAMID, LAGGED or SIMILAR
+    v_hat: Any  # v̂ [m/s], shape (n,); LAGGED and SIMILAR: of scalar rows only
     R: Any
     """Compliance [1/kg], > 0, one value for both tangential rows of a contact; for rows as v̂."""
     contact: Any
     """φ [m], inf where it does not act; μ n₀ [N s]; ε [m/s] of each, (3 nc,). LAGGED, SIMILAR."""
-    spring: Any
-    """h [s], k [N/m] and d [s/m] of n(z). LAGGED, SIMILAR."""
+    spring: Any  # h [s], k [N/m] and d [s/m] of n(z). LAGGED, SIMILAR.
 
 
 class Directions(NamedTuple):
     """Orthonormal directions of one contact in which it is stiff, in its rows t1, t2, n."""
 
-    first: Any
-    """Unit vector."""
-    second: Any
-    """Unit vector."""
-    third: Any
-    """Unit vector."""
-    softness: Any
-    """1/h of each [1/kg]; inf: no stiffness, the vector means nothing."""
+    first: Any  # unit vector
+    second: Any  # unit vector
+    third: Any  # unit vector
+    softness: Any  # 1/h of each [1/kg]; inf: no stiffness, the vector means nothing
 
 
 class NewtonWork(NamedTuple):
@@ -84,34 +74,21 @@ class NewtonWork(NamedTuple):
     combinations of their three rows, then scalar rows.
     """
 
-    velocity: Any
-    """u [m/s], shape (n,)."""
-    projected: Any
-    """γ(u) [N s], shape (n,)."""
-    defect: Any
-    """γ(u) − x [N s], shape (n,)."""
-    change: Any
-    """Δx [N s], shape (n,)."""
-    velocity_change: Any
-    """Δu = G Δx [m/s], shape (n,)."""
-    trial: Any
-    """u on the line, shape (n,)."""
-    softness: Any
-    """1/h_k of every unknown [1/kg], shape (n,)."""
-    step: Any
-    """Right side and answer of the system, shape (n,)."""
-    line: Any
-    """e_kᵀ G of one unknown, shape (n,)."""
-    matrix: Any
-    """Matrix of the system, shape (n, n)."""
-    row: Any
-    """Row of every unknown, of a direction the first of its contact, integers, shape (n,)."""
+    velocity: Any  # u [m/s], shape (n,)
+    projected: Any  # γ(u) [N s], shape (n,)
+    defect: Any  # γ(u) − x [N s], shape (n,)
+    change: Any  # Δx [N s], shape (n,)
+    velocity_change: Any  # Δu = G Δx [m/s], shape (n,)
+    trial: Any  # u on the line, shape (n,)
+    softness: Any  # 1/h_k of every unknown [1/kg], shape (n,)
+    step: Any  # right side and answer of the system, shape (n,)
+    line: Any  # e_kᵀ G of one unknown, shape (n,)
+    matrix: Any  # matrix of the system, shape (n, n)
+    row: Any  # row of every unknown, of a direction the first of its contact, integers, shape (n,)
     first: Any
     """Components of the directions e_k along the rows of their contacts: this one t1, (n,)."""
-    second: Any
-    """Along t2, shape (n,)."""
-    third: Any
-    """Along n, shape (n,)."""
+    second: Any  # along t2, shape (n,)
+    third: Any  # along n, shape (n,)
 
 
 @kernel

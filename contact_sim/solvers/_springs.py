@@ -31,27 +31,19 @@ PIECEWISE, TANH, STRIBECK, ANCHORED = range(4)
 class Springs(NamedTuple):
     """The laws of a compliant ground."""
 
-    normal_law: int
-    """LINEAR, KELVIN_VOIGT, UNCLAMPED or HUNT_CROSSLEY."""
-    friction_law: int
-    """PIECEWISE, TANH, STRIBECK or ANCHORED."""
-    material: Any
-    """Numbers of the laws, shape (9,)."""
-    time_step: float
-    """h [s]."""
-    ahead: float
-    """h if the gap at the end of the step counts, 0 if that at its start does [s]."""
+    normal_law: int  # LINEAR, KELVIN_VOIGT, UNCLAMPED or HUNT_CROSSLEY
+    friction_law: int  # PIECEWISE, TANH, STRIBECK or ANCHORED
+    material: Any  # numbers of the laws, shape (9,)
+    time_step: float  # h [s]
+    ahead: float  # h if the gap at the end of the step counts, 0 if that at its start does [s]
 
 
 class NormalLoad(NamedTuple):
     """The normal force of one contact, on which its friction depends."""
 
-    mu: float
-    """Friction coefficient [-]."""
-    force: float
-    """Normal force f [N]."""
-    rate: float
-    """Its derivative to the normal velocity [N s/m]."""
+    mu: float  # friction coefficient [-]
+    force: float  # normal force f [N]
+    rate: float  # its derivative to the normal velocity [N s/m]
 
 
 class LinearSprings(NamedTuple):
@@ -279,37 +271,24 @@ SUFFICIENT_DECREASE = 0.1
 """Share of the predicted decrease of |λ − h f| that a step must reach [-]."""
 MAX_COUPLED_ITERATIONS = 100
 """Iterations of the coupled system, after which normal forces are lagged."""
-MAX_RETRY_ITERATIONS = 6
-"""Iterations of the coupled system from each solution with lagged forces."""
-MIN_SCALE = 1e-12
-"""Impulse below which a tolerance is absolute [N s]."""
+MAX_RETRY_ITERATIONS = 6  # iterations of the coupled system from each solution with lagged forces
+MIN_SCALE = 1e-12  # impulse below which a tolerance is absolute [N s]
 
 
 class SpringWork(NamedTuple):
     """Scratch of `solve_implicit_springs` for n rows or more."""
 
-    velocity: Any
-    """u [m/s], shape (n,)."""
-    force: Any
-    """h f(u) [N s], shape (n,)."""
-    trial: Any
-    """Impulse that is tried [N s], shape (n,)."""
-    best: Any
-    """Impulse with the smallest |λ − h f| so far [N s], shape (n,)."""
-    step: Any
-    """Δλ [N s], shape (n,)."""
-    line: Any
-    """One row of a matrix, or a product with G, shape (n,)."""
-    right: Any
-    """Right side and answer of the system, shape (n,)."""
-    slope: Any
-    """S, a 3x3 block per contact, column 0 in a scalar row, shape (n, 3)."""
-    matrix: Any
-    """Matrix of the system, shape (n, n)."""
-    row: Any
-    """Row of every unknown, integers, shape (n,)."""
-    lagged_force: Any
-    """Lagged normal forces [N] of friction, shape (nc,)."""
+    velocity: Any  # u [m/s], shape (n,)
+    force: Any  # h f(u) [N s], shape (n,)
+    trial: Any  # impulse that is tried [N s], shape (n,)
+    best: Any  # impulse with the smallest |λ − h f| so far [N s], shape (n,)
+    step: Any  # Δλ [N s], shape (n,)
+    line: Any  # one row of a matrix, or a product with G, shape (n,)
+    right: Any  # right side and answer of the system, shape (n,)
+    slope: Any  # S, a 3x3 block per contact, column 0 in a scalar row, shape (n, 3)
+    matrix: Any  # matrix of the system, shape (n, n)
+    row: Any  # row of every unknown, integers, shape (n,)
+    lagged_force: Any  # lagged normal forces [N] of friction, shape (nc,)
 
 
 @kernel

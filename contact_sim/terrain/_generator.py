@@ -26,8 +26,7 @@ from contact_sim.terrain._sub_terrains import (
 from contact_sim.terrain._terraces import rectangles_mesh
 from contact_sim.terrain._triangle_mesh import TriangleMesh
 
-STANDING_ROOM = 1.0
-"""Radius within which a robot on a grid is placed above the highest ground [m]."""
+STANDING_ROOM = 1.0  # radius within which a robot on a grid is placed above the highest ground [m]
 
 
 @dataclass(frozen=True)
@@ -311,8 +310,7 @@ READY_MADE: dict[str, dict[str, Any]] = {
     'boxes': {'type': 'boxes', 'box_height_range': (0.02, 0.4), 'platform_width': 2.0},
 }  # fmt: skip
 """Parameters of the kinds by the name of the ground."""
-SIDE, BORDER = 10.0, 5.0
-"""Side of a patch, and width of the level ground around it [m]."""
+SIDE, BORDER = 10.0, 5.0  # side of a patch, and width of the level ground around it [m]
 MESHES = '.stl', '.obj', '.ply', '.gltf', '.glb', '.off', '.dae'
 
 

@@ -289,8 +289,7 @@ def _image(path: Path) -> NDArray:
 # Steep steps become walls: vertices move by whole cells.
 
 Shifts = NDArray[np.int8]
-MAX_SPAN = 3
-"""Largest number of cells along x or y between two moved corners of a triangle."""
+MAX_SPAN = 3  # largest number of cells along x or y between two moved corners of a triangle
 
 
 def wall_shifts(heights: Array, step: float) -> Shifts:

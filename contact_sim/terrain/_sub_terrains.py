@@ -260,10 +260,8 @@ class SteppingStones(HeightFieldTerrain):
 
 # Ground of level steps and vertical walls.
 
-HOLE = -10.0
-"""Height of the bottom of gaps and holes [m]."""
-SECOND_RING = 0.6
-"""Where a second ring lies, from the platform, 0, to the rim, 1."""
+HOLE = -10.0  # height of the bottom of gaps and holes [m]
+SECOND_RING = 0.6  # where a second ring lies, from the platform, 0, to the rim, 1
 
 Block = tuple[Interval, Interval, float]
 

@@ -150,14 +150,10 @@ def _rounded(values: ArrayLike) -> Array:
 class Sides(NamedTuple):
     """The sides of all rectangles along one axis, divided into segments between points."""
 
-    begin: Indices
-    """Point at which each segment begins, shape (s,)."""
-    end: Indices
-    """Point at which it ends, shape (s,)."""
-    before: Indices
-    """Rectangle on the side of smaller coordinates, −1 for none, shape (s,)."""
-    after: Indices
-    """Rectangle on the side of larger coordinates, −1 for none, shape (s,)."""
+    begin: Indices  # point at which each segment begins, shape (s,)
+    end: Indices  # point at which it ends, shape (s,)
+    before: Indices  # rectangle on the side of smaller coordinates, −1 for none, shape (s,)
+    after: Indices  # rectangle on the side of larger coordinates, −1 for none, shape (s,)
 
 
 def rectangles_mesh(rectangles: Array) -> TriangleMesh:

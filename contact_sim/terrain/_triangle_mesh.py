@@ -17,8 +17,7 @@ from contact_sim._types import Array, Indices
 from contact_sim._validation import checked, real_array
 from contact_sim.errors import InvalidInput, shown
 
-MAX_COORDINATE = 1e6
-"""Largest coordinate of ground [m]: nanometres are nothing there."""
+MAX_COORDINATE = 1e6  # largest coordinate of ground [m]: nanometres are nothing there
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,8 +188,7 @@ def _loaded(path: Path) -> Any:
 
 MERGE_DISTANCE = 1e-9
 """Vertices whose coordinates round to the same multiple of this are one vertex [m]."""
-SAME_ANGLE = 1e-7
-"""Triangles at an edge whose directions differ by less lie on each other [rad]."""
+SAME_ANGLE = 1e-7  # triangles at an edge whose directions differ by less lie on each other [rad]
 
 
 def merged(vertices: Array, triangles: Indices) -> tuple[Array, Indices]:
