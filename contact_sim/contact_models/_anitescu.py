@@ -20,23 +20,17 @@ from typing import ClassVar
 import numpy as np
 
 from contact_sim.arrays import _fields as f
-from contact_sim.arrays._views import arrays_of, integers, vector
+from contact_sim.arrays._views import integers, vector
 from contact_sim.contact_models._base import (
     FIRST_OWN,
     TOLERANCE,
     CompiledLaw,
     ConeModel,
     ConeParameters,
+    compiled_law,
     limits_of,
 )
-from contact_sim.contact_models._islands import next_problem, report_solve
-from contact_sim.contact_models._stages import (
-    apply_impulses,
-    begin_step,
-    contact_rows,
-    free_motion,
-    integrate,
-)
+from contact_sim.contact_models._islands import report_solve
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.solvers._cone_problem import (
@@ -51,7 +45,7 @@ from contact_sim.solvers._cone_problem import (
 )
 from contact_sim.solvers._cone_solver import solve_cones
 from contact_sim.solvers._dense import assign
-from contact_sim.solvers._jit import entry, kernel
+from contact_sim.solvers._jit import kernel
 from contact_sim.step._problem import fill_edges, split_impulse
 from contact_sim.step._rows import cone_work_of, rows_of
 
@@ -138,30 +132,6 @@ def pyramid_residual(rows, sides, impulse):
     return worst
 
 
-@entry
-def advance(numbers, indices, layout, steps):
-    """Advance every world by `steps` steps; a world that stops does so alone."""
-    for world in range(numbers.shape[0]):
-        data = arrays_of(numbers, indices, layout, world)
-        for _ in range(steps):
-            if not begin_step(data):
-                break
-            free_motion(data)
-            contact_rows(data)
-            while True:
-                while next_problem(data):
-                    solve_anitescu(data)
-                if apply_impulses(data):
-                    break
-            integrate(data)
-
-
-@entry
-def answer(numbers, indices, layout):
-    """Solve the problem in the arrays."""
-    solve_anitescu(arrays_of(numbers, indices, layout, 0))
-
-
 class Anitescu(ConeModel):
     """The convex relaxation, with a circular or a polyhedral cone.
 
@@ -172,7 +142,7 @@ class Anitescu(ConeModel):
     name: ClassVar[str] = 'anitescu'
     associated: ClassVar[float] = 1.0
     parameter_class: ClassVar[type[Parameters]] = AnitescuParameters
-    compiled: CompiledLaw = CompiledLaw(advance, answer)
+    compiled: CompiledLaw = compiled_law(solve_anitescu)
 
     def __init__(self, **parameters: float) -> None:
         self.parameters: AnitescuParameters = AnitescuParameters(**parameters)  # type: ignore[arg-type]

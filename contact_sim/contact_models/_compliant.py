@@ -38,21 +38,14 @@ import numpy as np
 
 from contact_sim._types import Array
 from contact_sim.arrays import _fields as f
-from contact_sim.arrays._views import arrays_of, integers, matrix, vector
+from contact_sim.arrays._views import integers, matrix, vector
 from contact_sim.collision._surface import FACETED
-from contact_sim.contact_models._base import CompiledLaw, Stepper, TimeSteppingModel
-from contact_sim.contact_models._islands import next_problem, report_solve
-from contact_sim.contact_models._stages import (
-    apply_impulses,
-    begin_step,
-    contact_rows,
-    free_motion,
-    integrate,
-)
+from contact_sim.contact_models._base import CompiledLaw, Stepper, TimeSteppingModel, compiled_law
+from contact_sim.contact_models._islands import report_solve
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, parameter, relative_tolerance
 from contact_sim.solvers._cone_problem import CONVERGED, UNSTABLE, fill_velocity
-from contact_sim.solvers._jit import entry, kernel
+from contact_sim.solvers._jit import kernel
 from contact_sim.solvers._springs import (
     ANCHORED,
     HUNT_CROSSLEY,
@@ -170,30 +163,6 @@ def start_of_step(rows, springs, small, start, gaps, memory, impulse, work):
     return (UNSTABLE if limit > 2.0 else CONVERGED), 1, 0.0
 
 
-@entry
-def advance(numbers, indices, layout, steps):
-    """Advance every world by `steps` steps; a world that stops does so alone."""
-    for world in range(numbers.shape[0]):
-        data = arrays_of(numbers, indices, layout, world)
-        for _ in range(steps):
-            if not begin_step(data):
-                break
-            free_motion(data)
-            contact_rows(data)
-            while True:
-                while next_problem(data):
-                    solve_compliant(data)
-                if apply_impulses(data):
-                    break
-            integrate(data)
-
-
-@entry
-def answer(numbers, indices, layout):
-    """Solve the problem in the arrays."""
-    solve_compliant(arrays_of(numbers, indices, layout, 0))
-
-
 class Compliant(TimeSteppingModel):
     """Spring-damper contact with regularised friction.
 
@@ -203,7 +172,7 @@ class Compliant(TimeSteppingModel):
 
     name: ClassVar[str] = 'compliant'
     parameter_class: ClassVar[type[Parameters]] = CompliantParameters
-    compiled: CompiledLaw = CompiledLaw(advance, answer)
+    compiled: CompiledLaw = compiled_law(solve_compliant)
 
     def __init__(self, **parameters: float | str) -> None:
         self.parameters: CompliantParameters = CompliantParameters(**parameters)  # type: ignore[arg-type]

@@ -26,20 +26,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from contact_sim.arrays import _fields as f
-from contact_sim.arrays._views import arrays_of, integers, vector
-from contact_sim.contact_models._base import CompiledLaw, TimeSteppingModel
-from contact_sim.contact_models._islands import next_problem, report_solve
-from contact_sim.contact_models._stages import (
-    apply_impulses,
-    begin_step,
-    contact_rows,
-    free_motion,
-    integrate,
-)
+from contact_sim.arrays._views import integers, vector
+from contact_sim.contact_models._base import CompiledLaw, TimeSteppingModel, compiled_law
+from contact_sim.contact_models._islands import report_solve
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.solvers._complementarity import solve_boxes, solve_pyramids
-from contact_sim.solvers._jit import entry, kernel
+from contact_sim.solvers._jit import kernel
 from contact_sim.step._rows import cone_work_of, rows_of
 
 
@@ -80,30 +73,6 @@ def solve_lcp(data):
     report_solve(data, outcome)
 
 
-@entry
-def advance(numbers, indices, layout, steps):
-    """Advance every world by `steps` steps; a world that stops does so alone."""
-    for world in range(numbers.shape[0]):
-        data = arrays_of(numbers, indices, layout, world)
-        for _ in range(steps):
-            if not begin_step(data):
-                break
-            free_motion(data)
-            contact_rows(data)
-            while True:
-                while next_problem(data):
-                    solve_lcp(data)
-                if apply_impulses(data):
-                    break
-            integrate(data)
-
-
-@entry
-def answer(numbers, indices, layout):
-    """Solve the problem in the arrays."""
-    solve_lcp(arrays_of(numbers, indices, layout, 0))
-
-
 class Lcp(TimeSteppingModel):
     """Stewart and Trinkle's linear complementarity problem.
 
@@ -113,7 +82,7 @@ class Lcp(TimeSteppingModel):
 
     name: ClassVar[str] = 'lcp'
     parameter_class: ClassVar[type[Parameters]] = LcpParameters
-    compiled: CompiledLaw = CompiledLaw(advance, answer)
+    compiled: CompiledLaw = compiled_law(solve_lcp)
 
     def __init__(self, **parameters: int | str) -> None:
         self.parameters: LcpParameters = LcpParameters(**parameters)  # type: ignore[arg-type]

@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from contact_sim.arrays import _fields as f
-from contact_sim.arrays._views import arrays_of, integers, vector
+from contact_sim.arrays._views import integers, vector
 from contact_sim.contact_models._base import (
     FIRST_OWN,
     MAX_SWEEPS,
@@ -24,21 +24,15 @@ from contact_sim.contact_models._base import (
     CompiledLaw,
     ConeModel,
     ConeParameters,
+    compiled_law,
     limits_of,
 )
-from contact_sim.contact_models._islands import next_problem, report_solve
-from contact_sim.contact_models._stages import (
-    apply_impulses,
-    begin_step,
-    contact_rows,
-    free_motion,
-    integrate,
-)
+from contact_sim.contact_models._islands import report_solve
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.solvers._cone_peers import solve_as_peer
 from contact_sim.solvers._cone_problem import CONVERGED, MAX_ITERATIONS, NONFINITE
 from contact_sim.solvers._cone_solver import solve_cones
-from contact_sim.solvers._jit import entry, kernel
+from contact_sim.solvers._jit import kernel
 from contact_sim.step._rows import cone_work_of, rows_of
 
 # --- The exact-cone problem by the methods of other engines, to reproduce what they do.
@@ -67,30 +61,6 @@ def solve_as_engine(data):
     report_solve(data, (code, sweeps, residual))
 
 
-@entry
-def advance_as_peer(numbers, indices, layout, steps):
-    """Advance every world by `steps` steps; a world that stops does so alone."""
-    for world in range(numbers.shape[0]):
-        data = arrays_of(numbers, indices, layout, world)
-        for _ in range(steps):
-            if not begin_step(data):
-                break
-            free_motion(data)
-            contact_rows(data)
-            while True:
-                while next_problem(data):
-                    solve_as_engine(data)
-                if apply_impulses(data):
-                    break
-            integrate(data)
-
-
-@entry
-def answer_as_peer(numbers, indices, layout):
-    """Solve the problem in the arrays."""
-    solve_as_engine(arrays_of(numbers, indices, layout, 0))
-
-
 # --- NCP: Signorini's condition, the isotropic Coulomb cone and maximum dissipation, all exact.
 
 EXACT = 'exact'
@@ -116,30 +86,6 @@ def solve_ncp(data):
     report_solve(data, outcome)
 
 
-@entry
-def advance(numbers, indices, layout, steps):
-    """Advance every world by `steps` steps; a world that stops does so alone."""
-    for world in range(numbers.shape[0]):
-        data = arrays_of(numbers, indices, layout, world)
-        for _ in range(steps):
-            if not begin_step(data):
-                break
-            free_motion(data)
-            contact_rows(data)
-            while True:
-                while next_problem(data):
-                    solve_ncp(data)
-                if apply_impulses(data):
-                    break
-            integrate(data)
-
-
-@entry
-def answer(numbers, indices, layout):
-    """Solve the problem in the arrays."""
-    solve_ncp(arrays_of(numbers, indices, layout, 0))
-
-
 class Ncp(ConeModel):
     """The exact-cone model.
 
@@ -150,12 +96,12 @@ class Ncp(ConeModel):
     name: ClassVar[str] = 'ncp'
     associated: ClassVar[float] = 0.0
     parameter_class: ClassVar[type[Parameters]] = NcpParameters
-    compiled: CompiledLaw = CompiledLaw(advance, answer)
+    compiled: CompiledLaw = compiled_law(solve_ncp)
 
     def __init__(self, **parameters: float | str) -> None:
         self.parameters: NcpParameters = NcpParameters(**parameters)  # type: ignore[arg-type]
         if self.parameters.solver != EXACT:
-            self.compiled = CompiledLaw(advance_as_peer, answer_as_peer)
+            self.compiled = compiled_law(solve_as_engine)
 
     def law_numbers(self) -> tuple[float, ...]:
         """Return those of all cone models, and the code of the peer."""

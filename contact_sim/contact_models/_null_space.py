@@ -29,16 +29,9 @@ from numpy.typing import NDArray
 
 from contact_sim._validation import listed
 from contact_sim.arrays import _fields as f
-from contact_sim.arrays._views import arrays_of, integers, matrix, vector
-from contact_sim.contact_models._base import CompiledLaw, Stepper, TimeSteppingModel
-from contact_sim.contact_models._islands import next_problem, report_solve
-from contact_sim.contact_models._stages import (
-    apply_impulses,
-    begin_step,
-    contact_rows,
-    free_motion,
-    integrate,
-)
+from contact_sim.arrays._views import integers, matrix, vector
+from contact_sim.contact_models._base import CompiledLaw, Stepper, TimeSteppingModel, compiled_law
+from contact_sim.contact_models._islands import report_solve
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.robot._contact_points import points_called
@@ -57,7 +50,7 @@ from contact_sim.solvers._cone_problem import (
 from contact_sim.solvers._cone_solver import solve_cones
 from contact_sim.solvers._dense import largest_size
 from contact_sim.solvers._equality_rows import least_norm, make_consistent
-from contact_sim.solvers._jit import entry, kernel
+from contact_sim.solvers._jit import kernel
 from contact_sim.step._constraints import has_bilateral
 from contact_sim.step._rows import cone_work_of, rows_of
 from contact_sim.step._workspace import Workspace
@@ -326,31 +319,6 @@ def command_support(data):
             memory[i, STATE] = memory[i, STATE] % GIVEN + given
 
 
-@entry
-def advance(numbers, indices, layout, steps):
-    """Advance every world by `steps` steps; a world that stops does so alone."""
-    for world in range(numbers.shape[0]):
-        data = arrays_of(numbers, indices, layout, world)
-        for _ in range(steps):
-            command_support(data)
-            if not begin_step(data):
-                break
-            free_motion(data)
-            contact_rows(data)
-            while True:
-                while next_problem(data):
-                    solve_null_space(data)
-                if apply_impulses(data):
-                    break
-            integrate(data)
-
-
-@entry
-def answer(numbers, indices, layout):
-    """Solve the problem in the arrays."""
-    solve_null_space(arrays_of(numbers, indices, layout, 0))
-
-
 class NullSpace(TimeSteppingModel):
     """The stance model.
 
@@ -360,7 +328,7 @@ class NullSpace(TimeSteppingModel):
 
     name: ClassVar[str] = 'null_space'
     parameter_class: ClassVar[type[Parameters]] = NullSpaceParameters
-    compiled: CompiledLaw = CompiledLaw(advance, answer)
+    compiled: CompiledLaw = compiled_law(solve_null_space, before_step=command_support)
     restitutes: ClassVar[bool] = False
     has_memory = True  # the support outlasts the step
     margin = np.inf  # a held foot is held at any gap, a free one may enter

@@ -32,20 +32,13 @@ from typing import ClassVar
 import numpy as np
 
 from contact_sim.arrays import _fields as f
-from contact_sim.arrays._views import arrays_of, integers, matrix, vector
-from contact_sim.contact_models._base import CompiledLaw, TimeSteppingModel
-from contact_sim.contact_models._islands import next_problem, report_solve
-from contact_sim.contact_models._stages import (
-    apply_impulses,
-    begin_step,
-    contact_rows,
-    free_motion,
-    integrate,
-)
+from contact_sim.arrays._views import integers, matrix, vector
+from contact_sim.contact_models._base import CompiledLaw, TimeSteppingModel, compiled_law
+from contact_sim.contact_models._islands import report_solve
 from contact_sim.parameters import Parameters, parameter, relative_tolerance
 from contact_sim.solvers._cone_problem import CONVERGED, MAX_ITERATIONS, NONFINITE
 from contact_sim.solvers._delassus import EVERYWHERE
-from contact_sim.solvers._jit import entry, kernel
+from contact_sim.solvers._jit import kernel
 from contact_sim.solvers._soft_newton import (
     BOUND,
     COARSE,
@@ -263,30 +256,6 @@ def fill_interval_compliance(rows, gap, weight, h, law, R, v_hat):
             v_hat[r] = -gap[k] / (h + law[RELAXATION_TIME])
 
 
-@entry
-def advance(numbers, indices, layout, steps):
-    """Advance every world by `steps` steps; a world that stops does so alone."""
-    for world in range(numbers.shape[0]):
-        data = arrays_of(numbers, indices, layout, world)
-        for _ in range(steps):
-            if not begin_step(data):
-                break
-            free_motion(data)
-            contact_rows(data)
-            while True:
-                while next_problem(data):
-                    solve_sap(data)
-                if apply_impulses(data):
-                    break
-            integrate(data)
-
-
-@entry
-def answer(numbers, indices, layout):
-    """Solve the problem in the arrays."""
-    solve_sap(arrays_of(numbers, indices, layout, 0))
-
-
 class Sap(TimeSteppingModel):
     """Drake's SAP.
 
@@ -296,7 +265,7 @@ class Sap(TimeSteppingModel):
 
     name: ClassVar[str] = 'sap'
     parameter_class: ClassVar[type[Parameters]] = SapParameters
-    compiled: CompiledLaw = CompiledLaw(advance, answer)
+    compiled: CompiledLaw = compiled_law(solve_sap)
 
     def __init__(self, **parameters: float | str | bool) -> None:
         self.parameters: SapParameters = SapParameters(**parameters)  # type: ignore[arg-type]

@@ -35,18 +35,10 @@ from typing import ClassVar
 import numpy as np
 
 from contact_sim.arrays import _fields as f
-from contact_sim.arrays._views import arrays_of, integers, matrix, vector
-from contact_sim.contact_models._base import CompiledLaw, TimeSteppingModel
+from contact_sim.arrays._views import integers, matrix, vector
+from contact_sim.contact_models._base import CompiledLaw, TimeSteppingModel, compiled_law
 from contact_sim.contact_models._islands import next_problem, report_solve
-from contact_sim.contact_models._stages import (
-    apply_impulses,
-    begin_step,
-    contact_rows,
-    free_motion,
-    integrate,
-    next_undamped,
-    undamp,
-)
+from contact_sim.contact_models._stages import next_undamped, undamp
 from contact_sim.parameters import Parameters, parameter, relative_tolerance
 from contact_sim.solvers._cone_problem import (
     CONVERGED,
@@ -55,7 +47,7 @@ from contact_sim.solvers._cone_problem import (
     Rows,
     friction_sweep,
 )
-from contact_sim.solvers._jit import entry, kernel
+from contact_sim.solvers._jit import kernel
 from contact_sim.solvers._soft_newton import newton
 from contact_sim.step._rows import newton_work_of, unbiased_rows_of
 
@@ -134,6 +126,13 @@ class TodorovParameters(Parameters):
     max_iterations: int = parameter(
         100, '-', 'Newton iterations', at_least=1, at_most=100000, live=True
     )
+
+
+@kernel
+def undamp_contacts(data):
+    """Fill the factor of M and J (v_e − v_f) for the contacts of MuJoCo's form."""
+    if vector(data, f.LAW)[FORM_2014] == 0.0:
+        undamp(data)
 
 
 @kernel
@@ -272,32 +271,6 @@ def solve_soft(rows, R, v_hat, impulse, work, law):
     return MAX_ITERATIONS, iterations, residual
 
 
-@entry
-def advance(numbers, indices, layout, steps):
-    """Advance every world by `steps` steps; a world that stops does so alone."""
-    for world in range(numbers.shape[0]):
-        data = arrays_of(numbers, indices, layout, world)
-        for _ in range(steps):
-            if not begin_step(data):
-                break
-            free_motion(data)
-            contact_rows(data)
-            if vector(data, f.LAW)[FORM_2014] == 0.0:
-                undamp(data)
-            while True:
-                while next_todorov(data):
-                    solve_todorov(data)
-                if apply_impulses(data):
-                    break
-            integrate(data)
-
-
-@entry
-def answer(numbers, indices, layout):
-    """Solve the problem in the arrays."""
-    solve_todorov(arrays_of(numbers, indices, layout, 0))
-
-
 class Todorov(TimeSteppingModel):
     """MuJoCo's contact model.
 
@@ -307,7 +280,9 @@ class Todorov(TimeSteppingModel):
 
     name: ClassVar[str] = 'todorov'
     parameter_class: ClassVar[type[Parameters]] = TodorovParameters
-    compiled: CompiledLaw = CompiledLaw(advance, answer)
+    compiled: CompiledLaw = compiled_law(
+        solve_todorov, next_problem=next_todorov, before_solving=undamp_contacts
+    )
 
     def __init__(self, **parameters: float | str | bool) -> None:
         self.parameters: TodorovParameters = TodorovParameters(**parameters)  # type: ignore[arg-type]
