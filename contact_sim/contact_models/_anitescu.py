@@ -46,8 +46,8 @@ from contact_sim.solvers._cone_problem import (
 from contact_sim.solvers._cone_solver import solve_cones
 from contact_sim.solvers._dense import assign
 from contact_sim.solvers._jit import kernel
+from contact_sim.step._contact_rows import cone_work_of, rows_of
 from contact_sim.step._problem import fill_edges, split_impulse
-from contact_sim.step._rows import cone_work_of, rows_of
 
 SIDES = FIRST_OWN
 """Place of the number of sides in the numbers of the law."""

@@ -59,8 +59,8 @@ from contact_sim.solvers._springs import (
     next_deflection,
     stiffness_ratio,
 )
+from contact_sim.step._contact_rows import spring_work_of, unbiased_rows_of
 from contact_sim.step._problem import ContactProblem, ContactSolution
-from contact_sim.step._rows import spring_work_of, unbiased_rows_of
 from contact_sim.step._workspace import Workspace
 
 # in the order of the codes in solvers/_springs.py

@@ -1,4 +1,4 @@
-"""The contact problem of a step, island by island: gather, solve, keep (step/_rows.py).
+"""The contact problem of a step, island by island: gather, solve, keep (step/_contact_rows.py).
 
 Contacts that would close and restitution that creates energy ask for another solve: of their
 islands alone.
@@ -12,8 +12,8 @@ from contact_sim.collision._body_pairs import two_branches
 from contact_sim.solvers._cone_problem import FREE, worse
 from contact_sim.solvers._delassus import delassus
 from contact_sim.solvers._jit import kernel
-from contact_sim.step._constraints import has_bilateral, take_out_bilateral
-from contact_sim.step._rows import (
+from contact_sim.step._bilateral_rows import has_bilateral, take_out_bilateral
+from contact_sim.step._contact_rows import (
     ALL,
     collect_rows,
     contact_branches,
@@ -85,7 +85,7 @@ def activate_limits(data):
                 fill_limit_bias(data, k)
 
 
-# --- The contact problem of a step, island by island: gather, solve, keep (step/_rows.py).
+# --- The contact problem of a step, island by island: gather, solve, keep (step/_contact_rows.py).
 
 HAS_MEMORY, NO_RESTITUTION = 1, 2
 """Options of a law."""

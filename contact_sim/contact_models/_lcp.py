@@ -33,7 +33,7 @@ from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.solvers._complementarity import solve_boxes, solve_pyramids
 from contact_sim.solvers._jit import kernel
-from contact_sim.step._rows import cone_work_of, rows_of
+from contact_sim.step._contact_rows import cone_work_of, rows_of
 
 
 @dataclass(frozen=True)

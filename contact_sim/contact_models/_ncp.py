@@ -33,7 +33,7 @@ from contact_sim.solvers._cone_peers import solve_as_peer
 from contact_sim.solvers._cone_problem import CONVERGED, MAX_ITERATIONS, NONFINITE
 from contact_sim.solvers._cone_solver import solve_cones
 from contact_sim.solvers._jit import kernel
-from contact_sim.step._rows import cone_work_of, rows_of
+from contact_sim.step._contact_rows import cone_work_of, rows_of
 
 # --- The exact-cone problem by the methods of other engines, to reproduce what they do.
 #

@@ -51,8 +51,8 @@ from contact_sim.solvers._cone_solver import solve_cones
 from contact_sim.solvers._dense import largest_size
 from contact_sim.solvers._equality_rows import least_norm, make_consistent
 from contact_sim.solvers._jit import kernel
-from contact_sim.step._constraints import has_bilateral
-from contact_sim.step._rows import cone_work_of, rows_of
+from contact_sim.step._bilateral_rows import has_bilateral
+from contact_sim.step._contact_rows import cone_work_of, rows_of
 from contact_sim.step._workspace import Workspace
 
 FREE_FOOT, ABOVE, TOUCHED, RELEASED = 0.0, 1.0, 2.0, 3.0

@@ -51,7 +51,7 @@ from contact_sim.solvers._soft_newton import (
     guess_about,
     minimise,
 )
-from contact_sim.step._rows import newton_work_of, unbiased_rows_of
+from contact_sim.step._contact_rows import newton_work_of, unbiased_rows_of
 
 (
     FORM, STIFFNESS, DISSIPATION, STICTION_TOLERANCE, RELAXATION_TIME, SIGMA, BETA, EXACT_WEIGHT,

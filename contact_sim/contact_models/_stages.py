@@ -59,14 +59,14 @@ from contact_sim.dynamics._vectors import add, put, quaternion_axes, rotated, ve
 from contact_sim.solvers._delassus import factorise, solve
 from contact_sim.solvers._dense import assign
 from contact_sim.solvers._jit import kernel
-from contact_sim.step._constraints import (
+from contact_sim.step._bilateral_rows import (
     constrain_velocity,
     has_bilateral,
     project_positions,
     start_bilateral,
     undamp_bilateral,
 )
-from contact_sim.step._rows import (
+from contact_sim.step._contact_rows import (
     contact_branches,
     fill_contact_bias,
     generalized_impulse,

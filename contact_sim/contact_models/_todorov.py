@@ -49,7 +49,7 @@ from contact_sim.solvers._cone_problem import (
 )
 from contact_sim.solvers._jit import kernel
 from contact_sim.solvers._soft_newton import newton
-from contact_sim.step._rows import newton_work_of, unbiased_rows_of
+from contact_sim.step._contact_rows import newton_work_of, unbiased_rows_of
 
 (
     FORM_2014, TIME_CONSTANT, DAMPING_RATIO, IMPEDANCE, _, _, _, _, IMPRATIO, ELLIPTIC, EXACT,

@@ -17,20 +17,20 @@ from contact_sim.robot._gains import joint_mobility, largest_time_step, stabilit
 from contact_sim.robot._model import RobotModel
 from contact_sim.solvers._delassus import factorise
 from contact_sim.solvers._jit import kernel
-from contact_sim.step._constraints import (
+from contact_sim.step._bilateral_rows import (
     add_bilateral_impulse,
     bilateral_work,
     has_bilateral,
     see_bilateral,
 )
-from contact_sim.step._residuals import LAW_RESIDUALS, TOUCHING, judge_rows
-from contact_sim.step._rows import (
+from contact_sim.step._contact_rows import (
     contact_branches,
     generalized_impulse,
     interval_branches,
     rows_of,
     tree_of,
 )
+from contact_sim.step._residuals import LAW_RESIDUALS, TOUCHING, judge_rows
 from contact_sim.step._workspace import Workspace, recall
 
 # --- Why a motion was not finite: the limits of explicit terms that it crossed (theory 2.0).

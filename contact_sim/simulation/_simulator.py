@@ -60,7 +60,7 @@ from contact_sim.simulation._loop import StepObserver
 from contact_sim.simulation._report import StepContext, StepReport
 from contact_sim.simulation._shadow import Shadows
 from contact_sim.simulation._state import Snapshot, standing_on
-from contact_sim.step._constraints import GivenRows, settled
+from contact_sim.step._bilateral_rows import GivenRows, settled
 from contact_sim.step._workspace import Workspace
 
 # --- Time, time step and what else a step is taken with, besides the laws of contact.

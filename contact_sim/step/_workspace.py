@@ -44,8 +44,8 @@ from contact_sim.robot._joint_limits import PositionLimit
 from contact_sim.robot._model import RobotModel
 from contact_sim.solvers._delassus import EVERYWHERE, limbs_of
 from contact_sim.solvers._jit import call_with_arrays, kernel, pointer
-from contact_sim.step._constraints import work_bilateral
-from contact_sim.step._rows import contact_branches, islands_of
+from contact_sim.step._bilateral_rows import work_bilateral
+from contact_sim.step._contact_rows import contact_branches, islands_of
 
 # --- Memory of a contact model: in the step data of all contacts, and in rows of the active ones.
 #
@@ -574,7 +574,7 @@ def joints_of(robot: RobotModel, limit: PositionLimit) -> list[Any]:
 
 
 def dof_islands(robot: RobotModel, tree: Tree, table: ConstraintTable) -> Indices:
-    """Return the island of every dof, shape (nv,), see step/_rows.py."""
+    """Return the island of every dof, shape (nv,), see step/_contact_rows.py."""
     ties = [[joint.idx_v for joint in joints_of(robot, limit)] for limit in robot.position_limits]
     return islands_of(tree.dof_parent, [*ties, *table.ties])
 

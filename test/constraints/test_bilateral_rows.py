@@ -22,7 +22,7 @@ from contact_sim.constraints import (
 from contact_sim.constraints._table import from_words, in_words
 from contact_sim.errors import InvalidInput, UnknownName
 from contact_sim.replay import Recorder, Recording, repeat
-from contact_sim.step._constraints import GivenRows
+from contact_sim.step._bilateral_rows import GivenRows
 
 MODELS = contact_models()
 EVERY_KIND = (

@@ -10,7 +10,7 @@ import numpy as np
 
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import integers, matrix, square, vector
-from contact_sim.contact_models.hybrid import _fields as e
+from contact_sim.contact_models.hybrid import _arc_fields as e
 from contact_sim.contact_models.hybrid._modes import (
     AWAY,
     LEAVING_ACCELERATION,
@@ -36,7 +36,12 @@ from contact_sim.contact_models.hybrid._motion import (
 from contact_sim.solvers._cone_problem import Rows, fill_velocity
 from contact_sim.solvers._dense import assign
 from contact_sim.solvers._jit import kernel
-from contact_sim.step._rows import all_islands, collect_rows, interval_branches, row_velocities
+from contact_sim.step._contact_rows import (
+    all_islands,
+    collect_rows,
+    interval_branches,
+    row_velocities,
+)
 
 # --- Directions of slow slips, whose friction turns them faster than an explicit arc can follow.
 #

@@ -6,10 +6,10 @@ import numpy as np
 
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import integers, matrix, vector
-from contact_sim.contact_models.hybrid import _fields as e
+from contact_sim.contact_models.hybrid import _arc_fields as e
 from contact_sim.contact_models.hybrid._modes import AWAY, OPEN, SLIP, STICK, is_limit
 from contact_sim.solvers._jit import kernel
-from contact_sim.step._rows import LEFT_OUT, pushes
+from contact_sim.step._contact_rows import LEFT_OUT, pushes
 
 # --- Guards: functions of the state that are positive while the modes hold.
 #

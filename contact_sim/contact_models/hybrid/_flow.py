@@ -12,10 +12,10 @@ import numpy as np
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import frames, integers, matrix, vector
 from contact_sim.contact_models._stages import remember_command
-from contact_sim.contact_models.hybrid import _fields as e
+from contact_sim.contact_models.hybrid import _arc_fields as e
+from contact_sim.contact_models.hybrid._arc_fields import STAGES
 from contact_sim.contact_models.hybrid._closed_contacts import hold_modes, remove_drift
 from contact_sim.contact_models.hybrid._events import allow_start, fill_guards, find_closed
-from contact_sim.contact_models.hybrid._fields import STAGES
 from contact_sim.contact_models.hybrid._modes import AWAY, OPEN, SLIP, is_limit
 from contact_sim.contact_models.hybrid._motion import (
     evaluate,
@@ -38,7 +38,7 @@ from contact_sim.dynamics._vectors import dot, put, rotated, vec
 from contact_sim.solvers._cone_problem import CONVERGED, FREE
 from contact_sim.solvers._dense import assign
 from contact_sim.solvers._jit import kernel
-from contact_sim.step._rows import LEFT_OUT, with_left_out
+from contact_sim.step._contact_rows import LEFT_OUT, with_left_out
 from contact_sim.step._workspace import describe_contacts
 
 ARC_TOLERANCE = 1e-2

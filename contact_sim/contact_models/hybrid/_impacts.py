@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import integers, matrix, square, vector
 from contact_sim.contact_models._islands import row_response
-from contact_sim.contact_models.hybrid import _fields as e
+from contact_sim.contact_models.hybrid import _arc_fields as e
 from contact_sim.contact_models.hybrid._modes import (
     AWAY,
     OPEN,
@@ -55,8 +55,7 @@ from contact_sim.solvers._cone_problem import (
 from contact_sim.solvers._cone_solver import solve_cones
 from contact_sim.solvers._delassus import delassus
 from contact_sim.solvers._jit import kernel
-from contact_sim.step._problem import STATUSES, ContactSolution, SolverReport
-from contact_sim.step._rows import (
+from contact_sim.step._contact_rows import (
     all_islands,
     collect_rows,
     interval_branches,
@@ -64,6 +63,7 @@ from contact_sim.step._rows import (
     row_velocities,
     tree_of,
 )
+from contact_sim.step._problem import STATUSES, ContactSolution, SolverReport
 
 IMPACT_LAWS = (
     'plastic', 'newton', 'poisson', 'moreau', 'frictionless', 'infinite_friction',

@@ -15,13 +15,13 @@ from contact_sim.collision._body_pairs import fill_pair_rows
 from contact_sim.collision._detection import contact_drift, contact_rows, detect
 from contact_sim.contact_models._islands import row_response
 from contact_sim.contact_models._stages import place_bodies
-from contact_sim.contact_models.hybrid import _fields as e
+from contact_sim.contact_models.hybrid import _arc_fields as e
 from contact_sim.dynamics._rigid_body import bias_forces
 from contact_sim.solvers._cone_problem import Rows
 from contact_sim.solvers._delassus import delassus, factorise, solve
 from contact_sim.solvers._dense import assign
 from contact_sim.solvers._jit import kernel
-from contact_sim.step._constraints import (
+from contact_sim.step._bilateral_rows import (
     CONSTRAIN,
     FLOW,
     PLACE,
@@ -33,7 +33,7 @@ from contact_sim.step._constraints import (
     has_bilateral,
     project_positions,
 )
-from contact_sim.step._rows import (
+from contact_sim.step._contact_rows import (
     all_islands,
     branches_with,
     collect_rows,

@@ -45,7 +45,12 @@ from contact_sim.robot._constraints import Holonomic
 from contact_sim.solvers._cone_problem import INCONSISTENT, worse
 from contact_sim.solvers._dense import assign, largest_size
 from contact_sim.solvers._jit import call_with_arrays, entry, kernel, pointer
-from contact_sim.step._rows import contact_branches, interval_branches, row_velocities, tree_of
+from contact_sim.step._contact_rows import (
+    contact_branches,
+    interval_branches,
+    row_velocities,
+    tree_of,
+)
 
 # --- The bilateral rows of a step in its arrays: h, H, and what is asked of them (theory 4.6).
 

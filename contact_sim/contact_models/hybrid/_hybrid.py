@@ -26,9 +26,9 @@ from contact_sim.arrays._views import arrays_of, frames, matrix, vector
 from contact_sim.contact_models._base import Stepper, TimeStepping, settle
 from contact_sim.contact_models._ncp import Ncp
 from contact_sim.contact_models._stages import READY
+from contact_sim.contact_models.hybrid import _arc_fields as e
 from contact_sim.contact_models.hybrid import _closed_contacts, _events, _flow, _impacts, _motion
-from contact_sim.contact_models.hybrid import _fields as e
-from contact_sim.contact_models.hybrid._fields import STAGES, ArcArrays
+from contact_sim.contact_models.hybrid._arc_fields import STAGES, ArcArrays
 from contact_sim.contact_models.hybrid._impacts import IMPACT_LAWS
 from contact_sim.contact_models.hybrid._modes import OPEN, SLIP, STICK
 from contact_sim.dynamics._pinocchio_fallback import GivenTerms
@@ -44,7 +44,7 @@ from contact_sim.solvers._cone_problem import (
     TOO_MANY_EVENTS,
 )
 from contact_sim.solvers._jit import entry
-from contact_sim.step._constraints import GivenRows
+from contact_sim.step._bilateral_rows import GivenRows
 from contact_sim.step._workspace import Workspace, fill_ground_coefficients
 
 # --- Compiled pieces of a step, called by the event-driven stepper.

@@ -31,7 +31,7 @@ from contact_sim.solvers._springs import SpringWork
 # and approaches faster than a threshold. There the gap term φ/h is left out: with both terms the
 # law would ask for u_n⁺ = −e u_n⁻ − φ/h, which depends on where the step happens to end.
 #
-# Interval rows follow the same rules with a gap of their own: step/_rows.py.
+# Interval rows follow the same rules with a gap of their own: step/_contact_rows.py.
 
 
 @kernel
