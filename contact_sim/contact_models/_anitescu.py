@@ -28,7 +28,7 @@ from contact_sim.contact_models._base import (
     ConeModel,
     ConeParameters,
     compiled_law,
-    limits_of,
+    iteration_limits,
 )
 from contact_sim.contact_models._islands import report_solve
 from contact_sim.errors import InvalidInput
@@ -75,7 +75,7 @@ def solve_anitescu(data):
     """Solve the contact problem with the associated law."""
     law, n = vector(data, f.LAW), integers(data, f.COUNTS)[1]
     rows, impulse = rows_of(data), vector(data, f.ROW_IMPULSE)[:n]
-    tolerance, limits, sides = law[TOLERANCE], limits_of(law), int(law[SIDES])
+    tolerance, limits, sides = law[TOLERANCE], iteration_limits(law), int(law[SIDES])
     if sides == 0 or rows.friction.shape[0] == 0:
         outcome = solve_cones(rows, impulse, cone_work_of(data), tolerance, limits, 1.0)
     else:

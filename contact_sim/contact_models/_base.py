@@ -18,19 +18,23 @@ from contact_sim.contact_models._stages import (
     READY,
     actuate,
     apply_impulses,
+    apply_momentum,
     begin_step,
     contact_rows,
-    follow,
     free_motion,
     integrate,
     place_and_detect,
-    take_back,
+    revert_step,
 )
 from contact_sim.dynamics._integration import MOMENTUM
 from contact_sim.dynamics._pinocchio_fallback import GivenTerms
 from contact_sim.parameters import Parameters, parameter, relative_tolerance
 from contact_sim.solvers._jit import entry, kernel
-from contact_sim.step._bilateral_rows import ROUNDS, GivenRows, settled
+from contact_sim.step._bilateral_rows import (
+    MAX_PROJECTION_STEPS,
+    PythonConstraints,
+    project_configuration,
+)
 from contact_sim.step._problem import (
     STATUSES,
     ContactProblem,
@@ -82,21 +86,21 @@ class TimeStepping:
         self._advance, self._arrays = advance, workspace.arrays
         self._status, self._workspace = workspace.status, workspace
         self._terms = GivenTerms(workspace) if workspace.terms_given[0] else None
-        self._rows = GivenRows(workspace) if workspace.table.given else None
+        self._rows = PythonConstraints(workspace) if workspace.table.given else None
 
     def advance(self, steps: int = 1) -> int:
         """Advance the state by `steps` steps of h; return the status of the world."""
         if self._terms is not None:
             for _ in range(steps):
-                self._advance_given(self._terms)
+                self._advance_with_pinocchio(self._terms)
         elif self._rows is not None:
             for _ in range(steps):
-                self._advance_with_functions(self._rows)
+                self._advance_with_python_constraints(self._rows)
         else:
             self._advance(*self._arrays, steps)
         return int(self._status[0])
 
-    def _advance_given(self, terms: GivenTerms) -> None:
+    def _advance_with_pinocchio(self, terms: GivenTerms) -> None:
         work, data = self._workspace, self._workspace.data
         clock = data.clock.copy()
         terms.update_velocity(data.q, data.v)
@@ -105,23 +109,23 @@ class TimeStepping:
             data.q[:] = terms.moved(data.q_start, work.displacement)
             if work.integrator[0] == MOMENTUM:
                 terms.update_configuration(data.q)
-                follow_carried(*self._arrays)
+                apply_carried_momentum(*self._arrays)
             if not (is_finite(data.q) and is_finite(data.v)):
                 self._status[0], data.clock[:] = NOT_FINITE, clock
-                forget_step(*self._arrays)
+                revert(*self._arrays)
         self.update_contacts()
 
-    def _advance_with_functions(self, rows: GivenRows) -> None:
+    def _advance_with_python_constraints(self, rows: PythonConstraints) -> None:
         """Advance by one step with constraints that only Python knows."""
-        with self.as_before_if_raised():
+        with self.restored_on_error():
             rows.update(self._workspace.data.q, self._workspace.data.v)
             self._advance(*self._arrays, 1)
             if self._status[0] == READY:
-                settle(self._workspace)
+                project_python_constraints(self._workspace)
                 self.update_contacts()
 
     @contextmanager
-    def as_before_if_raised(self) -> Iterator[None]:
+    def restored_on_error(self) -> Iterator[None]:
         """Return to the step data at hand where a function of the user raises inside."""
         data = self._workspace.data
         before = data.buffer.copy()
@@ -148,15 +152,15 @@ class TimeStepping:
         refresh(*self._arrays)
 
 
-def settle(work: Workspace) -> None:
+def project_python_constraints(work: Workspace) -> None:
     """Project the configuration at the end of a step, and fill h there; H stays that of the step.
 
     Raises:
-        InvalidInput: as `GivenRows.update`.
+        InvalidInput: as `PythonConstraints.update`.
     """
     data = work.data
     jacobian = data.bilateral_jacobian.copy()
-    data.q[:], _ = settled(work, data.q.copy(), ROUNDS)
+    data.q[:], _ = project_configuration(work, data.q.copy(), MAX_PROJECTION_STEPS)
     data.bilateral_jacobian[:] = jacobian
 
 
@@ -168,15 +172,15 @@ def refresh(numbers, indices, layout):
 
 
 @entry
-def forget_step(numbers, indices, layout):
+def revert(numbers, indices, layout):
     """Return to the state before the step, world 0."""
-    take_back(arrays_of(numbers, indices, layout, 0))
+    revert_step(arrays_of(numbers, indices, layout, 0))
 
 
 @entry
-def follow_carried(numbers, indices, layout):
+def apply_carried_momentum(numbers, indices, layout):
     """Let the bases follow the momentum that they carry, world 0."""
-    follow(arrays_of(numbers, indices, layout, 0))
+    apply_momentum(arrays_of(numbers, indices, layout, 0))
 
 
 @entry
@@ -411,6 +415,6 @@ class ConeModel(TimeSteppingModel):
 
 
 @kernel
-def limits_of(law):
+def iteration_limits(law):
     """Return the limits of `cones.solve_cones` in the numbers of the law."""
     return int(law[MAX_POINTS]), int(law[MAX_SWEEPS]), int(law[MAX_ADMM_ITERATIONS])

@@ -66,7 +66,7 @@ from contact_sim.step._workspace import Workspace
 # in the order of the codes in solvers/_springs.py
 NORMAL_LAWS = ('linear', 'kelvin_voigt', 'unclamped', 'hunt_crossley')
 FRICTION_LAWS = ('piecewise', 'tanh', 'stribeck', 'anchored')
-(NORMAL_LAW, FRICTION_LAW, IMPLICIT, TOLERANCE, MOST_ITERATIONS, MATERIAL) = range(6)
+(NORMAL_LAW, FRICTION_LAW, IMPLICIT, TOLERANCE, ITERATION_LIMIT, MATERIAL) = range(6)
 SMALL_MOTIONS = 14
 """Places in the numbers of the law: parameters, the material and `LinearSprings`."""
 
@@ -138,7 +138,7 @@ def solve_compliant(data):
     )
     work = spring_work_of(data)
     if implicit:
-        limits = law[TOLERANCE], int(law[MOST_ITERATIONS])
+        limits = law[TOLERANCE], int(law[ITERATION_LIMIT])
         outcome = end_of_step(rows, springs, start, gaps, memory, impulse, work, limits)
     else:
         small = law[SMALL_MOTIONS:]

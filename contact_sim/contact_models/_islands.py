@@ -12,19 +12,19 @@ from contact_sim.collision._body_pairs import two_branches
 from contact_sim.solvers._cone_problem import FREE, worse
 from contact_sim.solvers._delassus import delassus
 from contact_sim.solvers._jit import kernel
-from contact_sim.step._bilateral_rows import has_bilateral, take_out_bilateral
+from contact_sim.step._bilateral_rows import constrain_delassus, has_bilateral
 from contact_sim.step._contact_rows import (
-    ALL,
+    ALL_ISLANDS,
     collect_rows,
     contact_branches,
     fill_limits,
+    impulse_sign,
     limit_bias,
-    limit_is_near,
-    pushes,
+    limit_in_reach,
+    status_with_degenerate,
     tree_of,
-    with_left_out,
 )
-from contact_sim.step._workspace import recall, remember
+from contact_sim.step._workspace import load_contact_memory, store_contact_memory
 
 # --- The interval rows of a step: dry friction and limits, their sets, gaps, bias and activity.
 
@@ -44,9 +44,9 @@ def interval_rows(data):
     for k in range(limits):  # dry friction
         active[k], bias[first + k] = 1.0, 0.0
     for k in range(limits, gap.shape[0]):
-        r, side = first + k, pushes(lower, upper, k)
+        r, side = first + k, impulse_sign(lower, upper, k)
         carried = impulse[r] != 0.0 or side == 0.0
-        active[k] = carried or limit_is_near(side * gap[k], side * u_free[r], reach)
+        active[k] = carried or limit_in_reach(side * gap[k], side * u_free[r], reach)
         if active[k] != 0.0:
             fill_limit_bias(data, k)
 
@@ -59,7 +59,7 @@ def fill_limit_bias(data, k):
     """
     r, h = 3 * vector(data, f.GAP).shape[0] + k, vector(data, f.TIME_STEP)[0]
     gap, settings = vector(data, f.INTERVAL_GAP)[k], vector(data, f.STABILISATION)
-    side = pushes(vector(data, f.LOWER), vector(data, f.UPPER), k)
+    side = impulse_sign(vector(data, f.LOWER), vector(data, f.UPPER), k)
     bias = vector(data, f.BIAS)
     if side == 0.0:
         bias[r] = settings[0] * gap / h
@@ -79,7 +79,7 @@ def activate_limits(data):
     waits, island = integers(data, f.ISLAND_WAITS), integers(data, f.INTERVAL_ISLAND)
     for k in range(active.shape[0] - integers(data, f.LIMIT_Q).shape[0], active.shape[0]):
         if active[k] == 0.0:
-            side = pushes(lower, upper, k)
+            side = impulse_sign(lower, upper, k)
             if side * (gap[k] + reach * u[first + k]) < 0.0:
                 active[k], waits[island[k]] = 1.0, 1
                 fill_limit_bias(data, k)
@@ -104,7 +104,7 @@ def start_islands(data):
 
 
 @kernel
-def join_islands(data):
+def merge_islands(data):
     """Make one island of those whose bodies are near each other, for this step.
 
     That is for every slot of a contact between bodies, whether it will take part or not.
@@ -119,7 +119,7 @@ def join_islands(data):
     for i in range(leaf_dof.shape[0], feature.shape[0]):
         a, b, _ = two_branches(pairs, feature[i])
         if a >= 0 and b >= 0:
-            join(joined, joined[of_dof[a]], joined[of_dof[b]])
+            merge_pair(joined, joined[of_dof[a]], joined[of_dof[b]])
     for i in range(leaf_dof.shape[0]):
         of_contact[i] = joined[of_dof[leaf_dof[i]]] if leaf_dof[i] >= 0 else 0
     for i in range(leaf_dof.shape[0], feature.shape[0]):
@@ -131,7 +131,7 @@ def join_islands(data):
 
 
 @kernel
-def join(joined, one, other):
+def merge_pair(joined, one, other):
     """Give two islands the lower of their numbers."""
     for island in range(joined.shape[0]):
         if joined[island] == max(one, other):
@@ -139,7 +139,7 @@ def join(joined, one, other):
 
 
 @kernel
-def any_island_waits(data):
+def any_island_unsolved(data):
     """Return whether an island waits to be solved."""
     waits, any_waits = integers(data, f.ISLAND_WAITS), False
     for i in range(waits.shape[0]):
@@ -153,16 +153,16 @@ def next_problem(data):
 
     Keeps the solution of the problem before; at the end the outcome of all is noted.
     """
-    n = next_rows(data)
+    n = next_island_rows(data)
     if n > 0:
         fill_delassus(data, n, False)
     return n
 
 
 @kernel
-def next_rows(data):
+def next_island_rows(data):
     """Do the same without G."""
-    keep_solution(data)
+    store_solution(data)
     waits = integers(data, f.ISLAND_WAITS)
     for island in range(waits.shape[0]):
         if waits[island] != 0:
@@ -175,14 +175,14 @@ def next_rows(data):
 
 
 @kernel
-def keep_solution(data):
+def store_solution(data):
     """Put impulses and memory of the problem at hand where they belong."""
     counts, row_of = integers(data, f.COUNTS), integers(data, f.ROW_OF)
     impulse, row_impulse = vector(data, f.IMPULSE), vector(data, f.ROW_IMPULSE)
     for a in range(counts[ROWS]):
         impulse[row_of[a]] = row_impulse[a]
     if integers(data, f.OPTIONS)[0] & HAS_MEMORY and counts[ROWS] > 0:
-        remember(
+        store_contact_memory(
             matrix(data, f.ROW_MEMORY_NEXT), frames(data, f.FRAME_START), row_of, counts[CONTACTS],
             matrix(data, f.MEMORY),
         )  # fmt: skip
@@ -190,7 +190,7 @@ def keep_solution(data):
 
 
 @kernel
-def leave_out_inactive(data):
+def clear_inactive(data):
     """Make impulse and memory of everything zero that takes no part."""
     impulse, active = vector(data, f.IMPULSE), vector(data, f.ACTIVE)
     interval_active, nc = vector(data, f.INTERVAL_ACTIVE), active.shape[0]
@@ -222,13 +222,13 @@ def combine_outcomes(data):
         solver[1] += outcome[i, 1]
         if residual > solver[2] or residual != residual:  # max() would lose not-a-number
             solver[2] = residual
-    solver[0] = with_left_out(data, solver[0])
+    solver[0] = status_with_degenerate(data, solver[0])
 
 
 @kernel
 def gather_problem(data):
     """Fill the contact problem of all active blocks; return its number of rows, perhaps none."""
-    n = gather_active(data, ALL)
+    n = gather_active(data, ALL_ISLANDS)
     if n > 0:
         fill_delassus(data, n, False)
     return n
@@ -252,7 +252,7 @@ def gather_active(data, island):
     for i in range(na):
         g[3 * i + 2] += scale * rebound[row_of[3 * i] // 3]
     if integers(data, f.OPTIONS)[0] & HAS_MEMORY:
-        recall(
+        load_contact_memory(
             matrix(data, f.MEMORY_START), frames(data, f.FRAME_START), row_of, na,
             matrix(data, f.ROW_MEMORY),
         )  # fmt: skip
@@ -269,7 +269,7 @@ def fill_delassus(data, n, undamped):
         square(data, f.DELASSUS, n),
     )  # fmt: skip
     if has_bilateral(data):
-        take_out_bilateral(data, undamped)
+        constrain_delassus(data, undamped)
 
 
 @kernel
@@ -317,9 +317,9 @@ def gather_blocks(data, na, nc):
 # Newton's law of restitution can create energy where there is friction (theory 2.8). A step with
 # impacts is solved with full restitution first; where that creates energy the share is bisected.
 
-HALVINGS = 40
+MAX_BISECTIONS = 40
 """Bisections of the share."""
-UNGUARDED, FIRST, LAST = -1.0, 0.0, 100.0
+NO_IMPACT, FULL_RESTITUTION, BISECTED = -1.0, 0.0, 100.0
 """State of the guard: not needed, first try, last try; values between are the round."""
 
 
@@ -329,13 +329,13 @@ def start_guard(data):
     guard, rebound = matrix(data, f.GUARD), vector(data, f.RESTITUTION_BIAS)
     for island in range(guard.shape[0]):
         guard[island, 0] = guard[island, 1] = 0.0
-        guard[island, 2], guard[island, 3] = 1.0, UNGUARDED
+        guard[island, 2], guard[island, 3] = 1.0, NO_IMPACT
     if integers(data, f.OPTIONS)[0] & NO_RESTITUTION:
         return
     of_contact = integers(data, f.CONTACT_ISLAND)
     for i in range(rebound.shape[0]):
         if rebound[i] != 0.0:
-            guard[of_contact[i], 0], guard[of_contact[i], 3] = 1.0, FIRST
+            guard[of_contact[i], 0], guard[of_contact[i], 3] = 1.0, FULL_RESTITUTION
 
 
 @kernel
@@ -347,9 +347,9 @@ def guard_energy(data):
     guard, waits = matrix(data, f.GUARD), integers(data, f.ISLAND_WAITS)
     for island in range(guard.shape[0]):
         state = guard[island, 3]
-        if waits[island] == 0 and state != UNGUARDED and state != LAST:
+        if waits[island] == 0 and state != NO_IMPACT and state != BISECTED:
             creates = contact_work(data, island) > 0.0
-            if creates or state != FIRST:
+            if creates or state != FULL_RESTITUTION:
                 bisect(guard[island], creates)
                 waits[island] = 1
 
@@ -357,12 +357,12 @@ def guard_energy(data):
 @kernel
 def bisect(guard, creates):
     """Choose the next share; `guard`: share, bounds of it, round."""
-    if guard[3] != FIRST and not creates:
+    if guard[3] != FULL_RESTITUTION and not creates:
         guard[1] = guard[0]
-    elif guard[3] != FIRST:
+    elif guard[3] != FULL_RESTITUTION:
         guard[2] = guard[0]
-    if guard[3] == HALVINGS:
-        guard[0], guard[3] = guard[1], LAST
+    if guard[3] == MAX_BISECTIONS:
+        guard[0], guard[3] = guard[1], BISECTED
     else:
         guard[0], guard[3] = 0.5 * (guard[1] + guard[2]), guard[3] + 1.0
 

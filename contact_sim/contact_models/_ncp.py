@@ -25,7 +25,7 @@ from contact_sim.contact_models._base import (
     ConeModel,
     ConeParameters,
     compiled_law,
-    limits_of,
+    iteration_limits,
 )
 from contact_sim.contact_models._islands import report_solve
 from contact_sim.parameters import Parameters, parameter
@@ -81,7 +81,7 @@ def solve_ncp(data):
     law, n = vector(data, f.LAW), integers(data, f.COUNTS)[1]
     outcome = solve_cones(
         rows_of(data), vector(data, f.ROW_IMPULSE)[:n], cone_work_of(data), law[TOLERANCE],
-        limits_of(law), 0.0,
+        iteration_limits(law), 0.0,
     )  # fmt: skip
     report_solve(data, outcome)
 

@@ -143,11 +143,11 @@ def initial_state(i, given, gap, closing, memory, touch_gap):
 
 
 @kernel
-def hold(rows, u_free, state, stays, impulse, work, constrained):
+def solve_held_rows(rows, u_free, state, uses_bias, impulse, work, constrained):
     """Fill `impulse` so that held feet stay, or arrive; return (status code, iterations).
 
-    `stays` is 1 for the feet whose bias counts. Rows that cannot move at all (G_rr = 0) take no
-    impulse; of what contradicts constraints as little as possible is left.
+    `uses_bias` is True for the feet whose bias counts. Rows that cannot move at all (G_rr = 0)
+    take no impulse; of what contradicts constraints as little as possible is left.
     """
     G, g, nc, ns = rows.delassus, rows.g, rows.friction.shape[0], rows.lower.shape[0]
     n = g.shape[0]
@@ -157,7 +157,7 @@ def hold(rows, u_free, state, stays, impulse, work, constrained):
     for r in range(3 * nc):
         i = r // 3
         if (state[i] == TOUCHED or state[i] == ABOVE) and G[r, r] > 1e-12 * largest:
-            row[m], target[m] = r, g[r] if stays[i] else u_free[r]
+            row[m], target[m] = r, g[r] if uses_bias[i] else u_free[r]
             m += 1
         else:
             impulse[r] = 0.0
@@ -200,17 +200,19 @@ def choose_intervals(A, target, rows, row, impulse, work):
 
 
 @kernel
-def change_support(w, state, released, given, bears, impulse, slack):
+def update_support(w, state, released, given, allowed_pull, impulse, slack):
     """Take in feet that sink, else let go of the one pulled most; return whether any changed.
 
-    `bears` is the pull that a foot bears [N s], negative where none is let go.
+    `allowed_pull` is the pull that a foot bears [N s], negative where none is let go.
     """
-    changed, worst, worst_impulse = False, -1, -bears - slack[1]
+    changed, worst, worst_impulse = False, -1, -allowed_pull - slack[1]
     for i in range(state.shape[0]):
         held = state[i] == TOUCHED or state[i] == ABOVE
         if not held and not given and w[3 * i + 2] < -slack[0]:
             state[i], changed = TOUCHED, True
-        elif held and bears >= 0.0 and not released[i] and impulse[3 * i + 2] < worst_impulse:
+        elif (
+            held and allowed_pull >= 0.0 and not released[i] and impulse[3 * i + 2] < worst_impulse
+        ):
             worst, worst_impulse = i, impulse[3 * i + 2]
     if not changed and worst >= 0:
         state[worst], released[worst], changed = RELEASED, True, True
@@ -218,7 +220,7 @@ def change_support(w, state, released, given, bears, impulse, slack):
 
 
 @kernel
-def verdict(w, state, mu, impulse, slack):
+def stance_status(w, state, mu, impulse, slack):
     """Return whether the stance is physical, as a status code."""
     code = CONVERGED
     for i in range(state.shape[0]):
@@ -270,7 +272,7 @@ def solve_stance(rows, u_free, gap, impulse, memories, law, h, work, constrained
     if not np.isfinite(fastest):
         impulse[:] = 0.0
         return NONFINITE, 0, np.inf
-    state, stays, released = np.empty(nc), np.zeros(nc, np.bool_), np.zeros(nc, np.bool_)
+    state, uses_bias, released = np.empty(nc), np.zeros(nc, np.bool_), np.zeros(nc, np.bool_)
     old, baumgarte = np.empty(nc), law[USES_BAUMGARTE] != 0.0
     for i in range(nc):
         old[i] = memory[i, STATE] % GIVEN
@@ -279,13 +281,15 @@ def solve_stance(rows, u_free, gap, impulse, memories, law, h, work, constrained
     w = np.empty(g.shape[0])
     for _ in range(3 * nc + 1):
         for i in range(nc):
-            stays[i] = state[i] == TOUCHED and (baumgarte or old[i] != TOUCHED)
-        code, iterations = hold(rows, u_free, state, stays, impulse, work, constrained)
+            uses_bias[i] = state[i] == TOUCHED and (baumgarte or old[i] != TOUCHED)
+        code, iterations = solve_held_rows(
+            rows, u_free, state, uses_bias, impulse, work, constrained
+        )
         total, rounds = total + iterations, rounds + 1
         fill_velocity_symmetric(rows, impulse, w)
         slack[0], slack[1] = 1e-12 * fastest, SLACK * largest_size(impulse, 3 * nc)
-        bears = -1.0 if law[RELEASES] == 0.0 else h * law[RELEASE_FORCE]
-        if not change_support(w, state, released, given, bears, impulse, slack):
+        allowed_pull = -1.0 if law[RELEASES] == 0.0 else h * law[RELEASE_FORCE]
+        if not update_support(w, state, released, given, allowed_pull, impulse, slack):
             break
     residual = 0.0
     for i in range(nc):
@@ -294,7 +298,7 @@ def solve_stance(rows, u_free, gap, impulse, memories, law, h, work, constrained
         if state[i] == TOUCHED and (baumgarte or old[i] != TOUCHED):
             for r in range(3 * i, 3 * i + 3):
                 residual = max(residual, abs(w[r]) / G[r, r] if G[r, r] > 0.0 else 0.0)
-    physical = verdict(w, state, mu, impulse, slack)
+    physical = stance_status(w, state, mu, impulse, slack)
     return (physical if code == CONVERGED else code), total + rounds, residual
 
 

@@ -55,7 +55,7 @@ from contact_sim.step._contact_rows import newton_work_of, unbiased_rows_of
 
 (
     FORM, STIFFNESS, DISSIPATION, STICTION_TOLERANCE, RELAXATION_TIME, SIGMA, BETA, EXACT_WEIGHT,
-    ACTS_AHEAD, TOLERANCE, MOST_ITERATIONS,
+    ACTS_AHEAD, TOLERANCE, ITERATION_LIMIT,
 ) = range(11)  # fmt: skip
 """Places of the parameters in the numbers of the law."""
 FORMS = {'sap': CONE, 'lagged': LAGGED, 'similar': SIMILAR}
@@ -137,7 +137,7 @@ def solve_sap(data):
         fill_regularisation(rows, gap, start, weight, law, soft)
         guess_about(rows, soft, start, impulse, work)
     iterations, residual, converged = minimise(
-        rows, soft, impulse, work, law[TOLERANCE], int(law[MOST_ITERATIONS]), COARSE
+        rows, soft, impulse, work, law[TOLERANCE], int(law[ITERATION_LIMIT]), COARSE
     )
     code = CONVERGED if converged else MAX_ITERATIONS
     if not np.isfinite(residual):

@@ -28,13 +28,13 @@ from contact_sim.collision._detection import detect
 from contact_sim.collision._solids import CONTACTS
 from contact_sim.contact_models._islands import (
     activate_limits,
-    any_island_waits,
+    any_island_unsolved,
+    clear_inactive,
     fill_delassus,
     guard_energy,
     interval_rows,
-    join_islands,
-    leave_out_inactive,
-    next_rows,
+    merge_islands,
+    next_island_rows,
     start_guard,
     start_islands,
 )
@@ -60,23 +60,23 @@ from contact_sim.solvers._delassus import factorise, solve
 from contact_sim.solvers._dense import assign
 from contact_sim.solvers._jit import kernel
 from contact_sim.step._bilateral_rows import (
+    constrain_undamped,
     constrain_velocity,
     has_bilateral,
     project_positions,
     start_bilateral,
-    undamp_bilateral,
 )
 from contact_sim.step._contact_rows import (
+    activity_of,
     contact_branches,
+    exclude_degenerate,
     fill_contact_bias,
     generalized_impulse,
     interval_branches,
-    leave_out_immovable,
-    part_of,
+    predicted_gap,
     row_velocities,
     select_active,
     tree_of,
-    within_reach,
 )
 from contact_sim.step._workspace import (
     describe_contacts,
@@ -88,7 +88,7 @@ from contact_sim.step._workspace import (
 
 # --- Commands become generalized forces: a stage of the step under every contact model.
 #
-# `actuate` begins a step and changes nothing that actuators keep; `remember_command` ends one that
+# `actuate` begins a step and changes nothing that actuators keep; `update_actuators` ends one that
 # was taken.
 
 READY, NOT_FINITE = 0, -1
@@ -101,7 +101,7 @@ DIRECT, JOINT_PD = 0, 1
 def actuate(data):
     """Fill the joint efforts and τ; return READY, or 1 + the first joint that is not finite.
 
-    Done twice it does the same, for what actuators keep changes in `remember_command` alone.
+    Done twice it does the same, for what actuators keep changes in `update_actuators` alone.
     """
     command, joint_v = vector(data, f.COMMAND), integers(data, f.JOINT_V)
     if integers(data, f.CONTROL)[0] == JOINT_PD:
@@ -113,8 +113,8 @@ def actuate(data):
         )  # fmt: skip
     effort, tau = vector(data, f.EFFORT), vector(data, f.TAU)
     bad = _forces.fill_effort(
-        command, vector(data, f.V), joint_v, limits_of(data), memory_of(data), timing_of(data),
-        effort,
+        command, vector(data, f.V), joint_v, actuator_limits(data), actuator_memory(data),
+        actuator_timing(data), effort,
     )  # fmt: skip
     if bad >= 0:
         return bad + 1
@@ -130,15 +130,18 @@ def actuate(data):
 
 
 @kernel
-def remember_command(data):
+def update_actuators(data):
     """Let the command of the step go into the delay lines and lags of the actuators."""
     _forces.remember(
-        vector(data, f.COMMAND), vector(data, f.EFFORT_LIMIT), memory_of(data), timing_of(data)
+        vector(data, f.COMMAND),
+        vector(data, f.EFFORT_LIMIT),
+        actuator_memory(data),
+        actuator_timing(data),
     )
 
 
 @kernel
-def limits_of(data):
+def actuator_limits(data):
     """Return the limits of the actuators, see dynamics.actuators."""
     return (
         vector(data, f.EFFORT_LIMIT), vector(data, f.VELOCITY_LIMIT),
@@ -147,13 +150,13 @@ def limits_of(data):
 
 
 @kernel
-def memory_of(data):
+def actuator_memory(data):
     """Return what the actuators keep from step to step, see dynamics.actuators."""
     return matrix(data, f.DELAY_LINE), vector(data, f.LAGGED_EFFORT)
 
 
 @kernel
-def timing_of(data):
+def actuator_timing(data):
     """Return delays and decays of the actuators, see dynamics.actuators."""
     return integers(data, f.DELAY), vector(data, f.LAG_DECAY)
 
@@ -167,7 +170,7 @@ def timing_of(data):
 
 
 @kernel
-def carry(data):
+def record_momentum(data):
     """Fill what the free-flying bases carry to q⁺."""
     flyers, dof_parent = integers(data, f.FREE_FLYER_V), integers(data, f.DOF_PARENT)
     carried = matrix(data, f.CARRIED)
@@ -180,20 +183,20 @@ def carry(data):
         if dof_parent[flyers[k]] < 0:
             carry_momentum(
                 matrix(data, f.MASS_MATRIX), vector(data, f.ARMATURE), matrix(data, f.COLUMNS),
-                flyers[k], motion, forces, vector(data, f.TIME_STEP)[0], flies(data, flyers[k]),
-                carried[k],
+                flyers[k], motion, forces, vector(data, f.TIME_STEP)[0],
+                is_in_flight(data, flyers[k]), carried[k],
             )  # fmt: skip
 
 
 @kernel
-def follow(data):
+def apply_momentum(data):
     """Fill the velocities of the bases at q⁺, move those in flight; return True if any moved."""
     flyers, dof_parent = integers(data, f.FREE_FLYER_V), integers(data, f.DOF_PARENT)
     place, q = integers(data, f.FREE_FLYER_Q), vector(data, f.Q)
     carried, moved = matrix(data, f.CARRIED), False
     for k in range(flyers.shape[0]):
         if dof_parent[flyers[k]] < 0:
-            flying = flies(data, flyers[k])
+            flying = is_in_flight(data, flyers[k])
             shift = follow_momentum(
                 matrix(data, f.MASS_MATRIX), vector(data, f.ARMATURE), matrix(data, f.COLUMNS),
                 flyers[k], carried[k], flying, vector(data, f.V),
@@ -205,23 +208,23 @@ def follow(data):
 
 
 @kernel
-def flies(data, base):
+def is_in_flight(data, base):
     """Return True if no contact of the robot on the base at this dof took part in the problem."""
     active, (leaf_dof, feature, pairs) = vector(data, f.ACTIVE), contact_branches(data)
     dof_parent = integers(data, f.DOF_PARENT)
     for i in range(active.shape[0]):
         if active[i] > 0.0 and i < leaf_dof.shape[0]:
-            if carries(base, leaf_dof[i], dof_parent):
+            if is_on_tree(base, leaf_dof[i], dof_parent):
                 return False
         elif active[i] > 0.0:
             first, second, _ = two_branches(pairs, feature[i])
-            if carries(base, first, dof_parent) or carries(base, second, dof_parent):
+            if is_on_tree(base, first, dof_parent) or is_on_tree(base, second, dof_parent):
                 return False
     return True
 
 
 @kernel
-def carries(base, dof, dof_parent):
+def is_on_tree(base, dof, dof_parent):
     """Return whether a dof is on the tree of the base at the dof `base`."""
     while dof > base:
         dof = dof_parent[dof]
@@ -238,23 +241,23 @@ def carries(base, dof, dof_parent):
 # so that the contacts are solved for a velocity other than v⁺. With v_f of M̂ it is
 # v_e = v_f + h M⁻¹ D (v_f − v), for D ω × v_lin = 0: no free flyer is damped.
 
-SCRATCH = 7
+UNDAMPED_CHANGE = 7
 """Place of the change of u_f among the vectors of the law."""
 
 
 @kernel
-def undamp(data):
+def prepare_undamped(data):
     """Fill the factor of M and J (v_e − v_f), once in a step."""
     if not is_damped(vector(data, f.DAMPING)):
         return
-    undamping, change = vector(data, f.UNDAMPING), matrix(data, f.LAW_VECTORS)[SCRATCH]
+    undamping, change = vector(data, f.UNDAMPING), matrix(data, f.LAW_VECTORS)[UNDAMPED_CHANGE]
     fill_undamping(
         matrix(data, f.INERTIA), tree_of(data), vector(data, f.DAMPING),
         vector(data, f.TIME_STEP)[0], vector(data, f.V_START), vector(data, f.V_FREE),
         matrix(data, f.UNDAMPED_FACTOR), undamping,
     )  # fmt: skip
     if has_bilateral(data):
-        undamp_bilateral(data)
+        constrain_undamped(data)
     row_velocities(
         matrix(data, f.JACOBIAN_TRANSPOSED), contact_branches(data),
         interval_branches(data), integers(data, f.DOF_PARENT), undamping, change,
@@ -262,16 +265,16 @@ def undamp(data):
 
 
 @kernel
-def next_undamped(data):
+def next_undamped_problem(data):
     """Gather the next contact problem with J M⁻¹ Jᵀ and J v_e; return its number of rows."""
-    n = next_rows(data)
+    n = next_island_rows(data)
     if n == 0:
         return n
     if not is_damped(vector(data, f.DAMPING)):
         fill_delassus(data, n, False)
         return n
     row_of, row_free = integers(data, f.ROW_OF), vector(data, f.ROW_FREE)
-    change = matrix(data, f.LAW_VECTORS)[SCRATCH]
+    change = matrix(data, f.LAW_VECTORS)[UNDAMPED_CHANGE]
     for a in range(n):
         row_free[a] += change[row_of[a]]
     fill_delassus(data, n, True)
@@ -315,13 +318,13 @@ def fill_undamping(inertia, tree, damping, h, v, v_free, factor, undamping):
 
 # --- How far bodies turn in a step: the limit of velocity products that are taken at its start.
 
-FASTEST = 1.0
+MAX_TURN = 1.0
 """Largest turn per step [rad] that is not noted. h (∂C v/∂v) M⁻¹ grows with it: beyond about one
 radian a step makes faster what it should turn (theory 2.0)."""
 
 
 @kernel
-def note_turning(data):
+def check_divergence(data):
     """Note since when dofs turn by more than FASTEST per step; return False if v is not finite."""
     v, columns = vector(data, f.V), matrix(data, f.COLUMNS)
     clock, fast = vector(data, f.CLOCK), vector(data, f.FAST)
@@ -331,7 +334,7 @@ def note_turning(data):
         size += abs(v[k])
         largest = max(largest, v[k] * v[k] * (x * x + y * y + z * z))
     turn = vector(data, f.TIME_STEP)[0] * np.sqrt(largest)
-    if not turn > FASTEST:
+    if not turn > MAX_TURN:
         fast[1] = 0.0
     elif fast[1] == 0.0:
         fast[0], fast[1] = clock[0], turn
@@ -397,14 +400,14 @@ def begin_step(data):
     status = integers(data, f.STATUS)
     if status[0] != READY:
         return False
-    go_on(data)
+    carry_over_contacts(data)
     assign(vector(data, f.START), vector(data, f.NOW))
     status[0] = actuate(data)
     return status[0] == READY
 
 
 @kernel
-def go_on(data):
+def carry_over_contacts(data):
     """Move impulses and memory of the contacts to the slots that hold them now."""
     before = vector(data, f.FEATURE_START), frames(data, f.FRAME_START)
     now = vector(data, f.FEATURE), frames(data, f.FRAME)
@@ -470,9 +473,9 @@ def contact_rows(data):
         gap, u_free, impulse, vector(data, f.FRICTION), vector(data, f.REACH),
         vector(data, f.ACTIVE),
     )  # fmt: skip
-    leave_out_immovable(data)
+    exclude_degenerate(data)
     interval_rows(data)
-    join_islands(data)
+    merge_islands(data)
     start_islands(data)
     start_guard(data)
 
@@ -488,7 +491,7 @@ def apply_impulses(data):
     that is not finite ends the step and stops the world.
     """
     impulse = vector(data, f.IMPULSE)
-    leave_out_inactive(data)
+    clear_inactive(data)
     jacobian, dof_parent = matrix(data, f.JACOBIAN_TRANSPOSED), integers(data, f.DOF_PARENT)
     contacts, intervals = contact_branches(data), interval_branches(data)
     v_next, v_free, u_next = vector(data, f.V_NEXT), vector(data, f.V_FREE), vector(data, f.U_NEXT)
@@ -507,7 +510,7 @@ def apply_impulses(data):
     row_velocities(jacobian, contacts, intervals, dof_parent, v_next, u_next)
     activate_closing(data)
     guard_energy(data)
-    return not any_island_waits(data)
+    return not any_island_unsolved(data)
 
 
 @kernel
@@ -520,8 +523,8 @@ def activate_closing(data):
     gap, friction = vector(data, f.GAP_START), vector(data, f.FRICTION)
     waits, island = integers(data, f.ISLAND_WAITS), integers(data, f.CONTACT_ISLAND)
     for i in range(active.shape[0]):
-        if active[i] == 0.0 and within_reach(gap, u_next, i, friction, reach) < 0.0:
-            active[i] = part_of(data, i)
+        if active[i] == 0.0 and predicted_gap(gap, u_next, i, friction, reach) < 0.0:
+            active[i] = activity_of(data, i)
             if active[i] > 0.0:
                 waits[island[i]] = 1
     activate_limits(data)
@@ -532,7 +535,7 @@ def integrate(data):
     """Move the configuration, and what belongs to it; a step that failed is taken back."""
     status = integers(data, f.STATUS)
     if status[0] != READY:
-        take_back(data)
+        revert_step(data)
         return
     v_next, v_start = vector(data, f.V_NEXT), vector(data, f.V_START)
     transport, h = vector(data, f.TRANSPORT), vector(data, f.TIME_STEP)[0]
@@ -542,11 +545,11 @@ def integrate(data):
         acceleration[k] = (v_next[k] - v_start[k]) / h - transport[k]
     carrying = integers(data, f.INTEGRATOR)[0] == MOMENTUM
     if carrying:
-        carry(data)
+        record_momentum(data)
     velocity_in_new_axes(displacement, v_next, integers(data, f.FREE_FLYER_V), vector(data, f.V))
-    if not note_turning(data):
+    if not check_divergence(data):
         status[0] = NOT_FINITE
-        take_back(data)
+        revert_step(data)
         return
     given = integers(data, f.TERMS_GIVEN)[0] != 0
     if not given:
@@ -557,14 +560,14 @@ def integrate(data):
         if has_bilateral(data):
             project_positions(data)
         place_bodies(data, vector(data, f.Q))
-        if carrying and follow(data):
+        if carrying and apply_momentum(data):
             place_bodies(data, vector(data, f.Q))  # its rounding, too, is that of q alone
         if not state_is_finite(data):
             status[0] = NOT_FINITE
-            take_back(data)
+            revert_step(data)
             place_bodies(data, vector(data, f.Q))
             return
-    remember_command(data)
+    update_actuators(data)
     clock = vector(data, f.CLOCK)
     clock[2] += 1.0
     clock[0] = clock[1] + clock[2] * h
@@ -585,7 +588,7 @@ def state_is_finite(data):
 
 
 @kernel
-def take_back(data):
+def revert_step(data):
     """Return to the state before the step."""
     impulse = vector(data, f.IMPULSE)
     assign(vector(data, f.NOW), vector(data, f.START))

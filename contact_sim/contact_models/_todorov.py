@@ -38,7 +38,7 @@ from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import integers, matrix, vector
 from contact_sim.contact_models._base import CompiledLaw, TimeSteppingModel, compiled_law
 from contact_sim.contact_models._islands import next_problem, report_solve
-from contact_sim.contact_models._stages import next_undamped, undamp
+from contact_sim.contact_models._stages import next_undamped_problem, prepare_undamped
 from contact_sim.parameters import Parameters, parameter, relative_tolerance
 from contact_sim.solvers._cone_problem import (
     CONVERGED,
@@ -53,7 +53,7 @@ from contact_sim.step._contact_rows import newton_work_of, unbiased_rows_of
 
 (
     FORM_2014, TIME_CONSTANT, DAMPING_RATIO, IMPEDANCE, _, _, _, _, IMPRATIO, ELLIPTIC, EXACT,
-    REFSAFE, NOSLIP, TOLERANCE, MOST_ITERATIONS, EPSILON, KAPPA,
+    REFSAFE, NOSLIP, TOLERANCE, ITERATION_LIMIT, EPSILON, KAPPA,
 ) = range(17)  # fmt: skip
 """Places of the parameters in the numbers of the law; from IMPEDANCE on the five of solimp."""
 SMALLEST_IMPEDANCE, LARGEST_IMPEDANCE = 1e-4, 0.9999
@@ -132,7 +132,7 @@ class TodorovParameters(Parameters):
 def undamp_contacts(data):
     """Fill the factor of M and J (v_e − v_f) for the contacts of MuJoCo's form."""
     if vector(data, f.LAW)[FORM_2014] == 0.0:
-        undamp(data)
+        prepare_undamped(data)
 
 
 @kernel
@@ -140,7 +140,7 @@ def next_todorov(data):
     """Fill the contact problem; that of 2014 has the implicit damping in it, MuJoCo's does not."""
     if vector(data, f.LAW)[FORM_2014] != 0.0:
         return next_problem(data)
-    return next_undamped(data)
+    return next_undamped_problem(data)
 
 
 @kernel
@@ -254,10 +254,10 @@ def fill_rules_2014(rows, start, gaps, h, law, R, v_hat):
 @kernel
 def solve_soft(rows, R, v_hat, impulse, work, law):
     """Solve the rules R, v̂ in place; return (status code, iterations, residual)."""
-    tolerance, most = law[TOLERANCE], int(law[MOST_ITERATIONS])
+    tolerance, max_iterations = law[TOLERANCE], int(law[ITERATION_LIMIT])
     elliptic = law[ELLIPTIC] != 0.0
     iterations, residual, converged = newton(
-        rows, v_hat, R, impulse, work, tolerance, most, not elliptic
+        rows, v_hat, R, impulse, work, tolerance, max_iterations, not elliptic
     )
     if elliptic:
         for _ in range(int(law[NOSLIP])):

@@ -56,7 +56,7 @@ from contact_sim.step._contact_rows import (
 
 
 @kernel
-def part(data, field, which):
+def half_of(data, field, which):
     """Return the first or second half of the rows of a field: with damping or without."""
     both = matrix(data, field)
     nb = both.shape[0] // 2
@@ -68,9 +68,9 @@ def elimination_of(data, which):
     """Return the arrays of the elimination with damping or without."""
     nb = vector(data, f.BILATERAL_ERROR).shape[0]
     return Elimination(
-        matrix(data, f.BILATERAL_JACOBIAN), part(data, f.BILATERAL_RESPONSE, which),
-        part(data, f.BILATERAL_MATRIX, which), part(data, f.BILATERAL_FACTOR, which),
-        part(data, f.BILATERAL_GRAM, which),
+        matrix(data, f.BILATERAL_JACOBIAN), half_of(data, f.BILATERAL_RESPONSE, which),
+        half_of(data, f.BILATERAL_MATRIX, which), half_of(data, f.BILATERAL_FACTOR, which),
+        half_of(data, f.BILATERAL_GRAM, which),
         integers(data, f.BILATERAL_ORDER)[which * nb : (which + 1) * nb],
     )  # fmt: skip
 
@@ -193,7 +193,7 @@ def place_all(data, q):
 
 
 @kernel
-def leave_only_projected(data, asked):
+def keep_projected_rows(data, asked):
     """Fill h of the projected rows, (nb,); make all others, and their H, zero."""
     indices, laws = integers(data, f.BILATERAL_INDICES), matrix(data, f.BILATERAL_LAWS)
     H, error = matrix(data, f.BILATERAL_JACOBIAN), vector(data, f.BILATERAL_ERROR)
@@ -214,15 +214,16 @@ NUMBERS, INDICES = types.CPointer(types.float64), types.CPointer(types.int64)
 ADDRESS, TASK, RANK, UNDAMPED_RANK = range(4)
 """Places of the field `bilateral`."""
 (
-    START, SEE, UNDAMP, MOVE, TAKE_OUT, TAKE_OUT_UNDAMPED, PROJECT, PLACE, FLOW, SHARE,
-    CONSTRAIN, SPEEDS,
+    START, ELIMINATE, CONSTRAIN_UNDAMPED, CONSTRAIN_V_NEXT, CONSTRAIN_DELASSUS,
+    CONSTRAIN_DELASSUS_UNDAMPED, PROJECT, FILL_POSITIONS, ELIMINATE_ACCELERATIONS, FILL_SHARE,
+    CONSTRAIN_VECTOR, FILL_SPEEDS,
 ) = range(12)  # fmt: skip
 """Tasks, see the functions that ask for them."""
-ROUNDS, EXACT = 6, 1e-13
+MAX_PROJECTION_STEPS, PROJECTION_TOLERANCE = 6, 1e-13
 """Most Newton steps of a projection; error [m, rad] at which it ends."""
 
 
-CONTRADICTION = 1e-6
+CONTRADICTION_SPEED = 1e-6
 """Velocity [m/s, rad/s] that constraints may miss by rounding."""
 
 
@@ -233,7 +234,7 @@ def has_bilateral(data):
 
 
 @kernel
-def ask(data, task):
+def run_task(data, task):
     """Do a task."""
     state = integers(data, f.BILATERAL)
     state[TASK] = task
@@ -246,37 +247,37 @@ def start_bilateral(data):
 
     v_c is the free velocity under the constraints: between the rows of the contacts and u_f.
     """
-    ask(data, START)
+    run_task(data, START)
 
 
 @kernel
-def see_bilateral(data):
+def eliminate_bilateral_rows(data):
     """Fill what follows from the H of the step data and the factor of M̂."""
-    ask(data, SEE)
+    run_task(data, ELIMINATE)
 
 
 @kernel
-def undamp_bilateral(data):
+def constrain_undamped(data):
     """Fill the same with the factor of M, and make `undamping` v_e,c − v_c."""
-    ask(data, UNDAMP)
+    run_task(data, CONSTRAIN_UNDAMPED)
 
 
 @kernel
-def take_out_bilateral(data, undamped):
+def constrain_delassus(data, undamped):
     """Make G of the problem at hand that of a robot under the constraints."""
-    ask(data, TAKE_OUT_UNDAMPED if undamped else TAKE_OUT)
+    run_task(data, CONSTRAIN_DELASSUS_UNDAMPED if undamped else CONSTRAIN_DELASSUS)
 
 
 @kernel
 def constrain_velocity(data):
     """Add M̂⁻¹ Hᵀ λ_b to `v_next`, with λ_b and what it misses of H v + c = 0."""
-    ask(data, MOVE)
+    run_task(data, CONSTRAIN_V_NEXT)
 
 
 @kernel
 def project_positions(data):
     """Move q onto h(q) = 0 where that is asked for, and fill h there."""
-    ask(data, PROJECT)
+    run_task(data, PROJECT)
 
 
 @kernel
@@ -301,7 +302,7 @@ def bilateral_work(data):
 
 
 @pointer(types.void(NUMBERS, INDICES, INDICES))
-def work_bilateral(numbers: Any, indices: Any, layout: Any) -> None:
+def bilateral_task(numbers: Any, indices: Any, layout: Any) -> None:
     """Do the task in the field `bilateral`; the arrays of a step by their addresses."""
     data = Arrays(carray(numbers, (1,)), carray(indices, (1,)), carray(layout, (1,)))
     state = integers(data, f.BILATERAL)
@@ -309,41 +310,41 @@ def work_bilateral(numbers: Any, indices: Any, layout: Any) -> None:
     if task == START:
         place_rows(data, vector(data, f.Q_START))
         fill_targets(data)
-    if task in (START, SEE):
+    if task in (START, ELIMINATE):
         state[RANK] = eliminate_with(data, matrix(data, f.FACTOR), 0)
     if task == START:
         assign(vector(data, f.V_NEXT), vector(data, f.V_FREE))
         constrain_with(data, 0, vector(data, f.V_NEXT))
-    elif task == MOVE:
+    elif task == CONSTRAIN_V_NEXT:
         v = vector(data, f.V_NEXT)
         constrain_with(data, 0, v)
-        note_contradiction(data, v)
+        flag_contradiction(data, v)
         fill_rates(data, v)
-    elif task == UNDAMP:
+    elif task == CONSTRAIN_UNDAMPED:
         state[UNDAMPED_RANK] = eliminate_with(data, matrix(data, f.UNDAMPED_FACTOR), 1)
         constrain_undamping(data)
-    elif task in (TAKE_OUT, TAKE_OUT_UNDAMPED):
-        which, n = task - TAKE_OUT, integers(data, f.COUNTS)[1]
+    elif task in (CONSTRAIN_DELASSUS, CONSTRAIN_DELASSUS_UNDAMPED):
+        which, n = task - CONSTRAIN_DELASSUS, integers(data, f.COUNTS)[1]
         take_out(
-            part(data, f.BILATERAL_SHARE, which), state[RANK + which], integers(data, f.ROW_OF),
+            half_of(data, f.BILATERAL_SHARE, which), state[RANK + which], integers(data, f.ROW_OF),
             n, square(data, f.DELASSUS, n), vector(data, f.G),
         )  # fmt: skip
     elif task == PROJECT:
         project(data)
-    elif task == PLACE:
+    elif task == FILL_POSITIONS:
         place_rows(data, vector(data, f.PROJECTED_Q))
-    elif task == FLOW:
+    elif task == ELIMINATE_ACCELERATIONS:
         rows = elimination_of(data, 0)
         scratch = matrix(data, f.BILATERAL_SCRATCH)
         fill_accelerations(data)
         state[RANK] = eliminate(rows, matrix(data, f.FACTOR), tree_of(data), scratch)
-    elif task == SHARE:
-        share = part(data, f.BILATERAL_SHARE, 0)
+    elif task == FILL_SHARE:
+        share = half_of(data, f.BILATERAL_SHARE, 0)
         coupling = matrix(data, f.BILATERAL_COUPLING)
         fill_share(elimination_of(data, 0), state[RANK], coupling, share)
-    elif task == CONSTRAIN:
+    elif task == CONSTRAIN_VECTOR:
         constrain_with(data, 0, vector(data, f.PROJECTION))
-    elif task == SPEEDS:
+    elif task == FILL_SPEEDS:
         fill_speeds(data)
 
 
@@ -359,7 +360,7 @@ def eliminate_with(data, mass_factor, which):
             matrix(data, f.JACOBIAN_TRANSPOSED), contact_branches(data), interval_branches(data),
             integers(data, f.DOF_PARENT), rows.response[a], coupling[a],
         )  # fmt: skip
-    fill_share(rows, rank, coupling, part(data, f.BILATERAL_SHARE, which))
+    fill_share(rows, rank, coupling, half_of(data, f.BILATERAL_SHARE, which))
     return rank
 
 
@@ -374,12 +375,12 @@ def constrain_with(data, which, v):
 
 
 @kernel
-def note_contradiction(data, v):
+def flag_contradiction(data, v):
     """Say in the status where H v + c is not zero: no impulse does it; v (nv,)."""
     missed, solver = matrix(data, f.BILATERAL_SCRATCH)[0], vector(data, f.SOLVER)
     row_values(matrix(data, f.BILATERAL_JACOBIAN), v, vector(data, f.BILATERAL_BIAS), missed)
     worst = largest_size(missed, missed.shape[0])
-    if worst > CONTRADICTION:
+    if worst > CONTRADICTION_SPEED:
         solver[0], solver[2] = worse(solver[0], INCONSISTENT), max(solver[2], worst)
 
 
@@ -408,11 +409,14 @@ def project(data):
         assign(kept[r], H[r])
     asked, displacement = vector(data, f.BILATERAL_DRIFT), vector(data, f.PROJECTION)
     impulse = vector(data, f.PROJECTION_IMPULSE)
-    for count in range(ROUNDS + 1):
+    for count in range(MAX_PROJECTION_STEPS + 1):
         place_all(data, q)
         place_rows(data, q)
-        leave_only_projected(data, asked)
-        if largest_size(asked, asked.shape[0]) <= EXACT or count == ROUNDS:
+        keep_projected_rows(data, asked)
+        if (
+            largest_size(asked, asked.shape[0]) <= PROJECTION_TOLERANCE
+            or count == MAX_PROJECTION_STEPS
+        ):
             break
         rows = elimination_of(data, 0)
         rank = eliminate(
@@ -430,7 +434,7 @@ def project(data):
 
 
 @entry
-def place_bilateral(numbers, indices, layout):
+def fill_positions_at_q(numbers, indices, layout):
     """Fill h and H at q, but for given rows; world 0."""
     data = arrays_of(numbers, indices, layout, 0)
     place_all(data, vector(data, f.Q))
@@ -441,13 +445,13 @@ def place_bilateral(numbers, indices, layout):
 #
 # The slow way, for what is asked once or cannot be compiled.
 
-SPAN = 1e-6
+DIFFERENCE_STEP = 1e-6
 """Way along v over which H is differenced, relative to 1 [rad or m]."""
-LONGEST = 0.3
+MAX_COORDINATE_CHANGE = 0.3
 """Largest change of a coordinate in one Newton step [rad or m]."""
 
 
-class GivenRows:
+class PythonConstraints:
     """Fills the rows of constraints that are functions, in a workspace."""
 
     def __init__(self, workspace: Any) -> None:
@@ -467,7 +471,7 @@ class GivenRows:
             self._place(constraint, rows, q)
             work.bilateral_drift[rows] = 0.0
             if speed > 0.0:
-                dt = SPAN / speed
+                dt = DIFFERENCE_STEP / speed
                 ahead, behind = (
                     jacobian_of(constraint, pin.integrate(model, q, sign * dt * v), model.nv)
                     for sign in (1.0, -1.0)
@@ -477,7 +481,7 @@ class GivenRows:
     def place(self, q: Array) -> None:
         """Fill h and H of all rows at q (nq,), which becomes that of the workspace."""
         self._work.data.q[:] = q
-        place_bilateral(*self._work.arrays)
+        fill_positions_at_q(*self._work.arrays)
         for first, constraint in self._functions:
             self._place(constraint, slice(first, first + constraint.rows), q)
 
@@ -487,7 +491,9 @@ class GivenRows:
         data.bilateral_jacobian[rows] = jacobian_of(constraint, q, self._work.model.nv)
 
 
-def settled(work: Any, q: Array, rounds: int, tolerance: float = 1e-13) -> tuple[Array, float]:
+def project_configuration(
+    work: Any, q: Array, rounds: int, tolerance: float = 1e-13
+) -> tuple[Array, float]:
     """Return q moved onto the projected constraints of a workspace, and the error left there.
 
     Newton steps q ← q ⊕ −H⁺ h; the configuration of the workspace becomes that.
@@ -499,9 +505,9 @@ def settled(work: Any, q: Array, rounds: int, tolerance: float = 1e-13) -> tuple
         tolerance: error [m, rad] at which they end.
 
     Raises:
-        InvalidInput: as `GivenRows.update`.
+        InvalidInput: as `PythonConstraints.update`.
     """
-    rows, data, table = GivenRows(work), work.data, work.table
+    rows, data, table = PythonConstraints(work), work.data, work.table
     projected = np.repeat(table.laws[:, LAW] == PROJECTED, table.indices[:, 2])
     worst = np.inf
     for count in range(rounds + 1):
@@ -514,7 +520,7 @@ def settled(work: Any, q: Array, rounds: int, tolerance: float = 1e-13) -> tuple
         longest = float(np.abs(step).max(initial=0.0))
         if longest == 0.0:
             break
-        q = pin.integrate(work.model, q, step * min(1.0, LONGEST / longest))
+        q = pin.integrate(work.model, q, step * min(1.0, MAX_COORDINATE_CHANGE / longest))
     return q, worst
 
 

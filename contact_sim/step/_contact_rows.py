@@ -107,7 +107,7 @@ def fill_limits(q, q_index, q_other, share, bounds, lower, upper, gap):
 
 
 @kernel
-def pushes(lower, upper, k):
+def impulse_sign(lower, upper, k):
     """Return the sign of the impulses of interval row k: ±1 for a limit, 0 for both signs."""
     if lower[k] < 0.0 < upper[k]:
         return 0.0
@@ -115,10 +115,10 @@ def pushes(lower, upper, k):
 
 
 @kernel
-def limit_is_near(distance, speed, reach):
+def limit_in_reach(distance, speed, reach):
     """Return whether the law may act on a limit `distance` ahead [rad or m], at `speed` off it.
 
-    `reach` as in `active_rows.within_reach`.
+    `reach` as in `active_rows.predicted_gap`.
     """
     return distance <= reach[2] or distance + reach[0] * speed <= 0.0
 
@@ -169,7 +169,7 @@ def islands_of(parent: Indices, ties: Iterable[Sequence[int]] = ()) -> Indices:
 
 # --- Which blocks take part in the contact problem, and velocities u = J v of all rows.
 
-ALL = -1
+ALL_ISLANDS = -1
 """Stands for the rows of all islands."""
 
 
@@ -253,7 +253,7 @@ def generalized_impulse(jacobian_transposed, contacts, intervals, dof_parent, im
 
 
 @kernel
-def within_reach(gap, u, i, mu, reach):
+def predicted_gap(gap, u, i, mu, reach):
     """Return φ + T (u_n − κ μ |u_t|) of contact `i`: negative where the law may act on it.
 
     `reach` is (T, κ, margin): T = h, κ = 0 for a law without force at a distance.
@@ -266,7 +266,7 @@ def within_reach(gap, u, i, mu, reach):
 def select_active(gap, u_free, impulse, mu, reach, active):
     """Mark the contacts in the margin, in reach of the law, or that carried an impulse before."""
     for i in range(gap.shape[0]):
-        near = gap[i] <= reach[2] or within_reach(gap, u_free, i, mu, reach) <= 0.0
+        near = gap[i] <= reach[2] or predicted_gap(gap, u_free, i, mu, reach) <= 0.0
         active[i] = 1.0 if near or impulse[3 * i + 2] > 0.0 else 0.0
 
 
@@ -290,7 +290,7 @@ def collect_rows(active, interval_active, contacts, interval_dof, island, row_of
     of_contact, of_interval, chosen = island
     nc, n, leaf_dof = active.shape[0], 0, contacts[0]
     for i in range(nc):
-        if active[i] > 0.0 and (chosen == ALL or of_contact[i] == chosen):
+        if active[i] > 0.0 and (chosen == ALL_ISLANDS or of_contact[i] == chosen):
             leaf = leaf_dof[i] if i < leaf_dof.shape[0] else EVERYWHERE
             for row in range(3):
                 row_of[n + row] = 3 * i + row
@@ -298,7 +298,7 @@ def collect_rows(active, interval_active, contacts, interval_dof, island, row_of
             n += 3
     na = n // 3
     for k in range(interval_active.shape[0]):
-        if interval_active[k] != 0.0 and (chosen == ALL or of_interval[k] == chosen):
+        if interval_active[k] != 0.0 and (chosen == ALL_ISLANDS or of_interval[k] == chosen):
             row_of[n] = 3 * nc + k
             row_leaf[n] = interval_dof[k]
             n += 1
@@ -335,7 +335,7 @@ def tree_of(data):
 @kernel
 def all_islands(data):
     """Return islands of contacts and intervals, and all of them, see `active_rows`."""
-    return integers(data, f.CONTACT_ISLAND), integers(data, f.INTERVAL_ISLAND), ALL
+    return integers(data, f.CONTACT_ISLAND), integers(data, f.INTERVAL_ISLAND), ALL_ISLANDS
 
 
 @kernel
@@ -400,45 +400,48 @@ def spring_work_of(data):
 # the
 # ground nothing helps, and the step says so (theory 4.3).
 
-TAKES_PART, LEFT_OUT = 1.0, -1.0
+ACTIVE, DEGENERATE = 1.0, -1.0
 """Values of the field `active`, besides 0 of contacts out of reach."""
-SMALLEST_SHARE = 1e-6
+DEGENERATE_RATIO = 1e-6
 """Length of the normal row, beside the tangential ones, up to which it counts as zero."""
 ROUNDING = 1e-12
 """The same beside the speeds of the columns that it is made of."""
 
 
 @kernel
-def leave_out_immovable(data):
+def exclude_degenerate(data):
     """Leave the contacts out of the problem that are active and cannot be moved."""
     active = vector(data, f.ACTIVE)
     for i in range(active.shape[0]):
         if active[i] > 0.0:
-            active[i] = part_of(data, i)
+            active[i] = activity_of(data, i)
 
 
 @kernel
-def part_of(data, i):
-    """Return TAKES_PART for contact i of the step, LEFT_OUT where its normal row is zero."""
+def activity_of(data, i):
+    """Return ACTIVE for contact i of the step, DEGENERATE where its normal row is zero."""
     leaf_dof, feature, pairs = contact_branches(data)
     floats, on_ground = integers(data, f.FLOATS), i < leaf_dof.shape[0]
     if on_ground and leaf_dof[i] >= 0 and floats[leaf_dof[i]]:
-        return TAKES_PART  # a free base moves it in every direction
+        return ACTIVE  # a free base moves it in every direction
     place, origin = matrix(data, f.POSITION_START), vector(data, f.ORIGIN)
     lever = 0.0
     for a in range(3):
         lever += (place[i, a] - origin[a]) ** 2
     if on_ground:
-        normal, other = row_sizes(data, i, lever, leaf_dof[i], -1)
+        normal, other = normal_row_norms(data, i, lever, leaf_dof[i], -1)
     else:
         a, b, meet = two_branches(pairs, feature[i])
-        first, second = row_sizes(data, i, lever, a, meet), row_sizes(data, i, lever, b, meet)
+        first, second = (
+            normal_row_norms(data, i, lever, a, meet),
+            normal_row_norms(data, i, lever, b, meet),
+        )
         normal, other = first[0] + second[0], first[1] + second[1]
-    return TAKES_PART if normal > other else LEFT_OUT
+    return ACTIVE if normal > other else DEGENERATE
 
 
 @kernel
-def row_sizes(data, i, lever, last, end):
+def normal_row_norms(data, i, lever, last, end):
     """Return |J_n|² of contact i along a branch, and up to which |J_n|² counts as zero.
 
     A dof that is held counts for nothing.
@@ -461,17 +464,17 @@ def row_sizes(data, i, lever, last, end):
             for a in range(3):
                 speed += columns[k, a] ** 2 + lever * columns[k, a + 3] ** 2
         k = dof_parent[k]
-    return normal, SMALLEST_SHARE**2 * tangential + ROUNDING**2 * speed
+    return normal, DEGENERATE_RATIO**2 * tangential + ROUNDING**2 * speed
 
 
 @kernel
-def with_left_out(data, code):
+def status_with_degenerate(data, code):
     """Return the status `code` of a step, IMMOVABLE where a contact left out is in the ground.
 
     A status of a solve that failed, or of a stance, stays.
     """
     active, gap = vector(data, f.ACTIVE), vector(data, f.GAP_START)
     for i in range(active.shape[0]):
-        if active[i] == LEFT_OUT and gap[i] <= 0.0 and code < MAX_ITERATIONS:
+        if active[i] == DEGENERATE and gap[i] <= 0.0 and code < MAX_ITERATIONS:
             return float(IMMOVABLE)
     return float(code)

@@ -44,7 +44,7 @@ from contact_sim.robot._joint_limits import PositionLimit
 from contact_sim.robot._model import RobotModel
 from contact_sim.solvers._delassus import EVERYWHERE, limbs_of
 from contact_sim.solvers._jit import call_with_arrays, kernel, pointer
-from contact_sim.step._bilateral_rows import work_bilateral
+from contact_sim.step._bilateral_rows import bilateral_task
 from contact_sim.step._contact_rows import contact_branches, islands_of
 
 # --- Memory of a contact model: in the step data of all contacts, and in rows of the active ones.
@@ -55,7 +55,7 @@ from contact_sim.step._contact_rows import contact_branches, islands_of
 
 
 @kernel
-def recall(memory, frame, row_of, n, rows):
+def load_contact_memory(memory, frame, row_of, n, rows):
     """Fill `rows` with the memory of the contacts of a problem, vectors in the contact frame.
 
     Args:
@@ -75,8 +75,8 @@ def recall(memory, frame, row_of, n, rows):
 
 
 @kernel
-def remember(rows, frame, row_of, n, memory):
-    """Write `rows` back into `memory`. As in `recall`."""
+def store_contact_memory(rows, frame, row_of, n, memory):
+    """Write `rows` back into `memory`. As in `load_contact_memory`."""
     for k in range(n):
         i = row_of[3 * k] // 3
         for b in range(3):
@@ -150,7 +150,7 @@ def find_pairs(numbers: Any, indices: Any, layout: Any) -> None:
 
 
 @kernel
-def keep_slots(data):
+def match_pair_slots(data):
     """Put contacts found within a step into the slots that they had at its start.
 
     New ones get slots that were free then, or none.
@@ -264,12 +264,12 @@ def mode_of(normal_impulse, slip_speed):
 
 BAUMGARTE, RESTITUTION_THRESHOLD = 0.2, 0.05
 """Share of a penetration taken out per step [-]; approach speed of plastic impacts [m/s]."""
-OF_THE_GROUND = frozenset({'terrain', 'ground'})
+GROUND_FIELDS = frozenset({'terrain', 'ground'})
 """Fields with the numbers of the ground."""
-OF_THE_TIME_STEP = frozenset({'time_step', 'lower', 'upper', 'lag_decay', 'delay', 'delay_line'})
+TIME_STEP_FIELDS = frozenset({'time_step', 'lower', 'upper', 'lag_decay', 'delay', 'delay_line'})
 """Fields that follow from the time step."""
-OF_CONSTRAINTS = frozenset(name for name in FIELDS if name.startswith('bilateral'))
-OF_CONSTRAINTS |= {
+CONSTRAINT_FIELDS = frozenset(name for name in FIELDS if name.startswith('bilateral'))
+CONSTRAINT_FIELDS |= {
     'dof_island',
     'contact_island',
     'interval_island',
@@ -277,7 +277,7 @@ OF_CONSTRAINTS |= {
     'pair_groups',
 }
 """Fields that follow from the constraints."""
-known_places = lru_cache(maxsize=64)(places_of)
+cached_places = lru_cache(maxsize=64)(places_of)
 """Kept: single problems are solved by the thousand, and have few sizes."""
 
 
@@ -330,7 +330,7 @@ class Workspace:
         self.set_time_step(h)
 
     def _allocate(self) -> None:
-        places = known_places(self.sizes)
+        places = cached_places(self.sizes)
         lengths = {
             indices: max(stop for name, (_, stop, _) in places.items()
                          if (name in INDEX_FIELDS) == indices)
@@ -363,7 +363,7 @@ class Workspace:
         other = object.__new__(Workspace)
         for name in ('sizes', 'robot', 'model', 'tree', 'names', 'table'):
             setattr(other, name, getattr(self, name))
-        other._kept = self._kept if terrain is None else kept_alive(terrain)
+        other._kept = self._kept if terrain is None else ground_arrays(terrain)
         other._allocate()
         other.numbers[:], other.indices[:] = self.numbers, self.indices
         return other
@@ -375,12 +375,12 @@ class Workspace:
         """
         h = float(self.data.time_step[0])
         other = Workspace(self.robot, terrain, h, self.table.constraints)
-        return self._passed_on(other, OF_THE_GROUND)
+        return self._with_values_in(other, GROUND_FIELDS)
 
     def under(self, terrain: Terrain, constraints: Sequence[Constraint]) -> Workspace:
         """Return a workspace for the same ground and other constraints with the same values."""
         other = Workspace(self.robot, terrain, float(self.data.time_step[0]), constraints)
-        return self._passed_on(other, OF_CONSTRAINTS)
+        return self._with_values_in(other, CONSTRAINT_FIELDS)
 
     def with_time_step(self, h: float, terrain: Terrain) -> Workspace:
         """Return a workspace for the same ground and the time step h [s] with the same values.
@@ -390,9 +390,9 @@ class Workspace:
         """
         other = Workspace(self.robot, terrain, h, self.table.constraints)
         other.delay_line[:] = self.command
-        return self._passed_on(other, OF_THE_TIME_STEP)
+        return self._with_values_in(other, TIME_STEP_FIELDS)
 
-    def _passed_on(self, other: Workspace, own: frozenset[str]) -> Workspace:
+    def _with_values_in(self, other: Workspace, own: frozenset[str]) -> Workspace:
         """Return `other` with the values of all fields of the same shape but its own."""
         for name, (_, _, shape) in self._places.items():
             if name not in own and shape == other._places[name][2]:
@@ -461,7 +461,7 @@ class Workspace:
         self.offset[:] = np.einsum('iab,ia->ib', turn, spheres.offset)
         self.radius[:] = spheres.radius
         self.terrain[:] = terrain.data
-        self._kept = kept_alive(terrain)
+        self._kept = ground_arrays(terrain)
         self.ground[:] = ground_indices(terrain)
         self.leaf_dof[:] = np.repeat(spheres.leaf_dof, features)
         self.dof_island[:] = self._islands
@@ -507,19 +507,19 @@ class Workspace:
         counts = self.table.indices[:, COUNT]
         self.bilateral_owner[:] = np.repeat(np.arange(len(counts)), counts)
         self.bilateral_places[:], self.bilateral_laws[:] = self.table.places, self.table.laws
-        self.bilateral[0] = work_bilateral.address
+        self.bilateral[0] = bilateral_task.address
 
 
 def ground_indices(terrain: Terrain) -> tuple[int, ...]:
-    """Return the field `ground`; what is `kept_alive` has its addresses in it."""
-    relief, regions = kept_alive(terrain)
+    """Return the field `ground`; what is `ground_arrays` has its addresses in it."""
+    relief, regions = ground_arrays(terrain)
     return (
         terrain.kind, terrain.features, relief.ctypes.data, len(relief),
         *addresses_of(terrain.kind), regions.ctypes.data, len(regions),
     )  # fmt: skip
 
 
-def kept_alive(terrain: Terrain) -> tuple[Array, Array]:
+def ground_arrays(terrain: Terrain) -> tuple[Array, Array]:
     """Return the arrays of a ground of which the kernels have the addresses only."""
     return terrain.relief, terrain.region_numbers
 

@@ -25,13 +25,13 @@ from contact_sim.contact_models.hybrid._modes import (
     spread_redundant,
 )
 from contact_sim.contact_models.hybrid._motion import (
-    add_bilateral,
+    accumulate_constraint_impulse,
     add_impulse,
     add_response,
     arc_branches,
     closed_rows,
+    fill_constraint_forces,
     interval_of,
-    note_forces,
 )
 from contact_sim.solvers._cone_problem import Rows, fill_velocity
 from contact_sim.solvers._dense import assign
@@ -193,7 +193,7 @@ def hold_modes(data, arc):
     acceleration, free = vector(arc, e.ACCELERATION), vector(arc, e.FREE_ACCELERATION)
     assign(acceleration, free)
     add_response(data, arc, force, acceleration)
-    note_forces(data, arc)
+    fill_constraint_forces(data, arc)
     return held and bool(np.isfinite(np.sum(acceleration)))
 
 
@@ -238,12 +238,12 @@ def choose_modes(data, arc, dt):
     reference[:] = 0.0
     for r in range(n):
         reference[row_of[r]] = guess[r]
-    note_modes(data, arc, modes, keep)
+    store_modes(data, arc, modes, keep)
     return outcome
 
 
 @kernel
-def note_modes(data, arc, modes, keep):
+def store_modes(data, arc, modes, keep):
     """Write the modes of the closed contacts back, with directions; `keep`: which are frozen."""
     row_of, u = integers(data, f.ROW_OF), vector(arc, e.U)
     mode, frozen = integers(arc, e.CONTACT_MODE), integers(arc, e.FROZEN)
@@ -259,11 +259,11 @@ def note_modes(data, arc, modes, keep):
             x, y = slip_direction(u[3 * i], u[3 * i + 1], 0.0, 0.0, 0)
         heading[i, 0], heading[i, 1] = x, y
         closed[i] = 0.0 if modes.contact[c] == OPEN else 1.0
-    note_interval_modes(data, arc, modes)
+    store_interval_modes(data, arc, modes)
 
 
 @kernel
-def note_interval_modes(data, arc, modes):
+def store_interval_modes(data, arc, modes):
     """Write the modes of the closed intervals back; a limit that moves is left."""
     na, mode = modes.contact.shape[0], integers(arc, e.INTERVAL_MODE)
     first = mode.shape[0] - integers(data, f.LIMIT_Q).shape[0]
@@ -303,7 +303,7 @@ def remove_drift(data, arc):
         impulse[row_of[r]] = answer[r]
     v = vector(arc, e.ARC_V)
     add_response(data, arc, impulse, v)
-    add_bilateral(data, arc)
+    accumulate_constraint_impulse(data, arc)
     add_impulse(data, arc, impulse)
     row_velocities(
         matrix(arc, e.JACOBIAN_TRANSPOSED), arc_branches(data, arc), intervals,

@@ -9,7 +9,7 @@ from contact_sim.arrays._views import integers, matrix, vector
 from contact_sim.contact_models.hybrid import _arc_fields as e
 from contact_sim.contact_models.hybrid._modes import AWAY, OPEN, SLIP, STICK, is_limit
 from contact_sim.solvers._jit import kernel
-from contact_sim.step._contact_rows import LEFT_OUT, pushes
+from contact_sim.step._contact_rows import DEGENERATE, impulse_sign
 
 # --- Guards: functions of the state that are positive while the modes hold.
 #
@@ -60,7 +60,7 @@ def fill_contact_guards(data, arc, force_slack):
     for i in range(nc):
         r = 3 * i
         guard[nc + i], slack[nc + i] = np.inf, 0.0
-        if active[i] == LEFT_OUT:
+        if active[i] == DEGENERATE:
             guard[i], slack[i] = np.inf, CLOSING_DEPTH
             continue
         if mode[i] == OPEN:
@@ -91,7 +91,7 @@ def fill_interval_guards(arc, force_slack):
             guard[place] = min(force[r] - lower[k], upper[k] - force[r]) + allowance[place]
             slack[place] = force_slack
         elif mode[k] == AWAY:
-            side = pushes(lower, upper, k)
+            side = impulse_sign(lower, upper, k)
             distance, speed = side * gap[k], side * u[r]
             guard[place] = distance if distance > 0.0 or speed < 0.0 else speed
             slack[place] = CLOSING_DEPTH
@@ -172,7 +172,7 @@ def find_closed_limits(arc):
         if not is_limit(lower, upper, k):
             closed[k] = 1.0
             continue
-        side = pushes(lower, upper, k)
+        side = impulse_sign(lower, upper, k)
         distance, speed = side * gap[k], side * u[first + k]
         held = mode[k] == 0 and distance <= HELD_GAP and speed <= RESTING_SPEED
         resting = distance <= TOUCHING_GAP and abs(speed) <= RESTING_SPEED
@@ -256,7 +256,7 @@ def prepare_event(arc):
     for place in range(guard.shape[0]):
         at_end[place] = 1 if guard[place] <= slack[place] else 0
     for i in range(nc):
-        capture(arc, i)
+        capture_slip(arc, i)
         if mode[i] == OPEN:
             if at_end[i] == 1 and u[3 * i + 2] < 0.0:
                 closed[i], collides = 1.0, True
@@ -273,7 +273,7 @@ def close_limits(arc):
     collides = False
     for k in range(mode.shape[0]):
         if mode[k] == AWAY:
-            approaches = pushes(lower, upper, k) * u[first_u + k] < 0.0
+            approaches = impulse_sign(lower, upper, k) * u[first_u + k] < 0.0
             if at_end[first_guard + k] == 1 and approaches:
                 vector(arc, e.INTERVAL_CLOSED)[k], mode[k], collides = 1.0, 0, True
             at_end[first_guard + k] = 0
@@ -281,7 +281,7 @@ def close_limits(arc):
 
 
 @kernel
-def capture(arc, i):
+def capture_slip(arc, i):
     """Let a slow slip that turned back again and again within this step count as at rest."""
     mode, turns, u = integers(arc, e.CONTACT_MODE), integers(arc, e.TURNS), vector(arc, e.U)
     if mode[i] != SLIP or integers(arc, e.AT_END)[mode.shape[0] + i] == 0:

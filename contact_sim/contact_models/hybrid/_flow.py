@@ -11,7 +11,7 @@ import numpy as np
 
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import frames, integers, matrix, vector
-from contact_sim.contact_models._stages import remember_command
+from contact_sim.contact_models._stages import update_actuators
 from contact_sim.contact_models.hybrid import _arc_fields as e
 from contact_sim.contact_models.hybrid._arc_fields import STAGES
 from contact_sim.contact_models.hybrid._closed_contacts import hold_modes, remove_drift
@@ -21,10 +21,10 @@ from contact_sim.contact_models.hybrid._motion import (
     evaluate,
     evaluate_velocity,
     fill_joint_limits,
-    finish_bilateral,
+    fill_position_errors,
+    impose_driven_speeds,
     in_start_frames,
-    see_positions,
-    start_speeds,
+    store_constraint_impulse,
 )
 from contact_sim.dynamics._integration import (
     fill_rates,
@@ -38,7 +38,7 @@ from contact_sim.dynamics._vectors import dot, put, rotated, vec
 from contact_sim.solvers._cone_problem import CONVERGED, FREE
 from contact_sim.solvers._dense import assign
 from contact_sim.solvers._jit import kernel
-from contact_sim.step._contact_rows import LEFT_OUT, with_left_out
+from contact_sim.step._contact_rows import DEGENERATE, status_with_degenerate
 from contact_sim.step._workspace import describe_contacts
 
 ARC_TOLERANCE = 1e-2
@@ -46,7 +46,7 @@ ARC_TOLERANCE = 1e-2
 
 
 @kernel
-def load(data, arc):
+def start_step(data, arc):
     """Take the state and what was kept of the contacts; return True if a contact collides.
 
     Placements and twists are those of the state.
@@ -71,21 +71,21 @@ def load(data, arc):
         if kind[j] == FREE_FLYER:
             assign(axes[flyer], pose[j])
             flyer += 1
-    see_positions(data, q)
+    fill_position_errors(data, q)
     evaluate_velocity(data, arc, v)
-    if start_speeds(data, arc):
+    if impose_driven_speeds(data, arc):
         evaluate_velocity(data, arc, v)
     collides = find_closed(arc)
-    leave_open(data, arc)
+    open_degenerate(data, arc)
     return collides
 
 
 @kernel
-def leave_open(data, arc):
+def open_degenerate(data, arc):
     """Let contacts be open, for the whole step, that no motion of the robot can change."""
     active, closed = vector(data, f.ACTIVE), vector(arc, e.CLOSED)
     for i in range(active.shape[0]):
-        if active[i] == LEFT_OUT:
+        if active[i] == DEGENERATE:
             closed[i], integers(arc, e.CONTACT_MODE)[i] = 0.0, OPEN
 
 
@@ -246,7 +246,7 @@ def accept(data, arc, dt):
 
 
 @kernel
-def finish(data, arc, events, residual):
+def finish_step(data, arc, events, residual):
     """Write the step into the step data; `residual` is the largest of its solves [N]."""
     remove_drift(data, arc)
     h, v_start = vector(data, f.TIME_STEP)[0], vector(data, f.V_START)
@@ -259,19 +259,19 @@ def finish(data, arc, events, residual):
     acceleration, transport = vector(data, f.ACCELERATION), vector(data, f.TRANSPORT)
     for k in range(v_next.shape[0]):
         acceleration[k] = (v_next[k] - v_start[k]) / h - transport[k]
-    took_part = keep_contacts(data, arc)
-    finish_bilateral(data, arc)
+    took_part = store_contacts(data, arc)
+    store_constraint_impulse(data, arc)
     solver, clock = vector(data, f.SOLVER), vector(data, f.CLOCK)
-    solver[0] = with_left_out(data, CONVERGED if took_part else FREE)
+    solver[0] = status_with_degenerate(data, CONVERGED if took_part else FREE)
     solver[1], solver[2] = events, residual
-    remember_command(data)
+    update_actuators(data)
     clock[2] += 1.0
     clock[0] = clock[1] + clock[2] * h
     describe_contacts(data)
 
 
 @kernel
-def keep_contacts(data, arc):
+def store_contacts(data, arc):
     """Fill active contacts and the memory of all; return True if a row took part in the step."""
     active, impulse, closed = vector(data, f.ACTIVE), vector(arc, e.IMPULSE), vector(arc, e.CLOSED)
     memory, frame, force = matrix(data, f.MEMORY), frames(arc, e.FRAME), vector(arc, e.FORCE)
@@ -286,12 +286,12 @@ def keep_contacts(data, arc):
         if pushed:
             active[i] = 1.0
         took_part = took_part or pushed or closed[i] != 0.0
-        remember_contact(memory[i], mode[i], vec(force, 3 * i), frame[i])
+        store_contact_state(memory[i], mode[i], vec(force, 3 * i), frame[i])
     return took_part
 
 
 @kernel
-def remember_contact(memory, mode, force, frame):
+def store_contact_state(memory, mode, force, frame):
     """Keep force, in world axes [N], and mode of a contact: a row of `memory`, shape (4,)."""
     put(memory, 0, rotated(vec(frame[0], 0), vec(frame[1], 0), vec(frame[2], 0), force))
     memory[3] = mode
@@ -299,7 +299,7 @@ def remember_contact(memory, mode, force, frame):
 
 @kernel
 def velocity_in_start_axes(data, arc, v_next):
-    """Fill v with the linear velocity of free flyers in their axes at `load`, shape (nv,)."""
+    """Fill v with the linear velocity of free flyers in their axes at the start, shape (nv,)."""
     assign(v_next, vector(arc, e.ARC_V))
     kind, v_index = integers(data, f.KIND), integers(data, f.V_INDEX)
     pose, axes, flyer = matrix(data, f.POSE), matrix(arc, e.START_AXES), 0

@@ -23,7 +23,7 @@ from contact_sim._types import Array
 from contact_sim._validation import is_finite
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import arrays_of, frames, matrix, vector
-from contact_sim.contact_models._base import Stepper, TimeStepping, settle
+from contact_sim.contact_models._base import Stepper, TimeStepping, project_python_constraints
 from contact_sim.contact_models._ncp import Ncp
 from contact_sim.contact_models._stages import READY
 from contact_sim.contact_models.hybrid import _arc_fields as e
@@ -44,7 +44,7 @@ from contact_sim.solvers._cone_problem import (
     TOO_MANY_EVENTS,
 )
 from contact_sim.solvers._jit import entry
-from contact_sim.step._bilateral_rows import GivenRows
+from contact_sim.step._bilateral_rows import PythonConstraints
 from contact_sim.step._workspace import Workspace, fill_ground_coefficients
 
 # --- Compiled pieces of a step, called by the event-driven stepper.
@@ -56,10 +56,10 @@ STICKING_SPEED = 1e-6
 
 
 @entry
-def load(numbers, indices, layout, arc_numbers, arc_indices, arc_layout):
+def start_step(numbers, indices, layout, arc_numbers, arc_indices, arc_layout):
     """Take the state at the start of a step; return True if a contact collides."""
     data = arrays_of(numbers, indices, layout, 0)
-    return _flow.load(data, arrays_of(arc_numbers, arc_indices, arc_layout, 0))
+    return _flow.start_step(data, arrays_of(arc_numbers, arc_indices, arc_layout, 0))
 
 
 @entry
@@ -132,12 +132,12 @@ def accept(numbers, indices, layout, arc_numbers, arc_indices, arc_layout, dt):
 
 
 @entry
-def finish(
+def finish_step(
     numbers, indices, layout, arc_numbers, arc_indices, arc_layout, count, residual
 ):  # fmt: skip
     """Write a step with `count` events into the step data."""
     data = arrays_of(numbers, indices, layout, 0)
-    _flow.finish(data, arrays_of(arc_numbers, arc_indices, arc_layout, 0), count, residual)
+    _flow.finish_step(data, arrays_of(arc_numbers, arc_indices, arc_layout, 0), count, residual)
 
 
 @entry
@@ -169,7 +169,7 @@ def prepare_event(numbers, indices, layout):
 
 
 @entry
-def remember_fallback(numbers, indices, layout):
+def store_fallback_state(numbers, indices, layout):
     """Keep force and mode of every contact after a time-stepping step."""
     data = arrays_of(numbers, indices, layout, 0)
     memory, frame = matrix(data, f.MEMORY), frames(data, f.FRAME_START)
@@ -181,7 +181,7 @@ def remember_fallback(numbers, indices, layout):
             slip = np.sqrt(u[r] ** 2 + u[r + 1] ** 2)
             mode = SLIP if slip > STICKING_SPEED else STICK
         force = scaled(1.0 / h, vec(impulse, r))
-        _flow.remember_contact(memory[i], mode, force, frame[i])
+        _flow.store_contact_state(memory[i], mode, force, frame[i])
 
 
 # --- The event-driven step: integrate to the first event, change modes or velocity, go on.
@@ -201,11 +201,11 @@ SOLVED = (FREE, CONVERGED, CONVERGED_BY_FALLBACK)
 MAX_LOCATION_TRIES = 200
 SHORTEST_ARC = 1e-6
 """Arc length at which a motion counts as too rough to follow [s]."""
-TOO_ROUGH = -1.0
+NOT_FOLLOWED = -1.0
 """Time reached by a motion that cannot be followed."""
 CHOICE_TOLERANCE = 1e-11
 """Accuracy of the end of a mode with redundant forces [s]."""
-LOCATED = 1e-3
+LOCATED_VIOLATION = 1e-3
 """Violation, in slacks, at which an event counts as located."""
 MISSES_BEFORE_BISECTION = 3
 
@@ -249,7 +249,7 @@ class EventDriven:
         own = arc.numbers, arc.indices, arc.layout
         self._own, self._arrays = own, (*workspace.arrays, *own)
         self._terms = GivenTerms(workspace) if workspace.terms_given[0] else None
-        self._rows = GivenRows(workspace) if workspace.table.given else None
+        self._rows = PythonConstraints(workspace) if workspace.table.given else None
         self._effects: Array = np.zeros(workspace.sizes.nv)
         self._residual, self._longest = 0.0, settings.max_substep
         self._compile()
@@ -266,7 +266,7 @@ class EventDriven:
         change_velocity(*self._arrays)
         memory = self._workspace.data.memory
         kept = memory.copy()
-        remember_fallback(*self._workspace.arrays)
+        store_fallback_state(*self._workspace.arrays)
         memory[:] = kept
 
     def advance(self) -> int:
@@ -276,7 +276,7 @@ class EventDriven:
         """
         if self._rows is None:
             return self._advance()
-        with self._fallback.as_before_if_raised():
+        with self._fallback.restored_on_error():
             return self._advance()
 
     def _advance(self) -> int:
@@ -290,11 +290,11 @@ class EventDriven:
             code = NONFINITE
         if code not in SOLVED:
             return self._fall_back(code, events)
-        finish(*self._arrays, events, self._residual)
+        finish_step(*self._arrays, events, self._residual)
         if self._terms is not None:
             self._workspace.data.nonlinear_effects[:] = self._effects
         if self._rows is not None:
-            settle(self._workspace)
+            project_python_constraints(self._workspace)
         self.update_contacts()
         return READY
 
@@ -308,7 +308,7 @@ class EventDriven:
         """Advance the arc by h; return the status code and the number of events."""
         arc, t, events, lenience, before = self._arc, 0.0, 0, 0.0, None
         self._residual, self._longest = 0.0, self._settings.max_substep
-        collides = load(*self._arrays)
+        collides = start_step(*self._arrays)
         if self._rows is not None:  # load has made the velocity the one that is asked for
             self._evaluate_velocity()
         while True:
@@ -326,7 +326,7 @@ class EventDriven:
                 return NONFINITE, events
             t, located = self._follow(t, h, redundant)
             events += located
-            if t == TOO_ROUGH:
+            if t == NOT_FOLLOWED:
                 return TOO_MANY_EVENTS, events
             if t >= h:
                 return CONVERGED, events
@@ -348,7 +348,7 @@ class EventDriven:
             fine, violated = self._integrate(dt)
             if not fine:
                 if dt <= SHORTEST_ARC:
-                    return TOO_ROUGH, False
+                    return NOT_FOLLOWED, False
                 self._longest = 0.5 * dt
                 continue
             located = violated > 0 and not self._forces_can_adapt(dt)
@@ -458,7 +458,7 @@ class EventDriven:
             if violated:
                 misses = misses + 1 if t - low > 0.5 * (high - low) else 0
                 high, arc.guard_high[:] = t, arc.guard
-                if largest <= LOCATED:
+                if largest <= LOCATED_VIOLATION:
                     break
             else:
                 misses = misses + 1 if high - t > 0.5 * (high - low) else 0
@@ -500,7 +500,7 @@ class EventDriven:
         status = self._fallback.advance()
         if status != READY:
             return status
-        remember_fallback(*self._workspace.arrays)
+        store_fallback_state(*self._workspace.arrays)
         if code == INCONSISTENT or solver[0] in SOLVED:
             solver[0] = code
         solver[1] += events
@@ -559,7 +559,7 @@ class Hybrid:
         Raises:
             InvalidInput: a row of the robot that is bounded on one side only.
         """
-        refuse_half_lines(workspace)
+        reject_one_sided_rows(workspace)
         p, ncp, h = self.parameters, Ncp(), float(workspace.data.time_step[0])
         settings = EventSettings(
             IMPACT_LAWS.index(p.impact), p.energy_guard, p.max_substep, p.event_tolerance,
@@ -569,7 +569,7 @@ class Hybrid:
         return EventDriven(workspace, fallback, settings)
 
 
-def refuse_half_lines(workspace: Workspace) -> None:
+def reject_one_sided_rows(workspace: Workspace) -> None:
     """Raise InvalidInput where the force of an interval row is bounded on one side only.
 
     Such a row opens and closes like a contact, for which there is no guard.

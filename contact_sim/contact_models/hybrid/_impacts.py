@@ -37,12 +37,12 @@ from contact_sim.contact_models.hybrid._modes import (
     solve_factored,
 )
 from contact_sim.contact_models.hybrid._motion import (
-    add_bilateral,
+    accumulate_constraint_impulse,
     add_impulse,
     add_response,
     arc_branches,
+    constrain_row_delassus,
     interval_of,
-    take_out_of_rows,
 )
 from contact_sim.errors import InvalidInput, shown
 from contact_sim.solvers._cone_problem import (
@@ -58,8 +58,8 @@ from contact_sim.solvers._jit import kernel
 from contact_sim.step._contact_rows import (
     all_islands,
     collect_rows,
+    impulse_sign,
     interval_branches,
-    pushes,
     row_velocities,
     tree_of,
 )
@@ -166,7 +166,7 @@ def newton_impact(law, G, u, mu, restitution, share, impulse):
             g[3 * i + 1] *= factor
     impulse[:] = 0.0
     if law == INFINITE_FRICTION:
-        return without_slip(G, g, nc, impulse)
+        return sticking_impact(G, g, nc, impulse)
     cones = np.zeros(nc) if law == FRICTIONLESS else mu
     rows = Rows(G, g, cones, np.zeros(0), np.zeros(0))
     return solve_cones(rows, impulse, cone_work(g.shape[0]), TOLERANCE, LIMITS, 0.0)
@@ -230,7 +230,7 @@ def phase_sweep(G, u, mu, least, impulse):
 
 
 @kernel
-def without_slip(G, g, nc, impulse):
+def sticking_impact(G, g, nc, impulse):
     """Solve u⁺ + e u_n⁻ = 0 without slip; contacts that would pull are let go."""
     n, kept = g.shape[0], np.ones(nc, np.int64)
     for count in range(1, 4 * nc + 2):
@@ -303,22 +303,22 @@ def apply_impact(data, arc, law, energy_guard):
     the modes are chosen. The impulses are added to those of the step. Limits hold as bilateral
     rows do, but those that would have to pull: they are let go, the one that pulls most first.
     """
-    takes_part = rows_that_hold(arc)
+    takes_part = rows_in_impact(arc)
     released, outcome = np.zeros(takes_part.shape[0]), (CONVERGED, 0, 0.0)
     impulse = np.zeros(vector(arc, e.U).shape[0])
     for _ in range(2 * takes_part.shape[0] + 1):
-        outcome = impact_with(data, arc, takes_part, (law, energy_guard), impulse)
-        if not release_one(data, arc, takes_part, released, impulse):
+        outcome = impact_of_rows(data, arc, takes_part, (law, energy_guard), impulse)
+        if not release_limit(data, arc, takes_part, released, impulse):
             break
-    note_impact(data, arc, takes_part, impulse)
+    store_impact(data, arc, takes_part, impulse)
     add_response(data, arc, impulse, vector(arc, e.ARC_V))
-    add_bilateral(data, arc)
+    accumulate_constraint_impulse(data, arc)
     add_impulse(data, arc, impulse)
     return outcome
 
 
 @kernel
-def rows_that_hold(arc):
+def rows_in_impact(arc):
     """Return 1 for the bilateral rows and the limits that are touched, shape (ns,)."""
     lower, upper = vector(arc, e.LOWER), vector(arc, e.UPPER)
     holds = np.zeros(lower.shape[0])
@@ -330,7 +330,7 @@ def rows_that_hold(arc):
 
 
 @kernel
-def impact_with(data, arc, takes_part, laws, impulse):
+def impact_of_rows(data, arc, takes_part, laws, impulse):
     """Fill the impulses of an impact in which the rows of `takes_part` hold, all rows (rows,).
 
     `laws`: code of the impact law, whether energy is guarded; returns what `apply_impact` does.
@@ -371,7 +371,7 @@ def gather_impact(data, arc, takes_part):
             tree_of(data), row_of, row_leaf, n, row_response(data, n),
             square(data, f.DELASSUS, n),
         )  # fmt: skip
-        take_out_of_rows(data, n)
+        constrain_row_delassus(data, n)
     return na, n
 
 
@@ -386,14 +386,14 @@ def add_rebounds(data, na, before):
 
 
 @kernel
-def release_one(data, arc, takes_part, released, impulse):
+def release_limit(data, arc, takes_part, released, impulse):
     """Let go of the limit that pulls most; take back one let go that is passed; True if any."""
     first = impulse.shape[0] - takes_part.shape[0]
     lower, upper = vector(arc, e.LOWER), vector(arc, e.UPPER)
     worst, pull = -1, 0.0
     for k in range(takes_part.shape[0]):
         if takes_part[k] == 1.0 and released[k] == 0.0 and is_limit(lower, upper, k):
-            size = -pushes(lower, upper, k) * impulse[first + k]
+            size = -impulse_sign(lower, upper, k) * impulse[first + k]
             if size > pull:
                 worst, pull = k, size
     if worst >= 0:
@@ -401,7 +401,7 @@ def release_one(data, arc, takes_part, released, impulse):
         return True
     change = velocity_change(data, arc, impulse)
     for k in range(takes_part.shape[0]):
-        after = pushes(lower, upper, k) * (vector(arc, e.U)[first + k] + change[first + k])
+        after = impulse_sign(lower, upper, k) * (vector(arc, e.U)[first + k] + change[first + k])
         if released[k] == 1.0 and takes_part[k] == 0.0 and after < -SEPARATION_SPEED:
             takes_part[k] = 1.0  # and stays
             return True
@@ -462,7 +462,7 @@ def restore_bilateral(G, u, m, impulse):
 
 
 @kernel
-def note_impact(data, arc, takes_part, impulse):
+def store_impact(data, arc, takes_part, impulse):
     """Open the contacts and limits that leave; the contacts slip until modes are chosen."""
     u, change, fastest = vector(arc, e.U), velocity_change(data, arc, impulse), 0.0
     closed, mode = vector(arc, e.CLOSED), integers(arc, e.CONTACT_MODE)
@@ -478,6 +478,6 @@ def note_impact(data, arc, takes_part, impulse):
     interval_closed, interval_mode = vector(arc, e.INTERVAL_CLOSED), integers(arc, e.INTERVAL_MODE)
     for k in range(takes_part.shape[0]):
         if is_limit(lower, upper, k) and interval_closed[k] != 0.0:
-            speed = pushes(lower, upper, k) * (u[first + k] + change[first + k])
+            speed = impulse_sign(lower, upper, k) * (u[first + k] + change[first + k])
             interval_closed[k] = 0.0 if speed > leaving else 1.0
             interval_mode[k] = AWAY if speed > leaving else 0

@@ -513,8 +513,8 @@ def fill_sets(rows, at_end, unknowns, sets):
     for s in range(sets.lower.shape[0]):
         e = 3 * nr + s
         if kind[e] == NORMAL:  # p ≤ 0: no force along this slip; see read_modes
-            pushes = sets.delassus[e, e] > TOLERANCE * rows.delassus[row[e], row[e]]
-            sets.lower[s], sets.upper[s] = 0.0, np.inf if pushes else 0.0
+            impulse_sign = sets.delassus[e, e] > TOLERANCE * rows.delassus[row[e], row[e]]
+            sets.lower[s], sets.upper[s] = 0.0, np.inf if impulse_sign else 0.0
         else:
             k = row[e] - 3 * na
             share = tighter if at_end[2 * na + k] == 1 else 1.0

@@ -22,16 +22,16 @@ from contact_sim.solvers._delassus import delassus, factorise, solve
 from contact_sim.solvers._dense import assign
 from contact_sim.solvers._jit import kernel
 from contact_sim.step._bilateral_rows import (
-    CONSTRAIN,
-    FLOW,
-    PLACE,
-    SHARE,
-    SPEEDS,
-    TAKE_OUT,
-    ask,
+    CONSTRAIN_DELASSUS,
+    CONSTRAIN_VECTOR,
+    ELIMINATE_ACCELERATIONS,
+    FILL_POSITIONS,
+    FILL_SHARE,
+    FILL_SPEEDS,
     fill_rates,
     has_bilateral,
     project_positions,
+    run_task,
 )
 from contact_sim.step._contact_rows import (
     all_islands,
@@ -43,7 +43,12 @@ from contact_sim.step._contact_rows import (
     row_velocities,
     tree_of,
 )
-from contact_sim.step._workspace import fill_pair_drift, find_pair_contacts, ground_of, keep_slots
+from contact_sim.step._workspace import (
+    fill_pair_drift,
+    find_pair_contacts,
+    ground_of,
+    match_pair_slots,
+)
 
 # --- Bilateral rows while the robot moves between events: at the level of accelerations.
 #
@@ -55,29 +60,32 @@ from contact_sim.step._workspace import fill_pair_drift, find_pair_contacts, gro
 
 
 @kernel
-def see_positions(data, q):
+def fill_position_errors(data, q):
     """Fill h at q (nq,), at the placements at hand."""
     if has_bilateral(data):
         assign(vector(data, f.PROJECTED_Q), q)
-        ask(data, PLACE)
+        run_task(data, FILL_POSITIONS)
 
 
 @kernel
-def hold_accelerations(data, arc, v):
-    """Constrain the acceleration without contact forces at v (nv,); fill what `respond` needs."""
+def constrain_free_acceleration(data, arc, v):
+    """Constrain the acceleration without contact forces at v (nv,).
+
+    Fills the elimination that `constrain_response` needs.
+    """
     if not has_bilateral(data):
         return
     moved = vector(data, f.PROJECTION)
     assign(moved, v)
-    ask(data, FLOW)
-    fill_share_of_arc(data, arc)
-    constrain_copy(data, vector(arc, e.FREE_ACCELERATION))
+    run_task(data, ELIMINATE_ACCELERATIONS)
+    fill_arc_coupling(data, arc)
+    constrain_vector(data, vector(arc, e.FREE_ACCELERATION))
     assign(vector(arc, e.BILATERAL_FREE), vector(data, f.BILATERAL_IMPULSE))
-    clear(vector(data, f.BILATERAL_BIAS))
+    set_zero(vector(data, f.BILATERAL_BIAS))
 
 
 @kernel
-def fill_share_of_arc(data, arc):
+def fill_arc_coupling(data, arc):
     """Fill the part of the contact rows of the arc that the constraints take."""
     coupling, response = matrix(data, f.BILATERAL_COUPLING), matrix(data, f.BILATERAL_RESPONSE)
     for a in range(coupling.shape[0]):
@@ -85,35 +93,35 @@ def fill_share_of_arc(data, arc):
             matrix(arc, e.JACOBIAN_TRANSPOSED), branches_with(data, vector(arc, e.FEATURE)),
             interval_branches(data), integers(data, f.DOF_PARENT), response[a], coupling[a],
         )  # fmt: skip
-    ask(data, SHARE)
+    run_task(data, FILL_SHARE)
 
 
 @kernel
-def constrain_copy(data, x):
+def constrain_vector(data, x):
     """Constrain an acceleration or velocity (nv,) as the field `bilateral_bias` says."""
     moved = vector(data, f.PROJECTION)
     assign(moved, x)
-    ask(data, CONSTRAIN)
+    run_task(data, CONSTRAIN_VECTOR)
     assign(x, moved)
 
 
 @kernel
-def respond(data, response):
+def constrain_response(data, response):
     """Constrain what contact forces or impulses change, M⁻¹ Jᵀ f (nv,)."""
     if has_bilateral(data):
-        constrain_copy(data, response)
+        constrain_vector(data, response)
 
 
 @kernel
-def take_out_of_rows(data, n):
+def constrain_row_delassus(data, n):
     """Make G of n rows that of a robot under the constraints."""
     if has_bilateral(data):
         integers(data, f.COUNTS)[1] = n
-        ask(data, TAKE_OUT)
+        run_task(data, CONSTRAIN_DELASSUS)
 
 
 @kernel
-def note_forces(data, arc):
+def fill_constraint_forces(data, arc):
     """Fill the forces of the constraints at the instant, after those of the contacts."""
     force, free = vector(arc, e.BILATERAL_FORCE), vector(arc, e.BILATERAL_FREE)
     response = vector(data, f.BILATERAL_IMPULSE)
@@ -122,7 +130,7 @@ def note_forces(data, arc):
 
 
 @kernel
-def add_bilateral(data, arc):
+def accumulate_constraint_impulse(data, arc):
     """Add the impulses of the last response to those of the step."""
     total, impulse = vector(arc, e.BILATERAL_IMPULSE), vector(data, f.BILATERAL_IMPULSE)
     for r in range(total.shape[0]):
@@ -130,25 +138,25 @@ def add_bilateral(data, arc):
 
 
 @kernel
-def start_speeds(data, arc):
+def impose_driven_speeds(data, arc):
     """Make the velocity of the arc the one that is asked for; return True if there are rows."""
     if not has_bilateral(data):
         return False
     start, H = matrix(arc, e.START_JACOBIAN), matrix(data, f.BILATERAL_JACOBIAN)
     for r in range(H.shape[0]):
         assign(start[r], H[r])
-    clear(vector(arc, e.BILATERAL_IMPULSE))
+    set_zero(vector(arc, e.BILATERAL_IMPULSE))
     v = vector(arc, e.ARC_V)
     assign(vector(data, f.PROJECTION), v)
-    ask(data, SPEEDS)
-    constrain_copy(data, v)
-    add_bilateral(data, arc)
-    clear(vector(data, f.BILATERAL_BIAS))
+    run_task(data, FILL_SPEEDS)
+    constrain_vector(data, v)
+    accumulate_constraint_impulse(data, arc)
+    set_zero(vector(data, f.BILATERAL_BIAS))
     return True
 
 
 @kernel
-def finish_bilateral(data, arc):
+def store_constraint_impulse(data, arc):
     """Project positions, and write impulses and H of the step."""
     if not has_bilateral(data):
         return
@@ -161,7 +169,7 @@ def finish_bilateral(data, arc):
 
 
 @kernel
-def clear(x):
+def set_zero(x):
     """Make all zero."""
     for k in range(x.shape[0]):
         x[k] = 0.0
@@ -181,7 +189,7 @@ def evaluate(data, arc, q, v):
     """Fill all that belongs to the configuration q (nq,) and the velocity v (nv,)."""
     if integers(data, f.TERMS_GIVEN)[0] == 0:
         place_bodies(data, q)
-    see_positions(data, q)
+    fill_position_errors(data, q)
     fill_joint_limits(data, arc, q)
     evaluate_velocity(data, arc, v)
 
@@ -210,7 +218,7 @@ def evaluate_velocity(data, arc, v):
         assign(effects, vector(data, f.NONLINEAR_EFFECTS))
     fill_contacts(data, arc)
     fill_free_acceleration(data, arc, v)
-    hold_accelerations(data, arc, v)
+    constrain_free_acceleration(data, arc, v)
     row_velocities(
         matrix(arc, e.JACOBIAN_TRANSPOSED), arc_branches(data, arc), interval_branches(data),
         integers(data, f.DOF_PARENT), v, vector(arc, e.U),
@@ -246,7 +254,7 @@ def pair_contacts(data, arc):
     if slots == 0:
         return
     find_pair_contacts(data)
-    keep_slots(data)
+    match_pair_slots(data)
     position, frame, gap = matrix(arc, e.POSITION), frames(arc, e.FRAME), vector(arc, e.GAP)
     feature = vector(arc, e.FEATURE)
     for i in range(first, first + slots):
@@ -306,7 +314,7 @@ def closed_rows(data, arc):
     )
     for r in range(n):
         a[r] = free[row_of[r]] + drift[row_of[r]]
-    take_out_of_rows(data, n)
+    constrain_row_delassus(data, n)
     friction = vector(data, f.FRICTION)
     for c in range(na):
         mu[c] = friction[row_of[3 * c] // 3]
@@ -332,7 +340,7 @@ def add_response(data, arc, force, out):
         dof_parent, force, response,
     )  # fmt: skip
     solve(matrix(data, f.FACTOR), tree_of(data), response)
-    respond(data, response)
+    constrain_response(data, response)
     for k in range(out.shape[0]):
         out[k] += response[k]
 
