@@ -6,23 +6,22 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import FunctionType
 from typing import Any, ClassVar, Protocol
 
 from contact_sim._types import Array
 from contact_sim._validation import checked, is_finite
 from contact_sim.arrays._views import arrays_of
-from contact_sim.contact_models._islands import HAS_MEMORY, NO_RESTITUTION, next_problem
 from contact_sim.contact_models._stages import (
+    HAS_MEMORY,
+    NO_RESTITUTION,
     NOT_FINITE,
     READY,
+    CompiledLaw,
     actuate,
-    apply_impulses,
     apply_momentum,
     begin_step,
     contact_rows,
     free_motion,
-    integrate,
     place_and_detect,
     revert_step,
 )
@@ -235,81 +234,6 @@ class ContactModel(Protocol):
 
 
 # --- Base of the time-stepping models: one compiled law for whole steps and for single problems.
-
-
-@dataclass(frozen=True)
-class CompiledLaw:
-    """The entries of one law: whole steps, and the answer to one problem."""
-
-    advance: Callable[..., None]
-    """(numbers, indices, layout, steps): advance every world by that many steps."""
-    answer: Callable[..., None]
-    """(numbers, indices, layout): solve the problem in the arrays."""
-
-
-@kernel
-def nothing(data):
-    """Do nothing: the default of the optional stages of a law."""
-
-
-def compiled_law(
-    solve: Any, *, before_step: Any = nothing, before_solving: Any = nothing,
-    next_problem: Any = next_problem,
-) -> CompiledLaw:  # fmt: skip
-    """Return the entries of a time-stepping law.
-
-    Args:
-        solve: kernel that fills the impulses of the contact problem at hand.
-        before_step: kernel that runs before each step.
-        before_solving: kernel that runs once per step, before the first contact problem.
-        next_problem: kernel that gathers the contact problem of the next island.
-    """
-    stages = {
-        'solve': solve, 'before_step': before_step, 'before_solving': before_solving,
-        'next_problem': next_problem, '__name__': solve.__module__,
-    }  # fmt: skip
-    return CompiledLaw(
-        _specialised(advance, stages, f'advance_{solve.__name__}'),
-        _specialised(answer, stages, f'answer_{solve.__name__}'),
-    )
-
-
-def _specialised(template: Any, stages: dict[str, Any], name: str) -> Any:
-    """Return `template` compiled with `stages` in place of its globals of these names.
-
-    The kernels are globals and not closure variables: numba caches a function on disk by its
-    file, qualified name and byte code, and by the pickled closure, which differs in every process.
-    """
-    function = FunctionType(template.__code__, template.__globals__ | stages, name)
-    function.__qualname__, function.__doc__ = name, template.__doc__
-    return entry(function)
-
-
-solve = before_step = before_solving = nothing  # globals of the templates below
-
-
-def advance(numbers, indices, layout, steps):  # type: ignore[no-untyped-def]
-    """Advance every world by `steps` steps; a world that stops does so alone."""
-    for world in range(numbers.shape[0]):
-        data = arrays_of(numbers, indices, layout, world)
-        for _ in range(steps):
-            before_step(data)
-            if not begin_step(data):
-                break
-            free_motion(data)
-            contact_rows(data)
-            before_solving(data)
-            while True:
-                while next_problem(data):
-                    solve(data)
-                if apply_impulses(data):
-                    break
-            integrate(data)
-
-
-def answer(numbers, indices, layout):  # type: ignore[no-untyped-def]
-    """Solve the problem in the arrays."""
-    solve(arrays_of(numbers, indices, layout, 0))
 
 
 class TimeSteppingModel(ABC):

@@ -40,8 +40,8 @@ from contact_sim._types import Array
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import integers, matrix, vector
 from contact_sim.collision._surface import FACETED
-from contact_sim.contact_models._base import CompiledLaw, Stepper, TimeSteppingModel, compiled_law
-from contact_sim.contact_models._islands import report_solve
+from contact_sim.contact_models._base import Stepper, TimeSteppingModel
+from contact_sim.contact_models._stages import CompiledLaw, compiled_law, report_solve
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, parameter, relative_tolerance
 from contact_sim.solvers._cone_problem import CONVERGED, UNSTABLE, fill_velocity

@@ -27,8 +27,8 @@ from typing import ClassVar
 
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import integers, vector
-from contact_sim.contact_models._base import CompiledLaw, TimeSteppingModel, compiled_law
-from contact_sim.contact_models._islands import report_solve
+from contact_sim.contact_models._base import TimeSteppingModel
+from contact_sim.contact_models._stages import CompiledLaw, compiled_law, report_solve
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.solvers._complementarity import solve_boxes, solve_pyramids

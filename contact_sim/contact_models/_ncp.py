@@ -21,13 +21,11 @@ from contact_sim.contact_models._base import (
     FIRST_OWN,
     MAX_SWEEPS,
     TOLERANCE,
-    CompiledLaw,
     ConeModel,
     ConeParameters,
-    compiled_law,
     iteration_limits,
 )
-from contact_sim.contact_models._islands import report_solve
+from contact_sim.contact_models._stages import CompiledLaw, compiled_law, report_solve
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.solvers._cone_peers import solve_as_peer
 from contact_sim.solvers._cone_problem import CONVERGED, MAX_ITERATIONS, NONFINITE

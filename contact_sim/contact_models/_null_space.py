@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 from contact_sim._validation import listed
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import integers, matrix, vector
-from contact_sim.contact_models._base import CompiledLaw, Stepper, TimeSteppingModel, compiled_law
-from contact_sim.contact_models._islands import report_solve
+from contact_sim.contact_models._base import Stepper, TimeSteppingModel
+from contact_sim.contact_models._stages import CompiledLaw, compiled_law, report_solve
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.robot._contact_points import points_called

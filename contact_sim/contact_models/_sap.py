@@ -33,8 +33,8 @@ import numpy as np
 
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import integers, matrix, vector
-from contact_sim.contact_models._base import CompiledLaw, TimeSteppingModel, compiled_law
-from contact_sim.contact_models._islands import report_solve
+from contact_sim.contact_models._base import TimeSteppingModel
+from contact_sim.contact_models._stages import CompiledLaw, compiled_law, report_solve
 from contact_sim.parameters import Parameters, parameter, relative_tolerance
 from contact_sim.solvers._cone_problem import CONVERGED, MAX_ITERATIONS, NONFINITE
 from contact_sim.solvers._delassus import EVERYWHERE

@@ -36,9 +36,15 @@ import numpy as np
 
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import integers, matrix, vector
-from contact_sim.contact_models._base import CompiledLaw, TimeSteppingModel, compiled_law
-from contact_sim.contact_models._islands import next_problem, report_solve
-from contact_sim.contact_models._stages import next_undamped_problem, prepare_undamped
+from contact_sim.contact_models._base import TimeSteppingModel
+from contact_sim.contact_models._stages import (
+    CompiledLaw,
+    compiled_law,
+    next_problem,
+    next_undamped_problem,
+    prepare_undamped,
+    report_solve,
+)
 from contact_sim.parameters import Parameters, parameter, relative_tolerance
 from contact_sim.solvers._cone_problem import (
     CONVERGED,

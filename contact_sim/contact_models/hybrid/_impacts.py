@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import integers, matrix, square, vector
-from contact_sim.contact_models._islands import row_response
+from contact_sim.contact_models._stages import row_response
 from contact_sim.contact_models.hybrid import _arc_fields as e
 from contact_sim.contact_models.hybrid._modes import (
     AWAY,

@@ -13,8 +13,7 @@ from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import frames, integers, matrix, square, vector
 from contact_sim.collision._body_pairs import fill_pair_rows
 from contact_sim.collision._detection import contact_drift, contact_rows, detect
-from contact_sim.contact_models._islands import row_response
-from contact_sim.contact_models._stages import place_bodies
+from contact_sim.contact_models._stages import place_bodies, row_response
 from contact_sim.contact_models.hybrid import _arc_fields as e
 from contact_sim.dynamics._rigid_body import bias_forces
 from contact_sim.solvers._cone_problem import Rows
