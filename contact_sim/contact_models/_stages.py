@@ -113,23 +113,26 @@ class CompiledLaw:
 def compiled_law(solve_law: Any, **stages: Any) -> CompiledLaw:
     """Return the entries of a time-stepping law.
 
-    The law is a global of the compiled function, not a closure variable: numba finds a function on
-    disk by its file, qualified name and byte code, and by its pickled closure, which differs from
-    process to process.
-
     Args:
         solve_law: kernel that fills the impulses of the contact problem at hand.
         stages: kernels in place of `before_step`, `before_solving` and `next_problem`.
     """
+    own = {'solve_law': solve_law, '__name__': solve_law.__module__, **stages}
+    name = solve_law.__name__
+    return CompiledLaw(
+        specialised(advance, f'advance_{name}', own), specialised(answer, f'answer_{name}', own)
+    )
 
-    def compiled(template: Any) -> Any:
-        name = f'{template.__name__}_{solve_law.__name__}'
-        own = {'solve_law': solve_law, '__name__': solve_law.__module__, **stages}
-        function = FunctionType(template.__code__, template.__globals__ | own, name)
-        function.__qualname__, function.__doc__ = name, template.__doc__
-        return entry(function)
 
-    return CompiledLaw(compiled(advance), compiled(answer))
+def specialised(template: Any, name: str, replaced: dict[str, Any]) -> Any:
+    """Return the entry `name` that runs `template` with other values of its globals.
+
+    Globals, not closure variables: numba finds a function on disk by its file, qualified name and
+    byte code, and by its pickled closure, which differs from process to process.
+    """
+    function = FunctionType(template.__code__, template.__globals__ | replaced, name)
+    function.__qualname__, function.__doc__ = name, template.__doc__
+    return entry(function)
 
 
 def advance(numbers, indices, layout, steps):  # type: ignore[no-untyped-def]
@@ -1026,7 +1029,7 @@ def place_and_detect(data):
 def describe_configuration(data):
     """Fill energies and contact points of the bodies where they are placed."""
     energy = vector(data, f.ENERGY)
-    # potential energy needs Σ m and Σ m c, kinetic energy ½ vᵀ M v
+    # energies of the report: Σ m c for −g · Σ m c, and ½ vᵀ M v
     mass_moment(matrix(data, f.WORLD_INERTIA), vector(data, f.ORIGIN), energy[1:])
     energy[0] = kinetic_energy(
         matrix(data, f.MASS_MATRIX), integers(data, f.DOF_PARENT), vector(data, f.V)

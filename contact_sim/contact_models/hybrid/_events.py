@@ -202,9 +202,10 @@ def only_forces_violated(arc):
 
 @kernel
 def watch_violated(arc):
-    """Watch the guards that are violated, if any are; return their number.
+    """Watch the guards that are violated, if any are.
 
-    Those watched before count as violated from zero on.
+    Those watched before count as violated from zero on. Returns the number of violated guards, and
+    the largest violation of a watched one.
     """
     guard, slack = vector(arc, e.GUARD), vector(arc, e.SLACK)
     watched, fresh, count = integers(arc, e.WATCHED), integers(arc, e.FRESH), 0
@@ -214,7 +215,7 @@ def watch_violated(arc):
         count += fresh[place]
     if count > 0:
         watched[:] = fresh
-    return count
+    return count, largest_violation(arc)
 
 
 @kernel

@@ -15,7 +15,7 @@ by one step of `ncp`, and the status says which.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -25,8 +25,7 @@ from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import arrays_of, frames, matrix, vector
 from contact_sim.contact_models._base import Stepper, TimeStepping, project_python_constraints
 from contact_sim.contact_models._ncp import Ncp
-from contact_sim.contact_models._stages import READY
-from contact_sim.contact_models.hybrid import _arc_fields as e
+from contact_sim.contact_models._stages import READY, specialised
 from contact_sim.contact_models.hybrid import _closed_contacts, _events, _flow, _impacts, _motion
 from contact_sim.contact_models.hybrid._arc_fields import STAGES, ArcArrays
 from contact_sim.contact_models.hybrid._impacts import IMPACT_LAWS
@@ -45,127 +44,43 @@ from contact_sim.solvers._cone_problem import (
 )
 from contact_sim.solvers._jit import entry
 from contact_sim.step._bilateral_rows import PythonConstraints
-from contact_sim.step._workspace import Workspace, fill_ground_coefficients
+from contact_sim.step._workspace import Workspace
 
-# --- Compiled pieces of a step, called by the event-driven stepper.
-#
-# Every entry takes the arrays of the step (numbers, indices, layout), then those of the arc.
+# --- The compiled pieces of a step: entries of the kernels of this folder.
+
+
+def with_arc(numbers, indices, layout, arc_numbers, arc_indices, arc_layout, *arguments):  # type: ignore[no-untyped-def]
+    """Call `run` with the arrays of the step, those of the arc, and what else it takes."""
+    data = arrays_of(numbers, indices, layout, 0)
+    return run(data, arrays_of(arc_numbers, arc_indices, arc_layout, 0), *arguments)
+
+
+def arc_alone(numbers, indices, layout, *arguments):  # type: ignore[no-untyped-def]
+    """Call `run` with the arrays of the arc, and what else it takes."""
+    return run(arrays_of(numbers, indices, layout, 0), *arguments)
+
+
+def entry_of(run: Any, template: Any = with_arc) -> Any:
+    """Return the entry of a kernel."""
+    return specialised(template, run.__name__, {'run': run})
+
+
+run: Any = None
+start_step, finish_step = entry_of(_flow.start_step), entry_of(_flow.finish_step)
+fill_coefficients = entry_of(_motion.fill_coefficients)
+change_velocity = entry_of(_motion.change_velocity)
+apply_impact = entry_of(_impacts.apply_impact)
+choose_modes = entry_of(_closed_contacts.choose_modes)
+begin_arc, accept = entry_of(_flow.begin_arc), entry_of(_flow.accept)
+integrate = entry_of(_flow.integrate)
+start_stage, finish_stage = entry_of(_flow.start_stage), entry_of(_flow.finish_stage)
+only_forces_violated = entry_of(_events.only_forces_violated, arc_alone)
+watch_violated = entry_of(_events.watch_violated, arc_alone)
+earliest_root = entry_of(_events.earliest_root, arc_alone)
+prepare_event = entry_of(_events.prepare_event, arc_alone)
 
 STICKING_SPEED = 1e-6
 """Speed up to which a contact counts as sticking after a time-stepping step [m/s]."""
-
-
-@entry
-def start_step(numbers, indices, layout, arc_numbers, arc_indices, arc_layout):
-    """Take the state at the start of a step; return True if a contact collides."""
-    data = arrays_of(numbers, indices, layout, 0)
-    return _flow.start_step(data, arrays_of(arc_numbers, arc_indices, arc_layout, 0))
-
-
-@entry
-def fill_coefficients(numbers, indices, layout, arc_numbers, arc_indices, arc_layout):
-    """Fill friction and restitution of the contacts at the instant at hand."""
-    arc = arrays_of(arc_numbers, arc_indices, arc_layout, 0)
-    data = arrays_of(numbers, indices, layout, 0)
-    fill_ground_coefficients(data, matrix(arc, e.POSITION), vector(arc, e.FEATURE))
-
-
-@entry
-def apply_impact(
-    numbers, indices, layout, arc_numbers, arc_indices, arc_layout, law, energy_guard
-):  # fmt: skip
-    """Change the velocity by the impact map; return (status code, iterations, residual)."""
-    data = arrays_of(numbers, indices, layout, 0)
-    arc = arrays_of(arc_numbers, arc_indices, arc_layout, 0)
-    return _impacts.apply_impact(data, arc, law, energy_guard)
-
-
-@entry
-def change_velocity(numbers, indices, layout, arc_numbers, arc_indices, arc_layout):
-    """Bring the instant in line with a velocity that an impact has changed."""
-    data = arrays_of(numbers, indices, layout, 0)
-    arc = arrays_of(arc_numbers, arc_indices, arc_layout, 0)
-    _motion.evaluate_velocity(data, arc, vector(arc, e.ARC_V))
-
-
-@entry
-def choose_modes(numbers, indices, layout, arc_numbers, arc_indices, arc_layout, dt):
-    """Choose the modes for an arc of about dt [s]; return (status code, sweeps, residual [N])."""
-    data = arrays_of(numbers, indices, layout, 0)
-    arc = arrays_of(arc_numbers, arc_indices, arc_layout, 0)
-    return _closed_contacts.choose_modes(data, arc, dt)
-
-
-@entry
-def begin_arc(numbers, indices, layout, arc_numbers, arc_indices, arc_layout, lenience):
-    """Start arcs in the modes at hand; return False if no finite force holds them."""
-    data = arrays_of(numbers, indices, layout, 0)
-    return _flow.begin_arc(data, arrays_of(arc_numbers, arc_indices, arc_layout, 0), lenience)
-
-
-@entry
-def integrate(numbers, indices, layout, arc_numbers, arc_indices, arc_layout, dt):
-    """Integrate by dt [s]; return (held, error, violated guards)."""
-    data = arrays_of(numbers, indices, layout, 0)
-    return _flow.integrate(data, arrays_of(arc_numbers, arc_indices, arc_layout, 0), dt)
-
-
-@entry
-def start_stage(numbers, indices, layout, arc_numbers, arc_indices, arc_layout, stage, dt):
-    """Fill velocity and displacement of a stage; return the error of the arc at its end."""
-    data = arrays_of(numbers, indices, layout, 0)
-    return _flow.start_stage(data, arrays_of(arc_numbers, arc_indices, arc_layout, 0), stage, dt)
-
-
-@entry
-def finish_stage(numbers, indices, layout, arc_numbers, arc_indices, arc_layout, stage):
-    """Fill forces, rates and guards of a stage; return (held, violated guards)."""
-    data = arrays_of(numbers, indices, layout, 0)
-    return _flow.finish_stage(data, arrays_of(arc_numbers, arc_indices, arc_layout, 0), stage)
-
-
-@entry
-def accept(numbers, indices, layout, arc_numbers, arc_indices, arc_layout, dt):
-    """Make the end of the arc the state; return True if a contact slips."""
-    data = arrays_of(numbers, indices, layout, 0)
-    return _flow.accept(data, arrays_of(arc_numbers, arc_indices, arc_layout, 0), dt)
-
-
-@entry
-def finish_step(
-    numbers, indices, layout, arc_numbers, arc_indices, arc_layout, count, residual
-):  # fmt: skip
-    """Write a step with `count` events into the step data."""
-    data = arrays_of(numbers, indices, layout, 0)
-    _flow.finish_step(data, arrays_of(arc_numbers, arc_indices, arc_layout, 0), count, residual)
-
-
-@entry
-def only_forces_violated(numbers, indices, layout):
-    """Return True if every violated guard is one of a force; takes the arrays of the arc."""
-    return _events.only_forces_violated(arrays_of(numbers, indices, layout, 0))
-
-
-@entry
-def watch_violated(numbers, indices, layout):
-    """Watch the violated guards; return their number and the largest violation of the watched.
-
-    Takes the arrays of the arc.
-    """
-    arc = arrays_of(numbers, indices, layout, 0)
-    return _events.watch_violated(arc), _events.largest_violation(arc)
-
-
-@entry
-def earliest_root(numbers, indices, layout, low, high, bisect):
-    """Return the next instant to look at in [low, high] [s]; takes the arrays of the arc."""
-    return _events.earliest_root(arrays_of(numbers, indices, layout, 0), low, high, bisect)
-
-
-@entry
-def prepare_event(numbers, indices, layout):
-    """Close what touches; return True if a contact collides; takes the arrays of the arc."""
-    return _events.prepare_event(arrays_of(numbers, indices, layout, 0))
 
 
 @entry
@@ -186,10 +101,10 @@ def store_fallback_state(numbers, indices, layout):
 
 # --- The event-driven step: integrate to the first event, change modes or velocity, go on.
 #
-#     while t < h:   impact, if a contact closes                     (impacts.py, collide.py)
-#                    choose the modes                                (modes.py)
-#                    integrate with them until a guard is violated   (flow.py, guards.py)
-#                    locate the event and stop there                 (events.py)
+#     while t < h:   impact, if a contact closes                     (_impacts.py)
+#                    choose the modes                                (_closed_contacts.py)
+#                    integrate with them until a guard is violated   (_flow.py, _events.py)
+#                    locate the event and stop there                 (_events.py)
 #
 # Everything that lasts from step to step is in the step data: `memory` keeps force, in world axes,
 # and mode of every contact, so that a snapshot is exact.

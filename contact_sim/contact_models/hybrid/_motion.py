@@ -43,6 +43,7 @@ from contact_sim.step._contact_rows import (
     tree_of,
 )
 from contact_sim.step._workspace import (
+    fill_ground_coefficients,
     fill_pair_drift,
     find_pair_contacts,
     ground_of,
@@ -222,6 +223,18 @@ def evaluate_velocity(data, arc, v):
         matrix(arc, e.JACOBIAN_TRANSPOSED), arc_branches(data, arc), interval_branches(data),
         integers(data, f.DOF_PARENT), v, vector(arc, e.U),
     )  # fmt: skip
+
+
+@kernel
+def change_velocity(data, arc):
+    """Bring the instant in line with a velocity that an impact has changed."""
+    evaluate_velocity(data, arc, vector(arc, e.ARC_V))
+
+
+@kernel
+def fill_coefficients(data, arc):
+    """Fill friction and restitution of the contacts at the instant at hand."""
+    fill_ground_coefficients(data, matrix(arc, e.POSITION), vector(arc, e.FEATURE))
 
 
 @kernel
