@@ -1,8 +1,9 @@
-"""Which blocks take part in the contact problem, and velocities u = J v of all rows.
+"""Rows of the contact problem: their velocities, bias, bounds, and which take part.
 
-Only contacts that could carry an impulse take part. The selection is exact: after the solve every
-contact left out is checked (`apply_impulses` in contact_models/_stages.py), and the problem is
-solved again with those that would have closed.
+Rows are (t1, t2, n) of every contact, then one interval row each for dry friction and limits of
+joints (theory 0, 4.3). Only rows that could carry an impulse take part. The selection is exact:
+after the solve every contact left out is checked (`apply_impulses` in contact_models/_stages.py),
+and the problem is solved again with those that would have closed.
 """
 
 from __future__ import annotations
@@ -21,17 +22,116 @@ from contact_sim.solvers._jit import kernel
 from contact_sim.solvers._soft_newton import NewtonWork
 from contact_sim.solvers._springs import SpringWork
 
-# --- The bias b of the rows, the same for every time-stepping model (theory 0).
+ALL_ISLANDS = -1
+"""Stands for the rows of all islands."""
+
+ACTIVE, DEGENERATE = 1.0, -1.0
+"""Values of the field `active`; 0 is a contact out of reach."""
+
+DEGENERATE_RATIO = 1e-6
+"""Length of the normal row, beside the tangential ones, up to which it counts as zero."""
+
+ROUNDING = 1e-12
+"""The same beside the speeds of the columns that it is made of."""
+
+
+# --- Velocities u = J v and generalized impulses Jᵀ λ, along the branches of the tree.
+
+
+@kernel
+def row_velocities(jacobian_transposed, contacts, intervals, dof_parent, v, u):
+    """Fill u = J v, along the branch of each row.
+
+    Args:
+        jacobian_transposed: Jᵀ, shape (nv, 3 nc + ns).
+        contacts: (leaf_dof, feature, pairs): last dof of the joint that carries each contact with
+            the ground; what each slot holds, shape (nc,); the two branches of each pair, see
+            collision/_body_pairs.py.
+        intervals: last dof of every interval row, EVERYWHERE if it has entries on several
+            branches, and the dof at which its entries have ended, shape (ns,) each.
+        dof_parent: dof before each dof, −1 at the root, shape (nv,).
+        v: velocity, shape (nv,).
+        u: out, rows (t1, t2, n) per contact, then the interval rows [m/s, rad/s].
+    """
+    (leaf_dof, feature, pairs), (interval_dof, interval_end) = contacts, intervals
+    nc = feature.shape[0]
+    # ground contacts: from the leaf of the branch to the root
+    for i in range(leaf_dof.shape[0]):
+        k, r = leaf_dof[i], 3 * i
+        a = b = c = 0.0
+        while k >= 0:
+            speed = v[k]
+            a += jacobian_transposed[k, r] * speed
+            b += jacobian_transposed[k, r + 1] * speed
+            c += jacobian_transposed[k, r + 2] * speed
+            k = dof_parent[k]
+        u[r], u[r + 1], u[r + 2] = a, b, c
+    # body contacts: both branches, down to the dof where they meet
+    for i in range(leaf_dof.shape[0], nc):
+        a, b, meet = two_branches(pairs, feature[i])
+        u[3 * i] = u[3 * i + 1] = u[3 * i + 2] = 0.0
+        add_pair_velocity(jacobian_transposed, (a, meet), dof_parent, v, i, u)
+        add_pair_velocity(jacobian_transposed, (b, meet), dof_parent, v, i, u)
+    # interval rows: the dofs of one branch, or all
+    for s in range(interval_dof.shape[0]):
+        k, total = last_dof(interval_dof[s], dof_parent), 0.0
+        while k > interval_end[s]:
+            total += jacobian_transposed[k, 3 * nc + s] * v[k]
+            k = k - 1 if interval_dof[s] == EVERYWHERE else dof_parent[k]
+        u[3 * nc + s] = total
+
+
+@kernel
+def generalized_impulse(jacobian_transposed, contacts, intervals, dof_parent, impulse, out):
+    """Fill out = Jᵀ λ, shape (nv,); arguments as in `row_velocities`, λ in place of u."""
+    (leaf_dof, feature, pairs), (interval_dof, interval_end) = contacts, intervals
+    nc = feature.shape[0]
+    for k in range(out.shape[0]):
+        out[k] = 0.0
+    # ground contacts
+    for i in range(leaf_dof.shape[0]):
+        k, r = leaf_dof[i], 3 * i
+        a, b, c = impulse[r], impulse[r + 1], impulse[r + 2]
+        if a == 0.0 and b == 0.0 and c == 0.0:
+            continue
+        while k >= 0:
+            out[k] += (
+                jacobian_transposed[k, r] * a
+                + jacobian_transposed[k, r + 1] * b
+                + jacobian_transposed[k, r + 2] * c
+            )
+            k = dof_parent[k]
+    # body contacts
+    for i in range(leaf_dof.shape[0], nc):
+        a, b, meet = two_branches(pairs, feature[i])
+        add_pair_impulse(jacobian_transposed, (a, meet), dof_parent, impulse, i, out)
+        add_pair_impulse(jacobian_transposed, (b, meet), dof_parent, impulse, i, out)
+    # interval rows
+    for s in range(interval_dof.shape[0]):
+        x = impulse[3 * nc + s]
+        if x == 0.0:
+            continue
+        k = last_dof(interval_dof[s], dof_parent)
+        while k > interval_end[s]:
+            out[k] += jacobian_transposed[k, 3 * nc + s] * x
+            k = k - 1 if interval_dof[s] == EVERYWHERE else dof_parent[k]
+
+
+@kernel
+def last_dof(leaf, dof_parent):
+    """Return the last dof in which a row whose branch ends at `leaf` may have an entry."""
+    return dof_parent.shape[0] - 1 if leaf == EVERYWHERE else leaf
+
+
+# --- The bias b of contact rows, the same for every time-stepping model (theory 0).
 #
 #     φ > 0   b_n = φ/h           no force before closure
 #     φ ≤ 0   b_n = β φ/h         Baumgarte share β of the penetration is taken out in one step
-#     impact  b_n = e u_n⁻        (+ β φ/h if φ ≤ 0) asks for u_n⁺ = −e u_n⁻
+#     impact  b_n = e u_n⁻        (+ β φ/h if φ ≤ 0) makes the law ask for u_n⁺ = −e u_n⁻
 #
 # Restitution acts on a contact that was open (no impulse in the step before), closes in this step,
 # and approaches faster than a threshold. There the gap term φ/h is left out: with both terms the
 # law would ask for u_n⁺ = −e u_n⁻ − φ/h, which depends on where the step happens to end.
-#
-# Interval rows follow the same rules with a gap of their own: step/_contact_rows.py.
 
 
 @kernel
@@ -59,6 +159,8 @@ def fill_contact_bias(gap, u_start, u_free, impulse, h, restitution, settings, b
         n = 3 * i + 2
         bias[n - 2] = bias[n - 1] = rebound[i] = 0.0
         if restitution[i] > 0.0:
+            # impact: the contact was open, closes, and approaches fast; e u_n⁻ is kept apart for
+            # the energy guard, and the gap term counts only behind the surface
             closes = gap[i] + h * u_free[n] < 0.0
             if closes and impulse[n] == 0.0 and u_start[n] < -settings[1]:
                 rebound[i] = restitution[i] * u_start[n]
@@ -67,7 +169,7 @@ def fill_contact_bias(gap, u_start, u_free, impulse, h, restitution, settings, b
         bias[n] = gap_bias(gap[i], h, settings[0])
 
 
-# --- Rows on positions: joint limits, and those of sums over two joints (theory 4.3).
+# --- Interval rows on positions: joint limits, and those of sums over two joints (theory 4.3).
 #
 # The value of a row is p = Σ share q over one or two joints, bounded by [lower, upper]. One row
 # serves both ends, for the joint can be at one of them only: its set and its gap are those of the
@@ -75,9 +177,9 @@ def fill_contact_bias(gap, u_start, u_free, impulse, h, restitution, settings, b
 #
 #     nearer to lower    λ ∈ [0, ∞)      φ = p − lower
 #     nearer to upper    λ ∈ (−∞, 0]     φ = p − upper
-#     lower = upper      λ ∈ (−∞, ∞)     φ = p − lower      a joint that is held
+#     lower = upper      λ ∈ (−∞, ∞)     φ = p − lower      a locked joint
 #
-# So φ points inwards at one end and outwards at the other; the distance to go is |φ| while p is
+# φ points inwards at one end and outwards at the other; the distance to go is |φ| while p is
 # inside. Limits take part in a step as contacts do: where they are in reach of the law.
 
 
@@ -118,7 +220,7 @@ def impulse_sign(lower, upper, k):
 def limit_in_reach(distance, speed, reach):
     """Return whether the law may act on a limit `distance` ahead [rad or m], at `speed` off it.
 
-    `reach` as in `active_rows.predicted_gap`.
+    `reach` as in `predicted_gap`.
     """
     return distance <= reach[2] or distance + reach[0] * speed <= 0.0
 
@@ -136,120 +238,14 @@ def limit_bias(distance, speeds, h, restitution, settings):
         restitution: e [-], 0 for a limit that carried an impulse in the step before.
         settings: β [-], approach speed below which impacts are plastic [m/s].
     """
+    # u⁻ and u_f along the push; an impact asks for −e u⁻, as in `fill_contact_bias`
     start, free = speeds
     if restitution > 0.0 and distance + h * free < 0.0 and start < -settings[1]:
         return restitution * start + min(settings[0] * distance / h, 0.0)
     return gap_bias(distance, h, settings[0])
 
 
-# --- Islands: parts of the contact problem that have no degree of freedom in common.
-#
-# The mass matrix of several trees is block diagonal, and so is G, unless a row acts on two of
-# them:
-# each island is a contact problem of its own, and the cost grows with their number, not with its
-# third power.
-
-
-def islands_of(parent: Indices, ties: Iterable[Sequence[int]] = ()) -> Indices:
-    """Return the island of every dof, numbered from 0 in the order of their first dofs, (nv,).
-
-    Args:
-        parent: dof before each dof, −1 at the root, shape (nv,).
-        ties: dofs on which one row acts together.
-    """
-    label = np.arange(len(parent))
-    for k in range(len(parent)):
-        if parent[k] >= 0:
-            label[k] = label[parent[k]]
-    for dofs in ties:
-        least = label[list(dofs)].min()
-        label[np.isin(label, label[list(dofs)])] = least
-    return np.unique(label, return_inverse=True)[1].astype(np.int64)
-
-
-# --- Which blocks take part in the contact problem, and velocities u = J v of all rows.
-
-ALL_ISLANDS = -1
-"""Stands for the rows of all islands."""
-
-
-@kernel
-def row_velocities(jacobian_transposed, contacts, intervals, dof_parent, v, u):
-    """Fill u = J v, along the branch of each row.
-
-    Args:
-        jacobian_transposed: Jᵀ, shape (nv, 3 nc + ns).
-        contacts: (leaf_dof, feature, pairs): last dof of the joint that carries each contact with
-            the ground; what each slot holds, shape (nc,); the two branches of each pair, see
-            collision.pair_rows.
-        intervals: last dof of every interval row, EVERYWHERE if it has entries on several
-            branches, and the dof at which its entries have ended, shape (ns,) each.
-        dof_parent: dof before each dof, −1 at the root, shape (nv,).
-        v: velocity, shape (nv,).
-        u: out, rows (t1, t2, n) per contact, then the interval rows [m/s, rad/s].
-    """
-    (leaf_dof, feature, pairs), (interval_dof, interval_end) = contacts, intervals
-    nc = feature.shape[0]
-    for i in range(leaf_dof.shape[0]):
-        k, r = leaf_dof[i], 3 * i
-        a = b = c = 0.0
-        while k >= 0:
-            speed = v[k]
-            a += jacobian_transposed[k, r] * speed
-            b += jacobian_transposed[k, r + 1] * speed
-            c += jacobian_transposed[k, r + 2] * speed
-            k = dof_parent[k]
-        u[r], u[r + 1], u[r + 2] = a, b, c
-    for i in range(leaf_dof.shape[0], nc):
-        a, b, meet = two_branches(pairs, feature[i])
-        u[3 * i] = u[3 * i + 1] = u[3 * i + 2] = 0.0
-        add_pair_velocity(jacobian_transposed, (a, meet), dof_parent, v, i, u)
-        add_pair_velocity(jacobian_transposed, (b, meet), dof_parent, v, i, u)
-    for s in range(interval_dof.shape[0]):
-        k, total = last_dof(interval_dof[s], dof_parent), 0.0
-        while k > interval_end[s]:
-            total += jacobian_transposed[k, 3 * nc + s] * v[k]
-            k = k - 1 if interval_dof[s] == EVERYWHERE else dof_parent[k]
-        u[3 * nc + s] = total
-
-
-@kernel
-def last_dof(leaf, dof_parent):
-    """Return where to begin with the entries of a row whose last dof is `leaf`."""
-    return dof_parent.shape[0] - 1 if leaf == EVERYWHERE else leaf
-
-
-@kernel
-def generalized_impulse(jacobian_transposed, contacts, intervals, dof_parent, impulse, out):
-    """Fill out = Jᵀ λ, shape (nv,); arguments as in `row_velocities`, λ in place of u."""
-    (leaf_dof, feature, pairs), (interval_dof, interval_end) = contacts, intervals
-    nc = feature.shape[0]
-    for k in range(out.shape[0]):
-        out[k] = 0.0
-    for i in range(leaf_dof.shape[0]):
-        k, r = leaf_dof[i], 3 * i
-        a, b, c = impulse[r], impulse[r + 1], impulse[r + 2]
-        if a == 0.0 and b == 0.0 and c == 0.0:
-            continue
-        while k >= 0:
-            out[k] += (
-                jacobian_transposed[k, r] * a
-                + jacobian_transposed[k, r + 1] * b
-                + jacobian_transposed[k, r + 2] * c
-            )
-            k = dof_parent[k]
-    for i in range(leaf_dof.shape[0], nc):
-        a, b, meet = two_branches(pairs, feature[i])
-        add_pair_impulse(jacobian_transposed, (a, meet), dof_parent, impulse, i, out)
-        add_pair_impulse(jacobian_transposed, (b, meet), dof_parent, impulse, i, out)
-    for s in range(interval_dof.shape[0]):
-        x = impulse[3 * nc + s]
-        if x == 0.0:
-            continue
-        k = last_dof(interval_dof[s], dof_parent)
-        while k > interval_end[s]:
-            out[k] += jacobian_transposed[k, 3 * nc + s] * x
-            k = k - 1 if interval_dof[s] == EVERYWHERE else dof_parent[k]
+# --- Which rows take part.
 
 
 @kernel
@@ -296,6 +292,7 @@ def collect_rows(active, interval_active, contacts, interval_dof, island, row_of
                 row_of[n + row] = 3 * i + row
                 row_leaf[n + row] = leaf
             n += 3
+    # interval rows stand behind those of the contacts
     na = n // 3
     for k in range(interval_active.shape[0]):
         if interval_active[k] != 0.0 and (chosen == ALL_ISLANDS or of_interval[k] == chosen):
@@ -305,112 +302,17 @@ def collect_rows(active, interval_active, contacts, interval_dof, island, row_of
     return na, n
 
 
-# --- The contact problem in the arrays of a step, as the solvers take it.
-
-
-@kernel
-def interval_branches(data):
-    """Return where the entries of the interval rows begin and end, see `active_rows`."""
-    return integers(data, f.INTERVAL_DOF), integers(data, f.INTERVAL_END)
-
-
-@kernel
-def contact_branches(data):
-    """Return on which branches the rows of the contacts of a step have entries."""
-    return branches_with(data, vector(data, f.FEATURE_START))
-
-
-@kernel
-def branches_with(data, feature):
-    """Return the same for what the slots hold at another instant, (nc,); see `active_rows`."""
-    return integers(data, f.LEAF_DOF), feature, integers(data, f.PAIRS)
-
-
-@kernel
-def tree_of(data):
-    """Return the tree of the dofs as the solvers take it, see solvers.tree."""
-    return integers(data, f.DOF_PARENT), integers(data, f.LIMB), integers(data, f.ROOTED)[0]
-
-
-@kernel
-def all_islands(data):
-    """Return islands of contacts and intervals, and all of them, see `active_rows`."""
-    return integers(data, f.CONTACT_ISLAND), integers(data, f.INTERVAL_ISLAND), ALL_ISLANDS
-
-
-@kernel
-def rows_of(data):
-    """Return the active rows: G, g = u_f + b, μ and the bounds."""
-    counts = integers(data, f.COUNTS)
-    na, n = counts[0], counts[1]
-    return Rows(
-        square(data, f.DELASSUS, n), vector(data, f.G)[:n], vector(data, f.ROW_FRICTION)[:na],
-        vector(data, f.ROW_LOWER)[: n - 3 * na], vector(data, f.ROW_UPPER)[: n - 3 * na],
-    )  # fmt: skip
-
-
-@kernel
-def unbiased_rows_of(data):
-    """Return the active rows with u_f in place of g: laws that have a bias of their own."""
-    rows = rows_of(data)
-    free = vector(data, f.ROW_FREE)[: rows.g.shape[0]]
-    return Rows(rows.delassus, free, rows.friction, rows.lower, rows.upper)
-
-
-@kernel
-def cone_work_of(data):
-    """Return the scratch of the solvers for the active rows."""
-    n, work = integers(data, f.COUNTS)[1], matrix(data, f.CONE_WORK)
-    return ConeWork(
-        work[0], work[1], work[2], work[3], work[4], work[5], work[6], work[7],
-        square(data, f.NEWTON_MATRIX, n), integers(data, f.MODE), integers(data, f.MODE_ROW),
-    )  # fmt: skip
-
-
-@kernel
-def newton_work_of(data):
-    """Return the scratch of `cone_newton.newton`; it is that of the other solvers too."""
-    n, law = integers(data, f.COUNTS)[1], matrix(data, f.LAW_VECTORS)
-    work = matrix(data, f.CONE_WORK)
-    return NewtonWork(
-        work[0], work[1], work[2], work[3], work[4], work[5], work[6], work[7], law[2],
-        square(data, f.NEWTON_MATRIX, n), integers(data, f.MODE_ROW), law[3], law[4], law[5],
-    )  # fmt: skip
-
-
-@kernel
-def spring_work_of(data):
-    """Return the scratch of `spring_newton.end_of_step`; it is that of the other solvers too."""
-    n, work = integers(data, f.COUNTS)[1], matrix(data, f.CONE_WORK)
-    return SpringWork(
-        work[0], work[1], work[2], work[3], work[4], work[5], work[6],
-        front(data, f.LAW_VECTORS, n, 3), square(data, f.NEWTON_MATRIX, n),
-        integers(data, f.MODE_ROW), work[7],
-    )  # fmt: skip
-
-
-# --- Contacts whose normal velocity no motion of the robot can change: they take no part in a
-# step.
+# --- Degenerate contacts: no motion of the robot changes their normal velocity (theory 4.3).
 #
 # Such a contact is on a body that does not move, on the axis of its only joint, or can slide but
-# not
-# press. Its normal row of J is zero: u_n is the same whatever the normal impulse, so no law can
-# tell
-# one, nor the friction that goes with it. λ = 0 obeys the laws while the gap is not negative; in
-# the
-# ground nothing helps, and the step says so (theory 4.3).
-
-ACTIVE, DEGENERATE = 1.0, -1.0
-"""Values of the field `active`, besides 0 of contacts out of reach."""
-DEGENERATE_RATIO = 1e-6
-"""Length of the normal row, beside the tangential ones, up to which it counts as zero."""
-ROUNDING = 1e-12
-"""The same beside the speeds of the columns that it is made of."""
+# not press. Its normal row of J is zero: u_n is the same whatever the normal impulse, so no law
+# determines one, nor the friction that goes with it. λ = 0 obeys the laws while the gap is not
+# negative; inside the ground nothing helps, and the status of the step is IMMOVABLE.
 
 
 @kernel
 def exclude_degenerate(data):
-    """Leave the contacts out of the problem that are active and cannot be moved."""
+    """Mark the active contacts as DEGENERATE whose normal velocity nothing can change."""
     active = vector(data, f.ACTIVE)
     for i in range(active.shape[0]):
         if active[i] > 0.0:
@@ -424,6 +326,7 @@ def activity_of(data, i):
     floats, on_ground = integers(data, f.FLOATS), i < leaf_dof.shape[0]
     if on_ground and leaf_dof[i] >= 0 and floats[leaf_dof[i]]:
         return ACTIVE  # a free base moves it in every direction
+    # squared lever of the contact: the size that rounding of J may have
     place, origin = matrix(data, f.POSITION_START), vector(data, f.ORIGIN)
     lever = 0.0
     for a in range(3):
@@ -444,7 +347,7 @@ def activity_of(data, i):
 def normal_row_norms(data, i, lever, last, end):
     """Return |J_n|² of contact i along a branch, and up to which |J_n|² counts as zero.
 
-    A dof that is held counts for nothing.
+    A locked dof does not count.
 
     Args:
         data: arrays of the step.
@@ -469,7 +372,7 @@ def normal_row_norms(data, i, lever, last, end):
 
 @kernel
 def status_with_degenerate(data, code):
-    """Return the status `code` of a step, IMMOVABLE where a contact left out is in the ground.
+    """Return the status `code`, or IMMOVABLE where a degenerate contact is in the ground.
 
     A status of a solve that failed, or of a stance, stays.
     """
@@ -478,3 +381,111 @@ def status_with_degenerate(data, code):
         if active[i] == DEGENERATE and gap[i] <= 0.0 and code < MAX_ITERATIONS:
             return float(IMMOVABLE)
     return float(code)
+
+
+# --- Islands: parts of the contact problem that have no degree of freedom in common.
+#
+# The mass matrix of several trees is block diagonal, and so is G, unless a row acts on two of
+# them. Each island is a contact problem of its own, and the cost grows with their number, not with
+# its third power.
+
+
+def islands_of(parent: Indices, ties: Iterable[Sequence[int]] = ()) -> Indices:
+    """Return the island of every dof, numbered from 0 in the order of their first dofs, (nv,).
+
+    Args:
+        parent: dof before each dof, −1 at the root, shape (nv,).
+        ties: dofs on which one row acts together.
+    """
+    label = np.arange(len(parent))
+    for k in range(len(parent)):
+        if parent[k] >= 0:
+            label[k] = label[parent[k]]
+    for dofs in ties:
+        least = label[list(dofs)].min()
+        label[np.isin(label, label[list(dofs)])] = least
+    return np.unique(label, return_inverse=True)[1].astype(np.int64)
+
+
+@kernel
+def all_islands(data):
+    """Return islands of contacts and intervals, and ALL_ISLANDS, see `collect_rows`."""
+    return integers(data, f.CONTACT_ISLAND), integers(data, f.INTERVAL_ISLAND), ALL_ISLANDS
+
+
+# --- Views of the arrays of a step, as kernels and solvers take them.
+
+
+@kernel
+def interval_branches(data):
+    """Return where the entries of the interval rows begin and end, see `row_velocities`."""
+    return integers(data, f.INTERVAL_DOF), integers(data, f.INTERVAL_END)
+
+
+@kernel
+def contact_branches(data):
+    """Return on which branches the rows of the contacts of a step have entries."""
+    return branches_with(data, vector(data, f.FEATURE_START))
+
+
+@kernel
+def branches_with(data, feature):
+    """Return the same for the features in the slots at another instant, (nc,)."""
+    return integers(data, f.LEAF_DOF), feature, integers(data, f.PAIRS)
+
+
+@kernel
+def tree_of(data):
+    """Return the tree of the dofs, see solvers/_delassus.py."""
+    return integers(data, f.DOF_PARENT), integers(data, f.LIMB), integers(data, f.ROOTED)[0]
+
+
+@kernel
+def rows_of(data):
+    """Return the active rows: G, g = u_f + b, μ and the bounds."""
+    counts = integers(data, f.COUNTS)
+    na, n = counts[0], counts[1]
+    return Rows(
+        square(data, f.DELASSUS, n), vector(data, f.G)[:n], vector(data, f.ROW_FRICTION)[:na],
+        vector(data, f.ROW_LOWER)[: n - 3 * na], vector(data, f.ROW_UPPER)[: n - 3 * na],
+    )  # fmt: skip
+
+
+@kernel
+def unbiased_rows_of(data):
+    """Return the active rows with u_f in place of g, for laws with a bias of their own."""
+    rows = rows_of(data)
+    free = vector(data, f.ROW_FREE)[: rows.g.shape[0]]
+    return Rows(rows.delassus, free, rows.friction, rows.lower, rows.upper)
+
+
+@kernel
+def cone_work_of(data):
+    """Return the scratch of the solvers for the active rows."""
+    n, work = integers(data, f.COUNTS)[1], matrix(data, f.CONE_WORK)
+    return ConeWork(
+        work[0], work[1], work[2], work[3], work[4], work[5], work[6], work[7],
+        square(data, f.NEWTON_MATRIX, n), integers(data, f.MODE), integers(data, f.MODE_ROW),
+    )  # fmt: skip
+
+
+@kernel
+def newton_work_of(data):
+    """Return the scratch of solvers/_soft_newton.py, in the same arrays."""
+    n, law = integers(data, f.COUNTS)[1], matrix(data, f.LAW_VECTORS)
+    work = matrix(data, f.CONE_WORK)
+    return NewtonWork(
+        work[0], work[1], work[2], work[3], work[4], work[5], work[6], work[7], law[2],
+        square(data, f.NEWTON_MATRIX, n), integers(data, f.MODE_ROW), law[3], law[4], law[5],
+    )  # fmt: skip
+
+
+@kernel
+def spring_work_of(data):
+    """Return the scratch of solvers/_springs.py, in the same arrays."""
+    n, work = integers(data, f.COUNTS)[1], matrix(data, f.CONE_WORK)
+    return SpringWork(
+        work[0], work[1], work[2], work[3], work[4], work[5], work[6],
+        front(data, f.LAW_VECTORS, n, 3), square(data, f.NEWTON_MATRIX, n),
+        integers(data, f.MODE_ROW), work[7],
+    )  # fmt: skip
