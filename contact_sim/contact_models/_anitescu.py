@@ -73,6 +73,7 @@ def solve_anitescu(data):
     law, n = vector(data, f.LAW), integers(data, f.COUNTS)[1]
     rows, impulse = rows_of(data), vector(data, f.ROW_IMPULSE)[:n]
     tolerance, limits, sides = law[TOLERANCE], iteration_limits(law), int(law[SIDES])
+    # κ = 1: the convex problem over circular cones; over pyramids it is one over β ≥ 0
     if sides == 0 or rows.friction.shape[0] == 0:
         outcome = solve_cones(rows, impulse, cone_work_of(data), tolerance, limits, 1.0)
     else:
@@ -84,16 +85,18 @@ def solve_anitescu(data):
 def solve_pyramids(rows, impulse, tolerance, limits, sides):
     """Solve for the shares β of the edges, which are interval rows [0, ∞).
 
-    Arguments and result as in `cones.solve_cones`. Converged is only what also obeys the law of
+    Arguments and result as in `solve_cones`. Converged is only what also obeys the law of
     the impulses: where μ is large the edges are nearly parallel, and their shares tell little.
     """
     n, nc, ns = rows.g.shape[0], rows.friction.shape[0], rows.lower.shape[0]
     m = sides * nc + ns
+    # λ = D β: bounds of β, and the guess in the shares of the edges
     D = np.empty((n, m))
     fill_edges(rows.friction, sides, ns, D)
     low, high, beta = np.zeros(m), np.full(m, np.inf), np.empty(m)
     low[m - ns :], high[m - ns :] = rows.lower, rows.upper
     split_impulse(rows.friction, sides, impulse, beta)
+    # min ½ βᵀ (Dᵀ G D) β + (Dᵀ g)ᵀ β over β ≥ 0 and the bounds of the interval rows
     Dt = D.T.copy()
     edges = Rows(np.dot(Dt, np.dot(rows.delassus, D)), np.dot(Dt, rows.g), np.empty(0), low, high)
     code, iterations, residual = solve_cones(edges, beta, cone_work(m), tolerance, limits, 1.0)
@@ -137,6 +140,7 @@ def split_impulse(mu, k, impulse, beta):
         beta[k * i : k * (i + 1)] = 0.0
         size = np.sqrt(t1 * t1 + t2 * t2)
         left = n
+        # μ (β_j d_j + β_j+1 d_j+1) = λ_t, d_j and d_j+1 the edges beside λ_t
         if size > 0.0 and mu[i] > 0.0:
             place = (np.arctan2(t2, t1) % (2.0 * np.pi)) / width
             j = int(place)
@@ -165,6 +169,7 @@ def pyramid_residual(rows, sides, impulse):
         r = 3 * i
         w1, w2 = row_velocity(G, g, impulse, r), row_velocity(G, g, impulse, r + 1)
         wn, least = row_velocity(G, g, impulse, r + 2), np.inf
+        # smallest w·(n + μ d_j) over the edges, which has to be ≥ 0, and |λ·w|, which has to be 0
         for j in range(sides):
             angle = 2.0 * np.pi * j / sides
             least = min(least, wn + mu[i] * (w1 * np.cos(angle) + w2 * np.sin(angle)))

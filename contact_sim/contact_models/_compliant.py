@@ -23,8 +23,8 @@ cut. The deflection z is the model's memory of the contact.
 law, which gains energy once the `stiffness_ratio` of the step report exceeds 2, and regularised
 friction long before.
 
-A stiffness of 0 is sized from the wanted penetration under the robot's weight, a tangential one of
-0 is that of the normal spring (its secant at the wanted penetration).
+A stiffness of 0 is sized from `penetration` under the robot's weight, a tangential one of
+0 is that of the normal spring (its secant at `penetration`).
 
 [Hunt & Crossley 1975], [Armstrong-Hélouvry 1994].
 """
@@ -137,12 +137,14 @@ def solve_compliant(data):
         int(law[NORMAL_LAW]), int(law[FRICTION_LAW]), material, h, h if implicit else 0.0
     )
     work = spring_work_of(data)
+    # Newton on λ = h f(u_f + G λ) at the end of the step, or λ = h f(u⁻) at its start
     if implicit:
         limits = law[TOLERANCE], int(law[ITERATION_LIMIT])
         outcome = end_of_step(rows, springs, start, gaps, memory, impulse, work, limits)
     else:
         small = law[SMALL_MOTIONS:]
         outcome = start_of_step(rows, springs, small, start, gaps, memory, impulse, work)
+    # u⁺ = G λ + u_f moves the anchors: ż = u_t while they hold, k_t |z| = μ f_n once they slide
     if springs.friction_law == ANCHORED:
         fill_velocity(rows, impulse, work.velocity)
         next_deflection(
@@ -158,6 +160,7 @@ def start_of_step(rows, springs, small, start, gaps, memory, impulse, work):
     slope = work.slope
     contact_forces(rows, start, gaps[0], memory, springs, work.held, False, impulse, slope)
     interval_forces(rows, start, gaps[1], springs, impulse, slope)
+    # explicit springs explode where h ω > 2, ω² = λ_max of k G
     linear = LinearSprings(small[0], small[1], small[2], small[3], small[4])
     limit = stiffness_ratio(rows.delassus, rows.friction.shape[0], springs.time_step, linear)
     return (UNSTABLE if limit > 2.0 else CONVERGED), 1, 0.0
@@ -180,7 +183,7 @@ class Compliant(TimeSteppingModel):
         self.has_memory = self.parameters.friction_law == FRICTION_LAWS[ANCHORED]
 
     def sized(self, workspace: Workspace) -> Compliant:
-        """Return the model with the stiffness that the wanted penetration asks for."""
+        """Return the model with the stiffness for `penetration` under the weight of the robot."""
         p = self.parameters
         if p.stiffness > 0.0:
             return self
@@ -208,13 +211,13 @@ class Compliant(TimeSteppingModel):
 
     @property
     def secant_stiffness(self) -> float:
-        """Normal force over depth at the wanted penetration [N/m]; zero while unsized."""
+        """Normal force over depth at `penetration` [N/m]; zero while unsized."""
         p = self.parameters
         return float(p.stiffness * p.penetration ** (self._power - 1.0))
 
     @property
     def small_motions(self) -> LinearSprings:
-        """Springs and dampers for small motions about the wanted depth."""
+        """Springs and dampers for small motions about the depth `penetration`."""
         p, secant = self.parameters, self.secant_stiffness
         anchored = p.friction_law == FRICTION_LAWS[ANCHORED]
         along = (p.tangential_stiffness or secant) if anchored else 0.0

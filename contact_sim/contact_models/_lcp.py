@@ -6,7 +6,7 @@
 
 solved by Lemke's method. A box on a scalar row is p ≥ 0 ⊥ w + ν ≥ 0, ν ≥ 0 ⊥ upper − lower − p ≥ 0
 with λ = lower + p. Scalar rows are first tried in the modes of the guess, at a bound or at rest;
-where these do not settle, they enter Lemke's method.
+where this fails, they enter Lemke's method.
 
 Friction depends on direction: in the worst one it is μ cos(π/k). Of many equivalent force
 distributions Lemke's method finds a vertex. While nothing slides, the modes of the last step are
@@ -66,6 +66,7 @@ def solve_lcp(data):
     """Solve the contact problem with pyramids or boxes."""
     law, n = vector(data, f.LAW), integers(data, f.COUNTS)[1]
     rows, impulse, work = rows_of(data), vector(data, f.ROW_IMPULSE)[:n], cone_work_of(data)
+    # box: |λ_t1|, |λ_t2| ≤ μ λ_n, else a pyramid of `sides` edges by Lemke
     if law[0] != 0.0:
         outcome = solve_boxes(rows, impulse, work, int(law[3]))
     else:

@@ -1,11 +1,11 @@
 """NCP: Signorini's condition, the isotropic Coulomb cone and maximum dissipation, all exact.
 
-    K*_μ ∋ w + Γ(w) ⊥ λ ∈ K_μ,   w = G λ + g,   Γ(w) = (0, 0, μ |w_t|)
+    K*_μ ∋ w + Γ(w) ⊥ λ ∈ K_μ,   w = G λ + g,   Γ(w) = (0, 0, μ |w_t|)          (theory 2.11)
 
-The reference among the models: no penetration, no creep, no force at a distance. theory 2.11.
+The reference among the models: no penetration, no creep, no force at a distance.
 
-The solver can be exchanged for those of other engines, to reproduce what they do
-(ncp_peers.py); what they call converged is judged like everything else.
+The solver can be exchanged for those of other engines (solvers/_cone_peers.py), to reproduce what
+they do. What they call converged is judged like everything else.
 """
 
 from __future__ import annotations
@@ -33,35 +33,13 @@ from contact_sim.solvers._cone_solver import solve_cones
 from contact_sim.solvers._jit import kernel
 from contact_sim.step._contact_rows import cone_work_of, rows_of
 
-# --- The exact-cone problem by the methods of other engines, to reproduce what they do.
-#
-# Compiled apart from ncp.py: only those who ask for a peer wait for it. See
-# solvers/_cone_peers.py.
+EXACT = 'exact'
 
 PEERS = ('pgs', 'raisim', 'staggered')
 """In the order of the codes in solvers/_cone_peers.py."""
+
 PEER = FIRST_OWN
 """Place of the code of the peer in the numbers of the law."""
-
-
-@kernel
-def solve_as_engine(data):
-    """Solve the contact problem by the method of a peer."""
-    law, n = vector(data, f.LAW), integers(data, f.COUNTS)[1]
-    impulse = vector(data, f.ROW_IMPULSE)[:n]
-    sweeps, residual, converged = solve_as_peer(
-        rows_of(data), impulse, law[TOLERANCE], int(law[MAX_SWEEPS]), int(law[PEER])
-    )
-    code = CONVERGED if converged else MAX_ITERATIONS
-    if not np.isfinite(residual):
-        impulse[:] = 0.0
-        code = NONFINITE
-    report_solve(data, (code, sweeps, residual))
-
-
-# --- NCP: Signorini's condition, the isotropic Coulomb cone and maximum dissipation, all exact.
-
-EXACT = 'exact'
 
 
 @dataclass(frozen=True)
@@ -77,11 +55,27 @@ class NcpParameters(ConeParameters):
 def solve_ncp(data):
     """Solve the contact problem with exact cones."""
     law, n = vector(data, f.LAW), integers(data, f.COUNTS)[1]
+    # κ = 0: the law with Γ(w), not the convex relaxation; warm start from the last impulses
     outcome = solve_cones(
         rows_of(data), vector(data, f.ROW_IMPULSE)[:n], cone_work_of(data), law[TOLERANCE],
         iteration_limits(law), 0.0,
     )  # fmt: skip
     report_solve(data, outcome)
+
+
+@kernel
+def solve_as_engine(data):
+    """Solve the contact problem by the method of another engine."""
+    law, n = vector(data, f.LAW), integers(data, f.COUNTS)[1]
+    impulse = vector(data, f.ROW_IMPULSE)[:n]
+    sweeps, residual, converged = solve_as_peer(
+        rows_of(data), impulse, law[TOLERANCE], int(law[MAX_SWEEPS]), int(law[PEER])
+    )
+    code = CONVERGED if converged else MAX_ITERATIONS
+    if not np.isfinite(residual):
+        impulse[:] = 0.0
+        code = NONFINITE
+    report_solve(data, (code, sweeps, residual))
 
 
 class Ncp(ConeModel):

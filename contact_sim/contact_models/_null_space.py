@@ -144,16 +144,17 @@ def initial_state(i, given, gap, closing, memory, touch_gap):
 
 @kernel
 def solve_held_rows(rows, u_free, state, uses_bias, impulse, work, constrained):
-    """Fill `impulse` so that held feet stay, or arrive; return (status code, iterations).
+    """Fill the impulses that hold the feet, or stop them; return (status code, iterations).
 
     `uses_bias` is True for the feet whose bias counts. Rows that cannot move at all (G_rr = 0)
-    take no impulse; of what contradicts constraints as little as possible is left.
+    take no impulse; rows that contradict constraints are met in the sense of least squares.
     """
     G, g, nc, ns = rows.delassus, rows.g, rows.friction.shape[0], rows.lower.shape[0]
     n = g.shape[0]
     row, target, m, largest = np.empty(n, np.int64), np.empty(n), 0, 0.0
     for r in range(3 * nc):
         largest = max(largest, G[r, r])
+    # rows of held feet that can move, with target w = 0 (bias) or u⁺ = 0 (without)
     for r in range(3 * nc):
         i = r // 3
         if (state[i] == TOUCHED or state[i] == ABOVE) and G[r, r] > 1e-12 * largest:
@@ -163,19 +164,23 @@ def solve_held_rows(rows, u_free, state, uses_bias, impulse, work, constrained):
             impulse[r] = 0.0
     for k in range(ns):
         row[m + k], target[m + k] = 3 * nc + k, g[3 * nc + k]
+    # A x + target = 0 in these rows; interval rows, with bounds, stand behind them
     A = np.empty((m + ns, m + ns))
     for a in range(m + ns):
         for b in range(m + ns):
             A[a, b] = G[row[a], row[b]]
     code, iterations = CONVERGED, 0
+    # bilateral constraints may contradict the feet: project the target onto the range of A
     if constrained and not make_consistent(A[:m, :m], target[:m]):
         code = INCONSISTENT
+    # interval rows are solved with cones of their own first, then act on the feet as given
     if ns > 0:
         found, iterations = choose_intervals(A, target[: m + ns], rows, row, impulse, work)
         code = worse(code, found)
         for a in range(m):
             for k in range(ns):
                 target[a] += A[a, m + k] * impulse[3 * nc + k]
+    # redundant feet share the impulse with least norm
     x = np.empty(m)
     least_norm(A[:m, :m], target[:m], x)
     for a in range(m):
@@ -185,7 +190,7 @@ def solve_held_rows(rows, u_free, state, uses_bias, impulse, work, constrained):
 
 @kernel
 def choose_intervals(A, target, rows, row, impulse, work):
-    """Solve held and interval rows together and keep the intervals; as `solve_cones`."""
+    """Solve held and interval rows together; fill the impulses of the interval rows."""
     size, ns = A.shape[0], rows.lower.shape[0]
     m = size - ns
     low, high, x = np.full(size, -np.inf), np.full(size, np.inf), np.empty(size)
@@ -201,9 +206,9 @@ def choose_intervals(A, target, rows, row, impulse, work):
 
 @kernel
 def update_support(w, state, released, given, allowed_pull, impulse, slack):
-    """Take in feet that sink, else let go of the one pulled most; return whether any changed.
+    """Hold feet that sink, else release the one pulled most; return whether any changed.
 
-    `allowed_pull` is the pull that a foot bears [N s], negative where none is let go.
+    `allowed_pull` is the pull up to which a foot is held [N s], negative where none is released.
     """
     changed, worst, worst_impulse = False, -1, -allowed_pull - slack[1]
     for i in range(state.shape[0]):
@@ -274,11 +279,13 @@ def solve_stance(rows, u_free, gap, impulse, memories, law, h, work, constrained
         return NONFINITE, 0, np.inf
     state, uses_bias, released = np.empty(nc), np.zeros(nc, np.bool_), np.zeros(nc, np.bool_)
     old, baumgarte = np.empty(nc), law[USES_BAUMGARTE] != 0.0
+    # state of each foot at the start, from the memory and from whether it would close
     for i in range(nc):
         old[i] = memory[i, STATE] % GIVEN
         state[i] = initial_state(i, given, gap, g[3 * i + 2] < 0.0, memory, law[TOUCH_GAP])
     code, total, rounds, slack = CONVERGED, 0, 0, np.zeros(2)
     w = np.empty(g.shape[0])
+    # solve, then change the set of held feet until nothing sinks or is pulled too much
     for _ in range(3 * nc + 1):
         for i in range(nc):
             uses_bias[i] = state[i] == TOUCHED and (baumgarte or old[i] != TOUCHED)
@@ -291,6 +298,7 @@ def solve_stance(rows, u_free, gap, impulse, memories, law, h, work, constrained
         allowed_pull = -1.0 if law[RELEASES] == 0.0 else h * law[RELEASE_FORCE]
         if not update_support(w, state, released, given, allowed_pull, impulse, slack):
             break
+    # memory of the feet, and the residual w / G_rr of those held on the ground
     residual = 0.0
     for i in range(nc):
         memory_next[i, :STATE] = 0.0
@@ -314,6 +322,7 @@ def command_support(data):
     memory, command = matrix(data, f.MEMORY), vector(data, f.SUPPORT_COMMAND)
     gap, features = vector(data, f.GAP), integers(data, f.GROUND)[1]
     for first in range(0, command.shape[0], features):
+        # of the features of one contact point the nearest is commanded
         nearest = first
         for i in range(first + 1, first + features):
             if gap[i] < gap[nearest]:

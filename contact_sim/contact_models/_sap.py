@@ -61,7 +61,7 @@ from contact_sim.step._contact_rows import newton_work_of, unbiased_rows_of
 FORMS = {'sap': CONE, 'lagged': LAGGED, 'similar': SIMILAR}
 """Approximation to form of a contact."""
 OUT_OF_REACH = 1e12
-"""Speed [m/s] that the bias of a contact that does not touch would ask for before it acts."""
+"""Approach speed [m/s] at which a contact that does not touch would act: never."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +119,7 @@ def solve_sap(data):
         int(law[FORM]), v_hat, R, scratch[6],
         (h, law[STIFFNESS], law[DISSIPATION]),
     )  # fmt: skip
+    # w, the effective inverse mass of each contact, as in Drake or from G
     if law[EXACT_WEIGHT] == 0.0:
         fill_weight(
             matrix(data, f.JACOBIAN_TRANSPOSED), matrix(data, f.INERTIA),
@@ -127,6 +128,7 @@ def solve_sap(data):
         )  # fmt: skip
     else:
         fill_exact_weight(rows, weight)
+    # R, v̂ of the rows (sap), or the regularised friction of lagged and similar
     gap = vector(data, f.ROW_GAP)
     start, work = vector(data, f.ROW_START), newton_work_of(data)
     interval_gap = vector(data, f.ROW_INTERVAL_GAP)
@@ -136,6 +138,7 @@ def solve_sap(data):
     else:
         fill_regularisation(rows, gap, start, weight, law, soft)
         guess_about(rows, soft, start, impulse, work)
+    # Newton on the convex problem in the velocities u = G λ + u_f, with exact line search
     iterations, residual, converged = minimise(
         rows, soft, impulse, work, law[TOLERANCE], int(law[ITERATION_LIMIT]), COARSE
     )
@@ -161,6 +164,7 @@ def fill_weight(columns, inertia, parent, row_of, row_leaf, nc, weight):
     """
     for i in range(nc):
         r1, r2, r3 = row_of[3 * i], row_of[3 * i + 1], row_of[3 * i + 2]
+        # J_i D⁻¹ J_iᵀ (3 × 3), its six entries summed along the branch
         aa = bb = cc = ab = ac = bc = 0.0
         everywhere = row_leaf[3 * i] == EVERYWHERE
         k = parent.shape[0] - 1 if everywhere else row_leaf[3 * i]
@@ -176,6 +180,7 @@ def fill_weight(columns, inertia, parent, row_of, row_leaf, nc, weight):
             k = k - 1 if everywhere else parent[k]
         total = aa * aa + bb * bb + cc * cc + 2.0 * (ab * ab + ac * ac + bc * bc)
         weight[3 * i] = weight[3 * i + 1] = weight[3 * i + 2] = np.sqrt(total) / 3.0
+    # interval rows: J_r D⁻¹ J_rᵀ
     for r in range(3 * nc, row_of.shape[0]):
         everywhere, weight[r] = row_leaf[r] == EVERYWHERE, 0.0
         k = parent.shape[0] - 1 if everywhere else row_leaf[r]
@@ -202,6 +207,7 @@ def fill_exact_weight(rows, weight):
 @kernel
 def spring_compliance(weight, h, law):
     """Return R of a spring of stiffness k and relaxation time τ_d."""
+    # R_n = max(β²/(4π²) w, 1/(h k (h + τ_d)))
     near_rigid = law[BETA] ** 2 / (4.0 * np.pi**2) * weight
     return max(near_rigid, 1.0 / (h * law[STIFFNESS] * (h + law[RELAXATION_TIME])))
 
@@ -219,6 +225,7 @@ def fill_contact_compliance(rows, gap, weight, h, law, R, v_hat):
     """Fill R and v̂ of the contact rows."""
     for i in range(rows.friction.shape[0]):
         r = 3 * i
+        # R_t = σ w, v̂_t = 0; v̂_n = −φ/(h + τ_d)
         R[r] = R[r + 1] = law[SIGMA] * weight[r]
         v_hat[r] = v_hat[r + 1] = 0.0
         R[r + 2], v_hat[r + 2] = spring_compliance(weight[r], h, law), reference(gap[i], h, law)
@@ -229,6 +236,7 @@ def fill_regularisation(rows, gap, start, weight, law, soft):
     """Fill φ, μ n₀ and ε of the contacts; `start` is u⁻ [m/s], shape (n,)."""
     h, k, d = soft.spring
     for i in range(rows.friction.shape[0]):
+        # n₀ = h k (−φ)₊ (1 − d u_n⁻)₊, friction bound μ n₀, ε = max(v_s, σ w μ n₀)
         acts = law[ACTS_AHEAD] != 0.0 or gap[i] <= 0.0
         elastic, viscous = h * k * max(-gap[i], 0.0), max(1.0 - d * start[3 * i + 2], 0.0)
         bound = rows.friction[i] * elastic * viscous
@@ -244,6 +252,7 @@ def fill_interval_compliance(rows, gap, weight, h, law, R, v_hat):
     first = 3 * rows.friction.shape[0]
     for k in range(rows.lower.shape[0]):
         r, lower, upper = first + k, rows.lower[k], rows.upper[k]
+        # dry friction: a box with R = σ w
         if np.isfinite(lower) and np.isfinite(upper):
             R[r], v_hat[r] = law[SIGMA] * weight[r], 0.0
             continue
