@@ -5,11 +5,20 @@ integrated with a Runge-Kutta scheme of 4th order; touch-down, lift-off, the sta
 a slip are located, impacts are maps of the velocity, and after each event the modes are chosen by
 the contact problem at acceleration level. theory 2.6 to 2.8, T8, T12 to T15.
 
-Efforts and external forces are constant over a step. Normal drift is taken out at a rate of
-`stabilisation`; friction needs no anchor, since the slip velocity is held at zero.
+    while t < h:   impact, if a contact closes                     (_impacts.py)
+                   choose the modes                                (_closed_contacts.py, _modes.py)
+                   integrate with them until a guard is violated   (_flow.py, _motion.py)
+                   locate the event and stop there                 (_events.py)
 
-What cannot be answered so, a Painlevé configuration or a step with too many events, is answered
-by one step of `ncp`, and the status says which.
+Efforts and external forces are constant over a step. Normal drift is taken out at a rate of
+`stabilisation`; friction needs no anchor, since the slip velocity is held at zero. A step that
+has no such answer, with a Painlevé configuration or too many events, is one step of `ncp`, and
+the status says which.
+
+Everything that lasts from step to step is in the step data: `memory` keeps force, in world axes,
+and mode of every contact, so that a snapshot is exact. Terms of Pinocchio and constraints that are
+Python functions are filled wherever an instant is evaluated: at every stage of an arc, and where
+the velocity jumps.
 """
 
 from __future__ import annotations
@@ -46,83 +55,104 @@ from contact_sim.solvers._jit import entry
 from contact_sim.step._bilateral_rows import PythonConstraints
 from contact_sim.step._workspace import Workspace
 
-# --- The compiled pieces of a step: entries of the kernels of this folder.
+SOLVED = (FREE, CONVERGED, CONVERGED_BY_FALLBACK)
 
+MAX_LOCATION_TRIES = 200
 
-def with_arc(numbers, indices, layout, arc_numbers, arc_indices, arc_layout, *arguments):  # type: ignore[no-untyped-def]
-    """Call `run` with the arrays of the step, those of the arc, and what else it takes."""
-    data = arrays_of(numbers, indices, layout, 0)
-    return run(data, arrays_of(arc_numbers, arc_indices, arc_layout, 0), *arguments)
+SHORTEST_ARC = 1e-6
+"""Arc length at which a motion counts as too rough to follow [s]."""
 
+NOT_FOLLOWED = -1.0
+"""Time reached by a motion that cannot be followed."""
 
-def arc_alone(numbers, indices, layout, *arguments):  # type: ignore[no-untyped-def]
-    """Call `run` with the arrays of the arc, and what else it takes."""
-    return run(arrays_of(numbers, indices, layout, 0), *arguments)
+CHOICE_TOLERANCE = 1e-11
+"""Accuracy of the end of a mode with redundant forces [s]."""
 
+LOCATED_VIOLATION = 1e-3
+"""Violation, in slacks, at which an event counts as located."""
 
-def entry_of(run: Any, template: Any = with_arc) -> Any:
-    """Return the entry of a kernel."""
-    return specialised(template, run.__name__, {'run': run})
-
-
-run: Any = None
-start_step, finish_step = entry_of(_flow.start_step), entry_of(_flow.finish_step)
-fill_coefficients = entry_of(_motion.fill_coefficients)
-change_velocity = entry_of(_motion.change_velocity)
-apply_impact = entry_of(_impacts.apply_impact)
-choose_modes = entry_of(_closed_contacts.choose_modes)
-begin_arc, accept = entry_of(_flow.begin_arc), entry_of(_flow.accept)
-integrate = entry_of(_flow.integrate)
-start_stage, finish_stage = entry_of(_flow.start_stage), entry_of(_flow.finish_stage)
-only_forces_violated = entry_of(_events.only_forces_violated, arc_alone)
-watch_violated = entry_of(_events.watch_violated, arc_alone)
-earliest_root = entry_of(_events.earliest_root, arc_alone)
-prepare_event = entry_of(_events.prepare_event, arc_alone)
+MISSES_BEFORE_BISECTION = 3
 
 STICKING_SPEED = 1e-6
 """Speed up to which a contact counts as sticking after a time-stepping step [m/s]."""
 
 
-@entry
-def store_fallback_state(numbers, indices, layout):
-    """Keep force and mode of every contact after a time-stepping step."""
-    data = arrays_of(numbers, indices, layout, 0)
-    memory, frame = matrix(data, f.MEMORY), frames(data, f.FRAME_START)
-    h = vector(data, f.TIME_STEP)[0]
-    impulse, u = vector(data, f.IMPULSE), vector(data, f.U_NEXT)
-    for i in range(memory.shape[0]):
-        r, mode = 3 * i, OPEN
-        if impulse[r + 2] > 0.0:
-            slip = np.sqrt(u[r] ** 2 + u[r + 1] ** 2)
-            mode = SLIP if slip > STICKING_SPEED else STICK
-        force = scaled(1.0 / h, vec(impulse, r))
-        _flow.store_contact_state(memory[i], mode, force, frame[i])
+@dataclass(frozen=True)
+class HybridParameters(Parameters):
+    """Impact map and numerics of the event-driven model."""
+
+    impact: str = parameter(
+        'newton', '', 'what an impact does to the velocity', choices=IMPACT_LAWS, live=True
+    )
+    energy_guard: bool = parameter(
+        True, '', 'reduce the restitution of newton until no energy is created', live=True
+    )
+    max_substep: float = parameter(
+        1e-3, 's', 'longest Runge-Kutta step', at_least=1e-5, at_most=0.01, live=True
+    )
+    event_tolerance: float = parameter(
+        1e-12, 's', 'how closely events are located', at_least=1e-15, at_most=1e-6, live=True
+    )
+    max_events: int = parameter(
+        50, '-', 'events in one step before a time-stepping step takes over', at_least=1,
+        at_most=100000, live=True,
+    )  # fmt: skip
+    stiction_speed: float = parameter(
+        1e-8, 'm/s', 'speed up to which a contact or joint counts as at rest', at_least=1e-14,
+        at_most=1e-3, live=True,
+    )  # fmt: skip
+    stabilisation: float = parameter(
+        50.0, '1/s', 'rate at which drift of held contacts is taken out', at_least=0.0,
+        at_most=100.0, live=True,
+    )  # fmt: skip
 
 
-# --- The event-driven step: integrate to the first event, change modes or velocity, go on.
-#
-#     while t < h:   impact, if a contact closes                     (_impacts.py)
-#                    choose the modes                                (_closed_contacts.py)
-#                    integrate with them until a guard is violated   (_flow.py, _events.py)
-#                    locate the event and stop there                 (_events.py)
-#
-# Everything that lasts from step to step is in the step data: `memory` keeps force, in world axes,
-# and mode of every contact, so that a snapshot is exact.
-#
-# What only Python knows, terms of Pinocchio and constraints that are functions, is filled wherever
-# an instant is evaluated: at every stage of an arc, and where the velocity jumps.
+class Hybrid:
+    """Event-driven rigid contact.
 
-SOLVED = (FREE, CONVERGED, CONVERGED_BY_FALLBACK)
-MAX_LOCATION_TRIES = 200
-SHORTEST_ARC = 1e-6
-"""Arc length at which a motion counts as too rough to follow [s]."""
-NOT_FOLLOWED = -1.0
-"""Time reached by a motion that cannot be followed."""
-CHOICE_TOLERANCE = 1e-11
-"""Accuracy of the end of a mode with redundant forces [s]."""
-LOCATED_VIOLATION = 1e-3
-"""Violation, in slacks, at which an event counts as located."""
-MISSES_BEFORE_BISECTION = 3
+    Raises:
+        InvalidInput: a parameter outside its bounds.
+    """
+
+    name: ClassVar[str] = 'hybrid'
+    parameter_class: ClassVar[type[Parameters]] = HybridParameters
+
+    def __init__(self, **parameters: float | str | bool) -> None:
+        self.parameters: HybridParameters = HybridParameters(**parameters)  # type: ignore[arg-type]
+
+    def bind(self, workspace: Workspace) -> Stepper:
+        """Return the event-driven stepper, with a time-stepping step of ncp to fall back on.
+
+        Raises:
+            InvalidInput: a row of the robot that is bounded on one side only.
+        """
+        reject_one_sided_rows(workspace)
+        p, ncp, h = self.parameters, Ncp(), float(workspace.data.time_step[0])
+        settings = EventSettings(
+            IMPACT_LAWS.index(p.impact), p.energy_guard, p.max_substep, p.event_tolerance,
+            p.max_events, p.stiction_speed, p.stabilisation,
+        )  # fmt: skip
+        fallback = TimeStepping(workspace, ncp.compiled.advance, ncp.settings(h))
+        return EventDriven(workspace, fallback, settings)
+
+
+def reject_one_sided_rows(workspace: Workspace) -> None:
+    """Raise InvalidInput where the force of an interval row is bounded on one side only.
+
+    Such a row opens and closes like a contact, for which there is no guard.
+    """
+    lower, upper = workspace.interval_lower, workspace.interval_upper
+    bad = np.flatnonzero(np.isfinite(lower) != np.isfinite(upper))
+    if len(bad):
+        k = int(bad[0])
+        raise InvalidInput(
+            f'contact model hybrid: interval row {k} (dof {workspace.interval_dof[k]}) has its '
+            f'force in [{lower[k]:g}, {upper[k]:g}]; hybrid takes rows with two bounds or none; '
+            'choose a time-stepping model'
+        )
+
+
+# --- The event-driven step.
 
 
 @dataclass(frozen=True)
@@ -217,8 +247,6 @@ class EventDriven:
         """Fill placements, M and the contact points at the current q."""
         self._fallback.update_contacts()
 
-    # ---------------------------------------------------------------- between the events
-
     def _run(self, h: float) -> tuple[int, int]:
         """Advance the arc by h; return the status code and the number of events."""
         arc, t, events, lenience, before = self._arc, 0.0, 0, 0.0, None
@@ -234,6 +262,7 @@ class EventDriven:
                 code, _, self._residual = choose_modes(*self._arrays, self._length(h - t))
             if code not in SOLVED:
                 return code, events
+            # same modes as before the event: redundant forces left their bounds; allow more
             modes = (arc.contact_mode.tobytes(), arc.interval_mode.tobytes())
             redundant = modes == before
             lenience = 4.0 * lenience + 1.0 if redundant else 0.0
@@ -300,7 +329,7 @@ class EventDriven:
         return True, error, violated
 
     def _fill_given(self, q: Array, v: Array) -> None:
-        """Fill what only Python knows at q (nq,), v (nv,)."""
+        """Fill terms of Pinocchio and rows of Python functions at q (nq,), v (nv,)."""
         if self._terms is not None:
             self._terms.update_configuration(q)
             self._terms.update_velocity(q, v)
@@ -314,7 +343,7 @@ class EventDriven:
 
     @property
     def _has_regions(self) -> bool:
-        """Whether friction depends on the place; it is that of the start of an arc, all along."""
+        """Whether friction depends on the place; over an arc it is that of its start."""
         return bool(self._workspace.ground[-1])
 
     def _length(self, remaining: float) -> float:
@@ -330,6 +359,7 @@ class EventDriven:
         arc = self._arc
         if not only_forces_violated(*self._own):
             return False
+        # choose the modes anew at the end of the arc, and restore what that overwrites
         kept = (arc.closed, arc.contact_mode, arc.direction, arc.heading, arc.frozen,
                 arc.interval_mode, arc.interval_closed)  # fmt: skip
         before, reference = [array.copy() for array in kept], arc.reference.copy()
@@ -347,8 +377,6 @@ class EventDriven:
             arc.reference[:] = reference
         return adapted
 
-    # ---------------------------------------------------------------- the events
-
     def _locate(self, dt: float, redundant: bool) -> float:
         """Integrate to the first event in the arc, and return its instant in (0, dt].
 
@@ -364,6 +392,7 @@ class EventDriven:
         for _ in range(MAX_LOCATION_TRIES):
             if high - low <= tolerance:
                 break
+            # earliest root by regula falsi, by bisection after it has missed the half three times
             t = earliest_root(*own, low, high, misses >= MISSES_BEFORE_BISECTION)
             t = min(max(t, low + 0.25 * tolerance), high)
             t = low + 0.5 * (high - low) if t >= high else t
@@ -406,8 +435,6 @@ class EventDriven:
         self._evaluate_velocity()
         return int(code)
 
-    # ---------------------------------------------------------------- the fallback
-
     def _fall_back(self, code: int, events: int) -> int:
         """Take one time-stepping step from where this step started, and say why."""
         solver = self._workspace.data.solver
@@ -422,79 +449,63 @@ class EventDriven:
         return status
 
 
-# --- Hybrid: rigid contact in continuous time, event by event.
+@entry
+def store_fallback_state(numbers, indices, layout):
+    """Keep force and mode of every contact after a time-stepping step."""
+    data = arrays_of(numbers, indices, layout, 0)
+    memory, frame = matrix(data, f.MEMORY), frames(data, f.FRAME_START)
+    h = vector(data, f.TIME_STEP)[0]
+    impulse, u = vector(data, f.IMPULSE), vector(data, f.U_NEXT)
+    for i in range(memory.shape[0]):
+        r, mode = 3 * i, OPEN
+        if impulse[r + 2] > 0.0:
+            slip = np.sqrt(u[r] ** 2 + u[r + 1] ** 2)
+            mode = SLIP if slip > STICKING_SPEED else STICK
+        force = scaled(1.0 / h, vec(impulse, r))
+        _flow.store_contact_state(memory[i], mode, force, frame[i])
 
 
-@dataclass(frozen=True)
-class HybridParameters(Parameters):
-    """Impact map and numerics of the event-driven model."""
-
-    impact: str = parameter(
-        'newton', '', 'what an impact does to the velocity', choices=IMPACT_LAWS, live=True
-    )
-    energy_guard: bool = parameter(
-        True, '', 'reduce the restitution of newton until no energy is created', live=True
-    )
-    max_substep: float = parameter(
-        1e-3, 's', 'longest Runge-Kutta step', at_least=1e-5, at_most=0.01, live=True
-    )
-    event_tolerance: float = parameter(
-        1e-12, 's', 'how closely events are located', at_least=1e-15, at_most=1e-6, live=True
-    )
-    max_events: int = parameter(
-        50, '-', 'events in one step before a time-stepping step takes over', at_least=1,
-        at_most=100000, live=True,
-    )  # fmt: skip
-    stiction_speed: float = parameter(
-        1e-8, 'm/s', 'speed up to which a contact or joint counts as at rest', at_least=1e-14,
-        at_most=1e-3, live=True,
-    )  # fmt: skip
-    stabilisation: float = parameter(
-        50.0, '1/s', 'rate at which drift of held contacts is taken out', at_least=0.0,
-        at_most=100.0, live=True,
-    )  # fmt: skip
+# --- The compiled pieces of a step: entries of the kernels of this folder.
 
 
-class Hybrid:
-    """Event-driven rigid contact.
-
-    Raises:
-        InvalidInput: a parameter outside its bounds.
-    """
-
-    name: ClassVar[str] = 'hybrid'
-    parameter_class: ClassVar[type[Parameters]] = HybridParameters
-
-    def __init__(self, **parameters: float | str | bool) -> None:
-        self.parameters: HybridParameters = HybridParameters(**parameters)  # type: ignore[arg-type]
-
-    def bind(self, workspace: Workspace) -> Stepper:
-        """Return the event-driven stepper, with a time-stepping step of ncp to fall back on.
-
-        Raises:
-            InvalidInput: a row of the robot that is bounded on one side only.
-        """
-        reject_one_sided_rows(workspace)
-        p, ncp, h = self.parameters, Ncp(), float(workspace.data.time_step[0])
-        settings = EventSettings(
-            IMPACT_LAWS.index(p.impact), p.energy_guard, p.max_substep, p.event_tolerance,
-            p.max_events, p.stiction_speed, p.stabilisation,
-        )  # fmt: skip
-        fallback = TimeStepping(workspace, ncp.compiled.advance, ncp.settings(h))
-        return EventDriven(workspace, fallback, settings)
+def with_arc(numbers, indices, layout, arc_numbers, arc_indices, arc_layout, *arguments):  # type: ignore[no-untyped-def]
+    """Call `run` with the arrays of the step, those of the arc, and what else it takes."""
+    data = arrays_of(numbers, indices, layout, 0)
+    return run(data, arrays_of(arc_numbers, arc_indices, arc_layout, 0), *arguments)
 
 
-def reject_one_sided_rows(workspace: Workspace) -> None:
-    """Raise InvalidInput where the force of an interval row is bounded on one side only.
+def arc_alone(numbers, indices, layout, *arguments):  # type: ignore[no-untyped-def]
+    """Call `run` with the arrays of the arc, and what else it takes."""
+    return run(arrays_of(numbers, indices, layout, 0), *arguments)
 
-    Such a row opens and closes like a contact, for which there is no guard.
-    """
-    lower, upper = workspace.interval_lower, workspace.interval_upper
-    bad = np.flatnonzero(np.isfinite(lower) != np.isfinite(upper))
-    if len(bad):
-        k = int(bad[0])
-        raise InvalidInput(
-            f'contact model hybrid: interval row {k} (dof {workspace.interval_dof[k]}) has its '
-            f'force in [{lower[k]:g}, {upper[k]:g}]; hybrid takes rows with two bounds or none; '
-            'choose a time-stepping model'
-        )
+
+def entry_of(run: Any, template: Any = with_arc) -> Any:
+    """Return the entry of a kernel."""
+    return specialised(template, run.__name__, {'run': run})
+
+
+run: Any = None
+
+start_step, finish_step = entry_of(_flow.start_step), entry_of(_flow.finish_step)
+
+fill_coefficients = entry_of(_motion.fill_coefficients)
+
+change_velocity = entry_of(_motion.change_velocity)
+
+apply_impact = entry_of(_impacts.apply_impact)
+
+choose_modes = entry_of(_closed_contacts.choose_modes)
+
+begin_arc, accept = entry_of(_flow.begin_arc), entry_of(_flow.accept)
+
+integrate = entry_of(_flow.integrate)
+
+start_stage, finish_stage = entry_of(_flow.start_stage), entry_of(_flow.finish_stage)
+
+only_forces_violated = entry_of(_events.only_forces_violated, arc_alone)
+
+watch_violated = entry_of(_events.watch_violated, arc_alone)
+
+earliest_root = entry_of(_events.earliest_root, arc_alone)
+
+prepare_event = entry_of(_events.prepare_event, arc_alone)

@@ -15,7 +15,7 @@ Simultaneous laws cannot pass a shock on through a row of bodies one after the o
 cradle with e = 1 ends as (−1/3, 2/3, 2/3), not as (0, 0, 1).
 
 Dry friction of joints is a bounded force: it takes no part in an instant. A bilateral row does: it
-is eliminated first (collide.py).
+is eliminated first.
 """
 
 from __future__ import annotations
@@ -69,14 +69,28 @@ IMPACT_LAWS = (
     'plastic', 'newton', 'poisson', 'moreau', 'frictionless', 'infinite_friction',
 )  # fmt: skip
 """In the order of the codes below."""
+
 PLASTIC, NEWTON, POISSON, MOREAU, FRICTIONLESS, INFINITE_FRICTION = range(len(IMPACT_LAWS))
 
 TOLERANCE = 1e-12
+
 LIMITS = 50, 200, 2000
+
 MAX_PHASE_SWEEPS = 20000
+
 SHARE_TOLERANCE = 1e-14
 """Accuracy of the largest share of restitution that creates no energy [-]."""
+
 PROXIMAL = 1e-9
+
+SEPARATION_SPEED = 1e-9
+"""Speed from which a contact counts as leaving after an impact [m/s]."""
+
+SMALLEST_PIVOT = 1e-10
+"""Share of the diagonal below which a bilateral row depends on the others."""
+
+
+# --- The impact laws.
 
 
 def impact_impulse(
@@ -130,6 +144,7 @@ def solve_impact(law, energy_guard, G, u, mu, restitution, impulse):
         outcome = newton_impact(phase, G, u, mu, restitution, share, impulse)
         if not guarded or high - low <= SHARE_TOLERANCE:
             break
+        # bisection for the largest share of restitution that creates no energy
         creates = impact_work(G, u, impulse) > 0.0
         if share == 1.0 and not creates:
             break
@@ -159,6 +174,7 @@ def newton_impact(law, G, u, mu, restitution, share, impulse):
     """Solve one of the single-phase laws with restitution `share` e."""
     nc, g = mu.shape[0], u.copy()
     for i in range(nc):
+        # g = u⁻ + e (0, 0, u_n⁻), for moreau (1 + e) u⁻
         factor = 1.0 + share * restitution[i]
         g[3 * i + 2] *= factor
         if law == MOREAU:
@@ -186,6 +202,7 @@ def second_phase(compression, G, u, mu, restitution, impulse):
         strongest = max(strongest, impulse[3 * i + 2])
     if strongest == 0.0:
         return code, iterations, residual
+    # velocity after the compression, and impulses λ_n ≥ e λ_n,c on top of it
     compressed = np.empty(u.shape[0])
     for r in range(u.shape[0]):
         compressed[r] = row_velocity(G, u, impulse, r)
@@ -214,6 +231,7 @@ def phase_sweep(G, u, mu, least, impulse):
     for i in range(mu.shape[0]):
         r = 3 * i
         o1, o2, on = impulse[r], impulse[r + 1], impulse[r + 2]
+        # normal: projected Gauss-Seidel on λ_n ≥ least; friction: onto the disc μ λ_n
         normal = on - row_velocity(G, u, impulse, r + 2) / G[r + 2, r + 2]
         impulse[r + 2] = max(normal, least[i])
         bound = mu[i] * impulse[r + 2]
@@ -231,12 +249,13 @@ def phase_sweep(G, u, mu, least, impulse):
 
 @kernel
 def sticking_impact(G, g, nc, impulse):
-    """Solve u⁺ + e u_n⁻ = 0 without slip; contacts that would pull are let go."""
+    """Solve u⁺ + e u_n⁻ = 0 without slip; contacts that would pull are released."""
     n, kept = g.shape[0], np.ones(nc, np.int64)
     for count in range(1, 4 * nc + 2):
         error = solve_bilateral(G, g, kept, impulse)
         worst, leaving, entering = 0.0, -1, -1
         scale = np.abs(impulse).max() if n else 0.0
+        # release the contact that pulls most, else add the one that sinks fastest
         for i in range(nc):
             if kept[i] == 1 and impulse[3 * i + 2] < worst - 1e-12 * scale:
                 worst, leaving = impulse[3 * i + 2], i
@@ -289,11 +308,6 @@ def solve_bilateral(G, g, kept, impulse):
 # Bilateral rows hold during the impact: their impulses are eliminated, which leaves the contacts
 # with G_cc − G_cb G_bb⁻¹ G_bc. So do joint limits that are hit. Dry friction takes no part.
 
-SEPARATION_SPEED = 1e-9
-"""Speed from which a contact counts as leaving after an impact [m/s]."""
-SMALLEST_PIVOT = 1e-10
-"""Share of the diagonal below which a bilateral row depends on the others."""
-
 
 @kernel
 def apply_impact(data, arc, law, energy_guard):
@@ -301,7 +315,7 @@ def apply_impact(data, arc, law, energy_guard):
 
     Contacts and limits that leave are opened. After an impact nothing counts as sticking until
     the modes are chosen. The impulses are added to those of the step. Limits hold as bilateral
-    rows do, but those that would have to pull: they are let go, the one that pulls most first.
+    rows do, but those that would have to pull: they are released, the one that pulls most first.
     """
     takes_part = rows_in_impact(arc)
     released, outcome = np.zeros(takes_part.shape[0]), (CONVERGED, 0, 0.0)
@@ -340,6 +354,7 @@ def impact_of_rows(data, arc, takes_part, laws, impulse):
     if n == 0:
         return CONVERGED, 0, 0.0
     row_of, u, m = integers(data, f.ROW_OF), vector(arc, e.U), 3 * na
+    # u⁻ of the rows; limits rebound; bilateral rows and limits are eliminated from G and u⁻
     G, before = square(data, f.DELASSUS, n), np.empty(n)
     for r in range(n):
         before[r] = u[row_of[r]]
@@ -387,7 +402,7 @@ def add_rebounds(data, na, before):
 
 @kernel
 def release_limit(data, arc, takes_part, released, impulse):
-    """Let go of the limit that pulls most; take back one let go that is passed; True if any."""
+    """Release the limit that pulls most, or add back one that is passed; return True if any."""
     first = impulse.shape[0] - takes_part.shape[0]
     lower, upper = vector(arc, e.LOWER), vector(arc, e.UPPER)
     worst, pull = -1, 0.0
@@ -396,6 +411,7 @@ def release_limit(data, arc, takes_part, released, impulse):
             size = -impulse_sign(lower, upper, k) * impulse[first + k]
             if size > pull:
                 worst, pull = k, size
+    # then those released that the impact would take beyond their limit
     if worst >= 0:
         takes_part[worst], released[worst] = 0.0, 1.0
         return True
@@ -468,6 +484,7 @@ def store_impact(data, arc, takes_part, impulse):
     closed, mode = vector(arc, e.CLOSED), integers(arc, e.CONTACT_MODE)
     for r in range(u.shape[0]):
         fastest = max(fastest, abs(u[r]))
+    # contacts and limits that separate after the impact are open
     leaving = SEPARATION_SPEED * (1.0 + fastest)
     for i in range(closed.shape[0]):
         if closed[i] != 0.0:
