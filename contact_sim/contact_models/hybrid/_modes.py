@@ -411,7 +411,8 @@ def inside_bounds(rows, modes, force):
 # --- The unknowns of contacts whose modes are known: friction of what slips is eliminated.
 #
 # An unknown is the force in one row, or (kind NORMAL) the normal force of a slipping contact,
-# which carries its friction −μ f_n d with it. The force of an interval row that moves is at its bound.
+# which carries its friction −μ f_n d with it. The force of an interval row that moves is at its
+# bound.
 
 
 @kernel
