@@ -17,8 +17,8 @@ from viser import uplot
 
 from contact_sim._types import Array
 from contact_sim.contact_models import contact_models
+from contact_sim.drawing._body_meshes import Colour
 from contact_sim.drawing._step_shapes import contact_arrows
-from contact_sim.drawing._style import Colour
 from contact_sim.errors import ContactSimError
 from contact_sim.simulation._report import StepReport
 from contact_sim.view._process import PERIOD

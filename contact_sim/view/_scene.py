@@ -16,21 +16,6 @@ from contact_sim._types import Array
 from contact_sim.collision._terrain import Terrain
 from contact_sim.drawing._body_meshes import Body, bodies_of, compose, tinted
 from contact_sim.drawing._step_shapes import (
-    Arrows,
-    HeldPoint,
-    SupportShape,
-    SupportShapes,
-    border_lines,
-    cone_triangles,
-    contact_arrows,
-    ground_surface,
-    holds_frame,
-    one_plane,
-    pair_arrows,
-    push_arrows,
-    turned_to,
-)
-from contact_sim.drawing._style import (
     BORDER_WIDTH,
     CENTRE_SIZE,
     COLOURS,
@@ -40,7 +25,20 @@ from contact_sim.drawing._style import (
     PLUMB_WIDTH,
     POLYGON_WIDTH,
     SHAFT_WIDTH,
+    Arrows,
     Colour,
+    ConstrainedPoint,
+    SupportShape,
+    SupportShapes,
+    border_lines,
+    cone_triangles,
+    constrains_frame,
+    contact_arrows,
+    ground_surface,
+    one_plane,
+    pair_arrows,
+    push_arrows,
+    turned_to,
 )
 from contact_sim.errors import UnknownName
 from contact_sim.robot._coordinates import frame_called
@@ -735,15 +733,15 @@ class _Held:
 
     def __init__(self, robot: RobotModel) -> None:
         self._robot = robot
-        self._points: dict[str, HeldPoint] = {}
+        self._points: dict[str, ConstrainedPoint] = {}
 
     def arrows(self, report: StepReport) -> Arrows:
         """Return one arrow for each that holds."""
         found = [Arrows(np.zeros((0, 3)), np.zeros((0, 3)))]
-        for constraint in filter(holds_frame, report.constraints.described):
+        for constraint in filter(constrains_frame, report.constraints.described):
             name = constraint.holds[0]
             if name not in self._points:
-                self._points[name] = HeldPoint(self._robot, constraint)
+                self._points[name] = ConstrainedPoint(self._robot, constraint)
             found.append(self._points[name].arrow(report, constraint))
         start, along = (
             np.concatenate([getattr(one, side) for one in found]) for side in ('start', 'along')
