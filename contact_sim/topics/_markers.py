@@ -9,6 +9,7 @@ import numpy as np
 
 from contact_sim._types import Array
 from contact_sim.collision._terrain import Terrain
+from contact_sim.drawing._body_meshes import Colour
 from contact_sim.drawing._step_shapes import (
     BORDER_WIDTH,
     CENTRE_SIZE,
@@ -21,7 +22,6 @@ from contact_sim.drawing._step_shapes import (
     POLYGON_WIDTH,
     SHAFT_WIDTH,
     Arrows,
-    Colour,
     ConstrainedPoint,
     SupportShapes,
     border_lines,

@@ -259,6 +259,9 @@ def test_layers_are_hidden_and_come_back_as_they_are_now(server, monkeypatch):
     assert not [m for m in sent if m.name.startswith(('/scene/meshes', '/scene/forces'))]
     scene.visible['forces'] = True
     assert len(forces.points) == 0
+    for visible in (False, True):
+        scene.visible['ground'] = visible
+        assert scene.visible['ground'] is visible
     with pytest.raises(UnknownName, match='shadows'):
         scene.visible['shadows'] = True
 
