@@ -92,8 +92,7 @@ class Page:
         scene = Scene(self._server, self._session.robot, self._session.ground)
         self._offset = SceneOffset(self._session.robot, displayed.report.q)
         camera = scene.framing(displayed.report)
-        self._server.initial_camera.position = camera.position
-        self._server.initial_camera.look_at = camera.look_at
+        camera.aim(self._server)
         self._server.initial_camera.fov = camera.field_of_view
         self._panel.layers.act_on(scene.visible)
         return scene
@@ -576,16 +575,29 @@ class Plots:
         return SAMPLING * np.arange(1.0 - len(values[0]), 1.0), *values
 
     def _handle(self, gui: viser.GuiApi, plot: Plot) -> viser.GuiUplotHandle:
-        lines = zip(plot.series, COLOURS, strict=False)
-        series = [uplot.Series(label=name, stroke=colour, width=1) for name, colour in lines]
-        return gui.add_uplot(
-            self._data(plot),
-            (uplot.Series(label='wall time [s]'), *series),
-            title=plot.title,
-            scales={'x': uplot.Scale(time=False, range=(-SPAN, 0.0))},
-            legend=uplot.Legend(show=True),
-            height=HEIGHT,
-        )
+        lines = [(name, colour, 1) for name, colour in zip(plot.series, COLOURS, strict=False)]
+        scale = uplot.Scale(time=False, range=(-SPAN, 0.0))
+        return add_plot(gui, plot.title, self._data(plot), 'wall time [s]', lines, scale)
+
+
+def add_plot(
+    gui: viser.GuiApi,
+    title: str,
+    data: tuple[np.ndarray, ...],
+    x_label: str,
+    lines: Iterable[tuple[str, str, float]],
+    x_scale: uplot.Scale,
+) -> viser.GuiUplotHandle:
+    """Add a plot of data (x, line, line, ...); of each line label, colour and width."""
+    series = [uplot.Series(label=name, stroke=colour, width=w) for name, colour, w in lines]
+    return gui.add_uplot(
+        data,
+        (uplot.Series(label=x_label), *series),
+        title=title,
+        scales={'x': x_scale},
+        legend=uplot.Legend(show=True),
+        height=HEIGHT,
+    )
 
 
 # ------------------------------------------------ callbacks of the inputs

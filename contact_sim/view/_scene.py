@@ -285,6 +285,11 @@ class Camera:
         a, b, c = (self.look_at + offset).tolist()
         return replace(self, position=(x, y, z), look_at=(a, b, c))
 
+    def aim(self, server: viser.ViserServer) -> None:
+        """Let browsers that open the page look from here."""
+        server.initial_camera.position = self.position
+        server.initial_camera.look_at = self.look_at
+
     @property
     def wxyz(self) -> Array:
         """Rotation of its axes: x to the right, y down, z forward, (4,)."""

@@ -59,7 +59,7 @@ def live(opened, soon):
     session.set_pose('standing')
     client.notes.clear()
     panel = page._panel
-    soon(lambda: panel._followed == (session.settings(), panel._asking.answered))
+    soon(lambda: panel._synchronised == (session.settings(), panel._worker.finished))
     return sim, session, client
 
 
