@@ -5,7 +5,7 @@
     joints   h = Σ coefficient q − value
 
 in world axes. H of the angle is exact at angle zero. Constraints that are Python functions
-(FUNCTION) are evaluated in step/_constraints.py; the kernels here skip their rows.
+(FUNCTION) are evaluated in step/_bilateral_rows.py; the kernels here skip their rows.
 """
 
 from __future__ import annotations
