@@ -173,10 +173,6 @@ class ShadowForces:
 class Panel:
     """The panel of one page.
 
-    Args:
-        server: of the page.
-        session: what its inputs act on.
-
     Attributes:
         handle: drags the robot.
         layers: check boxes of the layers of the scene.
@@ -304,13 +300,7 @@ VELOCITIES = (('forward', 1.0, 'I', 'K'), ('sideways', 0.5, 'U', 'O'), ('turn', 
 
 
 class Inputs:
-    """The inputs of a panel, which show the settings in force.
-
-    Args:
-        gui: of the page.
-        session: what they act on.
-        worker: runs their callbacks.
-    """
+    """The inputs of a panel, which show the settings in force."""
 
     def __init__(self, gui: viser.GuiApi, session: Session, worker: CallbackWorker) -> None:
         self.gui, self.session, self.worker = gui, session, worker
@@ -545,12 +535,7 @@ def log10(values: Array) -> Array:
 
 
 class Plots:
-    """Plots in the open tab of a panel.
-
-    Args:
-        gui: of the page.
-        plots: to be made.
-    """
+    """Plots in the open tab of a panel."""
 
     def __init__(self, gui: viser.GuiApi, plots: tuple[Plot, ...] = PLOTS) -> None:
         self._plots = plots
@@ -612,9 +597,6 @@ class CallbackWorker:
 
     Values are taken when the browser sends them, and used later: until then the page may have
     shown an older setting in the same input.
-
-    Args:
-        server: of the page.
 
     Attributes:
         finished: number of callbacks that were run; inputs may show something else since.

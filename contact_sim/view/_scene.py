@@ -326,10 +326,6 @@ class SceneOffset:
 
     The scene moves, not the camera, which the browser turns and moves at any time.
 
-    Args:
-        robot: stays in the picture if its base floats.
-        q: configuration (nq,) without an offset.
-
     Attributes:
         offset: origin of the world in the page [m], (3,).
     """
@@ -630,10 +626,6 @@ class DragHandle:
     Events of the browser only move the handle. The thread that draws calls `act`, so that the end
     of a drag never comes before its last motion.
 
-    Args:
-        server: of the page.
-        session: of the robot.
-
     Attributes:
         frame: its name; '' where there is none.
         offset: origin of the world in the page [m], (3,).
@@ -675,11 +667,7 @@ class DragHandle:
         return self.dragged or bool(self._pulled)
 
     def act(self) -> None:
-        """Drag the frame to the handle, or let it go.
-
-        Raises:
-            ContactSimError: it cannot be dragged.
-        """
+        """Drag the frame to the handle, or let it go."""
         before, self._pulled = self._pulled, self.frame if self.dragged else ''
         if before and before != self._pulled:
             self._session.drag(before, None)
