@@ -12,8 +12,8 @@ from launch_ros.parameter_descriptions import ParameterValue
 
 from contact_sim.robot._files import mesh_prefixes, share_path, xacro_arguments
 from contact_sim.robot._loading import load_robot
-from contact_sim.ros._factory import RobotEntry, constraints_in, entries_in
-from contact_sim.ros._robot_parameters import loose_body
+from contact_sim.ros._factory import constraints_in
+from contact_sim.ros._robots import RobotEntry, entries_in, loose_body
 from contact_sim.ros.launching import (
     ROBOT_ARGUMENTS,
     ROBOTS,

@@ -30,7 +30,7 @@ from launch_ros.parameter_descriptions import ParameterValue
 from contact_sim.errors import ContactSimError, InvalidInput, shown
 from contact_sim.robot._catalogue import default_robot
 from contact_sim.robot._files import share_path
-from contact_sim.ros._factory import RobotEntry, entries_in, robot_entries
+from contact_sim.ros._robots import RobotEntry, entries_in, robot_entries
 
 Arguments = Mapping[str, tuple[str, str]]
 """Launch argument: default, description."""

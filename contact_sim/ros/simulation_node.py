@@ -14,9 +14,8 @@ from rclpy.signals import SignalHandlerOptions
 
 from contact_sim.errors import ContactSimError, shortened
 from contact_sim.precompile import compiling_meanwhile
-from contact_sim.ros._callbacks import CallbackThread
-from contact_sim.ros._interruption import Interruption, leave
-from contact_sim.ros._node import SimulationNode
+from contact_sim.ros._node import CallbackThread, SimulationNode
+from contact_sim.ros._processes import Interruption, leave
 from contact_sim.simulation._compilation import compiling_while
 
 SWITCH_INTERVAL = 1e-3

@@ -22,9 +22,9 @@ from sensor_msgs.msg import JointState
 
 from contact_sim._types import Array
 from contact_sim.errors import ContactSimError
-from contact_sim.ros._interruption import Interruption, leave
 from contact_sim.ros._parameter_server import ParameterServer
-from contact_sim.ros._robot_parameters import RobotParameters, named_robot
+from contact_sim.ros._processes import Interruption, leave
+from contact_sim.ros._robots import RobotParameters, named_robot
 
 LATEST = QoSProfile(depth=1)
 LONGEST_WAIT = 0.1

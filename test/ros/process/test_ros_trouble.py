@@ -122,7 +122,7 @@ def test_ctrl_c_ends_the_node_with_at_most_one_line(after, pauses, statuses, tmp
 def test_a_second_ctrl_c_ends_a_node_that_does_not_come_back(tmp_path):
     """A step that never ends, as a compiled one may: the first Ctrl-C waits for its end."""
     hang = (
-        'from contact_sim.ros._interruption import Interruption\n'
+        'from contact_sim.ros._processes import Interruption\n'
         "with Interruption('node'):\n"
         f"    print('{BEGUN}', flush=True)\n"
         "    __import__('hashlib').pbkdf2_hmac('sha256', b'x', b'y', 10**9)\n"

@@ -2,52 +2,29 @@
 
 import importlib.util
 import sys
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS')
 
-from geometry_msgs.msg import Accel, Pose, Twist
 from ros_session import vector
-from std_msgs.msg import Header
+from simulation_interfaces_stand_in import stand_in
 
 from contact_sim import Simulator, joined, load_robot
 from contact_sim.robot._several_robots import parts_of
 
 PAIR = joined({'a': load_robot('go1'), 'b': load_robot('solo12')}, {'b': (1.5, 0.0, 0.3)})
-MODULE = 'contact_sim.ros._entities'
-
-
-def message(**defaults):
-    """Return a class whose objects have these attributes, made anew for each of them."""
-
-    def make(**values):
-        own = {name: default() for name, default in defaults.items()}
-        return SimpleNamespace(**own | values)
-
-    return make
-
-
-class Result(SimpleNamespace):
-    RESULT_FEATURE_UNSUPPORTED, RESULT_OK, RESULT_NOT_FOUND, RESULT_OPERATION_FAILED = 0, 1, 2, 4
+MODULE = 'contact_sim.ros._simulation_interfaces'
+OK = 1
 
 
 @pytest.fixture
 def entities(monkeypatch):
     """Return a function from a robot to its entities, the simulator and what was placed."""
-    msg, srv = ModuleType('simulation_interfaces.msg'), ModuleType('simulation_interfaces.srv')
-    msg.Bounds = SimpleNamespace(TYPE_EMPTY=0)
-    msg.EntityCategory = SimpleNamespace(CATEGORY_ROBOT=1)
-    msg.EntityState = message(header=Header, pose=Pose, twist=Twist, acceleration=Accel)
-    msg.NamedPose = message(pose=Pose)
-    msg.Result = Result
-    for name in ('GetEntities', 'GetEntitiesStates', 'GetEntityInfo', 'GetEntityState',
-                 'GetNamedPoses', 'SetEntityState'):  # fmt: skip
-        setattr(srv, name, None)
-    for stub in (ModuleType('simulation_interfaces'), msg, srv):
-        monkeypatch.setitem(sys.modules, stub.__name__, stub)
+    for name, module in stand_in('2.1.0').items():
+        monkeypatch.setitem(sys.modules, name, module)
     spec = importlib.util.find_spec(MODULE)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -56,36 +33,25 @@ def entities(monkeypatch):
         sim, placed = Simulator(robot), []
         control = SimpleNamespace(place=lambda part, *_, **__: placed.append(part.name))
         common = SimpleNamespace(world_frame='world', odom_frame='odom')
-        served = module.Entities(
-            SimpleNamespace(get_logger=lambda: None), sim,
-            SimpleNamespace(between_steps=lambda look: look()), control,
+        services = module.Entities(
+            sim, SimpleNamespace(between_steps=lambda read: read()), control,
             SimpleNamespace(settings={'': common}),
-        ).served()  # fmt: skip
+        ).services()  # fmt: skip
 
         def ask(name, **request):
-            response = SimpleNamespace(
-                info=SimpleNamespace(category=SimpleNamespace(category=0)), poses=[],
-                INVALID_POSE=101,
-            )  # fmt: skip
-            return served[name][1](SimpleNamespace(**request), response)
+            kind, callback = services[name]
+            return callback(kind.Request(**request), kind.Response())
 
         return ask, sim, placed
 
     return made
 
 
-def everything():
-    nothing = SimpleNamespace(type=0)
-    return SimpleNamespace(
-        bounds=nothing, filter='', categories=[], tags=SimpleNamespace(tags=[])
-    )  # fmt: skip
-
-
 def test_each_robot_and_its_links_are_entities(entities):
     ask, sim, placed = entities(PAIR)
-    names = ask('get_entities', filters=everything()).entities
+    names = ask('get_entities').entities
     assert {'a', 'a/base', 'a/FL_foot', 'b', 'b/FL_FOOT'} <= set(names)
-    states = ask('get_entities_states', filters=everything()).states
+    states = ask('get_entities_states').states
     for part in parts_of(PAIR):
         state = states[names.index(part.name)]
         assert vector(state.pose.position) == pytest.approx(sim.q[part.q][:3])
@@ -94,7 +60,7 @@ def test_each_robot_and_its_links_are_entities(entities):
         )
     assert 'link of b' in ask('get_entity_info', entity='b/FL_FOOT').info.description
     state = states[names.index('b')]
-    assert ask('set_entity_state', entity='b', state=state).result.result == Result.RESULT_OK
+    assert ask('set_entity_state', entity='b', state=state, set_pose=True).result.result == OK
     assert placed == ['b']
     refused = ask('set_entity_state', entity='b/FL_FOOT', state=state).result
     assert 'can be read only' in refused.error_message
@@ -102,21 +68,20 @@ def test_each_robot_and_its_links_are_entities(entities):
 
 def test_named_poses_are_of_each_robot(entities):
     ask, _, _ = entities(PAIR)
-    tags = SimpleNamespace(tags=[])
-    poses = {pose.name: pose.pose.position for pose in ask('get_named_poses', tags=tags).poses}
+    poses = {pose.name: pose.pose.position for pose in ask('get_named_poses').poses}
     assert poses['b/standing'].x - poses['a/standing'].x == pytest.approx(1.5, abs=1e-6)
 
 
 def test_a_robot_alone_is_called_by_its_name(entities):
     robot = load_robot('go1')
     ask, sim, placed = entities(robot)
-    names = ask('get_entities', filters=everything()).entities
+    names = ask('get_entities').entities
     assert names[0] == 'go1'
     assert 'go1/FL_foot' in names
     state = ask('get_entity_state', entity='go1').state
     assert np.allclose(vector(state.pose.position), sim.q[:3])
-    assert [pose.name for pose in ask('get_named_poses', tags=SimpleNamespace(tags=[])).poses] == [
+    assert [pose.name for pose in ask('get_named_poses').poses] == [
         *robot.reference_configurations
     ]
-    assert ask('set_entity_state', entity='go1', state=state).result.result == Result.RESULT_OK
+    assert ask('set_entity_state', entity='go1', state=state, set_pose=True).result.result == OK
     assert placed == ['']

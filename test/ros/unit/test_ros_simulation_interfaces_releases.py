@@ -19,14 +19,14 @@ from ros_session import vector
 from simulation_interfaces_stand_in import LACKING, PACKAGE, SERVICES, stand_in
 
 from contact_sim import Simulator, load_robot
-from contact_sim.ros._diagnostics import Tally
-from contact_sim.ros._joint_commands import CommandInbox
+from contact_sim.ros._joint_commands import CommandBuffer
+from contact_sim.ros._loop import Tally
 from contact_sim.ros._parameters import PARAMETER_GROUPS
 from contact_sim.ros._services import StateControl
 
 ROBOT = load_robot('go1')
 N = ROBOT.n_joints
-FOLDER = 'contact_sim.ros.interface'
+MODULE = 'contact_sim.ros._simulation_interfaces'
 OK, FAILED, UNSUPPORTED = 1, 4, 0
 
 
@@ -42,7 +42,7 @@ class Loop:
     def set_paused(self, paused):
         self.paused = paused
 
-    def begin_anew(self, failure_ends=True):
+    def announce_new_state(self, failure_ends=True):
         pass
 
 
@@ -69,8 +69,8 @@ class Server:
         self.node, self.sim, self.loop = Node(), sim, Loop()
         settings = {prefix: kind() for prefix, kind in PARAMETER_GROUPS.items()}
         parameters = SimpleNamespace(settings=settings)
-        inbox = CommandInbox(ROBOT.joint_names, *np.zeros((3, N)))
-        control = StateControl(sim, self.loop, inbox, parameters)
+        buffer = CommandBuffer(ROBOT.joint_names, *np.zeros((3, N)))
+        control = StateControl(sim, self.loop, buffer, parameters)
         module.ActionServer = self.action_server
         self.interfaces = module.SimulationInterfaces(
             self.node,
@@ -102,11 +102,9 @@ def server(request, monkeypatch):
     modules = stand_in(request.param)
     for name, module in modules.items():
         monkeypatch.setitem(sys.modules, name, module)
-    for name in ('entities', 'simulation_interfaces_server'):
-        spec = importlib.util.find_spec(f'{FOLDER}.{name}')
-        module = importlib.util.module_from_spec(spec)
-        monkeypatch.setitem(sys.modules, spec.name, module)
-        spec.loader.exec_module(module)
+    spec = importlib.util.find_spec(MODULE)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
     assert module.INSTALLED
     server = Server(module, Simulator(ROBOT))
     server.lacks = LACKING[request.param]
