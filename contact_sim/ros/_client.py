@@ -84,16 +84,16 @@ class SimulationClient:
         while not condition():
             left = end - time.perf_counter()
             if left <= 0.0:
-                raise TimeoutError(f'waited {timeout:g} s for {what}\n{self.said()}')
+                raise TimeoutError(f'waited {timeout:g} s for {what}\n{self.output_tail()}')
             self.check_alive()
             self._executor.spin_once(min(left, 0.1))
 
     def check_alive(self) -> None:
         """Raise TimeoutError where the simulation has ended."""
         if not self.simulation.running:
-            raise TimeoutError(f'the simulation has ended\n{self.said()}')
+            raise TimeoutError(f'the simulation has ended\n{self.output_tail()}')
 
-    def said(self) -> str:
+    def output_tail(self) -> str:
         """Return the end of the output of the simulation."""
         return self.simulation.output()[-OUTPUT_TAIL:]
 

@@ -282,6 +282,6 @@ def recorder_of(
     parameters = {prefix or RECORDED_AS: dict(vars(group)) for prefix, group in settings.items()}
     try:
         path = Path(name).expanduser()
-    except RuntimeError as error:  # somebody without a home
+    except RuntimeError as error:  # there is no home folder
         raise InvalidInput(f'record = {name!r}: {error}') from error
     return Recorder(sim, path, parameters=parameters, on_error=report_failure)

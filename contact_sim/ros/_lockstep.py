@@ -118,7 +118,7 @@ class Lockstep:
         n = len(self._names)
         self._all = np.ones(n, dtype=bool)
         self._needed: Mask = np.any(list(owned.values()), axis=0) if owned else self._all
-        self._heard = np.zeros(n, dtype=bool)  # joints whose controller has spoken
+        self._heard = np.zeros(n, dtype=bool)  # joints with a command or acknowledgement
         self._lost = np.zeros(n, dtype=bool)  # joints whose controller is not waited for
         lock = threading.RLock()
         self._news, self._at_rest = threading.Condition(lock), threading.Condition(lock)
@@ -248,7 +248,7 @@ class Lockstep:
 
     @property
     def misses_somebody(self) -> bool:
-        """Whether a controller that is waited for has not spoken yet, or not again."""
+        """Whether a controller that is waited for has sent nothing yet, or nothing again."""
         return bool((self._needed & ~self._heard & ~self._lost).any())
 
     @property
@@ -258,7 +258,7 @@ class Lockstep:
 
     @property
     def silent_joints(self) -> tuple[str, ...]:
-        """Joints whose controller did not speak in time, and has not spoken since."""
+        """Joints whose controller sent nothing in time, and nothing since."""
         return self._named(self._needed & ~self._heard) if self.timeouts and self.enabled else ()
 
     @property

@@ -228,7 +228,7 @@ class Loop:
             self.watchdog.stop()
 
     def _serve_requests(self) -> None:
-        while not self._requests.empty():  # nobody else takes from it
+        while not self._requests.empty():  # the only reader
             self.watchdog.begin('the change at', self._sim.time)
             try:
                 self._requests.get()()

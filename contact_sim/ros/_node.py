@@ -143,14 +143,11 @@ class SimulationNode(Node):
             )
             for part in self.parts
         ]  # fmt: skip
-        self.standard_services = Services(
-            self, self.sim, self.loop, self.state_control, self.parameters
-        )
+        self.standard_services = Services(self, self.state_control)
         if INSTALLED:
             self.simulation_interfaces = SimulationInterfaces(
-                self, self.sim, self.loop, self.state_control, self.standard_services,
-                self.parameters,
-            )  # fmt: skip
+                self, self.state_control, self.standard_services
+            )
         self._in_force = self.parameters.accept_changes()
         self._log_start()
         self.page = ServedPage(
@@ -383,7 +380,7 @@ class SimulationNode(Node):
             self.get_logger().warning(trouble)
 
     def _health(self, clock: str, solver: str) -> tuple[bytes, str]:
-        """Return level and message of /diagnostics: the worst thing that can be said."""
+        """Return level and message of /diagnostics: the first problem in the order of weight."""
         loop, lockstep, common = self.loop, self.lockstep, self.parameters.settings['']
         if failure := loop.tally.failure or loop.tally.recording:
             return DiagnosticStatus.ERROR, failure

@@ -117,7 +117,7 @@ class ParameterServer:
         return tuple(without_blanks(value)) if is_list(field) else value
 
     def _declare_list(self, name: str, field: ParameterField) -> Any:
-        """Declare a list that is empty by default: first its type, of which [] says nothing."""
+        """Declare a list that is empty by default, first its type, which [] does not determine."""
         if is_list(field, of=float):  # whole numbers, and one alone, are of other types
             any_type = ParameterDescriptor(dynamic_typing=True)
             value = self._node.declare_parameter(name, [], any_type).value
@@ -170,7 +170,7 @@ def is_list(field: ParameterField, of: type | None = None) -> bool:
 
 
 def without_blanks(value: Any) -> Any:
-    """Return a list without empty texts, other values as they are: [''] is how ROS says []."""
+    """Return a list without empty texts, other values as they are: in ROS [''] stands for []."""
     return [item for item in value if item != ''] if isinstance(value, list | tuple) else value
 
 

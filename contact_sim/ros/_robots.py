@@ -1,7 +1,7 @@
 """Robots: the parameters that name them, and the robot models that these describe; no ROS.
 
-Controllers use RobotParameters and `named_robot`, the simulation everything. Wherever a parameter
-names something of one of several robots, it says `robot/name`.
+Controllers use RobotParameters and `named_robot`, the simulation everything. Where a
+parameter names something of one of several robots, it is `robot/name`.
 """
 
 from __future__ import annotations

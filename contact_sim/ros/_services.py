@@ -39,54 +39,57 @@ class StateControl:
     """Resets, poses and snapshots, each made between two steps.
 
     Attributes:
+        sim: the simulation.
+        loop: steps it.
+        parameters: of the node.
         next_ground: ground from the next reset on; None: the present one.
     """
 
     def __init__(
         self, sim: Simulator, loop: Loop, commands: CommandBuffer, parameters: ParameterServer
     ) -> None:
-        self._sim, self._loop, self._commands, self._parameters = sim, loop, commands, parameters
+        self.sim, self.loop, self.parameters, self._commands = sim, loop, parameters, commands
         self._snapshot: tuple[Snapshot, CommandState, int] | None = None
         self.next_ground: Terrain | None = None
 
     @property
     def now(self) -> int:
         """Simulated time [ns]."""
-        return nanoseconds(self._sim.time)
+        return nanoseconds(self.sim.time)
 
     @property
     def start_time(self) -> float:
         """Stamp of the first state [s]: never 0, which would mean 'no time' to ROS."""
-        return self._sim.time_step
+        return self.sim.time_step
 
     def reset(self, time_too: bool = False, height: float | None = None) -> None:
         """Return to the reference pose at rest and hold it; with `time_too` at the first stamp.
 
         `height` is the gap below the lowest foot [m], by default the parameter initial_height.
         """
-        ground, settings = self.next_ground or self._sim.terrain, self._parameters.settings
+        ground, settings = self.next_ground or self.sim.terrain, self.parameters.settings
         if height is not None:
             settings = settings | {'': replace(settings[''], initial_height=height)}
-        q = start_configuration(self._sim, settings, terrain=ground)
+        q = start_configuration(self.sim, settings, terrain=ground)
 
         def act() -> None:
             time = self.start_time if time_too else self._next_time
-            self._sim.reset(q, time=time, terrain=ground)
-            self._commands.hold(self._sim.robot.joint_positions(q))
-            self._loop.announce_new_state()
+            self.sim.reset(q, time=time, terrain=ground)
+            self._commands.hold(self.sim.robot.joint_positions(q))
+            self.loop.announce_new_state()
 
-        self._loop.between_steps(act)
+        self.loop.between_steps(act)
 
     def reset_time(self) -> None:
         """Set time back to the first stamp; the robot stays as it is."""
 
         def act() -> None:
             before = self.now
-            resume(self._sim, self._sim.snapshot(), self.start_time)
+            resume(self.sim, self.sim.snapshot(), self.start_time)
             self._commands.shift(self.now - before)
-            self._loop.announce_new_state(failure_ends=False)
+            self.loop.announce_new_state(failure_ends=False)
 
-        self._loop.between_steps(act)
+        self.loop.between_steps(act)
 
     def place(
         self,
@@ -112,7 +115,7 @@ class StateControl:
         twist = None if twist is None else bounded('twist', twist)
 
         def act() -> None:
-            q, v = self._sim.q.copy(), self._sim.v.copy()
+            q, v = self.sim.q.copy(), self.sim.v.copy()
             own_q, own_v = q[part.q], v[part.v]  # views
             if position is not None:
                 own_q[:3] = position
@@ -120,10 +123,10 @@ class StateControl:
                 own_q[3:7] = quaternion
             if twist is not None:
                 own_v[:6] = _in_base(own_q[3:7], twist) if twist_in_world else twist
-            self._sim.reset(q, v, time=self._next_time)
-            self._loop.announce_new_state()
+            self.sim.reset(q, v, time=self._next_time)
+            self.loop.announce_new_state()
 
-        self._loop.between_steps(act)
+        self.loop.between_steps(act)
 
     def put_at(self, part: RobotPart, x: float, y: float, yaw: float) -> None:
         """Stand a robot in the reference pose elsewhere on the ground, at rest.
@@ -132,26 +135,26 @@ class StateControl:
         """
         _check_floating(part)
         where = bounded('initialpose', np.array([x, y, yaw])).tolist()
-        own = standing_at(part, self._parameters.settings, self._sim.terrain, *where)
+        own = standing_at(part, self.parameters.settings, self.sim.terrain, *where)
 
         def act() -> None:
-            q, v = self._sim.q.copy(), self._sim.v.copy()
+            q, v = self.sim.q.copy(), self.sim.v.copy()
             q[part.q], v[part.v] = own, 0.0
-            q = self._sim.assembled(q)
-            self._sim.reset(q, v, time=self._next_time)
+            q = self.sim.assembled(q)
+            self.sim.reset(q, v, time=self._next_time)
             self._commands.hold(part.robot.joint_positions(q[part.q]), part.joints)
-            self._loop.announce_new_state()
+            self.loop.announce_new_state()
 
-        self._loop.between_steps(act)
+        self.loop.between_steps(act)
 
     def snapshot(self) -> float:
         """Save the state and the commands in force; return the time [s]."""
 
         def act() -> None:
-            self._snapshot = self._sim.snapshot(), self._commands.state, self.now
+            self._snapshot = self.sim.snapshot(), self._commands.state, self.now
 
-        self._loop.between_steps(act)
-        return self._sim.time
+        self.loop.between_steps(act)
+        return self.sim.time
 
     def restore(self) -> None:
         """Return to the state that was saved last; time goes on, parameters stay."""
@@ -160,16 +163,16 @@ class StateControl:
         snapshot, command, time = self._snapshot
 
         def act() -> None:
-            resume(self._sim, snapshot, self._next_time)
+            resume(self.sim, snapshot, self._next_time)
             self._commands.state = command
             self._commands.shift(self.now - time)
-            self._loop.announce_new_state()
+            self.loop.announce_new_state()
 
-        self._loop.between_steps(act)
+        self.loop.between_steps(act)
 
     @property
     def _next_time(self) -> float:
-        return self._sim.time + self._sim.time_step
+        return self.sim.time + self.sim.time_step
 
 
 def _check_floating(part: RobotPart) -> None:
@@ -228,18 +231,18 @@ class SupportCommand:
         self._points = tuple(str(index) for index in points)
         self._own = frozenset(points.tolist())
 
-    def take(self, held: Sequence[int]) -> str | None:
+    def take(self, flags: Sequence[int]) -> str | None:
         """Hold the feet whose number is not 0; return why it was refused, or None."""
-        if len(held) == len(self._feet):
+        if len(flags) == len(self._feet):
             names = self._feet
-        elif len(held) == len(self._points):
+        elif len(flags) == len(self._points):
             names = self._points
         else:
             return (
-                f'~/support: {len(held)} numbers, expected one for each of the '
+                f'~/support: {len(flags)} numbers, expected one for each of the '
                 f'{len(self._feet)} feet {", ".join(self._feet)}'
             )
-        feet = tuple(name for name, flag in zip(names, held, strict=True) if flag)
+        feet = tuple(name for name, flag in zip(names, flags, strict=True) if flag)
         refusals: list[str] = []
         self._loop.between_steps(lambda: self._set_support(feet, refusals))
         return refusals[0] if refusals else None
@@ -259,13 +262,12 @@ class SupportCommand:
     def _of_others(self, parameters: Mapping[str, Any]) -> list[str]:
         """Return the feet of other robots that are held."""
         robot = self._sim.robot
-        every = [foot.name for foot in robot.feet]
-        held = parameters['feet'] if parameters['support'] == 'given' else every
-        points, what = robot.contact_points, 'foot'
+        feet, points = robot.feet, robot.contact_points
+        every = [foot.name for foot in feet]
         return [
             name
-            for name in held
-            if not self._own.issuperset(points_called(what, name, robot.feet, points))
+            for name in (parameters['feet'] if parameters['support'] == 'given' else every)
+            if not self._own.issuperset(points_called('foot', name, feet, points))
         ]
 
 
@@ -275,16 +277,9 @@ class Services:
     They have a callback group of their own, so that commands are taken while one is under way.
     """
 
-    def __init__(
-        self,
-        node: Node,
-        sim: Simulator,
-        loop: Loop,
-        control: StateControl,
-        parameters: ParameterServer,
-    ) -> None:
-        self._node, self._sim, self._loop, self._control = node, sim, loop, control
-        self._parameters = parameters
+    def __init__(self, node: Node, control: StateControl) -> None:
+        self._node, self._control = node, control
+        self._sim, self._loop = control.sim, control.loop
         group = MutuallyExclusiveCallbackGroup()
         node.create_service(SetBool, '~/pause', self._on_pause, callback_group=group)
         node.create_service(Trigger, '~/step', self._on_step, callback_group=group)
@@ -343,7 +338,7 @@ class Services:
         if not self._loop.paused:
             response.success, response.message = False, 'not paused: call ~/pause first'
             return response
-        count = self._parameters.settings[''].step_count
+        count = self._control.parameters.settings[''].step_count
         reason = await self.take_steps(count)
         response.success = not reason
         response.message = reason or f'{count} steps, t = {self._sim.time:.9g} s'

@@ -20,11 +20,8 @@ import contact_sim
 from contact_sim.errors import ContactSimError
 from contact_sim.robot._several_robots import parts_of
 from contact_sim.ros._conversions import set_quaternion, set_stamp, set_vector, vector_values
-from contact_sim.ros._loop import Loop
-from contact_sim.ros._parameter_server import ParameterServer
 from contact_sim.ros._publishers import EVERY
 from contact_sim.ros._services import Services, StateControl, bounded, unit_quaternion
-from contact_sim.simulation._simulator import Simulator
 
 try:
     from rclpy.action import ActionServer, CancelResponse
@@ -85,22 +82,14 @@ class SimulationInterfaces:
     With the parameter `services_at_root` everything is served without the node's name, too.
     """
 
-    def __init__(
-        self,
-        node: Node,
-        sim: Simulator,
-        loop: Loop,
-        control: StateControl,
-        services: Services,
-        parameters: ParameterServer,
-    ) -> None:
-        self._node, self._sim, self._loop = node, sim, loop
+    def __init__(self, node: Node, control: StateControl, services: Services) -> None:
+        self._node, self._sim, self._loop = node, control.sim, control.loop
         self._control, self._services = control, services
-        self._stopped = loop.paused  # a start without time is STATE_STOPPED
+        self._stopped = self._loop.paused  # a start without time is STATE_STOPPED
         self._ending: Any = None
         self._group = ReentrantCallbackGroup()  # states are read while steps are taken
-        entities = Entities(sim, loop, control, parameters)
-        prefixes = ('~/', '') if parameters.settings[''].services_at_root else ('~/',)
+        entities = Entities(control)
+        prefixes = ('~/', '') if control.parameters.settings[''].services_at_root else ('~/',)
         services_by_name = {
             'get_simulator_features': (GetSimulatorFeatures, self._on_get_features),
             'get_simulation_state': (GetSimulationState, self._on_get_state),
@@ -237,16 +226,14 @@ class Entities:
     A robot is called by its name, its links `<robot>/<link>`. Links can be read, not set.
     """
 
-    def __init__(
-        self, sim: Simulator, loop: Loop, control: StateControl, parameters: ParameterServer
-    ) -> None:
-        self._sim, self._loop, self._control = sim, loop, control
-        common = parameters.settings['']
+    def __init__(self, control: StateControl) -> None:
+        self._sim, self._loop, self._control = control.sim, control.loop, control
+        common = control.parameters.settings['']
         self._world = common.world_frame or common.odom_frame
         self._world_frames = ('', common.world_frame, common.odom_frame)
-        model = sim.robot.pinocchio_model
+        model = self._sim.robot.pinocchio_model
         self._data = model.createData()
-        self._robots = {part.name or part.robot.name: part for part in parts_of(sim.robot)}
+        self._robots = {part.name or part.robot.name: part for part in parts_of(self._sim.robot)}
         bodies = {f.name: k for k, f in enumerate(model.frames) if f.type == pin.FrameType.BODY}
         bodies.pop('universe', None)
         self._frames: dict[str, int] = {}  # of Pinocchio, by entity

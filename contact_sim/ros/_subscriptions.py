@@ -30,7 +30,7 @@ from contact_sim.topics._names import own_topic
 EFFORTS = 'joint_group_effort_controller'
 """Namespace of the topics of the controllers that the field's walking packages command."""
 MANY = QoSProfile(depth=1000)
-"""Reliable, and longer than controllers speak while callbacks wait for the end of a step."""
+"""Reliable, with room for the messages that arrive while callbacks wait for the end of a step."""
 LARGE = QoSProfile(depth=10)
 """For trajectories: the last replaces those before, and each place keeps the largest it had."""
 

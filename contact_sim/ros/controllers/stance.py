@@ -104,8 +104,8 @@ class StanceController(Controller):
         if self._stance is None:
             self._stance = self._stance_anew()
         effort = self._stance.effort(time, q, v)
-        wanted = self._stance.reference(time).position
-        if not np.isfinite(effort).all() or np.linalg.norm(q[:3] - wanted) > ASTRAY:
+        reference = self._stance.reference(time).position
+        if not np.isfinite(effort).all() or np.linalg.norm(q[:3] - reference) > ASTRAY:
             self._first = None
             return self.joints(np.zeros(self.robot.n_joints), self._pose)
         return self.joints(effort, *self._stance.joint_targets(time))

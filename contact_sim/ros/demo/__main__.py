@@ -83,7 +83,7 @@ def watched_seconds(text: str) -> float:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the demo; return 0 only if the robot stood and every topic spoke."""
+    """Run the demo; return 0 only if nothing is wrong with the run."""
     parser = argparse.ArgumentParser(
         'python -m contact_sim.ros.demo', description=__doc__.splitlines()[0]
     )

@@ -31,12 +31,14 @@ def entities(monkeypatch):
 
     def made(robot):
         sim, placed = Simulator(robot), []
-        control = SimpleNamespace(place=lambda part, *_, **__: placed.append(part.name))
         common = SimpleNamespace(world_frame='world', odom_frame='odom')
-        services = module.Entities(
-            sim, SimpleNamespace(between_steps=lambda read: read()), control,
-            SimpleNamespace(settings={'': common}),
-        ).services()  # fmt: skip
+        control = SimpleNamespace(
+            sim=sim,
+            loop=SimpleNamespace(between_steps=lambda read: read()),
+            parameters=SimpleNamespace(settings={'': common}),
+            place=lambda part, *_, **__: placed.append(part.name),
+        )
+        services = module.Entities(control).services()
 
         def ask(name, **request):
             kind, callback = services[name]

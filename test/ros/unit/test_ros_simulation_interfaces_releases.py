@@ -72,14 +72,8 @@ class Server:
         buffer = CommandBuffer(ROBOT.joint_names, *np.zeros((3, N)))
         control = StateControl(sim, self.loop, buffer, parameters)
         module.ActionServer = self.action_server
-        self.interfaces = module.SimulationInterfaces(
-            self.node,
-            sim,
-            self.loop,
-            control,
-            SimpleNamespace(take_steps=self.take_steps),
-            parameters,
-        )
+        services = SimpleNamespace(take_steps=self.take_steps)
+        self.interfaces = module.SimulationInterfaces(self.node, control, services)
 
     def action_server(self, node, kind, name, execute, **_):
         self.action = kind, execute
