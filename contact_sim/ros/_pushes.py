@@ -14,13 +14,13 @@ from contact_sim._validation import finite_array, positive, shaped
 from contact_sim.errors import InvalidInput, UnknownName
 from contact_sim.ros._parameters import PushParameters
 from contact_sim.simulation._simulator import Simulator
+from contact_sim.topics._names import nanoseconds
 from contact_sim.view._session import Spring
 
 LARGEST = 1e6
 """Bound of every number of a wrench [N], [N m]."""
 MAX_PUSHES = 100
 """Pushes that may be under way or waiting for their time."""
-SECOND = 1_000_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,8 +81,8 @@ class Pushes:
             frame = owner + frame_id.removeprefix(self._prefix).removeprefix(owner)
             wrench = np.array([*force, *torque], dtype=float)
             self._check(frame_id, frame, wrench)
-            start = max(stamp, round(self._sim.time * SECOND))
-            duration = round(self._parameters.duration * SECOND)
+            start = max(stamp, nanoseconds(self._sim.time))
+            duration = nanoseconds(self._parameters.duration)
             end = start + duration if duration else None
             self._add(Push(frame, wrench, self._parameters.axes == 'world', start, end))
         except (InvalidInput, UnknownName) as error:
@@ -100,8 +100,8 @@ class Pushes:
         """
         wrench = np.array([*force, *torque], dtype=float)
         self._check(frame, frame, wrench)
-        start = round(self._sim.time * SECOND)
-        end = start + max(1, round(positive('duration', duration, 's') * SECOND))
+        start = nanoseconds(self._sim.time)
+        end = start + max(1, nanoseconds(positive('duration', duration, 's')))
         self._add(Push(frame, wrench, True, start, end))
 
     def drag(self, link: str, target: Sequence[float] | None) -> None:
