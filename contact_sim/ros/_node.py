@@ -401,8 +401,8 @@ class SimulationNode(Node):
             if age is not None and age > common.command_timeout:
                 text = f'no command{whom} for {age:.1f} s; the last one stays in force'
                 return DiagnosticStatus.WARN, text
-        if self.page.complaint:
-            return DiagnosticStatus.WARN, self.page.complaint
+        if self.page.error:
+            return DiagnosticStatus.WARN, self.page.error
         return DiagnosticStatus.OK, 'paused' if loop.paused else 'running'
 
 
