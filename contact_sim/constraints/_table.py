@@ -38,7 +38,7 @@ from contact_sim.robot._constraints import (
     LoopClosure,
     PointAnchor,
 )
-from contact_sim.robot._coordinates import frame_called
+from contact_sim.robot._coordinates import find_frame
 from contact_sim.robot._model import RobotModel
 
 # Serialisation to values that JSON and YAML have, for recordings and the node's parameters:
@@ -288,7 +288,7 @@ def _fill_frames(
 
 
 def _frame(robot: RobotModel, name: str) -> Any:
-    return frame_called(robot.pinocchio_model, name, 'frame of a constraint:')
+    return find_frame(robot.pinocchio_model, name, 'frame of a constraint:')
 
 
 def _placement(robot: RobotModel, frame: Any, q: Array) -> pin.SE3:

@@ -34,7 +34,7 @@ from contact_sim.contact_models._base import Stepper, TimeSteppingModel
 from contact_sim.contact_models._stages import CompiledLaw, compiled_law, report_solve
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, parameter
-from contact_sim.robot._contact_points import points_called
+from contact_sim.robot._contact_points import contact_point_indices
 from contact_sim.robot._model import RobotModel
 from contact_sim.solvers._cone_problem import (
     CONVERGED,
@@ -112,7 +112,7 @@ def given_feet(robot: RobotModel, features: int, feet: tuple[str, ...]) -> NDArr
     points, what = robot.contact_points, 'foot in NullSpaceParameters.feet'
     given = np.zeros(len(points))
     for foot in feet:
-        for index in points_called(what, foot, robot.feet, points):
+        for index in contact_point_indices(what, foot, robot.feet, points):
             if given[index]:
                 raise InvalidInput(
                     f'NullSpaceParameters.feet: {points[index].name} is listed twice'

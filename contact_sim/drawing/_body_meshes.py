@@ -21,7 +21,7 @@ from PIL import Image
 
 from contact_sim._types import Array, Indices
 from contact_sim.errors import shown
-from contact_sim.robot._coordinates import frame_called
+from contact_sim.robot._coordinates import find_frame
 from contact_sim.robot._files import mesh_path
 from contact_sim.robot._model import RobotModel
 from contact_sim.robot._several_robots import RobotPart, parts_of
@@ -124,17 +124,20 @@ def _bodies_of_part(whole: RobotModel, part: RobotPart) -> Iterator[Body]:
             'robot %s: %s; drawn without them, or as simple shapes', whole.name, '; '.join(missing)
         )
     for look in looks:
-        frame, alone = frame_called(model, part.called(look.link)), frame_called(own, look.link)
+        frame, alone = (
+            find_frame(model, part.qualified_name(look.link)),
+            find_frame(own, look.link),
+        )
         moved = frame.placement * alone.placement.inverse()  # of a part whose base is fixed
         at = moved * alone.placement * look.placement
         yield Body(
-            part.called(look.link), frame.parentJoint, pin.SE3ToXYZQUAT(at), look.surface,
+            part.qualified_name(look.link), frame.parentJoint, pin.SE3ToXYZQUAT(at), look.surface,
             look.colour,
         )  # fmt: skip
 
 
 def _joint(model: pin.Model, link: str) -> int:
-    return int(frame_called(model, link).parentJoint)
+    return int(find_frame(model, link).parentJoint)
 
 
 def _joints_without_geometry(robot: RobotModel, looks: tuple[LinkGeometry, ...]) -> set[int]:

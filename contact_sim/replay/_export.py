@@ -132,11 +132,16 @@ def _state(robot: RobotModel) -> list[tuple[list[str], Callable[[StepReport], Ar
     """Return the columns of q, v and efforts."""
     q, v, effort = [], [], []
     for part in parts_of(robot):
-        q += [f'q.{part.called(name)} [{unit}]' for name, unit in coordinate_units(part.robot)]
-        v += [f'v.{part.called(name)} [{unit}]' for name, unit in velocity_units(part.robot)]
+        q += [
+            f'q.{part.qualified_name(name)} [{unit}]'
+            for name, unit in coordinate_units(part.robot)
+        ]
+        v += [
+            f'v.{part.qualified_name(name)} [{unit}]' for name, unit in velocity_units(part.robot)
+        ]
         units = ['N' if unit == 'm' else 'N m' for unit in joint_units(part.robot)]
         joints = zip(part.robot.joint_names, units, strict=True)
-        effort += [f'effort.{part.called(name)} [{unit}]' for name, unit in joints]
+        effort += [f'effort.{part.qualified_name(name)} [{unit}]' for name, unit in joints]
     return [
         (q, lambda report: report.q), (v, lambda report: report.v),
         (effort, lambda report: report.effort),

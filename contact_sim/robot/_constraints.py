@@ -18,7 +18,7 @@ from scipy.linalg import orth
 from contact_sim._types import Array
 from contact_sim._validation import finite, listed, number_within, real_array
 from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName, of_type, shown
-from contact_sim.robot._coordinates import frame_called
+from contact_sim.robot._coordinates import find_frame
 from contact_sim.robot._urdf import number, vector
 
 # --- How a constraint on positions keeps its error h small (theory 4.6).
@@ -573,7 +573,7 @@ def _end(model: pin.Model, name: str, point: Sequence[float]) -> tuple[int, pin.
         raise InvalidInput(
             'constraints of a robot: a loop closed to the world: give the Simulator a PointAnchor'
         )
-    frame = frame_called(model, name, 'frame of a loop:')
+    frame = find_frame(model, name, 'frame of a loop:')
     return int(frame.parentJoint), frame.placement * pin.SE3(np.eye(3), np.array(point))
 
 

@@ -19,7 +19,7 @@ from scipy.spatial import ConvexHull, QhullError
 from contact_sim._types import Array
 from contact_sim._validation import as_tuple, check_unique, real_array, real_number
 from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName, shown
-from contact_sim.robot._coordinates import frame_called, neutral_configuration
+from contact_sim.robot._coordinates import find_frame, neutral_configuration
 from contact_sim.robot._files import mesh_path
 from contact_sim.robot._urdf import child_of, collision_text, number, parse_xml, vector
 
@@ -129,7 +129,7 @@ def foot_frame(model: pin.Model, foot: Foot) -> pin.Frame:
     return _preferred([f for f in model.frames if f.name == foot.frame and f.parentJoint == joint])
 
 
-def points_called(
+def contact_point_indices(
     what: str, name: str, feet: Sequence[Foot], points: Sequence[ContactPoint]
 ) -> tuple[int, ...]:
     """Return the indices of the contact points that `name` stands for.
@@ -612,7 +612,7 @@ def _corners(
         return (), f'foot {frame} touches at its origin: its collision geometry cannot be used'
     chosen = sorted(kept)
     beyond = max(one for _, _, one in found) + _left_out(corners, radii, chosen)
-    inverse = frame_called(model, frame).placement.inverse()
+    inverse = find_frame(model, frame).placement.inverse()
     spheres = tuple(
         Sphere(tuple(inverse.act(corners[k]).tolist()), float(radii[k])) for k in chosen
     )
@@ -641,7 +641,7 @@ def _down(model: pin.Model, frame: str) -> Array:
     """Return what is down in neutral in the axes of the joint that moves a frame, (3,)."""
     data = model.createData()
     pin.forwardKinematics(model, data, neutral_configuration(model))
-    joint = frame_called(model, frame).parentJoint
+    joint = find_frame(model, frame).parentJoint
     return np.asarray(data.oMi[joint].rotation.T @ [0.0, 0.0, -1.0])
 
 

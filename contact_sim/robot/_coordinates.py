@@ -172,7 +172,7 @@ def _degrees_of_freedom(model: pin.Model, joint: str) -> int:
 # --- Frames of a Pinocchio model by name.
 
 
-def frame_called(model: pin.Model, name: str, what: str = 'frame') -> pin.Frame:
+def find_frame(model: pin.Model, name: str, what: str = 'frame') -> pin.Frame:
     """Return the frame of this name; the link where a joint shares it.
 
     Raises:

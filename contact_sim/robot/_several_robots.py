@@ -104,7 +104,7 @@ class Part:
             )
         object.__setattr__(self, 'place', (*place.tolist(), 0.0)[:3])
 
-    def called(self, name: str) -> str:
+    def qualified_name(self, name: str) -> str:
         """Return the name that something of this robot has among the others."""
         return f'{self.name}{SEPARATOR}{name}'
 
@@ -193,27 +193,31 @@ def joined(
     return JoinedRobots(
         name=name,
         pinocchio_model=model,
-        joint_names=tuple(part.called(j) for part in parts for j in part.robot.joint_names),
+        joint_names=tuple(
+            part.qualified_name(j) for part in parts for j in part.robot.joint_names
+        ),
         contact_points=_points(parts, 'contact_points'),
         body_points=_points(parts, 'body_points'),
         references={
             pose: np.concatenate([_pose(part.robot, pose) for part in parts]) for pose in poses
         },
         approximations=tuple(
-            replace(one, joint=part.called(one.joint))
+            replace(one, joint=part.qualified_name(one.joint))
             for part in parts
             for one in part.robot.approximations
         ),
         declared_actuators=_actuators(parts),
         position_limits=tuple(
-            replace(limit, joints=tuple(map(part.called, limit.joints)))
+            replace(limit, joints=tuple(map(part.qualified_name, limit.joints)))
             for part in parts
             for limit in part.robot.position_limits
         ),
         collisions=_collisions(parts, against_each_other, most),
         notes=tuple(f'{part.name}: {note}' for part in parts for note in part.robot.notes),
         constraints=tuple(
-            one.renamed(part.called('')) for part in parts for one in part.robot.constraints
+            one.renamed(part.qualified_name(''))
+            for part in parts
+            for one in part.robot.constraints
         ),
         parts=parts,
     )
@@ -236,13 +240,13 @@ def _parts(
 def _renamed(part: Part) -> pin.Model:
     model = pin.Model(part.robot.pinocchio_model)
     for i in range(1, model.njoints):
-        model.names[i] = part.called(model.names[i])
+        model.names[i] = part.qualified_name(model.names[i])
     links = {frame.name for frame in model.frames if frame.type != pin.FrameType.JOINT}
     for frame in model.frames:
         if frame.type == pin.FrameType.JOINT and frame.name in links:
             frame.name = f'{frame.name} (joint)'  # appendModel finds frames by their names alone
         if frame.name != UNIVERSE:
-            frame.name = part.called(frame.name)
+            frame.name = part.qualified_name(frame.name)
     return model
 
 
@@ -271,8 +275,8 @@ def _placed(part: Part, q: Array) -> Array:
 def _points(parts: tuple[Part, ...], which: str) -> tuple[ContactPoint, ...]:
     return tuple(
         replace(
-            point, name=part.called(point.name), frame=part.called(point.frame),
-            joint=part.called(point.joint) if point.joint != UNIVERSE else UNIVERSE,
+            point, name=part.qualified_name(point.name), frame=part.qualified_name(point.frame),
+            joint=part.qualified_name(point.joint) if point.joint != UNIVERSE else UNIVERSE,
         )
         for part in parts
         for point in getattr(part.robot, which)
@@ -287,7 +291,7 @@ def _collisions(parts: tuple[Part, ...], against_each_other: bool, most: int) ->
         own = part.robot.collisions
         chosen = own.solids or (part.robot.solids if against_each_other else ())
         solids.append(tuple(_named(part, solid) for solid in chosen))
-        pairs += [(part.called(a), part.called(b)) for a, b in own.pairs]
+        pairs += [(part.qualified_name(a), part.qualified_name(b)) for a, b in own.pairs]
     if against_each_other:
         pairs += [
             (a.name, b.name)
@@ -300,9 +304,12 @@ def _collisions(parts: tuple[Part, ...], against_each_other: bool, most: int) ->
 
 
 def _named(part: Part, solid: Solid) -> Solid:
-    joint = part.called(solid.joint) if solid.joint != UNIVERSE else UNIVERSE
+    joint = part.qualified_name(solid.joint) if solid.joint != UNIVERSE else UNIVERSE
     return replace(
-        solid, name=part.called(solid.name), frame=part.called(solid.frame), joint=joint
+        solid,
+        name=part.qualified_name(solid.name),
+        frame=part.qualified_name(solid.frame),
+        joint=joint,
     )
 
 
@@ -313,7 +320,7 @@ def _actuators(parts: tuple[Part, ...]) -> Actuators:
         for field in fields(Actuators)
         if field.name != 'joint_names'
     }
-    names = tuple(part.called(j) for part in parts for j in part.robot.joint_names)
+    names = tuple(part.qualified_name(j) for part in parts for j in part.robot.joint_names)
     return Actuators(joint_names=names, **values)
 
 
@@ -344,9 +351,11 @@ class RobotPart:
         """What stands before each of its names among the others, such as 'a/'; '' alone."""
         return f'{self.name}{SEPARATOR}' if self.name else ''
 
-    def called(self, name: str) -> str:
+    def qualified_name(self, name: str) -> str:
         """Return the name that something of this robot has among the others."""
         return self.prefix + name
+
+    called = qualified_name  # former name
 
     def own(self, names: Iterable[str]) -> tuple[str, ...]:
         """Return those of the names among the others that are of this robot, as it has them."""
@@ -372,7 +381,7 @@ def parts_of(robot: RobotModel) -> tuple[RobotPart, ...]:
     return tuple(parts)
 
 
-def with_each(robot: RobotModel, change: Callable[[RobotPart], RobotModel]) -> RobotModel:
+def map_robots(robot: RobotModel, change: Callable[[RobotPart], RobotModel]) -> RobotModel:
     """Return the world in which each robot is what `change` makes of it, at its place."""
     parts = parts_of(robot)
     changed = [change(part) for part in parts]

@@ -18,7 +18,7 @@ import pinocchio as pin
 from contact_sim._types import Array
 from contact_sim.errors import InvalidInput, RobotDescriptionError, shown
 from contact_sim.robot._coordinates import unit_parts
-from contact_sim.robot._urdf import as_number, is_xml, parse_xml, read_text
+from contact_sim.robot._urdf import is_xml, parse_number, parse_xml, read_text
 
 ROUNDING = 0.01
 """Largest distance of the norm of a quaternion from 1: files hold a few digits."""
@@ -179,7 +179,7 @@ def _values(state: Element, place: str) -> JointValues:
 
 
 def _numbers(text: str, where: str) -> tuple[float, ...]:
-    values = tuple(as_number(part) for part in text.split())
+    values = tuple(parse_number(part) for part in text.split())
     if not all(map(math.isfinite, values)):
         raise RobotDescriptionError(f'{where}: value = {shown(text)}, expected numbers')
     return values

@@ -29,7 +29,7 @@ _NUMBER = re.compile(r'(?ai)[+-]?(inf|infinity|(\d+\.?\d*|\.\d+)(e[+-]?\d+)?)')
 """What is a number to everybody: Python alone knows 1_0 and digits of other scripts."""
 
 
-def as_number(text: str) -> float:
+def parse_number(text: str) -> float:
     """Return the number in `text`, blanks around it passed over; NaN where it is none."""
     return float(text) if _NUMBER.fullmatch(text.strip()) else math.nan
 
@@ -61,7 +61,7 @@ def number(
     text = element.get(key)
     if text is None and not required:
         return 0.0
-    value = as_number(text or '')
+    value = parse_number(text or '')
     if value >= at_least and (infinite or math.isfinite(value)):
         return value
     what = 'a number' if infinite else 'a finite number'
@@ -78,7 +78,7 @@ def vector(
         RobotDescriptionError: not three finite numbers.
     """
     text = element.get(key, default) if element is not None else default
-    values = [as_number(part) for part in text.split()]
+    values = [parse_number(part) for part in text.split()]
     if len(values) != 3 or not all(map(math.isfinite, values)):
         raise RobotDescriptionError(f'{where} {key} = {text!r}, expected three finite numbers')
     return values[0], values[1], values[2]
@@ -327,7 +327,7 @@ def gear_ratios(robot: Element, place: str) -> Mapping[str, float]:
 
 def _ratio(element: Element, where: str) -> float:
     text = element.text or ''
-    ratio = abs(as_number(text))
+    ratio = abs(parse_number(text))
     if not (ratio > 0.0 and math.isfinite(ratio)):
         raise RobotDescriptionError(
             f'{where}: <{element.tag}> = {text.strip()!r}, expected a finite number other than 0'

@@ -35,7 +35,7 @@ from contact_sim.robot._constraints import Constraint
 from contact_sim.robot._model import RobotModel
 from contact_sim.robot._several_robots import RobotPart
 from contact_sim.robot._standing_pose import STANDING
-from contact_sim.robot._urdf import as_number
+from contact_sim.robot._urdf import parse_number
 from contact_sim.ros._parameters import ConstraintNames, ConstraintParameters
 from contact_sim.ros._robots import NAME
 from contact_sim.simulation._simulator import Simulator
@@ -242,7 +242,7 @@ def _value(field: ParameterField, text: str) -> Any:
         if text not in ('true', 'false'):
             raise InvalidInput(f'{field.name} = {text!r}: expected true or false')
         return text == 'true'
-    numbers = [as_number(word) for word in text.split(',')]
+    numbers = [parse_number(word) for word in text.split(',')]
     if any(number != number for number in numbers) or (field.type is float and len(numbers) > 1):
         what = 'a number' if field.type is float else 'numbers with commas between them'
         raise InvalidInput(f'{field.name} = {text!r}: expected {what}')

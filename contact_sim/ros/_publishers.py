@@ -221,7 +221,7 @@ class ShadowMessage:
         self.message = Float64MultiArray()
         self._forces = [f'force.{foot.name}.{axis}' for foot in robot.feet for axis in 'xyz']
         self._velocities = [
-            f'velocity.{part.called(name)}'
+            f'velocity.{part.qualified_name(name)}'
             for part in parts_of(robot)
             for name in velocity_labels(part.robot)
         ]

@@ -31,9 +31,9 @@ from contact_sim.robot._several_robots import (
     joined,
     loose_ball,
     loose_box,
-    with_each,
+    map_robots,
 )
-from contact_sim.robot._urdf import as_number
+from contact_sim.robot._urdf import parse_number
 
 LOOSE = {'box': 4, 'ball': 2}
 """Numbers of a loose body: its sizes and its mass."""
@@ -120,7 +120,7 @@ def poses_in(texts: Iterable[str]) -> dict[str, dict[str, float]]:
             joint, _, value = word.rpartition('=')
             if joint in values:
                 raise InvalidInput(f'poses: {text!r}: joint {joint!r} is listed more than once')
-            values[joint] = as_number(value)
+            values[joint] = parse_number(value)
         if not colon or not name or not values or '' in values or name in poses:
             twice = 'the pose is listed more than once' if name in poses else POSE_FORM
             raise InvalidInput(f'poses: {text!r}: {twice}')
@@ -286,8 +286,8 @@ def effort_order(part: RobotPart, settings: Settings) -> NDArray[np.intp]:
     own = part.own(named) or robot.joint_names
     for joint in own:
         if joint not in robot.joint_names:
-            known = map(part.called, robot.joint_names)
-            raise UnknownName('joint in effort_joints', part.called(joint), known)
+            known = map(part.qualified_name, robot.joint_names)
+            raise UnknownName('joint in effort_joints', part.qualified_name(joint), known)
     if len(set(own)) < len(own):
         raise InvalidInput(f'effort_joints = {list(named)}: one is twice')
     first = part.joints.start
@@ -299,12 +299,14 @@ def driven_robot(robot: RobotModel, settings: Settings) -> RobotModel:
 
     A joint's own number wins over that of `actuators`, and that over the description.
     """
-    return with_each(robot, lambda part: _driven(part, settings))
+    return map_robots(robot, lambda part: _driven(part, settings))
 
 
 def _driven(part: RobotPart, settings: Settings) -> RobotModel:
     robot, shared = part.robot, settings['actuators']
-    of_joints = [settings[f'actuators.{part.called(joint)}'] for joint in robot.joint_names]
+    of_joints = [
+        settings[f'actuators.{part.qualified_name(joint)}'] for joint in robot.joint_names
+    ]
     changes: dict[str, Array] = {}
     for name in quantities():
         own = np.array([getattr(joint, name) for joint in of_joints])

@@ -21,7 +21,7 @@ from contact_sim._types import Array
 from contact_sim.collision._terrain import Terrain
 from contact_sim.contact_models._null_space import NullSpace
 from contact_sim.errors import ContactSimError, InvalidInput
-from contact_sim.robot._contact_points import points_called
+from contact_sim.robot._contact_points import contact_point_indices
 from contact_sim.robot._several_robots import RobotPart
 from contact_sim.ros._factory import standing_at, start_configuration
 from contact_sim.ros._joint_commands import CommandBuffer, CommandState
@@ -227,7 +227,7 @@ class SupportCommand:
     def __init__(self, sim: Simulator, loop: Loop, part: RobotPart) -> None:
         self._sim, self._loop = sim, loop
         points = part.candidates[: len(part.robot.contact_points)]
-        self._feet = tuple(part.called(foot.name) for foot in part.robot.feet)
+        self._feet = tuple(part.qualified_name(foot.name) for foot in part.robot.feet)
         self._points = tuple(str(index) for index in points)
         self._own = frozenset(points.tolist())
 
@@ -267,7 +267,7 @@ class SupportCommand:
         return [
             name
             for name in (parameters['feet'] if parameters['support'] == 'given' else every)
-            if not self._own.issuperset(points_called('foot', name, feet, points))
+            if not self._own.issuperset(contact_point_indices('foot', name, feet, points))
         ]
 
 

@@ -239,9 +239,11 @@ class Entities:
         self._frames: dict[str, int] = {}  # of Pinocchio, by entity
         self._robot_of: dict[str, str] = {}
         for robot, part in self._robots.items():
-            base = bodies.get(part.called(part.robot.base_frame))
+            base = bodies.get(part.qualified_name(part.robot.base_frame))
             own = {robot: 0 if base is None else base}
-            own |= {f'{robot}/{name}': bodies[part.called(name)] for name in part.own(bodies)}
+            own |= {
+                f'{robot}/{name}': bodies[part.qualified_name(name)] for name in part.own(bodies)
+            }
             self._frames |= own
             self._robot_of |= dict.fromkeys(own, robot)
 
@@ -389,7 +391,7 @@ class Entities:
         """Return the base of a robot in its reference poses."""
         part, poses = self._robots[name], []
         for reference in part.robot.reference_configurations:
-            pose = NamedPose(name=part.called(reference), tags=[SPAWN])
+            pose = NamedPose(name=part.qualified_name(reference), tags=[SPAWN])
             pose.description = f'{name}, {reference}: ~/reset with reference_pose:={reference}'
             pose.pose.orientation.w = 1.0
             if part.robot.floating_base:

@@ -77,7 +77,7 @@ class Subscriptions:
     def _on_joint_command(self, message: JointState) -> None:
         self._warn(
             self._commands.take_joint_state(
-                [self._part.called(name) for name in message.name], message.position,
+                [self._part.qualified_name(name) for name in message.name], message.position,
                 message.velocity, message.effort, stamp_nanoseconds(message.header.stamp),
             )
         )  # fmt: skip
@@ -95,7 +95,7 @@ class Subscriptions:
         ]  # fmt: skip
         self._warn(
             self._commands.take_trajectory(
-                [self._part.called(name) for name in message.joint_names], points,
+                [self._part.qualified_name(name) for name in message.joint_names], points,
                 stamp_nanoseconds(message.header.stamp), self._control.now, self._part.joints,
             )
         )  # fmt: skip

@@ -73,11 +73,11 @@ class PartPairs:
 
     def acting_on(self, links: Iterable[str]) -> Array:
         """Return on which of the links a contact acts, as `PairReport.acting_on`."""
-        return self._whole.acting_on(map(self._part.called, links))
+        return self._whole.acting_on(map(self._part.qualified_name, links))
 
     def load_on(self, links: Iterable[str]) -> float:
         """Return the sum of the normal forces on links [N], as `PairReport.load_on`."""
-        return self._whole.load_on(map(self._part.called, links))
+        return self._whole.load_on(map(self._part.qualified_name, links))
 
 
 class PartRecord:

@@ -286,7 +286,7 @@ def sensor_frame(robot: RobotModel, name: str) -> pin.Frame:
     if not name:
         root = 1 if robot.floating_base else 0
         return pin.Frame(name, root, pin.SE3.Identity(), pin.FrameType.OP_FRAME)
-    return of_model.frame_called(robot.pinocchio_model, name)
+    return of_model.find_frame(robot.pinocchio_model, name)
 
 
 class Frames:

@@ -15,7 +15,7 @@ from contact_sim.collision._detection import leaf_dof
 from contact_sim.contact_models._base import apply_commands
 from contact_sim.dynamics._forces import add_wrench
 from contact_sim.errors import InvalidInput, shown
-from contact_sim.robot._coordinates import frame_called
+from contact_sim.robot._coordinates import find_frame
 from contact_sim.robot._model import RobotModel
 from contact_sim.step._workspace import Workspace
 
@@ -183,7 +183,7 @@ class AppliedForces:
         Raises:
             UnknownName: a frame that does not exist.
         """
-        return frame_called(self._workspace.model, name)
+        return find_frame(self._workspace.model, name)
 
     def frame_placement(self, name: str) -> pin.SE3:
         """Return the placement of a frame in world at the current configuration.

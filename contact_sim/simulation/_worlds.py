@@ -29,7 +29,7 @@ from contact_sim.dynamics._energy import gravity_vector
 from contact_sim.dynamics._integration import integrator_code
 from contact_sim.errors import InvalidInput, of_type
 from contact_sim.robot._actuators import Actuators, JointCommand
-from contact_sim.robot._coordinates import frame_called, frozen
+from contact_sim.robot._coordinates import find_frame, frozen
 from contact_sim.robot._model import RobotModel
 from contact_sim.simulation._compilation import announced
 from contact_sim.simulation._inputs import checked_robot, per_world, per_world_contact
@@ -510,7 +510,7 @@ class Worlds:
             InvalidInput: wrong sizes, values that are not finite.
         """
         model, tree = self.robot.pinocchio_model, self._arrays.template.tree
-        placed = frame_called(model, frame)
+        placed = find_frame(model, frame)
         values = per_world('wrenches', wrenches, self.n, 6, least=-np.inf)
         body = tree.body_of_joint[placed.parentJoint]
         self._field('wrench')[:] = values

@@ -35,7 +35,7 @@ from contact_sim.collision._surface import Ground
 from contact_sim.collision._terrain import Terrain, TerrainLike, addresses_of, as_terrain
 from contact_sim.dynamics._energy import gravity_vector
 from contact_sim.errors import InvalidInput, UnknownName, shown
-from contact_sim.robot._contact_points import points_called
+from contact_sim.robot._contact_points import contact_point_indices
 from contact_sim.robot._coordinates import checked_vector
 from contact_sim.robot._model import RobotModel
 from contact_sim.support._geometry import Weighted, minimal_coordinates, null_space_basis
@@ -75,7 +75,7 @@ def _points(robot: RobotModel, foot: Any) -> tuple[int, ...]:
     """Return the contact points that one entry stands for."""
     points = robot.contact_points
     if isinstance(foot, str):
-        return points_called('foot', foot, robot.feet, points)
+        return contact_point_indices('foot', foot, robot.feet, points)
     if not hasattr(foot, '__index__') or isinstance(foot, bool):
         raise InvalidInput(f'active: {shown(foot)} is neither the name nor the index of a foot')
     index = int(foot.__index__())

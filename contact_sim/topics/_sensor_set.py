@@ -97,7 +97,7 @@ def recorded_settings(parameters: Mapping[str, Mapping[str, Any]]) -> Settings:
 
 def frame_id(part: RobotPart, settings: Settings, frame: str) -> str:
     """Return the name that a frame of a robot has in TF."""
-    return str(settings[''].frame_prefix) + part.called(frame)
+    return str(settings[''].frame_prefix) + part.qualified_name(frame)
 
 
 def base_frame_id(part: RobotPart, settings: Settings) -> str:

@@ -95,7 +95,7 @@ def solver_numbers(
     }
     for part in parts:
         support = support_of(part.robot, terrain, PartReport(report, part))
-        values |= {part.called(name): x for name, x in support_numbers(support).items()}
+        values |= {part.qualified_name(name): x for name, x in support_numbers(support).items()}
     values |= drift_numbers(constraints, report)
     return {label: float(value) for label, value in values.items()}
 

@@ -16,7 +16,7 @@ from contact_sim._validation import checked, count, number_within, positive, sha
 from contact_sim.collision._terrain import Terrain
 from contact_sim.contact_models import contact_models
 from contact_sim.errors import InvalidInput, NonFiniteState
-from contact_sim.robot._coordinates import frame_called
+from contact_sim.robot._coordinates import find_frame
 from contact_sim.robot._model import RobotModel
 from contact_sim.robot._standing_pose import STANDING
 from contact_sim.simulation._loop import Pacer, PushSchedule, Request
@@ -203,7 +203,7 @@ class LiveSession(Session):
     ) -> None:
         wrench = np.concatenate([shaped('force', force, 3), shaped('torque', torque, 3)])
         steps = max(1, round(positive('duration', duration, 's') / self._sim.time_step))
-        frame_called(self.robot.pinocchio_model, frame)
+        find_frame(self.robot.pinocchio_model, frame)
         self._run.pushes.add(frame, wrench, self._run.steps + steps)
 
     def _on_drag(self, frame: str, target: Sequence[float] | None) -> None:

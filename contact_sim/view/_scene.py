@@ -43,7 +43,7 @@ from contact_sim.drawing._step_shapes import (
     turned_to,
 )
 from contact_sim.errors import UnknownName
-from contact_sim.robot._coordinates import frame_called
+from contact_sim.robot._coordinates import find_frame
 from contact_sim.robot._model import RobotModel
 from contact_sim.robot._several_robots import parts_of
 from contact_sim.sensors._robot_view import PartReport
@@ -679,7 +679,7 @@ class DragHandle:
             model = robot.pinocchio_model
             if model is not self._model:
                 self._model, self._data = model, model.createData()
-            frame = frame_called(model, self.frame)
+            frame = find_frame(model, self.frame)
             pin.forwardKinematics(model, self._data, q)
             origin = (self._data.oMi[frame.parentJoint] * frame.placement).translation
             self._gizmo.position = self.offset + origin

@@ -34,7 +34,7 @@ from contact_sim.control._stance import BaseMotion, Stance
 from contact_sim.control._trot import Trot
 from contact_sim.errors import InvalidInput, UnknownName, shown
 from contact_sim.robot._actuators import holding
-from contact_sim.robot._coordinates import frame_called
+from contact_sim.robot._coordinates import find_frame
 from contact_sim.robot._model import RobotModel
 from contact_sim.simulation._report import StepReport
 from contact_sim.simulation._simulator import Simulator
@@ -483,7 +483,7 @@ class Spring:
 
     def __init__(self, robot: RobotModel, frame: str, target: Array, q: Array) -> None:
         self._model = model = robot.pinocchio_model
-        kind = frame_called(model, frame).type
+        kind = find_frame(model, frame).type
         self._data, self._id = model.createData(), model.getFrameId(frame, kind)
         self.frame, self.target = frame, target
         jacobian = pin.computeFrameJacobian(model, self._data, q, self._id, AXES)[:3]

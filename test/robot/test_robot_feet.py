@@ -5,7 +5,7 @@ import pytest
 from robots import FREE_FLYER, ball, cube, sled
 
 from contact_sim import ContactPoint, Foot, InvalidInput, RobotModel, UnknownName, load_robot
-from contact_sim.robot._contact_points import foot_frame, points_called
+from contact_sim.robot._contact_points import contact_point_indices, foot_frame
 
 
 def test_a_foot_with_one_point_has_its_name():
@@ -48,7 +48,7 @@ def test_a_name_stands_for_the_points_of_a_foot_or_for_one_point():
     robot = sled()
 
     def points(name):
-        return points_called('foot', name, robot.feet, robot.contact_points)
+        return contact_point_indices('foot', name, robot.feet, robot.contact_points)
 
     assert points('right') == (4, 5, 6, 7)
     assert points('right_2') == (6,)
