@@ -25,13 +25,13 @@ from contact_sim.robot._contact_points import (
     SIGNS,
     ContactPoint,
     Foot,
-    collision_geometry,
     corners_of,
     link_of,
     reach_beyond,
 )
 from contact_sim.robot._coordinates import frozen
 from contact_sim.robot._srdf import read_srdf
+from contact_sim.robot._urdf import CollisionGeometry, collision_geometry
 
 MOST, LARGEST_MOST = 32, 10_000
 """Contacts between bodies that a robot may have at once, unless said otherwise."""
@@ -170,11 +170,11 @@ def solids_of(
     return tuple(solids)
 
 
-def _solid(model: pin.Model, link: str, geometry: Any) -> Solid:
-    half, radius, centre, error = sizes_of(geometry.geometry, str(geometry.name))
+def _solid(model: pin.Model, link: str, geometry: CollisionGeometry) -> Solid:
+    half, radius, centre, error = sizes_of(geometry.shape, geometry.name)
     placement = geometry.placement
     return Solid(
-        name=str(geometry.name), frame=link, joint=str(model.names[geometry.parentJoint]),
+        name=geometry.name, frame=link, joint=str(model.names[geometry.joint]),
         half=half, radius=radius, centre=tuple(placement.act(centre).tolist()),
         rotation=tuple(placement.rotation.ravel().tolist()), error=error,
     )  # fmt: skip

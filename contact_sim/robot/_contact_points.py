@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
-from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 import numpy as np
@@ -20,8 +18,14 @@ from contact_sim._types import Array
 from contact_sim._validation import as_tuple, check_unique, real_array, real_number
 from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName, shown
 from contact_sim.robot._coordinates import find_frame, neutral_configuration
-from contact_sim.robot._files import mesh_path
-from contact_sim.robot._urdf import child_of, collision_text, number, parse_xml, vector
+from contact_sim.robot._urdf import (
+    CollisionGeometry,
+    child_of,
+    collision_geometry,
+    link_geometry,
+    number,
+    vector,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -319,7 +323,7 @@ def body_contacts(
     bodies: dict[str, list[_Shape]] = {}
     for link in chosen:
         for geometry in geometries[link]:
-            joint = str(model.names[geometry.parentJoint])
+            joint = str(model.names[geometry.joint])
             bodies.setdefault(joint, []).append(_shape(link, geometry, edge_radius))
     points: list[ContactPoint] = []
     approximations: list[Approximation] = []
@@ -341,9 +345,9 @@ def link_of(model: pin.Model, frame: str) -> str:
 
 
 def _chosen_links(
-    geometries: dict[str, list[Any]], links: Iterable[str] | None, feet: set[str]
+    geometries: dict[str, list[CollisionGeometry]], links: Iterable[str] | None, feet: set[str]
 ) -> list[str]:
-    moving = {link: shapes for link, shapes in geometries.items() if shapes[0].parentJoint}
+    moving = {link: shapes for link, shapes in geometries.items() if shapes[0].joint}
     if links is None:
         return [link for link in moving if link not in feet]
     chosen = list(as_tuple('links', links, 'names of links'))
@@ -379,38 +383,11 @@ def _points_of_body(
     return points, Approximation(joint, names, len(points), error)
 
 
-def collision_geometry(
-    model: pin.Model, description: str, package_dirs: Sequence[str]
-) -> dict[str, list[Any]]:
-    """Return the collision geometries of every link that has some."""
-    if not description:
-        raise InvalidInput('the robot was made without a URDF: no collision geometry is known')
-    root = parse_xml(description, 'collision geometry')
-    for mesh in root.iterfind('link/collision/geometry/mesh'):
-        mesh.set('filename', mesh_path(mesh.get('filename', ''), package_dirs))
-    text = collision_text(root, 'collision geometry')
-    try:
-        geometries = pin.buildGeomFromUrdfString(
-            model, text, pin.GeometryType.COLLISION, package_dirs=list(package_dirs)
-        ).geometryObjects
-    except Exception as error:  # Pinocchio passes on whatever C++ throws
-        raise RobotDescriptionError(f'collision geometry: {error}') from error
-    described = sum(len(link.findall('collision')) for link in root.iterfind('link'))
-    if len(geometries) != described:
-        raise RobotDescriptionError(
-            f'collision geometry: Pinocchio reads {len(geometries)} of {described} shapes'
-        )
-    by_link: dict[str, list[Any]] = {}
-    for geometry in geometries:
-        by_link.setdefault(str(model.frames[geometry.parentFrame].name), []).append(geometry)
-    return by_link
-
-
-def _shape(link: str, geometry: Any, edge_radius: float) -> _Shape:
-    corners, radius, error = corners_of(geometry.geometry, str(geometry.name), edge_radius)
+def _shape(link: str, geometry: CollisionGeometry, edge_radius: float) -> _Shape:
+    corners, radius, error = corners_of(geometry.shape, geometry.name, edge_radius)
     placed = np.array([geometry.placement.act(corner) for corner in corners])
-    whole = type(geometry.geometry).__name__ in ('Sphere', 'Capsule')
-    return _Shape(link, str(geometry.name), placed, radius, whole, error)
+    whole = type(geometry.shape).__name__ in ('Sphere', 'Capsule')
+    return _Shape(link, geometry.name, placed, radius, whole, error)
 
 
 def corners_of(shape: Any, name: str, edge_radius: float = 0.0) -> tuple[Array, float, float]:
@@ -572,7 +549,7 @@ def soles_of(
             continue
         balls = _balls(link, place)
         if not balls and model.existFrame(frame):
-            balls, note = _corners(model, robot, frame, tuple(package_dirs), place)
+            balls, note = _corners(model, link, frame, tuple(package_dirs), place)
             notes += [note] if note else []
         if balls:
             spheres[frame] = balls
@@ -593,13 +570,12 @@ def _balls(link: Element, place: str) -> tuple[Sphere, ...]:
 
 
 def _corners(
-    model: pin.Model, robot: Element, frame: str, package_dirs: tuple[str, ...], place: str
+    model: pin.Model, link: Element, frame: str, package_dirs: tuple[str, ...], place: str
 ) -> tuple[tuple[Sphere, ...], str]:
     """Return the corners of the collision geometry of a foot's link, and what they leave out."""
-    link = link_of(model, frame)
     try:
-        shapes = collision_geometry(model, _alone(robot, link), package_dirs)[link]
-        found = [corners_of(shape.geometry, str(shape.name)) for shape in shapes]
+        shapes = link_geometry(model, link, package_dirs)
+        found = [corners_of(one.shape, one.name) for one in shapes]
         placed = [
             np.array([shape.placement.act(corner) for corner in corners])
             for shape, (corners, _, _) in zip(shapes, found, strict=True)
@@ -616,7 +592,7 @@ def _corners(
     spheres = tuple(
         Sphere(tuple(inverse.act(corners[k]).tolist()), float(radii[k])) for k in chosen
     )
-    kinds = ', '.join(sorted({type(shape.geometry).__name__ for shape in shapes}))
+    kinds = ', '.join(sorted({type(one.shape).__name__ for one in shapes}))
     return spheres, (
         f'foot {frame} touches with {len(chosen)} points of its collision geometry ({kinds}), '
         f'which leave out up to {1e3 * beyond:.2g} mm'
@@ -649,13 +625,3 @@ def _left_out(corners: Array, radii: Array, chosen: list[int]) -> float:
     if len(chosen) == len(corners):
         return 0.0
     return reach_beyond(corners[chosen], corners) + float(radii.max() - radii.min())
-
-
-def _alone(robot: Element, link: str) -> str:
-    """Return a URDF in which this link alone has collision geometry: no other mesh is read."""
-    copy = deepcopy(robot)
-    for other in copy.iterfind('link'):
-        if other.get('name') != link:
-            for collision in other.findall('collision'):
-                other.remove(collision)
-    return ElementTree.tostring(copy, encoding='unicode')

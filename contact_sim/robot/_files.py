@@ -118,6 +118,31 @@ def mesh_path(uri: str, folders: Iterable[str]) -> str:
     return str(next(found, uri))
 
 
+def mesh_file(uri: str, folders: Iterable[str]) -> Path:
+    """Return the file of a mesh.
+
+    Args:
+        uri: package://, file://, or a path.
+        folders: folders that hold packages, and where relative paths begin.
+
+    Raises:
+        RobotDescriptionError: there is no such file.
+    """
+    folders = tuple(folders)
+    scheme, separator, path = mesh_path(uri, folders).rpartition('://')
+    candidates = {
+        'package': [Path(folder, path) for folder in folders],
+        'file': [Path(path)],
+        '': [Path(path)] if uri and not separator else [],
+    }
+    found = next((file for file in candidates.get(scheme, []) if file.exists()), None)
+    if found is None:
+        raise RobotDescriptionError(
+            f'mesh {uri!r} not found in {", ".join(folders) or "any folder"}'
+        )
+    return found
+
+
 def _relative(uri: str) -> bool:
     return bool(uri) and not urlparse(uri).scheme and not uri.startswith('/')
 

@@ -189,7 +189,7 @@ def joined(
     for part in parts:
         model = pin.appendModel(model, _renamed(part), 0, _foundation(part))
     model.gravity = parts[0].robot.pinocchio_model.gravity
-    poses = {pose for part in parts for pose in part.robot.references}
+    poses = dict.fromkeys(pose for part in parts for pose in part.robot.references)
     return JoinedRobots(
         name=name,
         pinocchio_model=model,

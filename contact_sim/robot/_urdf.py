@@ -1,9 +1,12 @@
-"""A URDF in the words that Pinocchio's parser (urdfdom) is sure to read.
+"""Read a robot description: from URDF or xacro to a Pinocchio model.
 
-That parser is stricter than URDFs in daily use: at a blank behind a mass, a line break in an
-`xyz`, or a number like 0x10 it leaves the whole <inertial> or <collision> away, and goes on. So
-it is given a text of its own, made from numbers that were read and checked here, with only those
-elements from which it makes something.
+    file or text → xacro → XML tree → checks → pin.Model, collision geometry, gear ratios
+
+Pinocchio's own parser (urdfdom) is not used. It accepts zero and negative masses silently and
+reports a broken tree without a name; and at a blank behind a mass, a line break in an `xyz`, or a
+number like 0x10 it leaves the whole <inertial> or <collision> out and goes on. The model that is
+built here equals its model of a text in which it reads every number, bit for bit
+(test/robot/test_robot_agreement.py).
 """
 
 from __future__ import annotations
@@ -12,330 +15,22 @@ import math
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
-from xml.etree.ElementTree import Element, SubElement
+from xml.etree.ElementTree import Element
 
+import coal
 import numpy as np
+import pinocchio as pin
 
-from contact_sim.errors import RobotDescriptionError
-from contact_sim.robot._files import XacroArguments, run_xacro, uses_xacro
+from contact_sim._types import Array
+from contact_sim.errors import InvalidInput, RobotDescriptionError
+from contact_sim.robot._files import XacroArguments, mesh_file, run_xacro, uses_xacro
 
-# --- Numbers in the attributes of a URDF, checked.
-
-_NUMBER = re.compile(r'(?ai)[+-]?(inf|infinity|(\d+\.?\d*|\.\d+)(e[+-]?\d+)?)')
-"""What is a number to everybody: Python alone knows 1_0 and digits of other scripts."""
-
-
-def parse_number(text: str) -> float:
-    """Return the number in `text`, blanks around it passed over; NaN where it is none."""
-    return float(text) if _NUMBER.fullmatch(text.strip()) else math.nan
-
-
-def number(
-    element: Element,
-    key: str,
-    where: str,
-    *,
-    at_least: float = -math.inf,
-    infinite: bool = False,
-    required: bool = False,
-    unit: str = '',
-) -> float:
-    """Return an attribute of `element`; 0 where it is missing and not required.
-
-    Args:
-        element: an element of a URDF.
-        key: name of the attribute.
-        where: how a message begins, e.g. "file: joint 'knee': <limit>".
-        at_least: smallest number allowed.
-        infinite: whether plus and minus infinity are allowed.
-        required: whether the attribute has to be there.
-        unit: what a message puts behind the value.
-
-    Raises:
-        RobotDescriptionError: missing, not a number, or not allowed.
-    """
-    text = element.get(key)
-    if text is None and not required:
-        return 0.0
-    value = parse_number(text or '')
-    if value >= at_least and (infinite or math.isfinite(value)):
-        return value
-    what = 'a number' if infinite else 'a finite number'
-    bound = f' of at least {at_least:g}' if at_least > -math.inf else ''
-    raise RobotDescriptionError(f'{where} {key} = {text!r}{unit}, expected {what}{bound}')
-
-
-def vector(
-    element: Element | None, key: str, default: str, where: str
-) -> tuple[float, float, float]:
-    """Return an attribute that holds three numbers; `default` where it is missing.
-
-    Raises:
-        RobotDescriptionError: not three finite numbers.
-    """
-    text = element.get(key, default) if element is not None else default
-    values = [parse_number(part) for part in text.split()]
-    if len(values) != 3 or not all(map(math.isfinite, values)):
-        raise RobotDescriptionError(f'{where} {key} = {text!r}, expected three finite numbers')
-    return values[0], values[1], values[2]
-
-
-# --- Refuse a URDF that cannot be a robot, with a message that names the link or joint.
-#
-# Pinocchio accepts zero and negative masses silently, and reports a broken tree without saying
-# where. Link inertias must be positive semi-definite; the triangle inequality of principal moments
-# is not asked for, because robots in daily use (hyq's foot links) break it in negligible links.
-
-MOST_LINKS = 1000
-"""Largest number of links: parsers descend the tree link by link, and end at some depth."""
-ROUNDED_MOMENT = 1e-7
-"""Largest negative principal moment that counts as rounded [kg m^2]: files with seven decimals."""
-_JOINT_TYPES = ('fixed', 'revolute', 'continuous', 'prismatic', 'planar', 'floating')
-_LIMITED_TYPES = ('revolute', 'prismatic')
-_AXIS_TYPES = ('revolute', 'continuous', 'prismatic')
-
-
-def check_description(robot: Element, place: str) -> None:
-    """Check the tree, the limits and the masses of a URDF.
-
-    Args:
-        robot: the <robot> element.
-        place: what to call the description in a message.
-
-    Raises:
-        RobotDescriptionError: the first thing that is wrong.
-    """
-    if robot.tag != 'robot':
-        raise RobotDescriptionError(
-            f'{place}: the root element is <{robot.tag}>, expected <robot>'
-        )
-    links, joints = robot.findall('link'), robot.findall('joint')
-    if not links:
-        raise RobotDescriptionError(f'{place}: no <link> in <robot>')
-    if len(links) > MOST_LINKS:
-        raise RobotDescriptionError(f'{place}: {len(links)} links, expected at most {MOST_LINKS}')
-    _check_names('link', links, place)
-    _check_names('joint', joints, place)
-    for joint in joints:
-        _check_joint(joint, place)
-    _check_tree(links, joints, place)
-    for link in links:
-        _check_inertial(link, place)
-    _check_moving_masses(links, joints, place)
-
-
-def link_mass(link: Element) -> float:
-    """Return the mass of a link [kg], 0 without <inertial>."""
-    mass = link.find('inertial/mass')
-    return float(mass.get('value', 0.0)) if mass is not None else 0.0
-
-
-def child_of(joint: Element) -> str:
-    """Return the name of the link that `joint` carries."""
-    child = joint.find('child')
-    return child.get('link', '') if child is not None else ''
-
-
-def parent_of(joint: Element) -> str:
-    """Return the name of the link that `joint` is fixed to."""
-    parent = joint.find('parent')
-    return parent.get('link', '') if parent is not None else ''
-
-
-def floats_by_itself(robot: Element) -> bool:
-    """Return whether the root link is a world without mass from which one floating joint leads."""
-    joints = robot.findall('joint')
-    children = {child_of(joint) for joint in joints}
-    root = next(link for link in robot.iterfind('link') if link.get('name') not in children)
-    kinds = [joint.get('type') for joint in joints if parent_of(joint) == root.get('name')]
-    return kinds == ['floating'] and link_mass(root) == 0.0
-
-
-def _check_names(kind: str, elements: list[Element], place: str) -> None:
-    seen: set[str] = set()
-    for element in elements:
-        name = element.get('name', '')
-        if not name:
-            raise RobotDescriptionError(f'{place}: a <{kind}> has no name')
-        if name in seen:
-            raise RobotDescriptionError(f'{place}: two {kind}s are called {name!r}')
-        seen.add(name)
-
-
-def _check_joint(joint: Element, place: str) -> None:
-    where = f'{place}: joint {joint.get("name")!r}'
-    kind = joint.get('type')
-    if kind not in _JOINT_TYPES:
-        allowed = ', '.join(_JOINT_TYPES)
-        raise RobotDescriptionError(f'{where}: type = {kind!r}, expected one of {allowed}')
-    limit = joint.find('limit')
-    if limit is None:
-        if kind in _LIMITED_TYPES:
-            raise RobotDescriptionError(f'{where}: a {kind} joint needs a <limit>')
-    elif kind != 'fixed':
-        _check_limit(limit, where)
-    dynamics = joint.find('dynamics')
-    if dynamics is not None:
-        for key in ('damping', 'friction'):
-            number(dynamics, key, f'{where}: <dynamics>', at_least=0.0)
-    axis = joint.find('axis')
-    if (
-        kind in _AXIS_TYPES
-        and axis is not None
-        and not any(vector(axis, 'xyz', '1 0 0', f'{where}: <axis>'))
-    ):
-        raise RobotDescriptionError(f'{where}: <axis> xyz is 0 0 0, expected a direction')
-    _check_origins(joint, where)
-
-
-def _check_limit(limit: Element, where: str) -> None:
-    for key in ('effort', 'velocity'):
-        number(limit, key, f'{where}: <limit>', at_least=0.0, infinite=True, required=True)
-    lower = number(limit, 'lower', f'{where}: <limit>', infinite=True)
-    upper = number(limit, 'upper', f'{where}: <limit>', infinite=True)
-    if lower > upper:
-        raise RobotDescriptionError(f'{where}: lower limit {lower} is above upper limit {upper}')
-
-
-def _check_tree(links: list[Element], joints: list[Element], place: str) -> None:
-    names = {link.get('name', '') for link in links}
-    parents: dict[str, str] = {}
-    for joint in joints:
-        where = f'{place}: joint {joint.get("name")!r}'
-        parent, child = parent_of(joint), child_of(joint)
-        for role, name in (('parent', parent), ('child', child)):
-            if name not in names:
-                raise RobotDescriptionError(f'{where}: {role} link {name!r} does not exist')
-        if child in parents:
-            raise RobotDescriptionError(f'{where}: link {child!r} already has a parent')
-        parents[child] = parent
-    _check_root(names, parents, place)
-
-
-def _check_root(names: set[str], parents: dict[str, str], place: str) -> None:
-    roots = sorted(names - set(parents))
-    if len(roots) > 1:
-        listed = ', '.join(roots)
-        raise RobotDescriptionError(
-            f'{place}: no joint connects the links {listed}; one root only'
-        )
-    for start in sorted(names):
-        link = start
-        for _ in parents:
-            link = parents.get(link, link)
-        if link in parents:
-            raise RobotDescriptionError(f'{place}: link {start!r} is in a loop of joints')
-
-
-def _check_inertial(link: Element, place: str) -> None:
-    where = f'{place}: link {link.get("name")!r}'
-    _check_origins(link, where)
-    inertial = link.find('inertial')
-    if inertial is None:
-        return
-    mass, inertia = inertial.find('mass'), inertial.find('inertia')
-    if mass is None or inertia is None:
-        raise RobotDescriptionError(f'{where}: <inertial> needs <mass> and <inertia>')
-    number(mass, 'value', f'{where}: <mass>', at_least=0.0, required=True, unit=' kg')
-    _check_inertia(inertia, where)
-
-
-def _check_inertia(inertia: Element, where: str) -> None:
-    keys = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
-    xx, xy, xz, yy, yz, zz = (
-        number(inertia, key, f'{where}: <inertia>', required=True) for key in keys
-    )
-    moments = np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    if moments[0] >= -1e-9 * max(abs(moments[0]), moments[2]):
-        return
-    listed = ', '.join(f'{moment:.3g}' for moment in moments)
-    what = f'{where}: <inertia> has the principal moments {listed} kg m^2, expected none below 0'
-    if moments[0] < -ROUNDED_MOMENT:
-        raise RobotDescriptionError(what)
-    warnings.warn(f'{what}; taken for rounding, as it is above -{ROUNDED_MOMENT:g}', stacklevel=5)
-
-
-def _check_moving_masses(links: list[Element], joints: list[Element], place: str) -> None:
-    """Refuse a joint that moves nothing with mass; a massless link between two joints is fine."""
-    masses = {link.get('name', ''): link_mass(link) for link in links}
-    joints_below: dict[str, list[Element]] = {name: [] for name in masses}
-    for joint in joints:
-        joints_below[parent_of(joint)].append(joint)
-    for joint in joints:
-        child = child_of(joint)
-        moved = sum(masses[name] for name in _subtree(child, joints_below))
-        if joint.get('type') != 'fixed' and not moved > 0.0:
-            raise RobotDescriptionError(
-                f'{place}: joint {joint.get("name")!r} moves link {child!r}, whose mass is 0 kg '
-                'with all that hangs on it; expected a mass above 0'
-            )
-    if not sum(masses.values()) > 0.0:
-        raise RobotDescriptionError(f'{place}: no link has a mass above 0 kg')
-
-
-def _subtree(link: str, joints_below: Mapping[str, list[Element]]) -> Iterator[str]:
-    to_visit = [link]
-    while to_visit:
-        current = to_visit.pop()
-        yield current
-        to_visit.extend(child_of(joint) for joint in joints_below[current])
-
-
-def _check_origins(element: Element, where: str) -> None:
-    for origin in element.iter('origin'):
-        for key in ('xyz', 'rpy'):
-            vector(origin, key, '0 0 0', f'{where}: <origin>')
-
-
-# --- Gear ratios of a URDF: <mechanicalReduction>, and <mechanical_reduction> of ros2_control.
-
-_TAGS = ('actuator/mechanicalReduction', 'joint/mechanicalReduction', 'joint/mechanical_reduction')
-"""Where a transmission states its reduction: URDF, URDF of old, ros2_control."""
-
-
-def gear_ratios(robot: Element, place: str) -> Mapping[str, float]:
-    """Return the gear ratio of every joint whose transmission states one [-].
-
-    The sign of a ratio, which says that the motor turns the other way, is left out: efforts and
-    limits are those of the joint. A transmission of several joints has no ratio of one of them.
-
-    Args:
-        robot: the <robot> element.
-        place: what to call the description in a message.
-
-    Raises:
-        RobotDescriptionError: a ratio that is not a finite number other than 0, or two of them.
-    """
-    ratios: dict[str, float] = {}
-    for transmission in robot.iter('transmission'):
-        names = [joint.get('name', '') for joint in transmission.iterfind('joint')]
-        stated = [found for tag in _TAGS for found in transmission.iterfind(tag)]
-        if len(names) != 1 or not stated:
-            continue
-        values = {_ratio(one, f'{place}: transmission of joint {names[0]!r}') for one in stated}
-        values |= {ratios[name] for name in names if name in ratios}
-        if len(values) > 1:
-            listed = ' and '.join(f'{value:g}' for value in sorted(values))
-            raise RobotDescriptionError(f'{place}: joint {names[0]!r} has gear ratios {listed}')
-        ratios[names[0]] = values.pop()
-    return ratios
-
-
-def _ratio(element: Element, where: str) -> float:
-    text = element.text or ''
-    ratio = abs(parse_number(text))
-    if not (ratio > 0.0 and math.isfinite(ratio)):
-        raise RobotDescriptionError(
-            f'{where}: <{element.tag}> = {text.strip()!r}, expected a finite number other than 0'
-        )
-    return ratio
-
-
-# --- Read a robot description: URDF or xacro, from a file or as text.
+# --------------------------------------------------------------------- from a file to a tree
 
 _BLANK = '\ufeff \t\r\n'
 
@@ -446,142 +141,608 @@ def _description(
     return Description(text, root, file)
 
 
-# --- A URDF in the words that Pinocchio's parser (urdfdom) is sure to read.
+# ----------------------------------------------------------------- numbers in attributes
 
-_MOMENTS = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
-_LENGTHS = {
-    'sphere': ('radius',),
-    'cylinder': ('radius', 'length'),
-    'capsule': ('radius', 'length'),
-}
-LIMITED_TYPES = ('revolute', 'prismatic', 'continuous')
+_NUMBER = re.compile(r'(?ai)[+-]?(inf|infinity|(\d+\.?\d*|\.\d+)(e[+-]?\d+)?)')
+"""What is a number to everybody: Python alone knows 1_0 and digits of other scripts."""
+
+
+def parse_number(text: str) -> float:
+    """Return the number in `text`, blanks around it passed over; NaN where it is none."""
+    return float(text) if _NUMBER.fullmatch(text.strip()) else math.nan
+
+
+def number(
+    element: Element,
+    key: str,
+    where: str,
+    *,
+    at_least: float = -math.inf,
+    infinite: bool = False,
+    required: bool = False,
+    unit: str = '',
+) -> float:
+    """Return an attribute of `element`; 0 where it is missing and not required.
+
+    Args:
+        element: an element of a URDF.
+        key: name of the attribute.
+        where: how a message begins, e.g. "file: joint 'knee': <limit>".
+        at_least: smallest number allowed.
+        infinite: whether plus and minus infinity are allowed.
+        required: whether the attribute has to be there.
+        unit: what a message puts behind the value.
+
+    Raises:
+        RobotDescriptionError: missing, not a number, or not allowed.
+    """
+    text = element.get(key)
+    if text is None and not required:
+        return 0.0
+    value = parse_number(text or '')
+    if value >= at_least and (infinite or math.isfinite(value)):
+        return value
+    what = 'a number' if infinite else 'a finite number'
+    bound = f' of at least {at_least:g}' if at_least > -math.inf else ''
+    raise RobotDescriptionError(f'{where} {key} = {text!r}{unit}, expected {what}{bound}')
+
+
+def vector(
+    element: Element | None, key: str, default: str, where: str
+) -> tuple[float, float, float]:
+    """Return an attribute that holds three numbers; `default` where it is missing.
+
+    Raises:
+        RobotDescriptionError: not three finite numbers.
+    """
+    text = element.get(key, default) if element is not None else default
+    values = [parse_number(part) for part in text.split()]
+    if len(values) != 3 or not all(map(math.isfinite, values)):
+        raise RobotDescriptionError(f'{where} {key} = {text!r}, expected three finite numbers')
+    return values[0], values[1], values[2]
+
+
+# ------------------------------------------------------------------------------------- checks
+#
+# Link inertias must be positive semi-definite; the triangle inequality of principal moments is not
+# checked, because robots in daily use (hyq's foot links) break it in negligible links.
+
+MOST_LINKS = 1000
+"""Largest number of links: parsers descend the tree link by link, and end at some depth."""
+ROUNDED_MOMENT = 1e-7
+"""Largest negative principal moment that counts as rounded [kg m^2]: files with seven decimals."""
+_JOINT_TYPES = ('fixed', 'revolute', 'continuous', 'prismatic', 'planar', 'floating')
+_LIMITED_TYPES = ('revolute', 'prismatic')
+AXIS_TYPES = ('revolute', 'continuous', 'prismatic')
 """Types of joints whose axis, limits and friction act."""
+_MOMENTS = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
 
 
-def kinematics_text(robot: Element, place: str) -> str:
-    """Return a URDF of the links, masses and joints of `robot`, an element that was checked.
+def check_description(robot: Element, place: str) -> None:
+    """Check the tree, the limits and the masses of a URDF.
 
     Args:
         robot: the <robot> element.
         place: what to call the description in a message.
 
     Raises:
-        RobotDescriptionError: a number that is none.
+        RobotDescriptionError: the first thing that is wrong.
     """
-    return _text(_kinematics(robot, place))
+    if robot.tag != 'robot':
+        raise RobotDescriptionError(
+            f'{place}: the root element is <{robot.tag}>, expected <robot>'
+        )
+    links, joints = robot.findall('link'), robot.findall('joint')
+    if not links:
+        raise RobotDescriptionError(f'{place}: no <link> in <robot>')
+    if len(links) > MOST_LINKS:
+        raise RobotDescriptionError(f'{place}: {len(links)} links, expected at most {MOST_LINKS}')
+    _check_names('link', links, place)
+    _check_names('joint', joints, place)
+    for joint in joints:
+        _check_joint(joint, place)
+    _check_tree(links, joints, place)
+    for link in links:
+        _check_inertial(link, place)
+    _check_moving_masses(links, joints, place)
 
 
-def collision_text(robot: Element, place: str) -> str:
-    """Return `kinematics_text` with the collision geometry of the links.
+def link_mass(link: Element) -> float:
+    """Return the mass of a link [kg], 0 without <inertial>."""
+    mass = link.find('inertial/mass')
+    return float(mass.get('value', 0.0)) if mass is not None else 0.0
+
+
+def child_of(joint: Element) -> str:
+    """Return the name of the link that `joint` carries."""
+    child = joint.find('child')
+    return child.get('link', '') if child is not None else ''
+
+
+def parent_of(joint: Element) -> str:
+    """Return the name of the link that `joint` is fixed to."""
+    parent = joint.find('parent')
+    return parent.get('link', '') if parent is not None else ''
+
+
+def floats_by_itself(robot: Element) -> bool:
+    """Return whether the root link is a world without mass from which one floating joint leads."""
+    joints = robot.findall('joint')
+    children = {child_of(joint) for joint in joints}
+    root = next(link for link in robot.iterfind('link') if link.get('name') not in children)
+    kinds = [joint.get('type') for joint in joints if parent_of(joint) == root.get('name')]
+    return kinds == ['floating'] and link_mass(root) == 0.0
+
+
+def _check_names(kind: str, elements: list[Element], place: str) -> None:
+    seen: set[str] = set()
+    for element in elements:
+        name = element.get('name', '')
+        if not name:
+            raise RobotDescriptionError(f'{place}: a <{kind}> has no name')
+        if name in seen:
+            raise RobotDescriptionError(f'{place}: two {kind}s are called {name!r}')
+        seen.add(name)
+
+
+def _check_joint(joint: Element, place: str) -> None:
+    where = f'{place}: joint {joint.get("name")!r}'
+    kind = joint.get('type')
+    if kind not in _JOINT_TYPES:
+        allowed = ', '.join(_JOINT_TYPES)
+        raise RobotDescriptionError(f'{where}: type = {kind!r}, expected one of {allowed}')
+    limit = joint.find('limit')
+    if limit is None:
+        if kind in _LIMITED_TYPES:
+            raise RobotDescriptionError(f'{where}: a {kind} joint needs a <limit>')
+    elif kind != 'fixed':
+        _check_limit(limit, where)
+    dynamics = joint.find('dynamics')
+    if dynamics is not None:
+        for key in ('damping', 'friction'):
+            number(dynamics, key, f'{where}: <dynamics>', at_least=0.0)
+    axis = joint.find('axis')
+    if (
+        kind in AXIS_TYPES
+        and axis is not None
+        and not any(vector(axis, 'xyz', '1 0 0', f'{where}: <axis>'))
+    ):
+        raise RobotDescriptionError(f'{where}: <axis> xyz is 0 0 0, expected a direction')
+    _check_origins(joint, where)
+
+
+def _check_limit(limit: Element, where: str) -> None:
+    for key in ('effort', 'velocity'):
+        number(limit, key, f'{where}: <limit>', at_least=0.0, infinite=True, required=True)
+    lower = number(limit, 'lower', f'{where}: <limit>', infinite=True)
+    upper = number(limit, 'upper', f'{where}: <limit>', infinite=True)
+    if lower > upper:
+        raise RobotDescriptionError(f'{where}: lower limit {lower} is above upper limit {upper}')
+
+
+def _check_tree(links: list[Element], joints: list[Element], place: str) -> None:
+    names = {link.get('name', '') for link in links}
+    parents: dict[str, str] = {}
+    for joint in joints:
+        where = f'{place}: joint {joint.get("name")!r}'
+        parent, child = parent_of(joint), child_of(joint)
+        for role, name in (('parent', parent), ('child', child)):
+            if name not in names:
+                raise RobotDescriptionError(f'{where}: {role} link {name!r} does not exist')
+        if child in parents:
+            raise RobotDescriptionError(f'{where}: link {child!r} already has a parent')
+        parents[child] = parent
+    _check_root(names, parents, place)
+
+
+def _check_root(names: set[str], parents: dict[str, str], place: str) -> None:
+    roots = sorted(names - set(parents))
+    if len(roots) > 1:
+        listed = ', '.join(roots)
+        raise RobotDescriptionError(
+            f'{place}: no joint connects the links {listed}; one root only'
+        )
+    for start in sorted(names):
+        link = start
+        for _ in parents:
+            link = parents.get(link, link)
+        if link in parents:
+            raise RobotDescriptionError(f'{place}: link {start!r} is in a loop of joints')
+
+
+def _check_inertial(link: Element, place: str) -> None:
+    where = f'{place}: link {link.get("name")!r}'
+    _check_origins(link, where)
+    inertial = link.find('inertial')
+    if inertial is None:
+        return
+    mass, inertia = inertial.find('mass'), inertial.find('inertia')
+    if mass is None or inertia is None:
+        raise RobotDescriptionError(f'{where}: <inertial> needs <mass> and <inertia>')
+    number(mass, 'value', f'{where}: <mass>', at_least=0.0, required=True, unit=' kg')
+    _check_inertia(inertia, where)
+
+
+def _check_inertia(inertia: Element, where: str) -> None:
+    xx, xy, xz, yy, yz, zz = (
+        number(inertia, key, f'{where}: <inertia>', required=True) for key in _MOMENTS
+    )
+    moments = np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    if moments[0] >= -1e-9 * max(abs(moments[0]), moments[2]):
+        return
+    listed = ', '.join(f'{moment:.3g}' for moment in moments)
+    what = f'{where}: <inertia> has the principal moments {listed} kg m^2, expected none below 0'
+    if moments[0] < -ROUNDED_MOMENT:
+        raise RobotDescriptionError(what)
+    warnings.warn(f'{what}; taken for rounding, as it is above -{ROUNDED_MOMENT:g}', stacklevel=5)
+
+
+def _check_moving_masses(links: list[Element], joints: list[Element], place: str) -> None:
+    """Refuse a joint that moves nothing with mass; a massless link between two joints is fine."""
+    masses = {link.get('name', ''): link_mass(link) for link in links}
+    joints_below: dict[str, list[Element]] = {name: [] for name in masses}
+    for joint in joints:
+        joints_below[parent_of(joint)].append(joint)
+    for joint in joints:
+        child = child_of(joint)
+        moved = sum(masses[name] for name in _subtree(child, joints_below))
+        if joint.get('type') != 'fixed' and not moved > 0.0:
+            raise RobotDescriptionError(
+                f'{place}: joint {joint.get("name")!r} moves link {child!r}, whose mass is 0 kg '
+                'with all that hangs on it; expected a mass above 0'
+            )
+    if not sum(masses.values()) > 0.0:
+        raise RobotDescriptionError(f'{place}: no link has a mass above 0 kg')
+
+
+def _subtree(link: str, joints_below: Mapping[str, list[Element]]) -> Iterator[str]:
+    to_visit = [link]
+    while to_visit:
+        current = to_visit.pop()
+        yield current
+        to_visit.extend(child_of(joint) for joint in joints_below[current])
+
+
+def _check_origins(element: Element, where: str) -> None:
+    for origin in element.iter('origin'):
+        for key in ('xyz', 'rpy'):
+            vector(origin, key, '0 0 0', f'{where}: <origin>')
+
+
+# ------------------------------------------------------------------------ the Pinocchio model
+#
+# The order of joints, frames and floating-point operations is that of Pinocchio's parser: depth
+# first, the children of a link sorted by the names of their joints. A fixed joint adds the inertia
+# of its child to the body that carries it.
+
+_JOINT_MODELS = {
+    'revolute': ('RX', 'RY', 'RZ', 'RevoluteUnaligned'),
+    'continuous': ('RUBX', 'RUBY', 'RUBZ', 'RevoluteUnboundedUnaligned'),
+    'prismatic': ('PX', 'PY', 'PZ', 'PrismaticUnaligned'),
+}
+"""Names of joint models along x, y, z and any other axis."""
+_ALIGNED = 1e-12
+"""Distance of an axis from that of a coordinate up to which it is that one."""
+_UNIT_RANGE = 1.01
+"""Position limit of cosines, sines and parts of quaternions."""
+
+
+def build_model(robot: Element, place: str, floating_base: bool) -> pin.Model:
+    """Build the Pinocchio model of a checked description.
+
+    Args:
+        robot: the <robot> element.
+        place: name of the description in messages.
+        floating_base: whether a free-flyer called 'root_joint' carries the root link.
+    """
+    model = pin.Model()
+    model.name = robot.get('name') or 'robot'
+    links = {link.get('name', ''): link for link in robot.iterfind('link')}
+    joints = sorted(robot.iterfind('joint'), key=lambda joint: joint.get('name', '').encode())
+    below: dict[str, list[Element]] = {name: [] for name in links}
+    for joint in joints:
+        below[parent_of(joint)].append(joint)
+    root = (links.keys() - {child_of(joint) for joint in joints}).pop()
+    inertia = _link_inertia(links[root], place)
+    if floating_base:
+        index = model.addJoint(0, pin.JointModelFreeFlyer(), pin.SE3.Identity(), 'root_joint')
+        body = _add_body(model, model.addJointFrame(index, 0), inertia, root)
+    else:
+        body_type = pin.FrameType.BODY
+        body = model.addFrame(pin.Frame(root, 0, 0, pin.SE3.Identity(), body_type, inertia))
+    body_frames = {root: body}
+    to_visit = below[root][::-1]
+    while to_visit:
+        joint = to_visit.pop()
+        child, parent_frame = child_of(joint), body_frames[parent_of(joint)]
+        inertia = _link_inertia(links[child], place)
+        body_frames[child] = _add_joint(model, joint, parent_frame, inertia, child, place)
+        to_visit += below[child][::-1]
+    return model
+
+
+def _add_joint(
+    model: pin.Model,
+    joint: Element,
+    parent_frame: int,
+    inertia: pin.Inertia,
+    child: str,
+    place: str,
+) -> int:
+    """Add a joint and the link behind it; return the index of the link's frame."""
+    name, where = joint.get('name', ''), f'{place}: joint {joint.get("name")!r}'
+    parent = model.frames[parent_frame]
+    parent_joint = parent.parentJoint
+    placement = parent.placement * _placement(joint, where)
+    if joint.get('type') == 'fixed':
+        fixed = pin.FrameType.FIXED_JOINT
+        frame = model.addFrame(
+            pin.Frame(name, parent_joint, parent_frame, placement, fixed, inertia)
+        )
+        return int(model.addBodyFrame(child, parent_joint, placement, frame))
+    joint_model = _joint_model(joint, where)
+    bounds = _bounds(joint, joint_model, where)
+    index = model.addJoint(parent_joint, joint_model, placement, name, *bounds)
+    dynamics = joint.find('dynamics')
+    if dynamics is not None and joint.get('type') in AXIS_TYPES:
+        dof = model.joints[index].idx_v
+        friction = number(dynamics, 'friction', where)
+        model.damping[dof] = number(dynamics, 'damping', where)
+        model.friction[dof] = friction
+        if hasattr(model, 'lowerDryFrictionLimit'):  # from Pinocchio 4 on
+            model.lowerDryFrictionLimit[dof] = -friction
+    return _add_body(model, model.addJointFrame(index, parent_frame), inertia, child)
+
+
+def _add_body(model: pin.Model, joint_frame: int, inertia: pin.Inertia, link: str) -> int:
+    frame = model.frames[joint_frame]
+    joint, placement = frame.parentJoint, frame.placement.copy()
+    if not inertia.isZero(0.0):
+        model.appendBodyToJoint(joint, inertia, placement)
+    return int(model.addBodyFrame(link, joint, placement, joint_frame))
+
+
+def _joint_model(joint: Element, where: str) -> Any:
+    """Return the joint model of a joint that moves."""
+    kind = joint.get('type', '')
+    if kind == 'floating':
+        return pin.JointModelFreeFlyer()
+    if kind == 'planar':
+        return pin.JointModelPlanar()
+    axis = np.array(vector(joint.find('axis'), 'xyz', '1 0 0', f'{where}: <axis>'))
+    names = _JOINT_MODELS[kind]
+    smaller = min(float(np.linalg.norm(axis)), 1.0)
+    for name, unit in zip(names, np.eye(3), strict=False):
+        if np.linalg.norm(axis - unit) <= _ALIGNED * smaller:
+            return getattr(pin, f'JointModel{name}')()
+    if kind == 'continuous':
+        return _unaligned_continuous(*axis.tolist())
+    x, y, z = axis.tolist()
+    return getattr(pin, f'JointModel{names[3]}')(axis / math.sqrt(x * x + y * y + z * z))
+
+
+def _unaligned_continuous(x: float, y: float, z: float) -> Any:
+    """Return a continuous joint about any axis: in Python only Pinocchio's parser makes one."""
+    joint = f'<parent link="a"/><child link="b"/><axis xyz="{x!r} {y!r} {z!r}"/>'
+    return pin.buildModelFromXML(
+        '<robot name="r"><link name="a"/><link name="b"/>'
+        f'<joint name="j" type="continuous">{joint}</joint></robot>'
+    ).joints[1]
+
+
+def _bounds(joint: Element, joint_model: Any, where: str) -> tuple[Array, Array, Array, Array]:
+    """Return the limits of effort, velocity and, below and above, of position."""
+    nq, nv, kind = joint_model.nq, joint_model.nv, joint.get('type', '')
+    effort, velocity = np.full(nv, np.inf), np.full(nv, np.inf)
+    upper = np.full(nq, np.inf)
+    upper[{'floating': 3, 'planar': 2, 'continuous': 0}.get(kind, nq) :] = _UNIT_RANGE
+    lower = -upper
+    limit = joint.find('limit')
+    if limit is not None and kind in AXIS_TYPES:
+        values = [
+            number(limit, key, f'{where}: <limit>', infinite=True)
+            for key in ('effort', 'velocity', 'lower', 'upper')
+        ]
+        largest = sys.float_info.max  # what Pinocchio's parser has in place of infinity
+        bounds = np.clip(values, -largest, largest)
+        effort[:], velocity[:] = bounds[:2]
+        if nq == 1:
+            lower[:], upper[:] = bounds[2:]
+    return effort, velocity, lower, upper
+
+
+def _link_inertia(link: Element, place: str) -> pin.Inertia:
+    """Return the spatial inertia of a link in its own axes; zero without <inertial>."""
+    spatial = pin.Inertia.Zero()
+    inertial = link.find('inertial')
+    if inertial is None:
+        return spatial
+    where = f'{place}: link {link.get("name")!r}'
+    mass, moments = inertial.find('mass'), inertial.find('inertia')
+    assert mass is not None  # checked
+    assert moments is not None
+    placement = _placement(inertial, where)
+    xx, xy, xz, yy, yz, zz = (number(moments, key, where) for key in _MOMENTS)
+    spatial.mass, spatial.lever = number(mass, 'value', where), placement.translation
+    tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    spatial.inertia = _rotated_tensor(placement.rotation, tensor)
+    return spatial
+
+
+def _rotated_tensor(rotation: Array, tensor: Array) -> Array:
+    """Return R I Rᵀ, summed in the order of Eigen's product of 3 × 3 matrices.
+
+    Eigen computes two rows at once, from left to right, and the third as a + (b + c).
+    """
+    product = rotation
+    for right in (tensor, rotation.T):
+        terms = product[:, :, None] * right[None, :, :]
+        product = (terms[:, 0] + terms[:, 1]) + terms[:, 2]
+        product[2] = terms[2, 0] + (terms[2, 1] + terms[2, 2])
+    lower = np.tril(product)
+    return lower + np.tril(product, -1).T
+
+
+def _placement(element: Element, where: str) -> pin.SE3:
+    """Return the placement that the <origin> of an element states."""
+    origin = element.find('origin')
+    translation = np.array(vector(origin, 'xyz', '0 0 0', f'{where}: <origin>'))
+    roll, pitch, yaw = vector(origin, 'rpy', '0 0 0', f'{where}: <origin>')
+    # the quaternion of R = Rz(yaw) Ry(pitch) Rx(roll), made a unit one, as urdfdom computes it
+    (sr, cr), (sp, cp), (sy, cy) = (
+        (math.sin(angle / 2.0), math.cos(angle / 2.0)) for angle in (roll, pitch, yaw)
+    )
+    x = sr * cp * cy - cr * sp * sy
+    y = cr * sp * cy + sr * cp * sy
+    z = cr * cp * sy - sr * sp * cy
+    w = cr * cp * cy + sr * sp * sy
+    norm = math.sqrt(x * x + y * y + z * z + w * w)
+    return pin.SE3(pin.Quaternion(w / norm, x / norm, y / norm, z / norm).matrix(), translation)
+
+
+def lift_limits_of_zero(model: pin.Model, robot: Element, place: str) -> tuple[str, ...]:
+    """Make effort="0" no limit, as its authors mean it; return the names of these joints."""
+    names = tuple(
+        joint.get('name', '')
+        for joint in robot.iterfind('joint')
+        if joint.get('type') in AXIS_TYPES
+        and (limit := joint.find('limit')) is not None
+        and number(limit, 'effort', place, infinite=True) == 0.0
+    )
+    limits = model.effortLimit.copy()
+    limits[[model.joints[model.getJointId(name)].idx_v for name in names]] = np.inf
+    model.effortLimit = limits
+    return names
+
+
+# ------------------------------------------------------------------------- collision geometry
+
+_LENGTHS = {
+    'sphere': ('radius',),
+    'cylinder': ('radius', 'length'),
+    'capsule': ('radius', 'length'),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class CollisionGeometry:
+    """A collision shape of a link."""
+
+    name: str
+    """Name of the link, with a number."""
+    joint: int
+    """Index of the joint that moves it; 0: the world."""
+    placement: pin.SE3
+    """In the axes of the joint."""
+    shape: Any
+    """Shape of coal."""
+
+
+def collision_geometry(
+    model: pin.Model, description: str, package_dirs: Sequence[str]
+) -> dict[str, list[CollisionGeometry]]:
+    """Return the collision geometries of every link that has some, in the order of the model.
 
     Raises:
-        RobotDescriptionError: a number that is none, a length below 0.
+        InvalidInput: no description.
+        RobotDescriptionError: a shape or a mesh that cannot be read.
     """
-    result = _kinematics(robot, place)
-    for link, copy in zip(robot.iterfind('link'), result.iterfind('link'), strict=True):
-        where = f'{place}: link {link.get("name")!r}: <collision>'
-        for collision in link.iterfind('collision'):
-            _add_collision(copy, collision, where)
-    return _text(result)
+    if not description:
+        raise InvalidInput('the robot was made without a URDF: no collision geometry is known')
+    robot = parse_xml(description, 'collision geometry')
+    links = {link.get('name', ''): link for link in robot.iterfind('link')}
+    bodies = [frame.name for frame in model.frames if frame.type == pin.FrameType.BODY]
+    geometries = {
+        name: link_geometry(model, links[name], package_dirs) for name in bodies if name in links
+    }
+    return {name: shapes for name, shapes in geometries.items() if shapes}
 
 
-def _kinematics(robot: Element, place: str) -> Element:
-    result = Element('robot', name=robot.get('name') or 'robot')
-    for link in robot.iterfind('link'):
-        name = link.get('name', '')
-        copy = SubElement(result, 'link', name=name)
-        inertial = link.find('inertial')
-        if inertial is not None:
-            _add_inertial(copy, inertial, f'{place}: link {name!r}')
-    for joint in robot.iterfind('joint'):
-        _add_joint(result, joint, f'{place}: joint {joint.get("name")!r}')
-    return result
+def link_geometry(
+    model: pin.Model, link: Element, package_dirs: Sequence[str]
+) -> list[CollisionGeometry]:
+    """Return the collision geometries of a link.
+
+    Raises:
+        RobotDescriptionError: a shape or a mesh that cannot be read.
+    """
+    name = link.get('name', '')
+    where = f'collision geometry: link {name!r}: <collision>'
+    frame = model.frames[model.getFrameId(name, pin.FrameType.BODY)]
+    return [
+        CollisionGeometry(
+            f'{name}_{k}', int(frame.parentJoint), frame.placement * _placement(collision, where),
+            _shape(collision, where, package_dirs),
+        )
+        for k, collision in enumerate(link.iterfind('collision'))
+    ]  # fmt: skip
 
 
-def _add_inertial(link: Element, inertial: Element, where: str) -> None:
-    copy = SubElement(link, 'inertial')
-    _add_origin(copy, inertial, where)
-    _add_numbers(copy, inertial.find('mass'), ('value',), where)
-    _add_numbers(copy, inertial.find('inertia'), _MOMENTS, where)
-
-
-def _add_joint(robot: Element, joint: Element, where: str) -> None:
-    kind = joint.get('type', '')
-    copy = SubElement(robot, 'joint', name=joint.get('name', ''), type=kind)
-    for role in ('parent', 'child'):
-        link = joint.find(role)
-        SubElement(copy, role, link=link.get('link', '') if link is not None else '')
-    _add_origin(copy, joint, where)
-    if kind not in LIMITED_TYPES:
-        return
-    axis = vector(joint.find('axis'), 'xyz', '1 0 0', f'{where}: <axis>')
-    SubElement(copy, 'axis', xyz=_words(*axis))
-    limit = ('lower', 'upper', 'effort', 'velocity')
-    _add_numbers(copy, joint.find('limit'), limit, where, infinite=True)
-    _add_numbers(copy, joint.find('dynamics'), ('damping', 'friction'), where)
-
-
-def _add_collision(link: Element, collision: Element, where: str) -> None:
+def _shape(collision: Element, where: str, package_dirs: Sequence[str]) -> Any:
     shape = collision.find('geometry/*')
     if shape is None:
         raise RobotDescriptionError(f'{where}: no shape in <geometry>')
-    copy = SubElement(link, 'collision')
-    _add_origin(copy, collision, where)
-    geometry = SubElement(copy, 'geometry')
     if shape.tag == 'mesh':
-        scale = vector(shape, 'scale', '1 1 1', f'{where}: <mesh>')
-        SubElement(geometry, 'mesh', filename=shape.get('filename', ''), scale=_words(*scale))
-    elif shape.tag == 'box':
+        scale = np.array(vector(shape, 'scale', '1 1 1', f'{where}: <mesh>'))
+        try:
+            file = mesh_file(shape.get('filename', ''), package_dirs)
+            return coal.MeshLoader().load(str(file), scale)
+        except Exception as error:  # coal passes on whatever C++ throws
+            raise RobotDescriptionError(f'{where}: {error}') from error
+    if shape.tag == 'box':
         size = vector(shape, 'size', '', f'{where}: <box>')
         if min(size) < 0.0:
             raise RobotDescriptionError(f'{where}: <box> size = {size}, expected none below 0')
-        SubElement(geometry, 'box', size=_words(*size))
-    elif shape.tag in _LENGTHS:
-        for key in _LENGTHS[shape.tag]:
-            number(shape, key, f'{where}: <{shape.tag}>', at_least=0.0, required=True, unit=' m')
-        _add_numbers(geometry, shape, _LENGTHS[shape.tag], where)
-        if shape.tag == 'capsule':
-            _mark_as_capsule(link, copy, geometry[0])
-    else:
+        return coal.Box(*size)
+    if shape.tag not in _LENGTHS:
         known = ', '.join(('mesh', 'box', *_LENGTHS))
         raise RobotDescriptionError(f'{where}: <{shape.tag}>, expected one of {known}')
+    lengths = [
+        number(shape, key, f'{where}: <{shape.tag}>', at_least=0.0, required=True, unit=' m')
+        for key in _LENGTHS[shape.tag]
+    ]
+    return getattr(coal, shape.tag.capitalize())(*lengths)
 
 
-def _mark_as_capsule(link: Element, collision: Element, shape: Element) -> None:
-    """Say capsule as Pinocchio does: a cylinder named in a list. urdfdom knows no capsules."""
-    shape.tag = 'cylinder'
-    collision.set('name', f'capsule {len(link)}')
-    listed = link.find('collision_checking')
-    if listed is None:
-        listed = SubElement(link, 'collision_checking')
-    SubElement(listed, 'capsule', name=collision.get('name', ''))
+# ------------------------------------------------------------------------------- gear ratios
+
+_TAGS = ('actuator/mechanicalReduction', 'joint/mechanicalReduction', 'joint/mechanical_reduction')
+"""Where a transmission states its reduction: URDF, URDF of old, ros2_control."""
 
 
-def _add_origin(copy: Element, element: Element, where: str) -> None:
-    origin = element.find('origin')
-    xyz, rpy = (vector(origin, key, '0 0 0', f'{where}: <origin>') for key in ('xyz', 'rpy'))
-    SubElement(copy, 'origin', xyz=_words(*xyz), rpy=_words(*rpy))
+def gear_ratios(robot: Element, place: str) -> Mapping[str, float]:
+    """Return the gear ratio of every joint whose transmission states one [-].
+
+    The sign of a ratio, which says that the motor turns the other way, is left out: efforts and
+    limits are those of the joint. A transmission of several joints has no ratio of one of them.
+
+    Args:
+        robot: the <robot> element.
+        place: what to call the description in a message.
+
+    Raises:
+        RobotDescriptionError: a ratio that is not a finite number other than 0, or two of them.
+    """
+    ratios: dict[str, float] = {}
+    for transmission in robot.iter('transmission'):
+        names = [joint.get('name', '') for joint in transmission.iterfind('joint')]
+        stated = [found for tag in _TAGS for found in transmission.iterfind(tag)]
+        if len(names) != 1 or not stated:
+            continue
+        values = {_ratio(one, f'{place}: transmission of joint {names[0]!r}') for one in stated}
+        values |= {ratios[name] for name in names if name in ratios}
+        if len(values) > 1:
+            listed = ' and '.join(f'{value:g}' for value in sorted(values))
+            raise RobotDescriptionError(f'{place}: joint {names[0]!r} has gear ratios {listed}')
+        ratios[names[0]] = values.pop()
+    return ratios
 
 
-def _add_numbers(
-    copy: Element,
-    element: Element | None,
-    keys: tuple[str, ...],
-    where: str,
-    infinite: bool = False,
-) -> None:
-    """Copy an element with the numbers of `keys`, 0 where one is missing."""
-    if element is not None:
-        what = f'{where}: <{element.tag}>'
-        numbers = {key: _words(number(element, key, what, infinite=infinite)) for key in keys}
-        SubElement(copy, element.tag, numbers)
-
-
-def _words(*values: float) -> str:
-    """Return numbers, to be read back to the bit; infinity has no word: the largest instead."""
-    largest = sys.float_info.max
-    return ' '.join(repr(min(max(value, -largest), largest)) for value in values)
-
-
-def _text(robot: Element) -> str:
-    return ElementTree.tostring(robot, encoding='unicode')
+def _ratio(element: Element, where: str) -> float:
+    text = element.text or ''
+    ratio = abs(parse_number(text))
+    if not (ratio > 0.0 and math.isfinite(ratio)):
+        raise RobotDescriptionError(
+            f'{where}: <{element.tag}> = {text.strip()!r}, expected a finite number other than 0'
+        )
+    return ratio

@@ -5,7 +5,6 @@ from urdf_texts import ONE_LEG, SPHERE, XACRO_HEAD, joint, link, robot
 
 from contact_sim import load_robot
 from contact_sim.errors import InvalidInput, RobotDescriptionError
-from contact_sim.robot import _loading
 
 
 def two_links(mass=1.0, **changes):
@@ -158,16 +157,6 @@ def test_negative_radius_of_a_foot():
     text = robot(link('base', 1.0, SPHERE.replace('0.03', '-0.03')))
     with pytest.raises(RobotDescriptionError, match=r"link 'base': <sphere> radius = '-0.03'"):
         load_robot(text, feet=['base'])
-
-
-def test_what_pinocchio_refuses_is_passed_on(monkeypatch):
-    text = two_links()
-    monkeypatch.setattr(_loading, 'kinematics_text', lambda robot, place: '<robot name="x"/>')
-    with pytest.raises(
-        RobotDescriptionError, match='URDF text: Pinocchio cannot read it'
-    ) as caught:
-        load_robot(text)
-    assert isinstance(caught.value.__cause__, ValueError)
 
 
 def pose(joint_name, value):
