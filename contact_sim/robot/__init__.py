@@ -5,7 +5,6 @@ from contact_sim.robot._catalogue import default_robot, robots, textbook_systems
 from contact_sim.robot._collision_pairs import Collisions, Solid
 from contact_sim.robot._constraints import ClosedLoops
 from contact_sim.robot._contact_points import Approximation, ContactPoint, Foot
-from contact_sim.robot._coordinates import Coordinates
 from contact_sim.robot._files import mesh_prefixes, share_path, xacro_arguments
 from contact_sim.robot._joint_limits import PositionLimit
 from contact_sim.robot._loading import load_robot
@@ -18,6 +17,8 @@ from contact_sim.robot._several_robots import (
     loose_box,
     parts_of,
 )
+
+Coordinates = RobotModel  # former name of the part that `passive_joints` has
 
 __all__ = [
     'Actuators',
