@@ -27,7 +27,7 @@ from contact_sim.constraints._kinematics import (
 from contact_sim.dynamics._tree import Tree
 from contact_sim.errors import InvalidInput, UnknownName, shown
 from contact_sim.robot._constraints import (
-    FAR,
+    MAX_START_ERROR,
     Baumgarte,
     Constraint,
     FrameAnchor,
@@ -215,7 +215,7 @@ def check_start(constraint: Constraint, error: Array, jacobian: Array) -> None:
             'what it holds'
         )
     projected = not isinstance(getattr(constraint, 'stabilisation', Baumgarte(0.0)), Baumgarte)
-    if projected and np.abs(error).max() > FAR:
+    if projected and np.abs(error).max() > MAX_START_ERROR:
         raise InvalidInput(
             f'constraint {constraint.name!r}: its error is {np.abs(error).max():.4g} m or rad: '
             'start where it holds, or let Baumgarte(alpha=10) close it'

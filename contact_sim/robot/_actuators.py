@@ -22,7 +22,9 @@ from contact_sim._validation import real_array
 from contact_sim.errors import InvalidInput, UnknownName
 from contact_sim.robot._coordinates import checked_vector
 
-# --- Joint commands: what a motor controller with PD gains and feed-forward effort applies.
+# ---------------------------------------------------------------------------------- joint commands
+#
+# A motor controller with PD gains and feed-forward effort applies
 #
 #     τ = τ_ff + k_p (q* − q) + k_d (q̇* − q̇)
 #
@@ -78,7 +80,7 @@ def holding(position: Array, stiffness: Array, damping: Array) -> JointCommand:
     return JointCommand(position, zero, zero, stiffness, damping)
 
 
-# --- Actuators: what stands between the commanded efforts and the joints.
+# --------------------------------------------------------------------------------------- actuators
 
 Values = npt.ArrayLike | Mapping[str, float]
 """One number for all joints, one per joint, or numbers by joint."""

@@ -1,4 +1,4 @@
-"""What comes by name: where the files are, and what the files leave out.
+"""The catalogue of robots by name: their files, and what the files do not state.
 
 Robots, and the systems of examples/textbook, whose files are in our urdf/textbook. All robots but
 'quadruped' and 'four_bar_quadruped' come with the pip package example-robot-data (the extra
@@ -115,9 +115,11 @@ _ROBOTS: dict[str, CatalogueEntry] = {
 }
 
 
-def _system(name: str, **said: Any) -> CatalogueEntry:
-    """Return the entry of a system of the textbook; its root link is fixed unless said."""
-    return CatalogueEntry(f'textbook/{name}.urdf', **{'ours': True, 'floating_base': False} | said)
+def _system(name: str, **values: Any) -> CatalogueEntry:
+    """Return the entry of a system of the textbook; its root link is fixed by default."""
+    return CatalogueEntry(
+        f'textbook/{name}.urdf', **{'ours': True, 'floating_base': False} | values
+    )
 
 
 _SYSTEMS: dict[str, CatalogueEntry] = {
@@ -167,7 +169,7 @@ def textbook_systems() -> tuple[str, ...]:
 
 
 def default_robot() -> str:
-    """Return the robot of whoever names none: go1 where its files are, else quadruped, ours."""
+    """Return the name of the default robot: go1 if its files are installed, else quadruped."""
     entry = _ROBOTS[FAVOURITE]
     here = any((folder / 'robots' / entry.urdf).is_file() for folder in _data_folders())
     return FAVOURITE if here else next(name for name in _ROBOTS if _ROBOTS[name].ours)
@@ -199,9 +201,9 @@ def robot_file(entry: CatalogueEntry, path: str) -> Path:
         return share_path('urdf', path)
     folders = _data_folders()
     files = [folder / 'robots' / path for folder in folders]
-    found = next((file for file in files if file.is_file()), None)
-    if found is not None:
-        return found
+    file = next((file for file in files if file.is_file()), None)
+    if file is not None:
+        return file
     if folders:
         listed = ', '.join(str(folder) for folder in folders)
         raise RobotDescriptionError(

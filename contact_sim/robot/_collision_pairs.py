@@ -1,4 +1,6 @@
-"""Solids: spheres, capsules and boxes of a robot that may touch each other.
+"""Solids of a robot that may touch each other: spheres, capsules and boxes.
+
+The solid of each collision geometry:
 
 sphere, capsule, box      themselves
 cylinder                  a capsule of the same length, a box where it is flatter than wide
@@ -34,7 +36,7 @@ from contact_sim.robot._srdf import read_srdf
 from contact_sim.robot._urdf import CollisionGeometry, collision_geometry
 
 MOST, LARGEST_MOST = 32, 10_000
-"""Contacts between bodies that a robot may have at once, unless said otherwise."""
+"""Contacts between bodies that a robot may have at once: the default, and the largest."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,11 +129,11 @@ class Collisions:
     @cached_property
     def ordered(self) -> Indices:
         """The pairs as indices of solids, the simpler one first: sphere, capsule, box; (n, 2)."""
-        found = np.zeros((len(self.pairs), 2), dtype=np.int64)
+        ordered = np.zeros((len(self.pairs), 2), dtype=np.int64)
         for k, pair in enumerate(self.pairs):
             i, j = (self._place[name] for name in pair)
-            found[k] = (i, j) if self.solids[i].kind <= self.solids[j].kind else (j, i)
-        return frozen(found)
+            ordered[k] = (i, j) if self.solids[i].kind <= self.solids[j].kind else (j, i)
+        return frozen(ordered)
 
 
 NO_COLLISIONS = Collisions()
@@ -203,7 +205,7 @@ def sizes_of(shape: Any, name: str) -> tuple[tuple[float, float, float], float, 
     return (x, y, z), 0.0, 0.5 * (low + high), reach_beyond(corners, box)
 
 
-# --- Which links of a robot may touch each other.
+# ---------------------------------------------------------------------------------- pairs of links
 
 LinkPairs = Iterable[tuple[str, str]]
 
@@ -221,7 +223,7 @@ def self_collisions(
     Args:
         model: of the robot.
         solids: its solids.
-        q: a pose in which nothing touches, (nq,): pairs that overlap there are left out.
+        q: a pose without contact, (nq,): pairs that overlap there are left out.
         links: names of two links each; None: all but those of one body, of a joint and the next
             one, that overlap at `q`, and those that the SRDF disables.
         srdf: path or text of an SRDF with <disable_collisions>.

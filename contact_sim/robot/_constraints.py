@@ -1,6 +1,7 @@
-"""What is said of a bilateral constraint; frozen, and made numbers in constraints/_table.py.
+"""Bilateral constraints: their descriptions, and those of a robot itself (loops, mimic joints).
 
-Frames are named; points are in the axes of their frame [m], places in the world [m].
+Descriptions are frozen and name frames; constraints/_table.py makes arrays of them. Points are in
+the axes of their frame [m], places in the world [m].
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName,
 from contact_sim.robot._coordinates import find_frame
 from contact_sim.robot._urdf import number, vector
 
-# --- How a constraint on positions keeps its error h small (theory 4.6).
+# ----------------------------------------------------------------------------------- stabilisation
+#
+# A constraint on positions keeps its error h small by one of two ways (theory 4.6):
 #
 # Projection     ḣ⁺ = 0 in every step, then q is moved back onto h(q) = 0
 # Baumgarte      ḧ = −kd ḣ − kp h, with kd = 2 α and kp = α² for critical damping
@@ -65,7 +68,7 @@ class Baumgarte:
 Stabilisation = Projection | Baumgarte
 
 
-# --- What is said of a bilateral constraint; frozen, and made numbers in constraints/_table.py.
+# ------------------------------------------------------------------------------------ descriptions
 
 Point = tuple[float, float, float]
 Pose = tuple[float, float, float, float, float, float, float]
@@ -73,25 +76,25 @@ Pose = tuple[float, float, float, float, float, float, float]
 ORIGIN: Point = (0.0, 0.0, 0.0)
 ROUNDING = 1e-15
 """Error of the length of a quaternion that was made a unit one."""
-TEXTS = 'name', 'frame', 'other', 'joint', 'leader'
+NAME_FIELDS = 'name', 'frame', 'other', 'joint', 'leader'
 """Fields that are names."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Constraint:
-    """What all constraints have.
+    """Base of all constraints.
 
     Raises:
-        InvalidInput: a value that is not what the field says.
+        InvalidInput: a field with a value of another kind.
     """
 
     name: str = ''
-    """What reports call it; by default its kind and what it holds."""
+    """Name in reports; by default its kind and the names of `holds`."""
 
     kind: ClassVar[str] = 'constraint'
 
     def __post_init__(self) -> None:
-        for name in TEXTS:
+        for name in NAME_FIELDS:
             value = getattr(self, name, '')
             if not isinstance(value, str):
                 raise InvalidInput(f'{self._what(name)} = {shown(value)}: expected text')
@@ -105,7 +108,7 @@ class Constraint:
 
     def renamed(self, prefix: str) -> Constraint:
         """Return the constraint of a robot whose names have a prefix, such as 'a/'."""
-        names = {name: getattr(self, name) for name in TEXTS if hasattr(self, name)}
+        names = {name: getattr(self, name) for name in NAME_FIELDS if hasattr(self, name)}
         return replace(self, **{name: prefix + value for name, value in names.items()})
 
     def __str__(self) -> str:
@@ -348,27 +351,27 @@ def _pose(name: str, value: object) -> Pose:
             f'{name} = {shown(value)}: expected a pin.SE3, or a position and a unit quaternion '
             'x, y, z, w'
         )
-    if abs(length - 1.0) > ROUNDING:  # else what is said twice would differ in its last bits
+    if abs(length - 1.0) > ROUNDING:  # else reading and writing again would change the last bits
         array = np.concatenate([array[:3], array[3:] / length])
     x, y, z, a, b, c, w = array.tolist()
     return x, y, z, a, b, c, w
 
 
-# --- Constraints between parts of a robot: h(q) = 0, their rows, and what they leave free.
+# ------------------------------------------------------------------------------------ closed loops
 #
-# Rows are those of theory 4.6: points together in world axes, turns of full closures behind them,
-# joints that follow others. Passive joints move as the others make them,
+# Rows of h(q) = 0 (theory 4.6): differences of points in world axes, then rotations of full
+# closures, then couplings of joints. Passive joints follow the others,
 #
 #     H v = 0    →    v = N w,    v̇ = N ẇ + n
 #
-# with w of the base and the driven joints, and n from Ḣ v.
+# where w has the velocities of the base and the driven joints, and n comes from Ḣ v.
 
 Dofs = NDArray[np.intp]
 UNIVERSE, FLOATING = 'universe', 'JointModelFreeFlyer'
-ROUNDS, CLOSED, LONGEST = 100, 1e-12, 0.3
-"""Newton steps that close loops; error [m, rad] that counts as closed; largest change of a
-coordinate in a step [rad or m]."""
-FAR = 1e-3
+MAX_ITERATIONS, TOLERANCE, MAX_STEP = 100, 1e-12, 0.3
+"""Of Newton's method that closes loops: iterations; error [m, rad]; change of a coordinate in an
+iteration [rad or m]."""
+MAX_START_ERROR = 1e-3
 """Error [m, rad] above which a projection is no small correction of a step."""
 SINGULAR = 1e-9
 """Share of the largest singular value below which a direction counts as none."""
@@ -472,9 +475,9 @@ class ClosedLoops:
     def motion(
         self, rows: Array, independent: Dofs, drift: Array | None = None
     ) -> tuple[Array, Array]:
-        """Return N, what moves with each of the dofs `independent`, (nv, n), and n (nv,).
+        """Return N (nv, n), the motion per speed of the dofs `independent`, and n (nv,).
 
-        A base that is not among them is held.
+        A base that is not among them does not move.
 
         Args:
             rows: H, shape (rows, nv).
@@ -492,21 +495,21 @@ class ClosedLoops:
         return motion, rest
 
     def leave_free(self, q: Array, driven: Dofs) -> bool:
-        """Return whether driven joints, dofs (n,), move at will at q and all others follow."""
+        """Return whether the driven dofs (n,) are free at q and determine all others."""
         passive, rows = np.setdiff1d(self._joint_dofs, driven), self.jacobian(q)
         ranks = [orth(part, rcond=SINGULAR).shape[1] if part.size else 0
                  for part in (rows, rows[:, passive])]  # fmt: skip
         return ranks == [len(passive), len(passive)]
 
     def closed(self, q: Array, driven: Dofs, place: str = 'configuration') -> Array:
-        """Return q with the constraints met, by moves of joints that are not driven, (nq,).
+        """Return q (nq,) moved onto the constraints, by joints that are not driven.
 
-        Where those do not do it the driven joints move, too; bases do not.
+        Where that does not suffice the driven joints move, too; bases do not.
 
         Args:
             q: where to begin, shape (nq,).
             driven: dofs of the driven joints, shape (n,).
-            place: what to call q in a message.
+            place: name of q in messages.
 
         Raises:
             InvalidInput: there is no such configuration near.
@@ -514,7 +517,7 @@ class ClosedLoops:
         for moving in (np.setdiff1d(self._joint_dofs, driven), self._joint_dofs):
             found = self._settled(q, moving)
             error = self.error(found)
-            if np.abs(error).max(initial=0.0) <= CLOSED:
+            if np.abs(error).max(initial=0.0) <= TOLERANCE:
                 return found
         raise InvalidInput(
             f'{place}: {self._worst(error)} are left near it; name a pose of all joints in which '
@@ -524,7 +527,7 @@ class ClosedLoops:
     def check(self, q: Array, place: str) -> None:
         """Raise InvalidInput if an error at q (nq,) is none that a step corrects."""
         error = self.error(q)
-        if np.abs(error).max(initial=0.0) > FAR:
+        if np.abs(error).max(initial=0.0) > MAX_START_ERROR:
             raise InvalidInput(f'{place}: {self._worst(error)}: start where it holds')
 
     def _worst(self, error: Array) -> str:
@@ -533,9 +536,9 @@ class ClosedLoops:
 
     def _settled(self, q: Array, moving: Dofs) -> Array:
         """Return q after Newton steps of the dofs `moving`."""
-        for _ in range(ROUNDS):
+        for _ in range(MAX_ITERATIONS):
             error = self.error(q)
-            if np.abs(error).max(initial=0.0) <= CLOSED:
+            if np.abs(error).max(initial=0.0) <= TOLERANCE:
                 break
             step = np.zeros(self._model.nv)
             rows = self.jacobian(q)[:, moving]
@@ -543,7 +546,7 @@ class ClosedLoops:
             longest = float(np.abs(step).max(initial=0.0))
             if longest == 0.0:
                 break
-            q = pin.integrate(self._model, q, step * min(1.0, LONGEST / longest))
+            q = pin.integrate(self._model, q, step * min(1.0, MAX_STEP / longest))
         return q
 
     def _places(self, data: pin.Data) -> tuple[Array, Array]:
@@ -602,10 +605,10 @@ def _coupling_row(model: pin.Model, coupling: JointCoupling) -> tuple[tuple[int,
     return (places[0], places[1]), row
 
 
-# --- Constraints that a URDF states: <mimic> joints, and <loop_joint>, which closes a loop.
+# --------------------------------------------------------------------------- constraints in a URDF
 #
-# A URDF is a tree. A loop is cut somewhere, and an element that other parsers pass over says what
-# holds the ends together, in the form of Drake's first parser and of Isaac Sim:
+# <mimic> couples joints. A URDF is a tree: a loop is cut, and <loop_joint>, an element that other
+# parsers ignore, joins the ends, in the form of Drake's first parser and of Isaac Sim:
 #
 #     <loop_joint name="knee" type="spherical">
 #       <link1 link="rod" xyz="0 0 -0.2" rpy="0 0 0"/>
@@ -613,9 +616,8 @@ def _coupling_row(model: pin.Model, coupling: JointCoupling) -> tuple[tuple[int,
 #       <axis xyz="0 1 0"/>  <!-- of revolute and continuous ones, in the axes of both ends -->
 #     </loop_joint>
 #
-# Each is made of points that stay together: one for a ball joint, a second on its axis for a
-# hinge,
-# three for what is fixed.
+# Each becomes pairs of points that coincide: one for a ball joint, two on the axis of a hinge,
+# three for a fixed joint.
 
 SPACING = 0.1
 """Distance of the further points of a hinge, or of what is fixed, from the first [m]."""
@@ -626,14 +628,14 @@ BALLS, HINGES, FIXED = ('spherical', 'ball'), ('revolute', 'continuous'), ('fixe
 def described_constraints(
     model: pin.Model, robot: Element, place: str
 ) -> tuple[tuple[Constraint, ...], tuple[str, ...]]:
-    """Return the constraints of a URDF, and who ought to follow another joint but cannot.
+    """Return the constraints of a URDF, and the mimic joints that are left out.
 
-    Joints without a single coordinate (continuous ones) can neither follow nor be followed.
+    Joints without a single coordinate (continuous ones) can neither mimic nor be mimicked.
 
     Args:
-        model: what Pinocchio made of it.
+        model: its Pinocchio model.
         robot: the <robot> element.
-        place: what to call the description in a message.
+        place: name of the description in messages.
 
     Raises:
         RobotDescriptionError: a <mimic> of no other joint, a loop joint without two links, of
@@ -642,8 +644,8 @@ def described_constraints(
     single = {str(name) for name, j in zip(model.names, model.joints, strict=True) if j.nq == 1}
     joints = list(robot.iterfind('joint'))
     names = {joint.get('name', '') for joint in joints}
-    found: list[Constraint] = []
-    alone = []
+    constraints: list[Constraint] = []
+    ignored = []
     for joint in joints:
         mimic, name = joint.find('mimic'), joint.get('name', '')
         if mimic is None or joint.get('type') == 'fixed':
@@ -652,9 +654,9 @@ def described_constraints(
         if leader not in names or leader == name:
             raise RobotDescriptionError(f'{where} joint = {shown(leader)}: expected another joint')
         if {name, leader} <= single:
-            found.append(_coupling(mimic, name, where))
+            constraints.append(_coupling(mimic, name, where))
         else:
-            alone.append(f'joint {shown(name)} (of {shown(leader)})')
+            ignored.append(f'joint {shown(name)} (of {shown(leader)})')
     links = {link.get('name', '') for link in robot.iterfind('link')}
     for loop in robot.iterfind('loop_joint'):
         name = loop.get('name', '')
@@ -662,8 +664,8 @@ def described_constraints(
         if not name or name in names:
             raise RobotDescriptionError(f'{where}: expected a name that no other joint has')
         names.add(name)
-        found += _closures(loop, name, links, where)
-    return tuple(found), tuple(alone)
+        constraints += _closures(loop, name, links, where)
+    return tuple(constraints), tuple(ignored)
 
 
 def _coupling(mimic: Element, name: str, where: str) -> JointCoupling:

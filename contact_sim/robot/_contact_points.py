@@ -1,4 +1,4 @@
-"""Contact points of a robot: spheres fixed to its bodies."""
+"""Contact points of a robot: spheres fixed to its bodies, for feet and for other links."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _radius(value: Any, place: str) -> float:
     return radius
 
 
-# --- From frame names to contact spheres, and from contact spheres to feet.
+# -------------------------------------------------------------------------------------------- feet
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Sphere:
 
 
 FEET = 'frame names or contact points'
-"""What feet may be given as."""
+"""Kinds of feet, in messages."""
 POINT = Sphere((0.0, 0.0, 0.0), 0.0)
 """The origin of a frame, without extent."""
 
@@ -136,10 +136,9 @@ def foot_frame(model: pin.Model, foot: Foot) -> pin.Frame:
 def contact_point_indices(
     what: str, name: str, feet: Sequence[Foot], points: Sequence[ContactPoint]
 ) -> tuple[int, ...]:
-    """Return the indices of the contact points that `name` stands for.
+    """Return the indices of the contact points of a foot, or of the contact point, called `name`.
 
-    The name of a foot stands for all its points; it goes before the name of a contact point, and
-    that before a decimal number, the index of a contact point.
+    Looked for among the feet, then the contact points, then their indices as decimal numbers.
 
     Raises:
         UnknownName: none of these; the message calls it `what`.
@@ -236,8 +235,9 @@ def check_contact_points(
     check_unique('foot', [foot.name for foot in feet_of(points)])
 
 
-# --- From the collision geometry of links to contact points: where a robot touches but for its
-# feet.
+# ------------------------------------------------------------------- contact points of other links
+#
+# Contact points of a collision geometry:
 #
 #     sphere            itself
 #     capsule           the spheres at its ends: exact on a plane
@@ -245,21 +245,21 @@ def check_contact_points(
 #     cylinder, cone    points on its rims, the apex
 #     mesh              corners of its convex hull
 #
-# Of the corners of one moving body at most `most` are kept, those that leave out least: the convex
-# hull of what is kept grows by the corner that lies farthest outside of it.
+# Of the corners of one moving body at most `most` are kept: the convex hull of those kept grows by
+# the corner that lies farthest outside of it.
 
 RIM = 8
 """Points on each rim of a cylinder."""
 LEAST, MOST = 4, 16
 """Smallest allowed number of corners of one body: they enclose a volume; and the default."""
 SIGNS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=float)
-SUM = 1e4
-"""Weight with which shares of points are made to add up to 1, the distances being 1 at most."""
+SUM_WEIGHT = 1e4
+"""Weight of the condition that convex weights add up to 1; the distances are at most 1."""
 
 
 @dataclass(frozen=True)
 class Approximation:
-    """What became of the collision geometry of one moving body."""
+    """How contact points stand for the collision geometry of one moving body."""
 
     joint: str
     """Joint that moves it."""
@@ -297,7 +297,7 @@ def body_contacts(
     most: int = MOST,
     edge_radius: float = 0.0,
 ) -> tuple[tuple[ContactPoint, ...], tuple[Approximation, ...]]:
-    """Return contact points for the collision geometry of links, and what was approximated.
+    """Return contact points for the collision geometry of links, and the approximations made.
 
     Args:
         model: of the robot.
@@ -335,7 +335,7 @@ def body_contacts(
 
 
 def link_of(model: pin.Model, frame: str) -> str:
-    """Return the link that a frame names: itself, or what the fixed joint of that name carries."""
+    """Return the link called `frame`, or the child of the fixed joint called so."""
     named = [index for index, other in enumerate(model.frames) if other.name == frame]
     for other in model.frames:
         at_joint = model.frames[other.parentFrame].type == pin.FrameType.FIXED_JOINT
@@ -491,15 +491,18 @@ def _distance(kept: Array, point: Array) -> float:
     """Return the distance of a point from a convex hull [m]: the nearest convex combination."""
     away = (kept - point).T
     size = np.abs(away).max()
-    weights, _ = nnls(np.vstack([away / size, np.full(len(kept), SUM)]), [0.0, 0.0, 0.0, SUM])
+    weights, _ = nnls(
+        np.vstack([away / size, np.full(len(kept), SUM_WEIGHT)]), [0.0, 0.0, 0.0, SUM_WEIGHT]
+    )
     return float(np.linalg.norm(away @ weights))
 
 
-# --- Where a foot touches: from the collision geometry of its link to spheres.
+# -------------------------------------------------------------------------- contact points of feet
+#
+# Spheres of the collision geometry of its link:
 #
 # spheres                               all of them, and nothing else of the link
-# box, cylinder, cone, capsule, mesh    the spheres and corners that body_points makes of them,
-# at most MOST: a sole with its edges
+# box, cylinder, cone, capsule, mesh    spheres and corners as above, at most MOST
 # none                                  the origin of the frame
 
 THICKNESS = 5e-3
@@ -512,11 +515,11 @@ Spheres = Mapping[str, tuple[Sphere, ...]]
 
 @dataclass(frozen=True)
 class Soles:
-    """What the ground may touch of the feet of a robot."""
+    """Contact spheres of the feet of a robot."""
 
     spheres: Spheres
     notes: tuple[str, ...]
-    """What was approximated, in words."""
+    """Approximations, as sentences."""
 
 
 def soles_of(
@@ -525,7 +528,7 @@ def soles_of(
     package_dirs: Iterable[str],
     frames: Iterable[Any],
     place: str,
-    given: Spheres,
+    known: Spheres,
 ) -> Soles:
     """Return the spheres of feet.
 
@@ -533,11 +536,11 @@ def soles_of(
         model: of the robot.
         robot: the <robot> element.
         package_dirs: folders in which its package:// URIs are found.
-        frames: frames of the feet; what is no name is passed over.
-        place: what to call the description in a message.
-        given: spheres of frames that are known better than from the description.
+        frames: frames of the feet; contact points among them are ignored.
+        place: name of the description in messages.
+        known: spheres of frames that replace those of the description.
     """
-    spheres = dict(given)
+    spheres = dict(known)
     notes: list[str] = []
     described = {link.get('name', ''): link for link in robot.iterfind('link')}
     for joint in robot.iterfind('joint'):

@@ -1,4 +1,4 @@
-"""Find files and packages: our own share folder, and packages that other people installed."""
+"""Files of robot descriptions: share folders, packages, meshes, and xacro."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def mesh_prefixes() -> str:
     return os.pathsep.join(dict.fromkeys([*sourced, *found]))
 
 
-# --- Find the mesh files that a robot description names, without ROS.
+# ------------------------------------------------------------------------------------------ meshes
 
 
 @dataclass(frozen=True)
@@ -198,10 +198,10 @@ def _package_and_path(uri: str) -> tuple[str, str]:
     return package, path
 
 
-# --- Run a xacro: a program that writes a URDF.
+# ------------------------------------------------------------------------------------------- xacro
 #
-# Its expressions are Python, and reach the system as any program does. Nothing here makes them
-# safe: a xacro runs only where somebody named a .xacro file or asked for it.
+# A xacro is a program that writes a URDF. Its expressions are Python and not safe: it runs only
+# for a .xacro file, or where arguments are given.
 
 NAMESPACES = ('{http://www.ros.org/wiki/xacro}', '{http://ros.org/wiki/xacro}')
 XacroArguments = Mapping[str, object]
@@ -234,7 +234,7 @@ def run_xacro(text: str, file: Path | None, place: str, arguments: XacroArgument
     Args:
         text: the program, if it has no file.
         file: its file, which its includes are relative to.
-        place: what to call it in messages.
+        place: its name in messages.
         arguments: values of its arguments; the others have their defaults.
 
     Raises:

@@ -1,4 +1,4 @@
-"""PD gains that hold a robot on its feet without upsetting the time stepping (theory 4.5).
+"""PD gains with which a robot stands and the time stepping is stable (theory 4.5).
 
 Explicit PD under semi-implicit Euler with time step h, in joint space with mass matrix M,
 
@@ -11,8 +11,8 @@ part that its constraints leave, M^-1 - M^-1 H^T (H M^-1 H^T)^+ H M^-1. On the g
 of the trunk needs damping above all, so b is large, and each joint is damped in proportion to the
 inertia that it moves.
 
-K is diagonal, and shared between two that are stable: one in proportion to what standing asks of
-each joint, one in proportion to the inertia that it moves. The set of stable K, those with
+K is diagonal, and shared between two that are stable: one in proportion to the stiffness that
+standing needs, one in proportion to the inertia that it moves. The set of stable K, those with
 K <= a/h^2 M as quadratic forms, is convex: between two of them all are stable.
 """
 
@@ -29,22 +29,22 @@ from contact_sim._types import Array
 from contact_sim.robot._constraints import ClosedLoops
 from contact_sim.robot._contact_points import ContactPoint, feet_of
 
-# --- How stiff joints have to be to carry a robot on its feet (theory 4.5).
+# ------------------------------------------------------ stiffness that standing needs (theory 4.5)
 
 SAG = 0.5
-"""Deflection of a joint under the weight that it carries, at the stiffness asked for [rad]."""
+"""Deflection of a joint under the weight that it carries, at the required stiffness [rad]."""
 LEVEL = 0.1
 """A foot stands if it is within this share of the height of the centre of mass of the lowest."""
 
 
-def carried_stiffness(
+def required_stiffness(
     model: pin.Model,
     joint_velocity_index: npt.NDArray[np.intp],
     q: Array,
     points: Sequence[ContactPoint],
     loops: ClosedLoops,
 ) -> Array:
-    """Return the stiffness that standing at `q` asks of each joint, shape (n_joints,).
+    """Return the stiffness of each joint that standing at `q` needs, shape (n_joints,).
 
     Every foot that stands carries an equal share W of the weight. A joint between it and the rest
     of the robot has to keep the weight from tipping over the foot, and the foot from giving way:
@@ -53,7 +53,7 @@ def carried_stiffness(
 
     where l is the distance of that point from the joint, r = |∂x/∂q| its speed for unit speed of
     the joint, and W/l the stiffness of a pendulum of this length. A joint with no foot beyond it
-    has 0. What a passive joint would need is asked of those that move it, by the square of the
+    has 0. The stiffness of a passive joint is added to those that move it, times the square of the
     gear ratio at q.
 
     Args:
@@ -79,7 +79,7 @@ def _of_each(
     q: Array,
     points: Sequence[ContactPoint],
 ) -> Array:
-    """Return the stiffness of joints that move on their own, see `carried_stiffness`."""
+    """Return the stiffness of joints without constraints, see `required_stiffness`."""
     data = model.createData()
     pin.computeJointJacobians(model, data, q)
     centre = np.array(pin.centerOfMass(model, data, q))
@@ -96,8 +96,8 @@ def _of_each(
             _over(np.sum(speed**2, axis=1), np.linalg.norm(point - origins, axis=1))
             for speed, point in zip(speeds, (place, centre), strict=True)
         ]
-        asked = share * (np.max(tipping, axis=0) + np.abs(speeds[0][:, 2]) / SAG)
-        stiffness += np.where(np.isin(joints, list(model.supports[carrier])), asked, 0.0)
+        required = share * (np.max(tipping, axis=0) + np.abs(speeds[0][:, 2]) / SAG)
+        stiffness += np.where(np.isin(joints, list(model.supports[carrier])), required, 0.0)
     return stiffness
 
 
@@ -133,7 +133,7 @@ def _over(numerator: Array, denominator: Array) -> Array:
     return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0.0)
 
 
-# --- PD gains that hold a robot on its feet without upsetting the time stepping (theory 4.5).
+# ------------------------------------------------------------------------------ gains (theory 4.5)
 
 Gains = tuple[Array, Array]
 """kp [N m/rad], kd [N m s/rad], each of shape (n_joints,)."""
@@ -149,7 +149,7 @@ DAMPING_NUMBER = 1.4
 LOAD_SHARE = 0.7
 """Share of the stiffness that goes by what joints carry, the rest by the inertia they move [-]."""
 MARGIN = 4.0
-"""Least ratio of kp to what standing asks for [-], where a time step of SHORTEST allows it."""
+"""Least ratio of kp to the required stiffness [-], where a time step of SHORTEST allows it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,12 +177,12 @@ def standing_gains(
     then up to the time step, not below SHORTEST, that allows MARGIN. The damping is the same.
     """
     mobility = joint_mobility(model, joint_velocity_index, q, loops)
-    asked = carried_stiffness(model, joint_velocity_index, q, points, loops)
+    required = required_stiffness(model, joint_velocity_index, q, points, loops)
     inertia = 1.0 / np.diagonal(mobility)
-    of_load, of_inertia = _largest(asked, mobility), _largest(inertia, mobility)
+    of_load, of_inertia = _largest(required, mobility), _largest(inertia, mobility)
     shared = LOAD_SHARE * of_load + (1.0 - LOAD_SHARE) * of_inertia
     stiffness = STIFFNESS_NUMBER * _largest(shared, mobility)
-    h = _time_step(stiffness, asked)
+    h = _time_step(stiffness, required)
     return StandingGains(stiffness / h**2, DAMPING_NUMBER / TIME_STEP * of_inertia, h)
 
 
@@ -217,10 +217,10 @@ def _largest(gain: Array, mobility: Array) -> Array:
     return gain / largest if largest > 0.0 else gain
 
 
-def _time_step(stiffness: Array, asked: Array) -> float:
-    """Return the largest h [s] at which stiffness/h² [N m/rad] has the margin over `asked`."""
-    carrying = asked > 0.0
-    ratio = np.min(stiffness[carrying] / asked[carrying], initial=np.inf)
+def _time_step(stiffness: Array, required: Array) -> float:
+    """Return the largest h [s] at which stiffness/h² [N m/rad] has the margin over `required`."""
+    carrying = required > 0.0
+    ratio = np.min(stiffness[carrying] / required[carrying], initial=np.inf)
     return float(np.clip(np.sqrt(ratio / MARGIN), SHORTEST, TIME_STEP))
 
 

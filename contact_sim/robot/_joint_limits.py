@@ -1,9 +1,9 @@
-"""Limits of joint positions, as a URDF says them, or of a weighted sum of two.
+"""Limits of joint positions, or of a weighted sum of two.
 
     lower ≤ Σ_i share_i · position_i ≤ upper
 
 A joint limit has one share, 1. In the step each is one interval row of the contact problem (theory
-4.3). A sum that is held at one value is a constraint, `JointCoupling`.
+4.3). A sum with equal limits is a constraint, `JointCoupling`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from contact_sim.errors import InvalidInput, UnknownName, of_type
 
 MOST_JOINTS = 2
 UNBOUNDED = 1e300
-"""Bound from which Pinocchio means that there is none."""
+"""From here on a bound of Pinocchio is none."""
 
 
 @checked_fields
@@ -39,7 +39,7 @@ class PositionLimit:
     lower: float
     """Least value [rad or m]; −inf for none."""
     upper: float
-    """Largest value [rad or m]; inf for none. Equal to `lower`: one joint, which is held."""
+    """Largest value [rad or m]; inf for none. Equal to `lower`: the joint is locked."""
     shares: tuple[float, ...] = (1.0,)
     """Share of each joint in the value [-]."""
     restitution: float = 0.0
@@ -69,7 +69,7 @@ class PositionLimit:
 
     @property
     def holds(self) -> bool:
-        """Whether the value is held at one number."""
+        """Whether the joint is locked."""
         return self.lower == self.upper
 
     def __str__(self) -> str:
@@ -93,38 +93,38 @@ def joint_limits(model: pin.Model, restitution: float = 0.0) -> tuple[PositionLi
             float(bound) if abs(bound) < UNBOUNDED else sign * np.inf
             for bound, sign in zip(bounds, (-1.0, 1.0), strict=True)
         )
-        # what is not in order is refused with all other numbers of the model
+        # lower > upper is refused later, with all other numbers of the model
         if lower <= upper and (np.isfinite(lower) or np.isfinite(upper)):
             limits.append(PositionLimit((str(name),), lower, upper, restitution=restitution))
     return tuple(limits)
 
 
 def described_limits(model: pin.Model, robot: Element) -> tuple[PositionLimit, ...]:
-    """Return the position limits of a URDF: joint limits, and who has none.
+    """Return the position limits of a URDF.
 
     A joint whose <limit> gives neither lower nor upper has no limits.
 
     Args:
-        model: what Pinocchio made of it.
+        model: its Pinocchio model.
         robot: the <robot> element.
     """
     joints = robot.iterfind('joint')
-    silent = {joint.get('name') for joint in joints if _is_silent(joint.find('limit'))}
-    return tuple(limit for limit in joint_limits(model) if limit.joints[0] not in silent)
+    unlimited = {joint.get('name') for joint in joints if _has_no_range(joint.find('limit'))}
+    return tuple(limit for limit in joint_limits(model) if limit.joints[0] not in unlimited)
 
 
-def _is_silent(limit: Element | None) -> bool:
+def _has_no_range(limit: Element | None) -> bool:
     return limit is not None and limit.get('lower') is None and limit.get('upper') is None
 
 
 def describe_limits(limits: Sequence[PositionLimit]) -> str:
-    """Return a line that says which joints stop where."""
+    """Return the limits as one line of text."""
     stops = '; '.join(map(str, limits))
     return f'position limits: {stops}' if stops else 'no joint has position limits'
 
 
-def held(model: pin.Model, limits: Sequence[PositionLimit], q: Array) -> Array:
-    """Return a copy of `q` (nq,) in which the joints are where limits hold them."""
+def with_locked_joints(model: pin.Model, limits: Sequence[PositionLimit], q: Array) -> Array:
+    """Return a copy of `q` (nq,) with the joints of equal limits at these."""
     q = q.copy()
     for limit in limits:
         if limit.holds:

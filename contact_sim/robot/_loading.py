@@ -19,7 +19,7 @@ from contact_sim.robot._catalogue import (
     robots,
     textbook_systems,
 )
-from contact_sim.robot._constraints import Constraint, JointCoupling, described_constraints
+from contact_sim.robot._constraints import JointCoupling, described_constraints
 from contact_sim.robot._contact_points import FEET, ContactPoint, contact_points_at, soles_of
 from contact_sim.robot._coordinates import actuated_joint_names
 from contact_sim.robot._files import XacroArguments, check_meshes_exist, mesh_folders
@@ -53,30 +53,29 @@ def load_robot(
 ) -> RobotModel:
     """Return the robot described by `source`.
 
-    Masses and inertias are Pinocchio's, untouched; damping, dry friction, limits and gear ratios
-    are those of the URDF, see `RobotModel.actuators`. effort="0" there is no limit, and a warning.
-    A <mimic> joint follows its leader, and a <loop_joint> closes a loop, by constraints of the
-    robot (robot/_constraints.py).
+    Masses, inertias, damping, dry friction, limits and gear ratios are those of the URDF, see
+    `RobotModel.actuators`. An effort limit of 0 is taken for no limit, with a warning. <mimic> and
+    <loop_joint> become constraints of the robot (robot/_constraints.py).
 
     Args:
         source: a name of the catalogue (`robots()`, `textbook_systems()`), a path to a .urdf or
-            .xacro file, or URDF text (it starts with '<'). A xacro is a program: it can do
-            whatever you can.
+            .xacro file, or URDF text (it starts with '<'). A xacro is a program and runs with
+            your rights.
         floating_base: whether the root link moves freely; else it is fixed to the world. A root
-            link without mass, whose one joint is a floating one, is the world either way; that of
-            most systems of the textbook, too.
-        feet: frames of the feet, or contact points ready made. A frame touches with all spheres
-            of its link's collision geometry; else with the corners of boxes, cylinders and
-            meshes there; else with its origin. None: the feet of the catalogue,
-            else the end effectors of the SRDF, else none, with a warning.
+            link without mass, whose only joint is a floating one, is fixed in any case, and so is
+            that of most systems of the textbook.
+        feet: frames of the feet, or contact points. A frame touches with all spheres of its
+            link's collision geometry; else with the corners of boxes, cylinders and meshes there;
+            else with its origin. None: the feet of the catalogue, else the end effectors of the
+            SRDF, else none, with a warning.
         actuated_joints: names of driven joints; None: those of the catalogue, else every joint
             with one degree of freedom that follows no other and that the SRDF does not call
             passive.
         srdf: a path to an SRDF, or its text, with reference poses and end effectors; None: the
             catalogue's, else none.
-        poses: reference poses, values by joint [rad or m] by name of the pose, which win over
-            those of the SRDF; joints left out are at neutral. Without a pose 'standing' there and
-            here, a robot with legs gets one that stands on bent legs (robot/_standing_pose.py).
+        poses: reference poses: by name, values by joint [rad or m]. They replace those of the
+            SRDF; joints left out are at neutral. Without a pose 'standing', a robot with legs gets
+            one on bent legs (robot/_standing_pose.py).
         check_meshes: whether a mesh that is not on this machine is an error. Meshes play no part
             in the dynamics.
         xacro_arguments: values of the arguments of a xacro, by name. Given, even if empty, any
@@ -90,35 +89,65 @@ def load_robot(
     flag('floating_base', floating_base)
     flag('check_meshes', check_meshes)
     entry = _entry(source)
-    description = _checked(_description(source, entry, xacro_arguments), check_meshes)
-    floating_base = floating_base and not _on_the_world(description, entry)
-    model = _pinocchio_model(description, floating_base)
+    description = _description(source, entry, xacro_arguments)
+    urdf, place = description.root, description.place
+    check_description(urdf, place)
+    if check_meshes:
+        check_meshes_exist(urdf, description.file, place)
+    package_dirs = mesh_folders(urdf, description.file)
+
+    fixed = floats_by_itself(urdf) or (entry is not None and not entry.floating_base)
+    model = _pinocchio_model(description, floating_base and not fixed)
+    limits = described_limits(model, urdf)
+    constraints, ignored = described_constraints(model, urdf, place)
+    if ignored:
+        warnings.warn(
+            f'{place}: <mimic> needs joints with one coordinate, these move on their own: '
+            f'{", ".join(ignored)}',
+            stacklevel=2,
+        )
+
     semantics = _semantics(srdf, entry)
-    soles = _soles(description, model, entry, semantics, feet)
-    limits = described_limits(model, description.root)
-    constraints = _constraints(description, model)
-    references = reference_poses(
-        model, _poses(model, semantics, entry), poses, soles[0], limits, constraints
+    if feet is None:
+        feet = entry.feet if entry is not None else semantics.end_effectors
+        if entry is None and not feet and has_floating_base(model):
+            warnings.warn(
+                f'{place}: no feet are known, so nothing touches the ground; name their links '
+                '(feet). python -m contact_sim.inspect tells which they may be',
+                stacklevel=2,
+            )
+    frames = as_tuple('feet', feet, FEET)
+    foot_spheres = {foot: (entry.foot,) for foot in entry.feet} if entry and entry.foot else {}
+    soles = soles_of(model, urdf, package_dirs, frames, place, foot_spheres)
+    contact_points = contact_points_at(model, 'feet', frames, soles.spheres)
+
+    if actuated_joints is None and entry is not None:
+        actuated_joints = entry.actuated_joints
+    followers = {one.joint for one in constraints if isinstance(one, JointCoupling)}
+    joint_names = actuated_joint_names(
+        model, actuated_joints, semantics.passive_joints | followers
     )
-    following = {one.joint for one in constraints if isinstance(one, JointCoupling)}
-    passive = semantics.passive_joints | following
+    described_poses = _described_poses(model, semantics, entry)
+    references = reference_poses(
+        model, described_poses, poses, contact_points, limits, constraints
+    )
     return RobotModel(
         name=str(source) if entry is not None else description.name,
         pinocchio_model=model,
-        joint_names=_actuated_joints(model, entry, actuated_joints, passive),
-        contact_points=soles[0],
+        joint_names=joint_names,
+        contact_points=contact_points,
         references=references.poses,
         description=description.text,
-        package_dirs=mesh_folders(description.root, description.file),
-        gear_ratios=gear_ratios(description.root, description.place),
+        package_dirs=package_dirs,
+        gear_ratios=gear_ratios(urdf, place),
         position_limits=limits,
-        notes=(*soles[1], *references.notes),
+        notes=(*soles.notes, *references.notes),
         constraints=constraints,
     )
 
 
 def _entry(source: str | Path) -> CatalogueEntry | None:
-    """Return the catalogue's entry when `source` is a name of the catalogue, None for the rest."""
+    """Return the entry of a name of the catalogue; None for a file or text."""
     if isinstance(source, Path):
         return None
     if not isinstance(source, str) or not source.strip():
@@ -134,22 +163,6 @@ def _entry(source: str | Path) -> CatalogueEntry | None:
     return None
 
 
-def _on_the_world(description: Description, entry: CatalogueEntry | None) -> bool:
-    """Return whether the root link is fixed to the world whatever the caller says."""
-    fixed = entry is not None and not entry.floating_base
-    return fixed or floats_by_itself(description.root)
-
-
-def _actuated_joints(
-    model: pin.Model,
-    entry: CatalogueEntry | None,
-    joints: Iterable[str] | None,
-    passive: frozenset[str],
-) -> tuple[str, ...]:
-    known = entry.actuated_joints if entry is not None else None
-    return actuated_joint_names(model, known if joints is None else joints, passive)
-
-
 def _description(
     source: str | Path, entry: CatalogueEntry | None, xacro_arguments: XacroArguments | None
 ) -> Description:
@@ -160,26 +173,6 @@ def _description(
     if isinstance(source, str) and is_xml(source):
         return description_from_text(source, xacro_arguments)
     return description_from_file(Path(source), xacro_arguments=xacro_arguments)
-
-
-def _checked(description: Description, check_meshes: bool) -> Description:
-    """Return a description that holds what a robot needs, or raise RobotDescriptionError."""
-    check_description(description.root, description.place)
-    if check_meshes:
-        check_meshes_exist(description.root, description.file, description.place)
-    return description
-
-
-def _constraints(description: Description, model: pin.Model) -> tuple[Constraint, ...]:
-    """Return those of the URDF; name the joints that ought to follow others but do not."""
-    constraints, alone = described_constraints(model, description.root, description.place)
-    if alone:
-        warnings.warn(
-            f'{description.place}: <mimic> needs joints with one coordinate, these move on their '
-            f'own: {", ".join(alone)}',
-            stacklevel=3,
-        )
-    return constraints
 
 
 def _pinocchio_model(description: Description, floating_base: bool) -> pin.Model:
@@ -214,7 +207,7 @@ def _semantics(srdf: str | Path | None, entry: CatalogueEntry | None) -> Semanti
     return Semantics()
 
 
-def _poses(
+def _described_poses(
     model: pin.Model, semantics: Semantics, entry: CatalogueEntry | None
 ) -> Mapping[str, JointValues]:
     """Return the poses of the SRDF, and 'standing' from the catalogue where the SRDF has none."""
@@ -227,25 +220,3 @@ def _poses(
             if name.endswith(ending)
         }
     return poses
-
-
-def _soles(
-    description: Description,
-    model: pin.Model,
-    entry: CatalogueEntry | None,
-    semantics: Semantics,
-    feet: Iterable[str | ContactPoint] | None,
-) -> tuple[tuple[ContactPoint, ...], tuple[str, ...]]:
-    """Return the contact points of the feet, and what was approximated in words."""
-    known = entry.feet if entry is not None else semantics.end_effectors
-    frames = as_tuple('feet', known if feet is None else feet, FEET)
-    given = {foot: (entry.foot,) for foot in entry.feet} if entry and entry.foot else {}
-    folders = mesh_folders(description.root, description.file)
-    soles = soles_of(model, description.root, folders, frames, description.place, given)
-    if feet is None and entry is None and not frames and has_floating_base(model):
-        warnings.warn(
-            f'{description.place}: no feet are known, so nothing touches the ground; name their '
-            'links (feet). python -m contact_sim.inspect tells which they may be',
-            stacklevel=3,
-        )
-    return contact_points_at(model, 'feet', frames, soles.spheres), soles.notes

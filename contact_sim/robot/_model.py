@@ -51,8 +51,8 @@ from contact_sim.robot._gains import Gains, StandingGains, standing_gains
 from contact_sim.robot._joint_limits import (
     PositionLimit,
     check_position_limits,
-    held,
     joint_limits,
+    with_locked_joints,
 )
 from contact_sim.robot._standing_pose import STANDING, has_floating_base, placed_on_ground
 
@@ -467,7 +467,7 @@ class RobotModel:
     def _consistent_pose(self, name: str, q: Array) -> Array:
         """Return q (nq,) moved onto locked joints and closed loops."""
         model, driven = self.pinocchio_model, self.joint_velocity_index
-        q = held(model, self.position_limits, self.checked_configuration(q))
+        q = with_locked_joints(model, self.position_limits, self.checked_configuration(q))
         return self.loops.closed(q, driven, f'robot {self.name}, pose {shown(name)}')
 
     @property  # not cached: Pinocchio's joints cannot be pickled

@@ -1,4 +1,4 @@
-"""Several robots, and loose bodies, on one ground: one model with a tree for each of them."""
+"""Several robots and loose bodies on one ground: one model with a tree for each of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from contact_sim.robot._loading import load_robot
 from contact_sim.robot._model import RobotModel
 from contact_sim.robot._standing_pose import STANDING
 
-# --- Loose bodies: a box, a ball or a capsule to step on, push or carry.
+# ------------------------------------------------------------------------------------ loose bodies
 
 
 @checked
@@ -30,7 +30,7 @@ def loose_box(size: Sequence[float], mass: float, name: str = 'box') -> RobotMod
     Args:
         size: lengths of its edges [m], three numbers.
         mass: [kg].
-        name: what to call it.
+        name: its name.
 
     Raises:
         InvalidInput: sizes or a mass that are not finite numbers > 0.
@@ -50,7 +50,7 @@ def loose_ball(radius: float, mass: float, name: str = 'ball') -> RobotModel:
     Args:
         radius: [m].
         mass: [kg].
-        name: what to call it.
+        name: its name.
 
     Raises:
         InvalidInput: a radius or mass that is not a finite number > 0.
@@ -72,7 +72,7 @@ def _loose(name: str, geometry: str, mass: float, square: Array) -> RobotModel:
     ).with_body_contacts()
 
 
-# --- Several robots, and loose bodies, on one ground: one model with a tree for each of them.
+# ----------------------------------------------------------------------------------- joined robots
 
 SEPARATOR = '/'
 """Between the name of a robot and the names of its joints, links and contact points."""
@@ -105,7 +105,7 @@ class Part:
         object.__setattr__(self, 'place', (*place.tolist(), 0.0)[:3])
 
     def qualified_name(self, name: str) -> str:
-        """Return the name that something of this robot has among the others."""
+        """Return the name of something of this robot among all robots: `robot/name`."""
         return f'{self.name}{SEPARATOR}{name}'
 
 
@@ -114,8 +114,7 @@ class Part:
 class JoinedRobots(RobotModel):
     """Robots in one world, one behind the other in q, v and the efforts; made by `joined`.
 
-    Whatever has a name is called `robot/name`. Each robot moves as it would alone, unless it
-    touches another one (`against_each_other`).
+    Names are qualified: `robot/name`. Robots touch each other only with `against_each_other`.
     """
 
     parts: tuple[Part, ...] = ()
@@ -176,7 +175,7 @@ def joined(
     Args:
         robots: by the names they have among each other.
         places: x, y [m] and yaw [rad] of their reference poses in world; the origin if left out.
-        name: what to call all of them.
+        name: name of all together.
         against_each_other: whether their links may touch those of the others.
         most: contacts between bodies that all of them may have at once.
 
@@ -284,7 +283,7 @@ def _points(parts: tuple[Part, ...], which: str) -> tuple[ContactPoint, ...]:
 
 
 def _collisions(parts: tuple[Part, ...], against_each_other: bool, most: int) -> Collisions:
-    """Return the solids of all robots, the pairs of each and, if asked for, those between them."""
+    """Return the solids of all robots, the pairs of each and, if wanted, those between them."""
     solids: list[tuple[Solid, ...]] = []
     pairs: list[tuple[str, str]] = []
     for part in parts:
@@ -324,7 +323,7 @@ def _actuators(parts: tuple[Part, ...]) -> Actuators:
     return Actuators(joint_names=names, **values)
 
 
-# --- The robots of a world one by one: where each is in what all of them share.
+# ---------------------------------------------------------------- the robots of a world one by one
 
 
 @dataclass(frozen=True, eq=False)
@@ -348,17 +347,17 @@ class RobotPart:
 
     @property
     def prefix(self) -> str:
-        """What stands before each of its names among the others, such as 'a/'; '' alone."""
+        """Prefix of its qualified names, such as 'a/'; '' alone."""
         return f'{self.name}{SEPARATOR}' if self.name else ''
 
     def qualified_name(self, name: str) -> str:
-        """Return the name that something of this robot has among the others."""
+        """Return the name of something of this robot among all robots: `robot/name`."""
         return self.prefix + name
 
     called = qualified_name  # former name
 
     def own(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Return those of the names among the others that are of this robot, as it has them."""
+        """Return those of qualified names that belong to this robot, without the prefix."""
         prefix = self.prefix
         return tuple(name.removeprefix(prefix) for name in names if name.startswith(prefix))
 
@@ -382,7 +381,7 @@ def parts_of(robot: RobotModel) -> tuple[RobotPart, ...]:
 
 
 def map_robots(robot: RobotModel, change: Callable[[RobotPart], RobotModel]) -> RobotModel:
-    """Return the world in which each robot is what `change` makes of it, at its place."""
+    """Return the world with `change` applied to each robot, at the same place."""
     parts = parts_of(robot)
     changed = [change(part) for part in parts]
     if all(new is part.robot for new, part in zip(changed, parts, strict=True)):

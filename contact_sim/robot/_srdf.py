@@ -1,4 +1,4 @@
-"""Read what an SRDF says: <end_effector>, <group_state>, <passive_joint>, <disable_collisions>.
+"""Read an SRDF: <end_effector>, <group_state>, <passive_joint>, <disable_collisions>.
 
 <chain> tags are not read: hyq's SRDF gives one leg the foot of another.
 """

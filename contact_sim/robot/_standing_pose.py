@@ -1,4 +1,4 @@
-"""Reference poses of a robot: those that were given, of its SRDF, of the catalogue, or found."""
+"""Reference poses of a robot, and the search for a standing pose on bent legs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from contact_sim.robot._coordinates import neutral_configuration
 from contact_sim.robot._joint_limits import PositionLimit
 from contact_sim.robot._srdf import JointValues, configuration
 
-# --- Legs: the joints between the trunk and a foot, and the sole below it.
+# -------------------------------------------------------------------------------------------- legs
 
 DOWN = np.array([0.0, 0.0, -1.0])
 PARALLEL = 0.7
@@ -35,7 +35,7 @@ LEAST_SOLE = 0.02
 
 @dataclass(frozen=True, eq=False)
 class Leg:
-    """What bends so that a foot stands; all lengths in the neutral configuration."""
+    """The joints between trunk and foot; all lengths in the neutral configuration."""
 
     foot: str
     joint: int
@@ -134,7 +134,7 @@ def _faces(offsets: Array, down: Array) -> list[tuple[Array, NDArray[np.intp]]]:
     return [(normal, corners) for normal, corners, _ in faces]
 
 
-# --- Put a robot on the ground: move its base until the lowest contact point touches z = 0.
+# ------------------------------------------------------------------------- placement on the ground
 
 ROOT = 1
 """Index of the first joint of a Pinocchio model; joint 0 is the universe."""
@@ -178,7 +178,7 @@ def _is_carried(model: pin.Model, point: ContactPoint) -> bool:
     return ROOT in list(model.supports[model.getJointId(point.joint)])
 
 
-# --- One leg of a robot whose trunk is upright: where its foot can be put, and with which joints.
+# --------------------------------------------------------------------- inverse kinematics of a leg
 
 GRID = 13
 """Starts along the first two bending joints."""
@@ -411,11 +411,12 @@ class LegReach:
 
 def ranges_of(model: pin.Model, legs: Sequence[Leg], limits: Sequence[PositionLimit]) -> Ranges:
     """Return the positions that the joints of legs may have, at most half a turn both ways."""
-    own = [limit for limit in limits if len(limit.joints) == 1]
-    said = {limit.joints[0]: (limit.lower, limit.upper) for limit in own}
+    by_joint = {
+        limit.joints[0]: (limit.lower, limit.upper) for limit in limits if len(limit.joints) == 1
+    }
     ranges = {}
     for j in {j for leg in legs for j in leg.joints}:
-        lower, upper = said.get(str(model.names[j]), (-np.inf, np.inf))
+        lower, upper = by_joint.get(str(model.names[j]), (-np.inf, np.inf))
         ranges[j] = max(lower, -np.pi), min(upper, np.pi)
     return ranges
 
@@ -432,7 +433,7 @@ def _bounds(model: pin.Model, leg: Leg, neutral: Array, ranges: Ranges) -> tuple
     return np.array(low), np.array(high)
 
 
-# --- The convex hull of points in the plane, and how deep inside it another point lies.
+# --------------------------------------------------------------------------------- support polygon
 
 
 def polygon_margin(points: Array, place: Array) -> float:
@@ -465,13 +466,12 @@ def polygon_centre(points: Array) -> Array:
     )
 
 
-# --- A pose that stands on bent legs, for robots whose description has no pose.
+# ---------------------------------------------------------------------- search for a standing pose
 #
-# The trunk is upright. Each foot is put below its hip, at one height for all, soles level, and
-# moved
-# until the centre of mass is well inside the support polygon. The joints of each leg are found by
-# damped least squares from the best of a grid of starts, and the height and attitude of the foot
-# then exactly. Bodies that touch each other are not looked for.
+# The trunk is upright. Each foot is put below its hip, all at one height with level soles, and
+# moved until the centre of mass is well inside the support polygon. The joints of each leg come
+# from damped least squares with the best start of a grid, then height and attitude of the foot are
+# solved exactly. Collisions between bodies are not checked.
 
 STRETCHES = (0.9, 0.85, 0.95, 0.8, 0.7, 0.6)
 """Distances of the foot, or ankle, from the hip that are tried, as shares of the stretched leg."""
@@ -486,12 +486,12 @@ and the margin that is sought."""
 
 @dataclass(frozen=True, eq=False)
 class BentLegs:
-    """A pose, or why there is none."""
+    """Result of the search."""
 
     q: Array | None
-    """Of shape (nq,); None: none was found."""
-    said: str
-    """What was done, in words."""
+    """Pose (nq,), or None."""
+    note: str
+    """How it was found, or why not."""
 
 
 def bent_legs(
@@ -628,7 +628,7 @@ class _Search:
         )
 
 
-# --- Reference poses of a robot: those that were given, of its SRDF, of the catalogue, or found.
+# --------------------------------------------------------------------------------- reference poses
 
 STANDING = 'standing'
 """Name of the reference pose that every robot has."""
@@ -638,7 +638,7 @@ Poses = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True, eq=False)
 class References:
-    """Reference poses, and what was decided about them."""
+    """Reference poses, and notes about their choice."""
 
     poses: Mapping[str, Array]
     """q (nq,) by name."""
@@ -649,17 +649,17 @@ class References:
 def reference_poses(
     model: pin.Model,
     described: Mapping[str, JointValues],
-    given: Poses | None,
+    declared: Poses | None,
     points: Sequence[ContactPoint],
     limits: Sequence[PositionLimit],
     constraints: Sequence[Constraint] = (),
 ) -> References:
-    """Return the poses that are described and given, and 'standing' on bent legs if in neither.
+    """Return the described and declared poses, and 'standing' on bent legs if in neither.
 
     Args:
         model: of the robot.
         described: poses of SRDF and catalogue.
-        given: poses that win over those; joints left out are at neutral.
+        declared: poses that replace those; joints left out are at neutral.
         points: contact points.
         limits: of the joints.
         constraints: which joints depend on others.
@@ -673,30 +673,30 @@ def reference_poses(
         name: configuration(model, neutral, values, f'reference pose {shown(name)}')
         for name, values in described.items()
     }
-    poses |= checked_poses(model, neutral, {} if given is None else given)
+    poses |= checked_poses(model, neutral, {} if declared is None else declared)
     if STANDING in poses or not points or not has_floating_base(model):
         return References(poses)
-    found = bent_legs(model, points, neutral, limits, ClosedLoops(model, constraints).tied)
-    if found.q is not None:
-        poses[STANDING] = found.q
-    return References(poses, (f'pose {shown(STANDING)}: {found.said}',))
+    result = bent_legs(model, points, neutral, limits, ClosedLoops(model, constraints).tied)
+    if result.q is not None:
+        poses[STANDING] = result.q
+    return References(poses, (f'pose {shown(STANDING)}: {result.note}',))
 
 
-def checked_poses(model: pin.Model, neutral: Array, given: Poses) -> dict[str, Array]:
-    """Return the poses that a caller gives, q (nq,) by name.
+def checked_poses(model: pin.Model, neutral: Array, poses: Poses) -> dict[str, Array]:
+    """Return declared poses, q (nq,) by name.
 
     Raises:
         InvalidInput: no mapping of names to values by joint, a value that is no finite number or
             beyond the joint's limits, or the wrong number of values.
         UnknownName: a joint that the robot does not have.
     """
-    if not isinstance(given, Mapping):
+    if not isinstance(poses, Mapping):
         raise InvalidInput(
-            f'poses = {shown(given)}: expected values by joint, by name of the pose'
+            f'poses = {shown(poses)}: expected values by joint, by name of the pose'
         )
     return {
         name: _checked_pose(model, neutral, f'poses[{shown(name)}]', name, values)
-        for name, values in given.items()
+        for name, values in poses.items()
     }
 
 

@@ -1,4 +1,4 @@
-"""Actuators in words: what acts in which joint, for the log at start."""
+"""Descriptions of gains and actuators, for the log at start."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from contact_sim.robot._actuators import Actuators, quantities
 from contact_sim.robot._gains import joint_mobility, largest_time_step
 from contact_sim.robot._model import RobotModel
 
-# --- PD gains in words: what acts in the joints, for the log at start.
+# ---------------------------------------------------------------------------------------- PD gains
 
 
 def describe_gains(robot: RobotModel, kp: Array, kd: Array, q: Array) -> str:
-    """Return a line that says which gains act and up to which time step they are stable.
+    """Return the range of the gains, and their largest stable time step, as one line.
 
     Args:
-        robot: what moves.
+        robot: the robot.
         kp: [N m/rad], of prismatic joints [N/m], shape (n_joints,).
         kd: [N m s/rad], of prismatic joints [N s/m], shape (n_joints,).
         q: configuration in which they are to be stable, shape (nq,).
@@ -52,7 +52,7 @@ def _range(names: Sequence[str], gain: Array) -> str:
     return f'{gain[low]:.4g} ({names[low]}) to {gain[high]:.4g} ({names[high]})'
 
 
-# --- Actuators in words: what acts in which joint, for the log at start.
+# --------------------------------------------------------------------------------------- actuators
 
 UNLIMITED = 1e300
 """From here on a limit is none: Pinocchio's own models have the largest float there."""
@@ -67,7 +67,7 @@ EFFECTS = (
 
 
 def describe_actuators(robot: RobotModel) -> list[str]:
-    """Return lines that say what acts in which joints, and what acts in none.
+    """Return the actuator effects by joint, and those that are off, as lines.
 
     Joints with equal actuators share a line.
     """

@@ -223,7 +223,7 @@ def check_description(robot: Element, place: str) -> None:
 
     Args:
         robot: the <robot> element.
-        place: what to call the description in a message.
+        place: name of the description in messages.
 
     Raises:
         RobotDescriptionError: the first thing that is wrong.
@@ -718,7 +718,7 @@ def gear_ratios(robot: Element, place: str) -> Mapping[str, float]:
 
     Args:
         robot: the <robot> element.
-        place: what to call the description in a message.
+        place: name of the description in messages.
 
     Raises:
         RobotDescriptionError: a ratio that is not a finite number other than 0, or two of them.

@@ -16,9 +16,9 @@ from contact_sim.robot._gains import (
     SAG,
     STIFFNESS_NUMBER,
     TIME_STEP,
-    carried_stiffness,
     joint_mobility,
     largest_time_step,
+    required_stiffness,
     stability_number,
 )
 from contact_sim.robot._summary import describe_gains, gain_table
@@ -51,7 +51,7 @@ def stilt(mass=10.0, length=0.8):
 def asked_of(robot, q=None):
     q = robot.references['standing'] if q is None else q
     joints = robot.joint_velocity_index
-    return carried_stiffness(robot.pinocchio_model, joints, q, robot.contact_points, robot.loops)
+    return required_stiffness(robot.pinocchio_model, joints, q, robot.contact_points, robot.loops)
 
 
 def mobility_of(robot):
