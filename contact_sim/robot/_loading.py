@@ -31,12 +31,11 @@ from contact_sim.robot._urdf import (
     Description,
     build_model,
     check_description,
-    description_from_file,
-    description_from_text,
     floats_by_itself,
     gear_ratios,
     is_xml,
     lift_limits_of_zero,
+    read_description,
 )
 
 
@@ -89,7 +88,11 @@ def load_robot(
     flag('floating_base', floating_base)
     flag('check_meshes', check_meshes)
     entry = _entry(source)
-    description = _description(source, entry, xacro_arguments)
+    if entry is not None:
+        file = robot_file(entry, entry.urdf)
+        description = read_description(file, entry.corrections, xacro_arguments)
+    else:
+        description = read_description(source, xacro_arguments=xacro_arguments)
     urdf, place = description.root, description.place
     check_description(urdf, place)
     if check_meshes:
@@ -161,18 +164,6 @@ def _entry(source: str | Path) -> CatalogueEntry | None:
     if not (is_xml(source) or looks_like_file or os.path.exists(source)):
         raise UnknownName('robot or file', source, robots() + textbook_systems())
     return None
-
-
-def _description(
-    source: str | Path, entry: CatalogueEntry | None, xacro_arguments: XacroArguments | None
-) -> Description:
-    if entry is not None:
-        return description_from_file(
-            robot_file(entry, entry.urdf), entry.corrections, xacro_arguments
-        )
-    if isinstance(source, str) and is_xml(source):
-        return description_from_text(source, xacro_arguments)
-    return description_from_file(Path(source), xacro_arguments=xacro_arguments)
 
 
 def _pinocchio_model(description: Description, floating_base: bool) -> pin.Model:

@@ -44,11 +44,8 @@ class Description:
     """The <robot> element."""
     file: Path | None
     """File it was read from; None for text."""
-
-    @property
-    def place(self) -> str:
-        """Name of the description in messages."""
-        return str(self.file) if self.file is not None else 'URDF text'
+    place: str
+    """Name of the description in messages."""
 
     @property
     def name(self) -> str:
@@ -56,34 +53,41 @@ class Description:
         return self.root.get('name') or 'robot'
 
 
-def description_from_file(
-    file: Path,
-    corrections: tuple[tuple[str, str], ...] = (),
+def read_description(
+    source: str | Path,
+    corrections: Sequence[tuple[str, str]] = (),
     xacro_arguments: XacroArguments | None = None,
 ) -> Description:
-    """Read a URDF; every pair (wrong, right) of `corrections` is replaced.
+    """Read a URDF or a xacro.
 
-    A file called .xacro is run, and any file where `xacro_arguments` are given.
+    Args:
+        source: path of a file, or text that begins with '<'.
+        corrections: pairs (wrong, right) that are replaced in the text of a file.
+        xacro_arguments: arguments of a xacro; None: only a file called .xacro is run.
 
     Raises:
         RobotDescriptionError: no such file, not text, not XML, xacro refuses it, or it is a xacro
             that is not to be run.
     """
-    text = read_text(file)
-    for wrong, right in corrections:
-        text = text.replace(wrong, right)
-    if xacro_arguments is None and file.suffix == '.xacro':
-        xacro_arguments = {}
-    return _description(text, file, xacro_arguments)
-
-
-def description_from_text(text: str, xacro_arguments: XacroArguments | None = None) -> Description:
-    """Return the description in `text`: a URDF, or a xacro where `xacro_arguments` are given.
-
-    Raises:
-        RobotDescriptionError: not XML, xacro refuses it, or it is a xacro that is not to be run.
-    """
-    return _description(text.strip(_BLANK), None, xacro_arguments)
+    if isinstance(source, str) and is_xml(source):
+        file, text, place = None, source.strip(_BLANK), 'URDF text'
+    else:
+        file = Path(source)
+        text, place = read_text(file), str(file)
+        for wrong, right in corrections:
+            text = text.replace(wrong, right)
+        if xacro_arguments is None and file.suffix == '.xacro':
+            xacro_arguments = {}
+    root = parse_xml(text, place)
+    if xacro_arguments is not None:
+        text = run_xacro(text, file, place, xacro_arguments)
+        root = parse_xml(text, f'{place} (after xacro)')
+    if uses_xacro(root):
+        raise RobotDescriptionError(
+            f'{place} is a xacro, a program that can do anything on this machine: it is run only '
+            'if its file is called .xacro, or if xacro_arguments are given'
+        )
+    return Description(text, root, file, place)
 
 
 def is_xml(source: str) -> bool:
@@ -112,7 +116,7 @@ def parse_xml(text: str, place: str) -> ElementTree.Element:
 
 
 class _WithoutDoctype(ElementTree.TreeBuilder):
-    """Refuses <!DOCTYPE>: its entities are text that every parser reads otherwise."""
+    """Refuse <!DOCTYPE>: parsers disagree about its entities."""
 
     def __init__(self, place: str) -> None:
         super().__init__()
@@ -125,26 +129,10 @@ class _WithoutDoctype(ElementTree.TreeBuilder):
         )
 
 
-def _description(
-    text: str, file: Path | None, xacro_arguments: XacroArguments | None
-) -> Description:
-    place = str(file) if file is not None else 'URDF text'
-    root = parse_xml(text, place)
-    if xacro_arguments is not None:
-        text = run_xacro(text, file, place, xacro_arguments)
-        root = parse_xml(text, f'{place} (after xacro)')
-    if uses_xacro(root):
-        raise RobotDescriptionError(
-            f'{place} is a xacro, a program that can do anything on this machine: it is run only '
-            'if its file is called .xacro, or if xacro_arguments are given'
-        )
-    return Description(text, root, file)
-
-
-# ----------------------------------------------------------------- numbers in attributes
+# --------------------------------------------------------------------------- numbers in attributes
 
 _NUMBER = re.compile(r'(?ai)[+-]?(inf|infinity|(\d+\.?\d*|\.\d+)(e[+-]?\d+)?)')
-"""What is a number to everybody: Python alone knows 1_0 and digits of other scripts."""
+"""A number that every parser accepts; Python also reads 1_0 and digits of other scripts."""
 
 
 def parse_number(text: str) -> float:
@@ -208,7 +196,7 @@ def vector(
 # checked, because robots in daily use (hyq's foot links) break it in negligible links.
 
 MOST_LINKS = 1000
-"""Largest number of links: parsers descend the tree link by link, and end at some depth."""
+"""Largest number of links."""
 ROUNDED_MOMENT = 1e-7
 """Largest negative principal moment that counts as rounded [kg m^2]: files with seven decimals."""
 _JOINT_TYPES = ('fixed', 'revolute', 'continuous', 'prismatic', 'planar', 'floating')
@@ -266,7 +254,7 @@ def parent_of(joint: Element) -> str:
 
 
 def floats_by_itself(robot: Element) -> bool:
-    """Return whether the root link is a world without mass from which one floating joint leads."""
+    """Return whether the root link is massless and a floating joint alone leads from it."""
     joints = robot.findall('joint')
     children = {child_of(joint) for joint in joints}
     root = next(link for link in robot.iterfind('link') if link.get('name') not in children)
