@@ -50,7 +50,7 @@ ARC_TOLERANCE = 1e-2
 
 @kernel
 def start_step(data, arc):
-    """Take the state and what was kept of the contacts; return True if a contact collides.
+    """Load the state and the contact memory; return True if a contact collides.
 
     Placements and twists are those of the state.
     """
@@ -206,7 +206,7 @@ def finish_stage(data, arc, stage):
 
 @kernel
 def arc_error(arc, dt):
-    """Return an estimate of the error of the velocity, relative to what is tolerable.
+    """Return an estimate of the error of the velocity, relative to its tolerance.
 
     Large where the stages do not belong to one smooth motion.
     """
