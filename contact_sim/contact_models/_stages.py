@@ -294,7 +294,7 @@ def free_motion(data):
     factor = matrix(data, f.FACTOR)
     M, v_free = matrix(data, f.MASS_MATRIX), vector(data, f.V_FREE)
     share, tau = vector(data, f.DAMPING_INERTIA)[0], vector(data, f.TAU)
-    # M̂ = M + armature + h D, with the damping inertia b diag(M) of todorov; M̂ = Lᵀ L
+    # M̂ = M + h D + b diag(M), b of todorov in its form of 2014; M̂ = Lᵀ L
     implicit_inertia(M, tree[0], damping, h, share, matrix(data, f.INERTIA), factor)
     factorise(factor, tree)
     # right-hand side τ − nle − D v, then v_f = v + h M̂⁻¹ (...) + h ω × v_lin of free bases

@@ -212,7 +212,7 @@ def arc_error(arc, dt):
     """
     rates, v, error, fastest = matrix(arc, e.VELOCITY_RATES), vector(arc, e.ARC_V), 0.0, 1.0
     for k in range(v.shape[0]):
-        # k₁ − k₂ − k₃ + k₄ of the velocity, an embedded estimate of 3rd order
+        # dt/6 |k₁ − k₂ − k₃ + k₄| of the velocity: zero where the rates are smooth
         spread = rates[0, k] - rates[1, k] - rates[2, k] + rates[3, k]
         error = max(error, dt / 6.0 * abs(spread))
         fastest = max(fastest, abs(v[k]))
