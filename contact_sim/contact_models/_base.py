@@ -130,7 +130,7 @@ class TimeSteppingModel(ABC):
 
     @abstractmethod
     def law_numbers(self) -> tuple[float, ...]:
-        """Return what the compiled law reads from the field `law`."""
+        """Return the numbers that the compiled law reads from the field `law`."""
 
     def settings(self, h: float) -> LawSettings:
         """Return the settings of the law that the common stages read."""
@@ -328,7 +328,7 @@ class ConeModel(TimeSteppingModel):
     parameters: ConeParameters
 
     def reach(self, h: float) -> tuple[float, float]:
-        """Return (h, κ): the relaxation acts on whatever slides over the ground fast enough."""
+        """Return (h, κ): the relaxation also acts on contacts that slide above the ground."""
         return h, self.associated
 
     def law_numbers(self) -> tuple[float, ...]:

@@ -78,6 +78,9 @@ def solve_as_engine(data):
     report_solve(data, (code, sweeps, residual))
 
 
+AS_ENGINE = compiled_law(solve_as_engine)
+
+
 class Ncp(ConeModel):
     """The exact-cone model.
 
@@ -93,7 +96,7 @@ class Ncp(ConeModel):
     def __init__(self, **parameters: float | str) -> None:
         self.parameters: NcpParameters = NcpParameters(**parameters)  # type: ignore[arg-type]
         if self.parameters.solver != EXACT:
-            self.compiled = compiled_law(solve_as_engine)
+            self.compiled = AS_ENGINE
 
     def law_numbers(self) -> tuple[float, ...]:
         """Return those of all cone models, and the code of the peer."""

@@ -1,4 +1,4 @@
-"""null_space: hard stance of a set of feet that neither slide nor lift, whatever it takes.
+"""null_space: hard stance of a set of feet that neither slide nor lift, at any force.
 
     rows of held feet     w = G λ + u_f + b = 0,   λ of any sign and size
     all other feet        λ = 0                          (theory 2.5, E10, E12)
@@ -12,8 +12,8 @@ sink in, or earlier, `touch_gap` over the ground; there they are held at their h
 `release` they leave when the ground would have to pull with more than `release_force`, and come
 back when they sink in, or by `touch_gap` once they have been above it.
 
-The law has neither a cone nor a sign, so its answer may be one that no ground can give. Every
-step says so in its status: the stance pulls on the ground, leaves the friction cone, or lets a
+The law has neither a cone nor a sign, so its forces may be ones that no ground can exert. The
+status of the step tells: the stance pulls on the ground, leaves the friction cone, or lets a
 foot that is not given sink in. The equations are solved all the same (`converged`), the status is
 not `physical`. While it is, the motion is that of ncp.
 """
@@ -313,7 +313,7 @@ def solve_stance(rows, u_free, gap, impulse, memories, law, h, work, constrained
 def command_support(data):
     """Write the given feet into the memory that the step starts from.
 
-    Of the contacts of a contact point the one with the least gap is given: held in three
+    Of the contacts of a contact point the one with the least gap is held: held in three
     directions, the point is held.
     """
     if vector(data, f.LAW)[SUPPORT_GIVEN] == 0.0:

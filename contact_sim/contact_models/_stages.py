@@ -245,7 +245,7 @@ def actuate(data):
 
 @kernel
 def update_actuators(data):
-    """Let the command of the step go into the delay lines and lags of the actuators."""
+    """Put the command of the step into the delay lines and lags of the actuators."""
     _forces.update_actuator_memory(
         vector(data, f.COMMAND),
         vector(data, f.EFFORT_LIMIT),
@@ -256,7 +256,7 @@ def update_actuators(data):
 
 @kernel
 def actuator_limits(data):
-    """Return the limits of the actuators, see dynamics.actuators."""
+    """Return the limits of the actuators, see dynamics/_forces.py."""
     return (
         vector(data, f.EFFORT_LIMIT), vector(data, f.VELOCITY_LIMIT),
         vector(data, f.SATURATION_EFFORT),
@@ -265,13 +265,13 @@ def actuator_limits(data):
 
 @kernel
 def actuator_memory(data):
-    """Return what the actuators keep from step to step, see dynamics.actuators."""
+    """Return the state of the actuators: delay lines and lags, see dynamics/_forces.py."""
     return matrix(data, f.DELAY_LINE), vector(data, f.LAGGED_EFFORT)
 
 
 @kernel
 def actuator_timing(data):
-    """Return delays and decays of the actuators, see dynamics.actuators."""
+    """Return delays and decays of the actuators, see dynamics/_forces.py."""
     return integers(data, f.DELAY), vector(data, f.LAG_DECAY)
 
 
@@ -294,7 +294,7 @@ def free_motion(data):
     factor = matrix(data, f.FACTOR)
     M, v_free = matrix(data, f.MASS_MATRIX), vector(data, f.V_FREE)
     share, tau = vector(data, f.DAMPING_INERTIA)[0], vector(data, f.TAU)
-    # M̂ = M + armature + h D, with the damping inertia b diag(M) of todorov; M̂ = Lᵀ L
+    # M̂ = M + h D + b diag(M), b of todorov in its form of 2014; M̂ = Lᵀ L
     implicit_inertia(M, tree[0], damping, h, share, matrix(data, f.INERTIA), factor)
     factorise(factor, tree)
     # right-hand side τ − nle − D v, then v_f = v + h M̂⁻¹ (...) + h ω × v_lin of free bases
@@ -458,7 +458,7 @@ def next_problem(data):
 
 @kernel
 def next_island_rows(data):
-    """Do the same without G."""
+    """Gather the contact problem of an island as `next_problem` does, without G."""
     store_solution(data)
     waits = integers(data, f.ISLAND_WAITS)
     for island in range(waits.shape[0]):
@@ -662,12 +662,12 @@ def fill_undamping(inertia, tree, damping, h, v, v_free, factor, undamping):
 
     Args:
         inertia: lower triangle of M̂, shape (nv, nv).
-        tree: see solvers.tree.
+        tree: see solvers/_delassus.py.
         damping: D [N m s/rad], shape (nv,).
         h: time step [s].
         v: velocity before the step, shape (nv,).
         v_free: v_f, shape (nv,).
-        factor: out, of M, see solvers.tree, shape (nv, nv).
+        factor: out, of M, see solvers/_delassus.py, shape (nv, nv).
         undamping: out, h M⁻¹ D (v_f − v), shape (nv,).
     """
     # M = M̂ − h D in the pattern of the tree, h D (v_f − v) as right-hand side
@@ -807,7 +807,7 @@ def start_guard(data):
 def guard_energy(data):
     """Bisect the share of restitution of each island until ½ λᵀ(u⁺ + u⁻) ≤ 0 there.
 
-    An island that needs another share waits for another solve; one that waits anyway is let be.
+    An island that needs another share is solved again; one that is solved again anyway is skipped.
     """
     guard, waits = matrix(data, f.GUARD), integers(data, f.ISLAND_WAITS)
     for island in range(guard.shape[0]):
@@ -852,7 +852,7 @@ def contact_work(data, island):
 
 MAX_TURN = 1.0
 """Largest turn of a body per step [rad] that is not noted as fast. h (∂C v/∂v) M⁻¹ grows with it:
-beyond about one radian explicit velocity products make faster what they should turn."""
+beyond about one radian explicit velocity products speed a body up instead of turning it."""
 
 
 @kernel
@@ -956,7 +956,7 @@ def revert_step(data):
 
 @kernel
 def record_momentum(data):
-    """Fill what the free-flying bases carry to q⁺."""
+    """Fill the momentum and the motion of the centre of mass of each free base, up to q⁺."""
     flyers, dof_parent = integers(data, f.FREE_FLYER_V), integers(data, f.DOF_PARENT)
     carried = matrix(data, f.CARRIED)
     motion = (

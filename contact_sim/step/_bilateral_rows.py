@@ -273,15 +273,15 @@ def project(data):
     kept = matrix(data, f.KEPT_JACOBIAN)
     for r in range(H.shape[0]):
         assign(kept[r], H[r])
-    asked, displacement = vector(data, f.BILATERAL_DRIFT), vector(data, f.PROJECTION)
+    errors, displacement = vector(data, f.BILATERAL_DRIFT), vector(data, f.PROJECTION)
     impulse = vector(data, f.PROJECTION_IMPULSE)
     for count in range(MAX_PROJECTION_STEPS + 1):
         # h and H at the present q, of the projected rows alone
         place_all(data, q)
         place_rows(data, q)
-        keep_projected_rows(data, asked)
+        keep_projected_rows(data, errors)
         if (
-            largest_size(asked, asked.shape[0]) <= PROJECTION_TOLERANCE
+            largest_size(errors, errors.shape[0]) <= PROJECTION_TOLERANCE
             or count == MAX_PROJECTION_STEPS
         ):
             break
@@ -291,7 +291,7 @@ def project(data):
         )
         # q ← q ⊕ −M̂⁻¹ Hᵀ A⁺ h
         displacement[:] = 0.0
-        constrain(rows, rank, asked, displacement, impulse, matrix(data, f.BILATERAL_SCRATCH)[0])
+        constrain(rows, rank, errors, displacement, impulse, matrix(data, f.BILATERAL_SCRATCH)[0])
         assign(before, q)
         integrate_configuration(
             integers(data, f.KIND), integers(data, f.Q_INDEX), integers(data, f.V_INDEX),
@@ -312,7 +312,7 @@ def place_all(data, q):
 
 
 @kernel
-def keep_projected_rows(data, asked):
+def keep_projected_rows(data, errors):
     """Fill h of the projected rows, (nb,); make all others, and their H, zero."""
     indices, laws = integers(data, f.BILATERAL_INDICES), matrix(data, f.BILATERAL_LAWS)
     H, error = matrix(data, f.BILATERAL_JACOBIAN), vector(data, f.BILATERAL_ERROR)
@@ -320,7 +320,7 @@ def keep_projected_rows(data, asked):
     for r in range(error.shape[0]):
         given = indices[f.CONSTRAINT_INDICES * owner[r] + KIND] == FUNCTION
         kept = laws[owner[r], LAW] == PROJECTED and not given
-        asked[r] = error[r] if kept else 0.0
+        errors[r] = error[r] if kept else 0.0
         if not kept:
             for k in range(H.shape[1]):
                 H[r, k] = 0.0
@@ -356,7 +356,7 @@ def fill_targets(data):
         driven           c = −speed
         others           c = −H v − h H t + h (Ḣ v + kd ḣ + kp h)
 
-    t is what the axes of a free base add to v̇ (theory 2.0).
+    t is the contribution of the turning axes of a free base to v̇ (theory 2.0).
     """
     H, c = matrix(data, f.BILATERAL_JACOBIAN), vector(data, f.BILATERAL_BIAS)
     v, transport, h = vector(data, f.V_START), vector(data, f.TRANSPORT), vector(data, f.TIME_STEP)
@@ -479,7 +479,7 @@ class PythonConstraints:
         """Fill h, H and Ḣ v at q (nq,), v (nv,).
 
         Raises:
-            InvalidInput: a function returns another shape, or what is not finite.
+            InvalidInput: a function returns another shape, or numbers that are not finite.
         """
         work, model = self._work, self._work.model
         speed = float(np.abs(v).max(initial=0.0))

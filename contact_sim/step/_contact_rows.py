@@ -305,7 +305,7 @@ def collect_rows(active, interval_active, contacts, interval_dof, island, row_of
 # --- Degenerate contacts: no motion of the robot changes their normal velocity (theory 4.3).
 #
 # Such a contact is on a body that does not move, on the axis of its only joint, or can slide but
-# not press. Its normal row of J is zero: u_n is the same whatever the normal impulse, so no law
+# not press. Its normal row of J is zero: u_n does not depend on the normal impulse, so no law
 # determines one, nor the friction that goes with it. λ = 0 obeys the laws while the gap is not
 # negative; inside the ground nothing helps, and the status of the step is IMMOVABLE.
 

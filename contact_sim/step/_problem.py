@@ -412,7 +412,7 @@ class ContactProblem:
             with np.load(path) as file:
                 values: dict[str, Any] = {item.name: file[item.name] for item in fields(cls)}
             return cls(**values)
-        except Exception as error:  # whatever NumPy and zipfile raise at damaged files
+        except Exception as error:  # any exception of NumPy and zipfile for damaged files
             raise InvalidInput(f'{path}: not a saved ContactProblem ({error!r})') from error
 
 
@@ -522,7 +522,7 @@ class SolverReport:
 
     @property
     def physical(self) -> bool:
-        """False where the law was solved with forces that no ground can give."""
+        """False where the solution has forces that no ground can exert."""
         return self.status.physical
 
     @property

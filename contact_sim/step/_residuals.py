@@ -1,6 +1,6 @@
-"""The judge: one definition of each residual, for all models; no solver grades itself.
+"""The judge: one definition of each residual for all models; no solver grades itself.
 
-λ is the impulse on the robot [N s], u⁺ = G λ + u_f, w = u⁺ + b what the law sees,
+λ is the impulse on the robot [N s], u⁺ = G λ + u_f, w = u⁺ + b with the bias of the law,
 Γ(w) = (0, 0, μ |w_t|). theory 2.15.
 """
 
@@ -135,7 +135,7 @@ class EnergyBalance(NamedTuple):
     joint_friction: float
     """½ λᵀ (u⁻ + u⁺) over the interval rows: dry friction and limits of joints."""
     correction: float
-    """−λᵀ b: the part of the contact work asked for by gap, stabilisation and restitution."""
+    """−λᵀ b: the contact work of the gap, stabilisation and restitution terms."""
     constraints: float
     """½ λ_bᵀ H (v + v⁺) of the bilateral constraints."""
 

@@ -97,7 +97,7 @@ class Workspace:
         numbers: the first array of arrays/_fields.py with one world in it, shape (1, length).
         indices: the second array, shape (1, length).
         layout: the third.
-        data: what a step starts from and leaves behind: the front of `numbers`.
+        data: the state before and after a step and its results: the front of `numbers`.
         robot: what moves.
         model: Pinocchio's model of the robot.
         names: names of the contacts, length nc.

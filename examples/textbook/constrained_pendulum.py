@@ -26,13 +26,13 @@ from numpy.typing import ArrayLike, NDArray
 from contact_sim import RobotModel, Simulator, load_robot
 from contact_sim.constraints import (
     Baumgarte,
+    Constraint,
     Holonomic,
     JointLock,
     JointVelocity,
     gauss_dual,
     gauss_primal,
 )
-from contact_sim.robot import Constraint
 from contact_sim.simulation import StepReport
 from textbook.differences import rate
 from textbook.quantity import Quantity

@@ -1,4 +1,4 @@
-"""The cone solvers as ncp and anitescu compile them, asked with rows and limits."""
+"""The cone solvers as ncp and anitescu compile them, called with rows and limits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def solve_cones(
     limits: tuple[int, int, int],
     associated: float,
 ) -> tuple[int, int, float]:
-    """Call `solvers.cones.solve_cones`, arguments and result as there.
+    """Call `solve_cones` of solvers/_cone_solver.py, arguments and result as there.
 
     Called by itself it would be compiled for arrays that own their memory, which takes a minute.
     """

@@ -16,6 +16,8 @@ GRAVITY, FRICTION, SECONDS = 9.81, 0.5, 0.1
 EXACT = 1e-4
 """Speed off the exact law and sideways, relative to it."""
 HEADINGS = [0.0, 0.6, np.pi / 4, 2.3]
+STIFF = [(1e-3, 1e-3), (5e-3, 1e-5)]
+"""Time step [s], and the share of the pull that friction does not hold."""
 
 
 def slab() -> RobotModel:
@@ -69,8 +71,7 @@ def on_slope(body, angle, heading, yaw, h, friction=FRICTION):
 
 
 @pytest.mark.parametrize('heading', HEADINGS)
-@pytest.mark.parametrize('excess', [1e-5, 1e-3])
-@pytest.mark.parametrize('h', [1e-3, 5e-3])
+@pytest.mark.parametrize(('h', 'excess'), STIFF)
 @pytest.mark.parametrize('body', BODIES)
 def test_a_body_just_above_the_angle_of_friction_slides_as_coulomb_says(body, h, excess, heading):
     # 2.7: v(t) = g (sin α − μ cos α) t from rest
@@ -81,8 +82,7 @@ def test_a_body_just_above_the_angle_of_friction_slides_as_coulomb_says(body, h,
 
 
 @pytest.mark.parametrize('heading', HEADINGS)
-@pytest.mark.parametrize('excess', [1e-5, 1e-3])
-@pytest.mark.parametrize('h', [1e-3, 5e-3])
+@pytest.mark.parametrize(('h', 'excess'), STIFF)
 @pytest.mark.parametrize('body', BODIES)
 def test_a_body_pulled_a_little_more_than_friction_holds(body, h, excess, heading):
     # T18: a = ε μ g

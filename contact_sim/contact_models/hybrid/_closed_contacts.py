@@ -1,7 +1,7 @@
 """The closed contacts at one instant: their modes chosen, their modes held, their drift removed.
 
 What drifts by the error of the integration is taken back at the end of a step, at the level of
-velocities: u_t = 0 and u_n = −α φ for what is held (theory T8: no Baumgarte along the ground).
+velocities: u_t = 0 and u_n = −α φ of closed contacts (theory T8: no Baumgarte along the ground).
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ def interval_modes(data, arc, na, n):
 
 @kernel
 def remove_drift(data, arc):
-    """Take the drift out of the velocity of what is held: u_t = 0, u_n = −α φ, intervals at rest.
+    """Take the drift out of the velocity of closed rows: u_t = 0, u_n = −α φ, intervals at rest.
 
     A penetration that was there before is taken out slowly: u_n changes by no more than
     MAX_CORRECTION_SPEED; so is the position error of a bilateral row. The impulses, of the size of
@@ -338,6 +338,6 @@ def first_stop(rows, u, dt, x, w, frozen):
 
 @kernel
 def tangential_response(G, r):
-    """Return λ_max of G_tt at row `r` [1/kg]: the same in whatever axes the ground is measured."""
+    """Return λ_max of G_tt at row `r` [1/kg], independent of the tangential axes."""
     mean, half = 0.5 * (G[r, r] + G[r + 1, r + 1]), 0.5 * (G[r, r] - G[r + 1, r + 1])
     return mean + np.sqrt(half * half + G[r, r + 1] ** 2)

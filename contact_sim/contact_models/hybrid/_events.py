@@ -1,4 +1,4 @@
-"""Events: the guards that start them, when they happen, and what is at its bound after them."""
+"""Events: the guards that start them, their instants, and the state after them."""
 
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ def earliest_root(arc, low, high, bisect):
     """Return the next instant to look at in [low, high]: the earliest estimate of a root.
 
     At `low` [s] no watched guard is violated, at `high` [s] all are; the guards there are in
-    `guard_low` and `guard_high`. `bisect`: take the middle whatever the values say.
+    `guard_low` and `guard_high`. `bisect`: take the middle of the interval instead.
     """
     watched, first = integers(arc, e.WATCHED), high
     at_low, at_high = vector(arc, e.GUARD_LOW), vector(arc, e.GUARD_HIGH)
@@ -269,7 +269,7 @@ def largest_violation(arc):
 
 @kernel
 def prepare_event(arc):
-    """Close what touches and note what is at its bound; return True if a contact collides."""
+    """Close contacts that touch, mark guards at their bound; return True if a contact collides."""
     guard, slack = vector(arc, e.GUARD), vector(arc, e.SLACK)
     mode, at_end, u = integers(arc, e.CONTACT_MODE), integers(arc, e.AT_END), vector(arc, e.U)
     closed, nc, collides = vector(arc, e.CLOSED), mode.shape[0], False

@@ -50,7 +50,7 @@ ARC_TOLERANCE = 1e-2
 
 @kernel
 def start_step(data, arc):
-    """Take the state and what was kept of the contacts; return True if a contact collides.
+    """Load the state and the contact memory; return True if a contact collides.
 
     Placements and twists are those of the state.
     """
@@ -206,13 +206,13 @@ def finish_stage(data, arc, stage):
 
 @kernel
 def arc_error(arc, dt):
-    """Return an estimate of the error of the velocity, relative to what is tolerable.
+    """Return an estimate of the error of the velocity, relative to its tolerance.
 
     Large where the stages do not belong to one smooth motion.
     """
     rates, v, error, fastest = matrix(arc, e.VELOCITY_RATES), vector(arc, e.ARC_V), 0.0, 1.0
     for k in range(v.shape[0]):
-        # k₁ − k₂ − k₃ + k₄ of the velocity, an embedded estimate of 3rd order
+        # dt/6 |k₁ − k₂ − k₃ + k₄| of the velocity: zero where the rates are smooth
         spread = rates[0, k] - rates[1, k] - rates[2, k] + rates[3, k]
         error = max(error, dt / 6.0 * abs(spread))
         fastest = max(fastest, abs(v[k]))

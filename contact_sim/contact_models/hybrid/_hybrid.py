@@ -252,7 +252,7 @@ class EventDriven:
         arc, t, events, lenience, before = self._arc, 0.0, 0, 0.0, None
         self._residual, self._longest = 0.0, self._settings.max_substep
         collides = start_step(*self._arrays)
-        if self._rows is not None:  # load has made the velocity the one that is asked for
+        if self._rows is not None:  # start_step has imposed driven speeds
             self._evaluate_velocity()
         while True:
             if self._has_regions:
