@@ -79,7 +79,7 @@ def test_newton_on_springs_solves_the_whole_system_also_where_rows_have_no_slope
         slope=slope,
         matrix=np.empty((n, n)),
         row=np.empty(n, np.int64),
-        held=np.empty(nc),
+        lagged_force=np.empty(nc),
     )
     work.step[:] = defect
     assert newton_step(G, nc, work)
