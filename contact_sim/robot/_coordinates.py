@@ -141,7 +141,7 @@ def actuated_joint_names(
         known = list(model.names)[1:]  # without the universe
         driven = [name for name in known if _degrees_of_freedom(model, name) == 1]
         return tuple(str(name) for name in driven if name not in passive)
-    names = as_tuple('actuated_joints', wanted, 'joint names')
+    names = as_tuple('actuated_joints', wanted, 'a list of joint names')
     check_actuated_joints(model, names)
     return tuple(sorted(names, key=model.getJointId))
 

@@ -471,7 +471,7 @@ def _soles(
 ) -> tuple[tuple[ContactPoint, ...], tuple[str, ...]]:
     """Return the contact points of the feet, and what was approximated in words."""
     known = entry.feet if entry is not None else semantics.end_effectors
-    frames = as_tuple('feet', known if feet is None else feet, FEET)
+    frames = as_tuple('feet', known if feet is None else feet, f'a list of {FEET}')
     given = {foot: (entry.foot,) for foot in entry.feet} if entry and entry.foot else {}
     folders = mesh_folders(description.root, description.file)
     soles = soles_of(model, description.root, folders, frames, description.place, given)

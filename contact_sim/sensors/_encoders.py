@@ -78,9 +78,9 @@ class Encoders(Sensor[JointValues]):
         super().__post_init__()
         actuated = self.robot.joint_names
         known = (*actuated, *self.robot.passive_joint_names)
-        joints = (
-            actuated if self.joints is None else as_tuple('joints', self.joints, 'joint names')
-        )
+        joints = actuated
+        if self.joints is not None:
+            joints = as_tuple('joints', self.joints, 'a list of joint names')
         check_unique('joint', joints)
         for name in joints:
             if not isinstance(name, str) or name not in known:

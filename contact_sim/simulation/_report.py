@@ -772,7 +772,7 @@ class TouchGuard:
         for k, point in enumerate(robot.candidates):
             for name in _names_of(robot, point):
                 parts.setdefault(name, []).append(k)
-        chosen = as_tuple('end_on_contact', links, 'names of links')
+        chosen = as_tuple('end_on_contact', links, 'a list of names of links')
         for name in chosen:
             if name not in parts:
                 raise UnknownName('link with contact points', name, parts)

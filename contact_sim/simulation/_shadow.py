@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from contact_sim._types import Array
-from contact_sim._validation import listed
+from contact_sim._validation import as_tuple
 from contact_sim.contact_models import as_contact_model
 from contact_sim.contact_models._base import ContactModel
 from contact_sim.contact_models._stages import READY
@@ -147,7 +147,7 @@ class Shadows:
         context: StepContext,
         models: Iterable[str | ContactModel],
     ) -> None:
-        given = listed('shadow', models, 'a list of contact models')
+        given = as_tuple('shadow', models, 'a list of contact models')
         self.models = chosen = [as_contact_model(model) for model in given]
         self.names = tuple(model.name for model in chosen)
         if len(set(self.names)) < len(self.names):

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contact_sim._types import Array
-from contact_sim._validation import checked, count, finite, indices, listed, positive, real_array
+from contact_sim._validation import as_tuple, checked, count, finite, indices, positive, real_array
 from contact_sim.arrays._fields import INDEX_FIELDS, places_of
 from contact_sim.arrays._views import KEPT
 from contact_sim.collision._terrain import TerrainLike, as_terrain
@@ -194,7 +194,7 @@ def robots_of(
     """
     if actuators is None:
         return [robot] * n
-    actuators = listed('actuators', actuators)
+    actuators = as_tuple('actuators', actuators)
     if len(actuators) != n:
         raise InvalidInput(f'actuators: {len(actuators)} given, expected {n}')
     return [robot.with_actuators(own) for own in actuators]
@@ -461,7 +461,7 @@ class Worlds:
             InvalidInput: commands of the wrong number or length.
         """
         one = isinstance(command, JointCommand)
-        commands = [command] * self.n if one else listed('command', command)
+        commands = [command] * self.n if one else as_tuple('command', command)
         for each in commands:
             of_type('command', each, JointCommand)
         if len(commands) != self.n:
