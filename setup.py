@@ -68,7 +68,6 @@ setup(
         'numba>=0.58',
         'pin>=3.9',
         'coal>=3.0',
-        'proxsuite>=0.7.3',
         'xacro>=2.0',
         'PyYAML>=6.0',
         'tqdm>=4.66',

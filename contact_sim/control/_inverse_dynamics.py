@@ -21,7 +21,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import proxsuite
 from numpy.typing import NDArray
 
 from contact_sim._types import Array
@@ -35,7 +34,8 @@ from contact_sim.solvers._qp import least_quadratic
 UNBOUNDED = 1e20
 ACCURACY = 1e-9
 """Excess of a limit of the QP that does not matter: 1 nN, 1 nN m."""
-LARGEST_ITERATIONS = 200
+EXCESS_WEIGHT = 1e6
+"""Cost of an excess of effort over that of the forces, where no forces keep all limits [-]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,10 @@ class Answer:
     acceleration: Array
     """v̇ [m/s², rad/s²], shape (nv,)."""
     solved: bool
-    """False where no forces in the cones satisfy the effort limits; the answer is the nearest."""
+    """False where no forces in the cones satisfy the effort limits.
+
+    Then the answer is that of the forces with the least excess in squares, cut at the limits.
+    """
 
 
 class InverseDynamics:
@@ -108,7 +111,7 @@ class InverseDynamics:
             motion, effort, base, standing, weights, rows, top, limit
         )
         if not solved:
-            f = nearest(*program(motion, effort, base, weights, rows, top, limit))
+            f = least_excess(motion, effort, base, weights, rows, top, limit)
             torque, force, acceleration = outcome(motion, effort, f, standing, limit)
         return Answer(torque, force, d.acceleration(acceleration), solved)
 
@@ -241,14 +244,20 @@ def efforts(motion, effort, base, standing, weights, rows, top, limit):
     return torque, force, acceleration, found
 
 
-def nearest(H: Array, g: Array, C: Array, lower: Array, upper: Array) -> Array:
-    """Return what ProxQP comes to from nothing where no forces keep all limits, shape (n,)."""
-    program = proxsuite.proxqp.dense.QP(len(g), 0, len(C))
-    program.settings.eps_abs = ACCURACY
-    program.settings.eps_rel = 0.0
-    program.settings.max_iter = LARGEST_ITERATIONS
-    program.settings.initial_guess = proxsuite.proxqp.InitialGuess.NO_INITIAL_GUESS
-    program.init(H, g, None, None, C, lower, upper)
-    program.solve()
-    f = np.array(program.results.x)
-    return f if np.isfinite(f).all() else np.asarray(-np.linalg.solve(H, g))
+@kernel
+def least_excess(motion, effort, base, weights, rows, top, limit):
+    """Return the best forces (n,) in the cones where efforts may exceed their limits, at a cost.
+
+    Each joint gets an excess e as a further unknown: |τ + e| ≤ τ_max, and w e² / 2 in the cost.
+    """
+    H, g, C, lower, upper = program(motion, effort, base, weights, rows, top, limit)
+    n, m, joints = g.shape[0], rows.shape[0], limit.shape[0]
+    weight = EXCESS_WEIGHT * np.trace(H)
+    wide_H, wide_g = np.zeros((n + joints, n + joints)), np.zeros(n + joints)
+    wide_C = np.zeros((m + joints, n + joints))
+    wide_H[:n, :n], wide_g[:n], wide_C[:, :n] = H, g, C
+    for j in range(joints):
+        wide_H[n + j, n + j], wide_C[m + j, n + j] = weight, 1.0
+    tolerance = ACCURACY * (1.0 + np.abs(effort[:, n]).max())
+    x, found = least_quadratic(wide_H, wide_g, wide_C, lower, upper, tolerance)
+    return x[:n] if found else np.linalg.solve(H, -g)
