@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from rclpy.executors import ExternalShutdownException
 from sensor_msgs.msg import JointState
 
-from contact_sim.ros.controllers.base import Controller
+from contact_sim.ros.controllers.base import ControllerNode
 
 Array = NDArray[np.float64]
 
 
-class GaitNode(Controller):
+class GaitNode(ControllerNode):
     """Trots, or marches."""
 
     def __init__(self) -> None:

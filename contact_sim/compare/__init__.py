@@ -2,7 +2,7 @@
 
 from contact_sim.compare._runs import (
     Measures,
-    Run,
+    ModelRun,
     Trace,
     compare,
 )
@@ -10,9 +10,11 @@ from contact_sim.compare._scenarios import Scenario, scenario_of
 
 __all__ = [
     'Measures',
-    'Run',
+    'ModelRun',
     'Scenario',
     'Trace',
     'compare',
     'scenario_of',
 ]
+
+Run = ModelRun  # its former name

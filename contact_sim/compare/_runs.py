@@ -89,7 +89,7 @@ class Trace:
 
 
 @dataclass(frozen=True)
-class Run:
+class ModelRun:
     """A contact model on a scenario."""
 
     model: str
@@ -119,7 +119,7 @@ def compare(
     models: Sequence[str | ContactModel] | None = None,
     time_step: float = 1e-3,
     progress: Callable[[str], None] | None = None,
-) -> list[Run]:
+) -> list[ModelRun]:
     """Run contact models on a scenario, one after the other.
 
     Args:
@@ -144,12 +144,12 @@ def run(
     model: ContactModel,
     time_step: float,
     progress: Callable[[str], None] | None = None,
-) -> Run:
+) -> ModelRun:
     """Run one contact model; a failure is an outcome, not an exception."""
     try:
         begin = start(scenario, robot, model, time_step)
     except ContactSimError as error:
-        return Run(model.name, f'refused: {error}', Measures(), {}, {}, Trace())
+        return ModelRun(model.name, f'refused: {error}', Measures(), {}, {}, Trace())
     sim, log = begin.sim, Log(begin.sim, scenario)
     for _ in range(steps_of(scenario, time_step)):
         effort = begin.controller(sim.time, sim.q, sim.v)
@@ -229,17 +229,19 @@ class Log:
         joints = balance.actuation + balance.damping + balance.joint_friction
         self._energy += balance.change, joints, balance.contact, balance.integration
 
-    def result(self, model: str) -> Run:
+    def result(self, model: str) -> ModelRun:
         """Return the run, which has ended."""
         if not self._times:
-            return Run(model, self.outcome, Measures(), {}, {}, self.trace)
+            return ModelRun(model, self.outcome, Measures(), {}, {}, self.trace)
         mass = self._sim.robot.total_mass
         limits = {
             law: limit * (1.0 if law in ('penetration', 'slip') else mass)
             for law, limit in KEPT.items()
         }
         broken = {law: not value <= limits[law] for law, value in self._laws.items()}
-        return Run(model, self._ending(), self._measures(mass), self._laws, broken, self.trace)
+        return ModelRun(
+            model, self._ending(), self._measures(mass), self._laws, broken, self.trace
+        )
 
     def _ending(self) -> str:
         if not self.outcome and self._scenario.name == 'slide' and np.isnan(self._distance):
@@ -307,7 +309,7 @@ UNITS = {
 BROKEN = '*'
 
 
-def rows(scenario: Scenario, runs: Sequence[Run]) -> list[dict[str, Any]]:
+def rows(scenario: Scenario, runs: Sequence[ModelRun]) -> list[dict[str, Any]]:
     """Return one flat dictionary per run: what CSV and JSON files hold."""
     return [
         {
@@ -323,7 +325,7 @@ def rows(scenario: Scenario, runs: Sequence[Run]) -> list[dict[str, Any]]:
     ]
 
 
-def text(scenario: Scenario, runs: Sequence[Run]) -> str:
+def text(scenario: Scenario, runs: Sequence[ModelRun]) -> str:
     """Return two tables for the terminal: measures, and the largest residual of every law."""
     expected = scenario.expected()
     first = [['model', scenario.headline, 'error', *(name for name, _ in COLUMNS.values()), '']]
@@ -341,7 +343,7 @@ def text(scenario: Scenario, runs: Sequence[Run]) -> str:
     )
 
 
-def residual(run: Run, law: str) -> str:
+def residual(run: ModelRun, law: str) -> str:
     """Return a residual with a mark if the law counts as broken."""
     if law not in run.laws:
         return '-'
@@ -369,7 +371,7 @@ def aligned(cells: Sequence[Sequence[str]]) -> str:
 
 
 def write(
-    path: Path, scenario: Scenario, runs: Sequence[Run], facts: dict[str, Any]
+    path: Path, scenario: Scenario, runs: Sequence[ModelRun], facts: dict[str, Any]
 ) -> tuple[Path, Path]:
     """Write `path`.csv and `path`.json; return both paths.
 

@@ -55,7 +55,7 @@ class Answer:
     """
 
 
-class InverseDynamics:
+class InverseDynamicsQP:
     """Efforts for a wanted acceleration of the base and of the feet in the air.
 
     Args:

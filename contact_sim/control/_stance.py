@@ -12,7 +12,7 @@ import pinocchio as pin
 
 from contact_sim._types import Array
 from contact_sim._validation import LARGEST, checked, checked_fields, within
-from contact_sim.control._inverse_dynamics import Answer, InverseDynamics
+from contact_sim.control._inverse_dynamics import Answer, InverseDynamicsQP
 from contact_sim.control._legs import BASE, JOINTS, LeggedDynamics, cross
 from contact_sim.errors import InvalidInput, SingularLegs, UnknownName, of_type, shown
 from contact_sim.robot._model import RobotModel
@@ -208,7 +208,7 @@ class Stance:
         chosen = BaseMotion(motion) if isinstance(motion, str) else motion
         self.motion = of_type('motion', chosen, BaseMotion)
         self.dynamics = LeggedDynamics(robot)
-        self._inverse = InverseDynamics(self.dynamics, friction)
+        self._inverse = InverseDynamicsQP(self.dynamics, friction)
         self._gains = of_type('gains', gains, BaseGains)
         self._standing = np.ones(self.dynamics.n_feet, dtype=bool)
         self._still = np.zeros((self.dynamics.n_feet, 3))

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from contact_sim._types import Array
 from contact_sim._validation import LARGEST, checked, checked_fields, number_within, real_array
-from contact_sim.control._inverse_dynamics import Answer, InverseDynamics
+from contact_sim.control._inverse_dynamics import Answer, InverseDynamicsQP
 from contact_sim.control._legs import LeggedDynamics
 from contact_sim.control._stance import BaseGains, BaseReference, base_acceleration, turned, yaw_of
 from contact_sim.errors import InvalidInput, SingularLegs, of_type, shown
@@ -193,7 +193,7 @@ class Trot:
         chosen = TrotTuning() if tuning is None else tuning
         self.tuning = tuning = of_type('tuning', chosen, TrotTuning)
         self.dynamics = dynamics = LeggedDynamics(robot)
-        self._inverse = InverseDynamics(dynamics, friction)
+        self._inverse = InverseDynamicsQP(dynamics, friction)
         feet = dynamics.foot - dynamics.foot.mean(axis=0)
         self._place = feet * [1.0, 1.0, 0.0]
         self._offset = (0.5 * diagonal_pairs(feet[:, :2])).tolist()

@@ -240,7 +240,7 @@ TILTED = 0.26
 
 
 @dataclass(frozen=True)
-class Trial:
+class StandingTrial:
     """How a robot stood."""
 
     stands: bool
@@ -248,21 +248,21 @@ class Trial:
     """In words."""
 
 
-def standing_trial(robot: RobotModel, contact_model: str = 'ncp') -> Trial:
+def standing_trial(robot: RobotModel, contact_model: str = 'ncp') -> StandingTrial:
     """Return whether a robot keeps height and attitude for DURATION, and what happened."""
     if not robot.floating_base:
-        return Trial(False, 'fixed base: it need not stand')
+        return StandingTrial(False, 'fixed base: it need not stand')
     if not robot.contact_points:
-        return Trial(False, 'no contact points: nothing touches the ground')
+        return StandingTrial(False, 'no contact points: nothing touches the ground')
     h = min(TIME_STEP, robot.gains_time_step)
     try:
         sim = Simulator(robot, contact_model, friction=FRICTION, time_step=h)
         return _stood(sim, robot)
     except ContactSimError as error:
-        return Trial(False, f'no step: {error}')
+        return StandingTrial(False, f'no step: {error}')
 
 
-def _stood(sim: Simulator, robot: RobotModel) -> Trial:
+def _stood(sim: Simulator, robot: RobotModel) -> StandingTrial:
     start = robot.reference_configuration(STANDING)
     height = _height(robot, start)
     command = holding(robot.joint_positions(start), *robot.default_gains)
@@ -272,17 +272,17 @@ def _stood(sim: Simulator, robot: RobotModel) -> Trial:
         try:
             report = sim.follow(command, piece)
         except ContactSimError as error:
-            return Trial(False, f'ends at {done:.2f} s: {error}')
+            return StandingTrial(False, f'ends at {done:.2f} s: {error}')
         done += piece * sim.time_step
         lost, tilt = 1.0 - _height(robot, report.q) / height, _tilt(start, report.q)
         if lost > FALLEN or tilt > TILTED:
-            return Trial(
+            return StandingTrial(
                 False,
                 f'falls: at {done:.2f} s {100 * lost:.0f} % lower, tilted by '
                 f'{np.degrees(tilt):.0f}°{_limited(robot, report.effort)}{_unsupported(robot)}',
             )
     assert report is not None
-    return Trial(
+    return StandingTrial(
         True,
         f'stands {DURATION:g} s: {100 * lost:.1f} % lower, tilted by {np.degrees(tilt):.1f}°'
         f'{_limited(robot, report.effort)}',

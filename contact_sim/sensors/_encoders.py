@@ -116,10 +116,10 @@ class Encoders(Sensor[JointValues]):
         """Return the true values at the end of a step."""
         return self._of_chosen(*self._all(report))
 
-    def measure(self, kept: Report) -> JointValues:
+    def measure(self, sample: Report) -> JointValues:
         """Return what the sensors say of a step."""
-        position, velocity, effort = self._all(kept)
-        noise, sensing, step = self.noise, self.sensing, step_number(kept)
+        position, velocity, effort = self._all(sample)
+        noise, sensing, step = self.noise, self.sensing, step_number(sample)
         of_position, of_velocity = self._streams
         return self._of_chosen(
             with_errors(

@@ -184,7 +184,7 @@ class ContactFlags(Sensor[ContactValues]):
         """Return which feet the ground presses on in a step."""
         return ContactValues(self.load(report) > 0.0)
 
-    def keep(self, report: Report, last: Switched | None) -> Switched:
+    def sample(self, report: Report, last: Switched | None) -> Switched:
         """Return the flags of a step, which those of the step before decide about, too."""
         load, sensing = self.load(report), self.sensing
         flag = load > sensing.on_threshold
@@ -192,11 +192,11 @@ class ContactFlags(Sensor[ContactValues]):
             flag = flag | (last.flag & (load > sensing.off_threshold))
         return Switched(step_number(report), flag)
 
-    def measure(self, kept: Switched) -> ContactValues:
+    def measure(self, sample: Switched) -> ContactValues:
         """Return what the switches say of a step, faults included."""
-        flag, sensing = kept.flag, self.sensing
+        flag, sensing = sample.flag, self.sensing
         if sensing.dropout > 0.0:
-            flag = flag & (self._stream.uniform(kept.step, flag.shape) >= self._dropout)
+            flag = flag & (self._stream.uniform(sample.step, flag.shape) >= self._dropout)
         stuck_on, stuck_off = self._stuck
         return ContactValues((flag | stuck_on) & ~stuck_off)
 
@@ -345,9 +345,9 @@ class FootForces(Sensor[ForceValues]):
                     force[row] += f
                     torque[row] += cross(arm, f)
 
-    def measure(self, kept: Report) -> ForceValues:
+    def measure(self, sample: Report) -> ForceValues:
         """Return what the sensors say of a step."""
-        read, step = self._sensed(kept), step_number(kept)
+        read, step = self._sensed(sample), step_number(sample)
         noise, sensing = self.noise, self.sensing
         of_force, of_torque = self._streams
         return ForceValues(

@@ -191,10 +191,10 @@ class Imu(Sensor[ImuValues]):
         )
         return gyro, accel
 
-    def measure(self, kept: Report) -> ImuValues:
+    def measure(self, sample: Report) -> ImuValues:
         """Return what the sensor says of a step: S R true, plus bias and noise, rounded."""
-        true, step = self.truth(kept), step_number(kept)
-        gyro_bias, accel_bias = self.bias(kept)
+        true, step = self.truth(sample), step_number(sample)
+        gyro_bias, accel_bias = self.bias(sample)
         gyro, accel = self._streams
         of_gyro, of_accel = self.sensitivity
         velocity = sensed(of_gyro, true.angular_velocity) + gyro_bias

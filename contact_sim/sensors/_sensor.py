@@ -365,7 +365,7 @@ class Sensor(ABC, Generic[Values]):
     def truth(self, report: Report) -> Values:
         """Return the true values at the end of a step."""
 
-    def keep(self, report: Report, last: Any) -> Any:
+    def sample(self, report: Report, last: Any) -> Any:
         """Return what is known of a step until it is read; `last` is the same of the step before.
 
         `last` is None at the start.
@@ -373,7 +373,7 @@ class Sensor(ABC, Generic[Values]):
         return report
 
     @abstractmethod
-    def measure(self, kept: Any) -> Values:
+    def measure(self, sample: Any) -> Values:
         """Return what the sensor says of the step of which this was kept."""
 
 
@@ -398,18 +398,18 @@ class Sample(NamedTuple):
 
     step: int
     time: float
-    kept: Any
+    sample: Any
 
 
 class Memory(NamedTuple):
-    """Everything that a line remembers; `Line.memory`."""
+    """Everything that a line remembers; `DelayedSensor.memory`."""
 
     since: float
     """Time of the reset that the samples follow [s]."""
     samples: tuple[Sample, ...]
 
 
-class Line(Generic[Values]):
+class DelayedSensor(Generic[Values]):
     """Hands on what a sensor says, its latency later.
 
     Show it the report of every step, by `observe` or `read`; those that are read will do for a
@@ -446,8 +446,8 @@ class Line(Generic[Values]):
             samples.clear()
         while samples and samples[-1].step >= step:
             samples.pop()
-        last = samples[-1].kept if samples else None
-        samples.append(Sample(step, report.time, self.sensor.keep(report, last)))
+        last = samples[-1].sample if samples else None
+        samples.append(Sample(step, report.time, self.sensor.sample(report, last)))
         due = step - self.sensor.latency
         # the one before the due one stays, for a step that is repeated
         while len(samples) > 2 and samples[2].step <= due:
@@ -465,7 +465,7 @@ class Line(Generic[Values]):
 
     def measured(self) -> Values:
         """Return what the sensor says in the last step that was shown."""
-        return self.sensor.measure(self.arriving().kept)
+        return self.sensor.measure(self.arriving().sample)
 
     @checked
     def read(self, report: Report) -> Reading[Values]:

@@ -11,7 +11,7 @@ from contact_sim.support._coordinates import (
     world_velocity,
 )
 from contact_sim.support._geometry import (
-    BaseMotion,
+    RigidMotion,
     minimal_coordinates,
     null_space_basis,
     null_space_projector,
@@ -20,7 +20,7 @@ from contact_sim.support._stance_dynamics import (
     ImpulseTransfer,
     InverseDynamics,
     Partition,
-    Stance,
+    StanceDynamics,
     acceleration,
     consistent_acceleration,
     consistent_velocity,
@@ -41,11 +41,11 @@ from contact_sim.support._stance_dynamics import (
 )
 
 __all__ = [
-    'BaseMotion',
     'ImpulseTransfer',
     'InverseDynamics',
     'Partition',
-    'Stance',
+    'RigidMotion',
+    'StanceDynamics',
     'Support',
     'acceleration',
     'analyse_support',
@@ -76,3 +76,5 @@ __all__ = [
     'velocity_map',
     'world_velocity',
 ]
+
+Stance, BaseMotion = StanceDynamics, RigidMotion  # their former names

@@ -27,14 +27,14 @@ from contact_sim.collision._terrain import TerrainLike, as_terrain
 from contact_sim.robot._model import RobotModel
 from contact_sim.support import _geometry
 from contact_sim.support._geometry import (
-    BaseMotion,
+    RigidMotion,
     distance_inside,
     named_motions,
     support_polygon,
 )
 from contact_sim.support._stance_dynamics import (
     DIRECTIONS,
-    Stance,
+    StanceDynamics,
     require_floating_base,
     stance_dynamics,
 )
@@ -45,7 +45,7 @@ class Support:
     """A set of feet under a robot; everything is computed when it is read."""
 
     robot: RobotModel
-    stance: Stance
+    stance: StanceDynamics
     q: Array
     """Configuration, shape (nq,)."""
 
@@ -100,7 +100,7 @@ class Support:
         return _geometry.rank(self.null_space_basis[self.stance.base_dofs])
 
     @cached_property
-    def uncontrollable_base_directions(self) -> tuple[BaseMotion, ...]:
+    def uncontrollable_base_directions(self) -> tuple[RigidMotion, ...]:
         """The uncontrollable motions of a floating base, one per `uncontrollable_base_dof`.
 
         Raises:

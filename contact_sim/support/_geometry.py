@@ -160,7 +160,7 @@ AXES = ('x', 'y', 'z')
 
 
 @dataclass(frozen=True, eq=False)
-class BaseMotion:
+class RigidMotion:
     """A rigid motion of the base: along a direction, or about a line (a screw if `pitch` ≠ 0)."""
 
     name: str
@@ -175,7 +175,7 @@ class BaseMotion:
     """Translation along the axis per radian [m]; inf for a translation."""
 
 
-def base_motion(twist: Array, origin: Array, landmarks: dict[str, Array]) -> BaseMotion:
+def base_motion(twist: Array, origin: Array, landmarks: dict[str, Array]) -> RigidMotion:
     """Return the motion that a twist (6,) at `origin` (3,) is, named after landmarks on its axis.
 
     Args:
@@ -188,20 +188,20 @@ def base_motion(twist: Array, origin: Array, landmarks: dict[str, Array]) -> Bas
     speed = float(np.linalg.norm(omega))
     if speed <= ON_LINE:
         name = f'translation along {_direction_words(linear)}'
-        return BaseMotion(name, unit, linear, origin, np.inf)
+        return RigidMotion(name, unit, linear, origin, np.inf)
     axis = omega / speed
     point = origin + np.cross(omega, linear) / speed**2
     pitch = float(axis @ linear) / speed
     on_axis = [name for name, place in landmarks.items() if _on_line(place, point, axis)]
     kind = 'rotation' if abs(pitch) <= ON_LINE else f'screw of pitch {pitch:.4g} m'
-    return BaseMotion(
+    return RigidMotion(
         f'{kind} about {_line_words(on_axis, axis, point)}', unit, axis, point, pitch
     )
 
 
 def named_motions(
     null_space: Array, origin: Array, landmarks: dict[str, Array]
-) -> tuple[BaseMotion, ...]:
+) -> tuple[RigidMotion, ...]:
     """Return motions that span a space of twists (6, k), plain ones first.
 
     Translations along and rotations about the world axes, through the middle of the landmarks,

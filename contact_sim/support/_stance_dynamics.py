@@ -178,7 +178,7 @@ def _joint_of(robot: RobotModel, dof: int) -> str:
 
 @checked_fields
 @dataclass(frozen=True, eq=False)
-class Stance:
+class StanceDynamics:
     """The matrices of a robot on held feet; m held rows, in the order of `feet`."""
 
     feet: tuple[str, ...]
@@ -210,9 +210,11 @@ class Stance:
             'velocity': (nv,), 'position': (feet, 3), 'frame': (feet, 3, 3),
         }  # fmt: skip
         for name, shape in shapes.items():
-            shaped(f'Stance.{name}', getattr(self, name), *shape)
-        cholesky_factor('Stance.inertia', self.inertia)
-        object.__setattr__(self, 'base_dofs', indices('Stance.base_dofs', self.base_dofs, nv))
+            shaped(f'StanceDynamics.{name}', getattr(self, name), *shape)
+        cholesky_factor('StanceDynamics.inertia', self.inertia)
+        object.__setattr__(
+            self, 'base_dofs', indices('StanceDynamics.base_dofs', self.base_dofs, nv)
+        )
 
 
 @checked
@@ -224,7 +226,7 @@ def stance_dynamics(
     directions: Sequence[str] = DIRECTIONS,
     terrain: TerrainLike = 'plane',
     gravity: float | ArrayLike = 9.81,
-) -> Stance:
+) -> StanceDynamics:
     """Return the matrices of `robot` at q (nq,), v (nv,; None: at rest) on the feet `active`.
 
     Contact points and frames are those of the simulation: the points of the
@@ -254,7 +256,7 @@ def stance_dynamics(
     upper = np.triu(pin.crba(model, data, q, pin.Convention.WORLD))
     pin.forwardKinematics(model, data, q, v, np.zeros(model.nv))
     points = _contacts(robot, model, data, as_terrain(terrain))
-    return Stance(
+    return StanceDynamics(
         feet=tuple(robot.contact_points[i].name for i in feet),
         inertia=upper + np.triu(upper, 1).T,
         nonlinear_effects=np.array(pin.nonLinearEffects(model, data, q, v)).reshape(model.nv),
@@ -312,7 +314,7 @@ def base_dofs(robot: RobotModel) -> NDArray[np.intp]:
     return np.setdiff1d(np.arange(robot.nv), robot.joint_velocity_index)
 
 
-def require_feet(stance: Stance, purpose: str) -> None:
+def require_feet(stance: StanceDynamics, purpose: str) -> None:
     """Raise InvalidInput where no foot stands."""
     if not stance.feet:
         raise InvalidInput(f'{purpose}: needs at least one foot in contact, the support is empty')
@@ -374,19 +376,19 @@ def _contacts(robot: RobotModel, model: pin.Model, data: pin.Data, terrain: Terr
 
 
 @checked
-def free_acceleration(stance: Stance, generalized_force: Array) -> Array:
+def free_acceleration(stance: StanceDynamics, generalized_force: Array) -> Array:
     """Return v̇ = M⁻¹ (Sᵀτ − h), as if no foot were held, shape (nv,).
 
     Raises:
         InvalidInput: forces of another shape.
     """
     applied = _applied(stance, generalized_force)
-    factor = cholesky_factor('Stance.inertia', stance.inertia)
+    factor = cholesky_factor('StanceDynamics.inertia', stance.inertia)
     return np.asarray(cho_solve((factor, True), applied))
 
 
 @checked
-def constraint_force(stance: Stance, generalized_force: Array) -> Array:
+def constraint_force(stance: StanceDynamics, generalized_force: Array) -> Array:
     """Return the force of the ground on the robot, shape (m,); theory E10.
 
     f = −(J M⁻¹ Jᵀ)⁺ (J M⁻¹ (Sᵀτ − h) + J̇ v), rows as in `stance.contact_jacobian`.
@@ -404,7 +406,7 @@ def constraint_force(stance: Stance, generalized_force: Array) -> Array:
 
 
 @checked
-def acceleration(stance: Stance, generalized_force: Array) -> Array:
+def acceleration(stance: StanceDynamics, generalized_force: Array) -> Array:
     """Return v̇ of the KKT system M v̇ − Jᵀf = Sᵀτ − h, J v̇ = −J̇ v, shape (nv,); 2.5.
 
     Raises:
@@ -420,12 +422,12 @@ def acceleration(stance: Stance, generalized_force: Array) -> Array:
     try:
         solution = np.linalg.lstsq(scaled, scale * right, rcond=1e-13)[0]
     except np.linalg.LinAlgError as error:
-        raise InvalidInput(f'Stance: {error}; expected inertias of one order') from error
+        raise InvalidInput(f'StanceDynamics: {error}; expected inertias of one order') from error
     return np.asarray(scale * solution)[: len(M)]
 
 
 @checked
-def projected_acceleration(stance: Stance, generalized_force: Array) -> Array:
+def projected_acceleration(stance: StanceDynamics, generalized_force: Array) -> Array:
     """Return v̇ from the support-consistent dynamics, shape (nv,); theory E10.
 
     N_cᵀ M v̇ = N_cᵀ (Sᵀτ − h) is singular (rank nv − rank J): it is completed with J v̇ = −J̇ v,
@@ -446,7 +448,7 @@ def projected_acceleration(stance: Stance, generalized_force: Array) -> Array:
 
 @checked
 def minimal_acceleration(
-    stance: Stance, generalized_force: Array, independent: NDArray[np.intp] | None = None
+    stance: StanceDynamics, generalized_force: Array, independent: NDArray[np.intp] | None = None
 ) -> tuple[Array, Array]:
     """Return (v̇, ξ̈) from minimal coordinates ξ; theory E13.
 
@@ -469,7 +471,7 @@ def minimal_acceleration(
 
 
 @checked
-def consistent_acceleration(stance: Stance, wanted: Array) -> Array:
+def consistent_acceleration(stance: StanceDynamics, wanted: Array) -> Array:
     """Return the v̇ nearest to `wanted` (nv,) in the metric M with J v̇ = −J̇ v; theory E4."""
     wanted = shaped('wanted', wanted, len(stance.inertia))
     weighted = Weighted.of(stance.inertia, stance.contact_jacobian)
@@ -479,13 +481,13 @@ def consistent_acceleration(stance: Stance, wanted: Array) -> Array:
 
 
 @checked
-def consistent_velocity(stance: Stance) -> Array:
+def consistent_velocity(stance: StanceDynamics) -> Array:
     """Return N_c v, the velocity nearest to v in the metric M that moves no held foot; E4."""
     projector = Weighted.of(stance.inertia, stance.contact_jacobian).projector
     return np.asarray(projector @ stance.velocity)
 
 
-def _applied(stance: Stance, generalized_force: Array) -> Array:
+def _applied(stance: StanceDynamics, generalized_force: Array) -> Array:
     """Return Sᵀτ − h, shape (nv,)."""
     size = len(stance.inertia)
     return shaped('generalized_force', generalized_force, size) - stance.nonlinear_effects
@@ -512,14 +514,14 @@ class InverseDynamics:
     """Residual M v̇ + h − Sᵀτ − Jᵀf, zero in the driven rows [N, N m], shape (nv,)."""
 
 
-def undriven_dofs(stance: Stance) -> NDArray[np.intp]:
+def undriven_dofs(stance: StanceDynamics) -> NDArray[np.intp]:
     """Return the coordinates that no joint drives, shape (nv − n_joints,)."""
     return np.flatnonzero(~stance.selection_matrix.any(axis=0))
 
 
 @checked
 def inverse_dynamics(
-    stance: Stance, acceleration: ArrayLike, force: ArrayLike | None = None
+    stance: StanceDynamics, acceleration: ArrayLike, force: ArrayLike | None = None
 ) -> InverseDynamics:
     """Return the efforts for v̇ = `acceleration` (nv,).
 
@@ -549,7 +551,7 @@ def inverse_dynamics(
 
 
 @checked
-def effort_null_space(stance: Stance) -> Array:
+def effort_null_space(stance: StanceDynamics) -> Array:
     """Return an orthonormal basis of null(N_cᵀ Sᵀ), shape (n_joints, k); theory E11.
 
     Efforts along it change the contact forces and leave v̇ alone. Its dimension is that of the
@@ -560,7 +562,7 @@ def effort_null_space(stance: Stance) -> Array:
 
 
 @checked
-def force_of_effort(stance: Stance, effort: ArrayLike) -> Array:
+def force_of_effort(stance: StanceDynamics, effort: ArrayLike) -> Array:
     """Return the change of f with an effort (n_joints,) on top, shape (m,); least norm.
 
     Raises:
@@ -598,7 +600,7 @@ class ImpulseTransfer:
 
 
 @checked
-def impulse_transfer(stance: Stance) -> ImpulseTransfer:
+def impulse_transfer(stance: StanceDynamics) -> ImpulseTransfer:
     """Return what happens when the held rows stop at once, v⁻ = `stance.velocity`.
 
     Redundant rows share the impulse with least norm.
@@ -673,7 +675,7 @@ class Partition:
 
 
 @checked
-def split_base(stance: Stance) -> Partition:
+def split_base(stance: StanceDynamics) -> Partition:
     """Return the base and joint blocks of a stance.
 
     Raises:

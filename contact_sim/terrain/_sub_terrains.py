@@ -451,7 +451,7 @@ class Gap(SubTerrain):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plane(SubTerrain):
+class PlaneTerrain(SubTerrain):
     """Level ground."""
 
     def ground(self, size: Pair, difficulty: float, rng: np.random.Generator) -> Terraces:
@@ -462,7 +462,7 @@ class Plane(SubTerrain):
 # --- The kinds of ground by name.
 
 SUB_TERRAINS: dict[str, type[SubTerrain]] = {
-    'plane': Plane,
+    'plane': PlaneTerrain,
     'pyramid_stairs': PyramidStairs,
     'pyramid_stairs_inv': PyramidStairsInv,
     'pyramid_slope': PyramidSlope,

@@ -11,7 +11,7 @@ from scipy.optimize import linprog, nnls
 
 from contact_sim import load_robot
 from contact_sim.control import Stance, Trot
-from contact_sim.control._inverse_dynamics import InverseDynamics
+from contact_sim.control._inverse_dynamics import InverseDynamicsQP
 from contact_sim.control._legs import STILL, LeggedDynamics
 from contact_sim.control._stance import BaseGains, BaseReference, base_acceleration, turned
 from contact_sim.control._trot import footholds
@@ -85,7 +85,7 @@ def test_efforts_are_those_of_the_law(name, standing):
     """Wanted accelerations up to several g: often limits of forces and efforts are active."""
     robot, standing = load_robot(name), np.array(standing)
     dynamics = LeggedDynamics(robot)
-    inverse = InverseDynamics(dynamics, FRICTION)
+    inverse = InverseDynamicsQP(dynamics, FRICTION)
     compared, limits = 0, 0
     for seed in range(12):
         q, v, rng = random_state(robot, seed)
@@ -125,7 +125,7 @@ def test_where_no_forces_keep_the_limits_the_answer_says_so_and_is_the_same_ever
     for _ in range(2):
         dynamics = LeggedDynamics(robot)
         dynamics.update(q, v)
-        inverse = InverseDynamics(dynamics, FRICTION)
+        inverse = InverseDynamicsQP(dynamics, FRICTION)
         answers += [inverse.solve(base, feet, standing) for _ in range(2)]
     for answer in answers:
         assert not answer.solved
@@ -181,7 +181,7 @@ def test_straight_legs_are_an_error_that_can_be_caught():
     dynamics = LeggedDynamics(robot)
     dynamics.jacobian = np.zeros_like(dynamics.jacobian)
     with pytest.raises(SingularLegs, match='legs'):
-        InverseDynamics(dynamics).solve(np.zeros(6), np.zeros((4, 3)), np.ones(4, dtype=bool))
+        InverseDynamicsQP(dynamics).solve(np.zeros(6), np.zeros((4, 3)), np.ones(4, dtype=bool))
 
 
 def test_the_wanted_acceleration_of_the_base():

@@ -1,7 +1,7 @@
 """Base of the example controllers: a robot, whole states in, joint commands out.
 
 A controller is a node of its own that knows nothing of the simulator but its topics. To write
-one, derive from Controller and give it a `command`.
+one, derive from ControllerNode and give it a `command`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LONGEST_WAIT = 0.1
 """Wall seconds after which a controller that nobody speaks to looks whether it is to end."""
 
 
-class Controller(Node, ABC):
+class ControllerNode(Node, ABC):
     """Answers odom and joint_states of one step with joint_commands that bear its stamp.
 
     A state that comes twice, as lockstep sends it until somebody has spoken, gets the same answer.
@@ -116,7 +116,10 @@ class Controller(Node, ABC):
         self._publisher.publish(self._command)
 
 
-def run(controller: Callable[[], Controller], name: str, args: list[str] | None = None) -> int:
+Controller = ControllerNode  # its former name
+
+
+def run(controller: Callable[[], ControllerNode], name: str, args: list[str] | None = None) -> int:
     """Run a controller until it is interrupted; return 1 where it cannot start."""
     connected = threading.Event()
 

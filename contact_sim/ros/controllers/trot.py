@@ -20,7 +20,7 @@ from contact_sim._types import Array
 from contact_sim.control._trot import Trot
 from contact_sim.errors import InvalidInput, SingularLegs
 from contact_sim.ros._conversions import seconds
-from contact_sim.ros.controllers.base import LATEST, Controller, run
+from contact_sim.ros.controllers.base import LATEST, ControllerNode, run
 
 CMD_VEL_TIMEOUT = 0.5
 """Default of `cmd_vel_timeout` for commands with a stamp [s], as of ros2_controllers."""
@@ -28,7 +28,7 @@ AT_REST = (0.0, 0.0, 0.0)
 """The command to trot on the spot."""
 
 
-class TrotController(Controller):
+class TrotController(ControllerNode):
     """Trots at the velocity of `cmd_vel`: linear x and y [m/s], angular z [rad/s].
 
     Parameters: `friction`, the coefficient that it counts on. `use_stamped_vel`: whether

@@ -14,10 +14,10 @@ from contact_sim.ros._client import environment
 from contact_sim.ros._conversions import set_stamp
 from contact_sim.ros._processes import isolated_environment
 from contact_sim.ros.controllers import trot
-from contact_sim.ros.controllers.base import Controller
+from contact_sim.ros.controllers.base import ControllerNode
 
 
-class Remembering(Controller):
+class Remembering(ControllerNode):
     """Commands as effort how often it was asked: a memory that a second asking changes."""
 
     def __init__(self):
