@@ -18,8 +18,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contact_sim._types import Array
-from contact_sim._validation import as_tuple, checked, count, finite, indices, positive, real_array
-from contact_sim.arrays._fields import INDEX_FIELDS, places_of
+from contact_sim._validation import (
+    LARGEST,
+    as_tuple,
+    checked,
+    count,
+    finite,
+    indices,
+    positive,
+    real_array,
+)
+from contact_sim.arrays._fields import INDEX_FIELDS, Sizes, places_of
 from contact_sim.arrays._views import KEPT
 from contact_sim.collision._terrain import TerrainLike, as_terrain
 from contact_sim.contact_models import as_contact_model
@@ -32,10 +41,9 @@ from contact_sim.robot._actuators import Actuators, JointCommand
 from contact_sim.robot._coordinates import frame_called, frozen
 from contact_sim.robot._model import RobotModel
 from contact_sim.simulation._compilation import announced
-from contact_sim.simulation._inputs import checked_robot, per_world, per_world_contact
 from contact_sim.simulation._judge import crossed_limits
 from contact_sim.simulation._report import StepContext, StepReport
-from contact_sim.simulation._simulator import check_integrator
+from contact_sim.simulation._simulator import check_integrator, checked_robot, over_features
 from contact_sim.simulation._state import standing_on
 from contact_sim.step._workspace import Workspace, ground_indices
 
@@ -574,3 +582,38 @@ def _rows(name: str, values: Array, n: int) -> Array:
     if values.ndim != 2 or values.shape[0] not in (1, n):
         raise InvalidInput(f'{name}: shape {values.shape}, expected one row or {n}')
     return values
+
+
+def per_world(
+    name: str,
+    value: float | ArrayLike,
+    n: int,
+    length: int,
+    largest: float = np.inf,
+    least: float = 0.0,
+) -> Array:
+    """Return numbers in [least, largest], one row per world, shape (n, length).
+
+    Raises:
+        InvalidInput: a shape that is not that of one number, (length,), (n, 1) or (n, length);
+            values outside the bounds or not finite.
+    """
+    numbers = real_array(name, value)
+    allowed = ((), (length,), (n, 1), (n, length))
+    if numbers.shape not in allowed:
+        raise InvalidInput(
+            f'{name}: shape {numbers.shape}, expected one number, ({length},), ({n}, 1) or '
+            f'({n}, {length})'
+        )
+    within = (np.abs(numbers) <= LARGEST) & (numbers >= least) & (numbers <= largest)
+    if not within.all():
+        worst = numbers[~within].flat[0]
+        raise InvalidInput(f'{name}: {worst} is not a finite value in [{least:g}, {largest:g}]')
+    return np.broadcast_to(numbers, (n, length))
+
+
+def per_world_contact(
+    name: str, value: float | ArrayLike, n: int, sizes: Sizes, largest: float = np.inf
+) -> Array:
+    """Return `per_world` of numbers per contact, shape (n, nc), or given per contact point."""
+    return per_world(name, over_features(real_array(name, value), sizes), n, sizes.nc, largest)

@@ -244,7 +244,7 @@ class SceneFrame:
     @cached_property
     def supports(self) -> list[SupportShape]:
         """Support polygon and centre of mass of each robot."""
-        return [shapes.of(PartReport(self.report, part)) for part, shapes in self._supports]
+        return [shapes.of(RobotView(self.report, part)) for part, shapes in self._supports]
 
     @cached_property
     def origins(self) -> dict[str, Array]:
