@@ -288,7 +288,7 @@ def _tangential(report: StepReport, vectors: Array) -> Array:
     return np.asarray(vectors - np.sum(vectors * normal, axis=1, keepdims=True) * normal)
 
 
-# --- The numbers of a comparison: as text, as CSV, as JSON.
+# --- Results as text, CSV and JSON
 
 COLUMNS = {
     'step_time': ('µs/step', '.0f'),

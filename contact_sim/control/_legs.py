@@ -24,7 +24,7 @@ from contact_sim.errors import InvalidInput, of_type, shown
 from contact_sim.robot._model import RobotModel
 from contact_sim.solvers._jit import kernel
 
-# --- What counts as a controller: efforts as a function of time and state.
+# --- Controllers
 
 EffortFunction = Callable[[float, Array, Array], ArrayLike]
 
@@ -52,7 +52,7 @@ def effort_of(controller: Controller | EffortFunction) -> EffortFunction:
     return function
 
 
-# --- The robot as controllers see it: dynamics, feet, and how the legs move them.
+# --- Dynamics and feet
 
 BASE = slice(0, 6)
 JOINTS = slice(6, None)

@@ -18,7 +18,7 @@ from contact_sim.errors import InvalidInput, SingularLegs, UnknownName, of_type,
 from contact_sim.robot._model import RobotModel
 from contact_sim.solvers._jit import kernel
 
-# --- Wanted placement of the base, and the acceleration that leads there.
+# --- Reference of the base, and the acceleration that follows it
 
 
 def _zeros() -> Array:
@@ -129,7 +129,7 @@ def corrected(R, q, v, heading, position, velocity, acceleration, turn, yaw_rate
     return answer
 
 
-# --- Standing on all feet: the base holds still, squats or sways, the feet stay where they are.
+# --- The controller
 
 MOTIONS = ('hold', 'squat', 'sway')
 GAINS = BaseGains((400.0, 400.0, 400.0), (40.0, 40.0, 40.0), 400.0, 40.0)

@@ -30,7 +30,7 @@ from contact_sim.errors import InvalidInput, SingularLegs, of_type, shown
 from contact_sim.robot._model import RobotModel
 from contact_sim.solvers._jit import kernel
 
-# --- Timing of the feet of a trot, and the path of a foot in the air.
+# --- Gait and swing
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def swing_motion(start, end, height, share, duration):
     return position, velocity, acceleration
 
 
-# --- A trot: diagonal pairs of feet take turns, footholds keep the body above them.
+# --- The controller
 
 GRAVITY = 9.81
 GAINS = BaseGains((10.0, 10.0, 200.0), (6.0, 6.0, 25.0), 200.0, 25.0)

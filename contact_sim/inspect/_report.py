@@ -1,4 +1,4 @@
-"""What was understood, in lines for a terminal."""
+"""Inspect a robot description: load it, propose feet, try whether it stands, report in lines."""
 
 from __future__ import annotations
 
@@ -30,113 +30,7 @@ from contact_sim.robot._standing_pose import (
 from contact_sim.robot._urdf import link_mass, parse_xml
 from contact_sim.simulation._simulator import Simulator
 
-# --- Which links may be feet, for descriptions that do not say.
-#
-# First those called foot, sole, toe or paw, at the ends of limbs; else the lowest ends of limbs in
-# the neutral pose. A proposal: `load_robot` wants feet by name.
-
-NAMED = re.compile('foot|feet|sole|toe|paw', re.IGNORECASE)
-NOT_MEANT = re.compile('sensor|imu|gyro|camera|rotor|rod|bumper|skin|six|force', re.IGNORECASE)
-LOW = 0.15
-"""Height above the lowest link, as a share of the robot's, up to which ends of limbs are feet."""
-LEAST = 2
-"""Number of feet below which names are not believed."""
-
-
-@dataclass(frozen=True)
-class ProposedFeet:
-    """Links that may be feet."""
-
-    links: tuple[str, ...]
-    why: str
-
-
-def proposed_feet(robot: RobotModel) -> ProposedFeet:
-    """Return links that may be the feet of a robot with a description."""
-    root = parse_xml(robot.description, robot.name)
-    links = {link.get('name', ''): link for link in root.iterfind('link')}
-    bodies = _links_by_joint(robot.pinocchio_model, links)
-    named = {
-        joint
-        for joint, names in bodies.items()
-        if any(NAMED.search(name) and not NOT_MEANT.search(name) for name in names)
-    }
-    ends = _ends(robot.pinocchio_model, named)
-    if len(ends) >= LEAST:
-        return ProposedFeet(_best_links(ends, bodies, links), 'links at the ends of limbs by name')
-    low, trunk = _lowest(robot)
-    casters = tuple(
-        name
-        for name in trunk
-        if name in links and links[name].find('collision/geometry/sphere') is not None
-    )
-    why = f'lowest ends of limbs in the neutral pose, within {100 * LOW:.0f} % of the height'
-    why += ', and balls of the trunk there' if casters else ''
-    return ProposedFeet((*_best_links(low, bodies, links), *casters), why)
-
-
-def _links_by_joint(model: pin.Model, links: dict[str, Element]) -> dict[int, list[str]]:
-    """Return the links that each joint of a limb moves; the base is none."""
-    bodies: dict[int, list[str]] = {}
-    for frame in model.frames:
-        joint = frame.parentJoint
-        of_limb = joint > 0 and model.joints[joint].shortname() != 'JointModelFreeFlyer'
-        if of_limb and frame.type == pin.FrameType.BODY and frame.name in links:
-            bodies.setdefault(joint, []).append(str(frame.name))
-    return bodies
-
-
-def _ends(model: pin.Model, joints: set[int]) -> list[int]:
-    """Return those of the joints that carry none of the others."""
-    carrying = {int(above) for j in joints for above in list(model.supports[j])[:-1]}
-    return sorted(joints - carrying)
-
-
-def _lowest(robot: RobotModel) -> tuple[list[int], list[str]]:
-    """Return the ends of limbs that are low in the neutral pose, and such links of the trunk."""
-    model = robot.pinocchio_model
-    data = model.createData()
-    pin.framesForwardKinematics(model, data, neutral_configuration(model))
-    heights = np.array([placement.translation[2] for placement in data.oMf])
-    reach = heights.min() + LOW * max(float(np.ptp(heights)), 1e-9)
-    last = _ends(model, set(range(2, model.njoints)))
-    low = [joint for joint in last if _lowest_frame(model, data, joint) <= reach]
-    trunk = [
-        str(frame.name)
-        for frame, height in zip(model.frames, heights, strict=True)
-        if frame.parentJoint == 1 and frame.type == pin.FrameType.BODY and height <= reach
-    ]
-    return low, trunk if low else []
-
-
-def _lowest_frame(model: pin.Model, data: pin.Data, joint: int) -> float:
-    return min(
-        float(data.oMf[k].translation[2])
-        for k, frame in enumerate(model.frames)
-        if frame.parentJoint == joint
-    )
-
-
-def _best_links(
-    joints: list[int], bodies: dict[int, list[str]], links: dict[str, Element]
-) -> tuple[str, ...]:
-    return tuple(
-        max(bodies[joint], key=lambda name: _merit(links[name]))
-        for joint in joints
-        if joint in bodies
-    )
-
-
-def _merit(link: Element) -> tuple[bool, bool, bool, int]:
-    """Return what makes a link the better foot of several that one joint moves."""
-    name = link.get('name', '')
-    spheres = link.find('collision/geometry/sphere') is not None
-    meant = bool(NAMED.search(name)) and not NOT_MEANT.search(name)
-    touches = link.find('collision') is not None
-    return spheres and meant, touches, meant, -len(name)
-
-
-# --- A description loaded with everything that was noticed on the way.
+# --- Loading a description, with everything that was noticed
 
 
 @dataclass(frozen=True)
@@ -222,115 +116,7 @@ def _missing(robot: RobotModel, source: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(mesh.uri for mesh, _ in missing_meshes(root, file)))
 
 
-# --- Does the robot stand? Its reference pose, held by its default gains on a plane.
-
-TIME_STEP = 1e-3
-"""Time step of a trial, if the gains are stable there [s]."""
-DURATION = 2.0
-"""Simulated time of a trial [s]."""
-FRICTION = 0.8
-ON_GROUND = 1e-3
-"""Height up to which a contact point supports [m]."""
-LINE = 1e-3
-"""Margin of its middle from which on a support polygon has an area [m]."""
-FALLEN = 0.15
-"""Share of its height that a robot which stands does not lose."""
-TILTED = 0.26
-"""Largest tilt of the trunk of a robot that stands [rad]."""
-
-
-@dataclass(frozen=True)
-class StandingTrial:
-    """How a robot stood."""
-
-    stands: bool
-    why: str
-    """In words."""
-
-
-def standing_trial(robot: RobotModel, contact_model: str = 'ncp') -> StandingTrial:
-    """Return whether a robot keeps height and attitude for DURATION, and what happened."""
-    if not robot.floating_base:
-        return StandingTrial(False, 'fixed base: it need not stand')
-    if not robot.contact_points:
-        return StandingTrial(False, 'no contact points: nothing touches the ground')
-    h = min(TIME_STEP, robot.gains_time_step)
-    try:
-        sim = Simulator(robot, contact_model, friction=FRICTION, time_step=h)
-        return _stood(sim, robot)
-    except ContactSimError as error:
-        return StandingTrial(False, f'no step: {error}')
-
-
-def _stood(sim: Simulator, robot: RobotModel) -> StandingTrial:
-    start = robot.reference_configuration(STANDING)
-    height = _height(robot, start)
-    command = holding(robot.joint_positions(start), *robot.default_gains)
-    piece = max(1, round(0.05 / sim.time_step))
-    done, report = 0.0, None
-    while done < DURATION:
-        try:
-            report = sim.follow(command, piece)
-        except ContactSimError as error:
-            return StandingTrial(False, f'ends at {done:.2f} s: {error}')
-        done += piece * sim.time_step
-        lost, tilt = 1.0 - _height(robot, report.q) / height, _tilt(start, report.q)
-        if lost > FALLEN or tilt > TILTED:
-            return StandingTrial(
-                False,
-                f'falls: at {done:.2f} s {100 * lost:.0f} % lower, tilted by '
-                f'{np.degrees(tilt):.0f}°{_limited(robot, report.effort)}{_unsupported(robot)}',
-            )
-    assert report is not None
-    return StandingTrial(
-        True,
-        f'stands {DURATION:g} s: {100 * lost:.1f} % lower, tilted by {np.degrees(tilt):.1f}°'
-        f'{_limited(robot, report.effort)}',
-    )
-
-
-def _unsupported(robot: RobotModel) -> str:
-    """Return why the contact points cannot carry the pose 'standing', in words."""
-    q = robot.reference_configuration(STANDING)
-    low = lowest_heights(robot.pinocchio_model, robot.contact_points, q)
-    model = robot.pinocchio_model
-    data = model.createData()
-    mass = pin.centerOfMass(model, data, q)[:2]
-    down = [p for p, z in zip(robot.contact_points, low, strict=True) if z < low.min() + ON_GROUND]
-    places = [data.oMi[model.getJointId(p.joint)].act(p.offset)[:2] for p in down]
-    feet = np.array(places)
-    inside = polygon_margin(feet, mass)
-    if inside == -np.inf or polygon_margin(feet, polygon_centre(feet)) < LINE:
-        return f"; in 'standing' {len(down)} contact points are down and enclose no area"
-    if inside < 0.0:
-        return f"; in 'standing' the centre of mass is {-1e3 * inside:.0f} mm beside its support"
-    return ''
-
-
-def _height(robot: RobotModel, q: Array) -> float:
-    """Return the height of the centre of mass [m]; the base of some robots is at their feet."""
-    model = robot.pinocchio_model
-    return float(pin.centerOfMass(model, model.createData(), q)[2])
-
-
-def _tilt(start: Array, q: Array) -> float:
-    """Return the angle between the verticals of the trunk then and now [rad]."""
-    then, now = (pin.Quaternion(state[3:7]).matrix()[2] for state in (start, q))
-    return float(np.arccos(np.clip(then @ now, -1.0, 1.0)))
-
-
-def _limited(robot: RobotModel, effort: Array) -> str:
-    """Return which joints are at their effort limits, in words."""
-    limit = robot.effort_limit
-    at = [
-        name
-        for name, e, most in zip(robot.joint_names, effort, limit, strict=True)
-        if abs(e) >= most * (1.0 - 1e-9)
-    ]
-    return f'; at their effort limits: {", ".join(at[:4])}' if at else ''
-
-
-# --- What was understood, in lines for a terminal.
+# --- The report
 
 LEVEL = 1e-3
 """Height above the lowest point up to which contact points stand [m]."""
@@ -495,3 +281,217 @@ def _number(value: float) -> str:
 def _listed(names: tuple[str, ...] | list[str]) -> str:
     more = len(names) - MOST_NAMES
     return ', '.join(names[:MOST_NAMES]) + (f' and {more} more' if more > 0 else '')
+
+
+# --- Proposal of feet
+#
+# First those called foot, sole, toe or paw, at the ends of limbs; else the lowest ends of limbs in
+# the neutral pose. A proposal: `load_robot` wants feet by name.
+
+NAMED = re.compile('foot|feet|sole|toe|paw', re.IGNORECASE)
+NOT_MEANT = re.compile('sensor|imu|gyro|camera|rotor|rod|bumper|skin|six|force', re.IGNORECASE)
+LOW = 0.15
+"""Height above the lowest link, as a share of the robot's, up to which ends of limbs are feet."""
+LEAST = 2
+"""Number of feet below which names are not believed."""
+
+
+@dataclass(frozen=True)
+class ProposedFeet:
+    """Links that may be feet."""
+
+    links: tuple[str, ...]
+    why: str
+
+
+def proposed_feet(robot: RobotModel) -> ProposedFeet:
+    """Return links that may be the feet of a robot with a description."""
+    root = parse_xml(robot.description, robot.name)
+    links = {link.get('name', ''): link for link in root.iterfind('link')}
+    bodies = _links_by_joint(robot.pinocchio_model, links)
+    named = {
+        joint
+        for joint, names in bodies.items()
+        if any(NAMED.search(name) and not NOT_MEANT.search(name) for name in names)
+    }
+    ends = _ends(robot.pinocchio_model, named)
+    if len(ends) >= LEAST:
+        return ProposedFeet(_best_links(ends, bodies, links), 'links at the ends of limbs by name')
+    low, trunk = _lowest(robot)
+    casters = tuple(
+        name
+        for name in trunk
+        if name in links and links[name].find('collision/geometry/sphere') is not None
+    )
+    why = f'lowest ends of limbs in the neutral pose, within {100 * LOW:.0f} % of the height'
+    why += ', and balls of the trunk there' if casters else ''
+    return ProposedFeet((*_best_links(low, bodies, links), *casters), why)
+
+
+def _links_by_joint(model: pin.Model, links: dict[str, Element]) -> dict[int, list[str]]:
+    """Return the links that each joint of a limb moves; the base is none."""
+    bodies: dict[int, list[str]] = {}
+    for frame in model.frames:
+        joint = frame.parentJoint
+        of_limb = joint > 0 and model.joints[joint].shortname() != 'JointModelFreeFlyer'
+        if of_limb and frame.type == pin.FrameType.BODY and frame.name in links:
+            bodies.setdefault(joint, []).append(str(frame.name))
+    return bodies
+
+
+def _ends(model: pin.Model, joints: set[int]) -> list[int]:
+    """Return those of the joints that carry none of the others."""
+    carrying = {int(above) for j in joints for above in list(model.supports[j])[:-1]}
+    return sorted(joints - carrying)
+
+
+def _lowest(robot: RobotModel) -> tuple[list[int], list[str]]:
+    """Return the ends of limbs that are low in the neutral pose, and such links of the trunk."""
+    model = robot.pinocchio_model
+    data = model.createData()
+    pin.framesForwardKinematics(model, data, neutral_configuration(model))
+    heights = np.array([placement.translation[2] for placement in data.oMf])
+    reach = heights.min() + LOW * max(float(np.ptp(heights)), 1e-9)
+    last = _ends(model, set(range(2, model.njoints)))
+    low = [joint for joint in last if _lowest_frame(model, data, joint) <= reach]
+    trunk = [
+        str(frame.name)
+        for frame, height in zip(model.frames, heights, strict=True)
+        if frame.parentJoint == 1 and frame.type == pin.FrameType.BODY and height <= reach
+    ]
+    return low, trunk if low else []
+
+
+def _lowest_frame(model: pin.Model, data: pin.Data, joint: int) -> float:
+    return min(
+        float(data.oMf[k].translation[2])
+        for k, frame in enumerate(model.frames)
+        if frame.parentJoint == joint
+    )
+
+
+def _best_links(
+    joints: list[int], bodies: dict[int, list[str]], links: dict[str, Element]
+) -> tuple[str, ...]:
+    return tuple(
+        max(bodies[joint], key=lambda name: _merit(links[name]))
+        for joint in joints
+        if joint in bodies
+    )
+
+
+def _merit(link: Element) -> tuple[bool, bool, bool, int]:
+    """Return what makes a link the better foot of several that one joint moves."""
+    name = link.get('name', '')
+    spheres = link.find('collision/geometry/sphere') is not None
+    meant = bool(NAMED.search(name)) and not NOT_MEANT.search(name)
+    touches = link.find('collision') is not None
+    return spheres and meant, touches, meant, -len(name)
+
+
+# --- Trial: the reference pose, held by the default gains on a plane
+
+TIME_STEP = 1e-3
+"""Time step of a trial, if the gains are stable there [s]."""
+DURATION = 2.0
+"""Simulated time of a trial [s]."""
+FRICTION = 0.8
+ON_GROUND = 1e-3
+"""Height up to which a contact point supports [m]."""
+LINE = 1e-3
+"""Margin of its middle from which on a support polygon has an area [m]."""
+FALLEN = 0.15
+"""Share of its height that a robot which stands does not lose."""
+TILTED = 0.26
+"""Largest tilt of the trunk of a robot that stands [rad]."""
+
+
+@dataclass(frozen=True)
+class StandingTrial:
+    """How a robot stood."""
+
+    stands: bool
+    why: str
+    """In words."""
+
+
+def standing_trial(robot: RobotModel, contact_model: str = 'ncp') -> StandingTrial:
+    """Return whether a robot keeps height and attitude for DURATION, and what happened."""
+    if not robot.floating_base:
+        return StandingTrial(False, 'fixed base: it need not stand')
+    if not robot.contact_points:
+        return StandingTrial(False, 'no contact points: nothing touches the ground')
+    h = min(TIME_STEP, robot.gains_time_step)
+    try:
+        sim = Simulator(robot, contact_model, friction=FRICTION, time_step=h)
+        return _stood(sim, robot)
+    except ContactSimError as error:
+        return StandingTrial(False, f'no step: {error}')
+
+
+def _stood(sim: Simulator, robot: RobotModel) -> StandingTrial:
+    start = robot.reference_configuration(STANDING)
+    height = _height(robot, start)
+    command = holding(robot.joint_positions(start), *robot.default_gains)
+    piece = max(1, round(0.05 / sim.time_step))
+    done, report = 0.0, None
+    while done < DURATION:
+        try:
+            report = sim.follow(command, piece)
+        except ContactSimError as error:
+            return StandingTrial(False, f'ends at {done:.2f} s: {error}')
+        done += piece * sim.time_step
+        lost, tilt = 1.0 - _height(robot, report.q) / height, _tilt(start, report.q)
+        if lost > FALLEN or tilt > TILTED:
+            return StandingTrial(
+                False,
+                f'falls: at {done:.2f} s {100 * lost:.0f} % lower, tilted by '
+                f'{np.degrees(tilt):.0f}°{_limited(robot, report.effort)}{_unsupported(robot)}',
+            )
+    assert report is not None
+    return StandingTrial(
+        True,
+        f'stands {DURATION:g} s: {100 * lost:.1f} % lower, tilted by {np.degrees(tilt):.1f}°'
+        f'{_limited(robot, report.effort)}',
+    )
+
+
+def _unsupported(robot: RobotModel) -> str:
+    """Return why the contact points cannot carry the pose 'standing', in words."""
+    q = robot.reference_configuration(STANDING)
+    low = lowest_heights(robot.pinocchio_model, robot.contact_points, q)
+    model = robot.pinocchio_model
+    data = model.createData()
+    mass = pin.centerOfMass(model, data, q)[:2]
+    down = [p for p, z in zip(robot.contact_points, low, strict=True) if z < low.min() + ON_GROUND]
+    places = [data.oMi[model.getJointId(p.joint)].act(p.offset)[:2] for p in down]
+    feet = np.array(places)
+    inside = polygon_margin(feet, mass)
+    if inside == -np.inf or polygon_margin(feet, polygon_centre(feet)) < LINE:
+        return f"; in 'standing' {len(down)} contact points are down and enclose no area"
+    if inside < 0.0:
+        return f"; in 'standing' the centre of mass is {-1e3 * inside:.0f} mm beside its support"
+    return ''
+
+
+def _height(robot: RobotModel, q: Array) -> float:
+    """Return the height of the centre of mass [m]; the base of some robots is at their feet."""
+    model = robot.pinocchio_model
+    return float(pin.centerOfMass(model, model.createData(), q)[2])
+
+
+def _tilt(start: Array, q: Array) -> float:
+    """Return the angle between the verticals of the trunk then and now [rad]."""
+    then, now = (pin.Quaternion(state[3:7]).matrix()[2] for state in (start, q))
+    return float(np.arccos(np.clip(then @ now, -1.0, 1.0)))
+
+
+def _limited(robot: RobotModel, effort: Array) -> str:
+    """Return which joints are at their effort limits, in words."""
+    limit = robot.effort_limit
+    at = [
+        name
+        for name, e, most in zip(robot.joint_names, effort, limit, strict=True)
+        if abs(e) >= most * (1.0 - 1e-9)
+    ]
+    return f'; at their effort limits: {", ".join(at[:4])}' if at else ''

@@ -30,7 +30,7 @@ from contact_sim.dynamics._tree import (
 from contact_sim.errors import InvalidInput, UnknownName, shown
 from contact_sim.robot._model import RobotModel
 
-# --- States of free bodies: where each is, how it is turned, and how it moves; all in world axes.
+# --- States of free bodies, in world axes
 #
 # Row 0 is the world, at rest; body j is tree body j (dynamics/_tree.py).
 
@@ -84,7 +84,7 @@ def orthonormal(rotation: Array) -> Array:
     return np.asarray(rotation @ (1.5 * np.eye(3) - 0.5 * product))
 
 
-# --- Constraint rows of joints between free bodies, from two primitives (theory 2.14).
+# --- Constraint rows of joints between free bodies, from two primitives (theory 2.14)
 #
 #     point    h = d · (x_c − x_p)      the joint's origin on child and parent; d is fixed in the
 #                                       world, or in the parent where the joint slides
@@ -219,7 +219,7 @@ class PlacedRows:
         return found
 
 
-# --- Which rows make a joint, in space and in a plane.
+# --- The rows that make a joint, in space and in a plane
 #
 # Axes of a joint are x, y and z, the axis of a joint that has one (dynamics/_tree.py). A revolute
 # joint has five rows: its origins on both bodies meet, and z of the child stays perpendicular to x
@@ -376,7 +376,7 @@ def _acts_in(row: PointRow | AngleRow, normal: Array | None, before: Array, behi
     return bool(abs(normal @ cross(behind @ row.of_child, before @ row.of_parent)) > ALIGNED)
 
 
-# --- A robot as free bodies and joint rows, and its coordinates on the way there and back.
+# --- The mechanism
 
 OUT_OF_PLANE = 1e-9
 """Largest velocity [m/s, rad/s] and tilt [rad] that count as motion in a plane."""

@@ -22,7 +22,7 @@ from contact_sim.robot._constraints import Baumgarte, Projection, Stabilisation
 from contact_sim.robot._coordinates import frozen
 from contact_sim.robot._model import RobotModel
 
-# --- What a step in maximal coordinates came to.
+# --- Report of a step
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +78,7 @@ class MaximalReport:
         return self._mechanism.reduced(self.state)[1]
 
 
-# --- Simulation in maximal coordinates: free bodies joined by constraint rows (theory 2.14).
+# --- The simulator
 
 LARGEST_ERROR = 1e-13
 """|h| [m, −] up to which positions are projected, for bodies within a metre of the origin."""

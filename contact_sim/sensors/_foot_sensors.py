@@ -1,4 +1,4 @@
-"""Force sensors of the feet."""
+"""Contact switches and force sensors of the feet."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from contact_sim.sensors._sensor import (
     with_errors,
 )
 
-# --- Contact switches of the feet: threshold, hysteresis, latency and faults.
+# --- Contact switches: threshold, hysteresis, latency and faults
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,7 @@ class ContactFlags(Sensor[ContactValues]):
         return ContactValues((flag | stuck_on) & ~stuck_off)
 
 
-# --- Force sensors of the feet.
+# --- Force and torque sensors
 
 AXES = ('foot', 'world')
 

@@ -16,7 +16,7 @@ from contact_sim.robot._standing_pose import STANDING
 from contact_sim.support._analysis import Support, analyse_support
 from contact_sim.support._stance_dynamics import foot_indices
 
-# --- The quadruped table of theory E5 and E7 for any robot: what each set of feet holds.
+# --- The table of theory E5 and E7: one row per set of feet
 
 LARGEST = 12
 """Feet of which every subset can be listed: 4096 rows."""
@@ -75,7 +75,7 @@ def support_table(robot: RobotModel, q: ArrayLike, feet: Iterable[str | int] | N
     return '\n'.join(lines)
 
 
-# --- Print what sets of feet hold: python -m contact_sim.support --robot anymal_b [--feet ...].
+# --- The command
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

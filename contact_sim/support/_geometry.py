@@ -1,4 +1,4 @@
-"""Support polygons, and rigid motions of the base described as lines in space; numbers only."""
+"""Algebra of a contact Jacobian, and geometry of its support: pure functions of arrays."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from contact_sim._types import Array
 from contact_sim._validation import checked, cholesky_factor, indices
 from contact_sim.errors import InvalidInput
 
-# --- Ranks, null spaces and projectors of a contact Jacobian; numbers only.
+# --- Ranks, null spaces and projectors of a contact Jacobian
 #
 # With M = L Lᵀ and J L⁻ᵀ = U Σ Vᵀ (r singular values that count):
 #
@@ -152,7 +152,7 @@ def null_space_projector(inertia: Array, jacobian: Array) -> Array:
     return Weighted.of(inertia, jacobian).projector
 
 
-# --- Support polygons, and rigid motions of the base described as lines in space; numbers only.
+# --- Support polygons, and rigid motions of the base as lines in space
 
 ON_LINE = 1e-9
 """Distance within which a point lies on a line, as a share of the distances involved."""

@@ -40,7 +40,7 @@ from contact_sim.robot._coordinates import checked_vector
 from contact_sim.robot._model import RobotModel
 from contact_sim.support._geometry import Weighted, minimal_coordinates, null_space_basis
 
-# --- Which feet stand, and which of their directions are held.
+# --- Feet in contact, and directions of their contact frames
 
 DIRECTIONS = ('t1', 't2', 'n')
 """Rows of a contact frame, in the order of the contact Jacobian."""
@@ -104,7 +104,7 @@ def held_rows(directions: Sequence[str], feet: Iterable[int]) -> list[int]:
     return [3 * foot + row for foot in feet for row in rows]
 
 
-# --- Efforts of the actuated joints and generalized forces: τ ↦ Sᵀτ and back (theory E8).
+# --- Efforts of the actuated joints and generalized forces: τ ↦ Sᵀτ and back (theory E8)
 
 
 @checked
@@ -173,7 +173,7 @@ def _joint_of(robot: RobotModel, dof: int) -> str:
     return str(model.names[owner])
 
 
-# --- A robot with some of its feet held by the ground.
+# --- The matrices of a stance
 
 
 @checked_fields
@@ -369,7 +369,7 @@ def _contacts(robot: RobotModel, model: pin.Model, data: pin.Data, terrain: Terr
     return _Contacts(transposed.T[rows], drift[rows], position[slot], frame[slot])
 
 
-# --- Motion and forces of a robot on held feet, in three equivalent forms (theory E10, E13).
+# --- Acceleration and contact forces, in three equivalent forms (theory E10, E13)
 #
 # Forces act on the robot [N]; the source's F_c is their negative. Redundant rows (a box on four
 # corners, solo8) leave the forces undetermined: the least norm is returned, the motion is unique.
@@ -493,13 +493,12 @@ def _applied(stance: StanceDynamics, generalized_force: Array) -> Array:
     return shaped('generalized_force', generalized_force, size) - stance.nonlinear_effects
 
 
-# --- Inverse dynamics on held feet, and torques that change forces but not motion.
+# --- Inverse dynamics, and torques that change forces but not motion
 #
 #     Sᵀ τ + Jᵀ f = M v̇ + h                                             (theory E8, E10, E14)
 #
 # The rows that no joint drives (the base) fix the wrench of the feet; the joints follow. A torque
-# in
-# null(N_cᵀ Sᵀ) is answered by the ground alone: it changes f, not v̇.
+# in null(N_cᵀ Sᵀ) is answered by the ground alone: it changes f, not v̇.
 
 
 @dataclass(frozen=True, eq=False)
@@ -574,7 +573,7 @@ def force_of_effort(stance: StanceDynamics, effort: ArrayLike) -> Array:
     return weighted.force(stance.selection_matrix.T @ tau, np.zeros(len(stance.drift)))
 
 
-# --- Impulse transfer when feet touch down and stay (theory E12).
+# --- Impulse transfer when feet touch down and stay (theory E12)
 #
 #     Λ = (J M⁻¹ Jᵀ)⁺,   𝓕 = −Λ J v⁻,   v⁺ = v⁻ + M⁻¹ Jᵀ 𝓕 = N_c v⁻
 #
@@ -625,7 +624,7 @@ def impulse_transfer(stance: StanceDynamics) -> ImpulseTransfer:
     )
 
 
-# --- Base and joint rows of the equation of motion, apart (theory E14).
+# --- Base and joint rows of the equation of motion (theory E14)
 #
 #     [M_bb M_bj; M_jb M_jj] (v̇_b; v̇_j) + (h_b; h_j) = (0; τ) + (J_bᵀ; J_jᵀ) f
 #
