@@ -1,4 +1,4 @@
-"""A step as one of several robots lived through it: what its sensors and messages read."""
+"""The report of a step, restricted to one of several joined robots."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from contact_sim.simulation._report import ContactReport, PairReport, StepReport
 
 
 class ContactsView:
-    """What a `ContactReport` says of the contacts of one robot with the ground.
+    """The contacts of one robot with the ground, as in `ContactReport`.
 
     One row per contact, in the order of the robot's contact points and body points.
     """
@@ -81,7 +81,7 @@ class PairsView:
 
 
 class RecordView:
-    """What a sensor reads of the step data: the robot's own state, the clock of all."""
+    """The step data of one robot that sensors read, and the clock."""
 
     def __init__(self, whole: StepData, part: RobotPart) -> None:
         self._whole, self._part = whole, part
@@ -170,4 +170,4 @@ def _slots(part: RobotPart, features: int) -> slice | NDArray[np.intp]:
 
 
 Report = StepReport | RobotView
-"""What sensors read: all of a step, or the part of their robot in it."""
+"""What sensors read: the report of a step, or the view of one robot."""

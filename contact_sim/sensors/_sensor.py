@@ -29,13 +29,15 @@ Values = TypeVar('Values')
 
 
 class Sensor(ABC, Generic[Values]):
-    """What a sensor says of a step, and what is true of it; subclasses are frozen dataclasses.
+    """Computes measured and true values of a step; subclasses are frozen dataclasses.
 
     Raises:
         InvalidInput: a robot, parameters or a seed of another type than declared, a seed < 0.
     """
 
     robot: RobotModel
+    sensing: Any
+    """Errors of the sensor, with a latency."""
     seed: int
 
     def __post_init__(self) -> None:
@@ -53,21 +55,21 @@ class Sensor(ABC, Generic[Values]):
             raise InvalidInput(f'{kind}.seed = {shown(self.seed)}: expected a whole number >= 0')
 
     @property
-    @abstractmethod
     def latency(self) -> int:
         """Steps after which a sample arrives."""
+        return int(self.sensing.latency)
 
     @property
     def remembers(self) -> bool:
-        """Whether what it says of a step depends on those before: show it all of them."""
+        """Whether measured values depend on earlier steps: all of them must be observed."""
         return self.latency > 0
 
     @property
     def variance(self) -> Mapping[str, Array]:
-        """Variance per axis of what is said about what was true in the sampled step, by name.
+        """Variance per axis of the measured values about the true ones, by name.
 
-        The diagonal of the covariance; the rest of it is 0. What is no noise is not in it: bias,
-        scale errors, misalignment.
+        The diagonal of the covariance; the rest of it is 0. Bias, scale errors and misalignment
+        are no noise and not in it.
         """
         return {}
 
@@ -76,43 +78,44 @@ class Sensor(ABC, Generic[Values]):
         """Return the true values at the end of a step."""
 
     def sample(self, report: Report, last: Any) -> Any:
-        """Return what is known of a step until it is read; `last` is the same of the step before.
+        """Return what is kept of a step until it arrives.
 
-        `last` is None at the start.
+        `last` is the sample of the step before, None at the start.
         """
         return report
 
     @abstractmethod
     def measure(self, sample: Any) -> Values:
-        """Return what the sensor says of the step of which this was kept."""
+        """Return the measured values of a sampled step."""
 
 
 @dataclass(frozen=True, eq=False)
 class Reading(Generic[Values]):
-    """What arrives from a sensor in one step, beside what is true in it."""
+    """Measured values that arrive in one step, and the true values in it."""
 
     time: float
     """Simulated time at which it arrives [s]."""
     sampled: float
-    """Simulated time of which it speaks [s]; the latency ago."""
+    """Simulated time at which it was sampled [s]; the latency ago."""
     measured: Values
-    """What the sensor says."""
+    """Measured values at `sampled`."""
     truth: Values
-    """What is true at `time`."""
+    """True values at `time`."""
     variance: Mapping[str, Array]
-    """`Sensor.variance`: of `measured` about what was true at `sampled`."""
+    """`Sensor.variance`: of `measured` about the true values at `sampled`."""
 
 
 class Sample(NamedTuple):
-    """What is on the line of one step."""
+    """A step that was observed and waits."""
 
     step: int
     time: float
-    sample: Any
+    value: Any
+    """What `Sensor.sample` returned."""
 
 
 class Memory(NamedTuple):
-    """Everything that a line remembers; `DelayedSensor.memory`."""
+    """The state of a `DelayedSensor`."""
 
     since: float
     """Time of the reset that the samples follow [s]."""
@@ -120,13 +123,13 @@ class Memory(NamedTuple):
 
 
 class DelayedSensor(Generic[Values]):
-    """Hands on what a sensor says, its latency later.
+    """Delays the samples of a sensor by its latency.
 
-    Show it the report of every step, by `observe` or `read`; those that are read will do for a
-    sensor that remembers nothing. Before the first sample is old enough the oldest known one
-    arrives; after steps that were not shown, the newest that is old enough. A repeated step
-    replaces what was known of it and of later ones. A reset of the simulation empties the line.
-    After `Simulator.restore` give `memory` back, too.
+    Pass it the report of every step, by `observe` or `read`; those that are read will do for a
+    sensor that remembers nothing. Before the first sample is old enough the oldest one arrives;
+    after steps that were not observed, the newest that is old enough. A repeated step replaces its
+    sample and all later ones. A reset of the simulation drops all samples. After
+    `Simulator.restore` restore `memory`, too.
     """
 
     @checked
@@ -137,7 +140,7 @@ class DelayedSensor(Generic[Values]):
 
     @property
     def memory(self) -> Memory:
-        """All that is remembered; assign it to go on from there."""
+        """The samples that wait; assign it to go on from there."""
         return Memory(self._since, tuple(self._samples))
 
     @memory.setter
@@ -156,7 +159,7 @@ class DelayedSensor(Generic[Values]):
             samples.clear()
         while samples and samples[-1].step >= step:
             samples.pop()
-        last = samples[-1].sample if samples else None
+        last = samples[-1].value if samples else None
         samples.append(Sample(step, report.time, self.sensor.sample(report, last)))
         due = step - self.sensor.latency
         # the one before the due one stays, for a step that is repeated
@@ -164,22 +167,18 @@ class DelayedSensor(Generic[Values]):
             samples.popleft()
 
     def arriving(self) -> Sample:
-        """Return the sample that arrives in the last step that was shown; there must be one."""
+        """Return the sample that arrives in the last step that was observed."""
         due = self._samples[-1].step - self.sensor.latency
-        at_hand = self._samples[0]
-        for sample in self._samples:
-            if sample.step > due:
-                break
-            at_hand = sample
-        return at_hand
+        old_enough = [sample for sample in self._samples if sample.step <= due]
+        return old_enough[-1] if old_enough else self._samples[0]
 
     def measured(self) -> Values:
-        """Return what the sensor says in the last step that was shown."""
-        return self.sensor.measure(self.arriving().sample)
+        """Return the measured values that arrive in the last step that was observed."""
+        return self.sensor.measure(self.arriving().value)
 
     @checked
     def read(self, report: Report) -> Reading[Values]:
-        """Take the sample of a step and return what arrives in it."""
+        """Observe a step and return the values that arrive in it."""
         self.observe(report)
         return Reading(
             time=report.time,
