@@ -15,7 +15,7 @@ import pinocchio as pin
 
 from contact_sim._types import Array
 from contact_sim.errors import ContactSimError, RobotDescriptionError
-from contact_sim.robot._actuators import Actuators, holding
+from contact_sim.robot._actuators import holding
 from contact_sim.robot._catalogue import in_catalogue
 from contact_sim.robot._coordinates import neutral_configuration
 from contact_sim.robot._files import XacroArguments, missing_meshes
@@ -35,9 +35,10 @@ from contact_sim.simulation._simulator import Simulator
 
 @dataclass(frozen=True)
 class Source:
-    """What to load, in the words of `load_robot`."""
+    """Arguments of `load_robot`."""
 
-    source: str
+    robot: str
+    """Name in the catalogue, path of a URDF or xacro file, or its text."""
     feet: tuple[str, ...] | None = None
     srdf: str | None = None
     floating_base: bool = True
@@ -45,15 +46,15 @@ class Source:
 
 
 @dataclass(frozen=True, eq=False)
-class Understanding:
+class Inspection:
     """A robot and what was noticed while it was loaded."""
 
-    asked: Source
+    source: Source
     robot: RobotModel
     why_feet: str
-    """Where its feet are from."""
+    """Origin of its feet, in words."""
     proposed: bool
-    """Whether the feet are a proposal, which `load_robot` wants to be told."""
+    """Whether the feet are a proposal, which has to be passed to `load_robot`."""
     meshes_missing: tuple[str, ...]
     """Meshes that are not on this machine."""
     warnings: tuple[str, ...]
@@ -73,38 +74,37 @@ class Understanding:
         )
 
 
-def understood(asked: Source) -> Understanding:
-    """Return a robot with feet: those asked for, known, or proposed.
+def inspect_robot(source: Source) -> Inspection:
+    """Load a robot with the feet that are named, known, or else proposed.
 
     Raises:
         ContactSimError: see `load_robot`.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter('always')
-        robot = _loaded(asked, asked.feet)
-        why, proposed = _why(asked), False
-        if asked.feet is None and not robot.feet and robot.floating_base:
+        robot, proposed = _loaded(source, source.feet), False
+        if source.feet is not None:
+            why = 'as given'
+        elif in_catalogue(source.robot):
+            why = 'of the catalogue'
+        else:
+            why = 'end effectors of the SRDF'
+        if source.feet is None and not robot.feet and robot.floating_base:
             proposal = proposed_feet(robot)
             proposed = bool(proposal.links)
             why = f'proposed: {proposal.why}'
-            robot = _loaded(asked, proposal.links)
-    said = dict.fromkeys(str(one.message) for one in caught if one.category is UserWarning)
-    without = [text for text in said if 'no feet are known' not in text]
-    missing = () if in_catalogue(asked.source) else _missing(robot, asked.source)
-    return Understanding(asked, robot, why, proposed, missing, tuple(without))
+            robot = _loaded(source, proposal.links)
+    texts = dict.fromkeys(str(w.message) for w in caught if w.category is UserWarning)
+    others = tuple(text for text in texts if 'no feet are known' not in text)
+    missing = () if in_catalogue(source.robot) else _missing(robot, source.robot)
+    return Inspection(source, robot, why, proposed, missing, others)
 
 
-def _loaded(asked: Source, feet: Sequence[str] | None) -> RobotModel:
+def _loaded(source: Source, feet: Sequence[str] | None) -> RobotModel:
     return load_robot(
-        asked.source, asked.floating_base, feet, srdf=asked.srdf, check_meshes=False,
-        xacro_arguments=asked.xacro_arguments,
+        source.robot, source.floating_base, feet, srdf=source.srdf, check_meshes=False,
+        xacro_arguments=source.xacro_arguments,
     )  # fmt: skip
-
-
-def _why(asked: Source) -> str:
-    if asked.feet is not None:
-        return 'as given'
-    return 'of the catalogue' if in_catalogue(asked.source) else 'end effectors of the SRDF'
 
 
 def _missing(robot: RobotModel, source: str) -> tuple[str, ...]:
@@ -124,20 +124,20 @@ MOST_NAMES = 8
 COLUMNS = 'lower', 'upper', 'effort', 'speed', 'damping', 'friction'
 
 
-def lines(found: Understanding) -> Iterator[str]:
-    """Yield what is known of a robot: bodies, joints, feet, poses, gains, and what is missing."""
-    robot = found.robot
-    links = len(found.root.findall('link'))
+def lines(inspection: Inspection) -> Iterator[str]:
+    """Yield the report: bodies, joints, feet, poses, gains, and what is missing."""
+    robot = inspection.robot
+    links = len(inspection.root.findall('link'))
     base = 'floating base' if robot.floating_base else 'fixed base'
     yield (
         f'{robot.name}: {robot.total_mass:.3f} kg, {links} links, {robot.n_joints} driven joints, '
         f'{base} {robot.base_frame!r}'
     )
     yield from _joints(robot)
-    yield from _feet(found)
+    yield from _feet(inspection)
     yield from _poses(robot)
     yield from _gains(robot)
-    yield from _approximated(found)
+    yield from _approximated(inspection)
 
 
 def _joints(robot: RobotModel) -> Iterator[str]:
@@ -151,7 +151,10 @@ def _joints(robot: RobotModel) -> Iterator[str]:
     for i, name in enumerate(robot.joint_names):
         limit = limits.get(name)
         lower, upper = (limit.lower, limit.upper) if limit else (-np.inf, np.inf)
-        numbers = (lower, upper, *_drive(actuators, i))
+        numbers = (
+            lower, upper, actuators.effort_limit[i], actuators.velocity_limit[i],
+            actuators.viscous_friction[i], actuators.dry_friction[i],
+        )  # fmt: skip
         yield ' '.join([f'{name:{width}} ', *(f'{_number(value):>8}' for value in numbers)])
     for constraint in robot.constraints:
         yield f'held together: {constraint}'
@@ -161,23 +164,13 @@ def _joints(robot: RobotModel) -> Iterator[str]:
         yield f'not driven: {_listed(sorted(passive))}'
 
 
-def _drive(actuators: Actuators, i: int) -> tuple[float, ...]:
-    return tuple(
-        float(values[i])
-        for values in (
-            actuators.effort_limit, actuators.velocity_limit, actuators.viscous_friction,
-            actuators.dry_friction,
-        )
-    )  # fmt: skip
-
-
-def _feet(found: Understanding) -> Iterator[str]:
-    robot = found.robot
+def _feet(inspection: Inspection) -> Iterator[str]:
+    robot = inspection.robot
     yield ''
     if not robot.feet:
         yield 'feet: none; nothing touches the ground'
         return
-    yield f'feet ({found.why_feet}):'
+    yield f'feet ({inspection.why_feet}):'
     q = robot.reference_configuration()
     low = lowest_heights(robot.pinocchio_model, robot.contact_points, q)
     for foot in robot.feet:
@@ -216,15 +209,15 @@ def _gains(robot: RobotModel) -> Iterator[str]:
     )
 
 
-def _approximated(found: Understanding) -> Iterator[str]:
-    robot, notes = found.robot, list(found.robot.notes)
-    if found.meshes_missing:
+def _approximated(inspection: Inspection) -> Iterator[str]:
+    robot, notes = inspection.robot, list(inspection.robot.notes)
+    if inspection.meshes_missing:
         notes.append(
-            f'{len(found.meshes_missing)} meshes are not on this machine: '
-            f'{_listed(found.meshes_missing)}; they play no part in the dynamics'
+            f'{len(inspection.meshes_missing)} meshes are not on this machine: '
+            f'{_listed(inspection.meshes_missing)}; they play no part in the dynamics'
         )
-    if found.massless:
-        notes.append(f'links with geometry and without mass: {_listed(found.massless)}')
+    if inspection.massless:
+        notes.append(f'links with geometry and without mass: {_listed(inspection.massless)}')
     endless = [
         name
         for name, most in zip(robot.joint_names, robot.effort_limit, strict=True)
@@ -232,46 +225,38 @@ def _approximated(found: Understanding) -> Iterator[str]:
     ]
     if endless:
         notes.append(f'joints without an effort limit: {_listed(endless)}')
-    if not notes and not found.warnings:
+    if not notes and not inspection.warnings:
         return
     yield ''
     yield 'decided, approximated or missing:'
-    for note in (*notes, *found.warnings):
+    for note in (*notes, *inspection.warnings):
         yield f'  - {note}'
 
 
-def run_next(found: Understanding) -> Iterator[str]:
+def run_next(inspection: Inspection) -> Iterator[str]:
     """Yield the lines that use the robot: in Python and with ROS 2."""
-    asked, robot = found.asked, found.robot
+    source, robot = inspection.source, inspection.robot
     feet = tuple(foot.frame for foot in robot.feet)
-    told = found.proposed or asked.feet is not None
-    python = [repr(asked.source)]
-    ros = [f'robot:={asked.source}' if _by_name(asked.source) else f'urdf:={_word(asked.source)}']
-    if not asked.floating_base:
+    python = [repr(source.robot)]
+    is_path = '/' in source.robot or '.' in source.robot
+    ros = [f'urdf:={shlex.quote(source.robot)}' if is_path else f'robot:={source.robot}']
+    if not source.floating_base:
         python.append('floating_base=False')
-    if told:
+    if inspection.proposed or source.feet is not None:
         python.append(f'feet={list(feet)!r}')
-        ros.append(f'feet:={_word(" ".join(feet))}')
-    if asked.srdf:
-        python.append(f'srdf={asked.srdf!r}')
-    if found.meshes_missing:
+        ros.append(f'feet:={shlex.quote(" ".join(feet))}')
+    if source.srdf:
+        python.append(f'srdf={source.srdf!r}')
+    if inspection.meshes_missing:
         python.append('check_meshes=False')
         ros.append('check_meshes:=false')
-    if asked.xacro_arguments is not None:
-        python.append(f'xacro_arguments={dict(asked.xacro_arguments)!r}')
-        words = ' '.join(f'{name}:={value}' for name, value in asked.xacro_arguments.items())
-        ros += [f'xacro_arguments:={_word(words)}'] if words else []
+    if source.xacro_arguments is not None:
+        python.append(f'xacro_arguments={dict(source.xacro_arguments)!r}')
+        words = ' '.join(f'{name}:={value}' for name, value in source.xacro_arguments.items())
+        ros += [f'xacro_arguments:={shlex.quote(words)}'] if words else []
     yield 'run next:'
     yield f'  ros2 launch contact_sim simulation.launch.py {" ".join(ros)} rviz:=true'
     yield f'  python: robot = contact_sim.load_robot({", ".join(python)})'
-
-
-def _by_name(source: str) -> bool:
-    return '/' not in source and '.' not in source
-
-
-def _word(text: str) -> str:
-    return shlex.quote(text)
 
 
 def _number(value: float) -> str:
@@ -285,15 +270,15 @@ def _listed(names: tuple[str, ...] | list[str]) -> str:
 
 # --- Proposal of feet
 #
-# First those called foot, sole, toe or paw, at the ends of limbs; else the lowest ends of limbs in
-# the neutral pose. A proposal: `load_robot` wants feet by name.
+# First the links called foot, sole, toe or paw at the ends of limbs; else the lowest ends of limbs
+# in the neutral pose.
 
-NAMED = re.compile('foot|feet|sole|toe|paw', re.IGNORECASE)
-NOT_MEANT = re.compile('sensor|imu|gyro|camera|rotor|rod|bumper|skin|six|force', re.IGNORECASE)
+FOOT_NAME = re.compile('foot|feet|sole|toe|paw', re.IGNORECASE)
+NO_FOOT = re.compile('sensor|imu|gyro|camera|rotor|rod|bumper|skin|six|force', re.IGNORECASE)
 LOW = 0.15
 """Height above the lowest link, as a share of the robot's, up to which ends of limbs are feet."""
 LEAST = 2
-"""Number of feet below which names are not believed."""
+"""Number of feet below which names are not trusted."""
 
 
 @dataclass(frozen=True)
@@ -312,7 +297,7 @@ def proposed_feet(robot: RobotModel) -> ProposedFeet:
     named = {
         joint
         for joint, names in bodies.items()
-        if any(NAMED.search(name) and not NOT_MEANT.search(name) for name in names)
+        if any(FOOT_NAME.search(name) and not NO_FOOT.search(name) for name in names)
     }
     ends = _ends(robot.pinocchio_model, named)
     if len(ends) >= LEAST:
@@ -340,7 +325,7 @@ def _links_by_joint(model: pin.Model, links: dict[str, Element]) -> dict[int, li
 
 
 def _ends(model: pin.Model, joints: set[int]) -> list[int]:
-    """Return those of the joints that carry none of the others."""
+    """Return the joints that carry none of the others."""
     carrying = {int(above) for j in joints for above in list(model.supports[j])[:-1]}
     return sorted(joints - carrying)
 
@@ -381,10 +366,10 @@ def _best_links(
 
 
 def _merit(link: Element) -> tuple[bool, bool, bool, int]:
-    """Return what makes a link the better foot of several that one joint moves."""
+    """Return a sort key: the best foot of several links on one joint has the largest."""
     name = link.get('name', '')
     spheres = link.find('collision/geometry/sphere') is not None
-    meant = bool(NAMED.search(name)) and not NOT_MEANT.search(name)
+    meant = bool(FOOT_NAME.search(name)) and not NO_FOOT.search(name)
     touches = link.find('collision') is not None
     return spheres and meant, touches, meant, -len(name)
 
