@@ -1,4 +1,4 @@
-"""One contact model on one scenario: how long, how well, how true."""
+"""Run contact models on a scenario, measure them, and write tables and files."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Trace:
     forward: list[float] = field(default_factory=list)
     """Speed of the centre of mass along x [m/s]."""
     slipped: list[float] = field(default_factory=list)
-    """Way that the contact which slipped most has slipped [mm]."""
+    """Way of the contact that has slipped furthest [mm]."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class ModelRun:
 
     model: str
     outcome: str
-    """'' for a run to its end, else what happened."""
+    """Empty for a run to its end, else what happened."""
     measures: Measures
     laws: dict[str, float]
     """Largest residual by law, see LAWS; empty where no step was taken."""
@@ -103,7 +103,7 @@ class ModelRun:
     trace: Trace
 
     def headline(self, scenario: Scenario) -> float:
-        """Return the measure that the scenario is about, in the unit it states."""
+        """Return the measure of the scenario, in its unit."""
         fields = {
             'drop': self.measures.landing, 'slide': self.measures.distance,
             'stand': self.measures.creep, 'slope': self.measures.creep,
@@ -133,8 +133,7 @@ def compare(
         ContactSimError: a robot, model or time step that cannot be used.
     """
     chosen = [as_contact_model(model) for model in (models or contact_models())]
-    begun = [start(scenario, robot, model, time_step).sim for model in chosen[:1]]
-    assert begun  # bad input is found before the first run
+    start(scenario, robot, chosen[0], time_step)  # raises for bad input before the first run
     return [run(robot, scenario, model, time_step, progress) for model in chosen]
 
 
@@ -173,7 +172,7 @@ def steps_of(scenario: Scenario, time_step: float) -> int:
 
 
 class Log:
-    """Samples and sums kept during a run."""
+    """Samples and sums of a run."""
 
     def __init__(self, sim: Simulator, scenario: Scenario) -> None:
         self._sim, self._scenario = sim, scenario
@@ -193,7 +192,7 @@ class Log:
         self.trace = Trace()
 
     def note(self, report: StepReport, seconds: float) -> None:
-        """Keep one step, which took wall time `seconds`."""
+        """Add one step, which took wall time `seconds`."""
         self._times.append(1e6 * seconds)
         self._solver.append((report.solver.iterations, report.solver.converged))
         load, slip = report.contacts.normal_force, _tangential(report, report.contacts.velocity)
@@ -239,14 +238,10 @@ class Log:
             for law, limit in KEPT.items()
         }
         broken = {law: not value <= limits[law] for law, value in self._laws.items()}
-        return ModelRun(
-            model, self._ending(), self._measures(mass), self._laws, broken, self.trace
-        )
-
-    def _ending(self) -> str:
-        if not self.outcome and self._scenario.name == 'slide' and np.isnan(self._distance):
-            return f'still slides at {self.trace.forward[-1]:.2g} m/s'
-        return self.outcome
+        outcome = self.outcome
+        if not outcome and self._scenario.name == 'slide' and np.isnan(self._distance):
+            outcome = f'still slides at {self.trace.forward[-1]:.2g} m/s'
+        return ModelRun(model, outcome, self._measures(mass), self._laws, broken, self.trace)
 
     def _measures(self, mass: float) -> Measures:
         solver, whole = np.array(self._solver, dtype=float), not self.outcome
@@ -378,8 +373,8 @@ def write(
     Args:
         path: without suffix.
         scenario: what was run.
-        runs: what came out.
-        facts: what else readers of the JSON file should know.
+        runs: of the models.
+        facts: further entries of the JSON file.
     """
     numbers = rows(scenario, runs)
     table, document = path.with_suffix('.csv'), path.with_suffix('.json')

@@ -103,7 +103,7 @@ SCENARIOS: dict[str, Scenario] = {
 
 @dataclass(frozen=True)
 class Start:
-    """A simulator at the start of a scenario, and what commands it."""
+    """A simulator at the start of a scenario, and its controller."""
 
     sim: Simulator
     controller: Controller

@@ -75,11 +75,7 @@ def _drawn(robot: RobotModel, folder: Path) -> str:
     path = folder / f'inspect-{name}.png'
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        draw(
-            inspection.robot,
-            f'{inspection.robot.name}, {inspection.robot.total_mass:.4g} kg',
-            path,
-        )
+        draw(robot, f'{robot.name}, {robot.total_mass:.4g} kg', path)
     except ImportError:
         return 'no picture: it needs matplotlib (pip install matplotlib)'
     except OSError as error:

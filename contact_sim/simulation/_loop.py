@@ -79,7 +79,7 @@ class Pacer:
 
 
 class PushSchedule:
-    """Wrenches under way, by the number of the step before which each ends."""
+    """Wrenches that act on links, each until the step before which it ends; they add up."""
 
     def __init__(self) -> None:
         self._pushes: list[tuple[int, str, Array]] = []
@@ -109,7 +109,7 @@ class PushSchedule:
 
 
 class Request:
-    """Something to be done between two steps, unless it is withdrawn before."""
+    """An action of another thread, done between two steps unless it is withdrawn before."""
 
     def __init__(self, action: Callable[[], None]) -> None:
         self._action = action
@@ -118,7 +118,7 @@ class Request:
         self.error: Exception | None = None
 
     def serve(self) -> None:
-        """Do it; keep what it raises."""
+        """Run the action once and keep its error."""
         if not self._begun.acquire(blocking=False):
             return
         try:
@@ -129,5 +129,5 @@ class Request:
             self.done.set()
 
     def withdraw(self) -> bool:
-        """Return whether it has not begun; then it never will."""
+        """Return whether the action has not begun; then it never will."""
         return self._begun.acquire(blocking=False)

@@ -26,7 +26,7 @@ from contact_sim.dynamics._vectors import add, cross, put, scaled, sub, vec
 from contact_sim.errors import UnknownName
 from contact_sim.robot._collision_pairs import Collisions, link_names
 from contact_sim.robot._constraints import Constraint
-from contact_sim.robot._contact_points import ContactPoint, Foot, foot_frame, link_of
+from contact_sim.robot._contact_points import Foot, foot_frame, link_of
 from contact_sim.robot._model import RobotModel
 from contact_sim.simulation._judge import judge_step, rebuild_problem
 from contact_sim.solvers._jit import borrowed, kernel
@@ -67,16 +67,8 @@ class StepContext:
         """Return the rows of `foot_report.group_values` of the step in `buffer`."""
         if self._terms is not None:
             self._terms.update_configuration(StepData(self.sizes, buffer).q_start)
-        return np.asarray(
-            group_values(
-                buffer,
-                *self._judge.arrays,
-                groups.of_contact,
-                groups.of_solid,
-                groups.body,
-                groups.origin,
-            )
-        )
+        members = groups.of_contact, groups.of_solid, groups.body, groups.origin
+        return np.asarray(group_values(buffer, *self._judge.arrays, *members))
 
     def problem(self, buffer: Array) -> ContactProblem:
         """Return the contact problem of the step in `buffer`, as a value."""
@@ -250,7 +242,7 @@ class StepReport:
         return self._residuals
 
     def read(self) -> None:
-        """Compute what is computed by compiled functions, so that later reading finds them."""
+        """Compute what compiled functions compute, so that they are compiled."""
         _ = self.residuals, self.problem, self.feet.force
 
 
@@ -258,7 +250,7 @@ class StepReport:
 
 
 class ContactTable(ABC):
-    """What acted at contacts in a step, one row each, for whoever knows the rows of a field."""
+    """Quantities of contacts in a step, one row each; subclasses choose the rows."""
 
     __slots__ = ()
 
@@ -519,7 +511,7 @@ class FootReport:
 
 @kernel
 def group_values(buffer, numbers, indices, layout, of_contact, of_solid, body, origin):
-    """Return what `FootReport` tells, one row per group, shape (n, COLUMNS).
+    """Return the numbers of a `FootReport`, one row per group, shape (n, COLUMNS).
 
     Args:
         buffer: step data, shape (Sizes.length,).
@@ -756,7 +748,7 @@ class Touch:
 
 
 class TouchGuard:
-    """Finds the first touch of links that must not touch.
+    """Detects contacts of links that must not touch the ground.
 
     Args:
         robot: what moves.
@@ -770,7 +762,7 @@ class TouchGuard:
     def __init__(self, robot: RobotModel, links: Iterable[str]) -> None:
         parts: dict[str, list[int]] = {}
         for k, point in enumerate(robot.candidates):
-            for name in _names_of(robot, point):
+            for name in {point.frame, link_of(robot.pinocchio_model, point.frame)}:
                 parts.setdefault(name, []).append(k)
         chosen = as_tuple('end_on_contact', links, 'a list of names of links')
         for name in chosen:
@@ -780,7 +772,7 @@ class TouchGuard:
         self._parts = {name: parts[name] for name in chosen}
 
     def touch(self, report: StepReport) -> Touch | None:
-        """Return the link that presses most, or None where none of them presses."""
+        """Return the link with the largest normal force, or None if none has any."""
         pressing = {
             name: normal_force(report, points, self._candidates)
             for name, points in self._parts.items()
@@ -789,11 +781,6 @@ class TouchGuard:
         if not link or pressing[link] <= 0.0:
             return None
         return Touch(link, report.time, pressing[link])
-
-
-def _names_of(robot: RobotModel, point: ContactPoint) -> set[str]:
-    """Return the names by which people know what a contact point is on."""
-    return {point.frame, link_of(robot.pinocchio_model, point.frame)}
 
 
 def normal_force(report: StepReport, points: Sequence[int], candidates: int) -> float:

@@ -47,7 +47,7 @@ from contact_sim.simulation._simulator import check_integrator, checked_robot, o
 from contact_sim.simulation._state import standing_on
 from contact_sim.step._workspace import Workspace, ground_indices
 
-Controller = Callable[[Array, Array, Array], ArrayLike]
+BatchController = Callable[[Array, Array, Array], ArrayLike]
 """(time (n,), q (n, nq), v (n, nv)) → joint efforts (n, n_joints) [N m]."""
 CHUNKS = 4
 """Pieces of work per thread: worlds may take differently long."""
@@ -287,7 +287,9 @@ class Worlds:
         return self._recorded(count('steps', steps), every, None)
 
     @checked
-    def run(self, controller: Controller, steps: int, period: int = 1, every: int = 0) -> Rollout:
+    def run(
+        self, controller: BatchController, steps: int, period: int = 1, every: int = 0
+    ) -> Rollout:
         """Advance by `steps` steps; `controller` gives the efforts every `period` steps.
 
         Args:
@@ -327,7 +329,7 @@ class Worlds:
         self._field('wrench_body')[:] = body
 
     def _recorded(
-        self, steps: int, every: int, controlled: tuple[Controller, int] | None
+        self, steps: int, every: int, controlled: tuple[BatchController, int] | None
     ) -> Rollout:
         if every < 0:
             raise InvalidInput(f'every = {every}: expected a whole number of at least 0')
@@ -344,7 +346,7 @@ class Worlds:
                 since = 0
         return Rollout(*(np.array(values) for values in zip(*instants, strict=True)))
 
-    def _command(self, controller: Controller) -> None:
+    def _command(self, controller: BatchController) -> None:
         efforts = real_array('controller', controller(self.time, self.q, self.v))
         shape = (self.n, self.robot.n_joints)
         if efforts.shape != shape:
