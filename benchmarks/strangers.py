@@ -2,7 +2,7 @@
 
 python benchmarks/strangers.py FOLDER [FOLDER or file ...] [--out table.md] [--limit 120]
 
-Each description is loaded, inspect_robot and tried (contact_sim.inspect) in a process of its own with
+Each description is loaded, understood and tried (contact_sim.inspect) in a process of its own with
 a time limit. A file called COMMIT in a folder above it says which version it is.
 """
 
@@ -58,7 +58,7 @@ def judged(file: Path, arguments: Sequence[str]) -> dict[str, Any]:
 
     warnings.simplefilter('ignore')
     from contact_sim.errors import ContactSimError
-    from contact_sim.inspect._report import Source, standing_trial, inspect_robot
+    from contact_sim.inspect._report import Source, inspect_robot, standing_trial
     from contact_sim.robot._files import xacro_arguments
 
     try:
