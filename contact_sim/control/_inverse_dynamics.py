@@ -1,6 +1,6 @@
 """Support-consistent inverse dynamics of a robot on some of its feet, as a small QP in the forces.
 
-Every foot is told how to accelerate: not at all if it stands, as its swing wants otherwise. With
+Every foot has a desired acceleration r: zero if it stands, that of its swing otherwise. With
 J = [J_b J_j] of all feet and square J_j that leaves the base acceleration a free,
 
     J v̇ = r − J̇ v    →    v̇ = T a + c,   T = (I, −J_j⁻¹ J_b),   c = (0, J_j⁻¹ (r − J̇ v))
@@ -59,7 +59,7 @@ class InverseDynamicsQP:
     """Efforts for a wanted acceleration of the base and of the feet in the air.
 
     Args:
-        friction: μ that the controller counts on [-]; less than what the ground has.
+        friction: μ that the controller assumes [-]; less than that of the ground.
         weights: of errors in the linear (first three) and angular acceleration of the base, (6,).
         regularisation: ρ over 1/m² [-].
         smallest_force: f_min over the share of the weight of a standing foot [-].

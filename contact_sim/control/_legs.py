@@ -1,4 +1,4 @@
-"""The robot as controllers see it: dynamics, feet, and how the legs move them.
+"""Controllers, and the dynamics of a legged robot that they need.
 
 The feet are contact points of spheres on level ground: the point s = −r e_z below the centre of
 a sphere. It does not turn with the foot, so its acceleration is that of the centre plus α × s
@@ -41,7 +41,7 @@ def effort_of(controller: Controller | EffortFunction) -> EffortFunction:
     """Return the function of time, q and v that a controller is.
 
     Raises:
-        InvalidInput: an object that is none.
+        InvalidInput: an object that is no controller.
     """
     effort = getattr(controller, 'effort', controller)
     if not callable(effort):

@@ -190,7 +190,7 @@ class Stance:
     Args:
         robot: with three driven joints per leg.
         motion: what the base does, a name or a BaseMotion.
-        friction: μ that it counts on [-].
+        friction: μ that it assumes [-].
         gains: of the base.
 
     Raises:

@@ -176,11 +176,11 @@ class TrotTuning:
 
 
 class Trot:
-    """Efforts of a four-legged robot that trots as fast as it is told.
+    """Efforts of a four-legged robot that trots with a commanded velocity.
 
     Args:
         robot: with three driven joints on each of four legs.
-        friction: μ that it counts on [-].
+        friction: μ that it assumes [-].
         tuning: numbers of the gait.
 
     Raises:
@@ -245,7 +245,7 @@ class Trot:
         d = self.dynamics
         self._last, self._begin = time, time + STANDING_TIME
         self._ground = float(d.foot[:, 2].mean())
-        self._wanted = d.q[:2].copy()
+        self._target = d.q[:2].copy()
         self._yaw = yaw_of(d.rotation)
         self._velocity = self._speed = np.zeros(3)
         self._lift_off = d.foot.copy()
@@ -263,12 +263,12 @@ class Trot:
         self._yaw = present + min(max(turn, -t.turn_lead), t.turn_lead)
         c, s = cos(self._yaw), sin(self._yaw)
         self._speed = np.array([c * forward - s * sideways, s * forward + c * sideways, 0.0])
-        way = self._wanted + step * self._speed[:2] - d.q[:2]
+        way = self._target + step * self._speed[:2] - d.q[:2]
         reach = t.lead * self._height / max(hypot(*way.tolist()), 1e-9)
-        self._wanted = d.q[:2] + min(1.0, reach) * way
+        self._target = d.q[:2] + min(1.0, reach) * way
 
     def _reference(self) -> BaseReference:
-        position = np.array([*self._wanted, self._ground + self._height])
+        position = np.array([*self._target, self._ground + self._height])
         return BaseReference(position, self._yaw, self._speed, yaw_rate=float(self._velocity[2]))
 
     def _feet(self, time: float) -> tuple[NDArray[np.bool_], Array]:

@@ -1,4 +1,4 @@
-"""A robot as free bodies and joint rows, and its coordinates on the way there and back.
+"""A robot as free bodies and joint rows, and the map to and from its reduced coordinates.
 
 A joint of a robot with several axes in a row (universal) is a chain of bodies without mass
 (dynamics/_tree.py): the rows hold them.
@@ -232,14 +232,14 @@ ALIGNED = 1e-9
 """Cosine up to which unit vectors are perpendicular."""
 
 
-class Held(NamedTuple):
-    """What a kind of joint holds."""
+class JointKind(NamedTuple):
+    """The rows of one kind of joint."""
 
-    meets: bool
+    coincident: bool
     """Whether its origins on both bodies meet: three rows in world axes."""
-    slides_not: tuple[int, ...]
+    fixed_axes: tuple[int, ...]
     """Axes of the parent along which the origins do not part."""
-    turns_not: tuple[tuple[int, int], ...]
+    perpendicular: tuple[tuple[int, int], ...]
     """Axes of child and parent that stay perpendicular."""
 
 
@@ -259,14 +259,14 @@ class AngleRow(NamedTuple):
     of_child: Array
 
 
-HINGE = Held(True, (), ((Z, X), (Z, Y)))
-HELD = {
+HINGE = JointKind(True, (), ((Z, X), (Z, Y)))
+JOINT_KINDS = {
     REVOLUTE: HINGE,
     CONTINUOUS: HINGE,
-    PRISMATIC: Held(False, (X, Y), ((Z, X), (Z, Y), (X, Y))),
-    SPHERICAL: Held(True, (), ()),
-    PLANAR: Held(False, (Z,), ((Z, X), (Z, Y))),
-    FREE_FLYER: Held(False, (), ()),
+    PRISMATIC: JointKind(False, (X, Y), ((Z, X), (Z, Y), (X, Y))),
+    SPHERICAL: JointKind(True, (), ()),
+    PLANAR: JointKind(False, (Z,), ((Z, X), (Z, Y))),
+    FREE_FLYER: JointKind(False, (), ()),
 }
 
 
@@ -311,15 +311,15 @@ def joint_rows(
     points: list[PointRow] = []
     angles: list[AngleRow] = []
     for j in range(1, len(tree.kind)):
-        if int(tree.kind[j]) not in HELD:
+        if int(tree.kind[j]) not in JOINT_KINDS:
             raise InvalidInput(
                 f'joint {shown(names[j])}: maximal coordinates know revolute, prismatic, '
                 'spherical, planar and universal joints, free flyers, and chains of these'
             )
-        held, before = HELD[int(tree.kind[j])], rotation[tree.parent[j]]
+        kind, before = JOINT_KINDS[int(tree.kind[j])], rotation[tree.parent[j]]
         axes = _axes(rotation[j], normal)
         found: list[PointRow | AngleRow] = [
-            *_points(j, held, before.T @ axes), *_angles(j, held, axes, before, rotation[j]),
+            *_points(j, kind, before.T @ axes), *_angles(j, kind, axes, before, rotation[j]),
         ]  # fmt: skip
         kept = [row for row in found if _acts_in(row, normal, before, rotation[j])]
         freedoms = tree.v_index[j + 1] - tree.v_index[j]
@@ -351,23 +351,23 @@ def _axes(rotation: Array, normal: Array | None) -> Array:
     return np.column_stack([x, cross(z, x), z])
 
 
-def _points(joint: int, held: Held, of_parent: Array) -> Iterator[PointRow]:
+def _points(joint: int, kind: JointKind, of_parent: Array) -> Iterator[PointRow]:
     """Yield the point rows of a joint with these axes in the parent's."""
-    if held.meets:
+    if kind.coincident:
         yield from (PointRow(joint, d, False) for d in np.eye(3))
-    yield from (PointRow(joint, of_parent[:, k], True) for k in held.slides_not)
+    yield from (PointRow(joint, of_parent[:, k], True) for k in kind.fixed_axes)
 
 
 def _angles(
-    joint: int, held: Held, axes: Array, before: Array, behind: Array
+    joint: int, kind: JointKind, axes: Array, before: Array, behind: Array
 ) -> Iterator[AngleRow]:
     """Yield the angle rows of a joint, axes in world, between bodies with these rotations."""
-    for c, p in held.turns_not:
+    for c, p in kind.perpendicular:
         yield AngleRow(joint, before.T @ axes[:, p], behind.T @ axes[:, c])
 
 
 def _acts_in(row: PointRow | AngleRow, normal: Array | None, before: Array, behind: Array) -> bool:
-    """Return whether a row holds a motion in the plane; one that is askew counts as such."""
+    """Return whether a row constrains a motion in the plane; one that is askew does."""
     if normal is None:
         return True
     if isinstance(row, PointRow):
@@ -484,7 +484,7 @@ class Mechanism:
         return q, velocity
 
     def _check_plane(self, state: BodyState, normal: Array) -> None:
-        """Refuse bodies that are turned out of the plane or move out of it."""
+        """Raise InvalidInput for bodies that are turned or move out of the plane."""
         turn = state.rotation @ self._neutral.transpose(0, 2, 1)
         out = np.setdiff1d(range(6), self.coordinates)
         if (
@@ -509,7 +509,7 @@ class Mechanism:
         return np.hstack([self.mass[:, None] * gravity, -cross(w, turned(blocks[:, 3:, 3:], w))])
 
     def drive(self, state: BodyState, effort: Array) -> Array:
-        """Return what efforts (n_joints,) of the driven joints exert on the bodies, (nb, 6)."""
+        """Return the wrenches of efforts (n_joints,) of the driven joints, shape (nb, 6)."""
         j = self._driven
         parent, R = self.tree.parent[j], state.rotation[j]
         force = turned(R, effort[:, None] * self._axes[:, :3])
@@ -529,7 +529,7 @@ class Mechanism:
 
 
 def _check_joints(robot: RobotModel) -> None:
-    """Refuse what acts in the joints of a robot and has no place here."""
+    """Raise InvalidInput for a robot with properties that maximal coordinates leave out."""
     model = robot.pinocchio_model
     for what, field, values in (
         ('viscous friction', 'viscous_friction', robot.joint_damping),

@@ -104,16 +104,16 @@ class KktSystem:
                 'bodies with mass and inertia wherever a joint can move them alone'
             ) from error
 
-    def solve(self, force: Array, asked: Array) -> tuple[Array, Array]:
+    def solve(self, force: Array, right_side: Array) -> tuple[Array, Array]:
         """Return accelerations (..., nb, 6) and multipliers (..., m) of the factored system.
 
         Args:
             force: on the bodies, shape (..., nb, 6).
-            asked: −c, shape (..., m).
+            right_side: −c, shape (..., m).
         """
         right = np.zeros((*force.shape[:-2], self.size))
         right[..., self.body_unknown[1:, self._kept]] = force[..., 1:, self._kept]
-        right[..., self.row_unknown] = asked
+        right[..., self.row_unknown] = right_side
         if self._dense:
             found = lu_solve(self._factor, right.T, check_finite=False).T
         else:
@@ -136,7 +136,7 @@ Response = Callable[[Array], tuple[Array, Array]]
 
 
 @dataclass(frozen=True, eq=False)
-class Touches:
+class SphereContacts:
     """The contacts that spheres may have, nc of them."""
 
     body: IndexArray
@@ -155,12 +155,12 @@ class Touches:
 
 @dataclass(frozen=True, eq=False)
 class ContactForces:
-    """What the ground did in a step."""
+    """Forces of the ground in a step, and their effect."""
 
     acceleration: Array
-    """That it adds to the bodies, shape (nb, 6)."""
+    """Added to the bodies, shape (nb, 6)."""
     held: Array
-    """What it adds to the multipliers of the joints, shape (m,)."""
+    """Added to the multipliers of the joints, shape (m,)."""
     force: Array
     """On each contact point of the robot [N], world axes, shape (n, 3)."""
     solver: SolverReport | None
@@ -190,7 +190,7 @@ class GroundContacts:
         self._offset = own - tree.body[self._body, 1:4]
         self._radius = np.array([point.radius for point in points])
 
-    def touches(self, state: BodyState) -> tuple[Touches, Array, IndexArray]:
+    def sphere_contacts(self, state: BodyState) -> tuple[SphereContacts, Array, IndexArray]:
         """Return the contacts, their frames (nc, 3, 3), and the sphere of each (nc,)."""
         lever = turned(state.rotation[self._body], self._offset)
         distance, normals = self._terrain.contacts(state.position[self._body] + lever)
@@ -200,12 +200,14 @@ class GroundContacts:
         # halfway between sphere and ground, see collision.detect.contact_rows
         at = lever[sphere] - (self._radius[sphere] + 0.5 * gap)[:, None] * n
         rows = np.concatenate([frames, cross(at[:, None], frames)], axis=2)
-        return Touches(self._body[sphere], gap, rows), frames, sphere
+        return SphereContacts(self._body[sphere], gap, rows), frames, sphere
 
-    def answer(
+    def solve(
         self, state: BodyState, blocks: Array, free: Array, h: float, response: Response
     ) -> ContactForces:
-        """Return what the ground does in a step.
+        """Return the contact forces of a step.
+
+        Contacts that close within the step are added until no further one does.
 
         Args:
             state: at the start of the step.
@@ -214,7 +216,7 @@ class GroundContacts:
             h: time step [s].
             response: of the bodies to forces.
         """
-        every, frames, sphere = self.touches(state)
+        every, frames, sphere = self.sphere_contacts(state)
         force = np.zeros((len(self._body), 3))
         after, solver = free, None
         active = np.zeros(len(every.gap), dtype=bool)
@@ -222,7 +224,7 @@ class GroundContacts:
         impulse = np.zeros((0, 3))
         while (closing := (self._closing(every, after, h) | active)).sum() > active.sum():
             active = closing
-            some = Touches(every.body[active], every.gap[active], every.jacobian[active])
+            some = SphereContacts(every.body[active], every.gap[active], every.jacobian[active])
             moves, holds = response(some.wrenches(len(free)))
             problem = self._problem(some, state, blocks, free, h, moves)
             solution = self._model.solve(problem)
@@ -234,13 +236,19 @@ class GroundContacts:
         return ContactForces(*added, force, solver)
 
     @staticmethod
-    def _closing(touches: Touches, velocity: Array, h: float) -> Array:
+    def _closing(contacts: SphereContacts, velocity: Array, h: float) -> Array:
         """Return which contacts close within the step at these velocities, shape (nc,)."""
-        approach = (touches.jacobian[:, 2] * velocity[touches.body]).sum(axis=1)
-        return np.asarray(touches.gap + h * approach < 0.0)
+        approach = (contacts.jacobian[:, 2] * velocity[contacts.body]).sum(axis=1)
+        return np.asarray(contacts.gap + h * approach < 0.0)
 
     def _problem(
-        self, some: Touches, state: BodyState, blocks: Array, free: Array, h: float, moves: Array
+        self,
+        some: SphereContacts,
+        state: BodyState,
+        blocks: Array,
+        free: Array,
+        h: float,
+        moves: Array,
     ) -> ContactProblem:
         """Return the contact problem of some contacts."""
         J = some.wrenches(len(free))[:, 1:].reshape(3 * len(some.gap), -1)

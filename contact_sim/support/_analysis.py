@@ -163,7 +163,7 @@ def analyse_support(
     directions: Sequence[str] = DIRECTIONS,
     terrain: TerrainLike = 'plane',
 ) -> Support:
-    """Return what the feet `active` hold of `robot` at q (nq,); theory E5, E7.
+    """Return the support of `robot` by the feet `active` at q (nq,); theory E5, E7.
 
     Args:
         robot: with a floating or a fixed base; the base of the latter are the coordinates that no
@@ -177,5 +177,5 @@ def analyse_support(
         UnknownName: a foot or terrain that does not exist.
         InvalidInput: a wrong size, values that are not finite, a foot listed twice.
     """
-    held = stance_dynamics(robot, q, None, active, directions, as_terrain(terrain))
-    return Support(robot, held, robot.checked_configuration(q))
+    stance = stance_dynamics(robot, q, None, active, directions, as_terrain(terrain))
+    return Support(robot, stance, robot.checked_configuration(q))
