@@ -56,7 +56,7 @@ class Answer:
 
 
 class InverseDynamicsQP:
-    """Efforts for a wanted acceleration of the base and of the feet in the air.
+    """Efforts for a desired acceleration of the base and of the feet in the air.
 
     Args:
         friction: μ that the controller assumes [-]; less than that of the ground.
@@ -90,8 +90,8 @@ class InverseDynamicsQP:
         """Return efforts at the state of the dynamics, a function of these alone.
 
         Args:
-            base: a*, wanted acceleration of the base in its own axes, linear first, shape (6,).
-            feet: wanted acceleration of the feet [m/s²], world; zero if standing, (n_feet, 3).
+            base: a*, desired acceleration of the base in its own axes, linear first, shape (6,).
+            feet: desired acceleration of the feet [m/s²], world; zero if standing, (n_feet, 3).
             standing: which feet carry, at least one, shape (n_feet,).
 
         Raises:
@@ -123,7 +123,7 @@ def follow(J, drift, feet):
     Args:
         J: shape (3 n_feet, nv).
         drift: J̇ v, shape (3 n_feet,).
-        feet: wanted accelerations r, shape (n_feet, 3).
+        feet: desired accelerations r, shape (n_feet, 3).
     """
     n = J.shape[0]
     joints, F = np.empty((n, n)), np.empty((n, 7))
@@ -146,7 +146,7 @@ def response(upper_inertia, h, J, drift, v, feet, standing, passive):
         J: shape (3 n_feet, nv).
         drift: J̇ v, shape (3 n_feet,).
         v: shape (nv,).
-        feet: wanted accelerations r, shape (n_feet, 3).
+        feet: desired accelerations r, shape (n_feet, 3).
         standing: shape (n_feet,).
         passive: damping and dry friction of the joints, shape (2, n_joints).
     """
@@ -239,9 +239,9 @@ def outcome(motion, effort, f, standing, limit):
 def efforts(motion, effort, base, standing, weights, rows, top, limit):
     """Return the `outcome` of the best forces, and whether there are any that keep all limits."""
     H, g, C, lower, upper = program(motion, effort, base, weights, rows, top, limit)
-    f, found = least_quadratic(H, g, C, lower, upper, ACCURACY)
+    f, solved = least_quadratic(H, g, C, lower, upper, ACCURACY)
     torque, force, acceleration = outcome(motion, effort, f, standing, limit)
-    return torque, force, acceleration, found
+    return torque, force, acceleration, solved
 
 
 @kernel
@@ -259,5 +259,5 @@ def least_excess(motion, effort, base, weights, rows, top, limit):
     for j in range(joints):
         wide_H[n + j, n + j], wide_C[m + j, n + j] = weight, 1.0
     tolerance = ACCURACY * (1.0 + np.abs(effort[:, n]).max())
-    x, found = least_quadratic(wide_H, wide_g, wide_C, lower, upper, tolerance)
-    return x[:n] if found else np.linalg.solve(H, -g)
+    x, solved = least_quadratic(wide_H, wide_g, wide_C, lower, upper, tolerance)
+    return x[:n] if solved else np.linalg.solve(H, -g)

@@ -27,12 +27,12 @@ def _zeros() -> Array:
 
 @dataclass(frozen=True, eq=False)
 class BaseReference:
-    """Wanted motion of the base; all vectors in world axes, shape (3,)."""
+    """Desired motion of the base; all vectors in world axes, shape (3,)."""
 
     position: Array
     """Of the base's origin [m]."""
     yaw: float
-    """Heading [rad]; roll and pitch are wanted zero."""
+    """Heading [rad]; the desired roll and pitch are zero."""
     velocity: Array = field(default_factory=_zeros)
     """[m/s]."""
     acceleration: Array = field(default_factory=_zeros)
@@ -44,7 +44,7 @@ class BaseReference:
 @checked_fields
 @dataclass(frozen=True)
 class BaseGains:
-    """PD on the base: wanted acceleration per error; critically damped at d = 2 √p."""
+    """PD on the base: desired acceleration per error; critically damped at d = 2 √p."""
 
     p: tuple[float, float, float] = (100.0, 100.0, 100.0)
     """[1/s²] along x, y of the heading and z."""
@@ -102,10 +102,10 @@ def corrected(R, q, v, heading, position, velocity, acceleration, turn, yaw_rate
         R: axes of the base in world, shape (3, 3).
         q: shape (nq,).
         v: shape (nv,).
-        heading: wanted axes of the base in world, shape (3, 3).
-        position: wanted, in world [m], shape (3,).
-        velocity: wanted, in world [m/s], shape (3,).
-        acceleration: wanted, in world [m/s²], shape (3,).
+        heading: desired axes of the base in world, shape (3, 3).
+        position: desired, in world [m], shape (3,).
+        velocity: desired, in world [m/s], shape (3,).
+        acceleration: desired, in world [m/s²], shape (3,).
         turn: rotation vector from R to the heading in the base's axes [rad], shape (3,).
         yaw_rate: [rad/s].
         gains: `BaseGains.numbers`.

@@ -1,7 +1,7 @@
 """A trot: diagonal pairs of feet take turns, footholds keep the body above them.
 
 A foot lands where the body will need it [Raibert 1986]: around the centre of mass c at touch-down,
-half a stance ahead of it, and further where the robot is faster than wanted,
+half a stance ahead of it, and further where the robot is faster than desired,
 
     p = c + R(ψ) n + v T_stance / 2 + k √(z/g) (v − v*)
 
@@ -158,7 +158,7 @@ class TrotTuning:
     gains: BaseGains = GAINS
     """Of the base."""
     lead: float = 0.15
-    """Largest distance of the wanted place of the base from the real one, over z [-]."""
+    """Largest distance of the desired place of the base from the real one, over z [-]."""
     turn_lead: float = 0.2
     """The same for its heading [rad]."""
     acceleration: float = 1.0
@@ -208,7 +208,7 @@ class Trot:
 
     @property
     def velocity(self) -> Array:
-        """Wanted forward and sideways speed [m/s] and turning rate [rad/s]; assignable, (3,)."""
+        """Desired forward and sideways speed [m/s] and turning rate [rad/s]; assignable, (3,)."""
         return self._command.copy()
 
     @velocity.setter
@@ -252,7 +252,7 @@ class Trot:
         self._in_air = [False] * d.n_feet
 
     def _advance(self, step: float) -> None:
-        """Move the wanted pose by what is commanded, but not out of reach."""
+        """Move the desired pose by what is commanded, but not out of reach."""
         d, t = self.dynamics, self.tuning
         change = t.acceleration * step
         ahead = np.maximum(np.minimum(self._command - self._velocity, change), -change)
@@ -272,7 +272,7 @@ class Trot:
         return BaseReference(position, self._yaw, self._speed, yaw_rate=float(self._velocity[2]))
 
     def _feet(self, time: float) -> tuple[NDArray[np.bool_], Array]:
-        """Return which feet stand, and the wanted accelerations of all."""
+        """Return which feet stand, and the desired accelerations of all."""
         d, t, gait = self.dynamics, self.tuning, self.gait
         share = np.full(len(self._offset), STANDS)
         for i, offset in enumerate(self._offset):
@@ -303,10 +303,10 @@ def footholds(centre, R, v, speed, place, share, heading, times, capture):
         centre: of mass in world [m], shape (3,).
         R: axes of the base in world, shape (3, 3).
         v: shape (nv,).
-        speed: v*, wanted velocity in world [m/s], shape (3,).
+        speed: v*, desired velocity in world [m/s], shape (3,).
         place: n of every foot, shape (n, 3).
         share: of its swing that each foot has done, shape (n,).
-        heading: wanted yaw [rad] and its rate [rad/s].
+        heading: desired yaw [rad] and its rate [rad/s].
         times: of a swing, and half that of a stance [s].
         capture: k √(z/g) [s].
     """
@@ -324,7 +324,7 @@ def footholds(centre, R, v, speed, place, share, heading, times, capture):
 
 @kernel
 def accelerations_of_feet(foot, velocity, lift_off, aim, share, numbers):
-    """Return the wanted accelerations [m/s²], shape (n, 3), and the height of the ground [m].
+    """Return the desired accelerations [m/s²], shape (n, 3), and the height of the ground [m].
 
     Standing feet are braked.
 
@@ -337,18 +337,18 @@ def accelerations_of_feet(foot, velocity, lift_off, aim, share, numbers):
         numbers: height [m] and duration [s] of a swing, p [1/s²] and d [1/s] of the feet.
     """
     height, duration, p, d = numbers
-    wanted, ground, n_standing = np.empty(foot.shape), 0.0, 0
+    desired, ground, n_standing = np.empty(foot.shape), 0.0, 0
     for i in range(foot.shape[0]):
         if share[i] == STANDS:
             ground += foot[i, 2]
             n_standing += 1
             for k in range(3):
-                wanted[i, k] = -d * velocity[i, k]
+                desired[i, k] = -d * velocity[i, k]
             continue
         x, dx, ddx = swing_motion(lift_off[i], aim[i], height, share[i], duration)
         for k in range(3):
-            wanted[i, k] = ddx[k] + p * (x[k] - foot[i, k]) + d * (dx[k] - velocity[i, k])
-    return wanted, ground / n_standing
+            desired[i, k] = ddx[k] + p * (x[k] - foot[i, k]) + d * (dx[k] - velocity[i, k])
+    return desired, ground / n_standing
 
 
 def _wrapped(angle: float) -> float:

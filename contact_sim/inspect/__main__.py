@@ -44,25 +44,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         0; 1 where the robot does not stand; 2, with one line of reason, where it cannot be loaded.
     """
-    given = parser().parse_args(arguments)
+    options = parser().parse_args(arguments)
     try:
         inspection = inspect_robot(
             Source(
-                given.robot,
-                None if given.feet is None else tuple(given.feet),
-                given.srdf,
-                not given.fixed_base,
-                None if given.xacro_arguments is None
-                else xacro_arguments(given.xacro_arguments) or {},
+                options.robot,
+                None if options.feet is None else tuple(options.feet),
+                options.srdf,
+                not options.fixed_base,
+                None if options.xacro_arguments is None
+                else xacro_arguments(options.xacro_arguments) or {},
             )
         )  # fmt: skip
     except ContactSimError as error:
         print(f'{parser().prog}: {error}', file=sys.stderr)
         return 2
     print('\n'.join(lines(inspection)))
-    print(f'\n{_drawn(inspection.robot, given.out)}')
+    print(f'\n{_drawn(inspection.robot, options.out)}')
     stands = True
-    if not given.no_trial and inspection.robot.floating_base:
+    if not options.no_trial and inspection.robot.floating_base:
         trial = standing_trial(inspection.robot)
         stands = trial.stands
         print(f'\ntrial with default gains under ncp: {trial.why}')

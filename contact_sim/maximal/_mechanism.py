@@ -127,15 +127,15 @@ class JointRows:
     @cached_property
     def structure(self) -> NDArray[np.bool_]:
         """Which entries of J may differ from 0, shape (m, 2, 6): parent, child."""
-        found = np.zeros((len(self.joint), 2, 6), dtype=bool)
+        entries = np.zeros((len(self.joint), 2, 6), dtype=bool)
         n = len(self.point_joint)
         along = (self.direction != 0.0) | self.slides[:, None]
         across = np.stack([along[:, [1, 2]].any(axis=1), along[:, [2, 0]].any(axis=1),
                            along[:, [0, 1]].any(axis=1)], axis=1)  # fmt: skip
-        found[:n, :, :3], found[:n, :, 3:] = along[:, None], across[:, None]
-        found[n:, :, 3:] = True
-        found[:, 0] &= (self.parent[self.joint] > 0)[:, None]  # the world does not move
-        return found
+        entries[:n, :, :3], entries[:n, :, 3:] = along[:, None], across[:, None]
+        entries[n:, :, 3:] = True
+        entries[:, 0] &= (self.parent[self.joint] > 0)[:, None]  # the world does not move
+        return entries
 
     def at(self, state: BodyState) -> PlacedRows:
         """Return the rows of bodies at their places."""
@@ -214,9 +214,9 @@ class PlacedRows:
 
         About the child's centre of mass, world axes [N, N m]; the parent feels the opposite force.
         """
-        found = np.zeros((len(self._rows.parent), 6))
-        np.add.at(found, self._rows.joint, multipliers[:, None] * self.jacobian[:, 1])
-        return found
+        wrench = np.zeros((len(self._rows.parent), 6))
+        np.add.at(wrench, self._rows.joint, multipliers[:, None] * self.jacobian[:, 1])
+        return wrench
 
 
 # --- The rows that make a joint, in space and in a plane
@@ -318,10 +318,10 @@ def joint_rows(
             )
         kind, before = JOINT_KINDS[int(tree.kind[j])], rotation[tree.parent[j]]
         axes = _axes(rotation[j], normal)
-        found: list[PointRow | AngleRow] = [
+        rows: list[PointRow | AngleRow] = [
             *_points(j, kind, before.T @ axes), *_angles(j, kind, axes, before, rotation[j]),
         ]  # fmt: skip
-        kept = [row for row in found if _acts_in(row, normal, before, rotation[j])]
+        kept = [row for row in rows if _acts_in(row, normal, before, rotation[j])]
         freedoms = tree.v_index[j + 1] - tree.v_index[j]
         if normal is not None and len(kept) + min(freedoms, 3) != 3:
             raise InvalidInput(
@@ -515,11 +515,11 @@ class Mechanism:
         force = turned(R, effort[:, None] * self._axes[:, :3])
         torque = turned(R, effort[:, None] * self._axes[:, 3:])
         origin = state.position[j] + turned(R, self.rows.child_anchor[j])
-        found = np.zeros((len(self.mass), 6))
+        wrench = np.zeros((len(self.mass), 6))
         for body, sign in ((j, 1.0), (parent, -1.0)):
             lever = cross(origin - state.position[body], force)
-            np.add.at(found, body, sign * np.hstack([force, torque + lever]))
-        return found
+            np.add.at(wrench, body, sign * np.hstack([force, torque + lever]))
+        return wrench
 
     def energy(self, state: BodyState, gravity: Array) -> float:
         """Return T + U [J]; U = 0 with the centre of mass in the origin."""

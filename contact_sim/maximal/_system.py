@@ -115,13 +115,13 @@ class KktSystem:
         right[..., self.body_unknown[1:, self._kept]] = force[..., 1:, self._kept]
         right[..., self.row_unknown] = right_side
         if self._dense:
-            found = lu_solve(self._factor, right.T, check_finite=False).T
+            solution = lu_solve(self._factor, right.T, check_finite=False).T
         else:
-            found = self._factor.solve(np.ascontiguousarray(right.T)).T
+            solution = self._factor.solve(np.ascontiguousarray(right.T)).T
         acceleration = np.zeros(force.shape)
         unknown = self.body_unknown[1:, self._kept]
-        acceleration[..., 1:, self._kept] = found[..., unknown]
-        return acceleration, found[..., self.row_unknown]
+        acceleration[..., 1:, self._kept] = solution[..., unknown]
+        return acceleration, solution[..., self.row_unknown]
 
 
 # --- Contact of spheres on free bodies with the ground
@@ -148,9 +148,9 @@ class SphereContacts:
 
     def wrenches(self, bodies: int) -> Array:
         """Return what unit forces along each row exert on all bodies, shape (3 nc, nb, 6)."""
-        found = np.zeros((3 * len(self.body), bodies, 6))
-        found[np.arange(len(found)), np.repeat(self.body, 3)] = self.jacobian.reshape(-1, 6)
-        return found
+        wrench = np.zeros((3 * len(self.body), bodies, 6))
+        wrench[np.arange(len(wrench)), np.repeat(self.body, 3)] = self.jacobian.reshape(-1, 6)
+        return wrench
 
 
 @dataclass(frozen=True, eq=False)

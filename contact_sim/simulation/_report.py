@@ -43,7 +43,7 @@ __all__ = ['OPEN', 'SLIP', 'STICK', 'ContactReport', 'StepContext', 'StepReport'
 class StepContext:
     """Parts of a report besides the step data, shared by all reports of a simulation.
 
-    The workspace is one of its own, in which problems are built once more.
+    It has a workspace of its own, in which problems are built once more.
     """
 
     def __init__(self, workspace: Workspace) -> None:
@@ -344,9 +344,9 @@ class ContactReport(ContactTable):
         slots = (-1, self._features)
         before = self._field('frame_start')[:, 2].reshape(*slots, 3)
         cosine = np.einsum('psi,pti->pst', before, self.normal.reshape(*slots, 3))
-        held = self._field('feature').reshape(*slots) != NO_FEATURE
-        nearest = np.where(held[:, None, :], cosine, -1.0).max(axis=2)
-        known = (self._field('feature_start').reshape(*slots) != NO_FEATURE) & held.any(
+        near = self._field('feature').reshape(*slots) != NO_FEATURE
+        nearest = np.where(near[:, None, :], cosine, -1.0).max(axis=2)
+        known = (self._field('feature_start').reshape(*slots) != NO_FEATURE) & near.any(
             axis=1, keepdims=True
         )
         return np.where(known, np.arccos(np.clip(nearest, -1.0, 1.0)), 0.0).ravel()
@@ -406,7 +406,7 @@ def link_groups(work: Workspace) -> ContactGroups:
     """Return the contacts by link; torques are about the origins of the joints."""
     points = work.robot.candidates
     solids = work.robot.collisions.solids
-    names = list(dict.fromkeys([one.joint for one in points] + [one.joint for one in solids]))
+    names = list(dict.fromkeys([carrier.joint for carrier in (*points, *solids)]))
     joints = [work.model.getJointId(name) for name in names]
     of_point = {k: names.index(point.joint) for k, point in enumerate(points)}
     of_solid = [names.index(solid.joint) for solid in solids]
@@ -619,8 +619,9 @@ class PairReport(ContactTable):
         self._slots, used = NONE, NONE
         if sizes.n_pair_slots:
             features = self._all('feature_start')[sizes.n_ground :]
-            held = np.flatnonzero(features != NO_FEATURE)
-            self._slots, used = sizes.n_ground + held, features[held].astype(np.int64) // CONTACTS
+            slots = np.flatnonzero(features != NO_FEATURE)
+            self._slots = sizes.n_ground + slots
+            used = features[slots].astype(np.int64) // CONTACTS
         self.solids: Indices = collisions.ordered[used]
         """First and second solid of each contact, indices into `robot.collisions.solids`, (n, 2).
         """

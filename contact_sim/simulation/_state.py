@@ -44,16 +44,16 @@ class Snapshot:
             )
         numbers = {}
         for name in ('buffer', 'friction', 'restitution', 'stabilisation'):
-            given, expected = (
+            array, expected = (
                 real_array(f'snapshot: {name}', getattr(self, name)),
                 getattr(now, name),
             )
-            if given.shape != expected.shape:
+            if array.shape != expected.shape:
                 raise InvalidInput(
-                    f'snapshot: {name} of {given.size} numbers, expected {expected.size}: the '
+                    f'snapshot: {name} of {array.size} numbers, expected {expected.size}: the '
                     'robot had other contact points or the ground other features'
                 )
-            numbers[name] = given
+            numbers[name] = array
         within('snapshot: friction', numbers['friction'], np.inf)
         within('snapshot: restitution', numbers['restitution'], 1.0)
         within('snapshot: baumgarte', numbers['stabilisation'][0], 1.0)

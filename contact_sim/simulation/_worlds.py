@@ -182,8 +182,8 @@ class Worlds:
 
     def _starts(self, q: ArrayLike | None, which: NDArray[np.int64]) -> Array:
         if q is not None:
-            given = np.atleast_2d(real_array('q', q))
-            return np.broadcast_to(_rows('q', given, len(which)), (len(which), given.shape[1]))
+            rows = np.atleast_2d(real_array('q', q))
+            return np.broadcast_to(_rows('q', rows, len(which)), (len(which), rows.shape[1]))
         poses: dict[int, Array] = {}
         for i in which:
             terrain = self._arrays.terrains[i]
@@ -269,17 +269,18 @@ class Worlds:
         Raises:
             InvalidInput: commands of the wrong number or length.
         """
-        one = isinstance(command, JointCommand)
-        commands = [command] * self.n if one else as_tuple('command', command)
-        for each in commands:
-            of_type('command', each, JointCommand)
+        commands = as_tuple(
+            'command', [command] * self.n if isinstance(command, JointCommand) else command
+        )
+        for own in commands:
+            of_type('command', own, JointCommand)
         if len(commands) != self.n:
             raise InvalidInput(f'command: {len(commands)} commands, expected {self.n}')
         for field, name in (
             ('target', 'position'), ('target_velocity', 'velocity'), ('feed_forward', 'effort'),
             ('kp', 'stiffness'), ('kd', 'damping'),
         ):  # fmt: skip
-            rows = np.array([getattr(one, name) for one in commands])
+            rows = np.array([getattr(own, name) for own in commands])
             self._field(field)[:] = per_world(
                 f'command.{name}', rows, self.n, self.robot.n_joints, least=-np.inf
             )
@@ -601,7 +602,7 @@ def one_or_each(name: str, value: Any, checked: Callable[[Any], Any], n: int) ->
         return [checked(value)] * n
     if len(value) != n:
         raise InvalidInput(f'{name}: {len(value)} given, expected one or {n}')
-    return [checked(one) for one in value]
+    return [checked(item) for item in value]
 
 
 def with_masses(robot: RobotModel, masses: ArrayLike) -> RobotModel:

@@ -125,15 +125,14 @@ class Weighted:
     @property
     def projector(self) -> Array:
         """N_c, shape (nv, nv)."""
-        held = self.right @ (self.right.T @ self.factor.T)
-        identity = np.eye(len(self.factor))
-        return np.asarray(identity - solve_triangular(self.factor, held, lower=True, trans='T'))
+        identity, rows = np.eye(len(self.factor)), self.right @ (self.right.T @ self.factor.T)
+        return np.asarray(identity - solve_triangular(self.factor, rows, lower=True, trans='T'))
 
     def force(self, applied: Array, drift: Array) -> Array:
         """Return the least-norm f with J M⁻¹ (applied + Jᵀ f) = −drift, shape (m,)."""
         pushed = self.right.T @ solve_triangular(self.factor, applied, lower=True)
-        wanted = pushed + (self.left.T @ drift) / self.values
-        return np.asarray(-self.left @ (wanted / self.values))
+        modal = pushed + (self.left.T @ drift) / self.values
+        return np.asarray(-self.left @ (modal / self.values))
 
 
 @checked
@@ -207,7 +206,7 @@ def named_motions(
     Translations along and rotations about the world axes, through the middle of the landmarks,
     are taken where they lie in the space; the rest of an orthonormal basis follows.
     """
-    wanted = null_space.shape[1]
+    count = null_space.shape[1]
     arm = np.mean(list(landmarks.values()), axis=0) - origin if landmarks else np.zeros(3)
     plain = [np.concatenate([axis, np.zeros(3)]) for axis in np.eye(3)]
     plain += [np.concatenate([np.cross(arm, axis), axis]) for axis in np.eye(3)]
@@ -215,7 +214,7 @@ def named_motions(
     for twist in [*plain, *null_space.T]:
         inside = null_space @ (null_space.T @ twist)
         whole = np.linalg.norm(inside - twist) <= ON_LINE * np.linalg.norm(twist)
-        if len(chosen) < wanted and whole and _new(twist, chosen):
+        if len(chosen) < count and whole and _new(twist, chosen):
             chosen.append(twist)
     return tuple(base_motion(twist, origin, landmarks) for twist in chosen)
 

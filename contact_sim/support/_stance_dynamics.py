@@ -436,13 +436,13 @@ def projected_acceleration(stance: StanceDynamics, generalized_force: Array) -> 
     M, J = stance.inertia, stance.contact_jacobian
     weighted = Weighted.of(M, J)
     Nt = weighted.projector.T
-    # in the metric of M: x = Lᵀ v̇, the projector rows scaled by L⁻¹, held rows orthonormal
+    # in the metric of M: x = Lᵀ v̇, the projector rows scaled by L⁻¹, the rows of J orthonormal
     L = weighted.factor
     top = np.linalg.solve(L, Nt @ M @ np.linalg.inv(L).T)
     right = np.linalg.solve(L, Nt @ _applied(stance, generalized_force))
-    held = (weighted.left.T @ stance.drift) / weighted.values
+    drift = (weighted.left.T @ stance.drift) / weighted.values
     system = np.vstack([top, weighted.right.T])
-    x = np.linalg.lstsq(system, np.concatenate([right, -held]), rcond=None)[0]
+    x = np.linalg.lstsq(system, np.concatenate([right, -drift]), rcond=None)[0]
     return np.asarray(np.linalg.solve(L.T, x))
 
 
@@ -524,21 +524,21 @@ def inverse_dynamics(
 ) -> InverseDynamics:
     """Return the efforts for v̇ = `acceleration` (nv,).
 
-    The answer moves the robot as wanted if J v̇ = −J̇ v (`consistent_acceleration`) and `residual`
+    The robot gets this acceleration if J v̇ = −J̇ v (`consistent_acceleration`) and `residual`
     is zero: what no joint drives and the feet cannot hold, the line between two feet say, cannot
     be chosen.
 
     Args:
         stance: the robot.
-        acceleration: wanted v̇, shape (nv,).
+        acceleration: v̇, shape (nv,).
         force: f of the feet [N], shape (m,); None: of those that carry the base, the least norm.
 
     Raises:
         InvalidInput: a wrong length or a value that is not finite.
     """
     S, J = stance.selection_matrix, stance.contact_jacobian
-    wanted = checked_vector('acceleration', acceleration, len(stance.inertia))
-    needed = stance.inertia @ wanted + stance.nonlinear_effects
+    v_dot = checked_vector('acceleration', acceleration, len(stance.inertia))
+    needed = stance.inertia @ v_dot + stance.nonlinear_effects
     if force is None:
         free = undriven_dofs(stance)
         f = np.linalg.pinv(J[:, free].T, rcond=1e-10) @ needed[free]
