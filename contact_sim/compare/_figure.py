@@ -39,9 +39,6 @@ def draw(
         title: in one line.
         mass: of the robot [kg]; limits of most laws are per kg.
         path: file to write.
-
-    Raises:
-        ImportError: matplotlib is not installed.
     """
     import matplotlib
 

@@ -93,10 +93,6 @@ class InverseDynamicsQP:
             base: a*, desired acceleration of the base in its own axes, linear first, shape (6,).
             feet: desired acceleration of the feet [m/s²], world; zero if standing, (n_feet, 3).
             standing: which feet carry, at least one, shape (n_feet,).
-
-        Raises:
-            SingularLegs: they cannot move their feet in all directions, or the state is not
-                finite.
         """
         d = self._dynamics
         motion, effort, regular = response(

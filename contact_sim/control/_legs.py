@@ -38,11 +38,7 @@ class Controller(Protocol):
 
 
 def effort_of(controller: Controller | EffortFunction) -> EffortFunction:
-    """Return the function of time, q and v that a controller is.
-
-    Raises:
-        InvalidInput: an object that is no controller.
-    """
+    """Return the function of time, q and v that a controller is."""
     effort = getattr(controller, 'effort', controller)
     if not callable(effort):
         raise InvalidInput(
@@ -80,10 +76,6 @@ class LeggedDynamics:
         foot_velocity: their velocity [m/s], shape (n_feet, 3).
         centre_of_mass: in world [m], shape (3,).
         rotation: axes of the base in world, shape (3, 3).
-
-    Raises:
-        InvalidInput: a fixed base, joints that neither are driven nor follow, or legs without
-            three driven joints each.
     """
 
     def __init__(self, robot: RobotModel) -> None:

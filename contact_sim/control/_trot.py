@@ -35,11 +35,7 @@ from contact_sim.solvers._jit import kernel
 
 @dataclass(frozen=True)
 class Gait:
-    """A trot: diagonal pairs of feet take turns, half a period apart.
-
-    Raises:
-        InvalidInput: a period that is not positive, a duty outside [0.5, 1).
-    """
+    """A trot: diagonal pairs of feet take turns, half a period apart."""
 
     period: float
     """From lift-off to lift-off of one foot [s]."""
@@ -81,9 +77,6 @@ def diagonal_pairs(feet: ArrayLike) -> NDArray[np.int64]:
 
     Args:
         feet: positions seen from above, shape (4, 2).
-
-    Raises:
-        InvalidInput: not four feet.
     """
     points = np.asarray(feet, dtype=float)
     if points.shape != (4, 2):

@@ -75,11 +75,7 @@ class Inspection:
 
 
 def inspect_robot(source: Source) -> Inspection:
-    """Load a robot with the feet that are named, known, or else proposed.
-
-    Raises:
-        ContactSimError: see `load_robot`.
-    """
+    """Load a robot with the feet that are named, known, or else proposed."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter('always')
         robot, proposed = _loaded(source, source.feet), False

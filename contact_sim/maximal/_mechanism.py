@@ -271,11 +271,7 @@ JOINT_KINDS = {
 
 
 def coordinates_of(plane: str | None) -> tuple[int, ...]:
-    """Return which of the six velocities of a body are unknown; all of them in space.
-
-    Raises:
-        UnknownName: not the name of a plane of two world axes.
-    """
+    """Return which of the six velocities of a body are unknown; all of them in space."""
     if plane is None:
         return tuple(range(6))
     if plane not in PLANES:
@@ -303,9 +299,6 @@ def joint_rows(
         anchors: `JointRows.parent_anchor` and `child_anchor`.
         plane: in which all bodies move; None: space.
         names: what to call the joint of each body.
-
-    Raises:
-        InvalidInput: a joint of another kind, or one that leaves the plane.
     """
     normal = normal_of(plane)
     points: list[PointRow] = []

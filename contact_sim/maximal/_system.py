@@ -86,9 +86,6 @@ class KktSystem:
         Args:
             inertia: block of M of every body, shape (nb, 6, 6).
             jacobian: J over the velocities of parent and child of each row, shape (m, 2, 6).
-
-        Raises:
-            InvalidInput: the matrix is singular.
         """
         J = jacobian.ravel()[self._of_jacobian]
         values = np.concatenate([inertia.ravel()[self._of_inertia], -J, J])

@@ -239,22 +239,20 @@ EXACT = NoiseParameters()
 """No white noise."""
 
 
-def latency(what: str) -> int:
+def latency(what: str) -> Any:
     """Return the declaration of a latency of `what`."""
-    declared: int = parameter(
+    return parameter(
         0, '', f'steps after which {what} arrives, under the stamp of its arrival', at_least=0,
         at_most=LONGEST, live=True,
     )  # fmt: skip
-    return declared
 
 
-def resolution(unit: str, what: str, at_most: float = LARGEST) -> float:
+def resolution(unit: str, what: str, at_most: float = LARGEST) -> Any:
     """Return the declaration of the resolution of `what`."""
-    declared: float = parameter(
+    return parameter(
         0.0, unit, f'{what} is a multiple of this; 0: not rounded', at_least=0.0, at_most=at_most,
         live=True,
     )  # fmt: skip
-    return declared
 
 
 def step_number(report: Report) -> int:
@@ -299,40 +297,36 @@ IDEAL: Array = np.eye(3)
 IDEAL.setflags(write=False)
 
 
-def scales(what: str) -> Vector:
+def scales(what: str) -> Any:
     """Return the declaration of the scale errors of a triad."""
-    declared: Vector = parameter(
+    return parameter(
         ZERO, '-', f'scale errors of the axes of {what}: 0.01 reads 1 % more, -1 nothing',
         at_least=-1.0, at_most=1.0, live=True,
     )  # fmt: skip
-    return declared
 
 
-def spread_of_scales(what: str) -> float:
+def spread_of_scales(what: str) -> Any:
     """Return the declaration of how far the scale errors that are drawn spread."""
-    declared: float = parameter(
+    return parameter(
         0.0, '-', f'standard deviation of constant scale errors of {what}, drawn per axis from '
         'the seed and added', at_least=0.0, at_most=1.0, live=True,
     )  # fmt: skip
-    return declared
 
 
-def turn(what: str) -> Vector:
+def turn(what: str) -> Any:
     """Return the declaration of the rotation vector by which a triad reads values turned."""
-    declared: Vector = parameter(
+    return parameter(
         ZERO, 'rad', f'rotation vector, in the axes of the frame, by which {what} reads values '
         'turned', at_least=-np.pi, at_most=np.pi, live=True,
     )  # fmt: skip
-    return declared
 
 
-def spread_of_turn(what: str) -> float:
+def spread_of_turn(what: str) -> Any:
     """Return the declaration of how far the misalignment that is drawn spreads."""
-    declared: float = parameter(
+    return parameter(
         0.0, 'rad', f'standard deviation of a constant misalignment of {what}, drawn per axis '
         'from the seed and added to the rotation vector', at_least=0.0, at_most=1.0, live=True,
     )  # fmt: skip
-    return declared
 
 
 def sensitivity(scale: Array, misalignment: Array) -> Array:
@@ -439,11 +433,7 @@ class RandomWalk:
 
 
 def sensor_frame(robot: RobotModel, name: str) -> pin.Frame:
-    """Return a frame, the link where a joint has the same name; '' is the root body itself.
-
-    Raises:
-        UnknownName: a frame that the robot does not have.
-    """
+    """Return a frame, the link where a joint has the same name; '' is the root body itself."""
     if not isinstance(name, str):
         raise InvalidInput(f'frame = {shown(name)}: expected a name')
     if not name:

@@ -406,7 +406,8 @@ def link_groups(work: Workspace) -> ContactGroups:
     """Return the contacts by link; torques are about the origins of the joints."""
     points = work.robot.candidates
     solids = work.robot.collisions.solids
-    names = list(dict.fromkeys([carrier.joint for carrier in (*points, *solids)]))
+    names = [point.joint for point in points] + [solid.joint for solid in solids]
+    names = list(dict.fromkeys(names))
     joints = [work.model.getJointId(name) for name in names]
     of_point = {k: names.index(point.joint) for k, point in enumerate(points)}
     of_solid = [names.index(solid.joint) for solid in solids]
@@ -754,10 +755,6 @@ class TouchGuard:
     Args:
         robot: what moves.
         links: names of links, or of feet, that have contact points.
-
-    Raises:
-        InvalidInput: no list of names.
-        UnknownName: a link without contact points.
     """
 
     def __init__(self, robot: RobotModel, links: Iterable[str]) -> None:

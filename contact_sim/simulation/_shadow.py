@@ -135,10 +135,6 @@ class Shadows:
         workspace: the arrays of the simulation; read only.
         context: what reports of this simulation need.
         models: names or instances of contact models.
-
-    Raises:
-        InvalidInput: something that is not a list of models, or a model given twice.
-        UnknownName: a contact model that does not exist.
     """
 
     def __init__(

@@ -648,9 +648,6 @@ def resume(sim: Simulator, snapshot: Snapshot, time: float) -> None:
     The steps that follow are bit-identical to those that followed the snapshot, but for their
     time, if neither settings nor the contact model have changed. Constraints are settings, but
     for the places that they found for themselves: these are as they were, or in the state.
-
-    Raises:
-        InvalidInput: a snapshot of another robot, or a state in which the constraints do not hold.
     """
     now = sim.snapshot()
     if snapshot.constraints != now.constraints:
@@ -785,11 +782,7 @@ def over_features(numbers: Array, sizes: Sizes) -> Array:
 
 
 def on_ground(work: Workspace, ground: Terrain) -> Workspace:
-    """Return a workspace for another ground; contacts get the coefficients of their points.
-
-    Raises:
-        InvalidInput: the contacts of a point differ in them, and there it has another number.
-    """
+    """Return a workspace for another ground; contacts get the coefficients of their points."""
     other = work.on(ground)
     before, now = work.sizes, other.sizes
     for name in ('friction', 'restitution'):

@@ -95,10 +95,6 @@ def standing_on(
         x: where in world [m]; on a plane this is measured from the foot of the origin's normal.
         y: as x.
         yaw: turn about the robot's own vertical [rad].
-
-    Raises:
-        UnknownName: a pose that the robot does not have.
-        InvalidInput: no ground there to stand on, or one that is too narrow for the robot.
     """
     q = robot.reference_configuration(pose)
     if isinstance(robot, JoinedRobots):

@@ -396,12 +396,7 @@ def per_world(
     largest: float = np.inf,
     least: float = 0.0,
 ) -> Array:
-    """Return numbers in [least, largest], one row per world, shape (n, length).
-
-    Raises:
-        InvalidInput: a shape that is not that of one number, (length,), (n, 1) or (n, length);
-            values outside the bounds or not finite.
-    """
+    """Return numbers in [least, largest], one row per world, shape (n, length)."""
     numbers = real_array(name, value)
     allowed = ((), (length,), (n, 1), (n, length))
     if numbers.shape not in allowed:
@@ -479,23 +474,14 @@ class WorldArrays:
         return array[:, start:stop].reshape(self.n, *shape)
 
     def set_gravity(self, gravity: float | ArrayLike) -> None:
-        """Use a gravity for all worlds, or one for each, (n, 3) [m/s²].
-
-        Raises:
-            InvalidInput: another shape, or values that are not finite.
-        """
+        """Use a gravity for all worlds, or one for each, (n, 3) [m/s²]."""
         value = real_array('gravity', gravity)
         if value.ndim == 2 and (value.shape != (self.n, 3) or not np.isfinite(value).all()):
             raise InvalidInput(f'gravity: shape {value.shape}, expected ({self.n}, 3), finite')
         self.field('gravity')[:] = value if value.ndim == 2 else gravity_vector(gravity)
 
     def set_robots(self, masses: ArrayLike | None) -> None:
-        """Use the actuators of every world, and masses (njoints − 1,) or (n, njoints − 1) [kg].
-
-        Raises:
-            InvalidInput: another shape, masses that are not > 0, dry friction in other joints
-                than in world 0, a delay that is no multiple of the time step.
-        """
+        """Use the actuators of every world, and masses (njoints − 1,) or (n, njoints − 1) [kg]."""
         robots = self._robots
         if masses is not None:
             bodies = robots[0].pinocchio_model.njoints - 1
@@ -535,11 +521,7 @@ class WorldArrays:
     def change_terrains(
         self, which: NDArray[np.int64], terrain: TerrainLike | Sequence[TerrainLike]
     ) -> None:
-        """Put the worlds `which` on other grounds, one for all or one for each.
-
-        Raises:
-            InvalidInput: another number of grounds, or one with other features.
-        """
+        """Put the worlds `which` on other grounds, one for all or one for each."""
         chosen = one_or_each('terrain', terrain, as_terrain, len(which))
         for i, ground in zip(which, chosen, strict=True):
             if ground.features != self.terrains[0].features:
@@ -571,11 +553,7 @@ class WorldArrays:
 def robots_of(
     robot: RobotModel, n: int, actuators: Sequence[Actuators] | None
 ) -> list[RobotModel]:
-    """Return the robot of every world, one for all where nothing differs.
-
-    Raises:
-        InvalidInput: another number than n of actuators, or actuators of other joints.
-    """
+    """Return the robot of every world, one for all where nothing differs."""
     if actuators is None:
         return [robot] * n
     actuators = as_tuple('actuators', actuators)
@@ -606,11 +584,7 @@ def one_or_each(name: str, value: Any, checked: Callable[[Any], Any], n: int) ->
 
 
 def with_masses(robot: RobotModel, masses: ArrayLike) -> RobotModel:
-    """Return `robot` with other masses (njoints − 1,) [kg]; inertias scale with them.
-
-    Raises:
-        RobotDescriptionError: masses with which no motion can be computed.
-    """
+    """Return `robot` with other masses (njoints − 1,) [kg]; inertias scale with them."""
     model = robot.pinocchio_model.copy()
     for joint, mass in enumerate(real_array('masses', masses), 1):
         inertia = model.inertias[joint]

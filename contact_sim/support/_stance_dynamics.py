@@ -53,11 +53,6 @@ def foot_indices(robot: RobotModel, active: Iterable[str | int]) -> tuple[int, .
         robot: whose feet.
         active: what is in contact: names of feet (all their contact points), names or indices
             of contact points; empty in flight.
-
-    Raises:
-        UnknownName: a foot that does not exist.
-        InvalidInput: a contact point listed twice, or something that is neither a name nor an
-            index.
     """
     if isinstance(active, str) or not isinstance(active, Iterable):
         raise InvalidInput(
@@ -85,11 +80,7 @@ def _points(robot: RobotModel, foot: Any) -> tuple[int, ...]:
 
 
 def held_rows(directions: Sequence[str], feet: Iterable[int]) -> list[int]:
-    """Return the rows (t1, t2, n per contact point) that `directions` holds of `feet`.
-
-    Raises:
-        InvalidInput: no direction, one twice, or one that is none of t1, t2, n.
-    """
+    """Return the rows (t1, t2, n per contact point) that `directions` holds of `feet`."""
     valid = (
         not isinstance(directions, str)
         and len(directions) > 0

@@ -145,9 +145,6 @@ def draw(trajectory: Trajectory, title: str, broken: float | None, path: Path) -
         title: what is wrong, in one line.
         broken: time at which it goes wrong [s], None where that is not known.
         path: file to write.
-
-    Raises:
-        ImportError: matplotlib is not installed.
     """
     import matplotlib
 

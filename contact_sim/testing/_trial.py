@@ -152,12 +152,7 @@ class Trial:
 def checked_push(
     robot: RobotModel, link: str, force: Sequence[float], torque: Sequence[float]
 ) -> Array:
-    """Return force [N] and torque [N m] of a push, shape (6,).
-
-    Raises:
-        UnknownName: a link that the robot does not have.
-        InvalidInput: not three finite numbers each.
-    """
+    """Return force [N] and torque [N m] of a push, shape (6,)."""
     model = robot.pinocchio_model
     if not model.existFrame(link):
         raise UnknownName('frame', link, [frame.name for frame in model.frames])
@@ -168,11 +163,7 @@ def checked_push(
 
 
 def whole_steps(name: str, seconds: float, time_step: float) -> int:
-    """Return the number of steps in `seconds`.
-
-    Raises:
-        InvalidInput: a duration that is negative, not finite, or no whole number of steps.
-    """
+    """Return the number of steps in `seconds`."""
     steps = seconds / time_step
     if not (np.isfinite(steps) and steps >= 0.0 and abs(steps - round(steps)) < 1e-6):
         raise InvalidInput(
