@@ -1,5 +1,6 @@
 """Compare all contact models on one scenario: table, CSV and figure."""
 
+from contact_sim._deprecated import renamed
 from contact_sim.compare._runs import (
     Measures,
     ModelRun,
@@ -17,4 +18,4 @@ __all__ = [
     'scenario_of',
 ]
 
-Run = ModelRun  # its former name
+__getattr__ = renamed('compare')

@@ -1,5 +1,6 @@
 """Sensors of a robot: measured and true values of a step."""
 
+from contact_sim._deprecated import renamed
 from contact_sim.sensors._encoders import Encoders, EncoderSensing, JointValues
 from contact_sim.sensors._foot_sensors import (
     ContactFlags,
@@ -47,6 +48,4 @@ __all__ = [
     'Switched',
 ]
 
-# former names
-Line, PartReport = DelayedSensor, RobotView
-PartContacts, PartPairs, PartRecord = ContactsView, PairsView, RecordView
+__getattr__ = renamed('sensors')

@@ -1,5 +1,6 @@
 """Floating-base dynamics of a robot on its feet (docs/support.md): pure functions, no state."""
 
+from contact_sim._deprecated import renamed
 from contact_sim.support._analysis import Support, analyse_support
 from contact_sim.support._coordinates import (
     base_rotation,
@@ -77,4 +78,4 @@ __all__ = [
     'world_velocity',
 ]
 
-Stance, BaseMotion = StanceDynamics, RigidMotion  # their former names
+__getattr__ = renamed('support')
