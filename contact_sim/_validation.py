@@ -286,7 +286,7 @@ REAL_NUMBERS = Rules(real_array, real_number)
 """Fields of dataclasses, which may be infinite."""
 
 
-def check_of(hint: Any, rules: Rules) -> Check | None:
+def check_of(hint: Any, rules: Rules = FINITE) -> Check | None:
     """Return the check of an annotation, None where its values are not checked."""
     origin, parts = typing.get_origin(hint), typing.get_args(hint)
     if hint == ArrayLike:
