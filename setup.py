@@ -60,8 +60,8 @@ setup(
         (f'{SHARE}/urdf/textbook', sorted(glob('urdf/textbook/*.*'))),
     ],
     zip_safe=False,  # the cache of compiled kernels is keyed by the source files
-    # Lower bounds: what Ubuntu 24.04 has, on which ROS 2 Jazzy and Kilted run, their ProxSuite and
-    # the first Pinocchio of Jazzy that is supported; `make test-oldest` tests with them.
+    # Lower bounds: what Ubuntu 24.04 has, on which ROS 2 Jazzy and Kilted run, and the
+    # first Pinocchio of Jazzy that is supported; `make test-oldest` tests with them.
     install_requires=[
         'numpy>=1.26',
         'scipy>=1.11',
