@@ -76,7 +76,6 @@ textbook: $(VENV)/ready
 
 generate: $(VENV)/ready
 	$(VENV)/bin/python -m contact_sim.ros.generate
-	$(VENV)/bin/python -m contact_sim.ros.generate
 	PYTHONPATH=examples $(VENV)/bin/python -m textbook.reference
 	$(VENV)/bin/python docs/extensions/step_figure.py
 

@@ -52,20 +52,20 @@ GROUND = 'Terrain'
 
 def generate_launch_description() -> LaunchDescription:
     """Return the declared arguments, and the simulations that they ask for."""
-    return launching.described(ARGUMENTS, everything)
+    return launching.launch_description(ARGUMENTS, everything)
 
 
 def everything(context: LaunchContext) -> list[object]:
     """Return one simulation per model, and RViz; the arguments have their values now."""
-    given = context.launch_configurations
-    models = list(dict.fromkeys(given['models'].replace(',', ' ').split()))
+    values = context.launch_configurations
+    models = list(dict.fromkeys(values['models'].replace(',', ' ').split()))
     for model in models:
         as_contact_model(model)  # an unknown name ends the launch with the known ones
-    spacing = float(given['spacing'])
-    port = launching.viewer_port(given['viewer'])
-    pages = [str(port + k) if port else given['viewer'] for k in range(len(models))]
+    spacing = float(values['spacing'])
+    port = launching.viewer_port(values['viewer'])
+    pages = [str(port + k) if port else values['viewer'] for k in range(len(models))]
     started: list[object] = [
-        simulation(given, model, spacing * (k - 0.5 * (len(models) - 1)), k > 0, pages[k])
+        simulation(values, model, spacing * (k - 0.5 * (len(models) - 1)), k > 0, pages[k])
         for k, model in enumerate(models)
     ]
     if IfCondition(LaunchConfiguration('rviz')).evaluate(context):
@@ -74,10 +74,10 @@ def everything(context: LaunchContext) -> list[object]:
 
 
 def simulation(
-    given: dict[str, str], model: str, y: float, own_clock: bool, viewer: str
+    values: dict[str, str], model: str, y: float, own_clock: bool, viewer: str
 ) -> GroupAction:
     """Return the simulation of one model at y [m]; all but the first have clocks of their own."""
-    arguments = {name: given[name] for name in PASSED_ON}
+    arguments = {name: values[name] for name in PASSED_ON}
     arguments |= {
         'contact_model': model,
         'namespace': model,
@@ -97,7 +97,7 @@ def rviz(models: list[str]) -> Node:
         'rviz2',
         'rviz2',
         without='rviz:=false',
-        arguments=['-d', launching.saved(config, 'compare.rviz')],
+        arguments=['-d', launching.saved_rviz_config(config, 'compare.rviz')],
         parameters=[{'use_sim_time': True}],
         additional_env={'AMENT_PREFIX_PATH': mesh_prefixes()},
         output='log',

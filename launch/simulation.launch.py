@@ -12,19 +12,19 @@ from launch_ros.parameter_descriptions import ParameterValue
 
 from contact_sim.robot._files import mesh_prefixes, share_path, xacro_arguments
 from contact_sim.robot._loading import load_robot
-from contact_sim.ros._factory import RobotEntry, constraints_in, entries_in
-from contact_sim.ros._robot_parameters import loose_body
+from contact_sim.ros._factory import constraints_in
+from contact_sim.ros._robots import RobotEntry, entries_in, loose_body
 from contact_sim.ros.launching import (
     ROBOT_ARGUMENTS,
     ROBOTS,
     VIEWER,
-    described,
+    launch_description,
     launched_robots,
-    needed,
     process,
+    required_process,
     robot_parameters,
     rviz_config,
-    saved,
+    saved_rviz_config,
     viewer_port,
     with_displays,
 )
@@ -87,7 +87,7 @@ OF_ROBOT = ('rviz_default_plugins/RobotModel', 'rviz_default_plugins/Odometry')
 
 def generate_launch_description() -> LaunchDescription:
     """Return the declared arguments, and the nodes that they ask for."""
-    return described(ARGUMENTS, nodes)
+    return launch_description(ARGUMENTS, nodes)
 
 
 def nodes(context: LaunchContext) -> list[Node]:
@@ -107,36 +107,36 @@ def robots_of(context: LaunchContext) -> tuple[RobotEntry, ...]:
 
 def simulation(context: LaunchContext) -> Node:
     """Return the simulation node; when it ends, everything ends."""
-    given = context.launch_configurations
-    robot = {**robot_parameters(given), 'robot_description': ''}
-    robot['robots'] = entries_in(given['robots']) or ['']  # which is how ROS says none
+    values = context.launch_configurations
+    robot = {**robot_parameters(values), 'robot_description': ''}
+    robot['robots'] = entries_in(values['robots']) or ['']  # which is how ROS says none
     robot['publish_robot_description'] = is_true(context, 'publish_robot_description') and (
         not is_true(context, 'robot_state_publisher')  # which does, and never two of them
     )
-    if given['self_collision']:
-        robot['self_collision'] = given['self_collision'].split(',')
-    robot |= constraints_in(given['constraints'])
-    port = viewer_port(given['viewer'])
+    if values['self_collision']:
+        robot['self_collision'] = values['self_collision'].split(',')
+    robot |= constraints_in(values['constraints'])
+    port = viewer_port(values['viewer'])
     robot |= {} if port is None else {'viewer.port': port}
     overrides = {
         parameter: ParameterValue(LaunchConfiguration(argument), value_type=kind)
         for argument, (parameter, kind) in PARAMETERS.items()
-        if given[argument]
+        if values[argument]
     }
-    return needed(
+    return required_process(
         'contact_sim',
         'simulation',
         name='contact_sim',
-        namespace=given['namespace'],
-        parameters=[*([given['params_file']] if given['params_file'] else []), robot, overrides],
+        namespace=values['namespace'],
+        parameters=[*([values['params_file']] if values['params_file'] else []), robot, overrides],
         output='screen',
     )
 
 
 def state_publisher(context: LaunchContext, robot: RobotEntry) -> Node:
     """Return robot_state_publisher with the description that the simulation uses."""
-    given = context.launch_configurations
-    arguments = xacro_arguments(given['xacro_arguments'].split())
+    values = context.launch_configurations
+    arguments = xacro_arguments(values['xacro_arguments'].split())
     shown = loose_body(robot.source) or load_robot(
         robot.source, feet=(), check_meshes=False, xacro_arguments=arguments
     )  # the simulation looks for feet and meshes
@@ -144,11 +144,11 @@ def state_publisher(context: LaunchContext, robot: RobotEntry) -> Node:
         'robot_state_publisher',
         'robot_state_publisher',
         without='robot_state_publisher:=false',
-        namespace='/'.join(filter(None, (given['namespace'], robot.name))),
+        namespace='/'.join(filter(None, (values['namespace'], robot.name))),
         parameters=[
             {
                 'robot_description': shown.description,
-                'frame_prefix': given['frame_prefix'] + (f'{robot.name}/' if robot.name else ''),
+                'frame_prefix': values['frame_prefix'] + (f'{robot.name}/' if robot.name else ''),
                 'publish_frequency': LINK_TRANSFORM_RATE,
                 'use_sim_time': True,
             }
@@ -159,14 +159,14 @@ def state_publisher(context: LaunchContext, robot: RobotEntry) -> Node:
 
 def rviz(context: LaunchContext) -> Node:
     """Return RViz; it finds the meshes of pip packages like those of ROS packages."""
-    given, names = context.launch_configurations, [robot.name for robot in robots_of(context)]
+    values, names = context.launch_configurations, [robot.name for robot in robots_of(context)]
     own = [f'{name}/{topic}'.lstrip('/') for name in names for topic in TOPICS_OF_ROBOT]
     return process(
         'rviz2',
         'rviz2',
         without='rviz:=false',
-        namespace=given['namespace'],
-        arguments=['-d', given['rviz_config'] or rviz_file(names, given['frame_prefix'])],
+        namespace=values['namespace'],
+        arguments=['-d', values['rviz_config'] or rviz_file(names, values['frame_prefix'])],
         remappings=[(f'/{topic}', topic) for topic in (*own, *TOPICS_OF_WORLD)],
         parameters=[{'use_sim_time': True}],
         additional_env={'AMENT_PREFIX_PATH': mesh_prefixes()},
@@ -182,7 +182,7 @@ def rviz_file(names: list[str], frame_prefix: str) -> str:
     def owners(display: dict) -> list[str]:
         return names if display['Class'] in OF_ROBOT else []
 
-    return saved(with_displays(rviz_config(), owners, frame_prefix), 'robots.rviz')
+    return saved_rviz_config(with_displays(rviz_config(), owners, frame_prefix), 'robots.rviz')
 
 
 def is_true(context: LaunchContext, argument: str) -> bool:

@@ -6,7 +6,7 @@ ros2 launch contact_sim stance_demo.launch.py robots:='a=go1 b=anymal_b@1.5,0,0.
 
 from launch import LaunchContext, LaunchDescription
 
-from contact_sim.ros.launching import DEMO_ARGUMENTS, controlled_simulation, described
+from contact_sim.ros.launching import DEMO_ARGUMENTS, controlled_simulation, launch_description
 
 ARGUMENTS = {
     **DEMO_ARGUMENTS,
@@ -19,15 +19,15 @@ ARGUMENTS = {
 
 def generate_launch_description() -> LaunchDescription:
     """Return the declared arguments, the simulation and its controller."""
-    return described(ARGUMENTS, parts)
+    return launch_description(ARGUMENTS, parts)
 
 
 def parts(context: LaunchContext) -> list[object]:
     """Return the simulation and the controller; the arguments have their values now."""
-    given = context.launch_configurations
+    values = context.launch_configurations
     motion = {
-        'motion': given['motion'],
-        'amplitude': float(given['amplitude']),
-        'frequency': float(given['frequency']),
+        'motion': values['motion'],
+        'amplitude': float(values['amplitude']),
+        'frequency': float(values['frequency']),
     }
     return controlled_simulation(context, 'stance_controller', motion)

@@ -7,7 +7,7 @@ ros2 topic pub -r 1 /cmd_vel geometry_msgs/Twist '{linear: {x: 0.3}, angular: {z
 from launch import LaunchContext, LaunchDescription
 
 from contact_sim.robot._files import share_path
-from contact_sim.ros.launching import DEMO_ARGUMENTS, controlled_simulation, described
+from contact_sim.ros.launching import DEMO_ARGUMENTS, controlled_simulation, launch_description
 
 ARGUMENTS = DEMO_ARGUMENTS
 """Launch argument: default, description."""
@@ -15,7 +15,7 @@ ARGUMENTS = DEMO_ARGUMENTS
 
 def generate_launch_description() -> LaunchDescription:
     """Return the declared arguments, the simulation and its controller."""
-    return described(ARGUMENTS, parts)
+    return launch_description(ARGUMENTS, parts)
 
 
 def parts(context: LaunchContext) -> list[object]:

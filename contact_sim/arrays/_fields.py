@@ -1,6 +1,6 @@
 """The fields of the arrays of one simulated robot: every name and shape, once.
 
-Three arrays hold everything that a compiled step reads and writes:
+Three arrays contain everything that a compiled step reads and writes:
 
     numbers   float64: the step data (what a snapshot and a report copy), then work and constants
     indices   int64: kinematic tree, rows, modes, status
@@ -19,25 +19,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 Shape = tuple[int, ...]
-MEMORY_NUMBERS = 4
-"""Numbers that a contact model may keep of each contact: a vector, then one more."""
-LAW_NUMBERS = 24
-"""Largest number of parameters of a contact model."""
-SPRING_NUMBERS = 5
-"""Numbers of `solvers.springs.LinearSprings`."""
-SCRATCH_VECTORS = 8
-"""Vectors of the length of all rows that a contact model may use as scratch."""
-CONE_VECTORS = 8
-"""Vectors of that length that the cone solvers use as scratch, see solvers.rows.ConeWork."""
+MEMORY_NUMBERS = 4  # numbers of memory per contact for a contact model: a vector, then one more
+LAW_NUMBERS = 24  # largest number of parameters of a contact model
+SPRING_NUMBERS = 5  # numbers of `LinearSprings`
+SCRATCH_VECTORS = 8  # vectors of the length of all rows that a contact model may use as scratch
+CONE_VECTORS = 8  # vectors of that length for the cone solvers, see ConeWork
 PAIR_NUMBERS = 5
-"""Indices that describe a pair of solids: these, the last dofs of their bodies, where the two
-branches meet."""
-GROUP_NUMBERS = 4
-"""Indices that describe pairs of two islands: these, the first pair, the one behind the last."""
+"""Indices of a pair of solids: both solids, last dofs of their bodies, where the branches meet."""
+GROUP_NUMBERS = 4  # indices of a group of pairs: both islands, the first pair, one past the last
 CONSTRAINT_INDICES, CONSTRAINT_PLACES, CONSTRAINT_LAW = 8, 24, 6
-"""Numbers that describe a bilateral constraint, see constraints/_rows.py."""
+"""Numbers of a bilateral constraint, see constraints/_kinematics.py."""
 TERRAIN_DATA = 16
-"""Numbers that describe a terrain of any kind, besides those of its relief."""
+"""Numbers of a terrain of any kind, besides its relief."""
 
 STATE = ('q', 'v', 'position', 'frame', 'gap', 'feature', 'memory', 'energy')
 """Fields that follow from q and v; kept for the start and the end of a step."""
@@ -183,7 +176,7 @@ class Sizes:
         nv, nc, ns, rows, nb = self.nv, self.nc, self.ns, self.rows, self.n_bodies
         joints = (self.n_joints,)
         return {
-            'status': (1,), 'control': (1,), 'integrator': (1,), 'terms_given': (1,),
+            'status': (1,), 'control': (1,), 'integrator': (1,), 'external_terms': (1,),
             'counts': (3,), 'options': (1,), 'ground': (8,), 'wrench_body': (1,),
             'kind': (nb,), 'parent': (nb,), 'q_index': (nb,), 'v_index': (nb + 1,),
             'dof_parent': (nv,), 'limb': (nv,), 'rooted': (1,), 'held': (nv,), 'floats': (nv,),
@@ -219,7 +212,7 @@ class Sizes:
 
 
 def consecutive(shapes: dict[str, Shape], start: int = 0) -> dict[str, tuple[int, int, Shape]]:
-    """Return first and last place, and shape, of fields that lie one behind the other."""
+    """Return first and last place, and shape, of consecutive fields."""
     places = {}
     for name, shape in shapes.items():
         stop = start + math.prod(shape)
@@ -240,11 +233,9 @@ def layout_table(places: dict[str, tuple[int, int, Shape]]) -> NDArray[np.int64]
     return np.array(table, dtype=np.int64)
 
 
-_NOTHING = Sizes(0, 0, 0, 0, 0)
-FIELDS = tuple(places_of(_NOTHING))
-"""Names of all fields in the order of their numbers."""
-INDEX_FIELDS = frozenset(_NOTHING.index_shapes())
-"""Those that live in `indices`."""
+_EMPTY = Sizes(0, 0, 0, 0, 0)
+FIELDS = tuple(places_of(_EMPTY))  # names of all fields in the order of their numbers
+INDEX_FIELDS = frozenset(_EMPTY.index_shapes())  # those in `indices`
 _NUMBERS = {name.upper(): number for number, name in enumerate(FIELDS)}
 assert not _NUMBERS.keys() & globals().keys(), 'a field has the name of a constant'
 globals().update(_NUMBERS)

@@ -1,8 +1,8 @@
-"""Views of fields inside kernels, and the arrays that are handed from kernel to kernel.
+"""The step data by name, and views of fields inside kernels.
 
-The views are made from addresses: a slice or reshape of numba calls functions of its runtime to
-share ownership and to find strides, which is a quarter of a step. Nothing owns a view: the arrays
-have to outlive it, as those that Python hands to an entry do.
+The views of kernels are made from addresses: a slice or reshape of numba calls functions of its
+runtime to share ownership and to find strides, which is a quarter of a step. A view owns nothing:
+the arrays must outlive it, as those that Python passes to an entry do.
 """
 
 from __future__ import annotations
@@ -18,21 +18,18 @@ from numpy.typing import NDArray
 
 from contact_sim._types import Array
 from contact_sim.arrays._fields import Sizes
-from contact_sim.solvers._jit import borrowed, kernel
+from contact_sim.solvers._jit import kernel, without_refcount
 
-# --- Everything one step starts from and leaves behind, in one flat array.
-#
-# Snapshot, restore and report are each one copy of `buffer`; names are views into it, laid out
-# once.
+# The step data: one flat array, so that snapshot, restore and report are one copy each.
 
-KEPT = ('impulse', 'memory', 'delay_line', 'lagged_effort')
-"""Fields that steps leave to later ones besides the state, zero after a reset."""
-PASSING = (
+PERSISTENT_FIELDS = ('impulse', 'memory', 'delay_line', 'lagged_effort')
+"""Fields besides the state that the next step reads; zero after a reset."""
+TRANSIENT_FIELDS = (
     'command', 'effort', 'tau', 'acceleration', 'v_free', 'active', 'interval_active', 'u_start',
     'u_free', 'u_next', 'bias', 'restitution_bias', 'contact_force', 'contact_velocity',
     'normal_force', 'slip_speed', 'contact_mode', 'solver',
 )  # fmt: skip
-"""Fields of the last step alone: nothing in the next one depends on them."""
+"""Results of the last step that the next one does not read."""
 
 
 class StepData:
@@ -50,9 +47,8 @@ class StepData:
         delay_line: commands of the steps before, the last one first, as many as the longest delay
             of an actuator [N m], shape (n_delay, n_joints).
         lagged_effort: efforts behind the first-order lag [N m], shape (n_joints,), or none, (0,).
-        memory: what the contact model keeps of each contact from step to step: a vector in world
-            axes and a number, zero after a reset and a switch of the model; the model says what
-            they mean, shape (nc, MEMORY_NUMBERS).
+        memory: memory of the contact model per contact: a vector in world axes and a number, zero
+            after a reset and a switch of the model, shape (nc, MEMORY_NUMBERS).
         feature: which feature of the terrain each contact is with, −1 for none, shape (nc,).
         energy: kinetic energy [J], then Σ m c of all bodies [kg m], world, shape (4,).
         now: q, v, position, frame, gap, feature, memory and energy as one block.
@@ -75,7 +71,7 @@ class StepData:
         interval_gap: position error of the interval rows [m, rad], 0 for friction, shape (ns,).
         active: 1 where the contact took part in the problem, shape (nc,).
         interval_active: 1 where the interval row took part, shape (ns,).
-        springs: of the contact model, `solvers.springs.LinearSprings`, zero without, shape (5,).
+        springs: of the contact model, `LinearSprings`, zero without, shape (5,).
         u_start: J v before the step [m/s, rad/s], shape (3 nc + ns,).
         u_free: J v_free, same shape.
         u_next: J v_next, same shape.
@@ -146,15 +142,15 @@ class StepData:
         self.sizes = sizes
         self.buffer: Array = np.zeros(sizes.length) if buffer is None else buffer
 
-    def rest(self) -> None:
-        """Begin at the present q and v: what steps found out before is forgotten."""
-        for name in (*KEPT, *PASSING):
+    def clear_history(self) -> None:
+        """Restart at the present q and v: clear the results and the memory of earlier steps."""
+        for name in (*PERSISTENT_FIELDS, *TRANSIENT_FIELDS):
             getattr(self, name)[:] = 0.0
         self.start[:] = self.now
         self.v_next[:] = self.v
 
     def __getattr__(self, name: str) -> Array:
-        """Return the view called `name`, made at its first use."""
+        """Return the view called `name`, made on first use."""
         layout = self.__dict__['sizes'].layout
         if name not in layout:
             raise AttributeError(f'StepData has no field {name!r}')
@@ -164,16 +160,14 @@ class StepData:
         return view
 
 
-# --- Views of fields inside kernels, and the arrays that are handed from kernel to kernel.
+# Views of fields inside kernels.
 
-NUMBERS, INDICES, LAYOUT = range(3)
-"""Places in `Arrays`."""
-COLUMNS, ITEM = 4, 8
-"""Columns of the layout array; bytes of a number and of an index."""
+NUMBERS, INDICES, LAYOUT = range(3)  # places in `Arrays`
+COLUMNS, ITEM = 4, 8  # columns of the layout array; bytes of a number and of an index
 
 
 class Arrays(NamedTuple):
-    """The arrays of one robot, without reference counts while a kernel works on them."""
+    """The arrays of one robot, without reference counts inside kernels."""
 
     numbers: NDArray[np.float64]
     indices: NDArray[np.int64]
@@ -183,7 +177,11 @@ class Arrays(NamedTuple):
 @kernel
 def arrays_of(numbers, indices, layout, world):
     """Return the arrays of one world: row `world` of `numbers` and of `indices`."""
-    return Arrays(borrowed(numbers)[world], borrowed(indices)[world], borrowed(layout))
+    return Arrays(
+        without_refcount(numbers)[world],
+        without_refcount(indices)[world],
+        without_refcount(layout),
+    )
 
 
 Shape = Callable[[Any, Callable[[int], Any], list[Any]], list[Any]]
@@ -193,7 +191,7 @@ Shape = Callable[[Any, Callable[[int], Any], list[Any]], list[Any]]
 def _view(data: Any, which: int, ndim: int, shape: Shape, extra: int = 0) -> tuple[Any, Any]:
     """Return signature and code of a view of a field: (data, field, `extra` integers) → array."""
     kind = types.Array(data.types[which].dtype, ndim, 'C')
-    given = (data, types.intp, *(extra * [types.intp]))
+    parameters = (data, types.intp, *(extra * [types.intp]))
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         arrays, field, *rest = arguments
@@ -221,19 +219,7 @@ def _view(data: Any, which: int, ndim: int, shape: Shape, extra: int = 0) -> tup
         )  # fmt: skip
         return view._getvalue()
 
-    return kind(*given), codegen
-
-
-def _length(builder: Any, column: Callable[[int], Any], rest: list[Any]) -> list[Any]:
-    return [builder.sub(column(1), column(0))]
-
-
-def _rows_and_columns(builder: Any, column: Callable[[int], Any], rest: list[Any]) -> list[Any]:
-    return [column(2), column(3)]
-
-
-def _given(builder: Any, column: Callable[[int], Any], rest: list[Any]) -> list[Any]:
-    return rest
+    return kind(*parameters), codegen
 
 
 def _three_by_three(builder: Any, column: Callable[[int], Any], rest: list[Any]) -> list[Any]:
@@ -244,19 +230,19 @@ def _three_by_three(builder: Any, column: Callable[[int], Any], rest: list[Any])
 @intrinsic
 def vector(typingctx: Any, data: Any, field: Any) -> Any:
     """Return a field of `numbers` as a vector."""
-    return _view(data, NUMBERS, 1, _length)
+    return _view(data, NUMBERS, 1, lambda builder, column, _: [builder.sub(column(1), column(0))])
 
 
 @intrinsic
 def matrix(typingctx: Any, data: Any, field: Any) -> Any:
     """Return a field of `numbers` as a matrix."""
-    return _view(data, NUMBERS, 2, _rows_and_columns)
+    return _view(data, NUMBERS, 2, lambda _, column, __: [column(2), column(3)])
 
 
 @intrinsic
 def front(typingctx: Any, data: Any, field: Any, rows: Any, columns: Any) -> Any:
     """Return the front of a flat field of `numbers` as a matrix (rows, columns)."""
-    return _view(data, NUMBERS, 2, _given, 2)
+    return _view(data, NUMBERS, 2, lambda _, __, sizes: sizes, 2)
 
 
 @kernel
@@ -274,7 +260,7 @@ def frames(typingctx: Any, data: Any, field: Any) -> Any:
 @intrinsic
 def integers(typingctx: Any, data: Any, field: Any) -> Any:
     """Return a field of `indices` as a vector."""
-    return _view(data, INDICES, 1, _length)
+    return _view(data, INDICES, 1, lambda builder, column, _: [builder.sub(column(1), column(0))])
 
 
 @intrinsic

@@ -1,7 +1,9 @@
-"""Contacts between bodies: which solids of the declared pairs are near each other, and where.
+"""Contacts between bodies: detection, Jacobian rows over two branches, acceleration (theory 4.4).
 
-Pairs come in groups, of one island with another or with itself. Those of islands whose boxes are
-apart are passed over: the search of many robots against each other grows with their number.
+Pairs come in groups, of one island with another or with itself. Groups of islands whose boxes do
+not overlap are skipped, so that the search over many robots grows linearly with their number. A
+row has entries at the dofs that move one body of its pair and not the other: on two branches of
+the tree, from the bodies to where the branches meet.
 """
 
 from __future__ import annotations
@@ -11,36 +13,32 @@ from typing import Any
 import numpy as np
 
 from contact_sim.arrays._fields import GROUP_NUMBERS, PAIR_NUMBERS
-from contact_sim.collision._solid_contacts import boxes, capsule_on_box, capsules, sphere_on_core
-from contact_sim.collision._solids import (
+from contact_sim.collision._contact_slots import CONTACTS, clear_pool, pair_of
+from contact_sim.collision._solid_contacts import (
     BOX,
-    CONTACTS,
     POINT,
     SEGMENT,
-    clear_pool,
+    boxes,
+    capsule_on_box,
+    capsules,
     core_of,
-    pair_of,
     solid_at,
+    sphere_on_core,
 )
 from contact_sim.collision._surface import NEAR
 from contact_sim.dynamics._vectors import add, cross, dot, put, scaled, sub, vec
 from contact_sim.solvers._jit import kernel
 
-# --- The rows of the contacts between bodies: velocity of the first body on the second.
-#
-# A row has entries at the dofs that move one body of its pair and not the other: on two branches
-# of
-# the tree, from the bodies to where the branches meet.
+# Rows: velocity of the first body relative to the second.
 
-FIRST_LEAF, SECOND_LEAF, MEET = 2, 3, 4
-"""Columns of the field `pairs`, behind the two solids."""
+FIRST_LEAF, SECOND_LEAF, MEET = 2, 3, 4  # columns of the field `pairs`, behind the two solids
 
 
 @kernel
 def two_branches(pairs, feature):
-    """Return both last dofs of the pair that a slot holds, −1 without any, and where they meet.
+    """Return both last dofs of the pair of a slot, −1 without any, and where they meet.
 
-    `pairs`: (n * PAIR_NUMBERS,). An unused slot has no dofs.
+    `pairs`: (n * PAIR_NUMBERS,). An empty slot has no dofs.
     """
     k = PAIR_NUMBERS * pair_of(feature)
     if k < 0:
@@ -52,8 +50,8 @@ def two_branches(pairs, feature):
 def fill_pair_rows(columns, origin, slots, dof_parent, position, frame, gap, jacobian_transposed):
     """Fill Jᵀ of the contacts between bodies: velocity of the first body on the second [m/s].
 
-    Taken halfway between their surfaces. As `detect.contact_rows`, whose arguments these are, for
-    the slots behind those of the ground.
+    That of the midpoint between their surfaces. Arguments as in `contact_rows`, for the slots
+    after those of the ground.
     """
     leaf_dof, feature, pairs = slots
     first, nc = leaf_dof.shape[0], feature.shape[0]
@@ -78,7 +76,7 @@ def fill_pair_rows(columns, origin, slots, dof_parent, position, frame, gap, jac
 
 @kernel
 def fill_branch(columns, branch, dof_parent, p, axes, sign, row, jacobian_transposed):
-    """Fill three rows along a branch, (last dof, dof behind its end), at the point p."""
+    """Fill three rows along a branch, (last dof, dof past its end), at the point p."""
     k = branch[0]
     while k > branch[1]:
         wx, wy, wz = columns[k, 3], columns[k, 4], columns[k, 5]
@@ -93,7 +91,7 @@ def fill_branch(columns, branch, dof_parent, p, axes, sign, row, jacobian_transp
 
 @kernel
 def add_pair_velocity(jacobian_transposed, branch, dof_parent, v, i, u):
-    """Add J v of contact i along a branch, (last dof, dof behind its end), to u."""
+    """Add J v of contact i along a branch, (last dof, dof past its end), to u."""
     k = branch[0]
     while k > branch[1]:
         for e in range(3 * i, 3 * i + 3):
@@ -122,7 +120,7 @@ def meeting_dof(dof_parent: Any, a: int, b: int) -> int:
     return b
 
 
-# --- Contacts between bodies: which solids of the declared pairs are near each other, and where.
+# Detection.
 
 
 @kernel
@@ -130,13 +128,13 @@ def detect_pairs(solids, pairs, groups, boxes, pool):
     """Fill the slots of the contacts between bodies.
 
     Args:
-        solids: (place, size, reach, island): placement of each in world, see
-            `solids.place_solids`, (n, 12); half sizes of its core and radius [m], (n, 4); radius
-            of the sphere about its centre that holds it [m], (n,); its island, (n,).
-        pairs: see arrays.fields.PAIR_NUMBERS, the simpler core first, shape (any,).
-        groups: see arrays.fields.GROUP_NUMBERS, shape (any,).
-        boxes: scratch, lower and upper corner of what each island holds, shape (islands, 6).
-        pool: the slots, see `pool.clear_pool`.
+        solids: (place, size, reach, island): placement of each in world, see `place_solids`,
+            (n, 12); half sizes of its core and radius [m], (n, 4); radius of its bounding sphere
+            [m], (n,); its island, (n,).
+        pairs: see PAIR_NUMBERS, the simpler core first, shape (any,).
+        groups: see GROUP_NUMBERS, shape (any,).
+        boxes: scratch, lower and upper corner of the box of each island, shape (islands, 6).
+        pool: the slots, see `clear_pool`.
     """
     clear_pool(pool)
     enclose(solids, boxes)
@@ -149,7 +147,7 @@ def detect_pairs(solids, pairs, groups, boxes, pool):
 
 @kernel
 def enclose(solids, boxes):
-    """Fill the boxes of the islands, along the axes of the world and NEAR wider than needed."""
+    """Fill the boxes of the islands, along the axes of the world, NEAR wider than the solids."""
     place, _, reach, island = solids
     for i in range(boxes.shape[0]):
         for e in range(3):
@@ -172,19 +170,19 @@ def overlap(a, b):
 
 @kernel
 def search_pair(solids, pairs, k, pool):
-    """Keep the contacts of pair k where its solids are near each other."""
+    """Store the contacts of pair k if its bounding spheres are near each other."""
     place, size, reach, _ = solids
     a, b = pairs[PAIR_NUMBERS * k], pairs[PAIR_NUMBERS * k + 1]
     bound, distance = reach[a] + reach[b] + NEAR, 0.0
     for e in range(9, 12):
         distance += (place[a, e] - place[b, e]) ** 2
     if distance < bound * bound:
-        meet(place, size, a, b, pool, float(CONTACTS * k))
+        keep_contacts_of(place, size, a, b, pool, float(CONTACTS * k))
 
 
 @kernel
-def meet(place, size, i, j, pool, key):
-    """Keep the contacts of solids i and j, whose cores are in the order of their kinds."""
+def keep_contacts_of(place, size, i, j, pool, key):
+    """Store the contacts of solids i and j, whose cores are in the order of their kinds."""
     a, b = solid_at(place, size, i), solid_at(place, size, j)
     first, second = core_of(size, i), core_of(size, j)
     if first == POINT:
@@ -197,13 +195,11 @@ def meet(place, size, i, j, pool, key):
         boxes(a, b, NEAR, pool, key)
 
 
-# --- J̇ v of the contacts between bodies, for laws at acceleration level.
-#
-# The rate at which u = C (v_A(p) − v_B(p)) changes while v̇ = 0, C and p those of the contact
-# wherever it is: a central difference over an instant in the motion of both bodies.
+# J̇ v, for laws at acceleration level: the rate of u = C (v_A(p) − v_B(p)) at v̇ = 0, with the
+# frame C and the point p of the moving contact, by a central difference in time.
 
-INSTANT = 1e-5
-"""[s]: at 10 rad/s the difference is exact to 1e-8, and rounding is smaller."""
+DIFFERENCE_STEP = 1e-5
+"""Step of the difference [s]: exact to 1e-8 at 10 rad/s, and rounding is smaller."""
 
 
 @kernel
@@ -213,8 +209,8 @@ def pair_drift(solids, motion, pairs, feature, drift):
     Args:
         solids: (place, size, body): placements in world (n, 12), half sizes and radius (n, 4),
             body that carries each (n,).
-        motion: (twist, bias, origin, gravity), see `detect.contact_drift`.
-        pairs: see arrays.fields.PAIR_NUMBERS, shape (any,).
+        motion: (twist, bias, origin, gravity), see `contact_drift`.
+        pairs: see PAIR_NUMBERS, shape (any,).
         feature: what each slot holds, shape (slots,).
         drift: out, shape (3 slots,).
     """
@@ -231,34 +227,35 @@ def pair_drift(solids, motion, pairs, feature, drift):
         pair, key = (pairs[k], pairs[k + 1]), feature[i] % CONTACTS
         size[0], size[1] = solids[1][pair[0]], solids[1][pair[1]]
         u, seen = (0.0, 0.0, 0.0), 0
+        # the same contact an instant later and earlier
         for side in (1.0, -1.0):
-            moved(solids, motion, pair, side * INSTANT, place)
+            place_after(solids, motion, pair, side * DIFFERENCE_STEP, place)
             clear_pool(pool)
-            meet(place, size, 0, 1, pool, 0.0)
+            keep_contacts_of(place, size, 0, 1, pool, 0.0)
             for c in range(CONTACTS):
                 if pool[5][c] == key:
-                    at = velocity_at(solids, motion, pair, side * INSTANT, pool, c)
-                    u, seen = add(u, scaled(side / (2.0 * INSTANT), at)), seen + 1
-        if seen == 2:  # else it is about to come or go
+                    at = velocity_at(solids, motion, pair, side * DIFFERENCE_STEP, pool, c)
+                    u, seen = add(u, scaled(side / (2.0 * DIFFERENCE_STEP), at)), seen + 1
+        if seen == 2:  # else the contact is about to open or close
             put(drift, 3 * i, u)
 
 
 @kernel
-def moved(solids, motion, pair, time, place):
+def place_after(solids, motion, pair, time, place):
     """Fill the placements of both solids of a pair after a time [s]."""
     twist, origin = motion[0], vec(motion[2], 0)
     for s in range(2):
         i, j = pair[s], solids[2][pair[s]]
         v, w = vec(twist[j], 0), vec(twist[j], 3)
-        turned_by(solids[0][i], scaled(time, w), place[s])
+        rotate_axes(solids[0][i], scaled(time, w), place[s])
         centre = vec(solids[0][i], 9)
         speed = add(v, cross(w, sub(centre, origin)))
         put(place[s], 9, add(centre, scaled(time, speed)))
 
 
 @kernel
-def turned_by(axes, angle, out):
-    """Fill three axes turned by a small angle vector [rad], by Rodrigues' formula."""
+def rotate_axes(axes, angle, out):
+    """Fill three axes rotated by a small rotation vector [rad], by Rodrigues' formula."""
     size = np.sqrt(dot(angle, angle))
     s = np.sin(size) / size if size > 0.0 else 1.0
     c = 2.0 * (np.sin(0.5 * size) / size) ** 2 if size > 0.0 else 0.5

@@ -1,12 +1,12 @@
-"""Contact points of spheres on the ground, their Jacobian and their acceleration.
+"""Contacts of spheres with the ground: contact points, Jacobian rows, acceleration (theory 4.2).
 
 φ = φ_ground(c) − r for a sphere with centre c and radius r. The contact point is the point of the
 sphere nearest to the ground, c − r n with n the outward normal at c: it travels over the sphere as
 the foot rolls. Contact frame rows: (t1, t2, n).
 
 A candidate is a sphere on a joint. It has one slot for each contact that it may have at once:
-slot i = features · candidate + s, s < features. On grounds of few features slot s holds feature s,
-near or not; on others the nearest facets, nearest first, and unused slots hold NO_FEATURE. Arrays
+slot i = features · candidate + s, s < features. On ground of few features slot s holds feature s,
+near or not; on others the nearest facets, nearest first, and empty slots hold NO_FEATURE. Arrays
 over contacts have one row per slot.
 """
 
@@ -20,10 +20,9 @@ from numba import carray, types
 
 from contact_sim._types import Array, Indices
 from contact_sim.arrays._fields import TERRAIN_DATA
-from contact_sim.collision._contact_keys import NO_FEATURE
-from contact_sim.collision._facets import clear_slots
-from contact_sim.collision._height_field_contacts import field_bend, find_on_field
-from contact_sim.collision._mesh_contacts import find_on_mesh, mesh_bend
+from contact_sim.collision._contact_slots import NO_FEATURE, clear_slots, write_frame
+from contact_sim.collision._height_field_contacts import field_curvature, find_on_field
+from contact_sim.collision._mesh_contacts import find_on_mesh, mesh_curvature
 from contact_sim.collision._surface import (
     FIELD,
     NEAR,
@@ -35,24 +34,19 @@ from contact_sim.collision._surface import (
     tangent_rates,
     tangents,
 )
+from contact_sim.dynamics._vectors import cross, dot, scaled, sub
 from contact_sim.robot._model import RobotModel
 from contact_sim.solvers._jit import kernel, pointer
-
-# --- Candidates: the spheres of a robot that the ground may touch, as arrays.
 
 
 @dataclass(frozen=True)
 class Candidates:
     """Spheres on links, in the order of `robot.candidates`."""
 
-    joint: Indices
-    """Pinocchio joint that carries each sphere, shape (n,)."""
-    leaf_dof: Indices
-    """Last dof of that joint, −1 on the world, shape (n,)."""
-    offset: Array
-    """Centre in the joint frame [m], shape (n, 3)."""
-    radius: Array
-    """Radius [m], shape (n,)."""
+    joint: Indices  # Pinocchio joint that carries each sphere, shape (n,)
+    leaf_dof: Indices  # last dof of that joint, −1 on the world, shape (n,)
+    offset: Array  # centre in the joint frame [m], shape (n, 3)
+    radius: Array  # radius [m], shape (n,)
 
 
 def candidates_of(robot: RobotModel) -> Candidates:
@@ -72,7 +66,7 @@ def leaf_dof(joint: Any) -> int:
     return int(joint.idx_v + joint.nv - 1) if joint.nv else -1
 
 
-# --- The search over facets, compiled once and called by its address; see `by_address`.
+# The search over facets, called through a function pointer (solvers/_jit.py).
 
 NUMBERS = types.CPointer(types.float64)
 WHOLE, REAL = types.intp, types.float64
@@ -80,7 +74,7 @@ WHOLE, REAL = types.intp, types.float64
 
 @kernel
 def ground_at(kind, data, relief, length):
-    """Return the ground whose numbers are at two addresses."""
+    """Return the ground whose data and relief are at two addresses."""
     return Ground(kind, carray(data, (TERRAIN_DATA,)), carray(relief, (length,)), 0, 0, 0)
 
 
@@ -94,7 +88,7 @@ def find_facets(
     kind: Any, data: Any, relief: Any, length: Any, x: Any, y: Any, z: Any, reach: Any,
     distance: Any, frame: Any, feature: Any, first: Any, slots: Any,
 ) -> None:  # fmt: skip
-    """Fill the slots of a point, as `surface.find_contacts`; the arrays by their addresses."""
+    """Fill the slots of a point, as `find_contacts`; arrays as addresses."""
     ground, count = ground_at(kind, data, relief, length), first + slots
     found = carray(distance, (count,)), carray(frame, (count, 3, 3)), carray(feature, (count,))
     clear_slots(found, first, slots)
@@ -105,20 +99,20 @@ def find_facets(
 
 
 @pointer(types.void(WHOLE, NUMBERS, NUMBERS, WHOLE, REAL, REAL, REAL, REAL, NUMBERS))
-def bend_of_facet(
+def facet_curvature(
     kind: Any, data: Any, relief: Any, length: Any, feature: Any, x: Any, y: Any, z: Any, out: Any
 ) -> None:
-    """Fill H of a facet, as `surface.curvature`, shape (6,)."""
+    """Fill H of a facet, as `curvature`, shape (6,)."""
     ground, bend = ground_at(kind, data, relief, length), carray(out, (6,))
     if kind == FIELD:
-        H = field_bend(ground, feature, x, y, z)
+        H = field_curvature(ground, feature, x, y, z)
     else:
-        H = mesh_bend(ground, feature, x, y, z)
+        H = mesh_curvature(ground, feature, x, y, z)
     for k in range(6):
         bend[k] = H[k]
 
 
-# --- Contact points of spheres on the ground, their Jacobian and their acceleration.
+# Contact points.
 
 
 @kernel
@@ -126,7 +120,7 @@ def detect(ground, pose, joint, offset, radius, position, frame, gap, feature):
     """Fill the contact points of all candidates.
 
     Args:
-        ground: a `surface.Ground`.
+        ground: a `Ground`.
         pose: rotation by columns and position of each joint in world, shape (nb, 12).
         joint: joint that carries each candidate, shape (candidates,).
         offset: centres in the joint frames [m], shape (candidates, 3).
@@ -146,11 +140,10 @@ def detect(ground, pose, joint, offset, radius, position, frame, gap, feature):
         x, y, z = _centre(pose, joint[c], offset, c)
         find_contacts(ground, x, y, z, r + NEAR, found, features * c, features)
         for i in range(features * c, features * (c + 1)):
+            # distance of the surface of the sphere; its nearest point
             gap[i] -= r
             n = (frame[i, 2, 0], frame[i, 2, 1], frame[i, 2, 2])
-            t1, t2 = tangents(n[0], n[1], n[2])
-            frame[i, 0, 0], frame[i, 0, 1], frame[i, 0, 2] = t1
-            frame[i, 1, 0], frame[i, 1, 1], frame[i, 1, 2] = t2
+            write_frame(frame, i, n)
             position[i, 0] = x - r * n[0]
             position[i, 1] = y - r * n[1]
             position[i, 2] = z - r * n[2]
@@ -193,15 +186,15 @@ def _centre(pose, j, offset, c):
 def contact_rows(columns, origin, slots, dof_parent, position, frame, gap, jacobian_transposed):
     """Fill u = J v: velocity of the robot's contact points in the contact frames [m/s].
 
-    The velocity is taken halfway between sphere and ground, so that a penetrating contact favours
-    neither of them; with a `gap` of zeros, at the contact points.
+    The velocity is that of the midpoint between sphere and ground, so that a penetrating contact
+    favours neither of them; with a `gap` of zeros, that of the contact points.
 
     Args:
         columns: twist of unit speed of each dof, linear at `origin`, then angular, in world axes,
             shape (nv, 6).
         origin: reference point of the twists in world [m], shape (3,).
         slots: (leaf_dof, feature, ...): last dof of the joint that carries each slot of the
-            ground, −1 on the world, and what the slots hold, shape (nc,).
+            ground, −1 on the world, and the features of the slots, shape (nc,).
         dof_parent: dof before each dof on the way to the root, shape (nv,).
         position: contact points in world [m], shape (nc, 3).
         frame: contact frames, shape (nc, 3, 3).
@@ -218,6 +211,7 @@ def contact_rows(columns, origin, slots, dof_parent, position, frame, gap, jacob
                 jacobian_transposed[k, row + 2] = 0.0
                 k = dof_parent[k]
             continue
+        # midpoint, from the origin of the twists
         t1x, t1y, t1z = frame[i, 0, 0], frame[i, 0, 1], frame[i, 0, 2]
         t2x, t2y, t2z = frame[i, 1, 0], frame[i, 1, 1], frame[i, 1, 2]
         nx, ny, nz = frame[i, 2, 0], frame[i, 2, 1], frame[i, 2, 2]
@@ -226,6 +220,7 @@ def contact_rows(columns, origin, slots, dof_parent, position, frame, gap, jacob
         py = position[i, 1] - half * ny - origin[1]
         pz = position[i, 2] - half * nz - origin[2]
         while k >= 0:
+            # velocity of the point per unit speed of dof k, ν + ω × p, in the contact frame
             wx, wy, wz = columns[k, 3], columns[k, 4], columns[k, 5]
             vx = columns[k, 0] + wy * pz - wz * py
             vy = columns[k, 1] + wz * px - wx * pz
@@ -244,19 +239,9 @@ def contact_drift(candidates, motion, ground, pose, feature, frame, gravity, dri
 
         u = t·(v_c − r ω×n),   J̇ v = t·(a_c − r α×n − r ω×ṅ) + ṫ·(v_c − r ω×n)
 
-    for each row t of the contact frame. For t = n this is φ̈ = n·a_c + v_cᵀ H v_c.
-
-    Args:
-        candidates: (joint, offset, radius) as in `detect`.
-        motion: (twist, bias, origin): twist of each joint and its acceleration while v̇ = 0, with
-            −gravity added, linear at the fixed point `origin` and in world axes, then angular,
-            shapes (nb, 6), (nb, 6), (3,).
-        ground: as in `detect`.
-        pose: as in `detect`.
-        feature: feature of the ground that each slot holds, shape (nc,).
-        frame: contact frames, rows t1, t2, n, shape (nc, 3, 3).
-        gravity: in world [m/s²], shape (3,).
-        drift: out, J̇ v, rows (t1, t2, n), shape (at least 3 nc,).
+    for each row t of the contact frame. For t = n this is φ̈ = n·a_c + v_cᵀ H v_c. `motion` is
+    (twist, bias, origin), see `bias_forces`; `candidates` is (joint, offset, radius) as in
+    `detect`.
     """
     joint, offset, radius = candidates
     features = ground.features
@@ -270,6 +255,7 @@ def contact_drift(candidates, motion, ground, pose, feature, frame, gravity, dri
         n = (frame[i, 2, 0], frame[i, 2, 1], frame[i, 2, 2])
         t1 = (frame[i, 0, 0], frame[i, 0, 1], frame[i, 0, 2])
         t2 = (frame[i, 1, 0], frame[i, 1, 1], frame[i, 1, 2])
+        # ṅ = H v_c, and the rates of the tangents
         H = curvature(ground, feature[i], centre[0], centre[1], centre[2])
         n_rate = (
             H[0] * v[0] + H[1] * v[1] + H[2] * v[2],
@@ -277,10 +263,12 @@ def contact_drift(candidates, motion, ground, pose, feature, frame, gravity, dri
             H[2] * v[0] + H[4] * v[1] + H[5] * v[2],
         )
         t1_rate, t2_rate = tangent_rates(n, t1, n_rate)
-        v, a = _at_lever(v, w, n, r), _at_lever(_at_lever(a, b, n, r), w, n_rate, r)
-        drift[3 * i] = _dot(t1, a) + _dot(t1_rate, v)
-        drift[3 * i + 1] = _dot(t2, a) + _dot(t2_rate, v)
-        drift[3 * i + 2] = _dot(n, a) + _dot(n_rate, v)
+        # velocity and acceleration of the contact point, then J̇ v row by row
+        a = sub(sub(a, scaled(r, cross(b, n))), scaled(r, cross(w, n_rate)))
+        v = sub(v, scaled(r, cross(w, n)))
+        drift[3 * i] = dot(t1, a) + dot(t1_rate, v)
+        drift[3 * i + 1] = dot(t2, a) + dot(t2_rate, v)
+        drift[3 * i + 2] = dot(n, a) + dot(n_rate, v)
 
 
 @kernel
@@ -297,18 +285,3 @@ def _centre_motion(motion, j, centre, gravity):
     ay = bias[j, 1] + gravity[1] + b[2] * x - b[0] * z + w[2] * vx - w[0] * vz
     az = bias[j, 2] + gravity[2] + b[0] * y - b[1] * x + w[0] * vy - w[1] * vx
     return (vx, vy, vz), w, (ax, ay, az), b
-
-
-@kernel
-def _at_lever(v, w, n, r):
-    """Return v − r ω × n."""
-    return (
-        v[0] - r * (w[1] * n[2] - w[2] * n[1]),
-        v[1] - r * (w[2] * n[0] - w[0] * n[2]),
-        v[2] - r * (w[0] * n[1] - w[1] * n[0]),
-    )
-
-
-@kernel
-def _dot(a, b):
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]

@@ -1,12 +1,12 @@
-"""Where a point is nearest to a facet of the ground: to a triangle, an edge or a corner.
+"""Contact of a point with one facet of faceted ground: a triangle, an edge or a corner.
 
 A point in front of the ground has a contact with every facet to which it is nearer than to the
 neighbours of that facet: with the inside of a triangle, with a convex edge between the normals of
-its two triangles, with a corner within the cone of its normals. So no edge between triangles of
-one plane is felt, and in a concave corner both sides are.
+its two triangles, with a corner within the cone of its normals. So edges inside a plane are not
+felt, and in a concave corner both sides are (theory 4.2).
 
 A point behind the ground has a contact with the nearest triangle, and near a concave edge with
-both its triangles, which there count as going on behind each other.
+both its triangles, each of which then extends behind the other.
 
 Vectors are tuples of three numbers [m].
 """
@@ -15,79 +15,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from contact_sim.collision._contact_keys import NO_FEATURE
 from contact_sim.dynamics._vectors import cross, dot, scaled, sub
 from contact_sim.solvers._jit import kernel
 
-# --- The contacts of one candidate, nearest first, while a search over facets finds them.
-#
-# `found` is (distance, frame, feature), the arrays of `detect` over all slots; a candidate has the
-# slots from `first` on. A slot without a contact holds NO_FEATURE.
-
-UNUSED_GAP = 1e3
-"""Gap of a slot without a contact [m]."""
-SAME = 1.0 - 1e-9
-"""Cosine of the angle between normals above which two contacts count as one."""
-
-
-@kernel
-def clear_slots(found, first, slots):
-    """Empty the slots of a candidate."""
-    distance, frame, feature = found
-    for i in range(first, first + slots):
-        distance[i], feature[i] = UNUSED_GAP, NO_FEATURE
-        frame[i, 2, 0] = frame[i, 2, 1] = 0.0
-        frame[i, 2, 2] = 1.0
-
-
-@kernel
-def keep_contact(found, first, slots, away, normal, key):
-    """Put a contact in its place among the nearest ones, of two with one normal the nearer.
-
-    Args:
-        found: as above.
-        first: first slot of the candidate.
-        slots: number of its slots.
-        away: signed distance [m].
-        normal: three numbers.
-        key: its feature.
-    """
-    distance, frame, feature = found
-    last = first + slots - 1
-    place = first
-    while place < last and feature[place] != NO_FEATURE:
-        if _along(normal, frame, place) > SAME:
-            break
-        place += 1
-    if feature[place] != NO_FEATURE and away >= distance[place]:
-        return
-    while place > first and distance[place - 1] > away:
-        distance[place], feature[place] = distance[place - 1], feature[place - 1]
-        for e in range(3):
-            frame[place, 2, e] = frame[place - 1, 2, e]
-        place -= 1
-    distance[place], feature[place] = away, key
-    frame[place, 2, 0], frame[place, 2, 1], frame[place, 2, 2] = normal
-
-
-@kernel
-def _along(normal, frame, i):
-    return normal[0] * frame[i, 2, 0] + normal[1] * frame[i, 2, 1] + normal[2] * frame[i, 2, 2]
-
-
-# --- Where a point is nearest to a facet of the ground: to a triangle, an edge or a corner.
-
 INSIDE, NONE = -1, 3
-"""Where the nearest point of a plane is: in the triangle, or outside of more than one edge."""
-TOLERANCE = 1e-9
-"""Rounding of positions next to the size of a facet [-]."""
-EXTENSION = 0.01
-"""How far a triangle goes on behind its neighbour at a concave edge, for points so near [m]."""
+"""Where a point lies over a triangle: inside, or outside of more than one edge."""
+TOLERANCE = 1e-9  # rounding of positions over the size of a facet [-]
+EXTENSION = 0.01  # how far a triangle extends behind its neighbour at a concave edge [m]
 
 
 @kernel
 def plane_through(a, b, c):
-    """Return the unit normal of the triangle a, b, c, out of the side where it turns left."""
+    """Return the unit normal of the triangle a, b, c, counter-clockwise seen from its front."""
     n = cross(sub(b, a), sub(c, a))
     return scaled(1.0 / np.sqrt(dot(n, n)), n)
 
@@ -102,7 +41,7 @@ def near_plane(p, a, b, c, limit):
 
 @kernel
 def side_of_edges(p, n, a, b, c):
-    """Return (where p is over the triangle a, b, c of unit normal n, how far outside [m]).
+    """Return (where p lies over the triangle a, b, c of unit normal n, distance outside [m]).
 
     Where: INSIDE, or outside of edge 0 (a to b), 1 (b to c) or 2 (c to a) alone, or NONE.
     """
@@ -142,8 +81,8 @@ def distance_to_edge(p, a, b):
 
 
 @kernel
-def goes_on_behind(p, n, edge, neighbour):
-    """Return whether a triangle goes on to below p behind its neighbour at a concave edge.
+def extends_behind(p, n, edge, neighbour):
+    """Return whether a triangle extends behind its neighbour at a concave edge, down to p.
 
     Args:
         p: a point outside of the edge alone.
@@ -161,22 +100,18 @@ def goes_on_behind(p, n, edge, neighbour):
 
 @kernel
 def nearest_on_edge(p, a, b, left, right, limit):
-    """Return (distance, direction to p) where p is nearest to the convex edge from a to b.
+    """Return (distance, direction to p) if p is nearest to the convex edge from a to b.
 
-    The distance is infinite where it is nearer to something else, or farther than `limit`.
-
-    Args:
-        p: the point.
-        a: first end.
-        b: second end.
-        left: third corner of the triangle on the left of the edge, seen from outside.
-        right: that of the triangle on its right; NaN where there is none on either side.
-        limit: largest distance of interest [m].
+    The distance is infinite if p is nearer to something else, or farther than `limit` [m]. `left`
+    and `right` are the third corners of the triangles on either side of the edge, seen from the
+    front, NaN at a border.
     """
     along, off = sub(b, a), sub(p, a)
     length, place = dot(along, along), dot(sub(b, a), sub(p, a))
+    # between the ends?
     if not 0.0 <= place <= length:
         return np.inf, off
+    # between the normals of both triangles?
     off = sub(off, scaled(place / length, along))
     square = dot(off, off)
     room = TOLERANCE * length
@@ -197,16 +132,16 @@ def is_convex(a, b, left, right):
 
 
 @kernel
-def bend_of_edge(p, a, b):
-    """Return H = ∂n/∂p [1/m] of the distance from an edge, as `surface.curvature`."""
+def edge_curvature(p, a, b):
+    """Return H = ∂n/∂p [1/m] of the distance from an edge, as `curvature`."""
     along, off = sub(b, a), sub(p, a)
     e = scaled(1.0 / np.sqrt(dot(along, along)), along)
-    return bend(sub(off, scaled(dot(off, e), e)), e)
+    return radial_curvature(sub(off, scaled(dot(off, e), e)), e)
 
 
 @kernel
-def bend(off, axis):
-    """Return (1 − n nᵀ − e eᵀ)/ρ for off = ρ n and a unit vector e along which n stays, or 0."""
+def radial_curvature(off, axis):
+    """Return (1 − n nᵀ − e eᵀ)/ρ for off = ρ n; n is constant along the unit vector e, `axis`."""
     distance = np.sqrt(dot(off, off))
     if distance < TOLERANCE:
         return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0

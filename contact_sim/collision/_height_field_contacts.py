@@ -1,7 +1,7 @@
 """Contacts with a height field: a grid of heights, two triangles per cell.
 
 The cell (i, j) has the corners A (i, j), B (i + 1, j), C (i + 1, j + 1), D (i, j + 1) and the
-triangles A B C and A C D. Below it all is ground, beside it there is none.
+triangles A B C and A C D. The field is solid below and ends at its border.
 
     data      [0:2] heights along x and y; [2] distance between them [m]; [3:5] x and y of the
               first one [m]; [5] blocks along y
@@ -17,51 +17,42 @@ from typing import NamedTuple
 
 import numpy as np
 
+from contact_sim.collision._contact_slots import keep_facet_contact
 from contact_sim.collision._facets import (
     EXTENSION,
     INSIDE,
     NONE,
     TOLERANCE,
-    bend,
-    bend_of_edge,
     distance_to_triangle,
-    goes_on_behind,
+    edge_curvature,
+    extends_behind,
     is_convex,
-    keep_contact,
     near_plane,
     nearest_on_edge,
     plane_through,
+    radial_curvature,
     side_of_edges,
 )
 from contact_sim.dynamics._vectors import cross, dot, scaled, sub
 from contact_sim.solvers._jit import kernel
 
-# --- A grid point of a height field with the heights around it, and contacts with its facets.
-#
-# Numbers only, no arrays: so a search over many of them costs a few nanoseconds each.
+# One grid point: its patch of heights and the contacts with its six facets. Numbers only, no
+# arrays: so a search over many of them takes a few nanoseconds each.
 
 LOWER, UPPER, EDGE_X, EDGE_Y, DIAGONAL, CORNER = range(6)
-PER_POINT = 6
-"""Features of a grid point: two triangles, three edges, itself."""
+PER_POINT = 6  # features of a grid point: two triangles, three edges, itself
 
 
 class Patch(NamedTuple):
-    """The heights around the grid point (i, j) [m]; those beyond the border are NaN."""
+    """Heights around the grid point (i, j) [m]; NaN beyond the border."""
 
-    a: float
-    """Of (i, j)."""
-    b: float
-    """Of (i + 1, j)."""
-    c: float
-    """Of (i + 1, j + 1)."""
-    d: float
-    """Of (i, j + 1)."""
-    before: float
-    """Of (i − 1, j)."""
-    behind: float
-    """Of (i − 1, j − 1)."""
-    below: float
-    """Of (i, j − 1)."""
+    a: float  # of (i, j)
+    b: float  # of (i + 1, j)
+    c: float  # of (i + 1, j + 1)
+    d: float  # of (i, j + 1)
+    before: float  # of (i − 1, j)
+    behind: float  # of (i − 1, j − 1)
+    below: float  # of (i, j − 1)
 
 
 @kernel
@@ -75,7 +66,7 @@ def outside_box(p, side, limit):
 
 @kernel
 def patch_at(relief, nx, ny, i, j):
-    """Return the heights around a grid point; beyond the border NaN."""
+    """Return the heights around a grid point."""
     k, right, above = ny * i + j, i < nx - 1, j < ny - 1
     return Patch(
         relief[k],
@@ -100,13 +91,7 @@ def top_of(patch):
 
 @kernel
 def beside_part(p, part, wide):
-    """Return whether an edge or the corner lies farther away than √`wide` as seen from above.
-
-    Args:
-        p: a point, x and y from the grid point [m].
-        part: LOWER to CORNER.
-        wide: square of the largest distance of interest [m²].
-    """
+    """Return whether a part is farther away than √`wide` [m] as seen from above."""
     x, y = p[0], p[1]
     if part == EDGE_X:
         return y * y > wide
@@ -121,19 +106,15 @@ def beside_part(p, part, wide):
 def contact_with(patch, scale, p, part, limit):
     """Return distance and direction from a part of a patch, infinite where p is not nearest to it.
 
-    Args:
-        patch: heights around a grid point.
-        scale: side of the cells [m].
-        p: a point in front of the field, x and y from the grid point [m].
-        part: LOWER to CORNER.
-        limit: largest distance of interest [m].
+    `p` is a point in front of the field, x and y from the grid point [m]; `limit` is the largest
+    distance of interest [m].
     """
     if part <= UPPER:
-        return over_face(patch, scale, p, part, limit)
+        return face_contact(patch, scale, p, part, limit)
     a, c = (0.0, 0.0, patch.a), (scale, scale, patch.c)
     b, d = (scale, 0.0, patch.b), (0.0, scale, patch.d)
     if part == CORNER:
-        return over_corner(patch, scale, p, limit)
+        return corner_contact(patch, scale, p, limit)
     if part == DIAGONAL:
         first, second, left, right = a, c, d, b
     elif part == EDGE_X:
@@ -147,7 +128,7 @@ def contact_with(patch, scale, p, part, limit):
 
 
 @kernel
-def over_face(patch, scale, p, part, limit):
+def face_contact(patch, scale, p, part, limit):
     """Return distance and normal of a triangle for a point in front of it and over it."""
     per = 1.0 / scale
     rise_x, rise_y = per * (patch.b - patch.a), per * (patch.c - patch.b)
@@ -156,7 +137,7 @@ def over_face(patch, scale, p, part, limit):
     above, square = p[2] - patch.a - rise_x * p[0] - rise_y * p[1], 1.0 + rise_x**2 + rise_y**2
     n = (-rise_x, -rise_y, 1.0)
     if above >= 0.0 and above * above <= limit * limit * square:
-        # the nearest point of the plane, times `square`: only what is found is divided
+        # the nearest point of the plane, times `square`: divide only on success
         x, y, side = square * p[0] + above * rise_x, square * p[1] + above * rise_y, square * scale
         if part == UPPER:
             x, y = y, x
@@ -168,30 +149,29 @@ def over_face(patch, scale, p, part, limit):
 
 
 @kernel
-def over_corner(patch, scale, p, limit):
+def corner_contact(patch, scale, p, limit):
     """Return distance and direction from the grid point of a patch, if p is nearest to it."""
     x, y, z, s = p[0], p[1], p[2] - patch.a, scale
     square = x * x + y * y + z * z
     if 0.0 < square <= limit * limit:
+        # p must be on the far side of the six edges of the corner
         right, left = z * (patch.b - patch.a), z * (patch.before - patch.a)
         up, down = z * (patch.d - patch.a), z * (patch.below - patch.a)
         on, back = z * (patch.c - patch.a), z * (patch.behind - patch.a)
-        most = TOLERANCE * s * s
-        near = not (s * x + right > most or -s * x + left > most or s * y + up > most)
-        near = near and not (-s * y + down > most or s * (x + y) + on > most)
-        if near and not -s * (x + y) + back > most:
+        room = TOLERANCE * s * s
+        near = not (s * x + right > room or -s * x + left > room or s * y + up > room)
+        near = near and not (-s * y + down > room or s * (x + y) + on > room)
+        if near and not -s * (x + y) + back > room:
             distance = np.sqrt(square)
             return distance, (x / distance, y / distance, z / distance)
     return np.inf, (x, y, z)
 
 
-# --- Contacts with a height field: a grid of heights, two triangles per cell.
+# The search over the grid.
 
 NX, NY, SCALE, X0, Y0, BLOCKS_Y = range(6)
-BLOCK = 8
-"""Cells along each side of a block."""
-FAR = 2.0
-"""Distance beyond which only the vertical counts [m]."""
+BLOCK = 8  # cells along each side of a block
+MAX_DISTANCE = 2.0  # distance beyond which only the facet below or above is used [m]
 
 
 @kernel
@@ -247,37 +227,27 @@ def field_height(ground, x, y):
 
 @kernel
 def find_on_field(ground, x, y, z, reach, found, first, slots):
-    """Fill the slots of a point with its contacts.
-
-    Args:
-        ground: as in `surface`.
-        x: of the point in world [m].
-        y: of the point.
-        z: of the point.
-        reach: distance up to which all contacts are of interest, farther only the nearest [m].
-        found: (distance, frame, feature), see `slots`; the slots are empty.
-        first: first slot of the candidate.
-        slots: number of its slots.
-    """
+    """Fill the slots of a point with its contacts; arguments as `find_contacts`."""
     nx, ny = size_of(ground)
     scale = ground.data[SCALE]
     p = (x - ground.data[X0], y - ground.data[Y0], z)
+    # vertical distance bounds the search
     on_x = min(max(p[0], 0.0), scale * (nx - 1))
     on_y = min(max(p[1], 0.0), scale * (ny - 1))
     off = (p[0] - on_x, p[1] - on_y, z - height_in(ground, on_x, on_y))
     behind = off[0] == 0.0 and off[1] == 0.0 and off[2] <= 0.0
     bound = np.sqrt(dot(off, off))
-    if not bound <= FAR:  # NaN as well
+    if not bound <= MAX_DISTANCE:  # NaN as well
         i, j, triangle = cell_at(ground, on_x, on_y)
-        way = (0.0, 0.0, 1.0) if behind or not bound < np.inf else scaled(1.0 / bound, off)
+        direction = (0.0, 0.0, 1.0) if behind or not bound < np.inf else scaled(1.0 / bound, off)
         key = PER_POINT * (ny * i + j) + triangle
-        keep_contact(found, first, slots, -bound if behind else bound, way, key)
+        keep_facet_contact(found, first, slots, -bound if behind else bound, direction, key)
         return
     limit = max(bound * (1.0 + TOLERANCE), reach)
     if behind:
         find_behind(ground, p, limit, found, first, slots)
     else:
-        find_before(ground, p, limit, reach, found, first, slots)
+        find_in_front(ground, p, limit, reach, found, first, slots)
 
 
 @kernel
@@ -290,7 +260,7 @@ def grid_range(ground, middle, limit, count):
 
 
 @kernel
-def find_before(ground, p, limit, reach, found, first, slots):
+def find_in_front(ground, p, limit, reach, found, first, slots):
     """Fill the contacts of a point in front of the field; arguments as `find_on_field`."""
     nx, ny = size_of(ground)
     relief, scale, blocks_y = ground.relief, ground.data[SCALE], int(ground.data[BLOCKS_Y])
@@ -299,6 +269,7 @@ def find_before(ground, p, limit, reach, found, first, slots):
     side, distance, blocks = BLOCK * scale, found[0], nx * ny
     for bi in range(first_i // BLOCK, last_i // BLOCK + 1):
         for bj in range(first_j // BLOCK, last_j // BLOCK + 1):
+            # skip blocks, then cells, whose highest point is too far below
             top = relief[blocks + blocks_y * bi + bj]
             if outside_box((p[0] - bi * side, p[1] - bj * side, p[2] - top), side, limit):
                 continue
@@ -310,13 +281,14 @@ def find_before(ground, p, limit, reach, found, first, slots):
                     if outside_box((off[0], off[1], over), scale, limit):
                         continue
                     wide = limit * limit - max(over, 0.0) ** 2
+                    # all facets of the grid point; the nearest contact shrinks the search
                     for part in range(PER_POINT):
                         if beside_part(off, part, wide):
                             continue
                         away, n = contact_with(patch, scale, off, part, limit)
                         if away < np.inf:
                             key = PER_POINT * (ny * i + j) + part
-                            keep_contact(found, first, slots, away, n, key)
+                            keep_facet_contact(found, first, slots, away, n, key)
                             limit = min(limit, max(distance[first], reach))
 
 
@@ -327,7 +299,12 @@ def find_behind(ground, p, limit, found, first, slots):
     first_i, last_i = grid_range(ground, p[0], limit, nx - 1)
     first_j, last_j = grid_range(ground, p[1], limit, ny - 1)
     i, j, triangle = cell_at(ground, p[0], p[1])
-    nearest, depth, way, key = np.inf, -limit, (0.0, 0.0, 1.0), PER_POINT * (ny * i + j) + triangle
+    nearest, depth, normal, key = (
+        np.inf,
+        -limit,
+        (0.0, 0.0, 1.0),
+        PER_POINT * (ny * i + j) + triangle,
+    )
     for i in range(first_i, last_i + 1):
         for j in range(first_j, last_j + 1):
             for triangle in (LOWER, UPPER):
@@ -337,14 +314,16 @@ def find_behind(ground, p, limit, found, first, slots):
                 n, number = plane_through(a, b, c), PER_POINT * (ny * i + j) + triangle
                 away = dot(n, sub(p, a))
                 where, outside = side_of_edges(p, n, a, b, c)
+                # a triangle that extends beyond a concave edge
                 beside = where not in (INSIDE, NONE) and max(outside, abs(away)) <= EXTENSION
-                if beside and goes_on(ground, p, n, (i, j, triangle), where):
-                    keep_contact(found, first, slots, away, n, number)
+                if beside and extends_beyond(ground, p, n, (i, j, triangle), where):
+                    keep_facet_contact(found, first, slots, away, n, number)
+                # the nearest triangle that faces away from p
                 if away <= 0.0:
                     distance = distance_to_triangle(p, a, b, c)
                     if distance < nearest:
-                        nearest, depth, way, key = distance, away, n, number
-    keep_contact(found, first, slots, depth, way, key)
+                        nearest, depth, normal, key = distance, away, n, number
+    keep_facet_contact(found, first, slots, depth, normal, key)
 
 
 @kernel
@@ -365,8 +344,8 @@ def field_distance(ground, x, y, z):
 
 
 @kernel
-def goes_on(ground, p, n, place, edge):
-    """Return whether the triangle at `place` goes on beyond an edge, see `goes_on_behind`."""
+def extends_beyond(ground, p, n, place, edge):
+    """Return whether the triangle at `place` extends beyond an edge, see `extends_behind`."""
     nx, ny = size_of(ground)
     i, j, triangle = place
     a, b, c = corners_of(ground, i, j, triangle)
@@ -375,6 +354,7 @@ def goes_on(ground, p, n, place, edge):
         ends = (b, c)
     elif edge == 2:
         ends = (c, a)
+    # third corner across the edge
     if triangle == LOWER:
         k, m = i, j - 1
         if edge == 1:
@@ -389,38 +369,20 @@ def goes_on(ground, p, n, place, edge):
             k, m = i - 1, j
     if not (0 <= k < nx and 0 <= m < ny):
         return False
-    return goes_on_behind(p, n, ends, point_of(ground, k, m))
+    return extends_behind(p, n, ends, point_of(ground, k, m))
 
 
 @kernel
-def field_feature(ground, feature, x, y, z):
-    """Return φ and n of one feature, whether or not the point is nearest to it."""
-    p = (x - ground.data[X0], y - ground.data[Y0], z)
-    i, j, part = place_of(ground, feature)
-    a = point_of(ground, i, j)
-    if part <= UPPER:
-        a, b, c = corners_of(ground, i, j, part)
-        n = plane_through(a, b, c)
-        return dot(n, sub(p, a)), n
-    off = sub(p, a)
-    if part != CORNER:
-        along = sub(other_end(ground, i, j, part), a)
-        off = sub(off, scaled(dot(off, along) / dot(along, along), along))
-    distance = np.sqrt(dot(off, off))
-    return distance, scaled(1.0 / distance, off) if distance > 0.0 else (0.0, 0.0, 1.0)
-
-
-@kernel
-def field_bend(ground, feature, x, y, z):
-    """Return H of a feature, see `surface.curvature`."""
+def field_curvature(ground, feature, x, y, z):
+    """Return H of a feature, see `curvature`."""
     p = (x - ground.data[X0], y - ground.data[Y0], z)
     i, j, part = place_of(ground, feature)
     if part <= UPPER:
         return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     a = point_of(ground, i, j)
     if part == CORNER:
-        return bend(sub(p, a), (0.0, 0.0, 0.0))
-    return bend_of_edge(p, a, other_end(ground, i, j, part))
+        return radial_curvature(sub(p, a), (0.0, 0.0, 0.0))
+    return edge_curvature(p, a, other_end(ground, i, j, part))
 
 
 @kernel

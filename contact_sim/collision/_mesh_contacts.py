@@ -1,8 +1,8 @@
 """Contacts with a surface of triangles, found through a grid of bins over x and y.
 
 The front of a triangle is the side from which its corners run counter-clockwise. A point is
-behind the surface where the facet nearest to it says so; there may be hollows, overhangs and open
-borders.
+behind the surface if the facet nearest to it faces away; hollows, overhangs and open borders are
+allowed.
 
     data      [0] triangles; [1] convex edges and borders; [2] corners with such an edge;
               [3] side of the bins [m]; [4:6] x and y of the first [m]; [6:8] bins along x and y;
@@ -25,46 +25,40 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contact_sim._types import Array, Indices, Vector
+from contact_sim.collision._contact_slots import clear_slots, keep_facet_contact
 from contact_sim.collision._facets import (
     EXTENSION,
     INSIDE,
     NONE,
     TOLERANCE,
-    bend,
-    bend_of_edge,
-    clear_slots,
     distance_to_triangle,
-    goes_on_behind,
-    keep_contact,
+    edge_curvature,
+    extends_behind,
     nearest_on_edge,
     plane_through,
+    radial_curvature,
     side_of_edges,
 )
 from contact_sim.dynamics._vectors import dot, scaled, sub, vec
 from contact_sim.solvers._jit import kernel
 from contact_sim.terrain import TriangleMesh
 
-# --- The facets of a mesh that a sphere may touch, and the bins in which kernels look for them.
+# The facets of a mesh, and the bins of the search.
 
-BEYOND = 1e-4
-"""How far beyond a border is looked for ground [m]."""
-ENTRIES_PER_FACET = 16
-"""Most entries of a facet in the bins, on average."""
+BORDER_PROBE = 1e-4  # distance beyond a border at which ground is searched [m]
+ENTRIES_PER_FACET = 16  # most entries of a facet in the bins, on average
 
 
 @dataclass(frozen=True)
 class MeshFacets:
-    """Numbers of triangles, convex edges and corners with one, one row each; see `mesh`."""
+    """Triangles, convex edges and corners with such an edge as numbers, one row each."""
 
     triangles: Array
     edges: Array
     corners: Array
-    neighbours: Array
-    """Places of the neighbours of the corners [m], shape (any, 3)."""
-    lower: Array
-    """Least coordinates of triangles, edges, corners [m], shape (n, 3)."""
-    upper: Array
-    """Largest coordinates."""
+    neighbours: Array  # positions of the neighbours of the corners [m], shape (any, 3)
+    lower: Array  # least coordinates of triangles, edges, corners [m], shape (n, 3)
+    upper: Array  # largest coordinates
 
     @classmethod
     def of(cls, mesh: TriangleMesh, seams: NDArray[np.bool_] | None = None) -> MeshFacets:
@@ -72,17 +66,17 @@ class MeshFacets:
 
         Args:
             mesh: its triangles.
-            seams: which borders the surface goes on beyond, shape (m, 3); they are no edges.
+            seams: borders beyond which the surface continues, shape (m, 3); they are no edges.
         """
         places, normals = mesh.vertices[mesh.triangles], mesh.normals
         third = _across(mesh)
         span = third - places
         above = np.einsum('tki,ti->tk', span, normals)
-        bend = above / np.linalg.norm(span, axis=2)
-        across = np.where((bend > TOLERANCE)[:, :, None], third, np.nan)
+        radial_curvature = above / np.linalg.norm(span, axis=2)
+        across = np.where((radial_curvature > TOLERANCE)[:, :, None], third, np.nan)
         triangles = np.concatenate([places.reshape(-1, 9), normals, across.reshape(-1, 9)], axis=1)
         border = mesh.neighbours < 0
-        convex = border | (bend < -TOLERANCE)
+        convex = border | (radial_curvature < -TOLERANCE)
         if seams is not None:
             convex &= ~seams
         once = convex & (border | (mesh.neighbours > np.arange(len(places))[:, None]))
@@ -91,7 +85,9 @@ class MeshFacets:
         edges = np.concatenate(
             [places[once], following[once], opposite[once], third[once]], axis=1
         )
-        own = np.unique(np.concatenate([mesh.triangles[convex], _roll(mesh.triangles)[convex]]))
+        own = np.unique(
+            np.concatenate([mesh.triangles[convex], np.roll(mesh.triangles, -1, axis=1)[convex]])
+        )
         corners, neighbours = _corners(mesh, own)
         ends = edges[:, :6].reshape(-1, 2, 3)
         boxes = places, ends, corners[:, None, :3]
@@ -110,13 +106,9 @@ def beyond_borders(mesh: TriangleMesh) -> Array:
     places, border = mesh.vertices[mesh.triangles], mesh.neighbours < 0
     along = (np.roll(places, -1, axis=1) - places)[border]
     out = np.cross(along, np.broadcast_to(mesh.normals[:, None], places.shape)[border])
-    out *= BEYOND / np.linalg.norm(out, axis=1)[:, None]
+    out *= BORDER_PROBE / np.linalg.norm(out, axis=1)[:, None]
     share = np.array([0.1, 0.5, 0.9])[None, :, None]
     return np.asarray(places[border][:, None] + share * along[:, None] + out[:, None])
-
-
-def _roll(triangles: Indices) -> Indices:
-    return np.roll(triangles, -1, axis=1)
 
 
 def _across(mesh: TriangleMesh) -> Array:
@@ -138,7 +130,7 @@ def _corners(mesh: TriangleMesh, own: Indices) -> tuple[Array, Array]:
     around = mesh.triangles.ravel()
     pairs = np.concatenate(
         [
-            np.stack([around, _roll(mesh.triangles).ravel()], axis=1),
+            np.stack([around, np.roll(mesh.triangles, -1, axis=1).ravel()], axis=1),
             np.stack([around, np.roll(mesh.triangles, 1, axis=1).ravel()], axis=1),
         ]
     )
@@ -147,7 +139,7 @@ def _corners(mesh: TriangleMesh, own: Indices) -> tuple[Array, Array]:
     first = np.searchsorted(pairs[:, 0], own)
     last = np.searchsorted(pairs[:, 0], own, side='right')
     places = mesh.vertices[mesh.triangles]
-    forth, back = _roll_places(places, -1) - places, _roll_places(places, 1) - places
+    forth, back = np.roll(places, -1, axis=1) - places, np.roll(places, 1, axis=1) - places
     cosine = np.einsum('tki,tki->tk', forth, back)
     cosine /= np.linalg.norm(forth, axis=2) * np.linalg.norm(back, axis=2)
     angle = np.arccos(np.clip(cosine, -1.0, 1.0))
@@ -159,26 +151,16 @@ def _corners(mesh: TriangleMesh, own: Indices) -> tuple[Array, Array]:
     return corners, mesh.vertices[pairs[:, 1]]
 
 
-def _roll_places(places: Array, shift: int) -> Array:
-    return np.roll(places, shift, axis=1)
-
-
 @dataclass(frozen=True)
 class Bins:
     """Squares over x and y, and which facets reach into each."""
 
-    side: float
-    """[m]."""
-    origin: tuple[float, float]
-    """Least x and y [m]."""
-    count: tuple[int, int]
-    """Bins along x and y."""
-    starts: Array
-    """First entry of every bin, and the number of all entries."""
-    tops: Array
-    """Highest point of every bin [m]."""
-    entries: Array
-    """Facets in every bin, in order."""
+    side: float  # [m]
+    origin: tuple[float, float]  # least x and y [m]
+    count: tuple[int, int]  # bins along x and y
+    starts: Array  # first entry of every bin, and the number of all entries
+    tops: Array  # highest point of every bin [m]
+    entries: Array  # facets in every bin, in order
 
     @classmethod
     def of(cls, lower: Array, upper: Array) -> Bins:
@@ -209,63 +191,44 @@ class Bins:
         )  # fmt: skip
 
 
-# --- Contacts with a surface of triangles, found through a grid of bins over x and y.
+# The search over the bins.
 
 (
     TRIANGLES, EDGES, CORNERS, SIDE, X0, Y0, BINS_X, BINS_Y,
     EDGES_FROM, CORNERS_FROM, NEIGHBOURS_FROM, STARTS_FROM, TOPS_FROM, ENTRIES_FROM,
 ) = range(14)  # fmt: skip
 TRIANGLE_NUMBERS, EDGE_NUMBERS, CORNER_NUMBERS = 21, 12, 8
-FAR = 2.0
-"""Distance beyond which nothing is found [m]."""
-LEAST = 1e-9
-"""Smallest distance that a search goes [m]."""
-WIDER = 4.0
-"""Factor by which a search grows that has found nothing."""
-STEEP = 1e-3
-"""Vertical part of a unit normal below which a triangle counts as a wall."""
+MAX_DISTANCE = 2.0  # largest distance of a search [m]
+MIN_DISTANCE = 1e-9  # smallest distance of a search [m]
+WIDENING = 4.0  # factor by which an unsuccessful search is widened
+STEEP = 1e-3  # vertical part of a unit normal below which a triangle counts as a wall
 
 
 class Triangle(NamedTuple):
     """A triangle and what is next to it."""
 
-    a: Vector
-    """First corner [m]."""
-    b: Vector
-    """Second corner."""
-    c: Vector
-    """Third corner."""
-    n: Vector
-    """Unit normal."""
+    a: Vector  # first corner [m]
+    b: Vector  # second corner
+    c: Vector  # third corner
+    n: Vector  # unit normal
     across_ab: Vector
     """Third corner of the triangle across the edge from a to b if that is concave, else NaN."""
-    across_bc: Vector
-    """Across the edge from b to c."""
-    across_ca: Vector
-    """Across the edge from c to a."""
+    across_bc: Vector  # across the edge from b to c
+    across_ca: Vector  # across the edge from c to a
 
 
 @kernel
 def find_on_mesh(ground, x, y, z, reach, found, first, slots):
-    """Fill the slots of a point with its contacts.
-
-    Args:
-        ground: as in `surface`.
-        x: of the point in world [m].
-        y: of the point.
-        z: of the point.
-        reach: distance up to which all contacts are of interest, farther only the nearest [m].
-        found: (distance, frame, feature), see `slots`; the slots are empty.
-        first: first slot of the candidate.
-        slots: number of its slots.
-    """
-    p, nearest, limit = (x, y, z), np.inf, max(reach, LEAST)
+    """Fill the slots of a point with its contacts; arguments as `find_contacts`."""
+    p, nearest, limit = (x, y, z), np.inf, max(reach, MIN_DISTANCE)
     while True:
-        nearest = find_before(ground, p, limit, reach, found, first, slots)
-        if abs(nearest) < np.inf or not limit < FAR:
+        # widen the search until a facet is found
+        nearest = find_in_front(ground, p, limit, reach, found, first, slots)
+        if abs(nearest) < np.inf or not limit < MAX_DISTANCE:
             break
-        limit = min(WIDER * limit, FAR)
+        limit = min(WIDENING * limit, MAX_DISTANCE)
     if nearest < 0.0:
+        # behind the surface: search again for triangles that face away
         clear_slots(found, first, slots)
         find_behind(ground, p, max(reach, -nearest), found, first, slots)
 
@@ -283,7 +246,7 @@ def bin_range(ground, middle, limit, axis):
 
 @kernel
 def entries_of(ground, bx, by, z, limit):
-    """Return first and last place of the entries of a bin, none if all are `limit` below z."""
+    """Return first and last entry of a bin, none if all are more than `limit` below z."""
     data, relief = ground.data, ground.relief
     k = int(data[BINS_Y]) * bx + by
     if z - relief[int(data[TOPS_FROM]) + k] > limit:
@@ -293,11 +256,10 @@ def entries_of(ground, bx, by, z, limit):
 
 
 @kernel
-def find_before(ground, p, limit, reach, found, first, slots):
-    """Keep the contacts of a point in front of facets; return the distance of the nearest facet.
+def find_in_front(ground, p, limit, reach, found, first, slots):
+    """Store the contacts of a point in front of facets; return the distance of the nearest facet.
 
-    It is negative where that is a triangle seen from behind, and infinite without one within
-    `limit`.
+    It is negative if that is a triangle seen from behind, and infinite without one within `limit`.
     """
     data, relief, nearest, behind = ground.data, ground.relief, np.inf, np.inf
     triangles, edges = int(data[TRIANGLES]), int(data[EDGES])
@@ -308,19 +270,21 @@ def find_before(ground, p, limit, reach, found, first, slots):
             begin, end = entries_of(ground, bx, by, p[2], limit)
             for place in range(begin, end):
                 entry = int(relief[place])
+                # triangle, edge or corner
                 if entry < triangles:
-                    away, n = over_triangle(triangle_at(relief, entry), p, limit)
+                    away, n = triangle_contact(triangle_at(relief, entry), p, limit)
                 elif entry < triangles + edges:
                     row = int(data[EDGES_FROM]) + EDGE_NUMBERS * (entry - triangles)
-                    away, n = over_edge(relief, row, p, limit)
+                    away, n = edge_contact(relief, row, p, limit)
                 else:
                     row = entry - triangles - edges
                     row = int(data[CORNERS_FROM]) + CORNER_NUMBERS * row
-                    away, n = over_corner(relief, row, int(data[NEIGHBOURS_FROM]), p, limit)
+                    away, n = corner_contact(relief, row, int(data[NEIGHBOURS_FROM]), p, limit)
+                # the nearest facet, in front or behind, shrinks the search
                 if away < 0.0:
                     behind = min(behind, -away)
                 elif away < np.inf:
-                    keep_contact(found, first, slots, away, n, entry)
+                    keep_facet_contact(found, first, slots, away, n, entry)
                     nearest = min(nearest, away)
                 limit = min(limit, max(reach, min(nearest, behind) * (1.0 + TOLERANCE)))
     return -behind if behind < nearest * (1.0 - TOLERANCE) else nearest
@@ -329,10 +293,10 @@ def find_before(ground, p, limit, reach, found, first, slots):
 @kernel
 def find_behind(ground, p, limit, found, first, slots):
     """Fill the contacts of a point behind the surface; arguments as `find_on_mesh`."""
-    data, relief, limit = ground.data, ground.relief, limit * (1.0 + TOLERANCE) + LEAST
+    data, relief, limit = ground.data, ground.relief, limit * (1.0 + TOLERANCE) + MIN_DISTANCE
     low_x, high_x = bin_range(ground, p[0], limit, 0)
     low_y, high_y = bin_range(ground, p[1], limit, 1)
-    nearest, depth, way, number = np.inf, 0.0, (0.0, 0.0, 1.0), -1
+    nearest, depth, normal, number = np.inf, 0.0, (0.0, 0.0, 1.0), -1
     for bx in range(low_x, high_x + 1):
         for by in range(low_y, high_y + 1):
             begin, end = entries_of(ground, bx, by, p[2], limit)
@@ -345,15 +309,17 @@ def find_behind(ground, p, limit, found, first, slots):
                 if abs(away) > limit:
                     continue
                 where, outside = side_of_edges(p, n, triangle.a, triangle.b, triangle.c)
+                # a triangle that extends beyond a concave edge
                 beside = where not in (INSIDE, NONE) and max(outside, abs(away)) <= EXTENSION
-                if beside and goes_on(triangle, p, where):
-                    keep_contact(found, first, slots, away, n, entry)
+                if beside and extends_beyond(triangle, p, where):
+                    keep_facet_contact(found, first, slots, away, n, entry)
+                # the nearest triangle that faces away from p
                 if away <= 0.0:
                     distance = distance_to_triangle(p, triangle.a, triangle.b, triangle.c)
                     if distance < nearest:
-                        nearest, depth, way, number = distance, away, n, entry
+                        nearest, depth, normal, number = distance, away, n, entry
     if number >= 0:
-        keep_contact(found, first, slots, depth, way, number)
+        keep_facet_contact(found, first, slots, depth, normal, number)
 
 
 @kernel
@@ -361,16 +327,16 @@ def mesh_distance(ground, x, y, z):
     """Return the distance of a point from the nearest triangle [m]."""
     limit = 0.1
     while limit < np.inf:
-        found = mesh_distance_within(ground, x, y, z, limit)
-        if found < limit:
-            return found
-        limit = WIDER * limit if limit < 1e3 else np.inf
+        distance = mesh_distance_within(ground, x, y, z, limit)
+        if distance < limit:
+            return distance
+        limit = WIDENING * limit if limit < 1e3 else np.inf
     return mesh_distance_within(ground, x, y, z, limit)
 
 
 @kernel
 def mesh_distance_within(ground, x, y, z, limit):
-    """Return the distance from the nearest triangle if it is below `limit`, else that."""
+    """Return the distance from the nearest triangle if it is below `limit`, else `limit`."""
     p, relief = (x, y, z), ground.relief
     low_x, high_x = bin_range(ground, x, limit, 0)
     low_y, high_y = bin_range(ground, y, limit, 1)
@@ -420,7 +386,7 @@ def triangle_at(relief, number):
 
 
 @kernel
-def over_triangle(triangle, p, limit):
+def triangle_contact(triangle, p, limit):
     """Return distance and normal of a triangle for a point in front of it and over it.
 
     For a point behind its plane minus the distance from it, over it or not; else infinity.
@@ -436,29 +402,19 @@ def over_triangle(triangle, p, limit):
 
 
 @kernel
-def edge_of(triangle, edge):
-    """Return the ends of an edge of a triangle."""
-    if edge == 0:
-        return triangle.a, triangle.b
+def extends_beyond(triangle, p, edge):
+    """Return whether a triangle extends beyond an edge, see `extends_behind`."""
+    ends, third = (triangle.a, triangle.b), triangle.across_ab
     if edge == 1:
-        return triangle.b, triangle.c
-    return triangle.c, triangle.a
-
-
-@kernel
-def goes_on(triangle, p, edge):
-    """Return whether a triangle goes on beyond an edge, see `facets.goes_on_behind`."""
-    third = triangle.across_ab
-    if edge == 1:
-        third = triangle.across_bc
+        ends, third = (triangle.b, triangle.c), triangle.across_bc
     elif edge == 2:
-        third = triangle.across_ca
-    return goes_on_behind(p, triangle.n, edge_of(triangle, edge), third)
+        ends, third = (triangle.c, triangle.a), triangle.across_ca
+    return extends_behind(p, triangle.n, ends, third)
 
 
 @kernel
-def over_edge(relief, row, p, limit):
-    """Return distance and direction from a convex edge if p is nearest to it, else infinity."""
+def edge_contact(relief, row, p, limit):
+    """Return distance and direction from a convex edge, infinity if p is not nearest to it."""
     a, b, left = vec(relief, row), vec(relief, row + 3), vec(relief, row + 6)
     right = vec(relief, row + 9)
     away, n = nearest_on_edge(p, a, b, left, right, limit)
@@ -468,8 +424,8 @@ def over_edge(relief, row, p, limit):
 
 
 @kernel
-def over_corner(relief, row, neighbours, p, limit):
-    """Return distance and direction from a corner if p is nearest to its front, else infinity."""
+def corner_contact(relief, row, neighbours, p, limit):
+    """Return distance and direction from a corner, infinity if p is not nearest to its front."""
     a = vec(relief, row)
     off = sub(p, a)
     square = dot(off, off)
@@ -486,34 +442,14 @@ def over_corner(relief, row, neighbours, p, limit):
 
 
 @kernel
-def mesh_feature(ground, feature, x, y, z):
-    """Return φ and n of one feature, whether or not the point is nearest to it."""
-    data, relief, p, number = ground.data, ground.relief, (x, y, z), int(feature)
-    triangles, edges = int(data[TRIANGLES]), int(data[EDGES])
-    if number < triangles:
-        triangle = triangle_at(relief, number)
-        return dot(triangle.n, sub(p, triangle.a)), triangle.n
-    if number < triangles + edges:
-        row = int(data[EDGES_FROM]) + EDGE_NUMBERS * (number - triangles)
-        a, b = vec(relief, row), vec(relief, row + 3)
-        along, off = sub(b, a), sub(p, a)
-        off = sub(off, scaled(dot(off, along) / dot(along, along), along))
-    else:
-        row = int(data[CORNERS_FROM]) + CORNER_NUMBERS * (number - triangles - edges)
-        off = sub(p, vec(relief, row))
-    distance = np.sqrt(dot(off, off))
-    return distance, scaled(1.0 / distance, off) if distance > 0.0 else (0.0, 0.0, 1.0)
-
-
-@kernel
-def mesh_bend(ground, feature, x, y, z):
-    """Return H of a feature, see `surface.curvature`."""
+def mesh_curvature(ground, feature, x, y, z):
+    """Return H of a feature, see `curvature`."""
     data, relief, p, number = ground.data, ground.relief, (x, y, z), int(feature)
     triangles, edges = int(data[TRIANGLES]), int(data[EDGES])
     if number < triangles:
         return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     if number < triangles + edges:
         row = int(data[EDGES_FROM]) + EDGE_NUMBERS * (number - triangles)
-        return bend_of_edge(p, vec(relief, row), vec(relief, row + 3))
+        return edge_curvature(p, vec(relief, row), vec(relief, row + 3))
     row = int(data[CORNERS_FROM]) + CORNER_NUMBERS * (number - triangles - edges)
-    return bend(sub(p, vec(relief, row)), (0.0, 0.0, 0.0))
+    return radial_curvature(sub(p, vec(relief, row)), (0.0, 0.0, 0.0))

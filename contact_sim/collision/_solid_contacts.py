@@ -1,9 +1,15 @@
-"""Contacts of two boxes: a face of one and what of the other lies over it, or two edges.
+"""Contacts of spheres, capsules and boxes with each other (theory 4.4).
 
-Of the fifteen axes that can part two boxes, three of each and the products of their edges, the one
-along which they are farthest apart, or overlap least, is the normal. Over a face touch: corners of
-the other box, corners of the face itself, and crossings of their edges.
-Boxes that are apart have the distance along that axis, which is theirs where they touch.
+A solid is a core, a point, a segment along its z axis or a box, and everything within `radius` of
+it. In kernels it is a tuple (x, y, z, centre, half, radius): its axes and centre in world, and the
+half sizes of its core. The distance of two solids is that of their cores minus their radii; the
+normal is the line between the nearest points. A capsule on a face touches at both ends of the
+part over the face, two parallel capsules at both ends of the part that they share.
+
+Of the fifteen axes that can separate two boxes, three of each and the products of their edges, the
+one with the largest distance, or the least overlap, is the normal. On a face the contacts are
+corners of the other box, corners of the face itself, and crossings of their edges. For separate
+boxes the distance is that along the axis; it is exact where they touch.
 
 [Gottschalk 1996] OBBTree, section 5; [Ericson 2005] Real-Time Collision Detection, section 4.4.
 """
@@ -12,52 +18,125 @@ from __future__ import annotations
 
 import numpy as np
 
-from contact_sim.collision._solids import (
-    axis_of,
-    clamped,
-    half_of,
-    in_axes,
-    keep_contact,
-    nearest_in_core,
-    out_of_axes,
-)
+from contact_sim.collision._contact_slots import keep_pair_contact
 from contact_sim.dynamics._vectors import add, cross, dot, scaled, sub
 from contact_sim.solvers._jit import kernel
 
-# --- Contacts of spheres and capsules: with each other and with boxes.
-#
-# The distance of two of them is that of their cores, without their radii; its normal is the line
-# between the nearest points. A capsule that lies on a face touches at both ends of what lies
-# there,
-# two capsules side by side at both ends of what they share.
+# Solids.
 
-TOUCHING = 1e-12
-"""Distance of cores below which they meet [m]."""
-SIDE_BY_SIDE = 0.1
-"""Sine of the angle below which two capsules lie side by side."""
-EXACTLY_PARALLEL = 1e-3
-"""Sine below which their nearest points are nowhere in particular."""
-UPRIGHT = 1.0 - 1e-12
-"""Cosine above which a normal is that of a face."""
-SEARCHES = 40
-"""Steps towards the nearest point of a segment, each exact on a piece of a parabola."""
+POINT, SEGMENT, BOX = range(3)  # kinds of cores
+PLACE, SIZE = 12, 4
+"""Numbers of a placement, rotation by columns and centre, and of half sizes and radius."""
+
+
+@kernel
+def place_solids(pose, body, place, out):
+    """Fill the placements of all solids in world.
+
+    Args:
+        pose: rotation by columns and position of each body in world, shape (nb, 12).
+        body: body that carries each solid, shape (n,).
+        place: placement of each solid in the axes of its body, shape (n, 12).
+        out: out, placement in world, shape (n, 12).
+    """
+    for i in range(body.shape[0]):
+        j = body[i]
+        for c in range(0, PLACE, 3):
+            x, y, z = place[i, c], place[i, c + 1], place[i, c + 2]
+            for k in range(3):
+                out[i, c + k] = pose[j, k] * x + pose[j, 3 + k] * y + pose[j, 6 + k] * z
+        for k in range(3):
+            out[i, 9 + k] += pose[j, 9 + k]
+
+
+@kernel
+def solid_at(place, size, i):
+    """Return solid i as a tuple."""
+    return (
+        (place[i, 0], place[i, 1], place[i, 2]),
+        (place[i, 3], place[i, 4], place[i, 5]),
+        (place[i, 6], place[i, 7], place[i, 8]),
+        (place[i, 9], place[i, 10], place[i, 11]),
+        (size[i, 0], size[i, 1], size[i, 2]),
+        size[i, 3],
+    )
+
+
+@kernel
+def core_of(size, i):
+    """Return the kind of the core of solid i."""
+    if size[i, 0] > 0.0:
+        return BOX
+    return SEGMENT if size[i, 2] > 0.0 else POINT
+
+
+@kernel
+def to_local(solid, point):
+    """Return a point of the world in the axes of a solid, from its centre."""
+    d = sub(point, solid[3])
+    return dot(solid[0], d), dot(solid[1], d), dot(solid[2], d)
+
+
+@kernel
+def to_world(solid, a):
+    """Return the world vector whose components in the axes of a solid are `a`."""
+    return add(add(scaled(a[0], solid[0]), scaled(a[1], solid[1])), scaled(a[2], solid[2]))
+
+
+@kernel
+def axis_of(solid, k):
+    """Return axis k of a solid."""
+    if k == 0:
+        return solid[0]
+    return solid[1] if k == 1 else solid[2]
+
+
+@kernel
+def half_of(solid, k):
+    """Return half size k of the core of a solid."""
+    half = solid[4]
+    if k == 0:
+        return half[0]
+    return half[1] if k == 1 else half[2]
+
+
+@kernel
+def clamped(x, half):
+    """Return x within [−half, half]."""
+    return min(max(x, -half), half)
+
+
+@kernel
+def nearest_in_core(a, half):
+    """Return the point of a core nearest to the point `a`, both in its axes."""
+    return clamped(a[0], half[0]), clamped(a[1], half[1]), clamped(a[2], half[2])
+
+
+# Spheres and capsules.
+
+TOUCHING = 1e-12  # distance of cores below which they meet [m]
+SIDE_BY_SIDE = 0.1  # sine of the angle below which two capsules are parallel
+EXACTLY_PARALLEL = 1e-3  # sine below which their nearest points are undetermined
+UPRIGHT = 1.0 - 1e-12  # cosine above which a normal is that of a face
+SEARCHES = 40  # Newton steps to the nearest point of a segment, each exact on one parabola
 
 
 @kernel
 def sphere_on_core(a, b, near, pool, key):
-    """Keep the contact of a sphere with any solid."""
-    local = in_axes(b, a[3])
+    """Store the contact of a sphere with any solid."""
+    local = to_local(b, a[3])
     nearest = nearest_in_core(local, b[4])
     away = sub(local, nearest)
     distance = np.sqrt(dot(away, away))
+    # centre outside the core, or inside
     if distance > TOUCHING:
         normal = scaled(1.0 / distance, away)
     else:
         distance, normal = way_out(local, b[4])
     gap = distance - a[5] - b[5]
     if gap <= near:
-        n = out_of_axes(b, normal)
-        keep_contact(pool, key, gap, n, sub(a[3], scaled(a[5], n)))
+        n = to_world(b, normal)
+        keep_pair_contact(pool, key, gap, n, sub(a[3], scaled(a[5], n)))
 
 
 @kernel
@@ -75,16 +154,14 @@ def way_out(a, half):
     return -least, (0.0, 0.0, 1.0 if a[2] >= 0.0 else -1.0)
 
 
-# ---------------------------------------------------------------- two capsules
-
-
 @kernel
 def capsules(a, b, near, pool, key):
-    """Keep the contacts of two capsules: where they are nearest, or side by side at two places."""
+    """Store the contacts of two capsules: the nearest points, or both ends if parallel."""
     u, w, c = a[2], b[2], dot(a[2], b[2])
     sine = np.sqrt(max(0.0, 1.0 - c * c))
     away = sub(a[3], b[3])
     if sine < SIDE_BY_SIDE:
+        # parallel: the part of a along which both lie
         middle, reach = -dot(away, u), half_of(b, 2) * abs(c)
         low, high = max(-half_of(a, 2), middle - reach), min(half_of(a, 2), middle + reach)
         if low < high:
@@ -109,16 +186,16 @@ def nearest_on_segment(u, w, c, away, half_a, half_b):
 
 @kernel
 def keep_round(a, b, s, near, pool, key):
-    """Keep the contact of the point at `s` on the axis of capsule a with capsule b."""
+    """Store the contact of the point at `s` on the axis of capsule a with capsule b."""
     point = add(a[3], scaled(s, a[2]))
-    local = in_axes(b, point)
+    local = to_local(b, point)
     on_axis = clamped(local[2], half_of(b, 2))
     away = sub(point, add(b[3], scaled(on_axis, b[2])))
     distance = np.sqrt(dot(away, away))
     n = scaled(1.0 / distance, away) if distance > TOUCHING else crossing(a[2], b[2])
     gap = distance - a[5] - b[5]
     if gap <= near:
-        keep_contact(pool, key, gap, n, sub(point, scaled(a[5], n)))
+        keep_pair_contact(pool, key, gap, n, sub(point, scaled(a[5], n)))
 
 
 @kernel
@@ -132,44 +209,45 @@ def crossing(u, w):
     return scaled(1.0 / size, n)
 
 
-# ---------------------------------------------------------------- a capsule and a box
-
-
 @kernel
 def capsule_on_box(a, b, near, pool, key):
-    """Keep the contacts of a capsule with a box."""
-    middle, end = in_axes(b, a[3]), in_axes(b, add(a[3], scaled(a[4][2], a[2])))
+    """Store the contacts of a capsule with a box."""
+    middle, end = to_local(b, a[3]), to_local(b, add(a[3], scaled(a[4][2], a[2])))
     along = sub(end, middle)
+    # nearest point of the axis
     t = nearest_on_line(middle, along, b[4])
     point = add(middle, scaled(t, along))
     away = sub(point, nearest_in_core(point, b[4]))
     distance = np.sqrt(dot(away, away))
+    # the axis is in the box: push it out of the nearest face
     if distance <= TOUCHING:
         keep_lying(a, b, shortest_way_out(middle, along, b[4]), middle, along, (near, pool, key))
         return
     normal = scaled(1.0 / distance, away)
     if distance - a[5] - b[5] > near:
         return
+    # along a face: both ends
     for k in range(3):
         if abs(component(normal, k)) > UPRIGHT:
             face = (k, 1.0 if component(normal, k) > 0.0 else -1.0)
             if keep_lying(a, b, face, middle, along, (near, pool, key)):
                 return
-    n = out_of_axes(b, normal)
+    # at an edge or corner: one point
+    n = to_world(b, normal)
     place = add(a[3], scaled(t * a[4][2], a[2]))
     gap = distance - a[5] - b[5]
-    keep_contact(pool, key, gap, n, sub(place, scaled(a[5], n)))
+    keep_pair_contact(pool, key, gap, n, sub(place, scaled(a[5], n)))
 
 
 @kernel
 def shortest_way_out(middle, along, half):
-    """Return the face, (axis, side), through which a segment in a box leaves it soonest."""
-    face, most = (0, 1.0), -np.inf
+    """Return the face, (axis, side), through which a segment leaves a box soonest."""
+    face, largest = (0, 1.0), -np.inf
     for k in range(3):
         x = component(middle, k)
         away = abs(x) - abs(component(along, k)) - component(half, k)
-        if away > most:
-            face, most = (k, 1.0 if x >= 0.0 else -1.0), away
+        if away > largest:
+            face, largest = (k, 1.0 if x >= 0.0 else -1.0), away
     return face
 
 
@@ -185,7 +263,7 @@ def component(a, k):
 def nearest_on_line(middle, along, half):
     """Return t in [−1, 1] at which middle + t · along is nearest to a core.
 
-    The squared distance is a convex function made of parabolas: Newton's steps, between bounds.
+    The squared distance is convex and piecewise quadratic: Newton steps between bounds.
     """
     low, high, t = -1.0, 1.0, 0.0
     for _ in range(SEARCHES):
@@ -221,7 +299,7 @@ def bound_or_middle(step, low, high):
 
 @kernel
 def keep_lying(a, b, face, middle, along, into):
-    """Keep both ends of what lies over a face, (axis, side); return False if that is a point."""
+    """Store both ends of the part over a face, (axis, side); return False if that is a point."""
     near, pool, key = into
     k, side = face
     low, high = -1.0, 1.0
@@ -243,21 +321,18 @@ def keep_lying(a, b, face, middle, along, into):
         gap = over - a[5] - b[5]
         if gap <= near:
             place = add(a[3], scaled(t * a[4][2], a[2]))
-            keep_contact(pool, key + 1.0 + i, gap, n, sub(place, scaled(a[5], n)))
+            keep_pair_contact(pool, key + 1.0 + i, gap, n, sub(place, scaled(a[5], n)))
     return True
 
 
-# --- Contacts of two boxes: a face of one and what of the other lies over it, or two edges.
+# Two boxes.
 
 MARGIN = 1e-4
 """Share of the smallest half size by which edges must be better than faces, and a face of the
-second box than one of the first: between nearly parallel boxes the choice would change often."""
-PARALLEL = 1e-6
-"""Sine below which two edges have no product."""
-SHRINK = 1.0 - 1e-9
-"""Share of the other face that counts: where rims lie on each other, it is within."""
-FIRST, SECOND = 0, 1
-"""Whose face it is."""
+second box than one of the first: otherwise nearly parallel boxes would switch often."""
+PARALLEL = 1e-6  # sine below which two edges have no product
+SHRINK = 1.0 - 1e-9  # factor on the other face, so that coinciding rims count as inside
+FIRST, SECOND = 0, 1  # whose face it is
 CORNERS, OWN_CORNERS, CROSSINGS, EDGES, SECOND_FACE = 0, 4, 8, 24, 32
 """Keys of contacts: corners of the other box, of the face itself, crossings of edges, two edges;
 added to those on a face of the second box."""
@@ -265,9 +340,10 @@ added to those on a face of the second box."""
 
 @kernel
 def boxes(a, b, near, pool, key):
-    """Keep the contacts of two boxes."""
+    """Store the contacts of two boxes."""
     away = sub(a[3], b[3])
     margin = MARGIN * min(min(a[4][0], a[4][1], a[4][2]), min(b[4][0], b[4][1], b[4][2]))
+    # separating axes: faces, then products of edges
     whose, k, face = best_face(a, b, away, margin)
     if face > near:
         return
@@ -303,25 +379,25 @@ def reach_along(solid, n):
 @kernel
 def best_face(a, b, away, margin):
     """Return whose face, which axis, and the distance along it [m], negative of overlap."""
-    whose, axis, most = FIRST, 0, -np.inf
+    whose, axis, largest = FIRST, 0, -np.inf
     for k in range(3):
         n = axis_of(a, k)
         apart = abs(dot(n, away)) - half_of(a, k) - reach_along(b, n)
-        if apart > most:
-            axis, most = k, apart
-    most += margin
+        if apart > largest:
+            axis, largest = k, apart
+    largest += margin
     for k in range(3):
         n = axis_of(b, k)
         apart = abs(dot(n, away)) - half_of(b, k) - reach_along(a, n)
-        if apart > most:
-            whose, axis, most = SECOND, k, apart
-    return whose, axis, most if whose == SECOND else most - margin
+        if apart > largest:
+            whose, axis, largest = SECOND, k, apart
+    return whose, axis, largest if whose == SECOND else largest - margin
 
 
 @kernel
 def best_edges(a, b, away):
     """Return the axes of the two edges and the distance along their product [m]."""
-    first, second, most = 0, 0, -np.inf
+    first, second, largest = 0, 0, -np.inf
     for i in range(3):
         for j in range(3):
             n = cross(axis_of(a, i), axis_of(b, j))
@@ -329,14 +405,14 @@ def best_edges(a, b, away):
             if size > PARALLEL:
                 n = scaled(1.0 / size, n)
                 apart = abs(dot(n, away)) - reach_along(a, n) - reach_along(b, n)
-                if apart > most:
-                    first, second, most = i, j, apart
-    return first, second, most
+                if apart > largest:
+                    first, second, largest = i, j, apart
+    return first, second, largest
 
 
 @kernel
 def keep_edges(a, b, edges, away, pool, key):
-    """Keep the contact of the edges along axis i of the first and axis j of the second box."""
+    """Store the contact of the edges along axis i of the first and axis j of the second box."""
     u, w = axis_of(a, edges[0]), axis_of(b, edges[1])
     n = cross(u, w)
     n = outwards(scaled(1.0 / np.sqrt(dot(n, n)), n), away)
@@ -344,7 +420,7 @@ def keep_edges(a, b, edges, away, pool, key):
     q = add(b[3], to_edge(b, edges[1], n))
     c, apart = dot(u, w), sub(p, q)
     s = (c * dot(w, apart) - dot(u, apart)) / (1.0 - c * c)
-    keep_contact(pool, key, dot(n, apart), n, add(p, scaled(s, u)))
+    keep_pair_contact(pool, key, dot(n, apart), n, add(p, scaled(s, u)))
 
 
 @kernel
@@ -358,12 +434,9 @@ def to_edge(solid, along, n):
     return way
 
 
-# ---------------------------------------------------------------- over a face
-
-
 @kernel
 def keep_over_face(own, other, face, n, into):
-    """Keep what of `other` lies over a face of `own`, whose outward normal is n.
+    """Store the contacts of `other` over a face of `own`, whose outward normal is n.
 
     `face`: FIRST where `own` is the first body, else SECOND, and the axis of the face. `into` is
     (near, pool, key).
@@ -379,6 +452,7 @@ def keep_over_face(own, other, face, n, into):
     p = scaled(SHRINK, (dot(ex, u), dot(ey, u), dot(n, u)))
     q = scaled(SHRINK, (dot(ex, w), dot(ey, w), dot(n, w)))
     onto = (face[0], centre, ex, ey, n)
+    # corners of the other face over this one
     for corner in range(4):
         s, t = 1.0 - 2.0 * (corner & 1), 1.0 - (corner & 2)
         x, y = m[0] + s * p[0] + t * q[0], m[1] + s * p[1] + t * q[1]
@@ -390,12 +464,12 @@ def keep_over_face(own, other, face, n, into):
 
 @kernel
 def facing(solid, n):
-    """Return the middle of the face that looks most against n, and its half edges."""
-    k, most = 0, -1.0
+    """Return the middle of the face that is most opposed to n, and its half edges."""
+    k, largest = 0, -1.0
     for e in range(3):
         along = abs(dot(axis_of(solid, e), n))
-        if along > most:
-            k, most = e, along
+        if along > largest:
+            k, largest = e, along
     out = outwards(axis_of(solid, k), scaled(-1.0, n))
     i, j = (k + 1) % 3, (k + 2) % 3
     return (
@@ -407,7 +481,7 @@ def facing(solid, n):
 
 @kernel
 def keep_own_corners(onto, half, other, into):
-    """Keep the corners of the face that lie within the other one."""
+    """Store the corners of the face that lie within the other one."""
     m, p, q = other
     area = p[0] * q[1] - p[1] * q[0]
     if area == 0.0:
@@ -422,7 +496,7 @@ def keep_own_corners(onto, half, other, into):
 
 @kernel
 def keep_crossings(onto, half, other, into):
-    """Keep where the edges of the other face cross those of the face."""
+    """Store the crossings of the edges of both faces."""
     m, p, q = other
     for e in range(4):  # middle and half length of an edge of the other face
         side = 1.0 - 2.0 * (e & 1)
@@ -443,13 +517,13 @@ def keep_crossings(onto, half, other, into):
 
 @kernel
 def keep_point(onto, x, y, gap, number, into):
-    """Keep a contact at x, y of a face if it is near; it is `gap` above the face."""
+    """Store a contact at x, y of a face if it is near; it is `gap` above the face."""
     whose, centre, ex, ey, n = onto
     near, pool, key = into
     if gap > near:
         return
     on_face = add(centre, add(scaled(x, ex), scaled(y, ey)))
     if whose == FIRST:  # the first body is the one with the face
-        keep_contact(pool, key + number, gap, scaled(-1.0, n), on_face)
+        keep_pair_contact(pool, key + number, gap, scaled(-1.0, n), on_face)
     else:
-        keep_contact(pool, key + number, gap, n, add(on_face, scaled(gap, n)))
+        keep_pair_contact(pool, key + number, gap, n, add(on_face, scaled(gap, n)))

@@ -1,8 +1,8 @@
-"""Surface functions: signed distance, outward normal and curvature of every kind of ground.
+"""Signed distance, outward normal and curvature of every kind of ground.
 
 A ground is a kind, TERRAIN_DATA numbers (arrays/_fields.py) and, where it has one, a relief of any
 length. It has features, each with a signed distance φ of its own; a sphere may touch several of
-them at once, up to MOST_FEATURES. |∇φ| = 1, n = ∇φ points out of the ground, and H = ∇²φ = ∂n/∂x
+them at once, up to MAX_FEATURES. |∇φ| = 1, n = ∇φ points out of the ground, and H = ∇²φ = ∂n/∂x
 tells how n turns along it.
 
     kind    feature   data
@@ -11,8 +11,8 @@ tells how n turns along it.
                       [4] side s: 1 outside a solid, −1 inside a hollow;
                       [5:8] unit axis of a cylinder, zero for a sphere: φ = s (ρ − R), ρ the
                       distance from the axis or the centre
-    FIELD   facet     see `field`; the features are its triangles, edges and corners
-    MESH    facet     see `mesh`; likewise
+    FIELD   facet     see _height_field_contacts.py; its triangles, edges and corners
+    MESH    facet     see _mesh_contacts.py; likewise
 """
 
 from __future__ import annotations
@@ -22,16 +22,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from contact_sim.solvers._jit import bend_by_address, kernel, search_by_address
-
-# --- The kinds of ground, and a ground as the kernels see it.
+from contact_sim.solvers._jit import call_facet_curvature, call_find_facets, kernel
 
 PLANES, ROUND, FIELD, MESH = range(4)
 KINDS = PLANES, ROUND, FIELD, MESH
-FACETED = FIELD, MESH
-"""Kinds with more features than a sphere has slots."""
-MOST_FEATURES = 4
-"""Contacts that a sphere may have at once."""
+FACETED = FIELD, MESH  # kinds with more features than a sphere has slots
+MAX_FEATURES = 4  # contacts that a sphere may have at once
 
 
 class Ground(NamedTuple):
@@ -43,40 +39,24 @@ class Ground(NamedTuple):
     """Shape (TERRAIN_DATA,)."""
     relief: NDArray[np.float64]
     """Shape (any,)."""
-    search: int
-    """Address of `search.find_facets`; 0 on a ground without facets."""
-    bend: int
-    """Address of `search.bend_of_facet`; 0 likewise."""
+    find_facets: int
+    """Address of `find_facets`; 0 on a ground without facets."""
+    facet_curvature: int
+    """Address of `facet_curvature`; 0 likewise."""
     features: int
     """Contacts that a sphere may have at once: slots of each candidate."""
 
 
-# --- Surface functions: signed distance, outward normal and curvature of every kind of ground.
-
-NEAR = 0.02
-"""Gap up to which every contact of a sphere is found, farther only the nearest [m]."""
-FAR = 1e6
-"""Height from which verticals look for the ground [m]."""
-STEEP = 1e-3
-"""Vertical part of a unit normal below which a surface counts as a wall."""
+NEAR = 0.02  # gap up to which all contacts of a sphere are found; beyond it only the nearest [m]
+FAR = 1e6  # height from which a vertical is intersected with the ground [m]
+STEEP = 1e-3  # vertical part of a unit normal below which a surface counts as a wall
 SINGULAR = 1e-9
 """Distance from the centre or axis below which n has no direction and counts as vertical [m]."""
 
 
 @kernel
 def distance_and_normal(ground, feature, x, y, z):
-    """Return φ [m] and n = ∇φ of a feature at a point of the world.
-
-    Args:
-        ground: a `Ground`.
-        feature: number of the feature.
-        x: first coordinate of the point [m].
-        y: second.
-        z: third.
-
-    Returns:
-        (φ, (n_x, n_y, n_z)); φ < 0 inside the ground.
-    """
+    """Return φ [m], negative inside the ground, and n = ∇φ of a feature at a point in world."""
     data = ground.data
     if ground.kind == PLANES:
         (nx, ny, nz), offset = plane_of(data, feature)
@@ -92,8 +72,9 @@ def curvature(ground, feature, x, y, z):
     data = ground.data
     if ground.kind == PLANES:
         return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    if ground.search != 0:
-        return bend_by_address(ground, feature, x, y, z)
+    if ground.find_facets != 0:
+        return call_facet_curvature(ground, feature, x, y, z)
+    # (1 − e eᵀ − a aᵀ) s/ρ on round ground, a its axis
     reach, (ex, ey, ez) = _from_axis(data, x, y, z)
     if reach < SINGULAR:
         return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
@@ -119,8 +100,8 @@ def plane_of(data, feature):
 def _from_axis(data, x, y, z):
     """Return the distance of a point from the axis (or centre) and the unit vector away from it.
 
-    Where it has no direction it is one at right angles to the axis: with a hollow downwards and
-    with a solid upwards, as far as the axis allows, so that n points up.
+    On the axis the direction is one at right angles to it: downwards in a hollow and upwards on a
+    solid, as far as the axis allows, so that n points up.
     """
     ax, ay, az = data[5], data[6], data[7]
     x, y, z = x - data[0], y - data[1], z - data[2]
@@ -139,9 +120,9 @@ def _from_axis(data, x, y, z):
 
 @kernel
 def tangents(nx, ny, nz):
-    """Return t1 and t2 = n × t1: t1 is world x laid into the tangent plane of the unit normal n.
+    """Return t1 and t2 = n × t1; t1 is the world x axis projected on the tangent plane of n.
 
-    World y where x is nearly normal, |n_x| >= 0.9.
+    World y if x is nearly normal, |n_x| >= 0.9.
     """
     if abs(nx) < 0.9:
         ax, ay, az = 1.0 - nx * nx, -nx * ny, -nx * nz
@@ -154,7 +135,7 @@ def tangents(nx, ny, nz):
 
 @kernel
 def tangent_rates(n, t1, rate):
-    """Return ṫ1 and ṫ2 of `tangents` while n turns at `rate`; three tuples of three numbers.
+    """Return ṫ1 and ṫ2 of `tangents` for ṅ = `rate`; tuples of three numbers.
 
     t1 = w/|w| with w = e − n (n·e), e = world x or y.
     """
@@ -179,24 +160,24 @@ def tangent_rates(n, t1, rate):
 
 @kernel
 def find_contacts(ground, x, y, z, reach, found, first, slots):
-    """Fill the slots of a point with the features it is nearest to, nearest first.
+    """Fill the slots of a point with its nearest features, nearest first.
 
-    On grounds of few features with those, whether near or not.
+    Ground of few features fills all of them, near or not.
 
     Args:
         ground: a `Ground`.
         x: of the point in world [m].
         y: of the point.
         z: of the point.
-        reach: distance up to which all contacts are of interest, farther only the nearest [m].
+        reach: distance up to which all contacts count, farther only the nearest [m].
         found: out: φ [m], frames of which only n is filled, and features, shapes (any,),
             (any, 3, 3), (any,).
         first: first slot of the point.
         slots: number of its slots, that of features where they are few.
     """
     distance, frame, feature = found
-    if ground.search != 0:
-        search_by_address(ground, x, y, z, reach, found, first, slots)
+    if ground.find_facets != 0:
+        call_find_facets(ground, x, y, z, reach, found, first, slots)
         return
     for s in range(slots):
         i = first + s
@@ -217,11 +198,7 @@ def find_all(ground, slots, points, found):
 def height(ground, features, x, y):
     """Return where a vertical meets the ground from above [m], NaN where it meets only walls.
 
-    Args:
-        ground: a `Ground`.
-        features: number of its features, where they are few; of several the highest counts.
-        x: of the vertical [m].
-        y: of the vertical.
+    Of `features` the highest counts.
     """
     highest = np.nan
     for k in range(features):

@@ -1,6 +1,6 @@
-"""The ground: what the robot stands on, as a kind and numbers for the kernels of `surface`.
+"""Ground: planes, spheres, cylinders and faceted ground, as numbers for the kernels.
 
-Distance and normal are those of one smooth surface at any depth. That of a box would flip where a
+Distance and normal are those of one smooth surface at any depth. Those of a box would jump where a
 point inside crosses its medial axis (theory T11).
 """
 
@@ -19,14 +19,13 @@ from numpy.typing import ArrayLike, NDArray
 from contact_sim._types import Array, Vector
 from contact_sim._validation import checked, finite, finite_array, flag, real_array, real_number
 from contact_sim.arrays._fields import TERRAIN_DATA
-from contact_sim.collision._contact_keys import NO_FEATURE
-from contact_sim.collision._detection import bend_of_facet, find_facets
-from contact_sim.collision._facets import UNUSED_GAP
+from contact_sim.collision._contact_slots import NO_FEATURE, UNUSED_GAP
+from contact_sim.collision._detection import facet_curvature, find_facets
 from contact_sim.collision._height_field_contacts import BLOCK, field_distance, field_height
 from contact_sim.collision._mesh_contacts import (
-    BEYOND,
     BINS_X,
     BINS_Y,
+    BORDER_PROBE,
     CORNER_NUMBERS,
     EDGE_NUMBERS,
     EDGES_FROM,
@@ -42,8 +41,8 @@ from contact_sim.collision._surface import (
     FACETED,
     FIELD,
     KINDS,
+    MAX_FEATURES,
     MESH,
-    MOST_FEATURES,
     PLANES,
     ROUND,
     Ground,
@@ -54,16 +53,20 @@ from contact_sim.errors import InvalidInput, UnknownName, shown
 from contact_sim.solvers._jit import kernel
 from contact_sim.terrain import GeneratedTerrain, HeightField, Region, TriangleMesh, concatenate
 
-# --- Regions of a ground as numbers, and the coefficients of contact points in them.
+__all__ = [
+    'TERRAINS', 'CylinderGround', 'InclinedPlane', 'Plane', 'Planes', 'SphereGround', 'Terrain',
+    'as_terrain',
+]  # fmt: skip
 
-REGION_NUMBERS = 6
-"""Low and high x, low and high y [m], friction and restitution of a region."""
-NONE = -1.0
-"""Stands for a coefficient that a region does not have."""
+
+# Regions with their own friction or restitution.
+
+REGION_NUMBERS = 6  # low and high x, low and high y [m], friction and restitution of a region
+NONE = -1.0  # coefficient of a region that does not set it
 
 
 def region_numbers(regions: Iterable[Region]) -> Array:
-    """Return regions as the kernels read them, shape (n * REGION_NUMBERS,).
+    """Return regions as numbers for the kernels, shape (n * REGION_NUMBERS,).
 
     Raises:
         InvalidInput: something else than a Region.
@@ -79,15 +82,13 @@ def region_numbers(regions: Iterable[Region]) -> Array:
 
 @kernel
 def fill_coefficients(regions, position, on_ground, defaults, friction, restitution):
-    """Fill friction and restitution of every contact.
-
-    Where regions lie over each other the last one that has a coefficient gives it.
+    """Fill friction and restitution of every contact; of overlapping regions the last one counts.
 
     Args:
         regions: `region_numbers`, shape (n * REGION_NUMBERS,).
         position: contact points in world [m], shape (nc, 3).
-        on_ground: (feature of the ground that each slot holds, shape (nc,), number of the slots
-            of the ground, the first ones).
+        on_ground: (feature of each slot, shape (nc,), number of slots of the ground, the first
+            ones).
         defaults: (friction, restitution) outside of all regions, shapes (nc,).
         friction: out, shape (nc,).
         restitution: out, shape (nc,).
@@ -103,70 +104,53 @@ def fill_coefficients(regions, position, on_ground, defaults, friction, restitut
         friction[i], restitution[i] = mu, e
 
 
-# --- The interface of a ground, and its part that the kernels of `surface` answer.
+# The interface of a ground, and the base of those here.
 
 NO_RELIEF = np.zeros(0)
 
 
-def addresses_of(kind: int) -> tuple[int, int]:
-    """Return the addresses of the search over facets and of their curvature, 0 without facets."""
-    if kind not in FACETED:
-        return 0, 0
-    return find_facets.address, bend_of_facet.address
-
-
 class Terrain(Protocol):
-    """Interface of a ground: kind and numbers for kernels, distances and normals for people."""
+    """Interface of a ground: kind and numbers for kernels, distances and normals for users."""
 
     @property
     def kind(self) -> int:
-        """Kind of surface, one of `surface.KINDS`."""
-        ...
+        """Kind of surface, one of `KINDS`."""
 
     @property
     def data(self) -> Array:
         """Numbers of the surface in the order of its kind, shape (TERRAIN_DATA,)."""
-        ...
 
     @property
     def relief(self) -> Array:
         """Further numbers of the kind, shape (any,); the same array every time."""
-        ...
 
     @property
     def regions(self) -> tuple[Region, ...]:
         """Parts with a friction or restitution of their own; of several the last one counts."""
-        ...
 
     @property
     def region_numbers(self) -> Array:
-        """The regions as `collision.regions.region_numbers`; the same array every time."""
-        ...
+        """The regions as `region_numbers`; the same array every time."""
 
     @property
     def features(self) -> int:
-        """Number of contacts that a sphere may have at once, 1 to MOST_FEATURES."""
-        ...
+        """Number of contacts that a sphere may have at once, 1 to MAX_FEATURES."""
 
     def distances(self, points: ArrayLike) -> Array:
         """Return signed distances of points (n, 3) from the ground [m], shape (n,)."""
-        ...
 
     def normals(self, points: ArrayLike) -> Array:
         """Return unit normals out of the ground at points (n, 3), shape (n, 3)."""
-        ...
 
     def contacts(self, points: ArrayLike) -> tuple[Array, Array]:
         """Return signed distances (n, features) [m] and normals of what points (n, 3) touch."""
-        ...
 
     def height(self, x: float, y: float) -> float:
         """Return where the vertical through x, y meets the ground from above [m], or NaN."""
-        ...
 
 
-class Surface(ABC):
-    """A ground of one of the kinds of `surface`; subclasses say which, and its numbers.
+class GroundSurface(ABC):
+    """Base of grounds of one of the kinds of surface.
 
     Attributes:
         regions: parts with a friction or restitution of their own.
@@ -191,7 +175,7 @@ class Surface(ABC):
     @property
     @abstractmethod
     def kind(self) -> int:
-        """Kind of surface."""
+        """Kind of surface, one of `KINDS`."""
 
     @property
     @abstractmethod
@@ -242,7 +226,7 @@ class Surface(ABC):
         return float(height(self.ground, self.features, x, y))
 
     def contacts(self, points: ArrayLike) -> tuple[Array, Array]:
-        """Return what a sphere at each of the points (n, 3) may touch.
+        """Return distances and normals of what a sphere at each of the points (n, 3) may touch.
 
         Returns:
             Signed distances [m], shape (n, features), and unit normals out of the ground, shape
@@ -260,214 +244,18 @@ class Surface(ABC):
         return found[0].reshape(-1, slots), found[1][:, 2].reshape(-1, slots, 3)
 
 
-# --- Grounds of many facets: height fields and meshes, as the numbers that kernels search.
-
-Description = HeightField | TriangleMesh | GeneratedTerrain
-FACETS = 3
-"""Contacts that a sphere may have at once: as many as hold it in a corner."""
-
-
-class FacetGround(Surface):
-    """A ground of many facets, by its numbers.
-
-    Args:
-        kind: FIELD or MESH.
-        data: sizes and places, shape (TERRAIN_DATA,).
-        relief: what is searched, shape (any,).
-    """
-
-    def __init__(self, kind: int, data: Array, relief: Array) -> None:
-        self._kind, self._data, self._relief = kind, data, relief
-
-    @property
-    def kind(self) -> int:
-        """Kind of surface."""
-        return self._kind
-
-    @property
-    def data(self) -> Array:
-        """Sizes and places of the parts of the relief, shape (TERRAIN_DATA,)."""
-        return self._data.copy()
-
-    @property
-    def relief(self) -> Array:
-        """What the kernels search, shape (any,)."""
-        return self._relief
-
-    @property
-    def features(self) -> int:
-        """Number of contacts that a sphere may have at once."""
-        return FACETS
-
-    def distances(self, points: ArrayLike) -> Array:
-        """Return signed distances of points (n, 3) from the nearest facet [m], shape (n,).
-
-        Raises:
-            InvalidInput: points of another shape.
-        """
-        distances = super().distances(points)
-        behind = distances < 0.0
-        for i in np.flatnonzero(behind | (distances == UNUSED_GAP)):
-            distance = self._nearest(*np.asarray(points, dtype=float)[i])
-            distances[i] = -distance if behind[i] else distance
-        return distances
-
-    def height(self, x: float, y: float) -> float:
-        """Return where the vertical through x, y meets the ground from above [m], or NaN."""
-        found = field_height if self.kind == FIELD else mesh_height
-        return float(found(self.ground, float(x), float(y)))
-
-    def _nearest(self, x: float, y: float, z: float) -> float:
-        """Return the distance of a point from the nearest facet, concave edges included [m]."""
-        distance = field_distance if self.kind == FIELD else mesh_distance
-        return float(distance(self.ground, x, y, z))
+def addresses_of(kind: int) -> tuple[int, int]:
+    """Return the addresses of `find_facets` and `facet_curvature`, 0 without facets."""
+    if kind not in FACETED:
+        return 0, 0
+    return find_facets.address, facet_curvature.address
 
 
-class FieldGround(FacetGround):
-    """A height field as ground: below it all is ground, beside it there is none.
-
-    Args:
-        field: its heights.
-    """
-
-    def __init__(self, field: HeightField) -> None:
-        self.field = field
-        heights = np.asarray(field.heights, dtype=float)
-        highest = block_maxima(heights)
-        data = filled(*heights.shape, field.horizontal_scale, *field.origin, highest.shape[1])
-        super().__init__(FIELD, data, np.concatenate([heights.ravel(), highest.ravel()]))
-
-    def __repr__(self) -> str:
-        return f'FieldGround({self.field!r})'
-
-
-class MeshGround(FacetGround):
-    """A surface of triangles as ground.
-
-    Args:
-        mesh: its triangles.
-    """
-
-    def __init__(self, mesh: TriangleMesh) -> None:
-        self.mesh = mesh
-        super().__init__(MESH, *mesh_numbers(MeshFacets.of(mesh)))
-        points = beyond_borders(mesh)
-        if len(points):
-            super().__init__(MESH, *mesh_numbers(MeshFacets.of(mesh, self._seams(points))))
-
-    def _seams(self, points: Array) -> NDArray[np.bool_]:
-        """Return the borders beyond which the surface goes on, shape (m, 3)."""
-        away = np.array([self._nearest(*point) for point in points.reshape(-1, 3)])
-        seams = np.zeros(self.mesh.neighbours.shape, dtype=bool)
-        seams[self.mesh.neighbours < 0] = (away.reshape(-1, 3) < 0.5 * BEYOND).all(axis=1)
-        return seams
-
-    def __repr__(self) -> str:
-        return f'MeshGround({self.mesh!r})'
-
-
-def mesh_numbers(facets: MeshFacets) -> tuple[Array, Array]:
-    """Return data and relief of a mesh."""
-    bins = Bins.of(facets.lower, facets.upper)
-    parts = (
-        facets.triangles.ravel(), facets.edges.ravel(), facets.corners.ravel(),
-        facets.neighbours.ravel(), bins.starts, bins.tops, bins.entries,
-    )  # fmt: skip
-    places = np.cumsum([len(part) for part in parts])[:-1]
-    data = filled(
-        len(facets.triangles), len(facets.edges), len(facets.corners), bins.side,
-        *bins.origin, *bins.count, *places,
-    )  # fmt: skip
-    return data, np.concatenate(parts)
-
-
-def relief_of(description: Description) -> FacetGround:
-    """Return what a description says, as ground.
-
-    A field with walls becomes a mesh; so does a generated terrain of several parts, which keeps
-    its regions.
-    """
-    if isinstance(description, TriangleMesh):
-        return MeshGround(description)
-    if isinstance(description, HeightField):
-        walls = description.slope_threshold is not None and description.shifts().any()
-        return MeshGround(description.as_mesh()) if walls else FieldGround(description)
-    meshes = [] if description.mesh is None else [description.mesh]
-    if not meshes and len(description.fields) == 1:
-        return relief_of(description.fields[0]).with_regions(description.regions)
-    parts = [*meshes, *(field.as_mesh() for field in description.fields)]
-    return MeshGround(concatenate(parts)).with_regions(description.regions)
-
-
-def check_relief(kind: int, data: Array, relief: Array) -> None:
-    """Refuse numbers with which a search would leave the relief, as from a damaged file.
-
-    Raises:
-        InvalidInput: sizes, places or entries that do not fit together.
-    """
-    fits = relief.dtype == np.float64 and relief.ndim == 1
-    if fits and kind == FIELD:
-        nx, ny, scale = data[:3]
-        blocks = -(-nx // BLOCK) * -(-ny // BLOCK)
-        fits = min(nx, ny) >= 2.0 and scale > 0.0 and data[5] == -(-ny // BLOCK)
-        fits = fits and len(relief) == nx * ny + blocks and bool(np.isfinite(relief).all())
-    elif fits:
-        fits = data[SIDE] > 0.0 and data[:3].min() >= 0.0 and data[BINS_X : BINS_Y + 1].min() >= 1
-        fits = fits and _parts_fit(data, relief)
-    if not fits:
-        raise InvalidInput('terrain.relief: numbers that do not fit together')
-
-
-def _parts_fit(data: Array, relief: Array) -> bool:
-    """Return whether all places in the relief of a mesh are where its sizes say."""
-    facets, places = data[:3].astype(np.int64), data[EDGES_FROM:].astype(np.int64)
-    bins = int(data[BINS_X]) * int(data[BINS_Y])
-    lengths = facets * [TRIANGLE_NUMBERS, EDGE_NUMBERS, CORNER_NUMBERS]
-    edges, corners, neighbours, starts, tops, entries = places[:6]
-    expected = [lengths[0], lengths[:2].sum(), lengths.sum(), tops - bins - 1, entries - bins]
-    order = np.array([edges, corners, neighbours, starts, tops, entries, len(relief)])
-    if (order[:5] != expected).any() or (np.diff(order) < 0).any():
-        return False
-    ends = relief[corners:neighbours].reshape(-1, CORNER_NUMBERS)[:, 6:]
-    first, listed = relief[starts:tops], relief[entries:]
-    return bool(
-        (ends >= 0).all() and (3 * ends <= starts - neighbours).all()
-        and (first >= 0).all() and (first <= len(listed)).all()
-        and (listed >= 0).all() and (listed < facets.sum()).all()
-    )  # fmt: skip
-
-
-def filled(*numbers: float) -> Array:
-    """Return numbers, then zeros, shape (TERRAIN_DATA,)."""
-    data = np.zeros(TERRAIN_DATA)
-    data[: len(numbers)] = numbers
-    return data
-
-
-def block_maxima(heights: Array) -> Array:
-    """Return the highest corner of the cells of every block of BLOCK x BLOCK grid points."""
-    nx, ny = heights.shape
-    cells = np.full((-(-nx // BLOCK) * BLOCK, -(-ny // BLOCK) * BLOCK), -np.inf)
-    cells[:nx, :ny] = heights
-    cells[: nx - 1, :ny] = np.maximum(cells[: nx - 1, :ny], heights[1:])
-    cells[:nx, : ny - 1] = np.maximum(cells[:nx, : ny - 1], cells[:nx, 1:ny].copy())
-    blocks = cells.reshape(cells.shape[0] // BLOCK, BLOCK, cells.shape[1] // BLOCK, BLOCK)
-    return np.asarray(blocks.max(axis=(1, 3)))
-
-
-# --- The ground: what the robot stands on, as a kind and numbers for the kernels of `surface`.
-
-UNIT_TOLERANCE = 1e-9
-"""Largest distance of the length of a direction from 1."""
-
-__all__ = [
-    'TERRAINS', 'CylinderGround', 'InclinedPlane', 'Plane', 'Planes', 'SphereGround', 'Terrain',
-    'as_terrain',
-]  # fmt: skip
+# Planes, spheres and cylinders.
 
 
 @dataclass(frozen=True)
-class Planes(Surface):
+class Planes(GroundSurface):
     """Up to four planes normal·p = offset at once: a groove, a corner, a pit.
 
     The robot lives in the room on the side of all normals. Every plane is a feature: a sphere may
@@ -478,6 +266,8 @@ class Planes(Surface):
             that is not finite.
     """
 
+    kind = PLANES
+
     planes: Sequence[tuple[Sequence[float], float]] = (
         ((1.0, 0.0, 1.0), 0.0),
         ((-1.0, 0.0, 1.0), 0.0),
@@ -486,9 +276,9 @@ class Planes(Surface):
     normal [m] of each plane; default: a groove along y with a right angle at the origin."""
 
     def __post_init__(self) -> None:
-        if not 1 <= _count(self.planes) <= MOST_FEATURES:
+        if not 1 <= _count(self.planes) <= MAX_FEATURES:
             raise InvalidInput(
-                f'Planes.planes = {shown(self.planes)}: expected 1 to {MOST_FEATURES} pairs '
+                f'Planes.planes = {shown(self.planes)}: expected 1 to {MAX_FEATURES} pairs '
                 '(normal, offset)'
             )
         for k, plane in enumerate(self.planes):
@@ -499,14 +289,9 @@ class Planes(Surface):
             _check_finite(f'{name} offset', plane[1], ' m')
 
     @property
-    def kind(self) -> int:
-        """Kind of surface."""
-        return PLANES
-
-    @property
     def data(self) -> Array:
         """Unit normal and offset of each plane, shape (TERRAIN_DATA,)."""
-        return _filled(*(_plane(normal, offset) for normal, offset in self.planes))
+        return _filled(*np.concatenate([_plane(*plane) for plane in self.planes]))
 
     @property
     def features(self) -> int:
@@ -515,12 +300,14 @@ class Planes(Surface):
 
 
 @dataclass(frozen=True)
-class Plane(Surface):
+class Plane(GroundSurface):
     """The plane normal·p = offset; the robot is on the side of the normal.
 
     Raises:
         InvalidInput: a normal that is zero or not finite, an offset that is not finite.
     """
+
+    kind = PLANES
 
     normal: Vector = (0.0, 0.0, 1.0)
     """Direction out of the ground, any length."""
@@ -532,14 +319,9 @@ class Plane(Surface):
         _check_finite('Plane.offset', self.offset, ' m')
 
     @property
-    def kind(self) -> int:
-        """Kind of surface."""
-        return PLANES
-
-    @property
     def data(self) -> Array:
         """Unit normal and offset, shape (TERRAIN_DATA,)."""
-        return _filled(self.plane)
+        return _filled(*self.plane)
 
     @property
     def plane(self) -> Array:
@@ -548,12 +330,14 @@ class Plane(Surface):
 
 
 @dataclass(frozen=True)
-class InclinedPlane(Surface):
+class InclinedPlane(GroundSurface):
     """A plane through the origin that falls towards +x rotated by `heading` about z.
 
     Raises:
         InvalidInput: an angle outside (−π/2, π/2) or a heading that is not finite.
     """
+
+    kind = PLANES
 
     angle: float = math.radians(10.0)
     """Slope [rad]; downhill is the direction of `heading`."""
@@ -568,14 +352,9 @@ class InclinedPlane(Surface):
         finite('InclinedPlane.heading', self.heading)
 
     @property
-    def kind(self) -> int:
-        """Kind of surface."""
-        return PLANES
-
-    @property
     def data(self) -> Array:
         """Unit normal and offset, shape (TERRAIN_DATA,)."""
-        return _filled(self.plane)
+        return _filled(*self.plane)
 
     @property
     def plane(self) -> Array:
@@ -585,12 +364,14 @@ class InclinedPlane(Surface):
 
 
 @dataclass(frozen=True)
-class SphereGround(Surface):
+class SphereGround(GroundSurface):
     """A sphere: the robot is on it, or with `hollow` in it, as in a bowl.
 
     Raises:
         InvalidInput: a centre that is not three finite numbers, a radius that is not > 0.
     """
+
+    kind = ROUND
 
     centre: Vector = (0.0, 0.0, -10.0)
     """In world [m]."""
@@ -605,24 +386,21 @@ class SphereGround(Surface):
         flag('SphereGround.hollow', self.hollow)
 
     @property
-    def kind(self) -> int:
-        """Kind of surface."""
-        return ROUND
-
-    @property
     def data(self) -> Array:
         """Centre, radius, side and no axis, shape (TERRAIN_DATA,)."""
-        return _filled(self.centre, (self.radius, -1.0 if self.hollow else 1.0))
+        return _filled(*self.centre, self.radius, -1.0 if self.hollow else 1.0)
 
 
 @dataclass(frozen=True)
-class CylinderGround(Surface):
+class CylinderGround(GroundSurface):
     """An endless cylinder: the robot is on it, or with `hollow` in it, as in a pipe.
 
     Raises:
         InvalidInput: a point that is not three finite numbers, an axis that is zero or not
             finite, a radius that is not > 0.
     """
+
+    kind = ROUND
 
     point: Vector = (0.0, 0.0, -10.0)
     """Of the axis, in world [m]."""
@@ -640,65 +418,10 @@ class CylinderGround(Surface):
         flag('CylinderGround.hollow', self.hollow)
 
     @property
-    def kind(self) -> int:
-        """Kind of surface."""
-        return ROUND
-
-    @property
     def data(self) -> Array:
         """Point of the axis, radius, side and unit axis, shape (TERRAIN_DATA,)."""
-        return _filled(self.point, (self.radius, -1.0 if self.hollow else 1.0), _unit(self.axis))
-
-
-TERRAINS: dict[str, Callable[[], Terrain]] = {'plane': Plane, 'inclined_plane': InclinedPlane}
-"""Grounds that a name stands for."""
-
-
-TerrainLike = str | Terrain | Description
-"""What `as_terrain` takes."""
-
-
-def as_terrain(terrain: TerrainLike) -> Terrain:
-    """Return a Terrain from a name, a Terrain, or a description of `contact_sim.terrain`.
-
-    Raises:
-        UnknownName: a name that is not in TERRAINS.
-        InvalidInput: an object that is not a Terrain.
-    """
-    if isinstance(terrain, str):
-        if terrain not in TERRAINS:
-            raise UnknownName('terrain', terrain, TERRAINS)
-        return TERRAINS[terrain]()
-    if isinstance(terrain, Description):
-        return relief_of(terrain)
-    parts = 'kind', 'data', 'relief', 'features', 'distances', 'contacts', 'region_numbers'
-    if not all(hasattr(terrain, name) for name in parts):
-        raise InvalidInput(
-            f'terrain = {shown(terrain)}: expected a name or a Terrain, or a description of one'
-        )
-    if terrain.kind not in KINDS:
-        raise InvalidInput(f'terrain.kind = {shown(terrain.kind)}: expected one of {KINDS}')
-    if not 1 <= terrain.features <= MOST_FEATURES:
-        raise InvalidInput(
-            f'terrain.features = {shown(terrain.features)}: expected 1 to {MOST_FEATURES}'
-        )
-    data = real_array('terrain.data', terrain.data)
-    if data.shape != (TERRAIN_DATA,) or not np.isfinite(data).all():
-        raise InvalidInput(f'terrain.data = {shown(data)}: expected {TERRAIN_DATA} finite numbers')
-    _check_unit_directions(terrain.kind, terrain.features, data)
-    if terrain.kind in FACETED:
-        check_relief(terrain.kind, data, terrain.relief)
-    return terrain
-
-
-def _check_unit_directions(kind: int, features: int, data: Array) -> None:
-    """Refuse directions that are not of length 1: φ would be no distance."""
-    directions = data[: 4 * features].reshape(-1, 4)[:, :3] if kind == PLANES else data[5:8][None]
-    lengths = np.linalg.norm(directions, axis=1) if kind in (PLANES, ROUND) else np.ones(1)
-    if kind == ROUND and not lengths[0]:
-        return  # a sphere has no axis
-    if not np.all(np.abs(lengths - 1.0) <= UNIT_TOLERANCE):
-        raise InvalidInput(f'terrain.data: directions of lengths {lengths.tolist()}, expected 1')
+        side = -1.0 if self.hollow else 1.0
+        return _filled(*self.point, self.radius, side, *_unit(self.axis))
 
 
 def _count(values: object) -> int:
@@ -715,10 +438,9 @@ def _plane(normal: ArrayLike, offset: float) -> Array:
     return np.array([*_unit(normal), offset])
 
 
-def _filled(*parts: ArrayLike) -> Array:
-    """Return the parts one after the other, then zeros, shape (TERRAIN_DATA,)."""
+def _filled(*numbers: float) -> Array:
+    """Return the numbers, then zeros, shape (TERRAIN_DATA,)."""
     data = np.zeros(TERRAIN_DATA)
-    numbers = np.concatenate([np.asarray(part, dtype=float) for part in parts])
     data[: len(numbers)] = numbers
     return data
 
@@ -755,7 +477,242 @@ def _check_radius(name: str, value: object) -> None:
         raise InvalidInput(f'{name} = {shown(value)} m: expected a finite number > 0')
 
 
-# --- The ground as layers on a grid seen from above: height, friction and restitution.
+# Ground by name, as an object, or from a description.
+
+Description = HeightField | TriangleMesh | GeneratedTerrain
+TERRAINS: dict[str, Callable[[], Terrain]] = {'plane': Plane, 'inclined_plane': InclinedPlane}
+"""Grounds that a name stands for."""
+TerrainLike = str | Terrain | Description  # what `as_terrain` takes
+UNIT_TOLERANCE = 1e-9  # largest distance of the length of a direction from 1
+
+
+def as_terrain(terrain: TerrainLike) -> Terrain:
+    """Return a Terrain from a name, a Terrain, or a description of `contact_sim.terrain`.
+
+    Raises:
+        UnknownName: a name that is not in TERRAINS.
+        InvalidInput: an object that is not a Terrain.
+    """
+    if isinstance(terrain, str):
+        if terrain not in TERRAINS:
+            raise UnknownName('terrain', terrain, TERRAINS)
+        return TERRAINS[terrain]()
+    if isinstance(terrain, Description):
+        return faceted_ground(terrain)
+    parts = 'kind', 'data', 'relief', 'features', 'distances', 'contacts', 'region_numbers'
+    if not all(hasattr(terrain, name) for name in parts):
+        raise InvalidInput(
+            f'terrain = {shown(terrain)}: expected a name or a Terrain, or a description of one'
+        )
+    if terrain.kind not in KINDS:
+        raise InvalidInput(f'terrain.kind = {shown(terrain.kind)}: expected one of {KINDS}')
+    if not 1 <= terrain.features <= MAX_FEATURES:
+        raise InvalidInput(
+            f'terrain.features = {shown(terrain.features)}: expected 1 to {MAX_FEATURES}'
+        )
+    data = real_array('terrain.data', terrain.data)
+    if data.shape != (TERRAIN_DATA,) or not np.isfinite(data).all():
+        raise InvalidInput(f'terrain.data = {shown(data)}: expected {TERRAIN_DATA} finite numbers')
+    _check_unit_directions(terrain.kind, terrain.features, data)
+    if terrain.kind in FACETED:
+        check_facet_data(terrain.kind, data, terrain.relief)
+    return terrain
+
+
+def _check_unit_directions(kind: int, features: int, data: Array) -> None:
+    """Refuse directions that are not of length 1: φ would be no distance."""
+    directions = data[: 4 * features].reshape(-1, 4)[:, :3] if kind == PLANES else data[5:8][None]
+    lengths = np.linalg.norm(directions, axis=1) if kind in (PLANES, ROUND) else np.ones(1)
+    if kind == ROUND and not lengths[0]:
+        return  # a sphere has no axis
+    if not np.all(np.abs(lengths - 1.0) <= UNIT_TOLERANCE):
+        raise InvalidInput(f'terrain.data: directions of lengths {lengths.tolist()}, expected 1')
+
+
+# Faceted ground: height fields and meshes.
+
+FACETS = 3  # contacts that a sphere may have at once: as many as hold it in a corner
+
+
+class FacetGround(GroundSurface):
+    """Ground of many facets.
+
+    Args:
+        kind: FIELD or MESH.
+        data: sizes and places, shape (TERRAIN_DATA,).
+        relief: the facets as numbers, shape (any,).
+    """
+
+    kind = FIELD
+
+    def __init__(self, kind: int, data: Array, relief: Array) -> None:
+        self.kind, self._data, self._relief = kind, data, relief
+
+    @property
+    def data(self) -> Array:
+        """Sizes and places of the parts of the relief, shape (TERRAIN_DATA,)."""
+        return self._data.copy()
+
+    @property
+    def relief(self) -> Array:
+        """The facets as numbers for the kernels, shape (any,)."""
+        return self._relief
+
+    @property
+    def features(self) -> int:
+        """Number of contacts that a sphere may have at once."""
+        return FACETS
+
+    def distances(self, points: ArrayLike) -> Array:
+        """Return signed distances of points (n, 3) from the nearest facet [m], shape (n,).
+
+        Raises:
+            InvalidInput: points of another shape.
+        """
+        distances = super().distances(points)
+        behind = distances < 0.0
+        for i in np.flatnonzero(behind | (distances == UNUSED_GAP)):
+            distance = self._nearest(*np.asarray(points, dtype=float)[i])
+            distances[i] = -distance if behind[i] else distance
+        return distances
+
+    def height(self, x: float, y: float) -> float:
+        """Return where the vertical through x, y meets the ground from above [m], or NaN."""
+        found = field_height if self.kind == FIELD else mesh_height
+        return float(found(self.ground, float(x), float(y)))
+
+    def _nearest(self, x: float, y: float, z: float) -> float:
+        """Return the distance of a point from the nearest facet, concave edges included [m]."""
+        distance = field_distance if self.kind == FIELD else mesh_distance
+        return float(distance(self.ground, x, y, z))
+
+
+class FieldGround(FacetGround):
+    """A height field as ground: solid below, nothing beside it.
+
+    Args:
+        field: its heights.
+    """
+
+    def __init__(self, field: HeightField) -> None:
+        self.field = field
+        heights = np.asarray(field.heights, dtype=float)
+        highest = block_maxima(heights)
+        data = _filled(*heights.shape, field.horizontal_scale, *field.origin, highest.shape[1])
+        super().__init__(FIELD, data, np.concatenate([heights.ravel(), highest.ravel()]))
+
+    def __repr__(self) -> str:
+        return f'FieldGround({self.field!r})'
+
+
+class MeshGround(FacetGround):
+    """A surface of triangles as ground.
+
+    Args:
+        mesh: its triangles.
+    """
+
+    def __init__(self, mesh: TriangleMesh) -> None:
+        self.mesh = mesh
+        super().__init__(MESH, *mesh_numbers(MeshFacets.of(mesh)))
+        points = beyond_borders(mesh)
+        if len(points):
+            super().__init__(MESH, *mesh_numbers(MeshFacets.of(mesh, self._seams(points))))
+
+    def _seams(self, points: Array) -> NDArray[np.bool_]:
+        """Return the borders beyond which the surface continues, shape (m, 3)."""
+        away = np.array([self._nearest(*point) for point in points.reshape(-1, 3)])
+        seams = np.zeros(self.mesh.neighbours.shape, dtype=bool)
+        seams[self.mesh.neighbours < 0] = (away.reshape(-1, 3) < 0.5 * BORDER_PROBE).all(axis=1)
+        return seams
+
+    def __repr__(self) -> str:
+        return f'MeshGround({self.mesh!r})'
+
+
+def mesh_numbers(facets: MeshFacets) -> tuple[Array, Array]:
+    """Return data and relief of a mesh."""
+    bins = Bins.of(facets.lower, facets.upper)
+    parts = (
+        facets.triangles.ravel(), facets.edges.ravel(), facets.corners.ravel(),
+        facets.neighbours.ravel(), bins.starts, bins.tops, bins.entries,
+    )  # fmt: skip
+    places = np.cumsum([len(part) for part in parts])[:-1]
+    data = _filled(
+        len(facets.triangles), len(facets.edges), len(facets.corners), bins.side,
+        *bins.origin, *bins.count, *places,
+    )  # fmt: skip
+    return data, np.concatenate(parts)
+
+
+def block_maxima(heights: Array) -> Array:
+    """Return the highest corner of the cells of every block of BLOCK x BLOCK grid points."""
+    nx, ny = heights.shape
+    cells = np.full((-(-nx // BLOCK) * BLOCK, -(-ny // BLOCK) * BLOCK), -np.inf)
+    cells[:nx, :ny] = heights
+    cells[: nx - 1, :ny] = np.maximum(cells[: nx - 1, :ny], heights[1:])
+    cells[:nx, : ny - 1] = np.maximum(cells[:nx, : ny - 1], cells[:nx, 1:ny].copy())
+    blocks = cells.reshape(cells.shape[0] // BLOCK, BLOCK, cells.shape[1] // BLOCK, BLOCK)
+    return np.asarray(blocks.max(axis=(1, 3)))
+
+
+def faceted_ground(description: Description) -> FacetGround:
+    """Return the ground of a description.
+
+    A field with walls becomes a mesh; so does a generated terrain of several parts, which keeps
+    its regions.
+    """
+    if isinstance(description, TriangleMesh):
+        return MeshGround(description)
+    if isinstance(description, HeightField):
+        walls = description.slope_threshold is not None and description.shifts().any()
+        return MeshGround(description.as_mesh()) if walls else FieldGround(description)
+    meshes = [] if description.mesh is None else [description.mesh]
+    if not meshes and len(description.fields) == 1:
+        return faceted_ground(description.fields[0]).with_regions(description.regions)
+    parts = [*meshes, *(field.as_mesh() for field in description.fields)]
+    return MeshGround(concatenate(parts)).with_regions(description.regions)
+
+
+def check_facet_data(kind: int, data: Array, relief: Array) -> None:
+    """Check the numbers of faceted ground: a search must not leave the array.
+
+    Raises:
+        InvalidInput: sizes, places or entries that do not fit together, as in a damaged file.
+    """
+    fits = relief.dtype == np.float64 and relief.ndim == 1
+    if fits and kind == FIELD:
+        nx, ny, scale = data[:3]
+        blocks = -(-nx // BLOCK) * -(-ny // BLOCK)
+        fits = min(nx, ny) >= 2.0 and scale > 0.0 and data[5] == -(-ny // BLOCK)
+        fits = fits and len(relief) == nx * ny + blocks and bool(np.isfinite(relief).all())
+    elif fits:
+        fits = data[SIDE] > 0.0 and data[:3].min() >= 0.0 and data[BINS_X : BINS_Y + 1].min() >= 1
+        fits = fits and _parts_fit(data, relief)
+    if not fits:
+        raise InvalidInput('terrain.relief: numbers that do not fit together')
+
+
+def _parts_fit(data: Array, relief: Array) -> bool:
+    """Return whether the parts of a mesh are where its sizes put them."""
+    facets, places = data[:3].astype(np.int64), data[EDGES_FROM:].astype(np.int64)
+    bins = int(data[BINS_X]) * int(data[BINS_Y])
+    lengths = facets * [TRIANGLE_NUMBERS, EDGE_NUMBERS, CORNER_NUMBERS]
+    edges, corners, neighbours, starts, tops, entries = places[:6]
+    expected = [lengths[0], lengths[:2].sum(), lengths.sum(), tops - bins - 1, entries - bins]
+    order = np.array([edges, corners, neighbours, starts, tops, entries, len(relief)])
+    if (order[:5] != expected).any() or (np.diff(order) < 0).any():
+        return False
+    ends = relief[corners:neighbours].reshape(-1, CORNER_NUMBERS)[:, 6:]
+    first, listed = relief[starts:tops], relief[entries:]
+    return bool(
+        (ends >= 0).all() and (3 * ends <= starts - neighbours).all()
+        and (first >= 0).all() and (first <= len(listed)).all()
+        and (listed >= 0).all() and (listed < facets.sum()).all()
+    )  # fmt: skip
+
+
+# Layers of a ground on a grid seen from above.
 
 ELEVATION, FRICTION, RESTITUTION = 'elevation', 'friction', 'restitution'
 

@@ -1,4 +1,4 @@
-"""Constraints as numbers: names looked up in a robot, places read where the robot is."""
+"""Constraints as numbers for the kernels, and as dictionaries for recordings and parameters."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import pinocchio as pin
 from contact_sim._types import Array, Indices
 from contact_sim.arrays._fields import CONSTRAINT_INDICES, CONSTRAINT_LAW, CONSTRAINT_PLACES
 from contact_sim.collision._detection import leaf_dof
-from contact_sim.constraints._rows import (
+from contact_sim.constraints._kinematics import (
     COUNT,
     DAMPED,
     DRIVEN,
     DRIVEN_SLOWLY,
     FRAME,
-    GIVEN,
+    FUNCTION,
     JOINTS,
     POINT,
     PROJECTED,
@@ -41,52 +41,51 @@ from contact_sim.robot._constraints import (
 from contact_sim.robot._coordinates import frame_called
 from contact_sim.robot._model import RobotModel
 
-# --- Constraints in words that JSON and YAML have, and back: recordings and the node's
-# configuration.
+# Serialisation to values that JSON and YAML have, for recordings and the node's parameters:
 #
-# {'kind': 'loop_closure', 'frame': 'rod', 'other': 'knee', 'stabilisation': {'alpha': 10.0}}
+#     {'kind': 'loop_closure', 'frame': 'rod', 'other': 'knee', 'stabilisation': {'alpha': 10.0}}
 
 KINDS: dict[str, type[Constraint]] = {
     kind.kind: kind
     for kind in (PointAnchor, FrameAnchor, LoopClosure, JointLock, JointCoupling, JointVelocity)
 }
-"""Those that can be said in words."""
+"""Kinds of constraints that can be serialised."""
 
 
-def in_words(constraint: Constraint) -> dict[str, Any]:
-    """Return what a constraint is; without what is as by default.
+def constraint_to_dict(constraint: Constraint) -> dict[str, Any]:
+    """Return a constraint as a dictionary, without fields that have their default value.
 
     Raises:
-        InvalidInput: a function h(q) has no words.
+        InvalidInput: a function h(q) cannot be serialised.
     """
     if isinstance(constraint, Holonomic):
         raise InvalidInput(
             f'constraint {constraint.name!r} is a Python function: it can be neither recorded nor '
             'configured'
         )
-    said: dict[str, Any] = {'kind': constraint.kind}
+    values: dict[str, Any] = {'kind': constraint.kind}
     for field in dataclasses.fields(constraint):
         value = getattr(constraint, field.name)
         if field.name == 'stabilisation':
             if isinstance(value, Baumgarte):
-                said[field.name] = {'kp': value.kp, 'kd': value.kd}
+                values[field.name] = {'kp': value.kp, 'kd': value.kd}
         elif field.default is dataclasses.MISSING or value != field.default:
-            said[field.name] = list(value) if isinstance(value, tuple) else value
-    return said
+            values[field.name] = list(value) if isinstance(value, tuple) else value
+    return values
 
 
-def from_words(said: Any) -> Constraint:
-    """Return the constraint that `in_words` described.
+def constraint_from_dict(values: Any) -> Constraint:
+    """Return the constraint of a dictionary of `constraint_to_dict`.
 
     Raises:
         UnknownName: a kind or a field that does not exist.
-        InvalidInput: no mapping, a field that is missing, or a value that it does not take.
+        InvalidInput: no mapping, a missing field, or an invalid value.
     """
-    if not isinstance(said, Mapping):
+    if not isinstance(values, Mapping):
         raise InvalidInput(
-            f'constraint {shown(said)}: expected a mapping with kind, frame or joint, ...'
+            f'constraint {shown(values)}: expected a mapping with kind, frame or joint, ...'
         )
-    fields = dict(said)
+    fields = dict(values)
     kind = fields.pop('kind', None)
     if kind not in KINDS:
         raise UnknownName('kind of constraint', kind, KINDS)
@@ -108,18 +107,17 @@ def from_words(said: Any) -> Constraint:
     try:
         return KINDS[kind](**fields)
     except TypeError as error:
-        raise InvalidInput(f'constraint {shown(dict(said))}: {error}') from error
+        raise InvalidInput(f'constraint {shown(dict(values))}: {error}') from error
 
 
-# --- Constraints as numbers: names looked up in a robot, places read where the robot is.
+# The constraint table: names looked up in a robot, reference poses as numbers.
 
-WORLD = 'universe'
-"""Pinocchio's name of the frame of the world."""
+WORLD = 'universe'  # Pinocchio's name of the frame of the world
 
 
 @dataclass(frozen=True)
 class ConstraintTable:
-    """The numbers of all constraints, see kinds.py."""
+    """The numbers of all constraints, for the kernels of constraints/_kinematics.py."""
 
     constraints: tuple[Constraint, ...]
     indices: Indices
@@ -137,17 +135,17 @@ class ConstraintTable:
         return int(self.indices[:, COUNT].sum())
 
     @property
-    def ties(self) -> list[list[int]]:
+    def coupled_dofs(self) -> list[list[int]]:
         """Dofs that each constraint couples, of its bodies or joints."""
         ties = []
         for row in self.indices:
-            dofs = range(self.nv) if row[0] == GIVEN else row[6:8]
+            dofs = range(self.nv) if row[0] == FUNCTION else row[6:8]
             ties.append([int(dof) for dof in dofs if dof >= 0])
         return [tie for tie in ties if tie]
 
     @property
-    def given(self) -> list[tuple[int, Holonomic]]:
-        """First row of every constraint that is a function, and the constraint."""
+    def functions(self) -> list[tuple[int, Holonomic]]:
+        """First row of every constraint that is a Python function, and the constraint."""
         return [
             (int(row[1]), constraint)
             for row, constraint in zip(self.indices, self.constraints, strict=True)
@@ -158,11 +156,11 @@ class ConstraintTable:
 def constraint_table(
     robot: RobotModel, tree: Tree, constraints: Sequence[Constraint]
 ) -> ConstraintTable:
-    """Return the numbers of constraints whose places are all known, see `where_it_is`.
+    """Return the table of constraints that have their reference poses, see `with_reference_pose`.
 
     Raises:
         UnknownName: a frame or joint that the robot does not have.
-        InvalidInput: a joint with several degrees of freedom, joints that the kernels do not know.
+        InvalidInput: a joint with several degrees of freedom, unsupported joints.
     """
     n = len(constraints)
     indices = np.zeros((n, CONSTRAINT_INDICES), dtype=np.int64)
@@ -176,7 +174,7 @@ def constraint_table(
         indices[i, 1] = row
         _fill_law(constraint, laws[i])
         if isinstance(constraint, Holonomic):
-            indices[i, 0], indices[i, 2] = GIVEN, constraint.rows
+            indices[i, 0], indices[i, 2] = FUNCTION, constraint.rows
         elif isinstance(constraint, JointLock | JointVelocity | JointCoupling):
             _fill_joints(robot, constraint, indices[i], laws[i])
         else:
@@ -185,8 +183,8 @@ def constraint_table(
     return ConstraintTable(tuple(constraints), indices, places, laws, robot.nv)
 
 
-def where_it_is(robot: RobotModel, constraint: Constraint, q: Array) -> Constraint:
-    """Return the constraint with its place; one that has none is held where it is at q (nq,).
+def with_reference_pose(robot: RobotModel, constraint: Constraint, q: Array) -> Constraint:
+    """Return the constraint with a reference pose: its own, or else that of the robot at q (nq,).
 
     Raises:
         UnknownName: a frame or joint that the robot does not have.
@@ -206,15 +204,10 @@ def where_it_is(robot: RobotModel, constraint: Constraint, q: Array) -> Constrai
 
 
 def check_start(constraint: Constraint, error: Array, jacobian: Array) -> None:
-    """Check a constraint at the configuration where it is added.
-
-    Args:
-        constraint: which.
-        error: its h there, shape (rows,).
-        jacobian: its H there, shape (rows, nv).
+    """Check a constraint at the configuration where it is added: its h (rows,) and H (rows, nv).
 
     Raises:
-        InvalidInput: it removes no freedom, or its error is none of a step.
+        InvalidInput: it removes no freedom, or its error is too large for a projection.
     """
     if not (np.abs(jacobian) > 1e-9).any():
         raise InvalidInput(

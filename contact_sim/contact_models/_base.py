@@ -30,7 +30,7 @@ from contact_sim.contact_models._stages import (
     revert_step,
 )
 from contact_sim.dynamics._integration import MOMENTUM
-from contact_sim.dynamics._pinocchio_fallback import GivenTerms
+from contact_sim.dynamics._pinocchio_fallback import PinocchioTerms
 from contact_sim.parameters import Parameters, parameter, relative_tolerance
 from contact_sim.solvers._jit import entry, kernel
 from contact_sim.step._bilateral_rows import (
@@ -171,8 +171,8 @@ class TimeStepping:
             workspace.data.memory[:] = 0.0
         self._advance, self._arrays = advance, workspace.arrays
         self._status, self._workspace = workspace.status, workspace
-        self._terms = GivenTerms(workspace) if workspace.terms_given[0] else None
-        self._rows = PythonConstraints(workspace) if workspace.table.given else None
+        self._terms = PinocchioTerms(workspace) if workspace.external_terms[0] else None
+        self._rows = PythonConstraints(workspace) if workspace.table.functions else None
 
     def advance(self, steps: int = 1) -> int:
         """Advance the state by `steps` steps of h; return the status of the world."""
@@ -186,7 +186,7 @@ class TimeStepping:
             self._advance(*self._arrays, steps)
         return int(self._status[0])
 
-    def _advance_with_pinocchio(self, terms: GivenTerms) -> None:
+    def _advance_with_pinocchio(self, terms: PinocchioTerms) -> None:
         """Advance by one step in which Pinocchio knows nle, M and q ⊕ h v⁺."""
         work, data = self._workspace, self._workspace.data
         clock = data.clock.copy()

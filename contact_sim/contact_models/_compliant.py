@@ -54,9 +54,9 @@ from contact_sim.solvers._springs import (
     LinearSprings,
     Springs,
     contact_forces,
-    end_of_step,
     interval_forces,
     next_deflection,
+    solve_implicit_springs,
     stiffness_ratio,
 )
 from contact_sim.step._contact_rows import spring_work_of, unbiased_rows_of
@@ -140,7 +140,7 @@ def solve_compliant(data):
     # Newton on λ = h f(u_f + G λ) at the end of the step, or λ = h f(u⁻) at its start
     if implicit:
         limits = law[TOLERANCE], int(law[ITERATION_LIMIT])
-        outcome = end_of_step(rows, springs, start, gaps, memory, impulse, work, limits)
+        outcome = solve_implicit_springs(rows, springs, start, gaps, memory, impulse, work, limits)
     else:
         small = law[SMALL_MOTIONS:]
         outcome = start_of_step(rows, springs, small, start, gaps, memory, impulse, work)
@@ -158,7 +158,7 @@ def solve_compliant(data):
 def start_of_step(rows, springs, small, start, gaps, memory, impulse, work):
     """Fill λ = h f(u⁻); return (status code, iterations, residual)."""
     slope = work.slope
-    contact_forces(rows, start, gaps[0], memory, springs, work.held, False, impulse, slope)
+    contact_forces(rows, start, gaps[0], memory, springs, work.lagged_force, False, impulse, slope)
     interval_forces(rows, start, gaps[1], springs, impulse, slope)
     # explicit springs explode where h ω > 2, ω² = λ_max of k G
     linear = LinearSprings(small[0], small[1], small[2], small[3], small[4])

@@ -4,8 +4,8 @@
 
 The reference among the models: no penetration, no creep, no force at a distance.
 
-The solver can be exchanged for those of other engines (solvers/_cone_peers.py), to reproduce what
-they do. What they call converged is judged like everything else.
+The solver can be exchanged for those of other engines (solvers/_cone_baselines.py), to reproduce
+what they do. What they call converged is judged like everything else.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from contact_sim.contact_models._base import (
 )
 from contact_sim.contact_models._stages import CompiledLaw, compiled_law, report_solve
 from contact_sim.parameters import Parameters, parameter
-from contact_sim.solvers._cone_peers import solve_as_peer
+from contact_sim.solvers._cone_baselines import solve_baseline
 from contact_sim.solvers._cone_problem import CONVERGED, MAX_ITERATIONS, NONFINITE
 from contact_sim.solvers._cone_solver import solve_cones
 from contact_sim.solvers._jit import kernel
@@ -36,7 +36,7 @@ from contact_sim.step._contact_rows import cone_work_of, rows_of
 EXACT = 'exact'
 
 PEERS = ('pgs', 'raisim', 'staggered')
-"""In the order of the codes in solvers/_cone_peers.py."""
+"""In the order of the codes in solvers/_cone_baselines.py."""
 
 PEER = FIRST_OWN
 """Place of the code of the peer in the numbers of the law."""
@@ -68,7 +68,7 @@ def solve_as_engine(data):
     """Solve the contact problem by the method of another engine."""
     law, n = vector(data, f.LAW), integers(data, f.COUNTS)[1]
     impulse = vector(data, f.ROW_IMPULSE)[:n]
-    sweeps, residual, converged = solve_as_peer(
+    sweeps, residual, converged = solve_baseline(
         rows_of(data), impulse, law[TOLERANCE], int(law[MAX_SWEEPS]), int(law[PEER])
     )
     code = CONVERGED if converged else MAX_ITERATIONS

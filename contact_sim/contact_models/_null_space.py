@@ -45,11 +45,10 @@ from contact_sim.solvers._cone_problem import (
     SINKING,
     Rows,
     fill_velocity_symmetric,
-    worse,
+    worse_status,
 )
 from contact_sim.solvers._cone_solver import solve_cones
-from contact_sim.solvers._dense import largest_size
-from contact_sim.solvers._equality_rows import least_norm, make_consistent
+from contact_sim.solvers._dense import largest_size, least_norm, make_consistent
 from contact_sim.solvers._jit import kernel
 from contact_sim.step._bilateral_rows import has_bilateral
 from contact_sim.step._contact_rows import cone_work_of, rows_of
@@ -176,7 +175,7 @@ def solve_held_rows(rows, u_free, state, uses_bias, impulse, work, constrained):
     # interval rows are solved with cones of their own first, then act on the feet as given
     if ns > 0:
         found, iterations = choose_intervals(A, target[: m + ns], rows, row, impulse, work)
-        code = worse(code, found)
+        code = worse_status(code, found)
         for a in range(m):
             for k in range(ns):
                 target[a] += A[a, m + k] * impulse[3 * nc + k]

@@ -48,7 +48,7 @@ from contact_sim.solvers._soft_newton import (
     SIMILAR,
     STICTION,
     SoftLaw,
-    guess_about,
+    fill_linearised_guess,
     minimise,
 )
 from contact_sim.step._contact_rows import newton_work_of, unbiased_rows_of
@@ -137,7 +137,7 @@ def solve_sap(data):
         fill_contact_compliance(rows, gap, weight, h, law, R, v_hat)
     else:
         fill_regularisation(rows, gap, start, weight, law, soft)
-        guess_about(rows, soft, start, impulse, work)
+        fill_linearised_guess(rows, soft, start, impulse, work)
     # Newton on the convex problem in the velocities u = G λ + u_f, with exact line search
     iterations, residual, converged = minimise(
         rows, soft, impulse, work, law[TOLERANCE], int(law[ITERATION_LIMIT]), COARSE

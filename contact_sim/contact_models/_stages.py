@@ -25,10 +25,10 @@ from contact_sim._validation import LARGEST
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import arrays_of, frames, front, integers, matrix, square, vector
 from contact_sim.collision._body_pairs import two_branches
-from contact_sim.collision._contact_keys import carry_over
+from contact_sim.collision._contact_slots import CONTACTS as PAIR_CONTACTS
+from contact_sim.collision._contact_slots import carry_over
 from contact_sim.collision._detection import contact_rows as fill_contact_rows
 from contact_sim.collision._detection import detect
-from contact_sim.collision._solids import CONTACTS as PAIR_CONTACTS
 from contact_sim.dynamics import _forces
 from contact_sim.dynamics._energy import kinetic_energy, mass_moment
 from contact_sim.dynamics._forces import (
@@ -40,14 +40,19 @@ from contact_sim.dynamics._forces import (
 )
 from contact_sim.dynamics._integration import (
     MOMENTUM,
-    carry_momentum,
-    follow_momentum,
-    move,
+    fill_base_twist,
+    fill_next_momentum,
+    integrate_configuration,
     velocity_in_new_axes,
 )
-from contact_sim.dynamics._rigid_body import bias_forces, mass_matrix, place, world_inertia
+from contact_sim.dynamics._rigid_body import (
+    bias_forces,
+    forward_kinematics,
+    mass_matrix,
+    world_inertia,
+)
 from contact_sim.dynamics._vectors import add, put, quaternion_axes, rotated, vec
-from contact_sim.solvers._cone_problem import FREE, worse
+from contact_sim.solvers._cone_problem import FREE, worse_status
 from contact_sim.solvers._delassus import delassus, factorise, solve
 from contact_sim.solvers._dense import assign
 from contact_sim.solvers._jit import entry, kernel
@@ -241,7 +246,7 @@ def actuate(data):
 @kernel
 def update_actuators(data):
     """Let the command of the step go into the delay lines and lags of the actuators."""
-    _forces.remember(
+    _forces.update_actuator_memory(
         vector(data, f.COMMAND),
         vector(data, f.EFFORT_LIMIT),
         actuator_memory(data),
@@ -279,7 +284,7 @@ def free_motion(data):
     v, tree = vector(data, f.V_START), tree_of(data)
     nle = vector(data, f.NONLINEAR_EFFECTS)
     # nle = C v + g by Newton-Euler in world axes (theory 4.1)
-    if integers(data, f.TERMS_GIVEN)[0] == 0:
+    if integers(data, f.EXTERNAL_TERMS)[0] == 0:
         bias_forces(
             integers(data, f.PARENT), integers(data, f.V_INDEX), matrix(data, f.COLUMNS),
             matrix(data, f.WORLD_INERTIA), v, vector(data, f.GRAVITY), matrix(data, f.TWIST),
@@ -584,7 +589,7 @@ def combine_outcomes(data):
     solver, outcome = vector(data, f.SOLVER), matrix(data, f.ISLAND_SOLVER)
     solver[0], solver[1], solver[2] = FREE, 0.0, 0.0
     for i in range(outcome.shape[0]):
-        solver[0], residual = worse(solver[0], outcome[i, 0]), outcome[i, 2]
+        solver[0], residual = worse_status(solver[0], outcome[i, 0]), outcome[i, 2]
         solver[1] += outcome[i, 1]
         if residual > solver[2] or residual != residual:  # max() would lose not-a-number
             solver[2] = residual
@@ -875,9 +880,9 @@ def integrate(data):
         return
     # q⁺ = q ⊕ h v⁺, projected onto h(q) = 0; placements, M and the base momentum there
     # (joints unknown to the kernels: Pinocchio does this after the step)
-    given = integers(data, f.TERMS_GIVEN)[0] != 0
+    given = integers(data, f.EXTERNAL_TERMS)[0] != 0
     if not given:
-        move(
+        integrate_configuration(
             integers(data, f.KIND), integers(data, f.Q_INDEX), integers(data, f.V_INDEX),
             matrix(data, f.POSE), displacement, vector(data, f.Q_START), vector(data, f.Q),
         )  # fmt: skip
@@ -961,7 +966,7 @@ def record_momentum(data):
     forces = vector(data, f.NONLINEAR_EFFECTS), vector(data, f.GRAVITY)
     for k in range(flyers.shape[0]):
         if dof_parent[flyers[k]] < 0:
-            carry_momentum(
+            fill_next_momentum(
                 matrix(data, f.MASS_MATRIX), vector(data, f.ARMATURE), matrix(data, f.COLUMNS),
                 flyers[k], motion, forces, vector(data, f.TIME_STEP)[0],
                 is_in_flight(data, flyers[k]), carried[k],
@@ -972,17 +977,17 @@ def record_momentum(data):
 def apply_momentum(data):
     """Fill the velocities of the bases at q⁺, move those in flight; return True if any moved."""
     flyers, dof_parent = integers(data, f.FREE_FLYER_V), integers(data, f.DOF_PARENT)
-    place, q = integers(data, f.FREE_FLYER_Q), vector(data, f.Q)
+    flyers, q = integers(data, f.FREE_FLYER_Q), vector(data, f.Q)
     carried, moved = matrix(data, f.CARRIED), False
     for k in range(flyers.shape[0]):
         if dof_parent[flyers[k]] < 0:
             flying = is_in_flight(data, flyers[k])
-            shift = follow_momentum(
+            shift = fill_base_twist(
                 matrix(data, f.MASS_MATRIX), vector(data, f.ARMATURE), matrix(data, f.COLUMNS),
                 flyers[k], carried[k], flying, vector(data, f.V),
             )  # fmt: skip
-            x, y, z = quaternion_axes(q, place[k] + 3)
-            put(q, place[k], add(vec(q, place[k]), rotated(x, y, z, shift)))
+            x, y, z = quaternion_axes(q, flyers[k] + 3)
+            put(q, flyers[k], add(vec(q, flyers[k]), rotated(x, y, z, shift)))
             moved = moved or flying
     return moved
 
@@ -1020,7 +1025,7 @@ def is_on_tree(base, dof, dof_parent):
 @kernel
 def place_and_detect(data):
     """Fill what belongs to the present q: placements, M, and the contact points."""
-    if integers(data, f.TERMS_GIVEN)[0] == 0:
+    if integers(data, f.EXTERNAL_TERMS)[0] == 0:
         place_bodies(data, vector(data, f.Q))
     describe_configuration(data)
 
@@ -1050,7 +1055,7 @@ def place_bodies(data, q):
     parent, v_index = integers(data, f.PARENT), integers(data, f.V_INDEX)
     origin, pose, columns = vector(data, f.ORIGIN), matrix(data, f.POSE), matrix(data, f.COLUMNS)
     inertia = matrix(data, f.WORLD_INERTIA)
-    place(
+    forward_kinematics(
         integers(data, f.KIND), parent, integers(data, f.Q_INDEX), v_index,
         matrix(data, f.PLACEMENT), q, origin, pose, columns,
     )  # fmt: skip

@@ -54,7 +54,7 @@ from contact_sim.solvers._cone_problem import (
     friction_sweep,
 )
 from contact_sim.solvers._jit import kernel
-from contact_sim.solvers._soft_newton import newton
+from contact_sim.solvers._soft_newton import minimise_linear
 from contact_sim.step._contact_rows import newton_work_of, unbiased_rows_of
 
 (
@@ -270,7 +270,7 @@ def solve_soft(rows, R, v_hat, impulse, work, law):
     """Solve the rules R, v̂ in place; return (status code, iterations, residual)."""
     tolerance, max_iterations = law[TOLERANCE], int(law[ITERATION_LIMIT])
     elliptic = law[ELLIPTIC] != 0.0
-    iterations, residual, converged = newton(
+    iterations, residual, converged = minimise_linear(
         rows, v_hat, R, impulse, work, tolerance, max_iterations, not elliptic
     )
     # noslip: sweeps over the friction rows with R = 0 and the normal impulses fixed

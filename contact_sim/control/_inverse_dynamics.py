@@ -29,7 +29,7 @@ from contact_sim.control._legs import STILL, LeggedDynamics, symmetric
 from contact_sim.errors import SingularLegs
 from contact_sim.solvers._dense import eliminate_right_sides
 from contact_sim.solvers._jit import kernel
-from contact_sim.solvers._qp import least_quadratic
+from contact_sim.solvers._qp import solve_qp
 
 UNBOUNDED = 1e20
 ACCURACY = 1e-9
@@ -235,7 +235,7 @@ def outcome(motion, effort, f, standing, limit):
 def efforts(motion, effort, base, standing, weights, rows, top, limit):
     """Return the `outcome` of the best forces, and whether there are any that keep all limits."""
     H, g, C, lower, upper = program(motion, effort, base, weights, rows, top, limit)
-    f, solved = least_quadratic(H, g, C, lower, upper, ACCURACY)
+    f, solved = solve_qp(H, g, C, lower, upper, ACCURACY)
     torque, force, acceleration = outcome(motion, effort, f, standing, limit)
     return torque, force, acceleration, solved
 
@@ -255,5 +255,5 @@ def least_excess(motion, effort, base, weights, rows, top, limit):
     for j in range(joints):
         wide_H[n + j, n + j], wide_C[m + j, n + j] = weight, 1.0
     tolerance = ACCURACY * (1.0 + np.abs(effort[:, n]).max())
-    x, solved = least_quadratic(wide_H, wide_g, wide_C, lower, upper, tolerance)
+    x, solved = solve_qp(wide_H, wide_g, wide_C, lower, upper, tolerance)
     return x[:n] if solved else np.linalg.solve(H, -g)

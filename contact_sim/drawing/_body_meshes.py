@@ -181,12 +181,7 @@ def tinted(bodies: tuple[Body, ...], colour: Colour) -> tuple[Body, ...]:
 def link_geometries(
     robot: RobotModel, use: str
 ) -> tuple[tuple[LinkGeometry, ...], tuple[str, ...]]:
-    """Return the geometry of all links, and a line for each missing mesh.
-
-    Args:
-        robot: one without a description has no geometry.
-        use: 'visual' or 'collision'.
-    """
+    """Return the geometry of all links, and a line for each missing mesh."""
     looks: list[LinkGeometry] = []
     missing: list[str] = []
     if not robot.description:
@@ -260,15 +255,7 @@ def _primitive(kind: str, sizes: tuple[tuple[str, str], ...]) -> Surface:
 
 
 def mesh_file(uri: str, folders: tuple[str, ...]) -> Path:
-    """Return the file of a mesh of a description.
-
-    Args:
-        uri: as the description has it.
-        folders: those of packages, and where relative meshes are.
-
-    Raises:
-        ValueError: it is not on this machine; the message says where it was looked for.
-    """
+    """Return the file of a mesh of a description."""
     path = mesh_path(uri, folders)
     if path.startswith('package://'):
         below = unquote(path.removeprefix('package://'))
@@ -287,9 +274,6 @@ def mesh_parts(file: Path, scale: tuple[float, float, float]) -> Surfaces:
     Args:
         file: its path; .dae, or any format that trimesh reads.
         scale: along x, y and z [-].
-
-    Raises:
-        ValueError: it cannot be read, or has no triangles.
     """
     return _read_mesh(file, scale, file.stat().st_mtime_ns)
 
@@ -346,12 +330,7 @@ def _mesh_colour(mesh: Any) -> Colour | None:
 
 
 def collada_parts(file: Path) -> list[MeshPart]:
-    """Return the parts of a file, one for each material.
-
-    Raises:
-        ValueError: it is not COLLADA, or refers to what it does not have.
-        OSError: it cannot be read.
-    """
+    """Return the parts of a file, one for each material."""
     try:
         return list(_ColladaFile(file).parts())
     except (ElementTree.ParseError, KeyError, AttributeError, IndexError) as error:

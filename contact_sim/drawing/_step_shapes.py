@@ -130,12 +130,7 @@ def push_arrows(wrenches: Mapping[str, Array], origins: Mapping[str, Array]) -> 
 
 
 class ConstrainedPoint:
-    """The point of a frame at which a constraint acts, and the constraint force there.
-
-    Args:
-        robot: with the frame.
-        constraint: an anchor or a loop, see `constrains_frame`.
-    """
+    """The point of a frame at which a constraint acts, and the constraint force there."""
 
     def __init__(self, robot: RobotModel, constraint: Constraint) -> None:
         self.frame = constraint.holds[0]
@@ -216,12 +211,7 @@ class SupportShape:
 
 
 class SupportShapes:
-    """Computes the support of a robot in a step; for one thread.
-
-    Args:
-        robot: whose support.
-        terrain: what it stands on.
-    """
+    """Computes the support of a robot in a step; for one thread."""
 
     def __init__(self, robot: RobotModel, terrain: Terrain) -> None:
         self._model, self._terrain = robot.pinocchio_model, terrain

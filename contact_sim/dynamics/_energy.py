@@ -1,4 +1,4 @@
-"""Energy and momentum of a robot."""
+"""Energy and momentum of a robot, and the gravity vector."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from contact_sim._validation import real_array
 from contact_sim.dynamics._vectors import ZERO, add, put, scaled, vec
 from contact_sim.errors import InvalidInput, shown
 from contact_sim.solvers._jit import kernel
-
-# --- Gravity as users give it.
 
 
 def gravity_vector(gravity: float | ArrayLike) -> NDArray[np.float64]:
@@ -29,9 +27,6 @@ def gravity_vector(gravity: float | ArrayLike) -> NDArray[np.float64]:
             f'gravity = {shown(gravity)} m/s²: expected a finite number or 3 of them'
         )
     return value
-
-
-# --- Energy and momentum of a robot.
 
 
 def mechanical_energy(model: pin.Model, q: Array, v: Array, gravity: Array) -> float:
@@ -51,13 +46,7 @@ def centroidal_momentum(model: pin.Model, q: Array, v: Array) -> Array:
 
 @kernel
 def kinetic_energy(M, dof_parent, v):
-    """Return ½ vᵀ M v [J], armature included.
-
-    Args:
-        M: mass matrix, lower triangle along the tree, shape (nv, nv).
-        dof_parent: dof before each dof, −1 at the root, shape (nv,).
-        v: velocity, shape (nv,).
-    """
+    """Return ½ vᵀ M v [J], armature included, from the lower triangle of M along the tree."""
     energy = 0.0
     for k in range(v.shape[0]):
         row, momentum = M[k], 0.5 * M[k, k] * v[k]
@@ -73,10 +62,7 @@ def kinetic_energy(M, dof_parent, v):
 def mass_moment(inertia, origin, out):
     """Fill Σ m c of all bodies [kg m], c in world; the potential energy is −g · Σ m c.
 
-    Args:
-        inertia: of the bodies about the origin, of `world_inertia`, shape (nb, 10).
-        origin: reference point in world [m], shape (3,).
-        out: out, shape (3,).
+    `inertia` is that of `world_inertia` (nb, 10) about `origin` [m], (3,).
     """
     mass, moment = 0.0, ZERO
     for j in range(1, inertia.shape[0]):

@@ -1,9 +1,11 @@
-"""Semi-implicit update of the configuration with the base velocity kept in the world frame.
+"""Integration of the configuration over a step: semi-implicit, momentum, Runge-Kutta (theory 2.0).
 
-    p⁺ = p + h R v_lin,   R⁺ = R exp(h ω),   v_lin⁺ = exp(h ω)ᵀ v_lin          (theory 2.0)
+The semi-implicit update keeps the base velocity in the world frame:
+
+    p⁺ = p + h R v_lin,   R⁺ = R exp(h ω),   v_lin⁺ = exp(h ω)ᵀ v_lin
 
 Pinocchio's `integrate` moves a free flyer by exp6, p⁺ = p + R V(h ω) ξ_lin; with
-ξ_lin = V(h ω)⁻¹ h v_lin it does exactly the update above.
+ξ_lin = V(h ω)⁻¹ h v_lin it does exactly this update.
 """
 
 from __future__ import annotations
@@ -35,8 +37,6 @@ from contact_sim.dynamics._vectors import (
 from contact_sim.errors import UnknownName
 from contact_sim.solvers._jit import kernel
 
-# --- How a time-stepping model moves a robot with a free-flying base (theory 2.0), by name.
-
 SEMI_IMPLICIT, MOMENTUM = range(2)
 INTEGRATORS = ('semi_implicit', 'momentum')
 
@@ -52,267 +52,20 @@ def integrator_code(name: str) -> int:
     return INTEGRATORS.index(name)
 
 
-# --- Momentum of a free-flying base with all that hangs on it, carried over a step (theory 2.0).
-#
-# A step finds v⁺ with the mass matrix of its start. Its momentum there, that of the start and all
-# impulses, is exact; the same v⁺ at q⁺ is another momentum. So the momentum is kept and the twist
-# of
-# the base is found from it, the joints moving as they do:
-#
-#     P = m (ν + ω × r) + P_j,   L = I_c ω + L_j − r × P_j       r: centre of mass from the base
+# Displacement of the configuration, and the velocity in the axes after it.
 
 
 @kernel
-def base_inertia(M, armature, i):
-    """Return m, r and I of the base at dof i with all behind it: about the base, in its axes.
-
-    Args:
-        M: lower triangle of the mass matrix, zero between branches, shape (nv, nv).
-        armature: in M besides, shape (nv,).
-        i: first dof of a free flyer whose joint is on the world.
-
-    Returns:
-        mass [kg], centre of mass [m], inertia xx, xy, xz, yy, yz, zz about the base [kg m²].
-    """
-    m = M[i, i] - armature[i]
-    r = scaled(1.0 / m, (M[i + 5, i + 1], M[i + 3, i + 2], M[i + 4, i]))
-    first, second, third = M[i + 3], M[i + 4], M[i + 5]
-    inertia = (
-        first[i + 3] - armature[i + 3], second[i + 3], third[i + 3],
-        second[i + 4] - armature[i + 4], third[i + 4], third[i + 5] - armature[i + 5],
-    )  # fmt: skip
-    return m, r, inertia
-
-
-@kernel
-def joint_momentum(M, i, v):
-    """Return linear and angular momentum about the base at dof i, due to the joints behind it."""
-    linear = angular = ZERO
-    for k in range(i + 6, v.shape[0]):
-        row, speed = M[k], v[k]
-        linear = add(linear, scaled(speed, vec(row, i)))
-        angular = add(angular, scaled(speed, vec(row, i + 3)))
-    return linear, angular
-
-
-@kernel
-def times(inertia, a):
-    """Return I a, I the entries xx, xy, xz, yy, yz, zz."""
-    xx, xy, xz, yy, yz, zz = inertia
-    return dot((xx, xy, xz), a), dot((xy, yy, yz), a), dot((xz, yz, zz), a)
-
-
-@kernel
-def solve_inertia(inertia, b):
-    """Return I⁻¹ b of a positive definite I: xx, xy, xz, yy, yz, zz."""
-    xx, xy, xz, yy, yz, zz = inertia
-    yx, zx = xy / xx, xz / xx  # I = L D Lᵀ
-    d, e = yy - yx * xy, yz - yx * xz
-    zy = e / d
-    y = b[1] - yx * b[0]
-    z = (b[2] - zx * b[0] - zy * y) / (zz - zx * xz - zy * e)
-    y = y / d - zy * z
-    return b[0] / xx - yx * y - zx * z, y, z
-
-
-@kernel
-def about_centre(m, r, inertia):
-    """Return the inertia about the centre of mass at r of one about the origin."""
-    x, y, z = r
-    xx, xy, xz, yy, yz, zz = inertia
-    return (
-        xx - m * (y * y + z * z), xy + m * x * y, xz + m * x * z,
-        yy - m * (x * x + z * z), yz + m * y * z, zz - m * (x * x + y * y),
-    )  # fmt: skip
-
-
-@kernel
-def carry_momentum(M, armature, columns, i, motion, forces, h, flying, carried):
-    """Fill the momentum after a step and where it takes the centre of mass, before q moves.
-
-    The impulses are what v⁺ says about them, M (v⁺ − v − h ω × v_lin) + h nle, so that they are
-    those of any law with any damping. Gravity is added at the centre of mass.
-
-    Args:
-        M: mass matrix at the start, see `base_inertia`.
-        armature: shape (nv,).
-        columns: of `kinematics.place` at the start, shape (nv, 6).
-        i: first dof of a free flyer whose joint is on the world.
-        motion: v, v⁺ and ω × v_lin in the axes of the start, and displacement; each (nv,).
-        forces: nonlinear effects at the start [N, N m], (nv,), and gravity [m/s²], (3,).
-        h: time step [s].
-        flying: whether nothing but gravity moves the centre of mass, which is then on a parabola.
-        carried: out, in world axes: momentum [N s], angular momentum about the centre of mass of
-            the start [N m s], the centre of mass after the step from the base after it [m], (9,).
-    """
-    v, v_next, transport, displacement = motion
-    nle, gravity = forces
-    x, y, z = vec(columns[i], 0), vec(columns[i + 1], 0), vec(columns[i + 2], 0)
-    g = vec(gravity, 0)
-    m, r, inertia = base_inertia(M, armature, i)
-    drive = scaled(h, sub((dot(x, g), dot(y, g), dot(z, g)), vec(transport, i)))
-    linear, angular = joint_momentum(M, i, v_next)
-    speed, omega = add(vec(v_next, i), drive), vec(v_next, i + 3)
-    linear = add(linear, scaled(m, add(speed, cross(omega, r))))
-    linear = add(linear, scaled(h, vec(nle, i)))
-    angular = add(angular, add(times(inertia, omega), scaled(m, cross(r, speed))))
-    angular = add(angular, scaled(h, vec(nle, i + 3)))
-    travel = scaled(h / m, linear)
-    if flying:
-        before, _ = joint_momentum(M, i, v)
-        before = add(before, scaled(m, add(vec(v, i), cross(vec(v, i + 3), r))))
-        travel = scaled(0.5, add(travel, scaled(h / m, before)))
-    put(carried, 0, rotated(x, y, z, linear))
-    put(carried, 3, rotated(x, y, z, sub(angular, cross(r, linear))))
-    put(carried, 6, rotated(x, y, z, add(r, sub(travel, vec(displacement, i)))))
-
-
-@kernel
-def follow_momentum(M, armature, columns, i, carried, flying, v):
-    """Fill the twist of the base with which the robot has the momentum carried to q⁺.
-
-    The centre of mass at q⁺ is not quite where its momentum took it. In flight the base has to be
-    moved by what is returned. Elsewhere it stays, so that gaps are those that the contact problem
-    foresaw, and the momentum is that about a fixed point, on which the impulses acted.
-
-    Args:
-        M: mass matrix at q⁺, see `base_inertia`.
-        armature: shape (nv,).
-        columns: of `kinematics.place` at q⁺, shape (nv, 6).
-        i: first dof of a free flyer whose joint is on the world.
-        carried: of `carry_momentum`, shape (9,).
-        flying: as there.
-        v: in, speeds of the joints; out, those of the base besides, Pinocchio's, shape (nv,).
-
-    Returns:
-        from the centre of mass to where it should be [m], axes of the base; zero unless flying.
-    """
-    x, y, z = vec(columns[i], 0), vec(columns[i + 1], 0), vec(columns[i + 2], 0)
-    p, n, c = vec(carried, 0), vec(carried, 3), vec(carried, 6)
-    linear, angular = (dot(x, p), dot(y, p), dot(z, p)), (dot(x, n), dot(y, n), dot(z, n))
-    m, r, inertia = base_inertia(M, armature, i)
-    miss = sub((dot(x, c), dot(y, c), dot(z, c)), r)
-    if not flying:
-        angular = add(angular, cross(miss, linear))
-    of_joints, turn_of_joints = joint_momentum(M, i, v)
-    linear = sub(linear, of_joints)
-    angular = add(sub(angular, turn_of_joints), cross(r, of_joints))
-    omega = solve_inertia(about_centre(m, r, inertia), angular)
-    put(v, i, add(scaled(1.0 / m, linear), cross(r, omega)))
-    put(v, i + 3, omega)
-    return miss if flying else ZERO
-
-
-# --- Semi-implicit update of the configuration with the base velocity kept in the world frame.
-
-
-@kernel
-def inverse_left_jacobian_gain(angle):
-    """Return c in V(φ)⁻¹ = I − ½ [φ]× + c [φ]×², angle = |φ|."""
-    if angle < 0.1:
-        square = angle * angle
-        return 1.0 / 12.0 + square / 720.0 + square * square / 30240.0 + square**3 / 1209600.0
-    return (1.0 - 0.5 * angle / np.tan(0.5 * angle)) / (angle * angle)
-
-
-@kernel
-def move_base(displacement, v, free_flyer_v, increment, v_next):
-    """Fill the increment for Pinocchio's `integrate` and the velocity in the axes after a motion.
-
-    Args:
-        displacement: Δp of free flyers in their axes before the motion, rotation vector θ, and
-            changes of the other joints, shape (nv,).
-        v: velocity after the motion in the axes before it, shape (nv,).
-        free_flyer_v: first dof of each free flyer, shape (n,).
-        increment: out, tangent vector with q⁺ = q ⊕ increment, shape (nv,).
-        v_next: out, Pinocchio's velocity after the motion, shape (nv,).
-    """
-    for k in range(v.shape[0]):
-        increment[k] = displacement[k]
-        v_next[k] = v[k]
-    for i in free_flyer_v:
-        wx, wy, wz = displacement[i + 3], displacement[i + 4], displacement[i + 5]
-        angle = np.sqrt(wx * wx + wy * wy + wz * wz)
-        c = inverse_left_jacobian_gain(angle)
-        a, b = rotation_gains(angle)
-        x, y, z = displacement[i], displacement[i + 1], displacement[i + 2]
-        cx, cy, cz = wy * z - wz * y, wz * x - wx * z, wx * y - wy * x
-        dx, dy, dz = wy * cz - wz * cy, wz * cx - wx * cz, wx * cy - wy * cx
-        increment[i] = x - 0.5 * cx + c * dx
-        increment[i + 1] = y - 0.5 * cy + c * dy
-        increment[i + 2] = z - 0.5 * cz + c * dz
-        x, y, z = v[i], v[i + 1], v[i + 2]
-        cx, cy, cz = wy * z - wz * y, wz * x - wx * z, wx * y - wy * x
-        dx, dy, dz = wy * cz - wz * cy, wz * cx - wx * cz, wx * cy - wy * cx
-        v_next[i] = x - a * cx + b * dx
-        v_next[i + 1] = y - a * cy + b * dy
-        v_next[i + 2] = z - a * cz + b * dz
-
-
-@kernel
-def rotation_gains(angle):
-    """Return a, b in exp(φ) = I + a [φ]× + b [φ]×², angle = |φ|."""
-    half = 0.5 * angle
-    sinc_half = np.sin(half) / half if half > 1e-8 else 1.0
-    a = np.sin(angle) / angle if angle > 1e-8 else 1.0
-    return a, 0.5 * sinc_half * sinc_half  # b = (1 − cos angle) / angle²
-
-
-@kernel
-def velocity_in_new_axes(displacement, v, free_flyer_v, v_next):
-    """Fill the velocity in the axes after a motion: v_lin ← exp(θ)ᵀ v_lin of free flyers.
-
-    Args:
-        displacement: of the motion, rotation vectors θ of free flyers among them, shape (nv,).
-        v: velocity after the motion in the axes before it, shape (nv,).
-        free_flyer_v: first dof of each free flyer, shape (n,).
-        v_next: out, Pinocchio's velocity after the motion, shape (nv,).
-    """
-    for k in range(v.shape[0]):
-        v_next[k] = v[k]
-    for i in free_flyer_v:
-        turn, x = vec(displacement, i + 3), vec(v, i)
-        a, b = rotation_gains(np.sqrt(dot(turn, turn)))
-        c = cross(turn, x)
-        put(v_next, i, add(sub(x, scaled(a, c)), scaled(b, cross(turn, c))))
-
-
-@kernel
-def step_increment(v, free_flyer_v, h, increment, v_next):
-    """Fill the increment of a step with constant v and the velocity in the axes after it.
-
-    Args:
-        v: velocity after the step in the axes before it, shape (nv,).
-        free_flyer_v: first dof of each free flyer, shape (n,).
-        h: time step [s].
-        increment: out, tangent vector with q⁺ = q ⊕ increment, shape (nv,).
-        v_next: out, Pinocchio's velocity after the step, shape (nv,).
-    """
-    move_base(h * v, v, free_flyer_v, increment, v_next)
-
-
-@kernel
-def move(kind, q_index, v_index, pose, displacement, q, q_next):
-    """Fill q⁺, the configuration after a displacement.
+def integrate_configuration(kind, q_index, v_index, pose, displacement, q, q_next):
+    """Fill q⁺ (nq,), the configuration after a displacement (nv,) as in `move_base`.
 
         free flyer   p⁺ = p + R Δp,   R⁺ = R exp θ
         spherical    R⁺ = R exp θ
         planar       (p, R)⁺ = (p, R) exp(Δp, θ) on SE(2), as Pinocchio's `integrate`
         others       q⁺ = q + Δ (continuous joints: the angle)
 
-    Quaternions and the (cos, sin) of angles are scaled back to unit length to first order, which
-    takes a relative error e to 3/2 e².
-
-    Args:
-        kind: `Tree.kind`, shape (nb,).
-        q_index: `Tree.q_index`, shape (nb,).
-        v_index: `Tree.v_index`, shape (nb + 1,).
-        pose: placements in world at q, of `place`; not read, as free flyers may hang on another
-            body, shape (nb, 12).
-        displacement: Δp in the axes of the body before the motion, rotation vector θ, and changes
-            of the other joints, shape (nv,).
-        q: configuration before, shape (nq,).
-        q_next: out, configuration after, shape (nq,).
+    Quaternions and the (cos, sin) of angles are normalised to first order, which takes a relative
+    error e to 3/2 e². `kind`, `q_index` and `v_index` are those of the `Tree`.
     """
     for j in range(1, kind.shape[0]):
         i, k, what = q_index[j], v_index[j], kind[j]
@@ -333,6 +86,7 @@ def move(kind, q_index, v_index, pose, displacement, q, q_next):
 @kernel
 def turn_quaternion(q, i, theta, q_next):
     """Fill the quaternion (x, y, z, w) at i of q_next: the one of q after a rotation vector."""
+    # quaternion (a, b, c, d) of exp θ
     half = 0.5 * np.sqrt(theta[0] * theta[0] + theta[1] * theta[1] + theta[2] * theta[2])
     a, b, c = scaled(0.5 * np.sin(half) / half if half > 1e-8 else 0.5, theta)
     d = np.cos(half)
@@ -343,6 +97,7 @@ def turn_quaternion(q, i, theta, q_next):
         w * c + x * b - y * a + z * d,
         w * d - x * a - y * b - z * c,
     )
+    # first-order normalisation
     size = 0.5 * (3.0 - (x * x + y * y + z * z + w * w))
     put(q_next, i, scaled(size, (x, y, z)))
     q_next[i + 3] = size * w
@@ -367,30 +122,242 @@ def move_planar(q, i, delta, q_next):
     turn_angle(q, i + 2, np.cos(theta), np.sin(theta), q_next)
 
 
-# --- Runge-Kutta of 4th order on the configuration manifold.
+@kernel
+def move_base(displacement, v, free_flyer_v, increment, v_next):
+    """Fill the increment for Pinocchio's `integrate` and the velocity in the axes after a motion.
+
+    Args:
+        displacement: Δp of free flyers in their axes before the motion, rotation vector θ, and
+            changes of the other joints, shape (nv,).
+        v: velocity after the motion in the axes before it, shape (nv,).
+        free_flyer_v: first dof of each free flyer, shape (n,).
+        increment: out, tangent vector with q⁺ = q ⊕ increment, shape (nv,).
+        v_next: out, Pinocchio's velocity after the motion, shape (nv,).
+    """
+    for k in range(v.shape[0]):
+        increment[k] = displacement[k]
+        v_next[k] = v[k]
+    for i in free_flyer_v:
+        wx, wy, wz = displacement[i + 3], displacement[i + 4], displacement[i + 5]
+        angle = np.sqrt(wx * wx + wy * wy + wz * wz)
+        c = inverse_left_jacobian_gain(angle)
+        a, b = rotation_gains(angle)
+        # ξ = V(θ)⁻¹ Δp = Δp − ½ θ × Δp + c θ × (θ × Δp)
+        x, y, z = displacement[i], displacement[i + 1], displacement[i + 2]
+        cx, cy, cz = wy * z - wz * y, wz * x - wx * z, wx * y - wy * x
+        dx, dy, dz = wy * cz - wz * cy, wz * cx - wx * cz, wx * cy - wy * cx
+        increment[i] = x - 0.5 * cx + c * dx
+        increment[i + 1] = y - 0.5 * cy + c * dy
+        increment[i + 2] = z - 0.5 * cz + c * dz
+        # v_lin⁺ = exp(θ)ᵀ v_lin
+        x, y, z = v[i], v[i + 1], v[i + 2]
+        cx, cy, cz = wy * z - wz * y, wz * x - wx * z, wx * y - wy * x
+        dx, dy, dz = wy * cz - wz * cy, wz * cx - wx * cz, wx * cy - wy * cx
+        v_next[i] = x - a * cx + b * dx
+        v_next[i + 1] = y - a * cy + b * dy
+        v_next[i + 2] = z - a * cz + b * dz
+
+
+@kernel
+def velocity_in_new_axes(displacement, v, free_flyer_v, v_next):
+    """Fill the velocity in the axes after a motion: v_lin ← exp(θ)ᵀ v_lin of free flyers.
+
+    Arguments as in `move_base`.
+    """
+    for k in range(v.shape[0]):
+        v_next[k] = v[k]
+    for i in free_flyer_v:
+        turn, x = vec(displacement, i + 3), vec(v, i)
+        a, b = rotation_gains(np.sqrt(dot(turn, turn)))
+        c = cross(turn, x)
+        put(v_next, i, add(sub(x, scaled(a, c)), scaled(b, cross(turn, c))))
+
+
+@kernel
+def rotation_gains(angle):
+    """Return a, b in exp(φ) = I + a [φ]× + b [φ]×², angle = |φ|."""
+    half = 0.5 * angle
+    sinc_half = np.sin(half) / half if half > 1e-8 else 1.0
+    a = np.sin(angle) / angle if angle > 1e-8 else 1.0
+    return a, 0.5 * sinc_half * sinc_half  # b = (1 − cos angle) / angle²
+
+
+@kernel
+def inverse_left_jacobian_gain(angle):
+    """Return c in V(φ)⁻¹ = I − ½ [φ]× + c [φ]×², angle = |φ|."""
+    if angle < 0.1:
+        square = angle * angle
+        return 1.0 / 12.0 + square / 720.0 + square * square / 30240.0 + square**3 / 1209600.0
+    return (1.0 - 0.5 * angle / np.tan(0.5 * angle)) / (angle * angle)
+
+
+# Integrator `momentum`: the momentum of a free-flying base with everything on it, over a step.
 #
-# As in the semi-implicit step, the linear velocity of a free flyer is kept in fixed axes, those of
-# the start of the step (theory 2.0): with w = (exp(θ) v_lin, ω) in place of v
+# A step finds v⁺ with the mass matrix of its start. Its momentum there, that of the start and all
+# impulses, is exact; the same v⁺ at q⁺ has another momentum. So the momentum is kept and the twist
+# of the base is computed from it, for the joint speeds of v⁺:
+#
+#     P = m (ν + ω × r) + P_j,   L = I_c ω + L_j − r × P_j       r: centre of mass from the base
+
+
+@kernel
+def fill_next_momentum(M, armature, columns, i, motion, forces, h, flying, carried):
+    """Fill the momentum after a step and the position to which it moves the centre of mass.
+
+    To be called before q moves. The impulses are derived from v⁺, M (v⁺ − v − h ω × v_lin) + h
+    nle, so that this works for any contact law and any damping. Gravity is added at the centre of
+    mass.
+
+    Args:
+        M: mass matrix at the start, see `base_inertia`.
+        armature: shape (nv,).
+        columns: of `forward_kinematics` at the start, shape (nv, 6).
+        i: first dof of a free flyer whose joint is on the world.
+        motion: v, v⁺ and ω × v_lin in the axes of the start, and displacement; each (nv,).
+        forces: nonlinear effects at the start [N, N m], (nv,), and gravity [m/s²], (3,).
+        h: time step [s].
+        flying: whether only gravity moves the centre of mass, which is then on a parabola.
+        carried: out, in world axes: momentum [N s], angular momentum about the centre of mass of
+            the start [N m s], the centre of mass after the step from the base after it [m], (9,).
+    """
+    v, v_next, transport, displacement = motion
+    nle, gravity = forces
+    x, y, z = vec(columns[i], 0), vec(columns[i + 1], 0), vec(columns[i + 2], 0)
+    g = vec(gravity, 0)
+    m, r, inertia = base_inertia(M, armature, i)
+    # momentum of v⁺ at the start, plus gravity and nonlinear effects
+    drive = scaled(h, sub((dot(x, g), dot(y, g), dot(z, g)), vec(transport, i)))
+    linear, angular = joint_momentum(M, i, v_next)
+    speed, omega = add(vec(v_next, i), drive), vec(v_next, i + 3)
+    linear = add(linear, scaled(m, add(speed, cross(omega, r))))
+    linear = add(linear, scaled(h, vec(nle, i)))
+    angular = add(angular, add(symmetric_times(inertia, omega), scaled(m, cross(r, speed))))
+    angular = add(angular, scaled(h, vec(nle, i + 3)))
+    # displacement of the centre of mass: h P/m, in flight the mean of both ends
+    travel = scaled(h / m, linear)
+    if flying:
+        before, _ = joint_momentum(M, i, v)
+        before = add(before, scaled(m, add(vec(v, i), cross(vec(v, i + 3), r))))
+        travel = scaled(0.5, add(travel, scaled(h / m, before)))
+    # to world axes
+    put(carried, 0, rotated(x, y, z, linear))
+    put(carried, 3, rotated(x, y, z, sub(angular, cross(r, linear))))
+    put(carried, 6, rotated(x, y, z, add(r, sub(travel, vec(displacement, i)))))
+
+
+@kernel
+def fill_base_twist(M, armature, columns, i, carried, flying, v):
+    """Fill the twist of the base with which the robot has the momentum `carried` at q⁺.
+
+    The centre of mass at q⁺ is not quite where its momentum moved it. In flight the base has to be
+    moved by the returned vector. Otherwise it stays, so that the gaps are those that the contact
+    problem predicted, and the momentum is that about a fixed point, on which the impulses acted.
+
+    Args:
+        M: mass matrix at q⁺, see `base_inertia`.
+        armature: shape (nv,).
+        columns: of `forward_kinematics` at q⁺, shape (nv, 6).
+        i: first dof of a free flyer whose joint is on the world.
+        carried: of `fill_next_momentum`, shape (9,).
+        flying: as there.
+        v: in, joint speeds; out, also the twist of the base, Pinocchio's, shape (nv,).
+
+    Returns:
+        from the centre of mass to where it should be [m], axes of the base; zero unless flying.
+    """
+    x, y, z = vec(columns[i], 0), vec(columns[i + 1], 0), vec(columns[i + 2], 0)
+    # momentum and centre of mass in the axes of the base
+    p, n, c = vec(carried, 0), vec(carried, 3), vec(carried, 6)
+    linear, angular = (dot(x, p), dot(y, p), dot(z, p)), (dot(x, n), dot(y, n), dot(z, n))
+    m, r, inertia = base_inertia(M, armature, i)
+    miss = sub((dot(x, c), dot(y, c), dot(z, c)), r)
+    if not flying:
+        angular = add(angular, cross(miss, linear))
+    # subtract the part of the joints, then solve for ω and ν
+    of_joints, turn_of_joints = joint_momentum(M, i, v)
+    linear = sub(linear, of_joints)
+    angular = add(sub(angular, turn_of_joints), cross(r, of_joints))
+    omega = solve_inertia(about_centre(m, r, inertia), angular)
+    put(v, i, add(scaled(1.0 / m, linear), cross(r, omega)))
+    put(v, i + 3, omega)
+    return miss if flying else ZERO
+
+
+@kernel
+def base_inertia(M, armature, i):
+    """Return mass, centre of mass and inertia of the base at dof i with everything on it.
+
+    About the base and in its axes, read from the mass matrix without `armature`; the joint of the
+    base must be on the world. The inertia is (xx, xy, xz, yy, yz, zz) [kg m²].
+    """
+    m = M[i, i] - armature[i]
+    r = scaled(1.0 / m, (M[i + 5, i + 1], M[i + 3, i + 2], M[i + 4, i]))
+    first, second, third = M[i + 3], M[i + 4], M[i + 5]
+    inertia = (
+        first[i + 3] - armature[i + 3], second[i + 3], third[i + 3],
+        second[i + 4] - armature[i + 4], third[i + 4], third[i + 5] - armature[i + 5],
+    )  # fmt: skip
+    return m, r, inertia
+
+
+@kernel
+def joint_momentum(M, i, v):
+    """Return linear and angular momentum about the base at dof i due to the joint speeds."""
+    linear = angular = ZERO
+    for k in range(i + 6, v.shape[0]):
+        row, speed = M[k], v[k]
+        linear = add(linear, scaled(speed, vec(row, i)))
+        angular = add(angular, scaled(speed, vec(row, i + 3)))
+    return linear, angular
+
+
+@kernel
+def symmetric_times(inertia, a):
+    """Return I a, I given as xx, xy, xz, yy, yz, zz."""
+    xx, xy, xz, yy, yz, zz = inertia
+    return dot((xx, xy, xz), a), dot((xy, yy, yz), a), dot((xz, yz, zz), a)
+
+
+@kernel
+def solve_inertia(inertia, b):
+    """Return I⁻¹ b of a positive definite I given as xx, xy, xz, yy, yz, zz."""
+    xx, xy, xz, yy, yz, zz = inertia
+    yx, zx = xy / xx, xz / xx  # I = L D Lᵀ
+    d, e = yy - yx * xy, yz - yx * xz
+    zy = e / d
+    y = b[1] - yx * b[0]
+    z = (b[2] - zx * b[0] - zy * y) / (zz - zx * xz - zy * e)
+    y = y / d - zy * z
+    return b[0] / xx - yx * y - zx * z, y, z
+
+
+@kernel
+def about_centre(m, r, inertia):
+    """Return the inertia about the centre of mass at r, from that about the origin."""
+    x, y, z = r
+    xx, xy, xz, yy, yz, zz = inertia
+    return (
+        xx - m * (y * y + z * z), xy + m * x * y, xz + m * x * z,
+        yy - m * (x * x + z * z), yz + m * y * z, zz - m * (x * x + y * y),
+    )  # fmt: skip
+
+
+# Runge-Kutta of 4th order on the configuration manifold. As in the semi-implicit step, the linear
+# velocity of a free flyer is kept in fixed axes, those of the start of the step: with
+# w = (exp(θ) v_lin, ω) in place of v
 #
 #     ṗ = w_lin,   θ̇ = ω + ½ θ × ω + 1/12 θ × (θ × ω),   ẇ_lin = exp(θ) (v̇_lin + ω × v_lin)
 #
-# θ is the rotation since the start. A body under a constant force moves without error, whatever
-# its
-# spin; without the commutators the scheme would be of 2nd order on a turning base.
+# θ is the rotation since the start. A body under a constant force moves without error at any spin;
+# without the commutators the scheme would be of 2nd order on a rotating base.
 
 
 @kernel
 def fill_rates(v, w, acceleration, displacement, free_flyer_v, rate, w_rate):
-    """Fill the rates of displacement and w at one stage.
+    """Fill the rates of displacement and w at one stage, each (nv,).
 
-    Args:
-        v: Pinocchio's velocity at the stage, shape (nv,).
-        w: the same with linear velocities in the axes of the start, shape (nv,).
-        acceleration: Pinocchio's v̇, shape (nv,).
-        displacement: Δp, θ and changes of the other joints since the start, shape (nv,).
-        free_flyer_v: first dof of each free flyer, shape (n,).
-        rate: out, rate of the displacement, shape (nv,).
-        w_rate: out, ẇ, shape (nv,).
+    `v` and `acceleration` are Pinocchio's, `w` has linear velocities in the axes of the start,
+    `displacement` is Δp, θ and the changes of the other joints since the start.
     """
     transport_acceleration(v, free_flyer_v, w_rate)
     for k in range(v.shape[0]):
@@ -399,6 +366,7 @@ def fill_rates(v, w, acceleration, displacement, free_flyer_v, rate, w_rate):
     for i in free_flyer_v:
         x, y, z = displacement[i + 3], displacement[i + 4], displacement[i + 5]
         for j in (i, i + 3):
+            # ẇ_lin by exp(θ), θ̇ by its series to second order
             out = w_rate if j == i else rate
             a, b = 0.5, 1.0 / 12.0
             if j == i:
@@ -412,16 +380,9 @@ def fill_rates(v, w, acceleration, displacement, free_flyer_v, rate, w_rate):
 
 @kernel
 def next_stage(stage, dt, v_start, rates, w_rates, displacement, w):
-    """Fill displacement and w of `stage` (1 to 3) from the stage before it.
+    """Fill displacement and w of `stage` (1 to 3, counted from 0) from the stage before it.
 
-    Args:
-        stage: which of the four, counted from 0.
-        dt: length of the step [s].
-        v_start: velocity at the start, shape (nv,).
-        rates: rates of the displacement at the stages, shape (4, nv).
-        w_rates: ẇ of the stages, shape (4, nv).
-        displacement: out, shape (nv,).
-        w: out, shape (nv,).
+    `rates` and `w_rates` are those of the stages, (4, nv); `dt` is the length of the step [s].
     """
     share = dt if stage == 3 else 0.5 * dt
     for k in range(w.shape[0]):

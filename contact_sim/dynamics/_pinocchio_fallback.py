@@ -1,6 +1,6 @@
-"""Terms of the equations of motion filled by Pinocchio, for joints that the kernels do not know.
+"""Dynamics terms from Pinocchio, for robots with joints that the kernels do not support.
 
-The slow way: M, nle, placements and joint columns are copied in before every step.
+Slow: M, nle, placements and joint columns are copied into the workspace before every step.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from contact_sim._types import Array
 from contact_sim.dynamics._integration import move_base
 
 
-class GivenTerms:
-    """Fills the fields of a workspace that the kernels of dynamics/ would fill.
+class PinocchioTerms:
+    """Fills the workspace fields that otherwise the kernels of dynamics/ fill.
 
     The reference point of twists and inertias is the origin of the world.
     """
@@ -60,7 +60,7 @@ class GivenTerms:
             work.bias_acceleration[body] = placement.act(data.a_gf[joint]).vector
 
     def moved(self, q: Array, displacement: Array) -> Array:
-        """Return q ⊕ displacement, with that of free flyers along their axes, shape (nq,)."""
+        """Return q ⊕ displacement, free flyers displaced along their axes, shape (nq,)."""
         flyers = self._work.free_flyer_v
         move_base(displacement, displacement, flyers, self._increment, self._velocity)
         return np.asarray(pin.integrate(self._model, q, self._increment))

@@ -1,6 +1,6 @@
 """A robot's kinematic tree as arrays, read once from a `pin.Model`.
 
-A tree body is what one elementary joint carries. Joints whose motion subspace depends on q
+A tree body is what one elementary joint moves. Joints whose motion subspace depends on q
 (universal, spherical ZYX, translation, composite) are chains of massless bodies on elementary
 joints, so that the axes of every joint are constant in the frame of its body.
 
@@ -44,7 +44,7 @@ _CHAINS = {
     'Universal': (REVOLUTE, REVOLUTE),
     'SphericalZYX': (REVOLUTE, REVOLUTE, REVOLUTE),
 }
-"""The elementary joints that make up Pinocchio's, by what follows 'JointModel' in its name."""
+"""Elementary joints of each Pinocchio joint, by its name without the prefix 'JointModel'."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,8 @@ class Tree:
         free_flyer_q: where the part of q of every free flyer starts, shape (k,).
         free_flyer_v: first dof of every free flyer, shape (k,).
         unsupported: names of the joints whose kind the kernels do not know. If there are any,
-            the tree has those joints welded: Pinocchio has to be asked instead. Indices of q and
-            v, `dof_parent`, `body_of_joint` and those of free flyers hold all the same.
+            the tree has those joints welded, and Pinocchio computes the dynamics. Indices of q
+            and v, `dof_parent`, `body_of_joint` and those of free flyers are valid anyway.
     """
 
     kind: Indices

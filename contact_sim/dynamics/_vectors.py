@@ -1,4 +1,4 @@
-"""3-vectors as tuples of floats: they live in registers, so that kernels allocate nothing."""
+"""3-vectors as tuples of floats: they stay in registers, so that kernels allocate nothing."""
 
 from __future__ import annotations
 

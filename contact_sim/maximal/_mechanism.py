@@ -16,7 +16,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from contact_sim._types import Array, IndexArray
-from contact_sim.dynamics._rigid_body import place
+from contact_sim.dynamics._rigid_body import forward_kinematics
 from contact_sim.dynamics._tree import (
     CONTINUOUS,
     FREE_FLYER,
@@ -435,7 +435,7 @@ class Mechanism:
         """Return the bodies at q and v, wherever they are."""
         tree, nb, nv = self.tree, len(self.tree.kind), self.robot.nv
         origin, pose, columns = np.zeros(3), np.zeros((nb, 12)), np.zeros((nv, 6))
-        place(
+        forward_kinematics(
             tree.kind, tree.parent, tree.q_index, tree.v_index, tree.placement, q, origin, pose,
             columns,
         )  # fmt: skip

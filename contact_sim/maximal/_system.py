@@ -20,7 +20,7 @@ from scipy.sparse import csc_array
 from scipy.sparse.linalg import splu
 
 from contact_sim._types import Array, IndexArray
-from contact_sim.collision._facets import UNUSED_GAP
+from contact_sim.collision._contact_slots import UNUSED_GAP
 from contact_sim.collision._surface import tangents
 from contact_sim.collision._terrain import Terrain
 from contact_sim.contact_models._ncp import Ncp

@@ -22,8 +22,8 @@ import pinocchio as pin
 from contact_sim._types import Array
 from contact_sim.arrays._fields import TERRAIN_DATA
 from contact_sim.collision._surface import FACETED, PLANES
-from contact_sim.collision._terrain import FacetGround, Surface, Terrain
-from contact_sim.constraints._table import in_words
+from contact_sim.collision._terrain import FacetGround, GroundSurface, Terrain
+from contact_sim.constraints._table import constraint_to_dict
 from contact_sim.contact_models import CONTACT_MODELS
 from contact_sim.contact_models._base import ContactModel
 from contact_sim.errors import UnknownName
@@ -94,7 +94,7 @@ PACKAGES = ('contact_sim', 'pin', 'numba', 'llvmlite', 'numpy')
 
 
 @dataclass(frozen=True)
-class RecordedGround(Surface):
+class RecordedGround(GroundSurface):
     """The terrain of a recording, exactly as it was."""
 
     said: Mapping[str, Any] = field(repr=False)
@@ -137,7 +137,7 @@ def ground_of(header: Mapping[str, Any]) -> Terrain:
         data = [*header['plane'], *np.zeros(TERRAIN_DATA - 4).tolist()]
         return RecordedGround({'kind': PLANES, 'data': data, 'features': 1})
     said = RecordedGround(header['ground'])
-    ground: Surface = recorded_relief(said) if said.kind in FACETED else said
+    ground: GroundSurface = recorded_relief(said) if said.kind in FACETED else said
     return ground.with_regions(Region(**region) for region in header['ground'].get('regions', ()))
 
 
@@ -184,7 +184,7 @@ def constraints_header(constraints: Iterable[Constraint]) -> list[dict[str, Any]
     Raises:
         InvalidInput: one of them is a Python function.
     """
-    return [in_words(constraint) for constraint in constraints]
+    return [constraint_to_dict(constraint) for constraint in constraints]
 
 
 def versions() -> dict[str, str]:

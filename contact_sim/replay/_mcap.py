@@ -10,7 +10,7 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from contact_sim._types import Array
-from contact_sim.constraints._table import from_words
+from contact_sim.constraints._table import constraint_from_dict
 from contact_sim.drawing._step_shapes import ConstrainedPoint, constrains_frame
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Settings
@@ -713,6 +713,7 @@ def constraints_of(recording: Recording, player: Player) -> Sequence[Constraint]
     """Return all constraints that ever hold in a recording, but those of the robot itself."""
     own = {one.name for one in player.sim.robot.constraints}
     said = [event['constraints'] for event in recording.events if event['kind'] == 'constraints']
-    listed = [*player.sim.constraints, *(from_words(words) for one in said for words in one)]
+    listed = [*player.sim.constraints]
+    listed += [constraint_from_dict(words) for one in said for words in one]
     named = {one.name: one for one in reversed(listed) if one.name not in own}
     return list(reversed(named.values()))

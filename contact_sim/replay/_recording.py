@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from contact_sim._types import Array
 from contact_sim._validation import checked, count, real_array
-from contact_sim.constraints._table import from_words
+from contact_sim.constraints._table import constraint_from_dict
 from contact_sim.contact_models._base import ContactModel
 from contact_sim.errors import ContactSimError
 from contact_sim.replay._archive import Archive, RecordingError, RunHash, understood
@@ -194,7 +194,7 @@ class Recording:
             integrator=header.get('integrator', 'semi_implicit'),
         )
         said = header.get('constraints', constraints_header(sim.constraints))
-        constraints = tuple(map(from_words, said))
+        constraints = tuple(map(constraint_from_dict, said))
         if constraints != sim.constraints:
             sim.reset(self._archive['initial/buffer'][3 : 3 + sim.robot.nq])
             sim.constraints = constraints

@@ -12,7 +12,7 @@ import pinocchio as pin
 from contact_sim._types import Array
 from contact_sim._validation import checked
 from contact_sim.collision._terrain import Terrain
-from contact_sim.constraints._table import from_words
+from contact_sim.constraints._table import constraint_from_dict
 from contact_sim.contact_models._base import ContactModel
 from contact_sim.errors import ContactSimError, NonFiniteState
 from contact_sim.replay._archive import RecordingError, StateHash
@@ -193,7 +193,7 @@ class Player:
 
     def _hold(self, event: dict[str, Any], chunk: Chunk) -> None:
         """Let other constraints hold, in the state that was recorded after the change."""
-        constraints = tuple(from_words(said) for said in event['constraints'])
+        constraints = tuple(constraint_from_dict(said) for said in event['constraints'])
         after = [other for other in chunk.events[event['step']] if 'state' in other]
         if after:
             self._restore(buffer=self._state(after[0], chunk), constraints=constraints)

@@ -1,29 +1,39 @@
-"""Commands from messages: checked as a whole, by joint name; imports no ROS."""
+"""Joint commands: from the contents of a message to the command of every joint; imports no ROS.
+
+A message is checked as a whole and by joint name. It becomes a `PartialCommand` or a
+`TrajectoryCommand` of the joints that it names, and `CommandBuffer` merges these into the one
+command that the simulation loop applies in a step. Trajectories are interpolated as
+joint_trajectory_controller does: between two points a joint moves linearly, with velocities at
+both of them on a cubic, with accelerations as well on a quintic. The segment before the first
+point begins where the joints are, or where they were commanded to be, when the trajectory is
+taken up.
+"""
 
 from __future__ import annotations
 
 import threading
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from contact_sim._types import Array
+from contact_sim._types import Array, Mask
 from contact_sim.errors import InvalidInput, shortened
 from contact_sim.robot._actuators import JointCommand, holding
 from contact_sim.ros._parameters import TrajectoryParameters
-from contact_sim.ros._trajectories import (
-    Change,
-    Following,
-    GivenPoint,
-    Trajectory,
-    check_complete,
-    check_times,
-    checked_points,
-    checked_values,
-)
+
+SECOND = 1_000_000_000
+LARGEST = 1e6
+"""Bound of every commanded number: with the bound of the gains it keeps every effort finite."""
+MOST_POINTS = 20_000
+"""Points of one trajectory."""
+LONGEST_WAIT = 3600 * SECOND
+"""Simulated time [ns] by which a trajectory may begin later; a stamp of the wall clock is more."""
+AT_REST = 1.2e-7
+"""Speed of the last point that still counts as none [rad/s], as in joint_trajectory_controller."""
 
 Joints = slice | NDArray[np.int64]
 """Some of all joints, in an order."""
@@ -31,20 +41,102 @@ ALL = slice(None)
 """Every joint."""
 
 
+# -------------------------------------------------------------------- contents of messages
+
+
 @dataclass(frozen=True, eq=False)
-class Commanded:
-    """Everything that is in force, to be returned to later."""
+class PartialCommand:
+    """Command of some joints; a field that is None is not commanded."""
+
+    joints: NDArray[np.int64]
+    """Indices of the joints, shape (n,)."""
+    position: Array | None
+    """[rad] or [m], shape (n,)."""
+    velocity: Array | None
+    """[rad/s] or [m/s], shape (n,)."""
+    effort: Array | None
+    """[N m] or [N], shape (n,)."""
+
+    def only(self, chosen: Mask) -> PartialCommand:
+        """Return the part about the joints in the mask `chosen` (n_joints,)."""
+        own = chosen[self.joints]
+        fields = (self.position, self.velocity, self.effort)
+        return PartialCommand(self.joints[own], *(_masked(field, own) for field in fields))
+
+
+@dataclass(frozen=True)
+class UncheckedPoint:
+    """One point of a trajectory message; an empty list means that the field is not used."""
+
+    time: int
+    """time_from_start [ns]."""
+    positions: Sequence[float] = ()
+    velocities: Sequence[float] = ()
+    accelerations: Sequence[float] = ()
+    effort: Sequence[float] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class TrajectoryPoint:
+    """State of joints at a time; a field that is None is not used."""
+
+    time: int
+    """From the start of the trajectory [ns]."""
+    position: Array
+    """[rad] or [m], shape (n,)."""
+    velocity: Array | None = None
+    """[rad/s] or [m/s], shape (n,)."""
+    acceleration: Array | None = None
+    """[rad/s²] or [m/s²], shape (n,)."""
+    effort: Array | None = None
+    """Feed-forward [N m] or [N], shape (n,)."""
+
+    def only(self, own: Mask) -> TrajectoryPoint:
+        """Return the point of some of its joints, mask (n,)."""
+        fields = (self.velocity, self.acceleration, self.effort)
+        return TrajectoryPoint(
+            self.time, self.position[own], *(_masked(field, own) for field in fields)
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class TrajectoryCommand:
+    """Points that joints pass. Without points the joints hold their position."""
+
+    joints: NDArray[np.int64]
+    """Indices of the joints, shape (n,)."""
+    start: int | None
+    """Simulated time of its start [ns]; None: when it is taken up."""
+    points: tuple[TrajectoryPoint, ...]
+    """In the order of time."""
+
+    def only(self, chosen: Mask) -> TrajectoryCommand:
+        """Return the part about the joints in the mask `chosen` (n_joints,)."""
+        own = chosen[self.joints]
+        points = tuple(point.only(own) for point in self.points)
+        return TrajectoryCommand(self.joints[own], self.start, points)
+
+
+def _masked(field: Array | None, mask: Mask) -> Array | None:
+    return None if field is None else field[mask]
+
+
+# -------------------------------------------------------------------- the commands in force
+
+
+@dataclass(frozen=True, eq=False)
+class CommandState:
+    """Contents of a `CommandBuffer`, for snapshots."""
 
     command: JointCommand
-    follows_position: NDArray[np.bool_]
+    follows_position: Mask
     """Joints whose position is followed, shape (n_joints,)."""
-    follows_velocity: NDArray[np.bool_]
+    follows_velocity: Mask
     """Joints whose velocity is followed, shape (n_joints,)."""
-    following: Following
-    """Trajectories under way."""
+    trajectories: TrajectoryExecution
 
 
-class CommandInbox:
+class CommandBuffer:
     """Latest command of every joint; written by callbacks, read by the simulation loop.
 
     Until the first command the robots hold `pose`. A joint that is not named keeps its command.
@@ -54,16 +146,15 @@ class CommandInbox:
         pose: their positions (n_joints,).
         stiffness: PD gains [N m/rad], shape (n_joints,).
         damping: PD gains [N m s/rad], shape (n_joints,).
-        turning: joints that turn without end, mask (n_joints,); None: none of them.
+        continuous: joints that turn without end, mask (n_joints,); None: none of them.
 
     Attributes:
         accepted: number of messages taken.
         dropped: number of messages refused.
         last_refusal: why the last one was refused.
         deliver: called with each checked message and its stamp [ns], None without one; may raise
-            InvalidInput to refuse it. It lets the message act at once, unless somebody else puts
-            it off (Lockstep).
-        rules: for trajectories.
+            InvalidInput to refuse it. By default the message acts at once; Lockstep delays it.
+        rules: parameters of trajectories.
     """
 
     def __init__(
@@ -72,36 +163,208 @@ class CommandInbox:
         pose: Array,
         stiffness: Array,
         damping: Array,
-        turning: NDArray[np.bool_] | None = None,
+        continuous: Mask | None = None,
     ) -> None:
         self._names = tuple(joint_names)
         self._index = {name: k for k, name in enumerate(joint_names)}
         self._lock = threading.Lock()
         self._stiffness, self._damping = stiffness, damping
-        self.accepted = 0
-        self.dropped = 0
+        self.accepted = self.dropped = 0
         self.last_refusal = ''
         n = len(self._names)
         self._arrived = np.full(n, np.nan)  # wall time of the last command, by joint
         self._follows_position, self._follows_velocity = np.ones((2, n), dtype=bool)
         self._command = holding(pose, stiffness, damping)
-        self._turning = np.zeros(n, dtype=bool) if turning is None else turning
-        self._following = Following()
+        self._continuous = np.zeros(n, dtype=bool) if continuous is None else continuous
+        self._trajectories = TrajectoryExecution()
         self.rules = TrajectoryParameters()
-        self.deliver: Callable[[Change | Trajectory, int | None], None] = self._act_at_once
+        self.deliver: Callable[[PartialCommand | TrajectoryCommand, int | None], None]
+        self.deliver_at_once()
+
+    # ---------------------------------------------------------------- messages, from callbacks
+
+    def take_joint_state(
+        self,
+        names: Sequence[str],
+        position: Sequence[float],
+        velocity: Sequence[float],
+        effort: Sequence[float],
+        stamp: int | None = None,
+    ) -> str | None:
+        """Take a JointState command by name; return why it is refused, or None."""
+
+        def read() -> PartialCommand:
+            joints = self._joints(names)
+            values = (
+                checked_values('position', position, names),
+                checked_values('velocity', velocity, names),
+                checked_values('effort', effort, names),
+            )
+            if all(value is None for value in values):
+                raise InvalidInput('joint command without position, velocity and effort: give one')
+            return PartialCommand(np.array(joints), *values)
+
+        return self._take(read, stamp)
+
+    def take_efforts(self, efforts: Sequence[float], joints: Joints = ALL) -> str | None:
+        """Take pure efforts [N m] of these joints in their order; return why refused, or None."""
+
+        def read() -> PartialCommand:
+            numbers = np.arange(len(self._names))[joints]
+            names = [self._names[k] for k in numbers]
+            if len(efforts) != len(names):
+                raise InvalidInput(
+                    f'{len(efforts)} efforts: expected {len(names)} in the order '
+                    + ', '.join(names)
+                )
+            value = checked_values('effort', efforts, names)
+            return PartialCommand(numbers, None, None, value)
+
+        return self._take(read, None)
+
+    def take_trajectory(
+        self,
+        names: Sequence[str],
+        points: Sequence[UncheckedPoint],
+        stamp: int,
+        now: int,
+        joints: Joints = ALL,
+    ) -> str | None:
+        """Take a trajectory; return why it is refused, or None.
+
+        Args:
+            names: joints of the points.
+            points: none for joints that are to hold their position.
+            stamp: simulated time of its start [ns], 0 for the next step.
+            now: simulated time [ns].
+            joints: all joints of the robot; `rules` say whether some may be left out.
+        """
+
+        def read() -> TrajectoryCommand:
+            of_robot = [self._names[k] for k in np.arange(len(self._names))[joints]]
+            named = of_robot if not points and not names else names  # the robot is to stop
+            numbers = self._joints(named)
+            if not self.rules.allow_partial_joints_goal:
+                check_complete(named, of_robot)
+            checked = checked_points(points, named)
+            check_times(stamp, checked[-1].time if checked else 0, now)
+            return TrajectoryCommand(np.array(numbers), stamp or None, checked)
+
+        return self._take(read, stamp)
+
+    def _take(
+        self, read: Callable[[], PartialCommand | TrajectoryCommand], stamp: int | None
+    ) -> str | None:
+        try:
+            command = read()
+            self.deliver(command, stamp)
+        except InvalidInput as error:
+            self.dropped += 1
+            self.last_refusal = str(error)
+            return self.last_refusal
+        self.accepted += 1
+        self._arrived[command.joints] = time.monotonic()
+        return None
+
+    def _joints(self, names: Sequence[str]) -> list[int]:
+        """Return the indices of the named joints."""
+        if not names:
+            raise InvalidInput('joint command without joint names: fill `name`')
+        unknown = [name for name in names if name not in self._index]
+        if unknown:
+            raise InvalidInput(
+                f'unknown joint {shortened(unknown[0], 100)!r} in a command; known: '
+                + ', '.join(self._names)
+            )
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if list(names).count(name) > 1)
+            raise InvalidInput(f'joint {twice!r} named twice in a command')
+        return [self._index[name] for name in names]
+
+    # ---------------------------------------------------------------- changes of the command
+
+    def deliver_at_once(self) -> None:
+        """Let messages act when they arrive."""
+        self.deliver = lambda command, stamp: self.apply(command)
+
+    def apply(self, command: PartialCommand | TrajectoryCommand) -> None:
+        """Let a command act: its joints follow it and nothing else."""
+        joints = command.joints
+        with self._lock:
+            self._trajectories = self._trajectories.without(self._mask(joints))
+            if isinstance(command, TrajectoryCommand):
+                self._trajectories = self._trajectories.with_new(command)
+                return
+            merged = {}
+            for field in ('position', 'velocity', 'effort'):
+                value = getattr(command, field)
+                merged[field] = getattr(self._command, field).copy()
+                merged[field][joints] = 0.0 if value is None else value
+            self._follows_position[joints] = command.position is not None
+            follows = command.position is not None or command.velocity is not None
+            self._follows_velocity[joints] = follows
+            self._replace(**merged)
+
+    def release(self, chosen: Mask) -> None:
+        """Command zero effort to the joints in the mask `chosen` (n_joints,)."""
+        joints = np.flatnonzero(chosen)
+        self.apply(PartialCommand(joints, None, None, np.zeros(len(joints))))
 
     def hold(self, pose: Array, joints: slice = ALL) -> None:
         """Forget the commands of these joints and have them hold the positions `pose` (n,)."""
         with self._lock:
-            position, velocity, effort = (
-                getattr(self._command, name).copy() for name in ('position', 'velocity', 'effort')
-            )
+            old = self._command
+            position, velocity = old.position.copy(), old.velocity.copy()
+            effort = old.effort.copy()
             position[joints] = pose
             velocity[joints] = effort[joints] = 0.0
             self._follows_position[joints] = self._follows_velocity[joints] = True
-            self._following = self._following.without(self._mask(joints))
+            self._trajectories = self._trajectories.without(self._mask(joints))
             self._replace(position, velocity, effort)
             self._arrived[joints] = np.nan
+
+    def set_gains(self, stiffness: Array, damping: Array) -> None:
+        """Follow commands with other PD gains [N m/rad], [N m s/rad], shape (n_joints,)."""
+        with self._lock:
+            self._stiffness, self._damping = stiffness, damping
+            self._replace(self._command.position, self._command.velocity, self._command.effort)
+
+    @property
+    def state(self) -> CommandState:
+        """Everything in force, to be assigned later; `shift` it by the time between."""
+        with self._lock:
+            follows = self._follows_position.copy(), self._follows_velocity.copy()
+            return CommandState(self._command, *follows, self._trajectories)
+
+    @state.setter
+    def state(self, state: CommandState) -> None:
+        with self._lock:
+            self._follows_position = state.follows_position.copy()
+            self._follows_velocity = state.follows_velocity.copy()
+            self._trajectories = state.trajectories
+            old = state.command
+            self._replace(old.position, old.velocity, old.effort)
+
+    def shift(self, time: int) -> None:
+        """Shift trajectories in time, after simulated time was set on by `time` [ns]."""
+        with self._lock:
+            self._trajectories = self._trajectories.shifted(time)
+
+    def _mask(self, joints: Joints) -> Mask:
+        mask = np.zeros(len(self._names), dtype=bool)
+        mask[joints] = True
+        return mask
+
+    def _replace(self, position: Array, velocity: Array, effort: Array) -> None:
+        self._command = JointCommand(
+            position,
+            velocity,
+            effort,
+            np.where(self._follows_position, self._stiffness, 0.0),
+            np.where(self._follows_velocity, self._damping, 0.0),
+        )
+
+    # ---------------------------------------------------------------- read by the loop
 
     @property
     def current(self) -> JointCommand:
@@ -120,205 +383,281 @@ class CommandInbox:
     def at(self, now: int, position: Array, velocity: Array) -> JointCommand:
         """Return the command for the step from simulated time `now` [ns].
 
-        Args:
-            now: simulated time [ns].
-            position: of the joints now, [rad] or [m], shape (n_joints,).
-            velocity: of the joints now, [rad/s] or [m/s], shape (n_joints,).
+        `position` and `velocity` are those of the joints now, shape (n_joints,).
         """
-        if not self._following.idle:
+        if not self._trajectories.idle:
             with self._lock:
-                self._follow(now, position, velocity)
+                self._sample_trajectories(now, position, velocity)
         return self._command
 
-    @property
-    def state(self) -> Commanded:
-        """Everything in force, to be assigned later; `shift` it by the time between."""
-        with self._lock:
-            follows = self._follows_position.copy(), self._follows_velocity.copy()
-            return Commanded(self._command, *follows, self._following)
-
-    @state.setter
-    def state(self, kept: Commanded) -> None:
-        with self._lock:
-            self._follows_position = kept.follows_position.copy()
-            self._follows_velocity = kept.follows_velocity.copy()
-            self._following = kept.following
-            old = kept.command
-            self._replace(old.position, old.velocity, old.effort)
-
-    def shift(self, time: int) -> None:
-        """Let trajectories go on where they are after simulated time was set on by `time` [ns]."""
-        with self._lock:
-            self._following = self._following.shifted(time)
-
-    def set_gains(self, stiffness: Array, damping: Array) -> None:
-        """Follow commands with other PD gains [N m/rad], [N m s/rad], shape (n_joints,)."""
-        with self._lock:
-            self._stiffness, self._damping = stiffness, damping
-            old = self._command
-            self._replace(old.position, old.velocity, old.effort)
-
-    def take_joint_state(
-        self,
-        names: Sequence[str],
-        position: Sequence[float],
-        velocity: Sequence[float],
-        effort: Sequence[float],
-        stamp: int | None = None,
-    ) -> str | None:
-        """Take a JointState command by name; return why it is refused, or None."""
-        return self._take(lambda: self._joint_change(names, position, velocity, effort), stamp)
-
-    def take_efforts(self, efforts: Sequence[float], joints: Joints = ALL) -> str | None:
-        """Take pure efforts [N m] of these joints in their order; return why refused, or None."""
-        return self._take(lambda: self._effort_change(efforts, joints), None)
-
-    def take_trajectory(
-        self,
-        names: Sequence[str],
-        points: Sequence[GivenPoint],
-        stamp: int,
-        now: int,
-        joints: Joints = ALL,
-    ) -> str | None:
-        """Take a trajectory; return why it is refused, or None.
-
-        Args:
-            names: of the joints that its points are about.
-            points: none for joints that are to hold their position.
-            stamp: simulated time of its start [ns], 0 for the next step.
-            now: simulated time [ns].
-            joints: all of the robot, of which none may be left out, see `rules`.
-        """
-        return self._take(lambda: self._trajectory(names, points, stamp, now, joints), stamp)
-
-    def act_on(self, change: Change | Trajectory) -> None:
-        """Let a change take effect: the joints it names follow it and nothing else."""
-        joints = change.joints
-        with self._lock:
-            self._following = self._following.without(self._mask(joints))
-            if isinstance(change, Trajectory):
-                self._following = self._following.with_new(change)
-                return
-            old = self._command
-            merged = {}
-            for field in ('position', 'velocity', 'effort'):
-                value = getattr(change, field)
-                merged[field] = getattr(old, field).copy()
-                merged[field][joints] = 0.0 if value is None else value
-            self._follows_position[joints] = change.position is not None
-            follows = change.position is not None or change.velocity is not None
-            self._follows_velocity[joints] = follows
-            self._replace(**merged)
-
-    def release(self, chosen: NDArray[np.bool_]) -> None:
-        """Command zero effort to the joints in the mask `chosen` (n_joints,)."""
-        joints = np.flatnonzero(chosen)
-        self.act_on(Change(joints, None, None, np.zeros(len(joints))))
-
-    def deliver_at_once(self) -> None:
-        """Let messages act when they arrive."""
-        self.deliver = self._act_at_once
-
-    def _act_at_once(self, change: Change | Trajectory, _: int | None) -> None:
-        self.act_on(change)
-
-    def _take(self, read: Callable[[], Change | Trajectory], stamp: int | None) -> str | None:
-        try:
-            change = read()
-            self.deliver(change, stamp)
-        except InvalidInput as error:
-            self.dropped += 1
-            self.last_refusal = str(error)
-            return self.last_refusal
-        self.accepted += 1
-        self._arrived[change.joints] = time.monotonic()
-        return None
-
-    def _joint_change(
-        self,
-        names: Sequence[str],
-        position: Sequence[float],
-        velocity: Sequence[float],
-        effort: Sequence[float],
-    ) -> Change:
-        joints = self._joints(names)
-        values = (
-            checked_values('position', position, names),
-            checked_values('velocity', velocity, names),
-            checked_values('effort', effort, names),
-        )
-        if all(value is None for value in values):
-            raise InvalidInput('joint command without position, velocity and effort: give one')
-        return Change(np.array(joints), *values)
-
-    def _effort_change(self, efforts: Sequence[float], joints: Joints) -> Change:
-        numbers = np.arange(len(self._names))[joints]
-        names = [self._names[k] for k in numbers]
-        if len(efforts) != len(names):
-            raise InvalidInput(
-                f'{len(efforts)} efforts: expected {len(names)} in the order ' + ', '.join(names)
-            )
-        value = checked_values('effort', efforts, names)
-        return Change(numbers, None, None, value)
-
-    def _trajectory(
-        self,
-        names: Sequence[str],
-        points: Sequence[GivenPoint],
-        stamp: int,
-        now: int,
-        joints: Joints,
-    ) -> Trajectory:
-        of_robot = [self._names[k] for k in np.arange(len(self._names))[joints]]
-        if not points and not names:  # the robot is to stop
-            names = of_robot
-        numbers = self._joints(names)
-        if not self.rules.allow_partial_joints_goal:
-            check_complete(names, of_robot)
-        checked = checked_points(points, names)
-        check_times(stamp, checked[-1].time if checked else 0, now)
-        return Trajectory(np.array(numbers), stamp or None, checked)
-
-    def _follow(self, now: int, position: Array, velocity: Array) -> None:
-        """Let the command be that of the trajectories at simulated time `now` [ns]."""
-        old, new = self._command, self._following.new_joints(len(self._names))
-        wanted, speed, effort = old.position.copy(), old.velocity.copy(), old.effort.copy()
+    def _sample_trajectories(self, now: int, position: Array, velocity: Array) -> None:
+        """Set the command to that of the trajectories at simulated time `now` [ns]."""
+        n, old = len(self._names), self._command
+        target, speed, effort = old.position.copy(), old.velocity.copy(), old.effort.copy()
+        # a new trajectory begins at the commanded position, or at the present one
+        new = self._trajectories.new_joints(n)
         desired = self._follows_position & self.rules.interpolate_from_desired_state
         present = new & ~desired
-        wanted[present], speed[present] = position[present], velocity[present]
+        target[present], speed[present] = position[present], velocity[present]
         self._follows_position |= new
         self._follows_velocity |= new
-        self._arrived[self._following.joints(len(self._names))] = time.monotonic()
-        self._following = self._following.at(now, wanted, speed, effort, self._turning)
-        self._replace(wanted, speed, effort)
+        self._arrived[self._trajectories.joints(n)] = time.monotonic()
+        self._trajectories = self._trajectories.advance(
+            now, target, speed, effort, self._continuous
+        )
+        self._replace(target, speed, effort)
 
-    def _mask(self, joints: Joints) -> NDArray[np.bool_]:
-        """Return some of the joints as a mask (n_joints,)."""
-        mask = np.zeros(len(self._names), dtype=bool)
-        mask[joints] = True
-        return mask
 
-    def _replace(self, position: Array, velocity: Array, effort: Array) -> None:
-        self._command = JointCommand(
-            position,
-            velocity,
-            effort,
-            np.where(self._follows_position, self._stiffness, 0.0),
-            np.where(self._follows_velocity, self._damping, 0.0),
+# -------------------------------------------------------------------- trajectories under way
+
+
+@dataclass(frozen=True, eq=False)
+class ActiveTrajectory:
+    """A trajectory under way."""
+
+    trajectory: TrajectoryCommand
+    start: int
+    """Simulated time of its start [ns]."""
+    before: TrajectoryPoint
+    """State of the joints when it was taken up; its time is counted from the start, too."""
+
+    @classmethod
+    def from_now(
+        cls, trajectory: TrajectoryCommand, now: int, before: TrajectoryPoint, continuous: Mask
+    ) -> ActiveTrajectory:
+        """Return a trajectory that is taken up at simulated time `now` [ns].
+
+        Joints that turn without end, mask `continuous` (n,), take the short way to its first
+        point.
+        """
+        start = now if trajectory.start is None else trajectory.start
+        position = before.position
+        if trajectory.points:
+            target = trajectory.points[0].position
+            short = np.mod(target - position + np.pi, 2 * np.pi) - np.pi
+            position = np.where(continuous, target - short, position)
+        at_rest = np.zeros(len(position))
+        before = replace(before, time=now - start, position=position, acceleration=at_rest)
+        return cls(trajectory, start, before)
+
+    @property
+    def joints(self) -> NDArray[np.int64]:
+        """Indices of its joints, shape (n,)."""
+        return self.trajectory.joints
+
+    def only(self, chosen: Mask) -> ActiveTrajectory:
+        """Return the part about the joints in the mask `chosen` (n_joints,)."""
+        own = self.before.only(chosen[self.joints])
+        return ActiveTrajectory(self.trajectory.only(chosen), self.start, own)
+
+    def is_over(self, now: int) -> bool:
+        """Return whether nothing changes any more from `now` [ns] on."""
+        points = self.trajectory.points
+        return not points or now - self.start >= points[-1].time
+
+    def at(self, now: int) -> tuple[Array, Array, Array]:
+        """Return position, velocity and effort at simulated time `now` [ns], each (n,)."""
+        points, time, zero = self.trajectory.points, now - self.start, np.zeros(len(self.joints))
+        passed = bisect_right(points, time, key=lambda point: point.time)
+        if not points:
+            return self.before.position, zero, zero
+        if passed == len(points):
+            last = points[-1]
+            velocity = zero if last.velocity is None else last.velocity
+            return last.position, velocity, zero if last.effort is None else last.effort
+        return interpolate(points[passed - 1] if passed else self.before, points[passed], time)
+
+
+@dataclass(frozen=True, eq=False)
+class TrajectoryExecution:
+    """The trajectories that joints follow; a joint follows one at most. Immutable."""
+
+    active: tuple[ActiveTrajectory, ...] = ()
+    """Those under way."""
+    pending: tuple[TrajectoryCommand, ...] = ()
+    """Those that the next step takes up."""
+
+    @property
+    def idle(self) -> bool:
+        """Whether there is no trajectory."""
+        return not self.active and not self.pending
+
+    def with_new(self, trajectory: TrajectoryCommand) -> TrajectoryExecution:
+        """Return the same with one more, whose joints follow no other."""
+        return TrajectoryExecution(self.active, (*self.pending, trajectory))
+
+    def without(self, joints: Mask) -> TrajectoryExecution:
+        """Return the same in which the joints of a mask (n_joints,) follow none."""
+        if self.idle:
+            return self
+        return TrajectoryExecution(
+            tuple(t.only(~joints) for t in self.active if not joints[t.joints].all()),
+            tuple(t.only(~joints) for t in self.pending if not joints[t.joints].all()),
         )
 
-    def _joints(self, names: Sequence[str]) -> list[int]:
-        """Return the indices of the named joints."""
-        if not names:
-            raise InvalidInput('joint command without joint names: fill `name`')
-        unknown = [name for name in names if name not in self._index]
-        if unknown:
+    def shifted(self, time: int) -> TrajectoryExecution:
+        """Return the same with start times shifted by `time` [ns]."""
+        return TrajectoryExecution(
+            tuple(replace(t, start=t.start + time) for t in self.active),
+            tuple(
+                t if t.start is None else replace(t, start=t.start + time) for t in self.pending
+            ),
+        )
+
+    def new_joints(self, n_joints: int) -> Mask:
+        """Return the joints of the pending trajectories, mask (n_joints,)."""
+        named = np.zeros(n_joints, dtype=bool)
+        for trajectory in self.pending:
+            named[trajectory.joints] = True
+        return named
+
+    def joints(self, n_joints: int) -> Mask:
+        """Return the joints that follow a trajectory, mask (n_joints,)."""
+        named = self.new_joints(n_joints)
+        for trajectory in self.active:
+            named[trajectory.joints] = True
+        return named
+
+    def advance(
+        self, now: int, position: Array, velocity: Array, effort: Array, continuous: Mask
+    ) -> TrajectoryExecution:
+        """Write the commands at simulated time `now` [ns]; return what is then under way.
+
+        Position, velocity and effort of all joints, shape (n_joints,), are overwritten where a
+        joint follows a trajectory. Pending trajectories begin at their values before.
+        """
+        active = [*self.active]
+        for pending in self.pending:
+            j = pending.joints
+            before = TrajectoryPoint(0, position[j], velocity[j], effort=effort[j])
+            active.append(ActiveTrajectory.from_now(pending, now, before, continuous[j]))
+        for trajectory in active:
+            j = trajectory.joints
+            position[j], velocity[j], effort[j] = trajectory.at(now)
+        return TrajectoryExecution(tuple(t for t in active if not t.is_over(now)))
+
+
+def interpolate(
+    first: TrajectoryPoint, second: TrajectoryPoint, time: int
+) -> tuple[Array, Array, Array]:
+    """Return position, velocity and effort at a time [ns] from the first to the second point."""
+    duration = (second.time - first.time) / SECOND
+    share = (time - first.time) / (second.time - first.time)
+    coefficients = _coefficients(first, second, duration)
+    derivative = [power * part for power, part in enumerate(coefficients)][1:]
+    effort = np.zeros(len(first.position))
+    if first.effort is not None and second.effort is not None:
+        effort = first.effort + share * (second.effort - first.effort)
+    position, velocity = _horner(coefficients, share), _horner(derivative, share) / duration
+    return np.clip(position, -LARGEST, LARGEST), np.clip(velocity, -LARGEST, LARGEST), effort
+
+
+def _coefficients(first: TrajectoryPoint, second: TrajectoryPoint, duration: float) -> list[Array]:
+    """Return the polynomial in the share of the duration [s] that joins two points."""
+    way = second.position - first.position
+    if first.velocity is None or second.velocity is None:
+        return [first.position, way]
+    v, w = duration * first.velocity, duration * second.velocity
+    if first.acceleration is None or second.acceleration is None:
+        return [first.position, v, 3.0 * way - 2.0 * v - w, v + w - 2.0 * way]
+    a, b = 0.5 * duration**2 * first.acceleration, 0.5 * duration**2 * second.acceleration
+    return [
+        first.position, v, a,
+        10.0 * way - 6.0 * v - 4.0 * w - 3.0 * a + b,
+        -15.0 * way + 8.0 * v + 7.0 * w + 3.0 * a - 2.0 * b,
+        6.0 * way - 3.0 * (v + w) - a + b,
+    ]  # fmt: skip
+
+
+def _horner(coefficients: Sequence[Array], x: float) -> Array:
+    value = coefficients[-1]
+    for part in reversed(coefficients[:-1]):
+        value = part + x * value
+    return value
+
+
+# -------------------------------------------------------------------- checks, raising InvalidInput
+
+
+def checked_values(field: str, values: Sequence[float], names: Sequence[str]) -> Array | None:
+    """Return the values of one field, shape (n,), None where the field is empty."""
+    if len(values) == 0:
+        return None
+    if len(values) != len(names):
+        raise InvalidInput(
+            f'{len(values)} values of {field} for {len(names)} joints: expected 0 or {len(names)}'
+        )
+    array = np.array(values, dtype=float)
+    bad = np.flatnonzero(~(np.abs(array) <= LARGEST))  # NaN too
+    if len(bad):
+        raise InvalidInput(
+            f'{field} of joint {names[bad[0]]!r} = {array[bad[0]]}: must be finite, at most '
+            f'{LARGEST:g}'
+        )
+    return array
+
+
+def checked_points(
+    points: Sequence[UncheckedPoint], names: Sequence[str]
+) -> tuple[TrajectoryPoint, ...]:
+    """Return the points of a message about the joints `names`.
+
+    Refused is what joint_trajectory_controller refuses, and besides numbers that are not finite,
+    too many points, and accelerations without velocities.
+    """
+    if len(points) > MOST_POINTS:
+        raise InvalidInput(f'trajectory of {len(points)} points: expected at most {MOST_POINTS}')
+    checked: list[TrajectoryPoint] = []
+    before = -1
+    for number, point in enumerate(points):
+        if point.time <= before:
             raise InvalidInput(
-                f'unknown joint {shortened(unknown[0], 100)!r} in a command; known: '
-                + ', '.join(self._names)
+                f'trajectory: time_from_start of point {number} is {point.time / SECOND:.9g} s: '
+                + ('negative' if number == 0 else f'not after that of point {number - 1}')
             )
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if list(names).count(name) > 1)
-            raise InvalidInput(f'joint {twice!r} named twice in a command')
-        return [self._index[name] for name in names]
+        before = point.time
+        what = f'of point {number}'
+        position = checked_values(f'position {what}', point.positions, names)
+        if position is None:
+            raise InvalidInput(f'trajectory: point {number} has no positions')
+        velocity = checked_values(f'velocity {what}', point.velocities, names)
+        acceleration = checked_values(f'acceleration {what}', point.accelerations, names)
+        if acceleration is not None and velocity is None:
+            raise InvalidInput(f'trajectory: point {number} has accelerations, but no velocities')
+        effort = checked_values(f'effort {what}', point.effort, names)
+        checked.append(TrajectoryPoint(point.time, position, velocity, acceleration, effort))
+    if checked and checked[-1].velocity is not None:
+        moving = np.flatnonzero(np.abs(checked[-1].velocity) > AT_REST)
+        if len(moving):
+            raise InvalidInput(
+                f'trajectory: joint {names[moving[0]]!r} moves at the last point, with '
+                f'{checked[-1].velocity[moving[0]]:g}: expected a velocity of 0'
+            )
+    return tuple(checked)
+
+
+def check_times(start: int, last: int, now: int) -> None:
+    """Refuse a trajectory that is over, or begins much later; all times are simulated [ns].
+
+    `start` is the stamp of its start, 0 for now, and `last` the time of its last point.
+    """
+    if start and start + last < now:
+        raise InvalidInput(
+            f'trajectory from {start / SECOND:.9g} s to {(start + last) / SECOND:.9g} s is over '
+            f'at t = {now / SECOND:.9g} s'
+        )
+    if start > now + LONGEST_WAIT:
+        raise InvalidInput(
+            f'trajectory stamped {start / SECOND:.9g} s at t = {now / SECOND:.9g} s: more than '
+            f'{LONGEST_WAIT / SECOND:g} s ahead; is that the wall clock, without use_sim_time?'
+        )
+
+
+def check_complete(named: Sequence[str], all_joints: Sequence[str]) -> None:
+    """Refuse a trajectory that leaves out joints."""
+    missing = [name for name in all_joints if name not in named]
+    if missing:
+        raise InvalidInput(
+            f'trajectory without {shortened(", ".join(missing), 100)}: expected all '
+            f'{len(all_joints)} joints, or trajectory.allow_partial_joints_goal'
+        )

@@ -20,11 +20,15 @@ from contact_sim._types import Mask
 from contact_sim.errors import InvalidInput, UnknownName
 from contact_sim.parameters import Settings
 from contact_sim.robot._several_robots import SEPARATOR
-from contact_sim.ros._joint_commands import ALL, CommandInbox
+from contact_sim.ros._joint_commands import (
+    ALL,
+    SECOND,
+    CommandBuffer,
+    PartialCommand,
+    TrajectoryCommand,
+)
 from contact_sim.ros._parameters import LockstepParameters
-from contact_sim.ros._trajectories import Change, Trajectory
 
-SECOND = 1_000_000_000
 LARGEST_LEAD = SECOND
 """Simulated time [ns] by which a stamp may be ahead; more is of a clock that has been reset."""
 LONGEST_QUEUE = 1000
@@ -33,7 +37,6 @@ ROUNDING = 1000
 """Simulated time [ns] by which rounding may move an instant."""
 SLICE = 0.02
 """Wall seconds after which a waiting loop looks at other things."""
-
 HANDOVER = 1e-3
 """Wall seconds for which the callback thread leaves the interpreter to a loop that can go on."""
 
@@ -48,27 +51,24 @@ class Verdict(enum.Enum):
 
 @dataclass(frozen=True, eq=False)
 class Arrival:
-    """One message: the joints it speaks for, what it commands, and when."""
+    """A message: a command or an acknowledgement of some joints, and its stamp."""
 
     stamp: int | None
     """[ns]; None for the next instant, whichever that is."""
     joints: Mask
-    change: Change | Trajectory | None
+    command: PartialCommand | TrajectoryCommand | None
     """None for an acknowledgement: its joints keep their command."""
 
     def is_for(self, instant: int) -> bool:
-        """Return whether it speaks for an instant [ns]."""
+        """Return whether it counts for an instant [ns]."""
         return self.stamp is None or self.stamp >= instant
 
 
 def owned_joints(settings: Settings, joint_names: Sequence[str]) -> dict[str, Mask]:
     """Return which joints each controller of `lockstep.controllers` owns, masks (n_joints,).
 
-    A controller that is named after one of several robots owns all joints of it.
-
-    Raises:
-        InvalidInput: a controller without joints, a joint that has two.
-        UnknownName: a joint that does not exist.
+    A controller that is named after one of several robots owns all joints of it. Every controller
+    needs joints, and no joint may have two controllers.
     """
     names = list(joint_names)
     owned: dict[str, Mask] = {}
@@ -92,13 +92,13 @@ def owned_joints(settings: Settings, joint_names: Sequence[str]) -> dict[str, Ma
 class Lockstep:
     """Holds commands until their instant, and the loop until its commands.
 
-    Callbacks call `take` (through the inbox) and `acknowledge`, the loop everything else.
+    Callbacks call `take` (through the command buffer) and `acknowledge`, the loop everything else.
 
     Args:
-        inbox: what acts on commands.
+        commands: takes the commands of an instant once they may act.
         joint_names: all actuated joints.
         owned: joints by controller; empty for one nameless controller of all joints.
-        log: told in one line when commands fail to come.
+        log: called with a line when commands do not come in time.
 
     Attributes:
         enabled: whether commands are waited for.
@@ -108,22 +108,23 @@ class Lockstep:
 
     def __init__(
         self,
-        inbox: CommandInbox,
+        commands: CommandBuffer,
         joint_names: Sequence[str],
         owned: Mapping[str, Mask],
         log: Callable[[str], None],
     ) -> None:
-        self._inbox, self._names, self._owned, self._log = inbox, tuple(joint_names), owned, log
+        self._commands, self._names = commands, tuple(joint_names)
+        self._owned, self._log = owned, log
         n = len(self._names)
         self._all = np.ones(n, dtype=bool)
         self._needed: Mask = np.any(list(owned.values()), axis=0) if owned else self._all
-        self._heard = np.zeros(n, dtype=bool)  # joints whose controller has spoken
+        self._heard = np.zeros(n, dtype=bool)  # joints with a command or acknowledgement
         self._lost = np.zeros(n, dtype=bool)  # joints whose controller is not waited for
         lock = threading.RLock()
         self._news, self._at_rest = threading.Condition(lock), threading.Condition(lock)
         self._queue: list[Arrival] = []
-        # what controllers were told before resets and may still answer: after, up to [ns]
-        self._asked: deque[tuple[int, int]] = deque(maxlen=8)
+        # states before resets that controllers may still answer: stamps after, up to [ns]
+        self._before_resets: deque[tuple[int, int]] = deque(maxlen=8)
         self._now = self._horizon = 0
         self._served = -1  # the last instant that was stepped from
         self._waiting_since: float | None = None
@@ -137,47 +138,37 @@ class Lockstep:
             self.restart(now)
         self.enabled = parameters.enabled
         if self.enabled:
-            self._inbox.deliver = self.take
+            self._commands.deliver = self.take
         else:
-            self._inbox.deliver_at_once()
+            self._commands.deliver_at_once()
 
     # ---------------------------------------------------------------- callbacks
 
-    def take(self, change: Change | Trajectory, stamp: int | None) -> None:
-        """Keep a command for its instant; a stamp of 0 means the next one.
-
-        Raises:
-            InvalidInput: a command that cannot be used.
-        """
+    def take(self, command: PartialCommand | TrajectoryCommand, stamp: int | None) -> None:
+        """Keep a command for its instant; a stamp of 0 means the next one."""
         joints = np.zeros(len(self._names), dtype=bool)
-        joints[change.joints] = True
+        joints[command.joints] = True
         foreign = np.flatnonzero(joints & ~self._needed)
         if len(foreign):
             raise InvalidInput(
                 f'joint {self._names[foreign[0]]!r} belongs to no controller in '
                 'lockstep.controllers'
             )
-        self._keep(Arrival(stamp or None, joints, change))
+        self._keep(Arrival(stamp or None, joints, command))
 
     def acknowledge(self, controller: str, stamp: int | None, joints: slice = ALL) -> None:
-        """Take note that a controller leaves its joints as they are until `stamp`.
+        """Take note that a controller leaves its joints as they are until `stamp` [ns].
 
-        Args:
-            controller: its name; '' for all of those that own any of `joints`.
-            stamp: [ns]; 0 or None for the next instant.
-            joints: of the robot that it speaks of.
-
-        Raises:
-            InvalidInput: a stamp that cannot be used.
-            UnknownName: a controller that is not configured.
+        The name '' stands for all controllers that own any of `joints`, a stamp of 0 or None for
+        the next instant.
         """
         if not self.enabled:
             return
         if controller and controller not in self._owned:
             raise UnknownName('controller in lockstep_ack', controller, list(self._owned))
-        spoken = np.zeros(len(self._names), dtype=bool)
-        spoken[joints] = self._needed[joints]
-        self._keep(Arrival(stamp or None, self._owned.get(controller, spoken), None))
+        acknowledged = np.zeros(len(self._names), dtype=bool)
+        acknowledged[joints] = self._needed[joints]
+        self._keep(Arrival(stamp or None, self._owned.get(controller, acknowledged), None))
 
     def wake(self) -> None:
         """Have a waiting loop look at other things now."""
@@ -206,8 +197,8 @@ class Lockstep:
 
     def _is_of_before(self, stamp: int) -> bool:
         """Return whether a stamp [ns] answers a state from before time was set back."""
-        under_way = any(after < stamp <= upto for after, upto in self._asked)
-        return under_way and stamp > self._horizon
+        answers = any(after < stamp <= upto for after, upto in self._before_resets)
+        return answers and stamp > self._horizon
 
     # ---------------------------------------------------------------- the loop
 
@@ -220,20 +211,20 @@ class Lockstep:
         """Steps between two instants, 0 where there are none."""
         return self._parameters.period if self.enabled else 0
 
-    def restart(self, now: int, told: int = 0) -> None:
-        """Forget commands: what is simulated was set anew, at simulated time `now` [ns].
+    def restart(self, now: int, published: int = 0) -> None:
+        """Forget commands: the state was set anew, at simulated time `now` [ns].
 
-        `told` is the last stamp [ns] of which controllers were told the state before. Where time
-        goes back, answers that are still under way are no commands ahead of time.
+        `published` is the last stamp [ns] of a state that was published before. Where time goes
+        back, answers to these states that are still under way are no commands ahead of time.
         """
         with self._news:
             self._queue.clear()
-            self._asked.append((self._served, told))
+            self._before_resets.append((self._served, published))
             self._horizon = now
             self._now, self._served, self._waiting_since = now, now - 1, None
 
     def verdict(self, now: int, tick: int) -> Verdict:
-        """Say whether the step from `now` [ns] may be taken; waits a little for commands."""
+        """Return whether the step from `now` [ns] may be taken; waits a little for commands."""
         with self._news:
             self._now, self._horizon = now, now + now // max(tick, 1) + ROUNDING
             if not self.is_instant(tick):
@@ -257,7 +248,7 @@ class Lockstep:
 
     @property
     def misses_somebody(self) -> bool:
-        """Whether a controller that is waited for has not spoken yet, or not again."""
+        """Whether a controller that is waited for has sent nothing yet, or nothing again."""
         return bool((self._needed & ~self._heard & ~self._lost).any())
 
     @property
@@ -267,7 +258,7 @@ class Lockstep:
 
     @property
     def silent_joints(self) -> tuple[str, ...]:
-        """Joints whose controller did not speak in time, and has not spoken since."""
+        """Joints whose controller sent nothing in time, and nothing since."""
         return self._named(self._needed & ~self._heard) if self.timeouts and self.enabled else ()
 
     @property
@@ -302,7 +293,7 @@ class Lockstep:
         self._news.wait(end - time.perf_counter())
 
     def _left(self) -> float:
-        """Return how long the loop goes on waiting, wall seconds."""
+        """Return the wall seconds for which the loop goes on waiting."""
         patience = self._parameters.timeout
         if self.misses_somebody and self._parameters.start_timeout:
             patience = self._parameters.start_timeout
@@ -315,8 +306,8 @@ class Lockstep:
             joints = arrival.joints & open_joints
             if arrival.is_for(self._now) and joints.any():
                 open_joints &= ~joints
-                if arrival.change is not None:
-                    self._inbox.act_on(arrival.change.only(joints))
+                if arrival.command is not None:
+                    self._commands.apply(arrival.command.only(joints))
         self._queue = [a for a in self._queue if a.stamp is not None and a.stamp > self._now]
         self._served, self._waiting_since = self._now, None
 
@@ -333,6 +324,6 @@ class Lockstep:
             return Verdict.PAUSE
         self._lost |= missing
         if self.policy == 'zero':
-            self._inbox.release(missing)
+            self._commands.release(missing)
         self._serve()
         return Verdict.STEP

@@ -1,7 +1,8 @@
 """The loop: steps the simulation against the wall clock and publishes what happened.
 
-It runs in the thread that calls `run`. Other threads ask for something, and the loop does it
-between two steps.
+`Loop` runs in the thread that calls `run`. Requests of other threads are served between two steps.
+`Watchdog` reports, in a thread of its own, a step that takes long. `ClockFollower` keeps time to
+the /clock of another simulation.
 """
 
 from __future__ import annotations
@@ -11,130 +12,19 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from contact_sim.errors import ContactSimError, InvalidInput, NonFiniteState
-from contact_sim.ros._diagnostics import Tally
-from contact_sim.ros._joint_commands import CommandInbox
+from contact_sim.ros._joint_commands import CommandBuffer
 from contact_sim.ros._lockstep import Lockstep, Verdict
 from contact_sim.ros._publishers import Outputs
 from contact_sim.ros._pushes import Pushes
 from contact_sim.simulation._loop import Pacer, Request
 from contact_sim.simulation._report import TouchGuard
 from contact_sim.simulation._simulator import Simulator, resume
+from contact_sim.step._problem import STATUSES
 from contact_sim.topics._names import nanoseconds
 from contact_sim.view._process import Feed
-
-# --- Time of another simulation that the loop keeps to; imports no ROS.
-
-JUMP = 0.5
-"""Simulated seconds by which a clock goes on at once only where somebody has set it."""
-ROUNDING = 1e-6
-"""Share of a step by which stamps may be rounded."""
-
-
-class Leader:
-    """The /clock of another simulation: a step is taken once that has passed the end of it.
-
-    Own time is set where the first message is heard, where the other time is set, and after own
-    time stood still. A simulation that cannot keep up falls behind and skips nothing.
-
-    Attributes:
-        time: of the other simulation [s]; None before it is heard.
-    """
-
-    def __init__(self) -> None:
-        self.time: float | None = None
-        self._jumped = False
-
-    def hear(self, time: float) -> None:
-        """Take a message of the other clock [s]."""
-        if self.time is None or not 0.0 <= time - self.time <= JUMP:
-            self._jumped = True
-        self.time = time
-
-    def rejoin(self, own_time: float) -> None:
-        """Have own time [s] set if it is far from the other one: it stood still, or was set."""
-        if self.time is not None and abs(self.time - own_time) > JUMP:
-            self._jumped = True
-
-    def new_time(self, time_step: float) -> float | None:
-        """Return the time to set own time to [s], a multiple of the step; None: it goes on."""
-        if not self._jumped or self.time is None:
-            return None
-        self._jumped = False
-        return max(round(self.time / time_step), 1) * time_step
-
-    def allows(self, own_time: float, time_step: float) -> bool:
-        """Return whether the step from `own_time` [s] may be taken."""
-        return self.time is not None and own_time + (1.0 - ROUNDING) * time_step <= self.time
-
-
-# --- Watch over the loop: another thread says what takes long; imports no ROS.
-
-LONG = 1.0
-"""Wall seconds after which something is said to take long."""
-
-
-class Watch:
-    """Knows since when the loop has been busy with one step, or with one change between two.
-
-    Args:
-        speak: called again and again, from a thread of its own, while that takes long.
-
-    Attributes:
-        long: how often something has taken long.
-        last: wall time of what was done last [s].
-    """
-
-    def __init__(self, speak: Callable[[], None]) -> None:
-        self._speak = speak
-        self._under_way: tuple[str, float, float] | None = None
-        self._ended = threading.Event()
-        self.long = 0
-        self.last = 0.0
-
-    def begin(self, what: str, simulated: float) -> None:
-        """Note that the loop is busy from now on, at simulated time [s]."""
-        self._under_way = what, simulated, time.perf_counter()
-
-    def end(self) -> None:
-        """Note that it is not any more."""
-        self.last = self.seconds
-        self.long += self.last > LONG
-        self._under_way = None
-
-    @property
-    def seconds(self) -> float:
-        """Wall seconds for which the loop has been busy with one thing; 0 where it is not."""
-        now = self._under_way
-        return time.perf_counter() - now[2] if now else 0.0
-
-    @property
-    def complaint(self) -> str:
-        """What takes long, in words; empty where nothing does."""
-        now = self._under_way
-        taken = time.perf_counter() - now[2] if now else 0.0
-        if now is None or taken <= LONG:
-            return ''
-        return f'{now[0]} t = {now[1]:.9g} s has taken {taken:.1f} s so far'
-
-    def start(self) -> None:
-        """Speak from now on where something takes long."""
-        self._ended.clear()
-        threading.Thread(target=self._run, name='watch', daemon=True).start()
-
-    def stop(self) -> None:
-        """Speak no more."""
-        self._ended.set()
-
-    def _run(self) -> None:
-        while not self._ended.wait(LONG / 4.0):
-            if self.seconds > LONG:
-                self._speak()
-
-
-# --- The loop: steps the simulation against the wall clock and publishes what happened.
 
 HEARTBEAT = 0.05
 """Wall seconds between two /clock messages while time stands still."""
@@ -145,28 +35,34 @@ LONGEST_SLEEP = 0.02
 SILENCE = 0.1
 """Wall seconds of waiting for commands after which /clock is repeated, too."""
 REMINDER = 0.3
-"""Wall seconds of waiting after which controllers that have not spoken yet get the state again."""
+"""Wall seconds of waiting after which silent controllers get the state again."""
 IDLE = 1e-3
 """Wall seconds between two looks at requests while time stands still."""
-COURTESY = 8
+YIELD_STEPS = 8
 """Steps after which a loop that never sleeps lets the callback thread in."""
 PATIENCE = 2.0
-"""Wall seconds that a step may take while somebody waits for its end."""
+"""Wall seconds that a step may take while a request waits for its end."""
+LONG = 1.0
+"""Wall seconds after which a step is reported to take long."""
+JUMP = 0.5
+"""Simulated seconds by which a followed clock goes on at once only where it was set."""
+ROUNDING = 1e-6
+"""Share of a step by which stamps of a followed clock may be rounded."""
 
 
 class StepTakesLong(ContactSimError):
-    """What was asked for is not done: a step does not end."""
+    """A request is withdrawn because a step does not end."""
 
 
 @dataclass
-class Steps:
-    """Steps that somebody has asked for.
+class StepRequest:
+    """Steps to be taken as fast as possible.
 
     Attributes:
         left: steps still to be taken.
-        after_step: called with `left` after each step, once its messages are out; returns whether
-            to go on.
         at_end: called at the end with the reason why not all were taken, '' if they were.
+        after_step: called with `left` after each step, once its messages are published; returns
+            whether to go on.
     """
 
     left: int
@@ -174,33 +70,49 @@ class Steps:
     after_step: Callable[[int], bool] | None = None
 
 
+@dataclass
+class Tally:
+    """Counts and failures that /diagnostics reports."""
+
+    statuses: list[int] = field(default_factory=lambda: [0] * len(STATUSES))
+    """Number of steps that ended with each solver status, by its code."""
+    switches: int = 0
+    """Number of switches of the contact model."""
+    last_switch: str = 'none'
+    """The models before and after it, and its simulated time."""
+    failure: str = ''
+    """Reason why the simulation stopped stepping; empty while it steps."""
+    recording: str = ''
+    """Reason why recording has ended before the simulation; empty while it has not."""
+
+
 class Loop:
-    """Time of one simulation: running, standing still, or counted in steps.
+    """Steps one simulation: continuously, not at all while it is paused, or on request.
 
     Args:
-        sim: what is stepped.
-        inbox: where commands arrive.
-        lockstep: which commands a step waits for.
-        pushes: what else acts on the robot.
-        outputs: where messages leave.
-        pacer: relation of simulated time and wall time.
+        sim: the simulation.
+        commands: joint commands.
+        lockstep: decides which commands a step waits for.
+        pushes: wrenches on links.
+        outputs: publishes messages.
+        pacer: keeps simulated time to wall time.
         report_failure: called with the reason when the simulation cannot go on.
         diagnose: called once per wall second.
 
     Attributes:
-        paused: whether time stands still; steps can be asked for one by one.
-        when_at_rest: called when time begins to stand still, and after steps that were asked for.
+        paused: whether time stands still; steps are taken on request.
+        when_at_rest: called when time begins to stand still, and after requested steps.
         guard: links whose touch ends the run, until the next reset.
-        leader: the clock that time keeps to; None: the wall clock.
-        feed: where a viewer finds the newest step; None: there is none.
-        tally: what is counted, and why the simulation stopped, if it did.
-        watch: knows what takes long.
+        clock_follower: the clock of another simulation that time keeps to; None: the wall clock.
+        feed: newest step for the viewer; None: there is no viewer.
+        tally: counts, and why the simulation stopped, if it did.
+        watchdog: reports what takes long.
     """
 
     def __init__(
         self,
         sim: Simulator,
-        inbox: CommandInbox,
+        commands: CommandBuffer,
         lockstep: Lockstep,
         pushes: Pushes,
         outputs: Outputs,
@@ -208,59 +120,57 @@ class Loop:
         report_failure: Callable[[str], None],
         diagnose: Callable[[], None],
     ) -> None:
-        self._sim, self._inbox, self._lockstep = sim, inbox, lockstep
+        self._sim, self._commands, self._lockstep = sim, commands, lockstep
         self._pushes, self._outputs, self._pacer = pushes, outputs, pacer
         self._report_failure, self._diagnose = report_failure, diagnose
-        turning = sim.robot.continuous_joints
-        self._continuous = turning if turning.any() else None
+        continuous = sim.robot.continuous_joints
+        self._continuous = continuous if continuous.any() else None
         self.paused = False
-        self.when_at_rest: Callable[[], None] = _nothing
+        self.when_at_rest: Callable[[], None] = lambda: None
         self.guard = TouchGuard(sim.robot, ())
-        self.leader: Leader | None = None
+        self.clock_follower: ClockFollower | None = None
         self.feed: Feed | None = None
         self.tally = Tally()
-        self.watch = Watch(self._diagnose_if_due)
+        self.watchdog = Watchdog(self._diagnose_if_due)
         self._diagnosing = threading.Lock()
         self._requests: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._ended = False
         self._gave_up = False  # waiting for commands, just now
-        self._wanted: deque[Steps] = deque()
+        self._step_requests: deque[StepRequest] = deque()
         self._next_diagnostics = self._next_heartbeat = 0.0
         self._next_reminder = REMINDER
 
     # ---------------------------------------------------------------- from other threads
 
     def between_steps(self, action: Callable[[], None]) -> None:
-        """Have the loop run `action` between two steps; wait until it has.
+        """Have the loop run `action` between two steps, and wait until it has.
 
-        Whatever `action` raises is raised here: it ends no more than the request.
-
-        Raises:
-            StepTakesLong: the step under way takes longer than PATIENCE; nothing was done.
+        What `action` raises is raised here. StepTakesLong is raised, and nothing done, where the
+        step under way takes longer than PATIENCE.
         """
         request = Request(action)
-        self._ask(request.serve)
+        self._enqueue(request.serve)
         while not request.done.wait(0.1) and not self._ended:
-            if self.watch.seconds > PATIENCE and request.withdraw():
-                raise StepTakesLong(f'{self.watch.complaint}; nothing was changed')
+            if self.watchdog.seconds > PATIENCE and request.withdraw():
+                raise StepTakesLong(f'{self.watchdog.complaint}; nothing was changed')
         if request.error is not None:
             raise request.error
 
     def after_step(self, action: Callable[[], None]) -> None:
         """Have the loop run `action`, which raises nothing, between two steps; do not wait."""
-        self._ask(action)
+        self._enqueue(action)
 
-    def ask_for_steps(self, steps: Steps) -> None:
-        """Have the loop take steps as fast as it can, after those that were asked for before."""
-        self._ask(lambda: self._wanted.append(steps))
+    def request_steps(self, request: StepRequest) -> None:
+        """Have the loop take steps as fast as it can, after those that were requested before."""
+        self._enqueue(lambda: self._step_requests.append(request))
 
-    def _ask(self, request: Callable[[], None]) -> None:
+    def _enqueue(self, request: Callable[[], None]) -> None:
         self._requests.put(request)
         self._lockstep.wake()
 
     def pace(self) -> tuple[float, float]:
         """Return the wall time of the last step [s] and the real-time factor [-]."""
-        return self.watch.last, self._pacer.measured
+        return self.watchdog.last, self._pacer.measured
 
     # ---------------------------------------------------------------- between two steps
 
@@ -280,8 +190,8 @@ class Loop:
         """Let nothing push the robot any more."""
         self._pushes.clear()
 
-    def begin_anew(self, failure_ends: bool = True) -> None:
-        """Tell everybody about a state that no step has led to."""
+    def announce_new_state(self, failure_ends: bool = True) -> None:
+        """Publish a state that was set, and begin anew from it."""
         if failure_ends:
             self.tally.failure = ''
         self._pushes.clear()
@@ -298,35 +208,35 @@ class Loop:
     # ---------------------------------------------------------------- the loop
 
     def run(self, keep_running: Callable[[], bool]) -> None:
-        """Step, publish and pace until `keep_running` says no."""
+        """Step, publish and pace until `keep_running` returns False."""
         self._pacer.restart(self._sim.time)
-        self.watch.start()
+        self.watchdog.start()
         try:
             while keep_running():
                 self._serve_requests()
                 self._diagnose_if_due()
                 if self.feed is not None:
                     self.feed.write_if_due()
-                if self._wanted:
-                    self._take_wanted_step()
+                if self._step_requests:
+                    self._take_requested_step()
                 elif self.paused or self.tally.failure:
                     self._stand_still()
                 elif self._wait() and self._may_step():
                     self._step()
         finally:
             self._ended = True
-            self.watch.stop()
+            self.watchdog.stop()
 
     def _serve_requests(self) -> None:
-        while not self._requests.empty():  # nobody else takes from it
-            self.watch.begin('the change at', self._sim.time)
+        while not self._requests.empty():  # the only reader
+            self.watchdog.begin('the change at', self._sim.time)
             try:
                 self._requests.get()()
             finally:
-                self.watch.end()
+                self.watchdog.end()
 
     def _diagnose_if_due(self) -> None:
-        """Diagnose, in the thread of the loop or of the watch, whoever comes first."""
+        """Diagnose, in the thread of the loop or of the watchdog, whichever comes first."""
         now = time.perf_counter()
         if now < self._next_diagnostics or not self._diagnosing.acquire(blocking=False):
             return
@@ -349,8 +259,8 @@ class Loop:
 
     def _wait(self) -> bool:
         """Sleep towards the next step; return whether it is due."""
-        if self.leader is not None:
-            return self._follow(self.leader)
+        if self.clock_follower is not None:
+            return self._follow(self.clock_follower)
         ahead = self._pacer.wait(self._sim.time + self._sim.time_step)
         if ahead > LONGEST_SLEEP:
             time.sleep(LONGEST_SLEEP)
@@ -358,47 +268,51 @@ class Loop:
         if ahead > 0.0:
             time.sleep(ahead)
         else:
-            self._be_courteous()
+            self._yield()
         return True
 
-    def _follow(self, leader: Leader) -> bool:
+    def _follow(self, follower: ClockFollower) -> bool:
         """Wait for the clock of another simulation; return whether the next step is due."""
         sim = self._sim
-        new_time = leader.new_time(sim.time_step)
+        new_time = follower.new_time(sim.time_step)
         if new_time is not None:
             resume(sim, sim.snapshot(), new_time)
-            self.begin_anew(failure_ends=False)
-        self._pacer.wait(sim.time + sim.time_step)  # for the sake of its measurement
-        if not leader.allows(sim.time, sim.time_step):
+            self.announce_new_state(failure_ends=False)
+        self._pacer.wait(sim.time + sim.time_step)  # measures the real-time factor
+        if not follower.allows(sim.time, sim.time_step):
             time.sleep(IDLE)
             return False
-        self._be_courteous()
+        self._yield()
         return True
 
     def _rejoin(self) -> None:
-        if self.leader is not None:
-            self.leader.rejoin(self._sim.time)
+        if self.clock_follower is not None:
+            self.clock_follower.rejoin(self._sim.time)
 
-    def _take_wanted_step(self) -> None:
-        """Take the next of the steps that were asked for, and say so when it was the last."""
-        steps = self._wanted[0]
+    def _take_requested_step(self) -> None:
+        """Take the next of the requested steps, and report the end when it was the last."""
+        request = self._step_requests[0]
         reason = ''
-        if steps.left > 0 and not self.tally.failure:
-            self._be_courteous()
+        if request.left > 0 and not self.tally.failure:
+            self._yield()
             if self._may_step():
                 self._step()
-                steps.left -= not self.tally.failure
-                wanted = self.tally.failure or not steps.after_step or steps.after_step(steps.left)
-                if steps.left and not wanted:
-                    reason = f'cancelled, {steps.left} steps left'
+                request.left -= not self.tally.failure
+                go_on = (
+                    self.tally.failure
+                    or not request.after_step
+                    or request.after_step(request.left)
+                )
+                if request.left and not go_on:
+                    reason = f'cancelled, {request.left} steps left'
             elif self._gave_up:
                 reason = f'no command in time, paused at t = {self._sim.time:.9g} s'
         reason = reason or self.tally.failure
-        if reason or steps.left <= 0:
-            self._wanted.popleft()
+        if reason or request.left <= 0:
+            self._step_requests.popleft()
             self._pacer.restart(self._sim.time)
             self.when_at_rest()
-            steps.at_end(reason)
+            request.at_end(reason)
 
     def _may_step(self) -> bool:
         """Return whether the next step has its commands; waits a little for them."""
@@ -420,25 +334,25 @@ class Loop:
         return verdict is Verdict.STEP
 
     def _while_commands_are_missing(self) -> None:
-        """Keep the clock alive; tell those who may not have listened yet what there is to do."""
+        """Keep the clock alive; repeat the state for controllers that have not answered yet."""
         self._keep_clock_alive()
         if self._lockstep.waited > self._next_reminder and self._lockstep.misses_somebody:
             self._outputs.forget_instant()
             self._next_reminder = self._lockstep.waited + REMINDER
 
-    def _be_courteous(self) -> None:
-        if self._sim.step_count % COURTESY == 0:
+    def _yield(self) -> None:
+        if self._sim.step_count % YIELD_STEPS == 0:
             time.sleep(0.0)  # gives the interpreter lock away
 
     def _step(self) -> None:
-        """Take one step and publish it; stop, and say why, if that cannot be done."""
+        """Take one step and publish it; stop with a reason if that cannot be done."""
         sim, robot = self._sim, self._sim.robot
         position, velocity = robot.joint_positions(sim.q), robot.joint_velocities(sim.v)
         now = nanoseconds(sim.time)
-        command = self._inbox.at(now, position, velocity)
+        command = self._commands.at(now, position, velocity)
         effort = command.effort_at(position, velocity, self._continuous)
         wrenches = self._pushes.acting(now)
-        self.watch.begin('the step from', sim.time)
+        self.watchdog.begin('the step from', sim.time)
         try:
             report = sim.step(effort, wrenches)
         except (NonFiniteState, InvalidInput) as error:
@@ -446,7 +360,7 @@ class Loop:
             self._report_failure(self.tally.failure)
             return
         finally:
-            self.watch.end()
+            self.watchdog.end()
         self.tally.statuses[int(report.record.solver[0])] += 1
         self._outputs.publish(report, self._pacer.measured, wrenches)
         if self.feed is not None:
@@ -457,5 +371,96 @@ class Loop:
             self._report_failure(self.tally.failure)
 
 
-def _nothing() -> None:
-    """Do nothing: nobody asked."""
+class ClockFollower:
+    """Keeps time to the /clock of another simulation: no step ends after that clock.
+
+    Own time is set when the first message arrives, where the other time is set, and after own
+    time stood still. A simulation that cannot keep up falls behind and skips nothing.
+
+    Attributes:
+        time: of the other simulation [s]; None before the first message.
+    """
+
+    def __init__(self) -> None:
+        self.time: float | None = None
+        self._jumped = False
+
+    def receive(self, time: float) -> None:
+        """Take a message of the other clock [s]."""
+        if self.time is None or not 0.0 <= time - self.time <= JUMP:
+            self._jumped = True
+        self.time = time
+
+    def rejoin(self, own_time: float) -> None:
+        """Have own time [s] set if it is far from the other one: it stood still, or was set."""
+        if self.time is not None and abs(self.time - own_time) > JUMP:
+            self._jumped = True
+
+    def new_time(self, time_step: float) -> float | None:
+        """Return the time to set own time to [s], a multiple of the step; None: it goes on."""
+        if not self._jumped or self.time is None:
+            return None
+        self._jumped = False
+        return max(round(self.time / time_step), 1) * time_step
+
+    def allows(self, own_time: float, time_step: float) -> bool:
+        """Return whether the step from `own_time` [s] may be taken."""
+        return self.time is not None and own_time + (1.0 - ROUNDING) * time_step <= self.time
+
+
+class Watchdog:
+    """Measures for how long the loop has been busy with a step, or a request between two steps.
+
+    Args:
+        report: called again and again, from a thread of its own, while that takes long.
+
+    Attributes:
+        long: number of steps and requests that took long.
+        last: wall time of the last one [s].
+    """
+
+    def __init__(self, report: Callable[[], None]) -> None:
+        self._report = report
+        self._current: tuple[str, float, float] | None = None  # what, simulated, wall time
+        self._ended = threading.Event()
+        self.long = 0
+        self.last = 0.0
+
+    def begin(self, what: str, simulated: float) -> None:
+        """Note that the loop is busy from now on, at simulated time [s]."""
+        self._current = what, simulated, time.perf_counter()
+
+    def end(self) -> None:
+        """Note that it is not any more."""
+        self.last = self.seconds
+        self.long += self.last > LONG
+        self._current = None
+
+    @property
+    def seconds(self) -> float:
+        """Wall seconds for which the loop has been busy; 0 where it is not."""
+        current = self._current
+        return time.perf_counter() - current[2] if current else 0.0
+
+    @property
+    def complaint(self) -> str:
+        """What takes long, in words; empty where nothing does."""
+        current = self._current
+        taken = time.perf_counter() - current[2] if current else 0.0
+        if current is None or taken <= LONG:
+            return ''
+        return f'{current[0]} t = {current[1]:.9g} s has taken {taken:.1f} s so far'
+
+    def start(self) -> None:
+        """Report from now on what takes long."""
+        self._ended.clear()
+        threading.Thread(target=self._run, name='watchdog', daemon=True).start()
+
+    def stop(self) -> None:
+        """Report no more."""
+        self._ended.set()
+
+    def _run(self) -> None:
+        while not self._ended.wait(LONG / 4.0):
+            if self.seconds > LONG:
+                self._report()

@@ -1,29 +1,37 @@
-"""The node: parameters, commands and services of a simulation; the loop does the work.
+"""The simulation node: parameters, commands, services and diagnostics; the loop does the work.
 
-The loop runs in the thread that calls `run`. Callbacks run in an executor in another thread: they
-swap the command in force, or ask the loop to do something between two steps.
+The loop runs in the thread that calls `SimulationNode.run`. Callbacks run in `CallbackThread`.
+They write to the command buffer, or have the loop do something between two steps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import hashlib
+import inspect
+import os
+import socket
+import threading
+import time
+import traceback
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.executors import ShutdownException, SingleThreadedExecutor, TimeoutException
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.wait_for_message import wait_for_message
 from rosgraph_msgs.msg import Clock
 
 from contact_sim._types import Array
-from contact_sim.errors import shortened
+from contact_sim.errors import ContactSimError, shortened
 from contact_sim.parameters import Parameters, Settings
 from contact_sim.replay._recorder import Recorder
-from contact_sim.robot._constraints import Constraint
 from contact_sim.robot._joint_limits import describe_limits
 from contact_sim.robot._several_robots import parts_of
 from contact_sim.robot._summary import describe_actuators, describe_gains, gain_table, gains_limit
-from contact_sim.ros._callbacks import Claim, answering
-from contact_sim.ros._conversions import seconds
-from contact_sim.ros._diagnostics import Conditions, diagnostics_message
+from contact_sim.ros._conversions import seconds, set_stamp
 from contact_sim.ros._factory import (
     check_constraints,
     chosen_constraints,
@@ -31,17 +39,13 @@ from contact_sim.ros._factory import (
     chosen_shadows,
     chosen_terrain,
     constraint_groups,
-    driven_robot,
-    effort_order,
-    joint_gains,
-    loaded_robot,
     loaded_simulator,
     recorder_of,
     start_configuration,
 )
-from contact_sim.ros._joint_commands import CommandInbox
+from contact_sim.ros._joint_commands import CommandBuffer
 from contact_sim.ros._lockstep import Lockstep, owned_joints
-from contact_sim.ros._loop import Leader, Loop, StepTakesLong
+from contact_sim.ros._loop import ClockFollower, Loop, StepTakesLong
 from contact_sim.ros._parameter_server import ParameterServer
 from contact_sim.ros._parameters import (
     PARAMETER_GROUPS,
@@ -52,41 +56,26 @@ from contact_sim.ros._parameters import (
 from contact_sim.ros._publishers import TOPIC as CLOCK
 from contact_sim.ros._publishers import Outputs
 from contact_sim.ros._pushes import Pushes
+from contact_sim.ros._robots import driven_robot, effort_order, joint_gains, loaded_robot
 from contact_sim.ros._services import Services, StateControl, SupportCommand
 from contact_sim.ros._simulation_interfaces import INSTALLED, SimulationInterfaces
-from contact_sim.ros._subscriptions import Inputs
+from contact_sim.ros._subscriptions import Subscriptions
 from contact_sim.ros._viewer import ServedPage
 from contact_sim.simulation._loop import Pacer
 from contact_sim.simulation._report import TouchGuard
 from contact_sim.step._problem import STATUSES
 from contact_sim.topics._names import nanoseconds, publish_periods
 from contact_sim.topics._sensor_set import check_sensors
-from contact_sim.topics._solver_numbers import troubles
+from contact_sim.topics._solver_numbers import status_counts, troubles
 
-
-class BriefLog:
-    """Log of bounded lines: descriptions may have thousands of joints."""
-
-    def __init__(self, log: Any) -> None:
-        self._log = log
-
-    def info(self, line: str) -> None:
-        """Log a line for information."""
-        self._log.info(shortened(line))
-
-    def warning(self, line: str) -> None:
-        """Log a line as a warning."""
-        self._log.warning(shortened(line))
-
-
-def groups_by_name(settings: Settings, joints: Sequence[str]) -> dict[str, type[Parameters]]:
-    """Return the groups of parameters that are there per joint, controller and constraint."""
-    return (
-        {f'gains.{name}': JointGainParameters for name in joints}
-        | {f'actuators.{name}': ActuatorParameters for name in joints}
-        | {f'lockstep.{name}': ControllerParameters for name in settings['lockstep'].controllers}
-        | constraint_groups(settings['constraints'].names)
-    )
+DISCOVERY = 0.3
+"""Wall seconds after which nodes on a healthy network know of each other."""
+SILENCE = 3.0
+"""Wall seconds without /diagnostics after which a node is taken for one that has been killed."""
+SLOW = 0.95
+"""Share of the real-time factor asked for below which a warning is given."""
+LONGEST_END = 2.0
+"""Wall seconds that the callback thread may take to end."""
 
 
 class SimulationNode(Node):
@@ -97,116 +86,156 @@ class SimulationNode(Node):
             this name.
     """
 
-    _seen: Sequence[int] = (0,) * len(STATUSES)
-    """Steps with each status that /diagnostics has spoken about."""
-    _warned_of_clock = ''
+    _reported_statuses: Sequence[int] = (0,) * len(STATUSES)
+    """Steps with each status at the last /diagnostics."""
+    _clock_warning = ''
 
     def __init__(self, **node_options: Any) -> None:
         super().__init__('contact_sim', **node_options)
-        claim = Claim(self)
+        self._unique_name = UniqueName(self)
+        log = self.get_logger()
+
+        # parameters, robot and simulator
         self.parameters = ParameterServer(self, self._check_settings, self._change_settings)
         self.parameters.declare(PARAMETER_GROUPS)
         settings = self.parameters.settings
         described = loaded_robot(settings)
-        self.parameters.declare(groups_by_name(settings, described.joint_names))
+        names = described.joint_names
+        self.parameters.declare(groups_by_name(settings, names))
         self.robot = driven_robot(described, settings)
         self.parts = parts_of(self.robot)
         self.sim = loaded_simulator(self.robot, settings)
         self.sim.reset(start_configuration(self.sim, settings), time=self.sim.time_step)
-        self.inbox = CommandInbox(
-            self.robot.joint_names,
+
+        # commands, outputs and the loop between them
+        self.commands = CommandBuffer(
+            names,
             self.robot.joint_positions(self.sim.q),
             *joint_gains(self.robot, settings),
             self.robot.continuous_joints,
         )
-        claim.check()
-        self.inbox.rules = settings['trajectory']
-        self._outputs = Outputs(self, self.sim, settings)
-        self._pacer = Pacer(settings[''].real_time_factor)
-        log = self.get_logger()
-        names = self.robot.joint_names
-        self.lockstep = Lockstep(self.inbox, names, owned_joints(settings, names), log.warning)
-        self._follow_lockstep(settings)
+        self._unique_name.check()
         common = settings['']
+        self.commands.rules = settings['trajectory']
+        self.outputs = Outputs(self, self.sim, settings)
+        self.pacer = Pacer(common.real_time_factor)
+        self.lockstep = Lockstep(self.commands, names, owned_joints(settings, names), log.warning)
+        self._configure_lockstep(settings)
         world_frames = common.odom_frame, common.world_frame
         self.pushes = Pushes(self.sim, common.frame_prefix, world_frames)
         self.pushes.configure(settings['push'])
         self.loop = Loop(
-            self.sim, self.inbox, self.lockstep, self.pushes, self._outputs, self._pacer,
+            self.sim, self.commands, self.lockstep, self.pushes, self.outputs, self.pacer,
             log.error, self._diagnose,
         )  # fmt: skip
-        self.loop.paused = settings[''].start_paused
+        self.loop.paused = common.start_paused
         self.loop.guard = TouchGuard(self.robot, common.end_on_contact)
-        self._follow_clock(common.clock)
+        if common.clock == 'follow':
+            self._follow_clock()
         self.recorder = self._begin_recording(settings)
-        self.state_control = StateControl(self.sim, self.loop, self.inbox, self.parameters)
-        self.inputs = [
-            Inputs(
-                self, part, self.inbox, self.lockstep, self.pushes, self.state_control,
+
+        # subscriptions, services and the viewer
+        self.state_control = StateControl(self.sim, self.loop, self.commands, self.parameters)
+        self.subscriptions_of_robots = [
+            Subscriptions(
+                self, part, self.commands, self.lockstep, self.pushes, self.state_control,
                 SupportCommand(self.sim, self.loop, part), effort_order(part, settings),
             )
             for part in self.parts
         ]  # fmt: skip
-        self.standard_services = Services(
-            self, self.sim, self.loop, self.state_control, self.parameters
-        )
+        self.standard_services = Services(self, self.state_control)
         if INSTALLED:
             self.simulation_interfaces = SimulationInterfaces(
-                self, self.sim, self.loop, self.state_control, self.standard_services,
-                self.parameters,
-            )  # fmt: skip
+                self, self.state_control, self.standard_services
+            )
         self._in_force = self.parameters.accept_changes()
-        self._announce()
+        self._log_start()
         self.page = ServedPage(
             self, self.sim, self.loop, self.standard_services, self.state_control, self.pushes,
             self.parameters,
         )  # fmt: skip
 
     def create_service(self, kind: Any, name: str, callback: Any, **options: Any) -> Any:
-        """Serve as any node does, and answer even where the callback raises."""
+        """Create a service as any node does, and answer even where the callback raises."""
 
-        def report(said: str) -> None:
-            self.get_logger().error(said)
+        def report(line: str) -> None:
+            self.get_logger().error(line)
 
         return super().create_service(kind, name, answering(callback, report), **options)
 
+    def run(self, keep_running: Callable[[], bool]) -> None:
+        """Step, publish and pace until `keep_running` returns False."""
+        try:
+            self.loop.run(keep_running)
+        finally:
+            if self.recorder is not None:
+                self.recorder.close()
+            self.page.close()
+
     # ---------------------------------------------------------------- construction
 
-    def _announce(self) -> None:
-        robot, sim, log = self.robot, self.sim, BriefLog(self.get_logger())
-        settings = self.parameters.settings
-        log.info(
+    def _configure_lockstep(self, settings: Settings) -> None:
+        self.lockstep.configure(settings['lockstep'], nanoseconds(self.sim.time))
+        self.outputs.set_instants(self.lockstep.period)
+
+    def _follow_clock(self) -> None:
+        follower = self.loop.clock_follower = ClockFollower()
+        quality = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
+        self.create_subscription(
+            Clock, CLOCK, lambda message: follower.receive(seconds(message.clock)), quality
+        )
+
+    def _begin_recording(self, settings: Settings) -> Recorder | None:
+        def failed(reason: str) -> None:
+            self.loop.tally.recording = f'recording has ended: {reason}'
+            self.get_logger().error(self.loop.tally.recording)
+
+        recorder = recorder_of(self.sim, settings, failed)
+        if recorder is not None:
+            self.loop.when_at_rest = recorder.flush
+        return recorder
+
+    def _log_start(self) -> None:
+        """Log what is simulated, in lines of bounded length: there may be thousands of joints."""
+        robot, sim, settings = self.robot, self.sim, self.parameters.settings
+
+        def info(line: str) -> None:
+            self.get_logger().info(shortened(line))
+
+        def warning(line: str) -> None:
+            self.get_logger().warning(shortened(line))
+
+        info(
             f'{robot.name}: {robot.total_mass:.3f} kg, contact model {sim.contact_model}, '
             f'h = {sim.time_step:g} s, friction {settings["friction"].mu:g}'
         )
         for part in self.parts:
             own = part.robot
             who = f'{part.name} = {own.name}, {own.total_mass:.3f} kg; ' if part.name else ''
-            joints = ', '.join(own.joint_names)
-            log.info(f'{who}joints, in the order of unnamed commands: {joints}')
-        self._announce_gains(*joint_gains(robot, settings))
+            info(f'{who}joints, in the order of unnamed commands: {", ".join(own.joint_names)}')
+        self._log_gains(*joint_gains(robot, settings))
         for line in (*describe_actuators(robot), describe_limits(robot.position_limits)):
-            log.info(line)
+            info(line)
         if robot.constraints:
-            log.info(f'held together: {"; ".join(map(str, robot.constraints))}')
+            info(f'held together: {"; ".join(map(str, robot.constraints))}')
         feet = ', '.join(f'{p.name} (r = {p.radius:g} m)' for p in robot.contact_points)
         height = settings[''].initial_height
-        log.info(f'contact points: {feet or "none"}; the lowest starts at a gap of {height:g} m')
+        info(f'contact points: {feet or "none"}; the lowest starts at a gap of {height:g} m')
         for note in robot.notes:
-            log.info(note)
+            info(note)
         for approximation in robot.approximations:
-            log.info(
+            info(
                 f'contact points on what {approximation.joint} moves: {approximation.points}, '
                 f'which leave out up to {approximation.error:.2g} m of its collision geometry'
             )
         rates = vars(settings['publish_rate']).items()
-        log.info('messages per second: ' + ', '.join(f'{name} {rate:g}' for name, rate in rates))
+        info('messages per second: ' + ', '.join(f'{name} {rate:g}' for name, rate in rates))
         for line in self.parameters.unknown():
-            log.warning(line)
+            warning(line)
         if robot.floating_base and not robot.candidates:
-            log.warning('the robot has no contact points and will fall; set the parameter feet')
+            warning('the robot has no contact points and will fall; set the parameter feet')
 
-    def _announce_gains(self, kp: Array, kd: Array) -> None:
+    def _log_gains(self, kp: Array, kd: Array) -> None:
         robot, sim, log = self.robot, self.sim, self.get_logger()
         log.info(describe_gains(robot, kp, kd, sim.q))
         log.debug(gain_table(robot, kp, kd))
@@ -217,10 +246,10 @@ class SimulationNode(Node):
                 f'air: choose a time_step below {stable:.2g} s or smaller gains'
             )
 
-    # ---------------------------------------------------------------- settings
+    # ---------------------------------------------------------------- changes of parameters
 
     def _check_settings(self, settings: Settings) -> None:
-        """Refuse settings that only make sense together (ParameterServer)."""
+        """Refuse settings that do not go together."""
         publish_periods(settings['publish_rate'], settings[''].time_step)
         chosen_contact_model(settings)
         self.robot.reference_configuration(settings[''].reference_pose)
@@ -238,7 +267,7 @@ class SimulationNode(Node):
             self.loop.between_steps(lambda: self._apply_or_undo(settings, prefixes))
         except StepTakesLong:
             self.get_logger().warning(
-                f'{self.loop.watch.complaint}; what was set takes effect after it'
+                f'{self.loop.watchdog.complaint}; what was set takes effect after it'
             )
             self.loop.after_step(lambda: self._apply_late(settings, prefixes))
         if ground is not None:
@@ -261,52 +290,26 @@ class SimulationNode(Node):
         self._in_force = settings
 
     def _apply_settings(self, settings: Settings, prefixes: set[str]) -> None:
-        new = settings['']
-        self.sim.restitution = new.restitution
+        common = settings['']
+        self.sim.restitution = common.restitution
         self.sim.friction = settings['friction'].mu
-        if new.real_time_factor != self._pacer.factor:
-            self.loop.set_factor(new.real_time_factor)
+        if common.real_time_factor != self.pacer.factor:
+            self.loop.set_factor(common.real_time_factor)
         if any(prefix == 'contact' or prefix.startswith('contact.') for prefix in prefixes):
             self._switch_contact_model(settings)
             self.sim.shadow = chosen_shadows(settings)
-        self.inbox.set_gains(*joint_gains(self.robot, settings))
-        self.inbox.rules = settings['trajectory']
-        self._outputs.set_rates(settings['publish_rate'])
-        self._outputs.set_sensors(settings)
-        self._follow_lockstep(settings)
+        self.commands.set_gains(*joint_gains(self.robot, settings))
+        self.commands.rules = settings['trajectory']
+        self.outputs.set_rates(settings['publish_rate'])
+        self.outputs.set_sensors(settings)
+        self._configure_lockstep(settings)
         self.pushes.configure(settings['push'])
-        self._hold((*self.robot.constraints, *chosen_constraints(settings)))
-
-    def _hold(self, constraints: Sequence[Constraint]) -> None:
-        if constraints == self.sim.given_constraints:
-            return
-        self.sim.constraints = constraints
-        names = ', '.join(one.name for one in constraints)
-        time = f't = {self.sim.time:.9g} s'
-        self.get_logger().info(f'constraints from {time} on: {names or "none"}')
-
-    def _follow_lockstep(self, settings: Settings) -> None:
-        self.lockstep.configure(settings['lockstep'], nanoseconds(self.sim.time))
-        self._outputs.set_instants(self.lockstep.period)
-
-    def _follow_clock(self, use: str) -> None:
-        if use != 'follow':
-            return
-        leader = self.loop.leader = Leader()
-        quality = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
-        self.create_subscription(
-            Clock, CLOCK, lambda message: leader.hear(seconds(message.clock)), quality
-        )
-
-    def _begin_recording(self, settings: Settings) -> Recorder | None:
-        recorder = recorder_of(self.sim, settings, self._recording_failed)
-        if recorder is not None:
-            self.loop.when_at_rest = recorder.flush
-        return recorder
-
-    def _recording_failed(self, reason: str) -> None:
-        self.loop.tally.recording = f'recording has ended: {reason}'
-        self.get_logger().error(self.loop.tally.recording)
+        constraints = (*self.robot.constraints, *chosen_constraints(settings))
+        if constraints != self.sim.given_constraints:
+            self.sim.constraints = constraints
+            names = ', '.join(constraint.name for constraint in constraints)
+            time = f't = {self.sim.time:.9g} s'
+            self.get_logger().info(f'constraints from {time} on: {names or "none"}')
 
     def _switch_contact_model(self, settings: Settings) -> None:
         old, contact = self.sim.contact_model, settings['contact']
@@ -317,56 +320,261 @@ class SimulationNode(Node):
         self.sim.restitution_threshold = contact.restitution_threshold
         if old != contact.model:
             self.loop.tally.switches += 1
-            what = f'from {old} to {contact.model} at t = {self.sim.time:.9g} s'
-            self.loop.tally.last_switch = what
-            self.get_logger().info(f'contact model switched {what}')
+            switch = f'from {old} to {contact.model} at t = {self.sim.time:.9g} s'
+            self.loop.tally.last_switch = switch
+            self.get_logger().info(f'contact model switched {switch}')
 
-    # ---------------------------------------------------------------- the loop
-
-    def run(self, keep_running: Callable[[], bool]) -> None:
-        """Step, publish and pace until `keep_running` says no."""
-        try:
-            self.loop.run(keep_running)
-        finally:
-            if self.recorder is not None:
-                self.recorder.close()
-            self.page.close()
+    # ---------------------------------------------------------------- /diagnostics
 
     def _diagnose(self) -> None:
-        common, found = self.parameters.settings[''], self._new_troubles()
-        conditions = Conditions(
-            time=self.sim.time,
-            name=self.get_fully_qualified_name().lstrip('/'),
-            contact_model=self.sim.contact_model,
-            shadow=self.sim.shadow,
-            constraints=tuple(one.name for one in self.sim.constraints),
-            wanted_factor=0.0 if self.loop.leader else common.real_time_factor,
-            paused=self.loop.paused,
-            command_timeout=common.command_timeout,
-            steps=self.sim.step_count,
-            pushes_accepted=self.pushes.accepted,
-            pushes_refused=self.pushes.refused,
-            messages_lost=self._outputs.lost,
-            messages_sent=self._outputs.sent,
-            long_steps=self.loop.watch.long,
-            under_way=self.loop.watch.complaint,
-            clock=self._outputs.clock.complaint,
-            viewer=self.page.address,
-            viewer_trouble=self.page.error,
-            solver='; '.join(found),
-            robots=self.parts,
-        )
-        message = diagnostics_message(
-            conditions, self._pacer, self.inbox, self.lockstep, self.loop.tally
-        )
-        self._outputs.diagnostics.publish(message)
-        if conditions.clock and conditions.clock != self._warned_of_clock:
-            self.get_logger().warning(conditions.clock)
-        self._warned_of_clock = conditions.clock
-        for trouble in found:
+        """Publish /diagnostics, and log what is new in it."""
+        tally = self.loop.tally
+        before, self._reported_statuses = self._reported_statuses, tuple(tally.statuses)
+        solver = troubles(before, self._reported_statuses, self.sim.last_report)
+        clock = self.outputs.clock.complaint
+        name = self.get_fully_qualified_name().lstrip('/')
+        status = DiagnosticStatus(name=f'{name}: simulation', hardware_id=name)
+        status.level, status.message = self._health(clock, '; '.join(solver))
+        ages = {part.prefix: self.commands.age(part.joints) for part in self.parts}
+        following = self.loop.clock_follower is not None
+        factor = 0.0 if following else self.parameters.settings[''].real_time_factor
+        values = {
+            'contact_model': self.sim.contact_model,
+            'contact_model_switches': tally.switches,
+            'last_contact_model_switch': tally.last_switch,
+            'shadow_models': ' '.join(self.sim.shadow),
+            'constraints': ' '.join(constraint.name for constraint in self.sim.constraints),
+            'real_time_factor': f'{self.pacer.measured:.4g}',
+            'wanted_real_time_factor': f'{factor:g}',
+            'overruns': self.pacer.overruns,
+            'steps_since_reset': self.sim.step_count,
+            'messages_lost': self.outputs.lost,
+            'long_steps': self.loop.watchdog.long,
+            'viewer': self.page.address,
+            'paused': self.loop.paused,
+            'commands_accepted': self.commands.accepted,
+            'commands_dropped': self.commands.dropped,
+            'last_refusal': self.commands.last_refusal,
+            **{
+                f'{prefix}command_age': 'none' if age is None else f'{age:.3f}'
+                for prefix, age in ages.items()
+            },
+            'pushes_accepted': self.pushes.accepted,
+            'pushes_refused': self.pushes.refused,
+            'lockstep': self.lockstep.enabled,
+            'lockstep_timeouts': self.lockstep.timeouts,
+            'lockstep_late_commands': self.lockstep.late,
+            'lockstep_waits_for': ' '.join(self.lockstep.awaited_joints),
+            'lockstep_lost': ' '.join(self.lockstep.lost_joints),
+            **status_counts(tally.statuses),
+            **{f'sent on {topic}': count for topic, count in self.outputs.sent.items()},
+        }
+        status.values = [KeyValue(key=key, value=str(value)) for key, value in values.items()]
+        message = DiagnosticArray(status=[status])
+        set_stamp(message.header.stamp, self.sim.time)
+        self.outputs.diagnostics.publish(message)
+        if clock and clock != self._clock_warning:
+            self.get_logger().warning(clock)
+        self._clock_warning = clock
+        for trouble in solver:
             self.get_logger().warning(trouble)
 
-    def _new_troubles(self) -> list[str]:
-        """Return what was wrong with the solves since this was asked last."""
-        before, self._seen = self._seen, tuple(self.loop.tally.statuses)
-        return troubles(before, self._seen, self.sim.last_report)
+    def _health(self, clock: str, solver: str) -> tuple[bytes, str]:
+        """Return level and message of /diagnostics: the first problem in the order of weight."""
+        loop, lockstep, common = self.loop, self.lockstep, self.parameters.settings['']
+        if failure := loop.tally.failure or loop.tally.recording:
+            return DiagnosticStatus.ERROR, failure
+        if warning := loop.watchdog.complaint or clock or solver:
+            return DiagnosticStatus.WARN, warning
+        if lockstep.silent_joints:
+            joints = ', '.join(lockstep.silent_joints)
+            return DiagnosticStatus.WARN, f'lockstep: no command for {joints}; {lockstep.policy}'
+        factor, measured = common.real_time_factor, self.pacer.measured
+        following = loop.clock_follower is not None
+        if not (loop.paused or following) and 0.0 < measured < SLOW * factor:
+            return DiagnosticStatus.WARN, (
+                f'slower than asked: real-time factor {measured:.3g} instead of {factor:g}; '
+                'time slows down, no step is skipped'
+            )
+        for part in self.parts:
+            age, whom = self.commands.age(part.joints), f' for {part.name}' if part.name else ''
+            if age is not None and age > common.command_timeout:
+                text = f'no command{whom} for {age:.1f} s; the last one stays in force'
+                return DiagnosticStatus.WARN, text
+        if self.page.error:
+            return DiagnosticStatus.WARN, self.page.error
+        return DiagnosticStatus.OK, 'paused' if loop.paused else 'running'
+
+
+def groups_by_name(settings: Settings, joints: Sequence[str]) -> dict[str, type[Parameters]]:
+    """Return the parameter groups that exist per joint, controller and constraint."""
+    return (
+        {f'gains.{name}': JointGainParameters for name in joints}
+        | {f'actuators.{name}': ActuatorParameters for name in joints}
+        | {f'lockstep.{name}': ControllerParameters for name in settings['lockstep'].controllers}
+        | constraint_groups(settings['constraints'].names)
+    )
+
+
+# -------------------------------------------------------------------- unique node name
+
+
+class NameTaken(ContactSimError):
+    """Another node of this name runs on this ROS domain."""
+
+
+class UniqueName:
+    """Finds another running node of the same name.
+
+    Services, parameters and diagnostics of two such nodes would be mixed up. The ROS graph alone
+    does not tell: a node that was killed stays in it for some 20 s. So a node binds a socket,
+    which the kernel frees when its process ends: that shows nodes on this machine, even those that
+    are starting. A node on another machine is alive if it publishes on /diagnostics.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._node, self._begin = node, time.perf_counter()
+        self._name = node.get_fully_qualified_name()
+        self._domain = os.environ.get('ROS_DOMAIN_ID', '0')
+        key = hashlib.sha256(f'{self._domain}{self._name}'.encode()).hexdigest()
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        try:
+            self._socket.bind(f'\0contact_sim_{key}')
+            self._first = True
+        except OSError:
+            self._first = False
+
+    def check(self) -> None:
+        """Raise NameTaken where another node has the name; warn where that one is dead."""
+        end = self._begin + (DISCOVERY if self._first else SILENCE)
+        while not self._others() and time.perf_counter() < end:
+            time.sleep(0.05)
+        if not self._others():
+            return
+        if not self._first or self._publishes_diagnostics():
+            raise NameTaken(
+                f'a node {self._name} runs on ROS domain {self._domain} already; end it, or start '
+                "this one under another name or namespace, such as --ros-args -r __ns:='/second'"
+            )
+        self._node.get_logger().warning(
+            f'there was a node {self._name}; it is silent, so it is taken for dead'
+        )
+
+    def _others(self) -> int:
+        """Return how many other nodes of the name are in the ROS graph."""
+        known = self._node.get_node_names_and_namespaces()
+        names = [f'{namespace.rstrip("/")}/{name}' for name, namespace in known]
+        return names.count(self._name) - 1
+
+    def _publishes_diagnostics(self) -> bool:
+        end = time.perf_counter() + SILENCE
+        while (left := end - time.perf_counter()) > 0.0 and self._others():
+            heard, message = wait_for_message(
+                DiagnosticArray, self._node, '/diagnostics', time_to_wait=left
+            )
+            own = self._name.lstrip('/')
+            if heard and any(status.hardware_id == own for status in message.status):
+                return True
+        return False
+
+
+# -------------------------------------------------------------------- callbacks
+
+
+class CallbacksEnded(ContactSimError):
+    """Callbacks are served no more, so the node has to end."""
+
+
+class CallbackThread:
+    """Serves the callbacks of a node in a thread of its own.
+
+    A callback that raises loses its own message or request, and is reported. If the executor
+    itself fails, `alive` turns False and `end` raises the reason.
+
+    Args:
+        node: whose callbacks.
+        ok: whether ROS is up, by default the context of the node is asked.
+    """
+
+    def __init__(self, node: Node, ok: Callable[[], bool] | None = None) -> None:
+        self._log, self._ok = node.get_logger(), ok or node.context.ok
+        self._executor = SingleThreadedExecutor(context=node.context)
+        self._executor.add_node(node)
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    @property
+    def alive(self) -> bool:
+        """Whether callbacks are served."""
+        return self._thread.is_alive()
+
+    def end(self) -> None:
+        """Serve no more; raise CallbacksEnded where that was over already, though ROS is up."""
+        if self._error is not None:
+            raise CallbacksEnded(f'callbacks are served no more: {self._error!r}') from self._error
+        self._executor.shutdown(timeout_sec=1.0)
+        self._thread.join(timeout=LONGEST_END)
+
+    def _serve(self) -> None:
+        try:
+            while self._ok():
+                self._serve_one()
+        except ShutdownException:
+            pass
+        except BaseException as error:
+            if self._ok():
+                self._error = error
+
+    def _serve_one(self) -> None:
+        try:
+            task, _, _ = self._executor.wait_for_ready_callbacks()
+        except TimeoutException:
+            return
+        try:
+            task()
+            error = task.exception()
+        except BaseException as raised:  # rclpy keeps those of Exception, and passes on the rest
+            error = raised
+        if error is not None and self._ok():
+            self._log.error(f'a callback failed, its message is lost: {_with_traceback(error)}')
+
+
+def answering(
+    callback: Callable[[Any, Any], Any], report: Callable[[str], None]
+) -> Callable[[Any, Any], Coroutine[Any, Any, Any]]:
+    """Return a service callback that answers even if `callback`, a coroutine or not, raises.
+
+    `report` is called with what it raised.
+    """
+
+    async def answer(request: Any, response: Any) -> Any:
+        try:
+            returned = callback(request, response)
+            return await returned if inspect.isawaitable(returned) else returned
+        except Exception as error:
+            expected = isinstance(error, ContactSimError)
+            report(f'a service failed: {error if expected else _with_traceback(error)}')
+            reason = str(error) if expected else shortened(repr(error))
+            return refusal(request, type(response)(), reason)
+
+    return answer
+
+
+def refusal(request: Any, response: Any, reason: str) -> Any:
+    """Return a response with the reason of a failure in the fields that its type has for it."""
+    result: Any = getattr(response, 'result', None)
+    if hasattr(response, 'success'):  # std_srvs
+        response.success, response.message = False, reason
+    elif hasattr(result, 'error_message'):  # simulation_interfaces
+        result.result, result.error_message = result.RESULT_OPERATION_FAILED, reason
+    elif hasattr(result, 'successful'):
+        result.successful, result.reason = False, reason
+    elif hasattr(response, 'results'):
+        refused = SetParametersResult(successful=False, reason=reason)
+        response.results = [refused] * len(request.parameters)
+    return response
+
+
+def _with_traceback(error: BaseException) -> str:
+    return shortened(''.join(traceback.format_exception(error)))

@@ -44,11 +44,8 @@ class ParameterServer:
 
     Args:
         node: the node that owns the parameters.
-        check: called with the settings that a request asks for; raises ContactSimError to refuse.
+        check: called with the settings of a request; raises ContactSimError to refuse.
         apply: called with these settings and the prefixes that changed; may refuse likewise.
-
-    Raises:
-        InvalidInput: a start value that is not allowed.
     """
 
     def __init__(
@@ -82,7 +79,7 @@ class ParameterServer:
         return self.settings
 
     def unknown(self) -> Iterator[str]:
-        """Yield a line about each parameter of a file or command line that nobody has declared."""
+        """Yield a line about each parameter of a file or command line that is not declared."""
         for name in getattr(self._node, '_parameter_overrides', {}):
             if not self._node.has_parameter(name):
                 near = difflib.get_close_matches(shortened(name, 100), self._fields, n=1)
@@ -90,13 +87,9 @@ class ParameterServer:
                 yield f'there is no parameter {shortened(name, 100)!r}, it is ignored{guess}'
 
     def change(self, values: Mapping[str, Any]) -> None:
-        """Change parameters by their names as a request over ROS does, all of them or none.
-
-        Raises:
-            InvalidInput: one of them is refused.
-        """
-        wanted = [ros_parameter(name, self._fields[name], value) for name, value in values.items()]
-        result = self._node.set_parameters_atomically(wanted)
+        """Change parameters by name, all of them or none; raise InvalidInput to refuse."""
+        new = [ros_parameter(name, self._fields[name], value) for name, value in values.items()]
+        result = self._node.set_parameters_atomically(new)
         if not result.successful:
             raise InvalidInput(result.reason)
 
@@ -124,7 +117,7 @@ class ParameterServer:
         return tuple(without_blanks(value)) if is_list(field) else value
 
     def _declare_list(self, name: str, field: ParameterField) -> Any:
-        """Declare a list that is empty by default: first its type, of which [] says nothing."""
+        """Declare a list that is empty by default, first its type, which [] does not determine."""
         if is_list(field, of=float):  # whole numbers, and one alone, are of other types
             any_type = ParameterDescriptor(dynamic_typing=True)
             value = self._node.declare_parameter(name, [], any_type).value
@@ -137,12 +130,12 @@ class ParameterServer:
         return items
 
     def _as_declared(self, requested: list[Parameter]) -> list[Parameter]:
-        """Return what is asked for in the declared types, where that is possible."""
+        """Return the requested values in the declared types, where that is possible."""
         return [
-            ros_parameter(one.name, self._fields[one.name], one.value)
-            if one.name in self._fields
-            else one
-            for one in requested
+            ros_parameter(parameter.name, self._fields[parameter.name], parameter.value)
+            if parameter.name in self._fields
+            else parameter
+            for parameter in requested
         ]
 
     def _on_set(self, requested: list[Parameter]) -> SetParametersResult:
@@ -163,7 +156,7 @@ class ParameterServer:
                 self._apply(changed, set(changes))
         except (ContactSimError, TypeError) as error:
             return SetParametersResult(successful=False, reason=str(error))
-        except Exception as error:  # an answer is due, whatever went wrong
+        except Exception as error:  # a request is always answered
             reason = shortened(repr(error))
             self._node.get_logger().error(f'parameters refused: {reason}')
             return SetParametersResult(successful=False, reason=reason)
@@ -177,7 +170,7 @@ def is_list(field: ParameterField, of: type | None = None) -> bool:
 
 
 def without_blanks(value: Any) -> Any:
-    """Return a list without empty texts, other values as they are: [''] is how ROS says []."""
+    """Return a list without empty texts, other values as they are: in ROS [''] stands for []."""
     return [item for item in value if item != ''] if isinstance(value, list | tuple) else value
 
 

@@ -1,4 +1,8 @@
-"""Parameters of the node, grouped by their dotted prefix; imports no ROS."""
+"""Parameters of the node, grouped by their dotted prefix; imports no ROS.
+
+Which robot it is, is declared in _robots.py, which controllers import, too. A new parameter is a
+field here; where it acts when it is changed is `SimulationNode._apply_settings`.
+"""
 
 from __future__ import annotations
 
@@ -10,95 +14,10 @@ from contact_sim.constraints._table import KINDS
 from contact_sim.contact_models import CONTACT_MODELS, contact_models
 from contact_sim.dynamics._integration import INTEGRATORS
 from contact_sim.parameters import Parameters, parameter
-from contact_sim.ros._robot_parameters import RobotParameters
+from contact_sim.ros._robots import NOT_SET, RobotParameters
 from contact_sim.terrain._generator import READY_MADE
 from contact_sim.topics._names import PublishRateParameters
 from contact_sim.topics._sensor_set import GROUPS, FrameParameters
-
-# --- Parameters of trajectories; imports no ROS.
-
-
-@dataclass(frozen=True)
-class TrajectoryParameters(Parameters):
-    """Rules for joint_trajectory, named as those of joint_trajectory_controller."""
-
-    allow_partial_joints_goal: bool = parameter(
-        False, '', 'take trajectories of some joints; the others keep their commands', live=True
-    )
-    interpolate_from_desired_state: bool = parameter(
-        True, '', 'begin where the joints were last told to be; false: where they are', live=True
-    )
-
-
-# --- Parameters of bilateral constraints; imports no ROS.
-
-NOT_SET = -1.0
-"""Of feedback, which is at least 0: none."""
-FARTHEST, STIFFEST = 1e5, 1e12
-"""Bounds of places and speeds [m, rad, m/s, rad/s], and of feedback [1/s²]."""
-
-
-@dataclass(frozen=True)
-class ConstraintNames(Parameters):
-    """Which bilateral constraints there are."""
-
-    names: tuple[str, ...] = parameter(
-        (), '', 'bilateral constraints, each described by constraints.<name>.*, see '
-        'docs/constraints.md',
-    )  # fmt: skip
-
-
-def _named(meaning: str) -> Any:
-    return parameter('', '', meaning)
-
-
-def _place(meaning: str) -> Any:
-    return parameter((), 'm', meaning, at_least=-FARTHEST, at_most=FARTHEST, live=True)
-
-
-def _number(default: float, unit: str, meaning: str) -> Any:
-    return parameter(default, unit, meaning, at_least=-FARTHEST, at_most=FARTHEST, live=True)
-
-
-def _feedback(unit: str, meaning: str, largest: float) -> Any:
-    said = f'{meaning}; -1: none'
-    return parameter(NOT_SET, unit, said, at_least=NOT_SET, at_most=largest, live=True)
-
-
-@dataclass(frozen=True)
-class ConstraintParameters(Parameters):
-    """One of the constraints.
-
-    Each kind takes what its class in `contact_sim.constraints` has. Without `alpha`, or `kp` and
-    `kd`, positions are projected.
-    """
-
-    kind: str = _named('one of ' + ', '.join(KINDS))
-    enabled: bool = parameter(True, '', 'whether it holds; false lets go', live=True)
-    frame: str = _named('frame that is held')
-    other: str = _named('loop_closure: frame that it is held to')
-    joint: str = _named('joint that is held or driven')
-    leader: str = _named('joint_coupling: joint that it follows')
-    at: tuple[float, ...] = _place(
-        'where it holds: x y z in world, for frame_anchor and quaternion x y z w, for joint_lock '
-        'a position [rad or m]; empty: where it is when it begins to hold, and at resets'
-    )
-    point: tuple[float, ...] = _place('point that is held, in the axes of frame; empty: 0 0 0')
-    other_point: tuple[float, ...] = _place(
-        'loop_closure: where it is held, in the axes of other; empty: 0 0 0'
-    )
-    full: bool = parameter(False, '', 'loop_closure: frames do not turn against each other')
-    ratio: float = _number(1.0, '-', 'joint_coupling: position = ratio * leader + offset')
-    offset: float = _number(0.0, 'rad', 'joint_coupling')
-    velocity: float = _number(0.0, 'rad/s', 'joint_velocity: speed [rad/s or m/s]')
-    alpha: float = _feedback(
-        '1/s', 'rate at which errors go to 0, for kp = alpha^2, kd = 2 alpha', FARTHEST
-    )
-    kp: float = _feedback('1/s^2', 'feedback of the error of the position, with kd', STIFFEST)
-    kd: float = _feedback('1/s', 'feedback of its rate, with kp', STIFFEST)
-
-
-# --- Parameters of the node, grouped by their dotted prefix; imports no ROS.
 
 GROUNDS = (*TERRAINS, 'groove', 'sphere', 'cylinder', *READY_MADE, 'file')
 """Kinds of ground that the node knows."""
@@ -106,6 +25,8 @@ LARGEST_ACTUATOR_NUMBER = 1e9
 """Bound of what an actuator may have."""
 LARGEST_GAIN = 1e6
 """Bound of PD gains: with the bound on commands it keeps every effort finite."""
+FARTHEST, STIFFEST = 1e5, 1e12
+"""Bounds of places and speeds [m, rad, m/s, rad/s], and of feedback [1/s²]."""
 
 
 @dataclass(frozen=True)
@@ -254,8 +175,8 @@ class JointGainParameters(Parameters):
 
 
 def _actuator(unit: str, meaning: str, largest: float = LARGEST_ACTUATOR_NUMBER) -> Any:
-    said = f'{meaning}; -1: not set'
-    return parameter(NOT_SET, unit, said, at_least=NOT_SET, at_most=largest)
+    text = f'{meaning}; -1: not set'
+    return parameter(NOT_SET, unit, text, at_least=NOT_SET, at_most=largest)
 
 
 @dataclass(frozen=True)
@@ -386,6 +307,78 @@ class PushParameters(Parameters):
         'link', '', 'axes of force and torque: those of the link in header.frame_id, which turn '
         'with it, or the world', choices=('link', 'world'), live=True,
     )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class TrajectoryParameters(Parameters):
+    """Rules for joint_trajectory, named as those of joint_trajectory_controller."""
+
+    allow_partial_joints_goal: bool = parameter(
+        False, '', 'take trajectories of some joints; the others keep their commands', live=True
+    )
+    interpolate_from_desired_state: bool = parameter(
+        True, '', 'begin where the joints were last told to be; false: where they are', live=True
+    )
+
+
+@dataclass(frozen=True)
+class ConstraintNames(Parameters):
+    """Which bilateral constraints there are."""
+
+    names: tuple[str, ...] = parameter(
+        (), '', 'bilateral constraints, each described by constraints.<name>.*, see '
+        'docs/constraints.md',
+    )  # fmt: skip
+
+
+def _named(meaning: str) -> Any:
+    return parameter('', '', meaning)
+
+
+def _place(meaning: str) -> Any:
+    return parameter((), 'm', meaning, at_least=-FARTHEST, at_most=FARTHEST, live=True)
+
+
+def _number(default: float, unit: str, meaning: str) -> Any:
+    return parameter(default, unit, meaning, at_least=-FARTHEST, at_most=FARTHEST, live=True)
+
+
+def _feedback(unit: str, meaning: str, largest: float) -> Any:
+    text = f'{meaning}; -1: none'
+    return parameter(NOT_SET, unit, text, at_least=NOT_SET, at_most=largest, live=True)
+
+
+@dataclass(frozen=True)
+class ConstraintParameters(Parameters):
+    """One bilateral constraint.
+
+    Each kind takes what its class in `contact_sim.constraints` has. Without `alpha`, or `kp` and
+    `kd`, positions are projected.
+    """
+
+    kind: str = _named('one of ' + ', '.join(KINDS))
+    enabled: bool = parameter(True, '', 'whether it holds; false lets go', live=True)
+    frame: str = _named('frame that is held')
+    other: str = _named('loop_closure: frame that it is held to')
+    joint: str = _named('joint that is held or driven')
+    leader: str = _named('joint_coupling: joint that it follows')
+    at: tuple[float, ...] = _place(
+        'where it holds: x y z in world, for frame_anchor and quaternion x y z w, for joint_lock '
+        'a position [rad or m]; empty: where it is when it begins to hold, and at resets'
+    )
+    point: tuple[float, ...] = _place('point that is held, in the axes of frame; empty: 0 0 0')
+    other_point: tuple[float, ...] = _place(
+        'loop_closure: where it is held, in the axes of other; empty: 0 0 0'
+    )
+    full: bool = parameter(False, '', 'loop_closure: frames do not turn against each other')
+    ratio: float = _number(1.0, '-', 'joint_coupling: position = ratio * leader + offset')
+    offset: float = _number(0.0, 'rad', 'joint_coupling')
+    velocity: float = _number(0.0, 'rad/s', 'joint_velocity: speed [rad/s or m/s]')
+    alpha: float = _feedback(
+        '1/s', 'rate at which errors go to 0, for kp = alpha^2, kd = 2 alpha', FARTHEST
+    )
+    kp: float = _feedback('1/s^2', 'feedback of the error of the position, with kd', STIFFEST)
+    kd: float = _feedback('1/s', 'feedback of its rate, with kp', STIFFEST)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,10 @@
-"""Nodes as processes of their own, on a ROS domain of their own; imports no ROS."""
+"""Processes: start nodes on a ROS domain of their own, and end them on signals; imports no ROS.
+
+`Process` runs a node and stops it. `Interruption` is for the program itself: the first SIGINT or
+SIGTERM ends it cleanly, another one at once. A signal handler in Python runs where the main thread
+comes back to Python, which a compiled step or the compiler may put off for minutes. So a thread
+reads the numbers of the signals, as they arrive, from a pipe that the interpreter writes to.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +14,24 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import TracebackType
+from types import FrameType, TracebackType
 
 DOMAINS = range(10, 101)
 """Domain ids whose ports lie below those that Linux hands out by itself."""
 SPREAD = 37
 """Processes that start together look for a domain far apart from each other."""
 GRACE = 5.0
-"""Wall seconds between the polite and the impolite end of a process."""
+"""Wall seconds between SIGINT and SIGKILL of a process."""
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SAME = 1.0
+"""Wall seconds within which another signal counts as the same: both ros2 launch and the terminal
+send SIGINT on one Ctrl-C."""
+PATIENCE = 3.0
+"""Wall seconds of an end that needs no explanation."""
 
 
 def isolated_environment(domain: int | None = None) -> dict[str, str]:
@@ -34,11 +48,7 @@ def isolated_environment(domain: int | None = None) -> dict[str, str]:
 
 
 def free_domain() -> int:
-    """Return a ROS domain id in which no participant runs on this machine.
-
-    Raises:
-        RuntimeError: every domain is taken.
-    """
+    """Return a ROS domain id in which no participant runs on this machine."""
     first = SPREAD * os.getpid() % len(DOMAINS)
     free = (domain for domain in (*DOMAINS[first:], *DOMAINS[:first]) if _is_free(domain))
     domain = next(free, None)
@@ -127,3 +137,80 @@ class Process:
         trace: TracebackType | None,
     ) -> None:
         self.stop()
+
+
+class Interruption:
+    """Takes SIGINT and SIGTERM inside a `with` block, which belongs into the main thread.
+
+    `name` is that of the program, for its messages. `on_request` is called once, in another
+    thread, when the first signal has arrived.
+    """
+
+    def __init__(self, name: str, on_request: Callable[[], None] | None = None) -> None:
+        self._name, self._on_request = name, on_request
+        self._requested, self._over = threading.Event(), threading.Event()
+
+    @property
+    def requested(self) -> bool:
+        """Whether a signal has arrived."""
+        return self._requested.is_set()
+
+    def __enter__(self) -> Interruption:
+        self._read, self._write = os.pipe()
+        os.set_blocking(self._write, False)
+        self._before = {number: signal.signal(number, _ignore) for number in SIGNALS}
+        self._fd_before = signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
+        self._thread = threading.Thread(target=self._listen, name='interruption', daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        signal.set_wakeup_fd(self._fd_before)
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        self._over.set()
+        os.close(self._write)
+        self._thread.join()
+        os.close(self._read)
+
+    def _listen(self) -> None:
+        first = 0.0
+        while numbers := os.read(self._read, 1):
+            if numbers[0] not in SIGNALS:
+                continue
+            now = time.monotonic()
+            if not self.requested:
+                first = now
+                self._requested.set()
+                threading.Thread(target=self._report_wait, daemon=True).start()
+                if self._on_request is not None:
+                    self._on_request()
+            elif now - first > SAME:
+                self._write_line('ended at once')
+                os._exit(128 + numbers[0])
+
+    def _report_wait(self) -> None:
+        if not self._over.wait(PATIENCE):
+            self._write_line('ends after what is under way; interrupt it again to end it at once')
+
+    def _write_line(self, text: str) -> None:
+        os.write(2, f'{self._name}: {text}\n'.encode())
+
+
+def _ignore(number: int, frame: FrameType | None) -> None:
+    """Do nothing: the thread of Interruption gets the signal."""
+
+
+def leave(status: int) -> None:
+    """End the process at once, after flushing its output.
+
+    The interpreter's own end takes down the compiler and DDS under threads that are still in them.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)

@@ -14,13 +14,13 @@ from contact_sim._validation import finite_array, positive, shaped
 from contact_sim.errors import InvalidInput, UnknownName
 from contact_sim.ros._parameters import PushParameters
 from contact_sim.simulation._simulator import Simulator
+from contact_sim.topics._names import nanoseconds
 from contact_sim.view._session import Spring
 
 LARGEST = 1e6
 """Bound of every number of a wrench [N], [N m]."""
 MAX_PUSHES = 100
 """Pushes that may be under way or waiting for their time."""
-SECOND = 1_000_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,12 +41,12 @@ class Pushes:
     """Wrenches that act; one per frame, a later one replaces an earlier one.
 
     Args:
-        sim: what is pushed.
-        prefix: put before frame names by ROS (frame_prefix).
-        world_frames: frame ids that are the world; a push needs a link.
+        sim: the simulation.
+        prefix: the parameter frame_prefix.
+        world_frames: frame ids of the world; a push needs a link.
 
     Attributes:
-        links: what can be pushed, as the robot calls it.
+        links: names of the links that can be pushed.
         accepted: messages taken.
         refused: messages with anything wrong.
     """
@@ -74,13 +74,17 @@ class Pushes:
     ) -> str | None:
         """Take a push from `stamp` [ns] on, or at once; return why it is refused, or None.
 
-        `owner` is what stands before the links of the robot that is pushed, such as 'a/'; it may
-        be left out of `frame_id`.
+        `owner` is the prefix of the links of the robot that is pushed, such as 'a/'; it may be
+        left out of `frame_id`.
         """
         try:
             frame = owner + frame_id.removeprefix(self._prefix).removeprefix(owner)
             wrench = np.array([*force, *torque], dtype=float)
-            self._add(self._checked(frame_id, frame, stamp, wrench))
+            self._check(frame_id, frame, wrench)
+            start = max(stamp, nanoseconds(self._sim.time))
+            duration = nanoseconds(self._parameters.duration)
+            end = start + duration if duration else None
+            self._add(Push(frame, wrench, self._parameters.axes == 'world', start, end))
         except (InvalidInput, UnknownName) as error:
             self.refused += 1
             return str(error)
@@ -90,43 +94,30 @@ class Pushes:
     def push(
         self, frame: str, force: Sequence[float], torque: Sequence[float], duration: float
     ) -> None:
-        """Push a link from the next step on.
+        """Push a link from the next step on for a `duration` [s] of simulated time.
 
-        Args:
-            frame: of a link, as the robot calls it.
-            force: [N], world axes, (3,).
-            torque: [N m], world axes, (3,).
-            duration: [s] of simulated time.
-
-        Raises:
-            UnknownName: a link that the robot does not have.
-            InvalidInput: numbers that cannot be.
+        Force [N] and torque [N m] are in world axes, (3,).
         """
         wrench = np.array([*force, *torque], dtype=float)
         self._check(frame, frame, wrench)
-        start = round(self._sim.time * SECOND)
-        end = start + max(1, round(positive('duration', duration, 's') * SECOND))
+        start = nanoseconds(self._sim.time)
+        end = start + max(1, nanoseconds(positive('duration', duration, 's')))
         self._add(Push(frame, wrench, True, start, end))
 
     def drag(self, link: str, target: Sequence[float] | None) -> None:
-        """Draw the origin of a link with a spring to `target` [m], world, (3,); None: let go.
+        """Pull the origin of a link with a spring to `target` [m], world, (3,); None: let go.
 
         It is called between two steps.
-
-        Raises:
-            UnknownName: a link that the robot does not have.
-            InvalidInput: no three finite numbers.
         """
         if target is None:
             self._spring = None
             return
-        place = shaped('target', finite_array('target', target), 3)
+        end = shaped('target', finite_array('target', target), 3)
         if self._spring is None or self._spring.frame != link:
-            self._spring = Spring(self._sim.robot, link, place, self._sim.q)
-        self._spring.target = place
+            self._spring = Spring(self._sim.robot, link, end, self._sim.q)
+        self._spring.target = end
 
     def _add(self, push: Push) -> None:
-        """Let a push wait for its time."""
         with self._lock:
             if len(self._pushes) >= MAX_PUSHES:
                 raise InvalidInput(f'{MAX_PUSHES} pushes are under way or wait for their time')
@@ -143,14 +134,6 @@ class Pushes:
                 f'{LARGEST:g}'
             )
 
-    def _checked(self, frame_id: str, frame: str, stamp: int, wrench: Array) -> Push:
-        self._check(frame_id, frame, wrench)
-        parameters = self._parameters
-        start = max(stamp, round(self._sim.time * SECOND))
-        lasts = round(parameters.duration * SECOND)
-        end = start + lasts if lasts else None
-        return Push(frame, wrench, parameters.axes == 'world', start, end)
-
     def clear(self) -> None:
         """End all pushes, and let go."""
         with self._lock:
@@ -163,8 +146,8 @@ class Pushes:
             return {}
         wrenches = self._pushing(now)
         if self._spring is not None:
-            link, drawn = self._spring.frame, self._spring.wrench(self._sim.q, self._sim.v)
-            wrenches[link] = wrenches.get(link, 0.0) + drawn
+            link, pull = self._spring.frame, self._spring.wrench(self._sim.q, self._sim.v)
+            wrenches[link] = wrenches.get(link, 0.0) + pull
         return wrenches
 
     def _pushing(self, now: int) -> dict[str, Array]:
@@ -173,7 +156,8 @@ class Pushes:
             self._pushes = tuple(
                 push
                 for push in self._pushes
-                if push.start > now or (last[push.frame] is push and not _is_over(push, now))
+                if push.start > now
+                or (last[push.frame] is push and (push.end is None or now < push.end))
             )
             active = [push for push in self._pushes if push.start <= now]
         return {push.frame: self._in_world(push) for push in active if push.wrench.any()}
@@ -183,7 +167,3 @@ class Pushes:
             return push.wrench
         rotation = self._sim.frame_placement(push.frame).rotation
         return np.concatenate([rotation @ push.wrench[:3], rotation @ push.wrench[3:]])
-
-
-def _is_over(push: Push, now: int) -> bool:
-    return push.end is not None and now >= push.end

@@ -1,4 +1,8 @@
-"""Services of standard types, always there: pause, step, reset, snapshot."""
+"""Services of standard types: pause, step, reset, snapshot; and the changes of state behind them.
+
+A state that was set, not reached by a step, gets a stamp of its own: it takes one tick, except
+where time itself is set back. It is published at once.
+"""
 
 from __future__ import annotations
 
@@ -20,85 +24,72 @@ from contact_sim.errors import ContactSimError, InvalidInput
 from contact_sim.robot._contact_points import points_called
 from contact_sim.robot._several_robots import RobotPart
 from contact_sim.ros._factory import standing_at, start_configuration
-from contact_sim.ros._joint_commands import Commanded, CommandInbox
-from contact_sim.ros._loop import Loop, Steps
+from contact_sim.ros._joint_commands import CommandBuffer, CommandState
+from contact_sim.ros._loop import Loop, StepRequest
 from contact_sim.ros._parameter_server import ParameterServer
 from contact_sim.simulation._simulator import Simulator, resume
 from contact_sim.simulation._state import Snapshot
 from contact_sim.topics._names import nanoseconds
-
-# --- Setting the state anew: resets, poses, snapshots.
-#
-# A state that no step has led to gets a stamp of its own: it takes one tick, except where time
-# itself is set back. It is published at once.
 
 FARTHEST = 1e5
 """Bound of positions and velocities that are set [m], [m/s], [rad/s]."""
 
 
 class StateControl:
-    """Changes of the state that callbacks ask for; each is made between two steps.
-
-    Args:
-        sim: what is simulated.
-        loop: who steps it.
-        inbox: whose command follows the state.
-        parameters: reference pose and height of resets.
+    """Resets, poses and snapshots, each made between two steps.
 
     Attributes:
-        next_ground: on which the next reset puts the robots; None: the one at hand.
+        sim: the simulation.
+        loop: steps it.
+        parameters: of the node.
+        next_ground: ground from the next reset on; None: the present one.
     """
 
     def __init__(
-        self, sim: Simulator, loop: Loop, inbox: CommandInbox, parameters: ParameterServer
+        self, sim: Simulator, loop: Loop, commands: CommandBuffer, parameters: ParameterServer
     ) -> None:
-        self._sim, self._loop, self._inbox, self._parameters = sim, loop, inbox, parameters
-        self._kept: tuple[Snapshot, Commanded, int] | None = None
+        self.sim, self.loop, self.parameters, self._commands = sim, loop, parameters, commands
+        self._snapshot: tuple[Snapshot, CommandState, int] | None = None
         self.next_ground: Terrain | None = None
 
     @property
     def now(self) -> int:
         """Simulated time [ns]."""
-        return nanoseconds(self._sim.time)
+        return nanoseconds(self.sim.time)
 
     @property
     def start_time(self) -> float:
         """Stamp of the first state [s]: never 0, which would mean 'no time' to ROS."""
-        return self._sim.time_step
+        return self.sim.time_step
 
     def reset(self, time_too: bool = False, height: float | None = None) -> None:
         """Return to the reference pose at rest and hold it; with `time_too` at the first stamp.
 
-        Args:
-            time_too: whether time goes back, too.
-            height: gap below the lowest foot [m]; None: as the parameter initial_height.
-
-        Raises:
-            ContactSimError: the pose does not exist, a height that cannot be.
+        `height` is the gap below the lowest foot [m], by default the parameter initial_height.
         """
-        ground, settings = self.next_ground or self._sim.terrain, self._parameters.settings
+        ground, settings = self.next_ground or self.sim.terrain, self.parameters.settings
         if height is not None:
             settings = settings | {'': replace(settings[''], initial_height=height)}
-        q = start_configuration(self._sim, settings, terrain=ground)
+        q = start_configuration(self.sim, settings, terrain=ground)
 
         def act() -> None:
             time = self.start_time if time_too else self._next_time
-            self._sim.reset(q, time=time, terrain=ground)
-            self._inbox.hold(self._sim.robot.joint_positions(q))
-            self._loop.begin_anew()
+            self.sim.reset(q, time=time, terrain=ground)
+            self._commands.hold(self.sim.robot.joint_positions(q))
+            self.loop.announce_new_state()
 
-        self._loop.between_steps(act)
+        self.loop.between_steps(act)
 
     def reset_time(self) -> None:
         """Set time back to the first stamp; the robot stays as it is."""
 
         def act() -> None:
             before = self.now
-            resume(self._sim, self._sim.snapshot(), self.start_time)
-            self._inbox.shift(self.now - before)
-            self._loop.begin_anew(failure_ends=False)
+            resume(self.sim, self.sim.snapshot(), self.start_time)
+            self._commands.shift(self.now - before)
+            self.loop.announce_new_state(failure_ends=False)
 
-        self._loop.between_steps(act)
+        self.loop.between_steps(act)
 
     def place(
         self,
@@ -117,17 +108,14 @@ class StateControl:
             twist: linear and angular velocity of the base [m/s], [rad/s], shape (6,); None: as
                 it is, in the axes of the base.
             twist_in_world: whether the axes of `twist` are the world's, not the base's.
-
-        Raises:
-            InvalidInput: numbers that cannot be a pose or a twist, or a base that is fixed.
         """
-        _check_that_it_floats(part)
+        _check_floating(part)
         position = None if position is None else bounded('position', position)
         quaternion = None if quaternion is None else unit_quaternion(quaternion)
         twist = None if twist is None else bounded('twist', twist)
 
         def act() -> None:
-            q, v = self._sim.q.copy(), self._sim.v.copy()
+            q, v = self.sim.q.copy(), self.sim.v.copy()
             own_q, own_v = q[part.q], v[part.v]  # views
             if position is not None:
                 own_q[:3] = position
@@ -135,67 +123,59 @@ class StateControl:
                 own_q[3:7] = quaternion
             if twist is not None:
                 own_v[:6] = _in_base(own_q[3:7], twist) if twist_in_world else twist
-            self._sim.reset(q, v, time=self._next_time)
-            self._loop.begin_anew()
+            self.sim.reset(q, v, time=self._next_time)
+            self.loop.announce_new_state()
 
-        self._loop.between_steps(act)
+        self.loop.between_steps(act)
 
     def put_at(self, part: RobotPart, x: float, y: float, yaw: float) -> None:
         """Stand a robot in the reference pose elsewhere on the ground, at rest.
 
         Other robots go on as they are.
-
-        Raises:
-            InvalidInput: a robot that is fixed, numbers that are not finite, no ground there, or
-                constraints that cannot hold there.
         """
-        _check_that_it_floats(part)
+        _check_floating(part)
         where = bounded('initialpose', np.array([x, y, yaw])).tolist()
-        own = standing_at(part, self._parameters.settings, self._sim.terrain, *where)
+        own = standing_at(part, self.parameters.settings, self.sim.terrain, *where)
 
         def act() -> None:
-            q, v = self._sim.q.copy(), self._sim.v.copy()
+            q, v = self.sim.q.copy(), self.sim.v.copy()
             q[part.q], v[part.v] = own, 0.0
-            q = self._sim.assembled(q)
-            self._sim.reset(q, v, time=self._next_time)
-            self._inbox.hold(part.robot.joint_positions(q[part.q]), part.joints)
-            self._loop.begin_anew()
+            q = self.sim.assembled(q)
+            self.sim.reset(q, v, time=self._next_time)
+            self._commands.hold(part.robot.joint_positions(q[part.q]), part.joints)
+            self.loop.announce_new_state()
 
-        self._loop.between_steps(act)
+        self.loop.between_steps(act)
 
     def snapshot(self) -> float:
-        """Keep the present state and the command in force; return its time [s]."""
+        """Save the state and the commands in force; return the time [s]."""
 
         def act() -> None:
-            self._kept = self._sim.snapshot(), self._inbox.state, self.now
+            self._snapshot = self.sim.snapshot(), self._commands.state, self.now
 
-        self._loop.between_steps(act)
-        return self._sim.time
+        self.loop.between_steps(act)
+        return self.sim.time
 
     def restore(self) -> None:
-        """Return to the state that was kept last; time goes on, parameters stay.
-
-        Raises:
-            InvalidInput: nothing was kept.
-        """
-        if self._kept is None:
+        """Return to the state that was saved last; time goes on, parameters stay."""
+        if self._snapshot is None:
             raise InvalidInput('no snapshot to return to: call ~/snapshot first')
-        snapshot, command, time = self._kept
+        snapshot, command, time = self._snapshot
 
         def act() -> None:
-            resume(self._sim, snapshot, self._next_time)
-            self._inbox.state = command
-            self._inbox.shift(self.now - time)
-            self._loop.begin_anew()
+            resume(self.sim, snapshot, self._next_time)
+            self._commands.state = command
+            self._commands.shift(self.now - time)
+            self.loop.announce_new_state()
 
-        self._loop.between_steps(act)
+        self.loop.between_steps(act)
 
     @property
     def _next_time(self) -> float:
-        return self._sim.time + self._sim.time_step
+        return self.sim.time + self.sim.time_step
 
 
-def _check_that_it_floats(part: RobotPart) -> None:
+def _check_floating(part: RobotPart) -> None:
     if not part.robot.floating_base:
         name = part.name or part.robot.name
         raise InvalidInput(f'the base of {name} is fixed: it cannot be placed')
@@ -235,21 +215,13 @@ def _in_base(quaternion: Array, twist: Array) -> Array:
     )
 
 
-# --- ~/support: which feet null_space holds, given while it runs.
-#
-# One number per foot in the order of robot.feet, as on `foot_contacts`, or one per contact point
-# in
-# the order of robot.contact_points: not 0 is held. It stays in force until the next message, or
-# until a parameter of the contact model is set.
-
-
 class SupportCommand:
-    """Gives sets of feet of one robot to null_space, between two steps.
+    """~/support: the feet of one robot that the contact model null_space holds.
 
-    Args:
-        sim: what is simulated.
-        loop: who steps it.
-        part: which robot; the feet of others stay as they were given, all held until they are.
+    A message has one number per foot in the order of robot.feet, as on `foot_contacts`, or one per
+    contact point in the order of robot.contact_points; those that are not 0 are held. It stays in
+    force until the next message, or until a parameter of the contact model is set. The feet of
+    other robots stay as they are, at first all held.
     """
 
     def __init__(self, sim: Simulator, loop: Loop, part: RobotPart) -> None:
@@ -259,48 +231,44 @@ class SupportCommand:
         self._points = tuple(str(index) for index in points)
         self._own = frozenset(points.tolist())
 
-    def take(self, held: Sequence[int]) -> str | None:
+    def take(self, flags: Sequence[int]) -> str | None:
         """Hold the feet whose number is not 0; return why it was refused, or None."""
-        if len(held) == len(self._feet):
+        if len(flags) == len(self._feet):
             names = self._feet
-        elif len(held) == len(self._points):
+        elif len(flags) == len(self._points):
             names = self._points
         else:
             return (
-                f'~/support: {len(held)} numbers, expected one for each of the '
+                f'~/support: {len(flags)} numbers, expected one for each of the '
                 f'{len(self._feet)} feet {", ".join(self._feet)}'
             )
-        feet = tuple(name for name, flag in zip(names, held, strict=True) if flag)
+        feet = tuple(name for name, flag in zip(names, flags, strict=True) if flag)
         refusals: list[str] = []
-        self._loop.between_steps(lambda: self._give(feet, refusals))
+        self._loop.between_steps(lambda: self._set_support(feet, refusals))
         return refusals[0] if refusals else None
 
-    def _give(self, feet: tuple[str, ...], refusals: list[str]) -> None:
+    def _set_support(self, feet: tuple[str, ...], refusals: list[str]) -> None:
         model = self._sim.model
         if not isinstance(model, NullSpace):
             refusals.append(
                 f'~/support: the contact model is {model.name}; only null_space is given feet'
             )
             return
-        now = asdict(model.parameters)
-        settings = now | {'support': 'given', 'feet': (*self._of_others(now), *feet)}
-        if settings != now:
+        before = asdict(model.parameters)
+        settings = before | {'support': 'given', 'feet': (*self._of_others(before), *feet)}
+        if settings != before:
             self._sim.contact_model = NullSpace(**settings)  # type: ignore[assignment]
 
     def _of_others(self, parameters: Mapping[str, Any]) -> list[str]:
         """Return the feet of other robots that are held."""
         robot = self._sim.robot
-        every = [foot.name for foot in robot.feet]
-        held = parameters['feet'] if parameters['support'] == 'given' else every
-        points, what = robot.contact_points, 'foot'
+        feet, points = robot.feet, robot.contact_points
+        every = [foot.name for foot in feet]
         return [
             name
-            for name in held
-            if not self._own.issuperset(points_called(what, name, robot.feet, points))
+            for name in (parameters['feet'] if parameters['support'] == 'given' else every)
+            if not self._own.issuperset(points_called('foot', name, feet, points))
         ]
-
-
-# --- Services of standard types, always there: pause, step, reset, snapshot.
 
 
 class Services:
@@ -309,16 +277,9 @@ class Services:
     They have a callback group of their own, so that commands are taken while one is under way.
     """
 
-    def __init__(
-        self,
-        node: Node,
-        sim: Simulator,
-        loop: Loop,
-        control: StateControl,
-        parameters: ParameterServer,
-    ) -> None:
-        self._node, self._sim, self._loop, self._control = node, sim, loop, control
-        self._parameters = parameters
+    def __init__(self, node: Node, control: StateControl) -> None:
+        self._node, self._control = node, control
+        self._sim, self._loop = control.sim, control.loop
         group = MutuallyExclusiveCallbackGroup()
         node.create_service(SetBool, '~/pause', self._on_pause, callback_group=group)
         node.create_service(Trigger, '~/step', self._on_step, callback_group=group)
@@ -329,10 +290,10 @@ class Services:
             'restore': self._restore,
             'end_pushes': self._end_pushes,
         }.items():
-            node.create_service(Trigger, f'~/{name}', _answering(action), callback_group=group)
+            node.create_service(Trigger, f'~/{name}', _answer_of(action), callback_group=group)
 
     async def take_steps(self, count: int, after_step: Callable[[int], bool] | None = None) -> str:
-        """Take steps; return why not all were taken, '' if they were. The last one is published.
+        """Take and publish steps; return why not all were taken, '' if they were.
 
         Other callbacks run meanwhile. `after_step` is called with the number of steps left, in
         the thread of the loop; no more are taken when it returns False.
@@ -344,7 +305,7 @@ class Services:
             if self._node.executor is not None:
                 self._node.executor.wake()
 
-        self._loop.ask_for_steps(Steps(count, finish, after_step))
+        self._loop.request_steps(StepRequest(count, finish, after_step))
         await done
         return str(done.result())
 
@@ -377,17 +338,17 @@ class Services:
         if not self._loop.paused:
             response.success, response.message = False, 'not paused: call ~/pause first'
             return response
-        count = self._parameters.settings[''].step_count
+        count = self._control.parameters.settings[''].step_count
         reason = await self.take_steps(count)
         response.success = not reason
         response.message = reason or f'{count} steps, t = {self._sim.time:.9g} s'
         return response
 
 
-def _answering(
+def _answer_of(
     action: Callable[[], str],
 ) -> Callable[[Trigger.Request, Trigger.Response], Trigger.Response]:
-    """Return a callback that does something and says what, or why it did not."""
+    """Return a callback that answers with the text that `action` returns, or its error."""
 
     def callback(_: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         try:

@@ -1,38 +1,53 @@
 """The services and the action of simulation_interfaces, where that package is installed.
 
-Releases from 1.0 to 2.1 are served; fields and constants that one lacks are asked for by name.
-What makes sense for one robot that cannot be spawned: time, state and the robot as an entity.
+Releases from 1.0 to 2.1 are served; fields and constants that some releases lack are looked up by
+name. Served is what makes sense for robots that are never spawned: time, state, and the robots and
+their links as entities.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+import pinocchio as pin
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 
 import contact_sim
 from contact_sim.errors import ContactSimError
-from contact_sim.ros._loop import Loop
-from contact_sim.ros._parameter_server import ParameterServer
+from contact_sim.robot._several_robots import parts_of
+from contact_sim.ros._conversions import set_quaternion, set_stamp, set_vector, vector_values
 from contact_sim.ros._publishers import EVERY
-from contact_sim.ros._services import Services, StateControl
-from contact_sim.simulation._simulator import Simulator
+from contact_sim.ros._services import Services, StateControl, bounded, unit_quaternion
 
 try:
     from rclpy.action import ActionServer, CancelResponse
     from simulation_interfaces.action import SimulateSteps
-    from simulation_interfaces.msg import Result, SimulationState, SimulatorFeatures
+    from simulation_interfaces.msg import (
+        Bounds,
+        EntityCategory,
+        EntityState,
+        NamedPose,
+        Result,
+        SimulationState,
+        SimulatorFeatures,
+    )
     from simulation_interfaces.srv import (
+        GetEntities,
+        GetEntitiesStates,
+        GetEntityInfo,
+        GetEntityState,
+        GetNamedPoses,
         GetSimulationState,
         GetSimulatorFeatures,
         ResetSimulation,
+        SetEntityState,
         SetSimulationState,
         StepSimulation,
     )
-
-    from contact_sim.ros._entities import Entities
 
     INSTALLED = True
 except ImportError:  # the services of standard types are always there
@@ -57,51 +72,36 @@ FEATURES = (
 """Names of constants, because their numbers differ between releases."""
 FAREWELL = 0.2
 """Wall seconds between the answer to STATE_QUITTING and the end."""
+SPAWN = 'spawn'
+"""Tag of the named poses: where the base starts."""
 
 
 class SimulationInterfaces:
     """Serves simulation_interfaces under the node's name.
 
-    Args:
-        node: who serves.
-        sim: what is simulated.
-        loop: who steps it.
-        control: who sets its state.
-        services: who takes steps.
-        parameters: of the node; with `services_at_root` everything is served without the node's
-            name, too.
+    With the parameter `services_at_root` everything is served without the node's name, too.
     """
 
-    def __init__(
-        self,
-        node: Node,
-        sim: Simulator,
-        loop: Loop,
-        control: StateControl,
-        services: Services,
-        parameters: ParameterServer,
-    ) -> None:
-        self._node, self._sim, self._loop = node, sim, loop
+    def __init__(self, node: Node, control: StateControl, services: Services) -> None:
+        self._node, self._sim, self._loop = node, control.sim, control.loop
         self._control, self._services = control, services
-        self._stopped = loop.paused  # at the start, as if STATE_STOPPED had been asked for
+        self._stopped = self._loop.paused  # a start without time is STATE_STOPPED
         self._ending: Any = None
-        self._group = ReentrantCallbackGroup()  # states can be asked for while steps are taken
-        entities = Entities(node, sim, loop, control, parameters)
-        prefixes = ('~/', '') if parameters.settings[''].services_at_root else ('~/',)
-        served = {
+        self._group = ReentrantCallbackGroup()  # states are read while steps are taken
+        entities = Entities(control)
+        prefixes = ('~/', '') if control.parameters.settings[''].services_at_root else ('~/',)
+        services_by_name = {
             'get_simulator_features': (GetSimulatorFeatures, self._on_get_features),
             'get_simulation_state': (GetSimulationState, self._on_get_state),
             'set_simulation_state': (SetSimulationState, self._on_set_state),
             'step_simulation': (StepSimulation, self._on_step),
             'reset_simulation': (ResetSimulation, self._on_reset),
-            **entities.served(),
+            **entities.services(),
         }
         for prefix in prefixes:
-            for name, (kind, callback) in served.items():
+            for name, (kind, callback) in services_by_name.items():
                 node.create_service(kind, prefix + name, callback, callback_group=self._group)
         self._actions = [self._steps_action(prefix + 'simulate_steps') for prefix in prefixes]
-
-    # ---------------------------------------------------------------- what and how
 
     def _on_get_features(self, _: Any, response: Any) -> Any:
         numbers = (getattr(SimulatorFeatures, name, None) for name in FEATURES)
@@ -123,24 +123,23 @@ class SimulationInterfaces:
 
     def _on_get_state(self, _: Any, response: Any) -> Any:
         response.state.state = self._state
-        response.result.result = Result.RESULT_OK
-        return response
+        return _answer(response)
 
     def _on_set_state(self, request: Any, response: Any) -> Any:
-        wanted = request.state.state
+        target = request.state.state
         action = {
             SimulationState.STATE_STOPPED: self._stop,
             SimulationState.STATE_PLAYING: self._play,
             SimulationState.STATE_PAUSED: self._pause,
             SimulationState.STATE_QUITTING: self._quit,
-        }.get(wanted)
+        }.get(target)
         if action is None:
-            reason = f'state {wanted} cannot be asked for: there is one world, always loaded'
+            reason = f'state {target} cannot be asked for: there is one world, always loaded'
             return _answer(response, response.INCORRECT_TRANSITION, reason)
-        if wanted == self._state:
-            reason = f'already in state {wanted}'
+        if target == self._state:
+            reason = f'already in state {target}'
             return _answer(response, response.ALREADY_IN_TARGET_STATE, reason)
-        if wanted == SimulationState.STATE_PLAYING and self._loop.tally.failure:
+        if target == SimulationState.STATE_PLAYING and self._loop.tally.failure:
             reason = self._loop.tally.failure
             return _answer(response, response.STATE_TRANSITION_ERROR, reason)
         return _attempt(response, action)
@@ -181,7 +180,7 @@ class SimulationInterfaces:
         )  # fmt: skip
 
     async def _on_steps(self, goal: Any) -> Any:
-        """Take steps one by one, saying so after each."""
+        """Take steps one by one, with feedback after each."""
         outcome = SimulateSteps.Result()
         if not self._loop.paused:
             goal.abort()
@@ -197,7 +196,7 @@ class SimulationInterfaces:
         reason = await self._services.take_steps(total, after_step)
         if not reason:
             goal.succeed()
-            return _answer(outcome, Result.RESULT_OK)
+            return _answer(outcome)
         if goal.is_cancel_requested:
             goal.canceled()
         else:
@@ -221,15 +220,197 @@ class SimulationInterfaces:
         return _attempt(response, self._control.reset_time)
 
 
-def _answer(response: Any, code: int, reason: str = '') -> Any:
-    response.result.result, response.result.error_message = code, reason
+class Entities:
+    """Robots and their links as entities.
+
+    A robot is called by its name, its links `<robot>/<link>`. Links can be read, not set.
+    """
+
+    def __init__(self, control: StateControl) -> None:
+        self._sim, self._loop, self._control = control.sim, control.loop, control
+        common = control.parameters.settings['']
+        self._world = common.world_frame or common.odom_frame
+        self._world_frames = ('', common.world_frame, common.odom_frame)
+        model = self._sim.robot.pinocchio_model
+        self._data = model.createData()
+        self._robots = {part.name or part.robot.name: part for part in parts_of(self._sim.robot)}
+        bodies = {f.name: k for k, f in enumerate(model.frames) if f.type == pin.FrameType.BODY}
+        bodies.pop('universe', None)
+        self._frames: dict[str, int] = {}  # of Pinocchio, by entity
+        self._robot_of: dict[str, str] = {}
+        for robot, part in self._robots.items():
+            base = bodies.get(part.called(part.robot.base_frame))
+            own = {robot: 0 if base is None else base}
+            own |= {f'{robot}/{name}': bodies[part.called(name)] for name in part.own(bodies)}
+            self._frames |= own
+            self._robot_of |= dict.fromkeys(own, robot)
+
+    def services(self) -> dict[str, tuple[Any, Any]]:
+        """Return name to type and callback of every service."""
+        return {
+            'get_entities': (GetEntities, self._on_get_entities),
+            'get_entities_states': (GetEntitiesStates, self._on_get_states),
+            'get_entity_state': (GetEntityState, self._on_get_state),
+            'set_entity_state': (SetEntityState, self._on_set_state),
+            'get_entity_info': (GetEntityInfo, self._on_get_info),
+            'get_named_poses': (GetNamedPoses, self._on_get_named_poses),
+        }
+
+    # ---------------------------------------------------------------- names
+
+    def _on_get_entities(self, request: Any, response: Any) -> Any:
+        """Answer with the names of the entities that pass all filters."""
+        filters = request.filters
+        response.entities = []
+        if filters.bounds.type != Bounds.TYPE_EMPTY:
+            return _answer(response, Result.RESULT_FEATURE_UNSUPPORTED, 'no filter of bounds')
+        try:
+            pattern = re.compile(filters.filter)
+        except re.error as error:
+            reason = f'filter {filters.filter!r} is no regular expression: {error}'
+            return _answer(response, Result.RESULT_OPERATION_FAILED, reason)
+        robots = EntityCategory.CATEGORY_ROBOT
+        categories = [category.category for category in filters.categories] or [robots]
+        if not filters.tags.tags and robots in categories:  # no entity has tags
+            response.entities = [name for name in self._frames if pattern.search(name)]
+        return _answer(response)
+
+    def _on_get_states(self, request: Any, response: Any) -> Any:
+        self._on_get_entities(request, response)
+        response.states = self._states(response.entities)
+        return response
+
+    def _on_get_info(self, request: Any, response: Any) -> Any:
+        if request.entity not in self._frames:
+            return self._not_found(response, request.entity)
+        response.info.category.category = EntityCategory.CATEGORY_ROBOT
+        name = self._robot_of[request.entity]
+        robot = self._robots[name].robot
+        response.info.description = (
+            f'{robot.total_mass:.3f} kg, {robot.n_joints} joints, {len(robot.contact_points)} feet'
+            if request.entity == name
+            else f'link of {name}, can be read only'
+        )
+        return _answer(response)
+
+    def _not_found(self, response: Any, entity: str) -> Any:
+        known = ', '.join(self._frames)
+        reason = f'no entity {entity!r}; there are {known}'
+        return _answer(response, Result.RESULT_NOT_FOUND, reason)
+
+    # ---------------------------------------------------------------- states
+
+    def _on_get_state(self, request: Any, response: Any) -> Any:
+        if request.entity not in self._frames:
+            return self._not_found(response, request.entity)
+        (response.state,) = self._states([request.entity])
+        return _answer(response)
+
+    def _states(self, names: list[str]) -> list[Any]:
+        """Return poses, twists and accelerations of entities in the world."""
+        now: list[Any] = []
+        sim = self._sim
+
+        def read() -> None:
+            now.extend((sim.time, sim.q, sim.v, np.array(sim.last_report.acceleration)))
+
+        self._loop.between_steps(read)
+        time, q, v, acceleration = now
+        model, data = sim.robot.pinocchio_model, self._data
+        pin.forwardKinematics(model, data, q, v, acceleration)
+        pin.updateFramePlacements(model, data)
+        return [self._state(self._frames[name], time) for name in names]
+
+    def _state(self, frame: int, time: float) -> Any:
+        model, data = self._sim.robot.pinocchio_model, self._data
+        axes = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+        placement = data.oMf[frame]
+        twist = pin.getFrameVelocity(model, data, frame, axes)
+        acceleration = pin.getFrameClassicalAcceleration(model, data, frame, axes)
+        state = EntityState()
+        state.header.frame_id = self._world
+        set_stamp(state.header.stamp, time)
+        set_vector(state.pose.position, placement.translation)
+        set_quaternion(state.pose.orientation, pin.Quaternion(placement.rotation).coeffs())
+        set_vector(state.twist.linear, twist.linear)
+        set_vector(state.twist.angular, twist.angular)
+        set_vector(state.acceleration.linear, acceleration.linear)
+        set_vector(state.acceleration.angular, acceleration.angular)
+        return state
+
+    def _on_set_state(self, request: Any, response: Any) -> Any:
+        """Set pose or twist of a robot; accelerations are ignored."""
+        entity, failed = request.entity, Result.RESULT_OPERATION_FAILED
+        state, frame = request.state, request.state.header.frame_id
+        if entity not in self._frames:
+            return self._not_found(response, entity)
+        if entity not in self._robots:
+            return _answer(response, failed, f'link {entity!r} can be read only')
+        if frame not in self._world_frames:
+            reason = f'frame {frame!r}: expected one of {self._world_frames}'
+            return _answer(response, failed, reason)
+        # before 2.1 there were no flags, and everything was set
+        with_pose = getattr(request, 'set_pose', True)
+        with_twist = getattr(request, 'set_twist', True)
+        pose, motion = state.pose, state.twist
+        position = np.array(vector_values(pose.position))
+        quaternion = np.array([*vector_values(pose.orientation), pose.orientation.w])
+        twist = np.array([*vector_values(motion.linear), *vector_values(motion.angular)])
+        try:
+            if with_pose:
+                quaternion = unit_quaternion(quaternion)
+                bounded('position', position)
+        except ContactSimError as error:
+            code = getattr(response, 'INVALID_POSE', failed)  # which 1.5.0 and 1.6.0 lack
+            return _answer(response, code, str(error))
+
+        def place() -> None:
+            if with_pose or with_twist:
+                self._control.place(
+                    self._robots[entity],
+                    position if with_pose else None, quaternion if with_pose else None,
+                    twist if with_twist else None, twist_in_world=True,
+                )  # fmt: skip
+
+        return _attempt(response, place)
+
+    # ---------------------------------------------------------------- named poses
+
+    def _on_get_named_poses(self, request: Any, response: Any) -> Any:
+        """Return the bases in every reference pose of their robots, standing on the ground."""
+        tags = set(request.tags.tags)
+        all_tags = request.tags.filter_mode == request.tags.FILTER_MODE_ALL
+        if not tags or (SPAWN in tags and not (all_tags and len(tags) > 1)):
+            for robot in self._robots:
+                response.poses += self._named_poses(robot)
+        return _answer(response)
+
+    def _named_poses(self, name: str) -> list[Any]:
+        """Return the base of a robot in its reference poses."""
+        part, poses = self._robots[name], []
+        for reference in part.robot.reference_configurations:
+            pose = NamedPose(name=part.called(reference), tags=[SPAWN])
+            pose.description = f'{name}, {reference}: ~/reset with reference_pose:={reference}'
+            pose.pose.orientation.w = 1.0
+            if part.robot.floating_base:
+                q = self._sim.standing_configuration(reference)[part.q]
+                set_vector(pose.pose.position, q[:3])
+                set_quaternion(pose.pose.orientation, q[3:7])
+            poses.append(pose)
+        return poses
+
+
+def _answer(response: Any, code: int | None = None, reason: str = '') -> Any:
+    """Return a response with its result, OK by default."""
+    response.result.result = Result.RESULT_OK if code is None else code
+    response.result.error_message = reason
     return response
 
 
 def _attempt(response: Any, action: Callable[[], None]) -> Any:
-    """Do something and answer whether it worked."""
+    """Run an action and answer whether it worked."""
     try:
         action()
     except ContactSimError as error:
         return _answer(response, Result.RESULT_OPERATION_FAILED, str(error))
-    return _answer(response, Result.RESULT_OK)
+    return _answer(response)

@@ -1,4 +1,7 @@
-"""Everything the node listens to of one robot: commands, acknowledgements, pushes, poses."""
+"""Subscriptions of one robot: commands, acknowledgements, pushes, support and poses.
+
+A new topic is a line in `Subscriptions` and its callback.
+"""
 
 from __future__ import annotations
 
@@ -18,56 +21,45 @@ from trajectory_msgs.msg import JointTrajectory
 from contact_sim.errors import ContactSimError, shortened
 from contact_sim.robot._several_robots import RobotPart
 from contact_sim.ros._conversions import stamp_nanoseconds, vector_values
-from contact_sim.ros._joint_commands import CommandInbox
+from contact_sim.ros._joint_commands import CommandBuffer, UncheckedPoint
 from contact_sim.ros._lockstep import Lockstep
 from contact_sim.ros._pushes import Pushes
 from contact_sim.ros._services import StateControl, SupportCommand, yaw_of
-from contact_sim.ros._trajectories import GivenPoint
 from contact_sim.topics._names import own_topic
 
 EFFORTS = 'joint_group_effort_controller'
 """Namespace of the topics of the controllers that the field's walking packages command."""
 MANY = QoSProfile(depth=1000)
-"""Reliable, and longer than controllers speak while callbacks wait for the end of a step."""
+"""Reliable, with room for the messages that arrive while callbacks wait for the end of a step."""
 LARGE = QoSProfile(depth=10)
 """For trajectories: the last replaces those before, and each place keeps the largest it had."""
 
 
-class Inputs:
+class Subscriptions:
     """Subscriptions of a robot; a message that cannot be used is dropped with a warning.
 
-    Args:
-        node: who listens.
-        part: which robot; messages call its joints and links as it does alone.
-        inbox: takes joint commands.
-        lockstep: takes acknowledgements.
-        pushes: takes wrenches.
-        control: takes poses.
-        support: takes the feet that null_space holds.
-        efforts_of: joints among all whose unnamed efforts come, in their order.
+    Messages name joints and links as the robot has them alone. `effort_joints` are the indices of
+    the joints, among all, whose unnamed efforts come, in their order.
     """
 
     def __init__(
         self,
         node: Node,
         part: RobotPart,
-        inbox: CommandInbox,
+        commands: CommandBuffer,
         lockstep: Lockstep,
         pushes: Pushes,
         control: StateControl,
         support: SupportCommand,
-        efforts_of: NDArray[np.intp],
+        effort_joints: NDArray[np.intp],
     ) -> None:
-        self._log, self._inbox, self._lockstep = node.get_logger(), inbox, lockstep
+        self._log, self._commands, self._lockstep = node.get_logger(), commands, lockstep
         self._pushes, self._control, self._support = pushes, control, support
-        self._part, self._efforts_of = part, efforts_of
+        self._part, self._effort_joints = part, effort_joints
         subscriptions = {
             'joint_commands': (JointState, self._on_joint_command),
-            'joint_group_effort_controller/commands': (Float64MultiArray, self._on_efforts),
-            'joint_group_effort_controller/joint_trajectory': (
-                JointTrajectory,
-                self._on_trajectory,
-            ),
+            f'{EFFORTS}/commands': (Float64MultiArray, self._on_efforts),
+            f'{EFFORTS}/joint_trajectory': (JointTrajectory, self._on_trajectory),
             'joint_trajectory': (JointTrajectory, self._on_trajectory),
             '~/lockstep_ack': (Header, self._on_acknowledgement),
             '~/support': (Int16MultiArray, self._on_support),
@@ -84,25 +76,25 @@ class Inputs:
 
     def _on_joint_command(self, message: JointState) -> None:
         self._warn(
-            self._inbox.take_joint_state(
+            self._commands.take_joint_state(
                 [self._part.called(name) for name in message.name], message.position,
                 message.velocity, message.effort, stamp_nanoseconds(message.header.stamp),
             )
         )  # fmt: skip
 
     def _on_efforts(self, message: Float64MultiArray) -> None:
-        self._warn(self._inbox.take_efforts(message.data, self._efforts_of))
+        self._warn(self._commands.take_efforts(message.data, self._effort_joints))
 
     def _on_trajectory(self, message: JointTrajectory) -> None:
         points = [
-            GivenPoint(
+            UncheckedPoint(
                 stamp_nanoseconds(point.time_from_start), point.positions, point.velocities,
                 point.accelerations, point.effort,
             )
             for point in message.points
         ]  # fmt: skip
         self._warn(
-            self._inbox.take_trajectory(
+            self._commands.take_trajectory(
                 [self._part.called(name) for name in message.joint_names], points,
                 stamp_nanoseconds(message.header.stamp), self._control.now, self._part.joints,
             )

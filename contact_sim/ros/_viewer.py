@@ -27,17 +27,7 @@ FIXED = frozenset({'controller', 'velocity', *(OPTIONS.keys() - PARAMETERS.keys(
 
 
 class ServedPage:
-    """The page of the simulation in a browser, served by a process of its own.
-
-    Args:
-        node: its executor runs the commands of the page, and its log reports them.
-        sim: the simulation.
-        loop: steps it, and feeds the page.
-        services: takes steps.
-        control: resets the state.
-        pushes: external wrenches.
-        parameters: the settings; `viewer` has host and port of the page.
-    """
+    """The page of the simulation in a browser, served by a process of its own."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
-"""Write config/contact_sim.yaml and docs/parameters.md from the declared parameters.
+"""Write config/contact_sim.yaml, docs/parameters.md and the tables of docs/terrain.md.
 
-`python -m contact_sim.ros.generate` rewrites both in the source tree; a test compares
-them with the code. Imports no ROS.
+`python -m contact_sim.ros.generate` writes them into the source tree from the declarations of the
+parameters; a test compares them with the code. Imports no ROS.
 """
 
 from __future__ import annotations
@@ -26,70 +26,10 @@ from contact_sim.ros._parameters import (
 from contact_sim.terrain._generator import TerrainGenerator
 from contact_sim.terrain._sub_terrains import SUB_TERRAINS, HeightFieldTerrain, SubTerrain
 
-# --- Write the tables of docs/terrain.md from the declared parameters.
-#
-# `python -m contact_sim.ros.generate` rewrites them in the source tree; a test compares.
-
-PAGE = Path(__file__).resolve().parents[2] / 'docs' / 'terrain.md'
+SOURCE_TREE = Path(__file__).resolve().parents[2]
+TERRAIN_PAGE = Path('docs/terrain.md')
 BEGIN = '<!-- written by `make generate` from here -->'
 END = '<!-- to here -->'
-
-
-def tables() -> str:
-    """Return the tables: parameters of the generator, of all kinds, of grids, of each kind."""
-    common = _names(SubTerrain)
-    parts = [
-        _section('The generator', 'TerrainGenerator', TerrainGenerator, set()),
-        _section('All kinds', 'Every sub-terrain', SubTerrain, set()),
-        _section('Kinds on a grid', 'Those marked *grid*', HeightFieldTerrain, common),
-    ]
-    for name, cls in SUB_TERRAINS.items():
-        grid = issubclass(cls, HeightFieldTerrain)
-        shared = _names(HeightFieldTerrain) if grid else common
-        about = str(cls.__doc__).strip() + (' *Grid.*' if grid else '')
-        parts.append(_section(f'`{name}`', about, cls, shared))
-    return '\n'.join(parts)
-
-
-def page(text: str) -> str:
-    """Return the text of the page with its tables written anew."""
-    head, rest = text.split(BEGIN)
-    return f'{head}{BEGIN}\n\n{tables()}\n{END}{rest.split(END)[1]}'
-
-
-def _names(cls: type[Parameters]) -> set[str]:
-    return {field.name for field in _declared(cls)}
-
-
-def _declared(cls: type[Parameters]) -> tuple[ParameterField, ...]:
-    return declared_parameters(cls)  # type: ignore[arg-type]
-
-
-def _section(title: str, about: str, cls: type[Parameters], known: set[str]) -> str:
-    fields = [field for field in _declared(cls) if field.name not in known]
-    return '\n'.join([f'### {title}', '', about, '', *(_table(fields) if fields else ())])
-
-
-def _table(fields: list[ParameterField]) -> Iterator[str]:
-    yield '| parameter | default | unit | meaning |'
-    yield '| --- | --- | --- | --- |'
-    for field in fields:
-        unit = '' if field.info.unit == '-' else field.info.unit
-        yield f'| `{field.name}` | {_default(field.default)} | {unit} | {field.info.meaning} |'
-    yield ''
-
-
-def _default(value: Any) -> str:
-    return '' if value is dataclasses.MISSING else f'`{value}`'
-
-
-if __name__ == '__main__':
-    PAGE.write_text(page(PAGE.read_text(encoding='utf-8')), encoding='utf-8')
-
-
-# --- Write config/contact_sim.yaml and docs/parameters.md from the declared parameters.
-
-SOURCE_TREE = Path(__file__).resolve().parents[2]
 COLUMNS = 99
 UNITLESS = ('', '-')
 
@@ -119,6 +59,29 @@ A value that is not allowed is refused with the reason, and the old one stays in
 """
 
 
+def generated_files() -> dict[Path, str]:
+    """Return every generated file: path relative to the source tree, and its text."""
+    head, rest = (SOURCE_TREE / TERRAIN_PAGE).read_text(encoding='utf-8').split(BEGIN)
+    by_name = {
+        'gains.<joint>': JointGainParameters,
+        'actuators.<joint>': ActuatorParameters,
+        'constraints.<name>': ConstraintParameters,
+        'lockstep.<controller>': ControllerParameters,
+    }
+    return {
+        Path('config/contact_sim.yaml'): yaml_text(PARAMETER_GROUPS),
+        Path('docs/parameters.md'): markdown_text(PARAMETER_GROUPS | by_name),
+        TERRAIN_PAGE: f'{head}{BEGIN}\n\n{terrain_tables()}\n{END}{rest.split(END)[1]}',
+    }
+
+
+def main() -> None:
+    """Write the generated files into the source tree."""
+    for path, text in generated_files().items():
+        (SOURCE_TREE / path).write_text(text, encoding='utf-8')
+        print(f'wrote {path}')
+
+
 def yaml_scalar(value: Any) -> str:
     """Return a parameter value as one YAML token, read alike by YAML 1.1, YAML 1.2 and ROS."""
     if isinstance(value, str):
@@ -144,7 +107,7 @@ def yaml_text(groups: dict[str, type[Parameters]]) -> str:
     opened: tuple[str, ...] = ()
     for prefix, cls in _in_tree_order(groups):
         path = tuple(prefix.split('.')) if prefix else ()
-        fields = declared_parameters(cls)  # type: ignore[arg-type]
+        fields = _fields(cls)
         if all(field.default == () for field in fields):  # a key without values is no mapping
             lines += [f'{" " * (2 + 2 * len(path))}# {path[-1]}:']
         else:
@@ -162,34 +125,14 @@ def markdown_text(groups: dict[str, type[Parameters]]) -> str:
         parts.append(f'## {prefix or "General"}\n')
         parts.append('| parameter | type | default | unit | allowed | live | meaning |')
         parts.append('| --- | --- | --- | --- | --- | --- | --- |')
-        fields = declared_parameters(cls)  # type: ignore[arg-type]
+        fields = _fields(cls)
         parts += [_markdown_row(prefix, field) for field in fields]
         parts.append('')
     return '\n'.join(parts)
 
 
-def generated_files() -> dict[Path, str]:
-    """Return every generated file: path relative to the source tree, and its text."""
-    return {
-        Path('config/contact_sim.yaml'): yaml_text(PARAMETER_GROUPS),
-        Path('docs/parameters.md'): markdown_text(
-            PARAMETER_GROUPS
-            | {
-                'gains.<joint>': JointGainParameters,
-                'actuators.<joint>': ActuatorParameters,
-                'constraints.<name>': ConstraintParameters,
-                'lockstep.<controller>': ControllerParameters,
-            }
-        ),
-    }
-
-
-def main() -> None:
-    """Rewrite the generated files of the source tree."""
-    for path, text in generated_files().items():
-        (SOURCE_TREE / path).parent.mkdir(exist_ok=True)
-        (SOURCE_TREE / path).write_text(text, encoding='utf-8')
-        print(f'wrote {path}')
+def _fields(cls: type[Parameters]) -> tuple[ParameterField, ...]:
+    return declared_parameters(cls)  # type: ignore[arg-type]
 
 
 def _in_tree_order(groups: dict[str, type[Parameters]]) -> list[tuple[str, type[Parameters]]]:
@@ -239,6 +182,41 @@ def _type_name(declared: Any) -> str:
     """Return 'float', or 'list of float' for tuple[float, ...]."""
     arguments = getattr(declared, '__args__', ())
     return f'list of {arguments[0].__name__}' if arguments else str(declared.__name__)
+
+
+# -------------------------------------------------------------------- docs/terrain.md
+
+
+def terrain_tables() -> str:
+    """Return the tables: parameters of the generator, of all kinds, of grids, of each kind."""
+    common, of_grids = _names(SubTerrain), _names(HeightFieldTerrain)
+    parts = [
+        _section('The generator', 'TerrainGenerator', TerrainGenerator, set()),
+        _section('All kinds', 'Every sub-terrain', SubTerrain, set()),
+        _section('Kinds on a grid', 'Those marked *grid*', HeightFieldTerrain, common),
+    ]
+    for name, cls in SUB_TERRAINS.items():
+        grid = issubclass(cls, HeightFieldTerrain)
+        about = str(cls.__doc__).strip() + (' *Grid.*' if grid else '')
+        parts.append(_section(f'`{name}`', about, cls, of_grids if grid else common))
+    return '\n'.join(parts)
+
+
+def _names(cls: type[Parameters]) -> set[str]:
+    return {field.name for field in _fields(cls)}
+
+
+def _section(title: str, about: str, cls: type[Parameters], described: set[str]) -> str:
+    """Return the table of the parameters of a class that are not described already."""
+    lines = [f'### {title}', '', about, '']
+    if fields := [field for field in _fields(cls) if field.name not in described]:
+        lines += ['| parameter | default | unit | meaning |', '| --- | --- | --- | --- |']
+        for field in fields:
+            unit = '' if field.info.unit == '-' else field.info.unit
+            default = '' if field.default is dataclasses.MISSING else f'`{field.default}`'
+            lines.append(f'| `{field.name}` | {default} | {unit} | {field.info.meaning} |')
+        lines.append('')
+    return '\n'.join(lines)
 
 
 if __name__ == '__main__':

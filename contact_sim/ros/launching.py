@@ -1,4 +1,4 @@
-"""Parts shared by the launch files: arguments, processes, a simulation with its controller."""
+"""Functions shared by the launch files: arguments, processes, simulation and controller, RViz."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from launch_ros.parameter_descriptions import ParameterValue
 from contact_sim.errors import ContactSimError, InvalidInput, shown
 from contact_sim.robot._catalogue import default_robot
 from contact_sim.robot._files import share_path
-from contact_sim.ros._factory import RobotEntry, entries_in, robot_entries
+from contact_sim.ros._robots import RobotEntry, entries_in, robot_entries
 
 Arguments = Mapping[str, tuple[str, str]]
 """Launch argument: default, description."""
@@ -42,7 +42,7 @@ ROBOTS = (
 )
 """Default and description of the launch argument `robots`."""
 VIEWER_PORT = 8080
-"""Of the page where only `viewer:=true` is said."""
+"""Port of the page with `viewer:=true`."""
 VIEWER = (
     '',
     f'true: a page in the browser at port {VIEWER_PORT}, or the port; empty: as in params_file',
@@ -75,29 +75,21 @@ DEMO_ARGUMENTS: Arguments = {
 """Arguments of simulation.launch.py that every demo has, too."""
 
 
-def described(
+def launch_description(
     arguments: Arguments, parts: Callable[[LaunchContext], list[Any]]
 ) -> LaunchDescription:
-    """Return declared arguments, and what `parts` makes of them once they have their values.
-
-    Those in COMMON are added, and done here.
-    """
+    """Return declared arguments, with COMMON, and what `parts` returns for their values."""
     declared = [
         DeclareLaunchArgument(name, default_value=default, description=description)
         for name, (default, description) in {**arguments, **COMMON}.items()
     ]
 
     def everything(context: LaunchContext) -> list[Any]:
-        return [*network(context), *parts(context)]
+        local = IfCondition(LaunchConfiguration('localhost_only')).evaluate(context)
+        network = SetEnvironmentVariable('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+        return [*([network] if local else []), *parts(context)]
 
     return LaunchDescription([*declared, OpaqueFunction(function=everything)])
-
-
-def network(context: LaunchContext) -> list[SetEnvironmentVariable]:
-    """Return what keeps the nodes behind it on this machine, where `localhost_only` says so."""
-    if not IfCondition(LaunchConfiguration('localhost_only')).evaluate(context):
-        return []
-    return [SetEnvironmentVariable('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')]
 
 
 class NotInstalled(ContactSimError):
@@ -107,7 +99,7 @@ class NotInstalled(ContactSimError):
 def process(package: str, executable: str, without: str = '', **settings: Any) -> Node:
     """Return a node whose process ends when the launch ends, even if the launch is killed.
 
-    Made by a function of `described`, it is looked for before any process starts: an exception
+    A function given to `launch_description` calls this before any process starts: an exception
     after that would leave processes behind.
 
     Args:
@@ -128,8 +120,8 @@ def process(package: str, executable: str, without: str = '', **settings: Any) -
         )
     setpriv = shutil.which('setpriv')  # part of util-linux
     bound = f'{setpriv} --pdeathsig TERM -- ' if setpriv else ''
-    given = LaunchConfiguration('launch-prefix', default='')
-    return Node(package=package, executable=executable, prefix=[bound, given], **settings)
+    prefix = LaunchConfiguration('launch-prefix', default='')
+    return Node(package=package, executable=executable, prefix=[bound, prefix], **settings)
 
 
 def installed(package: str, executable: str) -> bool:
@@ -140,7 +132,7 @@ def installed(package: str, executable: str) -> bool:
         return False
 
 
-def needed(package: str, executable: str, **settings: Any) -> Node:
+def required_process(package: str, executable: str, **settings: Any) -> Node:
     """Return a `process` with which everything ends; its failure is that of the launch."""
 
     def ended(event: Any, context: LaunchContext) -> list[Any] | None:
@@ -168,67 +160,52 @@ def controlled_simulation(
 ) -> list[IncludeLaunchDescription | Node]:
     """Return a simulation with the DEMO_ARGUMENTS in force, and a controller of each robot.
 
-    The demo ends with the first of them.
-
-    Args:
-        context: where the arguments have their values.
-        controller: executable of this package.
-        parameters: of the controller, besides the robot.
-        arguments: of simulation.launch.py, besides DEMO_ARGUMENTS.
+    The demo ends with the first of them. `parameters` are those of the controller besides the
+    robot, `arguments` those of simulation.launch.py besides DEMO_ARGUMENTS.
     """
-    given = context.launch_configurations
-    named = {} if given['robots'] else robot_parameters(given)
+    values = context.launch_configurations
+    named = {} if values['robots'] else robot_parameters(values)
     controllers = [
-        needed(
+        required_process(
             'contact_sim',
             controller,
             namespace=robot.name,
             parameters=[{**named, 'robot': robot.source, **(parameters or {})}],
             output='screen',
         )
-        for robot in launched_robots(given)
+        for robot in launched_robots(values)
     ]
-    common = {name: given[name] for name in DEMO_ARGUMENTS}
+    common = {name: values[name] for name in DEMO_ARGUMENTS}
     return [simulation({**common, **(arguments or {})}), *controllers]
 
 
-def robot_parameters(given: Mapping[str, str]) -> dict[str, Any]:
-    """Return the parameters of a node that ROBOT_ARGUMENTS set; those that are empty are left."""
-    named: dict[str, Any] = {'robot': given['robot'], 'urdf_path': given['urdf']}
+def robot_parameters(values: Mapping[str, str]) -> dict[str, Any]:
+    """Return the parameters of a node that ROBOT_ARGUMENTS set; empty ones are left out."""
+    named: dict[str, Any] = {'robot': values['robot'], 'urdf_path': values['urdf']}
     for name, separator in (('feet', None), ('poses', ';'), ('xacro_arguments', None)):
-        if given[name]:
-            named[name] = given[name].split(separator)
-    if given['check_meshes']:
+        if values[name]:
+            named[name] = values[name].split(separator)
+    if values['check_meshes']:
         named['check_meshes'] = ParameterValue(
             LaunchConfiguration('check_meshes'), value_type=bool
         )
     return named
 
 
-def viewer_port(said: str) -> int | None:
-    """Return the port of the page that the argument `viewer` asks for, 0 for no page.
-
-    None: it says nothing.
-
-    Raises:
-        InvalidInput: neither true, false nor a port.
-    """
+def viewer_port(text: str) -> int | None:
+    """Return the port in the argument `viewer`, 0 for no page, None where it is empty."""
     words = {'': None, 'true': VIEWER_PORT, 'false': 0}
-    if said.lower() in words:
-        return words[said.lower()]
-    if said.isdecimal() and int(said) < 2**16:
-        return int(said)
-    raise InvalidInput(f'viewer:={shown(said)}: expected true, false, or a port below 65536')
+    if text.lower() in words:
+        return words[text.lower()]
+    if text.isdecimal() and int(text) < 2**16:
+        return int(text)
+    raise InvalidInput(f'viewer:={shown(text)}: expected true, false, or a port below 65536')
 
 
-def launched_robots(given: Mapping[str, str]) -> tuple[RobotEntry, ...]:
-    """Return the robots that the arguments name, the one that is alone without a name.
-
-    Raises:
-        InvalidInput: an entry of `robots` that says nothing.
-    """
-    alone = RobotEntry('', given.get('urdf') or given['robot'])
-    return robot_entries(entries_in(given['robots'])) or (alone,)
+def launched_robots(values: Mapping[str, str]) -> tuple[RobotEntry, ...]:
+    """Return the robots that the arguments name; a single robot has no name."""
+    alone = RobotEntry('', values.get('urdf') or values['robot'])
+    return robot_entries(entries_in(values['robots'])) or (alone,)
 
 
 def with_displays(
@@ -268,7 +245,7 @@ def rviz_config() -> dict[str, Any]:
     return dict(yaml.safe_load(text))
 
 
-def saved(config: Mapping[str, Any], name: str) -> str:
+def saved_rviz_config(config: Mapping[str, Any], name: str) -> str:
     """Return the path of a file, called `name`, with an RViz configuration."""
     path = Path(tempfile.mkdtemp(prefix='contact_sim_')) / name
     path.write_text(yaml.safe_dump(dict(config)), encoding='utf-8')

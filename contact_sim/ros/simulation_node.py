@@ -1,4 +1,4 @@
-"""Executable `simulation`: the node with its threads, from start to a clean end."""
+"""Executable `simulation`: the node and its callback thread, from start to a clean end."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from rclpy.signals import SignalHandlerOptions
 
 from contact_sim.errors import ContactSimError, shortened
 from contact_sim.precompile import compiling_meanwhile
-from contact_sim.ros._callbacks import CallbackThread
-from contact_sim.ros._interruption import Interruption, leave
-from contact_sim.ros._node import SimulationNode
+from contact_sim.ros._node import CallbackThread, SimulationNode
+from contact_sim.ros._processes import Interruption, leave
 from contact_sim.simulation._compilation import compiling_while
 
 SWITCH_INTERVAL = 1e-3
@@ -24,15 +23,14 @@ SWITCH_INTERVAL = 1e-3
 NAME = 'contact_sim'
 
 
-def run(node: SimulationNode, wanted: Callable[[], bool] = rclpy.ok) -> None:
-    """Run the node's loop here and its callbacks in another thread, as long as it is wanted.
+def run(node: SimulationNode, keep_running: Callable[[], bool] = rclpy.ok) -> None:
+    """Run the node's loop here and its callbacks in another thread until `keep_running` is False.
 
-    Raises:
-        CallbacksEnded: no more callbacks are served.
+    CallbacksEnded is raised where no more callbacks are served.
     """
     callbacks = CallbackThread(node)
     try:
-        node.run(lambda: wanted() and callbacks.alive)
+        node.run(lambda: keep_running() and callbacks.alive)
     except RCLError:
         if rclpy.ok():
             raise
@@ -68,16 +66,15 @@ def main(args: list[str] | None = None) -> int:
     return 1 if reason else 0
 
 
-def simulate(wanted: Callable[[], bool]) -> str:
-    """Simulate as long as it is wanted; return what of it was lost, '' for nothing.
+def simulate(keep_running: Callable[[], bool]) -> str:
+    """Simulate until `keep_running` is False; return why recording ended early, '' if it did not.
 
-    Raises:
-        KeyboardInterrupt: it is not wanted any more before it has begun.
+    KeyboardInterrupt is raised where that is before the simulation has begun.
     """
-    with compiling_while(wanted):
+    with compiling_while(keep_running):
         node = SimulationNode()
     with compiling_meanwhile():
-        run(node, wanted)
+        run(node, keep_running)
     return node.loop.tally.recording
 
 

@@ -17,10 +17,9 @@ from contact_sim._validation import as_tuple
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._fields import PAIR_NUMBERS, Sizes
 from contact_sim.arrays._views import Arrays, StepData, arrays_of, frames, integers, matrix, vector
-from contact_sim.collision._contact_keys import NO_FEATURE
-from contact_sim.collision._solids import CONTACTS, pair_of
+from contact_sim.collision._contact_slots import CONTACTS, NO_FEATURE, pair_of
 from contact_sim.constraints._table import ConstraintTable
-from contact_sim.dynamics._pinocchio_fallback import GivenTerms
+from contact_sim.dynamics._pinocchio_fallback import PinocchioTerms
 from contact_sim.dynamics._rigid_body import place_bodies
 from contact_sim.dynamics._vectors import add, cross, put, scaled, sub, vec
 from contact_sim.errors import UnknownName
@@ -29,7 +28,7 @@ from contact_sim.robot._constraints import Constraint
 from contact_sim.robot._contact_points import Foot, foot_frame, link_of
 from contact_sim.robot._model import RobotModel
 from contact_sim.simulation._judge import judge_step, rebuild_problem
-from contact_sim.solvers._jit import borrowed, kernel
+from contact_sim.solvers._jit import kernel, without_refcount
 from contact_sim.solvers._springs import LinearSprings, stiffness_ratio
 from contact_sim.step._problem import STATUSES, ContactProblem, SolverReport
 from contact_sim.step._residuals import Residuals
@@ -49,7 +48,7 @@ class StepContext:
     def __init__(self, workspace: Workspace) -> None:
         self._judge = work = workspace.copy()
         self.feet, self.links = foot_groups(work), link_groups(work)
-        self._terms = GivenTerms(work) if work.tree.unsupported else None
+        self._terms = PinocchioTerms(work) if work.tree.unsupported else None
         self.sizes, self.names = workspace.sizes, workspace.names
         self.table = workspace.table
         self.layout, self.places = work.layout, workspace.sizes.layout
@@ -526,8 +525,8 @@ def group_values(buffer, numbers, indices, layout, of_contact, of_solid, body, o
     """
     out = np.zeros((body.shape[0], COLUMNS))
     data = arrays_of(numbers, indices, layout, 0)
-    step = Arrays(borrowed(buffer), data.indices, data.layout)
-    if integers(data, f.TERMS_GIVEN)[0] == 0:
+    step = Arrays(without_refcount(buffer), data.indices, data.layout)
+    if integers(data, f.EXTERNAL_TERMS)[0] == 0:
         place_bodies(
             integers(data, f.KIND), integers(data, f.PARENT), integers(data, f.Q_INDEX),
             matrix(data, f.PLACEMENT), vector(step, f.Q_START), matrix(data, f.POSE),

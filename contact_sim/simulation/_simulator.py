@@ -36,7 +36,7 @@ from contact_sim.constraints._table import (
     ConstraintTable,
     check_start,
     constraint_table,
-    where_it_is,
+    with_reference_pose,
 )
 from contact_sim.contact_models import as_contact_model
 from contact_sim.contact_models._base import ContactModel, TimeStepping, apply_commands
@@ -120,7 +120,9 @@ class Simulator:
         self.terrain = as_terrain(terrain)
         h = positive('time_step', time_step, 's')
         start = standing_on(self.robot, self.terrain)
-        placed = [where_it_is(self.robot, constraint, start) for constraint in self._declared]
+        placed = [
+            with_reference_pose(self.robot, constraint, start) for constraint in self._declared
+        ]
         self._workspace = work = Workspace(robot, self.terrain, h, placed)
         self._data = work.data
         self._data.q[:] = start
@@ -375,7 +377,7 @@ class Simulator:
         self._data.friction[:] = self._workspace.default_friction
         self._data.clock[:] = (time, time, 0.0)
         self._resume()
-        self._data.rest()
+        self._data.clear_history()
 
     def snapshot(self) -> Snapshot:
         """Return the whole state: the steps after `restore` are bit-identical."""
@@ -597,7 +599,9 @@ class Simulator:
         """Let other constraints hold at q (nq,); those that hold already stay where they are."""
         holding = {constraint.name: constraint for constraint in self.constraints}
         placed = [
-            where_it_is(self.robot, with_place_of(holding.get(constraint.name), constraint), q)
+            with_reference_pose(
+                self.robot, with_place_of(holding.get(constraint.name), constraint), q
+            )
             for constraint in declared
         ]
         work = self._workspace.under(self.terrain, placed)
@@ -694,7 +698,7 @@ def place(work: Workspace, constraints: Sequence[Constraint], q: Array) -> None:
 
     `work` was made for these constraints, perhaps at another place.
     """
-    placed = [where_it_is(work.robot, constraint, q) for constraint in constraints]
+    placed = [with_reference_pose(work.robot, constraint, q) for constraint in constraints]
     if tuple(placed) != work.table.constraints:
         work.table = constraint_table(work.robot, work.tree, placed)
         work.fill_constraints()

@@ -29,7 +29,7 @@ from contact_sim._validation import (
     real_array,
 )
 from contact_sim.arrays._fields import INDEX_FIELDS, Sizes, places_of
-from contact_sim.arrays._views import KEPT
+from contact_sim.arrays._views import PERSISTENT_FIELDS
 from contact_sim.collision._terrain import TerrainLike, as_terrain
 from contact_sim.contact_models import as_contact_model
 from contact_sim.contact_models._base import ContactModel, TimeSteppingModel, refresh
@@ -168,7 +168,7 @@ class Worlds:
             self.robot.loops.check(q, f'world {place}')
             self._field('q')[place] = q
             self._field('v')[place] = self.robot.checked_velocity(speed)
-        for name in (*KEPT, 'command'):
+        for name in (*PERSISTENT_FIELDS, 'command'):
             self._field(name)[which] = 0.0
         self._field('friction')[which] = self._field('default_friction')[which]
         self._field('clock')[which] = (time, time, 0.0)

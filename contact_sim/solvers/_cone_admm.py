@@ -1,7 +1,7 @@
-"""ADMM with a spectral penalty for contact with dry friction.
+"""ADMM with a spectral penalty for contact with dry friction (theory 2.11, `ncp_admm`).
 
-Slower per iteration than Gauss-Seidel, but it does not mind mass ratios at which that never
-arrives.
+The fallback: slower per iteration than Gauss-Seidel, but converges at mass ratios where
+Gauss-Seidel does not.
 
     s ← (1 − κ) (0, 0, μ |z_t|)
     x ← (G + (ρ + η) I)⁻¹ (−(g + s) + z + ρ y + η x)
@@ -9,9 +9,8 @@ arrives.
     z ← z − ρ (x − y)
 
 ρ starts at √(m L) (L/m)^0.05 with L, m the extreme eigenvalues of G and moves by (L/m)^0.05 every
-10 iterations while one residual leads by more than 10. The answer is y: always inside the cones.
-theory 2.11 (`ncp_admm`). Differs from it: η is relative to L, so that the solver does not
-depend on units.
+10 iterations while one residual exceeds the other tenfold. The answer is y: always inside the
+cones. Other than in the theory, η is relative to L, so that the solver does not depend on units.
 """
 
 from __future__ import annotations
@@ -25,40 +24,70 @@ from contact_sim.solvers._cone_problem import (
     natural_map_at,
     project_cone,
 )
-from contact_sim.solvers._dense import assign
+from contact_sim.solvers._dense import assign, cholesky, cholesky_solve
 from contact_sim.solvers._jit import kernel
 
-PROXIMAL = 1e-8
-PATIENCE = 10
-IMBALANCE = 10.0
+PROXIMAL_SHARE = 1e-8  # η over the largest eigenvalue [-]
+PENALTY_PERIOD, PENALTY_IMBALANCE = 10, 10.0
+"""Iterations between changes of ρ, and ratio of the residuals that causes one."""
 
 
 @kernel
-def factor_shifted(G, shift, L):
-    """Fill the lower triangle of `L` with the Cholesky factor of G + shift I."""
-    n = G.shape[0]
-    for i in range(n):
-        for j in range(i + 1):
-            total = G[i, j]
-            if i == j:
-                total += shift
-            for k in range(j):
-                total -= L[i, k] * L[j, k]
-            L[i, j] = np.sqrt(total) if i == j else total / L[j, j]
+def admm(rows, impulse, tolerance, max_iterations, associated):
+    """Improve `impulse` in place; return (iterations, natural map [N s], converged).
 
-
-@kernel
-def solve_in_place(L, x):
-    """Overwrite `x` with (L L^T)⁻¹ x."""
-    n = x.shape[0]
-    for i in range(n):
-        for k in range(i):
-            x[i] -= L[i, k] * x[k]
-        x[i] /= L[i, i]
-    for i in range(n - 1, -1, -1):
-        for k in range(i + 1, n):
-            x[i] -= L[k, i] * x[k]
-        x[i] /= L[i, i]
+    Arguments as in `block_gauss_seidel`. Allocates scratch.
+    """
+    G, g, mu = rows.delassus, rows.g, rows.friction
+    n, nc, shift = g.shape[0], mu.shape[0], 1.0 - associated
+    # penalty ρ and proximal weight η from the spectrum of G
+    eigenvalues = np.linalg.eigvalsh(G)
+    largest = eigenvalues[n - 1]
+    eta = PROXIMAL_SHARE * largest
+    smallest = max(eigenvalues[0], 0.0) + eta
+    factor = (largest / smallest) ** 0.05
+    rho = np.sqrt(smallest * largest) * factor
+    L = np.zeros((n, n))
+    cholesky(G, rho + eta, L)
+    # start: x = y = λ, dual z = w + (1 − κ) Γ(w)
+    x, y, z = impulse.copy(), impulse.copy(), np.empty(n)
+    w, steps, residual = np.empty(n), np.empty(n), np.inf
+    fill_rho(rows, steps)
+    fill_velocity(rows, impulse, z)
+    for i in range(nc):
+        z[3 * i + 2] += shift * mu[i] * np.sqrt(z[3 * i] ** 2 + z[3 * i + 1] ** 2)
+    for count in range(1, max_iterations + 1):
+        # x: quadratic program, with the De Saxcé shift of z
+        for r in range(n):
+            x[r] = -g[r] + z[r] + rho * y[r] + eta * x[r]
+        for i in range(nc):
+            x[3 * i + 2] -= shift * mu[i] * np.sqrt(z[3 * i] ** 2 + z[3 * i + 1] ** 2)
+        cholesky_solve(L, x)
+        # y: projection; z: dual ascent
+        change = project(rows, x, z, rho, y)
+        gap = 0.0
+        for r in range(n):
+            gap = max(gap, abs(x[r] - y[r]))
+            z[r] -= rho * (x[r] - y[r])
+        # acceptance by the natural map of y
+        goal = tolerance * impulse_scale_at(rows, y, steps)
+        if gap <= 10.0 * goal or count == max_iterations:
+            fill_velocity(rows, y, w)
+            residual = natural_map_at(rows, y, w, steps, associated)
+            if residual <= goal:
+                assign(impulse, y)
+                return count, residual, True
+        # balance primal and dual residual
+        if count % PENALTY_PERIOD == 0:
+            old = rho
+            if gap > PENALTY_IMBALANCE * change:
+                rho *= factor
+            elif change > PENALTY_IMBALANCE * gap:
+                rho /= factor
+            if rho != old:
+                cholesky(G, rho + eta, L)
+    assign(impulse, y)
+    return max_iterations, residual, False
 
 
 @kernel
@@ -79,55 +108,3 @@ def project(rows, x, z, rho, y):
         change = max(change, abs(value - y[r]))
         y[r] = value
     return change
-
-
-@kernel
-def admm(rows, impulse, tolerance, max_iterations, associated):
-    """Improve `impulse` in place; return (iterations, natural map [N s], converged).
-
-    Arguments as in `cone_block.block_gauss_seidel`. Allocates scratch: this is the fallback.
-    """
-    G, g, mu = rows.delassus, rows.g, rows.friction
-    n, nc, shift = g.shape[0], mu.shape[0], 1.0 - associated
-    eigenvalues = np.linalg.eigvalsh(G)
-    largest = eigenvalues[n - 1]
-    eta = PROXIMAL * largest
-    smallest = max(eigenvalues[0], 0.0) + eta
-    factor = (largest / smallest) ** 0.05
-    rho = np.sqrt(smallest * largest) * factor
-    L = np.zeros((n, n))
-    factor_shifted(G, rho + eta, L)
-    x, y, z = impulse.copy(), impulse.copy(), np.empty(n)
-    w, steps, residual = np.empty(n), np.empty(n), np.inf
-    fill_rho(rows, steps)
-    fill_velocity(rows, impulse, z)
-    for i in range(nc):
-        z[3 * i + 2] += shift * mu[i] * np.sqrt(z[3 * i] ** 2 + z[3 * i + 1] ** 2)
-    for count in range(1, max_iterations + 1):
-        for r in range(n):
-            x[r] = -g[r] + z[r] + rho * y[r] + eta * x[r]
-        for i in range(nc):
-            x[3 * i + 2] -= shift * mu[i] * np.sqrt(z[3 * i] ** 2 + z[3 * i + 1] ** 2)
-        solve_in_place(L, x)
-        change = project(rows, x, z, rho, y)
-        gap = 0.0
-        for r in range(n):
-            gap = max(gap, abs(x[r] - y[r]))
-            z[r] -= rho * (x[r] - y[r])
-        goal = tolerance * impulse_scale_at(rows, y, steps)
-        if gap <= 10.0 * goal or count == max_iterations:
-            fill_velocity(rows, y, w)
-            residual = natural_map_at(rows, y, w, steps, associated)
-            if residual <= goal:
-                assign(impulse, y)
-                return count, residual, True
-        if count % PATIENCE == 0:
-            old = rho
-            if gap > IMBALANCE * change:
-                rho *= factor
-            elif change > IMBALANCE * gap:
-                rho /= factor
-            if rho != old:
-                factor_shifted(G, rho + eta, L)
-    assign(impulse, y)
-    return max_iterations, residual, False

@@ -1,7 +1,8 @@
-"""The sets a contact impulse may lie in, as numbers: friction cones and intervals.
+"""One contact problem as numbers: rows, status codes, friction cones, natural map.
 
-Rows of one contact are (t1, t2, n). K_μ = {λ : |λ_t| ≤ μ λ_n}. Intervals [lower, upper] serve
-dry friction (box), limits (half line) and bilateral rows (whole line).
+The rows of a contact are (t1, t2, n) and K_μ = {λ : |λ_t| ≤ μ λ_n} is its friction cone. Scalar
+rows follow, each with its impulse in an interval [lower, upper]: a box for dry friction, a half
+line for limits, the whole line for bilateral rows.
 """
 
 from __future__ import annotations
@@ -13,54 +14,32 @@ import numpy as np
 from contact_sim.solvers._dense import fill_product
 from contact_sim.solvers._jit import kernel
 
-# --- One contact problem as numbers, and the scratch of the solvers that do not allocate.
-#
-# Rows come contact by contact, (t1, t2, n) each, then the scalar rows. A scalar row has its
-# impulse
-# in an interval [lower, upper], which dry friction bounds on both sides, a limit on one and a
-# bilateral constraint on none: bounds may be −inf and inf.
-
 
 class Rows(NamedTuple):
     """The numbers of one problem: w = G λ + g per row, n = 3 nc + ns rows."""
 
-    delassus: Any
-    """G [1/kg], shape (n, n)."""
-    g: Any
-    """Velocity of the rows without impulses [m/s], shape (n,)."""
-    friction: Any
-    """μ [-], shape (nc,)."""
-    lower: Any
-    """Lower bounds of the scalar impulses [N s], shape (ns,); −inf allowed."""
-    upper: Any
-    """Upper bounds, shape (ns,); inf allowed."""
+    delassus: Any  # G [1/kg], shape (n, n)
+    g: Any  # velocity of the rows without impulses [m/s], shape (n,)
+    friction: Any  # μ [-], shape (nc,)
+    lower: Any  # lower bounds of the scalar impulses [N s], shape (ns,); −inf allowed
+    upper: Any  # upper bounds, shape (ns,); inf allowed
 
 
 class ConeWork(NamedTuple):
-    """Scratch of `cones.solve_cones`; only the first n entries are used, there may be more."""
+    """Scratch of `solve_cones` for n rows or more."""
 
-    rho: Any
-    """Step length of every row in the natural map [kg], shape (n,)."""
-    velocity: Any
-    """w of the impulse [m/s], shape (n,)."""
-    trial: Any
-    """Impulse that is tried [N s], shape (n,)."""
-    trial_velocity: Any
-    """w of that impulse [m/s], shape (n,)."""
-    best: Any
-    """Best impulse so far [N s], shape (n,)."""
+    rho: Any  # step length of every row in the natural map [kg], shape (n,)
+    velocity: Any  # w of the impulse [m/s], shape (n,)
+    trial: Any  # impulse that is tried [N s], shape (n,)
+    trial_velocity: Any  # w of that impulse [m/s], shape (n,)
+    best: Any  # best impulse so far [N s], shape (n,)
     direction: Any
     """Unit vector of λ_t of the slipping contacts in their tangential rows, shape (n,)."""
-    line: Any
-    """One equation of the modes before it is reduced to the unknowns, shape (n,)."""
-    step: Any
-    """Newton step of the unknowns, shape (n,)."""
-    matrix: Any
-    """Matrix of the modes, shape (n, n)."""
-    kind: Any
-    """Kind of every unknown, integers, shape (n,)."""
-    row: Any
-    """Row of every unknown, integers, shape (n,)."""
+    line: Any  # one equation of the modes before it is reduced to the unknowns, shape (n,)
+    step: Any  # Newton step of the unknowns, shape (n,)
+    matrix: Any  # matrix of the modes, shape (n, n)
+    kind: Any  # kind of every unknown, integers, shape (n,)
+    row: Any  # row of every unknown, integers, shape (n,)
 
 
 @kernel
@@ -72,7 +51,7 @@ def cone_work(n):
     )  # fmt: skip
 
 
-# --- Codes of how a solve ended, in the order of `contact.solution.SolverStatus`.
+# Status codes of a solve, in the order of `SolverStatus`.
 
 (
     FREE, CONVERGED, CONVERGED_BY_FALLBACK, MAX_ITERATIONS, RAY_TERMINATION, NONFINITE, UNSTABLE,
@@ -81,28 +60,31 @@ def cone_work(n):
 
 
 @kernel
-def worse(first, second):
-    """Return the worse of two codes: one of a failed solve before one that judges a stance."""
+def worse_status(first, second):
+    """Return the worse of two codes; a failed solve is worse than a code that judges a stance."""
     failed = MAX_ITERATIONS <= first < PULLING, MAX_ITERATIONS <= second < PULLING
     if failed[0] != failed[1]:
         return first if failed[0] else second
     return max(first, second)
 
 
-# --- The sets a contact impulse may lie in, as numbers: friction cones and intervals.
+# Projection, velocity and natural map.
 
 LARGEST_SCALE = 1e5
-"""Impulses over those of rows alone, up to which a tolerance follows them [-]."""
+"""Largest impulse over that of single rows, up to which tolerances grow with it [-]."""
 
 
 @kernel
 def project_cone(t1, t2, n, mu):
     """Return the point of K_μ nearest to (t1, t2, n)."""
     tangential = np.sqrt(t1 * t1 + t2 * t2)
-    if tangential <= mu * n and n >= 0.0:  # without friction μ n is −0 for a pull
+    # inside the cone
+    if tangential <= mu * n and n >= 0.0:  # n ≥ 0: with μ = 0, μ n is −0 for a pull
         return t1, t2, n
+    # inside the polar cone: the nearest point is the apex
     if mu * tangential <= -n or tangential == 0.0:
         return 0.0, 0.0, 0.0
+    # nearest point of the lateral surface
     normal = (n + mu * tangential) / (1.0 + mu * mu)
     scale = mu * normal / tangential
     return scale * t1, scale * t2, normal
@@ -119,6 +101,7 @@ def largest_eigenvalue(G, r):
     spread = np.sqrt((a * a + b * b + c * c + 2.0 * (d * d + e * e + f * f)) / 6.0)
     if spread <= 1e-15:
         return mean
+    # trigonometric solution of the characteristic polynomial of (G/mean − I)/spread
     determinant = a * (b * c - e * e) - d * (d * c - e * f) + f * (d * e - b * f)
     cosine = min(max(determinant / (2.0 * spread**3), -1.0), 1.0)
     return mean * (1.0 + 2.0 * spread * np.cos(np.arccos(cosine) / 3.0))
@@ -135,7 +118,7 @@ def row_velocity(G, g, impulse, row):
 
 @kernel
 def fill_velocity(rows, impulse, w):
-    """Fill w = G λ + g, four rows at a time; each row sums in the order of `row_velocity`."""
+    """Fill w = G λ + g, four rows at a time; sums in the order of `row_velocity`."""
     G, g = rows.delassus, rows.g
     n = G.shape[0]
     r = 0
@@ -156,7 +139,7 @@ def fill_velocity(rows, impulse, w):
 
 @kernel
 def fill_velocity_symmetric(rows, impulse, w):
-    """Fill w = G λ + g for a symmetric G, in half of the time: along the rows of memory."""
+    """Fill w = G λ + g for a symmetric G: contiguous access takes half of the time."""
     g = rows.g
     fill_product(rows.delassus, impulse, w)
     for r in range(g.shape[0]):
@@ -175,21 +158,24 @@ def fill_rho(rows, rho):
 
 @kernel
 def natural_map_at(rows, impulse, w, rho, associated):
-    """Return the natural map, see `natural_map`, from w = G λ + g and ρ, both of shape (n,)."""
+    """Return `natural_map` from w = G λ + g and ρ, both of shape (n,)."""
     worst = 0.0
     mu = rows.friction
     for i in range(mu.shape[0]):
         r = 3 * i
+        # velocity with the De Saxcé shift (1 − κ) Γ(w) in its normal part
         step, w1, w2 = rho[r], w[r], w[r + 1]
         wn = w[r + 2] + (1.0 - associated) * mu[i] * np.sqrt(w1 * w1 + w2 * w2)
+        # projected gradient step, and how far it leads
         p1, p2, pn = project_cone(
             impulse[r] - step * w1, impulse[r + 1] - step * w2, impulse[r + 2] - step * wn, mu[i]
         )
         d1, d2, dn = impulse[r] - p1, impulse[r + 1] - p2, impulse[r + 2] - pn
         change = d1 * d1 + d2 * d2 + dn * dn
-        if change > worst or change != change:  # max() would lose not-a-number
+        if change > worst or change != change:  # max() would drop NaN
             worst = change
     worst = np.sqrt(worst)
+    # scalar rows
     rest = scalar_rows_map(rows, impulse, w, rho)
     return rest if rest > worst or rest != rest else worst
 
@@ -209,14 +195,14 @@ def scalar_rows_map(rows, impulse, w, rho):
 
 @kernel
 def impulse_scale_at(rows, impulse, rho):
-    """Return the size of a typical impulse, see `impulse_scale`, from ρ (n,)."""
-    impulses = velocities = 0.0  # apart, and compared without max(): neither waits for the other
+    """Return `impulse_scale` from ρ (n,)."""
+    impulses = velocities = 0.0  # two maxima without max(): independent chains
     for r in range(rows.g.shape[0]):
-        given, alone = abs(impulse[r]), abs(rows.g[r]) * rho[r]
-        if given > impulses:
-            impulses = given
-        if alone > velocities:
-            velocities = alone
+        size, single = abs(impulse[r]), abs(rows.g[r]) * rho[r]
+        if size > impulses:
+            impulses = size
+        if single > velocities:
+            velocities = single
     return max(min(impulses, LARGEST_SCALE * velocities), velocities)
 
 
@@ -226,8 +212,7 @@ def natural_map(rows, impulse, associated):
 
     Γ(w) = (0, 0, μ |w_t|) (De Saxcé), ρ_i = 1 / λ_max(G_ii), κ = `associated`. With κ = 0 it is
     zero exactly where Signorini, Coulomb and maximum dissipation hold (theory 2.15); with
-    κ = 1 at the minimum of ½ λᵀ G λ + gᵀ λ over the cones (theory 2.12). Not a number where an
-    impulse is not.
+    κ = 1 at the minimum of ½ λᵀ G λ + gᵀ λ over the cones (theory 2.12). NaN where an impulse is.
     """
     n = rows.g.shape[0]
     rho, w = np.empty(n), np.empty(n)
@@ -238,13 +223,17 @@ def natural_map(rows, impulse, associated):
 
 @kernel
 def impulse_scale(rows, impulse):
-    """Return the size of a typical impulse [N s] against which tolerances are relative."""
+    """Return the impulse against which tolerances are relative [N s].
+
+    That is the largest impulse, but at most LARGEST_SCALE times, and at least, the largest that a
+    row would take alone, |g_r| ρ_r.
+    """
     rho = np.empty(rows.g.shape[0])
     fill_rho(rows, rho)
     return impulse_scale_at(rows, impulse, rho)
 
 
-# --- Least quadratic over a disc: the friction of one contact whose normal impulse is given.
+# Friction of one contact at a fixed normal impulse: a quadratic over a disc.
 
 
 @kernel
@@ -253,6 +242,7 @@ def least_in_disc(a, b, c, p, q, radius):
     x = y = shift = 0.0
     size = 1.0
     for _ in range(60):
+        # stationary point of the quadratic with the multiplier `shift` of |x|² added
         determinant = (a + shift) * (c + shift) - b * b
         x, y = (-(c + shift) * p + b * q) / determinant, (b * p - (a + shift) * q) / determinant
         size = np.sqrt(x * x + y * y)
@@ -260,7 +250,7 @@ def least_in_disc(a, b, c, p, q, radius):
             return x, y
         if radius <= 0.0:
             return 0.0, 0.0
-        # Newton on 1/|x| − 1/radius, which is nearly linear in the shift
+        # outside: Newton on 1/|x| − 1/radius, which is nearly linear in the shift
         slope = ((c + shift) * x * x - 2.0 * b * x * y + (a + shift) * y * y) / determinant
         shift += (size / radius - 1.0) * size * size / slope
     return x * radius / size, y * radius / size
@@ -268,7 +258,7 @@ def least_in_disc(a, b, c, p, q, radius):
 
 @kernel
 def friction_sweep(rows, impulse):
-    """Minimise over the tangential impulses of each contact in turn, the normal ones held.
+    """Minimise over the tangential impulses of each contact in turn at fixed normal impulses.
 
     Returns the largest change [N s].
     """
@@ -276,6 +266,7 @@ def friction_sweep(rows, impulse):
     change = 0.0
     for i in range(mu.shape[0]):
         r = 3 * i
+        # gradient without the contribution of the contact itself
         p, q = row_velocity(G, g, impulse, r), row_velocity(G, g, impulse, r + 1)
         p -= G[r, r] * impulse[r] + G[r, r + 1] * impulse[r + 1]
         q -= G[r + 1, r] * impulse[r] + G[r + 1, r + 1] * impulse[r + 1]

@@ -1,19 +1,18 @@
-"""Contact with cones and intervals, solved as fast as the problem allows.
+"""Contact with friction cones and intervals: a cascade of solvers, the fastest first.
 
     K*_μ ∋ w + (1 − κ) Γ(w) ⊥ λ ∈ K_μ,   w = G λ + g,   Γ(w) = (0, 0, μ |w_t|)
 
 per contact and w ⊥ [lower, upper] per scalar row; κ = 0: Signorini and Coulomb, κ = 1: the minimum
-of ½ λᵀ G λ + gᵀ λ. In this order, each as far as the natural map is not yet small enough:
+of ½ λᵀ G λ + gᵀ λ. The natural map decides after every stage whether the next one is needed:
 
 1. the guess, as it is
-2. Newton steps on the modes of the guess (solvers/_cone_active_set.py)
-3. rows that are in the wrong mode are released by an update of their own, then Newton again
-4. proximal points, with sweeps of Gauss-Seidel in between (solvers/_cone_solver.py), from the
-   guess and from nothing
-5. a fixed point of convex problems (solvers/_cone_solver.py); 4 and 5 from other starts
-6. block Gauss-Seidel, then ADMM
+2. active-set Newton in the modes of the guess (_cone_active_set.py)
+3. rows that violate their mode are updated alone, then Newton again
+4. proximal points with Gauss-Seidel sweeps in between, from several starts
+5. a fixed point of convex problems over De Saxcé's shift, in turn with 4
+6. block Gauss-Seidel (_cone_gauss_seidel.py), then ADMM (_cone_admm.py)
 
-One and the same measure ends all of them. 1 to 3 do not allocate.
+Stages 1 to 3 do not allocate.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ from __future__ import annotations
 import numpy as np
 
 from contact_sim.solvers._cone_active_set import (
-    KEEN,
-    ON_THE_CONE,
-    newton_on_modes,
+    NEWTON_GOAL,
+    SLIP_SHARE,
+    active_set_newton,
+    active_set_residual,
     newton_step,
-    rest_of_equations,
 )
 from contact_sim.solvers._cone_admm import admm
 from contact_sim.solvers._cone_gauss_seidel import (
@@ -47,385 +46,15 @@ from contact_sim.solvers._cone_problem import (
 )
 from contact_sim.solvers._dense import assign
 from contact_sim.solvers._jit import kernel
-from contact_sim.solvers._soft_newton import COARSE, linear_law, minimise, newton, newton_work
+from contact_sim.solvers._soft_newton import (
+    COARSE,
+    linear_law,
+    minimise,
+    minimise_linear,
+    newton_work,
+)
 
-# --- Contact with cones as a few problems with a little compliance: proximal points.
-#
-#     λ' = Proj_K(λ − R⁻¹ (G λ' + g + (1 − κ) Γ)),   R = ε / ρ
-#
-# Each point is the minimum of a strictly convex function, found by Newton with line search
-# (solvers/_soft_newton.py), however many rows are redundant. R is taken back through λ: a fixed
-# point
-# is one of the problem without compliance, redundant impulses stay where they are, and ε may fall
-# from point to point. Γ = (0, 0, μ |w_t|) is that of λ (De Saxcé), so that at a fixed point
-# Coulomb
-# and Signorini hold. Sweeps of Gauss-Seidel in between follow Γ in each contact alone, which the
-# points do not, and Newton on the modes ends the iteration once these are the right ones.
-
-FIRST_SOFTNESS, LEAST_SOFTNESS, HARDENING = 1e-2, 1e-13, 0.1
-"""ε of the first point, of the last, and what it is multiplied by from one to the next [-]."""
-SWEEPS = 3
-"""Sweeps before each point."""
-NEWTON_STEPS = 15
-NEWTON_TOLERANCE = 1e-8
-DIVERGED = 1e8
-"""Impulses over those of rows alone, from which on they have left for infinity [-]."""
-GROWN = 2.0
-"""Impulses over those of the guess, below which they have not left for infinity [-]."""
-
-
-@kernel
-def proximal_points(rows, impulse, work, tolerance, max_points, associated):
-    """Improve `impulse` in place; return (points, natural map [N s], status code).
-
-    Arguments as in `cone_block.block_gauss_seidel`, and scratch as in `cones.solve_cones`.
-    Allocates scratch of its own. The best impulse is kept.
-    """
-    n, best, softness, code = rows.g.shape[0], np.inf, FIRST_SOFTNESS, MAX_ITERATIONS
-    R, v_hat, x, soft = np.empty(n), np.empty(n), np.empty(n), newton_work(n)
-    guess = impulse.copy()
-    rho, w, shift = work.rho, work.velocity, np.empty(rows.friction.shape[0])
-    assign(x, impulse)
-    fill_rho(rows, rho)
-    for count in range(max_points + 1):
-        for _ in range(SWEEPS):
-            sweep(rows, x, associated)
-        fill_velocity_symmetric(rows, x, w)
-        residual = natural_map_at(rows, x, w, rho, associated)
-        goal = tolerance * impulse_scale_at(rows, x, rho)
-        if residual > KEEN * goal:  # what sweeps leave depends on their order
-            residual = newton_on_modes(rows, x, work, residual, KEEN * goal, associated, False)
-            goal = tolerance * impulse_scale_at(rows, x, rho)
-        if residual < best:
-            best = residual
-            assign(impulse, x)
-        if residual <= goal:
-            return count, residual, CONVERGED
-        if not np.isfinite(residual):
-            return count, residual, NONFINITE
-        if left_for_infinity(rows, x, rho, guess):
-            code = INCONSISTENT
-            break
-        fill_velocity_symmetric(rows, x, w)
-        fill_shift(rows, w, associated, shift)
-        fill_compliance(rows, x, shift, rho, softness, R, v_hat)
-        law = linear_law(v_hat, R, False)
-        minimise(rows, law, x, soft, NEWTON_TOLERANCE, NEWTON_STEPS, COARSE)
-        softness = max(HARDENING * softness, LEAST_SOFTNESS)
-    return max_points, best, code
-
-
-@kernel
-def left_for_infinity(rows, impulse, rho, guess):
-    """Return whether G cannot bring about what g asks for: impulses grow without end.
-
-    Those of the guess need not fit to g at all: with g = 0 any are too large.
-    """
-    alone = largest = begun = 0.0
-    for r in range(rows.g.shape[0]):
-        alone = max(alone, abs(rows.g[r]) * rho[r])
-        largest = max(largest, abs(impulse[r]))
-        begun = max(begun, abs(guess[r]))
-    return largest > DIVERGED * alone and largest > GROWN * begun
-
-
-@kernel
-def fill_shift(rows, w, associated, shift):
-    """Fill De Saxcé's shift (1 − κ) μ |w_t| of every contact [m/s], shape (nc,)."""
-    mu = rows.friction
-    for i in range(mu.shape[0]):
-        w1, w2 = w[3 * i], w[3 * i + 1]
-        shift[i] = (1.0 - associated) * mu[i] * np.sqrt(w1 * w1 + w2 * w2)
-
-
-@kernel
-def fill_compliance(rows, impulse, shift, rho, softness, R, v_hat):
-    """Fill R = ε / ρ and v̂ = R λ − s, with the shift s in the normal rows."""
-    for r in range(rows.g.shape[0]):
-        R[r] = softness / rho[r]
-        v_hat[r] = R[r] * impulse[r]
-    for i in range(shift.shape[0]):
-        v_hat[3 * i + 2] -= shift[i]
-
-
-# --- Coulomb's law as a fixed point of convex problems, for friction that nothing else can follow.
-#
-# With De Saxcé's shift s_i = μ_i |w_t,i| held, contact is a convex problem with a unique velocity
-# w(s); where s = μ |w_t(s)| it obeys Signorini and Coulomb. Each w(s) is found with proximal
-# points
-# (solvers/_cone_solver.py), from anywhere, and s with Anderson's acceleration: from the last
-# shifts
-# and their defects r = μ |w_t(s)| − s, the combination whose defect is least. Where modes change
-# from one shift to the next it may circle, with any number of shifts but not with all of them: it
-# starts anew after some shifts, with another number of them, later with smaller steps.
-#
-# [Acary et al. 2011] A formulation of the linear discrete Coulomb friction problem via convex
-# optimization.
-# [Anderson 1965] Iterative procedures for nonlinear integral equations.
-
-MEMORIES, PERIOD = (2, 1, 6), 40
-"""Changes of shifts that are combined, one number after the other, for so many shifts each."""
-SHARES = (1.0, 0.2)
-"""Shares of the combined defect that are added, one after the other, for all MEMORIES each [-]."""
-LONGEST = 7
-"""Shifts that are kept: one more than the largest of MEMORIES."""
-INDEPENDENT = 1e-10
-"""Share of a change of defects that must be new for it to count."""
-POINTS, FIXED_POINT_FIRST_SOFTNESS, FIXED_POINT_HARDENING = 9, 1e-2, 0.1
-FIXED_POINT_NEWTON_STEPS = 30
-FIXED_POINT_NEWTON_TOLERANCE = 1e-10
-
-
-@kernel
-def slip_fixed_point(rows, impulse, work, tolerance, max_iterations, associated):
-    """Improve `impulse` in place; return (iterations, natural map [N s], status code).
-
-    Arguments as in `cone_proximal.proximal_points`.
-    """
-    n, nc, best, code = rows.g.shape[0], rows.friction.shape[0], np.inf, MAX_ITERATIONS
-    rho, w, soft = work.rho, work.velocity[:n], newton_work(n)
-    x, y, w_x = np.empty(n), np.empty(n), np.empty(n)
-    scratch, shift = np.empty((2, n)), np.empty(nc)
-    shifts, defects = np.empty((LONGEST, nc)), np.empty((LONGEST, nc))
-    basis = np.empty((2, LONGEST, nc))
-    assign(x, impulse)
-    guess = impulse.copy()
-    fill_rho(rows, rho)
-    fill_velocity_symmetric(rows, x, w_x)
-    fill_shift(rows, w_x, associated, shift)
-    for count in range(max_iterations):
-        solve_convex(rows, shift, rho, x, soft, scratch)
-        fill_velocity_symmetric(rows, x, w_x)
-        assign(y, x)
-        assign(w, w_x)
-        residual = natural_map_at(rows, y, w, rho, associated)
-        goal = tolerance * impulse_scale_at(rows, y, rho)
-        residual = newton_on_modes(rows, y, work, residual, KEEN * goal, associated, False)
-        if residual < best:
-            best = residual
-            assign(impulse, y)
-        goal = tolerance * impulse_scale_at(rows, y, rho)
-        if residual <= goal:
-            return count, residual, CONVERGED
-        if not np.isfinite(residual):
-            return count, residual, NONFINITE
-        if left_for_infinity(rows, x, rho, guess):
-            code = INCONSISTENT
-            break
-        k = count % LONGEST
-        assign(shifts[k], shift)
-        fill_shift(rows, w_x, associated, defects[k])
-        for i in range(nc):
-            defects[k, i] -= shift[i]
-        turn = count // PERIOD
-        changes = min(count % PERIOD, MEMORIES[turn % len(MEMORIES)])
-        share = SHARES[turn // len(MEMORIES) % len(SHARES)]
-        combine(shifts, defects, (count, changes, share), basis, shift)
-    return max_iterations, best, code
-
-
-@kernel
-def solve_convex(rows, shift, rho, x, soft, scratch):
-    """Solve with De Saxcé's shift held, in place."""
-    softness, R, v_hat = FIXED_POINT_FIRST_SOFTNESS, scratch[0], scratch[1]
-    for _ in range(POINTS):
-        fill_compliance(rows, x, shift, rho, softness, R, v_hat)
-        newton(
-            rows, v_hat, R, x, soft, FIXED_POINT_NEWTON_TOLERANCE, FIXED_POINT_NEWTON_STEPS, False
-        )
-        softness *= FIXED_POINT_HARDENING
-
-
-@kernel
-def combine(shifts, defects, last, basis, shift):
-    """Fill the next shift from the last ones.
-
-    `last`: count of the latest, how many changes are combined, share of the defect that is added.
-    The changes of defects are made orthonormal, the latest first, those of the shifts with them.
-    """
-    Q, P, nc, found = basis[0], basis[1], shift.shape[0], 0
-    count, changes, share = last
-    now = count % LONGEST
-    for i in range(nc):
-        shift[i] = shifts[now, i] + share * defects[now, i]
-    for back in range(changes):
-        later, earlier = (count - back) % LONGEST, (count - back - 1) % LONGEST
-        size = 0.0
-        for i in range(nc):
-            Q[found, i] = defects[later, i] - defects[earlier, i]
-            P[found, i] = shifts[later, i] - shifts[earlier, i]
-            size += Q[found, i] ** 2
-        for j in range(found):
-            along = 0.0
-            for i in range(nc):
-                along += Q[j, i] * Q[found, i]
-            for i in range(nc):
-                Q[found, i] -= along * Q[j, i]
-                P[found, i] -= along * P[j, i]
-        rest = along = 0.0
-        for i in range(nc):
-            rest += Q[found, i] ** 2
-            along += Q[found, i] * defects[now, i]
-        if rest <= INDEPENDENT * INDEPENDENT * size:
-            continue
-        for i in range(nc):
-            shift[i] -= along / rest * (P[found, i] + share * Q[found, i])
-            Q[found, i] /= np.sqrt(rest)
-            P[found, i] /= np.sqrt(rest)
-        found += 1
-    for i in range(nc):
-        shift[i] = max(shift[i], 0.0)
-
-
-# --- Contact with cones and intervals, solved as fast as the problem allows.
-
-MOST_RELEASES = 4
-SOLVED = 0.1
-"""Rest of the equations of the modes over the natural map, from which on rows are released [-]."""
-PATIENCE = 15
-"""Proximal points after which the fixed point is looked for."""
-
-
-@kernel
-def in_wrong_mode(impulse, w, r, mu, associated):
-    """Return True where an open contact approaches, or one slips the way friction pushes it."""
-    w1, w2, wn = w[r], w[r + 1], w[r + 2]
-    if impulse[r + 2] <= 0.0:
-        return wn < associated * mu * np.sqrt(w1 * w1 + w2 * w2)
-    t1, t2, radius = impulse[r], impulse[r + 1], ON_THE_CONE * mu * impulse[r + 2]
-    return mu > 0.0 and t1 * t1 + t2 * t2 >= radius * radius and t1 * w1 + t2 * w2 > 0.0
-
-
-@kernel
-def release(rows, impulse, w, associated):
-    """Update the rows that cannot stay in their modes, each as if alone; return their number.
-
-    These are contacts in the wrong mode, and scalar rows at a bound that they are pulled from.
-    """
-    changed, mu, lower, upper = 0, rows.friction, rows.lower, rows.upper
-    nc = mu.shape[0]
-    for i in range(nc):
-        r = 3 * i
-        if in_wrong_mode(impulse, w, r, mu[i], associated):
-            contact = frozen_contact(rows, i, impulse, (w[r], w[r + 1], w[r + 2]), associated)
-            t1, t2, n = solve_contact(contact, impulse[r], impulse[r + 1])
-            if t1 != impulse[r] or t2 != impulse[r + 1] or n != impulse[r + 2]:
-                impulse[r], impulse[r + 1], impulse[r + 2] = t1, t2, n
-                changed += 1
-    for k in range(lower.shape[0]):
-        r = 3 * nc + k
-        if not lower[k] < impulse[r] < upper[k]:
-            new = impulse[r] - w[r] / rows.delassus[r, r]
-            new = min(max(new, lower[k]), upper[k])
-            if new != impulse[r]:
-                impulse[r] = new
-                changed += 1
-    return changed
-
-
-@kernel
-def solve_by_modes(rows, impulse, work, tolerance, associated):
-    """Try the steps 1 to 3; return (releases, natural map [N s], converged).
-
-    Only an impulse that converged is kept.
-    """
-    rho, w, guess = work.rho, work.velocity, work.best
-    fill_rho(rows, rho)
-    fill_velocity_symmetric(rows, impulse, w)
-    first = natural_map_at(rows, impulse, w, rho, associated)
-    if first <= tolerance * impulse_scale_at(rows, impulse, rho):
-        return 0, first, True
-    n, releases, before, known = rows.g.shape[0], 0, np.inf, False
-    careful, rest = False, np.inf
-    for r in range(n):
-        guess[r] = impulse[r]
-        known = known or impulse[r] != 0.0
-    if not known:  # there are no modes to start from
-        return 0, first, False
-    for _ in range(2 * n):
-        share, m = newton_step(rows, impulse, w, work, associated, True, careful)
-        if share < 1.0 and not careful:  # impulses left their sets: once more, with care
-            careful = True
-            for r in range(n):
-                impulse[r] = guess[r]
-            continue
-        if share >= 0.0:
-            fill_velocity_symmetric(rows, impulse, w)
-            if share < 1.0:
-                rest = np.inf
-                continue
-            residual = natural_map_at(rows, impulse, w, rho, associated)
-            goal = tolerance * impulse_scale_at(rows, impulse, rho)
-            if residual <= goal:
-                if residual > KEEN * goal:
-                    residual = newton_on_modes(
-                        rows, impulse, work, residual, KEEN * goal, associated, True
-                    )
-                return releases, residual, True
-            careful = True
-            last, rest = rest, rest_of_equations(rows, impulse, w, work, m, associated)
-            if SOLVED * residual < rest < 0.5 * last:
-                continue  # the pulls on bounds and slips are not those of these modes yet
-        rest = np.inf
-        if release(rows, impulse, w, associated) > 0:
-            if releases == MOST_RELEASES:
-                break
-            releases, before = releases + 1, np.inf
-            fill_velocity_symmetric(rows, impulse, w)
-        elif share < 0.0 or not residual < 0.5 * before:
-            break
-        else:
-            before = residual
-    for r in range(n):
-        impulse[r] = guess[r]
-    return releases, first, False
-
-
-@kernel
-def drop_pulls(nc, impulse):
-    """Make impulses zero whose normal part is below zero by rounding."""
-    for r in range(0, 3 * nc, 3):
-        if impulse[r + 2] < 0.0:
-            impulse[r] = impulse[r + 1] = impulse[r + 2] = 0.0
-
-
-@kernel
-def press(rows, impulse):
-    """Press every row: where friction wedges, sweeps find a solution from here, not from rest."""
-    largest, n = 0.0, rows.g.shape[0]
-    for r in range(n):
-        largest = max(largest, abs(rows.g[r]) / rows.delassus[r, r])
-    for r in range(n):
-        impulse[r] = largest
-
-
-@kernel
-def solve_redundant(rows, impulse, work, tolerance, max_points, associated):
-    """Try the steps 4 and 5; return (iterations, natural map [N s], status code).
-
-    The way to a solution matters: from the guess, from nothing, and from rows that are pressed.
-    Proximal points come first, because they are few.
-    """
-    patience = min(max_points, PATIENCE)
-    count, residual, code = proximal_points(rows, impulse, work, tolerance, patience, associated)
-    for attempt in range(4):
-        if code in (CONVERGED, NONFINITE) or (code == INCONSISTENT and associated == 1.0):
-            break
-        if attempt in (0, 2):
-            for r in range(rows.g.shape[0]):
-                impulse[r] = 0.0
-        elif attempt == 3:
-            press(rows, impulse)
-        if attempt in (0, 3):
-            points, residual, code = proximal_points(
-                rows, impulse, work, tolerance, patience, associated
-            )
-        else:
-            points, residual, code = slip_fixed_point(
-                rows, impulse, work, tolerance, max_points, associated
-            )
-        count += points
-    return count, residual, code
+MAX_PROXIMAL_POINTS = 15  # proximal points before the fixed point is tried
 
 
 @kernel
@@ -435,26 +64,27 @@ def solve_cones(rows, impulse, work, tolerance, limits, associated):
     Args:
         rows: the problem, n rows; G symmetric and positive semidefinite.
         impulse: the guess and the answer [N s], shape (n,).
-        work: scratch for n rows or more, see `rows.cone_work`.
+        work: scratch for n rows or more, see `cone_work`.
         tolerance: on the natural map, relative to the largest impulse [-].
         limits: largest numbers of proximal points, of Gauss-Seidel sweeps and of iterations of
             ADMM, 0: none [-].
         associated: κ, 0.0 or 1.0.
     """
-    releases, residual, converged = solve_by_modes(rows, impulse, work, tolerance, associated)
+    # stages 1 to 3
+    releases, residual, converged = solve_active_set(rows, impulse, work, tolerance, associated)
     if converged:
-        drop_pulls(rows.friction.shape[0], impulse)
+        clear_tensile_impulses(rows.friction.shape[0], impulse)
         return CONVERGED, releases, residual
     max_points, max_sweeps, max_admm_iterations = limits
+    # stages 4 and 5
     if max_points > 0:
         points, residual, code = solve_redundant(
             rows, impulse, work, tolerance, max_points, associated
         )
         releases += points
-        if code == CONVERGED:
+        if code in (CONVERGED, INCONSISTENT):
             return code, releases, residual
-        if code == INCONSISTENT:
-            return code, releases, residual
+    # stage 6: Gauss-Seidel, then ADMM; the better of both is kept
     sweeps, residual, converged = block_gauss_seidel(
         rows, impulse, tolerance, max_sweeps, associated
     )
@@ -476,6 +106,388 @@ def solve_cones(rows, impulse, work, tolerance, limits, associated):
     if converged:
         return CONVERGED_BY_FALLBACK, sweeps + iterations, admm_residual
     if not admm_residual < residual:
-        for r in range(n):
-            impulse[r] = best[r]
+        assign(impulse, best)
     return MAX_ITERATIONS, sweeps + iterations, min(residual, admm_residual)
+
+
+@kernel
+def solve_redundant(rows, impulse, work, tolerance, max_points, associated):
+    """Run the stages 4 and 5; return (iterations, natural map [N s], status code).
+
+    The start matters: from the guess, from zero, and from compressed rows. Proximal points come
+    first, because they need few iterations.
+    """
+    limit = min(max_points, MAX_PROXIMAL_POINTS)
+    count, residual, code = proximal_points(rows, impulse, work, tolerance, limit, associated)
+    for attempt in range(4):
+        if code in (CONVERGED, NONFINITE) or (code == INCONSISTENT and associated == 1.0):
+            break
+        # attempts: points from zero; fixed point as it is; fixed point from zero; points pressed
+        if attempt in (0, 2):
+            for r in range(rows.g.shape[0]):
+                impulse[r] = 0.0
+        elif attempt == 3:
+            fill_compressive_guess(rows, impulse)
+        if attempt in (0, 3):
+            points, residual, code = proximal_points(
+                rows, impulse, work, tolerance, limit, associated
+            )
+        else:
+            points, residual, code = slip_fixed_point(
+                rows, impulse, work, tolerance, max_points, associated
+            )
+        count += points
+    return count, residual, code
+
+
+@kernel
+def fill_compressive_guess(rows, impulse):
+    """Fill one large impulse in every row: from there sweeps converge where friction wedges."""
+    largest, n = 0.0, rows.g.shape[0]
+    for r in range(n):
+        largest = max(largest, abs(rows.g[r]) / rows.delassus[r, r])
+    for r in range(n):
+        impulse[r] = largest
+
+
+@kernel
+def clear_tensile_impulses(nc, impulse):
+    """Zero the contact impulses whose normal part is negative by rounding."""
+    for r in range(0, 3 * nc, 3):
+        if impulse[r + 2] < 0.0:
+            impulse[r] = impulse[r + 1] = impulse[r + 2] = 0.0
+
+
+# Stages 1 to 3: active-set Newton from the guess.
+
+MAX_RELEASES = 4
+MODE_SOLVED_SHARE = 0.1
+"""Residual of the mode equations over the natural map, below which rows are released [-]."""
+
+
+@kernel
+def solve_active_set(rows, impulse, work, tolerance, associated):
+    """Run the stages 1 to 3; return (releases, natural map [N s], converged).
+
+    If they do not converge, `impulse` is the guess again.
+    """
+    rho, w, guess = work.rho, work.velocity, work.best
+    # stage 1: the guess
+    fill_rho(rows, rho)
+    fill_velocity_symmetric(rows, impulse, w)
+    first = natural_map_at(rows, impulse, w, rho, associated)
+    if first <= tolerance * impulse_scale_at(rows, impulse, rho):
+        return 0, first, True
+    n, releases, before, known = rows.g.shape[0], 0, np.inf, False
+    careful, rest = False, np.inf
+    for r in range(n):
+        guess[r] = impulse[r]
+        known = known or impulse[r] != 0.0
+    if not known:  # no modes to start from
+        return 0, first, False
+    for _ in range(2 * n):
+        # stage 2: Newton step in the present modes
+        share, m = newton_step(rows, impulse, w, work, associated, True, careful)
+        if share < 1.0 and not careful:  # impulses left their sets: once more, weighed
+            careful = True
+            assign(impulse, guess)
+            continue
+        if share >= 0.0:
+            fill_velocity_symmetric(rows, impulse, w)
+            if share < 1.0:
+                rest = np.inf
+                continue
+            # the full step was taken: acceptance
+            residual = natural_map_at(rows, impulse, w, rho, associated)
+            goal = tolerance * impulse_scale_at(rows, impulse, rho)
+            if residual <= goal:
+                if residual > NEWTON_GOAL * goal:
+                    residual = active_set_newton(
+                        rows, impulse, work, residual, NEWTON_GOAL * goal, associated, True
+                    )
+                return releases, residual, True
+            careful = True
+            last, rest = rest, active_set_residual(rows, impulse, w, work, m, associated)
+            if MODE_SOLVED_SHARE * residual < rest < 0.5 * last:
+                continue  # the modes are not solved yet, so their violations are not known
+        # stage 3: the modes are solved, but wrong; release rows, or stop where nothing helps
+        rest = np.inf
+        if release_rows(rows, impulse, w, associated) > 0:
+            if releases == MAX_RELEASES:
+                break
+            releases, before = releases + 1, np.inf
+            fill_velocity_symmetric(rows, impulse, w)
+        elif share < 0.0 or not residual < 0.5 * before:
+            break
+        else:
+            before = residual
+    assign(impulse, guess)
+    return releases, first, False
+
+
+@kernel
+def release_rows(rows, impulse, w, associated):
+    """Update the rows that violate their modes, each with the others frozen; return their number.
+
+    These are contacts in the wrong mode, and scalar rows whose velocity leads off their bound.
+    """
+    changed, mu, lower, upper = 0, rows.friction, rows.lower, rows.upper
+    nc = mu.shape[0]
+    for i in range(nc):
+        r = 3 * i
+        if violates_mode(impulse, w, r, mu[i], associated):
+            contact = frozen_contact(rows, i, impulse, (w[r], w[r + 1], w[r + 2]), associated)
+            t1, t2, n = solve_contact(contact, impulse[r], impulse[r + 1])
+            if t1 != impulse[r] or t2 != impulse[r + 1] or n != impulse[r + 2]:
+                impulse[r], impulse[r + 1], impulse[r + 2] = t1, t2, n
+                changed += 1
+    for k in range(lower.shape[0]):
+        r = 3 * nc + k
+        if not lower[k] < impulse[r] < upper[k]:
+            new = impulse[r] - w[r] / rows.delassus[r, r]
+            new = min(max(new, lower[k]), upper[k])
+            if new != impulse[r]:
+                impulse[r] = new
+                changed += 1
+    return changed
+
+
+@kernel
+def violates_mode(impulse, w, r, mu, associated):
+    """Return True where an open contact approaches, or friction drives the slip of another."""
+    w1, w2, wn = w[r], w[r + 1], w[r + 2]
+    if impulse[r + 2] <= 0.0:
+        return wn < associated * mu * np.sqrt(w1 * w1 + w2 * w2)
+    t1, t2, radius = impulse[r], impulse[r + 1], SLIP_SHARE * mu * impulse[r + 2]
+    return mu > 0.0 and t1 * t1 + t2 * t2 >= radius * radius and t1 * w1 + t2 * w2 > 0.0
+
+
+# Stage 4, proximal points:
+#
+#     λ' = Proj_K(λ − R⁻¹ (G λ' + g + (1 − κ) Γ)),   R = ε / ρ
+#
+# Each point is the minimum of a strictly convex function, found by Newton with line search
+# (_soft_newton.py), however many rows are redundant. R is compensated through λ: a fixed point is
+# one of the problem without compliance, redundant impulses stay where they are, and ε may decrease
+# from point to point. Γ = (0, 0, μ |w_t|) is that of λ (De Saxcé), so that at a fixed point
+# Coulomb and Signorini hold. Gauss-Seidel sweeps in between update Γ contact by contact, and
+# active-set Newton ends the iteration once the modes are right.
+
+FIRST_SOFTNESS, LAST_SOFTNESS, HARDENING = 1e-2, 1e-13, 0.1
+"""ε of the first point, of the last, and what it is multiplied by from one to the next [-]."""
+SWEEPS = 3  # Gauss-Seidel sweeps before each point
+NEWTON_STEPS, NEWTON_TOLERANCE = 15, 1e-8
+DIVERGENCE_RATIO = 1e8  # impulses over those of single rows, above which they diverge [-]
+GROWTH_RATIO = 2.0  # impulses over those of the guess, below which they do not diverge [-]
+
+
+@kernel
+def proximal_points(rows, impulse, work, tolerance, max_points, associated):
+    """Improve `impulse` in place; return (points, natural map [N s], status code).
+
+    Arguments as in `solve_cones`. Allocates scratch of its own. The best impulse is kept.
+    """
+    n, best, softness, code = rows.g.shape[0], np.inf, FIRST_SOFTNESS, MAX_ITERATIONS
+    R, v_hat, x, soft = np.empty(n), np.empty(n), np.empty(n), newton_work(n)
+    guess = impulse.copy()
+    rho, w, shift = work.rho, work.velocity, np.empty(rows.friction.shape[0])
+    assign(x, impulse)
+    fill_rho(rows, rho)
+    for count in range(max_points + 1):
+        # Gauss-Seidel sweeps, then active-set Newton
+        for _ in range(SWEEPS):
+            sweep(rows, x, associated)
+        fill_velocity_symmetric(rows, x, w)
+        residual = natural_map_at(rows, x, w, rho, associated)
+        goal = tolerance * impulse_scale_at(rows, x, rho)
+        if residual > NEWTON_GOAL * goal:  # the error that sweeps leave depends on their order
+            residual = active_set_newton(
+                rows, x, work, residual, NEWTON_GOAL * goal, associated, False
+            )
+            goal = tolerance * impulse_scale_at(rows, x, rho)
+        # acceptance
+        if residual < best:
+            best = residual
+            assign(impulse, x)
+        if residual <= goal:
+            return count, residual, CONVERGED
+        if not np.isfinite(residual):
+            return count, residual, NONFINITE
+        if diverges(rows, x, rho, guess):
+            code = INCONSISTENT
+            break
+        # next proximal point, harder than the one before
+        fill_velocity_symmetric(rows, x, w)
+        fill_shift(rows, w, associated, shift)
+        fill_compliance(rows, x, shift, rho, softness, R, v_hat)
+        law = linear_law(v_hat, R, False)
+        minimise(rows, law, x, soft, NEWTON_TOLERANCE, NEWTON_STEPS, COARSE)
+        softness = max(HARDENING * softness, LAST_SOFTNESS)
+    return max_points, best, code
+
+
+@kernel
+def diverges(rows, impulse, rho, guess):
+    """Return whether impulses grow without end: no impulse can cancel g.
+
+    They must also exceed the guess, which need not fit g: with g = 0 any guess is too large.
+    """
+    single = largest = initial = 0.0
+    for r in range(rows.g.shape[0]):
+        single = max(single, abs(rows.g[r]) * rho[r])
+        largest = max(largest, abs(impulse[r]))
+        initial = max(initial, abs(guess[r]))
+    return largest > DIVERGENCE_RATIO * single and largest > GROWTH_RATIO * initial
+
+
+@kernel
+def fill_shift(rows, w, associated, shift):
+    """Fill De Saxcé's shift (1 − κ) μ |w_t| of every contact [m/s], shape (nc,)."""
+    mu = rows.friction
+    for i in range(mu.shape[0]):
+        w1, w2 = w[3 * i], w[3 * i + 1]
+        shift[i] = (1.0 - associated) * mu[i] * np.sqrt(w1 * w1 + w2 * w2)
+
+
+@kernel
+def fill_compliance(rows, impulse, shift, rho, softness, R, v_hat):
+    """Fill R = ε / ρ and v̂ = R λ − s, with the shift s in the normal rows."""
+    for r in range(rows.g.shape[0]):
+        R[r] = softness / rho[r]
+        v_hat[r] = R[r] * impulse[r]
+    for i in range(shift.shape[0]):
+        v_hat[3 * i + 2] -= shift[i]
+
+
+# Stage 5, Coulomb's law as a fixed point of convex problems. For a fixed shift s_i = μ_i |w_t,i|
+# (De Saxcé) contact is a convex problem with a unique velocity w(s); where s = μ |w_t(s)| it obeys
+# Signorini and Coulomb. Each w(s) is found with proximal points, and s with Anderson's
+# acceleration: of the last shifts and their defects r = μ |w_t(s)| − s, the combination with the
+# smallest defect. Where modes change from one shift to the next the iteration may cycle, but not
+# for every history length: it restarts after a number of shifts with another length, later with
+# smaller steps.
+#
+# [Acary et al. 2011] A formulation of the linear discrete Coulomb friction problem via convex
+# optimization.
+# [Anderson 1965] Iterative procedures for nonlinear integral equations.
+
+ANDERSON_DEPTHS, RESTART_PERIOD = (2, 1, 6), 40
+"""History lengths, one after the other, and the number of shifts with each."""
+MIXING_SHARES = (1.0, 0.2)
+"""Shares of the combined defect that are added, each for all ANDERSON_DEPTHS [-]."""
+HISTORY = 7  # shifts that are stored: one more than the largest of ANDERSON_DEPTHS
+RANK_TOLERANCE = 1e-10
+"""Part of a change of defects orthogonal to the others, below which it is dropped [-]."""
+FIXED_POINT_STAGES, FIXED_POINT_FIRST_SOFTNESS, FIXED_POINT_HARDENING = 9, 1e-2, 0.1
+FIXED_POINT_NEWTON_STEPS, FIXED_POINT_NEWTON_TOLERANCE = 30, 1e-10
+
+
+@kernel
+def slip_fixed_point(rows, impulse, work, tolerance, max_iterations, associated):
+    """Improve `impulse` in place; return (iterations, natural map [N s], status code).
+
+    Arguments as in `solve_cones`.
+    """
+    n, nc, best, code = rows.g.shape[0], rows.friction.shape[0], np.inf, MAX_ITERATIONS
+    rho, w, soft = work.rho, work.velocity[:n], newton_work(n)
+    x, y, w_x = np.empty(n), np.empty(n), np.empty(n)
+    scratch, shift = np.empty((2, n)), np.empty(nc)
+    shifts, defects = np.empty((HISTORY, nc)), np.empty((HISTORY, nc))
+    basis = np.empty((2, HISTORY, nc))
+    assign(x, impulse)
+    guess = impulse.copy()
+    fill_rho(rows, rho)
+    fill_velocity_symmetric(rows, x, w_x)
+    fill_shift(rows, w_x, associated, shift)
+    for count in range(max_iterations):
+        # w(s) of the present shift
+        solve_convex(rows, shift, rho, x, soft, scratch)
+        fill_velocity_symmetric(rows, x, w_x)
+        # active-set Newton from there, on a copy
+        assign(y, x)
+        assign(w, w_x)
+        residual = natural_map_at(rows, y, w, rho, associated)
+        goal = tolerance * impulse_scale_at(rows, y, rho)
+        residual = active_set_newton(
+            rows, y, work, residual, NEWTON_GOAL * goal, associated, False
+        )
+        # acceptance
+        if residual < best:
+            best = residual
+            assign(impulse, y)
+        goal = tolerance * impulse_scale_at(rows, y, rho)
+        if residual <= goal:
+            return count, residual, CONVERGED
+        if not np.isfinite(residual):
+            return count, residual, NONFINITE
+        if diverges(rows, x, rho, guess):
+            code = INCONSISTENT
+            break
+        # store shift and defect
+        k = count % HISTORY
+        assign(shifts[k], shift)
+        fill_shift(rows, w_x, associated, defects[k])
+        for i in range(nc):
+            defects[k, i] -= shift[i]
+        # next shift; history length and share change at restarts
+        cycle = count // RESTART_PERIOD
+        changes = min(count % RESTART_PERIOD, ANDERSON_DEPTHS[cycle % len(ANDERSON_DEPTHS)])
+        share = MIXING_SHARES[cycle // len(ANDERSON_DEPTHS) % len(MIXING_SHARES)]
+        anderson_step(shifts, defects, (count, changes, share), basis, shift)
+    return max_iterations, best, code
+
+
+@kernel
+def solve_convex(rows, shift, rho, x, soft, scratch):
+    """Solve in place with a fixed De Saxcé shift, by proximal points of decreasing softness."""
+    softness, R, v_hat = FIXED_POINT_FIRST_SOFTNESS, scratch[0], scratch[1]
+    for _ in range(FIXED_POINT_STAGES):
+        fill_compliance(rows, x, shift, rho, softness, R, v_hat)
+        minimise_linear(
+            rows, v_hat, R, x, soft, FIXED_POINT_NEWTON_TOLERANCE, FIXED_POINT_NEWTON_STEPS, False
+        )
+        softness *= FIXED_POINT_HARDENING
+
+
+@kernel
+def anderson_step(shifts, defects, last, basis, shift):
+    """Fill the next shift from the last ones, (count of the latest, history length, share).
+
+    The changes of defects are made orthonormal, the latest first, and those of the shifts with
+    them.
+    """
+    Q, P, nc, rank = basis[0], basis[1], shift.shape[0], 0
+    count, changes, share = last
+    now = count % HISTORY
+    # without history: s + share · r
+    for i in range(nc):
+        shift[i] = shifts[now, i] + share * defects[now, i]
+    for back in range(changes):
+        later, earlier = (count - back) % HISTORY, (count - back - 1) % HISTORY
+        size = 0.0
+        for i in range(nc):
+            Q[rank, i] = defects[later, i] - defects[earlier, i]
+            P[rank, i] = shifts[later, i] - shifts[earlier, i]
+            size += Q[rank, i] ** 2
+        # Gram-Schmidt against the later changes
+        for j in range(rank):
+            along = 0.0
+            for i in range(nc):
+                along += Q[j, i] * Q[rank, i]
+            for i in range(nc):
+                Q[rank, i] -= along * Q[j, i]
+                P[rank, i] -= along * P[j, i]
+        # drop a dependent change; remove the component of the defect along this one
+        rest = along = 0.0
+        for i in range(nc):
+            rest += Q[rank, i] ** 2
+            along += Q[rank, i] * defects[now, i]
+        if rest <= RANK_TOLERANCE * RANK_TOLERANCE * size:
+            continue
+        for i in range(nc):
+            shift[i] -= along / rest * (P[rank, i] + share * Q[rank, i])
+            Q[rank, i] /= np.sqrt(rest)
+            P[rank, i] /= np.sqrt(rest)
+        rank += 1
+    for i in range(nc):
+        shift[i] = max(shift[i], 0.0)

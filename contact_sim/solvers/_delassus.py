@@ -1,11 +1,25 @@
 """The Delassus matrix G = J M⁻¹ Jᵀ along the kinematic tree.
 
-With M = Lᵀ D L and Y = L⁻ᵀ Jᵀ it is G = Yᵀ D⁻¹ Y. A row of J has entries on one
-branch of the tree only, from its last dof to the root, and so has its column of Y. The tree is
-taken apart into its trunk, six dofs on which everything hangs (the base of a legged robot), and
-the limbs on it: the part of the trunk is a product of full matrices, in a limb only the rows on it
-meet. Rows are taken three at a time where they share a branch (the rows of one contact
-do, or the joints of one leg).
+    factor   M = Lᵀ D L                (`factorise`)
+    solve    Y = L⁻ᵀ Jᵀ                (`fill_column`, `fill_three_columns`)
+    multiply G = Yᵀ D⁻¹ Y              (`fill_trunk_products`, `add_limb_products`)
+
+A row of J has entries on one branch of the tree only, from its last dof to the root, and so has
+its column of Y. The tree is divided into its trunk, six dofs from which everything branches (the
+base of a legged robot), and the limbs on it: in the trunk the product is one of full matrices, in
+a limb only the rows on it meet. Rows are taken three at a time where they share a branch (the rows
+of one contact, or the joints of one leg).
+
+    M = Lᵀ D L,   L of unit diagonal,   L_ij ≠ 0 only if j is i or an ancestor of i
+
+Kernels take a tree as two arrays of shape (nv,) and a number: `parent[i]` is the dof before i on
+the way to the root, −1 at the root, always less than i; `limb` and `rooted` are those of
+`limbs_of`. There may be several trees. The branches of a legged robot never mix, so the cost grows
+linearly with the number of legs. Loops over the trunk have a known length, which is faster than
+following the parents. A factor holds L below its diagonal and 1/D on it; the upper triangle and
+the entries between branches are neither read nor written.
+
+[Featherstone 2008] Rigid Body Dynamics Algorithms, section 6.5.
 """
 
 from __future__ import annotations
@@ -15,44 +29,26 @@ import numpy as np
 from contact_sim._types import Indices
 from contact_sim.solvers._jit import kernel
 
-# --- Sparse factorisation of a mass matrix along the kinematic tree.
-#
-#     M = Lᵀ D L,   L of unit diagonal,   L_ij ≠ 0 only if j is i or an ancestor of i
-#
-# Kernels take a tree as two arrays of shape (nv,) and a number: `parent[i]` is the degree of
-# freedom
-# before i on the way to the root, −1 at the root, and always less than i; `limb` and `rooted` are
-# those of `limbs_of`. There may be several trees. The branches of a legged robot never mix, so the
-# cost grows linearly with the number of legs. The trunk is worked on in loops of known length,
-# which
-# is faster than to follow the parents. A factor holds L below its diagonal and 1/D on it; the
-# upper
-# triangle and what lies between branches is neither read nor written.
-#
-# [Featherstone 2008] Rigid Body Dynamics Algorithms, section 6.5.
-
-TRUNK = -1
-"""Limb of the dofs of the trunk."""
-TRUNK_DOFS = 6
-"""Dofs of a trunk, where there is one."""
+TRUNK = -1  # value of `limb` for the dofs of the trunk
+TRUNK_DOFS = 6  # dofs of a trunk
+EVERYWHERE = -2  # value of `row_leaf` for a row that may have entries at any dof
 
 
 def limbs_of(parent: Indices) -> tuple[Indices, int]:
     """Return the limb of every dof, its first dof or TRUNK, (nv,), and the dofs of the first tree.
 
-    The trunk is the chain of the first six dofs where all others of their tree hang on it: the
-    floating base of a legged robot. Further trees are limbs of their own. Without a trunk, or
-    where the dofs of its tree are not the first ones, the number is 0.
-
-    Args:
-        parent: dof before each dof, −1 at the root, shape (nv,).
+    The trunk is the chain of the first six dofs if all others of their tree branch from it: the
+    floating base of a legged robot. Further trees are limbs of their own. Without a trunk, or if
+    the dofs of its tree are not the first ones, the number is 0.
     """
     nv = len(parent)
+    # root of the tree of each dof, and number of dofs of the first tree
     root = np.arange(nv)
     for k in range(nv):
         if parent[k] >= 0:
             root[k] = root[parent[k]]
     rooted = int(np.count_nonzero(root == 0))
+    # is there a trunk: six dofs in a chain, all others behind the sixth
     chain = np.array_equal(parent[:TRUNK_DOFS], np.arange(-1, TRUNK_DOFS - 1))
     together = not root[:rooted].any()
     if not chain or not together or (parent[TRUNK_DOFS:rooted] < TRUNK_DOFS - 1).any():
@@ -69,11 +65,15 @@ def trunk_of(tree):
     return TRUNK_DOFS if tree[2] > 0 else 0
 
 
+# Factor of the mass matrix, and solves with it.
+
+
 @kernel
 def factorise(L, tree):
     """Overwrite the lower triangle of the mass matrix `L` (nv, nv) with its factor."""
     parent, rooted, trunk = tree[0], tree[2], trunk_of(tree)
     for k in range(L.shape[0] - 1, trunk - 1, -1):
+        # eliminate dof k of a limb from its ancestors in the limb ...
         inverse = 1.0 / L[k, k]
         L[k, k] = inverse
         i = parent[k]
@@ -88,8 +88,10 @@ def factorise(L, tree):
                     L[i, j] -= share * L[k, j]
             L[k, i] = share  # row k is not read above i again
             i = parent[i]
+        # ... in the trunk
         if k < rooted:
             eliminate_from_trunk(L, k, TRUNK_DOFS - 1, inverse)
+    # the trunk itself: a dense 6x6 factorisation
     if trunk:
         for k in range(TRUNK_DOFS - 1, -1, -1):
             inverse = 1.0 / L[k, k]
@@ -99,7 +101,7 @@ def factorise(L, tree):
 
 @kernel
 def eliminate_from_trunk(L, k, last, inverse):
-    """Take dof k out of the rows of the trunk, from `last` on; `inverse` is 1/D of k."""
+    """Eliminate dof k from the rows of the trunk, from `last` on; `inverse` is 1/D of k."""
     for i in range(last, -1, -1):
         share = L[k, i] * inverse
         for j in range(i + 1):
@@ -118,6 +120,7 @@ def solve(L, tree, x):
 def solve_transposed(L, tree, x):
     """Overwrite `x` (nv,) with the solution of Lᵀ y = x; zeros outside the branch stay zero."""
     parent, rooted, trunk = tree[0], tree[2], trunk_of(tree)
+    # limbs, from their ends to the trunk; then the trunk
     for i in range(L.shape[0] - 1, trunk - 1, -1):
         y = x[i]
         if y != 0.0:
@@ -138,6 +141,7 @@ def solve_transposed(L, tree, x):
 def solve_factor(L, tree, x):
     """Overwrite `x` (nv,) with the solution of D L y = x."""
     parent, rooted, trunk = tree[0], tree[2], trunk_of(tree)
+    # the trunk; then limbs, from the trunk to their ends
     if trunk:
         for i in range(TRUNK_DOFS):
             y = x[i] * L[i, i]
@@ -156,10 +160,7 @@ def solve_factor(L, tree, x):
         x[i] = y
 
 
-# --- The Delassus matrix G = J M⁻¹ Jᵀ along the kinematic tree.
-
-EVERYWHERE = -2
-"""Last dof of a row that may have entries at any dof."""
+# G = Yᵀ D⁻¹ Y.
 
 
 @kernel
@@ -168,18 +169,19 @@ def delassus(jacobian_transposed, L, tree, row_of, row_leaf, n, Y, G):
 
     Args:
         jacobian_transposed: Jᵀ, zero outside the branches of the rows, shape (nv, rows).
-        L: factor of M of `tree.factorise`, shape (nv, nv).
-        tree: dof before each dof, −1 at the root, and its limb, see solvers.tree, shapes (nv,).
+        L: factor of M of `factorise`, shape (nv, nv).
+        tree: (parent, limb, rooted), see the module.
         row_of: column of Jᵀ of every row of the problem, shape (n,) or more.
         row_leaf: in and out, last dof of the branch of every row of the problem, −1 without any
-            dof, −2 where the row may have entries at any dof, shape (n,) or more; rows that are
-            taken together get the same.
+            dof, EVERYWHERE where the row may have entries at any dof, shape (n,) or more; rows
+            that are taken together get the same.
         n: number of rows of the problem.
         Y: scratch, shape (nv, n).
         G: out [1/kg], shape (n, n).
     """
     parent, rooted, a = tree[0], tree[2], 0
     trunk = trunk_of(tree) if any_on_trunk(row_leaf, rooted, n) else 0
+    # columns of Y = L⁻ᵀ Jᵀ, those of one branch three at a time
     while a < n:
         three = three_share_a_branch(tree, row_leaf, a, n)
         leaf = row_leaf[a + 2] if three else row_leaf[a]
@@ -189,10 +191,12 @@ def delassus(jacobian_transposed, L, tree, row_of, row_leaf, n, Y, G):
             fill_three_columns(jacobian_transposed, L, parent, row_of, leaf, own, a, Y)
         else:
             fill_column(jacobian_transposed, L, parent, row_of[a], leaf, own, a, Y)
+        # rows of other trees have no entries in the trunk
         for b in range(a, a + 3 if three else a + 1):
             for k in range(trunk - own):
                 Y[k, b] = 0.0
         a += 3 if three else 1
+    # Yᵀ D⁻¹ Y: the trunk fills G, the limbs add to it
     if trunk:
         scale_trunk(L, n, Y)
         fill_trunk_products(n, Y, G)
@@ -212,15 +216,12 @@ def any_on_trunk(row_leaf, rooted, n):
     return a < n
 
 
-# ---------------------------------------------------------------- columns of Y
-
-
 @kernel
 def three_share_a_branch(tree, row_leaf, a, n):
-    """Return whether one branch, that of row a + 2, holds the rows a, a + 1 and a + 2.
+    """Return whether one branch, that of row a + 2, contains the rows a, a + 1 and a + 2.
 
-    That is the case where the three have the same last dof, as in a contact, or successive ones of
-    one limb, as the dry joints of a leg.
+    The three have the same last dof, as in a contact, or successive ones of one limb, as the
+    joints of a leg.
     """
     parent, limb, _ = tree
     if a + 2 >= n:
@@ -234,11 +235,12 @@ def three_share_a_branch(tree, row_leaf, a, n):
 
 @kernel
 def fill_three_columns(jacobian_transposed, L, parent, row_of, leaf, trunk, a, Y):
-    """Fill the columns a, a + 1 and a + 2 of L⁻ᵀ Jᵀ on their branch, L of the limbs alone.
+    """Fill the columns a, a + 1 and a + 2 of L⁻ᵀ Jᵀ on their branch; in the limbs only.
 
     Three dofs of the limb are eliminated at a time.
     """
     r0, r1, r2 = row_of[a], row_of[a + 1], row_of[a + 2]
+    # copy Jᵀ along the branch
     if trunk:
         for k in range(TRUNK_DOFS):
             Y[k, a] = jacobian_transposed[k, r0]
@@ -250,11 +252,13 @@ def fill_three_columns(jacobian_transposed, L, parent, row_of, leaf, trunk, a, Y
         Y[i, a + 1] = jacobian_transposed[i, r1]
         Y[i, a + 2] = jacobian_transposed[i, r2]
         i = parent[i]
+    # eliminate the dofs from the leaf on
     i = leaf
     while i >= trunk:
         i1 = parent[i]
         i2 = parent[i1] if i1 >= trunk else -1
         x0, x1, x2 = Y[i, a], Y[i, a + 1], Y[i, a + 2]
+        # fewer than three left: one at a time
         if i2 < trunk:
             j = i1
             while j >= 0:
@@ -265,6 +269,7 @@ def fill_three_columns(jacobian_transposed, L, parent, row_of, leaf, trunk, a, Y
                 j = parent[j]
             i = i1
             continue
+        # three dofs against each other, then against the rest of the branch
         s = L[i, i1]
         y0, y1, y2 = Y[i1, a] - s * x0, Y[i1, a + 1] - s * x1, Y[i1, a + 2] - s * x2
         Y[i1, a], Y[i1, a + 1], Y[i1, a + 2] = y0, y1, y2
@@ -311,9 +316,9 @@ def fill_column(jacobian_transposed, L, parent, row, leaf, trunk, a, Y):
 
 @kernel
 def scale_trunk(L, n, Y):
-    """Make the rows of Y in the trunk those of D^(−1/2) L⁻ᵀ Jᵀ.
+    """Turn the trunk rows of Y into those of D^(−1/2) L⁻ᵀ Jᵀ.
 
-    With the root on both sides of the products of the trunk, G is symmetric to the bit.
+    With the square root on both sides of the product, G is symmetric to the bit.
     """
     for i in range(TRUNK_DOFS - 1, -1, -1):
         for j in range(i):
@@ -325,12 +330,9 @@ def scale_trunk(L, n, Y):
             Y[i, a] *= size
 
 
-# ---------------------------------------------------------------- their products
-
-
 @kernel
 def fill_trunk_products(n, Y, G):
-    """Fill G with what the trunk contributes, two rows at a time."""
+    """Fill G with the products of the trunk, two rows at a time."""
     for a in range(0, n - 1, 2):
         p0, p1, p2, p3, p4, p5 = Y[0, a], Y[1, a], Y[2, a], Y[3, a], Y[4, a], Y[5, a]
         a1 = a + 1
@@ -350,7 +352,7 @@ def fill_trunk_products(n, Y, G):
 
 @kernel
 def add_limb_products(L, tree, row_leaf, trunk, n, Y, G):
-    """Add to G what the limbs contribute: rows on one limb meet, and those EVERYWHERE all."""
+    """Add the products of the limbs to G: rows on one limb meet; EVERYWHERE meets all."""
     a = 0
     while a < n:
         leaf = row_leaf[a]
@@ -373,6 +375,7 @@ def add_blocks(L, tree, row_leaf, trunk, a, Y, G):
     leaf, b = row_leaf[a], 0
     while b <= a:
         k = row_leaf[b]
+        # rows b that are no triple, or are on another limb
         if row_leaf[b + 1] != k or row_leaf[b + 2] != k:
             add_entries(L, tree, row_leaf, trunk, (a, a + 3), b, Y, G)
             b += 1
@@ -380,6 +383,7 @@ def add_blocks(L, tree, row_leaf, trunk, a, Y, G):
         if k < trunk or limb[k] != limb[leaf]:
             b += 3
             continue
+        # 3x3 block: sum over the dofs that both branches share
         k = last_common_dof(parent, leaf, k)
         p0, p1, p2 = G[a, b], G[a, b + 1], G[a, b + 2]
         q0, q1, q2 = G[a + 1, b], G[a + 1, b + 1], G[a + 1, b + 2]
@@ -392,7 +396,7 @@ def add_blocks(L, tree, row_leaf, trunk, a, Y, G):
             q0, q1, q2 = q0 + y * u, q1 + y * v, q2 + y * w
             r0, r1, r2 = r0 + z * u, r1 + z * v, r2 + z * w
             k = parent[k]
-        if a == b:  # equal but for rounding
+        if a == b:  # symmetric to the bit
             q0, r0, r1 = p1, p2, q2
         G[a, b], G[a, b + 1], G[a, b + 2] = p0, p1, p2
         G[a + 1, b], G[a + 1, b + 1], G[a + 1, b + 2] = q0, q1, q2
@@ -405,7 +409,7 @@ def add_blocks(L, tree, row_leaf, trunk, a, Y, G):
 
 @kernel
 def add_entries(L, tree, row_leaf, trunk, rows, b, Y, G):
-    """Add the products of `rows`, (first, behind the last), none EVERYWHERE, with row b."""
+    """Add the products of `rows`, (first, one past the last), none EVERYWHERE, with row b."""
     parent, limb, _ = tree
     other = row_leaf[b]
     for a in range(rows[0], rows[1]):
@@ -430,6 +434,17 @@ def add_row_everywhere(L, parent, row_leaf, trunk, n, a, Y, G):
 
 
 @kernel
+def add_branch(L, parent, trunk, k, a, b, Y, G):
+    """Add the part of the dofs from k to the trunk to G[a, b] = G[b, a]."""
+    share = 0.0
+    while k >= trunk:
+        share += L[k, k] * Y[k, a] * Y[k, b]
+        k = parent[k]
+    G[a, b] += share
+    G[b, a] = G[a, b]
+
+
+@kernel
 def last_common_dof(parent, j, k):
     """Return the last dof that the branches of dofs j and k share, −1 if they share none."""
     while j != k:
@@ -438,14 +453,3 @@ def last_common_dof(parent, j, k):
         else:
             k = parent[k]
     return k
-
-
-@kernel
-def add_branch(L, parent, trunk, k, a, b, Y, G):
-    """Add to G[a, b] = G[b, a] the part of the dofs from k to the trunk."""
-    share = 0.0
-    while k >= trunk:
-        share += L[k, k] * Y[k, a] * Y[k, b]
-        k = parent[k]
-    G[a, b] += share
-    G[b, a] = G[a, b]

@@ -1,159 +1,23 @@
-"""Small dense systems, solved in place in the front of larger arrays."""
+"""Small dense linear systems, solved in place in the front of larger arrays.
+
+    eliminate, eliminate_right_sides   Gaussian elimination with partial pivoting
+    solve_symmetric                    L D Lᵀ without pivots
+    cholesky, cholesky_solve           L Lᵀ
+    least_norm                         pivoted Cholesky of a singular matrix
+
+`numpy.linalg` would allocate, and compiles slowly.
+"""
 
 from __future__ import annotations
 
+import numpy as np
+
 from contact_sim.solvers._jit import kernel
-
-# --- Small dense systems with several right sides: Gaussian elimination with partial pivoting.
-
-
-@kernel
-def eliminate_right_sides(A, B):
-    """Overwrite `B` (n, m) with A⁻¹ B, and `A` (n, n); return False where A is singular."""
-    n, m = B.shape
-    for k in range(n):
-        pivot = k
-        for i in range(k + 1, n):
-            if abs(A[i, k]) > abs(A[pivot, k]):
-                pivot = i
-        if A[pivot, k] == 0.0:
-            return False
-        if pivot != k:
-            for j in range(k, n):
-                A[k, j], A[pivot, j] = A[pivot, j], A[k, j]
-            for j in range(m):
-                B[k, j], B[pivot, j] = B[pivot, j], B[k, j]
-        for i in range(k + 1, n):
-            factor = A[i, k] / A[k, k]
-            if factor != 0.0:
-                for j in range(k + 1, n):
-                    A[i, j] -= factor * A[k, j]
-                for j in range(m):
-                    B[i, j] -= factor * B[k, j]
-    for k in range(n - 1, -1, -1):
-        scale = 1.0 / A[k, k]
-        for j in range(m):
-            B[k, j] *= scale
-        for i in range(k):
-            factor = A[i, k]
-            if factor != 0.0:
-                for j in range(m):
-                    B[i, j] -= factor * B[k, j]
-    return True
-
-
-# --- Small dense systems, solved in place in the front of larger arrays.
-
-
-@kernel
-def bring_pivot(A, b, k, first, m):
-    """Swap the row with the largest entry of column k, from row k on, into row k.
-
-    Entries from column `first` on are swapped. Returns False if all are zero.
-    """
-    pivot = k
-    for i in range(k + 1, m):
-        if abs(A[i, k]) > abs(A[pivot, k]):
-            pivot = i
-    if pivot != k:
-        for j in range(first, m):
-            A[k, j], A[pivot, j] = A[pivot, j], A[k, j]
-        b[k], b[pivot] = b[pivot], b[k]
-    return A[k, k] != 0.0
-
-
-@kernel
-def eliminate(A, b, m):
-    """Overwrite b with A⁻¹ b (Gaussian elimination, row pivoting); return False if singular.
-
-    Two pivots and two rows at a time; A is overwritten.
-    """
-    for k in range(0, m - 1, 2):
-        if not bring_pivot(A, b, k, k, m):
-            return False
-        inverse0, u = 1.0 / A[k, k], A[k, k + 1]
-        for i in range(k + 1, m):
-            A[i, k] *= inverse0
-            A[i, k + 1] -= A[i, k] * u
-        if not bring_pivot(A, b, k + 1, k, m):
-            return False
-        inverse1, share = 1.0 / A[k + 1, k + 1], A[k + 1, k]
-        for j in range(k + 2, m):
-            A[k + 1, j] -= share * A[k, j]
-        b[k + 1] -= share * b[k]
-        b0, b1 = b[k], b[k + 1]
-        for i in range(k + 2, m - 1, 2):
-            l0, l1 = A[i, k], A[i, k + 1] * inverse1
-            h0, h1 = A[i + 1, k], A[i + 1, k + 1] * inverse1
-            b[i] -= l0 * b0 + l1 * b1
-            b[i + 1] -= h0 * b0 + h1 * b1
-            for j in range(k + 2, m):
-                u0, u1 = A[k, j], A[k + 1, j]
-                A[i, j] -= l0 * u0 + l1 * u1
-                A[i + 1, j] -= h0 * u0 + h1 * u1
-        if m % 2 == 1:
-            last = m - 1
-            l0, l1 = A[last, k], A[last, k + 1] * inverse1
-            b[last] -= l0 * b0 + l1 * b1
-            for j in range(k + 2, m):
-                A[last, j] -= l0 * A[k, j] + l1 * A[k + 1, j]
-    if m % 2 == 1 and A[m - 1, m - 1] == 0.0:
-        return False
-    for k in range(m - 1, -1, -1):
-        x = b[k] / A[k, k]
-        b[k] = x
-        for i in range(k):
-            b[i] -= A[i, k] * x
-    return True
-
-
-@kernel
-def solve_symmetric(A, b, m):
-    """Overwrite b with A⁻¹ b for a symmetric positive definite A; reads its upper triangle.
-
-    A = L D Lᵀ without pivots, two pivots and two rows at a time. The upper triangle is overwritten
-    by D Lᵀ, with 1/D on the diagonal.
-    """
-    for k in range(0, m - 1, 2):
-        inverse0 = 1.0 / A[k, k]
-        A[k, k] = inverse0
-        share = A[k, k + 1] * inverse0
-        for j in range(k + 1, m):
-            A[k + 1, j] -= share * A[k, j]
-        b[k + 1] -= share * b[k]
-        inverse1 = 1.0 / A[k + 1, k + 1]
-        A[k + 1, k + 1] = inverse1
-        b0, b1 = b[k], b[k + 1]
-        for i in range(k + 2, m - 1, 2):
-            l0, l1 = A[k, i] * inverse0, A[k + 1, i] * inverse1
-            h0, h1 = A[k, i + 1] * inverse0, A[k + 1, i + 1] * inverse1
-            A[i, i] -= l0 * A[k, i] + l1 * A[k + 1, i]
-            b[i] -= l0 * b0 + l1 * b1
-            b[i + 1] -= h0 * b0 + h1 * b1
-            for j in range(i + 1, m):
-                u0, u1 = A[k, j], A[k + 1, j]
-                A[i, j] -= l0 * u0 + l1 * u1
-                A[i + 1, j] -= h0 * u0 + h1 * u1
-        if m % 2 == 1:
-            last = m - 1
-            l0, l1 = A[k, last] * inverse0, A[k + 1, last] * inverse1
-            A[last, last] -= l0 * A[k, last] + l1 * A[k + 1, last]
-            b[last] -= l0 * b0 + l1 * b1
-    if m % 2 == 1:
-        A[m - 1, m - 1] = 1.0 / A[m - 1, m - 1]
-    for j in range(m - 1, -1, -1):
-        x = b[j] * A[j, j]
-        b[j] = x
-        for k in range(j):
-            b[k] -= A[k, j] * x
 
 
 @kernel
 def assign(target, source):
-    """Fill `target` with `source`, of the same length.
-
-    The same as `target[:] = source`, whose checks of shapes take numba seconds to compile.
-    """
+    """Fill `target` with `source`; compiles seconds faster than `target[:] = source`."""
     for r in range(target.shape[0]):
         target[r] = source[r]
 
@@ -178,12 +42,328 @@ def fill_product(G, x, y):
 
 @kernel
 def largest_size(x, n):
-    """Return the largest |x_r| of the first n, not-a-number if one of them is that."""
+    """Return the largest |x_r| of the first n, NaN if one of them is NaN."""
     largest = 0.0
     for r in range(n):
         size = abs(x[r])
-        if not size <= largest:  # not-a-number stays: nothing is larger, nothing equal
+        if not size <= largest:  # NaN stays: no comparison with it is true
             largest = size
             if size != size:
                 break
     return largest
+
+
+@kernel
+def bring_pivot(A, b, k, first, m):
+    """Swap the row with the largest entry of column k, from row k on, into row k.
+
+    Entries from column `first` on are swapped. Returns False if all are zero.
+    """
+    pivot = k
+    for i in range(k + 1, m):
+        if abs(A[i, k]) > abs(A[pivot, k]):
+            pivot = i
+    if pivot != k:
+        for j in range(first, m):
+            A[k, j], A[pivot, j] = A[pivot, j], A[k, j]
+        b[k], b[pivot] = b[pivot], b[k]
+    return A[k, k] != 0.0
+
+
+@kernel
+def eliminate(A, b, m):
+    """Overwrite b with A⁻¹ b by Gaussian elimination with row pivots; return False if singular.
+
+    Two pivots and two rows at a time; A is overwritten.
+    """
+    for k in range(0, m - 1, 2):
+        # first pivot: eliminate column k from column k + 1 only
+        if not bring_pivot(A, b, k, k, m):
+            return False
+        inverse0, u = 1.0 / A[k, k], A[k, k + 1]
+        for i in range(k + 1, m):
+            A[i, k] *= inverse0
+            A[i, k + 1] -= A[i, k] * u
+        # second pivot: complete its row and right-hand side
+        if not bring_pivot(A, b, k + 1, k, m):
+            return False
+        inverse1, share = 1.0 / A[k + 1, k + 1], A[k + 1, k]
+        for j in range(k + 2, m):
+            A[k + 1, j] -= share * A[k, j]
+        b[k + 1] -= share * b[k]
+        # both pivots out of the rows below, two rows at a time
+        b0, b1 = b[k], b[k + 1]
+        for i in range(k + 2, m - 1, 2):
+            l0, l1 = A[i, k], A[i, k + 1] * inverse1
+            h0, h1 = A[i + 1, k], A[i + 1, k + 1] * inverse1
+            b[i] -= l0 * b0 + l1 * b1
+            b[i + 1] -= h0 * b0 + h1 * b1
+            for j in range(k + 2, m):
+                u0, u1 = A[k, j], A[k + 1, j]
+                A[i, j] -= l0 * u0 + l1 * u1
+                A[i + 1, j] -= h0 * u0 + h1 * u1
+        if m % 2 == 1:
+            last = m - 1
+            l0, l1 = A[last, k], A[last, k + 1] * inverse1
+            b[last] -= l0 * b0 + l1 * b1
+            for j in range(k + 2, m):
+                A[last, j] -= l0 * A[k, j] + l1 * A[k + 1, j]
+    if m % 2 == 1 and A[m - 1, m - 1] == 0.0:
+        return False
+    # back substitution
+    for k in range(m - 1, -1, -1):
+        x = b[k] / A[k, k]
+        b[k] = x
+        for i in range(k):
+            b[i] -= A[i, k] * x
+    return True
+
+
+@kernel
+def eliminate_right_sides(A, B):
+    """Overwrite `B` (n, m) with A⁻¹ B, and `A` (n, n); return False where A is singular."""
+    n, m = B.shape
+    for k in range(n):
+        # row of the largest entry in column k
+        pivot = k
+        for i in range(k + 1, n):
+            if abs(A[i, k]) > abs(A[pivot, k]):
+                pivot = i
+        if A[pivot, k] == 0.0:
+            return False
+        if pivot != k:
+            for j in range(k, n):
+                A[k, j], A[pivot, j] = A[pivot, j], A[k, j]
+            for j in range(m):
+                B[k, j], B[pivot, j] = B[pivot, j], B[k, j]
+        # forward elimination
+        for i in range(k + 1, n):
+            factor = A[i, k] / A[k, k]
+            if factor != 0.0:
+                for j in range(k + 1, n):
+                    A[i, j] -= factor * A[k, j]
+                for j in range(m):
+                    B[i, j] -= factor * B[k, j]
+    # back substitution
+    for k in range(n - 1, -1, -1):
+        scale = 1.0 / A[k, k]
+        for j in range(m):
+            B[k, j] *= scale
+        for i in range(k):
+            factor = A[i, k]
+            if factor != 0.0:
+                for j in range(m):
+                    B[i, j] -= factor * B[k, j]
+    return True
+
+
+@kernel
+def solve_symmetric(A, b, m):
+    """Overwrite b with A⁻¹ b for a symmetric positive definite A; only its upper triangle is read.
+
+    A = L D Lᵀ without pivots, two pivots and two rows at a time. The upper triangle is overwritten
+    by D Lᵀ, with 1/D on the diagonal.
+    """
+    for k in range(0, m - 1, 2):
+        # rows k and k + 1 of D Lᵀ
+        inverse0 = 1.0 / A[k, k]
+        A[k, k] = inverse0
+        share = A[k, k + 1] * inverse0
+        for j in range(k + 1, m):
+            A[k + 1, j] -= share * A[k, j]
+        b[k + 1] -= share * b[k]
+        inverse1 = 1.0 / A[k + 1, k + 1]
+        A[k + 1, k + 1] = inverse1
+        # Schur complement and right-hand side of the rows below, two at a time
+        b0, b1 = b[k], b[k + 1]
+        for i in range(k + 2, m - 1, 2):
+            l0, l1 = A[k, i] * inverse0, A[k + 1, i] * inverse1
+            h0, h1 = A[k, i + 1] * inverse0, A[k + 1, i + 1] * inverse1
+            A[i, i] -= l0 * A[k, i] + l1 * A[k + 1, i]
+            b[i] -= l0 * b0 + l1 * b1
+            b[i + 1] -= h0 * b0 + h1 * b1
+            for j in range(i + 1, m):
+                u0, u1 = A[k, j], A[k + 1, j]
+                A[i, j] -= l0 * u0 + l1 * u1
+                A[i + 1, j] -= h0 * u0 + h1 * u1
+        if m % 2 == 1:
+            last = m - 1
+            l0, l1 = A[k, last] * inverse0, A[k + 1, last] * inverse1
+            A[last, last] -= l0 * A[k, last] + l1 * A[k + 1, last]
+            b[last] -= l0 * b0 + l1 * b1
+    if m % 2 == 1:
+        A[m - 1, m - 1] = 1.0 / A[m - 1, m - 1]
+    # back substitution with D Lᵀ
+    for j in range(m - 1, -1, -1):
+        x = b[j] * A[j, j]
+        b[j] = x
+        for k in range(j):
+            b[k] -= A[k, j] * x
+
+
+@kernel
+def cholesky(G, shift, L):
+    """Fill the lower triangle of `L` with the Cholesky factor of G + shift I."""
+    n = G.shape[0]
+    for i in range(n):
+        for j in range(i + 1):
+            total = G[i, j]
+            if i == j:
+                total += shift
+            for k in range(j):
+                total -= L[i, k] * L[j, k]
+            L[i, j] = np.sqrt(total) if i == j else total / L[j, j]
+
+
+@kernel
+def cholesky_solve(L, x):
+    """Overwrite `x` with (L Lᵀ)⁻¹ x."""
+    n = x.shape[0]
+    for i in range(n):
+        for k in range(i):
+            x[i] -= L[i, k] * x[k]
+        x[i] /= L[i, i]
+    for i in range(n - 1, -1, -1):
+        for k in range(i + 1, n):
+            x[i] -= L[k, i] * x[k]
+        x[i] /= L[i, i]
+
+
+# Least-norm solutions of G λ + g = 0 with redundant rows. A pivoted Cholesky factorisation
+# G = L Lᵀ (pivots left out) with L of r columns gives
+#
+#     −G⁺ g = −L (Lᵀ L)⁻² Lᵀ g
+#
+# which is the ordinary solution where r is full. One step of refinement removes the rounding.
+
+RANK_TOLERANCE = 1e-9
+"""Pivot over the largest diagonal up to which it counts as zero: rows of J that depend on each
+other but for 3e-5. As independent rows they would take enormous forces for tiny velocities."""
+CONSISTENCY_TOLERANCE = 1e-6
+"""Residual over prescribed velocity, up to which redundant rows count as consistent [-]."""
+
+
+@kernel
+def pivoted_cholesky(A, order, L):
+    """Overwrite A (m, m) and fill order (m,), L (m, m) with A[order][:, order] = L Lᵀ.
+
+    Return the rank r; only the first r columns of L count.
+    """
+    m = A.shape[0]
+    for i in range(m):
+        order[i] = i
+    largest = 0.0
+    for i in range(m):
+        largest = max(largest, A[i, i])
+    L[:] = 0.0
+    for k in range(m):
+        # largest remaining diagonal entry; stop where it is zero to rounding
+        p = k
+        for i in range(k + 1, m):
+            if A[i, i] > A[p, p]:
+                p = i
+        if not A[p, p] > RANK_TOLERANCE * largest:
+            return k
+        # swap rows and columns k and p
+        if p != k:
+            order[k], order[p] = order[p], order[k]
+            for j in range(m):
+                A[k, j], A[p, j] = A[p, j], A[k, j]
+                L[k, j], L[p, j] = L[p, j], L[k, j]
+            for i in range(m):
+                A[i, k], A[i, p] = A[i, p], A[i, k]
+        # column k of L
+        pivot = np.sqrt(A[k, k])
+        L[k, k] = pivot
+        for j in range(k + 1, m):
+            A[k, j] /= pivot
+            L[j, k] = A[k, j]
+        # Schur complement
+        for i in range(k + 1, m):  # both triangles: contiguous rows are faster
+            share = A[k, i]
+            for j in range(k + 1, m):
+                A[i, j] -= share * A[k, j]
+    return m
+
+
+@kernel
+def gram_cholesky(L, r, gram):
+    """Fill the front (r, r) of `gram` with the Cholesky factor of Lᵀ L unless r is full rank."""
+    m = L.shape[0]
+    if r == m:
+        return
+    product = np.zeros((r, r))
+    for a in range(r):
+        for b in range(r):
+            for i in range(max(a, b), m):
+                product[a, b] += L[i, a] * L[i, b]
+    cholesky(product, 0.0, gram[:r, :r])
+
+
+@kernel
+def pseudo_solve(L, gram, b, r, x):
+    """Fill x (m,) with (L Lᵀ)⁺ b from the first r columns of L; `gram` is the factor of Lᵀ L."""
+    m = b.shape[0]
+    if r == m:
+        assign(x, b)
+        cholesky_solve(L, x)
+        return
+    # x = L (Lᵀ L)⁻² Lᵀ b
+    y = np.zeros(r)
+    for k in range(r):
+        for i in range(k, m):
+            y[k] += L[i, k] * b[i]
+    cholesky_solve(gram[:r, :r], y)
+    cholesky_solve(gram[:r, :r], y)
+    for i in range(m):
+        x[i] = 0.0
+        for k in range(min(i + 1, r)):
+            x[i] += L[i, k] * y[k]
+
+
+@kernel
+def least_norm(G, g, x):
+    """Fill x (m,) with −G⁺ g, G (m, m) symmetric positive semidefinite; return the rank."""
+    m = g.shape[0]
+    order, L, gram = np.empty(m, np.int64), np.empty((m, m)), np.zeros((m, m))
+    r = pivoted_cholesky(G.copy(), order, L)
+    gram_cholesky(L, r, gram)
+    least_norm_factored(G, (order, L, gram), r, g, x)
+    return r
+
+
+@kernel
+def least_norm_factored(G, factor, r, g, x):
+    """Fill x with −G⁺ g from (order, L, gram) of `pivoted_cholesky` and `gram_cholesky`."""
+    order, L, gram = factor
+    m = g.shape[0]
+    right, change = np.empty(m), np.empty(m)
+    x[:] = 0.0
+    # solve for the residual −(g + G x) twice: the second pass is the refinement
+    for _ in range(2):
+        for i in range(m):
+            total = g[order[i]]
+            for j in range(m):
+                total += G[order[i], j] * x[j]
+            right[i] = -total
+        pseudo_solve(L, gram, right, r, change)
+        for i in range(m):
+            x[order[i]] += change[i]
+
+
+@kernel
+def make_consistent(G, g):
+    """Remove from g (m,) the part that no impulse of G (m, m) can change.
+
+    What is left, −G x with x = −G⁺ g, is in the range of G. Return whether the removed part is
+    rounding.
+    """
+    x, missed, size = np.empty(g.shape[0]), 0.0, 0.0
+    least_norm(G, g, x)
+    for i in range(g.shape[0]):
+        reached = 0.0
+        for j in range(g.shape[0]):
+            reached -= G[i, j] * x[j]
+        missed, size = max(missed, abs(g[i] - reached)), max(size, abs(g[i]))
+        g[i] = reached
+    return missed <= CONSISTENCY_TOLERANCE * size

@@ -1,10 +1,16 @@
-"""One set of numba options for every kernel, so that all kernels obey the same arithmetic.
+"""How kernels are compiled: one set of numba options, linking, cache, views, function pointers.
 
 No fast-math: the same inputs give the same bits on every run, and NaN is never optimised away.
 
-Compiled kernels are kept per state of their source and of all modules of this package that it
-imports: numba itself looks only at the file of the outermost function, and would go on using
-yesterday's version of a kernel or constant from elsewhere.
+Three decorators:
+
+    kernel     called by other kernels and by Python
+    entry      called by Python only; releases the GIL
+    pointer    compiled once, and called by kernels through its address
+
+Compiled kernels are cached on disk by a hash of their module and of all modules of this package
+that it imports. numba's own cache looks only at the file of the outermost function, so it would
+keep an old version of a kernel or constant that lives elsewhere.
 """
 
 from __future__ import annotations
@@ -29,28 +35,29 @@ from numba.core.compiler import Compiler
 from numba.extending import intrinsic
 from numba.np import arrayobj
 
-# --- Compiled functions that only other compiled functions call: typed once, never machine code.
-#
-# numba optimises every function with all that it calls, and writes machine code for it, before it
-# links it into its callers, which are optimised and written in turn: a kernel at depth ten is
-# optimised ten times. Here a function that is called by another one stays as it was lowered; the
-# outermost function, the one that Python calls, is optimised as a whole and is the only one
-# cached.
-# It computes the same bits, and a first start takes a good half of the time.
-#
-# Built on numba's custom compilers (`pipeline_class`), with a code library that ends early.
+# Linking. By default numba optimises every function together with all that it calls, and writes
+# machine code for it, before it links it into its callers, which are optimised and written in
+# turn: a kernel at depth ten is optimised ten times. Here a function that is called by another one
+# stays as it was lowered; the outermost function, the one that Python calls, is optimised as a
+# whole and is the only one cached. The bits are the same, and a first start takes about half of
+# the time. This is built on numba's custom compilers (`pipeline_class`), with a code library that
+# ends early.
 
 _number = count()
-OVERRIDDEN = ('_optimize_final_module', '_finalize_final_module', '_finalize_dynamic_globals')
-LINKS = all(hasattr(JITCodeLibrary, name) for name in OVERRIDDEN)
-"""Whether this numba has the inner parts this is built on; else functions compile as usual."""
+OVERRIDDEN_METHODS = (
+    '_optimize_final_module',
+    '_finalize_final_module',
+    '_finalize_dynamic_globals',
+)
+CAN_LINK = all(hasattr(JITCodeLibrary, name) for name in OVERRIDDEN_METHODS)
+"""Whether this numba has these methods; if not, functions compile as usual."""
 
 
 class LinkedLibrary(JITCodeLibrary):  # type: ignore[misc]
-    """The code of one function as its callers link it."""
+    """The code of one function as its callers link it: LLVM IR without machine code."""
 
     def _optimize_final_module(self) -> None:
-        """Leave that to the outermost caller."""
+        """Leave the optimisation to the outermost caller."""
 
     def _finalize_final_module(self) -> None:
         """Finish without machine code."""
@@ -58,21 +65,21 @@ class LinkedLibrary(JITCodeLibrary):  # type: ignore[misc]
         self._finalized = True
 
     def get_pointer_to_function(self, name: str) -> int:
-        """Return the null pointer: nobody calls the function by its address."""
+        """Return the null pointer: nothing calls the function by its address."""
         self._ensure_finalized()
         return 0
 
     @property
     def codegen(self) -> LinkedLibrary:
-        """What the lowering of numba tells the environment of the function to."""
+        """Return the object that numba asks to set the environment of the function."""
         return self
 
     def set_env(self, name: str, environment: Any) -> None:
-        """Do without: the environment belongs to machine code."""
+        """Do nothing: the environment belongs to machine code."""
 
 
 class LinkedCompiler(Compiler):  # type: ignore[misc]
-    """numba's compiler with such a library."""
+    """numba's compiler with a `LinkedLibrary`."""
 
     def __init__(self, typingctx: Any, targetctx: Any, library: Any, *rest: Any) -> None:
         library = LinkedLibrary(targetctx.codegen(), f'linked{next(_number)}')
@@ -80,11 +87,11 @@ class LinkedCompiler(Compiler):  # type: ignore[misc]
 
 
 def linked(function: Callable[..., Any], **options: Any) -> Any:
-    """Return `function` compiled for callers that are compiled themselves.
+    """Return `function` compiled for compiled callers.
 
-    A literal argument does not get a version of its own: 0 is an integer as any other.
+    Literal arguments get no version of their own: 0 is an integer like any other.
     """
-    if not LINKS:
+    if not CAN_LINK:
         return numba.njit(**options)(function)
     inner = numba.njit(
         pipeline_class=LinkedCompiler, no_cpython_wrapper=True, no_cfunc_wrapper=True, **options
@@ -99,50 +106,45 @@ def linked(function: Callable[..., Any], **options: Any) -> Any:
     return inner
 
 
-# --- Arrays without reference counts for the inside of compiled functions.
+# Arrays without reference counts, for the inside of kernels.
 
-UNCOUNTED = ('nitems', 'itemsize', 'data', 'shape', 'strides')
+ARRAY_PARTS = ('nitems', 'itemsize', 'data', 'shape', 'strides')
 """Parts of an array of numba, besides its owner."""
 
 
 @intrinsic
-def borrowed(typingctx: Any, array: Any) -> Any:
-    """Return the same array, as one that nobody owns; for use inside kernels.
+def without_refcount(typingctx: Any, array: Any) -> Any:
+    """Return a view of an array that owns nothing.
 
-    Its views, rows and slices cost nothing, where those of an ordinary array cost two atomic
-    operations each. Whoever borrows has to keep the array alive: let what is borrowed never
-    outlive the function whose argument the array is, and never return it.
+    Rows and slices of it cost nothing; those of an ordinary array cost two atomic operations each.
+    The array must outlive the view: never return the view from the function whose argument the
+    array is.
     """
     if not isinstance(array, types.Array):
         return None
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind = signature.args[0]
-        given = arrayobj.make_array(kind)(context, builder, arguments[0])
+        owner = arrayobj.make_array(kind)(context, builder, arguments[0])
         view = arrayobj.make_array(kind)(context, builder)
-        for name in UNCOUNTED:
-            setattr(view, name, getattr(given, name))
+        for name in ARRAY_PARTS:
+            setattr(view, name, getattr(owner, name))
         for name in ('meminfo', 'parent'):
-            setattr(view, name, cgutils.get_null_value(getattr(given, name).type))
+            setattr(view, name, cgutils.get_null_value(getattr(owner, name).type))
         return view._getvalue()
 
     return array(array), codegen
 
 
-# --- Calls of compiled functions by their address, from inside of kernels.
-#
-# Few simulations stand on facets. Compiled into every contact model, the search over them would
-# make
-# each first start a tenth longer; so it is compiled once, where such a ground is first made, and
-# the
-# kernels get its address with the ground.
+# Calls through function pointers. Few simulations use faceted ground. Compiled into every contact
+# model, the search over facets would make each first start a tenth longer; so it is compiled once,
+# when such a ground is first made, and the kernels get its address with the ground.
 
-BENDS = 6
-"""Numbers of a curvature."""
-REAL, WHOLE = ir.DoubleType(), ir.IntType(64)
-NUMBERS = REAL.as_pointer()
-GROUND = WHOLE, NUMBERS, NUMBERS, WHOLE
-"""Kind, data, relief and length of the relief."""
+CURVATURE_SIZE = 6  # entries of a curvature: xx, xy, xz, yy, yz, zz
+DOUBLE, INT64 = ir.DoubleType(), ir.IntType(64)
+NUMBERS = DOUBLE.as_pointer()
+GROUND_ARGUMENTS = INT64, NUMBERS, NUMBERS, INT64
+"""Types of kind, data, relief and length of the relief."""
 
 
 def _array(context: Any, builder: Any, kind: Any, value: Any) -> Any:
@@ -164,11 +166,11 @@ def _call(builder: Any, address: Any, kinds: tuple[Any, ...], arguments: list[An
 
 
 @intrinsic
-def search_by_address(
+def call_find_facets(
     typingctx: Any, ground: Any, x: Any, y: Any, z: Any, reach: Any, found: Any, first: Any,
     slots: Any,
 ) -> Any:  # fmt: skip
-    """Call `search.find_facets` at ground.search; arguments as `surface.find_contacts`."""
+    """Call `find_facets` through the address in `ground`; arguments as `find_contacts`."""
     whole, real = types.intp, types.float64
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -178,11 +180,11 @@ def search_by_address(
             _array(context, builder, kinds[5].types[k], builder.extract_value(found, k)).data
             for k in range(3)
         ]
-        given = _ground(context, builder, kinds[0], ground)
+        ground_arguments = _ground(context, builder, kinds[0], ground)
         _call(
             builder, builder.extract_value(ground, 3),
-            (*GROUND, REAL, REAL, REAL, REAL, NUMBERS, NUMBERS, NUMBERS, WHOLE, WHOLE),
-            [*given, x, y, z, reach, *out, first, slots],
+            (*GROUND_ARGUMENTS, *4 * [DOUBLE], *3 * [NUMBERS], INT64, INT64),
+            [*ground_arguments, x, y, z, reach, *out, first, slots],
         )  # fmt: skip
         return context.get_dummy_value()
 
@@ -190,22 +192,23 @@ def search_by_address(
 
 
 @intrinsic
-def bend_by_address(typingctx: Any, ground: Any, feature: Any, x: Any, y: Any, z: Any) -> Any:
-    """Return what `search.bend_of_facet` at ground.bend fills; as `surface.curvature`."""
+def call_facet_curvature(typingctx: Any, ground: Any, feature: Any, x: Any, y: Any, z: Any) -> Any:
+    """Call `facet_curvature` through the address in `ground`; return its six numbers."""
     real = types.float64
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         ground, feature, x, y, z = arguments
-        out = cgutils.alloca_once(builder, REAL, size=WHOLE(BENDS))
-        given = _ground(context, builder, signature.args[0], ground)
+        out = cgutils.alloca_once(builder, DOUBLE, size=INT64(CURVATURE_SIZE))
+        ground_arguments = _ground(context, builder, signature.args[0], ground)
         _call(
             builder, builder.extract_value(ground, 4),
-            (*GROUND, REAL, REAL, REAL, REAL, NUMBERS), [*given, feature, x, y, z, out],
+            (*GROUND_ARGUMENTS, *4 * [DOUBLE], NUMBERS),
+            [*ground_arguments, feature, x, y, z, out],
         )  # fmt: skip
-        numbers = [builder.load(builder.gep(out, [WHOLE(k)])) for k in range(BENDS)]
+        numbers = [builder.load(builder.gep(out, [INT64(k)])) for k in range(CURVATURE_SIZE)]
         return context.make_tuple(builder, signature.return_type, numbers)
 
-    return types.UniTuple(real, BENDS)(ground, real, real, real, real), codegen
+    return types.UniTuple(real, CURVATURE_SIZE)(ground, real, real, real, real), codegen
 
 
 @intrinsic
@@ -218,38 +221,38 @@ def call_with_arrays(typingctx: Any, address: Any, data: Any) -> Any:
             _array(context, builder, signature.args[1].types[k], builder.extract_value(data, k))
             for k in range(3)
         ]
-        whole = WHOLE.as_pointer()
+        whole = INT64.as_pointer()
         _call(builder, address, (NUMBERS, whole, whole), [array.data for array in arrays])
         return context.get_dummy_value()
 
     return types.void(types.intp, data), codegen
 
 
-# --- One set of numba options for every kernel, so that all kernels obey the same arithmetic.
+# Kernels, and where they are cached.
 
 PACKAGE = Path(__file__).resolve().parent.parent
 KERNELS: defaultdict[str, list[Kernel]] = defaultdict(list)
-"""The kernels of every module that was imported."""
+"""Kernels of every imported module, by module."""
 OPTIONS = {'error_model': 'numpy'}
 IMPORT = re.compile(rf'^from {PACKAGE.name}\.([\w.]+) import (\([^)]*\)|.+)', re.MULTILINE)
+
+
+def _place(module: str) -> Path:
+    return PACKAGE.joinpath(*module.split('.'))
 
 
 @cache
 def _source(module: str) -> tuple[bytes, tuple[str, ...]]:
     """Return the text of a module, and the modules of this package that it imports."""
-    place = PACKAGE.joinpath(*module.split('.'))
+    place = _place(module)
     file = place / '__init__.py' if place.is_dir() else place.with_suffix('.py')
     text = file.read_bytes()
     imported = []
     for room, names in IMPORT.findall(text.decode()):
         imported.append(room)
         modules = [f'{room}.{name}' for name in re.findall(r'\w+', names)]
-        imported += [name for name in modules if _file(name).exists()]
+        imported += [name for name in modules if _place(name).with_suffix('.py').exists()]
     return text, tuple(imported)
-
-
-def _file(module: str) -> Path:
-    return PACKAGE.joinpath(*module.split('.')).with_suffix('.py')
 
 
 def _reached(modules: Iterable[str]) -> set[str]:
@@ -278,7 +281,7 @@ def progress(modules: Iterable[str]) -> tuple[int, int]:
 
 @cache
 def cache_folder(module: str) -> str:
-    """Return the folder for the kernels of a module of this package, e.g. 'solvers.cone'."""
+    """Return the folder for the kernels of a module of this package."""
     digest = hashlib.sha256(numba.__version__.encode())
     for name in sorted(_reached([module])):
         digest.update(_source(name)[0])
@@ -288,9 +291,9 @@ def cache_folder(module: str) -> str:
 
 
 class Kernel:
-    """A function compiled where it is first needed: for other kernels, and for Python.
+    """A function compiled on first use: once for other kernels, once for Python.
 
-    Made at import by the hundred, of which a simulation that finds its entries on disk needs none.
+    Hundreds are made at import; a simulation that finds its entries on disk compiles none of them.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -309,14 +312,14 @@ class Kernel:
 
     @property
     def _numba_type_(self) -> Any:
-        """What numba takes a kernel for that it meets in another one."""
+        """The type that numba sees where another kernel calls this one."""
         return self.linked._numba_type_
 
     @property
     def ready(self) -> bool:
         """Whether a version of it is compiled or loaded."""
-        made = (vars(self).get(name) for name in ('linked', 'compiled'))
-        return any(version is not None and version.overloads for version in made)
+        versions = (vars(self).get(name) for name in ('linked', 'compiled'))
+        return any(version is not None and version.overloads for version in versions)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Call the version for Python."""
@@ -328,15 +331,15 @@ class Entry(Kernel):
 
     @cached_property
     def compiled(self) -> Any:
-        """The version that Python calls, cached on disk; it lets other threads run meanwhile."""
+        """The version that Python calls, cached on disk; it releases the GIL."""
         return _compiled(self.py_func, nogil=True)
 
 
 class Pointer:
-    """A compiled function that kernels call by its address: compiled once, not into each of them.
+    """A compiled function that kernels call through its address.
 
-    For what few simulations need and many kernels would carry along. Made where the address is
-    first asked for, and cached on disk.
+    Compiled once, and not into each of its callers: for code that few simulations need. Compiled
+    or loaded from disk when the address is first used.
     """
 
     def __init__(self, signature: Any, function: Callable[..., None]) -> None:
@@ -345,7 +348,7 @@ class Pointer:
 
     @cached_property
     def address(self) -> int:
-        """Where its machine code begins; it stays there as long as this object lives."""
+        """Address of its machine code, valid as long as this object lives."""
         return int(self._callback.address)
 
     @cached_property
@@ -361,15 +364,15 @@ def pointer(signature: Any) -> Callable[[Callable[..., None]], Pointer]:
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Return `function` compiled by numba, without reference to Python objects."""
-    return _listed(Kernel(function))
+    return _registered(Kernel(function))
 
 
 def entry(function: Callable[..., Any]) -> Any:
-    """Return a kernel that only Python calls: it lets other threads run meanwhile."""
-    return _listed(Entry(function)).compiled
+    """Return a kernel that only Python calls; it releases the GIL."""
+    return _registered(Entry(function)).compiled
 
 
-def _listed(made: Kernel) -> Kernel:
+def _registered(made: Kernel) -> Kernel:
     KERNELS[_module(made.py_func)].append(made)
     return made
 
@@ -386,7 +389,7 @@ def _compiled(function: Callable[..., Any], nogil: bool) -> Any:
 
 @contextmanager
 def _cached_in(module: str) -> Iterator[None]:
-    """Let numba keep what is declared meanwhile in the folder of a module."""
+    """Let numba cache functions declared in this context in the folder of a module."""
     chosen, numba.config.CACHE_DIR = numba.config.CACHE_DIR, cache_folder(module)
     try:
         yield

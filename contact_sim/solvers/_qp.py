@@ -2,13 +2,13 @@
 
     minimise ½ xᵀ H x + gᵀ x   such that   lower ≤ C x ≤ upper
 
-With H = L Lᵀ, x = L⁻ᵀ y and A = C L⁻ᵀ this asks for the point nearest to −L⁻¹ g in a polyhedron,
+With H = L Lᵀ, x = L⁻ᵀ y and A = C L⁻ᵀ this is the point nearest to −L⁻¹ g in a polyhedron,
 
     minimise ½ |y + L⁻¹ g|²   such that   lower ≤ A y ≤ upper
 
-The method starts at −L⁻¹ g and takes up the worst of the exceeded limits, one after the other,
-each time keeping the active ones and dropping those that would have to pull. Few active limits
-are few steps, and nothing is kept from one program to the next.
+The method starts at −L⁻¹ g and adds the most violated limit, one after the other, each time
+keeping the active ones and dropping those whose multiplier would become negative. Few active
+limits are few steps. There is no warm start.
 
 [Goldfarb and Idnani 1983] A numerically stable dual method for solving strictly convex quadratic
 programs. Mathematical Programming 27, 1-33.
@@ -18,27 +18,95 @@ from __future__ import annotations
 
 import numpy as np
 
-from contact_sim.solvers._cone_admm import factor_shifted
-from contact_sim.solvers._dense import eliminate_right_sides
+from contact_sim.solvers._dense import cholesky, eliminate_right_sides
 from contact_sim.solvers._jit import kernel
 
-LARGEST_EXCHANGES = 200
-DEPENDENT = 1e-10
-"""Share of a normal outside the span of the active ones below which it counts as dependent."""
+MAX_EXCHANGES = 200
+DEPENDENCE_TOLERANCE = 1e-10
+"""Part of a normal orthogonal to the active ones, below which it counts as dependent [-]."""
 
 
 @kernel
-def dot(a, b):
-    """Return a·b."""
-    total = 0.0
-    for i in range(a.shape[0]):
-        total += a[i] * b[i]
-    return total
+def solve_qp(H, g, C, lower, upper, tolerance):
+    """Return the minimum of ½ xᵀ H x + gᵀ x with lower ≤ C x ≤ upper, and whether it was found.
+
+    Nothing is found where H is not positive definite or not finite.
+
+    Args:
+        H: symmetric and positive definite, shape (n, n).
+        g: shape (n,).
+        C: shape (m, n).
+        lower: shape (m,).
+        upper: shape (m,).
+        tolerance: violation of a limit that is allowed, in the units of the limits.
+    """
+    n = g.shape[0]
+    factor, inverse, y = np.zeros((n, n)), np.eye(n), np.empty(n)
+    # y = L⁻¹ x turns the problem into that of the nearest point
+    cholesky(H, 0.0, factor)
+    finite = eliminate_right_sides(factor, inverse)
+    for i in range(n):
+        y[i] = -dot(inverse[i], g)
+        finite &= np.isfinite(y[i])
+    scaling = inverse.T
+    found = finite and nearest_point(C @ scaling, lower, upper, tolerance, y)
+    return scaling @ y, found
 
 
 @kernel
-def worst_limit(A, lower, upper, y, tolerance):
-    """Return the row of the most exceeded limit, −1 if none, and its side, `upper` is +1."""
+def nearest_point(A, lower, upper, tolerance, y):
+    """Move `y` to the nearest point with lower ≤ A y ≤ upper; return whether there is one.
+
+    Shapes: A (m, n), limits (m,), y (n,); `tolerance` as in `solve_qp`.
+    """
+    n = y.shape[0]
+    Q, R = np.empty((n, n)), np.empty((n, n))
+    row, side, pull = np.empty(n, np.int64), np.empty(n), np.empty(n)
+    rate, way = np.empty(n), np.empty(n)
+    k, new_pull = 0, 0.0  # active limits; multiplier of the one that is added
+    new, new_side = most_violated_limit(A, lower, upper, y, tolerance)
+    for _ in range(MAX_EXCHANGES):
+        if new < 0:
+            return True
+        # direction: the part of the new normal orthogonal to the active ones
+        length = split_normal(Q, k, A[new], new_side, rate, way)
+        solve_upper(R, k, rate)
+        # dual step length: until an active multiplier is zero
+        step, place = first_to_deactivate(pull, rate, k)
+        free = length > DEPENDENCE_TOLERANCE * np.sqrt(dot(A[new], A[new]))
+        if not free and place < 0:
+            return False  # infeasible: the new limit contradicts the active ones
+        whole = False
+        if free:
+            # primal step length: until the new limit is met
+            bound = upper[new] if new_side > 0.0 else lower[new]
+            to_limit = new_side * (dot(A[new], y) - bound) / length**2
+            whole = to_limit <= step
+            step = min(step, to_limit)
+            for j in range(n):
+                y[j] -= step * way[j]
+        # update the multipliers
+        for i in range(k):
+            pull[i] -= step * rate[i]
+        new_pull += step
+        if whole:
+            # full step: the limit becomes active
+            row[k], side[k], pull[k] = new, new_side, new_pull
+            orthogonalise(A, row, side, k, k + 1, Q, R)
+            k, new_pull = k + 1, 0.0
+            new, new_side = most_violated_limit(A, lower, upper, y, tolerance)
+        else:
+            # partial step: drop the limit whose multiplier is zero
+            k -= 1
+            for i in range(place, k):
+                row[i], side[i], pull[i] = row[i + 1], side[i + 1], pull[i + 1]
+            orthogonalise(A, row, side, place, k, Q, R)
+    return False
+
+
+@kernel
+def most_violated_limit(A, lower, upper, y, tolerance):
+    """Return the row of the most violated limit, −1 if none, and its side, +1 for `upper`."""
     row, side, worst = -1, 0.0, tolerance
     for i in range(A.shape[0]):
         reached = dot(A[i], y)
@@ -90,8 +158,8 @@ def solve_upper(R, k, x):
 
 
 @kernel
-def first_to_let_go(pull, rate, k):
-    """Return how far until an active limit no longer pulls, and its place; inf, −1 if never."""
+def first_to_deactivate(pull, rate, k):
+    """Return the step at which a multiplier reaches zero, and its place; inf, −1 if none does."""
     step, place = np.inf, -1
     for i in range(k):
         if rate[i] > 0.0 and pull[i] < step * rate[i]:
@@ -100,76 +168,9 @@ def first_to_let_go(pull, rate, k):
 
 
 @kernel
-def nearest_point(A, lower, upper, tolerance, y):
-    """Move `y` to the nearest point with lower ≤ A y ≤ upper; return whether it was found.
-
-    Args:
-        A: shape (m, n).
-        lower: shape (m,).
-        upper: shape (m,).
-        tolerance: excess of a limit that does not matter, in the units of the limits.
-        y: shape (n,).
-    """
-    n = y.shape[0]
-    Q, R = np.empty((n, n)), np.empty((n, n))
-    row, side, pull = np.empty(n, np.int64), np.empty(n), np.empty(n)
-    rate, way = np.empty(n), np.empty(n)
-    k, new_pull = 0, 0.0  # active limits; multiplier of the one that is taken up
-    new, new_side = worst_limit(A, lower, upper, y, tolerance)
-    for _ in range(LARGEST_EXCHANGES):
-        if new < 0:
-            return True
-        length = split_normal(Q, k, A[new], new_side, rate, way)
-        solve_upper(R, k, rate)
-        step, place = first_to_let_go(pull, rate, k)
-        free = length > DEPENDENT * np.sqrt(dot(A[new], A[new]))
-        if not free and place < 0:
-            return False  # no point keeps this limit and the active ones
-        whole = False
-        if free:
-            bound = upper[new] if new_side > 0.0 else lower[new]
-            to_limit = new_side * (dot(A[new], y) - bound) / length**2
-            whole = to_limit <= step
-            step = min(step, to_limit)
-            for j in range(n):
-                y[j] -= step * way[j]
-        for i in range(k):
-            pull[i] -= step * rate[i]
-        new_pull += step
-        if whole:
-            row[k], side[k], pull[k] = new, new_side, new_pull
-            orthogonalise(A, row, side, k, k + 1, Q, R)
-            k, new_pull = k + 1, 0.0
-            new, new_side = worst_limit(A, lower, upper, y, tolerance)
-        else:
-            k -= 1
-            for i in range(place, k):
-                row[i], side[i], pull[i] = row[i + 1], side[i + 1], pull[i + 1]
-            orthogonalise(A, row, side, place, k, Q, R)
-    return False
-
-
-@kernel
-def least_quadratic(H, g, C, lower, upper, tolerance):
-    """Return the minimum of ½ xᵀ H x + gᵀ x with lower ≤ C x ≤ upper, and whether it was found.
-
-    Args:
-        H: symmetric and positive definite, shape (n, n).
-        g: shape (n,).
-        C: shape (m, n).
-        lower: shape (m,).
-        upper: shape (m,).
-        tolerance: excess of a limit that does not matter, in the units of the limits.
-
-    Where H is not positive definite, or not finite, nothing is found.
-    """
-    n = g.shape[0]
-    factor, inverse, y = np.zeros((n, n)), np.eye(n), np.empty(n)
-    factor_shifted(H, 0.0, factor)
-    finite = eliminate_right_sides(factor, inverse)
-    for i in range(n):
-        y[i] = -dot(inverse[i], g)
-        finite &= np.isfinite(y[i])
-    scaling = inverse.T
-    found = finite and nearest_point(C @ scaling, lower, upper, tolerance, y)
-    return scaling @ y, found
+def dot(a, b):
+    """Return a·b."""
+    total = 0.0
+    for i in range(a.shape[0]):
+        total += a[i] * b[i]
+    return total

@@ -1,6 +1,6 @@
 """Newton with exact line search on the unconstrained convex cost of compliant contact.
 
-    min_v ½ |v − v_f|²_A + Σ_i ℓ_i(J_i v),   γ(u) = −∂ℓ/∂u,   H(u) = −∂γ/∂u     (soft_law.py)
+    min_v ½ |v − v_f|²_A + Σ_i ℓ_i(J_i v),   γ(u) = −∂ℓ/∂u,   H(u) = −∂γ/∂u
 
 Every iterate has the form v = v_f + A⁻¹ Jᵀ x, so the iteration runs on x and on G = J A⁻¹ Jᵀ
 alone: u = u_f + G x,
@@ -11,12 +11,18 @@ alone: u = u_f + G x,
 and at the solution x = γ. The same iterates as Newton's in v, in rows instead of dofs.
 
 H is symmetric: H = Σ_k h_k e_k e_kᵀ with orthonormal e_k. An interval row inside its bounds has a
-unit vector, h = 1/R; a contact has up to three directions, one that is open none. Only the
-components of Δx along these are unknown, those of the rest are those of γ − x, and the system
+unit vector, h = 1/R; a contact has up to three directions, an open one none. Only the components
+of Δx along these are unknown, the rest of Δx is that of γ − x, and the system
 
     (diag(1/h) + Eᵀ G E) Eᵀ Δx = diag(1/h) Eᵀ (γ − x) − Eᵀ G (I − E Eᵀ) (γ − x)
 
-is symmetric and positive definite.
+is symmetric and positive definite. The forms of a contact, each with its γ, its wᵀ H w and its
+directions e_k, come after the solver:
+
+    CONE, PYRAMID      γ = P(R⁻¹ (v̂ − u))
+    LAGGED, SIMILAR    springs with regularised friction
+
+Scalar rows are γ = clip(R⁻¹ (v̂ − u), lower, upper) in all of them.
 
 [Castro et al. 2022] An Unconstrained Convex Formulation of Compliant Contact.
 """
@@ -31,60 +37,58 @@ from contact_sim.solvers._cone_problem import fill_velocity_symmetric
 from contact_sim.solvers._dense import eliminate, fill_product, solve_symmetric
 from contact_sim.solvers._jit import kernel
 
-# --- Scratch of `cone_newton.newton`, and the directions e_k that it is filled with.
+MIN_STIFFNESS = 1e-30  # h tr(G_ii) up to which a direction counts as without stiffness [-]
+CONE, PYRAMID, LAGGED, SIMILAR = range(4)  # forms of a contact
+GAP, BOUND, STICTION = range(3)  # places of the numbers of a contact in `SoftLaw.contact`
+MAX_STEP = 1.5
+LINE_SEARCH_ITERATIONS = 50
+EXACT, COARSE = 1e-8, 0.01
+"""Accuracies of a line search; near the end full Newton steps pass a coarse one."""
 
-NO_STIFFNESS = 1e-30
-"""Largest h tr(G_ii) at which a direction counts as without stiffness [-]."""
+
+class SoftLaw(NamedTuple):
+    """The compliance of every row of one problem."""
+
+    form: int  # CONE, PYRAMID, LAGGED or SIMILAR
+    v_hat: Any  # v̂ [m/s], shape (n,); LAGGED and SIMILAR: of scalar rows only
+    R: Any
+    """Compliance [1/kg], > 0, one value for both tangential rows of a contact; for rows as v̂."""
+    contact: Any
+    """φ [m], inf where it does not act; μ n₀ [N s]; ε [m/s] of each, (3 nc,). LAGGED, SIMILAR."""
+    spring: Any  # h [s], k [N/m] and d [s/m] of n(z). LAGGED, SIMILAR.
 
 
 class Directions(NamedTuple):
     """Orthonormal directions of one contact in which it is stiff, in its rows t1, t2, n."""
 
-    first: Any
-    """Unit vector."""
-    second: Any
-    """Unit vector."""
-    third: Any
-    """Unit vector."""
-    softness: Any
-    """1/h of each [1/kg]; inf: no stiffness, the vector means nothing."""
+    first: Any  # unit vector
+    second: Any  # unit vector
+    third: Any  # unit vector
+    softness: Any  # 1/h of each [1/kg]; inf: no stiffness, the vector means nothing
 
 
 class NewtonWork(NamedTuple):
-    """Scratch of `newton`; only the first n entries are used, there may be more.
+    """Scratch of `minimise` for n rows or more.
 
     The unknowns are the components of Δx along the directions of the contacts, which are
     combinations of their three rows, then scalar rows.
     """
 
-    velocity: Any
-    """u [m/s], shape (n,)."""
-    projected: Any
-    """γ(u) [N s], shape (n,)."""
-    defect: Any
-    """γ(u) − x [N s], shape (n,)."""
-    change: Any
-    """Δx [N s], shape (n,)."""
-    velocity_change: Any
-    """Δu = G Δx [m/s], shape (n,)."""
-    trial: Any
-    """u on the line, shape (n,)."""
-    softness: Any
-    """1/h_k of every unknown [1/kg], shape (n,)."""
-    step: Any
-    """Right side and answer of the system, shape (n,)."""
-    line: Any
-    """e_kᵀ G of one unknown, shape (n,)."""
-    matrix: Any
-    """Matrix of the system, shape (n, n)."""
-    row: Any
-    """Row of every unknown, of a direction the first of its contact, integers, shape (n,)."""
+    velocity: Any  # u [m/s], shape (n,)
+    projected: Any  # γ(u) [N s], shape (n,)
+    defect: Any  # γ(u) − x [N s], shape (n,)
+    change: Any  # Δx [N s], shape (n,)
+    velocity_change: Any  # Δu = G Δx [m/s], shape (n,)
+    trial: Any  # u on the line, shape (n,)
+    softness: Any  # 1/h_k of every unknown [1/kg], shape (n,)
+    step: Any  # right side and answer of the system, shape (n,)
+    line: Any  # e_kᵀ G of one unknown, shape (n,)
+    matrix: Any  # matrix of the system, shape (n, n)
+    row: Any  # row of every unknown, of a direction the first of its contact, integers, shape (n,)
     first: Any
     """Components of the directions e_k along the rows of their contacts: this one t1, (n,)."""
-    second: Any
-    """Along t2, shape (n,)."""
-    third: Any
-    """Along n, shape (n,)."""
+    second: Any  # along t2, shape (n,)
+    third: Any  # along n, shape (n,)
 
 
 @kernel
@@ -98,39 +102,353 @@ def newton_work(n):
     )  # fmt: skip
 
 
-# --- What a compliant problem is made of: the form of its contacts, and the numbers of its rows.
-#
-#     CONE, PYRAMID      γ = P(R⁻¹ (v̂ − u))                   soft_cone.py, soft_pyramid.py
-#     LAGGED, SIMILAR    springs with regularised friction     soft_regularised.py
-#
-# Scalar rows are γ = clip(R⁻¹ (v̂ − u), lower, upper) in all of them.
-
-CONE, PYRAMID, LAGGED, SIMILAR = range(4)
-"""Forms of a contact."""
-GAP, BOUND, STICTION = range(3)
-"""Places of the numbers of a contact in `SoftLaw.contact`."""
-
-
-class SoftLaw(NamedTuple):
-    """The compliance of every row of one problem."""
-
-    form: int
-    """CONE, PYRAMID, LAGGED or SIMILAR."""
-    v_hat: Any
-    """v̂ [m/s], shape (n,); LAGGED and SIMILAR: of scalar rows only."""
-    R: Any
-    """Compliance [1/kg], > 0; both tangential rows of a contact alike, shape (n,); as v̂."""
-    contact: Any
-    """φ [m], inf where it does not act; μ n₀ [N s]; ε [m/s] of each, (3 nc,). LAGGED, SIMILAR."""
-    spring: Any
-    """h [s], k [N/m] and d [s/m] of n(z). LAGGED, SIMILAR."""
-
-
 @kernel
 def linear_law(v_hat, R, pyramidal):
     """Return the law of form CONE or PYRAMID with these v̂ and R, shapes (n,)."""
     form = PYRAMID if pyramidal else CONE
     return SoftLaw(form, v_hat, R, R[:0], (0.0, 0.0, 0.0))
+
+
+@kernel
+def minimise(rows, law, impulse, work, tolerance, max_iterations, accuracy):
+    """Minimise from the guess `impulse`; return (iterations, residual, converged).
+
+    Args:
+        rows: the problem, n rows; `g` is the velocity without contact u_f [m/s], G symmetric.
+        law: a `SoftLaw`; if its form is PYRAMID, μ > 0.
+        impulse: in and out: γ [N s], shape (n,).
+        work: scratch for n rows or more, see `newton_work`; its vectors may be longer.
+        tolerance: on |x − γ|, or on the Newton step, relative to |x|, in the norm of G [-].
+        max_iterations: largest number of Newton steps.
+        accuracy: of the line searches, EXACT or COARSE.
+    """
+    x, u, gamma, n = impulse, work.velocity, work.projected, rows.g.shape[0]
+    dx, du, trial, residual = work.change, work.velocity_change, work.trial, np.inf
+    # u = u_f + G x and γ(u)
+    fill_velocity_symmetric(rows, x, u)
+    fill_impulse(rows, law, u, gamma)
+    for count in range(max_iterations + 1):
+        # residual γ − x: acceptance
+        error, size, residual = optimality_error(rows, x, work)
+        if not np.isfinite(error):
+            return count, residual, False
+        if error <= tolerance * size:
+            for r in range(n):
+                x[r] = gamma[r]
+            return count, residual, True
+        if count == max_iterations:
+            break
+        # Newton step Δx, and Δu = G Δx
+        of_contacts, m, rest = fill_directions(rows, law, work)
+        if not solve_change(rows, work, of_contacts, m, rest):
+            break
+        fill_product(rows.delassus, dx, du)
+        # acceptance by the size of the step
+        if is_small_step(rows, x, work, tolerance):
+            for r in range(n):
+                x[r] += dx[r]
+            return count + 1, residual, True
+        # line search
+        alpha = line_search(rows, law, x, work, accuracy)
+        for r in range(n):
+            x[r] += alpha * dx[r]
+            u[r] = trial[r]
+    for r in range(n):
+        x[r] = gamma[r]
+    return max_iterations, residual, False
+
+
+@kernel
+def minimise_linear(rows, v_hat, R, impulse, work, tolerance, max_iterations, pyramidal):
+    """Minimise with contacts of form CONE or PYRAMID; as `minimise`, v̂ and R of shapes (n,)."""
+    law = linear_law(v_hat, R, pyramidal)
+    return minimise(rows, law, impulse, work, tolerance, max_iterations, EXACT)
+
+
+@kernel
+def optimality_error(rows, x, work):
+    """Fill γ − x; return (|γ − x|_G, |x|_G + |γ|_G, largest |γ − x| [N s])."""
+    u, gamma, defect, product = work.velocity, work.projected, work.defect, work.velocity_change
+    n, largest = x.shape[0], 0.0
+    for r in range(n):
+        defect[r] = gamma[r] - x[r]
+    fill_product(rows.delassus, defect, product)
+    error, before, after = 0.0, 0.0, 0.0
+    for r in range(n):
+        w = u[r] - rows.g[r]  # G x
+        error += defect[r] * product[r]
+        before += x[r] * w
+        after += gamma[r] * (w + product[r])
+        if abs(defect[r]) > largest or defect[r] != defect[r]:
+            largest = abs(defect[r])
+    return np.sqrt(abs(error)), np.sqrt(abs(before)) + np.sqrt(abs(after)), largest
+
+
+@kernel
+def is_small_step(rows, x, work, tolerance):
+    """Return whether |Δx|_G ≤ tolerance · |x + Δx|_G.
+
+    To first order the step is the error of x. |x − γ| is far larger where R is tiny next to G:
+    there γ = R⁻¹ (v̂ − u) multiplies the rounding of u.
+    """
+    u, dx, du, error, size = work.velocity, work.change, work.velocity_change, 0.0, 0.0
+    for r in range(x.shape[0]):
+        error += dx[r] * du[r]
+        size += (x[r] + dx[r]) * (u[r] - rows.g[r] + du[r])
+    return abs(error) <= tolerance * tolerance * abs(size)
+
+
+@kernel
+def fill_linearised_guess(rows, law, start, impulse, work):
+    """Fill the solution with γ linearised about the velocity `start` (n,), if there is one.
+
+    (I + H G) x = γ(start) + H (start − u_f). A better guess than the last impulses where friction
+    saturates within a slip far below the one that a change of these impulses causes.
+    """
+    u, gamma, direction, along = work.velocity, work.defect, work.trial, work.line
+    n = rows.g.shape[0]
+    for r in range(n):
+        u[r], direction[r] = start[r], start[r] - rows.g[r]
+    fill_impulse(rows, law, u, gamma)
+    of_contacts, m, rest = fill_directions(rows, law, work)
+    fill_components(work, direction, of_contacts, m, along)
+    for k in range(m):
+        work.step[k] += along[k] / work.softness[k]
+    if solve_change(rows, work, of_contacts, m, rest):
+        for r in range(n):
+            impulse[r] = work.change[r]
+
+
+@kernel
+def line_search(rows, law, x, work, accuracy):
+    """Return the α in (0, 1.5] that minimises the cost along the step.
+
+    `accuracy` is the slope that may remain, over the curvature times α [-]. `trial` and
+    `projected` then contain u and γ at α.
+    """
+    u, du, dx, trial, gamma = (
+        work.velocity, work.velocity_change, work.change, work.trial, work.projected,
+    )  # fmt: skip
+    n, low, high, alpha = x.shape[0], 0.0, MAX_STEP, 1.0
+    for count in range(LINE_SEARCH_ITERATIONS):
+        # u, γ and slope of the cost at α
+        for r in range(n):
+            trial[r] = u[r] + alpha * du[r]
+        fill_impulse(rows, law, trial, gamma)
+        slope, curvature = 0.0, 0.0
+        for r in range(n):
+            slope += du[r] * (x[r] + alpha * dx[r] - gamma[r])
+            curvature += du[r] * dx[r]
+        if abs(slope) <= accuracy * curvature * alpha:  # the stiffness would only add to it
+            break
+        curvature += stiffness_along(rows, law, trial, du)
+        if abs(slope) <= accuracy * curvature * alpha or curvature <= 0.0:
+            break
+        # bracket, then Newton, or bisection where Newton leaves the bracket
+        if slope > 0.0:
+            high = alpha
+        else:
+            low = alpha
+        last = count == LINE_SEARCH_ITERATIONS - 1
+        if low >= MAX_STEP or high - low <= 1e-12 or last:
+            break
+        following = alpha - slope / curvature
+        alpha = following if low < following < high else 0.5 * (low + high)
+    return alpha
+
+
+@kernel
+def fill_impulse(rows, law, u, gamma):
+    """Fill γ(u), shapes (n,)."""
+    mu, lower, upper, R, form = rows.friction, rows.lower, rows.upper, law.R, law.form
+    nc = mu.shape[0]
+    for i in range(nc):
+        r = 3 * i
+        if form == CONE:
+            found = cone_impulse(velocity_deficit(law.v_hat, u, r), mu[i], (R[r], R[r + 2]))
+        elif form == PYRAMID:
+            found = pyramid_impulse(velocity_deficit(law.v_hat, u, r), mu[i], R[r])
+        else:
+            numbers = contact_numbers(law.contact, r)
+            found = regularised_impulse(
+                form == LAGGED, contact_velocity(u, r), mu[i], numbers, law.spring
+            )
+        gamma[r], gamma[r + 1], gamma[r + 2] = found
+    for k in range(lower.shape[0]):
+        r = 3 * nc + k
+        gamma[r] = min(max(scalar_impulse(law.v_hat, R, r, u), lower[k]), upper[k])
+
+
+@kernel
+def stiffness_along(rows, law, u, direction):
+    """Return wᵀ H(u) w [J] for a change w of u [m/s], `direction` (n,)."""
+    mu, lower, upper, R, form = rows.friction, rows.lower, rows.upper, law.R, law.form
+    nc, total = mu.shape[0], 0.0
+    for i in range(nc):
+        r = 3 * i
+        along = contact_velocity(direction, r)
+        if form == CONE:
+            deficit = velocity_deficit(law.v_hat, u, r)
+            total += cone_stiffness_along(deficit, mu[i], (R[r], R[r + 2]), along)
+        elif form == PYRAMID:
+            deficit = velocity_deficit(law.v_hat, u, r)
+            total += pyramid_stiffness_along(deficit, mu[i], R[r], along)
+        else:
+            total += regularised_stiffness_along(
+                form == LAGGED,
+                contact_velocity(u, r),
+                mu[i],
+                contact_numbers(law.contact, r),
+                law.spring,
+                along,
+            )
+    for k in range(lower.shape[0]):
+        r = 3 * nc + k
+        if lower[k] < scalar_impulse(law.v_hat, R, r, u) < upper[k]:
+            total += direction[r] * direction[r] / R[r]
+    return total
+
+
+@kernel
+def fill_directions(rows, law, work):
+    """Fill the directions e_k, 1/h_k, Eᵀ (γ − x) in `step` and the rest of γ − x in `change`.
+
+    Return (number of directions of contacts, of all unknowns, whether the rest is not zero).
+    """
+    G, mu, R, v_hat, u = rows.delassus, rows.friction, law.R, law.v_hat, work.velocity
+    defect, change, form, nc = work.defect, work.change, law.form, rows.friction.shape[0]
+    m, rest = 0, False
+    for i in range(nc):
+        r = 3 * i
+        trace = G[r, r] + G[r + 1, r + 1] + G[r + 2, r + 2]
+        if form == CONE:
+            found = cone_directions(velocity_deficit(v_hat, u, r), mu[i], (R[r], R[r + 2]), trace)
+        elif form == PYRAMID:
+            found = pyramid_directions(velocity_deficit(v_hat, u, r), mu[i], R[r])
+        else:
+            found = regularised_directions(
+                form == LAGGED,
+                contact_velocity(u, r),
+                mu[i],
+                contact_numbers(law.contact, r),
+                law.spring,
+                trace,
+            )
+        change[r], change[r + 1], change[r + 2] = defect[r], defect[r + 1], defect[r + 2]
+        before = m
+        m = add_direction(work, m, r, found.first, found.softness[0])
+        m = add_direction(work, m, r, found.second, found.softness[1])
+        m = add_direction(work, m, r, found.third, found.softness[2])
+        if m == before + 3:  # all of it is along the directions
+            change[r] = change[r + 1] = change[r + 2] = 0.0
+        else:
+            rest = True
+    of_contacts = m
+    for k in range(rows.lower.shape[0]):
+        r = 3 * nc + k
+        # scalar rows inside their bounds are unknowns
+        if rows.lower[k] < scalar_impulse(v_hat, R, r, u) < rows.upper[k]:
+            work.row[m], work.softness[m], work.step[m], change[r] = r, R[r], defect[r], 0.0
+            m += 1
+        else:
+            change[r] = defect[r]
+            rest = rest or defect[r] != 0.0
+    return of_contacts, m, rest
+
+
+@kernel
+def add_direction(work, m, r, e, softness):
+    """Add a direction of the contact at row r, and remove it from `change`; return the next m."""
+    if softness == np.inf:
+        return m
+    e1, e2, e3 = e
+    defect, change = work.defect, work.change
+    along = e1 * defect[r] + e2 * defect[r + 1] + e3 * defect[r + 2]
+    work.first[m], work.second[m], work.third[m] = e
+    work.row[m], work.softness[m], work.step[m] = r, softness, along
+    change[r] -= along * e1
+    change[r + 1] -= along * e2
+    change[r + 2] -= along * e3
+    return m + 1
+
+
+@kernel
+def solve_change(rows, work, of_contacts, m, rest):
+    """Fill Δx from the output of `fill_directions`; return False if the system is singular."""
+    A, step, line, softness, G = work.matrix, work.step, work.line, work.softness, rows.delassus
+    # right-hand side
+    for k in range(m):
+        step[k] *= softness[k]
+    if rest:
+        fill_product(G, work.change, work.velocity_change)
+        fill_components(work, work.velocity_change, of_contacts, m, line)
+        for k in range(m):
+            step[k] -= line[k]
+    # without pivots
+    fill_system(G, work, of_contacts, m)
+    for k in range(m):
+        line[k] = step[k]
+    solve_symmetric(A, step, m)
+    positive = True
+    for k in range(m):
+        positive = positive and 0.0 < A[k, k] < np.inf
+    if not positive:  # with pivots: G is singular and R negligible next to it
+        for k in range(m):
+            step[k] = line[k]
+        fill_system(G, work, of_contacts, m)
+        for k in range(m):
+            for j in range(k):
+                A[k, j] = A[j, k]
+        if not eliminate(A, step, m):
+            return False
+    add_directions(work, of_contacts, m)
+    return True
+
+
+@kernel
+def fill_components(work, x, of_contacts, m, components):
+    """Fill the components Eᵀ x."""
+    row, first, second, third = work.row, work.first, work.second, work.third
+    for k in range(of_contacts):
+        r = row[k]
+        components[k] = first[k] * x[r] + second[k] * x[r + 1] + third[k] * x[r + 2]
+    for k in range(of_contacts, m):
+        components[k] = x[row[k]]
+
+
+@kernel
+def fill_system(G, work, of_contacts, m):
+    """Fill the upper triangle of diag(1/h) + Eᵀ G E."""
+    A, line, row = work.matrix, work.line, work.row
+    first, second, third, n = work.first, work.second, work.third, G.shape[0]
+    for k in range(of_contacts):
+        r, e1, e2, e3 = row[k], first[k], second[k], third[k]
+        # e_kᵀ G
+        for c in range(r, n):
+            line[c] = e1 * G[r, c] + e2 * G[r + 1, c] + e3 * G[r + 2, c]
+        for j in range(k, of_contacts):
+            c = row[j]
+            A[k, j] = first[j] * line[c] + second[j] * line[c + 1] + third[j] * line[c + 2]
+        for j in range(of_contacts, m):
+            A[k, j] = line[row[j]]
+    for k in range(of_contacts, m):
+        for j in range(k, m):
+            A[k, j] = G[row[k], row[j]]
+    for k in range(m):
+        A[k, k] += work.softness[k]
+
+
+@kernel
+def add_directions(work, of_contacts, m):
+    """Add E step to `change`."""
+    change, step, row = work.change, work.step, work.row
+    for k in range(of_contacts):
+        r, x = row[k], step[k]
+        change[r] += x * work.first[k]
+        change[r + 1] += x * work.second[k]
+        change[r + 2] += x * work.third[k]
+    for k in range(of_contacts, m):
+        change[row[k]] += step[k]
 
 
 @kernel
@@ -140,31 +458,34 @@ def scalar_impulse(v_hat, R, r, u):
 
 
 @kernel
-def missing_speed(v_hat, u, r):
+def velocity_deficit(v_hat, u, r):
     """Return v̂ − u of the contact at row r."""
     return v_hat[r] - u[r], v_hat[r + 1] - u[r + 1], v_hat[r + 2] - u[r + 2]
 
 
 @kernel
-def speed_of(u, r):
+def contact_velocity(u, r):
     """Return u of the contact at row r."""
     return u[r], u[r + 1], u[r + 2]
 
 
 @kernel
-def place_of(contact, r):
+def contact_numbers(contact, r):
     """Return (φ, μ n₀, ε) of the contact at row r."""
     return contact[r + GAP], contact[r + BOUND], contact[r + STICTION]
 
 
-# --- A compliant contact with the circular cone: projection in the norm of R, and its derivative.
+@kernel
+def inverse_stiffness(stiffness, trace):
+    """Return 1/h, inf for negligible stiffness."""
+    return 1.0 / stiffness if stiffness * trace > MIN_STIFFNESS else np.inf
+
+
+# Circular cone: projection in the norm of R, and its derivative. A contact that sticks has a unit
+# vector per row, h = 1/R; one that slides has the generator of the cone e = (μ d, 1)/√(1 + μ²) and
+# the tangent across d; an open one has none.
 #
-# A contact that sticks has a unit vector per row, h = 1/R; one that slides has the generator of
-# the
-# cone e = (μ d, 1)/√(1 + μ²) and the tangent across d; one that is open has none.
-#
-# Arguments, of one contact in its rows t1, t2, n: `missing` v̂ − u [m/s], `mu` its friction [-],
-# `R` its compliances (R_t, R_n) [1/kg].
+# Arguments: `deficit` v̂ − u [m/s], `mu` [-], `R` compliances (R_t, R_n) [1/kg].
 
 
 @kernel
@@ -181,10 +502,10 @@ def project_compliant(y1, y2, yn, mu, rt, rn):
 
 
 @kernel
-def cone_impulse(missing, mu, R):
+def cone_impulse(deficit, mu, R):
     """Return γ [N s]."""
     rt, rn = R
-    y1, y2, yn = missing[0] / rt, missing[1] / rt, missing[2] / rn
+    y1, y2, yn = deficit[0] / rt, deficit[1] / rt, deficit[2] / rn
     g1, g2, gn, _ = project_compliant(y1, y2, yn, mu, rt, rn)
     return g1, g2, gn
 
@@ -198,12 +519,12 @@ def sliding_stiffness(y1, y2, normal, mu, rt, rn):
 
 
 @kernel
-def cone_stiffness_along(missing, mu, R, way):
-    """Return wayᵀ H way [J]; `way` is a change of u [m/s]."""
+def cone_stiffness_along(deficit, mu, R, direction):
+    """Return wᵀ H w [J] for a change w of u [m/s], `direction`."""
     rt, rn = R
-    y1, y2, yn = missing[0] / rt, missing[1] / rt, missing[2] / rn
+    y1, y2, yn = deficit[0] / rt, deficit[1] / rt, deficit[2] / rn
     _, _, normal, region = project_compliant(y1, y2, yn, mu, rt, rn)
-    w1, w2, wn = way
+    w1, w2, wn = direction
     if region == 0:
         return 0.0
     if region == 1:
@@ -214,10 +535,10 @@ def cone_stiffness_along(missing, mu, R, way):
 
 
 @kernel
-def cone_directions(missing, mu, R, trace):
-    """Return its `Directions`; `trace` is that of G_ii [1/kg]."""
+def cone_directions(deficit, mu, R, trace):
+    """Return the `Directions`; `trace` is that of G_ii [1/kg]."""
     rt, rn = R
-    y1, y2, yn = missing[0] / rt, missing[1] / rt, missing[2] / rn
+    y1, y2, yn = deficit[0] / rt, deficit[1] / rt, deficit[2] / rn
     _, _, normal, region = project_compliant(y1, y2, yn, mu, rt, rn)
     e1, e2, e3 = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
     if region == 0:
@@ -226,49 +547,44 @@ def cone_directions(missing, mu, R, trace):
         return Directions(e1, e2, e3, (rt, rt, rn))
     d1, d2, h1, h2 = sliding_stiffness(y1, y2, normal, mu, rt, rn)
     share = 1.0 / np.sqrt(1.0 + mu * mu)
-    across = 1.0 / h2 if h2 * trace > NO_STIFFNESS else np.inf
+    across = 1.0 / h2 if h2 * trace > MIN_STIFFNESS else np.inf
     return Directions(
         (share * mu * d1, share * mu * d2, share), (-d2, d1, 0.0), e3, (1.0 / h1, across, np.inf)
     )
 
 
-# --- A compliant contact whose friction cone is the pyramid of the edges n ± μ t_i.
+# Pyramid of the edges n ± μ t_i.
 #
 #     γ = D β,   β_j = max(0, s_j)/R,   s = Dᵀ (v̂ − u),   D = [n ± μ t1, n ± μ t2]
 #
 # Every edge is a spring with compliance R that only pushes. The edges are combinations of the
-# three
-# rows of the contact, so that the problem stays one of rows: β is never asked for, nor its matrix.
-# H = −∂γ/∂u = D_a D_aᵀ/R over the edges D_a that push. Both of one axis have (t_i, 0) with
-# h = 2 μ²/R, and since s_{+i} + s_{−i} = 2 (v̂_n − u_n), the edges of the other axis cannot both
-# rest
-# while they push.
+# three rows of the contact, so neither β nor its matrix is formed. H = −∂γ/∂u = D_a D_aᵀ/R over
+# the edges D_a that push. Two edges of one axis give (t_i, 0) with h = 2 μ²/R. Since s_{+i} +
+# s_{−i} = 2 (v̂_n − u_n), the edges of the other axis cannot both be at rest meanwhile.
 #
-# Arguments, of one contact in its rows t1, t2, n: `missing` v̂ − u [m/s], `mu` its friction [-], >
-# 0,
-# `R` the compliance of its edges [1/kg].
+# Arguments: `deficit` v̂ − u [m/s], `mu` > 0 [-], `R` compliance of the edges [1/kg].
 
 
 @kernel
-def edge_speeds(missing, mu):
+def edge_speeds(deficit, mu):
     """Return s of the edges n + μ t1, n − μ t1, n + μ t2, n − μ t2."""
-    t1, t2, n = mu * missing[0], mu * missing[1], missing[2]
+    t1, t2, n = mu * deficit[0], mu * deficit[1], deficit[2]
     return n + t1, n - t1, n + t2, n - t2
 
 
 @kernel
-def pyramid_impulse(missing, mu, R):
+def pyramid_impulse(deficit, mu, R):
     """Return γ [N s]."""
-    a, b, c, d = edge_speeds(missing, mu)
+    a, b, c, d = edge_speeds(deficit, mu)
     a, b, c, d = max(a, 0.0), max(b, 0.0), max(c, 0.0), max(d, 0.0)
     return mu * (a - b) / R, mu * (c - d) / R, (a + b + c + d) / R
 
 
 @kernel
-def pyramid_stiffness_along(missing, mu, R, way):
-    """Return wayᵀ H way [J]; `way` is a change of u [m/s]."""
-    a, b, c, d = edge_speeds(missing, mu)
-    n, t1, t2, total = way[2], mu * way[0], mu * way[1], 0.0
+def pyramid_stiffness_along(deficit, mu, R, direction):
+    """Return wᵀ H w [J] for a change w of u [m/s], `direction`."""
+    a, b, c, d = edge_speeds(deficit, mu)
+    n, t1, t2, total = direction[2], mu * direction[0], mu * direction[1], 0.0
     if a > 0.0:
         total += (n + t1) ** 2
     if b > 0.0:
@@ -281,13 +597,14 @@ def pyramid_stiffness_along(missing, mu, R, way):
 
 
 @kernel
-def pyramid_directions(missing, mu, R):
-    """Return its `Directions`."""
-    a, b, c, d = edge_speeds(missing, mu)
+def pyramid_directions(deficit, mu, R):
+    """Return the `Directions`."""
+    a, b, c, d = edge_speeds(deficit, mu)
     first, second = int(a > 0.0) + int(b > 0.0), int(c > 0.0) + int(d > 0.0)
     e1, e2 = mu * (int(a > 0.0) - int(b > 0.0)), mu * (int(c > 0.0) - int(d > 0.0))
     t1, t2, n, none = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0), np.inf
     both = 0.5 * R / (mu * mu)
+    # by the number of edges that push
     if first + second == 4:
         return Directions(t1, t2, n, (both, both, 0.25 * R))
     if first + second == 3:  # one axis has both edges and is a row; e of the other with n
@@ -311,8 +628,7 @@ def pyramid_directions(missing, mu, R):
     return Directions(t1, t2, n, (none, none, none))
 
 
-# --- A spring with Hunt and Crossley's damping and regularised friction, as the gradient of a
-# cost.
+# Spring with Hunt and Crossley's damping and regularised friction, as the gradient of a cost.
 #
 #     LAGGED    γ_n = n(u_n),   γ_t = −μ n₀ t
 #     SIMILAR   γ_n = n(z),     γ_t = −μ γ_n t,   z = u_n − μ (S − ε)
@@ -326,9 +642,8 @@ def pyramid_directions(missing, mu, R):
 #
 # b the bound of friction, μ n₀ or μ γ_n; s counts in SIMILAR only.
 #
-# Arguments, of one contact in its rows t1, t2, n: `lagged` or similar, `u` its velocity [m/s],
-# `mu`
-# its friction [-], `place` (φ [m], μ n₀ [N s], ε [m/s]), `spring` (h [s], k [N/m], d [s/m]).
+# Arguments: `lagged`, else SIMILAR; `u` velocity [m/s], `mu` [-], `numbers` (φ [m], μ n₀ [N s],
+# ε [m/s]), `spring` (h [s], k [N/m], d [s/m]).
 #
 # [Castro et al. 2023] A Theory of Irrotational Contact Fields.
 
@@ -344,9 +659,9 @@ def hunt_crossley(z, gap, spring):
 
 
 @kernel
-def regularised(lagged, u, mu, place, spring):
+def regularised(lagged, u, mu, numbers, spring):
     """Return (1/S, γ_n, −n', b)."""
-    gap, bound, eps = place
+    gap, bound, eps = numbers
     size = np.sqrt(u[0] * u[0] + u[1] * u[1] + eps * eps)
     z = u[2] if lagged else u[2] - mu * (size - eps)
     normal, slope = hunt_crossley(z, gap, spring)
@@ -354,35 +669,35 @@ def regularised(lagged, u, mu, place, spring):
 
 
 @kernel
-def regularised_impulse(lagged, u, mu, place, spring):
+def regularised_impulse(lagged, u, mu, numbers, spring):
     """Return γ [N s]."""
-    over_size, normal, _, bound = regularised(lagged, u, mu, place, spring)
+    over_size, normal, _, bound = regularised(lagged, u, mu, numbers, spring)
     share = -bound * over_size
     return share * u[0], share * u[1], normal
 
 
 @kernel
-def regularised_stiffness(lagged, u, mu, place, spring):
+def regularised_stiffness(lagged, u, mu, numbers, spring):
     """Return d, (b/S, b ε²/S³, −n') [kg] and μ s."""
-    over_size, _, slope, bound = regularised(lagged, u, mu, place, spring)
+    over_size, _, slope, bound = regularised(lagged, u, mu, numbers, spring)
     slip = np.sqrt(u[0] * u[0] + u[1] * u[1])
     d1, d2 = (u[0] / slip, u[1] / slip) if slip > 0.0 else (1.0, 0.0)
-    across, share = bound * over_size, place[2] * over_size
+    across, share = bound * over_size, numbers[2] * over_size
     tilt = 0.0 if lagged else mu * slip * over_size
     return d1, d2, across, across * share * share, slope, tilt
 
 
 @kernel
-def regularised_stiffness_along(lagged, u, mu, place, spring, way):
-    """Return wayᵀ H way [J]; `way` is a change of u [m/s]."""
-    d1, d2, across, along, slope, tilt = regularised_stiffness(lagged, u, mu, place, spring)
-    w1, w2 = d1 * way[0] + d2 * way[1], d1 * way[1] - d2 * way[0]
-    w3 = way[2] - tilt * w1
+def regularised_stiffness_along(lagged, u, mu, numbers, spring, direction):
+    """Return wᵀ H w [J] for a change w of u [m/s], `direction`."""
+    d1, d2, across, along, slope, tilt = regularised_stiffness(lagged, u, mu, numbers, spring)
+    w1, w2 = d1 * direction[0] + d2 * direction[1], d1 * direction[1] - d2 * direction[0]
+    w3 = direction[2] - tilt * w1
     return along * w1 * w1 + across * w2 * w2 + slope * w3 * w3
 
 
 @kernel
-def sum_of_two(along, slope, tilt):
+def principal_axes(along, slope, tilt):
     """Return (c, s, h₁, h₃) of along · (1, 0)(1, 0)ᵀ + slope · (−tilt, 1)(−tilt, 1)ᵀ.
 
     It is h₁ (c, s)(c, s)ᵀ + h₃ (−s, c)(−s, c)ᵀ.
@@ -399,344 +714,15 @@ def sum_of_two(along, slope, tilt):
 
 
 @kernel
-def regularised_directions(lagged, u, mu, place, spring, trace):
-    """Return its `Directions`; `trace` is that of G_ii [1/kg]."""
-    d1, d2, across, along, slope, tilt = regularised_stiffness(lagged, u, mu, place, spring)
-    c, s, h1, h3 = sum_of_two(along, slope, tilt)
+def regularised_directions(lagged, u, mu, numbers, spring, trace):
+    """Return the `Directions`; `trace` is that of G_ii [1/kg]."""
+    d1, d2, across, along, slope, tilt = regularised_stiffness(lagged, u, mu, numbers, spring)
+    c, s, h1, h3 = principal_axes(along, slope, tilt)
     return Directions(
         (c * d1, c * d2, s), (-d2, d1, 0.0), (-s * d1, -s * d2, c),
-        (softness_of(h1, trace), softness_of(across, trace), softness_of(h3, trace)),
+        (
+            inverse_stiffness(h1, trace),
+            inverse_stiffness(across, trace),
+            inverse_stiffness(h3, trace),
+        ),
     )  # fmt: skip
-
-
-@kernel
-def softness_of(stiffness, trace):
-    """Return 1/h, inf where there is next to no stiffness."""
-    return 1.0 / stiffness if stiffness * trace > NO_STIFFNESS else np.inf
-
-
-# --- Newton with exact line search on the unconstrained convex cost of compliant contact.
-
-LARGEST_STEP = 1.5
-LINE_SEARCH_ITERATIONS = 50
-EXACT, COARSE = 1e-8, 0.01
-"""Accuracies of a line search; near the end full Newton steps pass a coarse one."""
-
-
-@kernel
-def fill_impulse(rows, law, u, gamma):
-    """γ ← γ(u), shapes (n,)."""
-    mu, lower, upper, R, form = rows.friction, rows.lower, rows.upper, law.R, law.form
-    nc = mu.shape[0]
-    for i in range(nc):
-        r = 3 * i
-        if form == CONE:
-            found = cone_impulse(missing_speed(law.v_hat, u, r), mu[i], (R[r], R[r + 2]))
-        elif form == PYRAMID:
-            found = pyramid_impulse(missing_speed(law.v_hat, u, r), mu[i], R[r])
-        else:
-            place = place_of(law.contact, r)
-            found = regularised_impulse(form == LAGGED, speed_of(u, r), mu[i], place, law.spring)
-        gamma[r], gamma[r + 1], gamma[r + 2] = found
-    for k in range(lower.shape[0]):
-        r = 3 * nc + k
-        gamma[r] = min(max(scalar_impulse(law.v_hat, R, r, u), lower[k]), upper[k])
-
-
-@kernel
-def stiffness_along(rows, law, u, way):
-    """Return wayᵀ H(u) way [J]; `way` is a change of u [m/s], shape (n,)."""
-    mu, lower, upper, R, form = rows.friction, rows.lower, rows.upper, law.R, law.form
-    nc, total = mu.shape[0], 0.0
-    for i in range(nc):
-        r = 3 * i
-        along = speed_of(way, r)
-        if form == CONE:
-            missing = missing_speed(law.v_hat, u, r)
-            total += cone_stiffness_along(missing, mu[i], (R[r], R[r + 2]), along)
-        elif form == PYRAMID:
-            missing = missing_speed(law.v_hat, u, r)
-            total += pyramid_stiffness_along(missing, mu[i], R[r], along)
-        else:
-            total += regularised_stiffness_along(
-                form == LAGGED, speed_of(u, r), mu[i], place_of(law.contact, r), law.spring, along
-            )
-    for k in range(lower.shape[0]):
-        r = 3 * nc + k
-        if lower[k] < scalar_impulse(law.v_hat, R, r, u) < upper[k]:
-            total += way[r] * way[r] / R[r]
-    return total
-
-
-@kernel
-def add_direction(work, m, r, e, softness):
-    """Add direction m of the contact at row r and take it out of `change`; return what is next."""
-    if softness == np.inf:
-        return m
-    e1, e2, e3 = e
-    defect, change = work.defect, work.change
-    along = e1 * defect[r] + e2 * defect[r + 1] + e3 * defect[r + 2]
-    work.first[m], work.second[m], work.third[m] = e
-    work.row[m], work.softness[m], work.step[m] = r, softness, along
-    change[r] -= along * e1
-    change[r + 1] -= along * e2
-    change[r + 2] -= along * e3
-    return m + 1
-
-
-@kernel
-def find_directions(rows, law, work):
-    """Fill the directions e_k, 1/h_k, Eᵀ (γ − x) in `step` and its rest in `change`.
-
-    Return (number of directions of contacts, of all unknowns, whether the rest is not zero).
-    """
-    G, mu, R, v_hat, u = rows.delassus, rows.friction, law.R, law.v_hat, work.velocity
-    defect, change, form, nc = work.defect, work.change, law.form, rows.friction.shape[0]
-    m, rest = 0, False
-    for i in range(nc):
-        r = 3 * i
-        trace = G[r, r] + G[r + 1, r + 1] + G[r + 2, r + 2]
-        if form == CONE:
-            found = cone_directions(missing_speed(v_hat, u, r), mu[i], (R[r], R[r + 2]), trace)
-        elif form == PYRAMID:
-            found = pyramid_directions(missing_speed(v_hat, u, r), mu[i], R[r])
-        else:
-            found = regularised_directions(
-                form == LAGGED, speed_of(u, r), mu[i], place_of(law.contact, r), law.spring, trace
-            )
-        change[r], change[r + 1], change[r + 2] = defect[r], defect[r + 1], defect[r + 2]
-        before = m
-        m = add_direction(work, m, r, found.first, found.softness[0])
-        m = add_direction(work, m, r, found.second, found.softness[1])
-        m = add_direction(work, m, r, found.third, found.softness[2])
-        if m == before + 3:  # nothing is left
-            change[r] = change[r + 1] = change[r + 2] = 0.0
-        else:
-            rest = True
-    of_contacts = m
-    for k in range(rows.lower.shape[0]):
-        r = 3 * nc + k
-        if rows.lower[k] < scalar_impulse(v_hat, R, r, u) < rows.upper[k]:
-            work.row[m], work.softness[m], work.step[m], change[r] = r, R[r], defect[r], 0.0
-            m += 1
-        else:
-            change[r] = defect[r]
-            rest = rest or defect[r] != 0.0
-    return of_contacts, m, rest
-
-
-@kernel
-def fill_components(work, x, of_contacts, m, components):
-    """Fill Eᵀ x."""
-    row, first, second, third = work.row, work.first, work.second, work.third
-    for k in range(of_contacts):
-        r = row[k]
-        components[k] = first[k] * x[r] + second[k] * x[r + 1] + third[k] * x[r + 2]
-    for k in range(of_contacts, m):
-        components[k] = x[row[k]]
-
-
-@kernel
-def fill_system(G, work, of_contacts, m):
-    """Fill diag(1/h) + Eᵀ G E, the upper triangle."""
-    A, line, row = work.matrix, work.line, work.row
-    first, second, third, n = work.first, work.second, work.third, G.shape[0]
-    for k in range(of_contacts):
-        r, e1, e2, e3 = row[k], first[k], second[k], third[k]
-        for c in range(r, n):
-            line[c] = e1 * G[r, c] + e2 * G[r + 1, c] + e3 * G[r + 2, c]
-        for j in range(k, of_contacts):
-            c = row[j]
-            A[k, j] = first[j] * line[c] + second[j] * line[c + 1] + third[j] * line[c + 2]
-        for j in range(of_contacts, m):
-            A[k, j] = line[row[j]]
-    for k in range(of_contacts, m):
-        for j in range(k, m):
-            A[k, j] = G[row[k], row[j]]
-    for k in range(m):
-        A[k, k] += work.softness[k]
-
-
-@kernel
-def add_directions(work, of_contacts, m):
-    """Add E times `step` to `change`."""
-    change, step, row = work.change, work.step, work.row
-    for k in range(of_contacts):
-        r, x = row[k], step[k]
-        change[r] += x * work.first[k]
-        change[r + 1] += x * work.second[k]
-        change[r + 2] += x * work.third[k]
-    for k in range(of_contacts, m):
-        change[row[k]] += step[k]
-
-
-@kernel
-def solve_change(rows, work, of_contacts, m, rest):
-    """Fill Δx from what `find_directions` left; return False where the system is singular."""
-    A, step, line, softness, G = work.matrix, work.step, work.line, work.softness, rows.delassus
-    for k in range(m):
-        step[k] *= softness[k]
-    if rest:
-        fill_product(G, work.change, work.velocity_change)
-        fill_components(work, work.velocity_change, of_contacts, m, line)
-        for k in range(m):
-            step[k] -= line[k]
-    fill_system(G, work, of_contacts, m)
-    for k in range(m):
-        line[k] = step[k]
-    solve_symmetric(A, step, m)
-    positive = True
-    for k in range(m):
-        positive = positive and 0.0 < A[k, k] < np.inf
-    if not positive:  # G is singular and R too small next to it: with pivots
-        for k in range(m):
-            step[k] = line[k]
-        fill_system(G, work, of_contacts, m)
-        for k in range(m):
-            for j in range(k):
-                A[k, j] = A[j, k]
-        if not eliminate(A, step, m):
-            return False
-    add_directions(work, of_contacts, m)
-    return True
-
-
-@kernel
-def line_search(rows, law, x, work, accuracy):
-    """Return the α in (0, 1.5] at which the cost along the step is smallest.
-
-    `accuracy` is the slope that may be left over that before [-]. `trial` and `projected` then
-    hold u and γ at α.
-    """
-    u, du, dx, trial, gamma = (
-        work.velocity, work.velocity_change, work.change, work.trial, work.projected,
-    )  # fmt: skip
-    n, low, high, alpha = x.shape[0], 0.0, LARGEST_STEP, 1.0
-    for count in range(LINE_SEARCH_ITERATIONS):
-        for r in range(n):
-            trial[r] = u[r] + alpha * du[r]
-        fill_impulse(rows, law, trial, gamma)
-        slope, curvature = 0.0, 0.0
-        for r in range(n):
-            slope += du[r] * (x[r] + alpha * dx[r] - gamma[r])
-            curvature += du[r] * dx[r]
-        if abs(slope) <= accuracy * curvature * alpha:  # stiffness only adds to it
-            break
-        curvature += stiffness_along(rows, law, trial, du)
-        if abs(slope) <= accuracy * curvature * alpha or curvature <= 0.0:
-            break
-        if slope > 0.0:
-            high = alpha
-        else:
-            low = alpha
-        last = count == LINE_SEARCH_ITERATIONS - 1
-        if low >= LARGEST_STEP or high - low <= 1e-12 or last:
-            break
-        following = alpha - slope / curvature
-        alpha = following if low < following < high else 0.5 * (low + high)
-    return alpha
-
-
-@kernel
-def measure(rows, x, work):
-    """Fill γ − x; return (|γ − x|_G, |x|_G + |γ|_G, largest |γ − x| [N s])."""
-    u, gamma, defect, product = work.velocity, work.projected, work.defect, work.velocity_change
-    n, largest = x.shape[0], 0.0
-    for r in range(n):
-        defect[r] = gamma[r] - x[r]
-    fill_product(rows.delassus, defect, product)
-    error, before, after = 0.0, 0.0, 0.0
-    for r in range(n):
-        w = u[r] - rows.g[r]  # G x
-        error += defect[r] * product[r]
-        before += x[r] * w
-        after += gamma[r] * (w + product[r])
-        if abs(defect[r]) > largest or defect[r] != defect[r]:
-            largest = abs(defect[r])
-    return np.sqrt(abs(error)), np.sqrt(abs(before)) + np.sqrt(abs(after)), largest
-
-
-@kernel
-def changes_little(rows, x, work, tolerance):
-    """Return whether |Δx|_G ≤ tolerance · |x + Δx|_G.
-
-    The step is the error of x to first order. |x − γ| is far larger where R is tiny next to G:
-    there γ = R⁻¹ (v̂ − u) multiplies the rounding of u.
-    """
-    u, dx, du, error, size = work.velocity, work.change, work.velocity_change, 0.0, 0.0
-    for r in range(x.shape[0]):
-        error += dx[r] * du[r]
-        size += (x[r] + dx[r]) * (u[r] - rows.g[r] + du[r])
-    return abs(error) <= tolerance * tolerance * abs(size)
-
-
-@kernel
-def guess_about(rows, law, start, impulse, work):
-    """Fill the answer to γ linearised about the velocity `start` (n,), if there is one.
-
-    (I + H G) x = γ(start) + H (start − u_f). A better guess than the last impulses where friction
-    bends within a slip far below what their changes bring about.
-    """
-    u, gamma, way, along = work.velocity, work.defect, work.trial, work.line
-    n = rows.g.shape[0]
-    for r in range(n):
-        u[r], way[r] = start[r], start[r] - rows.g[r]
-    fill_impulse(rows, law, u, gamma)
-    of_contacts, m, rest = find_directions(rows, law, work)
-    fill_components(work, way, of_contacts, m, along)
-    for k in range(m):
-        work.step[k] += along[k] / work.softness[k]
-    if solve_change(rows, work, of_contacts, m, rest):
-        for r in range(n):
-            impulse[r] = work.change[r]
-
-
-@kernel
-def minimise(rows, law, impulse, work, tolerance, max_iterations, accuracy):
-    """Solve from the guess `impulse`; return (iterations, residual, converged).
-
-    Args:
-        rows: the problem, n rows; `g` is the velocity without contact u_f [m/s], G symmetric.
-        law: a `SoftLaw`; where it is of form PYRAMID, μ > 0.
-        impulse: in and out: γ [N s], shape (n,).
-        work: scratch for n rows or more, see `newton_work`; its vectors may be longer.
-        tolerance: on |x − γ|, or on the Newton step, relative to |x|, in the norm of G [-].
-        max_iterations: largest number of Newton steps.
-        accuracy: of the line searches, EXACT or COARSE.
-    """
-    x, u, gamma, n = impulse, work.velocity, work.projected, rows.g.shape[0]
-    dx, du, trial, residual = work.change, work.velocity_change, work.trial, np.inf
-    fill_velocity_symmetric(rows, x, u)
-    fill_impulse(rows, law, u, gamma)
-    for count in range(max_iterations + 1):
-        error, size, residual = measure(rows, x, work)
-        if not np.isfinite(error):
-            return count, residual, False
-        if error <= tolerance * size:
-            for r in range(n):
-                x[r] = gamma[r]
-            return count, residual, True
-        if count == max_iterations:
-            break
-        of_contacts, m, rest = find_directions(rows, law, work)
-        if not solve_change(rows, work, of_contacts, m, rest):
-            break
-        fill_product(rows.delassus, dx, du)
-        if changes_little(rows, x, work, tolerance):
-            for r in range(n):
-                x[r] += dx[r]
-            return count + 1, residual, True
-        alpha = line_search(rows, law, x, work, accuracy)
-        for r in range(n):
-            x[r] += alpha * dx[r]
-            u[r] = trial[r]
-    for r in range(n):
-        x[r] = gamma[r]
-    return max_iterations, residual, False
-
-
-@kernel
-def newton(rows, v_hat, R, impulse, work, tolerance, max_iterations, pyramidal):
-    """Solve contacts of form CONE or PYRAMID; as `minimise`, with v̂ and R of shapes (n,)."""
-    law = linear_law(v_hat, R, pyramidal)
-    return minimise(rows, law, impulse, work, tolerance, max_iterations, EXACT)

@@ -1,6 +1,6 @@
-"""Forces of springs, dampers and regularised friction, and their derivatives to the velocity.
+"""Springs, dampers and regularised friction: forces, derivatives, implicit step.
 
-The laws are those of contact_models/compliant.py; `material` holds their numbers.
+The laws are those of contact_models/_compliant.py (theory 2.1); `material` holds their numbers.
 """
 
 from __future__ import annotations
@@ -25,37 +25,29 @@ PIECEWISE, TANH, STRIBECK, ANCHORED = range(4)
     STIFFNESS, EXPONENT, DISSIPATION, DAMPING_RATIO, SLIP_SPEED, STATIC_RATIO,
     TANGENTIAL_STIFFNESS, TANGENTIAL_DAMPING_RATIO, SECANT_STIFFNESS,
 ) = range(9)  # fmt: skip
-"""Places of the numbers in `material`, which are CompliantParameters."""
+"""Places of the numbers in `material`, see CompliantParameters."""
 
 
 class Springs(NamedTuple):
     """The laws of a compliant ground."""
 
-    normal_law: int
-    """LINEAR, KELVIN_VOIGT, UNCLAMPED or HUNT_CROSSLEY."""
-    friction_law: int
-    """PIECEWISE, TANH, STRIBECK or ANCHORED."""
-    material: Any
-    """Numbers of the laws, shape (9,)."""
-    time_step: float
-    """h [s]."""
-    ahead: float
-    """h if the gap at the end of the step counts, 0 if that at its start does [s]."""
+    normal_law: int  # LINEAR, KELVIN_VOIGT, UNCLAMPED or HUNT_CROSSLEY
+    friction_law: int  # PIECEWISE, TANH, STRIBECK or ANCHORED
+    material: Any  # numbers of the laws, shape (9,)
+    time_step: float  # h [s]
+    ahead: float  # h if the gap at the end of the step counts, 0 if that at its start does [s]
 
 
-class Press(NamedTuple):
-    """One pressed contact: what friction depends on besides the slip velocity."""
+class NormalLoad(NamedTuple):
+    """The normal force of one contact, on which its friction depends."""
 
-    mu: float
-    """Friction coefficient [-]."""
-    force: float
-    """Normal force f [N]."""
-    rate: float
-    """Its derivative to the normal velocity [N s/m]."""
+    mu: float  # friction coefficient [-]
+    force: float  # normal force f [N]
+    rate: float  # its derivative to the normal velocity [N s/m]
 
 
 class LinearSprings(NamedTuple):
-    """The springs and dampers of every contact for small motions about the wanted depth."""
+    """Springs and dampers of every contact, linearised about the nominal penetration."""
 
     stiffness: float
     """k along the normal [N/m]."""
@@ -79,13 +71,8 @@ def damper(ratio, k, G):
 def stiffness_ratio(G, nc, h, springs):
     """Return √λ_max(G (h² K + 2 h D)) of the first `nc` contacts: h ω_max without damping.
 
-    The explicit step u⁺ = u − h G (K x + D u), x⁺ = x + h u⁺ is stable below 2 and only there.
-
-    Args:
-        G: Delassus matrix [1/kg], (3 nc, 3 nc) or more.
-        nc: contacts.
-        h: time step [s].
-        springs: `LinearSprings`; K and D are their stiffness and damping, diagonal.
+    The explicit step u⁺ = u − h G (K x + D u), x⁺ = x + h u⁺ is stable exactly below 2. K and D
+    are the diagonal stiffness and damping of `springs`, a `LinearSprings`.
     """
     n = 3 * nc
     if nc == 0:
@@ -99,6 +86,7 @@ def stiffness_ratio(G, nc, h, springs):
         d_t = damper(springs.tangential_damping_ratio, k_t, G_tt)
         root[r] = root[r + 1] = np.sqrt(h * (h * k_t + 2.0 * d_t))
         root[r + 2] = np.sqrt(h * (h * k + 2.0 * d))
+    # symmetric matrix of the same eigenvalues
     for a in range(n):
         for b in range(n):
             A[a, b] = root[a] * G[a, b] * root[b]
@@ -110,6 +98,7 @@ def normal_force(law, x, speed, material, G_nn):
     """Return f_n and its derivatives to the penetration x and to its rate ẋ = `speed`."""
     if x <= 0.0:
         return 0.0, 0.0, 0.0
+    # open contact above; the laws of theory T10
     k = material[STIFFNESS]
     if law == LINEAR:
         return k * x, k, 0.0
@@ -133,6 +122,7 @@ def friction_coefficient(law, s, mu, v_s, ratio):
     if law == TANH:
         value = np.tanh(x)
         return mu * value, mu * (1.0 - value * value) / v_s
+    # Stribeck: up to μ_s, then down to μ by a cubic
     static = ratio * mu
     if x < 1.0:
         return static * x * (2.0 - x), 2.0 * static * (1.0 - x) / v_s
@@ -150,7 +140,8 @@ def regularised_friction(springs, press, u1, u2, r, impulse, slope):
     h, v_s = springs.time_step, springs.material[SLIP_SPEED]
     s = np.sqrt(u1 * u1 + u2 * u2)
     m, d_m = friction_coefficient(springs.friction_law, s, mu, v_s, springs.material[STATIC_RATIO])
-    over = m / s if s > 1e-12 * v_s else d_m  # μ(s)/s
+    # force −h μ(s) f u_t/s and its derivatives along d, across d and to f
+    over = m / s if s > 1e-12 * v_s else d_m
     d1, d2 = (u1 / s, u2 / s) if s > 0.0 else (0.0, 0.0)
     impulse[r], impulse[r + 1] = -h * over * f * u1, -h * over * f * u2
     along, across = h * f * d_m, h * f * over
@@ -162,7 +153,7 @@ def regularised_friction(springs, press, u1, u2, r, impulse, slope):
 
 @kernel
 def anchored_friction(springs, press, u1, u2, G_tt, z, r, impulse, slope):
-    """Fill the same rows with the spring and damper to the anchor, cut at μ f.
+    """Fill the tangential rows of the spring and damper to the anchor, cut at μ f.
 
     `z` (4,) is the deflection at the start of the step.
     """
@@ -174,6 +165,7 @@ def anchored_friction(springs, press, u1, u2, G_tt, z, r, impulse, slope):
     size, bound = np.sqrt(t1 * t1 + t2 * t2), mu * f
     slope[r, :] = 0.0
     slope[r + 1, :] = 0.0
+    # stick; below: slip, with the direction of the trial force
     if size <= bound:
         impulse[r], impulse[r + 1] = -h * t1, -h * t2
         slope[r, 0] = slope[r + 1, 1] = -h * gain
@@ -188,7 +180,7 @@ def anchored_friction(springs, press, u1, u2, G_tt, z, r, impulse, slope):
 
 @kernel
 def next_deflection(u_next, mu, impulse, h, stiffness, memory, memory_next):
-    """Fill the next anchors, z + h u_t⁺ with k_t |z| ≤ μ f_n; zero where nothing presses."""
+    """Fill the next anchors, z + h u_t⁺ with k_t |z| ≤ μ f_n; zero without normal force."""
     memory_next[:] = 0.0
     for i in range(mu.shape[0]):
         r, longest = 3 * i, mu[i] * max(impulse[3 * i + 2], 0.0) / (h * stiffness)
@@ -199,24 +191,18 @@ def next_deflection(u_next, mu, impulse, h, stiffness, memory, memory_next):
 
 
 @kernel
-def contact_forces(rows, u, gap, memory, springs, held, holding, impulse, slope):
-    """Fill h f of the contacts and its derivative to u.
+def contact_forces(rows, u, gap, memory, springs, lagged_force, lagged, impulse, slope):
+    """Fill h f of the contacts (3 nc,) and its derivative to u, a 3x3 block per contact, (n, 3).
 
-    Args:
-        rows: the problem, n rows of nc contacts and ns scalar rows; `g` plays no part.
-        u: velocities of the rows [m/s], shape (n,).
-        gap: φ at the start of the step [m], shape (nc,).
-        memory: deflection of the anchors [m] in the first two columns, shape (nc, 4).
-        springs: the laws.
-        held: normal forces [N], shape (nc,), not negative.
-        holding: whether friction counts on `held`, or on the normal forces of the moment.
-        impulse: out [N s], the first 3 nc rows.
-        slope: out, ∂(h f)/∂u, a 3x3 block per contact, shape (n, 3).
+    `gap` is φ at the start of the step [m], (nc,); `memory` has the deflection of the anchors [m]
+    in its first two columns, (nc, 4). With `lagged` friction uses the normal forces `lagged_force`
+    [N], (nc,), not negative, instead of the present ones.
     """
     G, h, ahead = rows.delassus, springs.time_step, springs.ahead
     for i in range(rows.friction.shape[0]):
         r = 3 * i
         u1, u2, un = u[r], u[r + 1], u[r + 2]
+        # normal row
         f, f_x, f_rate = normal_force(
             springs.normal_law, -(gap[i] + ahead * un), -un, springs.material, G[r + 2, r + 2]
         )
@@ -224,11 +210,13 @@ def contact_forces(rows, u, gap, memory, springs, held, holding, impulse, slope)
         impulse[r + 2] = h * f
         slope[r + 2, 0] = slope[r + 2, 1] = 0.0
         slope[r + 2, 2] = h * d_f
-        if holding:
-            f, d_f = held[i], 0.0
+        # normal force that friction depends on
+        if lagged:
+            f, d_f = lagged_force[i], 0.0
         elif f <= 0.0:
             f = d_f = 0.0
-        press = Press(rows.friction[i], f, d_f)
+        press = NormalLoad(rows.friction[i], f, d_f)
+        # tangential rows
         if springs.friction_law == ANCHORED:
             G_tt = 0.5 * (G[r, r] + G[r + 1, r + 1])
             anchored_friction(springs, press, u1, u2, G_tt, memory[i], r, impulse, slope)
@@ -241,19 +229,11 @@ def interval_forces(rows, u, gap, springs, impulse, slope):
     """Fill h f of the scalar rows and its derivative to u, column 0 of their rows in `slope`.
 
     A bounded interval is dry friction, regularised below v_s [rad/s] like that of the ground. An
-    interval with an infinite bound is a spring and a damper on the position error of the row,
-    f = −(k φ + d u) with d = 2 ζ √(k/G_kk), cut at the bounds: a limit with φ ≥ 0 inside pushes
-    only, with [0, inf) or (−inf, 0], and a bilateral row pushes and pulls. The damper acts from
-    φ = −(d/k) u on, a little ahead of the limit: so the force has no jump, and the implicit step
-    always an answer.
-
-    Args:
-        rows: the problem, n rows of nc contacts and ns scalar rows; `g` plays no part.
-        u: velocities of the rows [rad/s], shape (n,).
-        gap: position error φ of the scalar rows at the start of the step [rad], shape (ns,).
-        springs: the laws; k is the secant stiffness [N m/rad], ζ the damping ratio.
-        impulse: out [N m s], the last ns rows.
-        slope: out, shape (n, 3).
+    interval with an infinite bound is a spring and a damper on the position error φ of the row,
+    `gap` (ns,) at the start of the step, f = −(k φ + d u) with d = 2 ζ √(k/G_kk), cut at the
+    bounds: a limit with φ ≥ 0 inside pushes only, with [0, inf) or (−inf, 0], and a bilateral row
+    pushes and pulls; k is the secant stiffness. The damper acts from φ = −(d/k) u on, a little
+    before the limit: so the force is continuous, and the implicit step always has a solution.
     """
     first, h = 3 * rows.friction.shape[0], springs.time_step
     v_s, k = springs.material[SLIP_SPEED], springs.material[SECANT_STIFFNESS]
@@ -272,60 +252,43 @@ def interval_forces(rows, u, gap, springs, impulse, slope):
         slope[r, 0] = -h * gain if lower < free < upper else 0.0
 
 
-# --- Newton on λ = h f(u_f + G λ): the forces of springs and dampers at the end of a step.
+# Newton on λ = h f(u_f + G λ): the forces of springs and dampers at the end of a step.
 #
-#     (I − S G) Δλ = h f(u) − λ,   S = ∂(h f)/∂u                                  (springs.py)
+#     (I − S G) Δλ = h f(u) − λ,   S = ∂(h f)/∂u
 #
-# S has a 3x3 block per contact and one number per scalar row. Where it is zero, in contacts that
-# do
-# not press and in dry friction at full slip, Δλ is the right side; only the other rows are
-# unknowns. A step that does not take off its share of |λ − h f| is halved.
+# S has a 3x3 block per contact and one number per scalar row. Where it is zero, in open contacts
+# and in dry friction at full slip, Δλ is the right-hand side; only the other rows are unknowns. A
+# step that does not decrease |λ − h f| enough is halved.
 #
 # Friction grows with the normal force, which makes I − S G asymmetric, and |λ − h f| may have
-# minima
-# that are no answers: a contact on the verge of leaving, whose friction another one feels. Then
-# friction counts on normal forces that are held, those of the last answer; with them the forces
-# only
-# fall as the velocities grow, and Newton has a way down. From there the whole system is tried
-# again,
-# and else the normal forces of that answer are held.
+# minima that are no solutions: a contact about to open, whose friction another one feels. Then
+# friction is computed from lagged normal forces, those of the last iterate; with them the forces
+# only decrease as the velocities grow, and Newton converges. From that solution the coupled system
+# is tried again, and if it fails, the normal forces are lagged once more.
 
-HALVINGS = 12
-SHARE = 0.1
-"""Of the decrease of |λ − h f| that a step promises, what it has to take off."""
-MOST_AT_ONCE = 100
-"""Iterations after which friction counts on normal forces that are held."""
-MOST_AGAIN = 6
-"""Iterations of the whole system from every answer of those."""
-SMALLEST_SCALE = 1e-12
-"""Impulse below which a tolerance is absolute [N s]."""
+MAX_HALVINGS = 12
+SUFFICIENT_DECREASE = 0.1
+"""Share of the predicted decrease of |λ − h f| that a step must reach [-]."""
+MAX_COUPLED_ITERATIONS = 100
+"""Iterations of the coupled system, after which normal forces are lagged."""
+MAX_RETRY_ITERATIONS = 6  # iterations of the coupled system from each solution with lagged forces
+MIN_SCALE = 1e-12  # impulse below which a tolerance is absolute [N s]
 
 
 class SpringWork(NamedTuple):
-    """Scratch of `end_of_step`; only the first n entries are used, there may be more."""
+    """Scratch of `solve_implicit_springs` for n rows or more."""
 
-    velocity: Any
-    """u [m/s], shape (n,)."""
-    force: Any
-    """h f(u) [N s], shape (n,)."""
-    trial: Any
-    """Impulse that is tried [N s], shape (n,)."""
-    best: Any
-    """Impulse nearest to its own force so far [N s], shape (n,)."""
-    step: Any
-    """Δλ [N s], shape (n,)."""
-    line: Any
-    """One row of a matrix, or a product with G, shape (n,)."""
-    right: Any
-    """Right side and answer of the system, shape (n,)."""
-    slope: Any
-    """S, a 3x3 block per contact, column 0 in a scalar row, shape (n, 3)."""
-    matrix: Any
-    """Matrix of the system, shape (n, n)."""
-    row: Any
-    """Row of every unknown, integers, shape (n,)."""
-    held: Any
-    """Normal forces [N] that friction counts on, where they are held, shape (nc,)."""
+    velocity: Any  # u [m/s], shape (n,)
+    force: Any  # h f(u) [N s], shape (n,)
+    trial: Any  # impulse that is tried [N s], shape (n,)
+    best: Any  # impulse with the smallest |λ − h f| so far [N s], shape (n,)
+    step: Any  # Δλ [N s], shape (n,)
+    line: Any  # one row of a matrix, or a product with G, shape (n,)
+    right: Any  # right side and answer of the system, shape (n,)
+    slope: Any  # S, a 3x3 block per contact, column 0 in a scalar row, shape (n, 3)
+    matrix: Any  # matrix of the system, shape (n, n)
+    row: Any  # row of every unknown, integers, shape (n,)
+    lagged_force: Any  # lagged normal forces [N] of friction, shape (nc,)
 
 
 @kernel
@@ -378,6 +341,7 @@ def newton_step(G, nc, work):
     """Turn `step` from h f − λ into Δλ; return False where the system is singular."""
     slope, step, right, row, line = work.slope, work.step, work.right, work.row, work.line
     m, n = stiff_rows(slope, nc, row), G.shape[0]
+    # right-hand side: the rows with S = 0 are known
     for k in range(m):
         right[k], step[row[k]] = step[row[k]], 0.0
     if m < n:
@@ -393,13 +357,13 @@ def newton_step(G, nc, work):
 
 
 @kernel
-def fill_forces(rows, springs, u, gaps, memory, work, holding):
+def fill_forces(rows, springs, u, gaps, memory, work, lagged):
     """Fill h f(u) and S; `gaps` of the contacts and of the scalar rows.
 
-    `holding`: friction counts on the normal forces that are held.
+    With `lagged` friction uses the lagged normal forces.
     """
     force, slope = work.force, work.slope
-    contact_forces(rows, u, gaps[0], memory, springs, work.held, holding, force, slope)
+    contact_forces(rows, u, gaps[0], memory, springs, work.lagged_force, lagged, force, slope)
     interval_forces(rows, u, gaps[1], springs, force, slope)
 
 
@@ -415,28 +379,31 @@ def force_error(n, trial, force):
 
 
 @kernel
-def descend(rows, springs, gaps, memory, work, holding, limits):
-    """Find λ = h f from `trial` on; return (status code, iterations, residual).
+def descend(rows, springs, gaps, memory, work, lagged, limits):
+    """Solve λ = h f from `trial` on; return (status code, iterations, residual).
 
-    `limits` are those of `end_of_step`. λ is left in `force` where converged, else the iterate
-    closest to its own force in `best`.
+    `limits` as in `solve_implicit_springs`. λ is left in `force` where converged, else the iterate
+    with the smallest residual in `best`.
     """
-    G, nc, (tolerance, most) = rows.delassus, rows.friction.shape[0], limits
+    G, nc, (tolerance, max_iterations) = rows.delassus, rows.friction.shape[0], limits
     u, force, trial, x, step = work.velocity, work.force, work.trial, work.best, work.step
     n, alpha, best = rows.g.shape[0], 1.0, np.inf
-    for count in range(most + 1):
+    for count in range(max_iterations + 1):
+        # residual λ − h f(u_f + G λ): acceptance
         fill_velocity(rows, trial, u)
-        fill_forces(rows, springs, u, gaps, memory, work, holding)
+        fill_forces(rows, springs, u, gaps, memory, work, lagged)
         error, largest = force_error(n, trial, force)
         if not np.isfinite(error):
             return NONFINITE, count, error
-        if error <= tolerance * max(largest, SMALLEST_SCALE):
+        if error <= tolerance * max(largest, MIN_SCALE):
             return CONVERGED, count, error
-        if error > (1.0 - SHARE * alpha) * best and alpha > 0.5**HALVINGS:
+        # insufficient decrease: halve the step
+        if error > (1.0 - SUFFICIENT_DECREASE * alpha) * best and alpha > 0.5**MAX_HALVINGS:
             alpha *= 0.5
             for r in range(n):
                 trial[r] = x[r] + alpha * step[r]
             continue
+        # Newton step
         best, alpha = error, 1.0
         for r in range(n):
             x[r], step[r] = trial[r], force[r] - trial[r]
@@ -444,35 +411,28 @@ def descend(rows, springs, gaps, memory, work, holding, limits):
             break
         for r in range(n):
             trial[r] = x[r] + step[r]
-    return MAX_ITERATIONS, most, best
+    return MAX_ITERATIONS, max_iterations, best
 
 
 @kernel
-def hold_normal_forces(nc, h, work):
-    """Let friction count on the normal forces of the impulse in `trial`."""
-    for i in range(nc):
-        work.held[i] = max(work.trial[3 * i + 2], 0.0) / h
-
-
-@kernel
-def end_of_step(rows, springs, start, gaps, memory, impulse, work, limits):
+def solve_implicit_springs(rows, springs, start, gaps, memory, impulse, work, limits):
     """Fill λ = h f(u_f + G λ); return (status code, iterations, residual).
 
     Args:
         rows: the problem, n rows; `g` is the velocity without contact u_f [m/s].
         springs: the laws.
-        start: u before the step [m/s]; of several answers, the one that it leads to.
+        start: u before the step [m/s]; selects among several solutions.
         gaps: φ of the contacts (nc,) [m] and of the scalar rows (ns,) at the start of the step.
         memory: deflection of the anchors [m], shape (nc, 4).
         impulse: out, λ [N s], shape (n,).
         work: scratch for n rows or more, `slope` and `matrix` for n rows.
         limits: tolerance on |λ − h f| relative to the largest impulse [-], and most iterations.
     """
-    G, g, nc, (tolerance, most) = rows.delassus, rows.g, rows.friction.shape[0], limits
+    G, g, nc, (tolerance, max_iterations) = rows.delassus, rows.g, rows.friction.shape[0], limits
     u, force, trial, x, step = work.velocity, work.force, work.trial, work.best, work.step
-    n, count, holding, allowed = g.shape[0], 0, False, MOST_AT_ONCE
+    n, count, lagged, allowed = g.shape[0], 0, False, MAX_COUPLED_ITERATIONS
     fill_forces(rows, springs, start, gaps, memory, work, False)
-    for r in range(n):  # linearised at the velocity before the step
+    for r in range(n):  # first iterate: forces linearised at the velocity before the step
         u[r] = g[r] - start[r]
     for r in range(n):
         step[r] = force[r] + slope_times(work.slope, u, nc, r)
@@ -481,19 +441,26 @@ def end_of_step(rows, springs, start, gaps, memory, impulse, work, limits):
     for r in range(n):
         trial[r] = x[r] = step[r]
     while True:
-        end = tolerance, min(most - count, most if holding else allowed)
-        status, more, error = descend(rows, springs, gaps, memory, work, holding, end)
+        # coupled and lagged systems in turn, each from the solution of the other
+        end = tolerance, min(max_iterations - count, max_iterations if lagged else allowed)
+        status, more, error = descend(rows, springs, gaps, memory, work, lagged, end)
         count += more
         if status == NONFINITE:
             impulse[:] = 0.0
             return NONFINITE, count, error
-        if status == CONVERGED and not holding:
+        if status == CONVERGED and not lagged:
             assign(impulse, force)
-            return (CONVERGED if allowed == MOST_AT_ONCE else CONVERGED_BY_FALLBACK), count, error
+            return (
+                (CONVERGED if allowed == MAX_COUPLED_ITERATIONS else CONVERGED_BY_FALLBACK),
+                count,
+                error,
+            )
+        # next start
         assign(trial, force if status == CONVERGED else x)
-        if count >= most and not holding:
-            assign(impulse, x)  # the iterate closest to its own force
+        if count >= max_iterations and not lagged:
+            assign(impulse, x)
             return MAX_ITERATIONS, count, error
-        if holding or allowed == MOST_AT_ONCE:
-            hold_normal_forces(nc, springs.time_step, work)
-        holding, allowed = not holding, MOST_AGAIN
+        if lagged or allowed == MAX_COUPLED_ITERATIONS:
+            for i in range(nc):
+                work.lagged_force[i] = max(trial[3 * i + 2], 0.0) / springs.time_step
+        lagged, allowed = not lagged, MAX_RETRY_ITERATIONS

@@ -22,16 +22,16 @@ from contact_sim.arrays._views import Arrays, arrays_of, integers, matrix, squar
 from contact_sim.constraints._elimination import (
     Elimination,
     constrain,
-    eliminate,
-    fill_share,
+    factor_rows,
+    fill_reduction,
+    reduce_problem,
     row_values,
-    take_out,
 )
-from contact_sim.constraints._rows import (
+from contact_sim.constraints._kinematics import (
     DAMPED,
     DRIVEN,
     DRIVEN_SLOWLY,
-    GIVEN,
+    FUNCTION,
     KD,
     KIND,
     KP,
@@ -42,11 +42,11 @@ from contact_sim.constraints._rows import (
     fill_errors,
     fill_jacobian,
 )
-from contact_sim.dynamics._integration import move
-from contact_sim.dynamics._rigid_body import place
+from contact_sim.dynamics._integration import integrate_configuration
+from contact_sim.dynamics._rigid_body import forward_kinematics
 from contact_sim.errors import InvalidInput, shown
 from contact_sim.robot._constraints import Holonomic
-from contact_sim.solvers._cone_problem import INCONSISTENT, worse
+from contact_sim.solvers._cone_problem import INCONSISTENT, worse_status
 from contact_sim.solvers._dense import assign, largest_size
 from contact_sim.solvers._jit import call_with_arrays, entry, kernel, pointer
 from contact_sim.step._contact_rows import (
@@ -188,7 +188,7 @@ def bilateral_task(numbers: Any, indices: Any, layout: Any) -> None:
     elif task in (CONSTRAIN_DELASSUS, CONSTRAIN_DELASSUS_UNDAMPED):
         # G ← G − S Sᵀ, S the share of the rows of contacts (constraints/_elimination.py)
         which, n = task - CONSTRAIN_DELASSUS, integers(data, f.COUNTS)[1]
-        take_out(
+        reduce_problem(
             half_of(data, f.BILATERAL_SHARE, which), state[RANK + which], integers(data, f.ROW_OF),
             n, square(data, f.DELASSUS, n), vector(data, f.G),
         )  # fmt: skip
@@ -201,11 +201,11 @@ def bilateral_task(numbers: Any, indices: Any, layout: Any) -> None:
         rows = elimination_of(data, 0)
         scratch = matrix(data, f.BILATERAL_SCRATCH)
         fill_accelerations(data)
-        state[RANK] = eliminate(rows, matrix(data, f.FACTOR), tree_of(data), scratch)
+        state[RANK] = factor_rows(rows, matrix(data, f.FACTOR), tree_of(data), scratch)
     elif task == FILL_SHARE:
         share = half_of(data, f.BILATERAL_SHARE, 0)
         coupling = matrix(data, f.BILATERAL_COUPLING)
-        fill_share(elimination_of(data, 0), state[RANK], coupling, share)
+        fill_reduction(elimination_of(data, 0), state[RANK], coupling, share)
     elif task == CONSTRAIN_VECTOR:
         constrain_with(data, 0, vector(data, f.PROJECTION))
     elif task == FILL_SPEEDS:
@@ -217,7 +217,7 @@ def eliminate_with(data, mass_factor, which):
     """Fill the elimination and its share in the rows of the contacts; return the rank."""
     rows, scratch = elimination_of(data, which), matrix(data, f.BILATERAL_SCRATCH)
     nb = rows.order.shape[0]
-    rank = eliminate(rows, mass_factor, tree_of(data), scratch)
+    rank = factor_rows(rows, mass_factor, tree_of(data), scratch)
     # coupling = J M̂⁻¹ Hᵀ, column by column along the branches of the tree
     coupling = matrix(data, f.BILATERAL_COUPLING)
     for a in range(nb):
@@ -225,7 +225,7 @@ def eliminate_with(data, mass_factor, which):
             matrix(data, f.JACOBIAN_TRANSPOSED), contact_branches(data), interval_branches(data),
             integers(data, f.DOF_PARENT), rows.response[a], coupling[a],
         )  # fmt: skip
-    fill_share(rows, rank, coupling, half_of(data, f.BILATERAL_SHARE, which))
+    fill_reduction(rows, rank, coupling, half_of(data, f.BILATERAL_SHARE, which))
     return rank
 
 
@@ -246,7 +246,7 @@ def flag_contradiction(data, v):
     row_values(matrix(data, f.BILATERAL_JACOBIAN), v, vector(data, f.BILATERAL_BIAS), missed)
     worst = largest_size(missed, missed.shape[0])
     if worst > CONTRADICTION_SPEED:
-        solver[0], solver[2] = worse(solver[0], INCONSISTENT), max(solver[2], worst)
+        solver[0], solver[2] = worse_status(solver[0], INCONSISTENT), max(solver[2], worst)
 
 
 @kernel
@@ -286,14 +286,14 @@ def project(data):
         ):
             break
         rows = elimination_of(data, 0)
-        rank = eliminate(
+        rank = factor_rows(
             rows, matrix(data, f.FACTOR), tree_of(data), matrix(data, f.BILATERAL_SCRATCH)
         )
         # q ← q ⊕ −M̂⁻¹ Hᵀ A⁺ h
         displacement[:] = 0.0
         constrain(rows, rank, asked, displacement, impulse, matrix(data, f.BILATERAL_SCRATCH)[0])
         assign(before, q)
-        move(
+        integrate_configuration(
             integers(data, f.KIND), integers(data, f.Q_INDEX), integers(data, f.V_INDEX),
             matrix(data, f.POSE), displacement, before, q,
         )  # fmt: skip
@@ -304,7 +304,7 @@ def project(data):
 @kernel
 def place_all(data, q):
     """Fill placements and joint columns at q (nq,)."""
-    place(
+    forward_kinematics(
         integers(data, f.KIND), integers(data, f.PARENT), integers(data, f.Q_INDEX),
         integers(data, f.V_INDEX), matrix(data, f.PLACEMENT), q, vector(data, f.ORIGIN),
         matrix(data, f.POSE), matrix(data, f.COLUMNS),
@@ -318,7 +318,7 @@ def keep_projected_rows(data, asked):
     H, error = matrix(data, f.BILATERAL_JACOBIAN), vector(data, f.BILATERAL_ERROR)
     owner = integers(data, f.BILATERAL_OWNER)
     for r in range(error.shape[0]):
-        given = indices[f.CONSTRAINT_INDICES * owner[r] + KIND] == GIVEN
+        given = indices[f.CONSTRAINT_INDICES * owner[r] + KIND] == FUNCTION
         kept = laws[owner[r], LAW] == PROJECTED and not given
         asked[r] = error[r] if kept else 0.0
         if not kept:
@@ -473,7 +473,7 @@ class PythonConstraints:
 
     def __init__(self, workspace: Any) -> None:
         self._work = workspace
-        self._functions = workspace.table.given
+        self._functions = workspace.table.functions
 
     def update(self, q: Array, v: Array) -> None:
         """Fill h, H and Ḣ v at q (nq,), v (nv,).

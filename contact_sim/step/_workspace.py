@@ -30,12 +30,12 @@ from contact_sim.arrays._views import (
     vector,
 )
 from contact_sim.collision._body_pairs import detect_pairs, fill_pair_rows, meeting_dof, pair_drift
-from contact_sim.collision._contact_keys import NO_FEATURE
+from contact_sim.collision._contact_slots import NO_FEATURE, clear_pool, pair_of
 from contact_sim.collision._detection import candidates_of, leaf_dof
-from contact_sim.collision._solids import clear_pool, pair_of, place_solids
+from contact_sim.collision._solid_contacts import place_solids
 from contact_sim.collision._surface import Ground
 from contact_sim.collision._terrain import Terrain, addresses_of, fill_coefficients
-from contact_sim.constraints._rows import COUNT
+from contact_sim.constraints._kinematics import COUNT
 from contact_sim.constraints._table import ConstraintTable, constraint_table
 from contact_sim.dynamics._tree import Tree, tree_of
 from contact_sim.robot._actuators import Actuators
@@ -207,7 +207,7 @@ class Workspace:
         for name in ('kind', 'parent', 'q_index', 'v_index', 'dof_parent', 'free_flyer_q',
                      'free_flyer_v', 'placement', 'body', 'armature'):  # fmt: skip
             getattr(self, name)[:] = getattr(tree, name)
-        self.terms_given[0] = bool(tree.unsupported)
+        self.external_terms[0] = bool(tree.unsupported)
         self.limb[:], self.rooted[0] = limbs_of(tree.dof_parent)
         for k, parent in enumerate(tree.dof_parent):
             self.floats[k] = k in tree.free_flyer_v if parent < 0 else self.floats[parent]
@@ -378,7 +378,7 @@ def joints_of(robot: RobotModel, limit: PositionLimit) -> list[Any]:
 def dof_islands(robot: RobotModel, tree: Tree, table: ConstraintTable) -> Indices:
     """Return the island of every dof, shape (nv,), see step/_contact_rows.py."""
     ties = [[joint.idx_v for joint in joints_of(robot, limit)] for limit in robot.position_limits]
-    return islands_of(tree.dof_parent, [*ties, *table.ties])
+    return islands_of(tree.dof_parent, [*ties, *table.coupled_dofs])
 
 
 def contact_names(robot: RobotModel, terrain: Terrain) -> tuple[str, ...]:

@@ -1,8 +1,7 @@
 """Descriptions of real ground as data: height fields, meshes, regions, and what generates them."""
 
-from contact_sim.terrain._generator import GeneratedTerrain, TerrainGenerator
+from contact_sim.terrain._generator import GeneratedTerrain, Region, TerrainGenerator
 from contact_sim.terrain._height_field import HeightField
-from contact_sim.terrain._region import Region
 from contact_sim.terrain._sub_terrains import SUB_TERRAINS, SubTerrain, sub_terrain
 from contact_sim.terrain._terraces import Terraces, blocks_on
 from contact_sim.terrain._triangle_mesh import TriangleMesh, boxes, concatenate

@@ -1,4 +1,4 @@
-"""Ground of many parts: rows of growing difficulty, columns of different kinds, or at random."""
+"""Generated ground: rows of growing difficulty, columns of different kinds, or at random."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from contact_sim._types import Array
 from contact_sim._validation import checked
 from contact_sim.errors import InvalidInput, UnknownName
 from contact_sim.parameters import Parameters, from_mapping, parameter, required
-from contact_sim.terrain._height_field import MOST_CELLS, HeightField
-from contact_sim.terrain._region import Region
+from contact_sim.terrain._height_field import MAX_CELLS, HeightField
 from contact_sim.terrain._sub_terrains import (
-    Ground,
+    GroundPatch,
     HeightFieldTerrain,
     Pair,
     SubTerrain,
@@ -27,8 +26,41 @@ from contact_sim.terrain._sub_terrains import (
 from contact_sim.terrain._terraces import rectangles_mesh
 from contact_sim.terrain._triangle_mesh import TriangleMesh
 
-STANDING_ROOM = 1.0
-"""On a grid a robot is put as high as the ground within this distance of the middle [m]."""
+STANDING_ROOM = 1.0  # radius within which a robot on a grid is placed above the highest ground [m]
+
+
+@dataclass(frozen=True)
+class Region(Parameters):
+    """A rectangle, along the axes, in which the ground has its own friction or restitution.
+
+    Raises:
+        InvalidInput: a range that is empty or not finite, negative friction, restitution outside
+            [0, 1].
+    """
+
+    x_range: tuple[float, float] = parameter((-1.0, 1.0), 'm', 'extent along x')
+    y_range: tuple[float, float] = parameter((-1.0, 1.0), 'm', 'extent along y')
+    friction: float | None = parameter(
+        None, '-', 'Coulomb friction coefficient; none: as everywhere', at_least=0.0
+    )
+    restitution: float | None = parameter(
+        None, '-', 'coefficient of restitution; none: as everywhere', at_least=0.0, at_most=1.0
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ('x_range', 'y_range'):
+            low, high = getattr(self, name)
+            if not low < high:
+                raise InvalidInput(
+                    f'Region.{name} = ({low:g}, {high:g}) m: expected a smaller, then a larger one'
+                )
+
+    @checked
+    def contains(self, x: float, y: float) -> bool:
+        """Return whether a point [m] lies in the region, its low sides included."""
+        (x_low, x_high), (y_low, y_high) = self.x_range, self.y_range
+        return x_low <= x < x_high and y_low <= y < y_high
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +165,7 @@ class TerrainGenerator(Parameters):
         self._check_number_of_heights()
         choice, *seeds = np.random.SeedSequence(self.seed).spawn(1 + rows * cols)
         names, difficulty = self._plan(np.random.default_rng(choice))
-        grounds: list[Ground] = []
+        grounds: list[GroundPatch] = []
         regions: list[Region] = []
         origins = np.empty((rows, cols, 3))
         for k, (i, j) in enumerate(np.ndindex(rows, cols)):
@@ -154,10 +186,10 @@ class TerrainGenerator(Parameters):
             if any(isinstance(kind, HeightFieldTerrain) for kind in self.sub_terrains.values())
             else 0.0
         )
-        if number > MOST_CELLS:
+        if number > MAX_CELLS:
             raise InvalidInput(
                 f'TerrainGenerator: {number:g} cells of horizontal_scale = '
-                f'{self.horizontal_scale:g} m, expected at most {MOST_CELLS}'
+                f'{self.horizontal_scale:g} m, expected at most {MAX_CELLS}'
             )
 
     def _plan(self, rng: np.random.Generator) -> tuple[tuple[tuple[str, ...], ...], Array]:
@@ -186,7 +218,7 @@ class TerrainGenerator(Parameters):
             yield Region(x_range, y_range, kind.friction, kind.restitution)
 
     def _joined(
-        self, grounds: list[Ground]
+        self, grounds: list[GroundPatch]
     ) -> tuple[tuple[HeightField, ...], TriangleMesh | None]:
         """Return one height field if it can hold all; else the fields and a mesh of the rest."""
         fields = tuple(ground for ground in grounds if isinstance(ground, HeightField))
@@ -239,7 +271,7 @@ class TerrainGenerator(Parameters):
         )
 
 
-def _standing_height(ground: Ground, x: float, y: float) -> float:
+def _standing_height(ground: GroundPatch, x: float, y: float) -> float:
     """Return the height of the ground under a robot in the middle of a sub-terrain [m]."""
     if not isinstance(ground, HeightField):
         return float(ground.height_at(x, y))
@@ -253,7 +285,7 @@ def _standing_height(ground: Ground, x: float, y: float) -> float:
     return float(ground.heights[near[0], near[1]].max())
 
 
-# --- Ready-made ground by name: one patch of a kind around the origin, or what a file describes.
+# Ready-made ground by name, and ground from files.
 
 READY_MADE: dict[str, dict[str, Any]] = {
     'stairs': {'type': 'pyramid_stairs', 'step_height_range': (0.02, 0.2), 'step_width': 0.3,
@@ -278,8 +310,7 @@ READY_MADE: dict[str, dict[str, Any]] = {
     'boxes': {'type': 'boxes', 'box_height_range': (0.02, 0.4), 'platform_width': 2.0},
 }  # fmt: skip
 """Parameters of the kinds by the name of the ground."""
-SIDE, BORDER = 10.0, 5.0
-"""Side of a patch, and width of the level ground around it [m]."""
+SIDE, BORDER = 10.0, 5.0  # side of a patch, and width of the level ground around it [m]
 MESHES = '.stl', '.obj', '.ply', '.gltf', '.glb', '.off', '.dae'
 
 

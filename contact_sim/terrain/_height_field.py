@@ -1,4 +1,4 @@
-"""Ground as heights on a grid: two triangles per cell, and walls where it is steep."""
+"""Ground as heights on a grid: two triangles per cell, and vertical walls where it is steep."""
 
 from __future__ import annotations
 
@@ -14,194 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from contact_sim._types import Array, Indices, Mask
 from contact_sim._validation import checked, checked_fields, coordinates, real_array
 from contact_sim.errors import InvalidInput, shown
-from contact_sim.terrain._triangle_mesh import FARTHEST, TriangleMesh, merged
+from contact_sim.terrain._triangle_mesh import MAX_COORDINATE, TriangleMesh, merged
 
-# --- Heights from files: arrays of NumPy and grey images.
-
-GREY_16_BIT = ('I;16', 'I;16B', 'I;16L', 'I;16N', 'I')
-"""Pillow's names; older ones read 16 bits into 32."""
-
-
-def heights_from_file(path: Path, vertical_scale: float | None, base: float) -> Array:
-    """Return base + vertical_scale · value of a .npy file or an image [m], shape (nx, ny).
-
-    Raises:
-        InvalidInput: no such file, not readable, of the wrong kind, no vertical_scale where values
-            are no metres.
-    """
-    if not path.is_file():
-        raise InvalidInput(f'{path}: there is no such file')
-    values = _array(path) if path.suffix == '.npy' else _image(path)
-    if vertical_scale is None and values.dtype.kind != 'f':
-        raise InvalidInput(
-            f'{path}: vertical_scale is missing: metres per unit of values in {values.dtype}'
-        )
-    return base + (1.0 if vertical_scale is None else vertical_scale) * values.astype(float)
-
-
-def _array(path: Path) -> NDArray:
-    try:
-        values = np.load(path, allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
-        raise InvalidInput(f'{path}: NumPy cannot read it: {error}') from error
-    if values.dtype.kind not in 'fiu':
-        raise InvalidInput(f'{path}: {values.dtype} values: expected numbers')
-    return np.asarray(values)
-
-
-def _image(path: Path) -> NDArray:
-    """Return the pixels, x to the right and y up."""
-    from PIL import Image, UnidentifiedImageError  # slow to import
-
-    try:
-        with Image.open(path) as image:
-            mode, pixels = image.mode, np.asarray(image)
-    except (UnidentifiedImageError, OSError, SyntaxError) as error:
-        raise InvalidInput(f'{path}: expected a .npy file or an image: {error}') from error
-    if mode == 'L':
-        warnings.warn(
-            f'{path}: 8 bits per pixel: heights in steps of 1/255 of the range; 16 bits are '
-            'smooth ground',
-            stacklevel=4,
-        )
-    elif mode not in GREY_16_BIT:
-        raise InvalidInput(f'{path}: an image of mode {mode}: expected grey, 16 bits per pixel')
-    return pixels[::-1].T
-
-
-# --- Walls that meet in one vertical line, divided at all heights that meet there.
-
-
-def divided_walls(vertices: Array, triangles: Indices) -> tuple[Array, Indices]:
-    """Return a surface in which no vertex lies inside a vertical side of a triangle.
-
-    A triangle with such a side becomes several with the same third corner; one that lies in a
-    vertical line goes.
-
-    Args:
-        vertices: [m], shape (n, 3); what stands above each other has equal x and y.
-        triangles: shape (m, 3).
-    """
-    vertices, triangles = merged(vertices, triangles)  # sorted: those above a place are a range
-    beside = (np.abs(np.diff(vertices[:, :2], axis=0)) > 0.0).any(axis=1)
-    place = np.concatenate([[0], np.cumsum(beside)])[triangles]
-    upright = place == np.roll(place, -1, axis=1)
-    sides = upright.sum(axis=1)
-    one = triangles[sides == 1]
-    k = np.argmax(upright[sides == 1], axis=1)
-    row = np.arange(len(one))
-    begin, end, apex = one[row, k], one[row, (k + 1) % 3], one[row, (k + 2) % 3]
-    row, low = expanded(np.minimum(begin, end), np.maximum(begin, end))
-    upward = (begin < end)[row]
-    parts = [np.where(upward, low, low + 1), np.where(upward, low + 1, low), apex[row]]
-    return vertices, np.concatenate([triangles[sides == 0], np.stack(parts, axis=1)])
-
-
-def expanded(first: Indices, last: Indices) -> tuple[Indices, Indices]:
-    """Return rows i and numbers k for all first[i] ≤ k < last[i]."""
-    count = last - first
-    row = np.repeat(np.arange(len(first)), count)
-    return row, np.arange(len(row)) - np.repeat(np.cumsum(count) - count - first, count)
-
-
-# --- Steep steps of a height field become walls: its vertices move by whole cells.
-
-Shifts = NDArray[np.int8]
-
-LONGEST = 3
-"""Cells along x or y between two corners of a triangle that have moved, at most."""
-
-
-def wall_shifts(heights: Array, step: float) -> Shifts:
-    """Return by how many cells each vertex moves in x and y, −1, 0 or 1, shape (nx, ny, 2).
-
-    Args:
-        heights: [m], shape (nx, ny).
-        step: rise from a vertex to the next above which it is a wall [m].
-    """
-    step = step * (1.0 + 1e-9)  # a rise of just the step is none
-    (x, top_x), (y, top_y), (diagonal, top) = (
-        _feet_and_tops(heights, direction, step) for direction in ((1, 0), (0, 1), (1, 1))
-    )
-    beside = (x != 0) | (y != 0)
-    shift = np.stack([np.where(beside, x, diagonal), np.where(beside, y, diagonal)], axis=2)
-    shift[top_x | top_y | top] = 0
-    shift[[0, -1], :, 0] = 0
-    shift[:, [0, -1], 1] = 0
-    return _settled(heights, shift)
-
-
-def _feet_and_tops(heights: Array, direction: tuple[int, int], step: float) -> tuple[Shifts, Mask]:
-    """Return where a top is near in a direction, 1 ahead, −1 behind, 0 none or both; and tops."""
-    behind = tuple(slice(None, -1) if d else slice(None) for d in direction)
-    ahead = tuple(slice(1, None) if d else slice(None) for d in direction)
-    rise = heights[ahead] - heights[behind]
-    side = np.zeros(heights.shape, dtype=np.int8)
-    top = np.zeros(heights.shape, dtype=bool)
-    side[behind] += rise > step
-    side[ahead] -= rise < -step
-    top[ahead] |= rise > step
-    top[behind] |= rise < -step
-    return side, top
-
-
-def _settled(heights: Array, shift: Shifts) -> Shifts:
-    """Return the shifts without those that fold the surface or leave a solid no thickness."""
-    nx, ny = heights.shape
-    start = np.stack(np.meshgrid(np.arange(nx), np.arange(ny), indexing='ij'), axis=2)
-    number = np.arange(nx * ny).reshape(nx, ny)
-    low, right, high, left = number[:-1, :-1], number[1:, :-1], number[1:, 1:], number[:-1, 1:]
-    corners = np.stack([low, right, high, low, high, left], axis=2).reshape(-1, 3)
-    moved = shift.reshape(-1, 2)
-    while True:
-        corners = corners[moved[corners].any(axis=(1, 2))]  # all others lie as they did
-        place = (start.reshape(-1, 2) + moved)[corners]
-        area = _cross(place[:, 1] - place[:, 0], place[:, 2] - place[:, 0])
-        apart = (place != np.roll(place, -1, axis=1)).any(axis=2).sum(axis=1)
-        bad = (area < 0) | ((area == 0) & (apart == 3))
-        wall = np.flatnonzero((area == 0) & (apart == 2))
-        bad[wall[_back_to_back(place[wall], heights.reshape(-1)[corners[wall]])]] = True
-        if not bad.any():
-            return shift
-        moved[corners[bad]] = 0
-
-
-def _back_to_back(place: Indices, z: Array) -> Mask:
-    """Return which triangles of walls have one that faces the other way over the same line.
-
-    Args:
-        place: where the corners stand, two of them at one place, in cells, shape (n, 3, 2).
-        z: heights of the corners, shape (n, 3).
-    """
-    row = np.arange(len(place))
-    order = np.lexsort((place[..., 1], place[..., 0]), axis=1)
-    first, last = place[row, order[:, 0]], place[row, order[:, 2]]
-    corner = np.stack([(place == last[:, None]).all(axis=2), z], axis=2)
-    facing = _cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
-    pieces = np.gcd.reduce(last - first, axis=1)  # from one vertex of the grid to the next
-    step = (last - first) // pieces[:, None]
-    wall, k = expanded(np.zeros_like(pieces), pieces)
-    start = first[wall] + k[:, None] * step[wall]
-    piece = np.ravel_multi_index(
-        (*start.T, *(step[wall].T + LONGEST)),
-        (*place.max(axis=(0, 1), initial=0) + 1, 2 * LONGEST + 1, 2 * LONGEST + 1),
-    )
-    line = np.unique(piece, return_inverse=True)[1]
-    both = np.ones(line.max(initial=-1) + 1, dtype=bool)
-    for sign in (1.0, -1.0):
-        both &= np.bincount(line, weights=sign * facing[wall] > 0.0, minlength=len(both)) > 0.0
-    result = np.zeros(len(place), dtype=bool)
-    result[wall[both[line] & (facing[wall] != 0.0)]] = True
-    return result
-
-
-def _cross(a: NDArray, b: NDArray) -> NDArray:
-    return np.asarray(a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0])
-
-
-# --- Ground as heights on a grid: two triangles per cell, and walls where it is steep.
-
-MOST_CELLS = 20_000_000
+MAX_CELLS = 20_000_000
 
 
 @checked_fields
@@ -234,12 +49,12 @@ class HeightField:
                 'numbers, at least 2 x 2'
             )
         heights = np.array(heights, dtype=float, order='C')
-        if not (np.abs(heights) <= FARTHEST).all():
-            bad = np.argwhere(~(np.abs(heights) <= FARTHEST))
+        if not (np.abs(heights) <= MAX_COORDINATE).all():
+            bad = np.argwhere(~(np.abs(heights) <= MAX_COORDINATE))
             i, j = bad[0]
             raise InvalidInput(
                 f'HeightField.heights[{i}, {j}] = {heights[i, j]} m: not finite, or more than '
-                f'{FARTHEST:g} m ({len(bad)} such)'
+                f'{MAX_COORDINATE:g} m ({len(bad)} such)'
             )
         heights.flags.writeable = False
         object.__setattr__(self, 'heights', heights)
@@ -384,10 +199,10 @@ def cells_of(size: tuple[float, float], horizontal_scale: float) -> tuple[int, i
             f'size = ({size[0]:g}, {size[1]:g}) m: expected multiples of horizontal_scale = '
             f'{horizontal_scale:g} m'
         )
-    if count.prod() > MOST_CELLS:
+    if count.prod() > MAX_CELLS:
         raise InvalidInput(
             f'size = ({size[0]:g}, {size[1]:g}) m with horizontal_scale = {horizontal_scale:g} m: '
-            f'{count.prod():g} cells, expected at most {MOST_CELLS}'
+            f'{count.prod():g} cells, expected at most {MAX_CELLS}'
         )
     return int(count[0]), int(count[1])
 
@@ -401,16 +216,192 @@ def _cell(p: Array, start: float, scale: float, count: int) -> tuple[NDArray[np.
 
 def _pair(name: str, value: Any) -> tuple[float, float]:
     pair = real_array(name, value)
-    if pair.shape != (2,) or not (np.abs(pair) <= FARTHEST).all():
+    if pair.shape != (2,) or not (np.abs(pair) <= MAX_COORDINATE).all():
         raise InvalidInput(
             f'HeightField: {name} = {shown(value)} m: expected two finite numbers, at most '
-            f'{FARTHEST:g}'
+            f'{MAX_COORDINATE:g}'
         )
     return float(pair[0]), float(pair[1])
 
 
 def _check_positive(name: str, value: Any, unit: str) -> None:
-    if not (isinstance(value, int | float | np.integer | np.floating) and 0.0 < value <= FARTHEST):
+    if not (
+        isinstance(value, int | float | np.integer | np.floating) and 0.0 < value <= MAX_COORDINATE
+    ):
         raise InvalidInput(
             f'HeightField: {name} = {shown(value)}{unit}: expected a finite number > 0'
         )
+
+
+# Heights from files: arrays of NumPy and grey images.
+
+GREY_16_BIT = ('I;16', 'I;16B', 'I;16L', 'I;16N', 'I')
+"""Pillow's names; older ones read 16 bits into 32."""
+
+
+def heights_from_file(path: Path, vertical_scale: float | None, base: float) -> Array:
+    """Return base + vertical_scale · value of a .npy file or an image [m], shape (nx, ny).
+
+    Raises:
+        InvalidInput: no such file, not readable, of the wrong kind, no vertical_scale where values
+            are no metres.
+    """
+    if not path.is_file():
+        raise InvalidInput(f'{path}: there is no such file')
+    values = _array(path) if path.suffix == '.npy' else _image(path)
+    if vertical_scale is None and values.dtype.kind != 'f':
+        raise InvalidInput(
+            f'{path}: vertical_scale is missing: metres per unit of values in {values.dtype}'
+        )
+    return base + (1.0 if vertical_scale is None else vertical_scale) * values.astype(float)
+
+
+def _array(path: Path) -> NDArray:
+    try:
+        values = np.load(path, allow_pickle=False)
+    except (ValueError, OSError, EOFError) as error:
+        raise InvalidInput(f'{path}: NumPy cannot read it: {error}') from error
+    if values.dtype.kind not in 'fiu':
+        raise InvalidInput(f'{path}: {values.dtype} values: expected numbers')
+    return np.asarray(values)
+
+
+def _image(path: Path) -> NDArray:
+    """Return the pixels, x to the right and y up."""
+    from PIL import Image, UnidentifiedImageError  # slow import
+
+    try:
+        with Image.open(path) as image:
+            mode, pixels = image.mode, np.asarray(image)
+    except (UnidentifiedImageError, OSError, SyntaxError) as error:
+        raise InvalidInput(f'{path}: expected a .npy file or an image: {error}') from error
+    if mode == 'L':
+        warnings.warn(
+            f'{path}: 8 bits per pixel: heights in steps of 1/255 of the range; 16 bits are '
+            'smooth ground',
+            stacklevel=4,
+        )
+    elif mode not in GREY_16_BIT:
+        raise InvalidInput(f'{path}: an image of mode {mode}: expected grey, 16 bits per pixel')
+    return pixels[::-1].T
+
+
+# Steep steps become walls: vertices move by whole cells.
+
+Shifts = NDArray[np.int8]
+MAX_SPAN = 3  # largest number of cells along x or y between two moved corners of a triangle
+
+
+def wall_shifts(heights: Array, step: float) -> Shifts:
+    """Return by how many cells each vertex moves in x and y, −1, 0 or 1, shape (nx, ny, 2).
+
+    A rise of more than `step` [m] from a vertex to the next becomes a wall.
+    """
+    step = step * (1.0 + 1e-9)  # a rise of just the step is none
+    (x, top_x), (y, top_y), (diagonal, top) = (
+        _feet_and_tops(heights, direction, step) for direction in ((1, 0), (0, 1), (1, 1))
+    )
+    beside = (x != 0) | (y != 0)
+    shift = np.stack([np.where(beside, x, diagonal), np.where(beside, y, diagonal)], axis=2)
+    shift[top_x | top_y | top] = 0
+    shift[[0, -1], :, 0] = 0
+    shift[:, [0, -1], 1] = 0
+    return _settled(heights, shift)
+
+
+def _feet_and_tops(heights: Array, direction: tuple[int, int], step: float) -> tuple[Shifts, Mask]:
+    """Return where a top is near in a direction, 1 ahead, −1 behind, 0 none or both; and tops."""
+    behind = tuple(slice(None, -1) if d else slice(None) for d in direction)
+    ahead = tuple(slice(1, None) if d else slice(None) for d in direction)
+    rise = heights[ahead] - heights[behind]
+    side = np.zeros(heights.shape, dtype=np.int8)
+    top = np.zeros(heights.shape, dtype=bool)
+    side[behind] += rise > step
+    side[ahead] -= rise < -step
+    top[ahead] |= rise > step
+    top[behind] |= rise < -step
+    return side, top
+
+
+def _settled(heights: Array, shift: Shifts) -> Shifts:
+    """Return the shifts without those that fold the surface or leave a solid no thickness."""
+    nx, ny = heights.shape
+    start = np.stack(np.meshgrid(np.arange(nx), np.arange(ny), indexing='ij'), axis=2)
+    number = np.arange(nx * ny).reshape(nx, ny)
+    low, right, high, left = number[:-1, :-1], number[1:, :-1], number[1:, 1:], number[:-1, 1:]
+    corners = np.stack([low, right, high, low, high, left], axis=2).reshape(-1, 3)
+    moved = shift.reshape(-1, 2)
+    while True:
+        corners = corners[moved[corners].any(axis=(1, 2))]  # all others lie as they did
+        place = (start.reshape(-1, 2) + moved)[corners]
+        area = _cross(place[:, 1] - place[:, 0], place[:, 2] - place[:, 0])
+        apart = (place != np.roll(place, -1, axis=1)).any(axis=2).sum(axis=1)
+        bad = (area < 0) | ((area == 0) & (apart == 3))
+        wall = np.flatnonzero((area == 0) & (apart == 2))
+        bad[wall[_back_to_back(place[wall], heights.reshape(-1)[corners[wall]])]] = True
+        if not bad.any():
+            return shift
+        moved[corners[bad]] = 0
+
+
+def _back_to_back(place: Indices, z: Array) -> Mask:
+    """Return which triangles of walls have one that faces the other way over the same line.
+
+    `place` is where the corners stand, two of them at one place, in cells, (n, 3, 2); `z` their
+    heights, (n, 3).
+    """
+    row = np.arange(len(place))
+    order = np.lexsort((place[..., 1], place[..., 0]), axis=1)
+    first, last = place[row, order[:, 0]], place[row, order[:, 2]]
+    corner = np.stack([(place == last[:, None]).all(axis=2), z], axis=2)
+    facing = _cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
+    pieces = np.gcd.reduce(last - first, axis=1)  # from one vertex of the grid to the next
+    step = (last - first) // pieces[:, None]
+    wall, k = expanded(np.zeros_like(pieces), pieces)
+    start = first[wall] + k[:, None] * step[wall]
+    piece = np.ravel_multi_index(
+        (*start.T, *(step[wall].T + MAX_SPAN)),
+        (*place.max(axis=(0, 1), initial=0) + 1, 2 * MAX_SPAN + 1, 2 * MAX_SPAN + 1),
+    )
+    line = np.unique(piece, return_inverse=True)[1]
+    both = np.ones(line.max(initial=-1) + 1, dtype=bool)
+    for sign in (1.0, -1.0):
+        both &= np.bincount(line, weights=sign * facing[wall] > 0.0, minlength=len(both)) > 0.0
+    result = np.zeros(len(place), dtype=bool)
+    result[wall[both[line] & (facing[wall] != 0.0)]] = True
+    return result
+
+
+def _cross(a: NDArray, b: NDArray) -> NDArray:
+    return np.asarray(a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0])
+
+
+# Walls that meet in one vertical line are divided at all heights that meet there.
+
+
+def divided_walls(vertices: Array, triangles: Indices) -> tuple[Array, Indices]:
+    """Return a surface in which no vertex lies inside a vertical side of a triangle.
+
+    A triangle with such a side becomes several with the same third corner; one that lies in a
+    vertical line is dropped. Vertices [m], (n, 3), that stand above each other have equal x and y.
+    """
+    vertices, triangles = merged(vertices, triangles)  # sorted: those above a place are a range
+    beside = (np.abs(np.diff(vertices[:, :2], axis=0)) > 0.0).any(axis=1)
+    place = np.concatenate([[0], np.cumsum(beside)])[triangles]
+    upright = place == np.roll(place, -1, axis=1)
+    sides = upright.sum(axis=1)
+    one = triangles[sides == 1]
+    k = np.argmax(upright[sides == 1], axis=1)
+    row = np.arange(len(one))
+    begin, end, apex = one[row, k], one[row, (k + 1) % 3], one[row, (k + 2) % 3]
+    row, low = expanded(np.minimum(begin, end), np.maximum(begin, end))
+    upward = (begin < end)[row]
+    parts = [np.where(upward, low, low + 1), np.where(upward, low + 1, low), apex[row]]
+    return vertices, np.concatenate([triangles[sides == 0], np.stack(parts, axis=1)])
+
+
+def expanded(first: Indices, last: Indices) -> tuple[Indices, Indices]:
+    """Return rows i and numbers k for all first[i] ≤ k < last[i]."""
+    count = last - first
+    row = np.repeat(np.arange(len(first)), count)
+    return row, np.arange(len(row)) - np.repeat(np.cumsum(count) - count - first, count)

@@ -1,4 +1,4 @@
-"""The kinds of ground by name."""
+"""Kinds of generated ground: on a height grid, and as terraces."""
 
 from __future__ import annotations
 
@@ -17,13 +17,11 @@ from contact_sim.errors import InvalidInput, UnknownName, shown
 from contact_sim.parameters import Parameters, from_mapping, parameter, required
 from contact_sim.terrain._height_field import HeightField, cells_of
 from contact_sim.terrain._terraces import Interval, Terraces, blocks_on
-from contact_sim.terrain._triangle_mesh import FARTHEST
+from contact_sim.terrain._triangle_mesh import MAX_COORDINATE
 
-# --- What every kind of generated ground shares: parameters, size, difficulty.
-
-Ground = HeightField | Terraces
+GroundPatch = HeightField | Terraces
 Pair = tuple[float, float]
-MOST_BLOCKS = 10_000
+MAX_BLOCKS = 10_000
 
 
 def between(ends: Pair, difficulty: float) -> float:
@@ -44,7 +42,7 @@ class SubTerrain(Parameters, ABC):
     )
 
     @checked
-    def build(self, size: Pair, difficulty: float, rng: np.random.Generator) -> Ground:
+    def build(self, size: Pair, difficulty: float, rng: np.random.Generator) -> GroundPatch:
         """Return the ground from (0, 0) to `size`; at its rim it lies at height 0.
 
         Args:
@@ -55,26 +53,21 @@ class SubTerrain(Parameters, ABC):
         Raises:
             InvalidInput: a size or difficulty that makes no sense, no room for what is asked.
         """
-        if len(size) != 2 or not all(0.0 < side <= FARTHEST for side in size):
+        if len(size) != 2 or not all(0.0 < side <= MAX_COORDINATE for side in size):
             raise InvalidInput(
-                f'size = {shown(size)} m: expected two numbers > 0, at most {FARTHEST:g}'
+                f'size = {shown(size)} m: expected two numbers > 0, at most {MAX_COORDINATE:g}'
             )
         if not 0.0 <= difficulty <= 1.0:
             raise InvalidInput(f'difficulty = {difficulty!r}: expected a number from 0 to 1')
         return self.ground((float(size[0]), float(size[1])), difficulty, rng)
 
     @abstractmethod
-    def ground(self, size: Pair, difficulty: float, rng: np.random.Generator) -> Ground:
+    def ground(self, size: Pair, difficulty: float, rng: np.random.Generator) -> GroundPatch:
         """Return what `build` returns, its arguments checked."""
 
     @checked
     def check_room(self, needed: float, size: Pair) -> None:
-        """Raise InvalidInput unless a square fits.
-
-        Args:
-            needed: side of the square [m].
-            size: of the sub-terrain [m].
-        """
+        """Raise InvalidInput unless a square of side `needed` [m] fits in `size` [m]."""
         if needed > min(size) * (1.0 + 1e-9):
             raise InvalidInput(
                 f'{type(self).__name__}: needs {needed:g} m, but size = '
@@ -83,15 +76,15 @@ class SubTerrain(Parameters, ABC):
 
     @checked
     def check_blocks(self, number: float, size: Pair) -> None:
-        """Raise InvalidInput for more than MOST_BLOCKS steps or cells."""
-        if number > MOST_BLOCKS:
+        """Raise InvalidInput for more than MAX_BLOCKS steps or cells."""
+        if number > MAX_BLOCKS:
             raise InvalidInput(
                 f'{type(self).__name__}: {number:g} blocks with size = ({size[0]:g}, {size[1]:g}) '
-                f'm, expected at most {MOST_BLOCKS}'
+                f'm, expected at most {MAX_BLOCKS}'
             )
 
 
-# --- Ground given by heights on a grid: rough, sloped, wavy, with obstacles and stones.
+# Ground on a height grid.
 
 Cells = tuple[int, int]
 PLATFORM = 'side of the square platform in the middle'
@@ -195,10 +188,7 @@ class DiscreteObstacles(HeightFieldTerrain):
     """Blocks and pits at random places around a platform."""
 
     obstacle_height_mode: str = parameter(
-        'choice',
-        '',
-        'choice: h, h/2, −h/2 or −h at random; fixed: h',
-        choices=('choice', 'fixed'),
+        'choice', '', 'choice: h, h/2, −h/2 or −h at random; fixed: h', choices=('choice', 'fixed')
     )
     obstacle_width_range: Pair = required('m', 'smallest and largest side', above=0.0)
     obstacle_height_range: Pair = required('m', 'height h, easiest and hardest')
@@ -268,12 +258,10 @@ class SteppingStones(HeightFieldTerrain):
         return np.where(self.from_middle(cells) <= 0.5 * self.platform_width + 1e-9, 0.0, heights)
 
 
-# --- Ground of level steps and vertical walls, as exact terraces.
+# Ground of level steps and vertical walls.
 
-HOLE = -10.0
-"""Height of the bottom of gaps and holes [m]."""
-SECOND_RING = 0.6
-"""Where a second ring lies, from the platform, 0, to the rim, 1."""
+HOLE = -10.0  # height of the bottom of gaps and holes [m]
+SECOND_RING = 0.6  # where a second ring lies, from the platform, 0, to the rim, 1
 
 Block = tuple[Interval, Interval, float]
 
@@ -451,7 +439,7 @@ class Gap(SubTerrain):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlaneTerrain(SubTerrain):
+class FlatGround(SubTerrain):
     """Level ground."""
 
     def ground(self, size: Pair, difficulty: float, rng: np.random.Generator) -> Terraces:
@@ -459,10 +447,10 @@ class PlaneTerrain(SubTerrain):
         return blocks_on(size, [])
 
 
-# --- The kinds of ground by name.
+# Kinds by name.
 
 SUB_TERRAINS: dict[str, type[SubTerrain]] = {
-    'plane': PlaneTerrain,
+    'plane': FlatGround,
     'pyramid_stairs': PyramidStairs,
     'pyramid_stairs_inv': PyramidStairsInv,
     'pyramid_slope': PyramidSlope,

@@ -13,39 +13,153 @@ from contact_sim._types import Array, Indices
 from contact_sim._validation import checked, checked_fields, coordinates, finite, pair
 from contact_sim.errors import InvalidInput, shown
 from contact_sim.terrain._height_field import divided_walls, expanded
-from contact_sim.terrain._triangle_mesh import FARTHEST, TriangleMesh
-
-# --- The surface over level rectangles: their tops, and walls between different heights.
-#
-# No vertex lies inside the edge of a triangle: a side is divided where a corner of another
-# rectangle
-# touches it, and a wall at every height that meets it in its ends. So every edge has its two
-# triangles, and those on one plane are recognisable as such.
-#
-# Coordinates are counted in nanometres, as integers: equal places are equal numbers.
+from contact_sim.terrain._triangle_mesh import MAX_COORDINATE, TriangleMesh
 
 UNITS_PER_METRE = 1e9
 """A power of ten: whole units divided by it are the decimal numbers one writes."""
+Interval = tuple[float, float]
+MAX_CELLS = 1_000_000
+
+
+@checked_fields
+@dataclass(frozen=True, eq=False)
+class Terraces:
+    """Level cells between lines along x and y, a height each; neighbours are joined by walls.
+
+    All numbers are rounded to nanometres, so that equal places are equal numbers.
+
+    Raises:
+        InvalidInput: cuts that are not finite and increasing, heights of another shape or not
+            finite.
+    """
+
+    x_cuts: Array
+    """Lines between cells [m], increasing, shape (nx + 1,), read-only."""
+    y_cuts: Array
+    """Lines between cells [m], increasing, shape (ny + 1,), read-only."""
+    heights: Array
+    """Height of each cell [m], shape (nx, ny), read-only."""
+
+    def __post_init__(self) -> None:
+        for name in ('x_cuts', 'y_cuts', 'heights'):
+            values = _rounded(getattr(self, name))
+            values.flags.writeable = False
+            object.__setattr__(self, name, values)
+        for name in ('x_cuts', 'y_cuts'):
+            cuts = getattr(self, name)
+            near = cuts.ndim == 1 and len(cuts) > 1 and (np.abs(cuts) <= MAX_COORDINATE).all()
+            if not (near and (np.diff(cuts) > 0.0).all()):
+                raise InvalidInput(f'Terraces.{name} = {cuts} m: expected 2 or more, increasing')
+        shape = (len(self.x_cuts) - 1, len(self.y_cuts) - 1)
+        if self.heights.shape != shape or not (np.abs(self.heights) <= MAX_COORDINATE).all():
+            raise InvalidInput(
+                f'Terraces.heights of shape {self.heights.shape}: expected {shape} finite numbers'
+            )
+
+    @property
+    def is_ground_level(self) -> bool:
+        """Whether all of it lies at height 0."""
+        return not self.heights.any()
+
+    @checked
+    def height_at(self, x: ArrayLike, y: ArrayLike) -> Array:
+        """Return the height at points [m], the cell above or right of a line; outside 0.
+
+        Args:
+            x: [m], any shape.
+            y: [m], same shape.
+        """
+        x, y = coordinates(x, y)
+        i = np.searchsorted(self.x_cuts, x, side='right') - 1
+        j = np.searchsorted(self.y_cuts, y, side='right') - 1
+        rows, columns = self.heights.shape
+        inside = (i >= 0) & (i < rows) & (j >= 0) & (j < columns)
+        found = self.heights[np.clip(i, 0, rows - 1), np.clip(j, 0, columns - 1)]
+        return np.where(inside, found, 0.0)
+
+    @checked
+    def moved(self, x: float, y: float) -> Terraces:
+        """Return the same ground elsewhere [m]."""
+        return Terraces(self.x_cuts + x, self.y_cuts + y, self.heights)
+
+    def rectangles(self) -> Array:
+        """Return the cells, columns x low, x high, y low, y high, z [m], shape (nx ny, 5)."""
+        x_low, y_low = np.meshgrid(self.x_cuts[:-1], self.y_cuts[:-1], indexing='ij')
+        x_high, y_high = np.meshgrid(self.x_cuts[1:], self.y_cuts[1:], indexing='ij')
+        columns = (x_low, x_high, y_low, y_high, self.heights)
+        return np.stack([column.ravel() for column in columns], axis=1)
+
+    def as_mesh(self) -> TriangleMesh:
+        """Return the surface; at the rim a wall joins it to land around at height 0."""
+        return rectangles_mesh(self.rectangles())
+
+
+@checked
+def blocks_on(
+    size: tuple[float, float], blocks: Iterable[tuple[Interval, Interval, float]]
+) -> Terraces:
+    """Return level ground from (0, 0) to `size` at height 0 with blocks, later ones on top.
+
+    Args:
+        size: along x and y [m].
+        blocks: (x range, y range, height) of each [m]; what lies outside `size` is cut off.
+
+    Raises:
+        InvalidInput: numbers that are not finite, edges that make more than MAX_CELLS cells.
+    """
+    blocks = [_block(block) for block in blocks]
+    laid = [(np.clip(x, 0.0, size[0]), np.clip(y, 0.0, size[1]), z) for x, y, z in blocks]
+    x_cuts = _cuts([0.0, size[0], *(end for x, _, _ in laid for end in x)])
+    y_cuts = _cuts([0.0, size[1], *(end for _, y, _ in laid for end in y)])
+    cells = (len(x_cuts) - 1) * (len(y_cuts) - 1)
+    if cells > MAX_CELLS:
+        raise InvalidInput(f'blocks: their edges make {cells} cells, expected at most {MAX_CELLS}')
+    heights = np.zeros((len(x_cuts) - 1, len(y_cuts) - 1))
+    for x, y, z in laid:
+        (i, i_end), (j, j_end) = (
+            np.searchsorted(cuts, _rounded(ends)) for cuts, ends in ((x_cuts, x), (y_cuts, y))
+        )
+        heights[i:i_end, j:j_end] = z
+    return Terraces(x_cuts, y_cuts, heights)
+
+
+def _block(block: Any) -> tuple[Interval, Interval, float]:
+    """Return a block whose numbers are finite, or raise InvalidInput."""
+    if not isinstance(block, tuple | list) or len(block) != 3:
+        raise InvalidInput(f'blocks: {shown(block)}: expected x range, y range, height')
+    x, y, z = block
+    return pair('x range', x, 'm'), pair('y range', y, 'm'), finite('height', z)
+
+
+def _cuts(values: Iterable[float]) -> Array:
+    """Return the values in order, those that differ by rounding once."""
+    return np.unique(_rounded(list(values)))
+
+
+def _rounded(values: ArrayLike) -> Array:
+    return np.asarray(np.rint(np.asarray(values, dtype=float) * UNITS_PER_METRE) / UNITS_PER_METRE)
+
+
+# The surface over level rectangles: their tops, and walls between different heights. No vertex
+# lies inside the edge of a triangle: a side is divided where a corner of another rectangle touches
+# it, and a wall at every height that meets it in its ends. So every edge has its two triangles,
+# and those on one plane are recognisable as such. Coordinates are integer nanometres: equal places
+# are equal numbers.
 
 
 class Sides(NamedTuple):
     """The sides of all rectangles along one axis, divided into segments between points."""
 
-    begin: Indices
-    """Point at which each segment begins, shape (s,)."""
-    end: Indices
-    """Point at which it ends, shape (s,)."""
-    before: Indices
-    """Rectangle on the side of smaller coordinates, −1 for none, shape (s,)."""
-    after: Indices
-    """Rectangle on the side of larger coordinates, −1 for none, shape (s,)."""
+    begin: Indices  # point at which each segment begins, shape (s,)
+    end: Indices  # point at which it ends, shape (s,)
+    before: Indices  # rectangle on the side of smaller coordinates, −1 for none, shape (s,)
+    after: Indices  # rectangle on the side of larger coordinates, −1 for none, shape (s,)
 
 
 def rectangles_mesh(rectangles: Array) -> TriangleMesh:
-    """Return the surface over rectangles that do not overlap; around them lies land at height 0.
+    """Return the surface over rectangles that do not overlap; the land around is at height 0.
 
-    Args:
-        rectangles: columns x low, x high, y low, y high, z [m], shape (n, 5).
+    `rectangles` has the columns x low, x high, y low, y high, z [m], shape (n, 5).
 
     Raises:
         InvalidInput: rectangles that overlap at a side.
@@ -121,11 +235,8 @@ def _own(rectangle: Indices, begin: Indices, end: Indices) -> tuple[Indices, Ind
 def _walls(points: Indices, z: Indices, sides: Sides, facing_back: bool) -> tuple[Array, ...]:
     """Return the corners of walls between different heights [nm], shapes (m, 3, 3).
 
-    Args:
-        points: [nm], shape (n, 2).
-        z: height of each rectangle [nm].
-        sides: along one axis.
-        facing_back: whether a wall that has its end on the right faces `before`.
+    `z` is the height of each rectangle [nm]; with `facing_back` a wall that has its end on the
+    right faces `before`.
     """
     before, after = _height(z, sides.before), _height(z, sides.after)
     turned = (before < after) != facing_back
@@ -146,130 +257,3 @@ def _walls(points: Indices, z: Indices, sides: Sides, facing_back: bool) -> tupl
 def _height(z: Indices, rectangle: Indices) -> Indices:
     """Return the heights of rectangles, 0 for none [nm]."""
     return np.where(rectangle >= 0, z[rectangle], 0)
-
-
-# --- Level ground with vertical walls: rectangles at heights, and the surface over them.
-
-Interval = tuple[float, float]
-MOST_CELLS = 1_000_000
-
-
-@checked_fields
-@dataclass(frozen=True, eq=False)
-class Terraces:
-    """Level cells between lines along x and y, a height each; neighbours are joined by walls.
-
-    All numbers are rounded to nanometres, so that equal places are equal numbers.
-
-    Raises:
-        InvalidInput: cuts that are not finite and increasing, heights of another shape or not
-            finite.
-    """
-
-    x_cuts: Array
-    """Lines between cells [m], increasing, shape (nx + 1,), read-only."""
-    y_cuts: Array
-    """Lines between cells [m], increasing, shape (ny + 1,), read-only."""
-    heights: Array
-    """Height of each cell [m], shape (nx, ny), read-only."""
-
-    def __post_init__(self) -> None:
-        for name in ('x_cuts', 'y_cuts', 'heights'):
-            values = _rounded(getattr(self, name))
-            values.flags.writeable = False
-            object.__setattr__(self, name, values)
-        for name in ('x_cuts', 'y_cuts'):
-            cuts = getattr(self, name)
-            near = cuts.ndim == 1 and len(cuts) > 1 and (np.abs(cuts) <= FARTHEST).all()
-            if not (near and (np.diff(cuts) > 0.0).all()):
-                raise InvalidInput(f'Terraces.{name} = {cuts} m: expected 2 or more, increasing')
-        shape = (len(self.x_cuts) - 1, len(self.y_cuts) - 1)
-        if self.heights.shape != shape or not (np.abs(self.heights) <= FARTHEST).all():
-            raise InvalidInput(
-                f'Terraces.heights of shape {self.heights.shape}: expected {shape} finite numbers'
-            )
-
-    @property
-    def is_ground_level(self) -> bool:
-        """Whether all of it lies at height 0."""
-        return not self.heights.any()
-
-    @checked
-    def height_at(self, x: ArrayLike, y: ArrayLike) -> Array:
-        """Return the height at points [m], the cell above or right of a line; outside 0.
-
-        Args:
-            x: [m], any shape.
-            y: [m], same shape.
-        """
-        x, y = coordinates(x, y)
-        i = np.searchsorted(self.x_cuts, x, side='right') - 1
-        j = np.searchsorted(self.y_cuts, y, side='right') - 1
-        rows, columns = self.heights.shape
-        inside = (i >= 0) & (i < rows) & (j >= 0) & (j < columns)
-        found = self.heights[np.clip(i, 0, rows - 1), np.clip(j, 0, columns - 1)]
-        return np.where(inside, found, 0.0)
-
-    @checked
-    def moved(self, x: float, y: float) -> Terraces:
-        """Return the same ground elsewhere [m]."""
-        return Terraces(self.x_cuts + x, self.y_cuts + y, self.heights)
-
-    def rectangles(self) -> Array:
-        """Return the cells, columns x low, x high, y low, y high, z [m], shape (nx ny, 5)."""
-        x_low, y_low = np.meshgrid(self.x_cuts[:-1], self.y_cuts[:-1], indexing='ij')
-        x_high, y_high = np.meshgrid(self.x_cuts[1:], self.y_cuts[1:], indexing='ij')
-        columns = (x_low, x_high, y_low, y_high, self.heights)
-        return np.stack([column.ravel() for column in columns], axis=1)
-
-    def as_mesh(self) -> TriangleMesh:
-        """Return the surface; at the rim a wall joins it to land around at height 0."""
-        return rectangles_mesh(self.rectangles())
-
-
-@checked
-def blocks_on(
-    size: tuple[float, float], blocks: Iterable[tuple[Interval, Interval, float]]
-) -> Terraces:
-    """Return level ground from (0, 0) to `size` at height 0 with blocks, later ones on top.
-
-    Args:
-        size: along x and y [m].
-        blocks: (x range, y range, height) of each [m]; what lies outside `size` is cut off.
-
-    Raises:
-        InvalidInput: numbers that are not finite, edges that make more than MOST_CELLS cells.
-    """
-    blocks = [_block(block) for block in blocks]
-    laid = [(np.clip(x, 0.0, size[0]), np.clip(y, 0.0, size[1]), z) for x, y, z in blocks]
-    x_cuts = _cuts([0.0, size[0], *(end for x, _, _ in laid for end in x)])
-    y_cuts = _cuts([0.0, size[1], *(end for _, y, _ in laid for end in y)])
-    cells = (len(x_cuts) - 1) * (len(y_cuts) - 1)
-    if cells > MOST_CELLS:
-        raise InvalidInput(
-            f'blocks: their edges make {cells} cells, expected at most {MOST_CELLS}'
-        )
-    heights = np.zeros((len(x_cuts) - 1, len(y_cuts) - 1))
-    for x, y, z in laid:
-        (i, i_end), (j, j_end) = (
-            np.searchsorted(cuts, _rounded(ends)) for cuts, ends in ((x_cuts, x), (y_cuts, y))
-        )
-        heights[i:i_end, j:j_end] = z
-    return Terraces(x_cuts, y_cuts, heights)
-
-
-def _block(block: Any) -> tuple[Interval, Interval, float]:
-    """Return a block whose numbers are finite, or raise InvalidInput."""
-    if not isinstance(block, tuple | list) or len(block) != 3:
-        raise InvalidInput(f'blocks: {shown(block)}: expected x range, y range, height')
-    x, y, z = block
-    return pair('x range', x, 'm'), pair('y range', y, 'm'), finite('height', z)
-
-
-def _cuts(values: Iterable[float]) -> Array:
-    """Return the values in order, those that differ by rounding once."""
-    return np.unique(_rounded(list(values)))
-
-
-def _rounded(values: ArrayLike) -> Array:
-    return np.asarray(np.rint(np.asarray(values, dtype=float) * UNITS_PER_METRE) / UNITS_PER_METRE)

@@ -300,7 +300,10 @@ class LockstepTrial:
             raise TimeoutError(f'a controller has ended\n{self._said()}')
 
     def _said(self) -> str:
-        logs = [self._client.said(), *(program.output()[-2000:] for program in self._programs)]
+        logs = [
+            self._client.output_tail(),
+            *(program.output()[-2000:] for program in self._programs),
+        ]
         return '\n'.join(logs)
 
 

@@ -137,11 +137,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def show_simulation(options: argparse.Namespace) -> None:
-    """Serve the page of a simulation, or save what happens in it.
-
-    Raises:
-        ContactSimError: an invalid simulation, a page that cannot be served or saved.
-    """
+    """Serve the page of a simulation, or save what happens in it."""
     own = own_controller(options.controller) if ':' in options.controller else None
     sim = simulator(options)
     recorder = Recorder(sim, options.record) if options.record else nullcontext()
@@ -165,11 +161,7 @@ def show_simulation(options: argparse.Namespace) -> None:
 
 
 def save_session(session: LiveSession, path: str, duration: float) -> None:
-    """Write the first `duration` [s] of a session as a page or a clip.
-
-    Raises:
-        ContactSimError: a file that cannot be written.
-    """
+    """Write the first `duration` [s] of a session as a page or a clip."""
     if not is_installed():
         raise NotServed(NOT_INSTALLED)
     steps = max(1, round(1.0 / FPS / session.settings().time_step))
@@ -184,11 +176,7 @@ def save_session(session: LiveSession, path: str, duration: float) -> None:
 
 
 def simulator(options: argparse.Namespace) -> Simulator:
-    """Return the simulator that the command line describes.
-
-    Raises:
-        ContactSimError: an invalid robot, ground or number.
-    """
+    """Return the simulator that the command line describes."""
     words = options.xacro_arguments
     arguments = None if words is None else xacro_arguments(words) or {}
     feet = None if options.feet is None else tuple(options.feet)
@@ -206,11 +194,7 @@ def simulator(options: argparse.Namespace) -> Simulator:
 
 
 def ground(options: argparse.Namespace) -> TerrainLike:
-    """Return the ground of a name or a file.
-
-    Raises:
-        InvalidInput: there is none.
-    """
+    """Return the ground of a name or a file."""
     if options.terrain in NAMED_GROUNDS:
         return str(options.terrain)
     if options.terrain in READY_MADE:
@@ -238,11 +222,7 @@ def recording_parser() -> argparse.ArgumentParser:
 
 
 def show_recording(options: argparse.Namespace) -> None:
-    """Serve the page of a recording, or save what happens in it.
-
-    Raises:
-        ContactSimError: a recording that cannot be shown, a page that cannot be served or saved.
-    """
+    """Serve the page of a recording, or save what happens in it."""
     positive('--speed', options.speed, '')
     if not is_installed():
         raise NotServed(NOT_INSTALLED)
@@ -268,11 +248,7 @@ def show_recording(options: argparse.Namespace) -> None:
 
 
 def save_recording(recording: Recording, options: argparse.Namespace) -> Path:
-    """Write a recording as a page or a clip; return its path.
-
-    Raises:
-        ContactSimError: a recording that cannot be shown, a file that cannot be written.
-    """
+    """Write a recording as a page or a clip; return its path."""
     from contact_sim.view._playback import PlaybackFrame, RecordingScenes, timeline_with_steps
 
     recorded, other = timeline_with_steps(recording), None
@@ -300,11 +276,7 @@ def save_recording(recording: Recording, options: argparse.Namespace) -> Path:
 
 
 def saved_steps(timeline: Timeline, options: argparse.Namespace) -> range:
-    """Return the steps of which pictures are taken.
-
-    Raises:
-        InvalidInput: a part that the recording does not have.
-    """
+    """Return the steps of which pictures are taken."""
     h, end = timeline.time_step, timeline.steps
     begin = round(finite('--begin', options.begin) / h)
     if not 0 <= begin < end:

@@ -250,12 +250,6 @@ class SimulationThread:
 
     All attributes belong to the thread: others read them, and change them in `between_steps`.
 
-    Args:
-        sim: the simulation; nobody else touches it.
-        controller: gives the efforts.
-        fall_back: called with the reason where a controller fails; returns another one.
-        speed: simulated over wall time, 0: as fast as possible.
-
     Attributes:
         sim: the simulation.
         pacer: relation of simulated time and wall time.
@@ -298,11 +292,7 @@ class SimulationThread:
         self._thread.join()
 
     def between_steps(self, action: Callable[[], None]) -> None:
-        """Have the thread do something between two steps, wait until it has, raise what it raises.
-
-        Raises:
-            InvalidInput: the thread has ended.
-        """
+        """Have the thread run an action between two steps; wait, and raise what it raises."""
         request = Request(action)
         self._requests.put(request)
         while not request.done.wait(0.1):

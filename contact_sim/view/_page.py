@@ -63,7 +63,7 @@ class Page:
         self._server, self._session = server, session
         server.scene.configure_default_lights(cast_shadow=False)
         self._panel = Panel(server, session)
-        self._shadows: dict[str, ShadowForces] = {}
+        self._shadows: dict[str, ArrowLayer] = {}
         self._world: tuple[object, object] = session.robot, session.ground
         self._drawn: StepReport | None = None
         self._scene = self._new_scene(session.latest())
@@ -78,6 +78,7 @@ class Page:
         if self._world[0] is not session.robot or self._world[1] is not session.ground:
             self._world = session.robot, session.ground
             self._scene.close()
+            self._shadows.clear()
             self._scene = self._new_scene(displayed)
         self._follow(displayed)
         if displayed.report is not self._drawn:
@@ -101,18 +102,20 @@ class Page:
         """Move the scene so that the robot stays in the picture, except while it is dragged."""
         if self._panel.follows:
             self._offset.follow(displayed.report.q, FOLLOW_SHARE)
-        offset = self._offset.offset
-        self._scene.offset = self._panel.handle.offset = offset
-        for shadow in self._shadows.values():
-            shadow.offset = offset
+        self._scene.offset = self._panel.handle.offset = self._offset.offset
 
     def _show_shadows(self, displayed: DisplayedStep) -> None:
+        """Draw the contact forces under each shadow model in a colour of its own."""
+        models = contact_models()
         for name, report in displayed.shadows.items():
             if name not in self._shadows:
-                self._shadows[name] = ShadowForces(self._server.scene, name)
-            self._shadows[name].show(report)
+                place = models.index(name) if name in models else 0
+                colour = SHADOW_COLOURS[place % len(SHADOW_COLOURS)]
+                path = f'{self._scene.path}/shadow_forces/{name}'
+                self._shadows[name] = ArrowLayer(self._server.scene, path, 'force', colour)
+            self._shadows[name].show(contact_arrows(report.contacts)['force'])
         for name in self._shadows.keys() - displayed.shadows.keys():
-            self._shadows.pop(name).close()
+            self._shadows.pop(name).remove()
 
 
 def keep_drawing(
@@ -139,43 +142,11 @@ def keep_drawing(
             time.sleep(IDLE_PERIOD)
 
 
-class ShadowForces:
-    """The forces in the same step under another contact model, in a colour of their own."""
-
-    def __init__(self, scene: viser.SceneApi, model: str) -> None:
-        names, path = contact_models(), f'/shadow_forces/{model}'
-        place = names.index(model) if model in names else 0
-        colour = SHADOW_COLOURS[place % len(SHADOW_COLOURS)]
-        self._frame = scene.add_frame(path, show_axes=False)
-        self._arrows = ArrowLayer(scene, path, 'force', colour)
-
-    def show(self, report: StepReport) -> None:
-        """Draw those of the step under this model."""
-        self._arrows.show(contact_arrows(report.contacts)['force'])
-
-    @property
-    def offset(self) -> Array:
-        """Origin of their world in the page [m], (3,); can be set."""
-        return np.array(self._frame.position)
-
-    @offset.setter
-    def offset(self, offset: Array) -> None:
-        self._frame.position = offset
-
-    def close(self) -> None:
-        """Take them off the page."""
-        self._frame.remove()
-
-
 # ------------------------------------------------ the panel
 
 
 class Panel:
     """The panel of one page.
-
-    Args:
-        server: of the page.
-        session: what its inputs act on.
 
     Attributes:
         handle: drags the robot.
@@ -266,6 +237,9 @@ class LayerSwitches:
     def __init__(self, gui: viser.GuiApi) -> None:
         self._follow = gui.add_checkbox('follow the robot', True)
         self._boxes = {name: gui.add_checkbox(name.replace('_', ' '), True) for name in LAYERS}
+        self._scenes: tuple[MutableMapping[str, bool], ...] = ()
+        for name, box in self._boxes.items():
+            box.on_update(partial(self._on_box, name))
 
     @property
     def follow(self) -> bool:
@@ -274,23 +248,16 @@ class LayerSwitches:
 
     def act_on(self, *visible: MutableMapping[str, bool]) -> None:
         """Turn the layers of these scenes on and off from now on."""
+        self._scenes = visible
         for name, box in self._boxes.items():
-            _turn(visible, name, box.value)
-            box.remove_update_callback('all')
-            box.on_update(partial(_on_box, visible, name))
+            self._turn(name, box.value)
 
+    def _on_box(self, layer: str, event: viser.GuiEvent[viser.GuiCheckboxHandle]) -> None:
+        self._turn(layer, event.target.value)
 
-def _on_box(
-    visible: Iterable[MutableMapping[str, bool]],
-    layer: str,
-    event: viser.GuiEvent[viser.GuiCheckboxHandle],
-) -> None:
-    _turn(visible, layer, event.target.value)
-
-
-def _turn(visible: Iterable[MutableMapping[str, bool]], layer: str, on: bool) -> None:
-    for layers in visible:
-        layers[layer] = on
+    def _turn(self, layer: str, on: bool) -> None:
+        for visible in self._scenes:
+            visible[layer] = on
 
 
 # ------------------------------------------------ sections of the panel
@@ -304,13 +271,7 @@ VELOCITIES = (('forward', 1.0, 'I', 'K'), ('sideways', 0.5, 'U', 'O'), ('turn', 
 
 
 class Inputs:
-    """The inputs of a panel, which show the settings in force.
-
-    Args:
-        gui: of the page.
-        session: what they act on.
-        worker: runs their callbacks.
-    """
+    """The inputs of a panel, which show the settings in force."""
 
     def __init__(self, gui: viser.GuiApi, session: Session, worker: CallbackWorker) -> None:
         self.gui, self.session, self.worker = gui, session, worker
@@ -545,12 +506,7 @@ def log10(values: Array) -> Array:
 
 
 class Plots:
-    """Plots in the open tab of a panel.
-
-    Args:
-        gui: of the page.
-        plots: to be made.
-    """
+    """Plots in the open tab of a panel."""
 
     def __init__(self, gui: viser.GuiApi, plots: tuple[Plot, ...] = PLOTS) -> None:
         self._plots = plots
@@ -612,9 +568,6 @@ class CallbackWorker:
 
     Values are taken when the browser sends them, and used later: until then the page may have
     shown an older setting in the same input.
-
-    Args:
-        server: of the page.
 
     Attributes:
         finished: number of callbacks that were run; inputs may show something else since.

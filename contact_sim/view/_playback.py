@@ -54,18 +54,9 @@ class Playback:
 
     Methods may be called from any thread; `frame` and `advance` are for the one that draws.
 
-    Args:
-        recording: to be played.
-        contact_model: another model to be shown beside it.
-
     Attributes:
         speed: simulated over wall time.
         playing: whether time goes on.
-
-    Raises:
-        RecordingError: a recording that this version cannot repeat.
-        InvalidInput: a recording without steps.
-        UnknownName: no such contact model.
     """
 
     def __init__(self, recording: Recording, contact_model: str | None = None) -> None:
@@ -149,11 +140,7 @@ class Playback:
     # ---------------------------------------------------------------- what is shown
 
     def show_model(self, contact_model: str | None) -> None:
-        """Show the run under another contact model beside the recorded one; None: no more.
-
-        Raises:
-            ContactSimError: a model under which it cannot begin.
-        """
+        """Show the run under another contact model beside the recorded one; None: no more."""
         other = None
         if contact_model is not None:
             other = TimelineReader(Timeline(self.recording, contact_model))
@@ -169,12 +156,7 @@ class Playback:
 
 
 def timeline_with_steps(recording: Recording) -> Timeline:
-    """Return the timeline of a recording.
-
-    Raises:
-        RecordingError: a recording that this version cannot repeat.
-        InvalidInput: one without steps.
-    """
+    """Return the timeline of a recording."""
     timeline = Timeline(recording)
     if not timeline.steps:
         why = f': {timeline.damage}' if timeline.damage else ''
@@ -184,9 +166,6 @@ def timeline_with_steps(recording: Recording) -> Timeline:
 
 class TimelineReader:
     """Reads a timeline in a thread, so that jumps in it become quick.
-
-    Args:
-        timeline: to be read.
 
     Attributes:
         survey: its events and numbers, once all of it has been read.
@@ -242,12 +221,7 @@ SIDE_DISTANCE = 0.9
 
 
 class RecordingScenes:
-    """The recorded robot and, beside it or as a ghost in it, that under another model.
-
-    Args:
-        server: of the page.
-        robot: to be shown.
-    """
+    """The recorded robot and, beside it or as a ghost in it, that under another model."""
 
     def __init__(self, server: viser.ViserServer, robot: RobotModel) -> None:
         self._server, self._robot = server, robot
@@ -308,13 +282,7 @@ class RecordingScenes:
 
 
 class RecordingPage:
-    """Scene and panel of a recording.
-
-    Args:
-        server: of the page.
-        playback: to be shown.
-        side_by_side: whether the robots are beside each other at the beginning.
-    """
+    """Scene and panel of a recording."""
 
     def __init__(
         self, server: viser.ViserServer, playback: Playback, side_by_side: bool = False
@@ -355,13 +323,7 @@ MODES = {OPEN: 'open', SLIP: 'slip'}
 
 
 class RecordingPanel:
-    """Time line, events, numbers and plots of a recording.
-
-    Args:
-        server: of the page.
-        playback: what its inputs act on.
-        side_by_side: whether the robots are beside each other at the beginning.
-    """
+    """Time line, events, numbers and plots of a recording."""
 
     def __init__(
         self, server: viser.ViserServer, playback: Playback, side_by_side: bool = False
@@ -578,12 +540,7 @@ class RunPlot:
 
 
 class RunPlots:
-    """Forces on the feet, residuals and energies of a run, over the time that its steps took.
-
-    Args:
-        gui: of the page; the plots are made in its open tab.
-        survey: of the run.
-    """
+    """Forces on the feet, residuals and energies of a run, over the time that its steps took."""
 
     def __init__(self, gui: viser.GuiApi, survey: Survey) -> None:
         time = survey.elapsed.column('elapsed')

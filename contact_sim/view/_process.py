@@ -318,12 +318,7 @@ class Record:
 class SharedRecord:
     """One record in memory that two processes share.
 
-    The lock is one of processes: it does not separate threads of one process.
-
-    Args:
-        frames: that can be pushed, in the same order in both processes.
-        length: numbers that there is room for.
-        descriptor: of the file behind the memory; None: a new one.
+    Both name the same `frames` in the same order. The lock does not separate threads of a process.
 
     Attributes:
         descriptor: of the file, to be passed to the other process.

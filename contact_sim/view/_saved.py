@@ -98,11 +98,7 @@ def save_clip(
 def write_page(
     path: str | Path, server: viser.ViserServer, pictures: Iterable[object], fps: float
 ) -> Path:
-    """Write what a server shows as a page; every next one of `pictures` shows the next picture.
-
-    Raises:
-        InvalidInput: another kind of file, or one that cannot be written; no picture.
-    """
+    """Write what a server shows as a page; every next one of `pictures` shows the next picture."""
     pause = 1.0 / positive('fps', fps, '1/s')
     with _written(path, ('.html',)) as file:
         recording = None
@@ -126,11 +122,7 @@ def write_clip(
     camera: Camera,
     size: tuple[int, int] = CLIP_SIZE,
 ) -> Path:
-    """Write what a server shows as a clip, as `write_page`, seen by `camera`.
-
-    Raises:
-        InvalidInput: see `save_clip`.
-    """
+    """Write what a server shows as a clip, as `write_page`, seen by `camera`."""
     rate = positive('fps', fps, '1/s')
     with _written(path, tuple(WRITERS)) as file, headless_chromium(server.get_port(), size):
         frames = _frames(client_of(server), pictures, camera, size)

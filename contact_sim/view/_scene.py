@@ -78,6 +78,7 @@ class Scene:
         tint: red, green, blue [0 to 1], and opacity if not 1, of all bodies and forces: a ghost.
 
     Attributes:
+        path: of its root among the nodes of the page.
         visible: whether each layer is shown, by the names in LAYERS.
     """
 
@@ -93,11 +94,10 @@ class Scene:
         self._server, self._robot = server, robot
         self._buffers = KinematicsBuffers(robot, ground)
         self._last: SceneFrame | None = None
-        self._path = f'/{prefix or "scene"}'
-        self._root = server.scene.add_frame(self._path, show_axes=False)
+        self.path = f'/{prefix or "scene"}'
+        self._root = server.scene.add_frame(self.path, show_axes=False)
         nodes = {
-            name: server.scene.add_frame(f'{self._path}/{name}', show_axes=False)
-            for name in LAYERS
+            name: server.scene.add_frame(f'{self.path}/{name}', show_axes=False) for name in LAYERS
         }
         self._layers = self._make_layers(ground, tint)
         self.visible: Switches = Switches(nodes, self._update_layer)
@@ -142,7 +142,7 @@ class Scene:
         self, ground: Terrain, tint: tuple[float, ...] | None
     ) -> dict[str, Callable[[SceneFrame], None]]:
         """Make the nodes of all layers; return the function that updates each."""
-        scene, path, robot = self._server.scene, self._path, self._robot
+        scene, path, robot = self._server.scene, self.path, self._robot
         bodies, colour = bodies_of(robot), None
         if tint is not None:
             r, g, b, *rest = tint
@@ -155,7 +155,9 @@ class Scene:
         normals = ArrowLayer(scene, f'{path}/normals', 'normal')
         slip = ArrowLayer(scene, f'{path}/slip', 'slip', colour)
         trails = Trails(scene, f'{path}/slip_trails')
-        polygons = Polygons(scene, f'{path}/support_polygon')
+        polygons = LineLayer(
+            scene, f'{path}/support_polygon/outlines', COLOURS['support_polygon'], POLYGON_WIDTH
+        )
         centres = Centres(scene, f'{path}/centre_of_mass', len(self._buffers.supports))
         pairs = ArrowLayer(scene, f'{path}/pairs', 'pair_force', colour)
         constraints = ArrowLayer(scene, f'{path}/constraints', 'constraint_force', colour)
@@ -174,7 +176,7 @@ class Scene:
             'normals': lambda frame: normals.show(frame.arrows['normal']),
             'slip': lambda frame: slip.show(frame.arrows['slip']),
             'slip_trails': lambda frame: trails.show(frame.report),
-            'support_polygon': lambda frame: polygons.show(frame.supports),
+            'support_polygon': lambda frame: polygons.show(outline_sides(frame.supports)),
             'centre_of_mass': lambda frame: centres.show(frame.supports),
             'pairs': lambda frame: pairs.show(pair_arrows(frame.report.pairs)),
             'constraints': lambda frame: constraints.show(constraint_forces.arrows(frame.report)),
@@ -326,10 +328,6 @@ class SceneOffset:
 
     The scene moves, not the camera, which the browser turns and moves at any time.
 
-    Args:
-        robot: stays in the picture if its base floats.
-        q: configuration (nq,) without an offset.
-
     Attributes:
         offset: origin of the world in the page [m], (3,).
     """
@@ -444,6 +442,10 @@ class ArrowLayer:
         """Draw these."""
         self._node.points = arrows.ends.astype(np.float32)
 
+    def remove(self) -> None:
+        """Take them off the page."""
+        self._node.remove()
+
 
 class LineLayer:
     """Lines of one colour and width [m]."""
@@ -525,18 +527,11 @@ class RobotMeshes:
             node.batched_wxyzs = wxyz[places].astype(np.float32)
 
 
-class Polygons:
-    """The support polygons."""
-
-    def __init__(self, scene: viser.SceneApi, above: str) -> None:
-        colour = COLOURS['support_polygon']
-        self._lines = LineLayer(scene, f'{above}/outlines', colour, POLYGON_WIDTH)
-
-    def show(self, supports: Sequence[SupportShape]) -> None:
-        """Draw the polygons of a step."""
-        lines = [shape.outline for shape in supports if len(shape.outline) > 1]
-        sides = [np.stack([line[:-1], line[1:]], axis=1) for line in lines]
-        self._lines.show(np.concatenate([np.zeros((0, 2, 3)), *sides]))
+def outline_sides(supports: Sequence[SupportShape]) -> Array:
+    """Return the sides of all support polygons, (n, 2, 3) [m]."""
+    lines = [shape.outline for shape in supports if len(shape.outline) > 1]
+    sides = [np.stack([line[:-1], line[1:]], axis=1) for line in lines]
+    return np.concatenate([np.zeros((0, 2, 3)), *sides])
 
 
 class Centres:
@@ -630,10 +625,6 @@ class DragHandle:
     Events of the browser only move the handle. The thread that draws calls `act`, so that the end
     of a drag never comes before its last motion.
 
-    Args:
-        server: of the page.
-        session: of the robot.
-
     Attributes:
         frame: its name; '' where there is none.
         offset: origin of the world in the page [m], (3,).
@@ -675,11 +666,7 @@ class DragHandle:
         return self.dragged or bool(self._pulled)
 
     def act(self) -> None:
-        """Drag the frame to the handle, or let it go.
-
-        Raises:
-            ContactSimError: it cannot be dragged.
-        """
+        """Drag the frame to the handle, or let it go."""
         before, self._pulled = self._pulled, self.frame if self.dragged else ''
         if before and before != self._pulled:
             self._session.drag(before, None)

@@ -105,15 +105,7 @@ START_TIMEOUT = 60.0
 
 @contextlib.contextmanager
 def headless_chromium(port: int, size: tuple[int, int]) -> Iterator[None]:
-    """Open the page on a port of this machine in a Chromium.
-
-    Args:
-        port: of the page.
-        size: width and height of its window in pixels.
-
-    Raises:
-        InvalidInput: there is no Chromium.
-    """
+    """Open the page on a port of this machine in a Chromium."""
     program = next(filter(None, map(shutil.which, NAMES)), None)
     if program is None:
         raise InvalidInput(
@@ -142,11 +134,7 @@ def headless_chromium(port: int, size: tuple[int, int]) -> Iterator[None]:
 
 
 def client_of(server: viser.ViserServer) -> viser.ClientHandle:
-    """Return the browser that has the page of a server open; wait for it.
-
-    Raises:
-        InvalidInput: none came.
-    """
+    """Return the browser that has the page of a server open; wait for it."""
     deadline = time.monotonic() + START_TIMEOUT
     while time.monotonic() < deadline:
         clients = list(server.get_clients().values())

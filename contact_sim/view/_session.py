@@ -373,18 +373,15 @@ class Running:
             self._controller.velocity = velocity
 
 
-class JointHold:
-    """Joint PD with the robot's default gains that holds one pose."""
+def joint_hold(robot: RobotModel, pose: Array) -> EffortFunction:
+    """Return joint PD with the robot's default gains that holds a pose q (nq,)."""
+    command = holding(robot.joint_positions(pose), *robot.default_gains)
 
-    def __init__(self, robot: RobotModel, q: Array) -> None:
-        self._robot = robot
-        self._command = holding(robot.joint_positions(q), *robot.default_gains)
-
-    def effort(self, time: float, q: Array, v: Array) -> Array:
-        """Return joint efforts [N m], shape (n_joints,)."""
-        robot = self._robot
+    def effort(time: float, q: Array, v: Array) -> Array:
         position, velocity = robot.joint_positions(q), robot.joint_velocities(v)
-        return self._command.effort_at(position, velocity, robot.continuous_joints)
+        return command.effort_at(position, velocity, robot.continuous_joints)
+
+    return effort
 
 
 class Motions:
@@ -434,7 +431,7 @@ class Motions:
             return Running(Trot(self._robot))
         if name in STANCES:
             return Running(Stance(self._robot, BaseMotion(STANCES[name], amplitude, frequency)))
-        return Running(JointHold(self._robot, pose))
+        return Running(joint_hold(self._robot, pose))
 
 
 def own_controller(place: str) -> tuple[str, Maker]:
@@ -442,9 +439,6 @@ def own_controller(place: str) -> tuple[str, Maker]:
 
     It is an object with `effort(time, q, v)`, a function of these arguments, or a class of such
     objects, which is made of the robot whenever it is started.
-
-    Raises:
-        InvalidInput: nothing there, or no controller.
     """
     module, _, name = place.partition(':')
     if not (module and name):
@@ -480,9 +474,6 @@ class Spring:
         frame: at whose origin the spring acts.
         target: other end of the spring [m], world, shape (3,).
         q: configuration at the start, shape (nq,).
-
-    Raises:
-        UnknownName: a frame that the robot does not have.
 
     Attributes:
         frame: its name.

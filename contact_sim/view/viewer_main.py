@@ -22,7 +22,7 @@ from typing import Any
 
 from contact_sim._types import Array
 from contact_sim.collision._terrain import Terrain
-from contact_sim.constraints._table import from_words
+from contact_sim.constraints._table import constraint_from_dict
 from contact_sim.dynamics._integration import integrator_code
 from contact_sim.errors import ContactSimError
 from contact_sim.replay._header import contact_model_of, ground_of, robot_of
@@ -70,11 +70,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def serve(connection: Connection, descriptor: int, host: str, port: int) -> None:
-    """Serve the page until the process at the other end of the connection has ended.
-
-    Raises:
-        ContactSimError: the page cannot be served, or the robot not be built here.
-    """
+    """Serve the page until the process at the other end of the connection has ended."""
     session = RemoteSession(connection, descriptor, on_end=lambda: os._exit(0))
     server = page_server(host, port, 'contact_sim')
     session.wait()
@@ -92,13 +88,8 @@ class Refused(ContactSimError):
 class RemoteSession(Session):
     """A `Session` of the simulation at the other end of a connection.
 
-    Args:
-        connection: to the process that simulates.
-        descriptor: of the file behind the shared memory.
-        on_end: called by a thread of this object when that process has ended.
-
-    Attributes:
-        world: robot and ground of what `latest` has returned.
+    `world` is that of the step that `latest` has returned. A thread calls `on_end` when the other
+    process has ended.
     """
 
     world: RemoteWorld
@@ -121,11 +112,7 @@ class RemoteSession(Session):
         threading.Thread(target=self._listen, name='viewer: listen', daemon=True).start()
 
     def wait(self) -> None:
-        """Return once there is something to show.
-
-        Raises:
-            ContactSimError: a robot that cannot be built here.
-        """
+        """Return once there is a step to show; raise why its world cannot be built here."""
         while self._state is None or self._displayed is None:
             time.sleep(LOOK)
             self._read_step()
@@ -169,15 +156,7 @@ class RemoteSession(Session):
             end.shutdown(socket.SHUT_RDWR)  # wakes the thread that listens
 
     def execute(self, name: str, arguments: Mapping[str, Any]) -> None:
-        """Have a command run in the simulation and wait until it is done.
-
-        Args:
-            name: of a method of `Session`.
-            arguments: by name, plain values.
-
-        Raises:
-            Refused: it cannot be done.
-        """
+        """Have a command run in the simulation and wait until it is done."""
         number = next(self._numbers)
         answer = self._answers[number] = queue.SimpleQueue()
         try:
@@ -267,12 +246,7 @@ class RemoteWorld:
     header: Mapping[str, Any]
 
     def report(self, numbers: Array, model: str = '') -> StepReport:
-        """Return the report of a step of that simulation.
-
-        Args:
-            numbers: as in a `Record`.
-            model: likewise.
-        """
+        """Return the report of a step of that simulation."""
         length, solve = self.context.sizes.length, None
         if model and self.shadows is not None:
             start = StepStart.of(model, numbers[length:], self.workspace)
@@ -287,25 +261,14 @@ def world_of(
     shadows: Sequence[Mapping[str, Any]] = (),
     before: RemoteWorld | None = None,
 ) -> RemoteWorld:
-    """Return the world that the header of a recording describes.
-
-    Args:
-        number: of the world.
-        length: numbers of a record after its front.
-        header: as in a recording.
-        shadows: contact models in the shadow, as in a header.
-        before: the last one; its robot and ground are kept if they are the same.
-
-    Raises:
-        ContactSimError: something that cannot be built here.
-    """
+    """Return the world of a header as in a recording; keep robot and ground of the one before."""
     if before is not None and before.header['robot'] == header['robot']:
         robot = before.robot
     else:
         robot = robot_of(header['robot'], numbers_must_match=True)
     same_ground = before is not None and before.header['ground'] == header['ground']
     ground = before.ground if before is not None and same_ground else ground_of(header)
-    constraints = [from_words(words) for words in header['constraints']]
+    constraints = [constraint_from_dict(words) for words in header['constraints']]
     work = Workspace(robot, ground, header['time_step'], constraints)
     work.data.q[:] = robot.reference_configuration()
     work.integrator[0] = integrator_code(header['integrator'])

@@ -1,20 +1,38 @@
 """Height fields and meshes as ground: exact distances, and no edge felt where there is none."""
 
+import numba
 import numpy as np
 import pytest
 
-from contact_sim.collision._facets import UNUSED_GAP
+from contact_sim.collision._contact_slots import UNUSED_GAP
+from contact_sim.collision._facets import plane_through
 from contact_sim.collision._height_field_contacts import (
+    CORNER,
     PER_POINT,
+    UPPER,
+    X0,
+    Y0,
     Patch,
     beside_part,
     contact_with,
-    field_feature,
+    corners_of,
+    other_end,
+    place_of,
+    point_of,
     top_of,
 )
-from contact_sim.collision._mesh_contacts import mesh_feature
+from contact_sim.collision._mesh_contacts import (
+    CORNER_NUMBERS,
+    CORNERS_FROM,
+    EDGE_NUMBERS,
+    EDGES,
+    EDGES_FROM,
+    TRIANGLES,
+    triangle_at,
+)
 from contact_sim.collision._surface import FIELD, curvature, find_contacts
 from contact_sim.collision._terrain import FieldGround, MeshGround
+from contact_sim.dynamics._vectors import dot, scaled, sub, vec
 from contact_sim.terrain import HeightField, TriangleMesh, boxes, concatenate
 
 SCALE = 0.1
@@ -78,6 +96,44 @@ def test_distance_from_boxes_is_analytic():
     expected = np.where(outside > 0.0, outside, beside.max(axis=2)).min(axis=1)
     assert np.abs(ground.distances(points) - expected).max() < 1e-12
     assert (expected < 0.0).sum() > 50
+
+
+@numba.njit
+def field_feature(ground, feature, x, y, z):
+    """Return φ and n of one feature, whether or not the point is nearest to it."""
+    p = (x - ground.data[X0], y - ground.data[Y0], z)
+    i, j, part = place_of(ground, feature)
+    a = point_of(ground, i, j)
+    if part <= UPPER:
+        a, b, c = corners_of(ground, i, j, part)
+        n = plane_through(a, b, c)
+        return dot(n, sub(p, a)), n
+    off = sub(p, a)
+    if part != CORNER:
+        along = sub(other_end(ground, i, j, part), a)
+        off = sub(off, scaled(dot(off, along) / dot(along, along), along))
+    distance = np.sqrt(dot(off, off))
+    return distance, scaled(1.0 / distance, off) if distance > 0.0 else (0.0, 0.0, 1.0)
+
+
+@numba.njit
+def mesh_feature(ground, feature, x, y, z):
+    """Return φ and n of one feature, whether or not the point is nearest to it."""
+    data, relief, p, number = ground.data, ground.relief, (x, y, z), int(feature)
+    triangles, edges = int(data[TRIANGLES]), int(data[EDGES])
+    if number < triangles:
+        triangle = triangle_at(relief, number)
+        return dot(triangle.n, sub(p, triangle.a)), triangle.n
+    if number < triangles + edges:
+        row = int(data[EDGES_FROM]) + EDGE_NUMBERS * (number - triangles)
+        a, b = vec(relief, row), vec(relief, row + 3)
+        along, off = sub(b, a), sub(p, a)
+        off = sub(off, scaled(dot(off, along) / dot(along, along), along))
+    else:
+        row = int(data[CORNERS_FROM]) + CORNER_NUMBERS * (number - triangles - edges)
+        off = sub(p, vec(relief, row))
+    distance = np.sqrt(dot(off, off))
+    return distance, scaled(1.0 / distance, off) if distance > 0.0 else (0.0, 0.0, 1.0)
 
 
 @pytest.mark.parametrize('ground', [FieldGround(rough(0.2)), MeshGround(rough(0.2).as_mesh())])

@@ -7,7 +7,7 @@ import pytest
 
 from contact_sim.arrays._fields import PAIR_NUMBERS
 from contact_sim.collision._body_pairs import detect_pairs
-from contact_sim.collision._solids import CONTACTS, HELD, LEFT_OUT
+from contact_sim.collision._contact_slots import CONTACTS, DROPPED, KEPT
 from contact_sim.collision._surface import NEAR
 
 SPHERE, CAPSULE, BOX = (0.0, 0.0, 0.0, 0.06), (0.0, 0.0, 0.15, 0.04), (0.1, 0.07, 0.05, 0.0)
@@ -48,7 +48,7 @@ def contacts(sizes, placements, slots=16):
     gap, feature = np.zeros(slots), np.zeros(slots)
     pool = (0, counts, position, frame, gap, feature)
     detect(np.array([row_of(M) for M in placements]), size, reach, pool)
-    n = counts[HELD]
+    n = counts[KEPT]
     assert np.all((feature[:n] >= 0.0) & (feature[:n] < CONTACTS))
     assert np.all(feature[n:] == -1.0)
     assert len(set(feature[:n])) == n
@@ -209,5 +209,5 @@ def test_what_is_left_out_is_counted():
         [row_of(pin.SE3(np.eye(3), np.array([0.0, 0.0, 0.1]))), row_of(pin.SE3.Identity())]
     )
     detect(place, size, np.full(2, 0.2), pool)
-    assert counts[HELD] == 3
-    assert counts[LEFT_OUT] == 1
+    assert counts[KEPT] == 3
+    assert counts[DROPPED] == 1

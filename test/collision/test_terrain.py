@@ -5,15 +5,15 @@ import pytest
 from terrains import GROUNDS, points_near
 
 from contact_sim.arrays._fields import TERRAIN_DATA
-from contact_sim.collision._surface import MOST_FEATURES, distance_and_normal
+from contact_sim.collision._surface import MAX_FEATURES, distance_and_normal
 from contact_sim.collision._terrain import (
     TERRAINS,
     CylinderGround,
+    GroundSurface,
     InclinedPlane,
     Plane,
     Planes,
     SphereGround,
-    Surface,
     as_terrain,
 )
 from contact_sim.errors import InvalidInput, UnknownName
@@ -57,7 +57,7 @@ def test_a_terrain_is_a_kind_and_numbers(name):
     ground = GROUNDS[name]
     assert as_terrain(ground) is ground
     assert ground.data.shape == (TERRAIN_DATA,)
-    assert 1 <= ground.features <= MOST_FEATURES
+    assert 1 <= ground.features <= MAX_FEATURES
 
 
 @pytest.mark.parametrize('name', GROUNDS)
@@ -106,7 +106,7 @@ def test_names_stand_for_terrains():
         as_terrain(3)
 
 
-class Strange(Surface):
+class Strange(GroundSurface):
     def __init__(self, kind=0, data=None, features=1):
         self._values = kind, np.zeros(TERRAIN_DATA) if data is None else data, features
 

@@ -5,7 +5,7 @@ import pytest
 
 from contact_sim import Simulator, load_robot
 from contact_sim.constraints import Baumgarte, FrameAnchor, JointLock, PointAnchor
-from contact_sim.constraints._table import from_words, in_words
+from contact_sim.constraints._table import constraint_from_dict, constraint_to_dict
 from contact_sim.errors import InvalidInput
 from contact_sim.replay import Recorder, Recording, repeat
 from contact_sim.simulation._simulator import resume
@@ -109,7 +109,7 @@ def test_an_attitude_said_again_has_the_same_bits():
         unit = quaternion / np.linalg.norm(quaternion)
         once = FrameAnchor('trunk', (0.0, 0.0, 0.0, *unit * (1.0 + 1e-8)))
         assert np.linalg.norm(once.at[3:]) == pytest.approx(1.0, abs=1e-15)
-        assert from_words(in_words(once)) == once
+        assert constraint_from_dict(constraint_to_dict(once)) == once
 
 
 def test_going_back_keeps_the_constraints_of_now_where_they_held_then(go1):

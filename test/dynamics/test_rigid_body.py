@@ -10,11 +10,11 @@ import pytest
 
 from contact_sim import load_robot, robots
 from contact_sim.dynamics._energy import kinetic_energy, mass_moment, mechanical_energy
-from contact_sim.dynamics._integration import move, move_base
+from contact_sim.dynamics._integration import integrate_configuration, move_base
 from contact_sim.dynamics._rigid_body import (
     bias_forces,
+    forward_kinematics,
     mass_matrix,
-    place,
     point_bias,
     world_inertia,
 )
@@ -117,7 +117,7 @@ def terms_of(model, q, v):
     t.nle = np.full(nv, np.nan)
     indices = tree.parent, tree.v_index
     places = tree.kind, tree.parent, tree.q_index, tree.v_index, tree.placement
-    place(*places, q, t.origin, t.pose, t.columns)
+    forward_kinematics(*places, q, t.origin, t.pose, t.columns)
     world_inertia(tree.body, t.pose, t.origin, t.inertia)
     mass_matrix(*indices, tree.dof_parent, t.columns, t.inertia, tree.armature, t.composite, t.M)
     bias_forces(*indices, t.columns, t.inertia, v, GRAVITY, t.twist, t.bias, t.wrench, t.nle)
@@ -197,7 +197,9 @@ def assert_integrates_like_pinocchio(model, here, q, v):
     for displacement in (v, 1e-3 * v, 1e-9 * v, 0.0 * v):
         move_base(displacement, v, tree.free_flyer_v, increment, v_next)
         q_next = np.full(model.nq, np.nan)
-        move(tree.kind, tree.q_index, tree.v_index, here.pose, displacement, q, q_next)
+        integrate_configuration(
+            tree.kind, tree.q_index, tree.v_index, here.pose, displacement, q, q_next
+        )
         assert_close(q_next, pin.integrate(model, q, increment), scale=1.0)
 
 

@@ -26,7 +26,7 @@ from fuzz_workers import Unlawful
 
 import contact_sim
 from contact_sim import ContactProblem, Simulator
-from contact_sim.collision._terrain import Surface
+from contact_sim.collision._terrain import GroundSurface
 from contact_sim.compare._scenarios import Scenario
 from contact_sim.control import Stance, Trot
 from contact_sim.errors import ContactSimError
@@ -257,7 +257,7 @@ class Calls:
         elif isinstance(made, LiveSession):
             if made is not self.good.session:
                 made.close()
-        elif isinstance(made, Surface | HeightField | TriangleMesh | Terraces):
+        elif isinstance(made, GroundSurface | HeightField | TriangleMesh | Terraces):
             steps(Simulator(robot, terrain=made))  # type: ignore[arg-type]
         elif isinstance(made, Region):
             steps(Simulator(robot, terrain=contact_sim.Plane().with_regions([made])))

@@ -1,7 +1,7 @@
 """The node, but that it publishes /diagnostics ten times a second: much of a test waits for it."""
 
 from contact_sim.ros import _loop, simulation_node
-from contact_sim.ros._interruption import leave
+from contact_sim.ros._processes import leave
 
 
 def run():

@@ -73,7 +73,7 @@ def test_bilateral_rows_hold_during_an_impact(redundant):
 def test_terms_that_pinocchio_fills_give_the_same_motion():
     def drop(given):
         sim = Simulator(load_robot('go1'), 'ncp', restitution=0.2)
-        sim._workspace.terms_given[0] = given
+        sim._workspace.external_terms[0] = given
         sim.contact_model = Hybrid()
         controller = StandingController(sim)
         q = sim.q.copy()

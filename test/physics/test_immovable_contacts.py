@@ -19,7 +19,7 @@ from contact_sim import (
     load_robot,
 )
 from contact_sim.robot._joint_limits import PositionLimit
-from contact_sim.solvers._cone_problem import IMMOVABLE, NONFINITE, PULLING, worse
+from contact_sim.solvers._cone_problem import IMMOVABLE, NONFINITE, PULLING, worse_status
 from contact_sim.step._problem import STATUSES, Cone, Interval, SolverStatus
 
 H, DEPTH = 1e-3, 0.01
@@ -187,9 +187,9 @@ def test_a_floating_robot_has_no_immovable_contact():
 
 def test_failures_and_stances_are_told_first():
     assert STATUSES[IMMOVABLE] is SolverStatus.IMMOVABLE
-    assert worse(NONFINITE, IMMOVABLE) == NONFINITE
+    assert worse_status(NONFINITE, IMMOVABLE) == NONFINITE
     assert SolverStatus.IMMOVABLE.physical
-    assert worse(PULLING, NONFINITE) == NONFINITE
+    assert worse_status(PULLING, NONFINITE) == NONFINITE
 
 
 def test_rows_that_nothing_can_move_have_residuals():

@@ -130,7 +130,7 @@ def test_constraints_become_parameters_of_theirs():
     given['constraints'] = 'stand: kind=point_anchor frame=trunk at=0,0,1 alpha=10'
     stubs['launch.conditions'].IfCondition.return_value.evaluate.return_value = False
     node = MagicMock()
-    module.needed = node
+    module.required_process = node
     module.simulation(MagicMock(launch_configurations=given))
     (parameters, _) = node.call_args.kwargs['parameters']
     said = {name: value for name, value in parameters.items() if name.startswith('constraints.')}
@@ -150,7 +150,7 @@ def test_constraints_become_parameters_of_theirs():
 def test_a_page_is_served_at_a_port(said, port):
     module, _ = launch_module(NAME)
     given = {argument: default for argument, (default, _) in module.ARGUMENTS.items()}
-    module.needed = node = MagicMock()
+    module.required_process = node = MagicMock()
     module.simulation(MagicMock(launch_configurations=given | {'viewer': said}))
     (parameters, _) = node.call_args.kwargs['parameters']
     assert parameters.get('viewer.port') == port

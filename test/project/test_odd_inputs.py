@@ -13,7 +13,7 @@ from urdf_texts import ONE_LEG, ONE_LEG_SRDF, joint, link, robot
 import contact_sim
 from contact_sim import ContactPoint, Plane, Planes, RobotModel, Simulator, load_robot
 from contact_sim.collision._surface import PLANES, ROUND
-from contact_sim.collision._terrain import Surface
+from contact_sim.collision._terrain import GroundSurface
 from contact_sim.control import Stance, Trot
 from contact_sim.errors import ContactSimError, InvalidInput, RobotDescriptionError
 from contact_sim.step._problem import ContactProblem
@@ -133,7 +133,7 @@ def test_coefficients_are_real_numbers(sim, value):
             call()
 
 
-class Own(Surface):
+class Own(GroundSurface):
     kind, data, features = 0, np.zeros(0), 1
 
     def __init__(self, kind, data):

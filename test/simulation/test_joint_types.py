@@ -113,7 +113,7 @@ def test_terms_filled_in_by_pinocchio_give_the_same_run(kind, integrator, monkey
         sim.reset(q, np.zeros(model.nv))
         loads = [sim.step([0.0]).contacts.normal_force[0] for _ in range(150)]
         assert max(loads) > 0.0
-    assert slow._workspace.terms_given[0] == 1
+    assert slow._workspace.external_terms[0] == 1
     assert np.allclose(fast.q, slow.q, rtol=0, atol=1e-9)
     assert np.allclose(fast.v, slow.v, rtol=0, atol=1e-7)
 

@@ -5,11 +5,11 @@ import pytest
 from interpreted import interpreted
 
 from contact_sim.solvers._cone_active_set import (
-    LEAST_ROOM,
-    choose_unknowns,
-    fill_system,
+    MIN_SLACK_SHARE,
+    active_set_residual,
+    fill_newton_system,
+    guess_active_set,
     newton_step,
-    rest_of_equations,
 )
 from contact_sim.solvers._cone_problem import Rows, cone_work, fill_rho
 
@@ -48,7 +48,7 @@ def test_redundant_impulses_change_with_the_square_of_their_room(room):
 
 def test_the_weight_of_a_contact_at_the_edge_is_bounded():
     first, second = changes(1e-4, True)
-    assert np.allclose(first, LEAST_ROOM**2 * second, rtol=1e-2)
+    assert np.allclose(first, MIN_SLACK_SHARE**2 * second, rtol=1e-2)
 
 
 def test_where_modes_are_known_redundant_impulses_change_alike():
@@ -77,9 +77,9 @@ def test_the_rest_of_the_equations_is_that_of_the_system(associated):
         impulse[9:] = 0.2, 1.0
         work, w = cone_work(11), rows.delassus @ impulse + rows.g
         fill_rho(rows, work.rho)
-        m, _ = choose_unknowns(rows, impulse, work)
+        m, _ = guess_active_set(rows, impulse, work)
         assert m == 6
-        fill_system(rows, impulse, w, work, m, associated)
+        fill_newton_system(rows, impulse, w, work, m, associated)
         expected = np.abs(work.step[:m] * work.rho[work.row[:m]]).max()
-        rest = rest_of_equations(rows, impulse, w, work, m, associated)
+        rest = active_set_residual(rows, impulse, w, work, m, associated)
         assert np.isclose(rest, expected, rtol=1e-12)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from interpreted import interpreted
 from scipy.optimize import lsq_linear
 
-from contact_sim.solvers._cone_active_set import choose_unknowns, fill_system, move
+from contact_sim.solvers._cone_active_set import fill_newton_system, guess_active_set, take_step
 from contact_sim.solvers._cone_admm import admm
 from contact_sim.solvers._cone_problem import (
     CONVERGED,
@@ -19,10 +19,10 @@ from contact_sim.solvers._cone_problem import (
     cone_work,
 )
 from contact_sim.solvers._cone_solver import solve_cones as solve_with_scratch
-from contact_sim.solvers._soft_newton import newton as compiled_newton
+from contact_sim.solvers._soft_newton import minimise_linear as compiled_newton
 from contact_sim.solvers._soft_newton import newton_work as compiled_newton_work
 
-newton, newton_work = interpreted()(compiled_newton), interpreted()(compiled_newton_work)
+minimise_linear, newton_work = interpreted()(compiled_newton), interpreted()(compiled_newton_work)
 TOLERANCE = 1e-10
 LIMITS = 50, 50, 1000
 BOUNDS = {
@@ -190,7 +190,9 @@ def test_compliant_intervals_are_a_quadratic_program(seed, kinds):
     rows, rng = random_rows(seed, 0, kinds), np.random.default_rng(seed)
     n = len(rows.g)
     R, v_hat, impulse = rng.uniform(0.01, 2.0, n), rng.standard_normal(n), np.zeros(n)
-    _, _, converged = newton(rows, v_hat, R, impulse, newton_work(len(R)), 1e-12, 200, False)
+    _, _, converged = minimise_linear(
+        rows, v_hat, R, impulse, newton_work(len(R)), 1e-12, 200, False
+    )
     G, g = rows.delassus + np.diag(R), rows.g - v_hat
     exact = bounded_least_squares(G, g, rows.lower, rows.upper)
     assert converged
@@ -198,7 +200,7 @@ def test_compliant_intervals_are_a_quadratic_program(seed, kinds):
 
 
 def compliant_pyramids(seed, contacts, kinds):
-    """Answer of `newton` to random pyramids n ± μ t_i: steps, γ, and γ of the program of edges."""
+    """Solve random pyramids n ± μ t_i: steps, γ, and γ of the program of edges."""
     rows, rng = random_rows(seed, contacts, kinds), np.random.default_rng(seed)
     mu = np.maximum(rows.friction, 1e-5)
     rows = Rows(rows.delassus, rows.g, mu, rows.lower, rows.upper)
@@ -217,7 +219,7 @@ def compliant_pyramids(seed, contacts, kinds):
         np.concatenate([lower, rows.lower]), np.concatenate([upper, rows.upper]),
     )  # fmt: skip
     impulse, work = rng.standard_normal(n), newton_work(n)
-    steps, _, converged = newton(rows, v_hat, R, impulse, work, 1e-12, 200, True)
+    steps, _, converged = minimise_linear(rows, v_hat, R, impulse, work, 1e-12, 200, True)
     assert converged
     return steps, impulse, D @ beta
 
@@ -290,8 +292,8 @@ def test_the_matrix_of_the_modes_is_the_derivative_of_their_equations(associated
             step, values = np.zeros(7), []
             for step[unknown] in (1e-6, -1e-6):
                 moved, work = impulse.copy(), cone_work(7)
-                choose_unknowns(rows, moved, work)
-                move(rows, moved, work._replace(step=step.copy()), m, 1.0)
+                guess_active_set(rows, moved, work)
+                take_step(rows, moved, work._replace(step=step.copy()), m, 1.0)
                 values.append(equations(rows, moved, associated)[2])
             column = (values[0] - values[1]) / 2e-6
             assert np.allclose(matrix[:, unknown], column, rtol=1e-6, atol=1e-6), seed
@@ -300,9 +302,9 @@ def test_the_matrix_of_the_modes_is_the_derivative_of_their_equations(associated
 def equations(rows, impulse, associated):
     """Return (number of unknowns, matrix of the Newton step, values of the equations)."""
     work, w = cone_work(len(impulse)), rows.delassus @ impulse + rows.g
-    m, slips = choose_unknowns(rows, impulse, work)
+    m, slips = guess_active_set(rows, impulse, work)
     assert slips
-    fill_system(rows, impulse, w, work, m, associated)
+    fill_newton_system(rows, impulse, w, work, m, associated)
     return m, work.matrix[:m, :m], -work.step[:m]
 
 

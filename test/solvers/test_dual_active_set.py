@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from contact_sim.solvers._dense import eliminate_right_sides
-from contact_sim.solvers._qp import least_quadratic
+from contact_sim.solvers._qp import solve_qp
 
 pytestmark = pytest.mark.usefixtures('interpreted_kernels')
 TOLERANCE = 1e-9
@@ -34,7 +34,7 @@ def random_program(seed, n, m, spread):
 def test_the_answer_keeps_the_limits_and_only_limits_push_it(seed, n, m, spread):
     """Karush-Kuhn-Tucker: the gradient is a sum of normals of active limits that push inwards."""
     H, g, C, lower, upper = random_program(seed, n, m, spread)
-    x, found = least_quadratic(H, g, C, lower, upper, TOLERANCE)
+    x, found = solve_qp(H, g, C, lower, upper, TOLERANCE)
     assert found
     reached = C @ x
     assert (reached <= upper + 1e-7).all()
@@ -57,7 +57,7 @@ def test_equations_are_met():
     """Of all points with x + y + z = 3 and x = y, (1, 1, 1) is nearest to the origin."""
     C = np.array([[1.0, 1.0, 1.0], [1.0, -1.0, 0.0]])
     b = np.array([3.0, 0.0])
-    x, found = least_quadratic(np.eye(3), np.zeros(3), C, b, b, TOLERANCE)
+    x, found = solve_qp(np.eye(3), np.zeros(3), C, b, b, TOLERANCE)
     assert found
     np.testing.assert_allclose(x, 1.0, atol=1e-14)
 
@@ -65,7 +65,7 @@ def test_equations_are_met():
 def test_an_active_limit_is_let_go_again():
     """From (2, 0.6), y ≤ 0.5 is first exceeded least; in the end only x + y ≤ 1 holds."""
     C = np.array([[1.0, 1.0], [0.2, 1.0]])
-    x, found = least_quadratic(
+    x, found = solve_qp(
         np.eye(2), -np.array([2.0, 0.6]), C, np.full(2, -1e20), np.array([1.0, 0.5]), TOLERANCE
     )
     assert found
@@ -78,7 +78,7 @@ def test_limits_that_contradict_each_other_are_reported():
         C = rng.normal(size=(n + 2, n))
         C[-1] = -C[:-1].sum(axis=0)
         upper = np.full(n + 2, -0.1)  # the rows sum to zero, their limits to less
-        _, found = least_quadratic(
+        _, found = solve_qp(
             np.eye(n), rng.normal(size=n), C, np.full(n + 2, -1e20), upper, TOLERANCE
         )
         assert not found
@@ -87,7 +87,7 @@ def test_limits_that_contradict_each_other_are_reported():
 @pytest.mark.parametrize('H', [-np.eye(2), np.full((2, 2), np.nan), np.zeros((2, 2))])
 def test_a_cost_without_minimum_is_reported(H):
     limits = np.eye(2), -np.ones(2), np.ones(2)
-    assert not least_quadratic(H, np.ones(2), *limits, TOLERANCE)[1]
+    assert not solve_qp(H, np.ones(2), *limits, TOLERANCE)[1]
 
 
 @given(st.integers(0, 10**6), st.integers(1, 12), st.integers(1, 13))

@@ -28,7 +28,7 @@ from contact_sim.contact_models.hybrid._motion import (
 )
 from contact_sim.dynamics._integration import (
     fill_rates,
-    move,
+    integrate_configuration,
     next_stage,
     velocity_in_new_axes,
     weighted_mean,
@@ -173,8 +173,8 @@ def start_stage(data, arc, stage, dt):
         rates, velocity_rates = matrix(arc, e.RATES), matrix(arc, e.VELOCITY_RATES)
         next_stage(stage, dt, start_v, rates, velocity_rates, displacement, w)
     velocity_in_new_axes(displacement, w, integers(data, f.FREE_FLYER_V), vector(arc, e.STAGE_V))
-    if integers(data, f.TERMS_GIVEN)[0] == 0:
-        move(
+    if integers(data, f.EXTERNAL_TERMS)[0] == 0:
+        integrate_configuration(
             integers(data, f.KIND), integers(data, f.Q_INDEX), integers(data, f.V_INDEX),
             matrix(data, f.POSE), displacement, vector(arc, e.ARC_Q), vector(arc, e.STAGE_Q),
         )  # fmt: skip

@@ -39,7 +39,7 @@ from contact_sim.contact_models.hybrid import _closed_contacts, _events, _flow, 
 from contact_sim.contact_models.hybrid._arc_fields import STAGES, ArcArrays
 from contact_sim.contact_models.hybrid._impacts import IMPACT_LAWS
 from contact_sim.contact_models.hybrid._modes import OPEN, SLIP, STICK
-from contact_sim.dynamics._pinocchio_fallback import GivenTerms
+from contact_sim.dynamics._pinocchio_fallback import PinocchioTerms
 from contact_sim.dynamics._vectors import scaled, vec
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, parameter
@@ -193,8 +193,8 @@ class EventDriven:
         arc.settings[:] = settings.stiction_speed, settings.stabilisation
         own = arc.numbers, arc.indices, arc.layout
         self._own, self._arrays = own, (*workspace.arrays, *own)
-        self._terms = GivenTerms(workspace) if workspace.terms_given[0] else None
-        self._rows = PythonConstraints(workspace) if workspace.table.given else None
+        self._terms = PinocchioTerms(workspace) if workspace.external_terms[0] else None
+        self._rows = PythonConstraints(workspace) if workspace.table.functions else None
         self._effects: Array = np.zeros(workspace.sizes.nv)
         self._residual, self._longest = 0.0, settings.max_substep
         self._compile()

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from contact_sim.solvers._cone_active_set import newton_on_modes
+from contact_sim.solvers._cone_active_set import active_set_newton
 from contact_sim.solvers._cone_gauss_seidel import block_gauss_seidel
 from contact_sim.solvers._cone_problem import (
     CONVERGED,
@@ -247,7 +247,7 @@ def solve_symmetric_sets(sets, x):
     if residual > goal:
         fill_rho(sets, work.rho)
         fill_velocity(sets, x, work.velocity)
-        residual = newton_on_modes(sets, x, work, residual, goal, 0.0, True)
+        residual = active_set_newton(sets, x, work, residual, goal, 0.0, True)
     return count, residual, converged
 
 

@@ -56,7 +56,7 @@ from contact_sim.step._workspace import (
 @kernel
 def evaluate(data, arc, q, v):
     """Fill all that belongs to the configuration q (nq,) and the velocity v (nv,)."""
-    if integers(data, f.TERMS_GIVEN)[0] == 0:
+    if integers(data, f.EXTERNAL_TERMS)[0] == 0:
         place_bodies(data, q)
     fill_position_errors(data, q)
     fill_joint_limits(data, arc, q)
@@ -67,7 +67,7 @@ def evaluate(data, arc, q, v):
 def evaluate_velocity(data, arc, v):
     """Fill all that belongs to v (nv,), at the placements at hand."""
     effects = vector(arc, e.NONLINEAR_EFFECTS)
-    if integers(data, f.TERMS_GIVEN)[0] == 0:
+    if integers(data, f.EXTERNAL_TERMS)[0] == 0:
         bias_forces(
             integers(data, f.PARENT), integers(data, f.V_INDEX), matrix(data, f.COLUMNS),
             matrix(data, f.WORLD_INERTIA), v, vector(data, f.GRAVITY), matrix(data, f.TWIST),

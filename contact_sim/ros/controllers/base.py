@@ -22,35 +22,32 @@ from sensor_msgs.msg import JointState
 
 from contact_sim._types import Array
 from contact_sim.errors import ContactSimError
-from contact_sim.ros._interruption import Interruption, leave
 from contact_sim.ros._parameter_server import ParameterServer
-from contact_sim.ros._robot_parameters import RobotParameters, named_robot
+from contact_sim.ros._processes import Interruption, leave
+from contact_sim.ros._robots import RobotParameters, named_robot
 
 LATEST = QoSProfile(depth=1)
 LONGEST_WAIT = 0.1
-"""Wall seconds after which a controller that nobody speaks to looks whether it is to end."""
+"""Wall seconds after which a controller without messages checks whether it has to end."""
 
 
 class ControllerNode(Node, ABC):
     """Answers odom and joint_states of one step with joint_commands that bear its stamp.
 
-    A state that comes twice, as lockstep sends it until somebody has spoken, gets the same answer.
+    A state that comes twice, as lockstep repeats it until the first command, gets the same answer.
 
     Parameters of the node: which robot it is, named as in the simulation (RobotParameters).
 
-    Args:
-        name: of the node.
-
     Attributes:
-        robot: what is controlled.
+        robot: the robot that is controlled.
     """
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
         parameters = ParameterServer(self)
         parameters.declare({'': RobotParameters})
-        said = parameters.settings['']
-        self.robot = robot = named_robot(said.source, said)
+        settings = parameters.settings['']
+        self.robot = robot = named_robot(settings.source, settings)
         self._q = robot.reference_configuration().copy()
         self._v = np.zeros(robot.nv)
         self._state: JointState | None = None
@@ -81,14 +78,14 @@ class ControllerNode(Node, ABC):
 
     def _on_odom(self, message: Odometry) -> None:
         self._odom = message
-        self._act_on_a_whole_state()
+        self._answer_whole_state()
 
     def _on_state(self, message: JointState) -> None:
         self._state = message
-        self._act_on_a_whole_state()
+        self._answer_whole_state()
 
-    def _act_on_a_whole_state(self) -> None:
-        """Answer once both messages of one step are there: nothing says which comes first."""
+    def _answer_whole_state(self) -> None:
+        """Answer once both messages of one step are there, in either order."""
         state, odom = self._state, self._odom
         if not self.robot.floating_base and state is not None:
             self._answer(state)
@@ -108,15 +105,16 @@ class ControllerNode(Node, ABC):
             order = [place[name] for name in joints.joint_names]
             self._q = joints.with_joint_positions(self._q, np.array(message.position)[order])
             self._v[joints.joint_velocity_index] = np.array(message.velocity)[order]
-        told = (stamp.sec, stamp.nanosec, self._q.tobytes(), self._v.tobytes())
-        if told != self._answered:  # a state that comes twice must not be lived through twice
+        received = (stamp.sec, stamp.nanosec, self._q.tobytes(), self._v.tobytes())
+        if received != self._answered:  # a repeated state must not advance the controller
             self._command = self.command(stamp.sec + 1e-9 * stamp.nanosec, self._q, self._v)
             self._command.header.stamp = stamp
-            self._answered = told
+            self._answered = received
         self._publisher.publish(self._command)
 
 
-Controller = ControllerNode  # its former name
+Controller = ControllerNode
+"""The former name."""
 
 
 def run(controller: Callable[[], ControllerNode], name: str, args: list[str] | None = None) -> int:
@@ -125,7 +123,7 @@ def run(controller: Callable[[], ControllerNode], name: str, args: list[str] | N
 
     def end() -> None:
         if not connected.is_set():
-            leave(0)  # nobody knows it yet, and it may compile for long
+            leave(0)  # it has no topics yet, and may compile for long
 
     with Interruption(name, end) as interruption:
         try:

@@ -1,6 +1,6 @@
 """Executable `stance_controller`: a robot on all its feet holds still, squats or sways.
 
-Every state it receives it answers with joint targets, which the simulator's PD follows, and the
+It answers every state with joint targets, which the simulator's PD follows, and the
 efforts of inverse dynamics on top (contact_sim/control/_stance.py). At first, and wherever the
 base is not where it should be, it waits in the standing pose: efforts carry the weight and calm
 the base, with the contact forces f of least norm that balance gravity g on the base and brake its
@@ -104,8 +104,8 @@ class StanceController(ControllerNode):
         if self._stance is None:
             self._stance = self._stance_anew()
         effort = self._stance.effort(time, q, v)
-        wanted = self._stance.reference(time).position
-        if not np.isfinite(effort).all() or np.linalg.norm(q[:3] - wanted) > ASTRAY:
+        reference = self._stance.reference(time).position
+        if not np.isfinite(effort).all() or np.linalg.norm(q[:3] - reference) > ASTRAY:
             self._first = None
             return self.joints(np.zeros(self.robot.n_joints), self._pose)
         return self.joints(effort, *self._stance.joint_targets(time))

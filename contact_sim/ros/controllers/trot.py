@@ -1,6 +1,6 @@
 """Executable `trot_controller`: a four-legged robot trots as fast as `cmd_vel` says.
 
-Every state it receives it answers with joint efforts (contact_sim/control/_trot.py). Without a
+It answers every state with joint efforts (contact_sim/control/_trot.py). Without a
 command it trots on the spot. It is at its best in lockstep, where every command comes in time:
 
     ros2 launch contact_sim trot_demo.launch.py robot:=anymal_b

@@ -12,7 +12,7 @@ import pinocchio as pin
 from contact_sim._types import Array
 from contact_sim.robot._contact_points import Foot
 from contact_sim.robot._model import RobotModel
-from contact_sim.ros._client import Track
+from contact_sim.ros.demo._run import Track
 
 COLOURS = ('#0072B2', '#E69F00', '#009E73', '#CC79A7', '#D55E00', '#56B4E9')
 INK, GREY, GROUND = '#222222', '#8a8a8a', '#d9d6d0'
@@ -26,14 +26,9 @@ LARGEST_SHOWN = 2.5
 def draw(
     robot: RobotModel, track: Track, friction: float, facts: Sequence[str], path: Path
 ) -> None:
-    """Write the figure as PNG.
+    """Write the figure as PNG, with a title and lines of text, `facts`.
 
-    Args:
-        robot: the robot.
-        track: what was observed.
-        friction: friction coefficient, for the cones.
-        facts: lines of text under the title, one each.
-        path: file to write.
+    `friction` is the coefficient of the cones.
     """
     import matplotlib
 

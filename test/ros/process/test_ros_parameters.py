@@ -180,7 +180,7 @@ def test_the_contact_model_switches_between_two_steps(session, model):
     assert int(said['contact_model_switches']) % 2 == (model != 'ncp')  # none from ncp to ncp
     if model != 'ncp':
         assert said['last_contact_model_switch'] == switch
-        assert f'switched {switch}' in session.said()
+        assert f'switched {switch}' in session.output_tail()
     assert session.set({'contact.model': 'ncp'}).successful
 
 

@@ -39,6 +39,26 @@ def test_a_second_node_of_the_same_name_says_so_and_ends(session, tmp_path):
     assert session.pause().success  # the first one goes on
 
 
+def test_of_two_nodes_that_start_together_one_ends(tmp_path):
+    """While they start, neither is heard on /diagnostics."""
+    environment = isolated_environment() | {'ROS_LOG_DIR': str(tmp_path)}
+    arguments = ros_arguments({'start_paused': True})
+    with (
+        Process(SIMULATION, arguments, environment, tmp_path / 'a.log') as one,
+        Process(SIMULATION, arguments, environment, tmp_path / 'b.log') as other,
+    ):
+        end = time.monotonic() + START_TIMEOUT
+        while one.running and other.running and time.monotonic() < end:
+            time.sleep(0.1)
+        ended, goes_on = (other, one) if one.running else (one, other)
+        assert ended.handle.wait(1.0) == 1
+        assert 'contact_sim: a node /contact_sim runs on ROS domain' in ended.output()
+        while 'messages per second' not in goes_on.output() and time.monotonic() < end:
+            time.sleep(0.1)
+        assert 'messages per second' in goes_on.output()
+        assert goes_on.running
+
+
 def test_a_follower_keeps_to_the_clock_and_a_second_publisher_is_told(session, tmp_path):
     """Two more in namespaces of their own: one follows /clock, one publishes it as well."""
     heard = session.listen('/b/diagnostics', 'diagnostic_msgs/msg/DiagnosticArray')
@@ -62,7 +82,7 @@ def test_a_follower_keeps_to_the_clock_and_a_second_publisher_is_told(session, t
             lambda: session.node.count_publishers('/clock') == 2, 'a second one', START_TIMEOUT
         )
         said = session.diagnostics()
-        session.wait(lambda: 'two times are mixed' in session.said(), 'the warning')
+        session.wait(lambda: 'two times are mixed' in session.output_tail(), 'the warning')
         assert said['level'] == 1
         assert re.search('/clock has 1 more publisher: two times are mixed', said['message'])
 
@@ -122,7 +142,7 @@ def test_ctrl_c_ends_the_node_with_at_most_one_line(after, pauses, statuses, tmp
 def test_a_second_ctrl_c_ends_a_node_that_does_not_come_back(tmp_path):
     """A step that never ends, as a compiled one may: the first Ctrl-C waits for its end."""
     hang = (
-        'from contact_sim.ros._interruption import Interruption\n'
+        'from contact_sim.ros._processes import Interruption\n'
         "with Interruption('node'):\n"
         f"    print('{BEGUN}', flush=True)\n"
         "    __import__('hashlib').pbkdf2_hmac('sha256', b'x', b'y', 10**9)\n"

@@ -58,19 +58,21 @@ def test_a_page_is_served_and_its_end_is_a_warning(tmp_path):
     with Session(tmp_path, TOPICS, parameters) as session:
         session.started()
         address = f'http://localhost:{port}'
-        session.wait(lambda: f'the viewer is at {address}' in session.said(), 'it', START_TIMEOUT)
+        session.wait(
+            lambda: f'the viewer is at {address}' in session.output_tail(), 'it', START_TIMEOUT
+        )
         with urllib.request.urlopen(address, timeout=10.0) as answer:
             assert answer.status == 200
             assert b'<html' in answer.read()
         assert session.diagnostics()['viewer'] == address
         (viewer,) = viewers_of(session.simulation.handle.pid)
         os.kill(viewer, signal.SIGKILL)
-        session.wait(lambda: 'the viewer has ended' in session.said(), 'the warning')
+        session.wait(lambda: 'the viewer has ended' in session.output_tail(), 'the warning')
         said = session.diagnostics()
         assert (said['level'], said['viewer']) == (1, '')
         assert 'the viewer has ended; the simulation goes on' in said['message']
         assert int(session.diagnostics()['steps_since_reset']) > int(said['steps_since_reset'])
-        assert session.said().count('the viewer has ended') == 1
+        assert session.output_tail().count('the viewer has ended') == 1
 
 
 class Asked(Session):

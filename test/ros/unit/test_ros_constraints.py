@@ -34,7 +34,6 @@ from contact_sim.ros._factory import (
     constraint_groups,
     constraints_in,
     described_constraints,
-    loaded_robot,
     loaded_simulator,
     start_configuration,
 )
@@ -45,6 +44,7 @@ from contact_sim.ros._parameters import (
     ConstraintParameters,
     NodeParameters,
 )
+from contact_sim.ros._robots import loaded_robot
 
 
 def settings_of(**constraints):

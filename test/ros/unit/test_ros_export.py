@@ -16,7 +16,6 @@ from contact_sim.replay import Recording
 from contact_sim.replay._export import RATES, Targets, export
 from contact_sim.ros._factory import (
     chosen_constraints,
-    loaded_robot,
     loaded_simulator,
     recorder_of,
     start_configuration,
@@ -28,6 +27,7 @@ from contact_sim.ros._parameters import (
     NodeParameters,
 )
 from contact_sim.ros._publishers import Outputs
+from contact_sim.ros._robots import loaded_robot
 from contact_sim.sensors import EncoderSensing, ImuSensing, NoiseParameters
 from contact_sim.topics._names import PublishRateParameters, absolute
 

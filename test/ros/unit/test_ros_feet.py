@@ -16,11 +16,11 @@ from visualization_msgs.msg import Marker
 
 from contact_sim import Compliant, NullSpace, Planes, Simulator, load_robot
 from contact_sim.robot._several_robots import parts_of
-from contact_sim.ros._client import Track
 from contact_sim.ros._messages import FootContactsMessage, MarkerMessages, WrenchMessages
 from contact_sim.ros._publishers import LinkOutputs, ShadowMessage, SolverStateMessage
 from contact_sim.ros._services import SupportCommand
 from contact_sim.ros.demo._figure import draw
+from contact_sim.ros.demo._run import Track
 from contact_sim.sensors import ContactFlags, FootForces
 from contact_sim.sensors._foot_sensors import cross
 from contact_sim.topics._markers import ContactMarkers, SupportMarkers

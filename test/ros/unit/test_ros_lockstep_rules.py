@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from contact_sim import load_robot
 from contact_sim.errors import InvalidInput, UnknownName
-from contact_sim.ros._joint_commands import CommandInbox
+from contact_sim.ros._joint_commands import CommandBuffer
 from contact_sim.ros._lockstep import SLICE, Lockstep, Verdict, owned_joints
 from contact_sim.ros._parameters import ControllerParameters, LockstepParameters
 
@@ -23,21 +23,21 @@ HIND = [name for name in JOINTS if name.startswith('R')]
 
 
 class Rig:
-    """An inbox and its lockstep, as the loop and the callbacks of the node use them."""
+    """An buffer and its lockstep, as the loop and the callbacks of the node use them."""
 
     def __init__(self, owned=None, **parameters):
-        self.inbox = CommandInbox(JOINTS, np.zeros(N), np.full(N, 50.0), np.full(N, 2.0))
+        self.buffer = CommandBuffer(JOINTS, np.zeros(N), np.full(N, 50.0), np.full(N, 2.0))
         self.said = []
         settings = {'lockstep': LockstepParameters(controllers=tuple(owned or ()))}
         for name, joints in (owned or {}).items():
             settings[f'lockstep.{name}'] = ControllerParameters(joints=tuple(joints))
         masks = owned_joints(settings, JOINTS)
-        self.lockstep = Lockstep(self.inbox, JOINTS, masks, self.said.append)
+        self.lockstep = Lockstep(self.buffer, JOINTS, masks, self.said.append)
         values = {'enabled': True, 'timeout': 0.05, **parameters}
         self.lockstep.configure(LockstepParameters(**values), 0)
 
     def command(self, stamp, effort, joints=JOINTS):
-        return self.inbox.take_joint_state(joints, [], [], [effort] * len(joints), stamp)
+        return self.buffer.take_joint_state(joints, [], [], [effort] * len(joints), stamp)
 
     def verdict(self, now, tick=0):
         return self.lockstep.verdict(now, tick)
@@ -50,7 +50,7 @@ class Rig:
 
     @property
     def effort(self):
-        return self.inbox.current.effort.tolist()
+        return self.buffer.current.effort.tolist()
 
 
 def test_nothing_is_stepped_without_its_command():
@@ -170,7 +170,7 @@ def test_an_acknowledgement_leaves_the_command_in_force():
 
 def test_a_message_without_a_stamp_is_for_the_next_instant():
     rig = Rig(timeout=10.0)
-    assert rig.inbox.take_efforts([4.0] * N) is None
+    assert rig.buffer.take_efforts([4.0] * N) is None
     assert rig.verdict(5) is Verdict.STEP
     assert rig.effort == [4.0] * N
     assert rig.verdict(6) is Verdict.WAIT
@@ -183,14 +183,14 @@ def test_a_message_without_a_stamp_is_for_the_next_instant():
 def test_after_the_timeout_the_policy_holds_until_the_controller_speaks_again(policy, expected):
     rig = Rig({'front': FRONT, 'hind': HIND}, policy=policy, timeout=0.1)
     for joints in (FRONT, HIND):
-        rig.inbox.take_joint_state(joints, [0.2] * 6, [], [1.0] * 6, 5)
+        rig.buffer.take_joint_state(joints, [0.2] * 6, [], [1.0] * 6, 5)
     assert rig.verdict(5) is Verdict.STEP
     begin = time.perf_counter()
     rig.command(6, 3.0, FRONT)
     assert rig.patiently(6) is Verdict.STEP
     assert 0.1 <= time.perf_counter() - begin < 0.6
     assert rig.effort == [3.0] * 6 + [expected] * 6
-    assert rig.inbox.current.stiffness.tolist() == [0.0] * 6 + [50.0 * expected] * 6
+    assert rig.buffer.current.stiffness.tolist() == [0.0] * 6 + [50.0 * expected] * 6
     assert rig.lockstep.lost_joints == rig.lockstep.silent_joints == tuple(HIND)
     assert len(rig.said) == 1
     assert 'no command for RL_hip_joint' in rig.said[0]
@@ -250,8 +250,8 @@ def test_an_answer_from_before_a_reset_of_time_is_no_command_ahead_of_time():
     rig = Rig(timeout=10.0)
     rig.command(8 * STEP, 1.0)
     assert rig.verdict(8 * STEP, 8) is Verdict.STEP
-    rig.lockstep.restart(10 * STEP, told=9 * STEP)  # the state of 9 is being answered
-    rig.lockstep.restart(STEP, told=10 * STEP)  # that of 10, too
+    rig.lockstep.restart(10 * STEP, published=9 * STEP)  # the state of 9 is being answered
+    rig.lockstep.restart(STEP, published=10 * STEP)  # that of 10, too
     for late, stamp in enumerate((9, 10), start=1):
         assert rig.command(stamp * STEP, 2.0) is None
         assert rig.lockstep.late == late
@@ -283,7 +283,7 @@ def test_garbage_is_refused_and_nobody_waits_less():
     assert "'RL_hip_joint' belongs to no controller" in rig.command(5, 1.0)
     assert 'nan' in rig.command(5, np.nan, FRONT)
     assert 'unknown joint' in rig.command(5, 1.0, ['tail'])
-    assert rig.inbox.dropped == 3
+    assert rig.buffer.dropped == 3
     assert rig.verdict(5) is Verdict.WAIT
 
 

@@ -19,18 +19,8 @@ from contact_sim import (
     load_robot,
 )
 from contact_sim.robot._several_robots import parts_of
-from contact_sim.ros._factory import (
-    RobotEntry,
-    driven_robot,
-    effort_order,
-    entries_in,
-    joint_gains,
-    loaded_robot,
-    loaded_simulator,
-    robot_entries,
-    start_configuration,
-)
-from contact_sim.ros._joint_commands import CommandInbox
+from contact_sim.ros._factory import loaded_simulator, start_configuration
+from contact_sim.ros._joint_commands import CommandBuffer, UncheckedPoint
 from contact_sim.ros._lockstep import Lockstep, Verdict, owned_joints
 from contact_sim.ros._messages import JointStateMessage
 from contact_sim.ros._parameters import (
@@ -44,9 +34,17 @@ from contact_sim.ros._parameters import (
 )
 from contact_sim.ros._publishers import ShadowMessage, SolverStateMessage
 from contact_sim.ros._pushes import Pushes
-from contact_sim.ros._robot_parameters import poses_in
+from contact_sim.ros._robots import (
+    RobotEntry,
+    driven_robot,
+    effort_order,
+    entries_in,
+    joint_gains,
+    loaded_robot,
+    poses_in,
+    robot_entries,
+)
 from contact_sim.ros._services import StateControl, SupportCommand
-from contact_sim.ros._trajectories import GivenPoint
 from contact_sim.sensors import ContactSensing, DelayedSensor, Encoders, NoiseParameters, RobotView
 from contact_sim.topics._markers import SupportMarkers
 from contact_sim.topics._names import own_topic
@@ -339,25 +337,25 @@ def test_faults_are_of_one_robot():
 
 
 @pytest.fixture
-def inbox():
+def buffer():
     n = PAIR.n_joints
-    return CommandInbox(PAIR.joint_names, np.zeros(n), np.full(n, 50.0), np.full(n, 2.0))
+    return CommandBuffer(PAIR.joint_names, np.zeros(n), np.full(n, 50.0), np.full(n, 2.0))
 
 
-def test_efforts_and_their_age_are_of_one_robot(inbox):
-    assert inbox.take_efforts(np.arange(1.0, 9.0), B.joints) is None
-    assert inbox.current.effort.tolist() == [0.0] * 12 + list(np.arange(1.0, 9.0))
-    assert inbox.age(A.joints) is None
-    assert 0.0 <= inbox.age(B.joints) < 10.0
-    refusal = inbox.take_efforts([0.0] * 20, B.joints)
+def test_efforts_and_their_age_are_of_one_robot(buffer):
+    assert buffer.take_efforts(np.arange(1.0, 9.0), B.joints) is None
+    assert buffer.current.effort.tolist() == [0.0] * 12 + list(np.arange(1.0, 9.0))
+    assert buffer.age(A.joints) is None
+    assert 0.0 <= buffer.age(B.joints) < 10.0
+    refusal = buffer.take_efforts([0.0] * 20, B.joints)
     assert refusal.startswith('20 efforts: expected 8 in the order b/FL_HFE')
-    inbox.take_efforts(np.ones(12), A.joints)
-    inbox.hold(np.full(8, 0.5), B.joints)
-    assert inbox.age(B.joints) is None
-    assert inbox.current.effort.tolist() == [1.0] * 12 + [0.0] * 8
-    assert inbox.current.position[12:].tolist() == [0.5] * 8
-    assert inbox.current.stiffness[12:].tolist() == [50.0] * 8
-    assert not inbox.current.stiffness[:12].any()
+    buffer.take_efforts(np.ones(12), A.joints)
+    buffer.hold(np.full(8, 0.5), B.joints)
+    assert buffer.age(B.joints) is None
+    assert buffer.current.effort.tolist() == [1.0] * 12 + [0.0] * 8
+    assert buffer.current.position[12:].tolist() == [0.5] * 8
+    assert buffer.current.stiffness[12:].tolist() == [50.0] * 8
+    assert not buffer.current.stiffness[:12].any()
 
 
 def test_unnamed_efforts_come_in_the_order_that_is_given():
@@ -375,30 +373,30 @@ def test_unnamed_efforts_come_in_the_order_that_is_given():
         order(B, *some, some[0])
 
 
-def test_efforts_of_some_joints_leave_the_others_as_they_are(inbox):
-    assert inbox.take_efforts([3.0, 2.0], np.array([15, 1])) is None
-    applied = inbox.current.effort
+def test_efforts_of_some_joints_leave_the_others_as_they_are(buffer):
+    assert buffer.take_efforts([3.0, 2.0], np.array([15, 1])) is None
+    applied = buffer.current.effort
     assert (applied[15], applied[1], np.count_nonzero(applied)) == (3.0, 2.0, 2)
-    refusal = inbox.take_efforts([3.0], np.array([15, 1]))
+    refusal = buffer.take_efforts([3.0], np.array([15, 1]))
     assert refusal == '1 efforts: expected 2 in the order b/FR_KFE, a/FL_thigh_joint'
 
 
-def lockstep_of(inbox, controllers=(), timeout=10.0, **parameters):
+def lockstep_of(buffer, controllers=(), timeout=10.0, **parameters):
     settings = {'lockstep': LockstepParameters(controllers=controllers)}
     settings |= {f'lockstep.{name}': ControllerParameters() for name in controllers}
     names = PAIR.joint_names
-    lockstep = Lockstep(inbox, names, owned_joints(settings, names), lambda _: None)
+    lockstep = Lockstep(buffer, names, owned_joints(settings, names), lambda _: None)
     lockstep.configure(LockstepParameters(enabled=True, timeout=timeout, **parameters), 0)
     return lockstep
 
 
-def test_a_step_waits_for_the_commands_of_every_robot(inbox):
-    lockstep = lockstep_of(inbox)
+def test_a_step_waits_for_the_commands_of_every_robot(buffer):
+    lockstep = lockstep_of(buffer)
     assert lockstep.verdict(5, 0) is Verdict.WAIT
-    inbox.take_efforts(np.ones(12), A.joints)
+    buffer.take_efforts(np.ones(12), A.joints)
     assert lockstep.verdict(5, 0) is Verdict.WAIT
     assert set(lockstep.awaited_joints) == {f'b/{name}' for name in SOLO8.joint_names}
-    inbox.take_efforts(np.ones(8), B.joints)
+    buffer.take_efforts(np.ones(8), B.joints)
     assert lockstep.verdict(5, 0) is Verdict.STEP
     lockstep.acknowledge('', 6, B.joints)  # nothing new for b, and a is not b's to speak for
     assert lockstep.verdict(6, 0) is Verdict.WAIT
@@ -406,10 +404,10 @@ def test_a_step_waits_for_the_commands_of_every_robot(inbox):
     assert lockstep.verdict(6, 0) is Verdict.STEP
 
 
-def test_a_robot_without_a_controller_costs_its_start_timeout_once(inbox):
+def test_a_robot_without_a_controller_costs_its_start_timeout_once(buffer):
     """Afterwards those who have spoken are waited for as long as if it were not there."""
-    lockstep = lockstep_of(inbox, timeout=0.05, start_timeout=0.2)
-    inbox.take_efforts(np.ones(8), B.joints)
+    lockstep = lockstep_of(buffer, timeout=0.05, start_timeout=0.2)
+    buffer.take_efforts(np.ones(8), B.joints)
     begin = time.perf_counter()
     while (verdict := lockstep.verdict(5, 0)) is Verdict.WAIT:
         pass
@@ -425,14 +423,14 @@ def test_a_robot_without_a_controller_costs_its_start_timeout_once(inbox):
     assert lockstep.timeouts == 2
 
 
-def test_a_controller_named_after_a_robot_owns_its_joints(inbox):
+def test_a_controller_named_after_a_robot_owns_its_joints(buffer):
     """The other robot has none: it holds its pose and nobody waits for it."""
-    lockstep = lockstep_of(inbox, ('b',))
-    assert inbox.take_efforts(np.ones(8), B.joints) is None
+    lockstep = lockstep_of(buffer, ('b',))
+    assert buffer.take_efforts(np.ones(8), B.joints) is None
     assert lockstep.verdict(5, 0) is Verdict.STEP
-    assert 'belongs to no controller' in inbox.take_efforts(np.ones(12), A.joints)
+    assert 'belongs to no controller' in buffer.take_efforts(np.ones(12), A.joints)
     with pytest.raises(InvalidInput, match=r'lockstep\.c\.joints is empty'):
-        lockstep_of(inbox, ('c',))
+        lockstep_of(buffer, ('c',))
 
 
 def test_links_that_are_pushed_are_those_of_the_robot():
@@ -457,19 +455,19 @@ class Loop:
     def between_steps(self, action):
         action()
 
-    def begin_anew(self, failure_ends=True):
+    def announce_new_state(self, failure_ends=True):
         self.begun += 1
 
 
 @pytest.fixture
-def control(inbox):
+def control(buffer):
     sim = Simulator(PAIR)
     for _ in range(5):
         sim.step(np.zeros(PAIR.n_joints))
     loop = Loop()
     settings = settings_of(initial_height=0.02, initial_x=1.0)
-    control = StateControl(sim, loop, inbox, SimpleNamespace(settings=settings))
-    return SimpleNamespace(sim=sim, loop=loop, control=control, inbox=inbox)
+    control = StateControl(sim, loop, buffer, SimpleNamespace(settings=settings))
+    return SimpleNamespace(sim=sim, loop=loop, control=control, buffer=buffer)
 
 
 def test_a_robot_that_is_placed_leaves_the_other_one_alone(control):
@@ -486,7 +484,7 @@ def test_a_robot_that_is_placed_leaves_the_other_one_alone(control):
 
 def test_a_robot_that_is_stood_elsewhere_leaves_the_other_one_alone(control):
     q, v = control.sim.q.copy(), control.sim.v.copy()
-    control.inbox.take_efforts(np.ones(20))
+    control.buffer.take_efforts(np.ones(20))
     control.control.put_at(B, -1.0, 2.0, 0.5)
     assert np.array_equal(control.sim.q[A.q], q[A.q])
     assert np.array_equal(control.sim.v[A.v], v[A.v])
@@ -495,28 +493,28 @@ def test_a_robot_that_is_stood_elsewhere_leaves_the_other_one_alone(control):
     assert own[5:7] == pytest.approx([np.sin(0.25), np.cos(0.25)])
     assert control.sim.last_report.contacts.gap[4:].min() == pytest.approx(0.02, abs=1e-9)
     assert not control.sim.v[B.v].any()
-    assert control.inbox.current.effort.tolist() == [1.0] * 12 + [0.0] * 8
+    assert control.buffer.current.effort.tolist() == [1.0] * 12 + [0.0] * 8
     standing = SOLO8.joint_positions(SOLO8.reference_configuration())
-    assert control.inbox.current.position[12:] == pytest.approx(standing)
+    assert control.buffer.current.position[12:] == pytest.approx(standing)
 
 
 def test_a_trajectory_goes_on_after_a_restore_and_after_time_was_set_back(control):
-    inbox, sim, n = control.inbox, control.sim, PAIR.n_joints
+    buffer, sim, n = control.buffer, control.sim, PAIR.n_joints
     names, still = PAIR.joint_names, np.zeros(n)
-    points = [GivenPoint(100_000_000, [1.0] * n)]
-    assert inbox.take_trajectory(names, points, 0, control.control.now) is None
+    points = [UncheckedPoint(100_000_000, [1.0] * n)]
+    assert buffer.take_trajectory(names, points, 0, control.control.now) is None
 
     def ten_steps():
         wanted = []
         for _ in range(10):
-            wanted.append(inbox.at(control.control.now, still, still).position.tolist())
+            wanted.append(buffer.at(control.control.now, still, still).position.tolist())
             sim.step(np.zeros(n))
         return wanted
 
     ten_steps()
     control.control.snapshot()
     after = ten_steps()
-    inbox.take_efforts(np.ones(n))
+    buffer.take_efforts(np.ones(n))
     control.control.restore()
     assert ten_steps() == after
     assert 0.0 < after[0][0] < after[-1][0] < 1.0

@@ -21,15 +21,10 @@ from contact_sim.drawing._step_shapes import ground_triangles
 from contact_sim.errors import RobotDescriptionError
 from contact_sim.parameters import declared_parameters
 from contact_sim.robot._actuators import quantities
-from contact_sim.ros._factory import (
-    driven_robot,
-    joint_gains,
-    loaded_robot,
-    loaded_simulator,
-    start_configuration,
-)
+from contact_sim.ros._factory import loaded_simulator, start_configuration
 from contact_sim.ros._parameter_server import full_name, parameter_descriptor
 from contact_sim.ros._parameters import PARAMETER_GROUPS, ActuatorParameters, JointGainParameters
+from contact_sim.ros._robots import driven_robot, joint_gains, loaded_robot
 from contact_sim.terrain._generator import READY_MADE
 from contact_sim.topics._names import (
     PublishRateParameters,

@@ -18,15 +18,17 @@ pytest.importorskip('rclpy', reason='needs ROS')
 from ros_session import vector
 from simulation_interfaces_stand_in import LACKING, PACKAGE, SERVICES, stand_in
 
-from contact_sim import Simulator, load_robot
-from contact_sim.ros._diagnostics import Tally
-from contact_sim.ros._joint_commands import CommandInbox
+from contact_sim import Simulator, joined, load_robot
+from contact_sim.robot._several_robots import parts_of
+from contact_sim.ros._joint_commands import CommandBuffer
+from contact_sim.ros._loop import Tally
 from contact_sim.ros._parameters import PARAMETER_GROUPS
 from contact_sim.ros._services import StateControl
 
 ROBOT = load_robot('go1')
+PAIR = joined({'a': ROBOT, 'b': load_robot('solo12')}, {'b': (1.5, 0.0, 0.3)})
 N = ROBOT.n_joints
-FOLDER = 'contact_sim.ros.interface'
+MODULE = 'contact_sim.ros._simulation_interfaces'
 OK, FAILED, UNSUPPORTED = 1, 4, 0
 
 
@@ -42,7 +44,7 @@ class Loop:
     def set_paused(self, paused):
         self.paused = paused
 
-    def begin_anew(self, failure_ends=True):
+    def announce_new_state(self, failure_ends=True):
         pass
 
 
@@ -69,17 +71,11 @@ class Server:
         self.node, self.sim, self.loop = Node(), sim, Loop()
         settings = {prefix: kind() for prefix, kind in PARAMETER_GROUPS.items()}
         parameters = SimpleNamespace(settings=settings)
-        inbox = CommandInbox(ROBOT.joint_names, *np.zeros((3, N)))
-        control = StateControl(sim, self.loop, inbox, parameters)
+        buffer = CommandBuffer(ROBOT.joint_names, *np.zeros((3, N)))
+        control = StateControl(sim, self.loop, buffer, parameters)
         module.ActionServer = self.action_server
-        self.interfaces = module.SimulationInterfaces(
-            self.node,
-            sim,
-            self.loop,
-            control,
-            SimpleNamespace(take_steps=self.take_steps),
-            parameters,
-        )
+        services = SimpleNamespace(take_steps=self.take_steps)
+        self.interfaces = module.SimulationInterfaces(self.node, control, services)
 
     def action_server(self, node, kind, name, execute, **_):
         self.action = kind, execute
@@ -97,16 +93,20 @@ class Server:
         return asyncio.run(response) if asyncio.iscoroutine(response) else response
 
 
-@pytest.fixture(params=LACKING)
-def server(request, monkeypatch):
-    modules = stand_in(request.param)
+def loaded(release, monkeypatch):
+    """Return the module with the classes of a release, and these by the names of their modules."""
+    modules = stand_in(release)
     for name, module in modules.items():
         monkeypatch.setitem(sys.modules, name, module)
-    for name in ('entities', 'simulation_interfaces_server'):
-        spec = importlib.util.find_spec(f'{FOLDER}.{name}')
-        module = importlib.util.module_from_spec(spec)
-        monkeypatch.setitem(sys.modules, spec.name, module)
-        spec.loader.exec_module(module)
+    spec = importlib.util.find_spec(MODULE)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module, modules
+
+
+@pytest.fixture(params=LACKING)
+def server(request, monkeypatch):
+    module, modules = loaded(request.param, monkeypatch)
     assert module.INSTALLED
     server = Server(module, Simulator(ROBOT))
     server.lacks = LACKING[request.param]
@@ -216,3 +216,71 @@ def test_an_impossible_pose_is_refused_with_the_code_that_there_is(server):
         assert refused.result == code
         assert 'expected' in refused.error_message
     assert server.sim.q.tolist() == q.tolist()
+
+
+# -------------------------------------------------------------------- several robots
+
+
+@pytest.fixture
+def entities(monkeypatch):
+    """Return a function from a robot to its entities, the simulator and what was placed."""
+    module, _ = loaded('2.1.0', monkeypatch)
+
+    def made(robot):
+        sim, placed = Simulator(robot), []
+        common = SimpleNamespace(world_frame='world', odom_frame='odom')
+        control = SimpleNamespace(
+            sim=sim,
+            loop=SimpleNamespace(between_steps=lambda read: read()),
+            parameters=SimpleNamespace(settings={'': common}),
+            place=lambda part, *_, **__: placed.append(part.name),
+        )
+        services = module.Entities(control).services()
+
+        def ask(name, **request):
+            kind, callback = services[name]
+            return callback(kind.Request(**request), kind.Response())
+
+        return ask, sim, placed
+
+    return made
+
+
+def test_each_robot_and_its_links_are_entities(entities):
+    ask, sim, placed = entities(PAIR)
+    names = ask('get_entities').entities
+    assert {'a', 'a/base', 'a/FL_foot', 'b', 'b/FL_FOOT'} <= set(names)
+    states = ask('get_entities_states').states
+    for part in parts_of(PAIR):
+        state = states[names.index(part.name)]
+        assert vector(state.pose.position) == pytest.approx(sim.q[part.q][:3])
+        assert ask('get_entity_info', entity=part.name).info.description == (
+            f'{part.robot.total_mass:.3f} kg, 12 joints, 4 feet'
+        )
+    assert 'link of b' in ask('get_entity_info', entity='b/FL_FOOT').info.description
+    state = states[names.index('b')]
+    assert ask('set_entity_state', entity='b', state=state, set_pose=True).result.result == OK
+    assert placed == ['b']
+    refused = ask('set_entity_state', entity='b/FL_FOOT', state=state).result
+    assert 'can be read only' in refused.error_message
+
+
+def test_named_poses_are_of_each_robot(entities):
+    ask, _, _ = entities(PAIR)
+    poses = {pose.name: pose.pose.position for pose in ask('get_named_poses').poses}
+    assert poses['b/standing'].x - poses['a/standing'].x == pytest.approx(1.5, abs=1e-6)
+
+
+def test_a_robot_alone_is_called_by_its_name(entities):
+    robot = load_robot('go1')
+    ask, sim, placed = entities(robot)
+    names = ask('get_entities').entities
+    assert names[0] == 'go1'
+    assert 'go1/FL_foot' in names
+    state = ask('get_entity_state', entity='go1').state
+    assert np.allclose(vector(state.pose.position), sim.q[:3])
+    assert [pose.name for pose in ask('get_named_poses').poses] == [
+        *robot.reference_configurations
+    ]
+    assert ask('set_entity_state', entity='go1', state=state, set_pose=True).result.result == OK
+    assert placed == ['']

@@ -10,8 +10,7 @@ pytest.importorskip('rclpy', reason='needs ROS')
 
 from contact_sim.errors import shortened
 from contact_sim.ros import _loop as loops
-from contact_sim.ros import _loop as watches
-from contact_sim.ros._loop import JUMP, Leader, Loop, StepTakesLong, Watch
+from contact_sim.ros._loop import JUMP, ClockFollower, Loop, StepTakesLong, Watchdog
 from contact_sim.simulation._loop import Request
 
 H = 1e-3
@@ -40,7 +39,7 @@ class SlowSim:
 @pytest.fixture
 def hung(monkeypatch):
     """Return a loop in the middle of a step, its simulation, and the complaints so far."""
-    monkeypatch.setattr(watches, 'LONG', 0.1)
+    monkeypatch.setattr(loops, 'LONG', 0.1)
     monkeypatch.setattr(loops, 'PATIENCE', 0.2)
     monkeypatch.setattr(loops, 'DIAGNOSTICS_PERIOD', 0.05)
     monkeypatch.setattr(loops, 'TouchGuard', lambda *arguments: None)
@@ -49,13 +48,13 @@ def hung(monkeypatch):
     sim.robot.continuous_joints = np.zeros(1, dtype=bool)
     loop = Loop(
         sim, Stub(), Stub(), Stub(), Stub(), Stub(), print,
-        lambda: complaints.append(loop.watch.complaint),
+        lambda: complaints.append(loop.watchdog.complaint),
     )  # fmt: skip
 
     def step():
-        loop.watch.begin('the step from', sim.time)
+        loop.watchdog.begin('the step from', sim.time)
         sim.hang()
-        loop.watch.end()
+        loop.watchdog.end()
 
     monkeypatch.setattr(loop, '_wait', lambda: True)
     monkeypatch.setattr(loop, '_may_step', lambda: True)
@@ -83,7 +82,7 @@ def test_a_step_that_takes_long_is_told_while_it_lasts(hung):
     assert wait_for(lambda: len([c for c in complaints if c]) > 3)
     assert 'the step from t = 0.5 s has taken' in complaints[-1]
     sim.go_on.set()
-    assert wait_for(lambda: loop.watch.long >= 1)
+    assert wait_for(lambda: loop.watchdog.long >= 1)
 
 
 def test_a_request_does_not_wait_for_a_step_that_takes_long(hung):
@@ -124,25 +123,25 @@ def test_a_request_keeps_what_it_raised():
 
 
 def test_nothing_is_said_about_a_short_step():
-    watch = Watch(print)
-    watch.begin('the step from', 0.0)
-    assert watch.complaint == ''
-    watch.end()
-    assert (watch.seconds, watch.long) == (0.0, 0)
+    watchdog = Watchdog(print)
+    watchdog.begin('the step from', 0.0)
+    assert watchdog.complaint == ''
+    watchdog.end()
+    assert (watchdog.seconds, watchdog.long) == (0.0, 0)
 
 
 # -------------------------------------------------------------------- the clock of another one
 
 
 def test_steps_are_taken_as_the_other_clock_allows():
-    leader, own, taken = Leader(), H, 0
-    assert not leader.allows(own, H)
+    follower, own, taken = ClockFollower(), H, 0
+    assert not follower.allows(own, H)
     for tick in range(1, 200):
-        leader.hear(0.005 * tick)  # every fifth step
-        new_time = leader.new_time(H)
+        follower.receive(0.005 * tick)  # every fifth step
+        new_time = follower.new_time(H)
         assert (new_time is not None) == (tick == 1)
         own = own if new_time is None else new_time
-        while leader.allows(own, H):
+        while follower.allows(own, H):
             own += H
             taken += 1
         assert own == pytest.approx(0.005 * tick, abs=1e-9)
@@ -151,35 +150,35 @@ def test_steps_are_taken_as_the_other_clock_allows():
 
 @pytest.mark.parametrize('stamp', [100.0004, 0.002, 0.0])
 def test_own_time_is_set_where_the_other_is_heard_first_or_was_set(stamp):
-    leader = Leader()
-    leader.hear(50.0)
-    assert leader.new_time(H) == 50.0
-    leader.hear(50.0 + H)
-    assert leader.new_time(H) is None
-    leader.hear(stamp)
+    follower = ClockFollower()
+    follower.receive(50.0)
+    assert follower.new_time(H) == 50.0
+    follower.receive(50.0 + H)
+    assert follower.new_time(H) is None
+    follower.receive(stamp)
     expected = max(round(stamp / H), 1) * H
-    assert leader.new_time(H) == pytest.approx(expected, abs=1e-12)
-    assert leader.new_time(H) is None
+    assert follower.new_time(H) == pytest.approx(expected, abs=1e-12)
+    assert follower.new_time(H) is None
 
 
 def test_who_cannot_keep_up_falls_behind_and_skips_nothing():
-    leader = Leader()
+    follower = ClockFollower()
     for k in range(1000):
-        leader.hear(1.0 + 0.01 * k)
-        assert (leader.new_time(H) is None) == (k > 0)
-    assert leader.allows(1.0, H)
+        follower.receive(1.0 + 0.01 * k)
+        assert (follower.new_time(H) is None) == (k > 0)
+    assert follower.allows(1.0, H)
 
 
 def test_after_a_pause_own_time_is_set():
-    leader = Leader()
-    leader.rejoin(3.0)
-    assert leader.new_time(H) is None
-    leader.hear(3.0)
-    leader.new_time(H)
-    leader.rejoin(3.0 - 0.9 * JUMP)
-    assert leader.new_time(H) is None
-    leader.rejoin(3.0 - 1.1 * JUMP)
-    assert leader.new_time(H) == pytest.approx(3.0)
+    follower = ClockFollower()
+    follower.rejoin(3.0)
+    assert follower.new_time(H) is None
+    follower.receive(3.0)
+    follower.new_time(H)
+    follower.rejoin(3.0 - 0.9 * JUMP)
+    assert follower.new_time(H) is None
+    follower.rejoin(3.0 - 1.1 * JUMP)
+    assert follower.new_time(H) == pytest.approx(3.0)
 
 
 def test_texts_are_shortened_in_the_middle():

@@ -1,4 +1,4 @@
-"""Borrowed arrays: the same memory, no reference counts."""
+"""Views without reference counts: the same memory, no owner."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numba
 import numpy as np
 import pytest
 
-from contact_sim.solvers._jit import borrowed
+from contact_sim.solvers._jit import without_refcount
 
 
 @numba.njit
@@ -25,28 +25,28 @@ def sum_chain(rows, parent, out):
 
 
 @numba.njit
-def sum_borrowed_chain(rows, parent, out):
-    return sum_chain(borrowed(rows), borrowed(parent), borrowed(out))
+def sum_chain_of_views(rows, parent, out):
+    return sum_chain(without_refcount(rows), without_refcount(parent), without_refcount(out))
 
 
 @numba.njit
 def hand_back(x):
-    return borrowed(x)
+    return without_refcount(x)
 
 
 STRIDED = np.arange(24.0).reshape(4, 6)[:, ::2]
 
 
 @pytest.mark.parametrize('rows', [STRIDED.copy(), STRIDED], ids=['contiguous', 'strided'])
-def test_borrowed_arrays_are_the_same_memory(rows):
+def test_views_are_the_same_memory(rows):
     parent, out = np.array([-1, 0, 1, 1]), np.ones(3)
     counts = [sys.getrefcount(array) for array in (rows, parent, out)]
-    assert sum_borrowed_chain(rows, parent, out) == rows[0, 0]
+    assert sum_chain_of_views(rows, parent, out) == rows[0, 0]
     np.testing.assert_array_equal(out, 1.0 + rows[3] + rows[1] + rows[0])
     assert [sys.getrefcount(array) for array in (rows, parent, out)] == counts
 
 
-def test_nobody_owns_a_borrowed_array():
+def test_nobody_owns_a_view():
     """Numba hands an array that it got back as the same object; this one it cannot trace."""
     rows = STRIDED.copy()
     found = hand_back(rows)
@@ -56,6 +56,6 @@ def test_nobody_owns_a_borrowed_array():
     assert np.shares_memory(found, rows)
 
 
-def test_only_arrays_can_be_borrowed():
+def test_only_arrays_have_views():
     with pytest.raises(numba.TypingError):
         hand_back(1.0)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from contact_sim.collision._contact_keys import NO_FEATURE, carry_over
+from contact_sim.collision._contact_slots import NO_FEATURE, carry_over
 
 
 def carried(features, before, after):
