@@ -97,7 +97,7 @@ $(VENV)/ready: $(DECLARED)
 $(OLDEST)/ready: $(DECLARED)
 	$(PYTHON) -m venv $(OLDEST)
 	PYTHONWARNINGS=ignore $(OLDEST)/bin/python $(INSTALL) --editable '.[ros-jazzy,robots,demo,meshes,view,export,test]' \
-	    'pin==3.9.0' 'cmeel-urdfdom<5' 'cmeel-tinyxml2<11' 'proxsuite==0.7.3'
+	    'pin==3.9.0' 'cmeel-urdfdom<5' 'cmeel-tinyxml2<11'
 	$(OLDEST)/bin/python $(INSTALL) --no-deps \
 	    'numpy==1.26.4' 'scipy==1.11.4' 'numba==0.58.1' 'llvmlite==0.41.1' 'pyarrow==15.0.2'
 	touch $@

@@ -60,15 +60,14 @@ setup(
         (f'{SHARE}/urdf/textbook', sorted(glob('urdf/textbook/*.*'))),
     ],
     zip_safe=False,  # the cache of compiled kernels is keyed by the source files
-    # Lower bounds: what Ubuntu 24.04 has, on which ROS 2 Jazzy and Kilted run, their ProxSuite and
-    # the first Pinocchio of Jazzy that is supported; `make test-oldest` tests with them.
+    # Lower bounds: what Ubuntu 24.04 has, on which ROS 2 Jazzy and Kilted run, and the
+    # first Pinocchio of Jazzy that is supported; `make test-oldest` tests with them.
     install_requires=[
         'numpy>=1.26',
         'scipy>=1.11',
         'numba>=0.58',
         'pin>=3.9',
         'coal>=3.0',
-        'proxsuite>=0.7.3',
         'xacro>=2.0',
         'PyYAML>=6.0',
         'tqdm>=4.66',

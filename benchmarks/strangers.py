@@ -58,12 +58,12 @@ def judged(file: Path, arguments: Sequence[str]) -> dict[str, Any]:
 
     warnings.simplefilter('ignore')
     from contact_sim.errors import ContactSimError
-    from contact_sim.inspect._report import Source, standing_trial, understood
+    from contact_sim.inspect._report import Source, inspect_robot, standing_trial
     from contact_sim.robot._files import xacro_arguments
 
     try:
         said = xacro_arguments(arguments) if file.suffix == '.xacro' else None
-        found = understood(Source(str(file), xacro_arguments=said))
+        found = inspect_robot(Source(str(file), xacro_arguments=said))
     except ContactSimError as error:
         return {'refused': str(error).removeprefix(f'{file}: ')}
     robot = found.robot

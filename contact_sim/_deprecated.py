@@ -127,6 +127,14 @@ PACKAGES = {
 }
 """Old modules that had others inside."""
 NAMES: dict[tuple[str, str], str] = {
+    ('compare', 'Run'): 'ModelRun',
+    ('sensors', 'Line'): 'DelayedSensor',
+    ('sensors', 'PartContacts'): 'ContactsView',
+    ('sensors', 'PartPairs'): 'PairsView',
+    ('sensors', 'PartRecord'): 'RecordView',
+    ('sensors', 'PartReport'): 'RobotView',
+    ('support', 'BaseMotion'): 'RigidMotion',
+    ('support', 'Stance'): 'StanceDynamics',
     ('view', 'Chosen'): 'Settings',
     ('view', 'Offers'): 'Capabilities',
     ('view', 'Shown'): 'DisplayedStep',

@@ -1,7 +1,11 @@
-"""Numbers that come from outside: real ones, or an error that names them.
+"""Validate input: numbers, arrays, and arguments against their type annotations.
 
-NumPy makes floats of much that is no number to a reader: of text, of times, of the real part of
-complex numbers and of what a mask covers.
+The functions take the name of a value and the value, and return it in the type that they promise;
+for anything else they raise InvalidInput with the name, the value and what is expected. They
+refuse what NumPy silently turns into floats: text, times, complex and masked numbers.
+
+`checked` applies them to the arguments of a function, `checked_fields` to the fields of a
+dataclass, and `contact_sim.parameters` to declared parameters.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ import os
 import types
 import typing
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,53 +32,89 @@ from contact_sim.errors import InvalidInput, shown
 
 LARGEST = 1e100
 """Bound of numbers that are multiplied with each other: three of them stay finite."""
-MOST = 2**63 - 1
+LARGEST_INTEGER = 2**63 - 1
 """Bound of whole numbers: those of NumPy have 64 bits."""
-MOST_NUMBERS = 100_000_000
-"""Bound of what is taken for a list of numbers: range(10**9) is not meant."""
-MOST_STEPS = 10_000_000
-"""Steps of one call: hours on a wall clock."""
+LARGEST_ARRAY = 100_000_000
+"""Most numbers of an array: range(10**9) is a mistake."""
+LARGEST_TUPLE = 10_000_000
+"""Most items of a list."""
+LARGEST_COUNT = 10_000_000
+"""Most steps of one call: hours on a wall clock."""
 REAL = 'fiub'
 """Kinds of NumPy types that are real numbers."""
 
 
-def real_array(name: str, value: object) -> Array:
-    """Return `value` as an array of floats; one that is so already as it is.
+def refused(name: str, value: object, reason: str) -> InvalidInput:
+    """Return the error for a value that is not as `reason` says; it keeps the reason."""
+    error = InvalidInput(f'{name} = {shown(value)}: {reason}')
+    error.reason = reason
+    return error
 
-    Raises:
-        InvalidInput: no numbers, a ragged list, complex or masked numbers, text, times.
-    """
+
+# --- Numbers
+
+
+def real_array(name: str, value: object) -> Array:
+    """Return an array of floats, the same object if `value` is one already."""
     if type(value) is np.ndarray and value.dtype == np.float64:
         return value
     try:
-        if hasattr(value, '__len__') and len(value) > MOST_NUMBERS:
+        if hasattr(value, '__len__') and len(value) > LARGEST_ARRAY:
             raise InvalidInput('too many')
         array = np.asarray(value)
-    except Exception as error:  # whatever an object that poses as an array raises
-        raise InvalidInput(f'{name} = {shown(value)}: expected real numbers') from error
+    except Exception as error:  # an object that poses as an array may raise anything
+        raise refused(name, value, 'expected real numbers') from error
     if isinstance(value, np.ma.MaskedArray) or array.dtype.kind not in REAL:
-        raise InvalidInput(f'{name} = {shown(value)}: expected real numbers')
+        raise refused(name, value, 'expected real numbers')
     return array.astype(np.float64)
 
 
 def real_number(name: str, value: object) -> float:
-    """Return `value` as a float.
-
-    Raises:
-        InvalidInput: not one real number.
-    """
+    """Return one number as a float."""
     array = real_array(name, value)
     if array.shape != ():
-        raise InvalidInput(f'{name} = {shown(value)}: expected one number')
+        raise refused(name, value, 'expected one number')
     return float(array)
 
 
-def positive(name: str, value: object, unit: str) -> float:
-    """Return a finite number > 0.
+def finite_array(name: str, value: object) -> Array:
+    """Return an array of numbers up to LARGEST."""
+    array = real_array(name, value)
+    if not is_finite(array):
+        raise refused(name, value, f'not finite, expected numbers up to {LARGEST:g}')
+    return array
 
-    Raises:
-        InvalidInput: anything else.
-    """
+
+def finite(name: str, value: object) -> float:
+    """Return one number up to LARGEST."""
+    number = real_number(name, value)
+    if not abs(number) <= LARGEST:
+        raise refused(name, value, f'expected a finite number, at most {LARGEST:g}')
+    return number
+
+
+def is_finite(array: Array) -> bool:
+    """Return whether no number is NaN or larger than LARGEST."""
+    if array.ndim == 1 and array.dot(array) <= LARGEST:  # the usual case, fast; False for NaN
+        return True
+    return bool((np.abs(array) <= LARGEST).all())
+
+
+def within(name: str, value: object, largest: float) -> Array:
+    """Return an array of numbers in [0, largest], at most LARGEST."""
+    array, largest = real_array(name, value), min(largest, LARGEST)
+    if not ((array >= 0.0) & (array <= largest)).all():  # refuses NaN too
+        raise refused(name, value, f'expected finite values in [0, {largest:g}]')
+    return array
+
+
+def number_within(name: str, value: object, largest: float) -> float:
+    """Return one number in [0, largest], at most LARGEST."""
+    return float(within(name, real_number(name, value), largest))
+
+
+def positive(name: str, value: object, unit: str) -> float:
+    """Return one finite number > 0."""
     try:
         number = real_number(name, value)
     except InvalidInput:
@@ -84,79 +124,16 @@ def positive(name: str, value: object, unit: str) -> float:
     return number
 
 
-def flag(name: str, value: object) -> bool:
-    """Return `value` as a bool.
-
-    Raises:
-        InvalidInput: anything but True and False: the text 'false' is true to Python.
-    """
-    if not isinstance(value, bool | np.bool_):
-        raise InvalidInput(f'{name} = {shown(value)}: expected True or False')
-    return bool(value)
-
-
-def within(name: str, value: object, largest: float) -> Array:
-    """Return an array of finite numbers in [0, largest], at most `LARGEST`.
-
-    Raises:
-        InvalidInput: anything else.
-    """
-    array, largest = real_array(name, value), min(largest, LARGEST)
-    if not ((array >= 0.0) & (array <= largest)).all():  # NaN is not
-        raise InvalidInput(f'{name} = {shown(value)}: expected finite values in [0, {largest:g}]')
-    return array
-
-
-def number_within(name: str, value: object, largest: float) -> float:
-    """Return one finite number in [0, largest].
-
-    Raises:
-        InvalidInput: anything else.
-    """
-    return float(within(name, real_number(name, value), largest))
-
-
-def finite(name: str, value: object) -> float:
-    """Return one finite number.
-
-    Raises:
-        InvalidInput: anything else.
-    """
-    number = real_number(name, value)
-    if not abs(number) <= LARGEST:
-        raise InvalidInput(
-            f'{name} = {shown(value)}: expected a finite number, at most {LARGEST:g}'
-        )
-    return number
-
-
-def finite_array(name: str, value: object) -> Array:
-    """Return an array of finite numbers.
-
-    Raises:
-        InvalidInput: anything else.
-    """
+def pair(name: str, value: object, unit: str) -> tuple[float, float]:
+    """Return two finite numbers."""
     array = real_array(name, value)
-    if not is_finite(array):
-        raise InvalidInput(
-            f'{name} = {shown(value)}: not finite, expected numbers up to {LARGEST:g}'
-        )
-    return array
-
-
-def is_finite(array: Array) -> bool:
-    """Return whether all numbers may be reckoned with, see LARGEST."""
-    if array.ndim == 1 and array.dot(array) <= LARGEST:  # the usual case, fast; NaN is no less
-        return True
-    return bool((np.abs(array) <= LARGEST).all())
+    if array.shape != (2,) or not np.isfinite(array).all():
+        raise InvalidInput(f'{name} = {shown(value)} {unit}: expected two finite numbers')
+    return float(array[0]), float(array[1])
 
 
 def shaped(name: str, value: object, *shape: int) -> Array:
-    """Return an array of finite numbers of this shape.
-
-    Raises:
-        InvalidInput: anything else.
-    """
+    """Return an array of finite numbers of this shape."""
     array = finite_array(name, value)
     if array.shape != shape:
         raise InvalidInput(f'{name}: shape {array.shape}, expected {shape}')
@@ -164,197 +141,183 @@ def shaped(name: str, value: object, *shape: int) -> Array:
 
 
 def coordinates(x: object, y: object) -> tuple[Array, Array]:
-    """Return x and y of points, of shapes that NumPy broadcasts.
-
-    Raises:
-        InvalidInput: anything else.
-    """
-    places = finite_array('x', x), finite_array('y', y)
+    """Return finite x and y of points, in shapes that NumPy broadcasts."""
+    arrays = finite_array('x', x), finite_array('y', y)
+    shapes = arrays[0].shape, arrays[1].shape
     try:
-        np.broadcast_shapes(*(place.shape for place in places))
+        np.broadcast_shapes(*shapes)
     except ValueError as error:
-        raise InvalidInput(
-            f'x, y: shapes {places[0].shape}, {places[1].shape}: {error}'
-        ) from error
-    return places
+        raise InvalidInput(f'x, y: shapes {shapes[0]}, {shapes[1]}: {error}') from error
+    return arrays
 
 
 def cholesky_factor(name: str, value: Array) -> Array:
-    """Return L of a positive definite matrix L Lᵀ, lower triangle.
-
-    Raises:
-        InvalidInput: it is not positive definite.
-    """
+    """Return the lower triangle L of a positive definite matrix L Lᵀ."""
     try:
         return np.asarray(np.linalg.cholesky(value), dtype=float)
     except np.linalg.LinAlgError as error:
         raise InvalidInput(f'{name}: expected a positive definite matrix') from error
 
 
-def indices(name: str, value: object, count: int) -> NDArray[np.intp]:
-    """Return whole numbers in [0, count), shape (any,).
+def whole(name: str, value: object) -> int:
+    """Return a whole number of at most 64 bits; True and False are refused."""
+    try:
+        number = None if isinstance(value, bool | np.bool_) else operator.index(value)  # type: ignore[arg-type]
+    except Exception:  # an object that poses as a number may raise anything
+        number = None
+    if number is None:
+        raise refused(name, value, 'expected a whole number')
+    if abs(number) > LARGEST_INTEGER:
+        raise refused(name, value, f'expected at most {LARGEST_INTEGER}')
+    return number
 
-    Raises:
-        InvalidInput: anything else.
-    """
+
+def count(name: str, value: object, largest: int = LARGEST_COUNT) -> int:
+    """Return a whole number from 1 to `largest`."""
+    number = whole(name, value)
+    if not 1 <= number <= largest:
+        raise InvalidInput(f'{name} = {number}: expected a whole number from 1 to {largest}')
+    return number
+
+
+def indices(name: str, value: object, count: int) -> NDArray[np.intp]:
+    """Return whole numbers in [0, count), shape (any,)."""
     array = np.asarray(real_array(name, value))
     whole = array.astype(np.intp) if np.isfinite(array).all() else array
     if array.ndim != 1 or not ((whole == array) & (array >= 0.0) & (array < count)).all():
-        raise InvalidInput(f'{name} = {shown(value)}: expected whole numbers in [0, {count})')
+        raise refused(name, value, f'expected whole numbers in [0, {count})')
     return whole.astype(np.intp)
 
 
-def whole(name: str, value: object) -> int:
-    """Return a whole number.
+# --- Other values
 
-    Raises:
-        InvalidInput: anything else; True is none.
-    """
+
+def flag(name: str, value: object) -> bool:
+    """Return a bool; other truthy values are refused, such as the text 'false'."""
+    if not isinstance(value, bool | np.bool_):
+        raise refused(name, value, 'expected True or False')
+    return bool(value)
+
+
+def text(name: str, value: object) -> str:
+    """Return a text that can be encoded."""
     try:
-        number = None if isinstance(value, bool | np.bool_) else operator.index(value)  # type: ignore[arg-type]
-    except Exception:  # whatever an object that poses as a number raises
-        number = None
-    if number is None:
-        raise InvalidInput(f'{name} = {shown(value)}: expected a whole number')
-    if abs(number) > MOST:
-        raise InvalidInput(f'{name} = {shown(value)}: expected at most {MOST}')
-    return number
+        encodable = isinstance(value, str) and value.encode() is not None
+    except UnicodeEncodeError:  # a lone surrogate
+        encodable = False
+    if not encodable:
+        raise refused(name, value, 'expected text')
+    return str(value)
 
 
-def count(name: str, value: object, most: int = MOST_STEPS) -> int:
-    """Return a whole number from 1 to `most`.
-
-    Raises:
-        InvalidInput: anything else.
-    """
-    number = whole(name, value)
-    if not 1 <= number <= most:
-        raise InvalidInput(f'{name} = {number}: expected a whole number from 1 to {most}')
-    return number
-
-
-def pair(name: str, value: object, unit: str) -> tuple[float, float]:
-    """Return two finite numbers.
-
-    Raises:
-        InvalidInput: anything else.
-    """
-    array = real_array(name, value)
-    if array.shape != (2,) or not np.isfinite(array).all():
-        raise InvalidInput(f'{name} = {shown(value)} {unit}: expected two finite numbers')
-    return float(array[0]), float(array[1])
+def path(name: str, value: Any) -> Any:
+    """Return a path or text that a file may have as its name."""
+    if not isinstance(value, str | Path):
+        raise refused(name, value, 'expected a path')
+    try:
+        usable = b'\0' not in os.fsencode(value)
+    except UnicodeEncodeError:
+        usable = False
+    if not usable:
+        raise refused(name, value, 'no file can be called so')
+    return value
 
 
-# --- Arguments are what their annotations say, or an error names them: one rule for every edge.
+def as_tuple(name: str, value: Any, expected: str = 'a list') -> tuple[Any, ...]:
+    """Return the items of any iterable but text and mappings as a tuple."""
+    if isinstance(value, str | bytes | Mapping):
+        raise refused(name, value, f'expected {expected}')
+    try:
+        too_long = hasattr(value, '__len__') and len(value) > LARGEST_TUPLE
+        items = () if too_long else tuple(value)
+    except Exception as error:  # an object that poses as a list may raise anything
+        raise refused(name, value, f'expected {expected}') from error
+    if too_long:
+        raise refused(name, value, f'expected at most {LARGEST_TUPLE} items')
+    return items
 
-Function = TypeVar('Function', bound=Callable[..., Any])
-Class = TypeVar('Class', bound=type)
+
+def mapping(name: str, value: Any) -> Any:
+    """Return a mapping whose keys are text."""
+    if not isinstance(value, Mapping):
+        raise refused(name, value, 'expected values by name')
+    for key in value:
+        text(f'a name in {name}', key)
+    return value
+
+
+def function(name: str, value: Any) -> Any:
+    """Return what can be called."""
+    if not callable(value):
+        raise refused(name, value, 'expected a function')
+    return value
+
+
+def check_unique(kind: str, names: Sequence[str]) -> None:
+    """Raise InvalidInput if a name appears twice; values that are no text are ignored."""
+    counts = Counter(name for name in names if isinstance(name, str))
+    twice = sorted(name for name, number in counts.items() if number > 1)
+    if twice:
+        raise InvalidInput(f'{kind} {", ".join(map(repr, twice))} is listed more than once')
+
+
+# --- Checks by type annotation
+
 Check = Callable[[str, Any], Any]
-OF_ARRAYS = set(typing.get_args(ArrayLike))
-LISTS = (collections.abc.Iterable, collections.abc.Sequence, tuple, list)
+"""Takes name and value, returns the value in the annotated type or raises InvalidInput."""
+ARRAY_UNION = set(typing.get_args(ArrayLike)) - {float}
+ITERABLES = (collections.abc.Iterable, collections.abc.Sequence, tuple, list)
 
 
-def checked(function: Function) -> Function:
-    """Return a function whose arguments are checked by their annotations before it runs.
+@dataclasses.dataclass(frozen=True)
+class Rules:
+    """Checks of the annotations that name a plain type: one set per kind of declaration."""
 
-    Classes, texts, paths, flags, whole numbers, finite numbers and arrays of them,
-    mappings, and lists of such things, which arrive as tuples; None where the annotation has it.
-    What other annotations say is not looked at.
-
-    Raises:
-        InvalidInput: an argument of another kind; the message names it.
-    """
-    names = tuple(inspect.signature(function).parameters)
-
-    @functools.cache
-    def checks() -> dict[str, Check]:
-        # when first called: annotations may name what the module imports later
-        return _checks(typing.get_type_hints(function), names, within_reach=True)
-
-    @functools.wraps(function)
-    def called(*given: Any, **named: Any) -> Any:
-        if len(given) > len(names):
-            return function(*given, **named)  # Python says what is wrong
-        arguments = dict(zip(names, given, strict=False))
-        for name, check in checks().items():
-            if name in arguments:
-                arguments[name] = check(name, arguments[name])
-            elif name in named:
-                named[name] = check(name, named[name])
-        return function(*arguments.values(), **named)
-
-    return typing.cast(Function, called)
+    of_array: Check
+    of_float: Check
+    of_int: Check = whole
+    of_bool: Check = flag
+    of_str: Check = text
 
 
-def checked_fields(cls: Class) -> Class:
-    """Return a dataclass whose fields are checked by their annotations before all else.
-
-    As `checked`, but numbers may be infinite.
-    """
-    names = tuple(field.name for field in dataclasses.fields(cls))
-    before = getattr(cls, '__post_init__', None)
-
-    @functools.cache
-    def checks() -> dict[str, Check]:
-        return _checks(typing.get_type_hints(cls), names, within_reach=False)
-
-    def __post_init__(self: Any) -> None:
-        for name, check in checks().items():
-            value = check(f'{cls.__name__}.{name}', getattr(self, name))
-            object.__setattr__(self, name, value)
-        if before is not None:
-            before(self)
-
-    if before is not None:
-        cls.__post_init__ = __post_init__  # type: ignore[attr-defined]
-        return cls
-    made = cls.__init__  # type: ignore[misc]
-
-    @functools.wraps(made)
-    def __init__(self: Any, *given: Any, **named: Any) -> None:
-        made(self, *given, **named)
-        __post_init__(self)
-
-    cls.__init__ = __init__  # type: ignore[misc]
-    return cls
+FINITE = Rules(finite_array, finite)
+"""Arguments of functions."""
+REAL_NUMBERS = Rules(real_array, real_number)
+"""Fields of dataclasses, which may be infinite."""
 
 
-def _checks(hints: dict[str, Any], names: tuple[str, ...], within_reach: bool) -> dict[str, Check]:
-    found = {name: check_of(hints[name], within_reach) for name in names if name in hints}
-    return {name: check for name, check in found.items() if check is not None}
-
-
-def check_of(hint: Any, within_reach: bool) -> Check | None:
-    """Return what checks a value with this annotation, None where nothing does."""
+def check_of(hint: Any, rules: Rules = FINITE) -> Check | None:
+    """Return the check of an annotation, None where its values are not checked."""
     origin, parts = typing.get_origin(hint), typing.get_args(hint)
-    if hint == ArrayLike or origin is np.ndarray:
-        of_floats = hint == ArrayLike or not any(kind in str(hint) for kind in ('int', 'bool'))
-        return (finite_array if within_reach else real_array) if of_floats else None
+    if hint == ArrayLike:
+        return rules.of_array
+    if origin is np.ndarray:
+        return None if any(kind in str(hint) for kind in ('int', 'bool')) else rules.of_array
     if origin in (typing.Union, types.UnionType):
-        return _check_of_union(parts, within_reach)
+        return _check_of_union(parts, rules)
     plain: dict[Any, Check] = {
-        float: finite if within_reach else real_number,
-        int: whole, bool: flag, str: _text, Path: _path,
+        float: rules.of_float, int: rules.of_int, bool: rules.of_bool, str: rules.of_str,
+        Path: path,
     }  # fmt: skip
     if hint in plain:
         return plain[hint]
     if origin is collections.abc.Mapping:
-        return _mapping
+        return mapping
     if origin is collections.abc.Callable:
-        return _callable
-    if origin in LISTS:
-        return _check_of_list(origin, parts, within_reach)
+        return function
+    if origin in ITERABLES:
+        return _check_of_items(origin, parts, rules)
     return _check_of_classes((hint,))
 
 
-def _check_of_union(hints: tuple[Any, ...], within_reach: bool) -> Check | None:
+def _check_of_union(hints: tuple[Any, ...], rules: Rules) -> Check | None:
     some = tuple(hint for hint in hints if hint is not type(None))
     if len(some) == 1:
-        check = check_of(some[0], within_reach)
-    elif set(some) - {float} == OF_ARRAYS - {float}:  # str and int are in it with NumPy 1.26
-        check = finite_array if within_reach else real_array
+        check = check_of(some[0], rules)
+    elif set(some) - {float} == ARRAY_UNION:  # str and int are in it with NumPy 1.26
+        check = rules.of_array
     elif set(some) == {str, Path}:
-        check = _path
+        check = path
     else:
         check = _check_of_classes(some)
     if check is None or len(some) == len(hints):
@@ -363,111 +326,100 @@ def _check_of_union(hints: tuple[Any, ...], within_reach: bool) -> Check | None:
 
 
 def _check_of_classes(kinds: tuple[Any, ...]) -> Check | None:
-    """Return a check for classes; protocols, generics and what Python brings are none."""
-    if not all(inspect.isclass(kind) and not getattr(kind, '_is_protocol', False)
-               and kind is not Any and (kind is str or kind.__module__ != 'builtins')
-               for kind in kinds):  # fmt: skip
-        return None
+    """Return a check for classes; None for protocols, generics and built-in types."""
+    for kind in kinds:
+        if not inspect.isclass(kind) or getattr(kind, '_is_protocol', False) or kind is Any:
+            return None
+        if kind.__module__ == 'builtins' and kind is not str:
+            return None
     expected = ' or '.join(kind.__name__ for kind in kinds)
 
     def check(name: str, value: Any) -> Any:
         if not isinstance(value, kinds):
-            raise InvalidInput(f'{name} = {shown(value)}: expected {expected}')
+            raise refused(name, value, f'expected {expected}')
         return value
 
     return check
 
 
-def _check_of_list(origin: Any, parts: tuple[Any, ...], within_reach: bool) -> Check | None:
-    """Return a check for a list or tuple of one kind of things, which makes a tuple of it."""
+def _check_of_items(origin: Any, parts: tuple[Any, ...], rules: Rules) -> Check:
+    """Return a check for lists and tuples of one kind of items, which returns a tuple."""
     kinds = tuple(part for part in parts if part is not Ellipsis)
     if len(set(kinds)) != 1:
-        return listed
-    item = check_of(kinds[0], within_reach)
+        return as_tuple
+    item_check = check_of(kinds[0], rules)
     length = len(kinds) if origin is tuple and Ellipsis not in parts else None
 
     def check(name: str, value: Any) -> Any:
-        values = listed(name, value)
-        if length is not None and len(values) != length:
-            raise InvalidInput(f'{name} = {shown(value)}: expected {length} values')
-        if item is None:
-            return values
-        return tuple(item(f'{name}[{k}]', one) for k, one in enumerate(values))
+        items = as_tuple(name, value)
+        if length is not None and len(items) != length:
+            raise refused(name, value, f'expected {length} values, got {len(items)}')
+        if item_check is None:
+            return items
+        return tuple(item_check(f'{name}[{k}]', item) for k, item in enumerate(items))
 
     return check
 
 
-MOST_ITEMS = 10_000_000
-"""Most items of a list: whatever yields more is not meant."""
+Function = TypeVar('Function', bound=Callable[..., Any])
+Class = TypeVar('Class', bound=type)
 
 
-def listed(name: str, value: Any, expected: str = 'a list') -> tuple[Any, ...]:
-    """Return a list of any kind as a tuple.
+def checked(function: Function) -> Function:
+    """Return a function that checks its arguments against their annotations before it runs.
 
-    Raises:
-        InvalidInput: text, a mapping, or nothing that can be listed.
+    Classes, text, paths, flags, whole numbers, finite numbers and arrays of them, mappings, and
+    lists of such values, which are passed on as tuples. Other annotations are not checked.
     """
-    if isinstance(value, str | bytes | collections.abc.Mapping):
-        raise InvalidInput(f'{name} = {shown(value)}: expected {expected}')
-    try:
-        many = len(value) > MOST_ITEMS if hasattr(value, '__len__') else False
-        values = () if many else tuple(value)
-    except Exception as error:  # whatever an object that poses as a list raises
-        raise InvalidInput(f'{name} = {shown(value)}: expected {expected}') from error
-    if many:
-        raise InvalidInput(f'{name} = {shown(value)}: expected at most {MOST_ITEMS} items')
-    return values
+    names = tuple(inspect.signature(function).parameters)
+    checks = functools.cache(lambda: _checks(function, names, FINITE))
+
+    @functools.wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        if len(args) > len(names):
+            return function(*args, **kwargs)  # raises Python's TypeError
+        positional = dict(zip(names, args, strict=False))
+        for name, check in checks().items():
+            for arguments in (positional, kwargs):
+                if name in arguments:
+                    arguments[name] = check(name, arguments[name])
+        return function(*positional.values(), **kwargs)
+
+    return typing.cast(Function, wrapper)
 
 
-def _mapping(name: str, value: Any) -> Any:
-    if not isinstance(value, collections.abc.Mapping):
-        raise InvalidInput(f'{name} = {shown(value)}: expected values by name')
-    for key in value:
-        _text(f'a name in {name}', key)
-    return value
+def checked_fields(cls: Class) -> Class:
+    """Return a dataclass that checks its fields against their annotations, before __post_init__.
 
-
-def _callable(name: str, value: Any) -> Any:
-    if not callable(value):
-        raise InvalidInput(f'{name} = {shown(value)}: expected a function')
-    return value
-
-
-def _text(name: str, value: Any) -> str:
-    try:
-        usable = isinstance(value, str) and bool(value.encode() or True)
-    except UnicodeEncodeError:  # half a character
-        usable = False
-    if not usable:
-        raise InvalidInput(f'{name} = {shown(value)}: expected text')
-    return str(value)
-
-
-def _path(name: str, value: Any) -> Any:
-    """Return a path or text; a path that no file can have is refused."""
-    if not isinstance(value, str | Path):
-        raise InvalidInput(f'{name} = {shown(value)}: expected a path')
-    try:
-        unusable = b'\0' in os.fsencode(value)
-    except UnicodeEncodeError:
-        unusable = True
-    if unusable:
-        raise InvalidInput(f'{name} = {shown(value)}: no file can be called so')
-    return value
-
-
-def as_tuple(what: str, values: Any, of: str) -> tuple[Any, ...]:
-    """Return a list of things as a tuple.
-
-    Raises:
-        InvalidInput: one string, or nothing that can be listed.
+    As `checked`, but numbers may be infinite.
     """
-    return listed(what, values, f'a list of {of}')
+    names = tuple(field.name for field in dataclasses.fields(cls))
+    post_init = getattr(cls, '__post_init__', None)
+    checks = functools.cache(lambda: _checks(cls, names, REAL_NUMBERS))
+
+    def __post_init__(self: Any) -> None:
+        for name, check in checks().items():
+            value = check(f'{cls.__name__}.{name}', getattr(self, name))
+            object.__setattr__(self, name, value)
+        if post_init is not None:
+            post_init(self)
+
+    if post_init is not None:
+        cls.__post_init__ = __post_init__  # type: ignore[attr-defined]
+        return cls
+    init = cls.__init__  # type: ignore[misc]
+
+    @functools.wraps(init)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        init(self, *args, **kwargs)
+        __post_init__(self)
+
+    cls.__init__ = __init__  # type: ignore[misc]
+    return cls
 
 
-def check_unique(kind: str, names: Sequence[str]) -> None:
-    """Raise InvalidInput when a name appears twice in `names`."""
-    listed = [name for name in names if isinstance(name, str)]  # the rest is refused by name
-    twice = sorted(name for name, count in Counter(listed).items() if count > 1)
-    if twice:
-        raise InvalidInput(f'{kind} {", ".join(map(repr, twice))} is listed more than once')
+def _checks(annotated: Any, names: tuple[str, ...], rules: Rules) -> dict[str, Check]:
+    """Return checks by name. Called late: annotations may name what a module imports later."""
+    hints = typing.get_type_hints(annotated)
+    checks = {name: check_of(hints[name], rules) for name in names if name in hints}
+    return {name: check for name, check in checks.items() if check is not None}

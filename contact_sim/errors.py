@@ -34,6 +34,9 @@ class ContactSimError(Exception):
 class InvalidInput(ContactSimError, ValueError):
     """A value that cannot be used: the message names it, its place and what is allowed."""
 
+    reason = ''
+    """What is wrong with the value, without its name; empty where only the message says it."""
+
 
 class UnknownName(ContactSimError, KeyError):
     """A name that does not exist; the message lists the names that do, and the nearest."""

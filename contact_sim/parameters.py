@@ -14,13 +14,21 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
 
+from contact_sim._validation import (
+    Check,
+    Rules,
+    check_of,
+    flag,
+    real_array,
+    real_number,
+    refused,
+    text,
+    whole,
+)
 from contact_sim.errors import InvalidInput, UnknownName, shown
 
 ROUNDING = 1e-16
 """Relative error of one operation in float64: no equation is solved more closely."""
-
-MOST_ITEMS = 1_000_000
-"""Most values of a parameter that is a list."""
 
 
 @dataclass(frozen=True)
@@ -132,16 +140,44 @@ def declared_parameters(cls: type[Parameters]) -> tuple[ParameterField, ...]:
 def checked_value(owner: str, field: ParameterField, value: Any) -> Any:
     """Return `value` in the declared type, or raise InvalidInput."""
     try:
-        typed = _as_type(field.type, value)
+        typed = _check_of(field.type)(field.name, value)
         reason = field.info.refusal(typed)
-    except Exception as error:  # whatever an object that poses as a number raises
-        reason = str(error) or repr(error)
+    except InvalidInput as error:
+        reason = error.reason
     if reason is not None:
         unit = '' if field.info.unit in ('', '-') else f' {field.info.unit}'
         raise InvalidInput(
             f'{owner}.{field.name} = {shown(value)}{unit}: {reason} ({field.info.meaning})'
         )
     return typed
+
+
+def _exactly(kind: type, check: Check) -> Check:
+    """Return a check whose error names the type, as ROS and Python do; no bool is a number."""
+
+    def check_type(name: str, value: Any) -> Any:
+        try:
+            if kind is bool or not isinstance(value, bool):
+                return check(name, value)
+        except InvalidInput:
+            pass
+        raise refused(name, value, f'expected {kind.__name__}, got {type(value).__name__}')
+
+    return check_type
+
+
+RULES = Rules(
+    of_array=real_array, of_float=_exactly(float, real_number), of_int=_exactly(int, whole),
+    of_bool=_exactly(bool, flag), of_str=_exactly(str, text),
+)  # fmt: skip
+
+
+@cache
+def _check_of(hint: Any) -> Check:
+    """Return the check of a declared type: of one value, of a tuple, or of T | None."""
+    check = check_of(hint, RULES)
+    assert check is not None, hint
+    return check
 
 
 def from_mapping(cls: type[Declared], values: Mapping[str, Any]) -> Declared:
@@ -160,33 +196,3 @@ def from_mapping(cls: type[Declared], values: Mapping[str, Any]) -> Declared:
             unit = '' if field.info.unit in ('', '-') else f' [{field.info.unit}]'
             raise InvalidInput(f'{cls.__name__}.{name}{unit} is missing: {field.info.meaning}')
     return cls(**values)
-
-
-def _as_type(expected: Any, value: Any) -> Any:
-    """Return `value` as `expected`; raise TypeError.
-
-    Known are bool, int, float, str, tuple[T, ...], tuple[T, T] of a fixed length, and T | None.
-    """
-    arguments = typing.get_args(expected)
-    if type(None) in arguments:
-        return None if value is None else _as_type(arguments[0], value)
-    if typing.get_origin(expected) is tuple:
-        if isinstance(value, str) or not hasattr(value, '__iter__'):
-            raise TypeError('expected a list')
-        if hasattr(value, '__len__') and len(value) > MOST_ITEMS:
-            raise TypeError(f'expected at most {MOST_ITEMS} values')
-        items = tuple(_as_type(arguments[0], item) for item in value)
-        if Ellipsis not in arguments and len(items) != len(arguments):
-            raise TypeError(f'expected {len(arguments)} values, got {len(items)}')
-        return items
-    if expected is bool:
-        accepted = isinstance(value, bool)
-    elif expected is int:
-        accepted = hasattr(value, '__index__') and not isinstance(value, bool)
-    elif expected is float:
-        accepted = hasattr(value, '__float__') and not isinstance(value, bool)
-    else:
-        accepted = isinstance(value, expected)
-    if not accepted:
-        raise TypeError(f'expected {expected.__name__}, got {type(value).__name__}')
-    return expected(value)

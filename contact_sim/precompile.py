@@ -47,19 +47,19 @@ def compiling_meanwhile() -> Iterator[None]:
     process = subprocess.Popen(
         [sys.executable, '-m', __name__, '--delay', str(DELAY), '--end-with-input'],
         stdin=subprocess.PIPE,  # it ends where this process is killed
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,  # else it holds open whoever reads
-        start_new_session=True,  # Ctrl-C is for who started it
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,  # it must not keep our pipes open
+        start_new_session=True,  # no Ctrl-C of our terminal
     )  # fmt: skip
     try:
         yield
     finally:
         process.terminate()
-        with suppress(subprocess.TimeoutExpired):  # idle, it may wait long for its turn to end
+        with suppress(subprocess.TimeoutExpired):  # at idle priority it may end late
             process.communicate(timeout=1.0)
 
 
 def end_with_input() -> None:
-    """End this process once its standard input does: where who started it has ended."""
+    """End this process when its standard input is closed: its parent has ended."""
 
     def wait() -> None:
         sys.stdin.read()
@@ -68,12 +68,12 @@ def end_with_input() -> None:
     threading.Thread(target=wait, daemon=True).start()
 
 
-def give_way() -> None:
-    """Use only what nobody else wants of the processor: beside a node, in a session of its own."""
+def run_idle() -> None:
+    """Run at idle priority."""
     os.nice(19)
     if hasattr(os, 'SCHED_IDLE'):
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-    with suppress(OSError):  # a session of its own gets a fair share otherwise, idle or not
+    with suppress(OSError):  # else a session of its own gets a fair share in spite of that
         Path('/proc/self/autogroup').write_text('19', encoding='ascii')
 
 
@@ -87,14 +87,14 @@ def compile_named(name: str) -> str:
 
 
 def compile_controllers() -> None:
-    """Compile what the controllers of the package need."""
+    """Compile the kernels of the controllers."""
     robot = load_robot(ROBOT)
     for controller in (Stance(robot), Trot(robot)):
         controller.effort(0.0, robot.reference_configuration(), np.zeros(robot.nv))
 
 
 def compile_model(model: str) -> None:
-    """Compile what a contact model needs to step, as a shadow and to `solve`."""
+    """Compile the kernels of a contact model: its step, its shadow and `solve`."""
     sim = Simulator(load_robot(ROBOT), model)
     sim.shadow = [model]
     effort = np.zeros(sim.robot.n_joints)
@@ -123,7 +123,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     if options.end_with_input:
         end_with_input()
-        give_way()
+        run_idle()
     time.sleep(options.delay)
     names = [*sorted(contact_models(), key=lambda model: model != LONGEST), CONTROLLERS]
     if options.jobs > 1:
@@ -137,7 +137,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def report(compiled: Iterable[str]) -> None:
-    """Say what is compiled, one after the other."""
+    """Print the name of each model when it is compiled."""
     for name in compiled:
         print(f'{name}: compiled', flush=True)
 

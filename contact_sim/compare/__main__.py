@@ -43,13 +43,14 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; return 1 with one line of reason where it cannot be done."""
-    given = parser().parse_args(arguments)
+    options = parser().parse_args(arguments)
+    h = options.time_step
     try:
-        robot = load_robot(given.robot)
-        scenario = scenario_of(given.scenario, given.duration)
-        models = given.models or contact_models()
-        given.out.mkdir(parents=True, exist_ok=True)
-        total = len(models) * steps_of(scenario, given.time_step) if given.time_step > 0.0 else 0
+        robot = load_robot(options.robot)
+        scenario = scenario_of(options.scenario, options.duration)
+        models = options.models or contact_models()
+        options.out.mkdir(parents=True, exist_ok=True)
+        total = len(models) * steps_of(scenario, h) if h > 0.0 else 0
         with tqdm(total=total, unit='step', leave=False) as bar:
 
             def progress(model: str) -> None:
@@ -57,18 +58,16 @@ def main(arguments: list[str] | None = None) -> int:
                     bar.set_description(model)
                 bar.update()
 
-            runs = compare(robot, scenario, models, given.time_step, progress)
+            runs = compare(robot, scenario, models, h, progress)
     except (ContactSimError, OSError) as error:
         print(f'contact_sim.compare: {error}', file=sys.stderr)
         return 1
     print(text(scenario, runs))
-    path = given.out / f'compare-{robot.name}-{scenario.name}'
-    facts = {'robot': robot.name, 'time_step': given.time_step}
+    path = options.out / f'compare-{robot.name}-{scenario.name}'
+    facts = {'robot': robot.name, 'time_step': h}
     written = [*write(path, scenario, runs, facts)]
     try:
-        title = (
-            f'{robot.name}, {scenario.name}: {scenario.meaning}; h = {1e3 * given.time_step:g} ms'
-        )
+        title = f'{robot.name}, {scenario.name}: {scenario.meaning}; h = {1e3 * h:g} ms'
         draw(scenario, runs, title, robot.total_mass, path.with_suffix('.png'))
         written.append(path.with_suffix('.png'))
     except ImportError:

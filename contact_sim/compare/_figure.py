@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from contact_sim.compare._runs import KEPT, Run
+from contact_sim.compare._runs import KEPT, ModelRun
 from contact_sim.compare._scenarios import GRAVITY, Scenario
 from contact_sim.contact_models.guarantees import LAWS
 
@@ -28,7 +28,9 @@ DECADES = 8.0
 """Powers of ten above its limit at which the mark of a broken law is largest."""
 
 
-def draw(scenario: Scenario, runs: Sequence[Run], title: str, mass: float, path: Path) -> None:
+def draw(
+    scenario: Scenario, runs: Sequence[ModelRun], title: str, mass: float, path: Path
+) -> None:
     """Write the figure as PNG.
 
     Args:
@@ -37,9 +39,6 @@ def draw(scenario: Scenario, runs: Sequence[Run], title: str, mass: float, path:
         title: in one line.
         mass: of the robot [kg]; limits of most laws are per kg.
         path: file to write.
-
-    Raises:
-        ImportError: matplotlib is not installed.
     """
     import matplotlib
 
@@ -81,7 +80,7 @@ def heading(axes: Any, text: str) -> None:
     axes.set_title(text, fontsize=10, color=INK, loc='left', pad=8)
 
 
-def draw_traces(axes: Sequence[Any], scenario: Scenario, runs: Sequence[Run]) -> None:
+def draw_traces(axes: Sequence[Any], scenario: Scenario, runs: Sequence[ModelRun]) -> None:
     """Draw what happened over time, one row per model on common axes."""
     kind = {'drop': 'height', 'slide': 'forward', 'trot': 'forward'}.get(scenario.name, 'slipped')
     values = [np.array(getattr(run.trace, kind)) for run in runs]
@@ -122,7 +121,7 @@ def draw_reference(ax: Any, scenario: Scenario, kind: str) -> None:
         ax.axhline(0.0, **style)
 
 
-def draw_headline(axes: Any, scenario: Scenario, runs: Sequence[Run]) -> None:
+def draw_headline(axes: Any, scenario: Scenario, runs: Sequence[ModelRun]) -> None:
     """Draw the measure of the scenario; a line marks the analytic value."""
     expected = scenario.expected()
     values = np.array([run.headline(scenario) for run in runs])
@@ -149,7 +148,7 @@ def draw_headline(axes: Any, scenario: Scenario, runs: Sequence[Run]) -> None:
     heading(axes, f'{scenario.headline}\n{scenario.reference} {expected:.5g}')
 
 
-def draw_cost(axes: Any, runs: Sequence[Run]) -> None:
+def draw_cost(axes: Any, runs: Sequence[ModelRun]) -> None:
     """Draw wall time per step on a logarithmic axis."""
     values = [run.measures.step_time for run in runs]
     known = [value for value in values if np.isfinite(value)] or [10.0, 100.0]
@@ -166,7 +165,7 @@ def draw_cost(axes: Any, runs: Sequence[Run]) -> None:
     heading(axes, 'µs per step')
 
 
-def draw_laws(axes: Any, runs: Sequence[Run], mass: float) -> None:
+def draw_laws(axes: Any, runs: Sequence[ModelRun], mass: float) -> None:
     """Draw a matrix of laws: a small dot where kept, a square with its residual where broken."""
     axes.set_xlim(-0.5, len(LAWS) - 0.5)
     for k, run in enumerate(runs):

@@ -1,4 +1,4 @@
-"""One contact model on one scenario: how long, how well, how true."""
+"""Run contact models on a scenario, measure them, and write tables and files."""
 
 from __future__ import annotations
 
@@ -85,16 +85,16 @@ class Trace:
     forward: list[float] = field(default_factory=list)
     """Speed of the centre of mass along x [m/s]."""
     slipped: list[float] = field(default_factory=list)
-    """Way that the contact which slipped most has slipped [mm]."""
+    """Way of the contact that has slipped furthest [mm]."""
 
 
 @dataclass(frozen=True)
-class Run:
+class ModelRun:
     """A contact model on a scenario."""
 
     model: str
     outcome: str
-    """'' for a run to its end, else what happened."""
+    """Empty for a run to its end, else what happened."""
     measures: Measures
     laws: dict[str, float]
     """Largest residual by law, see LAWS; empty where no step was taken."""
@@ -103,7 +103,7 @@ class Run:
     trace: Trace
 
     def headline(self, scenario: Scenario) -> float:
-        """Return the measure that the scenario is about, in the unit it states."""
+        """Return the measure of the scenario, in its unit."""
         fields = {
             'drop': self.measures.landing, 'slide': self.measures.distance,
             'stand': self.measures.creep, 'slope': self.measures.creep,
@@ -119,7 +119,7 @@ def compare(
     models: Sequence[str | ContactModel] | None = None,
     time_step: float = 1e-3,
     progress: Callable[[str], None] | None = None,
-) -> list[Run]:
+) -> list[ModelRun]:
     """Run contact models on a scenario, one after the other.
 
     Args:
@@ -133,8 +133,7 @@ def compare(
         ContactSimError: a robot, model or time step that cannot be used.
     """
     chosen = [as_contact_model(model) for model in (models or contact_models())]
-    begun = [start(scenario, robot, model, time_step).sim for model in chosen[:1]]
-    assert begun  # bad input is found before the first run
+    start(scenario, robot, chosen[0], time_step)  # raises for bad input before the first run
     return [run(robot, scenario, model, time_step, progress) for model in chosen]
 
 
@@ -144,12 +143,12 @@ def run(
     model: ContactModel,
     time_step: float,
     progress: Callable[[str], None] | None = None,
-) -> Run:
+) -> ModelRun:
     """Run one contact model; a failure is an outcome, not an exception."""
     try:
         begin = start(scenario, robot, model, time_step)
     except ContactSimError as error:
-        return Run(model.name, f'refused: {error}', Measures(), {}, {}, Trace())
+        return ModelRun(model.name, f'refused: {error}', Measures(), {}, {}, Trace())
     sim, log = begin.sim, Log(begin.sim, scenario)
     for _ in range(steps_of(scenario, time_step)):
         effort = begin.controller(sim.time, sim.q, sim.v)
@@ -173,7 +172,7 @@ def steps_of(scenario: Scenario, time_step: float) -> int:
 
 
 class Log:
-    """Samples and sums kept during a run."""
+    """Samples and sums of a run."""
 
     def __init__(self, sim: Simulator, scenario: Scenario) -> None:
         self._sim, self._scenario = sim, scenario
@@ -193,7 +192,7 @@ class Log:
         self.trace = Trace()
 
     def note(self, report: StepReport, seconds: float) -> None:
-        """Keep one step, which took wall time `seconds`."""
+        """Add one step, which took wall time `seconds`."""
         self._times.append(1e6 * seconds)
         self._solver.append((report.solver.iterations, report.solver.converged))
         load, slip = report.contacts.normal_force, _tangential(report, report.contacts.velocity)
@@ -229,22 +228,20 @@ class Log:
         joints = balance.actuation + balance.damping + balance.joint_friction
         self._energy += balance.change, joints, balance.contact, balance.integration
 
-    def result(self, model: str) -> Run:
+    def result(self, model: str) -> ModelRun:
         """Return the run, which has ended."""
         if not self._times:
-            return Run(model, self.outcome, Measures(), {}, {}, self.trace)
+            return ModelRun(model, self.outcome, Measures(), {}, {}, self.trace)
         mass = self._sim.robot.total_mass
         limits = {
             law: limit * (1.0 if law in ('penetration', 'slip') else mass)
             for law, limit in KEPT.items()
         }
         broken = {law: not value <= limits[law] for law, value in self._laws.items()}
-        return Run(model, self._ending(), self._measures(mass), self._laws, broken, self.trace)
-
-    def _ending(self) -> str:
-        if not self.outcome and self._scenario.name == 'slide' and np.isnan(self._distance):
-            return f'still slides at {self.trace.forward[-1]:.2g} m/s'
-        return self.outcome
+        outcome = self.outcome
+        if not outcome and self._scenario.name == 'slide' and np.isnan(self._distance):
+            outcome = f'still slides at {self.trace.forward[-1]:.2g} m/s'
+        return ModelRun(model, outcome, self._measures(mass), self._laws, broken, self.trace)
 
     def _measures(self, mass: float) -> Measures:
         solver, whole = np.array(self._solver, dtype=float), not self.outcome
@@ -286,7 +283,7 @@ def _tangential(report: StepReport, vectors: Array) -> Array:
     return np.asarray(vectors - np.sum(vectors * normal, axis=1, keepdims=True) * normal)
 
 
-# --- The numbers of a comparison: as text, as CSV, as JSON.
+# --- Results as text, CSV and JSON
 
 COLUMNS = {
     'step_time': ('µs/step', '.0f'),
@@ -307,7 +304,7 @@ UNITS = {
 BROKEN = '*'
 
 
-def rows(scenario: Scenario, runs: Sequence[Run]) -> list[dict[str, Any]]:
+def rows(scenario: Scenario, runs: Sequence[ModelRun]) -> list[dict[str, Any]]:
     """Return one flat dictionary per run: what CSV and JSON files hold."""
     return [
         {
@@ -323,7 +320,7 @@ def rows(scenario: Scenario, runs: Sequence[Run]) -> list[dict[str, Any]]:
     ]
 
 
-def text(scenario: Scenario, runs: Sequence[Run]) -> str:
+def text(scenario: Scenario, runs: Sequence[ModelRun]) -> str:
     """Return two tables for the terminal: measures, and the largest residual of every law."""
     expected = scenario.expected()
     first = [['model', scenario.headline, 'error', *(name for name, _ in COLUMNS.values()), '']]
@@ -341,7 +338,7 @@ def text(scenario: Scenario, runs: Sequence[Run]) -> str:
     )
 
 
-def residual(run: Run, law: str) -> str:
+def residual(run: ModelRun, law: str) -> str:
     """Return a residual with a mark if the law counts as broken."""
     if law not in run.laws:
         return '-'
@@ -369,15 +366,15 @@ def aligned(cells: Sequence[Sequence[str]]) -> str:
 
 
 def write(
-    path: Path, scenario: Scenario, runs: Sequence[Run], facts: dict[str, Any]
+    path: Path, scenario: Scenario, runs: Sequence[ModelRun], facts: dict[str, Any]
 ) -> tuple[Path, Path]:
     """Write `path`.csv and `path`.json; return both paths.
 
     Args:
         path: without suffix.
         scenario: what was run.
-        runs: what came out.
-        facts: what else readers of the JSON file should know.
+        runs: of the models.
+        facts: further entries of the JSON file.
     """
     numbers = rows(scenario, runs)
     table, document = path.with_suffix('.csv'), path.with_suffix('.json')

@@ -103,7 +103,7 @@ SCENARIOS: dict[str, Scenario] = {
 
 @dataclass(frozen=True)
 class Start:
-    """A simulator at the start of a scenario, and what commands it."""
+    """A simulator at the start of a scenario, and its controller."""
 
     sim: Simulator
     controller: Controller
@@ -127,11 +127,7 @@ def scenario_of(name: str, duration: float | None = None) -> Scenario:
 def start(
     scenario: Scenario, robot: RobotModel, model: str | ContactModel, time_step: float
 ) -> Start:
-    """Return a simulator of `robot` at the start of a scenario.
-
-    Raises:
-        InvalidInput: a robot with a fixed base or without feet, or a time step that is not > 0.
-    """
+    """Return a simulator of `robot` at the start of a scenario."""
     if not robot.floating_base or not robot.contact_points:
         raise InvalidInput(f'robot {robot.name!r}: comparing needs a floating base and feet')
     standing = robot.reference_configuration('standing')

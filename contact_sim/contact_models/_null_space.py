@@ -27,7 +27,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from contact_sim._validation import listed
+from contact_sim._validation import as_tuple
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import integers, matrix, vector
 from contact_sim.contact_models._base import Stepper, TimeSteppingModel
@@ -349,7 +349,8 @@ class NullSpace(TimeSteppingModel):
         feet = parameters.get('feet', ())
         if isinstance(feet, Iterable) and not isinstance(feet, str):
             parameters['feet'] = tuple(
-                str(foot) if hasattr(foot, '__index__') else foot for foot in listed('feet', feet)
+                str(foot) if hasattr(foot, '__index__') else foot
+                for foot in as_tuple('feet', feet)
             )
         self.parameters: NullSpaceParameters = NullSpaceParameters(**parameters)  # type: ignore[arg-type]
 

@@ -1,6 +1,6 @@
 """Support-consistent inverse dynamics of a robot on some of its feet, as a small QP in the forces.
 
-Every foot is told how to accelerate: not at all if it stands, as its swing wants otherwise. With
+Every foot has a desired acceleration r: zero if it stands, that of its swing otherwise. With
 J = [J_b J_j] of all feet and square J_j that leaves the base acceleration a free,
 
     J v̇ = r − J̇ v    →    v̇ = T a + c,   T = (I, −J_j⁻¹ J_b),   c = (0, J_j⁻¹ (r − J̇ v))
@@ -21,7 +21,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import proxsuite
 from numpy.typing import NDArray
 
 from contact_sim._types import Array
@@ -35,7 +34,8 @@ from contact_sim.solvers._qp import solve_qp
 UNBOUNDED = 1e20
 ACCURACY = 1e-9
 """Excess of a limit of the QP that does not matter: 1 nN, 1 nN m."""
-LARGEST_ITERATIONS = 200
+EXCESS_WEIGHT = 1e6
+"""Cost of an excess of effort over that of the forces, where no forces keep all limits [-]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,14 +49,17 @@ class Answer:
     acceleration: Array
     """v̇ [m/s², rad/s²], shape (nv,)."""
     solved: bool
-    """False where no forces in the cones satisfy the effort limits; the answer is the nearest."""
+    """False where no forces in the cones satisfy the effort limits.
+
+    Then the answer is that of the forces with the least excess in squares, cut at the limits.
+    """
 
 
-class InverseDynamics:
-    """Efforts for a wanted acceleration of the base and of the feet in the air.
+class InverseDynamicsQP:
+    """Efforts for a desired acceleration of the base and of the feet in the air.
 
     Args:
-        friction: μ that the controller counts on [-]; less than what the ground has.
+        friction: μ that the controller assumes [-]; less than that of the ground.
         weights: of errors in the linear (first three) and angular acceleration of the base, (6,).
         regularisation: ρ over 1/m² [-].
         smallest_force: f_min over the share of the weight of a standing foot [-].
@@ -87,13 +90,9 @@ class InverseDynamics:
         """Return efforts at the state of the dynamics, a function of these alone.
 
         Args:
-            base: a*, wanted acceleration of the base in its own axes, linear first, shape (6,).
-            feet: wanted acceleration of the feet [m/s²], world; zero if standing, (n_feet, 3).
+            base: a*, desired acceleration of the base in its own axes, linear first, shape (6,).
+            feet: desired acceleration of the feet [m/s²], world; zero if standing, (n_feet, 3).
             standing: which feet carry, at least one, shape (n_feet,).
-
-        Raises:
-            SingularLegs: they cannot move their feet in all directions, or the state is not
-                finite.
         """
         d = self._dynamics
         motion, effort, regular = response(
@@ -108,7 +107,7 @@ class InverseDynamics:
             motion, effort, base, standing, weights, rows, top, limit
         )
         if not solved:
-            f = nearest(*program(motion, effort, base, weights, rows, top, limit))
+            f = least_excess(motion, effort, base, weights, rows, top, limit)
             torque, force, acceleration = outcome(motion, effort, f, standing, limit)
         return Answer(torque, force, d.acceleration(acceleration), solved)
 
@@ -120,7 +119,7 @@ def follow(J, drift, feet):
     Args:
         J: shape (3 n_feet, nv).
         drift: J̇ v, shape (3 n_feet,).
-        feet: wanted accelerations r, shape (n_feet, 3).
+        feet: desired accelerations r, shape (n_feet, 3).
     """
     n = J.shape[0]
     joints, F = np.empty((n, n)), np.empty((n, 7))
@@ -143,7 +142,7 @@ def response(upper_inertia, h, J, drift, v, feet, standing, passive):
         J: shape (3 n_feet, nv).
         drift: J̇ v, shape (3 n_feet,).
         v: shape (nv,).
-        feet: wanted accelerations r, shape (n_feet, 3).
+        feet: desired accelerations r, shape (n_feet, 3).
         standing: shape (n_feet,).
         passive: damping and dry friction of the joints, shape (2, n_joints).
     """
@@ -236,19 +235,25 @@ def outcome(motion, effort, f, standing, limit):
 def efforts(motion, effort, base, standing, weights, rows, top, limit):
     """Return the `outcome` of the best forces, and whether there are any that keep all limits."""
     H, g, C, lower, upper = program(motion, effort, base, weights, rows, top, limit)
-    f, found = solve_qp(H, g, C, lower, upper, ACCURACY)
+    f, solved = solve_qp(H, g, C, lower, upper, ACCURACY)
     torque, force, acceleration = outcome(motion, effort, f, standing, limit)
-    return torque, force, acceleration, found
+    return torque, force, acceleration, solved
 
 
-def nearest(H: Array, g: Array, C: Array, lower: Array, upper: Array) -> Array:
-    """Return what ProxQP comes to from nothing where no forces keep all limits, shape (n,)."""
-    program = proxsuite.proxqp.dense.QP(len(g), 0, len(C))
-    program.settings.eps_abs = ACCURACY
-    program.settings.eps_rel = 0.0
-    program.settings.max_iter = LARGEST_ITERATIONS
-    program.settings.initial_guess = proxsuite.proxqp.InitialGuess.NO_INITIAL_GUESS
-    program.init(H, g, None, None, C, lower, upper)
-    program.solve()
-    f = np.array(program.results.x)
-    return f if np.isfinite(f).all() else np.asarray(-np.linalg.solve(H, g))
+@kernel
+def least_excess(motion, effort, base, weights, rows, top, limit):
+    """Return the best forces (n,) in the cones where efforts may exceed their limits, at a cost.
+
+    Each joint gets an excess e as a further unknown: |τ + e| ≤ τ_max, and w e² / 2 in the cost.
+    """
+    H, g, C, lower, upper = program(motion, effort, base, weights, rows, top, limit)
+    n, m, joints = g.shape[0], rows.shape[0], limit.shape[0]
+    weight = EXCESS_WEIGHT * np.trace(H)
+    wide_H, wide_g = np.zeros((n + joints, n + joints)), np.zeros(n + joints)
+    wide_C = np.zeros((m + joints, n + joints))
+    wide_H[:n, :n], wide_g[:n], wide_C[:, :n] = H, g, C
+    for j in range(joints):
+        wide_H[n + j, n + j], wide_C[m + j, n + j] = weight, 1.0
+    tolerance = ACCURACY * (1.0 + np.abs(effort[:, n]).max())
+    x, solved = solve_qp(wide_H, wide_g, wide_C, lower, upper, tolerance)
+    return x[:n] if solved else np.linalg.solve(H, -g)

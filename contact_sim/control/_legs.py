@@ -1,4 +1,4 @@
-"""The robot as controllers see it: dynamics, feet, and how the legs move them.
+"""Controllers, and the dynamics of a legged robot that they need.
 
 The feet are contact points of spheres on level ground: the point s = −r e_z below the centre of
 a sphere. It does not turn with the foot, so its acceleration is that of the centre plus α × s
@@ -24,7 +24,7 @@ from contact_sim.errors import InvalidInput, of_type, shown
 from contact_sim.robot._model import RobotModel
 from contact_sim.solvers._jit import kernel
 
-# --- What counts as a controller: efforts as a function of time and state.
+# --- Controllers
 
 EffortFunction = Callable[[float, Array, Array], ArrayLike]
 
@@ -38,11 +38,7 @@ class Controller(Protocol):
 
 
 def effort_of(controller: Controller | EffortFunction) -> EffortFunction:
-    """Return the function of time, q and v that a controller is.
-
-    Raises:
-        InvalidInput: an object that is none.
-    """
+    """Return the function of time, q and v that a controller is."""
     effort = getattr(controller, 'effort', controller)
     if not callable(effort):
         raise InvalidInput(
@@ -52,7 +48,7 @@ def effort_of(controller: Controller | EffortFunction) -> EffortFunction:
     return function
 
 
-# --- The robot as controllers see it: dynamics, feet, and how the legs move them.
+# --- Dynamics and feet
 
 BASE = slice(0, 6)
 JOINTS = slice(6, None)
@@ -80,10 +76,6 @@ class LeggedDynamics:
         foot_velocity: their velocity [m/s], shape (n_feet, 3).
         centre_of_mass: in world [m], shape (3,).
         rotation: axes of the base in world, shape (3, 3).
-
-    Raises:
-        InvalidInput: a fixed base, joints that neither are driven nor follow, or legs without
-            three driven joints each.
     """
 
     def __init__(self, robot: RobotModel) -> None:

@@ -12,13 +12,13 @@ import pinocchio as pin
 
 from contact_sim._types import Array
 from contact_sim._validation import LARGEST, checked, checked_fields, within
-from contact_sim.control._inverse_dynamics import Answer, InverseDynamics
+from contact_sim.control._inverse_dynamics import Answer, InverseDynamicsQP
 from contact_sim.control._legs import BASE, JOINTS, LeggedDynamics, cross
 from contact_sim.errors import InvalidInput, SingularLegs, UnknownName, of_type, shown
 from contact_sim.robot._model import RobotModel
 from contact_sim.solvers._jit import kernel
 
-# --- Wanted placement of the base, and the acceleration that leads there.
+# --- Reference of the base, and the acceleration that follows it
 
 
 def _zeros() -> Array:
@@ -27,12 +27,12 @@ def _zeros() -> Array:
 
 @dataclass(frozen=True, eq=False)
 class BaseReference:
-    """Wanted motion of the base; all vectors in world axes, shape (3,)."""
+    """Desired motion of the base; all vectors in world axes, shape (3,)."""
 
     position: Array
     """Of the base's origin [m]."""
     yaw: float
-    """Heading [rad]; roll and pitch are wanted zero."""
+    """Heading [rad]; the desired roll and pitch are zero."""
     velocity: Array = field(default_factory=_zeros)
     """[m/s]."""
     acceleration: Array = field(default_factory=_zeros)
@@ -44,7 +44,7 @@ class BaseReference:
 @checked_fields
 @dataclass(frozen=True)
 class BaseGains:
-    """PD on the base: wanted acceleration per error; critically damped at d = 2 √p."""
+    """PD on the base: desired acceleration per error; critically damped at d = 2 √p."""
 
     p: tuple[float, float, float] = (100.0, 100.0, 100.0)
     """[1/s²] along x, y of the heading and z."""
@@ -102,10 +102,10 @@ def corrected(R, q, v, heading, position, velocity, acceleration, turn, yaw_rate
         R: axes of the base in world, shape (3, 3).
         q: shape (nq,).
         v: shape (nv,).
-        heading: wanted axes of the base in world, shape (3, 3).
-        position: wanted, in world [m], shape (3,).
-        velocity: wanted, in world [m/s], shape (3,).
-        acceleration: wanted, in world [m/s²], shape (3,).
+        heading: desired axes of the base in world, shape (3, 3).
+        position: desired, in world [m], shape (3,).
+        velocity: desired, in world [m/s], shape (3,).
+        acceleration: desired, in world [m/s²], shape (3,).
         turn: rotation vector from R to the heading in the base's axes [rad], shape (3,).
         yaw_rate: [rad/s].
         gains: `BaseGains.numbers`.
@@ -129,7 +129,7 @@ def corrected(R, q, v, heading, position, velocity, acceleration, turn, yaw_rate
     return answer
 
 
-# --- Standing on all feet: the base holds still, squats or sways, the feet stay where they are.
+# --- The controller
 
 MOTIONS = ('hold', 'squat', 'sway')
 GAINS = BaseGains((400.0, 400.0, 400.0), (40.0, 40.0, 40.0), 400.0, 40.0)
@@ -190,7 +190,7 @@ class Stance:
     Args:
         robot: with three driven joints per leg.
         motion: what the base does, a name or a BaseMotion.
-        friction: μ that it counts on [-].
+        friction: μ that it assumes [-].
         gains: of the base.
 
     Raises:
@@ -208,7 +208,7 @@ class Stance:
         chosen = BaseMotion(motion) if isinstance(motion, str) else motion
         self.motion = of_type('motion', chosen, BaseMotion)
         self.dynamics = LeggedDynamics(robot)
-        self._inverse = InverseDynamics(self.dynamics, friction)
+        self._inverse = InverseDynamicsQP(self.dynamics, friction)
         self._gains = of_type('gains', gains, BaseGains)
         self._standing = np.ones(self.dynamics.n_feet, dtype=bool)
         self._still = np.zeros((self.dynamics.n_feet, 3))

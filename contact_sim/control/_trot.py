@@ -1,7 +1,7 @@
 """A trot: diagonal pairs of feet take turns, footholds keep the body above them.
 
 A foot lands where the body will need it [Raibert 1986]: around the centre of mass c at touch-down,
-half a stance ahead of it, and further where the robot is faster than wanted,
+half a stance ahead of it, and further where the robot is faster than desired,
 
     p = c + R(ψ) n + v T_stance / 2 + k √(z/g) (v − v*)
 
@@ -23,23 +23,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from contact_sim._types import Array
 from contact_sim._validation import LARGEST, checked, checked_fields, number_within, real_array
-from contact_sim.control._inverse_dynamics import Answer, InverseDynamics
+from contact_sim.control._inverse_dynamics import Answer, InverseDynamicsQP
 from contact_sim.control._legs import LeggedDynamics
 from contact_sim.control._stance import BaseGains, BaseReference, base_acceleration, turned, yaw_of
 from contact_sim.errors import InvalidInput, SingularLegs, of_type, shown
 from contact_sim.robot._model import RobotModel
 from contact_sim.solvers._jit import kernel
 
-# --- Timing of the feet of a trot, and the path of a foot in the air.
+# --- Gait and swing
 
 
 @dataclass(frozen=True)
 class Gait:
-    """A trot: diagonal pairs of feet take turns, half a period apart.
-
-    Raises:
-        InvalidInput: a period that is not positive, a duty outside [0.5, 1).
-    """
+    """A trot: diagonal pairs of feet take turns, half a period apart."""
 
     period: float
     """From lift-off to lift-off of one foot [s]."""
@@ -81,9 +77,6 @@ def diagonal_pairs(feet: ArrayLike) -> NDArray[np.int64]:
 
     Args:
         feet: positions seen from above, shape (4, 2).
-
-    Raises:
-        InvalidInput: not four feet.
     """
     points = np.asarray(feet, dtype=float)
     if points.shape != (4, 2):
@@ -123,7 +116,7 @@ def swing_motion(start, end, height, share, duration):
     return position, velocity, acceleration
 
 
-# --- A trot: diagonal pairs of feet take turns, footholds keep the body above them.
+# --- The controller
 
 GRAVITY = 9.81
 GAINS = BaseGains((10.0, 10.0, 200.0), (6.0, 6.0, 25.0), 200.0, 25.0)
@@ -158,7 +151,7 @@ class TrotTuning:
     gains: BaseGains = GAINS
     """Of the base."""
     lead: float = 0.15
-    """Largest distance of the wanted place of the base from the real one, over z [-]."""
+    """Largest distance of the desired place of the base from the real one, over z [-]."""
     turn_lead: float = 0.2
     """The same for its heading [rad]."""
     acceleration: float = 1.0
@@ -176,11 +169,11 @@ class TrotTuning:
 
 
 class Trot:
-    """Efforts of a four-legged robot that trots as fast as it is told.
+    """Efforts of a four-legged robot that trots with a commanded velocity.
 
     Args:
         robot: with three driven joints on each of four legs.
-        friction: μ that it counts on [-].
+        friction: μ that it assumes [-].
         tuning: numbers of the gait.
 
     Raises:
@@ -193,7 +186,7 @@ class Trot:
         chosen = TrotTuning() if tuning is None else tuning
         self.tuning = tuning = of_type('tuning', chosen, TrotTuning)
         self.dynamics = dynamics = LeggedDynamics(robot)
-        self._inverse = InverseDynamics(dynamics, friction)
+        self._inverse = InverseDynamicsQP(dynamics, friction)
         feet = dynamics.foot - dynamics.foot.mean(axis=0)
         self._place = feet * [1.0, 1.0, 0.0]
         self._offset = (0.5 * diagonal_pairs(feet[:, :2])).tolist()
@@ -208,7 +201,7 @@ class Trot:
 
     @property
     def velocity(self) -> Array:
-        """Wanted forward and sideways speed [m/s] and turning rate [rad/s]; assignable, (3,)."""
+        """Desired forward and sideways speed [m/s] and turning rate [rad/s]; assignable, (3,)."""
         return self._command.copy()
 
     @velocity.setter
@@ -245,14 +238,14 @@ class Trot:
         d = self.dynamics
         self._last, self._begin = time, time + STANDING_TIME
         self._ground = float(d.foot[:, 2].mean())
-        self._wanted = d.q[:2].copy()
+        self._target = d.q[:2].copy()
         self._yaw = yaw_of(d.rotation)
         self._velocity = self._speed = np.zeros(3)
         self._lift_off = d.foot.copy()
         self._in_air = [False] * d.n_feet
 
     def _advance(self, step: float) -> None:
-        """Move the wanted pose by what is commanded, but not out of reach."""
+        """Move the desired pose by what is commanded, but not out of reach."""
         d, t = self.dynamics, self.tuning
         change = t.acceleration * step
         ahead = np.maximum(np.minimum(self._command - self._velocity, change), -change)
@@ -263,16 +256,16 @@ class Trot:
         self._yaw = present + min(max(turn, -t.turn_lead), t.turn_lead)
         c, s = cos(self._yaw), sin(self._yaw)
         self._speed = np.array([c * forward - s * sideways, s * forward + c * sideways, 0.0])
-        way = self._wanted + step * self._speed[:2] - d.q[:2]
+        way = self._target + step * self._speed[:2] - d.q[:2]
         reach = t.lead * self._height / max(hypot(*way.tolist()), 1e-9)
-        self._wanted = d.q[:2] + min(1.0, reach) * way
+        self._target = d.q[:2] + min(1.0, reach) * way
 
     def _reference(self) -> BaseReference:
-        position = np.array([*self._wanted, self._ground + self._height])
+        position = np.array([*self._target, self._ground + self._height])
         return BaseReference(position, self._yaw, self._speed, yaw_rate=float(self._velocity[2]))
 
     def _feet(self, time: float) -> tuple[NDArray[np.bool_], Array]:
-        """Return which feet stand, and the wanted accelerations of all."""
+        """Return which feet stand, and the desired accelerations of all."""
         d, t, gait = self.dynamics, self.tuning, self.gait
         share = np.full(len(self._offset), STANDS)
         for i, offset in enumerate(self._offset):
@@ -303,10 +296,10 @@ def footholds(centre, R, v, speed, place, share, heading, times, capture):
         centre: of mass in world [m], shape (3,).
         R: axes of the base in world, shape (3, 3).
         v: shape (nv,).
-        speed: v*, wanted velocity in world [m/s], shape (3,).
+        speed: v*, desired velocity in world [m/s], shape (3,).
         place: n of every foot, shape (n, 3).
         share: of its swing that each foot has done, shape (n,).
-        heading: wanted yaw [rad] and its rate [rad/s].
+        heading: desired yaw [rad] and its rate [rad/s].
         times: of a swing, and half that of a stance [s].
         capture: k √(z/g) [s].
     """
@@ -324,7 +317,7 @@ def footholds(centre, R, v, speed, place, share, heading, times, capture):
 
 @kernel
 def accelerations_of_feet(foot, velocity, lift_off, aim, share, numbers):
-    """Return the wanted accelerations [m/s²], shape (n, 3), and the height of the ground [m].
+    """Return the desired accelerations [m/s²], shape (n, 3), and the height of the ground [m].
 
     Standing feet are braked.
 
@@ -337,18 +330,18 @@ def accelerations_of_feet(foot, velocity, lift_off, aim, share, numbers):
         numbers: height [m] and duration [s] of a swing, p [1/s²] and d [1/s] of the feet.
     """
     height, duration, p, d = numbers
-    wanted, ground, n_standing = np.empty(foot.shape), 0.0, 0
+    desired, ground, n_standing = np.empty(foot.shape), 0.0, 0
     for i in range(foot.shape[0]):
         if share[i] == STANDS:
             ground += foot[i, 2]
             n_standing += 1
             for k in range(3):
-                wanted[i, k] = -d * velocity[i, k]
+                desired[i, k] = -d * velocity[i, k]
             continue
         x, dx, ddx = swing_motion(lift_off[i], aim[i], height, share[i], duration)
         for k in range(3):
-            wanted[i, k] = ddx[k] + p * (x[k] - foot[i, k]) + d * (dx[k] - velocity[i, k])
-    return wanted, ground / n_standing
+            desired[i, k] = ddx[k] + p * (x[k] - foot[i, k]) + d * (dx[k] - velocity[i, k])
+    return desired, ground / n_standing
 
 
 def _wrapped(angle: float) -> float:

@@ -1,1 +1,1 @@
-"""What was understood of a robot description, drawn and tried: python -m contact_sim.inspect."""
+"""Inspect a robot description: python -m contact_sim.inspect my.urdf."""

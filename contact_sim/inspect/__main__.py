@@ -12,13 +12,13 @@ from contact_sim.errors import ContactSimError
 from contact_sim.inspect._drawing import draw
 from contact_sim.inspect._report import (
     Source,
-    Understanding,
+    inspect_robot,
     lines,
     run_next,
     standing_trial,
-    understood,
 )
 from contact_sim.robot._files import xacro_arguments
+from contact_sim.robot._model import RobotModel
 
 
 def parser() -> argparse.ArgumentParser:
@@ -44,38 +44,38 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         0; 1 where the robot does not stand; 2, with one line of reason, where it cannot be loaded.
     """
-    given = parser().parse_args(arguments)
+    options = parser().parse_args(arguments)
     try:
-        found = understood(
+        inspection = inspect_robot(
             Source(
-                given.robot,
-                None if given.feet is None else tuple(given.feet),
-                given.srdf,
-                not given.fixed_base,
-                None if given.xacro_arguments is None
-                else xacro_arguments(given.xacro_arguments) or {},
+                options.robot,
+                None if options.feet is None else tuple(options.feet),
+                options.srdf,
+                not options.fixed_base,
+                None if options.xacro_arguments is None
+                else xacro_arguments(options.xacro_arguments) or {},
             )
         )  # fmt: skip
     except ContactSimError as error:
         print(f'{parser().prog}: {error}', file=sys.stderr)
         return 2
-    print('\n'.join(lines(found)))
-    print(f'\n{_drawn(found, given.out)}')
+    print('\n'.join(lines(inspection)))
+    print(f'\n{_drawn(inspection.robot, options.out)}')
     stands = True
-    if not given.no_trial and found.robot.floating_base:
-        trial = standing_trial(found.robot)
+    if not options.no_trial and inspection.robot.floating_base:
+        trial = standing_trial(inspection.robot)
         stands = trial.stands
         print(f'\ntrial with default gains under ncp: {trial.why}')
-    print('\n' + '\n'.join(run_next(found)))
+    print('\n' + '\n'.join(run_next(inspection)))
     return 0 if stands else 1
 
 
-def _drawn(found: Understanding, folder: Path) -> str:
-    name = re.sub(r'[^\w.-]+', '_', found.robot.name) or 'robot'
+def _drawn(robot: RobotModel, folder: Path) -> str:
+    name = re.sub(r'[^\w.-]+', '_', robot.name) or 'robot'
     path = folder / f'inspect-{name}.png'
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        draw(found.robot, f'{found.robot.name}, {found.robot.total_mass:.4g} kg', path)
+        draw(robot, f'{robot.name}, {robot.total_mass:.4g} kg', path)
     except ImportError:
         return 'no picture: it needs matplotlib (pip install matplotlib)'
     except OSError as error:

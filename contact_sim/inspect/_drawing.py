@@ -21,12 +21,7 @@ ON_GROUND = 1e-3
 
 
 def draw(robot: RobotModel, title: str, path: Path) -> None:
-    """Write the figure as PNG: bodies as lines between joints, masses, feet and what they support.
-
-    Raises:
-        ImportError: matplotlib is not installed.
-        OSError: the file cannot be written.
-    """
+    """Write the figure as PNG: bodies as lines between joints, masses, and the support polygon."""
     import matplotlib
 
     matplotlib.use('Agg')

@@ -1,4 +1,4 @@
-"""What was understood, in lines for a terminal."""
+"""Inspect a robot description: load it, propose feet, try whether it stands, report in lines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pinocchio as pin
 
 from contact_sim._types import Array
 from contact_sim.errors import ContactSimError, RobotDescriptionError
-from contact_sim.robot._actuators import Actuators, holding
+from contact_sim.robot._actuators import holding
 from contact_sim.robot._catalogue import in_catalogue
 from contact_sim.robot._coordinates import neutral_configuration
 from contact_sim.robot._files import XacroArguments, missing_meshes
@@ -30,17 +30,251 @@ from contact_sim.robot._standing_pose import (
 from contact_sim.robot._urdf import link_mass, parse_xml
 from contact_sim.simulation._simulator import Simulator
 
-# --- Which links may be feet, for descriptions that do not say.
-#
-# First those called foot, sole, toe or paw, at the ends of limbs; else the lowest ends of limbs in
-# the neutral pose. A proposal: `load_robot` wants feet by name.
+# --- Loading a description, with everything that was noticed
 
-NAMED = re.compile('foot|feet|sole|toe|paw', re.IGNORECASE)
-NOT_MEANT = re.compile('sensor|imu|gyro|camera|rotor|rod|bumper|skin|six|force', re.IGNORECASE)
+
+@dataclass(frozen=True)
+class Source:
+    """Arguments of `load_robot`."""
+
+    robot: str
+    """Name in the catalogue, path of a URDF or xacro file, or its text."""
+    feet: tuple[str, ...] | None = None
+    srdf: str | None = None
+    floating_base: bool = True
+    xacro_arguments: XacroArguments | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Inspection:
+    """A robot and what was noticed while it was loaded."""
+
+    source: Source
+    robot: RobotModel
+    why_feet: str
+    """Origin of its feet, in words."""
+    proposed: bool
+    """Whether the feet are a proposal, which has to be passed to `load_robot`."""
+    meshes_missing: tuple[str, ...]
+    """Meshes that are not on this machine."""
+    warnings: tuple[str, ...]
+
+    @property
+    def root(self) -> Element:
+        """The <robot> element."""
+        return parse_xml(self.robot.description, self.robot.name)
+
+    @property
+    def massless(self) -> tuple[str, ...]:
+        """Links without mass that carry geometry."""
+        return tuple(
+            link.get('name', '')
+            for link in self.root.iterfind('link')
+            if link_mass(link) == 0.0 and link.find('collision') is not None
+        )
+
+
+def inspect_robot(source: Source) -> Inspection:
+    """Load a robot with the feet that are named, known, or else proposed."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter('always')
+        robot, proposed = _loaded(source, source.feet), False
+        if source.feet is not None:
+            why = 'as given'
+        elif in_catalogue(source.robot):
+            why = 'of the catalogue'
+        else:
+            why = 'end effectors of the SRDF'
+        if source.feet is None and not robot.feet and robot.floating_base:
+            proposal = proposed_feet(robot)
+            proposed = bool(proposal.links)
+            why = f'proposed: {proposal.why}'
+            robot = _loaded(source, proposal.links)
+    texts = dict.fromkeys(str(w.message) for w in caught if w.category is UserWarning)
+    others = tuple(text for text in texts if 'no feet are known' not in text)
+    missing = () if in_catalogue(source.robot) else _missing(robot, source.robot)
+    return Inspection(source, robot, why, proposed, missing, others)
+
+
+def _loaded(source: Source, feet: Sequence[str] | None) -> RobotModel:
+    return load_robot(
+        source.robot, source.floating_base, feet, srdf=source.srdf, check_meshes=False,
+        xacro_arguments=source.xacro_arguments,
+    )  # fmt: skip
+
+
+def _missing(robot: RobotModel, source: str) -> tuple[str, ...]:
+    file = Path(source) if not source.lstrip().startswith('<') else None
+    try:
+        root = parse_xml(robot.description, source)
+    except RobotDescriptionError:
+        return ()
+    return tuple(dict.fromkeys(mesh.uri for mesh, _ in missing_meshes(root, file)))
+
+
+# --- The report
+
+LEVEL = 1e-3
+"""Height above the lowest point up to which contact points stand [m]."""
+MOST_NAMES = 8
+COLUMNS = 'lower', 'upper', 'effort', 'speed', 'damping', 'friction'
+
+
+def lines(inspection: Inspection) -> Iterator[str]:
+    """Yield the report: bodies, joints, feet, poses, gains, and what is missing."""
+    robot = inspection.robot
+    links = len(inspection.root.findall('link'))
+    base = 'floating base' if robot.floating_base else 'fixed base'
+    yield (
+        f'{robot.name}: {robot.total_mass:.3f} kg, {links} links, {robot.n_joints} driven joints, '
+        f'{base} {robot.base_frame!r}'
+    )
+    yield from _joints(robot)
+    yield from _feet(inspection)
+    yield from _poses(robot)
+    yield from _gains(robot)
+    yield from _approximated(inspection)
+
+
+def _joints(robot: RobotModel) -> Iterator[str]:
+    yield ''
+    if robot.n_joints == 0:
+        yield 'joints: none is driven'
+        return
+    actuators, width = robot.actuators, max(map(len, robot.joint_names))
+    yield ' '.join([f'{"joint":{width}} ', *(f'{column:>8}' for column in COLUMNS)])
+    limits = {limit.joints[0]: limit for limit in robot.position_limits if len(limit.joints) == 1}
+    for i, name in enumerate(robot.joint_names):
+        limit = limits.get(name)
+        lower, upper = (limit.lower, limit.upper) if limit else (-np.inf, np.inf)
+        numbers = (
+            lower, upper, actuators.effort_limit[i], actuators.velocity_limit[i],
+            actuators.viscous_friction[i], actuators.dry_friction[i],
+        )  # fmt: skip
+        yield ' '.join([f'{name:{width}} ', *(f'{_number(value):>8}' for value in numbers)])
+    for constraint in robot.constraints:
+        yield f'held together: {constraint}'
+    own = list(robot.pinocchio_model.names)[2 if robot.floating_base else 1 :]
+    passive = set(own) - set(robot.joint_names)
+    if passive:
+        yield f'not driven: {_listed(sorted(passive))}'
+
+
+def _feet(inspection: Inspection) -> Iterator[str]:
+    robot = inspection.robot
+    yield ''
+    if not robot.feet:
+        yield 'feet: none; nothing touches the ground'
+        return
+    yield f'feet ({inspection.why_feet}):'
+    q = robot.reference_configuration()
+    low = lowest_heights(robot.pinocchio_model, robot.contact_points, q)
+    for foot in robot.feet:
+        points = [robot.contact_points[k] for k in foot.points]
+        radii = sorted({point.radius for point in points})
+        sizes = ', '.join(f'{1e3 * radius:g}' for radius in radii)
+        down = sum(low[k] < low.min() + LEVEL for k in foot.points)
+        yield (
+            f'  {foot.name}: {len(points)} contact point{"s" if len(points) > 1 else ""}, radius '
+            f'{sizes} mm, on what {foot.joint} moves; {down} on the ground in {STANDING!r}'
+        )
+
+
+def _poses(robot: RobotModel) -> Iterator[str]:
+    yield ''
+    yield f'poses: {", ".join(robot.reference_configurations)}'
+    q = robot.reference_configuration(STANDING)
+    moved = [
+        f'{name}={angle:.4g}'
+        for name, angle in zip(robot.joint_names, robot.joint_positions(q), strict=True)
+        if abs(angle) > 5e-5
+    ]
+    yield f'  {STANDING}: {" ".join(moved) or "all joints at 0"}'
+    if robot.floating_base:
+        yield f'  base {q[2]:.3f} m above the ground'
+
+
+def _gains(robot: RobotModel) -> Iterator[str]:
+    if robot.n_joints == 0:
+        return
+    kp, kd = robot.default_gains
+    yield ''
+    yield (
+        f'default gains: kp {kp.min():.3g} to {kp.max():.3g}, kd {kd.min():.3g} to {kd.max():.3g} '
+        f'(N m/rad, N m s/rad), stable up to a time step of {1e3 * robot.gains_time_step:.2g} ms'
+    )
+
+
+def _approximated(inspection: Inspection) -> Iterator[str]:
+    robot, notes = inspection.robot, list(inspection.robot.notes)
+    if inspection.meshes_missing:
+        notes.append(
+            f'{len(inspection.meshes_missing)} meshes are not on this machine: '
+            f'{_listed(inspection.meshes_missing)}; they play no part in the dynamics'
+        )
+    if inspection.massless:
+        notes.append(f'links with geometry and without mass: {_listed(inspection.massless)}')
+    endless = [
+        name
+        for name, most in zip(robot.joint_names, robot.effort_limit, strict=True)
+        if not np.isfinite(most) or most > 1e6
+    ]
+    if endless:
+        notes.append(f'joints without an effort limit: {_listed(endless)}')
+    if not notes and not inspection.warnings:
+        return
+    yield ''
+    yield 'decided, approximated or missing:'
+    for note in (*notes, *inspection.warnings):
+        yield f'  - {note}'
+
+
+def run_next(inspection: Inspection) -> Iterator[str]:
+    """Yield the lines that use the robot: in Python and with ROS 2."""
+    source, robot = inspection.source, inspection.robot
+    feet = tuple(foot.frame for foot in robot.feet)
+    python = [repr(source.robot)]
+    is_path = '/' in source.robot or '.' in source.robot
+    ros = [f'urdf:={shlex.quote(source.robot)}' if is_path else f'robot:={source.robot}']
+    if not source.floating_base:
+        python.append('floating_base=False')
+    if inspection.proposed or source.feet is not None:
+        python.append(f'feet={list(feet)!r}')
+        ros.append(f'feet:={shlex.quote(" ".join(feet))}')
+    if source.srdf:
+        python.append(f'srdf={source.srdf!r}')
+    if inspection.meshes_missing:
+        python.append('check_meshes=False')
+        ros.append('check_meshes:=false')
+    if source.xacro_arguments is not None:
+        python.append(f'xacro_arguments={dict(source.xacro_arguments)!r}')
+        words = ' '.join(f'{name}:={value}' for name, value in source.xacro_arguments.items())
+        ros += [f'xacro_arguments:={shlex.quote(words)}'] if words else []
+    yield 'run next:'
+    yield f'  ros2 launch contact_sim simulation.launch.py {" ".join(ros)} rviz:=true'
+    yield f'  python: robot = contact_sim.load_robot({", ".join(python)})'
+
+
+def _number(value: float) -> str:
+    return 'none' if not np.isfinite(value) or abs(value) > 1e6 else f'{value:.4g}'
+
+
+def _listed(names: tuple[str, ...] | list[str]) -> str:
+    more = len(names) - MOST_NAMES
+    return ', '.join(names[:MOST_NAMES]) + (f' and {more} more' if more > 0 else '')
+
+
+# --- Proposal of feet
+#
+# First the links called foot, sole, toe or paw at the ends of limbs; else the lowest ends of limbs
+# in the neutral pose.
+
+FOOT_NAME = re.compile('foot|feet|sole|toe|paw', re.IGNORECASE)
+NO_FOOT = re.compile('sensor|imu|gyro|camera|rotor|rod|bumper|skin|six|force', re.IGNORECASE)
 LOW = 0.15
 """Height above the lowest link, as a share of the robot's, up to which ends of limbs are feet."""
 LEAST = 2
-"""Number of feet below which names are not believed."""
+"""Number of feet below which names are not trusted."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +293,7 @@ def proposed_feet(robot: RobotModel) -> ProposedFeet:
     named = {
         joint
         for joint, names in bodies.items()
-        if any(NAMED.search(name) and not NOT_MEANT.search(name) for name in names)
+        if any(FOOT_NAME.search(name) and not NO_FOOT.search(name) for name in names)
     }
     ends = _ends(robot.pinocchio_model, named)
     if len(ends) >= LEAST:
@@ -87,7 +321,7 @@ def _links_by_joint(model: pin.Model, links: dict[str, Element]) -> dict[int, li
 
 
 def _ends(model: pin.Model, joints: set[int]) -> list[int]:
-    """Return those of the joints that carry none of the others."""
+    """Return the joints that carry none of the others."""
     carrying = {int(above) for j in joints for above in list(model.supports[j])[:-1]}
     return sorted(joints - carrying)
 
@@ -128,101 +362,15 @@ def _best_links(
 
 
 def _merit(link: Element) -> tuple[bool, bool, bool, int]:
-    """Return what makes a link the better foot of several that one joint moves."""
+    """Return a sort key: the best foot of several links on one joint has the largest."""
     name = link.get('name', '')
     spheres = link.find('collision/geometry/sphere') is not None
-    meant = bool(NAMED.search(name)) and not NOT_MEANT.search(name)
+    meant = bool(FOOT_NAME.search(name)) and not NO_FOOT.search(name)
     touches = link.find('collision') is not None
     return spheres and meant, touches, meant, -len(name)
 
 
-# --- A description loaded with everything that was noticed on the way.
-
-
-@dataclass(frozen=True)
-class Source:
-    """What to load, in the words of `load_robot`."""
-
-    source: str
-    feet: tuple[str, ...] | None = None
-    srdf: str | None = None
-    floating_base: bool = True
-    xacro_arguments: XacroArguments | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Understanding:
-    """A robot and what was noticed while it was loaded."""
-
-    asked: Source
-    robot: RobotModel
-    why_feet: str
-    """Where its feet are from."""
-    proposed: bool
-    """Whether the feet are a proposal, which `load_robot` wants to be told."""
-    meshes_missing: tuple[str, ...]
-    """Meshes that are not on this machine."""
-    warnings: tuple[str, ...]
-
-    @property
-    def root(self) -> Element:
-        """The <robot> element."""
-        return parse_xml(self.robot.description, self.robot.name)
-
-    @property
-    def massless(self) -> tuple[str, ...]:
-        """Links without mass that carry geometry."""
-        return tuple(
-            link.get('name', '')
-            for link in self.root.iterfind('link')
-            if link_mass(link) == 0.0 and link.find('collision') is not None
-        )
-
-
-def understood(asked: Source) -> Understanding:
-    """Return a robot with feet: those asked for, known, or proposed.
-
-    Raises:
-        ContactSimError: see `load_robot`.
-    """
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter('always')
-        robot = _loaded(asked, asked.feet)
-        why, proposed = _why(asked), False
-        if asked.feet is None and not robot.feet and robot.floating_base:
-            proposal = proposed_feet(robot)
-            proposed = bool(proposal.links)
-            why = f'proposed: {proposal.why}'
-            robot = _loaded(asked, proposal.links)
-    said = dict.fromkeys(str(one.message) for one in caught if one.category is UserWarning)
-    without = [text for text in said if 'no feet are known' not in text]
-    missing = () if in_catalogue(asked.source) else _missing(robot, asked.source)
-    return Understanding(asked, robot, why, proposed, missing, tuple(without))
-
-
-def _loaded(asked: Source, feet: Sequence[str] | None) -> RobotModel:
-    return load_robot(
-        asked.source, asked.floating_base, feet, srdf=asked.srdf, check_meshes=False,
-        xacro_arguments=asked.xacro_arguments,
-    )  # fmt: skip
-
-
-def _why(asked: Source) -> str:
-    if asked.feet is not None:
-        return 'as given'
-    return 'of the catalogue' if in_catalogue(asked.source) else 'end effectors of the SRDF'
-
-
-def _missing(robot: RobotModel, source: str) -> tuple[str, ...]:
-    file = Path(source) if not source.lstrip().startswith('<') else None
-    try:
-        root = parse_xml(robot.description, source)
-    except RobotDescriptionError:
-        return ()
-    return tuple(dict.fromkeys(mesh.uri for mesh, _ in missing_meshes(root, file)))
-
-
-# --- Does the robot stand? Its reference pose, held by its default gains on a plane.
+# --- Trial: the reference pose, held by the default gains on a plane
 
 TIME_STEP = 1e-3
 """Time step of a trial, if the gains are stable there [s]."""
@@ -240,7 +388,7 @@ TILTED = 0.26
 
 
 @dataclass(frozen=True)
-class Trial:
+class StandingTrial:
     """How a robot stood."""
 
     stands: bool
@@ -248,21 +396,21 @@ class Trial:
     """In words."""
 
 
-def standing_trial(robot: RobotModel, contact_model: str = 'ncp') -> Trial:
+def standing_trial(robot: RobotModel, contact_model: str = 'ncp') -> StandingTrial:
     """Return whether a robot keeps height and attitude for DURATION, and what happened."""
     if not robot.floating_base:
-        return Trial(False, 'fixed base: it need not stand')
+        return StandingTrial(False, 'fixed base: it need not stand')
     if not robot.contact_points:
-        return Trial(False, 'no contact points: nothing touches the ground')
+        return StandingTrial(False, 'no contact points: nothing touches the ground')
     h = min(TIME_STEP, robot.gains_time_step)
     try:
         sim = Simulator(robot, contact_model, friction=FRICTION, time_step=h)
         return _stood(sim, robot)
     except ContactSimError as error:
-        return Trial(False, f'no step: {error}')
+        return StandingTrial(False, f'no step: {error}')
 
 
-def _stood(sim: Simulator, robot: RobotModel) -> Trial:
+def _stood(sim: Simulator, robot: RobotModel) -> StandingTrial:
     start = robot.reference_configuration(STANDING)
     height = _height(robot, start)
     command = holding(robot.joint_positions(start), *robot.default_gains)
@@ -272,17 +420,17 @@ def _stood(sim: Simulator, robot: RobotModel) -> Trial:
         try:
             report = sim.follow(command, piece)
         except ContactSimError as error:
-            return Trial(False, f'ends at {done:.2f} s: {error}')
+            return StandingTrial(False, f'ends at {done:.2f} s: {error}')
         done += piece * sim.time_step
         lost, tilt = 1.0 - _height(robot, report.q) / height, _tilt(start, report.q)
         if lost > FALLEN or tilt > TILTED:
-            return Trial(
+            return StandingTrial(
                 False,
                 f'falls: at {done:.2f} s {100 * lost:.0f} % lower, tilted by '
                 f'{np.degrees(tilt):.0f}°{_limited(robot, report.effort)}{_unsupported(robot)}',
             )
     assert report is not None
-    return Trial(
+    return StandingTrial(
         True,
         f'stands {DURATION:g} s: {100 * lost:.1f} % lower, tilted by {np.degrees(tilt):.1f}°'
         f'{_limited(robot, report.effort)}',
@@ -328,170 +476,3 @@ def _limited(robot: RobotModel, effort: Array) -> str:
         if abs(e) >= most * (1.0 - 1e-9)
     ]
     return f'; at their effort limits: {", ".join(at[:4])}' if at else ''
-
-
-# --- What was understood, in lines for a terminal.
-
-LEVEL = 1e-3
-"""Height above the lowest point up to which contact points stand [m]."""
-MOST_NAMES = 8
-COLUMNS = 'lower', 'upper', 'effort', 'speed', 'damping', 'friction'
-
-
-def lines(found: Understanding) -> Iterator[str]:
-    """Yield what is known of a robot: bodies, joints, feet, poses, gains, and what is missing."""
-    robot = found.robot
-    links = len(found.root.findall('link'))
-    base = 'floating base' if robot.floating_base else 'fixed base'
-    yield (
-        f'{robot.name}: {robot.total_mass:.3f} kg, {links} links, {robot.n_joints} driven joints, '
-        f'{base} {robot.base_frame!r}'
-    )
-    yield from _joints(robot)
-    yield from _feet(found)
-    yield from _poses(robot)
-    yield from _gains(robot)
-    yield from _approximated(found)
-
-
-def _joints(robot: RobotModel) -> Iterator[str]:
-    yield ''
-    if robot.n_joints == 0:
-        yield 'joints: none is driven'
-        return
-    actuators, width = robot.actuators, max(map(len, robot.joint_names))
-    yield ' '.join([f'{"joint":{width}} ', *(f'{column:>8}' for column in COLUMNS)])
-    limits = {limit.joints[0]: limit for limit in robot.position_limits if len(limit.joints) == 1}
-    for i, name in enumerate(robot.joint_names):
-        limit = limits.get(name)
-        lower, upper = (limit.lower, limit.upper) if limit else (-np.inf, np.inf)
-        numbers = (lower, upper, *_drive(actuators, i))
-        yield ' '.join([f'{name:{width}} ', *(f'{_number(value):>8}' for value in numbers)])
-    for constraint in robot.constraints:
-        yield f'held together: {constraint}'
-    own = list(robot.pinocchio_model.names)[2 if robot.floating_base else 1 :]
-    passive = set(own) - set(robot.joint_names)
-    if passive:
-        yield f'not driven: {_listed(sorted(passive))}'
-
-
-def _drive(actuators: Actuators, i: int) -> tuple[float, ...]:
-    return tuple(
-        float(values[i])
-        for values in (
-            actuators.effort_limit, actuators.velocity_limit, actuators.viscous_friction,
-            actuators.dry_friction,
-        )
-    )  # fmt: skip
-
-
-def _feet(found: Understanding) -> Iterator[str]:
-    robot = found.robot
-    yield ''
-    if not robot.feet:
-        yield 'feet: none; nothing touches the ground'
-        return
-    yield f'feet ({found.why_feet}):'
-    q = robot.reference_configuration()
-    low = lowest_heights(robot.pinocchio_model, robot.contact_points, q)
-    for foot in robot.feet:
-        points = [robot.contact_points[k] for k in foot.points]
-        radii = sorted({point.radius for point in points})
-        sizes = ', '.join(f'{1e3 * radius:g}' for radius in radii)
-        down = sum(low[k] < low.min() + LEVEL for k in foot.points)
-        yield (
-            f'  {foot.name}: {len(points)} contact point{"s" if len(points) > 1 else ""}, radius '
-            f'{sizes} mm, on what {foot.joint} moves; {down} on the ground in {STANDING!r}'
-        )
-
-
-def _poses(robot: RobotModel) -> Iterator[str]:
-    yield ''
-    yield f'poses: {", ".join(robot.reference_configurations)}'
-    q = robot.reference_configuration(STANDING)
-    moved = [
-        f'{name}={angle:.4g}'
-        for name, angle in zip(robot.joint_names, robot.joint_positions(q), strict=True)
-        if abs(angle) > 5e-5
-    ]
-    yield f'  {STANDING}: {" ".join(moved) or "all joints at 0"}'
-    if robot.floating_base:
-        yield f'  base {q[2]:.3f} m above the ground'
-
-
-def _gains(robot: RobotModel) -> Iterator[str]:
-    if robot.n_joints == 0:
-        return
-    kp, kd = robot.default_gains
-    yield ''
-    yield (
-        f'default gains: kp {kp.min():.3g} to {kp.max():.3g}, kd {kd.min():.3g} to {kd.max():.3g} '
-        f'(N m/rad, N m s/rad), stable up to a time step of {1e3 * robot.gains_time_step:.2g} ms'
-    )
-
-
-def _approximated(found: Understanding) -> Iterator[str]:
-    robot, notes = found.robot, list(found.robot.notes)
-    if found.meshes_missing:
-        notes.append(
-            f'{len(found.meshes_missing)} meshes are not on this machine: '
-            f'{_listed(found.meshes_missing)}; they play no part in the dynamics'
-        )
-    if found.massless:
-        notes.append(f'links with geometry and without mass: {_listed(found.massless)}')
-    endless = [
-        name
-        for name, most in zip(robot.joint_names, robot.effort_limit, strict=True)
-        if not np.isfinite(most) or most > 1e6
-    ]
-    if endless:
-        notes.append(f'joints without an effort limit: {_listed(endless)}')
-    if not notes and not found.warnings:
-        return
-    yield ''
-    yield 'decided, approximated or missing:'
-    for note in (*notes, *found.warnings):
-        yield f'  - {note}'
-
-
-def run_next(found: Understanding) -> Iterator[str]:
-    """Yield the lines that use the robot: in Python and with ROS 2."""
-    asked, robot = found.asked, found.robot
-    feet = tuple(foot.frame for foot in robot.feet)
-    told = found.proposed or asked.feet is not None
-    python = [repr(asked.source)]
-    ros = [f'robot:={asked.source}' if _by_name(asked.source) else f'urdf:={_word(asked.source)}']
-    if not asked.floating_base:
-        python.append('floating_base=False')
-    if told:
-        python.append(f'feet={list(feet)!r}')
-        ros.append(f'feet:={_word(" ".join(feet))}')
-    if asked.srdf:
-        python.append(f'srdf={asked.srdf!r}')
-    if found.meshes_missing:
-        python.append('check_meshes=False')
-        ros.append('check_meshes:=false')
-    if asked.xacro_arguments is not None:
-        python.append(f'xacro_arguments={dict(asked.xacro_arguments)!r}')
-        words = ' '.join(f'{name}:={value}' for name, value in asked.xacro_arguments.items())
-        ros += [f'xacro_arguments:={_word(words)}'] if words else []
-    yield 'run next:'
-    yield f'  ros2 launch contact_sim simulation.launch.py {" ".join(ros)} rviz:=true'
-    yield f'  python: robot = contact_sim.load_robot({", ".join(python)})'
-
-
-def _by_name(source: str) -> bool:
-    return '/' not in source and '.' not in source
-
-
-def _word(text: str) -> str:
-    return shlex.quote(text)
-
-
-def _number(value: float) -> str:
-    return 'none' if not np.isfinite(value) or abs(value) > 1e6 else f'{value:.4g}'
-
-
-def _listed(names: tuple[str, ...] | list[str]) -> str:
-    more = len(names) - MOST_NAMES
-    return ', '.join(names[:MOST_NAMES]) + (f' and {more} more' if more > 0 else '')

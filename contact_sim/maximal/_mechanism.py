@@ -1,4 +1,4 @@
-"""A robot as free bodies and joint rows, and its coordinates on the way there and back.
+"""A robot as free bodies and joint rows, and the map to and from its reduced coordinates.
 
 A joint of a robot with several axes in a row (universal) is a chain of bodies without mass
 (dynamics/_tree.py): the rows hold them.
@@ -30,7 +30,7 @@ from contact_sim.dynamics._tree import (
 from contact_sim.errors import InvalidInput, UnknownName, shown
 from contact_sim.robot._model import RobotModel
 
-# --- States of free bodies: where each is, how it is turned, and how it moves; all in world axes.
+# --- States of free bodies, in world axes
 #
 # Row 0 is the world, at rest; body j is tree body j (dynamics/_tree.py).
 
@@ -84,7 +84,7 @@ def orthonormal(rotation: Array) -> Array:
     return np.asarray(rotation @ (1.5 * np.eye(3) - 0.5 * product))
 
 
-# --- Constraint rows of joints between free bodies, from two primitives (theory 2.14).
+# --- Constraint rows of joints between free bodies, from two primitives (theory 2.14)
 #
 #     point    h = d · (x_c − x_p)      the joint's origin on child and parent; d is fixed in the
 #                                       world, or in the parent where the joint slides
@@ -127,15 +127,15 @@ class JointRows:
     @cached_property
     def structure(self) -> NDArray[np.bool_]:
         """Which entries of J may differ from 0, shape (m, 2, 6): parent, child."""
-        found = np.zeros((len(self.joint), 2, 6), dtype=bool)
+        entries = np.zeros((len(self.joint), 2, 6), dtype=bool)
         n = len(self.point_joint)
         along = (self.direction != 0.0) | self.slides[:, None]
         across = np.stack([along[:, [1, 2]].any(axis=1), along[:, [2, 0]].any(axis=1),
                            along[:, [0, 1]].any(axis=1)], axis=1)  # fmt: skip
-        found[:n, :, :3], found[:n, :, 3:] = along[:, None], across[:, None]
-        found[n:, :, 3:] = True
-        found[:, 0] &= (self.parent[self.joint] > 0)[:, None]  # the world does not move
-        return found
+        entries[:n, :, :3], entries[:n, :, 3:] = along[:, None], across[:, None]
+        entries[n:, :, 3:] = True
+        entries[:, 0] &= (self.parent[self.joint] > 0)[:, None]  # the world does not move
+        return entries
 
     def at(self, state: BodyState) -> PlacedRows:
         """Return the rows of bodies at their places."""
@@ -214,12 +214,12 @@ class PlacedRows:
 
         About the child's centre of mass, world axes [N, N m]; the parent feels the opposite force.
         """
-        found = np.zeros((len(self._rows.parent), 6))
-        np.add.at(found, self._rows.joint, multipliers[:, None] * self.jacobian[:, 1])
-        return found
+        wrench = np.zeros((len(self._rows.parent), 6))
+        np.add.at(wrench, self._rows.joint, multipliers[:, None] * self.jacobian[:, 1])
+        return wrench
 
 
-# --- Which rows make a joint, in space and in a plane.
+# --- The rows that make a joint, in space and in a plane
 #
 # Axes of a joint are x, y and z, the axis of a joint that has one (dynamics/_tree.py). A revolute
 # joint has five rows: its origins on both bodies meet, and z of the child stays perpendicular to x
@@ -232,14 +232,14 @@ ALIGNED = 1e-9
 """Cosine up to which unit vectors are perpendicular."""
 
 
-class Held(NamedTuple):
-    """What a kind of joint holds."""
+class JointKind(NamedTuple):
+    """The rows of one kind of joint."""
 
-    meets: bool
+    coincident: bool
     """Whether its origins on both bodies meet: three rows in world axes."""
-    slides_not: tuple[int, ...]
+    fixed_axes: tuple[int, ...]
     """Axes of the parent along which the origins do not part."""
-    turns_not: tuple[tuple[int, int], ...]
+    perpendicular: tuple[tuple[int, int], ...]
     """Axes of child and parent that stay perpendicular."""
 
 
@@ -259,23 +259,19 @@ class AngleRow(NamedTuple):
     of_child: Array
 
 
-HINGE = Held(True, (), ((Z, X), (Z, Y)))
-HELD = {
+HINGE = JointKind(True, (), ((Z, X), (Z, Y)))
+JOINT_KINDS = {
     REVOLUTE: HINGE,
     CONTINUOUS: HINGE,
-    PRISMATIC: Held(False, (X, Y), ((Z, X), (Z, Y), (X, Y))),
-    SPHERICAL: Held(True, (), ()),
-    PLANAR: Held(False, (Z,), ((Z, X), (Z, Y))),
-    FREE_FLYER: Held(False, (), ()),
+    PRISMATIC: JointKind(False, (X, Y), ((Z, X), (Z, Y), (X, Y))),
+    SPHERICAL: JointKind(True, (), ()),
+    PLANAR: JointKind(False, (Z,), ((Z, X), (Z, Y))),
+    FREE_FLYER: JointKind(False, (), ()),
 }
 
 
 def coordinates_of(plane: str | None) -> tuple[int, ...]:
-    """Return which of the six velocities of a body are unknown; all of them in space.
-
-    Raises:
-        UnknownName: not the name of a plane of two world axes.
-    """
+    """Return which of the six velocities of a body are unknown; all of them in space."""
     if plane is None:
         return tuple(range(6))
     if plane not in PLANES:
@@ -303,25 +299,22 @@ def joint_rows(
         anchors: `JointRows.parent_anchor` and `child_anchor`.
         plane: in which all bodies move; None: space.
         names: what to call the joint of each body.
-
-    Raises:
-        InvalidInput: a joint of another kind, or one that leaves the plane.
     """
     normal = normal_of(plane)
     points: list[PointRow] = []
     angles: list[AngleRow] = []
     for j in range(1, len(tree.kind)):
-        if int(tree.kind[j]) not in HELD:
+        if int(tree.kind[j]) not in JOINT_KINDS:
             raise InvalidInput(
                 f'joint {shown(names[j])}: maximal coordinates know revolute, prismatic, '
                 'spherical, planar and universal joints, free flyers, and chains of these'
             )
-        held, before = HELD[int(tree.kind[j])], rotation[tree.parent[j]]
+        kind, before = JOINT_KINDS[int(tree.kind[j])], rotation[tree.parent[j]]
         axes = _axes(rotation[j], normal)
-        found: list[PointRow | AngleRow] = [
-            *_points(j, held, before.T @ axes), *_angles(j, held, axes, before, rotation[j]),
+        rows: list[PointRow | AngleRow] = [
+            *_points(j, kind, before.T @ axes), *_angles(j, kind, axes, before, rotation[j]),
         ]  # fmt: skip
-        kept = [row for row in found if _acts_in(row, normal, before, rotation[j])]
+        kept = [row for row in rows if _acts_in(row, normal, before, rotation[j])]
         freedoms = tree.v_index[j + 1] - tree.v_index[j]
         if normal is not None and len(kept) + min(freedoms, 3) != 3:
             raise InvalidInput(
@@ -351,23 +344,23 @@ def _axes(rotation: Array, normal: Array | None) -> Array:
     return np.column_stack([x, cross(z, x), z])
 
 
-def _points(joint: int, held: Held, of_parent: Array) -> Iterator[PointRow]:
+def _points(joint: int, kind: JointKind, of_parent: Array) -> Iterator[PointRow]:
     """Yield the point rows of a joint with these axes in the parent's."""
-    if held.meets:
+    if kind.coincident:
         yield from (PointRow(joint, d, False) for d in np.eye(3))
-    yield from (PointRow(joint, of_parent[:, k], True) for k in held.slides_not)
+    yield from (PointRow(joint, of_parent[:, k], True) for k in kind.fixed_axes)
 
 
 def _angles(
-    joint: int, held: Held, axes: Array, before: Array, behind: Array
+    joint: int, kind: JointKind, axes: Array, before: Array, behind: Array
 ) -> Iterator[AngleRow]:
     """Yield the angle rows of a joint, axes in world, between bodies with these rotations."""
-    for c, p in held.turns_not:
+    for c, p in kind.perpendicular:
         yield AngleRow(joint, before.T @ axes[:, p], behind.T @ axes[:, c])
 
 
 def _acts_in(row: PointRow | AngleRow, normal: Array | None, before: Array, behind: Array) -> bool:
-    """Return whether a row holds a motion in the plane; one that is askew counts as such."""
+    """Return whether a row constrains a motion in the plane; one that is askew does."""
     if normal is None:
         return True
     if isinstance(row, PointRow):
@@ -376,7 +369,7 @@ def _acts_in(row: PointRow | AngleRow, normal: Array | None, before: Array, behi
     return bool(abs(normal @ cross(behind @ row.of_child, before @ row.of_parent)) > ALIGNED)
 
 
-# --- A robot as free bodies and joint rows, and its coordinates on the way there and back.
+# --- The mechanism
 
 OUT_OF_PLANE = 1e-9
 """Largest velocity [m/s, rad/s] and tilt [rad] that count as motion in a plane."""
@@ -484,7 +477,7 @@ class Mechanism:
         return q, velocity
 
     def _check_plane(self, state: BodyState, normal: Array) -> None:
-        """Refuse bodies that are turned out of the plane or move out of it."""
+        """Raise InvalidInput for bodies that are turned or move out of the plane."""
         turn = state.rotation @ self._neutral.transpose(0, 2, 1)
         out = np.setdiff1d(range(6), self.coordinates)
         if (
@@ -509,17 +502,17 @@ class Mechanism:
         return np.hstack([self.mass[:, None] * gravity, -cross(w, turned(blocks[:, 3:, 3:], w))])
 
     def drive(self, state: BodyState, effort: Array) -> Array:
-        """Return what efforts (n_joints,) of the driven joints exert on the bodies, (nb, 6)."""
+        """Return the wrenches of efforts (n_joints,) of the driven joints, shape (nb, 6)."""
         j = self._driven
         parent, R = self.tree.parent[j], state.rotation[j]
         force = turned(R, effort[:, None] * self._axes[:, :3])
         torque = turned(R, effort[:, None] * self._axes[:, 3:])
         origin = state.position[j] + turned(R, self.rows.child_anchor[j])
-        found = np.zeros((len(self.mass), 6))
+        wrench = np.zeros((len(self.mass), 6))
         for body, sign in ((j, 1.0), (parent, -1.0)):
             lever = cross(origin - state.position[body], force)
-            np.add.at(found, body, sign * np.hstack([force, torque + lever]))
-        return found
+            np.add.at(wrench, body, sign * np.hstack([force, torque + lever]))
+        return wrench
 
     def energy(self, state: BodyState, gravity: Array) -> float:
         """Return T + U [J]; U = 0 with the centre of mass in the origin."""
@@ -529,7 +522,7 @@ class Mechanism:
 
 
 def _check_joints(robot: RobotModel) -> None:
-    """Refuse what acts in the joints of a robot and has no place here."""
+    """Raise InvalidInput for a robot with properties that maximal coordinates leave out."""
     model = robot.pinocchio_model
     for what, field, values in (
         ('viscous friction', 'viscous_friction', robot.joint_damping),

@@ -22,7 +22,7 @@ from contact_sim.robot._constraints import Baumgarte, Projection, Stabilisation
 from contact_sim.robot._coordinates import frozen
 from contact_sim.robot._model import RobotModel
 
-# --- What a step in maximal coordinates came to.
+# --- Report of a step
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class MaximalReport:
     multipliers: Array
     """λ, force along the rows, shape (m,)."""
     contacts: ContactForces | None
-    """What the ground did; None without a contact model."""
+    """Forces of the ground; None without a contact model."""
     _rows_before: PlacedRows
     _rows: PlacedRows
     _mechanism: Mechanism
@@ -78,7 +78,7 @@ class MaximalReport:
         return self._mechanism.reduced(self.state)[1]
 
 
-# --- Simulation in maximal coordinates: free bodies joined by constraint rows (theory 2.14).
+# --- The simulator
 
 LARGEST_ERROR = 1e-13
 """|h| [m, −] up to which positions are projected, for bodies within a metre of the origin."""
@@ -140,14 +140,15 @@ class MaximalSimulator:
         )
         self._projects = isinstance(self.stabilisation, Projection)
         self._ground = (
-            None if contact_model is None else self._met(contact_model, terrain, friction)
+            None
+            if contact_model is None
+            else self._ground_contacts(contact_model, terrain, friction)
         )
         self.reset()
 
-    def _met(
+    def _ground_contacts(
         self, contact_model: str | ContactModel, terrain: TerrainLike, friction: float
     ) -> GroundContacts:
-        """Return the contacts with the ground."""
         law, plane = as_contact_model(contact_model), self.mechanism.plane
         if plane is not None or not isinstance(law, Ncp):
             raise InvalidInput(
@@ -211,11 +212,11 @@ class MaximalSimulator:
             InvalidInput: efforts of another shape, or not finite; a singular system.
         """
         rows, v = self._rows, self.state.velocity
-        asked = rows.drift(v)
+        right_side = rows.drift(v)
         if isinstance(self.stabilisation, Baumgarte):
             kp, kd = self.stabilisation.kp, self.stabilisation.kd
-            asked = asked + kd * rows.rate(v) + kp * rows.error
-        return self._solved(effort, asked)
+            right_side = right_side + kd * rows.rate(v) + kp * rows.error
+        return self._solved(effort, right_side)
 
     def step(self, effort: ArrayLike | None = None) -> MaximalReport:
         """Advance by h; see `acceleration`.
@@ -236,7 +237,7 @@ class MaximalSimulator:
         contacts = None
         if self._ground is not None:
             free = state.velocity + h * acceleration
-            contacts = self._ground.answer(state, self._blocks, free, h, self._response)
+            contacts = self._ground.solve(state, self._blocks, free, h, self._response)
             acceleration, forces = acceleration + contacts.acceleration, forces + contacts.held
         velocity = state.velocity + h * acceleration
         moved = BodyState(state.position, state.rotation, velocity).moved(h * velocity)
@@ -250,18 +251,18 @@ class MaximalSimulator:
             self.mechanism, self.gravity,
         )  # fmt: skip
 
-    def _solved(self, effort: ArrayLike | None, asked: Array) -> tuple[Array, Array]:
-        """Return accelerations and multipliers with J v̇ + `asked` = 0."""
+    def _solved(self, effort: ArrayLike | None, right_side: Array) -> tuple[Array, Array]:
+        """Return accelerations and multipliers with J v̇ + `right_side` = 0."""
         self._blocks = self.mechanism.inertia_blocks(self.state)
         force = self.mechanism.forces(self.state, self._blocks, self.gravity)
         if effort is not None:
-            given = shaped('effort', effort, self.robot.n_joints)
-            force += self.mechanism.drive(self.state, given)
+            effort = shaped('effort', effort, self.robot.n_joints)
+            force += self.mechanism.drive(self.state, effort)
         self.system.factor(self._blocks, self._rows.jacobian)
-        return self.system.solve(force, -asked)
+        return self.system.solve(force, -right_side)
 
     def _response(self, force: Array) -> tuple[Array, Array]:
-        """Return what forces (..., nb, 6) add to accelerations and multipliers."""
+        """Return the accelerations and multipliers of forces (..., nb, 6) alone."""
         return self.system.solve(force, np.zeros((*force.shape[:-2], len(self._rows.error))))
 
     def _projected(self, state: BodyState) -> BodyState:

@@ -21,7 +21,7 @@ from contact_sim.robot._constraints import Constraint
 from contact_sim.robot._model import RobotModel
 from contact_sim.robot._several_robots import RobotPart, parts_of
 from contact_sim.sensors import ContactValues, FootForces, ForceValues, ImuValues, JointValues
-from contact_sim.sensors._robot_view import PartReport
+from contact_sim.sensors._robot_view import RobotView
 from contact_sim.simulation._report import StepReport
 from contact_sim.simulation._simulator import Simulator
 from contact_sim.step._problem import STATUSES
@@ -318,7 +318,7 @@ class RobotTopics:
     def __init__(
         self, part: RobotPart, report: StepReport, settings: Settings, ground_truth: bool
     ) -> None:
-        self._part, self._report = part, PartReport(report, part)
+        self._part, self._report = part, RobotView(report, part)
         self._lines = SensorLines(part, settings)
         imu = self._lines.sensors.imu
         self._told = SensorTopics(part, settings, '', imu_covariances(imu))
@@ -350,7 +350,7 @@ class RobotTopics:
 
     def observe(self, report: StepReport) -> None:
         """Take the samples of a step of all robots, written or not."""
-        self._report = PartReport(report, self._part)
+        self._report = RobotView(report, self._part)
         self._lines.observe(self._report)
 
     def write_description(self, sink: Sink, time: int) -> None:

@@ -284,7 +284,7 @@ def _declared(
     for solid in solids:
         by_link.setdefault(solid.frame, []).append(solid)
     pairs = []
-    for pair in as_tuple('links', links, 'pairs of links'):
+    for pair in as_tuple('links', links, 'a list of pairs of links'):
         if isinstance(pair, str) or len(tuple(pair)) != 2:
             raise InvalidInput(f'links: {shown(pair)}: expected two names')
         for link in pair:

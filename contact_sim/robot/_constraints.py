@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.linalg import orth
 
 from contact_sim._types import Array
-from contact_sim._validation import finite, listed, number_within, real_array
+from contact_sim._validation import as_tuple, finite, number_within, real_array
 from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName, of_type, shown
 from contact_sim.robot._coordinates import find_frame
 from contact_sim.robot._urdf import number, vector
@@ -320,7 +320,7 @@ def checked_constraints(constraints: Iterable[Constraint]) -> tuple[Constraint, 
     Raises:
         InvalidInput: something else, or two of one name.
     """
-    found = listed('constraints', constraints, 'a list of constraints')
+    found = as_tuple('constraints', constraints, 'a list of constraints')
     for constraint in found:
         if not isinstance(constraint, Constraint) or type(constraint) is Constraint:
             raise InvalidInput(

@@ -169,7 +169,7 @@ def contact_points_at(
         UnknownName: a frame that the model does not have.
     """
     points: list[ContactPoint] = []
-    for frame in as_tuple(what, frames, FEET):
+    for frame in as_tuple(what, frames, f'a list of {FEET}'):
         if isinstance(frame, str):
             points += _contact_points_at(model, frame, spheres.get(frame, (POINT,)))
         elif isinstance(frame, ContactPoint):
@@ -350,7 +350,7 @@ def _chosen_links(
     moving = {link: shapes for link, shapes in geometries.items() if shapes[0].joint}
     if links is None:
         return [link for link in moving if link not in feet]
-    chosen = list(as_tuple('links', links, 'names of links'))
+    chosen = list(as_tuple('links', links, 'a list of names of links'))
     for k, link in enumerate(chosen):
         if link not in geometries:
             raise UnknownName('link with collision geometry', link, geometries)

@@ -134,7 +134,7 @@ def actuated_joint_names(
         known = list(model.names)[1:]  # without the universe
         driven = [name for name in known if _degrees_of_freedom(model, name) == 1]
         return tuple(str(name) for name in driven if name not in passive)
-    chosen = as_tuple('actuated_joints', names, 'joint names')
+    chosen = as_tuple('actuated_joints', names, 'a list of joint names')
     check_actuated_joints(model, chosen)
     return tuple(sorted(chosen, key=model.getJointId))
 

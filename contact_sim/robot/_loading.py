@@ -119,7 +119,7 @@ def load_robot(
                 '(feet). python -m contact_sim.inspect tells which they may be',
                 stacklevel=2,
             )
-    frames = as_tuple('feet', feet, FEET)
+    frames = as_tuple('feet', feet, f'a list of {FEET}')
     foot_spheres = {foot: (entry.foot,) for foot in entry.feet} if entry and entry.foot else {}
     soles = soles_of(model, urdf, package_dirs, frames, place, foot_spheres)
     contact_points = contact_points_at(model, 'feet', frames, soles.spheres)

@@ -35,7 +35,7 @@ def loose_box(size: Sequence[float], mass: float, name: str = 'box') -> RobotMod
     Raises:
         InvalidInput: sizes or a mass that are not finite numbers > 0.
     """
-    edges = as_tuple('size', size, 'three lengths')
+    edges = as_tuple('size', size, 'a list of three lengths')
     if len(edges) != 3:
         raise InvalidInput(f'size = {shown(size)} m: expected three lengths')
     x, y, z = (positive('size', edge, 'm') for edge in edges)

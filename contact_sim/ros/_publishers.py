@@ -47,7 +47,7 @@ from contact_sim.ros._messages import (
 )
 from contact_sim.sensors import FootForces
 from contact_sim.sensors import Imu as ImuSensor
-from contact_sim.sensors._robot_view import PartReport, Report
+from contact_sim.sensors._robot_view import Report, RobotView
 from contact_sim.simulation._report import StepReport, touching_links
 from contact_sim.simulation._shadow import ShadowReport
 from contact_sim.simulation._simulator import Simulator
@@ -605,7 +605,7 @@ class RobotOutputs:
 
         common, robot = settings[''], part.robot
         base = base_frame_id(part, settings)
-        self._part, self._report = part, PartReport(report, part)
+        self._part, self._report = part, RobotView(report, part)
         self._odom_message = OdometryMessage(robot, common.odom_frame, base)
         self._odom = own(Odometry, 'odom')
         self._sensors = SensorOutputs(part, self._report, settings, own)
@@ -617,7 +617,7 @@ class RobotOutputs:
 
     def observe(self, report: StepReport) -> None:
         """Take the samples of a step of all robots, published or not."""
-        self._report = PartReport(report, self._part)
+        self._report = RobotView(report, self._part)
         self._sensors.observe(self._report)
 
     def odometry(self) -> Odometry:

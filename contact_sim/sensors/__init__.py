@@ -1,5 +1,6 @@
 """Sensors of a robot: measured and true values of a step."""
 
+from contact_sim._deprecated import renamed
 from contact_sim.sensors._encoders import Encoders, EncoderSensing, JointValues
 from contact_sim.sensors._foot_sensors import (
     ContactFlags,
@@ -11,13 +12,22 @@ from contact_sim.sensors._foot_sensors import (
     Switched,
 )
 from contact_sim.sensors._imu import Imu, ImuSensing, ImuValues
-from contact_sim.sensors._robot_view import PartContacts, PartPairs, PartRecord, PartReport
-from contact_sim.sensors._sensor import Line, Memory, NoiseParameters, Reading, Sample, Sensor
+from contact_sim.sensors._robot_view import ContactsView, PairsView, RecordView, RobotView
+from contact_sim.sensors._sensor import (
+    DelayedSensor,
+    Memory,
+    NoiseParameters,
+    Reading,
+    Sample,
+    Sensor,
+)
 
 __all__ = [
     'ContactFlags',
     'ContactSensing',
     'ContactValues',
+    'ContactsView',
+    'DelayedSensor',
     'EncoderSensing',
     'Encoders',
     'FootForces',
@@ -27,15 +37,15 @@ __all__ = [
     'ImuSensing',
     'ImuValues',
     'JointValues',
-    'Line',
     'Memory',
     'NoiseParameters',
-    'PartContacts',
-    'PartPairs',
-    'PartRecord',
-    'PartReport',
+    'PairsView',
     'Reading',
+    'RecordView',
+    'RobotView',
     'Sample',
     'Sensor',
     'Switched',
 ]
+
+__getattr__ = renamed('sensors')

@@ -1,7 +1,6 @@
 """Encoders of joints: positions and velocities with noise and resolution.
 
-Joints without a motor have them as well: without those of a knee in a linkage nobody could draw
-the robot.
+Joints without a motor have them as well: drawing a robot needs the position of every joint.
 """
 
 from __future__ import annotations
@@ -78,9 +77,9 @@ class Encoders(Sensor[JointValues]):
         super().__post_init__()
         actuated = self.robot.joint_names
         known = (*actuated, *self.robot.passive_joint_names)
-        joints = (
-            actuated if self.joints is None else as_tuple('joints', self.joints, 'joint names')
-        )
+        joints = actuated
+        if self.joints is not None:
+            joints = as_tuple('joints', self.joints, 'a list of joint names')
         check_unique('joint', joints)
         for name in joints:
             if not isinstance(name, str) or name not in known:
@@ -97,11 +96,6 @@ class Encoders(Sensor[JointValues]):
         """Position and velocity."""
         return Stream(self.seed, 'joints/position'), Stream(self.seed, 'joints/velocity')
 
-    @property
-    def latency(self) -> int:
-        """Steps after which a sample arrives."""
-        return self.sensing.latency
-
     @cached_property
     def variance(self) -> Mapping[str, Array]:
         """Variances of position and velocity, each (n,)."""
@@ -116,20 +110,18 @@ class Encoders(Sensor[JointValues]):
         """Return the true values at the end of a step."""
         return self._of_chosen(*self._all(report))
 
-    def measure(self, kept: Report) -> JointValues:
-        """Return what the sensors say of a step."""
-        position, velocity, effort = self._all(kept)
-        noise, sensing, step = self.noise, self.sensing, step_number(kept)
-        of_position, of_velocity = self._streams
-        return self._of_chosen(
-            with_errors(
-                position, step, of_position, noise.joint_position, sensing.position_resolution
-            ),
-            with_errors(
-                velocity, step, of_velocity, noise.joint_velocity, sensing.velocity_resolution
-            ),
-            effort,
+    def measure(self, sample: Report) -> JointValues:
+        """Return the measured values of a step."""
+        position, velocity, effort = self._all(sample)
+        noise, sensing, step = self.noise, self.sensing, step_number(sample)
+        streams = self._streams
+        position = with_errors(
+            position, step, streams[0], noise.joint_position, sensing.position_resolution
         )
+        velocity = with_errors(
+            velocity, step, streams[1], noise.joint_velocity, sensing.velocity_resolution
+        )
+        return self._of_chosen(position, velocity, effort)
 
     def _all(self, report: Report) -> tuple[Array, Array, Array]:
         robot, passive = self.robot, self.robot.passive_joints

@@ -1,11 +1,11 @@
-"""Force sensors of the feet."""
+"""Contact switches and force sensors of the feet."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -39,7 +39,7 @@ from contact_sim.sensors._sensor import (
     with_errors,
 )
 
-# --- Contact switches of the feet: threshold, hysteresis, latency and faults.
+# --- Contact switches: threshold, hysteresis, latency and faults
 
 
 @dataclass(frozen=True)
@@ -85,14 +85,14 @@ class ContactSensing(Parameters):
 
 @dataclass(frozen=True, eq=False)
 class ContactValues:
-    """What contact switches tell."""
+    """Values of contact switches."""
 
     flag: Mask
     """Whether each foot stands, in the order of `robot.feet`, shape (n,)."""
 
 
 class Switched(NamedTuple):
-    """Flags of a step behind the thresholds, without faults."""
+    """Flags of a step after the thresholds, without faults."""
 
     step: int
     flag: Mask
@@ -159,11 +159,6 @@ class ContactFlags(Sensor[ContactValues]):
         return np.array([name in chosen for name in self._names], dtype=bool)
 
     @property
-    def latency(self) -> int:
-        """Steps after which a sample arrives."""
-        return self.sensing.latency
-
-    @property
     def remembers(self) -> bool:
         """Whether what it says of a step depends on those before."""
         return self.latency > 0 or self.sensing.off_threshold < self.sensing.on_threshold
@@ -184,24 +179,24 @@ class ContactFlags(Sensor[ContactValues]):
         """Return which feet the ground presses on in a step."""
         return ContactValues(self.load(report) > 0.0)
 
-    def keep(self, report: Report, last: Switched | None) -> Switched:
-        """Return the flags of a step, which those of the step before decide about, too."""
+    def sample(self, report: Report, last: Switched | None) -> Switched:
+        """Return the flags of a step; with hysteresis they depend on the step before."""
         load, sensing = self.load(report), self.sensing
         flag = load > sensing.on_threshold
         if last is not None:
             flag = flag | (last.flag & (load > sensing.off_threshold))
         return Switched(step_number(report), flag)
 
-    def measure(self, kept: Switched) -> ContactValues:
-        """Return what the switches say of a step, faults included."""
-        flag, sensing = kept.flag, self.sensing
+    def measure(self, sample: Switched) -> ContactValues:
+        """Return the flags of a step, faults included."""
+        flag, sensing = sample.flag, self.sensing
         if sensing.dropout > 0.0:
-            flag = flag & (self._stream.uniform(kept.step, flag.shape) >= self._dropout)
+            flag = flag & (self._stream.uniform(sample.step, flag.shape) >= self._dropout)
         stuck_on, stuck_off = self._stuck
         return ContactValues((flag | stuck_on) & ~stuck_off)
 
 
-# --- Force sensors of the feet.
+# --- Force and torque sensors
 
 AXES = ('foot', 'world')
 
@@ -223,7 +218,7 @@ class ForceSensing(Parameters):
 
 @dataclass(frozen=True, eq=False)
 class ForceValues:
-    """What force sensors tell, one row per foot in the order of `robot.feet`."""
+    """Values of force sensors, one row per foot in the order of `robot.feet`."""
 
     force: Array
     """Of the ground on the foot [N], shape (n, 3)."""
@@ -280,21 +275,15 @@ class FootForces(Sensor[ForceValues]):
 
     @cached_property
     def sensitivity(self) -> tuple[tuple[Array, Array], ...]:
-        """What each foot's sensor makes of force and torque, in its axes: S R, each (3, 3)."""
-        return tuple(self._sensitivity_of(part) for part in self._parts)
-
-    def _sensitivity_of(self, part: Foot) -> tuple[Array, Array]:
-        sensing = self.sensing
-        drawn = Stream(self.seed, f'feet/{part.name}').constant((3, 3))
-        force = sensing.force_scale + sensing.force_scale_deviation * drawn[0]
-        torque = sensing.torque_scale + sensing.torque_scale_deviation * drawn[1]
-        misalignment = sensing.misalignment + sensing.misalignment_deviation * drawn[2]
-        return sensitivity(force, misalignment), sensitivity(torque, misalignment)
-
-    @property
-    def latency(self) -> int:
-        """Steps after which a sample arrives."""
-        return self.sensing.latency
+        """Sensitivity S R of each foot to force and torque, in its axes, each (3, 3)."""
+        matrices, sensing = [], self.sensing
+        for part in self._parts:
+            drawn = Stream(self.seed, f'feet/{part.name}').constant((3, 3))
+            force = sensing.force_scale + sensing.force_scale_deviation * drawn[0]
+            torque = sensing.torque_scale + sensing.torque_scale_deviation * drawn[1]
+            turn = sensing.misalignment + sensing.misalignment_deviation * drawn[2]
+            matrices.append((sensitivity(force, turn), sensitivity(torque, turn)))
+        return tuple(matrices)
 
     @cached_property
     def variance(self) -> Mapping[str, Array]:
@@ -313,41 +302,33 @@ class FootForces(Sensor[ForceValues]):
 
     def _of_contacts(self, report: Report, frames: Sequence[pin.SE3] | None) -> ForceValues:
         """Return the true values in the axes of frames, one per foot, or of the world."""
-        feet, contacts = self._parts, report.contacts
+        feet, contacts, pairs = self._parts, report.contacts, report.pairs
         force, torque = np.zeros((len(feet), 3)), np.zeros((len(feet), 3))
         forces, positions = contacts.force, contacts.position
         features = len(forces) // max(1, len(self.robot.candidates))
-        for row, foot in enumerate(feet):
+        for row, (foot, links) in enumerate(zip(feet, self._links, strict=True)):
+            acting = [
+                (forces[k], positions[k])
+                for point in foot.points
+                for k in range(features * point, features * (point + 1))
+            ]
+            if len(pairs):  # other bodies of the robot, or other robots
+                signs = enumerate(pairs.acting_on(links))
+                acting += [
+                    (sign * pairs.force[k], pairs.position[k]) for k, sign in signs if sign != 0.0
+                ]
             if frames is not None:
                 into = np.array(frames[row].rotation).T
                 origin = np.array(frames[row].translation)
-            for point in foot.points:
-                for k in range(features * point, features * (point + 1)):
-                    f, arm = forces[k], positions[k]
-                    if frames is not None:
-                        f, arm = into @ f, into @ (arm - origin)
-                    force[row] += f
-                    torque[row] += cross(arm, f)
-        if len(report.pairs):
-            self._add_pairs(report, frames, force, torque)
+                acting = [(into @ f, into @ (arm - origin)) for f, arm in acting]
+            for f, arm in acting:
+                force[row] += f
+                torque[row] += cross(arm, f)
         return ForceValues(force, torque)
 
-    def _add_pairs(self, report: Report, frames: Any, force: Array, torque: Array) -> None:
-        """Add the forces of other bodies on the feet."""
-        pairs = report.pairs
-        for row, links in enumerate(self._links):
-            for k, sign in enumerate(pairs.acting_on(links)):
-                if sign != 0.0:
-                    f, arm = sign * pairs.force[k], pairs.position[k]
-                    if frames is not None:
-                        into = np.array(frames[row].rotation).T
-                        f, arm = into @ f, into @ (arm - np.array(frames[row].translation))
-                    force[row] += f
-                    torque[row] += cross(arm, f)
-
-    def measure(self, kept: Report) -> ForceValues:
-        """Return what the sensors say of a step."""
-        read, step = self._sensed(kept), step_number(kept)
+    def measure(self, sample: Report) -> ForceValues:
+        """Return the measured values of a step."""
+        read, step = self._sensed(sample), step_number(sample)
         noise, sensing = self.noise, self.sensing
         of_force, of_torque = self._streams
         return ForceValues(

@@ -69,7 +69,7 @@ class ImuSensing(Parameters):
 
 @dataclass(frozen=True, eq=False)
 class ImuValues:
-    """What an inertial sensor tells; in the axes of its frame."""
+    """Values of an inertial sensor, in the axes of its frame."""
 
     angular_velocity: Array
     """Of the frame against the world [rad/s], shape (3,)."""
@@ -131,7 +131,7 @@ class Imu(Sensor[ImuValues]):
 
     @cached_property
     def sensitivity(self) -> tuple[Array, Array]:
-        """What gyroscope and accelerometer make of true values, without bias: S R, each (3, 3)."""
+        """Sensitivity S R of gyroscope and accelerometer, each (3, 3)."""
         sensing, (gyro, accel) = self.sensing, (s.constant((2, 3)) for s in self._streams)
         return (
             sensitivity(
@@ -144,11 +144,6 @@ class Imu(Sensor[ImuValues]):
             ),
         )
 
-    @property
-    def latency(self) -> int:
-        """Steps after which a sample arrives."""
-        return self.sensing.latency
-
     @cached_property
     def variance(self) -> Mapping[str, Array]:
         """Variances of angular_velocity and specific_force, and of turns about the axes, (3,).
@@ -156,12 +151,13 @@ class Imu(Sensor[ImuValues]):
         Those of the orientation are left out where it is not told.
         """
         noise, sensing = self.noise, self.sensing
-        told = {'orientation': np.full(3, SMALLEST_VARIANCE)} if sensing.orientation else {}
-        return {
+        variances = {
             'angular_velocity': variance((3,), noise.imu_gyro, sensing.gyro_resolution),
             'specific_force': variance((3,), noise.imu_accel, sensing.accel_resolution),
-            **told,
         }
+        if sensing.orientation:
+            variances['orientation'] = np.full(3, SMALLEST_VARIANCE)
+        return variances
 
     @checked
     def truth(self, report: Report) -> ImuValues:
@@ -191,10 +187,10 @@ class Imu(Sensor[ImuValues]):
         )
         return gyro, accel
 
-    def measure(self, kept: Report) -> ImuValues:
-        """Return what the sensor says of a step: S R true, plus bias and noise, rounded."""
-        true, step = self.truth(kept), step_number(kept)
-        gyro_bias, accel_bias = self.bias(kept)
+    def measure(self, sample: Report) -> ImuValues:
+        """Return the measured values of a step: S R true, plus bias and noise, rounded."""
+        true, step = self.truth(sample), step_number(sample)
+        gyro_bias, accel_bias = self.bias(sample)
         gyro, accel = self._streams
         of_gyro, of_accel = self.sensitivity
         velocity = sensed(of_gyro, true.angular_velocity) + gyro_bias

@@ -1,4 +1,4 @@
-"""A step as one of several robots lived through it: what its sensors and messages read."""
+"""The report of a step, restricted to one of several joined robots."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from contact_sim.robot._several_robots import RobotPart
 from contact_sim.simulation._report import ContactReport, PairReport, StepReport
 
 
-class PartContacts:
-    """What a `ContactReport` says of the contacts of one robot with the ground.
+class ContactsView:
+    """The contacts of one robot with the ground, as in `ContactReport`.
 
     One row per contact, in the order of the robot's contact points and body points.
     """
@@ -60,7 +60,7 @@ class PartContacts:
         return self._whole.mode[self._chosen]
 
 
-class PartPairs:
+class PairsView:
     """The contacts between bodies, with the links of one robot under its own names."""
 
     def __init__(self, whole: PairReport, part: RobotPart) -> None:
@@ -80,8 +80,8 @@ class PartPairs:
         return self._whole.load_on(map(self._part.qualified_name, links))
 
 
-class PartRecord:
-    """What a sensor reads of the step data: the robot's own state, the clock of all."""
+class RecordView:
+    """The step data of one robot that sensors read, and the clock."""
 
     def __init__(self, whole: StepData, part: RobotPart) -> None:
         self._whole, self._part = whole, part
@@ -112,7 +112,7 @@ class PartRecord:
         return self._whole.v_start[self._part.v]
 
 
-class PartReport:
+class RobotView:
     """The part of one robot in the report of a step: its state, efforts and contacts.
 
     Sensors of `part.robot` read it as they would the report of that robot alone.
@@ -143,20 +143,20 @@ class PartReport:
         return self._whole.effort[self._part.joints]
 
     @property
-    def record(self) -> PartRecord:
+    def record(self) -> RecordView:
         """The step data that sensors need besides."""
-        return PartRecord(self._whole.record, self._part)
+        return RecordView(self._whole.record, self._part)
 
     @property
-    def contacts(self) -> PartContacts:
+    def contacts(self) -> ContactsView:
         """Contacts of the robot with the ground."""
         features = self._whole.record.sizes.features
-        return PartContacts(self._whole.contacts, _slots(self._part, features))
+        return ContactsView(self._whole.contacts, _slots(self._part, features))
 
     @property
-    def pairs(self) -> PartPairs:
+    def pairs(self) -> PairsView:
         """Contacts of the robot with other bodies."""
-        return PartPairs(self._whole.pairs, self._part)
+        return PairsView(self._whole.pairs, self._part)
 
 
 @lru_cache
@@ -169,5 +169,5 @@ def _slots(part: RobotPart, features: int) -> slice | NDArray[np.intp]:
     return slice(first, first + len(slots)) if in_a_row else slots
 
 
-Report = StepReport | PartReport
-"""What sensors read: all of a step, or the part of their robot in it."""
+Report = StepReport | RobotView
+"""What sensors read: the report of a step, or the view of one robot."""

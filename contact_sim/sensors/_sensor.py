@@ -1,4 +1,4 @@
-"""From a sensor to whoever reads it: what a sensor is, and the line on which its samples wait."""
+"""Sensors: the base class, the delay of their samples, and the errors that they have in common."""
 
 from __future__ import annotations
 
@@ -23,22 +23,338 @@ from contact_sim.robot import _coordinates as of_model
 from contact_sim.robot._model import RobotModel
 from contact_sim.sensors._robot_view import Report
 
-# --- Random numbers that depend on a seed, a name and a step number alone.
+# --- Sensors and their delay
+
+Values = TypeVar('Values')
+
+
+class Sensor(ABC, Generic[Values]):
+    """Computes measured and true values of a step; subclasses are frozen dataclasses.
+
+    Raises:
+        InvalidInput: a robot, parameters or a seed of another type than declared, a seed < 0.
+    """
+
+    robot: RobotModel
+    sensing: Any
+    """Errors of the sensor, with a latency."""
+    seed: int
+
+    def __post_init__(self) -> None:
+        kind = type(self).__name__
+        if not isinstance(self.robot, RobotModel):
+            raise InvalidInput(f'{kind}.robot = {shown(self.robot)}: expected a RobotModel')
+        for declared in fields(self):  # type: ignore[arg-type]
+            value, default = getattr(self, declared.name), declared.default
+            if isinstance(default, Parameters) and not isinstance(value, type(default)):
+                expected = type(default).__name__
+                raise InvalidInput(
+                    f'{kind}.{declared.name} = {shown(value)}: expected {expected}(...)'
+                )
+        if whole(f'{kind}.seed', self.seed) < 0:
+            raise InvalidInput(f'{kind}.seed = {shown(self.seed)}: expected a whole number >= 0')
+
+    @property
+    def latency(self) -> int:
+        """Steps after which a sample arrives."""
+        return int(self.sensing.latency)
+
+    @property
+    def remembers(self) -> bool:
+        """Whether measured values depend on earlier steps: all of them must be observed."""
+        return self.latency > 0
+
+    @property
+    def variance(self) -> Mapping[str, Array]:
+        """Variance per axis of the measured values about the true ones, by name.
+
+        The diagonal of the covariance; the rest of it is 0. Bias, scale errors and misalignment
+        are no noise and not in it.
+        """
+        return {}
+
+    @abstractmethod
+    def truth(self, report: Report) -> Values:
+        """Return the true values at the end of a step."""
+
+    def sample(self, report: Report, last: Any) -> Any:
+        """Return what is kept of a step until it arrives.
+
+        `last` is the sample of the step before, None at the start.
+        """
+        return report
+
+    @abstractmethod
+    def measure(self, sample: Any) -> Values:
+        """Return the measured values of a sampled step."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reading(Generic[Values]):
+    """Measured values that arrive in one step, and the true values in it."""
+
+    time: float
+    """Simulated time at which it arrives [s]."""
+    sampled: float
+    """Simulated time at which it was sampled [s]; the latency ago."""
+    measured: Values
+    """Measured values at `sampled`."""
+    truth: Values
+    """True values at `time`."""
+    variance: Mapping[str, Array]
+    """`Sensor.variance`: of `measured` about the true values at `sampled`."""
+
+
+class Sample(NamedTuple):
+    """A step that was observed and waits."""
+
+    step: int
+    time: float
+    value: Any
+    """What `Sensor.sample` returned."""
+
+
+class Memory(NamedTuple):
+    """The state of a `DelayedSensor`."""
+
+    since: float
+    """Time of the reset that the samples follow [s]."""
+    samples: tuple[Sample, ...]
+
+
+class DelayedSensor(Generic[Values]):
+    """Delays the samples of a sensor by its latency.
+
+    Pass it the report of every step, by `observe` or `read`; those that are read will do for a
+    sensor that remembers nothing. Before the first sample is old enough the oldest one arrives;
+    after steps that were not observed, the newest that is old enough. A repeated step replaces its
+    sample and all later ones. A reset of the simulation drops all samples. After
+    `Simulator.restore` restore `memory`, too.
+    """
+
+    @checked
+    def __init__(self, sensor: Sensor[Values]) -> None:
+        self.sensor = sensor
+        self._since = np.nan
+        self._samples: deque[Sample] = deque()
+
+    @property
+    def memory(self) -> Memory:
+        """The samples that wait; assign it to go on from there."""
+        return Memory(self._since, tuple(self._samples))
+
+    @memory.setter
+    def memory(self, memory: Memory) -> None:
+        for sample in of_type('memory', memory, Memory).samples:
+            of_type('sample', sample, Sample)
+        self._since, self._samples = memory.since, deque(memory.samples)
+
+    @checked
+    def observe(self, report: Report) -> None:
+        """Take the sample of a step."""
+        samples, step = self._samples, step_number(report)
+        since = float(report.record.clock[1])
+        if since != self._since:
+            self._since = since
+            samples.clear()
+        while samples and samples[-1].step >= step:
+            samples.pop()
+        last = samples[-1].value if samples else None
+        samples.append(Sample(step, report.time, self.sensor.sample(report, last)))
+        due = step - self.sensor.latency
+        # the one before the due one stays, for a step that is repeated
+        while len(samples) > 2 and samples[2].step <= due:
+            samples.popleft()
+
+    def arriving(self) -> Sample:
+        """Return the sample that arrives in the last step that was observed."""
+        due = self._samples[-1].step - self.sensor.latency
+        old_enough = [sample for sample in self._samples if sample.step <= due]
+        return old_enough[-1] if old_enough else self._samples[0]
+
+    def measured(self) -> Values:
+        """Return the measured values that arrive in the last step that was observed."""
+        return self.sensor.measure(self.arriving().value)
+
+    @checked
+    def read(self, report: Report) -> Reading[Values]:
+        """Observe a step and return the values that arrive in it."""
+        self.observe(report)
+        return Reading(
+            time=report.time,
+            sampled=self.arriving().time,
+            measured=self.measured(),
+            truth=self.sensor.truth(report),
+            variance=self.sensor.variance,
+        )
+
+
+# --- White noise, quantisation, and the variance they add up to
+
+LARGEST = 1e3
+"""Bound of standard deviations, of resolutions and of thresholds."""
+LARGEST_FORCE = 1e6
+"""The same of forces [N] and torques [N m]."""
+LONGEST = 1000
+"""Bound of latencies [steps]: so many reports are kept."""
+SMALLEST_VARIANCE = 1e-9
+"""Variance of what is exact: 0 would say 'unknown' (sensor_msgs/Imu), and robot_localization takes
+whatever is smaller for this number."""
+
+
+@dataclass(frozen=True)
+class NoiseParameters(Parameters):
+    """Standard deviations of white noise per sample; seed and step number decide what is drawn.
+
+    The simulation, odom and the PD gains go on with the exact values.
+    """
+
+    joint_position: float = parameter(
+        0.0, 'rad', 'noise of positions in joint_states, [m] of a sliding joint; 0: exact',
+        at_least=0.0, at_most=LARGEST, live=True,
+    )  # fmt: skip
+    joint_velocity: float = parameter(
+        0.0, 'rad/s', 'noise of velocities in joint_states, [m/s] of a sliding joint; 0: exact',
+        at_least=0.0, at_most=LARGEST, live=True,
+    )  # fmt: skip
+    imu_gyro: float = parameter(
+        0.0, 'rad/s', 'noise of angular velocity in imu/data, its covariance says so; 0: exact',
+        at_least=0.0, at_most=LARGEST, live=True,
+    )  # fmt: skip
+    imu_accel: float = parameter(
+        0.0, 'm/s^2', 'noise of acceleration in imu/data, its covariance says so; 0: exact',
+        at_least=0.0, at_most=LARGEST, live=True,
+    )  # fmt: skip
+    foot_force: float = parameter(
+        0.0, 'N', 'noise of every axis of the force in contacts/<foot>/wrench; 0: exact',
+        at_least=0.0, at_most=LARGEST_FORCE, live=True,
+    )  # fmt: skip
+    foot_torque: float = parameter(
+        0.0, 'N m', 'noise of every axis of the torque in contacts/<foot>/wrench; 0: exact',
+        at_least=0.0, at_most=LARGEST_FORCE, live=True,
+    )  # fmt: skip
+
+
+EXACT = NoiseParameters()
+"""No white noise."""
+
+
+def latency(what: str) -> Any:
+    """Return the declaration of a latency of `what`."""
+    return parameter(
+        0, '', f'steps after which {what} arrives, under the stamp of its arrival', at_least=0,
+        at_most=LONGEST, live=True,
+    )  # fmt: skip
+
+
+def resolution(unit: str, what: str, at_most: float = LARGEST) -> Any:
+    """Return the declaration of the resolution of `what`."""
+    return parameter(
+        0.0, unit, f'{what} is a multiple of this; 0: not rounded', at_least=0.0, at_most=at_most,
+        live=True,
+    )  # fmt: skip
+
+
+def step_number(report: Report) -> int:
+    """Return the number of the step that a report is of: its time over h."""
+    return round(report.time / float(report.record.time_step[0]))
+
+
+def with_errors(
+    truth: Array, step: int, stream: Stream, deviation: float, resolution: float = 0.0
+) -> Array:
+    """Return true values with white noise of a standard deviation, then rounded; same shape.
+
+    `truth` itself where there is neither.
+    """
+    values = truth
+    if deviation > 0.0:
+        values = values + deviation * stream.normal(step, values.shape)
+    if resolution > 0.0:
+        values = resolution * np.round(values / resolution)
+    return values
+
+
+def variance(shape: tuple[int, ...], deviation: float, resolution: float = 0.0) -> Array:
+    """Return the variance of `with_errors`, at least SMALLEST_VARIANCE.
+
+    That of rounding is that of a uniform error, Δ²/12: it holds where values move by more than Δ.
+    """
+    return np.full(shape, max(deviation**2 + resolution**2 / 12.0, SMALLEST_VARIANCE))
+
+
+# --- Scale errors and misalignment of a triad of axes
+#
+#     measured = S R(θ) true + bias + noise,   S = I + diag(scale),   R(θ) = exp [θ]×
+#
+# θ is a rotation vector in the axes of the frame [rad]: the triad reads what an ideal one would of
+# values turned by θ; its own axes are those of the frame turned by −θ. S R is the sensitivity. It
+# is constant; what is drawn of it depends on the seed and the name of the sensor alone.
+
+ZERO: Vector = (0.0, 0.0, 0.0)
+IDEAL: Array = np.eye(3)
+"""Sensitivity without errors; `sensed` knows it by identity."""
+IDEAL.setflags(write=False)
+
+
+def scales(what: str) -> Any:
+    """Return the declaration of the scale errors of a triad."""
+    return parameter(
+        ZERO, '-', f'scale errors of the axes of {what}: 0.01 reads 1 % more, -1 nothing',
+        at_least=-1.0, at_most=1.0, live=True,
+    )  # fmt: skip
+
+
+def spread_of_scales(what: str) -> Any:
+    """Return the declaration of how far the scale errors that are drawn spread."""
+    return parameter(
+        0.0, '-', f'standard deviation of constant scale errors of {what}, drawn per axis from '
+        'the seed and added', at_least=0.0, at_most=1.0, live=True,
+    )  # fmt: skip
+
+
+def turn(what: str) -> Any:
+    """Return the declaration of the rotation vector by which a triad reads values turned."""
+    return parameter(
+        ZERO, 'rad', f'rotation vector, in the axes of the frame, by which {what} reads values '
+        'turned', at_least=-np.pi, at_most=np.pi, live=True,
+    )  # fmt: skip
+
+
+def spread_of_turn(what: str) -> Any:
+    """Return the declaration of how far the misalignment that is drawn spreads."""
+    return parameter(
+        0.0, 'rad', f'standard deviation of a constant misalignment of {what}, drawn per axis '
+        'from the seed and added to the rotation vector', at_least=0.0, at_most=1.0, live=True,
+    )  # fmt: skip
+
+
+def sensitivity(scale: Array, misalignment: Array) -> Array:
+    """Return S R(θ), shape (3, 3), of scale errors (3,) and a rotation vector (3,) [rad]."""
+    if not (scale.any() or misalignment.any()):
+        return IDEAL
+    return np.asarray((1.0 + scale)[:, np.newaxis] * pin.exp3(misalignment))
+
+
+def sensed(sensitivity: Array, true: Array) -> Array:
+    """Return true values (3,) as a triad reads them; `true` itself under IDEAL."""
+    return true if sensitivity is IDEAL else sensitivity @ true
+
+
+# --- Random numbers that depend on a seed, a name and a step number alone
 #
 # The numbers of a step are drawn from a counter-based generator, Philox 4x64, whose key is (seed,
 # name) and whose counter holds the step: no stream has to be advanced, so a step that is repeated,
-# skipped or looked at twice has the numbers that it has.
+# skipped or read twice has the same numbers.
 #
-# A random walk is a sum over all steps before, and is given the same property by Lévy's
-# construction
-# of Brownian motion. W(0) = 0, ξ(k) is standard normal and belongs to the whole number k alone:
+# A random walk is a sum over all steps before. It gets the same property by Lévy's construction of
+# Brownian motion. W(0) = 0, ξ(k) is standard normal and belongs to the whole number k alone:
 #
 #     W(2^(j+1)) = W(2^j) + √(2^j) ξ(2^(j+1)),   W(1) = ξ(1)
 #     W((a+b)/2) = (W(a) + W(b))/2 + √((b − a)/4) ξ((a+b)/2)    for the neighbours a, b of a level
 #
 # The increments of W are independent standard normal numbers, and any W(k) takes at most 2 log₂ k
-# of
-# the ξ [Lévy 1948; Glasserman, Monte Carlo Methods in Financial Engineering, 3.1].
+# of the ξ [Lévy 1948; Glasserman, Monte Carlo Methods in Financial Engineering, 3.1].
 
 WORD = 2**64
 WHITE, WALK, CONSTANT = 0, 1, 2
@@ -113,174 +429,11 @@ class RandomWalk:
         return mean + deviation * self.stream.normal(k, (self.n,), WALK)
 
 
-# --- Errors that all sensors have: white noise, quantisation, and the variance these add up to.
-
-LARGEST = 1e3
-"""Bound of standard deviations, of resolutions and of thresholds."""
-LARGEST_FORCE = 1e6
-"""The same of forces [N] and torques [N m]."""
-LONGEST = 1000
-"""Bound of latencies [steps]: so many reports are kept."""
-SMALLEST_VARIANCE = 1e-9
-"""Variance of what is exact: 0 would say 'unknown' (sensor_msgs/Imu), and robot_localization takes
-whatever is smaller for this number."""
-
-
-@dataclass(frozen=True)
-class NoiseParameters(Parameters):
-    """Standard deviations of white noise per sample; seed and step number decide what is drawn.
-
-    The simulation, odom and the PD gains go on with the exact values.
-    """
-
-    joint_position: float = parameter(
-        0.0, 'rad', 'noise of positions in joint_states, [m] of a sliding joint; 0: exact',
-        at_least=0.0, at_most=LARGEST, live=True,
-    )  # fmt: skip
-    joint_velocity: float = parameter(
-        0.0, 'rad/s', 'noise of velocities in joint_states, [m/s] of a sliding joint; 0: exact',
-        at_least=0.0, at_most=LARGEST, live=True,
-    )  # fmt: skip
-    imu_gyro: float = parameter(
-        0.0, 'rad/s', 'noise of angular velocity in imu/data, its covariance says so; 0: exact',
-        at_least=0.0, at_most=LARGEST, live=True,
-    )  # fmt: skip
-    imu_accel: float = parameter(
-        0.0, 'm/s^2', 'noise of acceleration in imu/data, its covariance says so; 0: exact',
-        at_least=0.0, at_most=LARGEST, live=True,
-    )  # fmt: skip
-    foot_force: float = parameter(
-        0.0, 'N', 'noise of every axis of the force in contacts/<foot>/wrench; 0: exact',
-        at_least=0.0, at_most=LARGEST_FORCE, live=True,
-    )  # fmt: skip
-    foot_torque: float = parameter(
-        0.0, 'N m', 'noise of every axis of the torque in contacts/<foot>/wrench; 0: exact',
-        at_least=0.0, at_most=LARGEST_FORCE, live=True,
-    )  # fmt: skip
-
-
-EXACT = NoiseParameters()
-"""No white noise."""
-
-
-def latency(what: str) -> int:
-    """Return the declaration of a latency of `what`."""
-    declared: int = parameter(
-        0, '', f'steps after which {what} arrives, under the stamp of its arrival', at_least=0,
-        at_most=LONGEST, live=True,
-    )  # fmt: skip
-    return declared
-
-
-def resolution(unit: str, what: str, at_most: float = LARGEST) -> float:
-    """Return the declaration of the resolution of `what`."""
-    declared: float = parameter(
-        0.0, unit, f'{what} is a multiple of this; 0: not rounded', at_least=0.0, at_most=at_most,
-        live=True,
-    )  # fmt: skip
-    return declared
-
-
-def step_number(report: Report) -> int:
-    """Return the number of the step that a report is of: its time over h."""
-    return round(report.time / float(report.record.time_step[0]))
-
-
-def with_errors(
-    truth: Array, step: int, stream: Stream, deviation: float, resolution: float = 0.0
-) -> Array:
-    """Return true values with white noise of a standard deviation, then rounded; same shape.
-
-    `truth` itself where there is neither.
-    """
-    values = truth
-    if deviation > 0.0:
-        values = values + deviation * stream.normal(step, values.shape)
-    if resolution > 0.0:
-        values = resolution * np.round(values / resolution)
-    return values
-
-
-def variance(shape: tuple[int, ...], deviation: float, resolution: float = 0.0) -> Array:
-    """Return the variance of `with_errors`, at least SMALLEST_VARIANCE.
-
-    That of rounding is that of a uniform error, Δ²/12: it holds where values move by more than Δ.
-    """
-    return np.full(shape, max(deviation**2 + resolution**2 / 12.0, SMALLEST_VARIANCE))
-
-
-# --- Errors of a triad of axes that a sensor keeps: scale errors, and axes that are turned.
-#
-#     measured = S R(θ) true + bias + noise,   S = I + diag(scale),   R(θ) = exp [θ]×
-#
-# θ is a rotation vector in the axes of the frame [rad]: the triad reads what an ideal one would of
-# values turned by θ, its own axes are those of the frame turned by −θ. S R is the sensitivity. It
-# is
-# constant; what is drawn of it depends on the seed and the name of the sensor alone.
-
-ZERO: Vector = (0.0, 0.0, 0.0)
-IDEAL: Array = np.eye(3)
-"""Sensitivity without errors; `sensed` knows it by identity."""
-IDEAL.setflags(write=False)
-
-
-def scales(what: str) -> Vector:
-    """Return the declaration of the scale errors of a triad."""
-    declared: Vector = parameter(
-        ZERO, '-', f'scale errors of the axes of {what}: 0.01 reads 1 % more, -1 nothing',
-        at_least=-1.0, at_most=1.0, live=True,
-    )  # fmt: skip
-    return declared
-
-
-def spread_of_scales(what: str) -> float:
-    """Return the declaration of how far the scale errors that are drawn spread."""
-    declared: float = parameter(
-        0.0, '-', f'standard deviation of constant scale errors of {what}, drawn per axis from '
-        'the seed and added', at_least=0.0, at_most=1.0, live=True,
-    )  # fmt: skip
-    return declared
-
-
-def turn(what: str) -> Vector:
-    """Return the declaration of the rotation vector by which a triad reads values turned."""
-    declared: Vector = parameter(
-        ZERO, 'rad', f'rotation vector, in the axes of the frame, by which {what} reads values '
-        'turned', at_least=-np.pi, at_most=np.pi, live=True,
-    )  # fmt: skip
-    return declared
-
-
-def spread_of_turn(what: str) -> float:
-    """Return the declaration of how far the misalignment that is drawn spreads."""
-    declared: float = parameter(
-        0.0, 'rad', f'standard deviation of a constant misalignment of {what}, drawn per axis '
-        'from the seed and added to the rotation vector', at_least=0.0, at_most=1.0, live=True,
-    )  # fmt: skip
-    return declared
-
-
-def sensitivity(scale: Array, misalignment: Array) -> Array:
-    """Return S R(θ), shape (3, 3), of scale errors (3,) and a rotation vector (3,) [rad]."""
-    if not (scale.any() or misalignment.any()):
-        return IDEAL
-    return np.asarray((1.0 + scale)[:, np.newaxis] * pin.exp3(misalignment))
-
-
-def sensed(sensitivity: Array, true: Array) -> Array:
-    """Return true values (3,) as a triad reads them; `true` itself under IDEAL."""
-    return true if sensitivity is IDEAL else sensitivity @ true
-
-
-# --- Frames of a robot in motion, by Pinocchio: joints of every type, one configuration at a time.
+# --- Kinematics of frames
 
 
 def sensor_frame(robot: RobotModel, name: str) -> pin.Frame:
-    """Return a frame, the link where a joint has the same name; '' is the root body itself.
-
-    Raises:
-        UnknownName: a frame that the robot does not have.
-    """
+    """Return a frame, the link where a joint has the same name; '' is the root body itself."""
     if not isinstance(name, str):
         raise InvalidInput(f'frame = {shown(name)}: expected a name')
     if not name:
@@ -311,170 +464,3 @@ class Frames:
             pin.getFrameVelocity(model, data, joint, placement, axes)
             for joint, placement in self._frames
         ]
-
-
-# --- From a sensor to whoever reads it: what a sensor is, and the line on which its samples wait.
-
-Values = TypeVar('Values')
-
-
-class Sensor(ABC, Generic[Values]):
-    """What a sensor says of a step, and what is true of it; subclasses are frozen dataclasses.
-
-    Raises:
-        InvalidInput: a robot, parameters or a seed of another type than declared, a seed < 0.
-    """
-
-    robot: RobotModel
-    seed: int
-
-    def __post_init__(self) -> None:
-        kind = type(self).__name__
-        if not isinstance(self.robot, RobotModel):
-            raise InvalidInput(f'{kind}.robot = {shown(self.robot)}: expected a RobotModel')
-        for declared in fields(self):  # type: ignore[arg-type]
-            value, default = getattr(self, declared.name), declared.default
-            if isinstance(default, Parameters) and not isinstance(value, type(default)):
-                expected = type(default).__name__
-                raise InvalidInput(
-                    f'{kind}.{declared.name} = {shown(value)}: expected {expected}(...)'
-                )
-        if whole(f'{kind}.seed', self.seed) < 0:
-            raise InvalidInput(f'{kind}.seed = {shown(self.seed)}: expected a whole number >= 0')
-
-    @property
-    @abstractmethod
-    def latency(self) -> int:
-        """Steps after which a sample arrives."""
-
-    @property
-    def remembers(self) -> bool:
-        """Whether what it says of a step depends on those before: show it all of them."""
-        return self.latency > 0
-
-    @property
-    def variance(self) -> Mapping[str, Array]:
-        """Variance per axis of what is said about what was true in the sampled step, by name.
-
-        The diagonal of the covariance; the rest of it is 0. What is no noise is not in it: bias,
-        scale errors, misalignment.
-        """
-        return {}
-
-    @abstractmethod
-    def truth(self, report: Report) -> Values:
-        """Return the true values at the end of a step."""
-
-    def keep(self, report: Report, last: Any) -> Any:
-        """Return what is known of a step until it is read; `last` is the same of the step before.
-
-        `last` is None at the start.
-        """
-        return report
-
-    @abstractmethod
-    def measure(self, kept: Any) -> Values:
-        """Return what the sensor says of the step of which this was kept."""
-
-
-@dataclass(frozen=True, eq=False)
-class Reading(Generic[Values]):
-    """What arrives from a sensor in one step, beside what is true in it."""
-
-    time: float
-    """Simulated time at which it arrives [s]."""
-    sampled: float
-    """Simulated time of which it speaks [s]; the latency ago."""
-    measured: Values
-    """What the sensor says."""
-    truth: Values
-    """What is true at `time`."""
-    variance: Mapping[str, Array]
-    """`Sensor.variance`: of `measured` about what was true at `sampled`."""
-
-
-class Sample(NamedTuple):
-    """What is on the line of one step."""
-
-    step: int
-    time: float
-    kept: Any
-
-
-class Memory(NamedTuple):
-    """Everything that a line remembers; `Line.memory`."""
-
-    since: float
-    """Time of the reset that the samples follow [s]."""
-    samples: tuple[Sample, ...]
-
-
-class Line(Generic[Values]):
-    """Hands on what a sensor says, its latency later.
-
-    Show it the report of every step, by `observe` or `read`; those that are read will do for a
-    sensor that remembers nothing. Before the first sample is old enough the oldest known one
-    arrives; after steps that were not shown, the newest that is old enough. A repeated step
-    replaces what was known of it and of later ones. A reset of the simulation empties the line.
-    After `Simulator.restore` give `memory` back, too.
-    """
-
-    @checked
-    def __init__(self, sensor: Sensor[Values]) -> None:
-        self.sensor = sensor
-        self._since = np.nan
-        self._samples: deque[Sample] = deque()
-
-    @property
-    def memory(self) -> Memory:
-        """All that is remembered; assign it to go on from there."""
-        return Memory(self._since, tuple(self._samples))
-
-    @memory.setter
-    def memory(self, memory: Memory) -> None:
-        for sample in of_type('memory', memory, Memory).samples:
-            of_type('sample', sample, Sample)
-        self._since, self._samples = memory.since, deque(memory.samples)
-
-    @checked
-    def observe(self, report: Report) -> None:
-        """Take the sample of a step."""
-        samples, step = self._samples, step_number(report)
-        since = float(report.record.clock[1])
-        if since != self._since:
-            self._since = since
-            samples.clear()
-        while samples and samples[-1].step >= step:
-            samples.pop()
-        last = samples[-1].kept if samples else None
-        samples.append(Sample(step, report.time, self.sensor.keep(report, last)))
-        due = step - self.sensor.latency
-        # the one before the due one stays, for a step that is repeated
-        while len(samples) > 2 and samples[2].step <= due:
-            samples.popleft()
-
-    def arriving(self) -> Sample:
-        """Return the sample that arrives in the last step that was shown; there must be one."""
-        due = self._samples[-1].step - self.sensor.latency
-        at_hand = self._samples[0]
-        for sample in self._samples:
-            if sample.step > due:
-                break
-            at_hand = sample
-        return at_hand
-
-    def measured(self) -> Values:
-        """Return what the sensor says in the last step that was shown."""
-        return self.sensor.measure(self.arriving().kept)
-
-    @checked
-    def read(self, report: Report) -> Reading[Values]:
-        """Take the sample of a step and return what arrives in it."""
-        self.observe(report)
-        return Reading(
-            time=report.time,
-            sampled=self.arriving().time,
-            measured=self.measured(),
-            truth=self.sensor.truth(report),
-            variance=self.sensor.variance,
-        )

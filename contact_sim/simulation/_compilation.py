@@ -1,4 +1,4 @@
-"""The first start compiles the numerical kernels; people should not wonder what takes so long."""
+"""Compilation of the numerical kernels at the first start: announced, and given up on request."""
 
 from __future__ import annotations
 
@@ -14,45 +14,46 @@ from contact_sim.solvers._jit import progress
 
 logger = logging.getLogger('contact_sim')
 PATIENCE = 1.5
-"""Seconds of silence before the announcement; a start from the cache takes less."""
+"""Seconds before the announcement; a start from the cache takes less."""
 INTERVAL = 5.0
 """Seconds between two lines on the progress."""
 
 
 @contextmanager
 def announced(*modules: str) -> Iterator[None]:
-    """Log how far the compilation is while the block runs, if it takes long enough to be one.
+    """Log the progress of a compilation while the block runs, if it takes long.
 
     Args:
         modules: full names of the modules whose kernels the block needs.
     """
     ended = threading.Event()
-    watch = threading.Thread(target=_announce, args=(ended, modules), daemon=True)
-    watch.start()
+
+    def announce() -> None:
+        pause = PATIENCE
+        while not ended.wait(pause):
+            done, existing = progress(modules)
+            logger.warning(
+                'compiling the numerical kernels: %d of about %d (first start only)',
+                done,
+                existing,
+            )
+            pause = INTERVAL
+
+    threading.Thread(target=announce, daemon=True).start()
     try:
         yield
     finally:
         ended.set()
 
 
-def _announce(ended: threading.Event, modules: tuple[str, ...]) -> None:
-    pause = PATIENCE
-    while not ended.wait(pause):
-        done, existing = progress(modules)
-        logger.warning(
-            'compiling the numerical kernels: %d of about %d (first start only)', done, existing
-        )
-        pause = INTERVAL
+class _Interrupter(event.Listener):  # type: ignore[misc]
+    """Raises KeyboardInterrupt before a kernel when `go_on()` has become False."""
 
-
-class _Watch(event.Listener):  # type: ignore[misc]
-    """Asks before every kernel whether to go on."""
-
-    def __init__(self, wanted: Callable[[], bool]) -> None:
-        self.wanted = wanted
+    def __init__(self, go_on: Callable[[], bool]) -> None:
+        self.go_on = go_on
 
     def on_start(self, event: Any) -> None:
-        if not self.wanted():
+        if not self.go_on():
             raise KeyboardInterrupt
 
     def on_end(self, event: Any) -> None:
@@ -60,8 +61,8 @@ class _Watch(event.Listener):  # type: ignore[misc]
 
 
 @contextmanager
-def compiling_while(wanted: Callable[[], bool]) -> Iterator[None]:
-    """Give up a compilation in the block at its next kernel when `wanted()` has become False.
+def compiling_while(go_on: Callable[[], bool]) -> Iterator[None]:
+    """Give up a compilation in the block at its next kernel when `go_on()` has become False.
 
     An exception in a signal handler would not do: it may end in a callback of the compiler, which
     prints it and goes on.
@@ -69,5 +70,5 @@ def compiling_while(wanted: Callable[[], bool]) -> Iterator[None]:
     Raises:
         KeyboardInterrupt: the compilation was given up.
     """
-    with event.install_listener('numba:compile', _Watch(wanted)):
+    with event.install_listener('numba:compile', _Interrupter(go_on)):
         yield

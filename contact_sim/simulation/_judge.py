@@ -1,7 +1,8 @@
-"""The residuals of a step, from its step data alone, compiled.
+"""Judge steps: their residuals, and why a motion was not finite.
 
-The arrays are those of a workspace of its own; the step data of the step are copied in, and the
-kernels that solved the step build its contact problem once more.
+The residuals are computed from the step data alone, by compiled functions. The arrays are those of
+a workspace of its own; the step data are copied in, and the kernels that solved the step build its
+contact problem once more.
 """
 
 from __future__ import annotations
@@ -32,77 +33,7 @@ from contact_sim.step._contact_rows import (
 from contact_sim.step._residuals import LAW_RESIDUALS, TOUCHING, judge_rows
 from contact_sim.step._workspace import Workspace, load_contact_memory
 
-# --- Why a motion was not finite: the limits of explicit terms that it crossed (theory 2.0).
-
-
-def refusal_of(work: Workspace, robot: RobotModel, contact_model: str) -> str:
-    """Return why a step is refused that would not be finite; arguments as `crossed_limits`."""
-    time, _, steps = work.data.clock
-    return (
-        f'step {steps + 1:.0f} at t = {time:g} s would not be finite under contact model '
-        f'{contact_model!r}: {crossed_limits(work, robot)}; reset to go on'
-    )
-
-
-def crossed_limits(work: Workspace, robot: RobotModel) -> str:
-    """Return the limits that the last motion crossed, each with its figure and what helps.
-
-    Args:
-        work: arrays of a world whose next step would not be finite, at the state before it.
-        robot: its robot.
-    """
-    texts = [text for text in (_gains(work, robot), _turning(work)) if text]
-    if not texts:
-        texts = [
-            'no limit of explicit terms was crossed before: look at the state and the efforts'
-        ]
-    full = int(np.count_nonzero(_saturated(work)))
-    if full:
-        texts.append(f'{full} of {robot.n_joints} joints are at their effort limits')
-    speed = np.abs(work.data.v).max(initial=0.0)
-    return '; '.join([*texts, f'largest speed before it {speed:.3g}'])
-
-
-def _saturated(work: Workspace) -> NDArray[np.bool_]:
-    limit = work.effort_limit
-    return np.asarray(np.isfinite(limit) & (np.abs(work.data.effort) >= limit))
-
-
-def _gains(work: Workspace, robot: RobotModel) -> str:
-    """Return what is wrong with joint PD; where efforts are at their limits it is bounded."""
-    free = np.flatnonzero(~_saturated(work))
-    if work.control[0] != JOINT_PD or not len(free):
-        return ''
-    h = float(work.data.time_step[0])
-    joints = robot.joint_velocity_index[free]
-    mobility = joint_mobility(robot.pinocchio_model, joints, work.data.q, robot.loops)
-    kp, kd = work.kp[free], work.kd[free]
-    a, b = stability_number(mobility, kp, kd, h)
-    if a + 2.0 * b <= 4.0:
-        return ''
-    largest = largest_time_step(mobility, kp, kd)
-    return (
-        f'explicit joint PD: h² k_p/m + 2 h k_d/m = {a:.3g} + {2.0 * b:.3g}, stable below 4: '
-        f'smaller gains or a time_step below {largest:.2g} s'
-    )
-
-
-def _turning(work: Workspace) -> str:
-    h, time = float(work.data.time_step[0]), float(work.data.clock[0])
-    since, turn = work.fast
-    if turn == 0.0 or since > time:  # the state was set, or became so, with the last step
-        turns = np.linalg.norm(work.columns[:, 3:], axis=1)
-        since, turn = time, h * np.max(np.abs(work.data.v) * turns, initial=0.0)
-    if not turn > MAX_TURN:
-        return ''
-    return (
-        f'explicit Coriolis and centrifugal forces: from t = {since:g} s on something turned by '
-        f'h |ω| = {turn:.3g} rad per step and more, stable below about 1: a time_step below '
-        f'{h / turn:.2g} s, or slower motion'
-    )
-
-
-# --- The residuals of a step, from its step data alone, compiled.
+# --- Residuals
 
 
 @kernel
@@ -221,3 +152,73 @@ def fill_energy_balance(data, out):
         out[3 if r < nc else 4] += 0.5 * impulse[r] * (u_start[r] + u_next[r])
         out[5] -= impulse[r] * bias[r]
     out[6] = bilateral_work(data)
+
+
+# --- Limits of explicit terms that a motion crossed (theory 2.0)
+
+
+def refusal_of(work: Workspace, robot: RobotModel, contact_model: str) -> str:
+    """Return why a step is refused that would not be finite; arguments as `crossed_limits`."""
+    time, _, steps = work.data.clock
+    return (
+        f'step {steps + 1:.0f} at t = {time:g} s would not be finite under contact model '
+        f'{contact_model!r}: {crossed_limits(work, robot)}; reset to go on'
+    )
+
+
+def crossed_limits(work: Workspace, robot: RobotModel) -> str:
+    """Return the limits that the last motion crossed, each with its figure and what helps.
+
+    Args:
+        work: arrays of a world whose next step would not be finite, at the state before it.
+        robot: its robot.
+    """
+    texts = [text for text in (_gains(work, robot), _turning(work)) if text]
+    if not texts:
+        texts = [
+            'no limit of explicit terms was crossed before: look at the state and the efforts'
+        ]
+    full = int(np.count_nonzero(_saturated(work)))
+    if full:
+        texts.append(f'{full} of {robot.n_joints} joints are at their effort limits')
+    speed = np.abs(work.data.v).max(initial=0.0)
+    return '; '.join([*texts, f'largest speed before it {speed:.3g}'])
+
+
+def _saturated(work: Workspace) -> NDArray[np.bool_]:
+    limit = work.effort_limit
+    return np.asarray(np.isfinite(limit) & (np.abs(work.data.effort) >= limit))
+
+
+def _gains(work: Workspace, robot: RobotModel) -> str:
+    """Return what is wrong with joint PD; where efforts are at their limits it is bounded."""
+    free = np.flatnonzero(~_saturated(work))
+    if work.control[0] != JOINT_PD or not len(free):
+        return ''
+    h = float(work.data.time_step[0])
+    joints = robot.joint_velocity_index[free]
+    mobility = joint_mobility(robot.pinocchio_model, joints, work.data.q, robot.loops)
+    kp, kd = work.kp[free], work.kd[free]
+    a, b = stability_number(mobility, kp, kd, h)
+    if a + 2.0 * b <= 4.0:
+        return ''
+    largest = largest_time_step(mobility, kp, kd)
+    return (
+        f'explicit joint PD: h² k_p/m + 2 h k_d/m = {a:.3g} + {2.0 * b:.3g}, stable below 4: '
+        f'smaller gains or a time_step below {largest:.2g} s'
+    )
+
+
+def _turning(work: Workspace) -> str:
+    h, time = float(work.data.time_step[0]), float(work.data.clock[0])
+    since, turn = work.fast
+    if turn == 0.0 or since > time:  # the state was set, or became so, with the last step
+        turns = np.linalg.norm(work.columns[:, 3:], axis=1)
+        since, turn = time, h * np.max(np.abs(work.data.v) * turns, initial=0.0)
+    if not turn > MAX_TURN:
+        return ''
+    return (
+        f'explicit Coriolis and centrifugal forces: from t = {since:g} s on something turned by '
+        f'h |ω| = {turn:.3g} rad per step and more, stable below about 1: a time_step below '
+        f'{h / turn:.2g} s, or slower motion'
+    )

@@ -1,4 +1,4 @@
-"""Pacing simulated time against the wall clock, without drift."""
+"""The loop around a simulation: observers, pacing, pushes, and requests of other threads."""
 
 from __future__ import annotations
 
@@ -11,66 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contact_sim._types import Array
-
-# --- Pushes by the step in which they end; those on one frame add up.
-
-
-class PushSchedule:
-    """Wrenches under way, by the number of the step before which each ends."""
-
-    def __init__(self) -> None:
-        self._pushes: list[tuple[int, str, Array]] = []
-
-    def add(self, link: str, wrench: Array, end: int) -> None:
-        """Let `wrench` [N, N m], world axes, (6,), act on `link` in all steps before `end`."""
-        self._pushes.append((end, link, wrench))
-
-    def acting(self, step: int) -> dict[str, Array]:
-        """Return the sum of the wrenches on every link pushed in `step`, each (6,)."""
-        self._pushes = [push for push in self._pushes if push[0] > step]
-        total: dict[str, Array] = {}
-        for _, link, wrench in self._pushes:
-            total[link] = total.get(link, np.zeros(6)) + wrench
-        return total
-
-    def constant_until(self, step: int, link: str) -> int:
-        """Return the step at which the sum on `link`, pushed in `step`, changes next."""
-        return min(end for end, pushed, _ in self._pushes if pushed == link and end > step)
-
-    def clear(self) -> None:
-        """End all pushes."""
-        self._pushes.clear()
-
-
-# --- What other threads ask of a running simulation, done between two steps.
-
-
-class Request:
-    """Something to be done between two steps, unless it is withdrawn before."""
-
-    def __init__(self, action: Callable[[], None]) -> None:
-        self._action = action
-        self._begun = threading.Lock()
-        self.done = threading.Event()
-        self.error: Exception | None = None
-
-    def serve(self) -> None:
-        """Do it; keep what it raises."""
-        if not self._begun.acquire(blocking=False):
-            return
-        try:
-            self._action()
-        except Exception as error:
-            self.error = error
-        finally:
-            self.done.set()
-
-    def withdraw(self) -> bool:
-        """Return whether it has not begun; then it never will."""
-        return self._begun.acquire(blocking=False)
-
-
-# --- Observers of a simulation, step by step.
 
 
 class StepObserver(Protocol):
@@ -85,7 +25,7 @@ class StepObserver(Protocol):
         ...
 
 
-# --- Pacing simulated time against the wall clock, without drift.
+# --- Pacing
 
 LARGEST_LAG = 0.1
 """Wall seconds behind schedule at which the schedule is given up and starts anew."""
@@ -133,3 +73,61 @@ class Pacer:
             self.overruns += 1
             self._wall, self._simulated = now, simulated
         return max(ahead, 0.0)
+
+
+# --- Pushes
+
+
+class PushSchedule:
+    """Wrenches that act on links, each until the step before which it ends; they add up."""
+
+    def __init__(self) -> None:
+        self._pushes: list[tuple[int, str, Array]] = []
+
+    def add(self, link: str, wrench: Array, end: int) -> None:
+        """Let `wrench` [N, N m], world axes, (6,), act on `link` in all steps before `end`."""
+        self._pushes.append((end, link, wrench))
+
+    def acting(self, step: int) -> dict[str, Array]:
+        """Return the sum of the wrenches on every link pushed in `step`, each (6,)."""
+        self._pushes = [push for push in self._pushes if push[0] > step]
+        total: dict[str, Array] = {}
+        for _, link, wrench in self._pushes:
+            total[link] = total.get(link, np.zeros(6)) + wrench
+        return total
+
+    def constant_until(self, step: int, link: str) -> int:
+        """Return the step at which the sum on `link`, pushed in `step`, changes next."""
+        return min(end for end, pushed, _ in self._pushes if pushed == link and end > step)
+
+    def clear(self) -> None:
+        """End all pushes."""
+        self._pushes.clear()
+
+
+# --- Requests of other threads
+
+
+class Request:
+    """An action of another thread, done between two steps unless it is withdrawn before."""
+
+    def __init__(self, action: Callable[[], None]) -> None:
+        self._action = action
+        self._begun = threading.Lock()
+        self.done = threading.Event()
+        self.error: Exception | None = None
+
+    def serve(self) -> None:
+        """Run the action once and keep its error."""
+        if not self._begun.acquire(blocking=False):
+            return
+        try:
+            self._action()
+        except Exception as error:
+            self.error = error
+        finally:
+            self.done.set()
+
+    def withdraw(self) -> bool:
+        """Return whether the action has not begun; then it never will."""
+        return self._begun.acquire(blocking=False)

@@ -25,7 +25,7 @@ from contact_sim.dynamics._vectors import add, cross, put, scaled, sub, vec
 from contact_sim.errors import UnknownName
 from contact_sim.robot._collision_pairs import Collisions, link_names
 from contact_sim.robot._constraints import Constraint
-from contact_sim.robot._contact_points import ContactPoint, Foot, foot_frame, link_of
+from contact_sim.robot._contact_points import Foot, foot_frame, link_of
 from contact_sim.robot._model import RobotModel
 from contact_sim.simulation._judge import judge_step, rebuild_problem
 from contact_sim.solvers._jit import kernel, without_refcount
@@ -34,499 +34,15 @@ from contact_sim.step._problem import STATUSES, ContactProblem, SolverReport
 from contact_sim.step._residuals import Residuals
 from contact_sim.step._workspace import OPEN, SLIP, STICK, Workspace, mode_of
 
-# --- The contacts of a step with the ground: forces, positions, gaps, velocities and modes.
-
-
-class ContactTable(ABC):
-    """What acted at contacts in a step, one row each, for whoever knows the rows of a field."""
-
-    __slots__ = ()
-
-    @property
-    def force(self) -> Array:
-        """Force [N], world, impulse / h, shape (n, 3): on the robot, or on the first body."""
-        return self._field('contact_force')
-
-    @property
-    def velocity(self) -> Array:
-        """Velocity of the contact points after the step [m/s], world, shape (n, 3)."""
-        return self._field('contact_velocity')
-
-    @property
-    def friction(self) -> Array:
-        """Friction coefficients that acted in the step [-], shape (n,)."""
-        return self._field('friction')
-
-    @property
-    def normal_force(self) -> Array:
-        """Normal forces [N], shape (n,)."""
-        return self._field('normal_force')
-
-    @property
-    def slip_speed(self) -> Array:
-        """Tangential speed after the step [m/s], shape (n,)."""
-        return self._field('slip_speed')
-
-    @property
-    def mode(self) -> NDArray[np.int64]:
-        """0 open, 1 stick, 2 slip, shape (n,)."""
-        return self._field('contact_mode').astype(np.int64)
-
-    @property
-    def immovable(self) -> NDArray[np.bool_]:
-        """Whether no motion of the robot can open a contact that the step met, shape (n,).
-
-        Its force is not determined, and it was left out: it carries nothing. Where the gap is not
-        positive, the status of the step is IMMOVABLE.
-        """
-        return np.asarray(self._field('active') < 0.0)
-
-    @abstractmethod
-    def _field(self, name: str) -> NDArray[Any]:
-        """Return the rows of a field of the step data."""
-
-
-class ContactReport(ContactTable):
-    """Contacts with the ground at the end of a step, one row each, open ones included.
-
-    Args:
-        buffer: step data.
-        places: first and last place and shape of their part of the fields of the step data.
-        names: names of the contacts.
-        features: contacts that each contact point may have.
-    """
-
-    __slots__ = ('_buffer', '_features', '_places', 'names')
-
-    def __init__(
-        self, buffer: Array, places: dict[str, Any], names: tuple[str, ...], features: int
-    ) -> None:
-        self._buffer, self._places, self._features = buffer, places, max(features, 1)
-        self.names = names
-        """Names of the contacts: of the contact points, in the order of `robot.contact_points`;
-        where the terrain has several features, with the feature."""
-
-    @property
-    def position(self) -> Array:
-        """Contact points after the step [m], world, shape (nc, 3)."""
-        return self._field('position')
-
-    @property
-    def normal(self) -> Array:
-        """Normals out of the ground after the step, world, shape (nc, 3)."""
-        return self._field('frame')[:, 2]
-
-    @property
-    def gap(self) -> Array:
-        """Signed distance after the step [m], negative when penetrating, shape (nc,)."""
-        return self._field('gap')
-
-    @property
-    def turn(self) -> Array:
-        """Angle by which the ground turned under each contact in the step [rad], shape (nc,).
-
-        From the normal along which it acted to the nearest of those that its contact point has
-        after the step; 0 where it has none then. On edges and curved ground it is small. Where a
-        point inside a body crosses its medial axis the normal flips (theory T11): this says so.
-        """
-        slots = (-1, self._features)
-        before = self._field('frame_start')[:, 2].reshape(*slots, 3)
-        cosine = np.einsum('psi,pti->pst', before, self.normal.reshape(*slots, 3))
-        held = self._field('feature').reshape(*slots) != NO_FEATURE
-        nearest = np.where(held[:, None, :], cosine, -1.0).max(axis=2)
-        known = (self._field('feature_start').reshape(*slots) != NO_FEATURE) & held.any(
-            axis=1, keepdims=True
-        )
-        return np.where(known, np.arccos(np.clip(nearest, -1.0, 1.0)), 0.0).ravel()
-
-    def _field(self, name: str) -> Array:
-        start, stop, shape = self._places[name]
-        return self._buffer[start:stop].reshape(shape)
-
-
-# --- Feet and links of a step: forces and torques of the contacts that belong to one of them.
-
-(
-    FORCE_COLUMN,
-    TORQUE_COLUMN,
-    ORIGIN_COLUMN,
-    GAP_COLUMN,
-    LOADED_COLUMN,
-    MODE_COLUMN,
-    SLIP_COLUMN,
-    COLUMNS,
-) = 0, 3, 6, 9, 10, 11, 12, 13
-"""First column of each quantity in what `group_values` returns, and how many there are."""
-
-
-@dataclass(frozen=True, eq=False)
-class ContactGroups:
-    """Contacts grouped by foot or by link."""
-
-    names: tuple[str, ...]
-    """Names of the groups, length n."""
-    of_contact: Indices
-    """Group of each contact, shape (nc,); of feet those of the rest of the body have none."""
-    of_solid: Indices
-    """Group of each solid of `robot.collisions`, −1 if it belongs to none, shape (n_solids,)."""
-    body: Indices
-    """Body of the kinematic tree that carries each group, shape (n,)."""
-    origin: Array
-    """Point about which the torque of each group is taken, axes of that body [m], (n, 3)."""
-
-
-def foot_groups(work: Workspace) -> ContactGroups:
-    """Return the contacts by foot; torques are about the origins of the frames of the feet."""
-    feet, model = work.robot.feet, work.model
-    joints = [model.getJointId(foot.joint) for foot in feet]
-    offsets = [foot_frame(model, foot).placement.translation for foot in feet]
-    of_point = {k: group for group, foot in enumerate(feet) for k in foot.points}
-    solids = work.robot.collisions.solids
-    of_solid = [-1] * len(solids)
-    for group, foot in enumerate(feet):
-        names = link_names(model, foot)
-        for k, solid in enumerate(solids):
-            of_solid[k] = group if solid.frame in names else of_solid[k]
-    return _groups(work, [foot.name for foot in feet], joints, offsets, (of_point, of_solid))
-
-
-def link_groups(work: Workspace) -> ContactGroups:
-    """Return the contacts by link; torques are about the origins of the joints."""
-    points = work.robot.candidates
-    solids = work.robot.collisions.solids
-    names = list(dict.fromkeys([one.joint for one in points] + [one.joint for one in solids]))
-    joints = [work.model.getJointId(name) for name in names]
-    of_point = {k: names.index(point.joint) for k, point in enumerate(points)}
-    of_solid = [names.index(solid.joint) for solid in solids]
-    return _groups(work, names, joints, [np.zeros(3) for _ in names], (of_point, of_solid))
-
-
-def _groups(
-    work: Workspace,
-    names: Sequence[str],
-    joints: Sequence[int],
-    offsets: Sequence[Array],
-    members: tuple[dict[int, int], list[int]],
-) -> ContactGroups:
-    """Return groups of points and solids; origins are `offsets` in the axes of their joints."""
-    of_point, of_solid = members
-    points = [of_point[k] for k in range(len(of_point))]
-    body = np.array([work.tree.body_of_joint[joint] for joint in joints], dtype=np.int64)
-    origin = [work.tree.axes[k].T @ offset for k, offset in zip(body, offsets, strict=True)]
-    return ContactGroups(
-        tuple(names), np.repeat(np.array(points, dtype=np.int64), work.sizes.features),
-        np.array(of_solid, dtype=np.int64), body,
-        np.array(origin, dtype=float).reshape(-1, 3),
-    )  # fmt: skip
-
-
-class FootReport:
-    """Feet, or links, in a step: one row each, those without load included.
-
-    Args:
-        buffer: step data.
-        groups: which contacts belong together.
-        values: returns the rows of `group_values`; called once.
-    """
-
-    def __init__(
-        self,
-        buffer: Array,
-        groups: ContactGroups,
-        values: Callable[[Array, ContactGroups], Array],
-    ) -> None:
-        self._buffer, self._groups, self._make = buffer, groups, values
-
-    @cached_property
-    def _values(self) -> Array:
-        return self._make(self._buffer, self._groups)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the feet in the order of `robot.feet`, or of the joints that move the links.
-
-        Links come in the order of their first contact points.
-        """
-        return self._groups.names
-
-    @property
-    def force(self) -> Array:
-        """Force of the ground on each foot [N], world, shape (n, 3)."""
-        return self._values[:, FORCE_COLUMN:TORQUE_COLUMN]
-
-    @property
-    def torque(self) -> Array:
-        """Torque of the contact forces about `origin` [N m], world, shape (n, 3).
-
-        Forces act where the contacts were at the start of the step.
-        """
-        return self._values[:, TORQUE_COLUMN:ORIGIN_COLUMN]
-
-    @property
-    def origin(self) -> Array:
-        """Origins of the frames of feet, or of the joints of links [m], world, shape (n, 3).
-
-        They are those at the start of the step.
-        """
-        return self._values[:, ORIGIN_COLUMN:GAP_COLUMN]
-
-    @property
-    def gap(self) -> Array:
-        """Least signed distance of its contacts after the step [m], shape (n,)."""
-        return self._values[:, GAP_COLUMN]
-
-    @property
-    def loaded(self) -> NDArray[np.bool_]:
-        """Whether any of its contacts presses on the ground, shape (n,)."""
-        return self._values[:, LOADED_COLUMN] > 0.0
-
-    @property
-    def mode(self) -> NDArray[np.int64]:
-        """Largest mode of its contacts, shape (n,).
-
-        2 slip where any contact with a force slips, else 1 stick where any has a force, else 0.
-        """
-        return self._values[:, MODE_COLUMN].astype(np.int64)
-
-    @property
-    def slip_speed(self) -> Array:
-        """Largest tangential speed of its contacts after the step [m/s], shape (n,).
-
-        Of those with a force; of all where none has any.
-        """
-        return self._values[:, SLIP_COLUMN]
-
-
-@kernel
-def group_values(buffer, numbers, indices, layout, of_contact, of_solid, body, origin):
-    """Return what `FootReport` tells, one row per group, shape (n, COLUMNS).
-
-    Args:
-        buffer: step data, shape (Sizes.length,).
-        numbers: of a workspace of the same simulation; its field `pose` is used as scratch.
-        indices: of that workspace.
-        layout: of that workspace.
-        of_contact: `ContactGroups.of_contact`, shape (at most nc,).
-        of_solid: `ContactGroups.of_solid`, shape (n_solids,).
-        body: `ContactGroups.body`, shape (n,).
-        origin: `ContactGroups.origin` [m], shape (n, 3).
-    """
-    out = np.zeros((body.shape[0], COLUMNS))
-    data = arrays_of(numbers, indices, layout, 0)
-    step = Arrays(without_refcount(buffer), data.indices, data.layout)
-    if integers(data, f.EXTERNAL_TERMS)[0] == 0:
-        place_bodies(
-            integers(data, f.KIND), integers(data, f.PARENT), integers(data, f.Q_INDEX),
-            matrix(data, f.PLACEMENT), vector(step, f.Q_START), matrix(data, f.POSE),
-        )  # fmt: skip
-    place_origins(matrix(data, f.POSE), body, origin, out)
-    add_contacts(step, of_contact, out)
-    add_pairs(step, of_solid, out)
-    return out
-
-
-@kernel
-def place_origins(pose, body, origin, out):
-    """Fill the origins of the groups in world, and the gap of a group without contacts."""
-    for g in range(body.shape[0]):
-        R, o, row = pose[body[g]], origin[g], out[g]
-        row[GAP_COLUMN] = np.inf
-        for k in range(3):
-            row[ORIGIN_COLUMN + k] = R[k] * o[0] + R[3 + k] * o[1] + R[6 + k] * o[2] + R[9 + k]
-
-
-@kernel
-def add_contacts(step, of_contact, out):
-    """Add every contact to its group."""
-    gap = vector(step, f.GAP)
-    for i in range(of_contact.shape[0]):  # those of the rest of the body belong to no foot
-        add_contact(step, i, 1.0, gap[i], out[of_contact[i]])
-
-
-@kernel
-def add_pairs(step, of_solid, out):
-    """Add the contacts between bodies to the groups of both, with the gap before the step."""
-    pairs, gap = integers(step, f.PAIRS), vector(step, f.GAP_START)
-    for i in range(integers(step, f.LEAF_DOF).shape[0], gap.shape[0]):
-        k = PAIR_NUMBERS * pair_of(vector(step, f.FEATURE_START)[i])
-        if k >= 0:
-            for side in range(2):
-                group = of_solid[pairs[k + side]]
-                if group >= 0:
-                    add_contact(step, i, 1.0 - 2.0 * side, gap[i], out[group])
-
-
-@kernel
-def add_contact(step, i, sign, gap, row):
-    """Add contact i to a group; its force acts with this sign."""
-    frame, point = frames(step, f.FRAME_START)[i], matrix(step, f.POSITION_START)[i]
-    impulse, u, force = vector(step, f.IMPULSE), vector(step, f.U_NEXT), (0.0, 0.0, 0.0)
-    for a in range(3):
-        force = add(force, scaled(impulse[3 * i + a], vec(frame[a], 0)))
-    force = scaled(sign / vector(step, f.TIME_STEP)[0], force)
-    torque = cross(sub(vec(point, 0), vec(row, ORIGIN_COLUMN)), force)
-    put(row, FORCE_COLUMN, add(vec(row, FORCE_COLUMN), force))
-    put(row, TORQUE_COLUMN, add(vec(row, TORQUE_COLUMN), torque))
-    add_state(row, gap, impulse[3 * i + 2], np.sqrt(u[3 * i] ** 2 + u[3 * i + 1] ** 2))
-
-
-@kernel
-def add_state(row, gap, normal_impulse, speed):
-    """Add gap, load, mode and tangential speed of one contact to a group."""
-    mode = mode_of(normal_impulse, speed)
-    row[GAP_COLUMN] = min(row[GAP_COLUMN], gap)
-    if normal_impulse > 0.0:
-        row[LOADED_COLUMN] = 1.0
-    if mode != OPEN and row[MODE_COLUMN] == OPEN:
-        row[SLIP_COLUMN] = speed  # from now on only contacts with a force count
-    elif mode != OPEN or row[MODE_COLUMN] == OPEN:
-        row[SLIP_COLUMN] = max(row[SLIP_COLUMN], speed)
-    row[MODE_COLUMN] = max(row[MODE_COLUMN], mode)
-
-
-# --- The contacts between bodies that acted in a step.
-
-NONE: Indices = np.zeros(0, dtype=np.int64)
-
-
-class PairReport(ContactTable):
-    """Contacts between bodies near each other, one row each, as they were when the step began.
-
-    Forces are those of the second body on the first, velocities those of the first on the second.
-
-    Args:
-        buffer: step data.
-        sizes: of the simulation.
-        collisions: solids and pairs of the robot.
-    """
-
-    __slots__ = ('_buffer', '_collisions', '_places', '_slots', 'solids')
-
-    def __init__(self, buffer: Array, sizes: Sizes, collisions: Collisions) -> None:
-        self._buffer, self._places, self._collisions = buffer, sizes.layout, collisions
-        self._slots, used = NONE, NONE
-        if sizes.n_pair_slots:
-            features = self._all('feature_start')[sizes.n_ground :]
-            held = np.flatnonzero(features != NO_FEATURE)
-            self._slots, used = sizes.n_ground + held, features[held].astype(np.int64) // CONTACTS
-        self.solids: Indices = collisions.ordered[used]
-        """First and second solid of each contact, indices into `robot.collisions.solids`, (n, 2).
-        """
-
-    def __len__(self) -> int:
-        """Return the number of contacts."""
-        return len(self.solids)
-
-    @property
-    def names(self) -> tuple[tuple[str, str], ...]:
-        """Names of both solids of each contact, length n."""
-        solids = self._collisions.solids
-        return tuple((solids[i].name, solids[j].name) for i, j in self.solids.tolist())
-
-    @property
-    def position(self) -> Array:
-        """Contact points on the first body [m], world, shape (n, 3)."""
-        return self._field('position_start')
-
-    @property
-    def normal(self) -> Array:
-        """Normals out of the second body, world, shape (n, 3)."""
-        return self._field('frame_start')[:, 2]
-
-    @property
-    def gap(self) -> Array:
-        """Signed distance [m], negative when penetrating, shape (n,)."""
-        return self._field('gap_start')
-
-    def acting_on(self, links: Iterable[str]) -> Array:
-        """Return 1 for contacts that push the first body where that is one of these links.
-
-        −1 where it is the second one, 0 for the others, shape (n,).
-        """
-        names = set(links)
-        chosen = np.array([solid.frame in names for solid in self._collisions.solids])
-        first, second = chosen[self.solids].T
-        pushed: Array = first.astype(float) - second.astype(float)
-        return pushed
-
-    def load_on(self, links: Iterable[str]) -> float:
-        """Return the sum of the normal forces on links [N]; pulls count 0."""
-        return float(np.abs(self.acting_on(links)) @ self.normal_force.clip(min=0.0))
-
-    def _all(self, name: str) -> Array:
-        start, stop, shape = self._places[name]
-        whole: Array = self._buffer[start:stop].reshape(shape)
-        return whole
-
-    def _field(self, name: str) -> NDArray[Any]:
-        chosen: NDArray[Any] = self._all(name)[self._slots]
-        return chosen
-
-
-# --- The bilateral constraints of a step: what they took, and what they missed.
-
-
-@dataclass(frozen=True)
-class ConstraintState:
-    """One constraint in a step; rows as its class says, world axes."""
-
-    force: Array
-    """Mean force [N], torque [N m] or effort of every row on the robot, shape (rows,)."""
-    error: Array
-    """h after the step [m, rad], shape (rows,); 0 for what is driven."""
-    rate: Array
-    """ḣ after the step [m/s, rad/s], less the speed that is asked for, shape (rows,)."""
-
-    @property
-    def drift(self) -> float:
-        """|h| [m, rad]."""
-        return float(np.linalg.norm(self.error))
-
-    @property
-    def drift_rate(self) -> float:
-        """|ḣ| [m/s, rad/s]."""
-        return float(np.linalg.norm(self.rate))
-
-
-class ConstraintReport(Mapping[str, ConstraintState]):
-    """The constraints of a step by their names."""
-
-    def __init__(self, record: StepData, table: ConstraintTable) -> None:
-        self._record = record
-        self.described: tuple[Constraint, ...] = tuple(table.constraints)
-        """The constraints themselves, in the order of their names."""
-        self._rows = {
-            constraint.name: slice(int(row[1]), int(row[1] + row[2]))
-            for constraint, row in zip(table.constraints, table.indices, strict=True)
-        }
-
-    def __getitem__(self, name: str) -> ConstraintState:
-        """Return a constraint by its name."""
-        record, rows = self._record, self._rows[name]
-        return ConstraintState(
-            record.bilateral_impulse[rows] / float(record.time_step[0]),
-            record.bilateral_error[rows],
-            record.bilateral_rate[rows],
-        )
-
-    def __iter__(self) -> Iterator[str]:
-        """Iterate over the names."""
-        return iter(self._rows)
-
-    def __len__(self) -> int:
-        """Return the number of constraints."""
-        return len(self._rows)
-
-
-# --- Report of one step: a copy of the step data, read lazily.
-
 __all__ = ['OPEN', 'SLIP', 'STICK', 'ContactReport', 'StepContext', 'StepReport']
+
+# --- The report, and what all reports of a simulation share
 
 
 class StepContext:
     """Parts of a report besides the step data, shared by all reports of a simulation.
 
-    The workspace is one of its own, in which problems are built once more.
+    It has a workspace of its own, in which problems are built once more.
     """
 
     def __init__(self, workspace: Workspace) -> None:
@@ -550,16 +66,8 @@ class StepContext:
         """Return the rows of `foot_report.group_values` of the step in `buffer`."""
         if self._terms is not None:
             self._terms.update_configuration(StepData(self.sizes, buffer).q_start)
-        return np.asarray(
-            group_values(
-                buffer,
-                *self._judge.arrays,
-                groups.of_contact,
-                groups.of_solid,
-                groups.body,
-                groups.origin,
-            )
-        )
+        members = groups.of_contact, groups.of_solid, groups.body, groups.origin
+        return np.asarray(group_values(buffer, *self._judge.arrays, *members))
 
     def problem(self, buffer: Array) -> ContactProblem:
         """Return the contact problem of the step in `buffer`, as a value."""
@@ -733,11 +241,497 @@ class StepReport:
         return self._residuals
 
     def read(self) -> None:
-        """Compute what is computed by compiled functions, so that later reading finds them."""
+        """Compute what compiled functions compute, so that they are compiled."""
         _ = self.residuals, self.problem, self.feet.force
 
 
-# --- Links that touch the ground: what they are called, how hard they press, and who must not.
+# --- Contacts with the ground
+
+
+class ContactTable(ABC):
+    """Quantities of contacts in a step, one row each; subclasses choose the rows."""
+
+    __slots__ = ()
+
+    @property
+    def force(self) -> Array:
+        """Force [N], world, impulse / h, shape (n, 3): on the robot, or on the first body."""
+        return self._field('contact_force')
+
+    @property
+    def velocity(self) -> Array:
+        """Velocity of the contact points after the step [m/s], world, shape (n, 3)."""
+        return self._field('contact_velocity')
+
+    @property
+    def friction(self) -> Array:
+        """Friction coefficients that acted in the step [-], shape (n,)."""
+        return self._field('friction')
+
+    @property
+    def normal_force(self) -> Array:
+        """Normal forces [N], shape (n,)."""
+        return self._field('normal_force')
+
+    @property
+    def slip_speed(self) -> Array:
+        """Tangential speed after the step [m/s], shape (n,)."""
+        return self._field('slip_speed')
+
+    @property
+    def mode(self) -> NDArray[np.int64]:
+        """0 open, 1 stick, 2 slip, shape (n,)."""
+        return self._field('contact_mode').astype(np.int64)
+
+    @property
+    def immovable(self) -> NDArray[np.bool_]:
+        """Whether no motion of the robot can open a contact that the step met, shape (n,).
+
+        Its force is not determined, and it was left out: it carries nothing. Where the gap is not
+        positive, the status of the step is IMMOVABLE.
+        """
+        return np.asarray(self._field('active') < 0.0)
+
+    @abstractmethod
+    def _field(self, name: str) -> NDArray[Any]:
+        """Return the rows of a field of the step data."""
+
+
+class ContactReport(ContactTable):
+    """Contacts with the ground at the end of a step, one row each, open ones included.
+
+    Args:
+        buffer: step data.
+        places: first and last place and shape of their part of the fields of the step data.
+        names: names of the contacts.
+        features: contacts that each contact point may have.
+    """
+
+    __slots__ = ('_buffer', '_features', '_places', 'names')
+
+    def __init__(
+        self, buffer: Array, places: dict[str, Any], names: tuple[str, ...], features: int
+    ) -> None:
+        self._buffer, self._places, self._features = buffer, places, max(features, 1)
+        self.names = names
+        """Names of the contacts: of the contact points, in the order of `robot.contact_points`;
+        where the terrain has several features, with the feature."""
+
+    @property
+    def position(self) -> Array:
+        """Contact points after the step [m], world, shape (nc, 3)."""
+        return self._field('position')
+
+    @property
+    def normal(self) -> Array:
+        """Normals out of the ground after the step, world, shape (nc, 3)."""
+        return self._field('frame')[:, 2]
+
+    @property
+    def gap(self) -> Array:
+        """Signed distance after the step [m], negative when penetrating, shape (nc,)."""
+        return self._field('gap')
+
+    @property
+    def turn(self) -> Array:
+        """Angle by which the ground turned under each contact in the step [rad], shape (nc,).
+
+        From the normal along which it acted to the nearest of those that its contact point has
+        after the step; 0 where it has none then. On edges and curved ground it is small. Where a
+        point inside a body crosses its medial axis the normal flips (theory T11): this says so.
+        """
+        slots = (-1, self._features)
+        before = self._field('frame_start')[:, 2].reshape(*slots, 3)
+        cosine = np.einsum('psi,pti->pst', before, self.normal.reshape(*slots, 3))
+        near = self._field('feature').reshape(*slots) != NO_FEATURE
+        nearest = np.where(near[:, None, :], cosine, -1.0).max(axis=2)
+        known = (self._field('feature_start').reshape(*slots) != NO_FEATURE) & near.any(
+            axis=1, keepdims=True
+        )
+        return np.where(known, np.arccos(np.clip(nearest, -1.0, 1.0)), 0.0).ravel()
+
+    def _field(self, name: str) -> Array:
+        start, stop, shape = self._places[name]
+        return self._buffer[start:stop].reshape(shape)
+
+
+# --- Feet and links: forces and torques of the contacts that belong to one of them
+
+(
+    FORCE_COLUMN,
+    TORQUE_COLUMN,
+    ORIGIN_COLUMN,
+    GAP_COLUMN,
+    LOADED_COLUMN,
+    MODE_COLUMN,
+    SLIP_COLUMN,
+    COLUMNS,
+) = 0, 3, 6, 9, 10, 11, 12, 13
+"""First column of each quantity in what `group_values` returns, and how many there are."""
+
+
+@dataclass(frozen=True, eq=False)
+class ContactGroups:
+    """Contacts grouped by foot or by link."""
+
+    names: tuple[str, ...]
+    """Names of the groups, length n."""
+    of_contact: Indices
+    """Group of each contact, shape (nc,); of feet those of the rest of the body have none."""
+    of_solid: Indices
+    """Group of each solid of `robot.collisions`, −1 if it belongs to none, shape (n_solids,)."""
+    body: Indices
+    """Body of the kinematic tree that carries each group, shape (n,)."""
+    origin: Array
+    """Point about which the torque of each group is taken, axes of that body [m], (n, 3)."""
+
+
+def foot_groups(work: Workspace) -> ContactGroups:
+    """Return the contacts by foot; torques are about the origins of the frames of the feet."""
+    feet, model = work.robot.feet, work.model
+    joints = [model.getJointId(foot.joint) for foot in feet]
+    offsets = [foot_frame(model, foot).placement.translation for foot in feet]
+    of_point = {k: group for group, foot in enumerate(feet) for k in foot.points}
+    solids = work.robot.collisions.solids
+    of_solid = [-1] * len(solids)
+    for group, foot in enumerate(feet):
+        names = link_names(model, foot)
+        for k, solid in enumerate(solids):
+            of_solid[k] = group if solid.frame in names else of_solid[k]
+    return _groups(work, [foot.name for foot in feet], joints, offsets, (of_point, of_solid))
+
+
+def link_groups(work: Workspace) -> ContactGroups:
+    """Return the contacts by link; torques are about the origins of the joints."""
+    points = work.robot.candidates
+    solids = work.robot.collisions.solids
+    names = [point.joint for point in points] + [solid.joint for solid in solids]
+    names = list(dict.fromkeys(names))
+    joints = [work.model.getJointId(name) for name in names]
+    of_point = {k: names.index(point.joint) for k, point in enumerate(points)}
+    of_solid = [names.index(solid.joint) for solid in solids]
+    return _groups(work, names, joints, [np.zeros(3) for _ in names], (of_point, of_solid))
+
+
+def _groups(
+    work: Workspace,
+    names: Sequence[str],
+    joints: Sequence[int],
+    offsets: Sequence[Array],
+    members: tuple[dict[int, int], list[int]],
+) -> ContactGroups:
+    """Return groups of points and solids; origins are `offsets` in the axes of their joints."""
+    of_point, of_solid = members
+    points = [of_point[k] for k in range(len(of_point))]
+    body = np.array([work.tree.body_of_joint[joint] for joint in joints], dtype=np.int64)
+    origin = [work.tree.axes[k].T @ offset for k, offset in zip(body, offsets, strict=True)]
+    return ContactGroups(
+        tuple(names), np.repeat(np.array(points, dtype=np.int64), work.sizes.features),
+        np.array(of_solid, dtype=np.int64), body,
+        np.array(origin, dtype=float).reshape(-1, 3),
+    )  # fmt: skip
+
+
+class FootReport:
+    """Feet, or links, in a step: one row each, those without load included.
+
+    Args:
+        buffer: step data.
+        groups: which contacts belong together.
+        values: returns the rows of `group_values`; called once.
+    """
+
+    def __init__(
+        self,
+        buffer: Array,
+        groups: ContactGroups,
+        values: Callable[[Array, ContactGroups], Array],
+    ) -> None:
+        self._buffer, self._groups, self._make = buffer, groups, values
+
+    @cached_property
+    def _values(self) -> Array:
+        return self._make(self._buffer, self._groups)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the feet in the order of `robot.feet`, or of the joints that move the links.
+
+        Links come in the order of their first contact points.
+        """
+        return self._groups.names
+
+    @property
+    def force(self) -> Array:
+        """Force of the ground on each foot [N], world, shape (n, 3)."""
+        return self._values[:, FORCE_COLUMN:TORQUE_COLUMN]
+
+    @property
+    def torque(self) -> Array:
+        """Torque of the contact forces about `origin` [N m], world, shape (n, 3).
+
+        Forces act where the contacts were at the start of the step.
+        """
+        return self._values[:, TORQUE_COLUMN:ORIGIN_COLUMN]
+
+    @property
+    def origin(self) -> Array:
+        """Origins of the frames of feet, or of the joints of links [m], world, shape (n, 3).
+
+        They are those at the start of the step.
+        """
+        return self._values[:, ORIGIN_COLUMN:GAP_COLUMN]
+
+    @property
+    def gap(self) -> Array:
+        """Least signed distance of its contacts after the step [m], shape (n,)."""
+        return self._values[:, GAP_COLUMN]
+
+    @property
+    def loaded(self) -> NDArray[np.bool_]:
+        """Whether any of its contacts presses on the ground, shape (n,)."""
+        return self._values[:, LOADED_COLUMN] > 0.0
+
+    @property
+    def mode(self) -> NDArray[np.int64]:
+        """Largest mode of its contacts, shape (n,).
+
+        2 slip where any contact with a force slips, else 1 stick where any has a force, else 0.
+        """
+        return self._values[:, MODE_COLUMN].astype(np.int64)
+
+    @property
+    def slip_speed(self) -> Array:
+        """Largest tangential speed of its contacts after the step [m/s], shape (n,).
+
+        Of those with a force; of all where none has any.
+        """
+        return self._values[:, SLIP_COLUMN]
+
+
+@kernel
+def group_values(buffer, numbers, indices, layout, of_contact, of_solid, body, origin):
+    """Return the numbers of a `FootReport`, one row per group, shape (n, COLUMNS).
+
+    Args:
+        buffer: step data, shape (Sizes.length,).
+        numbers: of a workspace of the same simulation; its field `pose` is used as scratch.
+        indices: of that workspace.
+        layout: of that workspace.
+        of_contact: `ContactGroups.of_contact`, shape (at most nc,).
+        of_solid: `ContactGroups.of_solid`, shape (n_solids,).
+        body: `ContactGroups.body`, shape (n,).
+        origin: `ContactGroups.origin` [m], shape (n, 3).
+    """
+    out = np.zeros((body.shape[0], COLUMNS))
+    data = arrays_of(numbers, indices, layout, 0)
+    step = Arrays(without_refcount(buffer), data.indices, data.layout)
+    if integers(data, f.EXTERNAL_TERMS)[0] == 0:
+        place_bodies(
+            integers(data, f.KIND), integers(data, f.PARENT), integers(data, f.Q_INDEX),
+            matrix(data, f.PLACEMENT), vector(step, f.Q_START), matrix(data, f.POSE),
+        )  # fmt: skip
+    place_origins(matrix(data, f.POSE), body, origin, out)
+    add_contacts(step, of_contact, out)
+    add_pairs(step, of_solid, out)
+    return out
+
+
+@kernel
+def place_origins(pose, body, origin, out):
+    """Fill the origins of the groups in world, and the gap of a group without contacts."""
+    for g in range(body.shape[0]):
+        R, o, row = pose[body[g]], origin[g], out[g]
+        row[GAP_COLUMN] = np.inf
+        for k in range(3):
+            row[ORIGIN_COLUMN + k] = R[k] * o[0] + R[3 + k] * o[1] + R[6 + k] * o[2] + R[9 + k]
+
+
+@kernel
+def add_contacts(step, of_contact, out):
+    """Add every contact to its group."""
+    gap = vector(step, f.GAP)
+    for i in range(of_contact.shape[0]):  # those of the rest of the body belong to no foot
+        add_contact(step, i, 1.0, gap[i], out[of_contact[i]])
+
+
+@kernel
+def add_pairs(step, of_solid, out):
+    """Add the contacts between bodies to the groups of both, with the gap before the step."""
+    pairs, gap = integers(step, f.PAIRS), vector(step, f.GAP_START)
+    for i in range(integers(step, f.LEAF_DOF).shape[0], gap.shape[0]):
+        k = PAIR_NUMBERS * pair_of(vector(step, f.FEATURE_START)[i])
+        if k >= 0:
+            for side in range(2):
+                group = of_solid[pairs[k + side]]
+                if group >= 0:
+                    add_contact(step, i, 1.0 - 2.0 * side, gap[i], out[group])
+
+
+@kernel
+def add_contact(step, i, sign, gap, row):
+    """Add contact i to a group; its force acts with this sign."""
+    frame, point = frames(step, f.FRAME_START)[i], matrix(step, f.POSITION_START)[i]
+    impulse, u, force = vector(step, f.IMPULSE), vector(step, f.U_NEXT), (0.0, 0.0, 0.0)
+    for a in range(3):
+        force = add(force, scaled(impulse[3 * i + a], vec(frame[a], 0)))
+    force = scaled(sign / vector(step, f.TIME_STEP)[0], force)
+    torque = cross(sub(vec(point, 0), vec(row, ORIGIN_COLUMN)), force)
+    put(row, FORCE_COLUMN, add(vec(row, FORCE_COLUMN), force))
+    put(row, TORQUE_COLUMN, add(vec(row, TORQUE_COLUMN), torque))
+    add_state(row, gap, impulse[3 * i + 2], np.sqrt(u[3 * i] ** 2 + u[3 * i + 1] ** 2))
+
+
+@kernel
+def add_state(row, gap, normal_impulse, speed):
+    """Add gap, load, mode and tangential speed of one contact to a group."""
+    mode = mode_of(normal_impulse, speed)
+    row[GAP_COLUMN] = min(row[GAP_COLUMN], gap)
+    if normal_impulse > 0.0:
+        row[LOADED_COLUMN] = 1.0
+    if mode != OPEN and row[MODE_COLUMN] == OPEN:
+        row[SLIP_COLUMN] = speed  # from now on only contacts with a force count
+    elif mode != OPEN or row[MODE_COLUMN] == OPEN:
+        row[SLIP_COLUMN] = max(row[SLIP_COLUMN], speed)
+    row[MODE_COLUMN] = max(row[MODE_COLUMN], mode)
+
+
+# --- Contacts between bodies
+
+NONE: Indices = np.zeros(0, dtype=np.int64)
+
+
+class PairReport(ContactTable):
+    """Contacts between bodies near each other, one row each, as they were when the step began.
+
+    Forces are those of the second body on the first, velocities those of the first on the second.
+
+    Args:
+        buffer: step data.
+        sizes: of the simulation.
+        collisions: solids and pairs of the robot.
+    """
+
+    __slots__ = ('_buffer', '_collisions', '_places', '_slots', 'solids')
+
+    def __init__(self, buffer: Array, sizes: Sizes, collisions: Collisions) -> None:
+        self._buffer, self._places, self._collisions = buffer, sizes.layout, collisions
+        self._slots, used = NONE, NONE
+        if sizes.n_pair_slots:
+            features = self._all('feature_start')[sizes.n_ground :]
+            slots = np.flatnonzero(features != NO_FEATURE)
+            self._slots = sizes.n_ground + slots
+            used = features[slots].astype(np.int64) // CONTACTS
+        self.solids: Indices = collisions.ordered[used]
+        """First and second solid of each contact, indices into `robot.collisions.solids`, (n, 2).
+        """
+
+    def __len__(self) -> int:
+        """Return the number of contacts."""
+        return len(self.solids)
+
+    @property
+    def names(self) -> tuple[tuple[str, str], ...]:
+        """Names of both solids of each contact, length n."""
+        solids = self._collisions.solids
+        return tuple((solids[i].name, solids[j].name) for i, j in self.solids.tolist())
+
+    @property
+    def position(self) -> Array:
+        """Contact points on the first body [m], world, shape (n, 3)."""
+        return self._field('position_start')
+
+    @property
+    def normal(self) -> Array:
+        """Normals out of the second body, world, shape (n, 3)."""
+        return self._field('frame_start')[:, 2]
+
+    @property
+    def gap(self) -> Array:
+        """Signed distance [m], negative when penetrating, shape (n,)."""
+        return self._field('gap_start')
+
+    def acting_on(self, links: Iterable[str]) -> Array:
+        """Return 1 for contacts that push the first body where that is one of these links.
+
+        −1 where it is the second one, 0 for the others, shape (n,).
+        """
+        names = set(links)
+        chosen = np.array([solid.frame in names for solid in self._collisions.solids])
+        first, second = chosen[self.solids].T
+        pushed: Array = first.astype(float) - second.astype(float)
+        return pushed
+
+    def load_on(self, links: Iterable[str]) -> float:
+        """Return the sum of the normal forces on links [N]; pulls count 0."""
+        return float(np.abs(self.acting_on(links)) @ self.normal_force.clip(min=0.0))
+
+    def _all(self, name: str) -> Array:
+        start, stop, shape = self._places[name]
+        whole: Array = self._buffer[start:stop].reshape(shape)
+        return whole
+
+    def _field(self, name: str) -> NDArray[Any]:
+        chosen: NDArray[Any] = self._all(name)[self._slots]
+        return chosen
+
+
+# --- Bilateral constraints
+
+
+@dataclass(frozen=True)
+class ConstraintState:
+    """One constraint in a step; rows as its class says, world axes."""
+
+    force: Array
+    """Mean force [N], torque [N m] or effort of every row on the robot, shape (rows,)."""
+    error: Array
+    """h after the step [m, rad], shape (rows,); 0 for what is driven."""
+    rate: Array
+    """ḣ after the step [m/s, rad/s], less the speed that is asked for, shape (rows,)."""
+
+    @property
+    def drift(self) -> float:
+        """|h| [m, rad]."""
+        return float(np.linalg.norm(self.error))
+
+    @property
+    def drift_rate(self) -> float:
+        """|ḣ| [m/s, rad/s]."""
+        return float(np.linalg.norm(self.rate))
+
+
+class ConstraintReport(Mapping[str, ConstraintState]):
+    """The constraints of a step by their names."""
+
+    def __init__(self, record: StepData, table: ConstraintTable) -> None:
+        self._record = record
+        self.described: tuple[Constraint, ...] = tuple(table.constraints)
+        """The constraints themselves, in the order of their names."""
+        self._rows = {
+            constraint.name: slice(int(row[1]), int(row[1] + row[2]))
+            for constraint, row in zip(table.constraints, table.indices, strict=True)
+        }
+
+    def __getitem__(self, name: str) -> ConstraintState:
+        """Return a constraint by its name."""
+        record, rows = self._record, self._rows[name]
+        return ConstraintState(
+            record.bilateral_impulse[rows] / float(record.time_step[0]),
+            record.bilateral_error[rows],
+            record.bilateral_rate[rows],
+        )
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the names."""
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        """Return the number of constraints."""
+        return len(self._rows)
+
+
+# --- Links that touch the ground
 
 
 @dataclass(frozen=True)
@@ -755,23 +749,19 @@ class Touch:
 
 
 class TouchGuard:
-    """Finds the first touch of links that must not touch.
+    """Detects contacts of links that must not touch the ground.
 
     Args:
         robot: what moves.
         links: names of links, or of feet, that have contact points.
-
-    Raises:
-        InvalidInput: no list of names.
-        UnknownName: a link without contact points.
     """
 
     def __init__(self, robot: RobotModel, links: Iterable[str]) -> None:
         parts: dict[str, list[int]] = {}
         for k, point in enumerate(robot.candidates):
-            for name in _names_of(robot, point):
+            for name in {point.frame, link_of(robot.pinocchio_model, point.frame)}:
                 parts.setdefault(name, []).append(k)
-        chosen = as_tuple('end_on_contact', links, 'names of links')
+        chosen = as_tuple('end_on_contact', links, 'a list of names of links')
         for name in chosen:
             if name not in parts:
                 raise UnknownName('link with contact points', name, parts)
@@ -779,7 +769,7 @@ class TouchGuard:
         self._parts = {name: parts[name] for name in chosen}
 
     def touch(self, report: StepReport) -> Touch | None:
-        """Return the link that presses most, or None where none of them presses."""
+        """Return the link with the largest normal force, or None if none has any."""
         pressing = {
             name: normal_force(report, points, self._candidates)
             for name, points in self._parts.items()
@@ -788,11 +778,6 @@ class TouchGuard:
         if not link or pressing[link] <= 0.0:
             return None
         return Touch(link, report.time, pressing[link])
-
-
-def _names_of(robot: RobotModel, point: ContactPoint) -> set[str]:
-    """Return the names by which people know what a contact point is on."""
-    return {point.frame, link_of(robot.pinocchio_model, point.frame)}
 
 
 def normal_force(report: StepReport, points: Sequence[int], candidates: int) -> float:

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from contact_sim._types import Array
-from contact_sim._validation import listed
+from contact_sim._validation import as_tuple
 from contact_sim.contact_models import as_contact_model
 from contact_sim.contact_models._base import ContactModel
 from contact_sim.contact_models._stages import READY
@@ -25,7 +25,7 @@ from contact_sim.step._workspace import Workspace
 
 @dataclass(frozen=True, eq=False)
 class StepStart:
-    """Start of a step, commands and external wrenches included."""
+    """The arrays from which a step starts, with commands and external wrenches."""
 
     model: str
     """Name of the contact model that takes the step."""
@@ -99,7 +99,7 @@ class ShadowReport:
 
 
 class Shadow:
-    """One contact model with arrays of its own."""
+    """A contact model with arrays of its own."""
 
     def __init__(self, original: Workspace, model: ContactModel) -> None:
         self.model = model
@@ -129,16 +129,12 @@ class Shadow:
 
 
 class Shadows:
-    """The shadows of one simulation; they solve a step when somebody reads the answer.
+    """The shadows of one simulation; they solve a step when their reports are read.
 
     Args:
         workspace: the arrays of the simulation; read only.
         context: what reports of this simulation need.
         models: names or instances of contact models.
-
-    Raises:
-        InvalidInput: something that is not a list of models, or a model given twice.
-        UnknownName: a contact model that does not exist.
     """
 
     def __init__(
@@ -147,8 +143,8 @@ class Shadows:
         context: StepContext,
         models: Iterable[str | ContactModel],
     ) -> None:
-        given = listed('shadow', models, 'a list of contact models')
-        self.models = chosen = [as_contact_model(model) for model in given]
+        models = as_tuple('shadow', models, 'a list of contact models')
+        self.models = chosen = [as_contact_model(model) for model in models]
         self.names = tuple(model.name for model in chosen)
         if len(set(self.names)) < len(self.names):
             raise InvalidInput(f'shadow = {self.names}: every contact model only once')
@@ -160,16 +156,17 @@ class Shadows:
                 shadow.advance(start)  # compiles: the first real step costs what all others do
 
     def begin(self, model: str) -> ShadowSolve:
-        """Return what solves the step that `model` is about to take; costs two copies."""
+        """Return the solver of the step that `model` is about to take; costs two copies."""
         return ShadowSolve(self, _start_in(self._original, model))
 
     def solved(self, start: StepStart, taken: StepReport) -> dict[str, ShadowReport]:
         """Return the step from `start` under all models, beside the one that was taken."""
-        return {shadow.model.name: self._solved(shadow, start, taken) for shadow in self._shadows}
-
-    def _solved(self, shadow: Shadow, start: StepStart, taken: StepReport) -> ShadowReport:
-        buffer, finite = shadow.advance(start)
-        return ShadowReport(StepReport(buffer, self._context), taken, finite)
+        reports = {}
+        for shadow in self._shadows:
+            buffer, finite = shadow.advance(start)
+            step = StepReport(buffer, self._context)
+            reports[shadow.model.name] = ShadowReport(step, taken, finite)
+        return reports
 
 
 @dataclass(frozen=True, eq=False)

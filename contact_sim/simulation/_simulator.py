@@ -1,8 +1,13 @@
-"""Simulator: one robot on one terrain under one contact model, one step at a time."""
+"""Simulator: one robot on one terrain under one contact model, one step at a time.
+
+A step is taken by the compiled stepper of the contact model on the arrays of a `Workspace`; the
+simulator writes efforts and wrenches into them, and a `StepReport` is a copy of them afterwards.
+Settings that change the layout of the arrays (terrain, constraints, time step) make new arrays,
+in which the state goes on.
+"""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -18,11 +23,14 @@ from contact_sim._validation import (
     count,
     finite,
     finite_array,
+    is_finite,
     number_within,
     positive,
     real_array,
+    within,
 )
 from contact_sim.arrays._fields import Sizes
+from contact_sim.collision._detection import leaf_dof
 from contact_sim.collision._terrain import Terrain, TerrainLike, as_terrain
 from contact_sim.constraints._table import (
     ConstraintTable,
@@ -31,9 +39,10 @@ from contact_sim.constraints._table import (
     with_reference_pose,
 )
 from contact_sim.contact_models import as_contact_model
-from contact_sim.contact_models._base import ContactModel, TimeStepping
+from contact_sim.contact_models._base import ContactModel, TimeStepping, apply_commands
 from contact_sim.contact_models._stages import DIRECT, JOINT_PD, READY
 from contact_sim.dynamics._energy import gravity_vector
+from contact_sim.dynamics._forces import add_wrench
 from contact_sim.dynamics._integration import INTEGRATORS, MOMENTUM, integrator_code
 from contact_sim.errors import (
     ContactSimError,
@@ -51,10 +60,9 @@ from contact_sim.robot._constraints import (
     PointAnchor,
     checked_constraints,
 )
-from contact_sim.robot._coordinates import frozen
+from contact_sim.robot._coordinates import frame_called, frozen
 from contact_sim.robot._model import RobotModel
 from contact_sim.simulation._compilation import announced
-from contact_sim.simulation._inputs import AppliedForces, checked_robot, per_contact
 from contact_sim.simulation._judge import refusal_of
 from contact_sim.simulation._loop import StepObserver
 from contact_sim.simulation._report import StepContext, StepReport
@@ -63,360 +71,15 @@ from contact_sim.simulation._state import Snapshot, standing_on
 from contact_sim.step._bilateral_rows import PythonConstraints, project_configuration
 from contact_sim.step._workspace import Workspace
 
-# --- Time, time step and what else a step is taken with, besides the laws of contact.
-
-
-class TimeSettings(ABC):
-    """Clock, time step, integrator and gravity of a simulation."""
-
-    terrain: Terrain
-    _workspace: Workspace
-
-    @abstractmethod
-    def _go_on_with(self, work: Workspace, ground: Terrain) -> None:
-        """Step in other arrays from now on."""
-
-    @property
-    def time(self) -> float:
-        """Simulated time [s]."""
-        return float(self._workspace.data.clock[0])
-
-    @property
-    def step_count(self) -> int:
-        """Steps since the last reset."""
-        return int(self._workspace.data.clock[2])
-
-    @property
-    def time_step(self) -> float:
-        """Time step h [s]; assign another between steps: time and state go on from where they are.
-
-        Of actuators with a delay, the efforts under way are those of the last command.
-
-        Raises:
-            InvalidInput: no number > 0, or one of which the delay of an actuator is no multiple.
-        """
-        return float(self._workspace.data.time_step[0])
-
-    @time_step.setter
-    def time_step(self, value: float) -> None:
-        h = positive('time_step', value, 's')
-        if h == self.time_step:
-            return
-        work = self._workspace.with_time_step(h, self.terrain)
-        clock = work.data.clock
-        clock[1] = clock[0] - clock[2] * h
-        self._go_on_with(work, self.terrain)
-
-    @property
-    def integrator(self) -> str:
-        """How time-stepping models move the robot; `hybrid` has Runge-Kutta's arcs."""
-        return INTEGRATORS[self._workspace.integrator[0]]
-
-    @property
-    def gravity(self) -> Array:
-        """Gravity in world [m/s²], shape (3,)."""
-        return frozen(self._workspace.data.gravity)
-
-
-# --- Coefficients of the contacts of a simulation, which may change while it runs.
-
-
-class ContactSettings:
-    """Friction, restitution and stabilisation of the contacts in a workspace."""
-
-    _workspace: Workspace
-
-    @property
-    def friction(self) -> Array:
-        """μ of every contact outside of regions [-], shape (nc,); assign as in the constructor.
-
-        What acted in a step is in `StepReport.contacts`.
-        """
-        return frozen(self._workspace.default_friction)
-
-    @friction.setter
-    def friction(self, value: float | ArrayLike) -> None:
-        self._workspace.default_friction[:] = per_contact('friction', value, self._workspace.sizes)
-
-    @property
-    def restitution(self) -> Array:
-        """Newton coefficient of every contact outside of regions [-], shape (nc,); as friction."""
-        return frozen(self._workspace.default_restitution)
-
-    @restitution.setter
-    def restitution(self, value: float | ArrayLike) -> None:
-        chosen = per_contact('restitution', value, self._workspace.sizes, 1.0)
-        self._workspace.default_restitution[:] = chosen
-
-    @property
-    def baumgarte(self) -> float:
-        """Share β of a penetration taken out per step [-], in [0, 1]; assignable."""
-        return float(self._workspace.stabilisation[0])
-
-    @baumgarte.setter
-    def baumgarte(self, value: float) -> None:
-        self._workspace.stabilisation[0] = number_within('baumgarte', value, 1.0)
-
-    @property
-    def restitution_threshold(self) -> float:
-        """Approach speed below which impacts are plastic [m/s]; assignable."""
-        return float(self._workspace.stabilisation[1])
-
-    @restitution_threshold.setter
-    def restitution_threshold(self, value: float) -> None:
-        chosen = number_within('restitution_threshold', value, np.inf)
-        self._workspace.stabilisation[1] = chosen
-
-
-# --- The bilateral constraints of a simulation, which may come and go between steps.
-
-PLACED = PointAnchor | FrameAnchor | JointLock
-"""Constraints that may find a place for themselves."""
+PLACEABLE = PointAnchor | FrameAnchor | JointLock
+"""Constraints whose place may be left open."""
 ASSEMBLY_ROUNDS, ASSEMBLED = 100, 1e-12
 """Newton steps that close the loops of a reference pose; error [m, rad] that counts as closed."""
+SETTINGS = ('gravity', 'time_step', 'springs')
+"""Fields of the step data that are settings, not state."""
 
 
-class ConstraintSettings(ABC):
-    """Bilateral constraints of a simulation that come and go."""
-
-    robot: RobotModel
-    terrain: Terrain
-    _workspace: Workspace
-    _stepper: Any
-    _constraints: tuple[Constraint, ...]
-    """As the user gave them, some without a place."""
-
-    @property
-    def constraints(self) -> tuple[Constraint, ...]:
-        """The bilateral constraints that hold, with their places; assign others between steps.
-
-        Those that hold already stay where they are.
-        """
-        return self._workspace.table.constraints
-
-    @constraints.setter
-    def constraints(self, constraints: Sequence[Constraint]) -> None:
-        self._hold_at(self._workspace.data.q.copy(), checked_constraints(constraints))
-
-    def _hold_at(self, q: Array, given: tuple[Constraint, ...]) -> None:
-        """Let other constraints hold at q (nq,), to which the robot moves."""
-        placed = placed_at(self.robot, given, self.constraints, q)
-        work = self._workspace.under(self.terrain, placed)
-        check_integrator(work)
-        held(work, placed, q)
-        self._go_on_with(work, self.terrain)
-        self._constraints = given
-
-    @abstractmethod
-    def _go_on_with(self, work: Workspace, ground: Terrain) -> None:
-        """Step in other arrays from now on."""
-
-    def add_constraint(self, constraint: Constraint) -> None:
-        """Let a bilateral constraint hold from the next step on.
-
-        Raises:
-            InvalidInput: no constraint, one that removes no freedom, of a name that is there, or
-                whose error is none of a step.
-            UnknownName: a frame or joint that does not exist.
-        """
-        self.constraints = (*self._constraints, constraint)
-
-    def remove_constraint(self, constraint: str | Constraint) -> None:
-        """Let a constraint go, itself or by its name.
-
-        Raises:
-            UnknownName: none of that name holds.
-        """
-        self.constraints = without(self._constraints, constraint)
-
-    @property
-    def given_constraints(self) -> tuple[Constraint, ...]:
-        """The constraints that hold, as they were given: some without a place."""
-        return self._constraints
-
-    def assembled(self, q: ArrayLike) -> Array:
-        """Return the configuration near q (nq,) in which closed loops are closed, read-only.
-
-        Constraints without a place hold where the robot is at q. The simulation stays as it is.
-
-        Raises:
-            InvalidInput: there is none near, or q is none.
-        """
-        start = self.robot.checked_configuration(q)
-        if not self._constraints:
-            return start
-        work, before = self._workspace, self._workspace.table
-        now = work.data.buffer.copy()
-        try:
-            move_places(work, self._constraints, start)
-            closed, error = project_configuration(work, start, ASSEMBLY_ROUNDS, ASSEMBLED)
-        finally:
-            self._return_to(before, now)
-        if error > ASSEMBLED:
-            raise InvalidInput(
-                'constraints: the reference pose cannot be moved onto them, '
-                f'{error:.3g} m or rad are left: reset(q) with a configuration in which they hold'
-            )
-        return frozen(closed)
-
-    def _hold_as_in(self, snapshot: Snapshot) -> None:
-        """Let the constraints of a snapshot hold in its state, where that is not so already.
-
-        Those that had no place of their own have none again.
-        """
-        placed = checked_constraints(snapshot.constraints)
-        if placed == self.constraints:
-            return
-        start = self._workspace.sizes.layout['q'][0]
-        buffer = real_array('snapshot: buffer', snapshot.buffer)
-        q = self.robot.checked_configuration(buffer[start : start + self.robot.nq])
-        known = {one.name: one for one in self._constraints}
-        self._hold_at(q, placed)
-        pairs = [(one, known.get(one.name, one)) for one in placed]
-        self._constraints = tuple(
-            given if with_place_of(one, given) == one else one for one, given in pairs
-        )
-
-    @contextmanager
-    def _unless_refused(self) -> Iterator[None]:
-        """Leave constraints and configuration as they are where what is done raises."""
-        before, now = self._workspace.table, self._workspace.data.buffer.copy()
-        try:
-            yield
-        except ContactSimError:
-            self._return_to(before, now)
-            raise
-
-    def _return_to(self, table: ConstraintTable, buffer: Array) -> None:
-        work = self._workspace
-        work.table = table
-        work.fill_constraints()
-        work.data.buffer[:] = buffer
-        self._stepper.update_contacts()
-
-
-def move_places(work: Workspace, constraints: Sequence[Constraint], q: Array) -> None:
-    """Let those constraints of a workspace that name no place hold where the robot is at q (nq,).
-
-    Args:
-        work: made for these constraints.
-        constraints: as the user gave them.
-        q: where.
-
-    Raises:
-        UnknownName: a frame or joint that the robot does not have.
-    """
-    placed = [with_reference_pose(work.robot, constraint, q) for constraint in constraints]
-    if tuple(placed) != work.table.constraints:
-        work.table = constraint_table(work.robot, work.tree, placed)
-        work.fill_constraints()
-
-
-def held(work: Workspace, constraints: Sequence[Constraint], q: Array) -> None:
-    """Let the constraints of a workspace hold where the robot is at q (nq,).
-
-    Args:
-        work: made for these constraints.
-        constraints: as the user gave them, some without a place.
-        q: where.
-
-    Raises:
-        InvalidInput: a constraint that removes no freedom, or with an error that is none of a
-            step.
-    """
-    move_places(work, constraints, q)
-    table = work.table
-    PythonConstraints(work).place(q)
-    for constraint, row in zip(table.constraints, table.indices, strict=True):
-        rows = slice(row[1], row[1] + row[2])
-        error, jacobian = work.data.bilateral_error[rows], work.data.bilateral_jacobian[rows]
-        check_start(constraint, error, jacobian)
-
-
-def without(constraints: Sequence[Constraint], which: str | Constraint) -> tuple[Constraint, ...]:
-    """Return all constraints but one, given or by its name.
-
-    Raises:
-        UnknownName: there is none of that name.
-    """
-    name = which.name if isinstance(which, Constraint) else which
-    rest = tuple(constraint for constraint in constraints if constraint.name != name)
-    if len(rest) == len(constraints):
-        raise UnknownName('constraint', name, [constraint.name for constraint in constraints])
-    return rest
-
-
-def placed_at(
-    robot: RobotModel,
-    given: Sequence[Constraint],
-    holding: Sequence[Constraint],
-    q: Array,
-) -> list[Constraint]:
-    """Return constraints with their places: those that hold already where they are, else at q."""
-    there = {one.name: one for one in holding}
-    placed = [with_place_of(there.get(one.name), one) for one in given]
-    return [with_reference_pose(robot, one, q) for one in placed]
-
-
-def with_place_of(holding: Constraint | None, given: Constraint) -> Constraint:
-    """Return a constraint without a place with that of one which holds the same, if it does."""
-    if not isinstance(given, PLACED) or not isinstance(holding, PLACED) or given.at is not None:
-        return given
-    before: Any = holding
-    same = replace(before, at=None, name=given.name, stabilisation=given.stabilisation)
-    return replace(given, at=before.at) if same == given else given
-
-
-def check_integrator(work: Workspace) -> None:
-    """Raise InvalidInput where bases carry the momentum that constraints take."""
-    if work.table.constraints and work.integrator[0] == MOMENTUM:
-        raise InvalidInput(
-            "integrator = 'momentum': unsupported with constraints, which take momentum; use "
-            "'semi_implicit'"
-        )
-
-
-# --- The arrays of a simulation for another ground.
-
-
-def on_ground(work: Workspace, ground: Terrain) -> Workspace:
-    """Return a workspace for another ground with the same values, but for the contacts.
-
-    Friction and restitution of a contact point are those of its contacts.
-
-    Raises:
-        InvalidInput: these differ, and on the new ground the point has another number of them.
-    """
-    other = work.on(ground)
-    for name in ('friction', 'restitution'):
-        before = getattr(work, f'default_{name}')
-        now = getattr(other, f'default_{name}')
-        now[:] = on_other_features(name, before, work.sizes, other.sizes)
-    return other
-
-
-def on_other_features(name: str, numbers: Array, before: Sizes, now: Sizes) -> Array:
-    """Return numbers per contact (nc,) for a ground with other features.
-
-    Raises:
-        InvalidInput: numbers that differ between the contacts of one contact point.
-    """
-    if before.nc == now.nc:
-        return numbers
-    on_ground, between = np.split(numbers, [before.n_ground])
-    per_point = on_ground.reshape(before.n_candidates, -1)
-    if (per_point != per_point[:, :1]).any():
-        raise InvalidInput(
-            f'{name} is given for each of {before.features} contacts of a contact point, on the '
-            f'new ground there are {now.features}: give it per contact point first'
-        )
-    return np.concatenate([np.repeat(per_point[:, 0], now.features), between])
-
-
-# --- Simulator: one robot on one terrain under one contact model, one step at a time.
-
-
-class Simulator(ContactSettings, ConstraintSettings, TimeSettings):
+class Simulator:
     """Steps a robot with the contact model the user picked.
 
     Args:
@@ -451,12 +114,15 @@ class Simulator(ContactSettings, ConstraintSettings, TimeSettings):
         integrator: str = 'semi_implicit',
     ) -> None:
         self.robot = checked_robot(robot)
-        own, given = self.robot.constraints, checked_constraints(constraints)
-        self._constraints = checked_constraints((*own, *given))
+        self._declared = checked_constraints(  # as the user gave them, some without a place
+            (*self.robot.constraints, *checked_constraints(constraints))
+        )
         self.terrain = as_terrain(terrain)
         h = positive('time_step', time_step, 's')
         start = standing_on(self.robot, self.terrain)
-        placed = [with_reference_pose(self.robot, one, start) for one in self._constraints]
+        placed = [
+            with_reference_pose(self.robot, constraint, start) for constraint in self._declared
+        ]
         self._workspace = work = Workspace(robot, self.terrain, h, placed)
         self._data = work.data
         self._data.q[:] = start
@@ -468,7 +134,7 @@ class Simulator(ContactSettings, ConstraintSettings, TimeSettings):
         self._started = False
         self._model: ContactModel = as_contact_model(contact_model)
         self.contact_model = contact_model  # type: ignore[assignment]
-        self._context, self._forces = StepContext(work), AppliedForces(robot, work)
+        self._context, self._command, self._pushed = StepContext(work), work.command, False
         self._failure: str | None = None
         self._observers: tuple[StepObserver, ...] = ()
         self._shadows = Shadows(work, self._context, ())
@@ -488,7 +154,152 @@ class Simulator(ContactSettings, ConstraintSettings, TimeSettings):
         self._data.buffer[:] = start
         self._stepper.update_contacts()
 
+    # ---------------------------------------------------------------- the step
+
+    def step(
+        self, effort: ArrayLike, external_wrenches: Mapping[str, ArrayLike] | None = None
+    ) -> StepReport:
+        """Advance by one time step.
+
+        Args:
+            effort: joint efforts [N m], shape (n_joints,); they act through `robot.actuators`.
+            external_wrenches: frame name to force [N] and torque [N m] at the frame's origin,
+                world axes, shape (6,).
+
+        Raises:
+            InvalidInput: wrong sizes or values that are not finite; nothing is stepped.
+            UnknownName: a frame that does not exist.
+            NonFiniteState: the step would not be finite, or an earlier one was not; the state
+                stays as it was before that step until `reset` or `restore`.
+        """
+        if self._failure is not None:
+            raise NonFiniteState(self._failure)
+        command = real_array('effort', effort)
+        if command.shape != self._command.shape:
+            raise InvalidInput(f'effort: shape {command.shape}, expected {self._command.shape}')
+        self._command[:] = command  # the step itself refuses efforts that are not finite
+        if external_wrenches is not None:
+            self._push(external_wrenches)
+        elif self._pushed:
+            self._release()
+        if self._observers or self._shadows.names:
+            return self._observed_step(external_wrenches or {})
+        if self._stepper.advance() != READY:
+            raise self._refusal()
+        return StepReport(self._data.buffer.copy(), self._context)
+
+    def _observed_step(self, wrenches: Mapping[str, ArrayLike]) -> StepReport:
+        """Advance by one step with observers and shadows."""
+        if status := apply_commands(*self._workspace.arrays):  # fills saturated efforts and τ
+            raise self._effort_error(status)
+        for observer in self._observers:
+            observer.before_step(wrenches)
+        shadows = self._shadows.begin(self._model.name) if self._shadows.names else None
+        refusal = None if self._stepper.advance() == READY else self._refusal()
+        for observer in self._observers:
+            observer.after_step()
+        if refusal is not None:
+            raise refusal
+        return StepReport(self._data.buffer.copy(), self._context, shadows)
+
+    @checked
+    def follow(self, command: JointCommand, steps: int) -> StepReport:
+        """Advance by `steps` steps of joint PD with feed-forward, evaluated in every step.
+
+        Models with a compiled step take all of them in one call, unless somebody observes them.
+
+        Raises:
+            InvalidInput: a command of another number of joints, steps < 1.
+            NonFiniteState: as `step`; the state is that before the step that failed.
+        """
+        count('steps', steps)
+        work, robot, data = self._workspace, self.robot, self._data
+        if len(command.position) != robot.n_joints:
+            raise InvalidInput(
+                f'command: {len(command.position)} joints, expected {robot.n_joints}'
+            )
+        if self._failure is not None:
+            raise NonFiniteState(self._failure)
+        if self._observers or self._shadows.names or not isinstance(self._stepper, TimeStepping):
+            for _ in range(steps):
+                q, v = robot.joint_positions(data.q), robot.joint_velocities(data.v)
+                report = self.step(command.effort_at(q, v, robot.continuous_joints))
+            return report
+        work.target[:], work.target_velocity[:] = command.position, command.velocity
+        work.kp[:], work.kd[:] = command.stiffness, command.damping
+        work.feed_forward[:] = command.effort
+        self._release()
+        work.control[0] = JOINT_PD
+        try:
+            if self._stepper.advance(int(steps)) != READY:
+                raise self._refusal()
+        finally:
+            work.control[0] = DIRECT
+        return self.last_report
+
+    def _push(self, wrenches: Mapping[str, ArrayLike]) -> None:
+        """Check all external wrenches, then make them the external force of the step."""
+        if not isinstance(wrenches, Mapping):
+            raise InvalidInput(
+                f'external_wrenches = {shown(wrenches)}: expected wrenches by frame'
+            )
+        pushes = [(self._frame(name), as_wrench(name, value)) for name, value in wrenches.items()]
+        if not pushes and not self._pushed:
+            return
+        self._release()
+        work, tree = self._workspace, self._workspace.tree
+        for frame, wrench in pushes:
+            self._pushed, body = True, tree.body_of_joint[frame.parentJoint]
+            add_wrench(
+                wrench, tree.axes[body].T @ frame.placement.translation, work.pose[body],
+                (work.columns, work.origin), leaf_dof(work.model.joints[frame.parentJoint]),
+                work.dof_parent, work.external,
+            )  # fmt: skip
+
+    def _release(self) -> None:
+        """Take the external wrenches away."""
+        self._workspace.external[:], self._pushed = 0.0, False
+
+    def _refusal(self) -> ContactSimError:
+        """Return why the step was not taken; after a motion that is not finite no more are."""
+        if (status := int(self._workspace.status[0])) > READY:
+            self._workspace.status[0] = READY
+            return self._effort_error(status)
+        self._stepper.update_contacts()
+        self._failure = refusal_of(self._workspace, self.robot, self.contact_model)
+        return NonFiniteState(self._failure)
+
+    def _effort_error(self, status: int) -> InvalidInput:
+        """Return the error for a status > READY, the number of a joint counted from 1."""
+        name, value = self.robot.joint_names[status - 1], self._command[status - 1]
+        return InvalidInput(f'effort of joint {name!r} = {value} N m: must be finite')
+
+    def add_observer(self, observer: StepObserver) -> None:
+        """Tell `observer` about every step from now on.
+
+        Raises:
+            InvalidInput: an object without the methods of a StepObserver.
+        """
+        for method in ('before_step', 'after_step'):
+            if not callable(getattr(observer, method, None)):
+                raise InvalidInput(f'observer = {shown(observer)}: expected a StepObserver')
+        self._observers = (*self._observers, observer)
+
+    def remove_observer(self, observer: StepObserver) -> None:
+        """Tell `observer` no more."""
+        self._observers = tuple(other for other in self._observers if other is not observer)
+
     # ---------------------------------------------------------------- state
+
+    @property
+    def time(self) -> float:
+        """Simulated time [s]."""
+        return float(self._data.clock[0])
+
+    @property
+    def step_count(self) -> int:
+        """Steps since the last reset."""
+        return int(self._data.clock[2])
 
     @property
     def q(self) -> Array:
@@ -510,6 +321,11 @@ class Simulator(ContactSettings, ConstraintSettings, TimeSettings):
         """Contacts between bodies for which there was no room so far, see `Collisions.most`."""
         return int(self._workspace.pair_counts[1])
 
+    @property
+    def last_report(self) -> StepReport:
+        """Report of the last step; after a reset, of a state on which nothing has acted yet."""
+        return StepReport(self._data.buffer.copy(), self._context)
+
     @checked
     def frame_placement(self, name: str) -> pin.SE3:
         """Return the placement of a frame in world at the current configuration.
@@ -517,7 +333,14 @@ class Simulator(ContactSettings, ConstraintSettings, TimeSettings):
         Raises:
             UnknownName: a frame that does not exist.
         """
-        return self._forces.frame_placement(name)
+        frame, tree = self._frame(name), self._workspace.tree
+        body = tree.body_of_joint[frame.parentJoint]
+        pose = self._workspace.pose[body]
+        axes = pose[:9].reshape(3, 3).T @ tree.axes[body].T
+        return pin.SE3(axes, pose[9:].copy()) * frame.placement
+
+    def _frame(self, name: str) -> pin.Frame:
+        return frame_called(self._workspace.model, name)
 
     def standing_configuration(self, pose: str = 'standing') -> Array:
         """Return the reference pose of the robot with its lowest foot on the terrain, (nq,)."""
@@ -544,39 +367,17 @@ class Simulator(ContactSettings, ConstraintSettings, TimeSettings):
         start = self.robot.checked_configuration(q)
         velocity = np.zeros(self.robot.nv) if v is None else self.robot.checked_velocity(v)
         time = finite('time', time)
-        with self._unless_refused():
-            if self._constraints:
-                held(self._workspace, self._constraints, start)
-            self._move_to(ground)
+        with self._undone_on_error():
+            if self._declared:
+                place_checked(self._workspace, self._declared, start)
+            if ground is not self.terrain:
+                self._continue_in(on_ground(self._workspace, ground), ground)
         self._data.q[:] = start
         self._data.v[:] = velocity
         self._data.friction[:] = self._workspace.default_friction
         self._data.clock[:] = (time, time, 0.0)
         self._resume()
         self._data.clear_history()
-
-    def _move_to(self, ground: Terrain) -> None:
-        """Go on with arrays for another ground, under the same settings."""
-        if ground is self.terrain:
-            return
-        self._go_on_with(on_ground(self._workspace, ground), ground)
-
-    def _go_on_with(self, work: Workspace, ground: Terrain) -> None:
-        """Step in other arrays from now on."""
-        self._stepper = self._model.bind(work)
-        self.terrain, self._workspace, self._data = ground, work, work.data
-        self._context, self._forces = StepContext(work), AppliedForces(self.robot, work)
-        self.shadow = self._shadows.models  # type: ignore[assignment]
-
-    def _resume(self) -> None:
-        """Go on from the configuration at hand."""
-        self._failure, self._workspace.status[0] = None, READY
-        self._stepper.update_contacts()
-
-    @property
-    def last_report(self) -> StepReport:
-        """Report of the last step; after a reset, of a state on which nothing has acted yet."""
-        return StepReport(self._data.buffer.copy(), self._context)
 
     def snapshot(self) -> Snapshot:
         """Return the whole state: the steps after `restore` are bit-identical."""
@@ -591,7 +392,7 @@ class Simulator(ContactSettings, ConstraintSettings, TimeSettings):
         Raises:
             InvalidInput: a snapshot of another robot, or on a ground with other features.
         """
-        self._hold_as_in(of_type('snapshot', snapshot, Snapshot))
+        self._restore_constraints(of_type('snapshot', snapshot, Snapshot))
         snapshot.check_fits(self.snapshot())
         start, stop, _ = self.sizes.layout['clock']
         finite_array('snapshot: time', snapshot.buffer[start:stop])
@@ -604,22 +405,20 @@ class Simulator(ContactSettings, ConstraintSettings, TimeSettings):
         self._workspace.stabilisation[:] = snapshot.stabilisation
         self._resume()
 
-    def add_observer(self, observer: StepObserver) -> None:
-        """Tell `observer` about every step from now on.
+    def _resume(self) -> None:
+        """Go on from the configuration in the arrays."""
+        self._failure, self._workspace.status[0] = None, READY
+        self._stepper.update_contacts()
 
-        Raises:
-            InvalidInput: an object without the methods of a StepObserver.
-        """
-        for method in ('before_step', 'after_step'):
-            if not callable(getattr(observer, method, None)):
-                raise InvalidInput(f'observer = {shown(observer)}: expected a StepObserver')
-        self._observers = (*self._observers, observer)
+    def _continue_in(self, work: Workspace, terrain: Terrain) -> None:
+        """Step in other arrays from now on."""
+        self._stepper = self._model.bind(work)
+        self.terrain, self._workspace, self._data = terrain, work, work.data
+        self._context, self._command = StepContext(work), work.command
+        self._pushed = bool(work.external.any())  # copied from the arrays so far
+        self.shadow = self._shadows.models  # type: ignore[assignment]
 
-    def remove_observer(self, observer: StepObserver) -> None:
-        """Tell `observer` no more."""
-        self._observers = tuple(other for other in self._observers if other is not observer)
-
-    # ---------------------------------------------------------------- settings that may change
+    # ---------------------------------------------------------------- contact models
 
     @property
     def contact_model(self) -> str:
@@ -655,97 +454,196 @@ class Simulator(ContactSettings, ConstraintSettings, TimeSettings):
     def shadow(self, models: Iterable[str | ContactModel]) -> None:
         self._shadows = Shadows(self._workspace, self._context, models)
 
-    # ---------------------------------------------------------------- the step
+    # ---------------------------------------------------------------- time step and gravity
 
-    def step(
-        self, effort: ArrayLike, external_wrenches: Mapping[str, ArrayLike] | None = None
-    ) -> StepReport:
-        """Advance by one time step.
+    @property
+    def time_step(self) -> float:
+        """Time step h [s]; assign another between steps: time and state go on from where they are.
 
-        Args:
-            effort: joint efforts [N m], shape (n_joints,); they act through `robot.actuators`.
-            external_wrenches: frame name to force [N] and torque [N m] at the frame's origin,
-                world axes, shape (6,).
+        Of actuators with a delay, the efforts under way are those of the last command.
 
         Raises:
-            InvalidInput: wrong sizes or values that are not finite; nothing is stepped.
-            UnknownName: a frame that does not exist.
-            NonFiniteState: the step would not be finite, or an earlier one was not; the state
-                stays as it was before that step until `reset` or `restore`.
+            InvalidInput: no number > 0, or one of which the delay of an actuator is no multiple.
         """
-        if self._failure is not None:
-            raise NonFiniteState(self._failure)
-        self._forces.set(effort, external_wrenches)
-        if not self._observers and not self._shadows.names:
-            if self._stepper.advance() != READY:
-                raise self._refusal()
-            return StepReport(self._data.buffer.copy(), self._context)
-        return self._observed_step(external_wrenches or {})
+        return float(self._data.time_step[0])
 
-    @checked
-    def follow(self, command: JointCommand, steps: int) -> StepReport:
-        """Advance by `steps` steps of joint PD with feed-forward, evaluated in every step.
+    @time_step.setter
+    def time_step(self, value: float) -> None:
+        h = positive('time_step', value, 's')
+        if h == self.time_step:
+            return
+        work = self._workspace.with_time_step(h, self.terrain)
+        clock = work.data.clock
+        clock[1] = clock[0] - clock[2] * h
+        self._continue_in(work, self.terrain)
 
-        Models with a compiled step take all of them in one call, unless somebody observes them.
+    @property
+    def integrator(self) -> str:
+        """How time-stepping models move the robot; `hybrid` has Runge-Kutta's arcs."""
+        return INTEGRATORS[self._workspace.integrator[0]]
+
+    @property
+    def gravity(self) -> Array:
+        """Gravity in world [m/s²], shape (3,)."""
+        return frozen(self._data.gravity)
+
+    # ---------------------------------------------------------------- coefficients of contacts
+
+    @property
+    def friction(self) -> Array:
+        """μ of every contact outside of regions [-], shape (nc,); assign as in the constructor.
+
+        What acted in a step is in `StepReport.contacts`.
+        """
+        return frozen(self._workspace.default_friction)
+
+    @friction.setter
+    def friction(self, value: float | ArrayLike) -> None:
+        self._workspace.default_friction[:] = per_contact('friction', value, self._workspace.sizes)
+
+    @property
+    def restitution(self) -> Array:
+        """Newton coefficient of every contact outside of regions [-], shape (nc,); as friction."""
+        return frozen(self._workspace.default_restitution)
+
+    @restitution.setter
+    def restitution(self, value: float | ArrayLike) -> None:
+        coefficients = per_contact('restitution', value, self._workspace.sizes, 1.0)
+        self._workspace.default_restitution[:] = coefficients
+
+    @property
+    def baumgarte(self) -> float:
+        """Share β of a penetration taken out per step [-], in [0, 1]; assignable."""
+        return float(self._workspace.stabilisation[0])
+
+    @baumgarte.setter
+    def baumgarte(self, value: float) -> None:
+        self._workspace.stabilisation[0] = number_within('baumgarte', value, 1.0)
+
+    @property
+    def restitution_threshold(self) -> float:
+        """Approach speed below which impacts are plastic [m/s]; assignable."""
+        return float(self._workspace.stabilisation[1])
+
+    @restitution_threshold.setter
+    def restitution_threshold(self, value: float) -> None:
+        speed = number_within('restitution_threshold', value, np.inf)
+        self._workspace.stabilisation[1] = speed
+
+    # ---------------------------------------------------------------- bilateral constraints
+
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """The bilateral constraints that hold, with their places; assign others between steps.
+
+        Those that hold already stay where they are.
+        """
+        return self._workspace.table.constraints
+
+    @constraints.setter
+    def constraints(self, constraints: Sequence[Constraint]) -> None:
+        self._constrain(checked_constraints(constraints), self._data.q.copy())
+
+    @property
+    def given_constraints(self) -> tuple[Constraint, ...]:
+        """The constraints that hold, as they were given: some without a place."""
+        return self._declared
+
+    def add_constraint(self, constraint: Constraint) -> None:
+        """Let a bilateral constraint hold from the next step on.
 
         Raises:
-            InvalidInput: a command of another number of joints, steps < 1.
-            NonFiniteState: as `step`; the state is that before the step that failed.
+            InvalidInput: no constraint, one that removes no freedom, of a name that is there, or
+                whose error is none of a step.
+            UnknownName: a frame or joint that does not exist.
         """
-        count('steps', steps)
-        work, given, joints = self._workspace, len(command.position), self.robot.n_joints
-        if given != joints:
-            raise InvalidInput(f'command: {given} joints, expected {joints}')
-        if self._failure is not None:
-            raise NonFiniteState(self._failure)
-        if self._observers or self._shadows.names or not isinstance(self._stepper, TimeStepping):
-            return self._follow_slowly(command, int(steps))
-        work.target[:], work.target_velocity[:] = command.position, command.velocity
-        work.kp[:], work.kd[:] = command.stiffness, command.damping
-        work.feed_forward[:] = command.effort
-        self._forces.release()
-        work.control[0] = JOINT_PD
+        self.constraints = (*self._declared, constraint)
+
+    def remove_constraint(self, constraint: str | Constraint) -> None:
+        """Let a constraint go, itself or by its name.
+
+        Raises:
+            UnknownName: none of that name holds.
+        """
+        name = constraint.name if isinstance(constraint, Constraint) else constraint
+        rest = tuple(other for other in self._declared if other.name != name)
+        if len(rest) == len(self._declared):
+            raise UnknownName('constraint', name, [other.name for other in self._declared])
+        self.constraints = rest
+
+    def assembled(self, q: ArrayLike) -> Array:
+        """Return the configuration near q (nq,) in which closed loops are closed, read-only.
+
+        Constraints without a place hold where the robot is at q. The simulation stays as it is.
+
+        Raises:
+            InvalidInput: there is none near, or q is none.
+        """
+        start = self.robot.checked_configuration(q)
+        if not self._declared:
+            return start
+        work, table, buffer = self._workspace, self._workspace.table, self._data.buffer.copy()
         try:
-            if self._stepper.advance(int(steps)) != READY:
-                raise self._refusal()
+            place(work, self._declared, start)
+            closed, error = project_configuration(work, start, ASSEMBLY_ROUNDS, ASSEMBLED)
         finally:
-            work.control[0] = DIRECT
-        return self.last_report
+            self._put_back(table, buffer)
+        if error > ASSEMBLED:
+            raise InvalidInput(
+                'constraints: the reference pose cannot be moved onto them, '
+                f'{error:.3g} m or rad are left: reset(q) with a configuration in which they hold'
+            )
+        return frozen(closed)
 
-    def _follow_slowly(self, command: JointCommand, steps: int) -> StepReport:
-        robot, data = self.robot, self._data
-        for _ in range(steps):
-            q, v = robot.joint_positions(data.q), robot.joint_velocities(data.v)
-            report = self.step(command.effort_at(q, v, robot.continuous_joints))
-        return report
+    def _constrain(self, declared: tuple[Constraint, ...], q: Array) -> None:
+        """Let other constraints hold at q (nq,); those that hold already stay where they are."""
+        holding = {constraint.name: constraint for constraint in self.constraints}
+        placed = [
+            with_reference_pose(
+                self.robot, with_place_of(holding.get(constraint.name), constraint), q
+            )
+            for constraint in declared
+        ]
+        work = self._workspace.under(self.terrain, placed)
+        check_integrator(work)
+        place_checked(work, placed, q)
+        self._continue_in(work, self.terrain)
+        self._declared = declared
 
-    def _observed_step(self, wrenches: Mapping[str, ArrayLike]) -> StepReport:
-        """Advance by one step in front of observers and shadows."""
-        self._forces.check()
-        for observer in self._observers:
-            observer.before_step(wrenches)
-        shadows = self._shadows.begin(self._model.name) if self._shadows.names else None
-        refusal = None if self._stepper.advance() == READY else self._refusal()
-        for observer in self._observers:
-            observer.after_step()
-        if refusal is not None:
-            raise refusal
-        return StepReport(self._data.buffer.copy(), self._context, shadows)
+    def _restore_constraints(self, snapshot: Snapshot) -> None:
+        """Let the constraints of a snapshot hold in its state, unless they do.
 
-    def _refusal(self) -> ContactSimError:
-        """Return why the step was not taken; after a motion that is not finite no more are."""
-        if (status := int(self._workspace.status[0])) > READY:
-            self._workspace.status[0] = READY
-            return self._forces.refusal(status)
+        Those whose place was left open are declared without it again.
+        """
+        placed = checked_constraints(snapshot.constraints)
+        if placed == self.constraints:
+            return
+        start = self._workspace.sizes.layout['q'][0]
+        buffer = real_array('snapshot: buffer', snapshot.buffer)
+        q = self.robot.checked_configuration(buffer[start : start + self.robot.nq])
+        before = {constraint.name: constraint for constraint in self._declared}
+        self._constrain(placed, q)
+        declared = [before.get(constraint.name, constraint) for constraint in placed]
+        self._declared = tuple(
+            old if with_place_of(new, old) == new else new
+            for new, old in zip(placed, declared, strict=True)
+        )
+
+    @contextmanager
+    def _undone_on_error(self) -> Iterator[None]:
+        """Put constraints and state back where the block raises an error of ours."""
+        table, buffer = self._workspace.table, self._data.buffer.copy()
+        try:
+            yield
+        except ContactSimError:
+            self._put_back(table, buffer)
+            raise
+
+    def _put_back(self, table: ConstraintTable, buffer: Array) -> None:
+        self._workspace.table = table
+        self._workspace.fill_constraints()
+        self._data.buffer[:] = buffer
         self._stepper.update_contacts()
-        self._failure = refusal_of(self._workspace, self.robot, self.contact_model)
-        return NonFiniteState(self._failure)
-
-
-# --- Going back to a state without going back to its time or its settings.
-
-SETTINGS = ('gravity', 'time_step', 'springs')
-"""Fields of a snapshot that are no state."""
 
 
 def resume(sim: Simulator, snapshot: Snapshot, time: float) -> None:
@@ -754,22 +652,27 @@ def resume(sim: Simulator, snapshot: Snapshot, time: float) -> None:
     The steps that follow are bit-identical to those that followed the snapshot, but for their
     time, if neither settings nor the contact model have changed. Constraints are settings, but
     for the places that they found for themselves: these are as they were, or in the state.
-
-    Raises:
-        InvalidInput: a snapshot of another robot, or a state in which the constraints do not hold.
     """
     now = sim.snapshot()
     if snapshot.constraints != now.constraints:
-        snapshot = _held_there(sim, snapshot, now)
+        declared = sim.given_constraints
+        sim.restore(snapshot)
+        try:
+            sim.constraints = declared
+        except ContactSimError:
+            sim.restore(now)
+            sim.constraints = declared
+            raise
+        snapshot = sim.snapshot()
         now = replace(now, constraints=snapshot.constraints)
     if snapshot.robot != now.robot or snapshot.buffer.shape != now.buffer.shape:
-        sim.restore(snapshot)  # says what is wrong
+        sim.restore(snapshot)  # raises an error that says what is wrong
     buffer = snapshot.buffer.copy()
     layout = sim.sizes.layout
     for field in SETTINGS:
         start, stop, _ = layout[field]
         buffer[start:stop] = now.buffer[start:stop]
-    if snapshot.contact_model.name != now.contact_model.name:  # what it kept means nothing now
+    if snapshot.contact_model.name != now.contact_model.name:  # another model's warm start
         for field in ('memory', 'memory_start'):
             start, stop, _ = layout[field]
             buffer[start:stop] = 0.0
@@ -778,14 +681,124 @@ def resume(sim: Simulator, snapshot: Snapshot, time: float) -> None:
     sim.restore(replace(now, buffer=buffer))
 
 
-def _held_there(sim: Simulator, snapshot: Snapshot, now: Snapshot) -> Snapshot:
-    """Return the state of a snapshot with the constraints that hold now, and let them."""
-    given = sim.given_constraints
-    sim.restore(snapshot)
+# -------------------------------------------------------------------- constraints and their places
+
+
+def check_integrator(work: Workspace) -> None:
+    """Raise InvalidInput where bases carry the momentum that constraints take."""
+    if work.table.constraints and work.integrator[0] == MOMENTUM:
+        raise InvalidInput(
+            "integrator = 'momentum': unsupported with constraints, which take momentum; use "
+            "'semi_implicit'"
+        )
+
+
+def place(work: Workspace, constraints: Sequence[Constraint], q: Array) -> None:
+    """Let constraints whose place was left open hold where the robot is at q (nq,).
+
+    `work` was made for these constraints, perhaps at another place.
+    """
+    placed = [with_reference_pose(work.robot, constraint, q) for constraint in constraints]
+    if tuple(placed) != work.table.constraints:
+        work.table = constraint_table(work.robot, work.tree, placed)
+        work.fill_constraints()
+
+
+def place_checked(work: Workspace, constraints: Sequence[Constraint], q: Array) -> None:
+    """As `place`, and raise InvalidInput for constraints that cannot hold at q.
+
+    That is one that removes no freedom, or whose error is more than a step can take out.
+    """
+    place(work, constraints, q)
+    table = work.table
+    PythonConstraints(work).place(q)
+    for constraint, (_, first, number, *_) in zip(table.constraints, table.indices, strict=True):
+        rows = slice(first, first + number)
+        error, jacobian = work.data.bilateral_error[rows], work.data.bilateral_jacobian[rows]
+        check_start(constraint, error, jacobian)
+
+
+def with_place_of(holding: Constraint | None, declared: Constraint) -> Constraint:
+    """Return `declared` with the place of `holding`, if it has none and they are otherwise one."""
+    if not (isinstance(declared, PLACEABLE) and isinstance(holding, PLACEABLE)):
+        return declared
+    if declared.at is not None:
+        return declared
+    before: Any = holding
+    same = replace(before, at=None, name=declared.name, stabilisation=declared.stabilisation)
+    return replace(declared, at=before.at) if same == declared else declared
+
+
+# -------------------------------------------------------------------- values from users
+
+
+def checked_robot(robot: object) -> RobotModel:
+    """Return the robot, or raise InvalidInput if it is none."""
+    if not isinstance(robot, RobotModel):
+        raise InvalidInput(f'robot = {shown(robot)}: expected a RobotModel; see load_robot')
+    return robot
+
+
+def as_wrench(name: str, value: ArrayLike) -> Array:
+    """Return a wrench on a frame, shape (6,)."""
+    wrench = np.array(real_array(f'external wrench on {name!r}', value))
+    if wrench.shape != (6,) or not is_finite(wrench):
+        raise InvalidInput(
+            f'external wrench on {shown(name)} = {shown(value)}: expected 6 finite numbers'
+        )
+    return wrench
+
+
+def per_contact(
+    name: str, value: float | ArrayLike, sizes: Sizes, largest: float = np.inf
+) -> Array:
+    """Return one number in [0, largest] per contact, shape (nc,), or raise InvalidInput.
+
+    `value` is one number, one per contact or one per contact point.
+    """
+    nc, points = sizes.nc, sizes.n_candidates
+    numbers = real_array(name, value)
     try:
-        sim.constraints = given
-    except ContactSimError:
-        sim.restore(now)
-        sim.constraints = given
-        raise
-    return sim.snapshot()
+        full = np.broadcast_to(over_features(numbers, sizes), (nc,))
+    except ValueError as error:
+        lengths = (
+            f'{nc}' if nc == points else f'{points} (per contact point) or {nc} (per contact)'
+        )
+        raise InvalidInput(f'{name} = {shown(value)}: expected one number or {lengths}') from error
+    within(name, value, largest)
+    return full
+
+
+def over_features(numbers: Array, sizes: Sizes) -> Array:
+    """Repeat numbers per contact point, the last axis, for its contacts; keep all others.
+
+    Contacts between bodies get the largest of numbers per contact point, or per contact with the
+    ground.
+    """
+    if numbers.ndim == 0 or numbers.shape[-1] not in (sizes.n_candidates, sizes.n_ground):
+        return numbers
+    if numbers.shape[-1] != sizes.n_ground:
+        numbers = np.repeat(numbers, sizes.features, axis=-1)
+    if not sizes.n_pair_slots or not sizes.n_ground:
+        return numbers
+    between = np.repeat(numbers.max(axis=-1, keepdims=True), sizes.n_pair_slots, axis=-1)
+    return np.concatenate([numbers, between], axis=-1)
+
+
+def on_ground(work: Workspace, ground: Terrain) -> Workspace:
+    """Return a workspace for another ground; contacts get the coefficients of their points."""
+    other = work.on(ground)
+    before, now = work.sizes, other.sizes
+    for name in ('friction', 'restitution'):
+        numbers = getattr(work, f'default_{name}')
+        if before.nc != now.nc:
+            with_ground, between = np.split(numbers, [before.n_ground])
+            per_point = with_ground.reshape(before.n_candidates, -1)
+            if (per_point != per_point[:, :1]).any():
+                raise InvalidInput(
+                    f'{name} is given for each of {before.features} contacts of a contact point, '
+                    f'on the new ground there are {now.features}: give it per contact point first'
+                )
+            numbers = np.concatenate([np.repeat(per_point[:, 0], now.features), between])
+        getattr(other, f'default_{name}')[:] = numbers
+    return other

@@ -1,4 +1,4 @@
-"""Snapshot: the state of a simulation between two steps."""
+"""Snapshots of a simulation, and the state of a robot that stands on a terrain."""
 
 from __future__ import annotations
 
@@ -19,7 +19,48 @@ from contact_sim.robot._model import RobotModel
 from contact_sim.robot._several_robots import JoinedRobots, Part, parts_of
 from contact_sim.robot._standing_pose import STANDING
 
-# --- Standing a robot on a terrain.
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """Everything the next steps depend on besides robot, terrain and commands."""
+
+    robot: str
+    buffer: Array
+    """The step data, see `arrays.step_data`."""
+    friction: Array
+    """Outside of regions, shape (nc,)."""
+    restitution: Array
+    """Outside of regions, shape (nc,)."""
+    stabilisation: Array
+    contact_model: ContactModel
+    constraints: tuple[Constraint, ...] = ()
+    """With their places."""
+
+    def check_fits(self, now: Snapshot) -> None:
+        """Raise InvalidInput unless it can follow on `now`, one of the same simulation."""
+        if not isinstance(self.robot, str) or self.robot != now.robot:
+            raise InvalidInput(
+                f'snapshot of robot {shown(self.robot)}: expected one of {now.robot!r}'
+            )
+        numbers = {}
+        for name in ('buffer', 'friction', 'restitution', 'stabilisation'):
+            array, expected = (
+                real_array(f'snapshot: {name}', getattr(self, name)),
+                getattr(now, name),
+            )
+            if array.shape != expected.shape:
+                raise InvalidInput(
+                    f'snapshot: {name} of {array.size} numbers, expected {expected.size}: the '
+                    'robot had other contact points or the ground other features'
+                )
+            numbers[name] = array
+        within('snapshot: friction', numbers['friction'], np.inf)
+        within('snapshot: restitution', numbers['restitution'], 1.0)
+        within('snapshot: baumgarte', numbers['stabilisation'][0], 1.0)
+        within('snapshot: restitution_threshold', numbers['stabilisation'][1], np.inf)
+
+
+# --- Standing a robot on a terrain
 
 ROUNDING = 1e-15
 """Error of a distance, relative to the lengths that it is computed from."""
@@ -54,10 +95,6 @@ def standing_on(
         x: where in world [m]; on a plane this is measured from the foot of the origin's normal.
         y: as x.
         yaw: turn about the robot's own vertical [rad].
-
-    Raises:
-        UnknownName: a pose that the robot does not have.
-        InvalidInput: no ground there to stand on, or one that is too narrow for the robot.
     """
     q = robot.reference_configuration(pose)
     if isinstance(robot, JoinedRobots):
@@ -177,46 +214,3 @@ def _missing_rise(terrain: Terrain, centres: list[Array], radii: list[float], up
     slope = normal @ up
     rise = (np.array(radii)[:, None] - distance) / np.maximum(slope, STEEP)
     return float(rise[slope >= STEEP].max()) if (slope >= STEEP).any() else math.nan
-
-
-# --- Snapshot: the state of a simulation between two steps.
-
-
-@dataclass(frozen=True, eq=False)
-class Snapshot:
-    """Everything the next steps depend on besides robot, terrain and commands."""
-
-    robot: str
-    buffer: Array
-    """The step data, see `arrays.step_data`."""
-    friction: Array
-    """Outside of regions, shape (nc,)."""
-    restitution: Array
-    """Outside of regions, shape (nc,)."""
-    stabilisation: Array
-    contact_model: ContactModel
-    constraints: tuple[Constraint, ...] = ()
-    """With their places."""
-
-    def check_fits(self, now: Snapshot) -> None:
-        """Raise InvalidInput unless it can follow on `now`, one of the same simulation."""
-        if not isinstance(self.robot, str) or self.robot != now.robot:
-            raise InvalidInput(
-                f'snapshot of robot {shown(self.robot)}: expected one of {now.robot!r}'
-            )
-        numbers = {}
-        for name in ('buffer', 'friction', 'restitution', 'stabilisation'):
-            given, expected = (
-                real_array(f'snapshot: {name}', getattr(self, name)),
-                getattr(now, name),
-            )
-            if given.shape != expected.shape:
-                raise InvalidInput(
-                    f'snapshot: {name} of {given.size} numbers, expected {expected.size}: the '
-                    'robot had other contact points or the ground other features'
-                )
-            numbers[name] = given
-        within('snapshot: friction', numbers['friction'], np.inf)
-        within('snapshot: restitution', numbers['restitution'], 1.0)
-        within('snapshot: baumgarte', numbers['stabilisation'][0], 1.0)
-        within('snapshot: restitution_threshold', numbers['stabilisation'][1], np.inf)

@@ -18,8 +18,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contact_sim._types import Array
-from contact_sim._validation import checked, count, finite, indices, listed, positive, real_array
-from contact_sim.arrays._fields import INDEX_FIELDS, places_of
+from contact_sim._validation import (
+    LARGEST,
+    as_tuple,
+    checked,
+    count,
+    finite,
+    indices,
+    positive,
+    real_array,
+)
+from contact_sim.arrays._fields import INDEX_FIELDS, Sizes, places_of
 from contact_sim.arrays._views import PERSISTENT_FIELDS
 from contact_sim.collision._terrain import TerrainLike, as_terrain
 from contact_sim.contact_models import as_contact_model
@@ -32,213 +41,13 @@ from contact_sim.robot._actuators import Actuators, JointCommand
 from contact_sim.robot._coordinates import find_frame, frozen
 from contact_sim.robot._model import RobotModel
 from contact_sim.simulation._compilation import announced
-from contact_sim.simulation._inputs import checked_robot, per_world, per_world_contact
 from contact_sim.simulation._judge import crossed_limits
 from contact_sim.simulation._report import StepContext, StepReport
-from contact_sim.simulation._simulator import check_integrator
+from contact_sim.simulation._simulator import check_integrator, checked_robot, over_features
 from contact_sim.simulation._state import standing_on
 from contact_sim.step._workspace import Workspace, ground_indices
 
-# --- The arrays of many worlds of one robot, and what each world may have of its own.
-
-LAW_FIELDS = ('reach', 'law', 'damping_inertia', 'options', 'support_command', 'springs')
-"""Fields that belong to the contact model of a world."""
-ROBOT_FIELDS = (
-    'body', 'total_mass', 'inverse_weight', 'armature', 'damping', 'interval_lower',
-    'interval_upper', 'lower', 'upper', 'effort_limit', 'velocity_limit', 'saturation_effort',
-    'lag_decay', 'delay',
-)  # fmt: skip
-"""Fields that follow from masses and actuators of a world."""
-
-
-class WorldArrays:
-    """Numbers and indices of n worlds, one row each, laid out as those of one simulation.
-
-    Attributes:
-        n: number of worlds.
-        numbers: shape (n, length).
-        indices: shape (n, length).
-        template: a workspace with the layout of every world.
-        terrains: the ground of every world, length n.
-        law: the contact model of world 0; those of the others differ in parameters only.
-    """
-
-    def __init__(
-        self,
-        robot: RobotModel,
-        n: int,
-        contact_model: str | ContactModel | Sequence[ContactModel],
-        terrain: TerrainLike | Sequence[TerrainLike],
-        time_step: float,
-        actuators: Sequence[Actuators] | None = None,
-    ) -> None:
-        self.n = n
-        self._robots = robots_of(robot, n, actuators)
-        self.terrains = one_or_each('terrain', terrain, as_terrain, n)
-        self._models = one_or_each('contact_model', contact_model, as_contact_model, n)
-        self._h = positive('time_step', time_step, 's')
-        first = with_room(self._robots)
-        self.template = template = Workspace(first, self.terrains[0], self._h, first.constraints)
-        if template.tree.unsupported:
-            names = ', '.join(template.tree.unsupported)
-            raise InvalidInput(f'Worlds: joints {names} have no compiled kernels; use Simulator')
-        self.numbers = np.repeat(template.numbers, n, axis=0)
-        self.indices = np.repeat(template.indices, n, axis=0)
-        self._places = places_of(template.sizes)
-        self.law = self._checked_law()
-        self.change_terrains(np.arange(n), self.terrains)
-
-    def field(self, name: str) -> Any:
-        """Return a view of one field of all worlds, shape (n, ...)."""
-        start, stop, shape = self._places[name]
-        array = self.indices if name in INDEX_FIELDS else self.numbers
-        return array[:, start:stop].reshape(self.n, *shape)
-
-    def set_gravity(self, gravity: float | ArrayLike) -> None:
-        """Use a gravity for all worlds, or one for each, (n, 3) [m/s²].
-
-        Raises:
-            InvalidInput: another shape, or values that are not finite.
-        """
-        value = real_array('gravity', gravity)
-        if value.ndim == 2 and (value.shape != (self.n, 3) or not np.isfinite(value).all()):
-            raise InvalidInput(f'gravity: shape {value.shape}, expected ({self.n}, 3), finite')
-        self.field('gravity')[:] = value if value.ndim == 2 else gravity_vector(gravity)
-
-    def set_robots(self, masses: ArrayLike | None) -> None:
-        """Use the actuators of every world, and masses (njoints − 1,) or (n, njoints − 1) [kg].
-
-        Raises:
-            InvalidInput: another shape, masses that are not > 0, dry friction in other joints
-                than in world 0, a delay that is no multiple of the time step.
-        """
-        robots = self._robots
-        if masses is not None:
-            bodies = robots[0].pinocchio_model.njoints - 1
-            rows = per_world('masses', masses, self.n, bodies)
-            if not (rows > 0.0).all():
-                raise InvalidInput('masses: expected values > 0')
-            robots = [with_masses(robot, row) for robot, row in zip(robots, rows, strict=True)]
-        for i, robot in enumerate(robots):
-            own = Workspace(robot, self.terrains[i], self._h, robot.constraints)
-            if not np.array_equal(own.interval_dof, self.template.interval_dof):
-                raise InvalidInput(
-                    f'actuators of world {i}: dry friction in other joints than in world 0'
-                )
-            for name in ROBOT_FIELDS:
-                self.field(name)[i] = getattr(own, name)
-
-    def set_laws(self) -> None:
-        """Write the contact model of every world; gravity and masses have to be set before."""
-        template, first = self.template, self._models[0]
-        same = all(model is first for model in self._models)
-        same = same and len(np.unique(self.field('total_mass'))) == 1
-        same = same and (self.field('gravity') == self.field('gravity')[0]).all()
-        for i, model in enumerate(self._models[:1] if same else self._models):
-            template.data.gravity[:] = self.field('gravity')[i]
-            template.total_mass[:] = self.field('total_mass')[i]
-            template.data.springs[:] = 0.0
-            model.bind(template)
-            for name in LAW_FIELDS:
-                self.field(name)[slice(None) if same else i] = getattr(template, name)
-
-    def of(self, world: int) -> Workspace:
-        """Return a workspace with the values of one world."""
-        own = self.template.copy(self.terrains[world])
-        own.numbers[0], own.indices[0] = self.numbers[world], self.indices[world]
-        return own
-
-    def change_terrains(
-        self, which: NDArray[np.int64], terrain: TerrainLike | Sequence[TerrainLike]
-    ) -> None:
-        """Put the worlds `which` on other grounds, one for all or one for each.
-
-        Raises:
-            InvalidInput: another number of grounds, or one with other features.
-        """
-        chosen = one_or_each('terrain', terrain, as_terrain, len(which))
-        for i, ground in zip(which, chosen, strict=True):
-            if ground.features != self.terrains[0].features:
-                raise InvalidInput(
-                    f'terrain of world {i} has {ground.features} features, that of world 0 '
-                    f'{self.terrains[0].features}'
-                )
-        for i, ground in zip(which, chosen, strict=True):
-            self.terrains[i] = ground
-            self.field('terrain')[i] = ground.data
-            self.field('ground')[i] = ground_indices(ground)
-
-    def _checked_law(self) -> TimeSteppingModel:
-        first = self._models[0]
-        for i, model in enumerate(self._models):
-            if not isinstance(model, TimeSteppingModel):
-                raise InvalidInput(
-                    f'Worlds: contact model {model.name!r} has no compiled step; use Simulator'
-                )
-            if model.compiled is not first.compiled:
-                raise InvalidInput(
-                    f'contact_model of world {i} is {model.name!r}, that of world 0 '
-                    f'{first.name!r}: expected one class'
-                )
-        assert isinstance(first, TimeSteppingModel)
-        return first
-
-
-def robots_of(
-    robot: RobotModel, n: int, actuators: Sequence[Actuators] | None
-) -> list[RobotModel]:
-    """Return the robot of every world, one for all where nothing differs.
-
-    Raises:
-        InvalidInput: another number than n of actuators, or actuators of other joints.
-    """
-    if actuators is None:
-        return [robot] * n
-    actuators = listed('actuators', actuators)
-    if len(actuators) != n:
-        raise InvalidInput(f'actuators: {len(actuators)} given, expected {n}')
-    return [robot.with_actuators(own) for own in actuators]
-
-
-def with_room(robots: Sequence[RobotModel]) -> RobotModel:
-    """Return a robot whose arrays have room for what the actuators of all of these remember."""
-    first = robots[0]
-    if all(robot is first for robot in robots):
-        return first
-    most = {
-        name: np.max([getattr(robot.actuators, name) for robot in robots], axis=0)
-        for name in ('delay', 'time_constant')
-    }
-    return first.with_actuators(None, **most)
-
-
-def one_or_each(name: str, value: Any, checked: Callable[[Any], Any], n: int) -> list[Any]:
-    """Return n checked values, of one for all or of n."""
-    if isinstance(value, str) or not isinstance(value, Sequence):
-        return [checked(value)] * n
-    if len(value) != n:
-        raise InvalidInput(f'{name}: {len(value)} given, expected one or {n}')
-    return [checked(one) for one in value]
-
-
-def with_masses(robot: RobotModel, masses: ArrayLike) -> RobotModel:
-    """Return `robot` with other masses (njoints − 1,) [kg]; inertias scale with them.
-
-    Raises:
-        RobotDescriptionError: masses with which no motion can be computed.
-    """
-    model = robot.pinocchio_model.copy()
-    for joint, mass in enumerate(real_array('masses', masses), 1):
-        inertia = model.inertias[joint]
-        if inertia.mass > 0.0:
-            scale = mass / inertia.mass
-            model.inertias[joint] = type(inertia)(mass, inertia.lever, scale * inertia.inertia)
-    return replace(robot, pinocchio_model=model)
-
-
-# --- Worlds: many worlds of one robot, stepped together in compiled threads.
-
-Controller = Callable[[Array, Array, Array], ArrayLike]
+BatchController = Callable[[Array, Array, Array], ArrayLike]
 """(time (n,), q (n, nq), v (n, nv)) → joint efforts (n, n_joints) [N m]."""
 CHUNKS = 4
 """Pieces of work per thread: worlds may take differently long."""
@@ -373,8 +182,8 @@ class Worlds:
 
     def _starts(self, q: ArrayLike | None, which: NDArray[np.int64]) -> Array:
         if q is not None:
-            given = np.atleast_2d(real_array('q', q))
-            return np.broadcast_to(_rows('q', given, len(which)), (len(which), given.shape[1]))
+            rows = np.atleast_2d(real_array('q', q))
+            return np.broadcast_to(_rows('q', rows, len(which)), (len(which), rows.shape[1]))
         poses: dict[int, Array] = {}
         for i in which:
             terrain = self._arrays.terrains[i]
@@ -460,17 +269,18 @@ class Worlds:
         Raises:
             InvalidInput: commands of the wrong number or length.
         """
-        one = isinstance(command, JointCommand)
-        commands = [command] * self.n if one else listed('command', command)
-        for each in commands:
-            of_type('command', each, JointCommand)
+        commands = as_tuple(
+            'command', [command] * self.n if isinstance(command, JointCommand) else command
+        )
+        for own in commands:
+            of_type('command', own, JointCommand)
         if len(commands) != self.n:
             raise InvalidInput(f'command: {len(commands)} commands, expected {self.n}')
         for field, name in (
             ('target', 'position'), ('target_velocity', 'velocity'), ('feed_forward', 'effort'),
             ('kp', 'stiffness'), ('kd', 'damping'),
         ):  # fmt: skip
-            rows = np.array([getattr(one, name) for one in commands])
+            rows = np.array([getattr(own, name) for own in commands])
             self._field(field)[:] = per_world(
                 f'command.{name}', rows, self.n, self.robot.n_joints, least=-np.inf
             )
@@ -478,7 +288,9 @@ class Worlds:
         return self._recorded(count('steps', steps), every, None)
 
     @checked
-    def run(self, controller: Controller, steps: int, period: int = 1, every: int = 0) -> Rollout:
+    def run(
+        self, controller: BatchController, steps: int, period: int = 1, every: int = 0
+    ) -> Rollout:
         """Advance by `steps` steps; `controller` gives the efforts every `period` steps.
 
         Args:
@@ -518,7 +330,7 @@ class Worlds:
         self._field('wrench_body')[:] = body
 
     def _recorded(
-        self, steps: int, every: int, controlled: tuple[Controller, int] | None
+        self, steps: int, every: int, controlled: tuple[BatchController, int] | None
     ) -> Rollout:
         if every < 0:
             raise InvalidInput(f'every = {every}: expected a whole number of at least 0')
@@ -535,7 +347,7 @@ class Worlds:
                 since = 0
         return Rollout(*(np.array(values) for values in zip(*instants, strict=True)))
 
-    def _command(self, controller: Controller) -> None:
+    def _command(self, controller: BatchController) -> None:
         efforts = real_array('controller', controller(self.time, self.q, self.v))
         shape = (self.n, self.robot.n_joints)
         if efforts.shape != shape:
@@ -574,3 +386,209 @@ def _rows(name: str, values: Array, n: int) -> Array:
     if values.ndim != 2 or values.shape[0] not in (1, n):
         raise InvalidInput(f'{name}: shape {values.shape}, expected one row or {n}')
     return values
+
+
+def per_world(
+    name: str,
+    value: float | ArrayLike,
+    n: int,
+    length: int,
+    largest: float = np.inf,
+    least: float = 0.0,
+) -> Array:
+    """Return numbers in [least, largest], one row per world, shape (n, length)."""
+    numbers = real_array(name, value)
+    allowed = ((), (length,), (n, 1), (n, length))
+    if numbers.shape not in allowed:
+        raise InvalidInput(
+            f'{name}: shape {numbers.shape}, expected one number, ({length},), ({n}, 1) or '
+            f'({n}, {length})'
+        )
+    within = (np.abs(numbers) <= LARGEST) & (numbers >= least) & (numbers <= largest)
+    if not within.all():
+        worst = numbers[~within].flat[0]
+        raise InvalidInput(f'{name}: {worst} is not a finite value in [{least:g}, {largest:g}]')
+    return np.broadcast_to(numbers, (n, length))
+
+
+def per_world_contact(
+    name: str, value: float | ArrayLike, n: int, sizes: Sizes, largest: float = np.inf
+) -> Array:
+    """Return `per_world` of numbers per contact, shape (n, nc), or given per contact point."""
+    return per_world(name, over_features(real_array(name, value), sizes), n, sizes.nc, largest)
+
+
+# --- The arrays of many worlds of one robot
+
+LAW_FIELDS = ('reach', 'law', 'damping_inertia', 'options', 'support_command', 'springs')
+"""Fields that belong to the contact model of a world."""
+ROBOT_FIELDS = (
+    'body', 'total_mass', 'inverse_weight', 'armature', 'damping', 'interval_lower',
+    'interval_upper', 'lower', 'upper', 'effort_limit', 'velocity_limit', 'saturation_effort',
+    'lag_decay', 'delay',
+)  # fmt: skip
+"""Fields that follow from masses and actuators of a world."""
+
+
+class WorldArrays:
+    """Numbers and indices of n worlds, one row each, laid out as those of one simulation.
+
+    Attributes:
+        n: number of worlds.
+        numbers: shape (n, length).
+        indices: shape (n, length).
+        template: a workspace with the layout of every world.
+        terrains: the ground of every world, length n.
+        law: the contact model of world 0; those of the others differ in parameters only.
+    """
+
+    def __init__(
+        self,
+        robot: RobotModel,
+        n: int,
+        contact_model: str | ContactModel | Sequence[ContactModel],
+        terrain: TerrainLike | Sequence[TerrainLike],
+        time_step: float,
+        actuators: Sequence[Actuators] | None = None,
+    ) -> None:
+        self.n = n
+        self._robots = robots_of(robot, n, actuators)
+        self.terrains = one_or_each('terrain', terrain, as_terrain, n)
+        self._models = one_or_each('contact_model', contact_model, as_contact_model, n)
+        self._h = positive('time_step', time_step, 's')
+        first = with_room(self._robots)
+        self.template = template = Workspace(first, self.terrains[0], self._h, first.constraints)
+        if template.tree.unsupported:
+            names = ', '.join(template.tree.unsupported)
+            raise InvalidInput(f'Worlds: joints {names} have no compiled kernels; use Simulator')
+        self.numbers = np.repeat(template.numbers, n, axis=0)
+        self.indices = np.repeat(template.indices, n, axis=0)
+        self._places = places_of(template.sizes)
+        self.law = self._checked_law()
+        self.change_terrains(np.arange(n), self.terrains)
+
+    def field(self, name: str) -> Any:
+        """Return a view of one field of all worlds, shape (n, ...)."""
+        start, stop, shape = self._places[name]
+        array = self.indices if name in INDEX_FIELDS else self.numbers
+        return array[:, start:stop].reshape(self.n, *shape)
+
+    def set_gravity(self, gravity: float | ArrayLike) -> None:
+        """Use a gravity for all worlds, or one for each, (n, 3) [m/s²]."""
+        value = real_array('gravity', gravity)
+        if value.ndim == 2 and (value.shape != (self.n, 3) or not np.isfinite(value).all()):
+            raise InvalidInput(f'gravity: shape {value.shape}, expected ({self.n}, 3), finite')
+        self.field('gravity')[:] = value if value.ndim == 2 else gravity_vector(gravity)
+
+    def set_robots(self, masses: ArrayLike | None) -> None:
+        """Use the actuators of every world, and masses (njoints − 1,) or (n, njoints − 1) [kg]."""
+        robots = self._robots
+        if masses is not None:
+            bodies = robots[0].pinocchio_model.njoints - 1
+            rows = per_world('masses', masses, self.n, bodies)
+            if not (rows > 0.0).all():
+                raise InvalidInput('masses: expected values > 0')
+            robots = [with_masses(robot, row) for robot, row in zip(robots, rows, strict=True)]
+        for i, robot in enumerate(robots):
+            own = Workspace(robot, self.terrains[i], self._h, robot.constraints)
+            if not np.array_equal(own.interval_dof, self.template.interval_dof):
+                raise InvalidInput(
+                    f'actuators of world {i}: dry friction in other joints than in world 0'
+                )
+            for name in ROBOT_FIELDS:
+                self.field(name)[i] = getattr(own, name)
+
+    def set_laws(self) -> None:
+        """Write the contact model of every world; gravity and masses have to be set before."""
+        template, first = self.template, self._models[0]
+        same = all(model is first for model in self._models)
+        same = same and len(np.unique(self.field('total_mass'))) == 1
+        same = same and (self.field('gravity') == self.field('gravity')[0]).all()
+        for i, model in enumerate(self._models[:1] if same else self._models):
+            template.data.gravity[:] = self.field('gravity')[i]
+            template.total_mass[:] = self.field('total_mass')[i]
+            template.data.springs[:] = 0.0
+            model.bind(template)
+            for name in LAW_FIELDS:
+                self.field(name)[slice(None) if same else i] = getattr(template, name)
+
+    def of(self, world: int) -> Workspace:
+        """Return a workspace with the values of one world."""
+        own = self.template.copy(self.terrains[world])
+        own.numbers[0], own.indices[0] = self.numbers[world], self.indices[world]
+        return own
+
+    def change_terrains(
+        self, which: NDArray[np.int64], terrain: TerrainLike | Sequence[TerrainLike]
+    ) -> None:
+        """Put the worlds `which` on other grounds, one for all or one for each."""
+        chosen = one_or_each('terrain', terrain, as_terrain, len(which))
+        for i, ground in zip(which, chosen, strict=True):
+            if ground.features != self.terrains[0].features:
+                raise InvalidInput(
+                    f'terrain of world {i} has {ground.features} features, that of world 0 '
+                    f'{self.terrains[0].features}'
+                )
+        for i, ground in zip(which, chosen, strict=True):
+            self.terrains[i] = ground
+            self.field('terrain')[i] = ground.data
+            self.field('ground')[i] = ground_indices(ground)
+
+    def _checked_law(self) -> TimeSteppingModel:
+        first = self._models[0]
+        for i, model in enumerate(self._models):
+            if not isinstance(model, TimeSteppingModel):
+                raise InvalidInput(
+                    f'Worlds: contact model {model.name!r} has no compiled step; use Simulator'
+                )
+            if model.compiled is not first.compiled:
+                raise InvalidInput(
+                    f'contact_model of world {i} is {model.name!r}, that of world 0 '
+                    f'{first.name!r}: expected one class'
+                )
+        assert isinstance(first, TimeSteppingModel)
+        return first
+
+
+def robots_of(
+    robot: RobotModel, n: int, actuators: Sequence[Actuators] | None
+) -> list[RobotModel]:
+    """Return the robot of every world, one for all where nothing differs."""
+    if actuators is None:
+        return [robot] * n
+    actuators = as_tuple('actuators', actuators)
+    if len(actuators) != n:
+        raise InvalidInput(f'actuators: {len(actuators)} given, expected {n}')
+    return [robot.with_actuators(own) for own in actuators]
+
+
+def with_room(robots: Sequence[RobotModel]) -> RobotModel:
+    """Return a robot whose arrays have room for what the actuators of all of these remember."""
+    first = robots[0]
+    if all(robot is first for robot in robots):
+        return first
+    most = {
+        name: np.max([getattr(robot.actuators, name) for robot in robots], axis=0)
+        for name in ('delay', 'time_constant')
+    }
+    return first.with_actuators(None, **most)
+
+
+def one_or_each(name: str, value: Any, checked: Callable[[Any], Any], n: int) -> list[Any]:
+    """Return n checked values, of one for all or of n."""
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        return [checked(value)] * n
+    if len(value) != n:
+        raise InvalidInput(f'{name}: {len(value)} given, expected one or {n}')
+    return [checked(item) for item in value]
+
+
+def with_masses(robot: RobotModel, masses: ArrayLike) -> RobotModel:
+    """Return `robot` with other masses (njoints − 1,) [kg]; inertias scale with them."""
+    model = robot.pinocchio_model.copy()
+    for joint, mass in enumerate(real_array('masses', masses), 1):
+        inertia = model.inertias[joint]
+        if inertia.mass > 0.0:
+            scale = mass / inertia.mass
+            model.inertias[joint] = type(inertia)(mass, inertia.lever, scale * inertia.inertia)
+    return replace(robot, pinocchio_model=model)

@@ -19,10 +19,10 @@ from numpy.typing import ArrayLike
 from contact_sim._types import Array
 from contact_sim._validation import (
     LARGEST,
+    as_tuple,
     checked,
     checked_fields,
     finite_array,
-    listed,
     real_array,
     real_number,
     shaped,
@@ -302,7 +302,7 @@ class ContactProblem:
         Raises:
             InvalidInput: something that is no block, Jacobians of another width.
         """
-        given = listed('blocks', blocks, 'a list of cones and intervals')
+        given = as_tuple('blocks', blocks, 'a list of cones and intervals')
         nv = real_array('velocity', velocity).size
         for k, block in enumerate(given):
             if not isinstance(block, Cone | Interval):

@@ -1,5 +1,6 @@
 """Floating-base dynamics of a robot on its feet (docs/support.md): pure functions, no state."""
 
+from contact_sim._deprecated import renamed
 from contact_sim.support._analysis import Support, analyse_support
 from contact_sim.support._coordinates import (
     base_rotation,
@@ -11,7 +12,7 @@ from contact_sim.support._coordinates import (
     world_velocity,
 )
 from contact_sim.support._geometry import (
-    BaseMotion,
+    RigidMotion,
     minimal_coordinates,
     null_space_basis,
     null_space_projector,
@@ -20,7 +21,7 @@ from contact_sim.support._stance_dynamics import (
     ImpulseTransfer,
     InverseDynamics,
     Partition,
-    Stance,
+    StanceDynamics,
     acceleration,
     consistent_acceleration,
     consistent_velocity,
@@ -41,11 +42,11 @@ from contact_sim.support._stance_dynamics import (
 )
 
 __all__ = [
-    'BaseMotion',
     'ImpulseTransfer',
     'InverseDynamics',
     'Partition',
-    'Stance',
+    'RigidMotion',
+    'StanceDynamics',
     'Support',
     'acceleration',
     'analyse_support',
@@ -76,3 +77,5 @@ __all__ = [
     'velocity_map',
     'world_velocity',
 ]
+
+__getattr__ = renamed('support')

@@ -16,7 +16,7 @@ from contact_sim.robot._standing_pose import STANDING
 from contact_sim.support._analysis import Support, analyse_support
 from contact_sim.support._stance_dynamics import foot_indices
 
-# --- The quadruped table of theory E5 and E7 for any robot: what each set of feet holds.
+# --- The table of theory E5 and E7: one row per set of feet
 
 LARGEST = 12
 """Feet of which every subset can be listed: 4096 rows."""
@@ -75,7 +75,7 @@ def support_table(robot: RobotModel, q: ArrayLike, feet: Iterable[str | int] | N
     return '\n'.join(lines)
 
 
-# --- Print what sets of feet hold: python -m contact_sim.support --robot anymal_b [--feet ...].
+# --- The command
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -85,17 +85,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument('--feet', nargs='*', metavar='FOOT', help='one stance (default: all)')
     parser.add_argument('--pose', default=STANDING, help='reference pose (default: standing)')
     parser.add_argument('--fixed-base', action='store_true', help='without a floating base')
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        robot = load_robot(given.robot, floating_base=not given.fixed_base)
-        q = robot.reference_configuration(given.pose)
-        feet = None if given.feet is None else [_foot(name) for name in given.feet]
+        robot = load_robot(options.robot, floating_base=not options.fixed_base)
+        q = robot.reference_configuration(options.pose)
+        feet = None if options.feet is None else [_foot(name) for name in options.feet]
         table = support_table(robot, q, feet)
     except ContactSimError as error:
         print(f'{parser.prog}: {error}', file=sys.stderr)
         return 2
     names = ', '.join(point.name for point in robot.contact_points) or 'none'
-    print(f'{robot.name}, pose {given.pose!r}, {robot.n_joints} joints, feet: {names}\n')
+    print(f'{robot.name}, pose {options.pose!r}, {robot.n_joints} joints, feet: {names}\n')
     print(table)
     return 0
 

@@ -27,14 +27,14 @@ from contact_sim.collision._terrain import TerrainLike, as_terrain
 from contact_sim.robot._model import RobotModel
 from contact_sim.support import _geometry
 from contact_sim.support._geometry import (
-    BaseMotion,
+    RigidMotion,
     distance_inside,
     named_motions,
     support_polygon,
 )
 from contact_sim.support._stance_dynamics import (
     DIRECTIONS,
-    Stance,
+    StanceDynamics,
     require_floating_base,
     stance_dynamics,
 )
@@ -45,7 +45,7 @@ class Support:
     """A set of feet under a robot; everything is computed when it is read."""
 
     robot: RobotModel
-    stance: Stance
+    stance: StanceDynamics
     q: Array
     """Configuration, shape (nq,)."""
 
@@ -100,7 +100,7 @@ class Support:
         return _geometry.rank(self.null_space_basis[self.stance.base_dofs])
 
     @cached_property
-    def uncontrollable_base_directions(self) -> tuple[BaseMotion, ...]:
+    def uncontrollable_base_directions(self) -> tuple[RigidMotion, ...]:
         """The uncontrollable motions of a floating base, one per `uncontrollable_base_dof`.
 
         Raises:
@@ -163,7 +163,7 @@ def analyse_support(
     directions: Sequence[str] = DIRECTIONS,
     terrain: TerrainLike = 'plane',
 ) -> Support:
-    """Return what the feet `active` hold of `robot` at q (nq,); theory E5, E7.
+    """Return the support of `robot` by the feet `active` at q (nq,); theory E5, E7.
 
     Args:
         robot: with a floating or a fixed base; the base of the latter are the coordinates that no
@@ -177,5 +177,5 @@ def analyse_support(
         UnknownName: a foot or terrain that does not exist.
         InvalidInput: a wrong size, values that are not finite, a foot listed twice.
     """
-    held = stance_dynamics(robot, q, None, active, directions, as_terrain(terrain))
-    return Support(robot, held, robot.checked_configuration(q))
+    stance = stance_dynamics(robot, q, None, active, directions, as_terrain(terrain))
+    return Support(robot, stance, robot.checked_configuration(q))

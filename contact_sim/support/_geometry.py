@@ -1,4 +1,4 @@
-"""Support polygons, and rigid motions of the base described as lines in space; numbers only."""
+"""Algebra of a contact Jacobian, and geometry of its support: pure functions of arrays."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from contact_sim._types import Array
 from contact_sim._validation import checked, cholesky_factor, indices
 from contact_sim.errors import InvalidInput
 
-# --- Ranks, null spaces and projectors of a contact Jacobian; numbers only.
+# --- Ranks, null spaces and projectors of a contact Jacobian
 #
 # With M = L Lᵀ and J L⁻ᵀ = U Σ Vᵀ (r singular values that count):
 #
@@ -125,15 +125,14 @@ class Weighted:
     @property
     def projector(self) -> Array:
         """N_c, shape (nv, nv)."""
-        held = self.right @ (self.right.T @ self.factor.T)
-        identity = np.eye(len(self.factor))
-        return np.asarray(identity - solve_triangular(self.factor, held, lower=True, trans='T'))
+        identity, rows = np.eye(len(self.factor)), self.right @ (self.right.T @ self.factor.T)
+        return np.asarray(identity - solve_triangular(self.factor, rows, lower=True, trans='T'))
 
     def force(self, applied: Array, drift: Array) -> Array:
         """Return the least-norm f with J M⁻¹ (applied + Jᵀ f) = −drift, shape (m,)."""
         pushed = self.right.T @ solve_triangular(self.factor, applied, lower=True)
-        wanted = pushed + (self.left.T @ drift) / self.values
-        return np.asarray(-self.left @ (wanted / self.values))
+        modal = pushed + (self.left.T @ drift) / self.values
+        return np.asarray(-self.left @ (modal / self.values))
 
 
 @checked
@@ -152,7 +151,7 @@ def null_space_projector(inertia: Array, jacobian: Array) -> Array:
     return Weighted.of(inertia, jacobian).projector
 
 
-# --- Support polygons, and rigid motions of the base described as lines in space; numbers only.
+# --- Support polygons, and rigid motions of the base as lines in space
 
 ON_LINE = 1e-9
 """Distance within which a point lies on a line, as a share of the distances involved."""
@@ -160,7 +159,7 @@ AXES = ('x', 'y', 'z')
 
 
 @dataclass(frozen=True, eq=False)
-class BaseMotion:
+class RigidMotion:
     """A rigid motion of the base: along a direction, or about a line (a screw if `pitch` ≠ 0)."""
 
     name: str
@@ -175,7 +174,7 @@ class BaseMotion:
     """Translation along the axis per radian [m]; inf for a translation."""
 
 
-def base_motion(twist: Array, origin: Array, landmarks: dict[str, Array]) -> BaseMotion:
+def base_motion(twist: Array, origin: Array, landmarks: dict[str, Array]) -> RigidMotion:
     """Return the motion that a twist (6,) at `origin` (3,) is, named after landmarks on its axis.
 
     Args:
@@ -188,26 +187,26 @@ def base_motion(twist: Array, origin: Array, landmarks: dict[str, Array]) -> Bas
     speed = float(np.linalg.norm(omega))
     if speed <= ON_LINE:
         name = f'translation along {_direction_words(linear)}'
-        return BaseMotion(name, unit, linear, origin, np.inf)
+        return RigidMotion(name, unit, linear, origin, np.inf)
     axis = omega / speed
     point = origin + np.cross(omega, linear) / speed**2
     pitch = float(axis @ linear) / speed
     on_axis = [name for name, place in landmarks.items() if _on_line(place, point, axis)]
     kind = 'rotation' if abs(pitch) <= ON_LINE else f'screw of pitch {pitch:.4g} m'
-    return BaseMotion(
+    return RigidMotion(
         f'{kind} about {_line_words(on_axis, axis, point)}', unit, axis, point, pitch
     )
 
 
 def named_motions(
     null_space: Array, origin: Array, landmarks: dict[str, Array]
-) -> tuple[BaseMotion, ...]:
+) -> tuple[RigidMotion, ...]:
     """Return motions that span a space of twists (6, k), plain ones first.
 
     Translations along and rotations about the world axes, through the middle of the landmarks,
     are taken where they lie in the space; the rest of an orthonormal basis follows.
     """
-    wanted = null_space.shape[1]
+    count = null_space.shape[1]
     arm = np.mean(list(landmarks.values()), axis=0) - origin if landmarks else np.zeros(3)
     plain = [np.concatenate([axis, np.zeros(3)]) for axis in np.eye(3)]
     plain += [np.concatenate([np.cross(arm, axis), axis]) for axis in np.eye(3)]
@@ -215,7 +214,7 @@ def named_motions(
     for twist in [*plain, *null_space.T]:
         inside = null_space @ (null_space.T @ twist)
         whole = np.linalg.norm(inside - twist) <= ON_LINE * np.linalg.norm(twist)
-        if len(chosen) < wanted and whole and _new(twist, chosen):
+        if len(chosen) < count and whole and _new(twist, chosen):
             chosen.append(twist)
     return tuple(base_motion(twist, origin, landmarks) for twist in chosen)
 

@@ -40,7 +40,7 @@ from contact_sim.robot._coordinates import checked_vector
 from contact_sim.robot._model import RobotModel
 from contact_sim.support._geometry import Weighted, minimal_coordinates, null_space_basis
 
-# --- Which feet stand, and which of their directions are held.
+# --- Feet in contact, and directions of their contact frames
 
 DIRECTIONS = ('t1', 't2', 'n')
 """Rows of a contact frame, in the order of the contact Jacobian."""
@@ -53,11 +53,6 @@ def foot_indices(robot: RobotModel, active: Iterable[str | int]) -> tuple[int, .
         robot: whose feet.
         active: what is in contact: names of feet (all their contact points), names or indices
             of contact points; empty in flight.
-
-    Raises:
-        UnknownName: a foot that does not exist.
-        InvalidInput: a contact point listed twice, or something that is neither a name nor an
-            index.
     """
     if isinstance(active, str) or not isinstance(active, Iterable):
         raise InvalidInput(
@@ -85,11 +80,7 @@ def _points(robot: RobotModel, foot: Any) -> tuple[int, ...]:
 
 
 def held_rows(directions: Sequence[str], feet: Iterable[int]) -> list[int]:
-    """Return the rows (t1, t2, n per contact point) that `directions` holds of `feet`.
-
-    Raises:
-        InvalidInput: no direction, one twice, or one that is none of t1, t2, n.
-    """
+    """Return the rows (t1, t2, n per contact point) that `directions` holds of `feet`."""
     valid = (
         not isinstance(directions, str)
         and len(directions) > 0
@@ -104,7 +95,7 @@ def held_rows(directions: Sequence[str], feet: Iterable[int]) -> list[int]:
     return [3 * foot + row for foot in feet for row in rows]
 
 
-# --- Efforts of the actuated joints and generalized forces: τ ↦ Sᵀτ and back (theory E8).
+# --- Efforts of the actuated joints and generalized forces: τ ↦ Sᵀτ and back (theory E8)
 
 
 @checked
@@ -173,12 +164,12 @@ def _joint_of(robot: RobotModel, dof: int) -> str:
     return str(model.names[owner])
 
 
-# --- A robot with some of its feet held by the ground.
+# --- The matrices of a stance
 
 
 @checked_fields
 @dataclass(frozen=True, eq=False)
-class Stance:
+class StanceDynamics:
     """The matrices of a robot on held feet; m held rows, in the order of `feet`."""
 
     feet: tuple[str, ...]
@@ -210,9 +201,11 @@ class Stance:
             'velocity': (nv,), 'position': (feet, 3), 'frame': (feet, 3, 3),
         }  # fmt: skip
         for name, shape in shapes.items():
-            shaped(f'Stance.{name}', getattr(self, name), *shape)
-        cholesky_factor('Stance.inertia', self.inertia)
-        object.__setattr__(self, 'base_dofs', indices('Stance.base_dofs', self.base_dofs, nv))
+            shaped(f'StanceDynamics.{name}', getattr(self, name), *shape)
+        cholesky_factor('StanceDynamics.inertia', self.inertia)
+        object.__setattr__(
+            self, 'base_dofs', indices('StanceDynamics.base_dofs', self.base_dofs, nv)
+        )
 
 
 @checked
@@ -224,7 +217,7 @@ def stance_dynamics(
     directions: Sequence[str] = DIRECTIONS,
     terrain: TerrainLike = 'plane',
     gravity: float | ArrayLike = 9.81,
-) -> Stance:
+) -> StanceDynamics:
     """Return the matrices of `robot` at q (nq,), v (nv,; None: at rest) on the feet `active`.
 
     Contact points and frames are those of the simulation: the points of the
@@ -254,7 +247,7 @@ def stance_dynamics(
     upper = np.triu(pin.crba(model, data, q, pin.Convention.WORLD))
     pin.forwardKinematics(model, data, q, v, np.zeros(model.nv))
     points = _contacts(robot, model, data, as_terrain(terrain))
-    return Stance(
+    return StanceDynamics(
         feet=tuple(robot.contact_points[i].name for i in feet),
         inertia=upper + np.triu(upper, 1).T,
         nonlinear_effects=np.array(pin.nonLinearEffects(model, data, q, v)).reshape(model.nv),
@@ -312,7 +305,7 @@ def base_dofs(robot: RobotModel) -> NDArray[np.intp]:
     return np.setdiff1d(np.arange(robot.nv), robot.joint_velocity_index)
 
 
-def require_feet(stance: Stance, purpose: str) -> None:
+def require_feet(stance: StanceDynamics, purpose: str) -> None:
     """Raise InvalidInput where no foot stands."""
     if not stance.feet:
         raise InvalidInput(f'{purpose}: needs at least one foot in contact, the support is empty')
@@ -367,26 +360,26 @@ def _contacts(robot: RobotModel, model: pin.Model, data: pin.Data, terrain: Terr
     return _Contacts(transposed.T[rows], drift[rows], position[slot], frame[slot])
 
 
-# --- Motion and forces of a robot on held feet, in three equivalent forms (theory E10, E13).
+# --- Acceleration and contact forces, in three equivalent forms (theory E10, E13)
 #
 # Forces act on the robot [N]; the source's F_c is their negative. Redundant rows (a box on four
 # corners, solo8) leave the forces undetermined: the least norm is returned, the motion is unique.
 
 
 @checked
-def free_acceleration(stance: Stance, generalized_force: Array) -> Array:
+def free_acceleration(stance: StanceDynamics, generalized_force: Array) -> Array:
     """Return v̇ = M⁻¹ (Sᵀτ − h), as if no foot were held, shape (nv,).
 
     Raises:
         InvalidInput: forces of another shape.
     """
     applied = _applied(stance, generalized_force)
-    factor = cholesky_factor('Stance.inertia', stance.inertia)
+    factor = cholesky_factor('StanceDynamics.inertia', stance.inertia)
     return np.asarray(cho_solve((factor, True), applied))
 
 
 @checked
-def constraint_force(stance: Stance, generalized_force: Array) -> Array:
+def constraint_force(stance: StanceDynamics, generalized_force: Array) -> Array:
     """Return the force of the ground on the robot, shape (m,); theory E10.
 
     f = −(J M⁻¹ Jᵀ)⁺ (J M⁻¹ (Sᵀτ − h) + J̇ v), rows as in `stance.contact_jacobian`.
@@ -404,7 +397,7 @@ def constraint_force(stance: Stance, generalized_force: Array) -> Array:
 
 
 @checked
-def acceleration(stance: Stance, generalized_force: Array) -> Array:
+def acceleration(stance: StanceDynamics, generalized_force: Array) -> Array:
     """Return v̇ of the KKT system M v̇ − Jᵀf = Sᵀτ − h, J v̇ = −J̇ v, shape (nv,); 2.5.
 
     Raises:
@@ -420,12 +413,12 @@ def acceleration(stance: Stance, generalized_force: Array) -> Array:
     try:
         solution = np.linalg.lstsq(scaled, scale * right, rcond=1e-13)[0]
     except np.linalg.LinAlgError as error:
-        raise InvalidInput(f'Stance: {error}; expected inertias of one order') from error
+        raise InvalidInput(f'StanceDynamics: {error}; expected inertias of one order') from error
     return np.asarray(scale * solution)[: len(M)]
 
 
 @checked
-def projected_acceleration(stance: Stance, generalized_force: Array) -> Array:
+def projected_acceleration(stance: StanceDynamics, generalized_force: Array) -> Array:
     """Return v̇ from the support-consistent dynamics, shape (nv,); theory E10.
 
     N_cᵀ M v̇ = N_cᵀ (Sᵀτ − h) is singular (rank nv − rank J): it is completed with J v̇ = −J̇ v,
@@ -434,19 +427,19 @@ def projected_acceleration(stance: Stance, generalized_force: Array) -> Array:
     M, J = stance.inertia, stance.contact_jacobian
     weighted = Weighted.of(M, J)
     Nt = weighted.projector.T
-    # in the metric of M: x = Lᵀ v̇, the projector rows scaled by L⁻¹, held rows orthonormal
+    # in the metric of M: x = Lᵀ v̇, the projector rows scaled by L⁻¹, the rows of J orthonormal
     L = weighted.factor
     top = np.linalg.solve(L, Nt @ M @ np.linalg.inv(L).T)
     right = np.linalg.solve(L, Nt @ _applied(stance, generalized_force))
-    held = (weighted.left.T @ stance.drift) / weighted.values
+    drift = (weighted.left.T @ stance.drift) / weighted.values
     system = np.vstack([top, weighted.right.T])
-    x = np.linalg.lstsq(system, np.concatenate([right, -held]), rcond=None)[0]
+    x = np.linalg.lstsq(system, np.concatenate([right, -drift]), rcond=None)[0]
     return np.asarray(np.linalg.solve(L.T, x))
 
 
 @checked
 def minimal_acceleration(
-    stance: Stance, generalized_force: Array, independent: NDArray[np.intp] | None = None
+    stance: StanceDynamics, generalized_force: Array, independent: NDArray[np.intp] | None = None
 ) -> tuple[Array, Array]:
     """Return (v̇, ξ̈) from minimal coordinates ξ; theory E13.
 
@@ -469,7 +462,7 @@ def minimal_acceleration(
 
 
 @checked
-def consistent_acceleration(stance: Stance, wanted: Array) -> Array:
+def consistent_acceleration(stance: StanceDynamics, wanted: Array) -> Array:
     """Return the v̇ nearest to `wanted` (nv,) in the metric M with J v̇ = −J̇ v; theory E4."""
     wanted = shaped('wanted', wanted, len(stance.inertia))
     weighted = Weighted.of(stance.inertia, stance.contact_jacobian)
@@ -479,25 +472,24 @@ def consistent_acceleration(stance: Stance, wanted: Array) -> Array:
 
 
 @checked
-def consistent_velocity(stance: Stance) -> Array:
+def consistent_velocity(stance: StanceDynamics) -> Array:
     """Return N_c v, the velocity nearest to v in the metric M that moves no held foot; E4."""
     projector = Weighted.of(stance.inertia, stance.contact_jacobian).projector
     return np.asarray(projector @ stance.velocity)
 
 
-def _applied(stance: Stance, generalized_force: Array) -> Array:
+def _applied(stance: StanceDynamics, generalized_force: Array) -> Array:
     """Return Sᵀτ − h, shape (nv,)."""
     size = len(stance.inertia)
     return shaped('generalized_force', generalized_force, size) - stance.nonlinear_effects
 
 
-# --- Inverse dynamics on held feet, and torques that change forces but not motion.
+# --- Inverse dynamics, and torques that change forces but not motion
 #
 #     Sᵀ τ + Jᵀ f = M v̇ + h                                             (theory E8, E10, E14)
 #
 # The rows that no joint drives (the base) fix the wrench of the feet; the joints follow. A torque
-# in
-# null(N_cᵀ Sᵀ) is answered by the ground alone: it changes f, not v̇.
+# in null(N_cᵀ Sᵀ) is answered by the ground alone: it changes f, not v̇.
 
 
 @dataclass(frozen=True, eq=False)
@@ -512,32 +504,32 @@ class InverseDynamics:
     """Residual M v̇ + h − Sᵀτ − Jᵀf, zero in the driven rows [N, N m], shape (nv,)."""
 
 
-def undriven_dofs(stance: Stance) -> NDArray[np.intp]:
+def undriven_dofs(stance: StanceDynamics) -> NDArray[np.intp]:
     """Return the coordinates that no joint drives, shape (nv − n_joints,)."""
     return np.flatnonzero(~stance.selection_matrix.any(axis=0))
 
 
 @checked
 def inverse_dynamics(
-    stance: Stance, acceleration: ArrayLike, force: ArrayLike | None = None
+    stance: StanceDynamics, acceleration: ArrayLike, force: ArrayLike | None = None
 ) -> InverseDynamics:
     """Return the efforts for v̇ = `acceleration` (nv,).
 
-    The answer moves the robot as wanted if J v̇ = −J̇ v (`consistent_acceleration`) and `residual`
+    The robot gets this acceleration if J v̇ = −J̇ v (`consistent_acceleration`) and `residual`
     is zero: what no joint drives and the feet cannot hold, the line between two feet say, cannot
     be chosen.
 
     Args:
         stance: the robot.
-        acceleration: wanted v̇, shape (nv,).
+        acceleration: v̇, shape (nv,).
         force: f of the feet [N], shape (m,); None: of those that carry the base, the least norm.
 
     Raises:
         InvalidInput: a wrong length or a value that is not finite.
     """
     S, J = stance.selection_matrix, stance.contact_jacobian
-    wanted = checked_vector('acceleration', acceleration, len(stance.inertia))
-    needed = stance.inertia @ wanted + stance.nonlinear_effects
+    v_dot = checked_vector('acceleration', acceleration, len(stance.inertia))
+    needed = stance.inertia @ v_dot + stance.nonlinear_effects
     if force is None:
         free = undriven_dofs(stance)
         f = np.linalg.pinv(J[:, free].T, rcond=1e-10) @ needed[free]
@@ -549,7 +541,7 @@ def inverse_dynamics(
 
 
 @checked
-def effort_null_space(stance: Stance) -> Array:
+def effort_null_space(stance: StanceDynamics) -> Array:
     """Return an orthonormal basis of null(N_cᵀ Sᵀ), shape (n_joints, k); theory E11.
 
     Efforts along it change the contact forces and leave v̇ alone. Its dimension is that of the
@@ -560,7 +552,7 @@ def effort_null_space(stance: Stance) -> Array:
 
 
 @checked
-def force_of_effort(stance: Stance, effort: ArrayLike) -> Array:
+def force_of_effort(stance: StanceDynamics, effort: ArrayLike) -> Array:
     """Return the change of f with an effort (n_joints,) on top, shape (m,); least norm.
 
     Raises:
@@ -572,7 +564,7 @@ def force_of_effort(stance: Stance, effort: ArrayLike) -> Array:
     return weighted.force(stance.selection_matrix.T @ tau, np.zeros(len(stance.drift)))
 
 
-# --- Impulse transfer when feet touch down and stay (theory E12).
+# --- Impulse transfer when feet touch down and stay (theory E12)
 #
 #     Λ = (J M⁻¹ Jᵀ)⁺,   𝓕 = −Λ J v⁻,   v⁺ = v⁻ + M⁻¹ Jᵀ 𝓕 = N_c v⁻
 #
@@ -598,7 +590,7 @@ class ImpulseTransfer:
 
 
 @checked
-def impulse_transfer(stance: Stance) -> ImpulseTransfer:
+def impulse_transfer(stance: StanceDynamics) -> ImpulseTransfer:
     """Return what happens when the held rows stop at once, v⁻ = `stance.velocity`.
 
     Redundant rows share the impulse with least norm.
@@ -623,7 +615,7 @@ def impulse_transfer(stance: Stance) -> ImpulseTransfer:
     )
 
 
-# --- Base and joint rows of the equation of motion, apart (theory E14).
+# --- Base and joint rows of the equation of motion (theory E14)
 #
 #     [M_bb M_bj; M_jb M_jj] (v̇_b; v̇_j) + (h_b; h_j) = (0; τ) + (J_bᵀ; J_jᵀ) f
 #
@@ -673,7 +665,7 @@ class Partition:
 
 
 @checked
-def split_base(stance: Stance) -> Partition:
+def split_base(stance: StanceDynamics) -> Partition:
     """Return the base and joint blocks of a stance.
 
     Raises:

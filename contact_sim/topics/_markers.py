@@ -36,7 +36,7 @@ from contact_sim.drawing._step_shapes import (
 from contact_sim.robot._constraints import Constraint
 from contact_sim.robot._model import RobotModel
 from contact_sim.robot._several_robots import RobotPart
-from contact_sim.sensors._robot_view import PartReport, Report
+from contact_sim.sensors._robot_view import Report, RobotView
 from contact_sim.simulation._report import StepReport
 
 ARROW, CUBE, SPHERE, LINE_STRIP, LINE_LIST, TRIANGLE_LIST = 0, 1, 2, 4, 5, 11
@@ -180,7 +180,7 @@ def support_markers(
 ) -> list[Marker]:
     """Return the support of every robot."""
     pairs = zip(of_robots, parts, strict=True)
-    return [one for markers, part in pairs for one in markers.of(PartReport(report, part))]
+    return [one for markers, part in pairs for one in markers.of(RobotView(report, part))]
 
 
 def held_markers(

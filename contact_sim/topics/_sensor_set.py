@@ -16,13 +16,13 @@ from contact_sim.robot._several_robots import RobotPart, parts_of
 from contact_sim.sensors import (
     ContactFlags,
     ContactSensing,
+    DelayedSensor,
     Encoders,
     EncoderSensing,
     FootForces,
     ForceSensing,
     Imu,
     ImuSensing,
-    Line,
     NoiseParameters,
 )
 from contact_sim.sensors._robot_view import Report
@@ -203,7 +203,9 @@ class SensorLines:
 
     def __init__(self, part: RobotPart, settings: Settings) -> None:
         self.sensors = chosen_sensors(part, settings)
-        self._lines = {kind: Line(sensor) for kind, sensor in self.sensors._asdict().items()}
+        self._lines = {
+            kind: DelayedSensor(sensor) for kind, sensor in self.sensors._asdict().items()
+        }
         self._remembering = [line for line in self._lines.values() if line.sensor.remembers]
 
     def observe(self, report: Report) -> None:

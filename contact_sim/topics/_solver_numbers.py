@@ -14,7 +14,7 @@ from contact_sim.parameters import Settings
 from contact_sim.robot._constraints import Constraint, JointCoupling
 from contact_sim.robot._model import RobotModel
 from contact_sim.robot._several_robots import RobotPart
-from contact_sim.sensors._robot_view import PartReport, Report
+from contact_sim.sensors._robot_view import Report, RobotView
 from contact_sim.simulation._report import StepReport
 from contact_sim.step._problem import STATUSES, SolverStatus
 from contact_sim.support._analysis import Support, analyse_support
@@ -94,7 +94,7 @@ def solver_numbers(
         **report.residuals.as_dict(),
     }
     for part in parts:
-        support = support_of(part.robot, terrain, PartReport(report, part))
+        support = support_of(part.robot, terrain, RobotView(report, part))
         values |= {part.qualified_name(name): x for name, x in support_numbers(support).items()}
     values |= drift_numbers(constraints, report)
     return {label: float(value) for label, value in values.items()}

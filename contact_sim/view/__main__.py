@@ -16,7 +16,7 @@ from contact_sim._validation import finite, positive
 from contact_sim.collision._terrain import TerrainLike
 from contact_sim.contact_models import contact_models
 from contact_sim.errors import ContactSimError, InvalidInput, shown
-from contact_sim.inspect._report import Source, understood
+from contact_sim.inspect._report import Source, inspect_robot
 from contact_sim.precompile import compiling_meanwhile
 from contact_sim.replay._recorder import Recorder
 from contact_sim.replay._recording import Recording
@@ -180,7 +180,7 @@ def simulator(options: argparse.Namespace) -> Simulator:
     words = options.xacro_arguments
     arguments = None if words is None else xacro_arguments(words) or {}
     feet = None if options.feet is None else tuple(options.feet)
-    result = understood(
+    result = inspect_robot(
         Source(options.robot, feet, options.srdf, not options.fixed_base, arguments)
     )
     for warning in result.warnings:

@@ -46,7 +46,7 @@ from contact_sim.errors import UnknownName
 from contact_sim.robot._coordinates import find_frame
 from contact_sim.robot._model import RobotModel
 from contact_sim.robot._several_robots import parts_of
-from contact_sim.sensors._robot_view import PartReport
+from contact_sim.sensors._robot_view import RobotView
 from contact_sim.sensors._sensor import sensor_frame
 from contact_sim.simulation._report import ContactReport, StepReport
 from contact_sim.step._workspace import SLIP
@@ -246,7 +246,7 @@ class SceneFrame:
     @cached_property
     def supports(self) -> list[SupportShape]:
         """Support polygon and centre of mass of each robot."""
-        return [shapes.of(PartReport(self.report, part)) for part, shapes in self._supports]
+        return [shapes.of(RobotView(self.report, part)) for part, shapes in self._supports]
 
     @cached_property
     def origins(self) -> dict[str, Array]:

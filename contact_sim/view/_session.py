@@ -295,7 +295,7 @@ class Session(ABC):
         """
         if name not in OPTIONS:
             raise UnknownName('setting', name, OPTIONS)
-        check = check_of(_setting_types()[name], True)
+        check = check_of(_setting_types()[name])
         self.execute('set', {'name': name, 'value': check(name, value) if check else value})
 
     def set_contact_model(self, name: str) -> None:

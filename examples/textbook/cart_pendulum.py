@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from contact_sim import Simulator, analyse_support, load_robot
 from contact_sim.support import (
-    Stance,
+    StanceDynamics,
     acceleration,
     constraint_force,
     free_acceleration,
@@ -52,7 +52,7 @@ FRICTION = {'P held': 1.0, 'z of P held': 0.0}
 """Supports that a floor makes, by its friction."""
 
 
-def held(support: str, velocity: tuple[float, float] | None = None) -> Stance:
+def held(support: str, velocity: tuple[float, float] | None = None) -> StanceDynamics:
     """Return the matrices in a support, at a velocity that it allows unless another is given."""
     v = VELOCITY[support] if velocity is None else velocity
     return stance_dynamics(load_robot(ROBOT), Q, v, ['P'], SUPPORTS[support])

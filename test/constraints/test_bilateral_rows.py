@@ -70,7 +70,7 @@ def test_rows_are_those_of_the_errors(seed):
     not_angles = np.r_[0:6, 9:12, 15]  # H of an angle is its rate only where it is 0
     rate, drift = (ahead - behind) / (2.0 * dt), (H_ahead - H_behind) @ v / (2.0 * dt)
     assert rate[not_angles] == pytest.approx((H @ v)[not_angles], abs=1e-7)
-    sim._constraints = work.table.constraints  # their places stay where they are
+    sim._declared = work.table.constraints  # their places stay where they are
     sim.reset(q, v)
     report = sim.step(np.zeros(12))
     assume(report.solver.status.name != 'INCONSISTENT')  # rows that depend on each other, nearly

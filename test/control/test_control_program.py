@@ -1,17 +1,17 @@
 """The efforts of the controllers, against the same law written down without any elimination.
 
-The law is one quadratic program in accelerations, efforts and forces; ProxQP solves it from
-nothing, with matrices of the support analysis.
+The law is one quadratic program in accelerations, efforts and forces, with matrices of the support
+analysis. It is convex, so its optimality conditions say that an answer is the right one.
 """
 
 import numpy as np
 import pinocchio as pin
-import proxsuite
 import pytest
+from scipy.optimize import linprog, nnls
 
 from contact_sim import load_robot
 from contact_sim.control import Stance, Trot
-from contact_sim.control._inverse_dynamics import InverseDynamics
+from contact_sim.control._inverse_dynamics import InverseDynamicsQP
 from contact_sim.control._legs import STILL, LeggedDynamics
 from contact_sim.control._stance import BaseGains, BaseReference, base_acceleration, turned
 from contact_sim.control._trot import footholds
@@ -42,10 +42,9 @@ def friction_cones(n, least):
 
 
 def straightforward(robot, q, v, base, feet, standing):
-    """Return τ, f, v̇, whether ProxQP found them, and how many limits are active.
+    """Return cost, gradient, A, b, C, d of: least ½ xᵀ cost x + gᵀ x, A x = b, C x ≤ d.
 
-    All that moves is an unknown, all that holds is an equation; forces are per kg of the robot,
-    so that one accuracy fits all.
+    All that moves is an unknown, all that holds is an equation: x is of v̇, τ/m and f/m.
     """
     mass = robot.total_mass
     nv, nj = robot.nv, robot.n_joints
@@ -68,20 +67,16 @@ def straightforward(robot, q, v, base, feet, standing):
     cost = np.concatenate([weights, np.zeros(nv - 6 + nj), np.full(n, 1e-4)])
     linear = np.concatenate([-weights * base, np.zeros(nv - 6 + nj + n)])
     rows, top = friction_cones(n // 3, 0.02 * 9.81 / 4)
-    C = np.zeros((nj + len(rows), nv + nj + n))
-    C[:nj, nv : nv + nj], C[nj:, nv + nj :] = np.eye(nj), rows
     limit = robot.effort_limit / mass
-    lower = np.concatenate([-limit, np.full(len(rows), -1e20)])
-    upper = np.concatenate([limit, top])
-    program = proxsuite.proxqp.dense.QP(nv + nj + n, len(b), len(C))
-    program.settings.eps_abs, program.settings.eps_rel = 1e-9, 0.0
-    program.settings.max_iter = 10_000
-    program.init(np.diag(cost), linear, A, b, C, lower, upper)
-    program.solve()
-    solved = program.results.info.status == proxsuite.proxqp.QPSolverOutput.PROXQP_SOLVED
-    x, pulls = np.array(program.results.x), np.array(program.results.z)
-    active = int((np.abs(pulls) > 1e-6).sum())
-    return mass * x[nv : nv + nj], mass * x[nv + nj :], x[:nv], solved, active
+    C = np.zeros((2 * nj + len(rows), nv + nj + n))
+    C[:nj, nv : nv + nj], C[nj : 2 * nj, nv : nv + nj] = np.eye(nj), -np.eye(nj)
+    C[2 * nj :, nv + nj :] = rows
+    return cost, linear, A, b, C, np.concatenate([limit, limit, top])
+
+
+def feasible(A, b, C, d):
+    """Return whether there is an x with A x = b, C x ≤ d."""
+    return linprog(np.zeros(A.shape[1]), C, d, A, b, bounds=(None, None)).status == 0
 
 
 @pytest.mark.parametrize('name', ROBOTS)
@@ -90,25 +85,29 @@ def test_efforts_are_those_of_the_law(name, standing):
     """Wanted accelerations up to several g: often limits of forces and efforts are active."""
     robot, standing = load_robot(name), np.array(standing)
     dynamics = LeggedDynamics(robot)
-    inverse = InverseDynamics(dynamics, FRICTION)
+    inverse = InverseDynamicsQP(dynamics, FRICTION)
     compared, limits = 0, 0
     for seed in range(12):
         q, v, rng = random_state(robot, seed)
         base = rng.normal(size=6) * 10.0 ** rng.uniform(-1.0, 1.3)
         feet = np.where(standing[:, None], 0.0, 5.0 * rng.normal(size=(4, 3)))
-        effort, force, acceleration, solved, active = straightforward(
-            robot, q, v, base, feet, standing
-        )
-        if not solved:
-            continue
+        cost, linear, A, b, C, d = straightforward(robot, q, v, base, feet, standing)
         dynamics.update(q, v)
         answer = inverse.solve(base, feet, standing)
-        assert answer.solved
-        compared, limits = compared + 1, limits + active
-        weight = 9.81 * robot.total_mass
-        np.testing.assert_allclose(answer.effort, effort, atol=2e-6 * weight)
-        np.testing.assert_allclose(answer.force[standing].reshape(-1), force, atol=1e-5 * weight)
-        np.testing.assert_allclose(answer.acceleration, acceleration, rtol=1e-4, atol=1e-3)
+        assert answer.solved == feasible(A, b, C, d)
+        if not answer.solved:
+            continue
+        force = answer.force[standing].reshape(-1)
+        mass = robot.total_mass
+        x = np.concatenate([answer.acceleration, answer.effort / mass, force / mass])
+        size = 1.0 + np.abs(x).max()
+        np.testing.assert_allclose(A @ x, b, atol=1e-9 * size)
+        assert (C @ x <= d + 1e-8 * size).all()
+        active = C[C @ x >= d - 1e-7]
+        # stationary: − gradient is a sum of equations and, with z ≥ 0, of active limits
+        _, residual = nnls(np.vstack([A, -A, active]).T, -(cost * x + linear))
+        assert residual <= 1e-9 * (1.0 + np.abs(linear).max())
+        compared, limits = compared + 1, limits + len(active)
         assert not answer.force[~standing].any()
     assert compared >= 4
     assert limits >= compared
@@ -121,17 +120,20 @@ def test_where_no_forces_keep_the_limits_the_answer_says_so_and_is_the_same_ever
     feet = np.zeros((4, 3))
     feet[2:, 2] = 3e3  # legs thrown up faster than any motor can
     standing = np.array([True, True, False, False])
-    assert not straightforward(robot, q, v, base, feet, standing)[3]
+    assert not feasible(*straightforward(robot, q, v, base, feet, standing)[2:])
     answers = []
     for _ in range(2):
         dynamics = LeggedDynamics(robot)
         dynamics.update(q, v)
-        inverse = InverseDynamics(dynamics, FRICTION)
+        inverse = InverseDynamicsQP(dynamics, FRICTION)
         answers += [inverse.solve(base, feet, standing) for _ in range(2)]
     for answer in answers:
         assert not answer.solved
         assert (np.abs(answer.effort) <= robot.effort_limit).all()
-        np.testing.assert_allclose(answer.effort, answers[0].effort, atol=1e-9)
+        assert np.array_equal(answer.effort, answers[0].effort)
+        forces = answer.force[standing].reshape(-1)
+        rows, top = friction_cones(2, 0.02 * 9.81 * robot.total_mass / 4)
+        assert (rows @ forces <= top + 1e-5).all()
 
 
 def test_an_answer_does_not_depend_on_what_was_asked_before():
@@ -179,7 +181,7 @@ def test_straight_legs_are_an_error_that_can_be_caught():
     dynamics = LeggedDynamics(robot)
     dynamics.jacobian = np.zeros_like(dynamics.jacobian)
     with pytest.raises(SingularLegs, match='legs'):
-        InverseDynamics(dynamics).solve(np.zeros(6), np.zeros((4, 3)), np.ones(4, dtype=bool))
+        InverseDynamicsQP(dynamics).solve(np.zeros(6), np.zeros((4, 3)), np.ones(4, dtype=bool))
 
 
 def test_the_wanted_acceleration_of_the_base():

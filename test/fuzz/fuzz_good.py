@@ -23,7 +23,7 @@ from contact_sim.replay._export import Targets
 from contact_sim.replay._timeline import Timeline
 from contact_sim.robot._actuators import holding
 from contact_sim.robot._joint_limits import PositionLimit
-from contact_sim.sensors import Encoders, Line
+from contact_sim.sensors import DelayedSensor, Encoders
 from contact_sim.step._problem import Cone, Interval
 from contact_sim.terrain import (
     HeightField,
@@ -177,7 +177,7 @@ class Good:
             'frame_placement.name': 'trunk', 'pinocchio_model': robot.pinocchio_model,
             'joint_names': tuple(joints), 'SubTerrain.build.size': (4.0, 4.0),
             'RobotModel.contact_points': robot.contact_points, 'position_limits': (limit,),
-            'memory': Line(Encoders(robot)).memory, 'shadow': ('sap',), 'baumgarte': 0.2,
+            'memory': DelayedSensor(Encoders(robot)).memory, 'shadow': ('sap',), 'baumgarte': 0.2,
             'Trajectory.assert_settled_by.time': 0.001,
             'MaximalSimulator.robot': robot.with_actuators(viscous_friction=0.0, dry_friction=0.0),
             'stabilisation': Projection(), 'LiveSession.sim': lambda: Simulator(robot),
@@ -235,11 +235,11 @@ class Good:
                 GENERATOR
             ).generate(),
             TerrainGenerator: lambda: TerrainGenerator.from_dict(GENERATOR),
-            Line: lambda: Line(Encoders(self.robot)),
+            DelayedSensor: lambda: DelayedSensor(Encoders(self.robot)),
             Recording: self._recording,
             Timeline: lambda: Timeline(self._recording()),
             LiveSession: self._session,
-            support.Stance: lambda: self.stance,
+            support.StanceDynamics: lambda: self.stance,
             support.Partition: lambda: support.split_base(self.stance),
             Trial: lambda: Trial(self._sim(), lambda *_: self.effort, self.folder / 'trial.npz'),
             contact_sim.testing.Trajectory: lambda: recorded_trajectory(self._recording()),

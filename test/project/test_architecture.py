@@ -34,7 +34,7 @@ ROSDEP_KEYS = {
     'yaml': 'python3-yaml',
 }
 """Keys whose name is not the module's name."""
-DISTRIBUTIONS = {'coal': ['coal'], 'pinocchio': ['pin'], 'proxsuite': ['proxsuite']}
+DISTRIBUTIONS = {'coal': ['coal'], 'pinocchio': ['pin']}
 """Modules that importlib.metadata cannot trace: cmeel packages live in a prefix of their own."""
 
 

@@ -12,11 +12,11 @@ from contact_sim.errors import ContactSimError
 from contact_sim.inspect.__main__ import main
 from contact_sim.inspect._report import (
     Source,
+    inspect_robot,
     lines,
     proposed_feet,
     run_next,
     standing_trial,
-    understood,
 )
 
 
@@ -63,7 +63,7 @@ def test_names_that_are_no_feet_and_a_body_without_limbs():
 
 
 def test_what_is_said_is_what_the_robot_is(tmp_path):
-    found = understood(Source(write(tmp_path, quadruped())))
+    found = inspect_robot(Source(write(tmp_path, quadruped())))
     assert found.proposed
     text = said(found)
     robot = load_robot(quadruped(), feet=[foot.frame for foot in found.robot.feet])
@@ -76,7 +76,7 @@ def test_what_is_said_is_what_the_robot_is(tmp_path):
 
 
 def test_gains_and_the_step_up_to_which_they_are_stable():
-    found = understood(Source('go1'))
+    found = inspect_robot(Source('go1'))
     kp, kd = found.robot.default_gains
     (line,) = [line for line in lines(found) if line.startswith('default gains')]
     assert f'kp {kp.min():.3g} to {kp.max():.3g}, kd {kd.min():.3g} to {kd.max():.3g} ' in line
@@ -85,7 +85,7 @@ def test_gains_and_the_step_up_to_which_they_are_stable():
 
 def test_the_lines_to_run_next_hold_what_was_found(tmp_path):
     path = write(tmp_path, quadruped())
-    launch, python = list(run_next(understood(Source(path))))[1:]
+    launch, python = list(run_next(inspect_robot(Source(path))))[1:]
     words = dict(word.split(':=') for word in shlex.split(launch) if ':=' in word)
     assert words['urdf'] == path
     assert words['feet'].split() == ['foot_fl', 'foot_fr', 'foot_hl', 'foot_hr']
@@ -95,14 +95,14 @@ def test_the_lines_to_run_next_hold_what_was_found(tmp_path):
 
 
 def test_feet_of_an_srdf_or_of_the_catalogue_are_not_proposed(tmp_path):
-    found = understood(
+    found = inspect_robot(
         Source(write(tmp_path, ONE_LEG), srdf=write(tmp_path, ONE_LEG_SRDF, 'r.srdf'))
     )
     assert not found.proposed
     assert 'feet (end effectors of the SRDF):' in said(found)
     assert 'srdf=' in list(run_next(found))[2]
-    assert 'feet (of the catalogue):' in said(understood(Source('quadruped')))
-    given = understood(Source(write(tmp_path, ONE_LEG), feet=('shank',)))
+    assert 'feet (of the catalogue):' in said(inspect_robot(Source('quadruped')))
+    given = inspect_robot(Source(write(tmp_path, ONE_LEG), feet=('shank',)))
     assert 'feet (as given):' in said(given)
     assert 'feet:=shank' in list(run_next(given))[1]
 
@@ -110,7 +110,7 @@ def test_feet_of_an_srdf_or_of_the_catalogue_are_not_proposed(tmp_path):
 def test_what_is_missing_is_named(tmp_path):
     mesh = '<visual><geometry><mesh filename="gone.stl"/></geometry></visual></link>'
     text = ONE_LEG.replace('</link>', mesh, 1).replace('effort="30"', 'effort="0"')
-    found = understood(Source(write(tmp_path, text)))
+    found = inspect_robot(Source(write(tmp_path, text)))
     shown = said(found)
     assert '1 meshes are not on this machine: gone.stl' in shown
     assert 'effort="0" is taken for no limit' in shown
@@ -150,7 +150,7 @@ def test_the_command_ends_in_one_line_where_a_file_cannot_be_read(tmp_path, caps
     assert error.startswith('python -m contact_sim.inspect: cannot read')
     assert error.count('\n') == 1
     with pytest.raises(ContactSimError):
-        understood(Source('no_such_robot'))
+        inspect_robot(Source('no_such_robot'))
 
 
 def test_the_exit_status_says_whether_it_stands(tmp_path, capsys):

@@ -8,13 +8,13 @@ from contact_sim import InvalidInput, Planes, Simulator, UnknownName, Worlds, lo
 from contact_sim.sensors import (
     ContactFlags,
     ContactSensing,
+    DelayedSensor,
     Encoders,
     EncoderSensing,
     FootForces,
     ForceSensing,
     Imu,
     ImuSensing,
-    Line,
     NoiseParameters,
 )
 
@@ -36,7 +36,7 @@ LOAD = np.concatenate([np.linspace(1.0, 20.0, 20), np.linspace(19.5, 0.5, 20)])
 
 
 def flags(robot, reports, **sensing):
-    line = Line(ContactFlags(robot, ContactSensing(**sensing)))
+    line = DelayedSensor(ContactFlags(robot, ContactSensing(**sensing)))
     return [bool(line.read(report).measured.flag[0]) for report in reports]
 
 
@@ -53,7 +53,7 @@ def test_without_thresholds_a_flag_is_on_where_the_ground_presses():
     q = sim.standing_configuration().copy()
     q[2] += 0.01
     sim.reset(q)
-    line, seen = Line(sensor), set()
+    line, seen = DelayedSensor(sensor), set()
     for _ in range(300):
         report = sim.step(np.zeros(12))
         reading = line.read(report)
@@ -83,7 +83,7 @@ def test_a_flag_arrives_exactly_its_latency_later(pressed, latency):
 
 def test_truth_and_time_of_a_late_sample_are_told(pressed):
     robot, reports = pressed
-    line = Line(ContactFlags(robot, ContactSensing(on_threshold=12.3, latency=5)))
+    line = DelayedSensor(ContactFlags(robot, ContactSensing(on_threshold=12.3, latency=5)))
     readings = [line.read(report) for report in reports]
     assert [reading.time for reading in readings] == [report.time for report in reports]
     sampled = [round(reading.sampled / H) for reading in readings]
@@ -95,7 +95,7 @@ def test_hysteresis_and_latency_are_the_same_when_readings_are_rare(pressed):
     """Every step is observed, every fourth one read, twice."""
     robot, reports = pressed
     sensing = ContactSensing(on_threshold=12.3, off_threshold=6.2, latency=3)
-    often, rarely = (Line(ContactFlags(robot, sensing)) for _ in range(2))
+    often, rarely = (DelayedSensor(ContactFlags(robot, sensing)) for _ in range(2))
     for k, report in enumerate(reports):
         expected = often.read(report).measured.flag
         rarely.observe(report)
@@ -107,7 +107,7 @@ def test_hysteresis_and_latency_are_the_same_when_readings_are_rare(pressed):
 def test_a_repeated_step_replaces_what_was_known_of_it(pressed):
     """The hysteresis goes on from the step before, not from the one that is repeated."""
     robot, reports = pressed
-    line = Line(ContactFlags(robot, ContactSensing(on_threshold=12.3, off_threshold=6.2)))
+    line = DelayedSensor(ContactFlags(robot, ContactSensing(on_threshold=12.3, off_threshold=6.2)))
     for report in reports[:12]:
         line.observe(report)
     for _ in range(3):
@@ -121,7 +121,9 @@ def test_a_repeated_step_replaces_what_was_known_of_it(pressed):
 
 def test_a_step_that_is_repeated_otherwise_has_another_flag():
     sim = Simulator(ball(mass=1.0))
-    line = Line(ContactFlags(sim.robot, ContactSensing(on_threshold=12.3, off_threshold=6.2)))
+    line = DelayedSensor(
+        ContactFlags(sim.robot, ContactSensing(on_threshold=12.3, off_threshold=6.2))
+    )
     assert not line.read(sim.step([])).measured.flag[0]
     kept = sim.snapshot()
     assert line.read(sim.step([], {'body': [0, 0, -5.0, 0, 0, 0]})).measured.flag[0]
@@ -132,7 +134,7 @@ def test_a_step_that_is_repeated_otherwise_has_another_flag():
 def test_a_line_goes_on_from_its_memory(pressed):
     robot, reports = pressed
     sensing = ContactSensing(on_threshold=12.3, off_threshold=6.2, latency=4)
-    line = Line(ContactFlags(robot, sensing))
+    line = DelayedSensor(ContactFlags(robot, sensing))
     for report in reports[:25]:
         line.observe(report)
     memory = line.memory
@@ -145,8 +147,8 @@ def test_a_line_goes_on_from_its_memory(pressed):
 
 def test_after_a_reset_the_first_sample_is_the_oldest():
     sim = Simulator(ball())
-    line = Line(Encoders(sim.robot, sensing=EncoderSensing(latency=10)))
-    imu = Line(Imu(sim.robot, sensing=ImuSensing(latency=10)))
+    line = DelayedSensor(Encoders(sim.robot, sensing=EncoderSensing(latency=10)))
+    imu = DelayedSensor(Imu(sim.robot, sensing=ImuSensing(latency=10)))
     for _ in range(20):
         line.read(sim.step([]))
     sim.reset(time=sim.time)
@@ -158,7 +160,7 @@ def test_after_a_reset_the_first_sample_is_the_oldest():
 
 def test_steps_that_were_not_shown_leave_the_newest_that_is_old_enough():
     sim = Simulator(ball())
-    line = Line(Imu(sim.robot, sensing=ImuSensing(latency=5)))
+    line = DelayedSensor(Imu(sim.robot, sensing=ImuSensing(latency=5)))
     arrived = []
     for k in range(1, 31):
         report = sim.step([])
@@ -169,7 +171,7 @@ def test_steps_that_were_not_shown_leave_the_newest_that_is_old_enough():
 
 def test_only_so_many_samples_are_kept():
     sim = Simulator(ball())
-    line = Line(Imu(sim.robot, sensing=ImuSensing(latency=7)))
+    line = DelayedSensor(Imu(sim.robot, sensing=ImuSensing(latency=7)))
     for _ in range(100):
         line.observe(sim.step([]))
     assert len(line.memory.samples) <= 9
@@ -185,13 +187,13 @@ def test_a_world_among_many_is_read_by_its_reports():
         starts.append(robot.reference_configuration('standing').copy())
         starts[-1][2] += height
     worlds.reset(np.array(starts))
-    lines = [Line(Imu(robot, 'FL_calf', noise, sensing, seed)) for seed in range(2)]
+    lines = [DelayedSensor(Imu(robot, 'FL_calf', noise, sensing, seed)) for seed in range(2)]
     told = []
     for _ in range(12):
         worlds.step(np.zeros(12))
         told.append([line.read(worlds.report(k)).measured for k, line in enumerate(lines)])
     for k, start in enumerate(starts):
-        sim, line = Simulator(robot), Line(Imu(robot, 'FL_calf', noise, sensing, k))
+        sim, line = Simulator(robot), DelayedSensor(Imu(robot, 'FL_calf', noise, sensing, k))
         sim.reset(start)
         for readings in told:
             alone = line.read(sim.step(np.zeros(12))).measured
@@ -209,7 +211,7 @@ def test_stuck_flags_and_flags_that_drop_out():
     )
     sensor, reports = ContactFlags(sim.robot, faults, seed=1), stand(sim, 2000)
     assert all(report.feet.loaded.all() for report in reports[500:])
-    said = np.array([sensor.measure(sensor.keep(report, None)).flag for report in reports[500:]])
+    said = np.array([sensor.measure(sensor.sample(report, None)).flag for report in reports[500:]])
     off = 1.0 - said.mean(axis=0)
     bound = 4.0 * np.sqrt(0.2 * 0.8 / len(said))
     assert [off[0], off[2]] == [1.0, 0.0]
@@ -217,14 +219,14 @@ def test_stuck_flags_and_flags_that_drop_out():
     drops = ~said[:, [1, 3]] - off[[1, 3]]
     assert abs((drops[:, 0] * drops[:, 1]).mean()) < 4.0 * 0.16 / np.sqrt(len(said))
     assert abs((drops[1:] * drops[:-1]).mean()) < 4.0 * 0.16 / np.sqrt(2 * len(said))
-    again = [sensor.measure(sensor.keep(report, None)).flag for report in reports[500:540]]
+    again = [sensor.measure(sensor.sample(report, None)).flag for report in reports[500:540]]
     assert np.array_equal(again, said[:40])
 
 
 def test_a_flag_that_is_stuck_on_is_on_in_the_air():
     sim = Simulator(sled())
     sim.reset([0.0, 0.0, 1.0, 0, 0, 0, 1.0])
-    line = Line(ContactFlags(sim.robot, ContactSensing(stuck_on=('right',), dropout=1.0)))
+    line = DelayedSensor(ContactFlags(sim.robot, ContactSensing(stuck_on=('right',), dropout=1.0)))
     reading = line.read(sim.step([]))
     assert reading.measured.flag.tolist() == [False, True]
     assert reading.truth.flag.tolist() == [False, False]

@@ -6,13 +6,13 @@ from robots import ball, stand
 
 from contact_sim import Simulator, load_robot
 from contact_sim.sensors import (
+    DelayedSensor,
     Encoders,
     EncoderSensing,
     FootForces,
     ForceSensing,
     Imu,
     ImuSensing,
-    Line,
     NoiseParameters,
 )
 from contact_sim.sensors._sensor import RandomWalk, Stream
@@ -221,7 +221,7 @@ def test_a_rewound_simulation_has_the_noise_that_it_had():
     robot = load_robot('go1')
     sim = Simulator(robot)
     walk = ImuSensing(gyro_bias_walk=0.01, accel_bias_walk=0.2, latency=3)
-    line = Line(Imu(robot, 'imu_link', SIGMA, walk, seed=5))
+    line = DelayedSensor(Imu(robot, 'imu_link', SIGMA, walk, seed=5))
     for _ in range(20):
         line.read(sim.step(np.zeros(12)))
     kept, memory = sim.snapshot(), line.memory

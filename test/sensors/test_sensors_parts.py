@@ -8,12 +8,12 @@ from contact_sim.robot._several_robots import parts_of
 from contact_sim.sensors import (
     ContactFlags,
     ContactSensing,
+    DelayedSensor,
     Encoders,
     FootForces,
     Imu,
-    Line,
     NoiseParameters,
-    PartReport,
+    RobotView,
 )
 
 GROOVE = Planes((((0.0, 0.1, 1.0), 0.0), ((0.0, -0.1, 1.0), 0.0)))
@@ -37,7 +37,7 @@ def test_every_sensor_and_the_truth_are_those_of_the_robot_alone():
     lines = {
         part.name: [
             [
-                Line(sensor)
+                DelayedSensor(sensor)
                 for sensor in (
                     Encoders(part.robot, noise=NOISE),
                     Imu(part.robot, noise=NOISE, seed=3),
@@ -56,7 +56,7 @@ def test_every_sensor_and_the_truth_are_those_of_the_robot_alone():
     for _ in range(120):
         whole = together.step(np.zeros(24))
         for part in parts_of(world):
-            own, lone = PartReport(whole, part), alone[part.name].step(np.zeros(12))
+            own, lone = RobotView(whole, part), alone[part.name].step(np.zeros(12))
             assert own.contacts.gap == pytest.approx(lone.contacts.gap, abs=1e-9)
             assert own.contacts.slip_speed == pytest.approx(lone.contacts.slip_speed, abs=1e-6)
             assert own.contacts.normal == pytest.approx(lone.contacts.normal)

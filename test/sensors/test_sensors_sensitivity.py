@@ -8,7 +8,14 @@ import pytest
 from robots import ball, sled, stand
 
 from contact_sim import InvalidInput, Simulator, load_robot
-from contact_sim.sensors import FootForces, ForceSensing, Imu, ImuSensing, Line, NoiseParameters
+from contact_sim.sensors import (
+    DelayedSensor,
+    FootForces,
+    ForceSensing,
+    Imu,
+    ImuSensing,
+    NoiseParameters,
+)
 
 G = 9.81
 SCALE, TURN = (0.02, -0.05, 0.01), (0.03, -0.4, 0.2)
@@ -36,7 +43,7 @@ def test_an_accelerometer_at_rest_feels_gravity_turned_and_scaled():
     """True is g along z; turned by a about x that is g (0, −sin a, cos a)."""
     sim = Simulator(ball())
     sensing = ImuSensing(accel_scale=(0.3, 0.02, -0.05), accel_misalignment=(0.1, 0.0, 0.0))
-    reading = Line(Imu(sim.robot, sensing=sensing)).read(sim.step([]))
+    reading = DelayedSensor(Imu(sim.robot, sensing=sensing)).read(sim.step([]))
     turned = G * np.array([0.0, -1.02 * np.sin(0.1), 0.95 * np.cos(0.1)])
     assert reading.measured.specific_force == pytest.approx(turned, abs=1e-12)
     assert reading.truth.specific_force == pytest.approx([0.0, 0.0, G], abs=1e-12)
@@ -47,7 +54,7 @@ def test_a_gyroscope_reads_its_spin_turned_and_scaled():
     """True is w along z; turned by b about y that is w (sin b, 0, cos b)."""
     sim = spinning_ball([0.0, 0.0, 4.0])
     sensing = ImuSensing(gyro_scale=(0.02, 0.3, -1.0), gyro_misalignment=(0.0, 0.2, 0.0))
-    reading = Line(Imu(sim.robot, sensing=sensing)).read(sim.step([]))
+    reading = DelayedSensor(Imu(sim.robot, sensing=sensing)).read(sim.step([]))
     expected = [4.0 * 1.02 * np.sin(0.2), 0.0, 0.0]  # z is dead
     assert reading.measured.angular_velocity == pytest.approx(expected, abs=1e-12)
     assert reading.truth.angular_velocity == pytest.approx([0.0, 0.0, 4.0], abs=1e-12)
@@ -149,7 +156,7 @@ def standing():
 def test_the_sensor_of_a_foot_reads_its_wrench_turned_and_scaled(standing):
     sim, report = standing
     sensing = ForceSensing(force_scale=SCALE, torque_scale=(0.1, 0.0, -0.2), misalignment=TURN)
-    reading = Line(FootForces(sim.robot, sensing=sensing)).read(report)
+    reading = DelayedSensor(FootForces(sim.robot, sensing=sensing)).read(report)
     of_torque = np.diag([1.1, 1.0, 0.8]) @ by_rodrigues(TURN)
     assert np.abs(reading.truth.force).max() > 9.0
     assert np.abs(reading.truth.torque).max() > 1e-3

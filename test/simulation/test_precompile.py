@@ -68,7 +68,7 @@ print('compiled', [e.data['dispatcher'].__name__ for _, e in recorder.buffer if 
 
 
 def test_it_gives_way_to_everybody():
-    code = 'import os; from contact_sim.precompile import give_way; give_way();'
+    code = 'import os; from contact_sim.precompile import run_idle; run_idle();'
     code += 'print(os.nice(0), os.sched_getscheduler(0) == os.SCHED_IDLE)'
     said = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
     assert said.stdout.split() == ['19', 'True']
@@ -76,7 +76,7 @@ def test_it_gives_way_to_everybody():
 
 def test_every_model_is_compiled_and_a_switch_compiles_nothing(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(precompile, 'DONE', tmp_path / 'kernels' / 'done')
-    monkeypatch.setattr(precompile, 'give_way', lambda: None)
+    monkeypatch.setattr(precompile, 'run_idle', lambda: None)
     precompile.main([])
     assert precompile.DONE.exists()
     printed = capsys.readouterr().out.split()

@@ -14,7 +14,7 @@ from contact_sim import InvalidInput, Planes, Simulator, UnknownName, load_robot
 from contact_sim.contact_models.guarantees import MAY_BREAK
 from contact_sim.replay import Recording, repeat
 from contact_sim.testing import TrajectoryFailure, Trial, recorded_trajectory
-from contact_sim.testing._trial import draw
+from contact_sim.testing._plugin import draw
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -34,7 +34,7 @@ from contact_sim.sensors import (
     FootForces,
     Imu,
     NoiseParameters,
-    PartReport,
+    RobotView,
 )
 from contact_sim.terrain import HeightField, Region
 from contact_sim.topics._markers import ContactMarkers, ground_markers
@@ -413,7 +413,7 @@ def test_tf_carries_every_robot_in_one_message(monkeypatch):
     node, sim = Recorder(), Simulator(joined({'a': ball(), 'b': ball()}, {'b': (1.0, 2.0, 0.0)}))
     publisher, report = _publishers.TransformPublisher(node, '', 'odom', True), sim.step([])
     odometry = [
-        OdometryMessage(part.robot, 'odom', f'{part.name}/body').fill(PartReport(report, part))
+        OdometryMessage(part.robot, 'odom', f'{part.name}/body').fill(RobotView(report, part))
         for part in parts_of(sim.robot)
     ]
     publisher.send(odometry)

@@ -45,7 +45,7 @@ from contact_sim.ros._robots import (
     robot_entries,
 )
 from contact_sim.ros._services import StateControl, SupportCommand
-from contact_sim.sensors import ContactSensing, Encoders, Line, NoiseParameters, PartReport
+from contact_sim.sensors import ContactSensing, DelayedSensor, Encoders, NoiseParameters, RobotView
 from contact_sim.topics._markers import SupportMarkers
 from contact_sim.topics._names import own_topic
 from contact_sim.topics._sensor_set import check_sensors, chosen_sensors, frame_id
@@ -209,7 +209,7 @@ def test_a_loose_body_comes_to_rest_beside_a_robot(tmp_path):
     q[body.q][2] += 0.05
     sim.reset(q)
     for _ in range(500):
-        report = PartReport(sim.step(np.zeros(12)), body)
+        report = RobotView(sim.step(np.zeros(12)), body)
     assert report.q[:3] == pytest.approx([1.0, 0.0, 0.1], abs=1e-5)
     assert report.contacts.normal_force.sum() == pytest.approx(2.0 * 9.81)
     message = JointStateMessage(body.robot)
@@ -277,7 +277,7 @@ def test_labels_and_markers_name_the_robot():
         marker
         for part in (A, B)
         for marker in SupportMarkers(part.robot, sim.terrain, part.number).of(
-            PartReport(report, part)
+            RobotView(report, part)
         )
     ]
     assert len({(marker.namespace, marker.number) for marker in markers}) == 6
@@ -295,7 +295,7 @@ def test_joints_without_motors_are_told_behind_the_others():
     sensor = chosen_sensors(part, settings_of(linkage)).joints
     message, sim = JointStateMessage(linkage), Simulator(linkage)
     report = sim.step(np.full(12, 0.5))
-    said = message.fill(report.time, sensor.truth(PartReport(report, part)))
+    said = message.fill(report.time, sensor.truth(RobotView(report, part)))
     model = linkage.pinocchio_model
     joints = [model.joints[model.getJointId(name)] for name in said.name]
     assert list(said.name[:12]) == list(linkage.joint_names)
@@ -310,10 +310,10 @@ def test_two_of_a_kind_have_noise_of_their_own():
     settings = settings_of(twins) | {'noise': NoiseParameters(joint_position=0.01)}
     report = Simulator(twins).step(np.zeros(24))
     said = [
-        Line(chosen_sensors(part, settings).joints).read(PartReport(report, part)).measured
+        DelayedSensor(chosen_sensors(part, settings).joints).read(RobotView(report, part)).measured
         for part in parts_of(twins)
     ]
-    alone = Line(chosen_sensors(*parts_of(GO1), settings).joints)
+    alone = DelayedSensor(chosen_sensors(*parts_of(GO1), settings).joints)
     first = alone.read(Simulator(GO1).step(np.zeros(12))).measured
     assert said[0].position == pytest.approx(first.position)  # the first has that of one alone
     assert np.abs(said[1].position - said[0].position).max() > 1e-3
