@@ -60,7 +60,7 @@ from contact_sim.robot._constraints import (
     PointAnchor,
     checked_constraints,
 )
-from contact_sim.robot._coordinates import frame_called, frozen
+from contact_sim.robot._coordinates import find_frame, frozen
 from contact_sim.robot._model import RobotModel
 from contact_sim.simulation._compilation import announced
 from contact_sim.simulation._judge import refusal_of
@@ -340,7 +340,7 @@ class Simulator:
         return pin.SE3(axes, pose[9:].copy()) * frame.placement
 
     def _frame(self, name: str) -> pin.Frame:
-        return frame_called(self._workspace.model, name)
+        return find_frame(self._workspace.model, name)
 
     def standing_configuration(self, pose: str = 'standing') -> Array:
         """Return the reference pose of the robot with its lowest foot on the terrain, (nq,)."""
