@@ -140,7 +140,7 @@ def specialised(template: Any, name: str, replaced: dict[str, Any]) -> Any:
     return entry(function)
 
 
-def advance(numbers, indices, layout, steps):  # type: ignore[no-untyped-def]
+def advance(numbers: Any, indices: Any, layout: Any, steps: Any) -> None:
     """Advance every world by `steps` steps; a world that stops does so alone."""
     for world in range(numbers.shape[0]):
         data = arrays_of(numbers, indices, layout, world)
@@ -160,7 +160,7 @@ def advance(numbers, indices, layout, steps):  # type: ignore[no-untyped-def]
             integrate(data)
 
 
-def answer(numbers, indices, layout):  # type: ignore[no-untyped-def]
+def answer(numbers: Any, indices: Any, layout: Any) -> None:
     """Solve the problem in the arrays."""
     solve_law(arrays_of(numbers, indices, layout, 0))
 

@@ -468,18 +468,18 @@ def store_fallback_state(numbers, indices, layout):
 # --- The compiled pieces of a step: entries of the kernels of this folder.
 
 
-def with_arc(numbers, indices, layout, arc_numbers, arc_indices, arc_layout, *arguments):  # type: ignore[no-untyped-def]
+def _with_arc(numbers, indices, layout, arc_numbers, arc_indices, arc_layout, *arguments):  # type: ignore[no-untyped-def]
     """Call `run` with the arrays of the step, those of the arc, and what else it takes."""
     data = arrays_of(numbers, indices, layout, 0)
     return run(data, arrays_of(arc_numbers, arc_indices, arc_layout, 0), *arguments)
 
 
-def arc_alone(numbers, indices, layout, *arguments):  # type: ignore[no-untyped-def]
+def _arc_alone(numbers, indices, layout, *arguments):  # type: ignore[no-untyped-def]
     """Call `run` with the arrays of the arc, and what else it takes."""
     return run(arrays_of(numbers, indices, layout, 0), *arguments)
 
 
-def entry_of(run: Any, template: Any = with_arc) -> Any:
+def entry_of(run: Any, template: Any = _with_arc) -> Any:
     """Return the entry of a kernel."""
     return specialised(template, run.__name__, {'run': run})
 
@@ -502,10 +502,10 @@ integrate = entry_of(_flow.integrate)
 
 start_stage, finish_stage = entry_of(_flow.start_stage), entry_of(_flow.finish_stage)
 
-only_forces_violated = entry_of(_events.only_forces_violated, arc_alone)
+only_forces_violated = entry_of(_events.only_forces_violated, _arc_alone)
 
-watch_violated = entry_of(_events.watch_violated, arc_alone)
+watch_violated = entry_of(_events.watch_violated, _arc_alone)
 
-earliest_root = entry_of(_events.earliest_root, arc_alone)
+earliest_root = entry_of(_events.earliest_root, _arc_alone)
 
-prepare_event = entry_of(_events.prepare_event, arc_alone)
+prepare_event = entry_of(_events.prepare_event, _arc_alone)
