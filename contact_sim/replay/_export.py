@@ -29,7 +29,7 @@ from contact_sim.robot._model import RobotModel
 from contact_sim.robot._several_robots import parts_of
 from contact_sim.simulation._report import ContactReport, StepReport
 from contact_sim.step._workspace import contact_names
-from contact_sim.topics._names import (
+from contact_sim.topics._table import (
     PublishRateParameters,
     coordinate_units,
     joint_units,

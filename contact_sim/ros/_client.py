@@ -33,7 +33,7 @@ from contact_sim.robot._contact_points import foot_frame
 from contact_sim.robot._model import RobotModel
 from contact_sim.ros._conversions import seconds, stamp_nanoseconds
 from contact_sim.ros._processes import Process, isolated_environment, ros_arguments
-from contact_sim.topics._names import NODE, wrench_topic
+from contact_sim.topics._table import NODE, wrench_topic
 
 # --- A node that watches a simulation through its topics, and what can be learned from them.
 

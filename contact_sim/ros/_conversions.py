@@ -7,7 +7,7 @@ from typing import Any
 from builtin_interfaces.msg import Time
 
 from contact_sim._types import Array
-from contact_sim.topics._names import NANOSECONDS, nanoseconds
+from contact_sim.topics._table import NANOSECONDS, nanoseconds
 
 
 def set_stamp(stamp: Time, time: float) -> None:

@@ -22,7 +22,7 @@ from contact_sim.ros._pushes import Pushes
 from contact_sim.simulation._loop import Pacer, Request
 from contact_sim.simulation._report import TouchGuard
 from contact_sim.simulation._simulator import Simulator, resume
-from contact_sim.topics._names import nanoseconds
+from contact_sim.topics._table import nanoseconds
 from contact_sim.view._process import Feed
 
 # --- Time of another simulation that the loop keeps to; imports no ROS.

@@ -59,7 +59,7 @@ from contact_sim.ros._viewer import ServedPage
 from contact_sim.simulation._loop import Pacer
 from contact_sim.simulation._report import TouchGuard
 from contact_sim.step._problem import STATUSES
-from contact_sim.topics._names import nanoseconds, publish_periods
+from contact_sim.topics._table import nanoseconds, publish_periods
 from contact_sim.topics._sensor_set import check_sensors
 from contact_sim.topics._solver_numbers import troubles
 

@@ -63,7 +63,7 @@ from contact_sim.topics._markers import (
     held_markers,
     support_markers,
 )
-from contact_sim.topics._names import (
+from contact_sim.topics._table import (
     GROUND_TRUTH,
     PublishRateParameters,
     constraint_topic,

@@ -25,7 +25,7 @@ from contact_sim.ros._loop import Loop, Steps
 from contact_sim.ros._parameter_server import ParameterServer
 from contact_sim.simulation._simulator import Simulator, resume
 from contact_sim.simulation._state import Snapshot
-from contact_sim.topics._names import nanoseconds
+from contact_sim.topics._table import nanoseconds
 
 # --- Setting the state anew: resets, poses, snapshots.
 #

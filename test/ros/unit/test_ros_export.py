@@ -29,7 +29,7 @@ from contact_sim.ros._parameters import (
 )
 from contact_sim.ros._publishers import Outputs
 from contact_sim.sensors import EncoderSensing, ImuSensing, NoiseParameters
-from contact_sim.topics._names import PublishRateParameters, absolute
+from contact_sim.topics._table import PublishRateParameters, absolute
 
 EVERY_STEP = PublishRateParameters(**dict.fromkeys(RATES, 1000.0), shadow=0.0)
 STEPS, PUSHED, HELD = 40, range(10, 15), range(20, 30)

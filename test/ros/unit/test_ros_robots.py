@@ -49,7 +49,7 @@ from contact_sim.ros._services import StateControl, SupportCommand
 from contact_sim.ros._trajectories import GivenPoint
 from contact_sim.sensors import ContactSensing, Encoders, Line, NoiseParameters, PartReport
 from contact_sim.topics._markers import SupportMarkers
-from contact_sim.topics._names import own_topic
+from contact_sim.topics._table import own_topic
 from contact_sim.topics._sensor_set import check_sensors, chosen_sensors, frame_id
 
 GO1, SOLO8 = load_robot('go1'), load_robot('solo8')
