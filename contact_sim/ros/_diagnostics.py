@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
-
 from contact_sim.robot._several_robots import RobotPart
-from contact_sim.ros._conversions import set_stamp
 from contact_sim.ros._joint_commands import CommandInbox
 from contact_sim.ros._lockstep import Lockstep
 from contact_sim.simulation._loop import Pacer
 from contact_sim.step._problem import STATUSES
+from contact_sim.topics._sinks import Message, diagnostics
 from contact_sim.topics._solver_numbers import status_counts
+from contact_sim.topics._table import nanoseconds
+from contact_sim.topics._world_topics import ERROR, OK, WARN
 
 SLOW = 0.95
 """Share of the wanted real-time factor below which a warning is given."""
@@ -80,10 +80,13 @@ class Conditions:
 
 def diagnostics_message(
     now: Conditions, pacer: Pacer, inbox: CommandInbox, lockstep: Lockstep, tally: Tally
-) -> DiagnosticArray:
-    """Return one DiagnosticStatus about the whole node."""
-    status = DiagnosticStatus(name=f'{now.name}: simulation', hardware_id=now.name)
-    status.level, status.message = verdict(now, pacer, inbox, lockstep, tally)
+) -> Message:
+    """Return a DiagnosticArray of one status about the whole node."""
+    level, text = verdict(now, pacer, inbox, lockstep, tally)
+    status = {
+        'level': level, 'name': f'{now.name}: simulation', 'message': text,
+        'hardware_id': now.name,
+    }  # fmt: skip
     ages = {part.prefix: inbox.age(part.joints) for part in now.robots}
     values = {
         'contact_model': now.contact_model,
@@ -116,27 +119,24 @@ def diagnostics_message(
         **status_counts(tally.statuses),
         **{f'sent on {topic}': count for topic, count in now.messages_sent.items()},
     }
-    status.values = [KeyValue(key=key, value=str(value)) for key, value in values.items()]
-    message = DiagnosticArray(status=[status])
-    set_stamp(message.header.stamp, now.time)
-    return message
+    return diagnostics(nanoseconds(now.time), status, values)
 
 
 def verdict(
     now: Conditions, pacer: Pacer, inbox: CommandInbox, lockstep: Lockstep, tally: Tally
-) -> tuple[bytes, str]:
+) -> tuple[int, str]:
     """Return level and message: the worst thing that can be said."""
     if tally.failure:
-        return DiagnosticStatus.ERROR, tally.failure
+        return ERROR, tally.failure
     if tally.recording:
-        return DiagnosticStatus.ERROR, tally.recording
+        return ERROR, tally.recording
     if wrong := now.under_way or now.clock or now.solver:
-        return DiagnosticStatus.WARN, wrong
+        return WARN, wrong
     if lockstep.silent_joints:
         joints = ', '.join(lockstep.silent_joints)
-        return DiagnosticStatus.WARN, f'lockstep: no command for {joints}; {lockstep.policy}'
+        return WARN, f'lockstep: no command for {joints}; {lockstep.policy}'
     if not now.paused and 0.0 < pacer.measured < SLOW * now.wanted_factor:
-        return DiagnosticStatus.WARN, (
+        return WARN, (
             f'slower than asked: real-time factor {pacer.measured:.3g} instead of '
             f'{now.wanted_factor:g}; time slows down, no step is skipped'
         )
@@ -144,7 +144,7 @@ def verdict(
         age, whom = inbox.age(part.joints), f' for {part.name}' if part.name else ''
         if age is not None and age > now.command_timeout:
             text = f'no command{whom} for {age:.1f} s; the last one stays in force'
-            return DiagnosticStatus.WARN, text
+            return WARN, text
     if now.viewer_trouble:
-        return DiagnosticStatus.WARN, now.viewer_trouble
-    return DiagnosticStatus.OK, 'paused' if now.paused else 'running'
+        return WARN, now.viewer_trouble
+    return OK, 'paused' if now.paused else 'running'

@@ -49,7 +49,6 @@ from contact_sim.ros._parameters import (
     ControllerParameters,
     JointGainParameters,
 )
-from contact_sim.ros._publishers import TOPIC as CLOCK
 from contact_sim.ros._publishers import Outputs
 from contact_sim.ros._pushes import Pushes
 from contact_sim.ros._services import Services, StateControl, SupportCommand
@@ -59,9 +58,9 @@ from contact_sim.ros._viewer import ServedPage
 from contact_sim.simulation._loop import Pacer
 from contact_sim.simulation._report import TouchGuard
 from contact_sim.step._problem import STATUSES
-from contact_sim.topics._table import nanoseconds, publish_periods
 from contact_sim.topics._sensor_set import check_sensors
 from contact_sim.topics._solver_numbers import troubles
+from contact_sim.topics._table import CLOCK, nanoseconds, publish_periods
 
 
 class BriefLog:
@@ -295,7 +294,7 @@ class SimulationNode(Node):
         leader = self.loop.leader = Leader()
         quality = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
         self.create_subscription(
-            Clock, CLOCK, lambda message: leader.hear(seconds(message.clock)), quality
+            Clock, CLOCK.name, lambda message: leader.hear(seconds(message.clock)), quality
         )
 
     def _begin_recording(self, settings: Settings) -> Recorder | None:

@@ -12,8 +12,8 @@ from contact_sim.dynamics._integration import INTEGRATORS
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.ros._robot_parameters import RobotParameters
 from contact_sim.terrain._generator import READY_MADE
-from contact_sim.topics._table import PublishRateParameters
 from contact_sim.topics._sensor_set import GROUPS, FrameParameters
+from contact_sim.topics._table import PublishRateParameters
 
 # --- Parameters of trajectories; imports no ROS.
 

@@ -1,17 +1,160 @@
-"""Names and types of all topics and services of the node in one table."""
+"""Table of topics and services: names, types, rates; stamps and labels of their numbers.
+
+A new topic is a row here, and a function that makes its content in `_robot_topics.py` or
+`_world_topics.py`.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, declared_parameters, parameter
 from contact_sim.robot._model import RobotModel
 
-# --- Rates of messages, which divide the step rate; imports no ROS.
+# --- The topics that are published.
+
+
+class Topic(NamedTuple):
+    """A topic that is published."""
+
+    name: str
+    """`~` stands for the name of the node; <foot>, <link> and <name> are filled in."""
+    type: str
+    """Type of its messages, `package/msg/Name`."""
+    rates: tuple[str, ...] = ()
+    """Fields of `publish_rate`: a message is due when any of them is. Empty: no fixed rate."""
+    depth: int = 1000
+    """Messages that a publisher keeps for subscribers that are slow."""
+    latched: bool = False
+    """Whether subscribers that come late get the last message."""
+    on_demand: bool = False
+    """Whether it is published only while there is a subscriber."""
+
+
+JOINT_STATES = Topic('joint_states', 'sensor_msgs/msg/JointState', ('joint_states',))
+ODOM = Topic('odom', 'nav_msgs/msg/Odometry', ('odom',))
+IMU = Topic('imu/data', 'sensor_msgs/msg/Imu', ('imu',))
+FOOT_WRENCH = Topic('contacts/<foot>/wrench', 'geometry_msgs/msg/WrenchStamped', ('wrenches',))
+FOOT_CONTACTS = Topic('foot_contacts', 'std_msgs/msg/Int16MultiArray', ('wrenches',))
+SENSORS = {
+    'joints': JOINT_STATES,
+    'imu': IMU,
+    'forces': FOOT_WRENCH,
+    'contacts': FOOT_CONTACTS,
+}
+"""Topics of the sensors, by the fields of `RobotSensors`."""
+LINK_WRENCH = Topic('contacts/<link>/wrench', 'geometry_msgs/msg/WrenchStamped', ('wrenches',))
+LINK_CONTACTS = Topic('link_contacts', 'std_msgs/msg/Int16MultiArray', ('wrenches',))
+"""Wrenches and contacts of the links of `contact_links`."""
+DESCRIPTION = Topic('robot_description', 'std_msgs/msg/String', depth=1, latched=True)
+"""URDF of the robot, with `publish_robot_description`."""
+
+CLOCK = Topic('/clock', 'rosgraph_msgs/msg/Clock')
+TF = Topic('/tf', 'tf2_msgs/msg/TFMessage', ('odom', 'joint_states'), depth=100)
+TF_STATIC = Topic('/tf_static', 'tf2_msgs/msg/TFMessage', depth=1, latched=True)
+CONSTRAINT_WRENCH = Topic(
+    'constraints/<name>/wrench', 'geometry_msgs/msg/WrenchStamped', ('wrenches',)
+)
+CONSTRAINT_EFFORT = Topic('constraints/<name>/effort', 'sensor_msgs/msg/JointState', ('wrenches',))
+MARKERS = Topic(
+    '~/contact_markers', 'visualization_msgs/msg/MarkerArray', ('markers',), 10, on_demand=True
+)
+TERRAIN = Topic('~/terrain', 'visualization_msgs/msg/MarkerArray', depth=1, latched=True)
+GRID_MAP = Topic('~/grid_map', 'grid_map_msgs/msg/GridMap', depth=1, latched=True)
+SOLVER_STATE = Topic(
+    '~/solver_state', 'std_msgs/msg/Float64MultiArray', ('solver_state',), on_demand=True
+)
+SOLVER_DIAGNOSTICS = Topic(
+    '~/solver_diagnostics', 'diagnostic_msgs/msg/DiagnosticArray', ('solver_state',),
+    on_demand=True,
+)  # fmt: skip
+SHADOW = Topic('~/shadow', 'std_msgs/msg/Float64MultiArray', ('shadow',), on_demand=True)
+DIAGNOSTICS = Topic('/diagnostics', 'diagnostic_msgs/msg/DiagnosticArray', depth=10)
+
+GROUND_TRUTH = '~/ground_truth/'
+"""Before the topics of sensors: the same messages without errors and latency."""
+
+
+def ground_truth(topic: Topic) -> Topic:
+    """Return the topic of the exact values of a sensor."""
+    name = GROUND_TRUTH + topic.name.removesuffix('/data')
+    return topic._replace(name=name, on_demand=True)
+
+
+def _types(*topics: Topic) -> dict[str, str]:
+    return {topic.name: topic.type for topic in topics}
+
+
+OF_ROBOT = _types(
+    JOINT_STATES, ODOM, IMU, FOOT_WRENCH, FOOT_CONTACTS, *map(ground_truth, SENSORS.values())
+)
+"""Type of every topic that each robot has; of several, in the namespace of each: `own_topic`."""
+OF_WORLD = _types(CLOCK, MARKERS, TERRAIN, SOLVER_STATE, SOLVER_DIAGNOSTICS, SHADOW, DIAGNOSTICS)
+"""Type of every topic that is published once, however many robots there are."""
+PUBLISHED = OF_ROBOT | OF_WORLD
+"""Type of every topic that is always published, by its name."""
+
+# --- Topics that are subscribed to, and services.
+
+SUBSCRIBED: dict[str, str] = {
+    'joint_commands': 'sensor_msgs/msg/JointState',
+    'joint_group_effort_controller/commands': 'std_msgs/msg/Float64MultiArray',
+    'joint_trajectory': 'trajectory_msgs/msg/JointTrajectory',
+    'joint_group_effort_controller/joint_trajectory': 'trajectory_msgs/msg/JointTrajectory',
+    '~/lockstep_ack': 'std_msgs/msg/Header',
+    '~/support': 'std_msgs/msg/Int16MultiArray',
+    'external_wrench': 'geometry_msgs/msg/WrenchStamped',
+    'initialpose': 'geometry_msgs/msg/PoseWithCovarianceStamped',
+    '~/set_odom': 'nav_msgs/msg/Odometry',
+}
+"""Of every robot, as OF_ROBOT."""
+SERVICES: dict[str, str] = {
+    '~/pause': 'std_srvs/srv/SetBool',
+    '~/reset': 'std_srvs/srv/Trigger',
+    '~/reset_time': 'std_srvs/srv/Trigger',
+    '~/snapshot': 'std_srvs/srv/Trigger',
+    '~/restore': 'std_srvs/srv/Trigger',
+    '~/end_pushes': 'std_srvs/srv/Trigger',
+    '~/step': 'std_srvs/srv/Trigger',
+}
+
+# --- Names of topics.
+
+NODE = 'contact_sim'
+"""Name of the node."""
+
+
+def absolute(topic: str) -> str:
+    """Return the absolute name of a topic of the node outside of namespaces."""
+    return '/' + topic.replace('~', NODE).lstrip('/')
+
+
+def own_topic(robot: str, topic: str, node: str) -> str:
+    """Return a topic of one of several robots, or of the one without a name.
+
+    It is that of a simulation of this robot alone in the namespace `robot`: `odom` becomes
+    `a/odom`, and `~/set_odom`, a topic under the name of the `node`, `a/contact_sim/set_odom`.
+    """
+    if not robot:
+        return topic
+    return f'{robot}/{topic.replace("~", node)}'
+
+
+def wrench_topic(foot: str) -> str:
+    """Return the topic of the contact wrench of a foot or link.
+
+    Characters that ROS refuses in topics become underscores: left-foot becomes
+    contacts/left_foot/wrench. Before a leading digit comes `foot_`.
+    """
+    token = re.sub('[^A-Za-z0-9_]', '_', foot)
+    return f'contacts/{"foot_" if token[:1].isdigit() else ""}{token}/wrench'
+
+
+# --- Rates of messages, which divide the step rate.
 
 RATE_TOLERANCE = 1e-5
 """Relative error of a rate that still counts as exact: six digits are enough to type."""
@@ -69,7 +212,7 @@ def publish_periods(rates: PublishRateParameters, time_step: float) -> dict[str,
     }
 
 
-# --- Simulated time as stamps have it.
+# --- Stamps.
 
 NANOSECONDS = 1_000_000_000
 
@@ -79,7 +222,7 @@ def nanoseconds(time: float) -> int:
     return round(time * NANOSECONDS)
 
 
-# --- Names and units of the numbers in q and v.
+# --- Labels and units of the numbers in q and v.
 
 POSE = {'x': 'm', 'y': 'm', 'z': 'm', 'qx': '-', 'qy': '-', 'qz': '-', 'qw': '-'}
 """Pose of a floating base in the world, and units."""
@@ -132,106 +275,3 @@ def _joints(robot: RobotModel) -> Iterator[tuple[str, Any]]:
     model = robot.pinocchio_model
     for name, joint in list(zip(model.names, model.joints, strict=True))[1:]:  # 0 is the world
         yield str(name), joint
-
-
-# --- Names and types of all topics and services of the node in one table.
-
-OF_ROBOT: dict[str, str] = {
-    'joint_states': 'sensor_msgs/msg/JointState',
-    'odom': 'nav_msgs/msg/Odometry',
-    'imu/data': 'sensor_msgs/msg/Imu',
-    'contacts/<foot>/wrench': 'geometry_msgs/msg/WrenchStamped',
-    'foot_contacts': 'std_msgs/msg/Int16MultiArray',
-    '~/ground_truth/joint_states': 'sensor_msgs/msg/JointState',
-    '~/ground_truth/imu': 'sensor_msgs/msg/Imu',
-    '~/ground_truth/contacts/<foot>/wrench': 'geometry_msgs/msg/WrenchStamped',
-    '~/ground_truth/foot_contacts': 'std_msgs/msg/Int16MultiArray',
-}
-"""Published for every robot; of several, in the namespace of each, see `own_topic`."""
-OF_WORLD: dict[str, str] = {
-    '/clock': 'rosgraph_msgs/msg/Clock',
-    '~/contact_markers': 'visualization_msgs/msg/MarkerArray',
-    '~/terrain': 'visualization_msgs/msg/MarkerArray',
-    '~/solver_state': 'std_msgs/msg/Float64MultiArray',
-    '~/solver_diagnostics': 'diagnostic_msgs/msg/DiagnosticArray',
-    '~/shadow': 'std_msgs/msg/Float64MultiArray',
-    '/diagnostics': 'diagnostic_msgs/msg/DiagnosticArray',
-}
-"""Published once, however many robots there are."""
-PUBLISHED: dict[str, str] = OF_ROBOT | OF_WORLD
-OPTIONAL: dict[str, str] = {
-    '/tf': 'tf2_msgs/msg/TFMessage',
-    '/tf_static': 'tf2_msgs/msg/TFMessage',
-    '~/grid_map': 'grid_map_msgs/msg/GridMap',
-}
-"""Published where their packages are installed."""
-OF_LINKS: dict[str, str] = {
-    'contacts/<link>/wrench': 'geometry_msgs/msg/WrenchStamped',
-    'link_contacts': 'std_msgs/msg/Int16MultiArray',
-}
-"""Published for the links of `contact_links`."""
-OF_CONSTRAINTS: dict[str, str] = {
-    'constraints/<name>/wrench': 'geometry_msgs/msg/WrenchStamped',
-    'constraints/<name>/effort': 'sensor_msgs/msg/JointState',
-}
-"""Published once for the constraints of `constraints.names`: those of frames, those of joints."""
-DESCRIPTION: dict[str, str] = {'robot_description': 'std_msgs/msg/String'}
-"""Published for every robot with `publish_robot_description`."""
-GROUND_TRUTH = '~/ground_truth/'
-"""Before the topics of sensors: the same messages without errors and latency."""
-SUBSCRIBED: dict[str, str] = {
-    'joint_commands': 'sensor_msgs/msg/JointState',
-    'joint_group_effort_controller/commands': 'std_msgs/msg/Float64MultiArray',
-    'joint_trajectory': 'trajectory_msgs/msg/JointTrajectory',
-    'joint_group_effort_controller/joint_trajectory': 'trajectory_msgs/msg/JointTrajectory',
-    '~/lockstep_ack': 'std_msgs/msg/Header',
-    '~/support': 'std_msgs/msg/Int16MultiArray',
-    'external_wrench': 'geometry_msgs/msg/WrenchStamped',
-    'initialpose': 'geometry_msgs/msg/PoseWithCovarianceStamped',
-    '~/set_odom': 'nav_msgs/msg/Odometry',
-}
-"""Of every robot, as OF_ROBOT."""
-SERVICES: dict[str, str] = {
-    '~/pause': 'std_srvs/srv/SetBool',
-    '~/reset': 'std_srvs/srv/Trigger',
-    '~/reset_time': 'std_srvs/srv/Trigger',
-    '~/snapshot': 'std_srvs/srv/Trigger',
-    '~/restore': 'std_srvs/srv/Trigger',
-    '~/end_pushes': 'std_srvs/srv/Trigger',
-    '~/step': 'std_srvs/srv/Trigger',
-}
-
-
-NODE = 'contact_sim'
-"""Name of the node."""
-
-
-def absolute(topic: str) -> str:
-    """Return the absolute name of a topic of the node outside of namespaces."""
-    return '/' + topic.replace('~', NODE).lstrip('/')
-
-
-def own_topic(robot: str, topic: str, node: str) -> str:
-    """Return a topic of one of several robots, or of the one without a name.
-
-    It is that of a simulation of this robot alone in the namespace `robot`: `odom` becomes
-    `a/odom`, and `~/set_odom`, a topic under the name of the `node`, `a/contact_sim/set_odom`.
-    """
-    if not robot:
-        return topic
-    return f'{robot}/{topic.replace("~", node)}'
-
-
-def wrench_topic(foot: str) -> str:
-    """Return the topic of the contact wrench of a foot or link.
-
-    Characters that ROS refuses in topics become underscores: left-foot speaks on
-    contacts/left_foot/wrench. Before a leading digit comes `foot_`.
-    """
-    token = re.sub('[^A-Za-z0-9_]', '_', foot)
-    return f'contacts/{"foot_" if token[:1].isdigit() else ""}{token}/wrench'
-
-
-def constraint_topic(constraint: str, kind: str) -> str:
-    """Return the topic of the wrench or the effort of a constraint."""
-    return f'constraints/{constraint}/{kind}'
