@@ -8,17 +8,19 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS')
 
+import sensor_msgs.msg
 from robots import FREE_FLYER, ball, cube, rigid_body, stand
 from ros_session import vector
 from sent import SentMessages, received, received_markers
 from visualization_msgs.msg import Marker
 
-from contact_sim import InclinedPlane, RobotModel, Simulator, joined, load_robot
+from contact_sim import ContactSimError, InclinedPlane, RobotModel, Simulator, joined, load_robot
 from contact_sim.collision._terrain import SphereGround, as_terrain
 from contact_sim.drawing._step_shapes import ABOVE, border_lines, ground_triangles
 from contact_sim.robot._several_robots import parts_of
 from contact_sim.ros._conversions import set_stamp
 from contact_sim.ros._parameters import PARAMETER_GROUPS, NodeParameters
+from contact_sim.ros._publishers import check_definition
 from contact_sim.ros.controllers.stance import StanceEfforts
 from contact_sim.sensors import (
     ContactFlags,
@@ -37,6 +39,7 @@ from contact_sim.topics._table import (
     FOOT_WRENCH,
     IMU,
     JOINT_STATES,
+    PUBLISHED,
     nanoseconds,
 )
 from contact_sim.topics._world_topics import SimulationTopics
@@ -433,6 +436,25 @@ def test_tf_can_be_left_to_an_estimator():
     topics.publish_static_transforms(0)
     topics.publish(Step(sim.step([]), {'odom'}))
     assert not {'/tf', '/tf_static'} & set(sent)
+
+
+# -------------------------------------------------------------------- types of messages
+
+
+def test_the_installed_types_are_those_that_are_written():
+    for kind in {*PUBLISHED.values(), 'std_msgs/msg/String'}:
+        check_definition(kind.replace('/msg/', '/'))
+
+
+def test_another_installed_type_is_an_error(monkeypatch):
+    class Fewer:
+        @staticmethod
+        def get_fields_and_field_types():
+            return {'header': 'std_msgs/Header', 'name': 'sequence<string>'}
+
+    monkeypatch.setattr(sensor_msgs.msg, 'JointState', Fewer)
+    with pytest.raises(ContactSimError, match='sensor_msgs/JointState has the fields'):
+        check_definition('sensor_msgs/JointState')
 
 
 # -------------------------------------------------------------------- the controller
