@@ -126,7 +126,12 @@ PACKAGES = {
     module.rpartition('.')[0] for module in MODULES if module.rpartition('.')[0] in MODULES
 }
 """Old modules that had others inside."""
-NAMES: dict[tuple[str, str], str] = {}
+NAMES: dict[tuple[str, str], str] = {
+    ('replay', 'Moment'): 'TimelineStep',
+    ('replay', 'PlayedStep'): 'ReplayedStep',
+    ('replay', 'Survey'): 'EventDetection',
+    ('replay', 'survey'): 'detect_events',
+}
 """(place now, old name): new name."""
 
 

@@ -24,7 +24,7 @@ from contact_sim.replay._archive import StateHash, understood
 from contact_sim.replay._header import FORMAT, ground_of
 from contact_sim.replay._mcap import McapOutput
 from contact_sim.replay._recording import Recording
-from contact_sim.replay._replayer import PlayedStep, Player
+from contact_sim.replay._replayer import ReplayedStep, Replayer
 from contact_sim.robot._model import RobotModel
 from contact_sim.robot._several_robots import parts_of
 from contact_sim.simulation._report import ContactReport, StepReport
@@ -383,20 +383,20 @@ def export(
     """
     for path in targets.paths.values():
         _check(path, targets, recording)
-    player = Player(recording, contact_model)
-    periods = periods_of(targets, player.sim.time_step)
+    replayer = Replayer(recording, contact_model)
+    periods = periods_of(targets, replayer.sim.time_step)
     with contextlib.ExitStack() as files:
         outputs = {
             path: _output(name, files.enter_context(new_file(path, targets.overwrite)), targets,
-                          player, recording, periods)
+                          replayer, recording, periods)
             for name, path in targets.paths.items()
         }  # fmt: skip
         for output in outputs.values():
             files.callback(output.abandon)
         steps, first_difference = 0, None
         compare = contact_model is None
-        for step in _with_progress(player, recording):
-            if first_difference is None and compare and _differs(step, player):
+        for step in _with_progress(replayer, recording):
+            if first_difference is None and compare and _differs(step, replayer):
                 first_difference = step.number
             if step.report is not None:
                 steps += 1
@@ -414,15 +414,15 @@ def _check(path: Path, targets: Targets, recording: Recording) -> None:
 
 
 def _output(
-    name: str, file: Any, targets: Targets, player: Player, recording: Recording,
+    name: str, file: Any, targets: Targets, replayer: Replayer, recording: Recording,
     periods: Mapping[str, int],
 ) -> McapOutput | TableOutput:  # fmt: skip
     if name == 'mcap':
         own = {kind: periods[kind] for kind in RATES}
-        return McapOutput(file, recording, player, own, targets.ground_truth)
-    columns = Columns(player.sim.robot, grounds_of(recording))
+        return McapOutput(file, recording, replayer, own, targets.ground_truth)
+    columns = Columns(replayer.sim.robot, grounds_of(recording))
     table = (CsvTable if name == 'csv' else ParquetTable)(file, columns.names)
-    return TableOutput(table, columns, periods[''], player.sim.time_step)
+    return TableOutput(table, columns, periods[''], replayer.sim.time_step)
 
 
 def _write(outputs: Mapping[Path, McapOutput | TableOutput], report: StepReport | None) -> None:
@@ -459,21 +459,21 @@ def periods_of(targets: Targets, time_step: float) -> dict[str, int]:
     return {'': common, **dict.fromkeys(RATES, common), **own}
 
 
-def _with_progress(player: Player, recording: Recording) -> Iterator[PlayedStep]:
+def _with_progress(replayer: Replayer, recording: Recording) -> Iterator[ReplayedStep]:
     """Yield the steps, and show how far they are where somebody sees it."""
     yield from tqdm(
-        player.steps(), total=recording.steps, unit=' steps', leave=False, disable=None,
+        replayer.steps(), total=recording.steps, unit=' steps', leave=False, disable=None,
         delay=PATIENCE,
     )  # fmt: skip
 
 
-def _differs(step: PlayedStep, player: Player) -> bool:
+def _differs(step: ReplayedStep, replayer: Replayer) -> bool:
     """Return whether a step did not lead to the recorded state."""
     if (step.report is None) != step.failed_then:
         return True
     if step.recorded_hash is None:
         return False
-    return StateHash(player.sim.sizes)(player.sim.snapshot().buffer) != step.recorded_hash
+    return StateHash(replayer.sim.sizes)(replayer.sim.snapshot().buffer) != step.recorded_hash
 
 
 def parsed_rates(texts: Iterable[str]) -> tuple[float | None, dict[str, float]]:

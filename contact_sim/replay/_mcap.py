@@ -11,7 +11,7 @@ from contact_sim.constraints._table import from_words
 from contact_sim.errors import InvalidInput
 from contact_sim.replay._archive import understood
 from contact_sim.replay._recording import Recording
-from contact_sim.replay._replayer import Player
+from contact_sim.replay._replayer import Replayer
 from contact_sim.robot._constraints import Constraint
 from contact_sim.simulation._report import StepReport
 from contact_sim.step._problem import STATUSES
@@ -119,7 +119,7 @@ class McapOutput:
     Args:
         file: opened for writing.
         recording: of the run.
-        player: replays its steps.
+        replayer: replays its steps.
         periods: steps between two messages, 0 for none, by the names of `publish_rate`.
         ground_truth: write exact values beside what the sensors measure.
 
@@ -129,14 +129,14 @@ class McapOutput:
     """
 
     def __init__(
-        self, file: BinaryIO, recording: Recording, player: Player, periods: Mapping[str, int],
+        self, file: BinaryIO, recording: Recording, replayer: Replayer, periods: Mapping[str, int],
         ground_truth: bool,
     ) -> None:  # fmt: skip
-        sim = player.sim
-        self._sink, self._player, self._periods = McapSink(file), player, periods
+        sim = replayer.sim
+        self._sink, self._replayer, self._periods = McapSink(file), replayer, periods
         with understood(f'{recording.path}: parameters or constraints'):
             settings = recorded_settings(recording.header.get('parameters', {}))
-            constraints = constraints_of(recording, player)
+            constraints = constraints_of(recording, replayer)
         self._recording, self._last = recording, sim.last_report
         self._topics = SimulationTopics(
             sim, settings, constraints, self._sink, truth=ground_truth, links=True
@@ -153,7 +153,7 @@ class McapOutput:
 
     def add(self, report: StepReport) -> None:
         """Write what is due after a step."""
-        sim = self._player.sim
+        sim = self._replayer.sim
         time, tick = stamp_of(report), round(report.time / sim.time_step)
         self._sink.time, self._last = time, report
         due = {name for name, steps in self._periods.items() if steps and tick % steps == 0}
@@ -165,7 +165,7 @@ class McapOutput:
             self._topics.publish_clock(time)
         wrenches = {
             frame: np.asarray(wrench, dtype=float)
-            for frame, wrench in self._player.wrenches.items()
+            for frame, wrench in self._replayer.wrenches.items()
         }
         self._topics.publish(Step(report, due, wrenches))
         if tick % self._diagnosed == 0:
@@ -178,7 +178,7 @@ class McapOutput:
         header = self._recording.header
         self._sink.finish('contact_sim', {
             'robot': header['robot']['name'],
-            'contact_model': self._player.sim.contact_model,
+            'contact_model': self._replayer.sim.contact_model,
             'time_step': repr(header['time_step']),
             'contact_sim': header['versions']['contact_sim'],
         })  # fmt: skip
@@ -188,7 +188,7 @@ class McapOutput:
 
     def _count(self, report: StepReport) -> None:
         """Count solver statuses and switches of the contact model."""
-        sim = self._player.sim
+        sim = self._replayer.sim
         self._counts[int(report.record.solver[0])] += 1
         if sim.contact_model != self._model:
             start = report.time - sim.time_step
@@ -197,7 +197,7 @@ class McapOutput:
 
     def _write_diagnostics(self, report: StepReport) -> None:
         """Write the part of /diagnostics that a recording determines."""
-        sim = self._player.sim
+        sim = self._replayer.sim
         warnings = '; '.join(troubles(self._reported, self._counts, report))
         self._reported = tuple(self._counts)
         status = {
@@ -227,16 +227,16 @@ def stamp_of(report: StepReport) -> int:
     return time
 
 
-def constraints_of(recording: Recording, player: Player) -> Sequence[Constraint]:
+def constraints_of(recording: Recording, replayer: Replayer) -> Sequence[Constraint]:
     """Return all constraints that are ever in force in a recording, but those of the robot."""
-    own = {constraint.name for constraint in player.sim.robot.constraints}
+    own = {constraint.name for constraint in replayer.sim.robot.constraints}
     changes = [
         words
         for event in recording.events
         if event['kind'] == 'constraints'
         for words in event['constraints']
     ]
-    listed = [*player.sim.constraints, *map(from_words, changes)]
+    listed = [*replayer.sim.constraints, *map(from_words, changes)]
     # of several with one name the first counts
     named = {one.name: one for one in reversed(listed) if one.name not in own}
     return list(reversed(named.values()))

@@ -15,10 +15,17 @@ from viser import uplot
 from contact_sim._types import Array
 from contact_sim.contact_models import contact_models
 from contact_sim.errors import ContactSimError, InvalidInput, shown
-from contact_sim.replay._event_detection import JUDGED, KINDS, Event, Series, Survey, survey
+from contact_sim.replay._event_detection import (
+    JUDGED,
+    KINDS,
+    Event,
+    EventDetection,
+    Series,
+    detect_events,
+)
 from contact_sim.replay._recording import Recording
 from contact_sim.replay._replayer import difference
-from contact_sim.replay._timeline import Moment, Timeline
+from contact_sim.replay._timeline import Timeline, TimelineStep
 from contact_sim.robot._model import RobotModel
 from contact_sim.step._workspace import OPEN, SLIP
 from contact_sim.view._page import (
@@ -95,7 +102,7 @@ class RunPlots:
         found: what there is to see.
     """
 
-    def __init__(self, gui: viser.GuiApi, found: Survey) -> None:
+    def __init__(self, gui: viser.GuiApi, found: EventDetection) -> None:
         time = found.elapsed.column('elapsed')
         self._steps, self._place = found.elapsed.steps, 0
         stride = found.elapsed.stride
@@ -139,7 +146,7 @@ class Reader:
 
     def __init__(self, timeline: Timeline) -> None:
         self.timeline = timeline
-        self.found: Survey | None = None
+        self.found: EventDetection | None = None
         self.failure = ''
         self._closed = False
         self._thread = threading.Thread(target=self._read, daemon=True)
@@ -162,7 +169,7 @@ class Reader:
 
     def _read(self) -> None:
         try:
-            self.found = survey(self.timeline, self._go_on)
+            self.found = detect_events(self.timeline, self._go_on)
         except _Closed:
             pass
         except Exception as error:  # nobody reads a traceback of this thread
@@ -177,9 +184,9 @@ class Reader:
 class Pair:
     """What is to be seen at a time."""
 
-    moment: Moment
+    moment: TimelineStep
     """Of the recorded run."""
-    other: Moment | None
+    other: TimelineStep | None
     """Of the run under another contact model, if there is one."""
 
 
@@ -275,7 +282,7 @@ class Playback:
             self.seek(event.step)
         return event
 
-    def _found(self) -> Survey:
+    def _found(self) -> EventDetection:
         if self.reader.found is None:
             raise InvalidInput(
                 self.reader.failure or 'the recording is still being read: events come after that'
@@ -446,7 +453,7 @@ class RecordingPanel:
 
     # ---------------------------------------------------------------- what is shown
 
-    def _show_found(self, found: Survey, step: int) -> None:
+    def _show_found(self, found: EventDetection, step: int) -> None:
         if self._plots is None:
             self._reading.remove()
             with self._plots_tab:
@@ -496,7 +503,7 @@ def numbers_text(pair: Pair) -> str:
     return '\n'.join(lines)
 
 
-def _column(moment: Moment) -> dict[str, str]:
+def _column(moment: TimelineStep) -> dict[str, str]:
     """Return what one model says of a step, by the names of the rows."""
     report = moment.report
     feet, residuals = report.feet, report.residuals.as_dict()
@@ -561,7 +568,7 @@ class Stage:
         """Return the scenes that there are: first that of the recorded run."""
         return [scene for scene, _ in self._scenes.values()]
 
-    def _show(self, name: str, moment: Moment) -> bool:
+    def _show(self, name: str, moment: TimelineStep) -> bool:
         there = self._scenes.get(name)
         new = there is None or there[1] is not moment.ground
         if new:
@@ -574,7 +581,7 @@ class Stage:
         self._scenes[name][0].show(moment.report, wrenches)
         return new
 
-    def _place(self, moment: Moment, side_by_side: bool, offset: Array) -> None:
+    def _place(self, moment: TimelineStep, side_by_side: bool, offset: Array) -> None:
         """Put the robots where they belong."""
         first, *others = self.scenes()
         first.offset = offset
