@@ -126,7 +126,11 @@ PACKAGES = {
     module.rpartition('.')[0] for module in MODULES if module.rpartition('.')[0] in MODULES
 }
 """Old modules that had others inside."""
-NAMES: dict[tuple[str, str], str] = {}
+NAMES: dict[tuple[str, str], str] = {
+    ('view', 'Chosen'): 'Settings',
+    ('view', 'Offers'): 'Capabilities',
+    ('view', 'Shown'): 'DisplayedStep',
+}
 """(place now, old name): new name."""
 
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from contact_sim._types import Array
 from contact_sim.constraints._table import from_words
-from contact_sim.drawing._step_shapes import HeldPoint, holds_frame
+from contact_sim.drawing._step_shapes import ConstrainedPoint, constrains_frame
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Settings
 from contact_sim.replay._archive import understood
@@ -483,7 +483,9 @@ class WorldTopics:
         self._parts = parts_of(sim.robot)
         self._described = constraints
         self._points = {
-            one.name: HeldPoint(sim.robot, one) for one in constraints if holds_frame(one)
+            one.name: ConstrainedPoint(sim.robot, one)
+            for one in constraints
+            if constrains_frame(one)
         }
         self._held_frames = {one.name: held_frame_id(one, settings) for one in constraints}
         self._layout: Constant | None = None

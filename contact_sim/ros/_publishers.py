@@ -25,7 +25,7 @@ from visualization_msgs.msg import MarkerArray
 
 from contact_sim._types import Array
 from contact_sim.collision._terrain import Terrain, ground_grid
-from contact_sim.drawing._step_shapes import HeldPoint, holds_frame
+from contact_sim.drawing._step_shapes import ConstrainedPoint, constrains_frame
 from contact_sim.errors import shortened
 from contact_sim.parameters import Settings
 from contact_sim.robot._constraints import Constraint
@@ -399,7 +399,7 @@ class HeldFrameOutput:
         self, robot: RobotModel, constraint: Constraint, settings: Settings,
         publisher: MakesPublisher,
     ) -> None:  # fmt: skip
-        self.point = HeldPoint(robot, constraint)
+        self.point = ConstrainedPoint(robot, constraint)
         self._message = WrenchStamped()
         self._message.header.frame_id = held_frame_id(constraint, settings)
         self._publisher = publisher(WrenchStamped, constraint_topic(constraint.name, 'wrench'))
@@ -449,7 +449,7 @@ class ConstraintOutputs:
         self._frames: dict[str, HeldFrameOutput] = {}
         self._joints: dict[str, HeldJointsOutput] = {}
         for one in described_constraints(settings):
-            if holds_frame(one):
+            if constrains_frame(one):
                 held = HeldFrameOutput(sim.robot, one, settings, publisher)
                 self._frames[one.name] = held
             else:

@@ -9,7 +9,7 @@ import numpy as np
 from contact_sim._types import Array
 from contact_sim.collision._terrain import Terrain
 from contact_sim.constraints._table import WORLD
-from contact_sim.drawing._step_shapes import HeldPoint
+from contact_sim.drawing._step_shapes import ConstrainedPoint
 from contact_sim.parameters import Settings
 from contact_sim.robot._constraints import Constraint, JointCoupling
 from contact_sim.robot._model import RobotModel
@@ -28,7 +28,9 @@ def held_frame_id(constraint: Constraint, settings: Settings) -> str:
     return str(common.odom_frame if name == WORLD else common.frame_prefix + name)
 
 
-def held_wrench(point: HeldPoint, report: StepReport, constraint: Constraint | None) -> Array:
+def held_wrench(
+    point: ConstrainedPoint, report: StepReport, constraint: Constraint | None
+) -> Array:
     """Return force [N] and torque [N m] on a frame about its origin, in its axes, shape (6,).
 
     Where the frame is at the end of the step; None: the constraint does not hold.

@@ -10,7 +10,7 @@ from labels import labelled
 from linkages import double_pendulum
 
 from contact_sim import Simulator
-from contact_sim.drawing._style import METRES_PER_NEWTON
+from contact_sim.drawing._step_shapes import METRES_PER_NEWTON
 from contact_sim.robot._model import RobotModel
 from contact_sim.ros._factory import chosen_constraints
 from contact_sim.ros._messages import MarkerMessages
