@@ -28,8 +28,8 @@ from engines import write_json
 
 import contact_sim
 from contact_sim.robot._actuators import holding
-from contact_sim.view._process import PERIOD, Child, Feed, Told
-from contact_sim.view._session import Chosen, Offers
+from contact_sim.view._process import PERIOD, Feed, PageState, ViewerProcess
+from contact_sim.view._session import Capabilities, Settings
 
 STEPS = 100
 """Steps of a block."""
@@ -58,22 +58,22 @@ class Measured:
         q, v = robot.joint_positions(sim.q), robot.joint_velocities(sim.v)
         return sim.step(self._command.effort_at(q, v))
 
-    def viewer(self, port: int) -> Child:
+    def viewer(self, port: int) -> ViewerProcess:
         """Return a viewer that serves its page."""
-        offers = Offers(contact_sim.contact_models(), frames=self.frames)
-        chosen = Chosen('ncp', 0.8, 0.0, 1e-3, 1.0, 'standing')
-        child = Child(
-            self.sim, self.feed, offers, lambda: Told(chosen, ''), lambda message: None,
+        capabilities = Capabilities(contact_sim.contact_models(), frames=self.frames)
+        state = PageState(Settings('ncp', 0.8, 0.0, 1e-3, 1.0, 'standing'), '')
+        viewer = ViewerProcess(
+            self.sim, self.feed, capabilities, lambda: state, lambda *_: None,
             lambda line, level: print(f'  {line}') if level > logging.INFO else None,
         )  # fmt: skip
-        child.start('localhost', port)
+        viewer.start('localhost', port)
         end = time.perf_counter() + LONGEST_START
-        while not child.address:
-            if child.complaint or time.perf_counter() > end:
-                raise SystemExit(child.complaint or 'the viewer does not begin')
-            self.feed.tend()
+        while not viewer.address:
+            if viewer.error or time.perf_counter() > end:
+                raise SystemExit(viewer.error or 'the viewer does not begin')
+            self.feed.write_if_due()
             time.sleep(0.01)
-        return child
+        return viewer
 
     def calls(self) -> float:
         """Return the seconds of a call after which nothing is written."""
@@ -82,12 +82,12 @@ class Measured:
         found = []
         for _ in range(10):
             feed.latest = report, wrenches
-            feed.tend()
+            feed.write_if_due()
             feed.due = time.perf_counter() + 60.0
             begin = time.perf_counter()
             for _ in range(CALLS // 10):
                 feed.latest = report, wrenches
-                feed.tend()
+                feed.write_if_due()
             found.append((time.perf_counter() - begin) / (CALLS // 10))
         return statistics.median(found)
 
@@ -99,7 +99,7 @@ class Measured:
             feed.due = 0.0
             begin = time.perf_counter()
             feed.latest = report, {}
-            feed.tend()
+            feed.write_if_due()
             found.append(time.perf_counter() - begin)
         return statistics.median(found)
 
@@ -114,7 +114,7 @@ class Measured:
                     report = self._step()
                     if fed:
                         feed.latest = report, {}
-                        feed.tend()
+                        feed.write_if_due()
                 taken[fed] = time.perf_counter() - begin
             differences.append((taken[True] - taken[False]) / STEPS)
         return statistics.median(differences)
@@ -145,17 +145,17 @@ def main() -> int:
     print(f'microseconds per step, {options.robot}, records of {8 * length / 1000:.0f} kB')
     print(f'{"viewer":14}{"call":>8}{"record":>8}{"per step":>10}{"by turns":>10}')
     rows = []
-    child = measured.viewer(options.port)
-    process = child.process_id
+    viewer = measured.viewer(options.port)
+    process = viewer.process_id
     states = {'never opened': 0, 'stopped': signal.SIGSTOP, 'gone': signal.SIGKILL}
-    for viewer, change in states.items():
+    for state, change in states.items():
         if change:
             os.kill(process, change)
             time.sleep(0.2)
-        rows.append(measured.row(viewer, options.blocks))
+        rows.append(measured.row(state, options.blocks))
         call, record, per_step, by_turns = list(rows[-1].values())[1:]
-        print(f'{viewer:14}{call:8.2f}{record:8.2f}{per_step:10.2f}{by_turns:10.2f}')
-    child.close()
+        print(f'{state:14}{call:8.2f}{record:8.2f}{per_step:10.2f}{by_turns:10.2f}')
+    viewer.close()
     if options.json:
         write_json(options.json, {'viewer_cost': rows})
     largest = max(row['per_step_us'] for row in rows)

@@ -22,7 +22,7 @@ from contact_sim.contact_models._ncp import Ncp
 from contact_sim.contact_models._null_space import NullSpace
 from contact_sim.contact_models._sap import Sap
 from contact_sim.contact_models._todorov import Todorov
-from contact_sim.contact_models.hybrid._model import Hybrid
+from contact_sim.contact_models.hybrid._hybrid import Hybrid
 from contact_sim.errors import (
     ContactSimError,
     InvalidInput,

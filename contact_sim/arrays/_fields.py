@@ -70,7 +70,7 @@ class Sizes:
     n_limits: int = 0
     """Interval rows on positions, the last ones: joint limits and joints that follow others."""
     n_islands: int = 1
-    """Parts of the contact problem that have no dof in common, see step/_rows.py."""
+    """Parts of the contact problem that have no dof in common, see step/_contact_rows.py."""
     n_solids: int = 0
     """Spheres, capsules and boxes that may touch each other."""
     n_pairs: int = 0

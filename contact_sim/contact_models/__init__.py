@@ -10,7 +10,7 @@ from contact_sim.contact_models._ncp import Ncp, NcpParameters
 from contact_sim.contact_models._null_space import NullSpace, NullSpaceParameters
 from contact_sim.contact_models._sap import Sap, SapParameters
 from contact_sim.contact_models._todorov import Todorov, TodorovParameters
-from contact_sim.contact_models.hybrid._model import Hybrid, HybridParameters
+from contact_sim.contact_models.hybrid._hybrid import Hybrid, HybridParameters
 from contact_sim.errors import InvalidInput, UnknownName, shown
 
 __all__ = [

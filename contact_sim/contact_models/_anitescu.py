@@ -20,23 +20,15 @@ from typing import ClassVar
 import numpy as np
 
 from contact_sim.arrays import _fields as f
-from contact_sim.arrays._views import arrays_of, integers, vector
+from contact_sim.arrays._views import integers, vector
 from contact_sim.contact_models._base import (
     FIRST_OWN,
     TOLERANCE,
-    CompiledLaw,
     ConeModel,
     ConeParameters,
-    limits_of,
+    iteration_limits,
 )
-from contact_sim.contact_models._islands import next_problem, report_solve
-from contact_sim.contact_models._stages import (
-    apply_impulses,
-    begin_step,
-    contact_rows,
-    free_motion,
-    integrate,
-)
+from contact_sim.contact_models._stages import CompiledLaw, compiled_law, report_solve
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.solvers._cone_problem import (
@@ -51,9 +43,8 @@ from contact_sim.solvers._cone_problem import (
 )
 from contact_sim.solvers._cone_solver import solve_cones
 from contact_sim.solvers._dense import assign
-from contact_sim.solvers._jit import entry, kernel
-from contact_sim.step._problem import fill_edges, split_impulse
-from contact_sim.step._rows import cone_work_of, rows_of
+from contact_sim.solvers._jit import kernel
+from contact_sim.step._contact_rows import cone_work_of, rows_of
 
 SIDES = FIRST_OWN
 """Place of the number of sides in the numbers of the law."""
@@ -81,7 +72,8 @@ def solve_anitescu(data):
     """Solve the contact problem with the associated law."""
     law, n = vector(data, f.LAW), integers(data, f.COUNTS)[1]
     rows, impulse = rows_of(data), vector(data, f.ROW_IMPULSE)[:n]
-    tolerance, limits, sides = law[TOLERANCE], limits_of(law), int(law[SIDES])
+    tolerance, limits, sides = law[TOLERANCE], iteration_limits(law), int(law[SIDES])
+    # κ = 1: the convex problem over circular cones; over pyramids it is one over β ≥ 0
     if sides == 0 or rows.friction.shape[0] == 0:
         outcome = solve_cones(rows, impulse, cone_work_of(data), tolerance, limits, 1.0)
     else:
@@ -93,16 +85,18 @@ def solve_anitescu(data):
 def solve_pyramids(rows, impulse, tolerance, limits, sides):
     """Solve for the shares β of the edges, which are interval rows [0, ∞).
 
-    Arguments and result as in `cones.solve_cones`. Converged is only what also obeys the law of
+    Arguments and result as in `solve_cones`. Converged is only what also obeys the law of
     the impulses: where μ is large the edges are nearly parallel, and their shares tell little.
     """
     n, nc, ns = rows.g.shape[0], rows.friction.shape[0], rows.lower.shape[0]
     m = sides * nc + ns
+    # λ = D β: bounds of β, and the guess in the shares of the edges
     D = np.empty((n, m))
     fill_edges(rows.friction, sides, ns, D)
     low, high, beta = np.zeros(m), np.full(m, np.inf), np.empty(m)
     low[m - ns :], high[m - ns :] = rows.lower, rows.upper
     split_impulse(rows.friction, sides, impulse, beta)
+    # min ½ βᵀ (Dᵀ G D) β + (Dᵀ g)ᵀ β over β ≥ 0 and the bounds of the interval rows
     Dt = D.T.copy()
     edges = Rows(np.dot(Dt, np.dot(rows.delassus, D)), np.dot(Dt, rows.g), np.empty(0), low, high)
     code, iterations, residual = solve_cones(edges, beta, cone_work(m), tolerance, limits, 1.0)
@@ -112,6 +106,54 @@ def solve_pyramids(rows, impulse, tolerance, limits, sides):
     if code in (CONVERGED, CONVERGED_BY_FALLBACK) and error > allowed:
         code = MAX_ITERATIONS
     return code, iterations, max(residual, error)
+
+
+@kernel
+def fill_edges(mu, k, ns, D):
+    """Fill D with λ = D (β, interval rows), shape (3 nc + ns, k nc + ns).
+
+    λ_i = Σ_j β_ij (μ d_j, 1),   β ≥ 0,   d_j = (cos 2πj/k, sin 2πj/k)
+    """
+    nc = mu.shape[0]
+    D[:] = 0.0
+    for i in range(nc):
+        for j in range(k):
+            angle = 2.0 * np.pi * j / k
+            D[3 * i, k * i + j] = mu[i] * np.cos(angle)
+            D[3 * i + 1, k * i + j] = mu[i] * np.sin(angle)
+            D[3 * i + 2, k * i + j] = 1.0
+    for s in range(ns):
+        D[3 * nc + s, k * nc + s] = 1.0
+
+
+@kernel
+def split_impulse(mu, k, impulse, beta):
+    """Fill shares β ≥ 0 of the edges that add up to `impulse` (as far as it lies in the cones).
+
+    The two edges beside the tangential part carry it; what is left of the normal part is spread
+    evenly, so that it adds nothing tangential.
+    """
+    nc = mu.shape[0]
+    width = 2.0 * np.pi / k
+    for i in range(nc):
+        t1, t2, n = impulse[3 * i], impulse[3 * i + 1], impulse[3 * i + 2]
+        beta[k * i : k * (i + 1)] = 0.0
+        size = np.sqrt(t1 * t1 + t2 * t2)
+        left = n
+        # μ (β_j d_j + β_j+1 d_j+1) = λ_t, d_j and d_j+1 the edges beside λ_t
+        if size > 0.0 and mu[i] > 0.0:
+            place = (np.arctan2(t2, t1) % (2.0 * np.pi)) / width
+            j = int(place)
+            angle = (place - j) * width
+            second = size * np.sin(angle) / (mu[i] * np.sin(width))
+            first = size * np.sin(width - angle) / (mu[i] * np.sin(width))
+            beta[k * i + j % k] += first
+            beta[k * i + (j + 1) % k] += second
+            left -= first + second
+        for j in range(k):
+            beta[k * i + j] += max(left, 0.0) / k
+    for s in range(impulse.shape[0] - 3 * nc):
+        beta[k * nc + s] = impulse[3 * nc + s]
 
 
 @kernel
@@ -127,6 +169,7 @@ def pyramid_residual(rows, sides, impulse):
         r = 3 * i
         w1, w2 = row_velocity(G, g, impulse, r), row_velocity(G, g, impulse, r + 1)
         wn, least = row_velocity(G, g, impulse, r + 2), np.inf
+        # smallest w·(n + μ d_j) over the edges, which has to be ≥ 0, and |λ·w|, which has to be 0
         for j in range(sides):
             angle = 2.0 * np.pi * j / sides
             least = min(least, wn + mu[i] * (w1 * np.cos(angle) + w2 * np.sin(angle)))
@@ -136,30 +179,6 @@ def pyramid_residual(rows, sides, impulse):
         if scale > 0.0:
             worst = max(worst, work / (scale * largest))
     return worst
-
-
-@entry
-def advance(numbers, indices, layout, steps):
-    """Advance every world by `steps` steps; a world that stops does so alone."""
-    for world in range(numbers.shape[0]):
-        data = arrays_of(numbers, indices, layout, world)
-        for _ in range(steps):
-            if not begin_step(data):
-                break
-            free_motion(data)
-            contact_rows(data)
-            while True:
-                while next_problem(data):
-                    solve_anitescu(data)
-                if apply_impulses(data):
-                    break
-            integrate(data)
-
-
-@entry
-def answer(numbers, indices, layout):
-    """Solve the problem in the arrays."""
-    solve_anitescu(arrays_of(numbers, indices, layout, 0))
 
 
 class Anitescu(ConeModel):
@@ -172,7 +191,7 @@ class Anitescu(ConeModel):
     name: ClassVar[str] = 'anitescu'
     associated: ClassVar[float] = 1.0
     parameter_class: ClassVar[type[Parameters]] = AnitescuParameters
-    compiled: CompiledLaw = CompiledLaw(advance, answer)
+    compiled: CompiledLaw = compiled_law(solve_anitescu)
 
     def __init__(self, **parameters: float) -> None:
         self.parameters: AnitescuParameters = AnitescuParameters(**parameters)  # type: ignore[arg-type]

@@ -23,8 +23,8 @@ cut. The deflection z is the model's memory of the contact.
 law, which gains energy once the `stiffness_ratio` of the step report exceeds 2, and regularised
 friction long before.
 
-A stiffness of 0 is sized from the wanted penetration under the robot's weight, a tangential one of
-0 is that of the normal spring (its secant at the wanted penetration).
+A stiffness of 0 is sized from `penetration` under the robot's weight, a tangential one of
+0 is that of the normal spring (its secant at `penetration`).
 
 [Hunt & Crossley 1975], [Armstrong-Hélouvry 1994].
 """
@@ -38,21 +38,14 @@ import numpy as np
 
 from contact_sim._types import Array
 from contact_sim.arrays import _fields as f
-from contact_sim.arrays._views import arrays_of, integers, matrix, vector
+from contact_sim.arrays._views import integers, matrix, vector
 from contact_sim.collision._surface import FACETED
-from contact_sim.contact_models._base import CompiledLaw, Stepper, TimeSteppingModel
-from contact_sim.contact_models._islands import next_problem, report_solve
-from contact_sim.contact_models._stages import (
-    apply_impulses,
-    begin_step,
-    contact_rows,
-    free_motion,
-    integrate,
-)
+from contact_sim.contact_models._base import Stepper, TimeSteppingModel
+from contact_sim.contact_models._stages import CompiledLaw, compiled_law, report_solve
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, parameter, relative_tolerance
 from contact_sim.solvers._cone_problem import CONVERGED, UNSTABLE, fill_velocity
-from contact_sim.solvers._jit import entry, kernel
+from contact_sim.solvers._jit import kernel
 from contact_sim.solvers._springs import (
     ANCHORED,
     HUNT_CROSSLEY,
@@ -66,14 +59,14 @@ from contact_sim.solvers._springs import (
     next_deflection,
     stiffness_ratio,
 )
+from contact_sim.step._contact_rows import spring_work_of, unbiased_rows_of
 from contact_sim.step._problem import ContactProblem, ContactSolution
-from contact_sim.step._rows import spring_work_of, unbiased_rows_of
 from contact_sim.step._workspace import Workspace
 
 # in the order of the codes in solvers/_springs.py
 NORMAL_LAWS = ('linear', 'kelvin_voigt', 'unclamped', 'hunt_crossley')
 FRICTION_LAWS = ('piecewise', 'tanh', 'stribeck', 'anchored')
-(NORMAL_LAW, FRICTION_LAW, IMPLICIT, TOLERANCE, MOST_ITERATIONS, MATERIAL) = range(6)
+(NORMAL_LAW, FRICTION_LAW, IMPLICIT, TOLERANCE, ITERATION_LIMIT, MATERIAL) = range(6)
 SMALL_MOTIONS = 14
 """Places in the numbers of the law: parameters, the material and `LinearSprings`."""
 
@@ -144,12 +137,14 @@ def solve_compliant(data):
         int(law[NORMAL_LAW]), int(law[FRICTION_LAW]), material, h, h if implicit else 0.0
     )
     work = spring_work_of(data)
+    # Newton on λ = h f(u_f + G λ) at the end of the step, or λ = h f(u⁻) at its start
     if implicit:
-        limits = law[TOLERANCE], int(law[MOST_ITERATIONS])
+        limits = law[TOLERANCE], int(law[ITERATION_LIMIT])
         outcome = end_of_step(rows, springs, start, gaps, memory, impulse, work, limits)
     else:
         small = law[SMALL_MOTIONS:]
         outcome = start_of_step(rows, springs, small, start, gaps, memory, impulse, work)
+    # u⁺ = G λ + u_f moves the anchors: ż = u_t while they hold, k_t |z| = μ f_n once they slide
     if springs.friction_law == ANCHORED:
         fill_velocity(rows, impulse, work.velocity)
         next_deflection(
@@ -165,33 +160,10 @@ def start_of_step(rows, springs, small, start, gaps, memory, impulse, work):
     slope = work.slope
     contact_forces(rows, start, gaps[0], memory, springs, work.held, False, impulse, slope)
     interval_forces(rows, start, gaps[1], springs, impulse, slope)
+    # explicit springs explode where h ω > 2, ω² = λ_max of k G
     linear = LinearSprings(small[0], small[1], small[2], small[3], small[4])
     limit = stiffness_ratio(rows.delassus, rows.friction.shape[0], springs.time_step, linear)
     return (UNSTABLE if limit > 2.0 else CONVERGED), 1, 0.0
-
-
-@entry
-def advance(numbers, indices, layout, steps):
-    """Advance every world by `steps` steps; a world that stops does so alone."""
-    for world in range(numbers.shape[0]):
-        data = arrays_of(numbers, indices, layout, world)
-        for _ in range(steps):
-            if not begin_step(data):
-                break
-            free_motion(data)
-            contact_rows(data)
-            while True:
-                while next_problem(data):
-                    solve_compliant(data)
-                if apply_impulses(data):
-                    break
-            integrate(data)
-
-
-@entry
-def answer(numbers, indices, layout):
-    """Solve the problem in the arrays."""
-    solve_compliant(arrays_of(numbers, indices, layout, 0))
 
 
 class Compliant(TimeSteppingModel):
@@ -203,7 +175,7 @@ class Compliant(TimeSteppingModel):
 
     name: ClassVar[str] = 'compliant'
     parameter_class: ClassVar[type[Parameters]] = CompliantParameters
-    compiled: CompiledLaw = CompiledLaw(advance, answer)
+    compiled: CompiledLaw = compiled_law(solve_compliant)
 
     def __init__(self, **parameters: float | str) -> None:
         self.parameters: CompliantParameters = CompliantParameters(**parameters)  # type: ignore[arg-type]
@@ -211,7 +183,7 @@ class Compliant(TimeSteppingModel):
         self.has_memory = self.parameters.friction_law == FRICTION_LAWS[ANCHORED]
 
     def sized(self, workspace: Workspace) -> Compliant:
-        """Return the model with the stiffness that the wanted penetration asks for."""
+        """Return the model with the stiffness for `penetration` under the weight of the robot."""
         p = self.parameters
         if p.stiffness > 0.0:
             return self
@@ -239,13 +211,13 @@ class Compliant(TimeSteppingModel):
 
     @property
     def secant_stiffness(self) -> float:
-        """Normal force over depth at the wanted penetration [N/m]; zero while unsized."""
+        """Normal force over depth at `penetration` [N/m]; zero while unsized."""
         p = self.parameters
         return float(p.stiffness * p.penetration ** (self._power - 1.0))
 
     @property
     def small_motions(self) -> LinearSprings:
-        """Springs and dampers for small motions about the wanted depth."""
+        """Springs and dampers for small motions about the depth `penetration`."""
         p, secant = self.parameters, self.secant_stiffness
         anchored = p.friction_law == FRICTION_LAWS[ANCHORED]
         along = (p.tangential_stiffness or secant) if anchored else 0.0

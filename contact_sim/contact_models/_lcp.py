@@ -6,7 +6,7 @@
 
 solved by Lemke's method. A box on a scalar row is p ≥ 0 ⊥ w + ν ≥ 0, ν ≥ 0 ⊥ upper − lower − p ≥ 0
 with λ = lower + p. Scalar rows are first tried in the modes of the guess, at a bound or at rest;
-where these do not settle, they enter Lemke's method.
+where this fails, they enter Lemke's method.
 
 Friction depends on direction: in the worst one it is μ cos(π/k). Of many equivalent force
 distributions Lemke's method finds a vertex. While nothing slides, the modes of the last step are
@@ -26,21 +26,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from contact_sim.arrays import _fields as f
-from contact_sim.arrays._views import arrays_of, integers, vector
-from contact_sim.contact_models._base import CompiledLaw, TimeSteppingModel
-from contact_sim.contact_models._islands import next_problem, report_solve
-from contact_sim.contact_models._stages import (
-    apply_impulses,
-    begin_step,
-    contact_rows,
-    free_motion,
-    integrate,
-)
+from contact_sim.arrays._views import integers, vector
+from contact_sim.contact_models._base import TimeSteppingModel
+from contact_sim.contact_models._stages import CompiledLaw, compiled_law, report_solve
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.solvers._complementarity import solve_boxes, solve_pyramids
-from contact_sim.solvers._jit import entry, kernel
-from contact_sim.step._rows import cone_work_of, rows_of
+from contact_sim.solvers._jit import kernel
+from contact_sim.step._contact_rows import cone_work_of, rows_of
 
 
 @dataclass(frozen=True)
@@ -73,35 +66,12 @@ def solve_lcp(data):
     """Solve the contact problem with pyramids or boxes."""
     law, n = vector(data, f.LAW), integers(data, f.COUNTS)[1]
     rows, impulse, work = rows_of(data), vector(data, f.ROW_IMPULSE)[:n], cone_work_of(data)
+    # box: |λ_t1|, |λ_t2| ≤ μ λ_n, else a pyramid of `sides` edges by Lemke
     if law[0] != 0.0:
         outcome = solve_boxes(rows, impulse, work, int(law[3]))
     else:
         outcome = solve_pyramids(rows, impulse, work, int(law[1]), int(law[2]))
     report_solve(data, outcome)
-
-
-@entry
-def advance(numbers, indices, layout, steps):
-    """Advance every world by `steps` steps; a world that stops does so alone."""
-    for world in range(numbers.shape[0]):
-        data = arrays_of(numbers, indices, layout, world)
-        for _ in range(steps):
-            if not begin_step(data):
-                break
-            free_motion(data)
-            contact_rows(data)
-            while True:
-                while next_problem(data):
-                    solve_lcp(data)
-                if apply_impulses(data):
-                    break
-            integrate(data)
-
-
-@entry
-def answer(numbers, indices, layout):
-    """Solve the problem in the arrays."""
-    solve_lcp(arrays_of(numbers, indices, layout, 0))
 
 
 class Lcp(TimeSteppingModel):
@@ -113,7 +83,7 @@ class Lcp(TimeSteppingModel):
 
     name: ClassVar[str] = 'lcp'
     parameter_class: ClassVar[type[Parameters]] = LcpParameters
-    compiled: CompiledLaw = CompiledLaw(advance, answer)
+    compiled: CompiledLaw = compiled_law(solve_lcp)
 
     def __init__(self, **parameters: int | str) -> None:
         self.parameters: LcpParameters = LcpParameters(**parameters)  # type: ignore[arg-type]

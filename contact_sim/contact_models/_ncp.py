@@ -1,11 +1,11 @@
 """NCP: Signorini's condition, the isotropic Coulomb cone and maximum dissipation, all exact.
 
-    K*_μ ∋ w + Γ(w) ⊥ λ ∈ K_μ,   w = G λ + g,   Γ(w) = (0, 0, μ |w_t|)
+    K*_μ ∋ w + Γ(w) ⊥ λ ∈ K_μ,   w = G λ + g,   Γ(w) = (0, 0, μ |w_t|)          (theory 2.11)
 
-The reference among the models: no penetration, no creep, no force at a distance. theory 2.11.
+The reference among the models: no penetration, no creep, no force at a distance.
 
-The solver can be exchanged for those of other engines, to reproduce what they do
-(ncp_peers.py); what they call converged is judged like everything else.
+The solver can be exchanged for those of other engines (solvers/_cone_peers.py), to reproduce what
+they do. What they call converged is judged like everything else.
 """
 
 from __future__ import annotations
@@ -16,84 +16,30 @@ from typing import ClassVar
 import numpy as np
 
 from contact_sim.arrays import _fields as f
-from contact_sim.arrays._views import arrays_of, integers, vector
+from contact_sim.arrays._views import integers, vector
 from contact_sim.contact_models._base import (
     FIRST_OWN,
     MAX_SWEEPS,
     TOLERANCE,
-    CompiledLaw,
     ConeModel,
     ConeParameters,
-    limits_of,
+    iteration_limits,
 )
-from contact_sim.contact_models._islands import next_problem, report_solve
-from contact_sim.contact_models._stages import (
-    apply_impulses,
-    begin_step,
-    contact_rows,
-    free_motion,
-    integrate,
-)
+from contact_sim.contact_models._stages import CompiledLaw, compiled_law, report_solve
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.solvers._cone_peers import solve_as_peer
 from contact_sim.solvers._cone_problem import CONVERGED, MAX_ITERATIONS, NONFINITE
 from contact_sim.solvers._cone_solver import solve_cones
-from contact_sim.solvers._jit import entry, kernel
-from contact_sim.step._rows import cone_work_of, rows_of
+from contact_sim.solvers._jit import kernel
+from contact_sim.step._contact_rows import cone_work_of, rows_of
 
-# --- The exact-cone problem by the methods of other engines, to reproduce what they do.
-#
-# Compiled apart from ncp.py: only those who ask for a peer wait for it. See
-# solvers/_cone_peers.py.
+EXACT = 'exact'
 
 PEERS = ('pgs', 'raisim', 'staggered')
 """In the order of the codes in solvers/_cone_peers.py."""
+
 PEER = FIRST_OWN
 """Place of the code of the peer in the numbers of the law."""
-
-
-@kernel
-def solve_as_engine(data):
-    """Solve the contact problem by the method of a peer."""
-    law, n = vector(data, f.LAW), integers(data, f.COUNTS)[1]
-    impulse = vector(data, f.ROW_IMPULSE)[:n]
-    sweeps, residual, converged = solve_as_peer(
-        rows_of(data), impulse, law[TOLERANCE], int(law[MAX_SWEEPS]), int(law[PEER])
-    )
-    code = CONVERGED if converged else MAX_ITERATIONS
-    if not np.isfinite(residual):
-        impulse[:] = 0.0
-        code = NONFINITE
-    report_solve(data, (code, sweeps, residual))
-
-
-@entry
-def advance_as_peer(numbers, indices, layout, steps):
-    """Advance every world by `steps` steps; a world that stops does so alone."""
-    for world in range(numbers.shape[0]):
-        data = arrays_of(numbers, indices, layout, world)
-        for _ in range(steps):
-            if not begin_step(data):
-                break
-            free_motion(data)
-            contact_rows(data)
-            while True:
-                while next_problem(data):
-                    solve_as_engine(data)
-                if apply_impulses(data):
-                    break
-            integrate(data)
-
-
-@entry
-def answer_as_peer(numbers, indices, layout):
-    """Solve the problem in the arrays."""
-    solve_as_engine(arrays_of(numbers, indices, layout, 0))
-
-
-# --- NCP: Signorini's condition, the isotropic Coulomb cone and maximum dissipation, all exact.
-
-EXACT = 'exact'
 
 
 @dataclass(frozen=True)
@@ -109,35 +55,27 @@ class NcpParameters(ConeParameters):
 def solve_ncp(data):
     """Solve the contact problem with exact cones."""
     law, n = vector(data, f.LAW), integers(data, f.COUNTS)[1]
+    # κ = 0: the law with Γ(w), not the convex relaxation; warm start from the last impulses
     outcome = solve_cones(
         rows_of(data), vector(data, f.ROW_IMPULSE)[:n], cone_work_of(data), law[TOLERANCE],
-        limits_of(law), 0.0,
+        iteration_limits(law), 0.0,
     )  # fmt: skip
     report_solve(data, outcome)
 
 
-@entry
-def advance(numbers, indices, layout, steps):
-    """Advance every world by `steps` steps; a world that stops does so alone."""
-    for world in range(numbers.shape[0]):
-        data = arrays_of(numbers, indices, layout, world)
-        for _ in range(steps):
-            if not begin_step(data):
-                break
-            free_motion(data)
-            contact_rows(data)
-            while True:
-                while next_problem(data):
-                    solve_ncp(data)
-                if apply_impulses(data):
-                    break
-            integrate(data)
-
-
-@entry
-def answer(numbers, indices, layout):
-    """Solve the problem in the arrays."""
-    solve_ncp(arrays_of(numbers, indices, layout, 0))
+@kernel
+def solve_as_engine(data):
+    """Solve the contact problem by the method of another engine."""
+    law, n = vector(data, f.LAW), integers(data, f.COUNTS)[1]
+    impulse = vector(data, f.ROW_IMPULSE)[:n]
+    sweeps, residual, converged = solve_as_peer(
+        rows_of(data), impulse, law[TOLERANCE], int(law[MAX_SWEEPS]), int(law[PEER])
+    )
+    code = CONVERGED if converged else MAX_ITERATIONS
+    if not np.isfinite(residual):
+        impulse[:] = 0.0
+        code = NONFINITE
+    report_solve(data, (code, sweeps, residual))
 
 
 class Ncp(ConeModel):
@@ -150,12 +88,12 @@ class Ncp(ConeModel):
     name: ClassVar[str] = 'ncp'
     associated: ClassVar[float] = 0.0
     parameter_class: ClassVar[type[Parameters]] = NcpParameters
-    compiled: CompiledLaw = CompiledLaw(advance, answer)
+    compiled: CompiledLaw = compiled_law(solve_ncp)
 
     def __init__(self, **parameters: float | str) -> None:
         self.parameters: NcpParameters = NcpParameters(**parameters)  # type: ignore[arg-type]
         if self.parameters.solver != EXACT:
-            self.compiled = CompiledLaw(advance_as_peer, answer_as_peer)
+            self.compiled = compiled_law(solve_as_engine)
 
     def law_numbers(self) -> tuple[float, ...]:
         """Return those of all cone models, and the code of the peer."""

@@ -29,16 +29,9 @@ from numpy.typing import NDArray
 
 from contact_sim._validation import listed
 from contact_sim.arrays import _fields as f
-from contact_sim.arrays._views import arrays_of, integers, matrix, vector
-from contact_sim.contact_models._base import CompiledLaw, Stepper, TimeSteppingModel
-from contact_sim.contact_models._islands import next_problem, report_solve
-from contact_sim.contact_models._stages import (
-    apply_impulses,
-    begin_step,
-    contact_rows,
-    free_motion,
-    integrate,
-)
+from contact_sim.arrays._views import integers, matrix, vector
+from contact_sim.contact_models._base import Stepper, TimeSteppingModel
+from contact_sim.contact_models._stages import CompiledLaw, compiled_law, report_solve
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.robot._contact_points import points_called
@@ -57,9 +50,9 @@ from contact_sim.solvers._cone_problem import (
 from contact_sim.solvers._cone_solver import solve_cones
 from contact_sim.solvers._dense import largest_size
 from contact_sim.solvers._equality_rows import least_norm, make_consistent
-from contact_sim.solvers._jit import entry, kernel
-from contact_sim.step._constraints import has_bilateral
-from contact_sim.step._rows import cone_work_of, rows_of
+from contact_sim.solvers._jit import kernel
+from contact_sim.step._bilateral_rows import has_bilateral
+from contact_sim.step._contact_rows import cone_work_of, rows_of
 from contact_sim.step._workspace import Workspace
 
 FREE_FOOT, ABOVE, TOUCHED, RELEASED = 0.0, 1.0, 2.0, 3.0
@@ -150,39 +143,44 @@ def initial_state(i, given, gap, closing, memory, touch_gap):
 
 
 @kernel
-def hold(rows, u_free, state, stays, impulse, work, constrained):
-    """Fill `impulse` so that held feet stay, or arrive; return (status code, iterations).
+def solve_held_rows(rows, u_free, state, uses_bias, impulse, work, constrained):
+    """Fill the impulses that hold the feet, or stop them; return (status code, iterations).
 
-    `stays` is 1 for the feet whose bias counts. Rows that cannot move at all (G_rr = 0) take no
-    impulse; of what contradicts constraints as little as possible is left.
+    `uses_bias` is True for the feet whose bias counts. Rows that cannot move at all (G_rr = 0)
+    take no impulse; rows that contradict constraints are met in the sense of least squares.
     """
     G, g, nc, ns = rows.delassus, rows.g, rows.friction.shape[0], rows.lower.shape[0]
     n = g.shape[0]
     row, target, m, largest = np.empty(n, np.int64), np.empty(n), 0, 0.0
     for r in range(3 * nc):
         largest = max(largest, G[r, r])
+    # rows of held feet that can move, with target w = 0 (bias) or u⁺ = 0 (without)
     for r in range(3 * nc):
         i = r // 3
         if (state[i] == TOUCHED or state[i] == ABOVE) and G[r, r] > 1e-12 * largest:
-            row[m], target[m] = r, g[r] if stays[i] else u_free[r]
+            row[m], target[m] = r, g[r] if uses_bias[i] else u_free[r]
             m += 1
         else:
             impulse[r] = 0.0
     for k in range(ns):
         row[m + k], target[m + k] = 3 * nc + k, g[3 * nc + k]
+    # A x + target = 0 in these rows; interval rows, with bounds, stand behind them
     A = np.empty((m + ns, m + ns))
     for a in range(m + ns):
         for b in range(m + ns):
             A[a, b] = G[row[a], row[b]]
     code, iterations = CONVERGED, 0
+    # bilateral constraints may contradict the feet: project the target onto the range of A
     if constrained and not make_consistent(A[:m, :m], target[:m]):
         code = INCONSISTENT
+    # interval rows are solved with cones of their own first, then act on the feet as given
     if ns > 0:
         found, iterations = choose_intervals(A, target[: m + ns], rows, row, impulse, work)
         code = worse(code, found)
         for a in range(m):
             for k in range(ns):
                 target[a] += A[a, m + k] * impulse[3 * nc + k]
+    # redundant feet share the impulse with least norm
     x = np.empty(m)
     least_norm(A[:m, :m], target[:m], x)
     for a in range(m):
@@ -192,7 +190,7 @@ def hold(rows, u_free, state, stays, impulse, work, constrained):
 
 @kernel
 def choose_intervals(A, target, rows, row, impulse, work):
-    """Solve held and interval rows together and keep the intervals; as `solve_cones`."""
+    """Solve held and interval rows together; fill the impulses of the interval rows."""
     size, ns = A.shape[0], rows.lower.shape[0]
     m = size - ns
     low, high, x = np.full(size, -np.inf), np.full(size, np.inf), np.empty(size)
@@ -207,17 +205,19 @@ def choose_intervals(A, target, rows, row, impulse, work):
 
 
 @kernel
-def change_support(w, state, released, given, bears, impulse, slack):
-    """Take in feet that sink, else let go of the one pulled most; return whether any changed.
+def update_support(w, state, released, given, allowed_pull, impulse, slack):
+    """Hold feet that sink, else release the one pulled most; return whether any changed.
 
-    `bears` is the pull that a foot bears [N s], negative where none is let go.
+    `allowed_pull` is the pull up to which a foot is held [N s], negative where none is released.
     """
-    changed, worst, worst_impulse = False, -1, -bears - slack[1]
+    changed, worst, worst_impulse = False, -1, -allowed_pull - slack[1]
     for i in range(state.shape[0]):
         held = state[i] == TOUCHED or state[i] == ABOVE
         if not held and not given and w[3 * i + 2] < -slack[0]:
             state[i], changed = TOUCHED, True
-        elif held and bears >= 0.0 and not released[i] and impulse[3 * i + 2] < worst_impulse:
+        elif (
+            held and allowed_pull >= 0.0 and not released[i] and impulse[3 * i + 2] < worst_impulse
+        ):
             worst, worst_impulse = i, impulse[3 * i + 2]
     if not changed and worst >= 0:
         state[worst], released[worst], changed = RELEASED, True, True
@@ -225,7 +225,7 @@ def change_support(w, state, released, given, bears, impulse, slack):
 
 
 @kernel
-def verdict(w, state, mu, impulse, slack):
+def stance_status(w, state, mu, impulse, slack):
     """Return whether the stance is physical, as a status code."""
     code = CONVERGED
     for i in range(state.shape[0]):
@@ -277,23 +277,28 @@ def solve_stance(rows, u_free, gap, impulse, memories, law, h, work, constrained
     if not np.isfinite(fastest):
         impulse[:] = 0.0
         return NONFINITE, 0, np.inf
-    state, stays, released = np.empty(nc), np.zeros(nc, np.bool_), np.zeros(nc, np.bool_)
+    state, uses_bias, released = np.empty(nc), np.zeros(nc, np.bool_), np.zeros(nc, np.bool_)
     old, baumgarte = np.empty(nc), law[USES_BAUMGARTE] != 0.0
+    # state of each foot at the start, from the memory and from whether it would close
     for i in range(nc):
         old[i] = memory[i, STATE] % GIVEN
         state[i] = initial_state(i, given, gap, g[3 * i + 2] < 0.0, memory, law[TOUCH_GAP])
     code, total, rounds, slack = CONVERGED, 0, 0, np.zeros(2)
     w = np.empty(g.shape[0])
+    # solve, then change the set of held feet until nothing sinks or is pulled too much
     for _ in range(3 * nc + 1):
         for i in range(nc):
-            stays[i] = state[i] == TOUCHED and (baumgarte or old[i] != TOUCHED)
-        code, iterations = hold(rows, u_free, state, stays, impulse, work, constrained)
+            uses_bias[i] = state[i] == TOUCHED and (baumgarte or old[i] != TOUCHED)
+        code, iterations = solve_held_rows(
+            rows, u_free, state, uses_bias, impulse, work, constrained
+        )
         total, rounds = total + iterations, rounds + 1
         fill_velocity_symmetric(rows, impulse, w)
         slack[0], slack[1] = 1e-12 * fastest, SLACK * largest_size(impulse, 3 * nc)
-        bears = -1.0 if law[RELEASES] == 0.0 else h * law[RELEASE_FORCE]
-        if not change_support(w, state, released, given, bears, impulse, slack):
+        allowed_pull = -1.0 if law[RELEASES] == 0.0 else h * law[RELEASE_FORCE]
+        if not update_support(w, state, released, given, allowed_pull, impulse, slack):
             break
+    # memory of the feet, and the residual w / G_rr of those held on the ground
     residual = 0.0
     for i in range(nc):
         memory_next[i, :STATE] = 0.0
@@ -301,7 +306,7 @@ def solve_stance(rows, u_free, gap, impulse, memories, law, h, work, constrained
         if state[i] == TOUCHED and (baumgarte or old[i] != TOUCHED):
             for r in range(3 * i, 3 * i + 3):
                 residual = max(residual, abs(w[r]) / G[r, r] if G[r, r] > 0.0 else 0.0)
-    physical = verdict(w, state, mu, impulse, slack)
+    physical = stance_status(w, state, mu, impulse, slack)
     return (physical if code == CONVERGED else code), total + rounds, residual
 
 
@@ -317,6 +322,7 @@ def command_support(data):
     memory, command = matrix(data, f.MEMORY), vector(data, f.SUPPORT_COMMAND)
     gap, features = vector(data, f.GAP), integers(data, f.GROUND)[1]
     for first in range(0, command.shape[0], features):
+        # of the features of one contact point the nearest is commanded
         nearest = first
         for i in range(first + 1, first + features):
             if gap[i] < gap[nearest]:
@@ -324,31 +330,6 @@ def command_support(data):
         for i in range(first, first + features):
             given = command[i] if i == nearest else 0.0
             memory[i, STATE] = memory[i, STATE] % GIVEN + given
-
-
-@entry
-def advance(numbers, indices, layout, steps):
-    """Advance every world by `steps` steps; a world that stops does so alone."""
-    for world in range(numbers.shape[0]):
-        data = arrays_of(numbers, indices, layout, world)
-        for _ in range(steps):
-            command_support(data)
-            if not begin_step(data):
-                break
-            free_motion(data)
-            contact_rows(data)
-            while True:
-                while next_problem(data):
-                    solve_null_space(data)
-                if apply_impulses(data):
-                    break
-            integrate(data)
-
-
-@entry
-def answer(numbers, indices, layout):
-    """Solve the problem in the arrays."""
-    solve_null_space(arrays_of(numbers, indices, layout, 0))
 
 
 class NullSpace(TimeSteppingModel):
@@ -360,7 +341,7 @@ class NullSpace(TimeSteppingModel):
 
     name: ClassVar[str] = 'null_space'
     parameter_class: ClassVar[type[Parameters]] = NullSpaceParameters
-    compiled: CompiledLaw = CompiledLaw(advance, answer)
+    compiled: CompiledLaw = compiled_law(solve_null_space, before_step=command_support)
     restitutes: ClassVar[bool] = False
     has_memory = True  # the support outlasts the step
     margin = np.inf  # a held foot is held at any gap, a free one may enter

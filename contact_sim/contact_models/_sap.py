@@ -32,20 +32,13 @@ from typing import ClassVar
 import numpy as np
 
 from contact_sim.arrays import _fields as f
-from contact_sim.arrays._views import arrays_of, integers, matrix, vector
-from contact_sim.contact_models._base import CompiledLaw, TimeSteppingModel
-from contact_sim.contact_models._islands import next_problem, report_solve
-from contact_sim.contact_models._stages import (
-    apply_impulses,
-    begin_step,
-    contact_rows,
-    free_motion,
-    integrate,
-)
+from contact_sim.arrays._views import integers, matrix, vector
+from contact_sim.contact_models._base import TimeSteppingModel
+from contact_sim.contact_models._stages import CompiledLaw, compiled_law, report_solve
 from contact_sim.parameters import Parameters, parameter, relative_tolerance
 from contact_sim.solvers._cone_problem import CONVERGED, MAX_ITERATIONS, NONFINITE
 from contact_sim.solvers._delassus import EVERYWHERE
-from contact_sim.solvers._jit import entry, kernel
+from contact_sim.solvers._jit import kernel
 from contact_sim.solvers._soft_newton import (
     BOUND,
     COARSE,
@@ -58,17 +51,17 @@ from contact_sim.solvers._soft_newton import (
     guess_about,
     minimise,
 )
-from contact_sim.step._rows import newton_work_of, unbiased_rows_of
+from contact_sim.step._contact_rows import newton_work_of, unbiased_rows_of
 
 (
     FORM, STIFFNESS, DISSIPATION, STICTION_TOLERANCE, RELAXATION_TIME, SIGMA, BETA, EXACT_WEIGHT,
-    ACTS_AHEAD, TOLERANCE, MOST_ITERATIONS,
+    ACTS_AHEAD, TOLERANCE, ITERATION_LIMIT,
 ) = range(11)  # fmt: skip
 """Places of the parameters in the numbers of the law."""
 FORMS = {'sap': CONE, 'lagged': LAGGED, 'similar': SIMILAR}
 """Approximation to form of a contact."""
 OUT_OF_REACH = 1e12
-"""Speed [m/s] that the bias of a contact that does not touch would ask for before it acts."""
+"""Approach speed [m/s] at which a contact that does not touch would act: never."""
 
 
 @dataclass(frozen=True)
@@ -126,6 +119,7 @@ def solve_sap(data):
         int(law[FORM]), v_hat, R, scratch[6],
         (h, law[STIFFNESS], law[DISSIPATION]),
     )  # fmt: skip
+    # w, the effective inverse mass of each contact, as in Drake or from G
     if law[EXACT_WEIGHT] == 0.0:
         fill_weight(
             matrix(data, f.JACOBIAN_TRANSPOSED), matrix(data, f.INERTIA),
@@ -134,6 +128,7 @@ def solve_sap(data):
         )  # fmt: skip
     else:
         fill_exact_weight(rows, weight)
+    # R, v̂ of the rows (sap), or the regularised friction of lagged and similar
     gap = vector(data, f.ROW_GAP)
     start, work = vector(data, f.ROW_START), newton_work_of(data)
     interval_gap = vector(data, f.ROW_INTERVAL_GAP)
@@ -143,8 +138,9 @@ def solve_sap(data):
     else:
         fill_regularisation(rows, gap, start, weight, law, soft)
         guess_about(rows, soft, start, impulse, work)
+    # Newton on the convex problem in the velocities u = G λ + u_f, with exact line search
     iterations, residual, converged = minimise(
-        rows, soft, impulse, work, law[TOLERANCE], int(law[MOST_ITERATIONS]), COARSE
+        rows, soft, impulse, work, law[TOLERANCE], int(law[ITERATION_LIMIT]), COARSE
     )
     code = CONVERGED if converged else MAX_ITERATIONS
     if not np.isfinite(residual):
@@ -168,6 +164,7 @@ def fill_weight(columns, inertia, parent, row_of, row_leaf, nc, weight):
     """
     for i in range(nc):
         r1, r2, r3 = row_of[3 * i], row_of[3 * i + 1], row_of[3 * i + 2]
+        # J_i D⁻¹ J_iᵀ (3 × 3), its six entries summed along the branch
         aa = bb = cc = ab = ac = bc = 0.0
         everywhere = row_leaf[3 * i] == EVERYWHERE
         k = parent.shape[0] - 1 if everywhere else row_leaf[3 * i]
@@ -183,6 +180,7 @@ def fill_weight(columns, inertia, parent, row_of, row_leaf, nc, weight):
             k = k - 1 if everywhere else parent[k]
         total = aa * aa + bb * bb + cc * cc + 2.0 * (ab * ab + ac * ac + bc * bc)
         weight[3 * i] = weight[3 * i + 1] = weight[3 * i + 2] = np.sqrt(total) / 3.0
+    # interval rows: J_r D⁻¹ J_rᵀ
     for r in range(3 * nc, row_of.shape[0]):
         everywhere, weight[r] = row_leaf[r] == EVERYWHERE, 0.0
         k = parent.shape[0] - 1 if everywhere else row_leaf[r]
@@ -209,6 +207,7 @@ def fill_exact_weight(rows, weight):
 @kernel
 def spring_compliance(weight, h, law):
     """Return R of a spring of stiffness k and relaxation time τ_d."""
+    # R_n = max(β²/(4π²) w, 1/(h k (h + τ_d)))
     near_rigid = law[BETA] ** 2 / (4.0 * np.pi**2) * weight
     return max(near_rigid, 1.0 / (h * law[STIFFNESS] * (h + law[RELAXATION_TIME])))
 
@@ -226,6 +225,7 @@ def fill_contact_compliance(rows, gap, weight, h, law, R, v_hat):
     """Fill R and v̂ of the contact rows."""
     for i in range(rows.friction.shape[0]):
         r = 3 * i
+        # R_t = σ w, v̂_t = 0; v̂_n = −φ/(h + τ_d)
         R[r] = R[r + 1] = law[SIGMA] * weight[r]
         v_hat[r] = v_hat[r + 1] = 0.0
         R[r + 2], v_hat[r + 2] = spring_compliance(weight[r], h, law), reference(gap[i], h, law)
@@ -236,6 +236,7 @@ def fill_regularisation(rows, gap, start, weight, law, soft):
     """Fill φ, μ n₀ and ε of the contacts; `start` is u⁻ [m/s], shape (n,)."""
     h, k, d = soft.spring
     for i in range(rows.friction.shape[0]):
+        # n₀ = h k (−φ)₊ (1 − d u_n⁻)₊, friction bound μ n₀, ε = max(v_s, σ w μ n₀)
         acts = law[ACTS_AHEAD] != 0.0 or gap[i] <= 0.0
         elastic, viscous = h * k * max(-gap[i], 0.0), max(1.0 - d * start[3 * i + 2], 0.0)
         bound = rows.friction[i] * elastic * viscous
@@ -251,6 +252,7 @@ def fill_interval_compliance(rows, gap, weight, h, law, R, v_hat):
     first = 3 * rows.friction.shape[0]
     for k in range(rows.lower.shape[0]):
         r, lower, upper = first + k, rows.lower[k], rows.upper[k]
+        # dry friction: a box with R = σ w
         if np.isfinite(lower) and np.isfinite(upper):
             R[r], v_hat[r] = law[SIGMA] * weight[r], 0.0
             continue
@@ -263,30 +265,6 @@ def fill_interval_compliance(rows, gap, weight, h, law, R, v_hat):
             v_hat[r] = -gap[k] / (h + law[RELAXATION_TIME])
 
 
-@entry
-def advance(numbers, indices, layout, steps):
-    """Advance every world by `steps` steps; a world that stops does so alone."""
-    for world in range(numbers.shape[0]):
-        data = arrays_of(numbers, indices, layout, world)
-        for _ in range(steps):
-            if not begin_step(data):
-                break
-            free_motion(data)
-            contact_rows(data)
-            while True:
-                while next_problem(data):
-                    solve_sap(data)
-                if apply_impulses(data):
-                    break
-            integrate(data)
-
-
-@entry
-def answer(numbers, indices, layout):
-    """Solve the problem in the arrays."""
-    solve_sap(arrays_of(numbers, indices, layout, 0))
-
-
 class Sap(TimeSteppingModel):
     """Drake's SAP.
 
@@ -296,7 +274,7 @@ class Sap(TimeSteppingModel):
 
     name: ClassVar[str] = 'sap'
     parameter_class: ClassVar[type[Parameters]] = SapParameters
-    compiled: CompiledLaw = CompiledLaw(advance, answer)
+    compiled: CompiledLaw = compiled_law(solve_sap)
 
     def __init__(self, **parameters: float | str | bool) -> None:
         self.parameters: SapParameters = SapParameters(**parameters)  # type: ignore[arg-type]

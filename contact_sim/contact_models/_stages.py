@@ -1,43 +1,34 @@
-"""The stages of one time step, shared by all time-stepping models; they differ only in `solve`.
+"""One time step, in the order of its stages, for all time-stepping laws (theory 2).
 
-    actuate           τ from commands, or from joint PD, through the actuators
-    free_motion       v_f = v + h M̂⁻¹ (τ − nle)
-    contact_rows      J, u_f = J v_f, b, active blocks
+    begin_step        the present state becomes the start of the step; τ from the commands
+    free_motion       nle, M̂ = L Lᵀ,  v_f = v + h M̂⁻¹ (τ − nle)
+    contact_rows      J, u⁻ = J v, u_f = J v_f, b, and the blocks that take part
     next_problem      G = J M̂⁻¹ Jᵀ, g = u_f + b of the active blocks of an island
-    solve_<law>       λ = law(G, g, μ, ...), in the file of the law
-    apply_impulses    v⁺ = v_f + M̂⁻¹ Jᵀ λ, or back to next_problem
-    integrate         q⁺ = q ⊕ h v⁺, and v there
-    place_and_detect  placements, M and contact points of the new configuration    (theory 2)
+    solve             λ = law(G, g, μ, ...): the only stage that differs, in the file of the law
+    apply_impulses    v⁺ = v_f + M̂⁻¹ Jᵀ λ, u⁺ = J v⁺; or back to next_problem
+    integrate         q⁺ = q ⊕ h v⁺, then placements, M and contact points at q⁺
 
-The last one belongs to a configuration and is done where that changes, at the end of a step: the
-report shows the contacts there, and the next step begins with them. Every stage takes its views by
-name from the arrays of the step (arrays/_fields.py) and calls kernels with explicit arguments.
+Every stage takes views of the arrays of the step by name (arrays/_fields.py) and calls kernels
+with explicit arguments. `advance` runs the stages; `compiled_law` compiles it for one law.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any
 
 import numpy as np
 
 from contact_sim._validation import LARGEST
 from contact_sim.arrays import _fields as f
-from contact_sim.arrays._views import frames, integers, matrix, vector
+from contact_sim.arrays._views import arrays_of, frames, front, integers, matrix, square, vector
 from contact_sim.collision._body_pairs import two_branches
 from contact_sim.collision._contact_keys import carry_over
 from contact_sim.collision._detection import contact_rows as fill_contact_rows
 from contact_sim.collision._detection import detect
-from contact_sim.collision._solids import CONTACTS
-from contact_sim.contact_models._islands import (
-    activate_limits,
-    any_island_waits,
-    fill_delassus,
-    guard_energy,
-    interval_rows,
-    join_islands,
-    leave_out_inactive,
-    next_rows,
-    start_guard,
-    start_islands,
-)
+from contact_sim.collision._solids import CONTACTS as PAIR_CONTACTS
 from contact_sim.dynamics import _forces
 from contact_sim.dynamics._energy import kinetic_energy, mass_moment
 from contact_sim.dynamics._forces import (
@@ -56,54 +47,170 @@ from contact_sim.dynamics._integration import (
 )
 from contact_sim.dynamics._rigid_body import bias_forces, mass_matrix, place, world_inertia
 from contact_sim.dynamics._vectors import add, put, quaternion_axes, rotated, vec
-from contact_sim.solvers._delassus import factorise, solve
+from contact_sim.solvers._cone_problem import FREE, worse
+from contact_sim.solvers._delassus import delassus, factorise, solve
 from contact_sim.solvers._dense import assign
-from contact_sim.solvers._jit import kernel
-from contact_sim.step._constraints import (
+from contact_sim.solvers._jit import entry, kernel
+from contact_sim.step._bilateral_rows import (
+    constrain_delassus,
+    constrain_undamped,
     constrain_velocity,
     has_bilateral,
     project_positions,
     start_bilateral,
-    undamp_bilateral,
 )
-from contact_sim.step._rows import (
+from contact_sim.step._contact_rows import (
+    ALL_ISLANDS,
+    activity_of,
+    collect_rows,
     contact_branches,
+    exclude_degenerate,
     fill_contact_bias,
+    fill_limits,
     generalized_impulse,
+    impulse_sign,
     interval_branches,
-    leave_out_immovable,
-    part_of,
+    limit_bias,
+    limit_in_reach,
+    predicted_gap,
     row_velocities,
     select_active,
+    status_with_degenerate,
     tree_of,
-    within_reach,
 )
 from contact_sim.step._workspace import (
     describe_contacts,
     fill_ground_coefficients,
     find_pair_contacts,
     ground_of,
+    load_contact_memory,
     pair_contact_rows,
+    store_contact_memory,
 )
 
-# --- Commands become generalized forces: a stage of the step under every contact model.
-#
-# `actuate` begins a step and changes nothing that actuators keep; `remember_command` ends one that
-# was taken.
+# --- the step, compiled for each law
 
 READY, NOT_FINITE = 0, -1
 """Status of a world; k > 0: the command of actuated joint k − 1 is not finite."""
 DIRECT, JOINT_PD = 0, 1
 """Controllers: efforts as commanded, or PD around joint targets."""
+HAS_MEMORY, NO_RESTITUTION = 1, 2
+"""Options of a law."""
+CONTACTS, ROWS, ISLAND = range(3)
+"""Places of the numbers of the problem at hand in the field `counts`."""
+
+
+@dataclass(frozen=True)
+class CompiledLaw:
+    """The entries of one law: whole steps, and the answer to one problem."""
+
+    advance: Callable[..., None]
+    """(numbers, indices, layout, steps): advance every world by that many steps."""
+    answer: Callable[..., None]
+    """(numbers, indices, layout): solve the problem in the arrays."""
+
+
+def compiled_law(solve_law: Any, **stages: Any) -> CompiledLaw:
+    """Return the entries of a time-stepping law.
+
+    Args:
+        solve_law: kernel that fills the impulses of the contact problem at hand.
+        stages: kernels in place of `before_step`, `before_solving` and `next_problem`.
+    """
+    own = {'solve_law': solve_law, '__name__': solve_law.__module__, **stages}
+    name = solve_law.__name__
+    return CompiledLaw(
+        specialised(advance, f'advance_{name}', own), specialised(answer, f'answer_{name}', own)
+    )
+
+
+def specialised(template: Any, name: str, replaced: dict[str, Any]) -> Any:
+    """Return the entry `name` that runs `template` with other values of its globals.
+
+    Globals, not closure variables: numba finds a function on disk by its file, qualified name and
+    byte code, and by its pickled closure, which differs from process to process.
+    """
+    function = FunctionType(template.__code__, template.__globals__ | replaced, name)
+    function.__qualname__, function.__doc__ = name, template.__doc__
+    return entry(function)
+
+
+def advance(numbers, indices, layout, steps):  # type: ignore[no-untyped-def]
+    """Advance every world by `steps` steps; a world that stops does so alone."""
+    for world in range(numbers.shape[0]):
+        data = arrays_of(numbers, indices, layout, world)
+        for _ in range(steps):
+            before_step(data)
+            if not begin_step(data):
+                break
+            free_motion(data)
+            contact_rows(data)
+            before_solving(data)
+            # one problem per island; again where contacts close or restitution creates energy
+            while True:
+                while next_problem(data):
+                    solve_law(data)
+                if apply_impulses(data):
+                    break
+            integrate(data)
+
+
+def answer(numbers, indices, layout):  # type: ignore[no-untyped-def]
+    """Solve the problem in the arrays."""
+    solve_law(arrays_of(numbers, indices, layout, 0))
+
+
+@kernel
+def no_stage(data):
+    """Do nothing: the default of the optional stages."""
+
+
+solve_law = before_step = before_solving = no_stage
+
+
+# --- begin_step: the state at the start, and τ from the commands
+
+
+@kernel
+def begin_step(data):
+    """Make the present state the start of a step and apply the efforts; return False if refused.
+
+    A world that has stopped stays as it is.
+    """
+    status = integers(data, f.STATUS)
+    if status[0] != READY:
+        return False
+    # impulses and memory follow their contact into its present slot; then q⁻, v⁻ := q, v
+    carry_over_contacts(data)
+    assign(vector(data, f.START), vector(data, f.NOW))
+    status[0] = actuate(data)
+    return status[0] == READY
+
+
+@kernel
+def carry_over_contacts(data):
+    """Move impulses and memory of the contacts to the slots that hold them now."""
+    before = vector(data, f.FEATURE_START), frames(data, f.FRAME_START)
+    now = vector(data, f.FEATURE), frames(data, f.FRAME)
+    impulse, memory = vector(data, f.IMPULSE), matrix(data, f.MEMORY)
+    on_ground, nc = integers(data, f.LEAF_DOF).shape[0], now[0].shape[0]
+    # contacts with the ground: as many per contact point as the ground has features
+    ground = (0, on_ground, integers(data, f.GROUND)[1], np.inf)
+    carry_over(ground, before, now, impulse, memory)
+    if nc > on_ground:
+        # contacts between bodies: one pool of slots for all pairs
+        pairs = (on_ground, nc, nc - on_ground, float(PAIR_CONTACTS))
+        carry_over(pairs, before, now, impulse, memory)
 
 
 @kernel
 def actuate(data):
     """Fill the joint efforts and τ; return READY, or 1 + the first joint that is not finite.
 
-    Done twice it does the same, for what actuators keep changes in `remember_command` alone.
+    Done twice it does the same, for what actuators keep changes in `update_actuators` alone.
     """
     command, joint_v = vector(data, f.COMMAND), integers(data, f.JOINT_V)
+    # joint PD: command = kp (target − q) + kd (target velocity − v) + feed-forward
     if integers(data, f.CONTROL)[0] == JOINT_PD:
         joint_effort(
             vector(data, f.Q), vector(data, f.V), integers(data, f.JOINT_Q), joint_v,
@@ -111,13 +218,15 @@ def actuate(data):
             (vector(data, f.TARGET), vector(data, f.TARGET_VELOCITY)),
             (vector(data, f.KP), vector(data, f.KD)), vector(data, f.FEED_FORWARD), command,
         )  # fmt: skip
+    # delay, lag and limits of the actuators turn commands into efforts
     effort, tau = vector(data, f.EFFORT), vector(data, f.TAU)
     bad = _forces.fill_effort(
-        command, vector(data, f.V), joint_v, limits_of(data), memory_of(data), timing_of(data),
-        effort,
+        command, vector(data, f.V), joint_v, actuator_limits(data), actuator_memory(data),
+        actuator_timing(data), effort,
     )  # fmt: skip
     if bad >= 0:
         return bad + 1
+    # τ = Sᵀ effort + τ_ext, then + J_Pᵀ (force, moment) of the wrench on a body
     generalized_force(effort, joint_v, vector(data, f.EXTERNAL), tau)
     body = integers(data, f.WRENCH_BODY)[0]
     if body >= 0:
@@ -130,15 +239,18 @@ def actuate(data):
 
 
 @kernel
-def remember_command(data):
+def update_actuators(data):
     """Let the command of the step go into the delay lines and lags of the actuators."""
     _forces.remember(
-        vector(data, f.COMMAND), vector(data, f.EFFORT_LIMIT), memory_of(data), timing_of(data)
+        vector(data, f.COMMAND),
+        vector(data, f.EFFORT_LIMIT),
+        actuator_memory(data),
+        actuator_timing(data),
     )
 
 
 @kernel
-def limits_of(data):
+def actuator_limits(data):
     """Return the limits of the actuators, see dynamics.actuators."""
     return (
         vector(data, f.EFFORT_LIMIT), vector(data, f.VELOCITY_LIMIT),
@@ -147,114 +259,365 @@ def limits_of(data):
 
 
 @kernel
-def memory_of(data):
+def actuator_memory(data):
     """Return what the actuators keep from step to step, see dynamics.actuators."""
     return matrix(data, f.DELAY_LINE), vector(data, f.LAGGED_EFFORT)
 
 
 @kernel
-def timing_of(data):
+def actuator_timing(data):
     """Return delays and decays of the actuators, see dynamics.actuators."""
     return integers(data, f.DELAY), vector(data, f.LAG_DECAY)
 
 
-# --- The stages of a step under the integrator `momentum`, around the motion of q (theory 2.0).
-#
-#     carry     momentum after the step and where it takes the centre of mass, at the start
-#     follow    base velocity with that momentum at q⁺; in flight also the base position
-#
-# The momentum is no state besides q and v: at the start of the next step it is that of q and v.
+# --- free_motion: v_f, the velocity without contact (theory 2)
 
 
 @kernel
-def carry(data):
-    """Fill what the free-flying bases carry to q⁺."""
-    flyers, dof_parent = integers(data, f.FREE_FLYER_V), integers(data, f.DOF_PARENT)
-    carried = matrix(data, f.CARRIED)
-    motion = (
-        vector(data, f.V_START), vector(data, f.V_NEXT), vector(data, f.TRANSPORT),
-        vector(data, f.DISPLACEMENT),
+def free_motion(data):
+    """Fill nle, M̂, its factor and v_f: where the robot would go if nothing touched it."""
+    v, tree = vector(data, f.V_START), tree_of(data)
+    nle = vector(data, f.NONLINEAR_EFFECTS)
+    # nle = C v + g by Newton-Euler in world axes (theory 4.1)
+    if integers(data, f.TERMS_GIVEN)[0] == 0:
+        bias_forces(
+            integers(data, f.PARENT), integers(data, f.V_INDEX), matrix(data, f.COLUMNS),
+            matrix(data, f.WORLD_INERTIA), v, vector(data, f.GRAVITY), matrix(data, f.TWIST),
+            matrix(data, f.BIAS_ACCELERATION), matrix(data, f.BODY_WRENCH), nle,
+        )  # fmt: skip
+    h, damping = vector(data, f.TIME_STEP)[0], vector(data, f.DAMPING)
+    factor = matrix(data, f.FACTOR)
+    M, v_free = matrix(data, f.MASS_MATRIX), vector(data, f.V_FREE)
+    share, tau = vector(data, f.DAMPING_INERTIA)[0], vector(data, f.TAU)
+    # M̂ = M + armature + h D, with the damping inertia b diag(M) of todorov; M̂ = Lᵀ L
+    implicit_inertia(M, tree[0], damping, h, share, matrix(data, f.INERTIA), factor)
+    factorise(factor, tree)
+    # right-hand side τ − nle − D v, then v_f = v + h M̂⁻¹ (...) + h ω × v_lin of free bases
+    for k in range(v.shape[0]):
+        v_free[k] = tau[k] - nle[k] - (damping[k] + share * M[k, k]) * v[k]
+    fill_free_velocity(
+        v, factor, tree, integers(data, f.FREE_FLYER_V), h, vector(data, f.TRANSPORT), v_free
+    )
+
+
+# --- contact_rows: J, u, b and the active blocks (theory 0, 2)
+
+
+@kernel
+def contact_rows(data):
+    """Fill J, u⁻, u_f, friction, the bias of all rows and the active blocks."""
+    jacobian = matrix(data, f.JACOBIAN_TRANSPOSED)
+    contacts, dof_parent = contact_branches(data), integers(data, f.DOF_PARENT)
+    intervals, gap = interval_branches(data), vector(data, f.GAP_START)
+    impulse = vector(data, f.IMPULSE)
+    # μ and e where each contact is, then the rows (t1, t2, n) of J
+    fill_ground_coefficients(data, matrix(data, f.POSITION_START), contacts[1])
+    fill_contact_rows(
+        matrix(data, f.COLUMNS), vector(data, f.ORIGIN), contacts, dof_parent,
+        matrix(data, f.POSITION_START), frames(data, f.FRAME_START), gap, jacobian,
     )  # fmt: skip
-    forces = vector(data, f.NONLINEAR_EFFECTS), vector(data, f.GRAVITY)
-    for k in range(flyers.shape[0]):
-        if dof_parent[flyers[k]] < 0:
-            carry_momentum(
-                matrix(data, f.MASS_MATRIX), vector(data, f.ARMATURE), matrix(data, f.COLUMNS),
-                flyers[k], motion, forces, vector(data, f.TIME_STEP)[0], flies(data, flyers[k]),
-                carried[k],
-            )  # fmt: skip
+    pair_contact_rows(data)
+    # bilateral constraints first: the contacts see the free velocity under them (theory 4.6)
+    u_start, u_free, bias = vector(data, f.U_START), vector(data, f.U_FREE), vector(data, f.BIAS)
+    v_free = vector(data, f.V_FREE)
+    if has_bilateral(data):
+        start_bilateral(data)
+        v_free = vector(data, f.V_NEXT)
+    # u⁻ = J v,  u_f = J v_f
+    row_velocities(jacobian, contacts, intervals, dof_parent, vector(data, f.V_START), u_start)
+    row_velocities(jacobian, contacts, intervals, dof_parent, v_free, u_free)
+    # b: gap term and Baumgarte share in `bias`, e u_n⁻ of impacts in `RESTITUTION_BIAS`
+    h, settings = vector(data, f.TIME_STEP)[0], vector(data, f.STABILISATION)
+    fill_contact_bias(
+        gap, u_start, u_free, impulse, h, vector(data, f.RESTITUTION), settings, bias,
+        vector(data, f.RESTITUTION_BIAS),
+    )  # fmt: skip
+    # blocks that take part: contacts within reach of the law, without degenerate ones, and rows
+    # of limits; then the islands that they form
+    select_active(
+        gap, u_free, impulse, vector(data, f.FRICTION), vector(data, f.REACH),
+        vector(data, f.ACTIVE),
+    )  # fmt: skip
+    exclude_degenerate(data)
+    interval_rows(data)
+    merge_islands(data)
+    start_islands(data)
+    start_guard(data)
 
 
 @kernel
-def follow(data):
-    """Fill the velocities of the bases at q⁺, move those in flight; return True if any moved."""
-    flyers, dof_parent = integers(data, f.FREE_FLYER_V), integers(data, f.DOF_PARENT)
-    place, q = integers(data, f.FREE_FLYER_Q), vector(data, f.Q)
-    carried, moved = matrix(data, f.CARRIED), False
-    for k in range(flyers.shape[0]):
-        if dof_parent[flyers[k]] < 0:
-            flying = flies(data, flyers[k])
-            shift = follow_momentum(
-                matrix(data, f.MASS_MATRIX), vector(data, f.ARMATURE), matrix(data, f.COLUMNS),
-                flyers[k], carried[k], flying, vector(data, f.V),
-            )  # fmt: skip
-            x, y, z = quaternion_axes(q, place[k] + 3)
-            put(q, place[k], add(vec(q, place[k]), rotated(x, y, z, shift)))
-            moved = moved or flying
-    return moved
+def interval_rows(data):
+    """Fill sets, gaps, bias and activity of the interval rows."""
+    q_index, gap = integers(data, f.LIMIT_Q), vector(data, f.INTERVAL_GAP)
+    lower, upper = vector(data, f.LOWER), vector(data, f.UPPER)
+    # set and gap of each limit row: those of the nearer end
+    fill_limits(
+        vector(data, f.Q_START), q_index, integers(data, f.LIMIT_OTHER_Q),
+        matrix(data, f.LIMIT_SHARE), matrix(data, f.LIMIT_RANGE), lower, upper, gap,
+    )  # fmt: skip
+    first, active = 3 * vector(data, f.GAP).shape[0], vector(data, f.INTERVAL_ACTIVE)
+    bias, u_free, impulse = vector(data, f.BIAS), vector(data, f.U_FREE), vector(data, f.IMPULSE)
+    reach, limits = vector(data, f.REACH), gap.shape[0] - q_index.shape[0]
+    for k in range(limits):  # dry friction
+        active[k], bias[first + k] = 1.0, 0.0
+    for k in range(limits, gap.shape[0]):
+        # along `side` a limit is a contact: it acts where it is near or was loaded before
+        r, side = first + k, impulse_sign(lower, upper, k)
+        carried = impulse[r] != 0.0 or side == 0.0
+        active[k] = carried or limit_in_reach(side * gap[k], side * u_free[r], reach)
+        if active[k] != 0.0:
+            fill_limit_bias(data, k)
 
 
 @kernel
-def flies(data, base):
-    """Return True if no contact of the robot on the base at this dof took part in the problem."""
-    active, (leaf_dof, feature, pairs) = vector(data, f.ACTIVE), contact_branches(data)
-    dof_parent = integers(data, f.DOF_PARENT)
-    for i in range(active.shape[0]):
-        if active[i] > 0.0 and i < leaf_dof.shape[0]:
-            if carries(base, leaf_dof[i], dof_parent):
-                return False
-        elif active[i] > 0.0:
-            first, second, _ = two_branches(pairs, feature[i])
-            if carries(base, first, dof_parent) or carries(base, second, dof_parent):
-                return False
-    return True
+def fill_limit_bias(data, k):
+    """Fill b of interval row k [m/s, rad/s].
+
+    What acts in both directions has no "before closure", b = β φ/h.
+    """
+    r, h = 3 * vector(data, f.GAP).shape[0] + k, vector(data, f.TIME_STEP)[0]
+    gap, settings = vector(data, f.INTERVAL_GAP)[k], vector(data, f.STABILISATION)
+    side = impulse_sign(vector(data, f.LOWER), vector(data, f.UPPER), k)
+    bias = vector(data, f.BIAS)
+    # locked joint (bounds equal): b = β φ/h on both sides
+    if side == 0.0:
+        bias[r] = settings[0] * gap / h
+        return
+    carried = vector(data, f.IMPULSE)[r] != 0.0
+    restitution = 0.0 if carried else vector(data, f.LIMIT_RESTITUTION)[k]
+    speeds = side * vector(data, f.U_START)[r], side * vector(data, f.U_FREE)[r]
+    bias[r] = side * limit_bias(side * gap, speeds, h, restitution, settings)
 
 
 @kernel
-def carries(base, dof, dof_parent):
-    """Return whether a dof is on the tree of the base at the dof `base`."""
-    while dof > base:
-        dof = dof_parent[dof]
-    return dof == base
+def start_islands(data):
+    """Let all islands wait to be solved."""
+    waits, outcome = integers(data, f.ISLAND_WAITS), matrix(data, f.ISLAND_SOLVER)
+    integers(data, f.COUNTS)[ROWS] = 0
+    for i in range(waits.shape[0]):
+        waits[i] = 1
+        outcome[i, 0], outcome[i, 1], outcome[i, 2] = FREE, 0.0, 0.0
 
 
-# --- Viscous joint damping between contact and motion, as MuJoCo's Euler has it.
-#
-# Its contacts see the damping of the start of the step; the motion is damped implicitly:
+@kernel
+def merge_islands(data):
+    """Make one island of those whose bodies are near each other, for this step.
+
+    That is for every slot of a contact between bodies, whether it will take part or not.
+    """
+    leaf_dof, feature, pairs = contact_branches(data)
+    if feature.shape[0] == leaf_dof.shape[0]:
+        return
+    of_dof, joined = integers(data, f.DOF_ISLAND), integers(data, f.JOINED_ISLAND)
+    of_contact, of_interval = integers(data, f.CONTACT_ISLAND), integers(data, f.INTERVAL_ISLAND)
+    # each island by itself, then those joined by a contact slot between two bodies
+    for island in range(joined.shape[0]):
+        joined[island] = island
+    for i in range(leaf_dof.shape[0], feature.shape[0]):
+        a, b, _ = two_branches(pairs, feature[i])
+        if a >= 0 and b >= 0:
+            merge_pair(joined, joined[of_dof[a]], joined[of_dof[b]])
+    # island of every ground contact, pair contact and interval row; the world has none
+    for i in range(leaf_dof.shape[0]):
+        of_contact[i] = joined[of_dof[leaf_dof[i]]] if leaf_dof[i] >= 0 else 0
+    for i in range(leaf_dof.shape[0], feature.shape[0]):
+        a, b, _ = two_branches(pairs, feature[i])
+        of_contact[i] = joined[of_dof[max(a, b)]] if max(a, b) >= 0 else 0
+    last = integers(data, f.INTERVAL_SOME_DOF)
+    for k in range(of_interval.shape[0]):
+        of_interval[k] = joined[of_dof[last[k]]]
+
+
+@kernel
+def merge_pair(joined, one, other):
+    """Give two islands the lower of their numbers."""
+    for island in range(joined.shape[0]):
+        if joined[island] == max(one, other):
+            joined[island] = min(one, other)
+
+
+# --- next_problem: G and g of an island, contiguous for the solvers
+
+
+@kernel
+def next_problem(data):
+    """Gather the contact problem of an island that waits; return its rows, 0 if none is left.
+
+    Keeps the solution of the problem before; at the end the outcome of all is noted.
+    """
+    n = next_island_rows(data)
+    if n > 0:
+        fill_delassus(data, n, False)
+    return n
+
+
+@kernel
+def next_island_rows(data):
+    """Do the same without G."""
+    store_solution(data)
+    waits = integers(data, f.ISLAND_WAITS)
+    for island in range(waits.shape[0]):
+        if waits[island] != 0:
+            waits[island] = 0
+            n = gather_active(data, island)
+            if n > 0:
+                return n
+    combine_outcomes(data)
+    return 0
+
+
+@kernel
+def gather_problem(data):
+    """Fill the contact problem of all active blocks; return its number of rows, perhaps none."""
+    n = gather_active(data, ALL_ISLANDS)
+    if n > 0:
+        fill_delassus(data, n, False)
+    return n
+
+
+@kernel
+def gather_active(data, island):
+    """Fill the contact problem of an island, or ALL, but for G; return its number of rows."""
+    row_of, row_leaf = integers(data, f.ROW_OF), integers(data, f.ROW_LEAF)
+    active, counts = vector(data, f.ACTIVE), integers(data, f.COUNTS)
+    chosen = integers(data, f.CONTACT_ISLAND), integers(data, f.INTERVAL_ISLAND), island
+    # numbers of the active rows of the island
+    na, n = collect_rows(
+        active, vector(data, f.INTERVAL_ACTIVE), contact_branches(data),
+        integers(data, f.INTERVAL_DOF), chosen, row_of, row_leaf,
+    )  # fmt: skip
+    counts[CONTACTS], counts[ROWS], counts[ISLAND] = na, n, max(island, 0)
+    gather_rows(data, n)
+    gather_blocks(data, na, active.shape[0])
+    # g = u_f + b + s e u_n⁻, s the share of restitution that the energy guard allows
+    rebound, guard = vector(data, f.RESTITUTION_BIAS), matrix(data, f.GUARD)
+    g, scale = vector(data, f.G), guard[max(island, 0), 0]
+    for i in range(na):
+        g[3 * i + 2] += scale * rebound[row_of[3 * i] // 3]
+    if integers(data, f.OPTIONS)[0] & HAS_MEMORY:
+        load_contact_memory(
+            matrix(data, f.MEMORY_START), frames(data, f.FRAME_START), row_of, na,
+            matrix(data, f.ROW_MEMORY),
+        )  # fmt: skip
+    return n
+
+
+@kernel
+def gather_rows(data, n):
+    """Copy what belongs to the first `n` problem rows into contiguous arrays."""
+    row_of = integers(data, f.ROW_OF)
+    u_free, u_start, bias = vector(data, f.U_FREE), vector(data, f.U_START), vector(data, f.BIAS)
+    impulse, weight = vector(data, f.IMPULSE), vector(data, f.INVERSE_WEIGHT)
+    g, free, start = vector(data, f.G), vector(data, f.ROW_FREE), vector(data, f.ROW_START)
+    guess, row_weight = vector(data, f.ROW_IMPULSE), vector(data, f.ROW_WEIGHT)
+    for a in range(n):
+        row = row_of[a]
+        g[a] = u_free[row] + bias[row]
+        free[a], start[a] = u_free[row], u_start[row]
+        guess[a], row_weight[a] = impulse[row], weight[row]
+
+
+@kernel
+def gather_blocks(data, na, nc):
+    """Copy what belongs to the first `na` contacts, and to the intervals behind them."""
+    row_of, n = integers(data, f.ROW_OF), integers(data, f.COUNTS)[1]
+    friction, gap = vector(data, f.FRICTION), vector(data, f.GAP_START)
+    row_friction, row_gap = vector(data, f.ROW_FRICTION), vector(data, f.ROW_GAP)
+    for i in range(na):
+        row_friction[i], row_gap[i] = friction[row_of[3 * i] // 3], gap[row_of[3 * i] // 3]
+    lower, upper = vector(data, f.LOWER), vector(data, f.UPPER)
+    error = vector(data, f.INTERVAL_GAP)
+    low, high = vector(data, f.ROW_LOWER), vector(data, f.ROW_UPPER)
+    row_error = vector(data, f.ROW_INTERVAL_GAP)
+    for k in range(n - 3 * na):
+        s = row_of[3 * na + k] - 3 * nc
+        low[k], high[k], row_error[k] = lower[s], upper[s], error[s]
+
+
+@kernel
+def fill_delassus(data, n, undamped):
+    """Fill G of the `n` problem rows with M̂, or `undamped` with M."""
+    factor = matrix(data, f.UNDAMPED_FACTOR if undamped else f.FACTOR)
+    # Y = L⁻ᵀ Jᵀ along the branches of the tree, G = Yᵀ Y
+    delassus(
+        matrix(data, f.JACOBIAN_TRANSPOSED), factor, tree_of(data), integers(data, f.ROW_OF),
+        integers(data, f.ROW_LEAF), n, row_response(data, n),
+        square(data, f.DELASSUS, n),
+    )  # fmt: skip
+    # bilateral rows: G − (J M̂⁻¹ Hᵀ) (H M̂⁻¹ Hᵀ)⁺ (H M̂⁻¹ Jᵀ)  (theory 4.6)
+    if has_bilateral(data):
+        constrain_delassus(data, undamped)
+
+
+@kernel
+def row_response(data, n):
+    """Return room for Y = L⁻ᵀ Jᵀ, shape (nv, n)."""
+    nv = integers(data, f.DOF_PARENT).shape[0]
+    return front(data, f.ROW_RESPONSE, nv, n)
+
+
+@kernel
+def store_solution(data):
+    """Put impulses and memory of the problem at hand where they belong."""
+    counts, row_of = integers(data, f.COUNTS), integers(data, f.ROW_OF)
+    impulse, row_impulse = vector(data, f.IMPULSE), vector(data, f.ROW_IMPULSE)
+    for a in range(counts[ROWS]):
+        impulse[row_of[a]] = row_impulse[a]
+    if integers(data, f.OPTIONS)[0] & HAS_MEMORY and counts[ROWS] > 0:
+        store_contact_memory(
+            matrix(data, f.ROW_MEMORY_NEXT), frames(data, f.FRAME_START), row_of, counts[CONTACTS],
+            matrix(data, f.MEMORY),
+        )  # fmt: skip
+    counts[ROWS] = 0
+
+
+@kernel
+def report_solve(data, outcome):
+    """Note (status code, iterations, residual) of a solve of the island at hand."""
+    row = matrix(data, f.ISLAND_SOLVER)[integers(data, f.COUNTS)[ISLAND]]
+    row[0], row[1], row[2] = outcome
+
+
+@kernel
+def combine_outcomes(data):
+    """Note the worst status of the islands, all iterations, and the largest residual."""
+    solver, outcome = vector(data, f.SOLVER), matrix(data, f.ISLAND_SOLVER)
+    solver[0], solver[1], solver[2] = FREE, 0.0, 0.0
+    for i in range(outcome.shape[0]):
+        solver[0], residual = worse(solver[0], outcome[i, 0]), outcome[i, 2]
+        solver[1] += outcome[i, 1]
+        if residual > solver[2] or residual != residual:  # max() would lose not-a-number
+            solver[2] = residual
+    solver[0] = status_with_degenerate(data, solver[0])
+
+
+# --- contacts that see explicit joint damping, as in MuJoCo (theory 2.4)
 #
 #     λ = law(J M⁻¹ Jᵀ, J v_e),   v_e = v + h M⁻¹ (τ − nle − D v) + h (ω × v_lin)
 #     v⁺ = v_f + M̂⁻¹ Jᵀ λ,        M̂ = M + h D
 #
-# so that the contacts are solved for a velocity other than v⁺. With v_f of M̂ it is
+# The contacts see the damping of the start of the step, the motion is damped implicitly: the
+# contacts are solved for a velocity other than v⁺. With v_f of M̂ it is
 # v_e = v_f + h M⁻¹ D (v_f − v), for D ω × v_lin = 0: no free flyer is damped.
 
-SCRATCH = 7
-"""Place of the change of u_f among the vectors of the law."""
+UNDAMPED_CHANGE = 7
+"""Place of J (v_e − v_f) among the vectors of the law."""
 
 
 @kernel
-def undamp(data):
+def prepare_undamped(data):
     """Fill the factor of M and J (v_e − v_f), once in a step."""
     if not is_damped(vector(data, f.DAMPING)):
         return
-    undamping, change = vector(data, f.UNDAMPING), matrix(data, f.LAW_VECTORS)[SCRATCH]
+    # v_e − v_f of the robot, then J (v_e − v_f) of the rows
+    undamping, change = vector(data, f.UNDAMPING), matrix(data, f.LAW_VECTORS)[UNDAMPED_CHANGE]
     fill_undamping(
         matrix(data, f.INERTIA), tree_of(data), vector(data, f.DAMPING),
         vector(data, f.TIME_STEP)[0], vector(data, f.V_START), vector(data, f.V_FREE),
         matrix(data, f.UNDAMPED_FACTOR), undamping,
     )  # fmt: skip
     if has_bilateral(data):
-        undamp_bilateral(data)
+        constrain_undamped(data)
     row_velocities(
         matrix(data, f.JACOBIAN_TRANSPOSED), contact_branches(data),
         interval_branches(data), integers(data, f.DOF_PARENT), undamping, change,
@@ -262,16 +625,17 @@ def undamp(data):
 
 
 @kernel
-def next_undamped(data):
+def next_undamped_problem(data):
     """Gather the next contact problem with J M⁻¹ Jᵀ and J v_e; return its number of rows."""
-    n = next_rows(data)
+    n = next_island_rows(data)
     if n == 0:
         return n
     if not is_damped(vector(data, f.DAMPING)):
         fill_delassus(data, n, False)
         return n
+    # u_f of the problem becomes J v_e
     row_of, row_free = integers(data, f.ROW_OF), vector(data, f.ROW_FREE)
-    change = matrix(data, f.LAW_VECTORS)[SCRATCH]
+    change = matrix(data, f.LAW_VECTORS)[UNDAMPED_CHANGE]
     for a in range(n):
         row_free[a] += change[row_of[a]]
     fill_delassus(data, n, True)
@@ -301,6 +665,7 @@ def fill_undamping(inertia, tree, damping, h, v, v_free, factor, undamping):
         factor: out, of M, see solvers.tree, shape (nv, nv).
         undamping: out, h M⁻¹ D (v_f − v), shape (nv,).
     """
+    # M = M̂ − h D in the pattern of the tree, h D (v_f − v) as right-hand side
     dof_parent = tree[0]
     for k in range(damping.shape[0]):
         j = dof_parent[k]
@@ -313,34 +678,343 @@ def fill_undamping(inertia, tree, damping, h, v, v_free, factor, undamping):
     solve(factor, tree, undamping)
 
 
-# --- How far bodies turn in a step: the limit of velocity products that are taken at its start.
-
-FASTEST = 1.0
-"""Largest turn per step [rad] that is not noted. h (∂C v/∂v) M⁻¹ grows with it: beyond about one
-radian a step makes faster what it should turn (theory 2.0)."""
+# --- apply_impulses: v⁺ and u⁺, and whether the problem has to be solved again
 
 
 @kernel
-def note_turning(data):
+def apply_impulses(data):
+    """Fill λ, v⁺ and u⁺; return False where the problem has to be solved again.
+
+    Again: with contacts that were left out but would close, or with less restitution. A motion
+    that is not finite ends the step and stops the world.
+    """
+    impulse = vector(data, f.IMPULSE)
+    clear_inactive(data)
+    jacobian, dof_parent = matrix(data, f.JACOBIAN_TRANSPOSED), integers(data, f.DOF_PARENT)
+    contacts, intervals = contact_branches(data), interval_branches(data)
+    v_next, v_free, u_next = vector(data, f.V_NEXT), vector(data, f.V_FREE), vector(data, f.U_NEXT)
+    # v⁺ = v_f + M̂⁻¹ Jᵀ λ, then + M̂⁻¹ Hᵀ λ_b under bilateral constraints
+    generalized_impulse(jacobian, contacts, intervals, dof_parent, impulse, v_next)
+    solve(matrix(data, f.FACTOR), tree_of(data), v_next)
+    size = 0.0
+    for k in range(v_next.shape[0]):
+        v_next[k] += v_free[k]
+    if has_bilateral(data):
+        constrain_velocity(data)
+    for k in range(v_next.shape[0]):
+        size += abs(v_next[k])
+    # not finite, or beyond every physical speed: the world stops (not-a-number fails `<=`)
+    if not size <= LARGEST:
+        integers(data, f.STATUS)[0] = NOT_FINITE
+        return True
+    # u⁺ = J v⁺, and whether what was left out obeys the law at u⁺
+    row_velocities(jacobian, contacts, intervals, dof_parent, v_next, u_next)
+    activate_closing(data)
+    guard_energy(data)
+    return not any_island_unsolved(data)
+
+
+@kernel
+def clear_inactive(data):
+    """Make impulse and memory of everything zero that takes no part."""
+    impulse, active = vector(data, f.IMPULSE), vector(data, f.ACTIVE)
+    interval_active, nc = vector(data, f.INTERVAL_ACTIVE), active.shape[0]
+    memory, has_memory = matrix(data, f.MEMORY), integers(data, f.OPTIONS)[0] & HAS_MEMORY
+    for i in range(nc):
+        if active[i] <= 0.0:
+            impulse[3 * i] = impulse[3 * i + 1] = impulse[3 * i + 2] = 0.0
+            if has_memory:
+                memory[i, 0] = memory[i, 1] = memory[i, 2] = memory[i, 3] = 0.0
+    for k in range(interval_active.shape[0]):
+        if interval_active[k] == 0.0:
+            impulse[3 * nc + k] = 0.0
+
+
+@kernel
+def activate_closing(data):
+    """Make the contacts and limits active that were left out and would close.
+
+    Their islands wait for another solve.
+    """
+    active, reach, u_next = vector(data, f.ACTIVE), vector(data, f.REACH), vector(data, f.U_NEXT)
+    gap, friction = vector(data, f.GAP_START), vector(data, f.FRICTION)
+    waits, island = integers(data, f.ISLAND_WAITS), integers(data, f.CONTACT_ISLAND)
+    for i in range(active.shape[0]):
+        if active[i] == 0.0 and predicted_gap(gap, u_next, i, friction, reach) < 0.0:
+            active[i] = activity_of(data, i)
+            if active[i] > 0.0:
+                waits[island[i]] = 1
+    activate_limits(data)
+
+
+@kernel
+def activate_limits(data):
+    """Make the limits active that were left out and would be passed; their islands wait."""
+    active, first = vector(data, f.INTERVAL_ACTIVE), 3 * vector(data, f.GAP).shape[0]
+    lower, upper, gap = vector(data, f.LOWER), vector(data, f.UPPER), vector(data, f.INTERVAL_GAP)
+    u, reach = vector(data, f.U_NEXT), vector(data, f.REACH)[0]
+    waits, island = integers(data, f.ISLAND_WAITS), integers(data, f.INTERVAL_ISLAND)
+    # limits are the last interval rows; dry friction, before them, always takes part
+    for k in range(active.shape[0] - integers(data, f.LIMIT_Q).shape[0], active.shape[0]):
+        if active[k] == 0.0:
+            side = impulse_sign(lower, upper, k)
+            if side * (gap[k] + reach * u[first + k]) < 0.0:
+                active[k], waits[island[k]] = 1.0, 1
+                fill_limit_bias(data, k)
+
+
+@kernel
+def any_island_unsolved(data):
+    """Return whether an island waits to be solved."""
+    waits, any_waits = integers(data, f.ISLAND_WAITS), False
+    for i in range(waits.shape[0]):
+        any_waits = any_waits or waits[i] != 0
+    return any_waits
+
+
+# --- the energy guard of restitution (theory 2.8)
+#
+# Newton's law of restitution can create energy where there is friction. A step with impacts is
+# solved with full restitution; where that creates energy, the share of restitution is bisected.
+
+MAX_BISECTIONS = 40
+"""Bisections of the share."""
+NO_IMPACT, FULL_RESTITUTION, BISECTED = -1.0, 0.0, 100.0
+"""State of the guard: not needed, first try, last try; values between are the round."""
+
+
+@kernel
+def start_guard(data):
+    """Begin a step: full restitution on the islands with impacts, none where there is none."""
+    guard, rebound = matrix(data, f.GUARD), vector(data, f.RESTITUTION_BIAS)
+    for island in range(guard.shape[0]):
+        guard[island, 0] = guard[island, 1] = 0.0
+        guard[island, 2], guard[island, 3] = 1.0, NO_IMPACT
+    if integers(data, f.OPTIONS)[0] & NO_RESTITUTION:
+        return
+    of_contact = integers(data, f.CONTACT_ISLAND)
+    for i in range(rebound.shape[0]):
+        if rebound[i] != 0.0:
+            guard[of_contact[i], 0], guard[of_contact[i], 3] = 1.0, FULL_RESTITUTION
+
+
+@kernel
+def guard_energy(data):
+    """Bisect the share of restitution of each island until ½ λᵀ(u⁺ + u⁻) ≤ 0 there.
+
+    An island that needs another share waits for another solve; one that waits anyway is let be.
+    """
+    guard, waits = matrix(data, f.GUARD), integers(data, f.ISLAND_WAITS)
+    for island in range(guard.shape[0]):
+        state = guard[island, 3]
+        if waits[island] == 0 and state != NO_IMPACT and state != BISECTED:
+            creates = contact_work(data, island) > 0.0
+            if creates or state != FULL_RESTITUTION:
+                bisect(guard[island], creates)
+                waits[island] = 1
+
+
+@kernel
+def bisect(guard, creates):
+    """Choose the next share; `guard`: share, bounds of it, round."""
+    # the share tried becomes the lower bound if it is passive, else the upper one
+    if guard[3] != FULL_RESTITUTION and not creates:
+        guard[1] = guard[0]
+    elif guard[3] != FULL_RESTITUTION:
+        guard[2] = guard[0]
+    # last try: the largest share known to be passive
+    if guard[3] == MAX_BISECTIONS:
+        guard[0], guard[3] = guard[1], BISECTED
+    else:
+        guard[0], guard[3] = 0.5 * (guard[1] + guard[2]), guard[3] + 1.0
+
+
+@kernel
+def contact_work(data, island):
+    """Return ½ λᵀ(u⁻ + u⁺) over the contact rows of an island [J]; rounding counts as zero."""
+    impulse, of_contact = vector(data, f.IMPULSE), integers(data, f.CONTACT_ISLAND)
+    before, after = vector(data, f.U_START), vector(data, f.U_NEXT)
+    work = size = 0.0
+    for i in range(of_contact.shape[0]):
+        if of_contact[i] == island:
+            for r in range(3 * i, 3 * i + 3):
+                work += 0.5 * impulse[r] * (before[r] + after[r])
+                size += abs(impulse[r]) * abs(before[r])
+    return work if work > 1e-12 * size else 0.0
+
+
+# --- integrate: the configuration at the end of the step (theory 2.0)
+
+MAX_TURN = 1.0
+"""Largest turn of a body per step [rad] that is not noted as fast. h (∂C v/∂v) M⁻¹ grows with it:
+beyond about one radian explicit velocity products make faster what they should turn."""
+
+
+@kernel
+def integrate(data):
+    """Move the configuration, and what belongs to it; a step that failed is taken back."""
+    status = integers(data, f.STATUS)
+    if status[0] != READY:
+        revert_step(data)
+        return
+    v_next, v_start = vector(data, f.V_NEXT), vector(data, f.V_START)
+    transport, h = vector(data, f.TRANSPORT), vector(data, f.TIME_STEP)[0]
+    displacement, acceleration = vector(data, f.DISPLACEMENT), vector(data, f.ACCELERATION)
+    # semi-implicit Euler: q moves by h v⁺; v̇ = (v⁺ − v)/h without the change of the axes
+    for k in range(v_next.shape[0]):
+        displacement[k] = h * v_next[k]
+        acceleration[k] = (v_next[k] - v_start[k]) / h - transport[k]
+    # v⁺ in the axes of q⁺: the linear velocity of a free base keeps its world direction
+    carrying = integers(data, f.INTEGRATOR)[0] == MOMENTUM
+    if carrying:
+        record_momentum(data)
+    velocity_in_new_axes(displacement, v_next, integers(data, f.FREE_FLYER_V), vector(data, f.V))
+    if not check_divergence(data):
+        status[0] = NOT_FINITE
+        revert_step(data)
+        return
+    # q⁺ = q ⊕ h v⁺, projected onto h(q) = 0; placements, M and the base momentum there
+    # (joints unknown to the kernels: Pinocchio does this after the step)
+    given = integers(data, f.TERMS_GIVEN)[0] != 0
+    if not given:
+        move(
+            integers(data, f.KIND), integers(data, f.Q_INDEX), integers(data, f.V_INDEX),
+            matrix(data, f.POSE), displacement, vector(data, f.Q_START), vector(data, f.Q),
+        )  # fmt: skip
+        if has_bilateral(data):
+            project_positions(data)
+        place_bodies(data, vector(data, f.Q))
+        if carrying and apply_momentum(data):
+            place_bodies(data, vector(data, f.Q))  # its rounding, too, is that of q alone
+        if not state_is_finite(data):
+            status[0] = NOT_FINITE
+            revert_step(data)
+            place_bodies(data, vector(data, f.Q))
+            return
+    # the step is accepted: actuators, clock, and what the report shows
+    update_actuators(data)
+    clock = vector(data, f.CLOCK)
+    clock[2] += 1.0
+    clock[0] = clock[1] + clock[2] * h
+    describe_contacts(data)
+    if not given:
+        describe_configuration(data)
+
+
+@kernel
+def check_divergence(data):
     """Note since when dofs turn by more than FASTEST per step; return False if v is not finite."""
     v, columns = vector(data, f.V), matrix(data, f.COLUMNS)
     clock, fast = vector(data, f.CLOCK), vector(data, f.FAST)
     size = largest = 0.0
+    # Σ |v|, and the fastest turn of a dof: |v_k| |axis_k|
     for k in range(v.shape[0]):
         x, y, z = columns[k, 3], columns[k, 4], columns[k, 5]
         size += abs(v[k])
         largest = max(largest, v[k] * v[k] * (x * x + y * y + z * z))
+    # `fast`: (time since when a turn is fast, that turn), 0 while none is
     turn = vector(data, f.TIME_STEP)[0] * np.sqrt(largest)
-    if not turn > FASTEST:
+    if not turn > MAX_TURN:
         fast[1] = 0.0
     elif fast[1] == 0.0:
         fast[0], fast[1] = clock[0], turn
     return size <= LARGEST
 
 
-# --- The stages of one time step, shared by all time-stepping models; they differ only in `solve`.
+@kernel
+def state_is_finite(data):
+    """Return whether q and v are, and may be given back to the simulator; also where v⁺ was."""
+    within = True
+    for value in vector(data, f.Q):
+        within &= abs(value) <= LARGEST
+    for value in vector(data, f.V):
+        within &= abs(value) <= LARGEST
+    return within
 
-# ---------------------------------------------------------------- configuration
+
+@kernel
+def revert_step(data):
+    """Return to the state before the step."""
+    impulse = vector(data, f.IMPULSE)
+    assign(vector(data, f.NOW), vector(data, f.START))
+    for r in range(impulse.shape[0]):
+        impulse[r] = 0.0
+    describe_contacts(data)
+
+
+# --- the integrator `momentum`: bases follow their momentum (theory 2.0)
+#
+# The momentum after the step is recorded at its start, with where it takes the centre of mass;
+# at q⁺ the base velocity becomes the one with that momentum, in flight also the base position.
+# The momentum is no state besides q and v: at the start of the next step it is that of q and v.
+
+
+@kernel
+def record_momentum(data):
+    """Fill what the free-flying bases carry to q⁺."""
+    flyers, dof_parent = integers(data, f.FREE_FLYER_V), integers(data, f.DOF_PARENT)
+    carried = matrix(data, f.CARRIED)
+    motion = (
+        vector(data, f.V_START), vector(data, f.V_NEXT), vector(data, f.TRANSPORT),
+        vector(data, f.DISPLACEMENT),
+    )  # fmt: skip
+    forces = vector(data, f.NONLINEAR_EFFECTS), vector(data, f.GRAVITY)
+    for k in range(flyers.shape[0]):
+        if dof_parent[flyers[k]] < 0:
+            carry_momentum(
+                matrix(data, f.MASS_MATRIX), vector(data, f.ARMATURE), matrix(data, f.COLUMNS),
+                flyers[k], motion, forces, vector(data, f.TIME_STEP)[0],
+                is_in_flight(data, flyers[k]), carried[k],
+            )  # fmt: skip
+
+
+@kernel
+def apply_momentum(data):
+    """Fill the velocities of the bases at q⁺, move those in flight; return True if any moved."""
+    flyers, dof_parent = integers(data, f.FREE_FLYER_V), integers(data, f.DOF_PARENT)
+    place, q = integers(data, f.FREE_FLYER_Q), vector(data, f.Q)
+    carried, moved = matrix(data, f.CARRIED), False
+    for k in range(flyers.shape[0]):
+        if dof_parent[flyers[k]] < 0:
+            flying = is_in_flight(data, flyers[k])
+            shift = follow_momentum(
+                matrix(data, f.MASS_MATRIX), vector(data, f.ARMATURE), matrix(data, f.COLUMNS),
+                flyers[k], carried[k], flying, vector(data, f.V),
+            )  # fmt: skip
+            x, y, z = quaternion_axes(q, place[k] + 3)
+            put(q, place[k], add(vec(q, place[k]), rotated(x, y, z, shift)))
+            moved = moved or flying
+    return moved
+
+
+@kernel
+def is_in_flight(data, base):
+    """Return True if no contact of the robot on the base at this dof took part in the problem."""
+    active, (leaf_dof, feature, pairs) = vector(data, f.ACTIVE), contact_branches(data)
+    dof_parent = integers(data, f.DOF_PARENT)
+    for i in range(active.shape[0]):
+        if active[i] > 0.0 and i < leaf_dof.shape[0]:
+            if is_on_tree(base, leaf_dof[i], dof_parent):
+                return False
+        elif active[i] > 0.0:
+            first, second, _ = two_branches(pairs, feature[i])
+            if is_on_tree(base, first, dof_parent) or is_on_tree(base, second, dof_parent):
+                return False
+    return True
+
+
+@kernel
+def is_on_tree(base, dof, dof_parent):
+    """Return whether a dof is on the tree of the base at the dof `base`."""
+    while dof > base:
+        dof = dof_parent[dof]
+    return dof == base
+
+
+# --- place_and_detect: what belongs to a configuration
+#
+# Done where q changes, at the end of a step: the report shows the contacts there, and the next
+# step begins with them.
 
 
 @kernel
@@ -355,10 +1029,12 @@ def place_and_detect(data):
 def describe_configuration(data):
     """Fill energies and contact points of the bodies where they are placed."""
     energy = vector(data, f.ENERGY)
+    # energies of the report: Σ m c for −g · Σ m c, and ½ vᵀ M v
     mass_moment(matrix(data, f.WORLD_INERTIA), vector(data, f.ORIGIN), energy[1:])
     energy[0] = kinetic_energy(
         matrix(data, f.MASS_MATRIX), integers(data, f.DOF_PARENT), vector(data, f.V)
     )
+    # contact points: position, frame (t1, t2, n), gap φ and feature of each
     detect(
         ground_of(data), matrix(data, f.POSE), integers(data, f.CANDIDATE_BODY),
         matrix(data, f.OFFSET), vector(data, f.RADIUS),
@@ -383,212 +1059,3 @@ def place_bodies(data, q):
         parent, v_index, integers(data, f.DOF_PARENT), columns, inertia, vector(data, f.ARMATURE),
         matrix(data, f.COMPOSITE), matrix(data, f.MASS_MATRIX),
     )  # fmt: skip
-
-
-# ---------------------------------------------------------------- before the contact
-
-
-@kernel
-def begin_step(data):
-    """Make the present state the start of a step and apply the efforts; return False if refused.
-
-    A world that has stopped stays as it is.
-    """
-    status = integers(data, f.STATUS)
-    if status[0] != READY:
-        return False
-    go_on(data)
-    assign(vector(data, f.START), vector(data, f.NOW))
-    status[0] = actuate(data)
-    return status[0] == READY
-
-
-@kernel
-def go_on(data):
-    """Move impulses and memory of the contacts to the slots that hold them now."""
-    before = vector(data, f.FEATURE_START), frames(data, f.FRAME_START)
-    now = vector(data, f.FEATURE), frames(data, f.FRAME)
-    impulse, memory = vector(data, f.IMPULSE), matrix(data, f.MEMORY)
-    on_ground, nc = integers(data, f.LEAF_DOF).shape[0], now[0].shape[0]
-    ground = (0, on_ground, integers(data, f.GROUND)[1], np.inf)
-    carry_over(ground, before, now, impulse, memory)
-    if nc > on_ground:
-        pairs = (on_ground, nc, nc - on_ground, float(CONTACTS))
-        carry_over(pairs, before, now, impulse, memory)
-
-
-@kernel
-def free_motion(data):
-    """Fill nle, M̂, its factor and v_f: where the robot would go if nothing touched it."""
-    v, tree = vector(data, f.V_START), tree_of(data)
-    nle = vector(data, f.NONLINEAR_EFFECTS)
-    if integers(data, f.TERMS_GIVEN)[0] == 0:
-        bias_forces(
-            integers(data, f.PARENT), integers(data, f.V_INDEX), matrix(data, f.COLUMNS),
-            matrix(data, f.WORLD_INERTIA), v, vector(data, f.GRAVITY), matrix(data, f.TWIST),
-            matrix(data, f.BIAS_ACCELERATION), matrix(data, f.BODY_WRENCH), nle,
-        )  # fmt: skip
-    h, damping = vector(data, f.TIME_STEP)[0], vector(data, f.DAMPING)
-    factor = matrix(data, f.FACTOR)
-    M, v_free = matrix(data, f.MASS_MATRIX), vector(data, f.V_FREE)
-    share, tau = vector(data, f.DAMPING_INERTIA)[0], vector(data, f.TAU)
-    implicit_inertia(M, tree[0], damping, h, share, matrix(data, f.INERTIA), factor)
-    factorise(factor, tree)
-    for k in range(v.shape[0]):
-        v_free[k] = tau[k] - nle[k] - (damping[k] + share * M[k, k]) * v[k]
-    fill_free_velocity(
-        v, factor, tree, integers(data, f.FREE_FLYER_V), h, vector(data, f.TRANSPORT), v_free
-    )
-
-
-@kernel
-def contact_rows(data):
-    """Fill J, u⁻, u_f, friction, the bias of all rows and the active blocks."""
-    jacobian = matrix(data, f.JACOBIAN_TRANSPOSED)
-    contacts, dof_parent = contact_branches(data), integers(data, f.DOF_PARENT)
-    intervals, gap = interval_branches(data), vector(data, f.GAP_START)
-    impulse = vector(data, f.IMPULSE)
-    fill_ground_coefficients(data, matrix(data, f.POSITION_START), contacts[1])
-    fill_contact_rows(
-        matrix(data, f.COLUMNS), vector(data, f.ORIGIN), contacts, dof_parent,
-        matrix(data, f.POSITION_START), frames(data, f.FRAME_START), gap, jacobian,
-    )  # fmt: skip
-    pair_contact_rows(data)
-    u_start, u_free, bias = vector(data, f.U_START), vector(data, f.U_FREE), vector(data, f.BIAS)
-    v_free = vector(data, f.V_FREE)
-    if has_bilateral(data):
-        start_bilateral(data)
-        v_free = vector(data, f.V_NEXT)
-    row_velocities(jacobian, contacts, intervals, dof_parent, vector(data, f.V_START), u_start)
-    row_velocities(jacobian, contacts, intervals, dof_parent, v_free, u_free)
-    h, settings = vector(data, f.TIME_STEP)[0], vector(data, f.STABILISATION)
-    fill_contact_bias(
-        gap, u_start, u_free, impulse, h, vector(data, f.RESTITUTION), settings, bias,
-        vector(data, f.RESTITUTION_BIAS),
-    )  # fmt: skip
-    select_active(
-        gap, u_free, impulse, vector(data, f.FRICTION), vector(data, f.REACH),
-        vector(data, f.ACTIVE),
-    )  # fmt: skip
-    leave_out_immovable(data)
-    interval_rows(data)
-    join_islands(data)
-    start_islands(data)
-    start_guard(data)
-
-
-# ---------------------------------------------------------------- after the solve
-
-
-@kernel
-def apply_impulses(data):
-    """Fill λ, v⁺ and u⁺; return False where the problem has to be solved again.
-
-    Again: with contacts that were left out but would close, or with less restitution. A motion
-    that is not finite ends the step and stops the world.
-    """
-    impulse = vector(data, f.IMPULSE)
-    leave_out_inactive(data)
-    jacobian, dof_parent = matrix(data, f.JACOBIAN_TRANSPOSED), integers(data, f.DOF_PARENT)
-    contacts, intervals = contact_branches(data), interval_branches(data)
-    v_next, v_free, u_next = vector(data, f.V_NEXT), vector(data, f.V_FREE), vector(data, f.U_NEXT)
-    generalized_impulse(jacobian, contacts, intervals, dof_parent, impulse, v_next)
-    solve(matrix(data, f.FACTOR), tree_of(data), v_next)
-    size = 0.0
-    for k in range(v_next.shape[0]):
-        v_next[k] += v_free[k]
-    if has_bilateral(data):
-        constrain_velocity(data)
-    for k in range(v_next.shape[0]):
-        size += abs(v_next[k])
-    if not size <= LARGEST:
-        integers(data, f.STATUS)[0] = NOT_FINITE
-        return True
-    row_velocities(jacobian, contacts, intervals, dof_parent, v_next, u_next)
-    activate_closing(data)
-    guard_energy(data)
-    return not any_island_waits(data)
-
-
-@kernel
-def activate_closing(data):
-    """Make the contacts and limits active that were left out and would close.
-
-    Their islands wait for another solve.
-    """
-    active, reach, u_next = vector(data, f.ACTIVE), vector(data, f.REACH), vector(data, f.U_NEXT)
-    gap, friction = vector(data, f.GAP_START), vector(data, f.FRICTION)
-    waits, island = integers(data, f.ISLAND_WAITS), integers(data, f.CONTACT_ISLAND)
-    for i in range(active.shape[0]):
-        if active[i] == 0.0 and within_reach(gap, u_next, i, friction, reach) < 0.0:
-            active[i] = part_of(data, i)
-            if active[i] > 0.0:
-                waits[island[i]] = 1
-    activate_limits(data)
-
-
-@kernel
-def integrate(data):
-    """Move the configuration, and what belongs to it; a step that failed is taken back."""
-    status = integers(data, f.STATUS)
-    if status[0] != READY:
-        take_back(data)
-        return
-    v_next, v_start = vector(data, f.V_NEXT), vector(data, f.V_START)
-    transport, h = vector(data, f.TRANSPORT), vector(data, f.TIME_STEP)[0]
-    displacement, acceleration = vector(data, f.DISPLACEMENT), vector(data, f.ACCELERATION)
-    for k in range(v_next.shape[0]):
-        displacement[k] = h * v_next[k]
-        acceleration[k] = (v_next[k] - v_start[k]) / h - transport[k]
-    carrying = integers(data, f.INTEGRATOR)[0] == MOMENTUM
-    if carrying:
-        carry(data)
-    velocity_in_new_axes(displacement, v_next, integers(data, f.FREE_FLYER_V), vector(data, f.V))
-    if not note_turning(data):
-        status[0] = NOT_FINITE
-        take_back(data)
-        return
-    given = integers(data, f.TERMS_GIVEN)[0] != 0
-    if not given:
-        move(
-            integers(data, f.KIND), integers(data, f.Q_INDEX), integers(data, f.V_INDEX),
-            matrix(data, f.POSE), displacement, vector(data, f.Q_START), vector(data, f.Q),
-        )  # fmt: skip
-        if has_bilateral(data):
-            project_positions(data)
-        place_bodies(data, vector(data, f.Q))
-        if carrying and follow(data):
-            place_bodies(data, vector(data, f.Q))  # its rounding, too, is that of q alone
-        if not state_is_finite(data):
-            status[0] = NOT_FINITE
-            take_back(data)
-            place_bodies(data, vector(data, f.Q))
-            return
-    remember_command(data)
-    clock = vector(data, f.CLOCK)
-    clock[2] += 1.0
-    clock[0] = clock[1] + clock[2] * h
-    describe_contacts(data)
-    if not given:
-        describe_configuration(data)
-
-
-@kernel
-def state_is_finite(data):
-    """Return whether q and v are, and may be given back to the simulator; also where v⁺ was."""
-    within = True
-    for value in vector(data, f.Q):
-        within &= abs(value) <= LARGEST
-    for value in vector(data, f.V):
-        within &= abs(value) <= LARGEST
-    return within
-
-
-@kernel
-def take_back(data):
-    """Return to the state before the step."""
-    impulse = vector(data, f.IMPULSE)
-    assign(vector(data, f.NOW), vector(data, f.START))
-    for r in range(impulse.shape[0]):
-        impulse[r] = 0.0
-    describe_contacts(data)

@@ -7,7 +7,7 @@
 in impulses: v̂ = u⁻ + h a_ref. (τ, ζ) is solref, d(r) the impedance from solimp, Â MuJoCo's
 approximation of the diagonal of A, or the diagonal. Contacts act only while φ < 0. Dry friction of
 joints is a box with the same solref and d(0). Without parameters it is MuJoCo without parameters:
-pyramids, the approximation, contacts that see the joint damping of the start (damping.py), μ no
+pyramids, the approximation, contacts that see the joint damping of the start (_stages.py), μ no
 smaller than 1e-5.
 
 Under an elliptic cone with the exact diagonal a contact at rest sinks by g (1 − d) τ² ζ² and,
@@ -35,17 +35,15 @@ from typing import ClassVar
 import numpy as np
 
 from contact_sim.arrays import _fields as f
-from contact_sim.arrays._views import arrays_of, integers, matrix, vector
-from contact_sim.contact_models._base import CompiledLaw, TimeSteppingModel
-from contact_sim.contact_models._islands import next_problem, report_solve
+from contact_sim.arrays._views import integers, matrix, vector
+from contact_sim.contact_models._base import TimeSteppingModel
 from contact_sim.contact_models._stages import (
-    apply_impulses,
-    begin_step,
-    contact_rows,
-    free_motion,
-    integrate,
-    next_undamped,
-    undamp,
+    CompiledLaw,
+    compiled_law,
+    next_problem,
+    next_undamped_problem,
+    prepare_undamped,
+    report_solve,
 )
 from contact_sim.parameters import Parameters, parameter, relative_tolerance
 from contact_sim.solvers._cone_problem import (
@@ -55,19 +53,19 @@ from contact_sim.solvers._cone_problem import (
     Rows,
     friction_sweep,
 )
-from contact_sim.solvers._jit import entry, kernel
+from contact_sim.solvers._jit import kernel
 from contact_sim.solvers._soft_newton import newton
-from contact_sim.step._rows import newton_work_of, unbiased_rows_of
+from contact_sim.step._contact_rows import newton_work_of, unbiased_rows_of
 
 (
     FORM_2014, TIME_CONSTANT, DAMPING_RATIO, IMPEDANCE, _, _, _, _, IMPRATIO, ELLIPTIC, EXACT,
-    REFSAFE, NOSLIP, TOLERANCE, MOST_ITERATIONS, EPSILON, KAPPA,
+    REFSAFE, NOSLIP, TOLERANCE, ITERATION_LIMIT, EPSILON, KAPPA,
 ) = range(17)  # fmt: skip
 """Places of the parameters in the numbers of the law; from IMPEDANCE on the five of solimp."""
 SMALLEST_IMPEDANCE, LARGEST_IMPEDANCE = 1e-4, 0.9999
 SMALLEST_COMPLIANCE = 1e-15
 OUT_OF_REACH = 1e12
-"""Speed [m/s] that the bias of a contact with φ ≥ 0 would ask for before it acts."""
+"""Approach speed [m/s] at which a contact with φ ≥ 0 would act: never."""
 SMALLEST_FRICTION = 1e-5
 """MuJoCo's, which has no contact without friction [-]."""
 
@@ -137,11 +135,18 @@ class TodorovParameters(Parameters):
 
 
 @kernel
+def undamp_contacts(data):
+    """Fill the factor of M and J (v_e − v_f) for the contacts of MuJoCo's form."""
+    if vector(data, f.LAW)[FORM_2014] == 0.0:
+        prepare_undamped(data)
+
+
+@kernel
 def next_todorov(data):
     """Fill the contact problem; that of 2014 has the implicit damping in it, MuJoCo's does not."""
     if vector(data, f.LAW)[FORM_2014] != 0.0:
         return next_problem(data)
-    return next_undamped(data)
+    return next_undamped_problem(data)
 
 
 @kernel
@@ -151,6 +156,7 @@ def solve_todorov(data):
     rows, impulse = unbiased_rows_of(data), vector(data, f.ROW_IMPULSE)[:n]
     scratch, h = matrix(data, f.LAW_VECTORS), vector(data, f.TIME_STEP)[0]
     R, v_hat, start = scratch[0][:n], scratch[1][:n], vector(data, f.ROW_START)
+    # MuJoCo has no frictionless contact: μ ≥ 1e-5
     for i in range(rows.friction.shape[0]):
         rows.friction[i] = max(rows.friction[i], SMALLEST_FRICTION)
     gap, interval_gap = vector(data, f.ROW_GAP), vector(data, f.ROW_INTERVAL_GAP)
@@ -166,6 +172,7 @@ def solve_todorov(data):
 @kernel
 def impedance(solimp, r):
     """Return d(r) of solimp (start, end, width, midpoint, power)."""
+    # y(x): x^p / m^(p−1) up to the midpoint m, mirrored behind it
     x = min(abs(r) / solimp[2], 1.0)
     middle, power = solimp[3], solimp[4]
     if power == 1.0 or x in (0.0, 1.0):  # most rows, without their powers
@@ -186,13 +193,14 @@ def reference(start, h, b, k, r):
 
 @kernel
 def constraint_time(h, law):
-    """Return τ of solref, at least two steps long where that is asked for [s]."""
+    """Return τ of solref [s], at least 2 h under `refsafe`."""
     return max(law[TIME_CONSTANT], 2.0 * h) if law[REFSAFE] != 0.0 else law[TIME_CONSTANT]
 
 
 @kernel
 def gains(gap, h, law):
     """Return the impedance d at `gap`, and damping b [1/s] and stiffness k [1/s²] of a_ref."""
+    # d = d(r), b = 2/(d_max τ), k = d/(d_max² τ² ζ²)
     solimp = law[IMPEDANCE : IMPEDANCE + 5]
     d, tau = impedance(solimp, gap), constraint_time(h, law)
     d_max = min(max(solimp[1], SMALLEST_IMPEDANCE), LARGEST_IMPEDANCE)
@@ -207,12 +215,15 @@ def fill_contact_rules(rows, start, gap, weight, h, law, R, v_hat):
     for i in range(mu.shape[0]):
         n = 3 * i + 2
         d, b, k = gains(gap[i], h, law)
+        # Â_nn; of an edge n ± μ t it is Â_nn + μ² Â_tt
         diagonal = G[n, n] if exact else weight[n]
         if not elliptic:
             diagonal += mu[i] ** 2 * (G[n - 2, n - 2] if exact else weight[n])
+        # R_n = (1 − d)/d Â; R_t = R_n/impratio, or R of a pyramid edge, 2 μ² R_n/impratio
         R[n] = max(SMALLEST_COMPLIANCE, (1.0 - d) / d * diagonal)
         R[n - 2] = R[n] / law[IMPRATIO] if elliptic else 2.0 * mu[i] ** 2 / law[IMPRATIO] * R[n]
         R[n - 1] = R[n - 2]
+        # v̂ = u⁻ + h a_ref; friction rows have no stiffness, open contacts do not act
         for row in range(n - 2, n):
             v_hat[row] = reference(start[row], h, b, 0.0, 0.0)
         v_hat[n] = reference(start[n], h, b, k, gap[i]) if gap[i] < 0.0 else -OUT_OF_REACH
@@ -228,6 +239,7 @@ def fill_interval_rules(rows, start, gap, weight, h, law, R, v_hat):
         diagonal = rows.delassus[r, r] if law[EXACT] != 0.0 else weight[r]
         R[r] = max(SMALLEST_COMPLIANCE, (1.0 - d) / d * diagonal)
         v_hat[r] = reference(start[r], h, damping, stiffness, gap[k])
+        # a limit that is not passed does not act
         if np.isinf(upper) and lower >= 0.0 and gap[k] >= 0.0:
             v_hat[r] = -OUT_OF_REACH
         elif np.isinf(lower) and upper <= 0.0 and gap[k] <= 0.0:
@@ -239,6 +251,7 @@ def fill_rules_2014(rows, start, gaps, h, law, R, v_hat):
     """Fill R and v̂ of all rows by the rules of 2014; `gaps` of the contacts and intervals."""
     G, mu, epsilon, kappa = rows.delassus, rows.friction, law[EPSILON], law[KAPPA]
     b, k, nc = 2.0 * (1.0 + epsilon) / kappa, (1.0 + epsilon) / kappa**2, mu.shape[0]
+    # R = ε diag(G),  v̂ = u⁻ − h B u⁻, and − h K φ in normal rows
     for r in range(rows.g.shape[0]):
         R[r] = max(SMALLEST_COMPLIANCE, epsilon * G[r, r])
         v_hat[r] = reference(start[r], h, b, 0.0, 0.0)
@@ -255,11 +268,12 @@ def fill_rules_2014(rows, start, gaps, h, law, R, v_hat):
 @kernel
 def solve_soft(rows, R, v_hat, impulse, work, law):
     """Solve the rules R, v̂ in place; return (status code, iterations, residual)."""
-    tolerance, most = law[TOLERANCE], int(law[MOST_ITERATIONS])
+    tolerance, max_iterations = law[TOLERANCE], int(law[ITERATION_LIMIT])
     elliptic = law[ELLIPTIC] != 0.0
     iterations, residual, converged = newton(
-        rows, v_hat, R, impulse, work, tolerance, most, not elliptic
+        rows, v_hat, R, impulse, work, tolerance, max_iterations, not elliptic
     )
+    # noslip: sweeps over the friction rows with R = 0 and the normal impulses fixed
     if elliptic:
         for _ in range(int(law[NOSLIP])):
             biased = Rows(rows.delassus, rows.g - v_hat, rows.friction, rows.lower, rows.upper)
@@ -272,32 +286,6 @@ def solve_soft(rows, R, v_hat, impulse, work, law):
     return MAX_ITERATIONS, iterations, residual
 
 
-@entry
-def advance(numbers, indices, layout, steps):
-    """Advance every world by `steps` steps; a world that stops does so alone."""
-    for world in range(numbers.shape[0]):
-        data = arrays_of(numbers, indices, layout, world)
-        for _ in range(steps):
-            if not begin_step(data):
-                break
-            free_motion(data)
-            contact_rows(data)
-            if vector(data, f.LAW)[FORM_2014] == 0.0:
-                undamp(data)
-            while True:
-                while next_todorov(data):
-                    solve_todorov(data)
-                if apply_impulses(data):
-                    break
-            integrate(data)
-
-
-@entry
-def answer(numbers, indices, layout):
-    """Solve the problem in the arrays."""
-    solve_todorov(arrays_of(numbers, indices, layout, 0))
-
-
 class Todorov(TimeSteppingModel):
     """MuJoCo's contact model.
 
@@ -307,7 +295,9 @@ class Todorov(TimeSteppingModel):
 
     name: ClassVar[str] = 'todorov'
     parameter_class: ClassVar[type[Parameters]] = TodorovParameters
-    compiled: CompiledLaw = CompiledLaw(advance, answer)
+    compiled: CompiledLaw = compiled_law(
+        solve_todorov, next_problem=next_todorov, before_solving=undamp_contacts
+    )
 
     def __init__(self, **parameters: float | str | bool) -> None:
         self.parameters: TodorovParameters = TodorovParameters(**parameters)  # type: ignore[arg-type]

@@ -1,4 +1,8 @@
-"""What the links of a robot look like: surfaces that its joints move."""
+"""The bodies of a robot as coloured triangle surfaces that its joints move.
+
+From the top: the bodies of a robot, the geometry of the links of a URDF, mesh files (COLLADA is
+read here, other formats by trimesh), and surfaces of primitive shapes.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,6 @@ import pinocchio as pin
 from PIL import Image
 
 from contact_sim._types import Array, Indices
-from contact_sim.drawing._style import Colour
 from contact_sim.errors import shown
 from contact_sim.robot._coordinates import frame_called
 from contact_sim.robot._files import mesh_path
@@ -24,21 +27,325 @@ from contact_sim.robot._model import RobotModel
 from contact_sim.robot._several_robots import RobotPart, parts_of
 from contact_sim.robot._urdf import parse_xml
 
-# --- COLLADA files (.dae), the meshes of most robot descriptions, as surfaces in their colours.
+LOG = logging.getLogger(__name__)
+
+Colour = tuple[float, float, float, float]
+"""Red, green, blue and opacity, each in [0, 1]."""
+DEFAULT_COLOUR: Colour = (0.70, 0.73, 0.78, 1.0)
+"""Of geometry without a colour of its own."""
+MIN_RADIUS = 0.008
+"""Smallest radius of a capsule that stands for a link without geometry [m]."""
+MAX_TRIANGLES = 5_000
+"""Triangles of a mesh: more is not seen; the mesh of go1's trunk has 351 394."""
+SIDES = 24
+"""Corners of a circle."""
+ARCS = 7
+"""Points on a quarter of a circle."""
+
+
+@dataclass(frozen=True, eq=False)
+class Surface:
+    """Triangles; their corners go around counterclockwise as seen from outside."""
+
+    vertices: Array
+    """Corners [m], shape (n, 3)."""
+    triangles: Indices
+    """Three corners each, shape (m, 3)."""
+
+
+@dataclass(frozen=True, eq=False)
+class LinkGeometry:
+    """A geometry of a link."""
+
+    link: str
+    placement: pin.SE3
+    """In the axes of the link."""
+    surface: Surface
+    colour: Colour
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """A surface that a joint moves."""
+
+    link: str
+    """Name of the link among those of the whole robot."""
+    joint: int
+    """Pinocchio's number of the joint, 0 for the world."""
+    placement: Array
+    """Of the surface in the axes of the joint: position [m], quaternion x y z w, shape (7,)."""
+    surface: Surface
+    """The same object for bodies of the same shape."""
+    colour: Colour
+
+
+MeshPart = tuple[Array, Indices, Colour | None]
+"""Corners [m] (n, 3), triangles (m, 3), and the colour, if the file has one."""
+Surfaces = tuple[tuple[Surface, Colour | None], ...]
+
+
+# ------------------------------------------------ bodies of a robot
+
+
+@lru_cache(maxsize=16)
+def bodies_of(robot: RobotModel) -> tuple[Body, ...]:
+    """Return the bodies of a robot, or of all robots that were joined.
+
+    A body has its visual geometry. If it has none, or its meshes are missing, it has its
+    collision geometry; without that, capsules from its joint to the next joints and to its
+    contact points, or a ball at its centre of mass. Missing meshes are logged once.
+    """
+    return tuple(body for part in parts_of(robot) for body in _bodies_of_part(robot, part))
+
+
+def compose(first: Array, second: Array) -> tuple[Array, Array]:
+    """Return position and quaternion w x y z of placements (n, 7), the second in the first."""
+    p, u, w = first[:, :3], first[:, 3:6], first[:, 6:]
+    r, s, c = second[:, :3], second[:, 3:6], second[:, 6:]
+    t = 2.0 * np.cross(u, r)
+    position = p + r + w * t + np.cross(u, t)
+    real = w * c - np.sum(u * s, axis=1, keepdims=True)
+    return position, np.concatenate([real, w * s + c * u + np.cross(u, s)], axis=1)
+
+
+def _bodies_of_part(whole: RobotModel, part: RobotPart) -> Iterator[Body]:
+    own, model = part.robot.pinocchio_model, whole.pinocchio_model
+    seen, missing = link_geometries(part.robot, 'visual')
+    bare = _joints_without_geometry(part.robot, seen)
+    looks = list(seen)
+    if bare:
+        solid, _ = link_geometries(part.robot, 'collision')
+        instead = [look for look in solid if _joint(own, look.link) in bare]
+        looks += instead
+        bare -= {_joint(own, look.link) for look in instead}
+    looks += [look for joint in sorted(bare) for look in _capsules(part.robot, joint)]
+    if missing:
+        LOG.warning(
+            'robot %s: %s; drawn without them, or as simple shapes', whole.name, '; '.join(missing)
+        )
+    for look in looks:
+        frame, alone = frame_called(model, part.called(look.link)), frame_called(own, look.link)
+        moved = frame.placement * alone.placement.inverse()  # of a part whose base is fixed
+        at = moved * alone.placement * look.placement
+        yield Body(
+            part.called(look.link), frame.parentJoint, pin.SE3ToXYZQUAT(at), look.surface,
+            look.colour,
+        )  # fmt: skip
+
+
+def _joint(model: pin.Model, link: str) -> int:
+    return int(frame_called(model, link).parentJoint)
+
+
+def _joints_without_geometry(robot: RobotModel, looks: tuple[LinkGeometry, ...]) -> set[int]:
+    """Return the joints that move a mass but no geometry."""
+    model = robot.pinocchio_model
+    shown = {_joint(model, look.link) for look in looks}
+    return {j for j in range(1, model.njoints) if model.inertias[j].mass > 0.0 and j not in shown}
+
+
+def _capsules(robot: RobotModel, joint: int) -> Iterator[LinkGeometry]:
+    """Yield capsules along a body, in the axes of a frame of it."""
+    model = robot.pinocchio_model
+    ends = [np.array(model.jointPlacements[j].translation)
+            for j in range(1, model.njoints) if model.parents[j] == joint]  # fmt: skip
+    points = [p for p in robot.candidates if _joint(model, p.frame) == joint]
+    ends += [np.array(p.offset) for p in points]
+    frame = next(f for f in model.frames if f.parentJoint == joint)
+    back = frame.placement.inverse()
+    for point in points:
+        if point.radius > 0.0:
+            ball = sphere(point.radius)
+            yield LinkGeometry(
+                frame.name, back * pin.SE3(np.eye(3), np.array(point.offset)), ball, DEFAULT_COLOUR
+            )
+    long = [end for end in ends if np.linalg.norm(end) > MIN_RADIUS]
+    for end in long:
+        length = float(np.linalg.norm(end))
+        turn = pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), end / length).matrix()
+        stick = capsule(max(MIN_RADIUS, 0.06 * length), length)
+        yield LinkGeometry(frame.name, back * pin.SE3(turn, 0.5 * end), stick, DEFAULT_COLOUR)
+    if not long and not points:
+        centre = pin.SE3(np.eye(3), np.array(model.inertias[joint].lever))
+        yield LinkGeometry(frame.name, back * centre, sphere(3.0 * MIN_RADIUS), DEFAULT_COLOUR)
+
+
+def tinted(bodies: tuple[Body, ...], colour: Colour) -> tuple[Body, ...]:
+    """Return bodies in one colour."""
+    return tuple(replace(body, colour=colour) for body in bodies)
+
+
+# ------------------------------------------------ geometry of the links of a URDF
+
+
+def link_geometries(
+    robot: RobotModel, use: str
+) -> tuple[tuple[LinkGeometry, ...], tuple[str, ...]]:
+    """Return the geometry of all links, and a line for each missing mesh.
+
+    Args:
+        robot: one without a description has no geometry.
+        use: 'visual' or 'collision'.
+    """
+    looks: list[LinkGeometry] = []
+    missing: list[str] = []
+    if not robot.description:
+        return (), ()
+    root = parse_xml(robot.description, f'description of {robot.name}')
+    colours = {m.get('name'): _material_colour(m) for m in root.iterfind('material')}
+    for link in root.iterfind('link'):
+        for element in link.iterfind(use):
+            name = link.get('name', '')
+            try:
+                parts = _parts(element.find('geometry'), robot.package_dirs)
+            except (KeyError, ValueError, OSError) as error:
+                missing.append(f'link {name}: {error}')
+                continue
+            material = element.find('material')
+            own = None if material is None else _material_colour(material)
+            named = None if material is None else colours.get(material.get('name'))
+            place = _origin(element)
+            colour = own or named or DEFAULT_COLOUR  # of what has none in its file, as in RViz
+            looks += [LinkGeometry(name, place, part, of or colour) for part, of in parts]
+    return tuple(looks), tuple(dict.fromkeys(missing))
+
+
+def _material_colour(material: ElementTree.Element) -> Colour | None:
+    element = material.find('color')
+    if element is None:
+        return None
+    r, g, b, a = (float(x) for x in element.get('rgba', '').split())
+    return r, g, b, a
+
+
+def _numbers(text: str) -> Array:
+    return np.array([float(x) for x in text.split()])
+
+
+def _origin(element: ElementTree.Element) -> pin.SE3:
+    origin = element.find('origin')
+    if origin is None:
+        return pin.SE3.Identity()
+    xyz, rpy = _numbers(origin.get('xyz', '0 0 0')), _numbers(origin.get('rpy', '0 0 0'))
+    return pin.SE3(pin.rpy.rpyToMatrix(*rpy), xyz)
+
+
+def _parts(geometry: ElementTree.Element | None, folders: tuple[str, ...]) -> Surfaces:
+    """Return the surfaces of a <geometry>; the same objects for the same shape."""
+    shape = None if geometry is None else next(iter(geometry), None)
+    if shape is None:
+        raise ValueError('no geometry')
+    if shape.tag == 'mesh':
+        x, y, z = _numbers(shape.get('scale', '1 1 1')).tolist()
+        return mesh_parts(mesh_file(shape.get('filename', ''), folders), (x, y, z))
+    return ((_primitive(shape.tag, tuple(sorted(shape.attrib.items()))), None),)
+
+
+@cache
+def _primitive(kind: str, sizes: tuple[tuple[str, str], ...]) -> Surface:
+    given = dict(sizes)
+    if kind == 'box':
+        x, y, z = _numbers(given['size'])
+        return box((x, y, z))
+    if kind == 'sphere':
+        return sphere(float(given['radius']))
+    if kind == 'cylinder':
+        return cylinder(float(given['radius']), float(given['length']))
+    if kind == 'capsule':
+        return capsule(float(given['radius']), float(given['length']))
+    raise ValueError(f'{shown(kind)} is none of box, sphere, cylinder, capsule and mesh')
+
+
+# ------------------------------------------------ mesh files
+
+
+def mesh_file(uri: str, folders: tuple[str, ...]) -> Path:
+    """Return the file of a mesh of a description.
+
+    Args:
+        uri: as the description has it.
+        folders: those of packages, and where relative meshes are.
+
+    Raises:
+        ValueError: it is not on this machine; the message says where it was looked for.
+    """
+    path = mesh_path(uri, folders)
+    if path.startswith('package://'):
+        below = unquote(path.removeprefix('package://'))
+        files = [Path(folder, below) for folder in folders]
+    else:
+        files = [Path(unquote(urlparse(path).path))]
+    found = next((file for file in files if file.is_file()), None)
+    if found is None:
+        raise ValueError(f'mesh {shown(uri)} not found in {", ".join(folders) or "any folder"}')
+    return found
+
+
+def mesh_parts(file: Path, scale: tuple[float, float, float]) -> Surfaces:
+    """Return the surfaces in a mesh file, with fewer triangles where there are very many.
+
+    Args:
+        file: its path; .dae, or any format that trimesh reads.
+        scale: along x, y and z [-].
+
+    Raises:
+        ValueError: it cannot be read, or has no triangles.
+    """
+    return _read_mesh(file, scale, file.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=128)
+def _read_mesh(file: Path, scale: tuple[float, float, float], changed: int) -> Surfaces:
+    """Read a mesh; return the same objects until the file is changed."""
+    try:
+        parts = (
+            collada_parts(file) if file.suffix.lower() == '.dae' else list(_trimesh_parts(file))
+        )
+    except Exception as error:  # trimesh passes on whatever its readers raise
+        raise ValueError(f'mesh {shown(str(file))} cannot be read: {error}') from error
+    total = sum(len(triangles) for _, triangles, _ in parts)
+    if not total:
+        raise ValueError(f'mesh {shown(str(file))} has no triangles')
+    found = []
+    for vertices, triangles, colour in parts:
+        order = triangles if np.prod(scale) > 0.0 else triangles[:, ::-1]
+        surface = without_slivers(vertices * scale, order)
+        most = max(MAX_TRIANGLES * len(triangles) // total, 12)
+        found.append((simplified(surface, most), colour))
+    return tuple(found)
+
+
+def _trimesh_parts(file: Path) -> Iterator[MeshPart]:
+    try:
+        import trimesh
+    except ImportError as error:
+        raise ValueError("trimesh is not installed: pip install 'contact_sim[view]'") from error
+    for mesh in trimesh.load_scene(file).dump(concatenate=False):
+        if len(mesh.faces):
+            yield (
+                np.asarray(mesh.vertices, dtype=float),
+                np.asarray(mesh.faces),
+                _mesh_colour(mesh),
+            )
+
+
+def _mesh_colour(mesh: Any) -> Colour | None:
+    visual = mesh.visual
+    source = getattr(visual, 'material', visual if visual.defined else None)
+    if source is None:
+        return None
+    r, g, b = (float(part) / 255.0 for part in source.main_color[:3])
+    return r, g, b, 1.0
+
+
+# ------------------------------------------------ COLLADA files
 #
-# Lengths are scaled by the unit of the file. Its up axis is left as it is, as everything that
-# reads
-# robot descriptions does: the description says how the mesh is turned.
-#
-# Own code, because trimesh with pycollada leaves out the unit, and finds nothing in some meshes,
-# as
-# the feet of anymal_b; coal reads no colours.
-
-Part = tuple[Array, Indices, Colour | None]
-"""Corners [m] (n, 3), triangles (m, 3), and the colour, if the file says one."""
+# Lengths are scaled by the unit of the file. Its up axis is ignored, as all readers of robot
+# descriptions do: the description says how the mesh is turned. trimesh with pycollada ignores
+# the unit and finds nothing in some meshes, such as the feet of anymal_b; coal reads no colours.
 
 
-def collada_parts(file: Path) -> list[Part]:
+def collada_parts(file: Path) -> list[MeshPart]:
     """Return the parts of a file, one for each material.
 
     Raises:
@@ -46,12 +353,12 @@ def collada_parts(file: Path) -> list[Part]:
         OSError: it cannot be read.
     """
     try:
-        return list(_File(file).parts())
+        return list(_ColladaFile(file).parts())
     except (ElementTree.ParseError, KeyError, AttributeError, IndexError) as error:
         raise ValueError(f'not the COLLADA that is read here: {error!r}') from error
 
 
-class _File:
+class _ColladaFile:
     """A COLLADA document."""
 
     def __init__(self, file: Path) -> None:
@@ -63,7 +370,7 @@ class _File:
         unit = root.find('asset/unit')
         self._metres = 1.0 if unit is None else float(unit.get('meter', '1'))
 
-    def parts(self) -> Iterator[Part]:
+    def parts(self) -> Iterator[MeshPart]:
         """Yield what the visual scene shows."""
         scale = np.diag([self._metres] * 3 + [1.0])
         for scene in self._root.iterfind('library_visual_scenes/visual_scene'):
@@ -73,7 +380,7 @@ class _File:
     def _at(self, reference: str) -> ElementTree.Element:
         return self._by_id[reference.removeprefix('#')]
 
-    def _node(self, node: ElementTree.Element, above: Array) -> Iterator[Part]:
+    def _node(self, node: ElementTree.Element, above: Array) -> Iterator[MeshPart]:
         here = above @ _transform(node)
         for instance in node.iterfind('instance_geometry'):
             bound = {one.get('symbol'): one.get('target', '')
@@ -88,7 +395,7 @@ class _File:
 
     def _mesh(
         self, mesh: ElementTree.Element, bound: dict[str | None, str], here: Array
-    ) -> Iterator[Part]:
+    ) -> Iterator[MeshPart]:
         for kind in ('triangles', 'polylist', 'polygons'):
             for element in mesh.iterfind(kind):
                 if not int(element.get('count', '0')):
@@ -167,7 +474,7 @@ def _triangles(element: ElementTree.Element) -> Indices:
 
 
 def _transform(node: ElementTree.Element) -> Array:
-    """Return what a node does to what is in it, (4, 4)."""
+    """Return the homogeneous transform of a node, (4, 4)."""
     total = np.eye(4)
     for element in node:
         step = np.eye(4)
@@ -191,24 +498,11 @@ def _rotation(axis_and_degrees: Array) -> Array:
     return turned
 
 
-# --- Surfaces of triangles: boxes, surfaces of revolution, meshes with fewer triangles.
+# ------------------------------------------------ primitive shapes, simplification
 
-SIDES = 24
-"""Corners of a circle."""
-ARCS = 7
-"""Points on a quarter of a circle."""
+
 _CORNERS = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
 _FACES = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3))
-
-
-@dataclass(frozen=True, eq=False)
-class Surface:
-    """Triangles; their corners go around counterclockwise as seen from outside."""
-
-    vertices: Array
-    """Corners [m], shape (n, 3)."""
-    triangles: Indices
-    """Three corners each, shape (m, 3)."""
 
 
 def box(size: tuple[float, float, float]) -> Surface:
@@ -223,7 +517,7 @@ def sphere(radius: float) -> Surface:
 
 
 def capsule(radius: float, length: float) -> Surface:
-    """Return everything within a radius of a segment along z about the origin [m]."""
+    """Return a capsule about a segment along z, centred at the origin [m]."""
     angle = np.linspace(-0.5 * np.pi, 0.5 * np.pi, 2 * ARCS)
     z = radius * np.sin(angle) + np.repeat([-0.5, 0.5], ARCS) * length
     return revolved(radius * np.cos(angle), z)
@@ -236,7 +530,7 @@ def cylinder(radius: float, length: float) -> Surface:
 
 
 def revolved(radii: Array, heights: Array) -> Surface:
-    """Return what a line of radii and heights (n,) sweeps about z, from its lowest point up."""
+    """Return the surface of revolution about z of radii and heights (n,), from the lowest up."""
     angle = 2.0 * np.pi * np.arange(SIDES) / SIDES
     circle = np.stack([np.cos(angle), np.sin(angle), np.zeros(SIDES)], axis=1)
     radii = np.where(radii > 1e-12 * radii.max(), radii, 0.0)  # cos(π/2) is not quite zero
@@ -256,21 +550,21 @@ def without_slivers(vertices: Array, triangles: Indices) -> Surface:
     return Surface(vertices[first], kept)
 
 
-def thinned(surface: Surface, most: int) -> Surface:
-    """Return a surface with at most `most` triangles: vertices in one cell become their mean.
+def simplified(surface: Surface, most: int) -> Surface:
+    """Return a surface with at most `most` triangles by vertex clustering.
 
-    No vertex moves further than the diagonal of a cell, the smallest that is small enough, of
-    cells that double their volume from one trial to the next.
+    The vertices in one cell of a grid are replaced by their mean. The volume of the cells doubles
+    until there are few enough triangles; no vertex moves further than the diagonal of a cell.
     """
     if len(surface.triangles) <= most:
         return surface
     extent = np.ptp(surface.vertices, axis=0)
     area = _area(surface)
     side = float(np.sqrt(area / most)) if area > 0.0 else float(extent.max() / np.sqrt(most))
-    found = _merged(surface, side)
+    found = _cluster_vertices(surface, side)
     while len(found.triangles) > most:
         side *= 2.0 ** (1.0 / 3.0)
-        found = _merged(surface, side)
+        found = _cluster_vertices(surface, side)
     return found
 
 
@@ -279,8 +573,8 @@ def _area(surface: Surface) -> float:
     return float(0.5 * np.linalg.norm(np.cross(b - a, c - a), axis=1).sum())
 
 
-def _merged(surface: Surface, side: float) -> Surface:
-    """Return the surface with the vertices of every cell of this side [m] at their mean."""
+def _cluster_vertices(surface: Surface, side: float) -> Surface:
+    """Return the surface with the vertices of each grid cell of this side [m] at their mean."""
     cells = np.floor((surface.vertices - surface.vertices.min(axis=0)) / side).astype(np.int64)
     counts = cells.max(axis=0) + 1
     key = (cells[:, 0] * counts[1] + cells[:, 1]) * counts[2] + cells[:, 2]
@@ -290,288 +584,3 @@ def _merged(surface: Surface, side: float) -> Surface:
     kept = triangles.T[(a != b) & (b != c) & (c != a)]
     _, first = np.unique(np.sort(kept, axis=1), axis=0, return_index=True)
     return Surface(np.stack(means, axis=1), kept[np.sort(first)])
-
-
-# --- Mesh files as surfaces in colours: COLLADA is read here, all else by trimesh.
-
-Parts = tuple[tuple[Surface, Colour | None], ...]
-MOST_TRIANGLES = 5_000
-"""Triangles of a mesh of which more is not seen: those of go1's trunk are 351 394."""
-
-
-def mesh_file(uri: str, folders: tuple[str, ...]) -> Path:
-    """Return the file of a mesh of a description.
-
-    Args:
-        uri: as the description has it.
-        folders: those of packages, and where relative meshes are.
-
-    Raises:
-        ValueError: it is not on this machine; the message says where it was looked for.
-    """
-    path = mesh_path(uri, folders)
-    if path.startswith('package://'):
-        below = unquote(path.removeprefix('package://'))
-        files = [Path(folder, below) for folder in folders]
-    else:
-        files = [Path(unquote(urlparse(path).path))]
-    found = next((file for file in files if file.is_file()), None)
-    if found is None:
-        raise ValueError(f'mesh {shown(uri)} not found in {", ".join(folders) or "any folder"}')
-    return found
-
-
-def mesh_parts(file: Path, scale: tuple[float, float, float]) -> Parts:
-    """Return the surfaces in a mesh file, with fewer triangles where there are very many.
-
-    Args:
-        file: its path; .dae, or any format that trimesh reads.
-        scale: along x, y and z [-].
-
-    Raises:
-        ValueError: it cannot be read, or has no triangles.
-    """
-    return _read(file, scale, file.stat().st_mtime_ns)
-
-
-@lru_cache(maxsize=128)
-def _read(file: Path, scale: tuple[float, float, float], changed: int) -> Parts:
-    """Return the same objects every time, until the file is changed."""
-    try:
-        parts = collada_parts(file) if file.suffix.lower() == '.dae' else list(_others(file))
-    except Exception as error:  # trimesh passes on whatever its readers raise
-        raise ValueError(f'mesh {shown(str(file))} cannot be read: {error}') from error
-    total = sum(len(triangles) for _, triangles, _ in parts)
-    if not total:
-        raise ValueError(f'mesh {shown(str(file))} has no triangles')
-    found = []
-    for vertices, triangles, colour in parts:
-        order = triangles if np.prod(scale) > 0.0 else triangles[:, ::-1]
-        surface = without_slivers(vertices * scale, order)
-        most = max(MOST_TRIANGLES * len(triangles) // total, 12)
-        found.append((thinned(surface, most), colour))
-    return tuple(found)
-
-
-def _others(file: Path) -> Iterator[Part]:
-    try:
-        import trimesh
-    except ImportError as error:
-        raise ValueError("trimesh is not installed: pip install 'contact_sim[view]'") from error
-    for mesh in trimesh.load_scene(file).dump(concatenate=False):
-        if len(mesh.faces):
-            yield (
-                np.asarray(mesh.vertices, dtype=float),
-                np.asarray(mesh.faces),
-                _mesh_colour(mesh),
-            )
-
-
-def _mesh_colour(mesh: Any) -> Colour | None:
-    visual = mesh.visual
-    source = getattr(visual, 'material', visual if visual.defined else None)
-    if source is None:
-        return None
-    r, g, b = (float(part) / 255.0 for part in source.main_color[:3])
-    return r, g, b, 1.0
-
-
-# --- The visual or collision geometry of a robot description, as surfaces in colours.
-
-PLAIN: Colour = (0.70, 0.73, 0.78, 1.0)
-"""Of what has no colour of its own."""
-
-
-@dataclass(frozen=True, eq=False)
-class Look:
-    """A geometry of a link."""
-
-    link: str
-    placement: pin.SE3
-    """In the axes of the link."""
-    surface: Surface
-    colour: Colour
-
-
-def looks_of(robot: RobotModel, use: str) -> tuple[tuple[Look, ...], tuple[str, ...]]:
-    """Return the geometry of all links, and in words which meshes are missing.
-
-    Args:
-        robot: with a description; of others there is no geometry.
-        use: 'visual' or 'collision'.
-    """
-    looks: list[Look] = []
-    missing: list[str] = []
-    if not robot.description:
-        return (), ()
-    root = parse_xml(robot.description, f'description of {robot.name}')
-    colours = {m.get('name'): _material_colour(m) for m in root.iterfind('material')}
-    for link in root.iterfind('link'):
-        for element in link.iterfind(use):
-            name = link.get('name', '')
-            try:
-                parts = _parts(element.find('geometry'), robot.package_dirs)
-            except (KeyError, ValueError, OSError) as error:
-                missing.append(f'link {name}: {error}')
-                continue
-            material = element.find('material')
-            own = None if material is None else _material_colour(material)
-            named = None if material is None else colours.get(material.get('name'))
-            place = _origin(element)
-            colour = own or named or PLAIN  # of what has none in its file, as in RViz
-            looks += [Look(name, place, part, of or colour) for part, of in parts]
-    return tuple(looks), tuple(dict.fromkeys(missing))
-
-
-def _material_colour(material: ElementTree.Element) -> Colour | None:
-    element = material.find('color')
-    if element is None:
-        return None
-    r, g, b, a = (float(x) for x in element.get('rgba', '').split())
-    return r, g, b, a
-
-
-def _numbers(text: str) -> Array:
-    return np.array([float(x) for x in text.split()])
-
-
-def _origin(element: ElementTree.Element) -> pin.SE3:
-    origin = element.find('origin')
-    if origin is None:
-        return pin.SE3.Identity()
-    xyz, rpy = _numbers(origin.get('xyz', '0 0 0')), _numbers(origin.get('rpy', '0 0 0'))
-    return pin.SE3(pin.rpy.rpyToMatrix(*rpy), xyz)
-
-
-def _parts(geometry: ElementTree.Element | None, folders: tuple[str, ...]) -> Parts:
-    """Return the surfaces of a <geometry>; the same objects for the same shape."""
-    shape = None if geometry is None else next(iter(geometry), None)
-    if shape is None:
-        raise ValueError('no geometry')
-    if shape.tag == 'mesh':
-        x, y, z = _numbers(shape.get('scale', '1 1 1')).tolist()
-        return mesh_parts(mesh_file(shape.get('filename', ''), folders), (x, y, z))
-    return ((_primitive(shape.tag, tuple(sorted(shape.attrib.items()))), None),)
-
-
-@cache
-def _primitive(kind: str, sizes: tuple[tuple[str, str], ...]) -> Surface:
-    given = dict(sizes)
-    if kind == 'box':
-        x, y, z = _numbers(given['size'])
-        return box((x, y, z))
-    if kind == 'sphere':
-        return sphere(float(given['radius']))
-    if kind == 'cylinder':
-        return cylinder(float(given['radius']), float(given['length']))
-    if kind == 'capsule':
-        return capsule(float(given['radius']), float(given['length']))
-    raise ValueError(f'{shown(kind)} is none of box, sphere, cylinder, capsule and mesh')
-
-
-# --- What the links of a robot look like: surfaces that its joints move.
-
-LOG = logging.getLogger(__name__)
-THINNEST = 0.008
-"""Smallest radius of a capsule that stands for a link without geometry [m]."""
-
-
-@dataclass(frozen=True, eq=False)
-class Body:
-    """A surface that a joint moves."""
-
-    link: str
-    """Name of the link among those of the whole robot."""
-    joint: int
-    """Pinocchio's number of the joint, 0 for the world."""
-    placement: Array
-    """Of the surface in the axes of the joint: position [m], quaternion x y z w, shape (7,)."""
-    surface: Surface
-    """The same object for bodies of the same shape."""
-    colour: Colour
-
-
-@lru_cache(maxsize=16)
-def bodies_of(robot: RobotModel) -> tuple[Body, ...]:
-    """Return what the links of a robot look like, of all robots that were joined.
-
-    That is their visual geometry. A body that has none, or whose meshes are missing, has its
-    collision geometry; without that, capsules from its joint to the next ones and to its contact
-    points, or a ball at its centre of mass. The log says once what stands for what.
-    """
-    return tuple(body for part in parts_of(robot) for body in _bodies_of_part(robot, part))
-
-
-def compose(first: Array, second: Array) -> tuple[Array, Array]:
-    """Return position and quaternion w x y z of placements (n, 7), the second in the first."""
-    p, u, w = first[:, :3], first[:, 3:6], first[:, 6:]
-    r, s, c = second[:, :3], second[:, 3:6], second[:, 6:]
-    t = 2.0 * np.cross(u, r)
-    position = p + r + w * t + np.cross(u, t)
-    real = w * c - np.sum(u * s, axis=1, keepdims=True)
-    return position, np.concatenate([real, w * s + c * u + np.cross(u, s)], axis=1)
-
-
-def _bodies_of_part(whole: RobotModel, part: RobotPart) -> Iterator[Body]:
-    own, model = part.robot.pinocchio_model, whole.pinocchio_model
-    seen, missing = looks_of(part.robot, 'visual')
-    bare = _bare_joints(part.robot, seen)
-    looks = list(seen)
-    if bare:
-        solid, _ = looks_of(part.robot, 'collision')
-        instead = [look for look in solid if _joint(own, look.link) in bare]
-        looks += instead
-        bare -= {_joint(own, look.link) for look in instead}
-    looks += [look for joint in sorted(bare) for look in _sticks(part.robot, joint)]
-    if missing:
-        LOG.warning(
-            'robot %s: %s; drawn without them, or as simple shapes', whole.name, '; '.join(missing)
-        )
-    for look in looks:
-        frame, alone = frame_called(model, part.called(look.link)), frame_called(own, look.link)
-        moved = frame.placement * alone.placement.inverse()  # the place of what is fixed
-        at = moved * alone.placement * look.placement
-        yield Body(
-            part.called(look.link), frame.parentJoint, pin.SE3ToXYZQUAT(at), look.surface,
-            look.colour,
-        )  # fmt: skip
-
-
-def _joint(model: pin.Model, link: str) -> int:
-    return int(frame_called(model, link).parentJoint)
-
-
-def _bare_joints(robot: RobotModel, looks: tuple[Look, ...]) -> set[int]:
-    """Return the joints that move a mass and nothing that is seen."""
-    model = robot.pinocchio_model
-    shown = {_joint(model, look.link) for look in looks}
-    return {j for j in range(1, model.njoints) if model.inertias[j].mass > 0.0 and j not in shown}
-
-
-def _sticks(robot: RobotModel, joint: int) -> Iterator[Look]:
-    """Yield capsules along a body, in the axes of a frame of it."""
-    model = robot.pinocchio_model
-    ends = [np.array(model.jointPlacements[j].translation)
-            for j in range(1, model.njoints) if model.parents[j] == joint]  # fmt: skip
-    points = [p for p in robot.candidates if _joint(model, p.frame) == joint]
-    ends += [np.array(p.offset) for p in points]
-    frame = next(f for f in model.frames if f.parentJoint == joint)
-    back = frame.placement.inverse()
-    for point in points:
-        if point.radius > 0.0:
-            ball = sphere(point.radius)
-            yield Look(frame.name, back * pin.SE3(np.eye(3), np.array(point.offset)), ball, PLAIN)
-    long = [end for end in ends if np.linalg.norm(end) > THINNEST]
-    for end in long:
-        length = float(np.linalg.norm(end))
-        turn = pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), end / length).matrix()
-        stick = capsule(max(THINNEST, 0.06 * length), length)
-        yield Look(frame.name, back * pin.SE3(turn, 0.5 * end), stick, PLAIN)
-    if not long and not points:
-        centre = pin.SE3(np.eye(3), np.array(model.inertias[joint].lever))
-        yield Look(frame.name, back * centre, sphere(3.0 * THINNEST), PLAIN)
-
-
-def tinted(bodies: tuple[Body, ...], colour: Colour) -> tuple[Body, ...]:
-    """Return bodies in one colour."""
-    return tuple(replace(body, colour=colour) for body in bodies)

@@ -1,4 +1,7 @@
-"""Arrows for what acts in a step: forces, slip, normals, pushes, constraints."""
+"""What is drawn of a step, as plain arrays: arrows, friction cones, support polygon and ground.
+
+Colours and scales are the same in RViz, in recordings and in the browser.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +15,7 @@ from numpy.typing import NDArray
 from contact_sim._types import Array
 from contact_sim.collision._surface import PLANES
 from contact_sim.collision._terrain import FieldGround, MeshGround, Terrain
-from contact_sim.drawing._body_meshes import Surface
-from contact_sim.drawing._style import (
-    CONE_HEIGHT,
-    CONE_SIDES,
-    METRES_PER_METRE_PER_SECOND,
-    METRES_PER_NEWTON,
-    METRES_PER_NEWTON_METRE,
-    NORMAL_LENGTH,
-)
+from contact_sim.drawing._body_meshes import Colour, Surface
 from contact_sim.robot._constraints import (
     ORIGIN,
     Constraint,
@@ -35,7 +30,147 @@ from contact_sim.simulation._report import ContactReport, PairReport, StepReport
 from contact_sim.support._geometry import distance_inside, support_polygon
 from contact_sim.terrain import Region
 
-# --- Friction cones, and rotations that take the vertical to a normal.
+METRES_PER_NEWTON = 0.01
+METRES_PER_NEWTON_METRE = 0.05
+METRES_PER_METRE_PER_SECOND = 1.0
+NORMAL_LENGTH = 0.05
+CONE_HEIGHT = 0.08
+CONE_SIDES = 16
+SHAFT_WIDTH, HEAD_WIDTH, HEAD_LENGTH = 0.01, 0.02, 0.02
+"""Diameters of an arrow and length of its head [m]."""
+POLYGON_WIDTH, PLUMB_WIDTH, BORDER_WIDTH = 0.006, 0.003, 0.02
+"""Widths of lines [m]."""
+CENTRE_SIZE = 0.03
+"""Diameter of a centre of mass [m]."""
+
+COLOURS: dict[str, Colour] = {
+    'force': (0.95, 0.35, 0.10, 1.0),
+    'pair_force': (0.75, 0.15, 0.10, 1.0),
+    'constraint_force': (0.55, 0.25, 0.75, 1.0),
+    'friction_cone': (0.20, 0.55, 0.95, 0.25),
+    'normal': (0.20, 0.75, 0.30, 1.0),
+    'slip': (0.85, 0.10, 0.60, 1.0),
+    'push': (0.95, 0.80, 0.10, 1.0),
+    'push_torque': (0.60, 0.45, 0.05, 1.0),
+    'terrain': (0.75, 0.75, 0.75, 0.6),
+    'region': (0.15, 0.35, 0.75, 1.0),
+    'support_polygon': (0.15, 0.65, 0.65, 1.0),
+    'centre_of_mass': (0.15, 0.65, 0.65, 1.0),
+}
+FALLING: Colour = (0.90, 0.10, 0.10, 1.0)
+"""Of a centre of mass that is not over the support polygon."""
+
+
+# ------------------------------------------------ arrows
+
+
+SHORTEST = 1e-6
+"""An arrow is drawn where a component of it is longer than this [m]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Arrows:
+    """Arrows, one row each; those without length are not visible."""
+
+    start: Array
+    """Where they begin [m], world, shape (n, 3)."""
+    along: Array
+    """From there to the tip [m], world, shape (n, 3)."""
+
+    def __len__(self) -> int:
+        """Return the number of arrows."""
+        return len(self.start)
+
+    @property
+    def visible(self) -> NDArray[np.bool_]:
+        """Whether each has a length that can be seen, shape (n,)."""
+        return np.asarray(np.abs(self.along).max(axis=1, initial=0.0) > SHORTEST)
+
+    @property
+    def ends(self) -> Array:
+        """Return start and tip of those that can be seen [m], shape (m, 2, 3)."""
+        seen = self.visible
+        start = self.start[seen]
+        return np.stack([start, start + self.along[seen]], axis=1)
+
+
+def contact_arrows(contacts: ContactReport) -> dict[str, Arrows]:
+    """Return force, slip and normal of every contact with the ground, by name of their colour.
+
+    Slip has a length only where the contact slips.
+    """
+    start, slips = contacts.position, contacts.mode == 2
+    slip = METRES_PER_METRE_PER_SECOND * contacts.velocity * slips[:, None]
+    return {
+        'force': Arrows(start, METRES_PER_NEWTON * contacts.force),
+        'slip': Arrows(start, slip),
+        'normal': Arrows(start, NORMAL_LENGTH * contacts.normal),
+    }
+
+
+def pair_arrows(pairs: PairReport) -> Arrows:
+    """Return the force of every contact between bodies on the first of them."""
+    return Arrows(pairs.position, METRES_PER_NEWTON * pairs.force)
+
+
+def push_arrows(wrenches: Mapping[str, Array], origins: Mapping[str, Array]) -> dict[str, Arrows]:
+    """Return force and torque from outside, by name of their colour; a force ends where it acts.
+
+    Args:
+        wrenches: frame to force [N] and torque [N m], world axes, (6,).
+        origins: frame to its origin in the world [m], (3,).
+    """
+    wrench = np.array([*wrenches.values()], dtype=float).reshape(-1, 6)
+    origin = np.array([origins[frame] for frame in wrenches], dtype=float).reshape(-1, 3)
+    force = METRES_PER_NEWTON * wrench[:, :3]
+    return {
+        'push': Arrows(origin - force, force),
+        'push_torque': Arrows(origin, METRES_PER_NEWTON_METRE * wrench[:, 3:]),
+    }
+
+
+class ConstrainedPoint:
+    """The point of a frame at which a constraint acts, and the constraint force there.
+
+    Args:
+        robot: with the frame.
+        constraint: an anchor or a loop, see `constrains_frame`.
+    """
+
+    def __init__(self, robot: RobotModel, constraint: Constraint) -> None:
+        self.frame = constraint.holds[0]
+        """Name of the frame."""
+        self._frames = Frames(robot, [sensor_frame(robot, self.frame)])
+
+    def acting(
+        self, report: StepReport, constraint: Constraint | None
+    ) -> tuple[Array, Array, Array, Array, Array]:
+        """Return rotation and origin of the frame, the point in its axes, force and torque there.
+
+        Arrays of shape (3, 3), and (3,) [m], [m], [N], [N m], world axes; None: the constraint
+        does not hold, and nothing acts.
+        """
+        rows, point = np.zeros(6), np.zeros(3)
+        if constraint is not None:
+            force = report.constraints[constraint.name].force
+            rows[: len(force)] = force
+            point[:] = getattr(constraint, 'point', ORIGIN)
+        placement = self._frames.placements(report.q)[0]
+        rotation, origin = np.array(placement.rotation), np.array(placement.translation)
+        return rotation, origin, point, rows[:3], rows[3:]
+
+    def arrow(self, report: StepReport, constraint: Constraint | None) -> Arrows:
+        """Return the constraint force at the point, one arrow."""
+        rotation, origin, point, force, _ = self.acting(report, constraint)
+        return Arrows((origin + rotation @ point)[None], METRES_PER_NEWTON * force[None])
+
+
+def constrains_frame(constraint: Constraint) -> bool:
+    """Return whether a constraint acts at a frame, so that its force has a place."""
+    return isinstance(constraint, PointAnchor | FrameAnchor | LoopClosure)
+
+
+# ------------------------------------------------ friction cones
 
 
 def cone_triangles(friction: float) -> Array:
@@ -62,12 +197,12 @@ def turned_to(normals: Array) -> Array:
     return np.asarray(quaternion / np.linalg.norm(quaternion, axis=1, keepdims=True))
 
 
-# --- The support polygon, the centre of mass, and where it is over the ground.
+# ------------------------------------------------ support polygon and centre of mass
 
 
 @dataclass(frozen=True, eq=False)
 class SupportShape:
-    """What a robot stands on in a step."""
+    """Support polygon and centre of mass of a robot in a step."""
 
     outline: Array
     """Corners of the support polygon [m], the first one again at the end, shape (n, 3); two
@@ -81,7 +216,7 @@ class SupportShape:
 
 
 class SupportShapes:
-    """The support of a robot, step by step; not to be asked by two threads at once.
+    """Computes the support of a robot in a step; for one thread.
 
     Args:
         robot: whose support.
@@ -106,10 +241,11 @@ class SupportShapes:
         return point if np.isnan(height) else np.array([point[0], point[1], height])
 
 
-# --- The ground and its regions as triangles and lines.
+# ------------------------------------------------ ground and its regions
+
 
 GROUND_SIZE = 10.0
-"""Side of what is drawn of a ground without end, about the origin of the world [m]."""
+"""Side of the drawn part of an unbounded ground, about the origin of the world [m]."""
 WALL_HEIGHT = 1.0
 """Height over the origin of the world up to which several planes are drawn [m]."""
 GROUND_CELLS = 40
@@ -197,111 +333,3 @@ def border_lines(terrain: Terrain, region: Region) -> Array:
         lines.append(np.stack([points[:-1], points[1:]], axis=1))
     pieces = np.concatenate(lines)
     return np.asarray(pieces[np.isfinite(pieces).all(axis=(1, 2))].reshape(-1, 3))
-
-
-# --- Arrows for what acts in a step: forces, slip, normals, pushes, constraints.
-
-SHORTEST = 1e-6
-"""An arrow is drawn where a component of it is longer than this [m]."""
-
-
-@dataclass(frozen=True, eq=False)
-class Arrows:
-    """Arrows, one row each; those without length are there, too, and are not to be seen."""
-
-    start: Array
-    """Where they begin [m], world, shape (n, 3)."""
-    along: Array
-    """From there to the tip [m], world, shape (n, 3)."""
-
-    def __len__(self) -> int:
-        """Return the number of arrows."""
-        return len(self.start)
-
-    @property
-    def visible(self) -> NDArray[np.bool_]:
-        """Whether each has a length that can be seen, shape (n,)."""
-        return np.asarray(np.abs(self.along).max(axis=1, initial=0.0) > SHORTEST)
-
-    @property
-    def ends(self) -> Array:
-        """Return start and tip of those that can be seen [m], shape (m, 2, 3)."""
-        seen = self.visible
-        start = self.start[seen]
-        return np.stack([start, start + self.along[seen]], axis=1)
-
-
-def contact_arrows(contacts: ContactReport) -> dict[str, Arrows]:
-    """Return force, slip and normal of every contact with the ground, by name of their colour.
-
-    Slip has a length only where the contact slips.
-    """
-    start, slips = contacts.position, contacts.mode == 2
-    slip = METRES_PER_METRE_PER_SECOND * contacts.velocity * slips[:, None]
-    return {
-        'force': Arrows(start, METRES_PER_NEWTON * contacts.force),
-        'slip': Arrows(start, slip),
-        'normal': Arrows(start, NORMAL_LENGTH * contacts.normal),
-    }
-
-
-def pair_arrows(pairs: PairReport) -> Arrows:
-    """Return the force of every contact between bodies on the first of them."""
-    return Arrows(pairs.position, METRES_PER_NEWTON * pairs.force)
-
-
-def push_arrows(wrenches: Mapping[str, Array], origins: Mapping[str, Array]) -> dict[str, Arrows]:
-    """Return force and torque from outside, by name of their colour; a force ends where it acts.
-
-    Args:
-        wrenches: frame to force [N] and torque [N m], world axes, (6,).
-        origins: frame to its origin in the world [m], (3,).
-    """
-    wrench = np.array([*wrenches.values()], dtype=float).reshape(-1, 6)
-    origin = np.array([origins[frame] for frame in wrenches], dtype=float).reshape(-1, 3)
-    force = METRES_PER_NEWTON * wrench[:, :3]
-    return {
-        'push': Arrows(origin - force, force),
-        'push_torque': Arrows(origin, METRES_PER_NEWTON_METRE * wrench[:, 3:]),
-    }
-
-
-class HeldPoint:
-    """Where a constraint holds a frame, and with what.
-
-    Args:
-        robot: whose frame.
-        constraint: an anchor or a loop, see `holds_frame`.
-    """
-
-    def __init__(self, robot: RobotModel, constraint: Constraint) -> None:
-        self.frame = constraint.holds[0]
-        """Name of the frame."""
-        self._frames = Frames(robot, [sensor_frame(robot, self.frame)])
-
-    def acting(
-        self, report: StepReport, constraint: Constraint | None
-    ) -> tuple[Array, Array, Array, Array, Array]:
-        """Return rotation and origin of the frame, the point in its axes, force and torque there.
-
-        Arrays of shape (3, 3), and (3,) [m], [m], [N], [N m], world axes; None: the constraint
-        does not hold, and nothing acts.
-        """
-        rows, point = np.zeros(6), np.zeros(3)
-        if constraint is not None:
-            force = report.constraints[constraint.name].force
-            rows[: len(force)] = force
-            point[:] = getattr(constraint, 'point', ORIGIN)
-        placement = self._frames.placements(report.q)[0]
-        rotation, origin = np.array(placement.rotation), np.array(placement.translation)
-        return rotation, origin, point, rows[:3], rows[3:]
-
-    def arrow(self, report: StepReport, constraint: Constraint | None) -> Arrows:
-        """Return the force at the point that is held, one arrow."""
-        rotation, origin, point, force, _ = self.acting(report, constraint)
-        return Arrows((origin + rotation @ point)[None], METRES_PER_NEWTON * force[None])
-
-
-def holds_frame(constraint: Constraint) -> bool:
-    """Return whether a constraint holds a frame, so that its force has a place."""
-    return isinstance(constraint, PointAnchor | FrameAnchor | LoopClosure)

@@ -26,8 +26,8 @@ from contact_sim.collision._terrain import Terrain
 from contact_sim.contact_models._ncp import Ncp
 from contact_sim.errors import InvalidInput
 from contact_sim.maximal._mechanism import BodyState, JointRows, Mechanism, cross, turned
+from contact_sim.step._contact_rows import gap_bias
 from contact_sim.step._problem import ContactProblem, SolverReport
-from contact_sim.step._rows import gap_bias
 from contact_sim.step._workspace import BAUMGARTE
 
 # --- Contact of spheres on free bodies with the ground: the contact problem from the sparse

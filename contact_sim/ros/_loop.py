@@ -306,7 +306,7 @@ class Loop:
                 self._serve_requests()
                 self._diagnose_if_due()
                 if self.feed is not None:
-                    self.feed.tend()
+                    self.feed.write_if_due()
                 if self._wanted:
                     self._take_wanted_step()
                 elif self.paused or self.tally.failure:

@@ -351,7 +351,7 @@ class SimulationNode(Node):
             under_way=self.loop.watch.complaint,
             clock=self._outputs.clock.complaint,
             viewer=self.page.address,
-            viewer_trouble=self.page.complaint,
+            viewer_trouble=self.page.error,
             solver='; '.join(found),
             robots=self.parts,
         )

@@ -1,10 +1,10 @@
-"""The page of the viewer: what people ask for there takes the way of services and parameters."""
+"""The page of the viewer of a node: its commands become services and parameters."""
 
 from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rclpy.node import Node
@@ -17,24 +17,26 @@ from contact_sim.ros._parameter_server import ParameterServer
 from contact_sim.ros._pushes import Pushes
 from contact_sim.ros._services import Services, StateControl
 from contact_sim.simulation._simulator import Simulator
-from contact_sim.view._process import Child, Feed, Message, Told
-from contact_sim.view._session import Chosen, Offers
+from contact_sim.view._process import Feed, PageState, ViewerProcess
+from contact_sim.view._session import OPTIONS, Capabilities, Settings, option_values
 
-FIXED = frozenset({'time_step', 'controller', 'velocity'})
-"""What cannot be changed here: messages have their rhythm from h, and controllers are nodes."""
+PARAMETERS = {name: option.parameter for name, option in OPTIONS.items() if option.parameter}
+"""Parameter of the node for each setting that it can change."""
+FIXED = frozenset({'controller', 'velocity', *(OPTIONS.keys() - PARAMETERS.keys())})
+"""Settings that cannot change: messages have their rhythm from h, and controllers are nodes."""
 
 
 class ServedPage:
     """The page of the simulation in a browser, served by a process of its own.
 
     Args:
-        node: whose executor does what is asked for, and whose log hears of it.
-        sim: what is shown.
-        loop: who steps it, and feeds the page.
-        services: who takes steps.
-        control: who sets the state anew.
-        pushes: who pushes.
-        parameters: who has the settings; `viewer` says where the page is.
+        node: its executor runs the commands of the page, and its log reports them.
+        sim: the simulation.
+        loop: steps it, and feeds the page.
+        services: takes steps.
+        control: resets the state.
+        pushes: external wrenches.
+        parameters: the settings; `viewer` has host and port of the page.
     """
 
     def __init__(
@@ -49,21 +51,20 @@ class ServedPage:
     ) -> None:
         self._node, self._sim, self._loop, self._services = node, sim, loop, services
         self._control, self._pushes, self._parameters = control, pushes, parameters
-        self._child: Child | None = None
-        self._actions: dict[str, Callable[..., Any]] = {
+        self._viewer: ViewerProcess | None = None
+        self._commands: dict[str, Callable[..., Any]] = {
             'pause': lambda: self._set_paused(True),
             'resume': lambda: self._set_paused(False),
             'step': self._step,
-            'set_speed': lambda speed: self._change(real_time_factor=speed),
+            'set_speed': lambda speed: parameters.change({'real_time_factor': speed}),
             'reset': control.reset,
             'drop': lambda height: control.reset(height=height),
             'set_pose': self._set_pose,
             'push': pushes.push,
             'drag': self._drag,
-            'set_contact_model': lambda name: self._change({'contact.model': name}),
-            'set_friction': lambda friction: self._change({'friction.mu': friction}),
-            'set_restitution': lambda restitution: self._change(restitution=restitution),
-            'set_shadows': lambda names: self._change({'contact.shadow': names}),
+            'set': self._set,
+            'set_controller': self._refuse_controller,
+            'set_velocity': self._refuse_velocity,
         }
         where = parameters.settings['viewer']
         if where.port:
@@ -72,97 +73,106 @@ class ServedPage:
     @property
     def address(self) -> str:
         """Where the page is served; '' while it is not."""
-        return self._child.address if self._child is not None else ''
+        return self._viewer.address if self._viewer is not None else ''
 
     @property
-    def complaint(self) -> str:
-        """Why a page that was asked for is not served; '' where none was, or it is."""
-        return self._child.complaint if self._child is not None else ''
+    def error(self) -> str:
+        """Why a page with a port is not served; '' where it is, or where there is no port."""
+        return self._viewer.error if self._viewer is not None else ''
 
     def close(self) -> None:
         """End the page."""
-        if self._child is not None:
-            self._child.close()
+        if self._viewer is not None:
+            self._viewer.close()
 
     def _start(self, host: str, port: int) -> None:
-        loop, log = self._loop, self._node.get_logger()
+        loop, logger = self._loop, self._node.get_logger()
 
-        def say(line: str, level: int) -> None:
+        def log(line: str, level: int) -> None:
             if level >= logging.ERROR:  # a call each: rclpy wants one severity of each
-                log.error(line)
+                logger.error(line)
             elif level >= logging.WARNING:
-                log.warning(line)
+                logger.warning(line)
             else:
-                log.info(line)
+                logger.info(line)
 
         feed = Feed(self._sim, self._pushes.links, loop.pace)
-        self._child = Child(self._sim, feed, self._offers(), self._told, self._ask, say)
-        self._child.start(host, port)
-        if not self._child.complaint:
+        poses = tuple(self._sim.robot.references)
+        capabilities = Capabilities(contact_models(), poses, (), self._pushes.links, FIXED)
+        self._viewer = ViewerProcess(
+            self._sim, feed, capabilities, self._state, self._execute, log
+        )
+        self._viewer.start(host, port)
+        if not self._viewer.error:
             loop.feed = feed
 
-    # ---------------------------------------------------------------- what the page shows
-
-    def _offers(self) -> Offers:
-        poses = tuple(self._sim.robot.references)
-        return Offers(contact_models(), poses, (), self._pushes.links, FIXED)
-
-    def _told(self) -> Told:
-        settings, sim = self._parameters.settings, self._sim
-        common = settings['']
-        chosen = Chosen(
-            contact_model=settings['contact'].model,
-            friction=settings['friction'].mu,
-            restitution=common.restitution,
-            time_step=sim.time_step,
-            speed=common.real_time_factor,
-            pose=common.reference_pose,
-            shadows=settings['contact'].shadow,
+    def _state(self) -> PageState:
+        """Return what the page shows besides the step."""
+        values = option_values(self._sim)
+        values |= {name: self._parameter(parameter) for name, parameter in PARAMETERS.items()}
+        settings = Settings(
+            **values,
+            speed=self._parameter('real_time_factor'),
+            pose=self._parameter('reference_pose'),
             paused=self._loop.paused,
         )
-        return Told(chosen, self._loop.tally.failure)
+        return PageState(settings, self._loop.tally.failure)
 
-    # ---------------------------------------------------------------- what the page asks for
+    def _parameter(self, name: str) -> Any:
+        group, _, field = name.rpartition('.')
+        return getattr(self._parameters.settings[group], field)
 
-    def _ask(self, message: Message) -> None:
-        """Have the executor do something, between other callbacks."""
-        assert self._child is not None
+    # ---------------------------------------------------------------- commands of the page
+
+    def _execute(self, number: int, name: str, arguments: Mapping[str, Any]) -> None:
+        """Have the executor run a command, between other callbacks."""
+        assert self._viewer is not None
         executor = self._node.executor
         if executor is None:
-            self._child.answer(message['number'], 'the node does not listen yet')
+            self._viewer.answer(number, 'the node does not listen yet')
         else:
-            executor.create_task(self._serve, message)
+            executor.create_task(self._run, number, name, arguments)
 
-    async def _serve(self, message: Message) -> None:
-        assert self._child is not None
-        what, refusal = message['what'], ''
+    async def _run(self, number: int, name: str, arguments: Mapping[str, Any]) -> None:
+        assert self._viewer is not None
+        refusal = ''
         try:
-            returned = self._actions[what](**message['how'])
+            returned = self._commands[name](**arguments)
             if inspect.isawaitable(returned):
                 await returned
         except ContactSimError as error:
             refusal = str(error)
         except Exception as error:  # an answer is due, whatever went wrong
-            refusal = shortened(f'{what}: {error!r}')
+            refusal = shortened(f'{name}: {error!r}')
             self._node.get_logger().error(f'the page asked for {refusal}')
-        self._child.answer(message['number'], refusal)
+        self._viewer.answer(number, refusal)
 
     def _set_paused(self, paused: bool) -> None:
         self._loop.between_steps(lambda: self._loop.set_paused(paused))
 
-    async def _step(self, number: int) -> None:
-        steps = count('number of steps', number)
+    async def _step(self, steps: int) -> None:
+        number = count('number of steps', steps)
         self._set_paused(True)
-        reason = await self._services.take_steps(steps)
+        reason = await self._services.take_steps(number)
         if reason:
             raise InvalidInput(reason)
 
-    def _change(self, values: dict[str, Any] | None = None, **more: Any) -> None:
-        self._parameters.change({**(values or {}), **more})
+    def _set(self, name: str, value: Any) -> None:
+        if name not in PARAMETERS:
+            raise InvalidInput(
+                f'{name} of the node cannot change while it runs: start it with another'
+            )
+        self._parameters.change({PARAMETERS[name]: value})
 
     def _set_pose(self, pose: str) -> None:
-        self._change(reference_pose=pose)
+        self._parameters.change({'reference_pose': pose})
         self._control.reset()
 
     def _drag(self, frame: str, target: Sequence[float] | None) -> None:
         self._loop.between_steps(lambda: self._pushes.drag(frame, target))
+
+    def _refuse_controller(self, **arguments: Any) -> None:
+        raise InvalidInput('controllers are nodes of their own: start and end them with ROS')
+
+    def _refuse_velocity(self, **arguments: Any) -> None:
+        raise InvalidInput('publish the velocity on cmd_vel of the controller')

@@ -11,27 +11,26 @@ from numpy.typing import NDArray
 
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import arrays_of, frames, integers, matrix, vector
-from contact_sim.contact_models._islands import gather_problem
-from contact_sim.contact_models._stages import FASTEST, JOINT_PD
+from contact_sim.contact_models._stages import JOINT_PD, MAX_TURN, gather_problem
 from contact_sim.robot._gains import joint_mobility, largest_time_step, stability_number
 from contact_sim.robot._model import RobotModel
 from contact_sim.solvers._delassus import factorise
 from contact_sim.solvers._jit import kernel
-from contact_sim.step._constraints import (
+from contact_sim.step._bilateral_rows import (
     add_bilateral_impulse,
     bilateral_work,
+    eliminate_bilateral_rows,
     has_bilateral,
-    see_bilateral,
 )
-from contact_sim.step._residuals import LAW_RESIDUALS, TOUCHING, judge_rows
-from contact_sim.step._rows import (
+from contact_sim.step._contact_rows import (
     contact_branches,
     generalized_impulse,
     interval_branches,
     rows_of,
     tree_of,
 )
-from contact_sim.step._workspace import Workspace, recall
+from contact_sim.step._residuals import LAW_RESIDUALS, TOUCHING, judge_rows
+from contact_sim.step._workspace import Workspace, load_contact_memory
 
 # --- Why a motion was not finite: the limits of explicit terms that it crossed (theory 2.0).
 
@@ -94,7 +93,7 @@ def _turning(work: Workspace) -> str:
     if turn == 0.0 or since > time:  # the state was set, or became so, with the last step
         turns = np.linalg.norm(work.columns[:, 3:], axis=1)
         since, turn = time, h * np.max(np.abs(work.data.v) * turns, initial=0.0)
-    if not turn > FASTEST:
+    if not turn > MAX_TURN:
         return ''
     return (
         f'explicit Coriolis and centrifugal forces: from t = {since:g} s on something turned by '
@@ -112,7 +111,7 @@ def rebuild_problem(numbers, indices, layout):
     data = arrays_of(numbers, indices, layout, 0)
     fill_problem(data)
     counts = integers(data, f.COUNTS)
-    recall(
+    load_contact_memory(
         matrix(data, f.MEMORY_START), frames(data, f.FRAME_START), integers(data, f.ROW_OF),
         counts[0], matrix(data, f.ROW_MEMORY),
     )  # fmt: skip
@@ -153,7 +152,7 @@ def fill_problem(data):
             j = dof_parent[j]
     factorise(factor, tree_of(data))
     if has_bilateral(data):
-        see_bilateral(data)
+        eliminate_bilateral_rows(data)
     guard = matrix(data, f.GUARD)
     for island in range(guard.shape[0]):
         guard[island, 0] = 0.0

@@ -60,7 +60,7 @@ from contact_sim.simulation._loop import StepObserver
 from contact_sim.simulation._report import StepContext, StepReport
 from contact_sim.simulation._shadow import Shadows
 from contact_sim.simulation._state import Snapshot, standing_on
-from contact_sim.step._constraints import GivenRows, settled
+from contact_sim.step._bilateral_rows import PythonConstraints, project_configuration
 from contact_sim.step._workspace import Workspace
 
 # --- Time, time step and what else a step is taken with, besides the laws of contact.
@@ -249,7 +249,7 @@ class ConstraintSettings(ABC):
         now = work.data.buffer.copy()
         try:
             move_places(work, self._constraints, start)
-            closed, error = settled(work, start, ASSEMBLY_ROUNDS, ASSEMBLED)
+            closed, error = project_configuration(work, start, ASSEMBLY_ROUNDS, ASSEMBLED)
         finally:
             self._return_to(before, now)
         if error > ASSEMBLED:
@@ -326,7 +326,7 @@ def held(work: Workspace, constraints: Sequence[Constraint], q: Array) -> None:
     """
     move_places(work, constraints, q)
     table = work.table
-    GivenRows(work).place(q)
+    PythonConstraints(work).place(q)
     for constraint, row in zip(table.constraints, table.indices, strict=True):
         rows = slice(row[1], row[1] + row[2])
         error, jacobian = work.data.bilateral_error[rows], work.data.bilateral_jacobian[rows]

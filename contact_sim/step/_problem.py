@@ -1,8 +1,8 @@
-"""ContactProblem: the question to every time-stepping model, as a value without a robot.
+"""ContactProblem: the input of every time-stepping law as a value, without a robot.
 
 Find λ such that u⁺ = G λ + u_f obeys the law, with w = u⁺ + b in place of the gap and impact
-terms. Blocks, in row order: friction cones K_μ (rows t1, t2, n), then scalar rows with
-λ ∈ [lower, upper] (dry friction: box; limit: half line; bilateral: whole line).
+terms (theory 0, 4.3). Blocks, in row order: friction cones K_μ (rows t1, t2, n), then interval
+rows with λ ∈ [lower, upper] (dry friction: box; limit: half line; bilateral: whole line).
 """
 
 from __future__ import annotations
@@ -45,14 +45,28 @@ from contact_sim.solvers._cone_problem import (
     UNSTABLE,
 )
 from contact_sim.solvers._delassus import EVERYWHERE
-from contact_sim.solvers._jit import kernel
 from contact_sim.step._workspace import Workspace
 
-# --- Blocks: the parts that a contact problem consists of, each with its set and its rows.
+__all__ = [
+    'CONVERGED', 'CONVERGED_BY_FALLBACK', 'FREE', 'IMMOVABLE', 'INCONSISTENT', 'MAX_ITERATIONS',
+    'NONFINITE', 'OUTSIDE_CONE', 'PULLING', 'RAY_TERMINATION', 'SINKING', 'STATUSES',
+    'TOO_MANY_EVENTS', 'UNSTABLE', 'ContactSolution', 'SolverReport', 'SolverStatus',
+]  # fmt: skip
+
+NO_ROWS = np.zeros(0)
+
+SEMIDEFINITE = 1e-6
+"""Share of the largest eigenvalue below which a negative one is rounding."""
+
+DIMENSIONS = {'time_step': 0, 'delassus': 2, 'inertia': 2, 'jacobian': 2, 'memory': 2}
+"""Dimensions of the fields that are no vectors."""
+
+
+# --- Blocks: the parts of a contact problem, each with its set and its rows (theory 4.3).
 #
 # Cone       λ ∈ K_μ = {|λ_t| ≤ μ λ_n}, rows t1, t2, n        a contact
 # Interval   λ ∈ [lower, upper], one row                      dry friction [−h τ, h τ],
-#            a limit [0, ∞), a bilateral row (−∞, ∞)          (theory 4.3)
+#            a limit [0, ∞), a bilateral row (−∞, ∞)
 
 
 @checked_fields
@@ -136,155 +150,7 @@ def _check_gap(kind: str, gap: float) -> None:
         raise InvalidInput(f'{kind}.gap = {shown(gap)}: expected a finite number')
 
 
-# --- Answer to a contact problem: impulses and status of the solver.
-#
-# Non-convergence is a status; bad input is an exception.
-
-__all__ = [
-    'CONVERGED', 'CONVERGED_BY_FALLBACK', 'FREE', 'IMMOVABLE', 'INCONSISTENT', 'MAX_ITERATIONS',
-    'NONFINITE', 'OUTSIDE_CONE', 'PULLING', 'RAY_TERMINATION', 'SINKING', 'STATUSES',
-    'TOO_MANY_EVENTS', 'UNSTABLE', 'ContactSolution', 'SolverReport', 'SolverStatus',
-]  # fmt: skip
-
-
-class SolverStatus(Enum):
-    """Status of a solve; the value is the sentence shown to people."""
-
-    FREE = 'nothing to solve: no contact was active'
-    CONVERGED = 'the solver met its tolerance'
-    CONVERGED_BY_FALLBACK = 'the first method stalled; another one met the tolerance'
-    MAX_ITERATIONS = 'the solver ran out of iterations; the best impulses found were used'
-    RAY_TERMINATION = 'complementary pivoting found no answer; the circular cone was used'
-    NONFINITE = 'not-a-number met in the solver; look at the effort and the mass matrix first'
-    UNSTABLE = (
-        'the explicit springs are too stiff for the time step (h ω > 2) and will explode; lower '
-        'the stiffness or the time step, or integrate implicitly'
-    )
-    INCONSISTENT = (
-        'no contact force obeys the laws here: rigid friction jams (Painlevé; hybrid takes one '
-        'time-stepping step), or rows contradict each other'
-    )
-    TOO_MANY_EVENTS = (
-        'contact events too many to follow one by one; a time-stepping step met the tolerance'
-    )
-    PULLING = 'the stance is held, but the ground would have to pull on a foot'
-    OUTSIDE_CONE = 'the stance is held, but a foot needs more friction than there is'
-    SINKING = 'the stance is held, but a foot outside the given support sinks into the ground'
-    IMMOVABLE = (
-        'solved without contacts that no motion of the robot can open, whose force is not '
-        'determined; `immovable` of the report tells which'
-    )
-
-    @property
-    def converged(self) -> bool:
-        """True where the impulses satisfy the law to the solver's tolerance."""
-        solved = (
-            self.FREE, self.CONVERGED, self.CONVERGED_BY_FALLBACK, self.TOO_MANY_EVENTS,
-            self.IMMOVABLE,
-        )  # fmt: skip
-        return self in solved or not self.physical
-
-    @property
-    def physical(self) -> bool:
-        """False where a law without cones (null_space) was solved, with forces no ground has."""
-        return self not in (self.PULLING, self.OUTSIDE_CONE, self.SINKING)
-
-
-STATUSES = tuple(SolverStatus)
-"""By the codes of solvers/_cone_problem.py."""
-
-
-@dataclass(frozen=True)
-class SolverReport:
-    """Outcome of one solve."""
-
-    status: SolverStatus
-    iterations: int
-    """Sweeps and iterations, summed over the solvers that took part."""
-    residual: float
-    """Value of the solver's own stopping criterion at the end [N s]."""
-
-    @property
-    def converged(self) -> bool:
-        """True where the solver met its tolerance."""
-        return self.status.converged
-
-    @property
-    def physical(self) -> bool:
-        """False where the law was solved with forces that no ground can give."""
-        return self.status.physical
-
-    @property
-    def message(self) -> str:
-        """The status as a sentence."""
-        return self.status.value
-
-
-@dataclass(frozen=True)
-class ContactSolution:
-    """Impulses that answer a ContactProblem, and how they were found."""
-
-    impulse: Array
-    """On the robot [N s], rows (t1, t2, n) per contact, then the scalar rows, shape (n,)."""
-    solver: SolverReport
-
-
-# --- Friction cones with k flat sides: impulses as non-negative shares of the edges n + μ d_j.
-#
-# λ_i = Σ_j β_ij (μ d_j, 1),   β ≥ 0,   d_j = (cos 2πj/k, sin 2πj/k)
-
-
-@kernel
-def fill_edges(mu, k, ns, D):
-    """Fill D with λ = D (β, scalar rows), shape (3 nc + ns, k nc + ns)."""
-    nc = mu.shape[0]
-    D[:] = 0.0
-    for i in range(nc):
-        for j in range(k):
-            angle = 2.0 * np.pi * j / k
-            D[3 * i, k * i + j] = mu[i] * np.cos(angle)
-            D[3 * i + 1, k * i + j] = mu[i] * np.sin(angle)
-            D[3 * i + 2, k * i + j] = 1.0
-    for s in range(ns):
-        D[3 * nc + s, k * nc + s] = 1.0
-
-
-@kernel
-def split_impulse(mu, k, impulse, beta):
-    """Fill shares β ≥ 0 of the edges that add up to `impulse` (as far as it lies in the cones).
-
-    The two edges beside the tangential part carry it; what is left of the normal part is spread
-    evenly, so that it adds nothing tangential.
-    """
-    nc = mu.shape[0]
-    width = 2.0 * np.pi / k
-    for i in range(nc):
-        t1, t2, n = impulse[3 * i], impulse[3 * i + 1], impulse[3 * i + 2]
-        beta[k * i : k * (i + 1)] = 0.0
-        size = np.sqrt(t1 * t1 + t2 * t2)
-        left = n
-        if size > 0.0 and mu[i] > 0.0:
-            place = (np.arctan2(t2, t1) % (2.0 * np.pi)) / width
-            j = int(place)
-            angle = (place - j) * width
-            second = size * np.sin(angle) / (mu[i] * np.sin(width))
-            first = size * np.sin(width - angle) / (mu[i] * np.sin(width))
-            beta[k * i + j % k] += first
-            beta[k * i + (j + 1) % k] += second
-            left -= first + second
-        for j in range(k):
-            beta[k * i + j] += max(left, 0.0) / k
-    for s in range(impulse.shape[0] - 3 * nc):
-        beta[k * nc + s] = impulse[3 * nc + s]
-
-
-# --- ContactProblem: the question to every time-stepping model, as a value without a robot.
-
-NO_ROWS = np.zeros(0)
-SEMIDEFINITE = 1e-6
-"""Share of the largest eigenvalue below which a negative one is rounding."""
-DIMENSIONS = {'time_step': 0, 'delassus': 2, 'inertia': 2, 'jacobian': 2, 'memory': 2}
-"""Dimensions of the fields that are no vectors."""
+# --- The problem.
 
 
 @dataclass(frozen=True, eq=False)
@@ -502,7 +368,7 @@ class ContactProblem:
     ) -> ContactProblem:
         """Return the problem G, g, μ without a mechanism behind it.
 
-        A mechanism with unit mass and J = G^(1/2) stands in, so that every model can be asked.
+        A mechanism with unit mass and J = G^(1/2) stands in, so that every model can solve it.
         `bounds` may hold `lower` and `upper` of the scalar rows.
         """
         G, g = real_array('delassus', delassus), real_array('g', g)
@@ -564,11 +430,8 @@ def _delassus(inertia: Array, jacobian: Array) -> Array:
         raise InvalidInput('inertia: expected a matrix that can be inverted') from error
 
 
-# --- A contact problem as a value, in the arrays on which compiled laws work.
-
-
 class ProblemArrays(Workspace):
-    """The arrays of a step that has come to its contact problem; every block is active."""
+    """The arrays of a step with a contact problem in them, for compiled laws; all rows active."""
 
     def __init__(self, problem: ContactProblem, guess: Array | None = None) -> None:
         nc, ns, n = problem.n_contacts, len(problem.lower), problem.n_rows
@@ -590,3 +453,88 @@ class ProblemArrays(Workspace):
         self.data.time_step[0] = problem.time_step
         self.data.inertia[:] = problem.inertia
         self.data.jacobian_transposed[:] = problem.jacobian.T
+
+
+# --- The answer. Non-convergence is a status; bad input is an exception.
+
+
+class SolverStatus(Enum):
+    """Status of a solve; the value is the sentence shown to people."""
+
+    FREE = 'nothing to solve: no contact was active'
+    CONVERGED = 'the solver met its tolerance'
+    CONVERGED_BY_FALLBACK = 'the first method stalled; another one met the tolerance'
+    MAX_ITERATIONS = 'the solver ran out of iterations; the best impulses found were used'
+    RAY_TERMINATION = 'complementary pivoting found no answer; the circular cone was used'
+    NONFINITE = 'not-a-number met in the solver; look at the effort and the mass matrix first'
+    UNSTABLE = (
+        'the explicit springs are too stiff for the time step (h ω > 2) and will explode; lower '
+        'the stiffness or the time step, or integrate implicitly'
+    )
+    INCONSISTENT = (
+        'no contact force obeys the laws here: rigid friction jams (Painlevé; hybrid takes one '
+        'time-stepping step), or rows contradict each other'
+    )
+    TOO_MANY_EVENTS = (
+        'contact events too many to follow one by one; a time-stepping step met the tolerance'
+    )
+    PULLING = 'the stance is held, but the ground would have to pull on a foot'
+    OUTSIDE_CONE = 'the stance is held, but a foot needs more friction than there is'
+    SINKING = 'the stance is held, but a foot outside the given support sinks into the ground'
+    IMMOVABLE = (
+        'solved without contacts that no motion of the robot can open, whose force is not '
+        'determined; `immovable` of the report tells which'
+    )
+
+    @property
+    def converged(self) -> bool:
+        """True where the impulses satisfy the law to the solver's tolerance."""
+        solved = (
+            self.FREE, self.CONVERGED, self.CONVERGED_BY_FALLBACK, self.TOO_MANY_EVENTS,
+            self.IMMOVABLE,
+        )  # fmt: skip
+        return self in solved or not self.physical
+
+    @property
+    def physical(self) -> bool:
+        """False where a law without cones (null_space) was solved, with forces no ground has."""
+        return self not in (self.PULLING, self.OUTSIDE_CONE, self.SINKING)
+
+
+STATUSES = tuple(SolverStatus)
+"""By the codes of solvers/_cone_problem.py."""
+
+
+@dataclass(frozen=True)
+class SolverReport:
+    """Outcome of one solve."""
+
+    status: SolverStatus
+    iterations: int
+    """Sweeps and iterations, summed over the solvers that took part."""
+    residual: float
+    """Value of the solver's own stopping criterion at the end [N s]."""
+
+    @property
+    def converged(self) -> bool:
+        """True where the solver met its tolerance."""
+        return self.status.converged
+
+    @property
+    def physical(self) -> bool:
+        """False where the law was solved with forces that no ground can give."""
+        return self.status.physical
+
+    @property
+    def message(self) -> str:
+        """The status as a sentence."""
+        return self.status.value
+
+
+@dataclass(frozen=True)
+class ContactSolution:
+    """Impulses that answer a ContactProblem, and how they were found."""
+
+    impulse: Array
+    """On the robot [N s], rows (t1, t2, n) per contact, then the scalar rows, shape (n,)."""
+    solver: SolverReport

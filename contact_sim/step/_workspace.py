@@ -1,4 +1,4 @@
-"""The arrays of one simulation, laid out once: what contact models work on."""
+"""The arrays of one simulation, laid out once, and the kernels that read the model out of them."""
 
 from __future__ import annotations
 
@@ -44,232 +44,21 @@ from contact_sim.robot._joint_limits import PositionLimit
 from contact_sim.robot._model import RobotModel
 from contact_sim.solvers._delassus import EVERYWHERE, limbs_of
 from contact_sim.solvers._jit import call_with_arrays, kernel, pointer
-from contact_sim.step._constraints import work_bilateral
-from contact_sim.step._rows import contact_branches, islands_of
-
-# --- Memory of a contact model: in the step data of all contacts, and in rows of the active ones.
-#
-# Vectors have world axes in the step data, so that they outlast a turn of the contact frame, and
-# in
-# the contact frame in the rows, like everything else that laws see.
-
-
-@kernel
-def recall(memory, frame, row_of, n, rows):
-    """Fill `rows` with the memory of the contacts of a problem, vectors in the contact frame.
-
-    Args:
-        memory: of every contact, vectors in world axes, shape (nc, 4).
-        frame: rows t1, t2, n of every contact frame, shape (nc, 3, 3).
-        row_of: row of the step data behind each row of the problem, three for each contact.
-        n: number of contacts of the problem.
-        rows: out, one row per contact, shape (n, 4) or more.
-    """
-    for k in range(n):
-        i = row_of[3 * k] // 3
-        for a in range(3):
-            rows[k, a] = 0.0
-            for b in range(3):
-                rows[k, a] += frame[i, a, b] * memory[i, b]
-        rows[k, 3] = memory[i, 3]
-
-
-@kernel
-def remember(rows, frame, row_of, n, memory):
-    """Write `rows` back into `memory`. As in `recall`."""
-    for k in range(n):
-        i = row_of[3 * k] // 3
-        for b in range(3):
-            memory[i, b] = 0.0
-            for a in range(3):
-                memory[i, b] += frame[i, a, b] * rows[k, a]
-        memory[i, 3] = rows[k, 3]
-
-
-# --- The ground of a simulation, as its kernels find it in the arrays of a step.
-
-
-@kernel
-def ground_of(data):
-    """Return the ground in the arrays of a step."""
-    kind, features, address, length, search, bend, _, _ = integers(data, f.GROUND)
-    relief = numbers_at(address, length)
-    return Ground(kind, vector(data, f.TERRAIN), relief, search, bend, features)
-
-
-@kernel
-def fill_ground_coefficients(data, position, feature):
-    """Fill friction and restitution of the contacts at `position` (nc, 3)."""
-    ground = integers(data, f.GROUND)
-    defaults = (vector(data, f.DEFAULT_FRICTION), vector(data, f.DEFAULT_RESTITUTION))
-    fill_coefficients(
-        numbers_at(ground[6], ground[7]), position,
-        (feature, integers(data, f.LEAF_DOF).shape[0]), defaults, vector(data, f.FRICTION),
-        vector(data, f.RESTITUTION),
-    )  # fmt: skip
-
-
-# --- The contacts between bodies in the arrays of a step.
-#
-# Their search is compiled once and called by its address, as that over facets: few simulations
-# have
-# pairs of bodies that may touch.
-
-NUMBERS, INDICES = types.CPointer(types.float64), types.CPointer(types.int64)
-
-
-@kernel
-def find_pair_contacts(data):
-    """Fill the slots of the contacts between bodies where pairs of them are declared."""
-    search = integers(data, f.PAIR_SEARCH)[0]
-    if search != 0:
-        call_with_arrays(search, data)
-
-
-@pointer(types.void(NUMBERS, INDICES, INDICES))
-def find_pairs(numbers: Any, indices: Any, layout: Any) -> None:
-    """Do so; the arrays of a step by their addresses."""
-    data = Arrays(carray(numbers, (1,)), carray(indices, (1,)), carray(layout, (1,)))
-    place = matrix(data, f.SOLID_POSE)
-    place_solids(
-        matrix(data, f.POSE), integers(data, f.SOLID_BODY), matrix(data, f.SOLID_PLACE), place
-    )
-    pool = (
-        integers(data, f.LEAF_DOF).shape[0], integers(data, f.PAIR_COUNTS),
-        matrix(data, f.POSITION), frames(data, f.FRAME), vector(data, f.GAP),
-        vector(data, f.FEATURE),
-    )  # fmt: skip
-    solids = (
-        place, matrix(data, f.SOLID_SIZE), vector(data, f.SOLID_REACH),
-        integers(data, f.SOLID_ISLAND),
-    )  # fmt: skip
-    detect_pairs(
-        solids, integers(data, f.PAIRS), integers(data, f.PAIR_GROUPS),
-        matrix(data, f.ISLAND_BOX), pool,
-    )  # fmt: skip
-
-
-@kernel
-def keep_slots(data):
-    """Put contacts found within a step into the slots that they had at its start.
-
-    New ones get slots that were free then, or none.
-    """
-    first, start = integers(data, f.LEAF_DOF).shape[0], vector(data, f.FEATURE_START)
-    position, frame = matrix(data, f.POSITION), frames(data, f.FRAME)
-    gap, feature = vector(data, f.GAP), vector(data, f.FEATURE)
-    found = position[first:].copy(), frame[first:].copy(), gap[first:].copy()
-    keys = feature[first:].copy()
-    clear_pool((first, integers(data, f.PAIR_COUNTS), position, frame, gap, feature))
-    for k in range(keys.shape[0]):
-        if keys[k] != NO_FEATURE:
-            i = slot_for(keys[k], first, start, feature)
-            if i >= 0:
-                position[i], frame[i], gap[i] = found[0][k], found[1][k], found[2][k]
-                feature[i] = keys[k]
-
-
-@kernel
-def slot_for(key, first, start, feature):
-    """Return the slot that held a contact at the start, else one free then and now, else −1."""
-    free = -1
-    for i in range(start.shape[0] - 1, first - 1, -1):
-        if start[i] == key:
-            return i
-        if start[i] == NO_FEATURE and feature[i] == NO_FEATURE:
-            free = i
-    return free
-
-
-@kernel
-def fill_pair_drift(data):
-    """Fill J̇ v of the contacts between bodies in their slots, field `pair_drift`."""
-    call_with_arrays(integers(data, f.PAIR_SEARCH)[1], data)
-
-
-@pointer(types.void(NUMBERS, INDICES, INDICES))
-def find_pair_drift(numbers: Any, indices: Any, layout: Any) -> None:
-    """Do so; the arrays of a step by their addresses."""
-    data = Arrays(carray(numbers, (1,)), carray(indices, (1,)), carray(layout, (1,)))
-    place, size = matrix(data, f.SOLID_POSE), matrix(data, f.SOLID_SIZE)
-    motion = (
-        matrix(data, f.TWIST), matrix(data, f.BIAS_ACCELERATION), vector(data, f.ORIGIN),
-        vector(data, f.GRAVITY),
-    )  # fmt: skip
-    pair_drift(
-        (place, size, integers(data, f.SOLID_BODY)), motion, integers(data, f.PAIRS),
-        vector(data, f.FEATURE)[integers(data, f.LEAF_DOF).shape[0] :],
-        vector(data, f.PAIR_DRIFT),
-    )  # fmt: skip
-
-
-@kernel
-def pair_contact_rows(data):
-    """Fill J and the reference weights of the contacts between bodies."""
-    contacts = contact_branches(data)
-    first, nc = contacts[0].shape[0], contacts[1].shape[0]
-    if first == nc:
-        return
-    fill_pair_rows(
-        matrix(data, f.COLUMNS), vector(data, f.ORIGIN), contacts, integers(data, f.DOF_PARENT),
-        matrix(data, f.POSITION_START), frames(data, f.FRAME_START), vector(data, f.GAP_START),
-        matrix(data, f.JACOBIAN_TRANSPOSED),
-    )  # fmt: skip
-    weight, of_pair = vector(data, f.INVERSE_WEIGHT), vector(data, f.PAIR_WEIGHT)
-    for i in range(first, nc):
-        pair = pair_of(contacts[1][i])
-        for row in range(3 * i, 3 * i + 3):
-            weight[row] = of_pair[pair] if pair >= 0 else 0.0
-
-
-# --- What a report says of every contact: force, velocity, slip and mode, from λ and u⁺.
-
-OPEN, STICK, SLIP = 0, 1, 2
-STICTION_SPEED = 1e-9
-"""Tangential speed below which a loaded contact counts as sticking [m/s]."""
-
-
-@kernel
-def describe_contacts(data):
-    """Fill what the report says of the contacts; λ and u⁺ are in the frames of the start."""
-    impulse, u, frame = (
-        vector(data, f.IMPULSE),
-        vector(data, f.U_NEXT),
-        frames(data, f.FRAME_START),
-    )
-    force, velocity = matrix(data, f.CONTACT_FORCE), matrix(data, f.CONTACT_VELOCITY)
-    normal_force, slip_speed = vector(data, f.NORMAL_FORCE), vector(data, f.SLIP_SPEED)
-    mode, per_step = vector(data, f.CONTACT_MODE), 1.0 / vector(data, f.TIME_STEP)[0]
-    for i in range(mode.shape[0]):
-        r = 3 * i
-        for k in range(3):
-            force[i, k] = velocity[i, k] = 0.0
-            for a in range(3):
-                force[i, k] += per_step * impulse[r + a] * frame[i, a, k]
-                velocity[i, k] += u[r + a] * frame[i, a, k]
-        normal_force[i] = per_step * impulse[r + 2]
-        slip_speed[i] = np.sqrt(u[r] * u[r] + u[r + 1] * u[r + 1])
-        mode[i] = mode_of(impulse[r + 2], slip_speed[i])
-
-
-@kernel
-def mode_of(normal_impulse, slip_speed):
-    """Return the mode of a contact; null_space may pull, so loaded means a force at all."""
-    if normal_impulse == 0.0:
-        return OPEN
-    return SLIP if slip_speed > STICTION_SPEED else STICK
-
-
-# --- The arrays of one simulation, laid out once: what contact models work on.
+from contact_sim.step._bilateral_rows import bilateral_task
+from contact_sim.step._contact_rows import contact_branches, islands_of
 
 BAUMGARTE, RESTITUTION_THRESHOLD = 0.2, 0.05
 """Share of a penetration taken out per step [-]; approach speed of plastic impacts [m/s]."""
-OF_THE_GROUND = frozenset({'terrain', 'ground'})
+
+GROUND_FIELDS = frozenset({'terrain', 'ground'})
 """Fields with the numbers of the ground."""
-OF_THE_TIME_STEP = frozenset({'time_step', 'lower', 'upper', 'lag_decay', 'delay', 'delay_line'})
+
+TIME_STEP_FIELDS = frozenset({'time_step', 'lower', 'upper', 'lag_decay', 'delay', 'delay_line'})
 """Fields that follow from the time step."""
-OF_CONSTRAINTS = frozenset(name for name in FIELDS if name.startswith('bilateral'))
-OF_CONSTRAINTS |= {
+
+CONSTRAINT_FIELDS = frozenset(name for name in FIELDS if name.startswith('bilateral'))
+
+CONSTRAINT_FIELDS |= {
     'dof_island',
     'contact_island',
     'interval_island',
@@ -277,8 +66,16 @@ OF_CONSTRAINTS |= {
     'pair_groups',
 }
 """Fields that follow from the constraints."""
-known_places = lru_cache(maxsize=64)(places_of)
-"""Kept: single problems are solved by the thousand, and have few sizes."""
+
+cached_places = lru_cache(maxsize=64)(places_of)
+"""Cached: single problems are solved by the thousand, and have few sizes."""
+
+NUMBERS, INDICES = types.CPointer(types.float64), types.CPointer(types.int64)
+
+OPEN, STICK, SLIP = 0, 1, 2
+
+STICTION_SPEED = 1e-9
+"""Tangential speed below which a loaded contact counts as sticking [m/s]."""
 
 
 class Workspace:
@@ -330,7 +127,7 @@ class Workspace:
         self.set_time_step(h)
 
     def _allocate(self) -> None:
-        places = known_places(self.sizes)
+        places = cached_places(self.sizes)
         lengths = {
             indices: max(stop for name, (_, stop, _) in places.items()
                          if (name in INDEX_FIELDS) == indices)
@@ -363,7 +160,7 @@ class Workspace:
         other = object.__new__(Workspace)
         for name in ('sizes', 'robot', 'model', 'tree', 'names', 'table'):
             setattr(other, name, getattr(self, name))
-        other._kept = self._kept if terrain is None else kept_alive(terrain)
+        other._kept = self._kept if terrain is None else ground_arrays(terrain)
         other._allocate()
         other.numbers[:], other.indices[:] = self.numbers, self.indices
         return other
@@ -375,12 +172,12 @@ class Workspace:
         """
         h = float(self.data.time_step[0])
         other = Workspace(self.robot, terrain, h, self.table.constraints)
-        return self._passed_on(other, OF_THE_GROUND)
+        return self._with_values_in(other, GROUND_FIELDS)
 
     def under(self, terrain: Terrain, constraints: Sequence[Constraint]) -> Workspace:
         """Return a workspace for the same ground and other constraints with the same values."""
         other = Workspace(self.robot, terrain, float(self.data.time_step[0]), constraints)
-        return self._passed_on(other, OF_CONSTRAINTS)
+        return self._with_values_in(other, CONSTRAINT_FIELDS)
 
     def with_time_step(self, h: float, terrain: Terrain) -> Workspace:
         """Return a workspace for the same ground and the time step h [s] with the same values.
@@ -390,9 +187,9 @@ class Workspace:
         """
         other = Workspace(self.robot, terrain, h, self.table.constraints)
         other.delay_line[:] = self.command
-        return self._passed_on(other, OF_THE_TIME_STEP)
+        return self._with_values_in(other, TIME_STEP_FIELDS)
 
-    def _passed_on(self, other: Workspace, own: frozenset[str]) -> Workspace:
+    def _with_values_in(self, other: Workspace, own: frozenset[str]) -> Workspace:
         """Return `other` with the values of all fields of the same shape but its own."""
         for name, (_, _, shape) in self._places.items():
             if name not in own and shape == other._places[name][2]:
@@ -425,12 +222,14 @@ class Workspace:
         self._fill_intervals(robot, tree)
 
     def _fill_intervals(self, robot: RobotModel, tree: Tree) -> None:
+        # dry friction: one row per dof with friction, λ ∈ [−h τ, h τ]
         dry, first = np.flatnonzero(robot.joint_friction), 3 * self.sizes.nc
         rows = self.data.jacobian_transposed[:, first:]
         self.interval_dof[: len(dry)] = dry
         self.interval_upper[: len(dry)] = robot.joint_friction[dry]
         self.interval_lower[:] = -self.interval_upper
         rows[dry, np.arange(len(dry))] = 1.0
+        # limits: one row per limit, entries `shares` at one or two dofs
         for i, limit in enumerate(robot.position_limits):
             joints = joints_of(robot, limit)
             dofs, k = [joint.idx_v for joint in joints], len(dry) + i
@@ -443,6 +242,7 @@ class Workspace:
             held = limit.holds
             self.held[dofs[0]] |= held and len(dofs) == 1
             self.interval_lower[k], self.interval_upper[k] = (-np.inf, np.inf) if held else (0, 0)
+        # where a row has entries, and the island that it belongs to
         alone = self.interval_dof >= 0  # entries at one dof only
         self.interval_end[:] = np.where(alone, tree.dof_parent[self.interval_dof], -1)
         if self.sizes.ns:
@@ -456,18 +256,20 @@ class Workspace:
 
     def _fill_ground(self, robot: RobotModel, terrain: Terrain, tree: Tree) -> None:
         spheres, features = candidates_of(robot), terrain.features
+        # contact spheres in the axes of their bodies
         self.candidate_body[:] = tree.body_of_joint[spheres.joint]
         turn = tree.axes[self.candidate_body]  # from the axes of the joint into those of the body
         self.offset[:] = np.einsum('iab,ia->ib', turn, spheres.offset)
         self.radius[:] = spheres.radius
         self.terrain[:] = terrain.data
-        self._kept = kept_alive(terrain)
+        self._kept = ground_arrays(terrain)
         self.ground[:] = ground_indices(terrain)
         self.leaf_dof[:] = np.repeat(spheres.leaf_dof, features)
         self.dof_island[:] = self._islands
         islands = np.append(self._islands, 0)  # the last one: of the world, −1
         self.contact_island[: self.sizes.n_ground] = islands[self.leaf_dof]
         self.stabilisation[:] = BAUMGARTE, RESTITUTION_THRESHOLD
+        # reference diagonals of G in the neutral pose, as MuJoCo approximates them
         of_intervals = self.data.jacobian_transposed[:, 3 * self.sizes.nc :]
         of_joints, intervals = reference_inverse_weights(self.model, of_intervals)
         slots = 3 * self.sizes.n_ground
@@ -507,20 +309,20 @@ class Workspace:
         counts = self.table.indices[:, COUNT]
         self.bilateral_owner[:] = np.repeat(np.arange(len(counts)), counts)
         self.bilateral_places[:], self.bilateral_laws[:] = self.table.places, self.table.laws
-        self.bilateral[0] = work_bilateral.address
+        self.bilateral[0] = bilateral_task.address
 
 
 def ground_indices(terrain: Terrain) -> tuple[int, ...]:
-    """Return the field `ground`; what is `kept_alive` has its addresses in it."""
-    relief, regions = kept_alive(terrain)
+    """Return the field `ground`: kind, features, and addresses of the `ground_arrays`."""
+    relief, regions = ground_arrays(terrain)
     return (
         terrain.kind, terrain.features, relief.ctypes.data, len(relief),
         *addresses_of(terrain.kind), regions.ctypes.data, len(regions),
     )  # fmt: skip
 
 
-def kept_alive(terrain: Terrain) -> tuple[Array, Array]:
-    """Return the arrays of a ground of which the kernels have the addresses only."""
+def ground_arrays(terrain: Terrain) -> tuple[Array, Array]:
+    """Return the arrays of a ground that the kernels know by address, to be kept alive."""
     return terrain.relief, terrain.region_numbers
 
 
@@ -574,7 +376,7 @@ def joints_of(robot: RobotModel, limit: PositionLimit) -> list[Any]:
 
 
 def dof_islands(robot: RobotModel, tree: Tree, table: ConstraintTable) -> Indices:
-    """Return the island of every dof, shape (nv,), see step/_rows.py."""
+    """Return the island of every dof, shape (nv,), see step/_contact_rows.py."""
     ties = [[joint.idx_v for joint in joints_of(robot, limit)] for limit in robot.position_limits]
     return islands_of(tree.dof_parent, [*ties, *table.ties])
 
@@ -607,3 +409,212 @@ def reference_inverse_weights(model: pin.Model, intervals: Array) -> tuple[Array
         J = centre.toActionMatrixInverse()[:3] @ world.reshape(6, model.nv)  # flat for one dof
         values.append(float(np.trace(J @ inverse @ J.T)) / 3.0)
     return np.array(values), np.einsum('ka,kl,la->a', intervals, inverse, intervals)
+
+
+# --- Contact memory: of all contacts in the step data, of the active ones in the problem.
+#
+# Vectors have world axes in the step data, so that they outlast a turn of the contact frame, and
+# the axes of the contact frame in the problem, like everything else that laws see.
+
+
+@kernel
+def load_contact_memory(memory, frame, row_of, n, rows):
+    """Fill `rows` with the memory of the contacts of a problem, vectors in the contact frame.
+
+    Args:
+        memory: of every contact, vectors in world axes, shape (nc, 4).
+        frame: rows t1, t2, n of every contact frame, shape (nc, 3, 3).
+        row_of: row of the step data behind each row of the problem, three for each contact.
+        n: number of contacts of the problem.
+        rows: out, one row per contact, shape (n, 4) or more.
+    """
+    for k in range(n):
+        i = row_of[3 * k] // 3
+        for a in range(3):
+            rows[k, a] = 0.0
+            # contact frame: R m
+            for b in range(3):
+                rows[k, a] += frame[i, a, b] * memory[i, b]
+        rows[k, 3] = memory[i, 3]
+
+
+@kernel
+def store_contact_memory(rows, frame, row_of, n, memory):
+    """Write `rows` back into `memory`. As in `load_contact_memory`."""
+    for k in range(n):
+        i = row_of[3 * k] // 3
+        for b in range(3):
+            memory[i, b] = 0.0
+            # world axes: Rᵀ m
+            for a in range(3):
+                memory[i, b] += frame[i, a, b] * rows[k, a]
+        memory[i, 3] = rows[k, 3]
+
+
+# --- The ground, as kernels take it.
+
+
+@kernel
+def ground_of(data):
+    """Return the ground in the arrays of a step."""
+    kind, features, address, length, search, bend, _, _ = integers(data, f.GROUND)
+    relief = numbers_at(address, length)
+    return Ground(kind, vector(data, f.TERRAIN), relief, search, bend, features)
+
+
+@kernel
+def fill_ground_coefficients(data, position, feature):
+    """Fill friction and restitution of the contacts at `position` (nc, 3)."""
+    ground = integers(data, f.GROUND)
+    defaults = (vector(data, f.DEFAULT_FRICTION), vector(data, f.DEFAULT_RESTITUTION))
+    fill_coefficients(
+        numbers_at(ground[6], ground[7]), position,
+        (feature, integers(data, f.LEAF_DOF).shape[0]), defaults, vector(data, f.FRICTION),
+        vector(data, f.RESTITUTION),
+    )  # fmt: skip
+
+
+# --- Contacts between bodies.
+#
+# Their search is compiled once and called by address, as that over facets is: few simulations
+# declare pairs of bodies that may touch.
+
+
+@kernel
+def find_pair_contacts(data):
+    """Fill the slots of the contacts between bodies where pairs of them are declared."""
+    search = integers(data, f.PAIR_SEARCH)[0]
+    if search != 0:
+        call_with_arrays(search, data)
+
+
+@pointer(types.void(NUMBERS, INDICES, INDICES))
+def find_pairs(numbers: Any, indices: Any, layout: Any) -> None:
+    """Detect contacts between bodies; the arrays of a step by their addresses."""
+    data = Arrays(carray(numbers, (1,)), carray(indices, (1,)), carray(layout, (1,)))
+    place = matrix(data, f.SOLID_POSE)
+    # placements of the solids, then broad phase over islands and pairs, then contact points
+    place_solids(
+        matrix(data, f.POSE), integers(data, f.SOLID_BODY), matrix(data, f.SOLID_PLACE), place
+    )
+    pool = (
+        integers(data, f.LEAF_DOF).shape[0], integers(data, f.PAIR_COUNTS),
+        matrix(data, f.POSITION), frames(data, f.FRAME), vector(data, f.GAP),
+        vector(data, f.FEATURE),
+    )  # fmt: skip
+    solids = (
+        place, matrix(data, f.SOLID_SIZE), vector(data, f.SOLID_REACH),
+        integers(data, f.SOLID_ISLAND),
+    )  # fmt: skip
+    detect_pairs(
+        solids, integers(data, f.PAIRS), integers(data, f.PAIR_GROUPS),
+        matrix(data, f.ISLAND_BOX), pool,
+    )  # fmt: skip
+
+
+@kernel
+def match_pair_slots(data):
+    """Move contacts between bodies into the slots that they had at the start of the step.
+
+    New ones get slots that were free then, or none.
+    """
+    first, start = integers(data, f.LEAF_DOF).shape[0], vector(data, f.FEATURE_START)
+    position, frame = matrix(data, f.POSITION), frames(data, f.FRAME)
+    gap, feature = vector(data, f.GAP), vector(data, f.FEATURE)
+    found = position[first:].copy(), frame[first:].copy(), gap[first:].copy()
+    keys = feature[first:].copy()
+    clear_pool((first, integers(data, f.PAIR_COUNTS), position, frame, gap, feature))
+    for k in range(keys.shape[0]):
+        if keys[k] != NO_FEATURE:
+            i = slot_for(keys[k], first, start, feature)
+            if i >= 0:
+                position[i], frame[i], gap[i] = found[0][k], found[1][k], found[2][k]
+                feature[i] = keys[k]
+
+
+@kernel
+def slot_for(key, first, start, feature):
+    """Return the slot that held a contact at the start, else one free then and now, else −1."""
+    free = -1
+    for i in range(start.shape[0] - 1, first - 1, -1):
+        if start[i] == key:
+            return i
+        if start[i] == NO_FEATURE and feature[i] == NO_FEATURE:
+            free = i
+    return free
+
+
+@kernel
+def fill_pair_drift(data):
+    """Fill J̇ v of the contacts between bodies in their slots, field `pair_drift`."""
+    call_with_arrays(integers(data, f.PAIR_SEARCH)[1], data)
+
+
+@pointer(types.void(NUMBERS, INDICES, INDICES))
+def find_pair_drift(numbers: Any, indices: Any, layout: Any) -> None:
+    """Fill `pair_drift`; the arrays of a step by their addresses."""
+    data = Arrays(carray(numbers, (1,)), carray(indices, (1,)), carray(layout, (1,)))
+    place, size = matrix(data, f.SOLID_POSE), matrix(data, f.SOLID_SIZE)
+    motion = (
+        matrix(data, f.TWIST), matrix(data, f.BIAS_ACCELERATION), vector(data, f.ORIGIN),
+        vector(data, f.GRAVITY),
+    )  # fmt: skip
+    pair_drift(
+        (place, size, integers(data, f.SOLID_BODY)), motion, integers(data, f.PAIRS),
+        vector(data, f.FEATURE)[integers(data, f.LEAF_DOF).shape[0] :],
+        vector(data, f.PAIR_DRIFT),
+    )  # fmt: skip
+
+
+@kernel
+def pair_contact_rows(data):
+    """Fill J and the reference weights of the contacts between bodies."""
+    contacts = contact_branches(data)
+    first, nc = contacts[0].shape[0], contacts[1].shape[0]
+    if first == nc:
+        return
+    fill_pair_rows(
+        matrix(data, f.COLUMNS), vector(data, f.ORIGIN), contacts, integers(data, f.DOF_PARENT),
+        matrix(data, f.POSITION_START), frames(data, f.FRAME_START), vector(data, f.GAP_START),
+        matrix(data, f.JACOBIAN_TRANSPOSED),
+    )  # fmt: skip
+    weight, of_pair = vector(data, f.INVERSE_WEIGHT), vector(data, f.PAIR_WEIGHT)
+    for i in range(first, nc):
+        pair = pair_of(contacts[1][i])
+        for row in range(3 * i, 3 * i + 3):
+            weight[row] = of_pair[pair] if pair >= 0 else 0.0
+
+
+# --- The report of contacts: force, velocity, slip and mode, from λ and u⁺.
+
+
+@kernel
+def describe_contacts(data):
+    """Fill force, velocity, slip and mode of the contacts; λ and u⁺ are in the start frames."""
+    impulse, u, frame = (
+        vector(data, f.IMPULSE),
+        vector(data, f.U_NEXT),
+        frames(data, f.FRAME_START),
+    )
+    force, velocity = matrix(data, f.CONTACT_FORCE), matrix(data, f.CONTACT_VELOCITY)
+    normal_force, slip_speed = vector(data, f.NORMAL_FORCE), vector(data, f.SLIP_SPEED)
+    mode, per_step = vector(data, f.CONTACT_MODE), 1.0 / vector(data, f.TIME_STEP)[0]
+    for i in range(mode.shape[0]):
+        r = 3 * i
+        for k in range(3):
+            # f = Rᵀ λ / h and Rᵀ u⁺ in world axes, R the rows (t1, t2, n) of the frame
+            force[i, k] = velocity[i, k] = 0.0
+            for a in range(3):
+                force[i, k] += per_step * impulse[r + a] * frame[i, a, k]
+                velocity[i, k] += u[r + a] * frame[i, a, k]
+        normal_force[i] = per_step * impulse[r + 2]
+        slip_speed[i] = np.sqrt(u[r] * u[r] + u[r + 1] * u[r + 1])
+        mode[i] = mode_of(impulse[r + 2], slip_speed[i])
+
+
+@kernel
+def mode_of(normal_impulse, slip_speed):
+    """Return the mode of a contact; null_space may pull, so loaded means a force at all."""
+    if normal_impulse == 0.0:
+        return OPEN
+    return SLIP if slip_speed > STICTION_SPEED else STICK

@@ -9,10 +9,20 @@ import numpy as np
 
 from contact_sim._types import Array
 from contact_sim.collision._terrain import Terrain
+from contact_sim.drawing._body_meshes import Colour
 from contact_sim.drawing._step_shapes import (
+    BORDER_WIDTH,
+    CENTRE_SIZE,
+    COLOURS,
+    FALLING,
     GROUND_SIZE,
+    HEAD_LENGTH,
+    HEAD_WIDTH,
+    PLUMB_WIDTH,
+    POLYGON_WIDTH,
+    SHAFT_WIDTH,
     Arrows,
-    HeldPoint,
+    ConstrainedPoint,
     SupportShapes,
     border_lines,
     cone_triangles,
@@ -22,18 +32,6 @@ from contact_sim.drawing._step_shapes import (
     pair_arrows,
     push_arrows,
     turned_to,
-)
-from contact_sim.drawing._style import (
-    BORDER_WIDTH,
-    CENTRE_SIZE,
-    COLOURS,
-    FALLING,
-    HEAD_LENGTH,
-    HEAD_WIDTH,
-    PLUMB_WIDTH,
-    POLYGON_WIDTH,
-    SHAFT_WIDTH,
-    Colour,
 )
 from contact_sim.robot._constraints import Constraint
 from contact_sim.robot._model import RobotModel

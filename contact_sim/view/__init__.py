@@ -6,26 +6,35 @@ Its names are loaded on first use: the viewer needs viser, a simulation does not
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from contact_sim._deprecated import renamed
+
 if TYPE_CHECKING:
     from contact_sim.view._live import LiveSession
     from contact_sim.view._page import Page
     from contact_sim.view._saved import MovingScene, save_clip, save_page
     from contact_sim.view._scene import Camera, Scene, Switches
     from contact_sim.view._server import page_server
-    from contact_sim.view._session import Chosen, Motions, Offers, Running, Session, Shown
+    from contact_sim.view._session import (
+        Capabilities,
+        DisplayedStep,
+        Motions,
+        Running,
+        Session,
+        Settings,
+    )
 
 __all__ = [
     'Camera',
-    'Chosen',
+    'Capabilities',
+    'DisplayedStep',
     'LiveSession',
     'Motions',
     'MovingScene',
-    'Offers',
     'Page',
     'Running',
     'Scene',
     'Session',
-    'Shown',
+    'Settings',
     'Switches',
     'page_server',
     'save_clip',
@@ -38,7 +47,7 @@ _PLACES = {
     '_saved': ('MovingScene', 'save_clip', 'save_page'),
     '_scene': ('Camera', 'Scene', 'Switches'),
     '_server': ('page_server',),
-    '_session': ('Chosen', 'Motions', 'Offers', 'Running', 'Session', 'Shown'),
+    '_session': ('Capabilities', 'DisplayedStep', 'Motions', 'Running', 'Session', 'Settings'),
 }
 _MODULES = {name: module for module, names in _PLACES.items() for name in names}
 
@@ -46,4 +55,4 @@ _MODULES = {name: module for module, names in _PLACES.items() for name in names}
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return getattr(importlib.import_module(f'{__name__}.{_MODULES[name]}'), name)
-    raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+    return renamed('view')(name)

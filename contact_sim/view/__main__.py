@@ -9,46 +9,111 @@ import webbrowser
 from collections.abc import Iterator, Sequence
 from contextlib import closing, nullcontext
 from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+from contact_sim._validation import finite, positive
 from contact_sim.collision._terrain import TerrainLike
 from contact_sim.contact_models import contact_models
-from contact_sim.errors import ContactSimError
+from contact_sim.errors import ContactSimError, InvalidInput, shown
 from contact_sim.inspect._report import Source, understood
 from contact_sim.precompile import compiling_meanwhile
 from contact_sim.replay._recorder import Recorder
+from contact_sim.replay._recording import Recording
+from contact_sim.replay._timeline import Timeline
 from contact_sim.robot._catalogue import default_robot
 from contact_sim.robot._files import xacro_arguments
 from contact_sim.simulation._report import StepReport
 from contact_sim.simulation._simulator import Simulator
 from contact_sim.terrain._generator import READY_MADE, ground_from_file, ready_made
 from contact_sim.view._live import LiveSession
+from contact_sim.view._saved import save_clip, save_page, write_clip, write_page
 from contact_sim.view._server import (
     NOT_INSTALLED,
     NotServed,
     address_of,
     is_installed,
     page_server,
+    quiet_server,
     warning_about,
 )
 from contact_sim.view._session import HOLD, Motions, own_controller
 
+if TYPE_CHECKING:
+    from contact_sim.view._page import Page
+    from contact_sim.view._playback import RecordingPage
+
 PORT = 8080
-PICTURE = 1.0 / 30.0
-"""Seconds between two pictures of what is saved."""
-NAMED = ('plane', 'inclined_plane')
+FPS = 30.0
+"""Pictures per second of a saved scene."""
+NAMED_GROUNDS = ('plane', 'inclined_plane')
 """Grounds that `Simulator` knows by name."""
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return the command line."""
-    grounds = ', '.join((*NAMED, *READY_MADE))
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve a page until Ctrl-C, or save a moving scene.
+
+    Returns:
+        0; 1 with one line of reason where it cannot be served or saved.
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    logging.basicConfig(format='%(message)s')
+    try:
+        if names_recording(words):
+            show_recording(recording_parser().parse_args(words))
+        else:
+            show_simulation(parser().parse_args(words))
+    except ContactSimError as error:
+        print(f'{parser().prog}: {error}', file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        pass
+    return 0
+
+
+def names_recording(words: Sequence[str]) -> bool:
+    """Return whether the command line shows a recording, rather than write one."""
+    paths = [b for a, b in pairwise(['', *words]) if a != '--record' and not b.startswith('-')]
+    return any(path.endswith('.npz') for path in paths)
+
+
+def base_parser() -> argparse.ArgumentParser:
+    """Return the options of both command lines."""
     result = argparse.ArgumentParser(prog='python -m contact_sim.view', description=__doc__)
     add = result.add_argument
-    add('robot', nargs='?', default=default_robot(),
-        help='robot of the catalogue, URDF or xacro file, or a recording (.npz)')  # fmt: skip
     add('--port', type=int, default=PORT, help=f'of the page, default {PORT}')
     add('--host', default='localhost', help='name or address at which the page can be reached')
     add('--open', action='store_true', help='open the page in the browser')
+    add('--save', metavar='FILE',
+        help='write a moving scene (.html, .mp4, .gif, .webp), serve none')  # fmt: skip
+    return result
+
+
+def run_page(page: Page | RecordingPage, title: str, options: argparse.Namespace) -> None:
+    """Print the address of a page, and draw it for ever."""
+    address = address_of(options.host, options.port)
+    print(f'{title}: {address} (Ctrl-C ends)', flush=True)
+    if options.open and not webbrowser.open(address):
+        print('no browser to open; go to the address in one', file=sys.stderr)
+    page.run(lambda: True)
+
+
+def warn(text: str) -> None:
+    """Print a warning, if there is one."""
+    if text:
+        print(f'warning: {text}', file=sys.stderr)
+
+
+# ------------------------------------------------ a simulation
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the command line of a simulation."""
+    grounds = ', '.join((*NAMED_GROUNDS, *READY_MADE))
+    result = base_parser()
+    add = result.add_argument
+    add('robot', nargs='?', default=default_robot(),
+        help='robot of the catalogue, URDF or xacro file, or a recording (.npz)')  # fmt: skip
     add('--model', choices=contact_models(), metavar='MODEL',
         help='contact model, one of ' + ' '.join(contact_models()))  # fmt: skip
     add('--terrain', default='plane', help=f'ground: {grounds}, or a file')
@@ -63,8 +128,6 @@ def parser() -> argparse.ArgumentParser:
     add('--velocity', type=float, nargs=3, default=(0.0, 0.0, 0.0), metavar=('X', 'Y', 'TURN'),
         help='of a trot, forwards and sideways [m/s], turn [rad/s]')  # fmt: skip
     add('--record', metavar='FILE', help='record the session (.npz)')
-    add('--save', metavar='FILE',
-        help='write a moving scene (.html, .mp4, .gif, .webp), serve none')  # fmt: skip
     add('--duration', type=float, default=5.0, metavar='S', help='simulated time of --save [s]')
     add('--feet', nargs='*', metavar='LINK', help='links of the feet')
     add('--srdf', metavar='FILE', help='SRDF with poses and end effectors')
@@ -73,122 +136,185 @@ def parser() -> argparse.ArgumentParser:
     return result
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve a page until Ctrl-C.
-
-    Returns:
-        0; 1 with one line of reason where it cannot be served, or not with what it should show.
-    """
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    logging.basicConfig(format='%(message)s')
-    try:
-        if names_recording(words):
-            from contact_sim.view.player import main as play
-
-            return play(words)
-        return live(parser().parse_args(words))
-    except ContactSimError as error:
-        print(f'{parser().prog}: {error}', file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 0
-
-
-def names_recording(words: Sequence[str]) -> bool:
-    """Return whether a recording is to be shown; one that is to be written is none."""
-    places = [b for a, b in pairwise(['', *words]) if a != '--record' and not b.startswith('-')]
-    return any(place.endswith('.npz') for place in places)
-
-
-def live(given: argparse.Namespace) -> int:
+def show_simulation(options: argparse.Namespace) -> None:
     """Serve the page of a simulation, or save what happens in it.
 
     Raises:
-        ContactSimError: a simulation that cannot be, a page that cannot be served or saved.
+        ContactSimError: an invalid simulation, a page that cannot be served or saved.
     """
-    own = own_controller(given.controller) if ':' in given.controller else None
-    sim = simulator(given)
-    recorder = Recorder(sim, given.record) if given.record else nullcontext()
-    motions, paused = Motions(sim.robot, own), given.paused or bool(given.save)
-    with recorder, closing(LiveSession(sim, motions, given.speed, paused)) as session:
-        session.set_velocity(*given.velocity)
-        session.set_controller(own[0] if own else given.controller)
-        if given.save:
-            save(session, given.save, given.duration)
-        else:
-            serve(session, given)
-    return 0
+    own = own_controller(options.controller) if ':' in options.controller else None
+    sim = simulator(options)
+    recorder = Recorder(sim, options.record) if options.record else nullcontext()
+    motions, paused = Motions(sim.robot, own), options.paused or bool(options.save)
+    with recorder, closing(LiveSession(sim, motions, options.speed, paused)) as session:
+        session.set_velocity(*options.velocity)
+        session.set_controller(own[0] if own else options.controller)
+        if options.save:
+            save_session(session, options.save, options.duration)
+            return
+        server = page_server(options.host, options.port, 'contact_sim')
+        from contact_sim.view._page import Page  # imports viser, which `page_server` has found
+
+        page = Page(server, session)
+        warn(warning_about(options.host, options.port))
+        try:
+            with compiling_meanwhile():
+                run_page(page, session.robot.name, options)
+        finally:
+            server.stop()
 
 
-def serve(session: LiveSession, given: argparse.Namespace) -> None:
-    """Serve the page of a session for ever."""
-    server = page_server(given.host, given.port, 'contact_sim')
-    from contact_sim.view._page import Page  # imports viser, which `page_server` has found
-
-    page, address = Page(server, session), address_of(given.host, given.port)
-    if warning := warning_about(given.host, given.port):
-        print(f'warning: {warning}', file=sys.stderr)
-    print(f'{session.robot.name}: {address} (Ctrl-C ends)', flush=True)
-    if given.open and not webbrowser.open(address):
-        print('no browser to open; go to the address in one', file=sys.stderr)
-    try:
-        with compiling_meanwhile():
-            page.run(lambda: True)
-    finally:
-        server.stop()
-
-
-def save(session: LiveSession, path: str, duration: float) -> None:
-    """Write what happens in the first `duration` [s] of a session as a page or a clip.
+def save_session(session: LiveSession, path: str, duration: float) -> None:
+    """Write the first `duration` [s] of a session as a page or a clip.
 
     Raises:
         ContactSimError: a file that cannot be written.
     """
     if not is_installed():
         raise NotServed(NOT_INSTALLED)
-    steps = max(1, round(PICTURE / session.chosen().time_step))
+    steps = max(1, round(1.0 / FPS / session.settings().time_step))
 
     def reports() -> Iterator[StepReport]:
-        for _ in range(max(1, round(duration / PICTURE))):
+        for _ in range(max(1, round(duration / (1.0 / FPS)))):
             session.step(steps)
             yield session.latest().report
 
-    from contact_sim.view._saved import save_clip, save_page
-
     write = save_page if path.endswith('.html') else save_clip
-    print(write(path, session.robot, session.ground, reports(), fps=1.0 / PICTURE))
+    print(write(path, session.robot, session.ground, reports(), fps=FPS))
 
 
-def simulator(given: argparse.Namespace) -> Simulator:
+def simulator(options: argparse.Namespace) -> Simulator:
     """Return the simulator that the command line describes.
 
     Raises:
-        ContactSimError: a robot, ground or number that cannot be.
+        ContactSimError: an invalid robot, ground or number.
     """
-    said = None if given.xacro_arguments is None else xacro_arguments(given.xacro_arguments) or {}
-    feet = None if given.feet is None else tuple(given.feet)
-    found = understood(Source(given.robot, feet, given.srdf, not given.fixed_base, said))
-    for warning in found.warnings:
-        print(f'warning: {warning}', file=sys.stderr)
-    if found.proposed:
-        print(f'feet: {found.why_feet}', file=sys.stderr)
-    terrain = ground(given)
-    return Simulator(
-        found.robot, given.model or 'ncp', terrain, given.friction, time_step=given.time_step
+    words = options.xacro_arguments
+    arguments = None if words is None else xacro_arguments(words) or {}
+    feet = None if options.feet is None else tuple(options.feet)
+    result = understood(
+        Source(options.robot, feet, options.srdf, not options.fixed_base, arguments)
     )
+    for warning in result.warnings:
+        warn(warning)
+    if result.proposed:
+        print(f'feet: {result.why_feet}', file=sys.stderr)
+    return Simulator(
+        result.robot, options.model or 'ncp', ground(options), options.friction,
+        time_step=options.time_step,
+    )  # fmt: skip
 
 
-def ground(given: argparse.Namespace) -> TerrainLike:
+def ground(options: argparse.Namespace) -> TerrainLike:
     """Return the ground of a name or a file.
 
     Raises:
         InvalidInput: there is none.
     """
-    if given.terrain in NAMED:
-        return str(given.terrain)
-    if given.terrain in READY_MADE:
-        return ready_made(given.terrain, given.difficulty, given.seed)
-    return ground_from_file(given.terrain)
+    if options.terrain in NAMED_GROUNDS:
+        return str(options.terrain)
+    if options.terrain in READY_MADE:
+        return ready_made(options.terrain, options.difficulty, options.seed)
+    return ground_from_file(options.terrain)
+
+
+# ------------------------------------------------ a recording
+
+
+def recording_parser() -> argparse.ArgumentParser:
+    """Return the command line of a recording."""
+    result = base_parser()
+    result.description = 'A recording in the browser: python -m contact_sim.view run.npz.'
+    add = result.add_argument
+    add('recording', type=Path, help='file written with record:=FILE, or by a Recorder')
+    names = ' '.join(contact_models())
+    add('--model', choices=contact_models(), metavar='MODEL',
+        help=f'the run under another contact model as well, one of {names}')  # fmt: skip
+    add('--side-by-side', action='store_true', help='robots beside each other, not superimposed')
+    add('--speed', type=float, default=1.0, help='simulated over wall time, default 1')
+    add('--begin', type=float, default=0.0, metavar='S', help='where --save begins in the run [s]')
+    add('--duration', type=float, metavar='S', help='simulated time of --save [s]; default: all')
+    return result
+
+
+def show_recording(options: argparse.Namespace) -> None:
+    """Serve the page of a recording, or save what happens in it.
+
+    Raises:
+        ContactSimError: a recording that cannot be shown, a page that cannot be served or saved.
+    """
+    positive('--speed', options.speed, '')
+    if not is_installed():
+        raise NotServed(NOT_INSTALLED)
+    from contact_sim.view._playback import Playback, RecordingPage  # imports viser
+
+    recording = Recording(options.recording)
+    for version in recording.other_versions:
+        warn(f'recorded with {version}: last bits may differ')
+    if options.save:
+        print(save_recording(recording, options))
+        return
+    server = page_server(options.host, options.port, recording.path.name)
+    try:
+        playback = Playback(recording, options.model)
+        playback.speed = options.speed
+        warn(playback.timeline.damage)
+        warn(warning_about(options.host, options.port))
+        with closing(playback):
+            page = RecordingPage(server, playback, options.side_by_side)
+            run_page(page, str(recording.path), options)
+    finally:
+        server.stop()
+
+
+def save_recording(recording: Recording, options: argparse.Namespace) -> Path:
+    """Write a recording as a page or a clip; return its path.
+
+    Raises:
+        ContactSimError: a recording that cannot be shown, a file that cannot be written.
+    """
+    from contact_sim.view._playback import PlaybackFrame, RecordingScenes, timeline_with_steps
+
+    recorded, other = timeline_with_steps(recording), None
+    warn(recorded.damage)
+    if options.model:
+        other = Timeline(recording, options.model)
+    frames = (
+        PlaybackFrame(recorded.at(step), other.at(step) if other is not None else None)
+        for step in saved_steps(recorded, options)
+    )
+    first = next(frames)
+    with quiet_server() as server:
+        scenes = RecordingScenes(server, recorded.robot)
+        scenes.show(first, options.side_by_side)
+        camera = scenes.look(first)
+
+        def pictures() -> Iterator[object]:
+            yield first
+            for frame in frames:
+                yield scenes.show(frame, options.side_by_side)
+
+        if options.save.endswith('.html'):
+            return write_page(options.save, server, pictures(), FPS)
+        return write_clip(options.save, server, pictures(), FPS, camera)
+
+
+def saved_steps(timeline: Timeline, options: argparse.Namespace) -> range:
+    """Return the steps of which pictures are taken.
+
+    Raises:
+        InvalidInput: a part that the recording does not have.
+    """
+    h, end = timeline.time_step, timeline.steps
+    begin = round(finite('--begin', options.begin) / h)
+    if not 0 <= begin < end:
+        raise InvalidInput(
+            f'--begin = {shown(options.begin)} s: expected one of 0 to less than {end * h:g} s, '
+            f'which {shown(str(timeline.recording.path))} lasts'
+        )
+    if options.duration is not None:
+        end = min(end, begin + round(positive('--duration', options.duration, 's') / h))
+    return range(begin, end + 1, max(1, round(options.speed / (FPS * h))))
 
 
 if __name__ == '__main__':

@@ -1,10 +1,14 @@
-"""Playback: a recorded run that is played, stopped and jumped in; perhaps two models at once."""
+"""The page of a recording: play, pause, single steps and jumps; perhaps two contact models.
+
+From the top: the playback (where in the run one is), the page with its scenes, the panel, and the
+plots of the whole run. Every displayed step is taken again from the recording.
+"""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,16 +33,17 @@ from contact_sim.replay._timeline import Timeline, TimelineStep
 from contact_sim.robot._model import RobotModel
 from contact_sim.step._workspace import OPEN, SLIP
 from contact_sim.view._page import (
-    FASTEST,
-    HEIGHT,
-    LEAST,
+    MAX_SPEED,
+    MIN_SPEED,
     SAMPLING,
-    SLOWEST,
-    Asking,
+    CallbackWorker,
     LayerSwitches,
+    add_plot,
+    clamped,
     keep_drawing,
+    log10,
 )
-from contact_sim.view._scene import Camera, Following, Scene
+from contact_sim.view._scene import Camera, Scene, SceneOffset
 
 # --- Plots of a whole recorded run, with a line where one is in it.
 
@@ -181,8 +186,8 @@ class Reader:
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
-    """What is to be seen at a time."""
+class PlaybackFrame:
+    """A step of the recorded run, and that under another contact model, if there is one."""
 
     moment: TimelineStep
     """Of the recorded run."""
@@ -191,13 +196,13 @@ class Pair:
 
 
 class Playback:
-    """A recorded run, and where in it one is.
+    """A recorded run, and a place in it.
 
-    Methods may be called from any thread; `shown` and `advance` are for the one that draws.
+    Methods may be called from any thread; `frame` and `advance` are for the one that draws.
 
     Args:
-        recording: what is played.
-        contact_model: another model to be seen beside it.
+        recording: to be played.
+        contact_model: another model to be shown beside it.
 
     Attributes:
         speed: simulated over wall time.
@@ -215,8 +220,8 @@ class Playback:
         self.speed, self.playing = 1.0, False
         self._place, self._moving = 0.0, threading.Lock()
         other = None if contact_model is None else Timeline(recording, contact_model)
-        self.reader = Reader(self.timeline)
-        self.other: Reader | None = None if other is None else Reader(other)
+        self.reader = TimelineReader(self.timeline)
+        self.other: TimelineReader | None = None if other is None else TimelineReader(other)
 
     @property
     def steps(self) -> int:
@@ -225,7 +230,7 @@ class Playback:
 
     @property
     def step(self) -> int:
-        """Number of the step that one is at."""
+        """Number of the current step."""
         return int(self._place)
 
     @property
@@ -239,20 +244,20 @@ class Playback:
         self.reader.close()
         self.show_model(None)
 
-    # ---------------------------------------------------------------- where one is
+    # ---------------------------------------------------------------- place and time
 
     def seek(self, step: int) -> None:
-        """Go to a step; to the nearest one that there is."""
+        """Go to a step, or to the nearest one."""
         with self._moving:
             self._place = float(min(max(step, 0), self.steps))
 
     def take(self, steps: int) -> None:
-        """Stop, and go some steps on, or back."""
+        """Pause, and go some steps forth, or back."""
         self.playing = False
         self.seek(self.step + steps)
 
     def toggle(self) -> None:
-        """Let time go on, or stand still; from the end it begins again."""
+        """Play or pause; from the end it begins again."""
         if not self.playing and self.step == self.steps:
             self.seek(0)
         self.playing = not self.playing
@@ -261,20 +266,18 @@ class Playback:
         """Let wall time pass [s]."""
         if not self.playing:
             return
-        h = float(self.shown().moment.report.record.time_step[0])
+        h = float(self.frame().recorded.report.record.time_step[0])
         with self._moving:
             self._place = min(self._place + self.speed * seconds / h, float(self.reach))
         self.playing = self.step < self.steps
 
     def next(self, kinds: tuple[str, ...] = KINDS) -> Event | None:
         """Stop at the next event of these kinds, if there is one, and return it."""
-        found = self._found()
-        return self._go_to(found.next(self.step, kinds))
+        return self._go_to(self._survey().next(self.step, kinds))
 
     def previous(self, kinds: tuple[str, ...] = KINDS) -> Event | None:
         """Stop at the last event of these kinds before this step, and return it."""
-        found = self._found()
-        return self._go_to(found.previous(self.step, kinds))
+        return self._go_to(self._survey().previous(self.step, kinds))
 
     def _go_to(self, event: Event | None) -> Event | None:
         if event is not None:
@@ -287,9 +290,9 @@ class Playback:
             raise InvalidInput(
                 self.reader.failure or 'the recording is still being read: events come after that'
             )
-        return self.reader.found
+        return self.reader.survey
 
-    # ---------------------------------------------------------------- what is seen there
+    # ---------------------------------------------------------------- what is shown
 
     def show_model(self, contact_model: str | None) -> None:
         """Show the run under another contact model beside the recorded one; None: no more.
@@ -297,16 +300,18 @@ class Playback:
         Raises:
             ContactSimError: a model under which it cannot begin.
         """
-        other = None if contact_model is None else Reader(Timeline(self.recording, contact_model))
+        other = None
+        if contact_model is not None:
+            other = TimelineReader(Timeline(self.recording, contact_model))
         before, self.other = self.other, other
         if before is not None:
             before.close()
 
-    def shown(self) -> Pair:
-        """Return what is to be seen now."""
+    def frame(self) -> PlaybackFrame:
+        """Return the steps to be shown now."""
         step, other = min(self.step, self.reach), self.other
         beside = None if other is None else other.timeline.at(min(step, other.reach))
-        return Pair(self.timeline.at(step), beside)
+        return PlaybackFrame(self.timeline.at(step), beside)
 
 
 def timeline_with_steps(recording: Recording) -> Timeline:
@@ -323,18 +328,184 @@ def timeline_with_steps(recording: Recording) -> Timeline:
     return timeline
 
 
-# --- The panel of a page that plays a recording: time line, events, numbers and plots.
+class TimelineReader:
+    """Reads a timeline in a thread, so that jumps in it become quick.
+
+    Args:
+        timeline: to be read.
+
+    Attributes:
+        survey: its events and numbers, once all of it has been read.
+        failure: why it cannot be read to its end; '' while it can.
+    """
+
+    def __init__(self, timeline: Timeline) -> None:
+        self.timeline = timeline
+        self.survey: Survey | None = None
+        self.failure = ''
+        self._closed = False
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    @property
+    def done(self) -> bool:
+        """Whether it has been read as far as it can be."""
+        return self.survey is not None or bool(self.failure)
+
+    @property
+    def reach(self) -> int:
+        """Last step to which one may jump: later ones have not been read, or cannot be."""
+        return self.timeline.steps if self.survey is not None else self.timeline.known
+
+    def close(self) -> None:
+        """Read no further."""
+        self._closed = True
+        self._thread.join()
+
+    def _read(self) -> None:
+        try:
+            self.survey = survey(self.timeline, self._check_open)
+        except _Closed:
+            pass
+        except Exception as error:  # nobody reads a traceback of this thread
+            self.failure = str(error) if isinstance(error, ContactSimError) else repr(error)
+
+    def _check_open(self, step: int) -> None:
+        if self._closed:
+            raise _Closed
+
+
+class _Closed(Exception):
+    """The reader was closed."""
+
+
+# ------------------------------------------------ the page
+
+GHOST = (0.12, 0.56, 0.90, 0.45)
+"""Colour of the robot under another contact model."""
+SIDE_DISTANCE = 0.9
+"""Distance of robots side by side, in distances of the camera from one."""
+
+
+class RecordingScenes:
+    """The recorded robot and, beside it or as a ghost in it, that under another model.
+
+    Args:
+        server: of the page.
+        robot: to be shown.
+    """
+
+    def __init__(self, server: viser.ViserServer, robot: RobotModel) -> None:
+        self._server, self._robot = server, robot
+        self._scenes: dict[str, tuple[Scene, object]] = {}
+        self._offset: SceneOffset | None = None
+        self._distance = 0.0
+
+    def show(self, frame: PlaybackFrame, side_by_side: bool, follow: bool = False) -> bool:
+        """Show a step of one run, or of two; return whether scenes were made or closed."""
+        q = frame.recorded.report.q
+        if self._offset is None:
+            self._offset = SceneOffset(self._robot, q)
+        if follow:
+            self._offset.follow(q)
+        steps = {'scene': frame.recorded} | ({'other': frame.other} if frame.other else {})
+        made = [self._show(name, step) for name, step in steps.items()]
+        gone = self._scenes.keys() - steps.keys()
+        for name in gone:
+            self._scenes.pop(name)[0].close()
+        self._place(frame.recorded, side_by_side, self._offset.offset)
+        return any(made) or bool(gone)
+
+    def look(self, frame: PlaybackFrame) -> Camera:
+        """Aim the camera at all of the robots, and return it."""
+        scenes = self.scenes()
+        camera = scenes[0].framing(frame.recorded.report)
+        camera = camera.moved(0.5 * (scenes[-1].offset - scenes[0].offset))
+        camera.aim(self._server)
+        return camera
+
+    def scenes(self) -> list[Scene]:
+        """Return the scenes, first that of the recorded run."""
+        return [scene for scene, _ in self._scenes.values()]
+
+    def _show(self, name: str, step: Moment) -> bool:
+        there = self._scenes.get(name)
+        new = there is None or there[1] is not step.ground
+        if new:
+            if there is not None:
+                there[0].close()
+            tint = GHOST if name == 'other' else None
+            scene = Scene(self._server, self._robot, step.ground, prefix=name, tint=tint)
+            self._scenes[name] = scene, step.ground
+        wrenches = {frame: np.array(wrench) for frame, wrench in step.wrenches.items()}
+        self._scenes[name][0].show(step.report, wrenches)
+        return new
+
+    def _place(self, step: Moment, side_by_side: bool, offset: Array) -> None:
+        """Set the offsets of the scenes."""
+        first, *others = self.scenes()
+        first.offset = offset
+        for other in others:
+            if side_by_side and not self._distance:
+                camera = first.framing(step.report)
+                away = np.linalg.norm(np.subtract(camera.position, camera.look_at))
+                self._distance = SIDE_DISTANCE * float(away)
+            other.offset = offset + [0.0, self._distance if side_by_side else 0.0, 0.0]
+
+
+class RecordingPage:
+    """Scene and panel of a recording.
+
+    Args:
+        server: of the page.
+        playback: to be shown.
+        side_by_side: whether the robots are beside each other at the beginning.
+    """
+
+    def __init__(
+        self, server: viser.ViserServer, playback: Playback, side_by_side: bool = False
+    ) -> None:
+        self._server, self._playback = server, playback
+        server.scene.configure_default_lights(cast_shadow=False)
+        self.panel = RecordingPanel(server, playback, side_by_side)
+        self.scenes = RecordingScenes(server, playback.timeline.robot)
+        self._drawn: tuple[object, ...] = ()
+
+    def draw(self) -> PlaybackFrame:
+        """Show the current step, and return it."""
+        frame, beside = self._playback.frame(), self.panel.side_by_side.value
+        follow = self.panel.layers.follow
+        drawn = frame.recorded, frame.other, beside, follow
+        if drawn != self._drawn:
+            if self.scenes.show(frame, beside, follow):
+                self.scenes.look(frame)
+                self.panel.layers.act_on(*(scene.visible for scene in self.scenes.scenes()))
+            self._drawn = drawn
+        self.panel.update(frame)
+        return frame
+
+    def run(self, wanted: Callable[[], bool]) -> None:
+        """Draw as long as `wanted()` is true; time goes on while a browser has the page open."""
+
+        def draw(seconds: float) -> None:
+            self._playback.advance(seconds)
+            self.draw()
+
+        keep_drawing(self._server, draw, wanted)
+
+
+# ------------------------------------------------ the panel
 
 ANY, NO_MODEL = 'any', 'none'
 MODES = {OPEN: 'open', SLIP: 'slip'}
 
 
 class RecordingPanel:
-    """The panel of one page.
+    """Time line, events, numbers and plots of a recording.
 
     Args:
         server: of the page.
-        playback: what its switches act on.
+        playback: what its inputs act on.
         side_by_side: whether the robots are beside each other at the beginning.
     """
 
@@ -342,10 +513,10 @@ class RecordingPanel:
         self, server: viser.ViserServer, playback: Playback, side_by_side: bool = False
     ) -> None:
         gui = server.gui
-        self._playback, self._asking = playback, Asking(server)
+        self._playback, self._worker = playback, CallbackWorker(server)
         self._state = gui.add_markdown('')
         self.slider: Any = gui.add_slider('step', 0, playback.steps, 1, 0)
-        self._asking.of_value(self.slider, self._scrub)
+        self._worker.on_value(self.slider, self._scrub)
         tabs = gui.add_tab_group()
         with tabs.add_tab('run'):
             self._add_time(gui)
@@ -359,22 +530,13 @@ class RecordingPanel:
         with self._plots_tab:
             self._reading: Any = gui.add_progress_bar(0.0)
         with tabs.add_tab('show'):
-            self._layers = LayerSwitches(gui)
+            self.layers = LayerSwitches(gui)
         self._gui = gui
         self._plots: RunPlots | None = None
         self._next, self._failure, self._playing = 0.0, '', False
 
-    def of_scenes(self, *visible: MutableMapping[str, bool]) -> None:
-        """Let the switches of layers act on these scenes from now on."""
-        self._layers.of(*visible)
-
-    @property
-    def follows(self) -> bool:
-        """Whether the picture goes with the robot."""
-        return self._layers.follow
-
-    def update(self, pair: Pair) -> None:
-        """Show where one is, and what there is to see; called by the thread that draws."""
+    def update(self, frame: PlaybackFrame) -> None:
+        """Show place, numbers and plots of the current step; called by the thread that draws."""
         playback, now = self._playback, time.perf_counter()
         if now < self._next:
             return
@@ -383,13 +545,13 @@ class RecordingPanel:
         if self._playing or playback.playing:
             self.slider.value = playback.step
         self._playing = playback.playing
-        self._state.content = state_text(playback, pair, self._asking.busy)
-        self._numbers.content = numbers_text(pair)
-        if playback.reader.found is not None:
-            self._show_found(playback.reader.found, pair.moment.step)
+        self._state.content = state_text(playback, frame, self._worker.busy)
+        self._numbers.content = numbers_text(frame)
+        if playback.reader.survey is not None:
+            self._show_survey(playback.reader.survey, frame.recorded.step)
         else:
             self._reading.value = 100.0 * playback.timeline.known / playback.steps
-            self._tell(playback.reader.failure)
+            self._notify(playback.reader.failure)
 
     # ---------------------------------------------------------------- inputs
 
@@ -402,35 +564,31 @@ class RecordingPanel:
         self.slider.value = self._playback.step
 
     def _add_time(self, gui: viser.GuiApi) -> None:
-        playback, asking = self._playback, self._asking
+        playback, worker = self._playback, self._worker
         self._run = gui.add_button('play', icon=viser.Icon.PLAYER_PLAY)
         self.back = gui.add_button('step back', icon=viser.Icon.PLAYER_TRACK_PREV)
         self.forth = gui.add_button('step forth', icon=viser.Icon.PLAYER_TRACK_NEXT)
         speed = gui.add_slider(
-            'speed', SLOWEST, FASTEST, 0.01, min(max(playback.speed, SLOWEST), FASTEST),
+            'speed', MIN_SPEED, MAX_SPEED, 0.01, clamped(playback.speed, MIN_SPEED, MAX_SPEED),
             hint='simulated over wall time',
         )  # fmt: skip
-
-        def set_speed(value: float) -> None:
-            playback.speed = value
-
-        asking.of_click(self._run, playback.toggle)
-        asking.of_click(self.back, lambda: self._go(-1))
-        asking.of_click(self.forth, lambda: self._go(1))
-        asking.of_value(speed, set_speed)
-        asking.of_key('play or pause', 'space', playback.toggle)
-        asking.of_key('step back', 'B', lambda: self._go(-1))
-        asking.of_key('step forth', 'N', lambda: self._go(1))
+        worker.on_click(self._run, playback.toggle)
+        worker.on_click(self.back, lambda: self._go(-1))
+        worker.on_click(self.forth, lambda: self._go(1))
+        worker.on_value(speed, lambda value: setattr(playback, 'speed', value))
+        worker.on_key('play or pause', 'space', playback.toggle)
+        worker.on_key('step back', 'B', lambda: self._go(-1))
+        worker.on_key('step forth', 'N', lambda: self._go(1))
 
     def _add_events(self, gui: viser.GuiApi) -> None:
         self._kind = gui.add_dropdown('kind', (ANY, *KINDS))
         self.previous = gui.add_button('previous event', icon=viser.Icon.CHEVRONS_LEFT)
         self.next = gui.add_button('next event', icon=viser.Icon.CHEVRONS_RIGHT)
         self.event = gui.add_markdown('')
-        self._asking.of_click(self.previous, lambda: self._jump(forth=False))
-        self._asking.of_click(self.next, lambda: self._jump(forth=True))
-        self._asking.of_key('previous event', 'Q', lambda: self._jump(forth=False))
-        self._asking.of_key('next event', 'E', lambda: self._jump(forth=True))
+        self._worker.on_click(self.previous, lambda: self._jump(forth=False))
+        self._worker.on_click(self.next, lambda: self._jump(forth=True))
+        self._worker.on_key('previous event', 'Q', lambda: self._jump(forth=False))
+        self._worker.on_key('next event', 'E', lambda: self._jump(forth=True))
 
     def _jump(self, forth: bool) -> None:
         playback, kind = self._playback, self._kind.value
@@ -446,7 +604,7 @@ class RecordingPanel:
         other = self._playback.other
         now = NO_MODEL if other is None else other.timeline.at(0).contact_model
         model = gui.add_dropdown('model', (NO_MODEL, *contact_models()), initial_value=now)
-        self._asking.of_value(
+        self._worker.on_value(
             model, lambda name: self._playback.show_model(None if name == NO_MODEL else name)
         )
         return gui.add_checkbox('side by side', side_by_side)
@@ -457,32 +615,33 @@ class RecordingPanel:
         if self._plots is None:
             self._reading.remove()
             with self._plots_tab:
-                self._plots = RunPlots(self._gui, found)
-            there = {event.kind for event in found.events}
-            self._kind.options = (ANY, *(kind for kind in KINDS if kind in there))
-            if found.first_difference is not None:
-                self._tell(
-                    f'from step {found.first_difference} on these are not the recorded states: '
+                self._plots = RunPlots(self._gui, survey)
+            kinds = {event.kind for event in survey.events}
+            self._kind.options = (ANY, *(kind for kind in KINDS if kind in kinds))
+            if survey.first_difference is not None:
+                self._notify(
+                    f'from step {survey.first_difference} on these are not the recorded states: '
                     'repeated here, they come out otherwise'
                 )
         self._plots.show(step)
 
-    def _tell(self, failure: str) -> None:
+    def _notify(self, failure: str) -> None:
         if failure and failure != self._failure:
-            self._asking.tell(failure, 'the recording')
+            self._worker.notify(failure, 'the recording')
         self._failure = failure
 
 
-def state_text(playback: Playback, pair: Pair, busy: bool) -> str:
-    """Return the line above the time line: where one is, and what cannot be shown."""
-    moment, other = pair.moment, pair.other
+def state_text(playback: Playback, frame: PlaybackFrame, busy: bool) -> str:
+    """Return the line above the time line: time, step, model and distance of the two runs."""
+    recorded, other = frame.recorded, frame.other
+    model = recorded.contact_model
     words = [
-        f'**t = {moment.report.time:.4f} s**',
-        f'step {moment.step} of {playback.steps}',
-        moment.contact_model if moment.finite else f'**not finite** under {moment.contact_model}',
+        f'**t = {recorded.report.time:.4f} s**',
+        f'step {recorded.step} of {playback.steps}',
+        model if recorded.finite else f'**not finite** under {model}',
     ]
     if other is not None:
-        base, _, joints = difference(playback.timeline.robot, moment.report.q, other.report.q)
+        base, _, joints = difference(playback.timeline.robot, recorded.report.q, other.report.q)
         apart = f'base {1e3 * base:.3g} mm, a joint {joints:.3g} rad or m apart'
         words.append(f'{other.contact_model}: {apart if other.finite else "**not finite**"}')
     if busy or playback.reach < playback.steps:
@@ -492,11 +651,11 @@ def state_text(playback: Playback, pair: Pair, busy: bool) -> str:
     return ' · '.join(words)
 
 
-def numbers_text(pair: Pair) -> str:
+def numbers_text(frame: PlaybackFrame) -> str:
     """Return the forces and residuals of a step, a column for each contact model."""
-    moments = [pair.moment] if pair.other is None else [pair.moment, pair.other]
-    columns = [_column(moment) for moment in moments]
-    names = [moment.contact_model for moment in moments]
+    steps = [frame.recorded] if frame.other is None else [frame.recorded, frame.other]
+    columns = [_column(step) for step in steps]
+    names = [step.contact_model for step in steps]
     lines = [f'| | {" | ".join(names)} |', '|---' * (len(names) + 1) + '|']
     for name in columns[0]:
         lines.append(f'| {name} | {" | ".join(column[name] for column in columns)} |')
@@ -518,16 +677,16 @@ def _column(moment: TimelineStep) -> dict[str, str]:
     }
 
 
-# --- The page of a recording: one robot or two, and the panel.
+# ------------------------------------------------ plots of the whole run
 
-GHOST = (0.12, 0.56, 0.90, 0.45)
-"""Colour of the robot under another contact model."""
-BESIDE = 0.9
-"""Distance of robots side by side, in distances from which the camera sees one."""
+COLOURS = ('#d9480f', '#1c7ed6', '#2f9e44', '#ae3ec9', '#e8a202', '#0c8599', '#862e9c', '#5c940d')
+CURSOR = '#868e96'
+MAX_LINES = 8
+"""Lines of one plot; of more feet the first ones are shown."""
 
 
-class Stage:
-    """The recorded robot and, beside it or as a ghost in it, that under another model.
+class RunPlot:
+    """One plot of a run.
 
     Args:
         server: of the page.
@@ -603,31 +762,59 @@ class RecordingPage:
     """
 
     def __init__(
-        self, server: viser.ViserServer, playback: Playback, side_by_side: bool = False
+        self, gui: viser.GuiApi, title: str, time: Array, series: Series, logarithmic: bool = False
     ) -> None:
-        self._server, self._playback = server, playback
-        server.scene.configure_default_lights(cast_shadow=False)
-        self.panel = RecordingPanel(server, playback, side_by_side)
-        self.stage = Stage(server, playback.timeline.robot)
-        self._seen: tuple[object, ...] = ()
+        names = list(series.units)[:MAX_LINES]
+        lines = [np.nan_to_num(series.column(name)) for name in names]  # a NaN empties a plot
+        if logarithmic:
+            lines = [log10(line) for line in lines]
+        self._data = (time, *lines)
+        self._low, self._high = np.min(lines, initial=0.0), np.max(lines, initial=0.0)
+        labels = [f'{name} [{series.units[name]}]' for name in names]
+        styles = [(label, colour, 1) for label, colour in zip(labels, COLOURS, strict=False)]
+        self._handle = add_plot(
+            gui, title, self._with_cursor(0), 't [s]', [*styles, ('here', CURSOR, 2)],
+            uplot.Scale(time=False, auto=True),
+        )  # fmt: skip
 
-    def draw(self) -> Pair:
-        """Show what there is to see now, and return it."""
-        pair, beside = self._playback.shown(), self.panel.side_by_side.value
-        follows = self.panel.follows
-        seen = pair.moment, pair.other, beside, follows
-        if seen != self._seen:
-            if self.stage.show(pair, beside, follows):
-                self.stage.look(pair)
-                self.panel.of_scenes(*(scene.visible for scene in self.stage.scenes()))
-            self._seen = seen
-        self.panel.update(pair)
-        return pair
+    def show(self, place: int) -> None:
+        """Move the cursor to a bin."""
+        self._handle.data = self._with_cursor(place)
 
-    def run(self, wanted: Callable[[], bool]) -> None:
-        """Draw as long as `wanted` says so; time goes on while somebody has the page open."""
-        keep_drawing(self._server, self._draw_after, wanted)
+    def _with_cursor(self, place: int) -> tuple[Array, ...]:
+        """Return the data with the line of the cursor: at the bottom except in one bin."""
+        cursor = np.full(len(self._data[0]), self._low)
+        cursor[place : place + 1] = self._high
+        return (*self._data, cursor)
 
-    def _draw_after(self, seconds: float) -> None:
-        self._playback.advance(seconds)
-        self.draw()
+
+class RunPlots:
+    """Forces on the feet, residuals and energies of a run, over the time that its steps took.
+
+    Args:
+        gui: of the page; the plots are made in its open tab.
+        survey: of the run.
+    """
+
+    def __init__(self, gui: viser.GuiApi, survey: Survey) -> None:
+        time = survey.elapsed.column('elapsed')
+        self._steps, self._place = survey.elapsed.steps, 0
+        stride = survey.elapsed.stride
+        note = '' if stride == 1 else f', of {stride} steps each'
+        self._plots = [
+            RunPlot(gui, f'{title}{note}', time, series, logarithmic)
+            for title, series, logarithmic in (
+                ('force on the feet [N]', survey.force, False),
+                ('residuals, powers of ten', survey.residuals, True),
+                ('energy since the beginning [J]', survey.work, False),
+            )
+            if series.units
+        ]
+
+    def show(self, step: int) -> None:
+        """Move the cursor to a step."""
+        place = int(np.searchsorted(self._steps, step))
+        if place != self._place:
+            self._place = place
+            for plot in self._plots:
+                plot.show(place)

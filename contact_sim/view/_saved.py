@@ -1,6 +1,8 @@
 """A moving scene in one file: a page that any browser opens offline, or a clip.
 
-A clip is what a headless Chromium on this machine sees of a page that is served to it alone.
+A clip is what a headless Chromium on this machine sees of a page that is served to it alone. A
+`MovingScene` is such a page inside another one, in a notebook or in an example of the gallery.
+This module can be imported without viser.
 """
 
 from __future__ import annotations
@@ -8,16 +10,14 @@ from __future__ import annotations
 import contextlib
 import html
 import importlib.util
-import io
-import logging
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, repeat
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import viser
 from numpy.typing import NDArray
 from PIL import Image
 
@@ -28,84 +28,18 @@ from contact_sim.errors import InvalidInput, shown
 from contact_sim.robot._model import RobotModel
 from contact_sim.simulation._report import StepReport
 from contact_sim.view._scene import Camera, Scene, whole_run
-from contact_sim.view._server import LONGEST_START, client_of, headless_chromium
+from contact_sim.view._server import START_TIMEOUT, client_of, headless_chromium, quiet_server
 
-# --- A run as a moving scene inside another page: a notebook, or an example of the gallery.
-#
-#     MovingScene(sim.robot, sim.terrain, reports[::33])
-#
-# at the end of a cell shows it there.
-
-MISSING = "<p>A moving scene is shown here where viser is: pip install 'contact_sim[view]'</p>"
-
-
-class MovingScene:
-    """A run that plays where it is displayed; nothing is made before that.
-
-    Args:
-        robot: what is shown.
-        ground: `Simulator.terrain`.
-        reports: one per picture.
-        fps: pictures per second.
-        height: of the scene in the page [pixels].
-
-    Raises:
-        InvalidInput: no report, or one that is none.
-    """
-
-    @checked
-    def __init__(
-        self,
-        robot: RobotModel,
-        ground: Terrain,
-        reports: Sequence[StepReport],
-        fps: float = 30.0,
-        height: int = 420,
-    ) -> None:
-        if not len(reports):
-            raise InvalidInput('reports: there is none, expected one per picture')
-        self._robot, self._ground, self._reports = robot, ground, list(reports)
-        self._fps, self._height = positive('fps', fps, '1/s'), count('height', height)
-
-    def page(self) -> str:
-        """Return a self-contained page with the scene.
-
-        Raises:
-            InvalidInput: viser is not installed.
-        """
-        if importlib.util.find_spec('viser') is None:
-            raise InvalidInput("a moving scene needs viser: pip install 'contact_sim[view]'")
-        pass  # FIXME own import
-        from contact_sim.view._scene import Scene
-
-        with quiet_server() as server, tempfile.TemporaryDirectory() as folder:
-            scene = Scene(server, self._robot, self._ground)
-            scene.visible['normals'] = False  # of every place that might touch
-            camera = whole_run([scene.framing(report) for report in self._reports])
-            server.initial_camera.position = camera.position
-            server.initial_camera.look_at = camera.look_at
-            pictures = map(scene.show, self._reports)
-            path = write_page(Path(folder, 'scene.html'), server, pictures, self._fps)
-            return path.read_text(encoding='utf-8')
-
-    def _repr_html_(self) -> str:
-        if importlib.util.find_spec('viser') is None:
-            return MISSING
-        return (
-            f'<iframe srcdoc="{html.escape(self.page())}" loading="lazy" width="100%" '
-            f'height="{self._height}" style="border: 0" title="moving scene"></iframe>'
-        )
-
-
-# --- A moving scene in one file: a page that any browser opens offline, or a clip.
+if TYPE_CHECKING:
+    import viser
 
 Frame = NDArray[np.uint8]
 Wrenches = Mapping[str, Array]
 CLIP_SIZE = (640, 480)
 """Width and height of a clip."""
-MOST_LOOKS = 50
+MAX_LOOKS = 50
 """Times to look whether a page has loaded."""
-NONE = object()
+MISSING = "<p>A moving scene is shown here where viser is: pip install 'contact_sim[view]'</p>"
 
 
 def save_page(
@@ -120,7 +54,7 @@ def save_page(
 
     Args:
         path: of the file, .html.
-        robot: what is shown.
+        robot: to be shown.
         ground: `Simulator.terrain`.
         reports: one per picture.
         fps: pictures per second.
@@ -146,7 +80,7 @@ def save_clip(
 
     Args:
         path: of the file, .mp4, .gif or .webp.
-        robot: what is shown.
+        robot: to be shown.
         ground: `Simulator.terrain`.
         reports: one per picture.
         fps: pictures per second.
@@ -171,12 +105,14 @@ def write_page(
     """
     pause = 1.0 / positive('fps', fps, '1/s')
     with _written(path, ('.html',)) as file:
-        source = iter(pictures)
-        if next(source, NONE) is NONE:
+        recording = None
+        for _ in pictures:
+            if recording is None:
+                recording = server.get_scene_serializer()
+            else:
+                recording.insert_sleep(pause)
+        if recording is None:
             raise InvalidInput(f'{shown(str(path))}: there is no picture to save')
-        recording = server.get_scene_serializer()
-        for _ in source:
-            recording.insert_sleep(pause)
         recording.insert_sleep(pause)
         file.write_text(recording.as_html(), encoding='utf-8')
     return Path(path)
@@ -215,7 +151,7 @@ def _frames(
         try:
             seen: Frame = client.get_render(
                 height, width, position=camera.position, wxyz=camera.wxyz,
-                fov=camera.field_of_view, timeout=LONGEST_START,
+                fov=camera.field_of_view, timeout=START_TIMEOUT,
             )  # fmt: skip
         except RuntimeError as error:
             raise InvalidInput(f'Chromium has left the page: {error}') from error
@@ -228,27 +164,13 @@ def _frames(
 
 
 def _settle(look: Callable[[], Frame]) -> None:
-    """Wait until the page has loaded all that it shows: it looks the same twice."""
+    """Wait until the page has loaded: it looks the same twice."""
     before = look()
-    for _ in range(MOST_LOOKS):
+    for _ in range(MAX_LOOKS):
         now = look()
         if np.array_equal(before, now) and np.ptp(now) > 0:
             return
         before = now
-
-
-@contextlib.contextmanager
-def quiet_server() -> Iterator[viser.ViserServer]:
-    """A server for this process alone, on a free port, that prints nothing."""
-    logging.getLogger('websockets.server').setLevel(logging.CRITICAL)  # a browser may just leave
-    with contextlib.redirect_stdout(io.StringIO()):
-        server = viser.ViserServer(host='127.0.0.1', port=0, verbose=False)
-    server.scene.configure_default_lights(cast_shadow=False)
-    try:
-        yield server
-    finally:
-        with contextlib.redirect_stdout(io.StringIO()):
-            server.stop()
 
 
 @contextlib.contextmanager
@@ -258,7 +180,7 @@ def _pictures(
     reports: Iterable[StepReport],
     wrenches: Iterable[Wrenches],
 ) -> Iterator[tuple[viser.ViserServer, Iterator[object], Camera]]:
-    """Return a server, what shows picture after picture on it, and a camera."""
+    """Return a server, an iterator that shows picture after picture on it, and a camera."""
     source = iter(reports)
     first = next(source, None)
     if first is None:
@@ -266,8 +188,7 @@ def _pictures(
     with quiet_server() as server:
         scene = Scene(server, robot, ground)
         camera = scene.framing(first)
-        server.initial_camera.position = camera.position
-        server.initial_camera.look_at = camera.look_at
+        camera.aim(server)
         pushes = chain(wrenches, repeat({}))
         moments = zip(chain([first], source), pushes, strict=False)
 
@@ -281,10 +202,7 @@ def _pictures(
 
 @contextlib.contextmanager
 def _written(path: str | Path, suffixes: tuple[str, ...]) -> Iterator[Path]:
-    """Give a new file to write, and put it where `path` is once it is complete.
-
-    Whatever was there stays if something goes wrong.
-    """
+    """Return a temporary file that replaces `path` once it is complete, but not after an error."""
     target = Path(path)
     if target.suffix not in suffixes:
         raise InvalidInput(f'{shown(str(path))}: expected a file called {" or ".join(suffixes)}')
@@ -313,22 +231,80 @@ def _mp4(file: Path, frames: Iterator[Frame], fps: float, size: tuple[int, int])
 
 
 def _gif(file: Path, frames: Iterator[Frame], fps: float, size: tuple[int, int]) -> None:
-    images = (Image.fromarray(frame).quantize(128) for frame in frames)
-    first = next(images)
-    pause = round(1000.0 / fps)
-    first.save(file, save_all=True, append_images=images, duration=pause, loop=0)
+    _write_images(file, (Image.fromarray(frame).quantize(128) for frame in frames), fps)
 
 
 def _webp(file: Path, frames: Iterator[Frame], fps: float, size: tuple[int, int]) -> None:
-    images = map(Image.fromarray, frames)
-    first = next(images)
-    pause = round(1000.0 / fps)
-    first.save(
-        file, save_all=True, append_images=images, duration=pause, loop=0, quality=60, method=4
-    )
+    _write_images(file, map(Image.fromarray, frames), fps, quality=60, method=4)
+
+
+def _write_images(file: Path, images: Iterator[Image.Image], fps: float, **options: int) -> None:
+    first, pause = next(images), round(1000.0 / fps)
+    first.save(file, save_all=True, append_images=images, duration=pause, loop=0, **options)
 
 
 WRITERS: dict[str, Callable[[Path, Iterator[Frame], float, tuple[int, int]], None]] = {
     '.mp4': _mp4, '.gif': _gif, '.webp': _webp,
 }  # fmt: skip
-"""What writes a clip, by the end of its name."""
+"""Writer of a clip, by the suffix of its name."""
+
+
+# ------------------------------------------------ inside another page
+
+
+class MovingScene:
+    """A run that plays where it is displayed; nothing is made before that.
+
+        MovingScene(sim.robot, sim.terrain, reports[::33])
+
+    at the end of a cell of a notebook shows it there.
+
+    Args:
+        robot: to be shown.
+        ground: `Simulator.terrain`.
+        reports: one per picture.
+        fps: pictures per second.
+        height: of the scene in the page [pixels].
+
+    Raises:
+        InvalidInput: no report, or one that is none.
+    """
+
+    @checked
+    def __init__(
+        self,
+        robot: RobotModel,
+        ground: Terrain,
+        reports: Sequence[StepReport],
+        fps: float = 30.0,
+        height: int = 420,
+    ) -> None:
+        if not len(reports):
+            raise InvalidInput('reports: there is none, expected one per picture')
+        self._robot, self._ground, self._reports = robot, ground, list(reports)
+        self._fps, self._height = positive('fps', fps, '1/s'), count('height', height)
+
+    def page(self) -> str:
+        """Return a self-contained page with the scene.
+
+        Raises:
+            InvalidInput: viser is not installed.
+        """
+        if importlib.util.find_spec('viser') is None:
+            raise InvalidInput("a moving scene needs viser: pip install 'contact_sim[view]'")
+        with quiet_server() as server, tempfile.TemporaryDirectory() as folder:
+            scene = Scene(server, self._robot, self._ground)
+            scene.visible['normals'] = False  # of every place that might touch
+            camera = whole_run([scene.framing(report) for report in self._reports])
+            camera.aim(server)
+            pictures = map(scene.show, self._reports)
+            path = write_page(Path(folder, 'scene.html'), server, pictures, self._fps)
+            return path.read_text(encoding='utf-8')
+
+    def _repr_html_(self) -> str:
+        if importlib.util.find_spec('viser') is None:
+            return MISSING
+        return (
+            f'<iframe srcdoc="{html.escape(self.page())}" loading="lazy" width="100%" '
+            f'height="{self._height}" style="border: 0" title="moving scene"></iframe>'
+        )

@@ -22,7 +22,7 @@ from contact_sim.constraints import (
 from contact_sim.constraints._table import from_words, in_words
 from contact_sim.errors import InvalidInput, UnknownName
 from contact_sim.replay import Recorder, Recording, repeat
-from contact_sim.step._constraints import GivenRows
+from contact_sim.step._bilateral_rows import PythonConstraints
 
 MODELS = contact_models()
 EVERY_KIND = (
@@ -57,7 +57,7 @@ def test_rows_are_those_of_the_errors(seed):
     random, robot, dt = np.random.default_rng(seed), load_robot('go1'), 1e-6
     model = robot.pinocchio_model
     sim = Simulator(robot, constraints=EVERY_KIND[:4])
-    work, rows = sim._workspace, GivenRows(sim._workspace)
+    work, rows = sim._workspace, PythonConstraints(sim._workspace)
     q = pin.integrate(model, sim.q, 0.2 * random.normal(size=model.nv))
     q[2] += 2.0
     v = random.normal(size=model.nv)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from contact_sim.drawing import _body_meshes
-from contact_sim.drawing._body_meshes import Surface, thinned, without_slivers
+from contact_sim.drawing._body_meshes import Surface, simplified, without_slivers
 
 SIDES = _body_meshes.SIDES
 
@@ -66,7 +66,7 @@ def fine_sphere():
 def test_a_thinned_sphere_is_a_sphere():
     sphere = fine_sphere()
     assert len(sphere.triangles) > 70_000
-    found = thinned(sphere, 5000)
+    found = simplified(sphere, 5000)
     assert 1000 < len(found.triangles) <= 5000
     radii = np.linalg.norm(found.vertices, axis=1)
     assert radii.min() > 0.98
@@ -76,10 +76,10 @@ def test_a_thinned_sphere_is_a_sphere():
 
 def test_what_is_small_enough_stays():
     box = _body_meshes.box((1.0, 1.0, 1.0))
-    assert thinned(box, 12) is box
+    assert simplified(box, 12) is box
 
 
 def test_a_flat_surface_is_thinned_too():
     corners = np.random.default_rng(0).uniform(size=(3000, 3)) * [1.0, 1.0, 0.0]
-    found = thinned(Surface(corners, np.arange(3000).reshape(-1, 3)), 100)
+    found = simplified(Surface(corners, np.arange(3000).reshape(-1, 3)), 100)
     assert 0 < len(found.triangles) <= 100

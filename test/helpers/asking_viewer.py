@@ -5,9 +5,9 @@
 
 import json
 import os
-import socket
 import sys
 import time
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 RESULTS = 'ASKING_VIEWER'
@@ -17,11 +17,10 @@ RESULTS = 'ASKING_VIEWER'
 def asked(descriptor, end):
     """Ask for everything once; return what came of it."""
     from contact_sim.errors import ContactSimError
-    from contact_sim.view._process import Channel
     from contact_sim.view.viewer_main import RemoteSession
 
-    channel = Channel(socket.socket(fileno=end))
-    session = RemoteSession(channel, descriptor, on_end=lambda: os._exit(0))
+    connection = Connection(end)
+    session = RemoteSession(connection, descriptor, on_end=lambda: os._exit(0))
     session.wait()
 
     def settled(condition=lambda: True):
@@ -46,17 +45,17 @@ def asked(descriptor, end):
         way = after.report.record.energy[1:] - before.report.record.energy[1:]
         return (way / (after.report.time - before.report.time)).tolist()
 
-    results = {'robot': session.robot.name, 'frames': session.offers.frames}
+    results = {'robot': session.robot.name, 'frames': session.capabilities.frames}
     session.pause()
-    settled(lambda: session.chosen().paused)
-    results['paused'] = session.chosen().paused
+    settled(lambda: session.settings().paused)
+    results['paused'] = session.settings().paused
     session.set_contact_model('sap')
     session.set_friction(0.3)
     session.set_restitution(0.25)
     session.set_speed(2.0)
     session.drop(1.0)
-    settled(lambda: session.chosen().speed == 2.0)
-    results['chosen'] = vars(session.chosen())
+    settled(lambda: session.settings().speed == 2.0)
+    results['chosen'] = vars(session.settings())
     begin = settled().report
     results['gap'] = float(begin.feet.gap.min())
     results['momentum'] = [momentum()]
@@ -81,23 +80,23 @@ def asked(descriptor, end):
         'drag': refused(session.drag, 'nose', (1, 0, 0)),
         'step': refused(session.step, 0),
         'set_time_step': refused(session.set_time_step, 1e-4),
-        'unknown': refused(session._ask, 'no such thing'),
+        'unknown': refused(session.execute, 'no such thing', {}),
     }
     session.reset()
     results['standing'] = float(settled().report.feet.gap.min())
     session.resume()
-    settled(lambda: not session.chosen().paused)
-    results['resumed'] = not session.chosen().paused
-    return results, channel
+    settled(lambda: not session.settings().paused)
+    results['resumed'] = not session.settings().paused
+    return results, connection
 
 
 def main(descriptor, end, host, port):
     """Ask, write the results and wait for the end of the node."""
-    results, channel = asked(int(descriptor), int(end))
+    results, connection = asked(int(descriptor), int(end))
     path = Path(os.environ[RESULTS])
     path.with_suffix('.new').write_text(json.dumps(results | {'pid': os.getpid()}))
     path.with_suffix('.new').rename(path)
-    channel.send('serving', address=f'http://{host}:{port}')
+    connection.send(('serving', f'http://{host}:{port}'))
     time.sleep(600.0)
 
 

@@ -6,7 +6,7 @@ from robots import ball, cube, point_mass, pose, sled
 
 from contact_sim import InvalidInput, Plane, Planes, Simulator, Worlds, contact_models
 from contact_sim.collision._terrain import as_terrain
-from contact_sim.contact_models.hybrid._model import Hybrid
+from contact_sim.contact_models.hybrid._hybrid import Hybrid
 from contact_sim.replay import Recorder, Recording, repeat
 from contact_sim.step._problem import SolverStatus
 from contact_sim.terrain import HeightField, Region, TerrainGenerator

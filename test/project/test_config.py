@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from contact_sim.drawing._style import COLOURS
+from contact_sim.drawing._step_shapes import COLOURS
 from contact_sim.parameters import Parameters, declared_parameters, parameter
 from contact_sim.ros._parameters import PARAMETER_GROUPS, NodeParameters
 from contact_sim.ros.generate import generated_files, markdown_text, yaml_text

@@ -17,7 +17,7 @@ from contact_sim import (
     load_robot,
 )
 from contact_sim.arrays._views import Arrays
-from contact_sim.contact_models._islands import combine_outcomes
+from contact_sim.contact_models._stages import combine_outcomes
 from contact_sim.replay._recorder import Recorder
 from contact_sim.replay._recording import Recording
 from contact_sim.replay._replayer import repeat

@@ -95,8 +95,8 @@ def test_clicks_in_the_page_change_the_running_simulation(browser_page, served):
     wait_for(page, lambda: sum(plot_is_filled(*plot) for plot in page.evaluate(PLOTS)) == 4)
     page.get_by_text('run', exact=True).first.click()
     page.get_by_role('button', name='pause', exact=True).click()
-    wait_for(page, lambda: session.chosen().paused)
-    assert 0.0 <= session.chosen().restitution <= 1.0
+    wait_for(page, lambda: session.settings().paused)
+    assert 0.0 <= session.settings().restitution <= 1.0
 
 
 def centre_velocity(sim):

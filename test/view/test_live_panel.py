@@ -59,7 +59,7 @@ def live(opened, soon):
     session.set_pose('standing')
     client.notes.clear()
     panel = page._panel
-    soon(lambda: panel._followed == (session.chosen(), panel._asking.answered))
+    soon(lambda: panel._synchronised == (session.settings(), panel._worker.finished))
     return sim, session, client
 
 
@@ -94,7 +94,7 @@ def soon():
 def test_inputs_set_what_they_are_called(live, soon, label, value, field, chosen):
     _, session, client = live
     client.set(label, value)
-    soon(lambda: getattr(session.chosen(), field) == chosen)
+    soon(lambda: getattr(session.settings(), field) == chosen)
     assert client.notes == []
 
 
@@ -105,7 +105,7 @@ def test_each_shadow_model_has_a_switch(live, soon):
         ('lcp', False, ('todorov',)), ('todorov', False, ()),
     ):  # fmt: skip
         client.set(label, on)
-        soon(lambda wanted=shadows: session.chosen().shadows == wanted)
+        soon(lambda wanted=shadows: session.settings().shadows == wanted)
     assert client.notes == []
 
 
@@ -120,7 +120,7 @@ def test_inputs_follow_what_others_set(live, soon):
     soon(lambda: client.value('forward') == 0.5)
     session.set_shadows([])
     soon(lambda: client.value('sap') is False)
-    assert session.chosen().contact_model == 'anitescu'
+    assert session.settings().contact_model == 'anitescu'
 
 
 def test_the_speed_from_before_comes_back(live, soon):
@@ -128,23 +128,23 @@ def test_the_speed_from_before_comes_back(live, soon):
     session.set_speed(0.4)
     soon(lambda: client.value('speed') == 0.4)
     client.set('as fast as possible', True)
-    soon(lambda: session.chosen().speed == 0.0)
+    soon(lambda: session.settings().speed == 0.0)
     session.set_friction(0.7)
     soon(lambda: client.value('friction [-]') == 0.7)  # the page has followed
     assert client.value('speed') == 0.4
     client.set('as fast as possible', False)
-    soon(lambda: session.chosen().speed == 0.4)
+    soon(lambda: session.settings().speed == 0.4)
 
 
 def test_what_is_refused_is_shown_and_taken_back(live, soon):
     _, session, client = live
-    soon(lambda: client.value('friction [-]') == pytest.approx(session.chosen().friction))
-    before = session.chosen()
+    soon(lambda: client.value('friction [-]') == pytest.approx(session.settings().friction))
+    before = session.settings()
     client.set('friction [-]', -1.0)
     soon(lambda: client.notes)
     assert 'friction' in client.notes[0][1]
     soon(lambda: client.value('friction [-]') == before.friction)
-    assert session.chosen() == before
+    assert session.settings() == before
     session.step(1)
 
 
@@ -157,7 +157,7 @@ def test_the_keys_do_what_they_are_called(live, soon):
     client.press('pause or resume')
     soon(lambda: sim.time > 0.05)
     client.press('pause or resume')
-    soon(lambda: session.chosen().paused)
+    soon(lambda: session.settings().paused)
     client.press('reset')
     soon(lambda: sim.time == 0.0)
     for key, velocity in (
@@ -166,7 +166,7 @@ def test_the_keys_do_what_they_are_called(live, soon):
         ('forward: less', (0.1, 0.1, -0.1)), ('stop', (0, 0, 0)),
     ):  # fmt: skip
         client.press(key)
-        soon(lambda wanted=velocity: session.chosen().velocity == pytest.approx(wanted))
+        soon(lambda wanted=velocity: session.settings().velocity == pytest.approx(wanted))
     client.set('force x [N]', 7.0)
     client.set('duration [s]', 0.01)
     client.press('push')

@@ -10,8 +10,8 @@ from contact_sim import Simulator
 
 pytest.importorskip('viser', reason="no viser: pip install 'contact_sim[view]'")
 
-from contact_sim.view._page import KEPT, LEAST, PLOTS, SAMPLING, Plots, numbers_of
-from contact_sim.view._session import Shown
+from contact_sim.view._page import LOG_FLOOR, PLOTS, POINTS, SAMPLING, Plots, plotted_numbers
+from contact_sim.view._session import DisplayedStep
 
 G, H, MASS = 9.81, 1e-3, 2.0
 
@@ -46,7 +46,7 @@ def test_the_energy_of_a_fall():
     gui = Gui()
     plots = Plots(gui)
     report = sim.step(np.zeros(0))
-    plots.add(numbers_of(Shown(report, step_seconds=12e-6, real_time_factor=0.5)))
+    plots.add(plotted_numbers(DisplayedStep(report, step_seconds=12e-6, real_time_factor=0.5)))
     plots.draw()
     values = gui.values()
     loss = -0.5 * MASS * G**2 * H**2
@@ -55,21 +55,21 @@ def test_the_energy_of_a_fall():
     assert values['actuation'] == values['contact'] == 0.0
     assert values['step'] == pytest.approx(12.0)
     assert values['real-time factor'] == 0.5
-    assert values['penetration [m]'] == np.log10(LEAST)
+    assert values['penetration [m]'] == np.log10(LOG_FLOOR)
 
 
 def test_residuals_are_powers_of_ten_and_the_oldest_points_go():
     gui = Gui()
     plots = Plots(gui)
     names = [name for plot in PLOTS for name in plot.series]
-    for k in range(KEPT + 5):
+    for k in range(POINTS + 5):
         plots.add(dict.fromkeys(names, 0.0) | {'ncp [N s]': 1e-9, 'change': k, 'contact': np.nan})
     plots.draw()
     assert gui.values()['ncp [N s]'] == pytest.approx(-9.0)
     energy = gui.plots['energy of a step [J]']
     time, change = energy.data[:2]
-    np.testing.assert_array_equal(change, np.arange(5, KEPT + 5))
-    np.testing.assert_allclose(time, SAMPLING * np.arange(1 - KEPT, 1), atol=1e-12)
+    np.testing.assert_array_equal(change, np.arange(5, POINTS + 5))
+    np.testing.assert_allclose(time, SAMPLING * np.arange(1 - POINTS, 1), atol=1e-12)
     low, high = energy.scales['x']['range']
     assert low <= time[0] < time[-1] <= high
     assert all(np.isfinite(line).all() for line in energy.data)

@@ -70,7 +70,7 @@ def test_steps_are_counted_and_time_stands_still_after_them(standing):
     stopped = sim.time
     time.sleep(0.05)
     assert sim.time == stopped
-    assert session.chosen().paused
+    assert session.settings().paused
 
 
 def test_a_push_changes_the_momentum_by_force_times_duration(afloat):
@@ -123,7 +123,7 @@ def test_the_contact_model_changes_and_the_state_stays(standing):
     q, v = sim.q.copy(), sim.v.copy()
     for model in contact_sim.contact_models():
         session.set_contact_model(model)
-        assert session.chosen().contact_model == sim.contact_model == model
+        assert session.settings().contact_model == sim.contact_model == model
         np.testing.assert_array_equal(sim.q, q)
         np.testing.assert_array_equal(sim.v, v)
     session.set_contact_model('sap')
@@ -142,7 +142,7 @@ def test_settings_act_between_two_steps(standing):
     session.set_time_step(5e-4)
     session.set_speed(0.5)
     session.step(1)
-    chosen = session.chosen()
+    chosen = session.settings()
     assert (chosen.friction, chosen.restitution, chosen.time_step) == (0.25, 0.5, 5e-4)
     assert chosen.speed == 0.5
     np.testing.assert_array_equal(session.latest().report.record.friction, 0.25)
@@ -151,7 +151,7 @@ def test_settings_act_between_two_steps(standing):
 
 def test_what_cannot_be_done_is_said_and_changes_nothing(standing):
     session, sim = standing
-    before, state = session.chosen(), sim.snapshot().buffer
+    before, state = session.settings(), sim.snapshot().buffer
     refused = [
         (lambda: session.set_contact_model('bullet'), UnknownName, 'bullet'),
         (lambda: session.set_friction(-0.1), InvalidInput, 'friction'),
@@ -161,7 +161,7 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(standing):
         (lambda: session.set_pose('sitting on a chair'), UnknownName, 'pose'),
         (lambda: session.set_shadows(['sap', 'sap']), InvalidInput, 'only once'),
         (lambda: session.set_controller('dance'), UnknownName, 'dance'),
-        (lambda: session.set_velocity(np.nan, 0.0, 0.0), InvalidInput, 'velocity'),
+        (lambda: session.set_velocity(np.nan, 0.0, 0.0), InvalidInput, 'forward'),
         (lambda: session.push('tail', (1, 0, 0), (0, 0, 0), 1.0), UnknownName, 'tail'),
         (lambda: session.push('trunk', (1, 0), (0, 0, 0), 1.0), InvalidInput, 'force'),
         (lambda: session.push('trunk', (1, 0, 0), (0, 0, 0), 0.0), InvalidInput, 'duration'),
@@ -172,7 +172,7 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(standing):
     for command, error, said in refused:
         with pytest.raises(error, match=said):
             command()
-    assert session.chosen() == before
+    assert session.settings() == before
     np.testing.assert_array_equal(sim.snapshot().buffer, state)
     session.step(1)
     assert session.latest().failure == ''
@@ -190,7 +190,7 @@ def test_drop_pose_and_reset(open_session):
     crouching = sim.standing_configuration('crouching')
     np.testing.assert_array_equal(sim.q, crouching)
     assert crouching[2] < on_ground
-    assert session.chosen().pose == 'crouching'
+    assert session.settings().pose == 'crouching'
     session.step(500)
     assert sim.q[2] == pytest.approx(crouching[2], abs=0.02)  # it is held there
     session.reset()
@@ -230,7 +230,7 @@ def test_shadows_carry_the_robot_as_well(go1, standing):
 
 def test_the_controllers_of_the_package(standing):
     session, sim = standing
-    assert session.offers.controllers == ('hold', 'stand', 'squat', 'sway', 'trot')
+    assert session.capabilities.controllers == ('hold', 'stand', 'squat', 'sway', 'trot')
     session.set_controller('stand')
     session.step(500)
     height = sim.q[2]
@@ -242,13 +242,13 @@ def test_the_controllers_of_the_package(standing):
     start = sim.q[0]
     session.step(3000)
     assert sim.q[0] - start == pytest.approx(0.4 * 2.5, rel=0.2)  # after standing and speeding up
-    assert session.chosen().velocity == (0.4, 0.0, 0.0)
+    assert session.settings().velocity == (0.4, 0.0, 0.0)
     assert session.take_messages() == []
 
 
 def test_a_fixed_base_is_only_held(open_session):
     session = open_session(Simulator(load_robot('double_pendulum')))
-    assert session.offers.controllers == ('hold',)
+    assert session.capabilities.controllers == ('hold',)
     session.step(10)
     assert session.latest().failure == ''
 
@@ -273,12 +273,12 @@ class Kneel:
 def test_a_controller_that_fails_is_replaced_and_says_why(go1, open_session, name, said):
     motions = Motions(go1, own_controller(f'{__name__}:{name}'))
     session = open_session(Simulator(go1), motions=motions)
-    assert session.offers.controllers[-1] == name
+    assert session.capabilities.controllers[-1] == name
     session.set_controller(name)
     session.step(5)
-    assert session.chosen().controller == name
+    assert session.settings().controller == name
     session.step(45)
-    assert session.chosen().controller == 'hold'
+    assert session.settings().controller == 'hold'
     (message,) = session.take_messages()
     assert name in message
     assert said in message

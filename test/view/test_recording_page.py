@@ -15,7 +15,7 @@ pytest.importorskip('viser', reason="no viser: pip install 'contact_sim[view]'")
 
 from contact_sim.view.__main__ import main
 from contact_sim.view._playback import Playback, RecordingPage
-from contact_sim.view._saved import quiet_server
+from contact_sim.view._server import quiet_server
 
 H, STEPS = 1e-3, 400
 BOX = """<robot name="box"><link name="body">
@@ -58,9 +58,9 @@ def until(true, seconds=90.0):
         time.sleep(0.01)
 
 
-def shown_is(pair, report):
+def shown_is(frame, report):
     """Check that a page shows exactly this step."""
-    shown = pair.moment.report
+    shown = frame.recorded.report
     assert np.abs(shown.q - report.q).max() <= 1e-12
     assert np.abs(shown.v - report.v).max() <= 1e-12
     assert np.abs(shown.contacts.force - report.contacts.force).max() <= 1e-12
@@ -79,11 +79,11 @@ def test_the_page_shows_the_recorded_steps_in_any_order(run, opened):
     for k in (137, 3, STEPS, 250, 251, 0, 180, 150, 1):
         page.panel.slider.value = k  # as the page does; then the callback of a browser
         page.panel._scrub(k)
-        pair = page.draw()
-        assert pair.moment.step == k
-        shown_is(pair, run[1][k])
+        frame = page.draw()
+        assert frame.recorded.step == k
+        shown_is(frame, run[1][k])
         np.testing.assert_array_equal(drawn_at(server), run[1][k].q[:3].astype(np.float32))
-        assert pair.moment.wrenches == (PUSHED if 150 < k <= 200 else {})
+        assert frame.recorded.wrenches == (PUSHED if 150 < k <= 200 else {})
 
 
 def test_another_model_is_drawn_beside_the_run_or_in_it(run, opened):
@@ -91,11 +91,11 @@ def test_another_model_is_drawn_beside_the_run_or_in_it(run, opened):
     until(lambda: playback.reach == STEPS)
     playback.seek(60)  # on the ground since 0.02 m = g t²/2, t = 0.064 s: the soft one is lower
     playback.seek(120)
-    pair = page.draw()
-    assert pair.other.contact_model == 'todorov'
-    assert pair.other.report.q[2] < pair.moment.report.q[2] - 1e-7
-    np.testing.assert_array_equal(drawn_at(server, 'other'), pair.other.report.q[:3].astype('f'))
-    first, other = page.stage.scenes()
+    frame = page.draw()
+    assert frame.other.contact_model == 'todorov'
+    assert frame.other.report.q[2] < frame.recorded.report.q[2] - 1e-7
+    np.testing.assert_array_equal(drawn_at(server, 'other'), frame.other.report.q[:3].astype('f'))
+    first, other = page.scenes.scenes()
     assert not other.offset.any()
     page.panel.side_by_side.value = True
     page.draw()
@@ -109,12 +109,12 @@ def test_another_model_is_drawn_beside_the_run_or_in_it(run, opened):
     np.testing.assert_allclose(other.offset[0], first.offset[0])
     playback.show_model(None)
     page.draw()
-    assert page.stage.scenes() == [first]
+    assert page.scenes.scenes() == [first]
     playback.show_model('ncp')
     until(lambda: playback.reach == STEPS)
     playback.seek(240)
-    pair = page.draw()  # the recorded model until step 250
-    assert pair.other.report.q.tobytes() == pair.moment.report.q.tobytes()
+    frame = page.draw()  # the recorded model until step 250
+    assert frame.other.report.q.tobytes() == frame.recorded.report.q.tobytes()
 
 
 def test_single_steps_events_and_time(run, opened):
@@ -125,7 +125,7 @@ def test_single_steps_events_and_time(run, opened):
     playback.take(1)
     assert playback.step == falling + 1
     playback.take(-2)
-    assert playback.shown().moment.step == falling - 1
+    assert playback.frame().recorded.step == falling - 1
     assert playback.next((PUSH,)).step == 151
     assert playback.next((PUSH,)).step == 201
     assert playback.next((LIFT_OFF,)) is None
@@ -184,8 +184,8 @@ def test_the_time_line_in_a_browser(run, opened, browser_page):
         browser_page.get_by_text('step 18 of 400').wait_for()
         shown_is(drawn[-1], run[1][18])
         browser_page.get_by_role('button', name='next event').click()
-        until(lambda: drawn[-1].moment.step > 18)
-        assert drawn[-1].moment.report.contacts.normal_force[0] > 0.0  # it touches down
+        until(lambda: drawn[-1].recorded.step > 18)
+        assert drawn[-1].recorded.report.contacts.normal_force[0] > 0.0  # it touches down
     finally:
         stop.set()
         thread.join()
@@ -203,7 +203,7 @@ def test_a_change_that_cannot_be_made_ends_what_is_shown(run, tmp_path):
     with pytest.raises(InvalidInput, match='before step 251'):
         playback.next()
     playback.seek(STEPS)
-    shown = playback.shown().moment
+    shown = playback.frame().recorded
     assert 180 < shown.step == playback.reach <= 250
     assert shown.report.q.tobytes() == run[1][shown.step].q.tobytes()
 

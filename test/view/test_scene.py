@@ -14,12 +14,12 @@ from contact_sim.terrain import TerrainGenerator
 
 viser = pytest.importorskip('viser', reason="no viser: pip install 'contact_sim[view]'")
 
-from contact_sim.view._saved import quiet_server  # noqa: E402
 from contact_sim.view._scene import (  # noqa: E402
     LAYERS,
     TRAIL_TIME,
     Scene,
 )
+from contact_sim.view._server import quiet_server  # noqa: E402
 
 NEWTON = 0.01
 """Metres of an arrow per newton."""
@@ -259,6 +259,9 @@ def test_layers_are_hidden_and_come_back_as_they_are_now(server, monkeypatch):
     assert not [m for m in sent if m.name.startswith(('/scene/meshes', '/scene/forces'))]
     scene.visible['forces'] = True
     assert len(forces.points) == 0
+    for visible in (False, True):
+        scene.visible['ground'] = visible
+        assert scene.visible['ground'] is visible
     with pytest.raises(UnknownName, match='shadows'):
         scene.visible['shadows'] = True
 

@@ -17,7 +17,7 @@ from contact_sim.constraints import FrameAnchor
 from contact_sim.replay._header import header_of, model_header
 from contact_sim.terrain._generator import ready_made
 from contact_sim.view import _process as feeds
-from contact_sim.view._process import MOST_PUSHES, Feed, SharedRecord
+from contact_sim.view._process import MAX_PUSHES, Feed, SharedRecord
 from contact_sim.view.viewer_main import world_of
 
 LENGTH = 3000
@@ -95,10 +95,10 @@ def test_what_is_written_is_read(memory):
 
 
 def test_of_many_pushes_the_first_are_shown():
-    frames = [f'link_{k}' for k in range(MOST_PUSHES + 5)]
+    frames = [f'link_{k}' for k in range(MAX_PUSHES + 5)]
     memory = SharedRecord(frames, 1)
     memory.write(1, 0.0, 0.0, dict.fromkeys(frames, np.ones(6)), step_of(np.zeros(1)))
-    assert list(memory.read().wrenches) == frames[:MOST_PUSHES]
+    assert list(memory.read().wrenches) == frames[:MAX_PUSHES]
     memory.close()
 
 
@@ -158,19 +158,19 @@ def test_thirty_records_are_written_in_a_second_whatever_the_step_rate(fed, cloc
     for _ in range(2000):
         clock[0] += 0.5e-3
         feed.latest = sim.step([]), {}
-        feed.tend()
+        feed.write_if_due()
     assert 28 <= feed.memory.read().number <= 31
 
 
 def test_the_last_step_is_shown_even_if_no_other_follows(fed, clock):
     sim, feed = fed
-    feed.tend()
+    feed.write_if_due()
     feed.latest = report, _ = sim.step([]), {}
-    feed.tend()
+    feed.write_if_due()
     assert feed.memory.read().number == 1  # too early for another one
     clock[0] += feeds.PERIOD
     for _ in range(3):
-        feed.tend()
+        feed.write_if_due()
         clock[0] += feeds.PERIOD
     record = feed.memory.read()
     assert record.number == 2
@@ -183,7 +183,7 @@ def test_other_ground_and_other_constraints_are_other_worlds(fed, clock):
     feed.latest = before, _ = sim.step([]), {}
     groove = as_terrain(ready_made('rough', 0.5, 0))
     sim.reset(sim.q, terrain=groove)
-    feed.tend()  # the step is one of the world before: the state of the new one is shown
+    feed.write_if_due()  # the step is one of the world before: the state of the new one is shown
     assert (feed.world.number, feed.world.ground) == (2, groove)
     record = feed.memory.read()
     assert record.world == 2
@@ -192,7 +192,7 @@ def test_other_ground_and_other_constraints_are_other_worlds(fed, clock):
     sim.constraints = [FrameAnchor('body', name='held')]
     feed.latest = sim.step([]), {}
     clock[0] += 1.0
-    feed.tend()
+    feed.write_if_due()
     assert (feed.world.number, len(feed.world.constraints)) == (3, 1)
     assert feed.memory.read(record.number).world == 3
 
@@ -205,13 +205,13 @@ def test_a_step_costs_nothing_while_the_other_process_reads(fed, clock):
         pass_fds=(feed.memory.descriptor,), stdout=subprocess.PIPE,
     )  # fmt: skip
     holder.stdout.readline()
-    feed.tend()
+    feed.write_if_due()
     clock[0] += feeds.PERIOD
     holder.kill()
     holder.wait()
     holder.stdout.close()
     assert feed.memory.read() is None
-    feed.tend()
+    feed.write_if_due()
     assert feed.memory.read().numbers.tobytes() == sim.last_report.record.buffer.tobytes()
 
 
@@ -236,7 +236,7 @@ def moved(name):
 def test_a_report_of_the_world_that_was_described_is_that_of_the_simulation(name):
     sim, report = moved(name)
     header = json.loads(json.dumps(header_of(sim, 1, None)))
-    world = world_of(1, header)
+    world = world_of(1, sim.sizes.length, header)
     again = world.report(report.record.buffer.copy())
     assert np.abs(report.contacts.force).max() > 1.0
     assert again.residuals == report.residuals
@@ -248,7 +248,7 @@ def test_a_report_of_the_world_that_was_described_is_that_of_the_simulation(name
         assert again.constraints[held].force.tobytes() == expected.force.tobytes()
     points = np.random.default_rng(0).uniform(-1.0, 1.0, (20, 3))
     assert world.ground.distances(points).tolist() == sim.terrain.distances(points).tolist()
-    after = world_of(2, header, before=world)
+    after = world_of(2, sim.sizes.length, header, before=world)
     assert after.robot is world.robot
     assert after.ground is world.ground
 
@@ -262,11 +262,12 @@ def test_other_models_solve_the_same_step_at_the_other_end():
         for _ in range(20):
             report = sim.step(np.full(12, 0.5), {'trunk': [30.0, 5.0, 0.0, 1.0, 0.0, 0.0]})
         feed.latest = report, {}
-        feed.tend()
+        feed.write_if_due()
         record = feed.memory.read()
         assert (record.world, record.model) == (feed.world.number, 'ncp') == (2, 'ncp')
         shadows = [model_header(model) for model in feed.world.shadows.models]
-        world = world_of(2, json.loads(json.dumps(header_of(sim, 1, None))), shadows)
+        header = json.loads(json.dumps(header_of(sim, 1, None)))
+        world = world_of(2, feed.world.length, header, shadows)
         again = world.report(record.numbers, record.model)
         assert again.residuals == report.residuals
         assert list(again.shadows) == list(report.shadows) == ['sap', 'lcp']
@@ -274,7 +275,7 @@ def test_other_models_solve_the_same_step_at_the_other_end():
         for name, answer in report.shadows.items():
             assert again.shadows[name].force.tobytes() == answer.force.tobytes()
         feed.latest, feed.due = (sim.last_report, {}), 0.0
-        feed.tend()  # of a state that no step has led to, models have nothing to say
+        feed.write_if_due()  # of a state that no step has led to, models have nothing to say
         record = feed.memory.read(record.number)
         assert (record.world, record.model) == (2, '')
         assert world.report(record.numbers, record.model).shadows == {}

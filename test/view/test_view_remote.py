@@ -1,8 +1,9 @@
 """The session of a simulation in another process: what it says when that does not answer."""
 
 import json
-import socket
+import os
 import threading
+from multiprocessing import Pipe
 
 import pytest
 from robots import ball
@@ -11,21 +12,20 @@ from contact_sim import Simulator
 from contact_sim.replay._archive import RecordingError
 from contact_sim.replay._header import header_of
 from contact_sim.view import viewer_main
-from contact_sim.view._process import Channel
+from contact_sim.view._process import received
 from contact_sim.view.viewer_main import Refused, RemoteSession
 
 
 @pytest.fixture
 def ends():
-    """Return a session, the channel at its other end, and what is set when that is gone."""
-    ours, theirs = socket.socketpair()
+    """Return a session, the connection at its other end, and what is set when that is gone."""
+    ours, other = Pipe()
     over = threading.Event()
-    session, other = RemoteSession(Channel(ours), -1, over.set), Channel(theirs)
+    session = RemoteSession(ours, -1, over.set)
     yield session, other, over
-    other.close()
     session.close()
     assert over.wait(10.0)
-    for end in (ours, theirs):
+    for end in (ours, other):
         end.close()
 
 
@@ -34,9 +34,9 @@ def answering(other, *refusals):
     asked = []
 
     def answer():
-        for refusal, message in zip(refusals, other.messages(), strict=False):
-            asked.append((message['what'], message['how']))
-            other.send('answer', number=message['number'], refusal=refusal)
+        for refusal, (_, number, *command) in zip(refusals, received(other), strict=False):
+            asked.append(tuple(command))
+            other.send(('answer', number, refusal))
 
     threading.Thread(target=answer, daemon=True).start()
     return asked
@@ -48,7 +48,10 @@ def test_what_is_asked_for_is_done_or_refused_in_the_words_of_the_simulation(end
     session.set_contact_model('sap')
     with pytest.raises(Refused, match=r'^friction\.mu = -1: expected at least 0$'):
         session.set_friction(-1)
-    assert asked == [('set_contact_model', {'name': 'sap'}), ('set_friction', {'friction': -1.0})]
+    assert asked == [
+        ('set', {'name': 'contact_model', 'value': 'sap'}),
+        ('set', {'name': 'friction', 'value': -1.0}),
+    ]
 
 
 def test_no_answer_is_told(ends, monkeypatch):
@@ -69,7 +72,7 @@ def test_the_end_of_the_simulation_is_told(ends):
 def test_a_message_that_was_cut_off_is_none(ends):
     """As by a process that is killed while it writes."""
     session, other, over = ends
-    other._end.sendall(b'{"kind": "answer", "num')
+    os.write(other.fileno(), b'\0\0\0\x10answ')  # of 16 bytes
     other.close()
     assert over.wait(10.0)
     assert session.take_messages() == []
@@ -79,6 +82,6 @@ def test_a_robot_that_cannot_be_built_is_an_error(ends):
     session, other, _ = ends
     header = json.loads(json.dumps(header_of(Simulator(ball()), 1, None)))
     header['robot']['hash'] = 'another'
-    other.send('world', number=1, header=header, shadows=[], offers={'fixed': []}, length=1)
+    other.send(('world', 1, 1, header, []))
     with pytest.raises(RecordingError, match=r'the description of robot .* was changed'):
         session.wait()

@@ -1,4 +1,4 @@
-"""Events: what starts them, when they happen, and what is at its bound after them."""
+"""Events: the guards that start them, when they happen, and what is at its bound after them."""
 
 from __future__ import annotations
 
@@ -6,28 +6,49 @@ import numpy as np
 
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import integers, matrix, vector
-from contact_sim.contact_models.hybrid import _fields as e
+from contact_sim.contact_models.hybrid import _arc_fields as e
 from contact_sim.contact_models.hybrid._modes import AWAY, OPEN, SLIP, STICK, is_limit
 from contact_sim.solvers._jit import kernel
-from contact_sim.step._rows import LEFT_OUT, pushes
-
-# --- Guards: functions of the state that are positive while the modes hold.
-#
-#     open       gap φ while the contact approaches
-#     closed     normal force f_n                    (not φ̇: it is zero at release, theory T15)
-#     stick      μ f_n − |f_t|
-#     slip       u_t · d, d the direction in which it slips at the start
-#     intervals  distance of the force from its bounds while held, ±u while moving; of a limit that
-#                is not touched |φ| while it is approached
-#
-# One array holds them: normal guards (nc,), tangential guards (nc,), intervals (ns,).
+from contact_sim.step._contact_rows import DEGENERATE, impulse_sign
 
 CLOSING_DEPTH = 1e-12
 """Depth at which an approaching contact counts as closed [m]."""
+
 FORCE_SLACK = 1e-9
 """Violation of a force bound that counts, relative to the largest force."""
+
 LEAST_FORCE = 1e-9
-"""Force that the largest one is at least taken for in that [N]."""
+"""Lower bound of that largest force [N]."""
+
+RESTING_SPEED = 1e-7
+"""Normal speed up to which a touching contact counts as resting [m/s]."""
+
+IMPACT_SPEED = 1e-3
+"""Approach speed from which even a contact that was held collides [m/s]."""
+
+TOUCHING_GAP = 1e-9
+"""Gap up to which a contact at rest touches [m]."""
+
+HELD_GAP = 1e-5
+"""Gap up to which a contact closed in the step before stays so [m]."""
+
+TURNS_BEFORE_CAPTURE = 4
+"""Turns of a slip within one step after which it may be taken as at rest."""
+
+CAPTURE_SPEED = 1e-4
+"""Speed up to which it then is [m/s]."""
+
+
+# --- Guards: functions of the state that are positive while the modes hold (theory 2.6, T15).
+#
+#     open       gap φ while the contact approaches
+#     closed     normal force f_n                    (not φ̇: it is zero at release)
+#     stick      μ f_n − |f_t|
+#     slip       u_t · d, d the direction in which it slips at the start
+#     intervals  distance of the force from its bounds at rest, ±u while moving; of a limit that is
+#                not touched |φ| while it is approached
+#
+# One array holds them: normal guards (nc,), tangential guards (nc,), intervals (ns,).
 
 
 @kernel
@@ -59,16 +80,19 @@ def fill_contact_guards(data, arc, force_slack):
     nc, active = mode.shape[0], vector(data, f.ACTIVE)
     for i in range(nc):
         r = 3 * i
+        # no guard unless one follows
         guard[nc + i], slack[nc + i] = np.inf, 0.0
-        if active[i] == LEFT_OUT:
+        if active[i] == DEGENERATE:
             guard[i], slack[i] = np.inf, CLOSING_DEPTH
             continue
         if mode[i] == OPEN:
+            # open: the gap, or, at the surface, the speed of leaving it
             approaches = gap[i] > 0.0 or u[r + 2] < 0.0
             guard[i], slack[i] = gap[i] if approaches else u[r + 2], CLOSING_DEPTH
             continue
         guard[i], slack[i] = force[r + 2] + allowance[i], force_slack
         if mode[i] == STICK:
+            # stick: distance from the cone
             tangential = np.sqrt(force[r] ** 2 + force[r + 1] ** 2)
             guard[nc + i] = friction[i] * force[r + 2] - tangential + allowance[nc + i]
             slack[nc + i] = force_slack
@@ -91,7 +115,7 @@ def fill_interval_guards(arc, force_slack):
             guard[place] = min(force[r] - lower[k], upper[k] - force[r]) + allowance[place]
             slack[place] = force_slack
         elif mode[k] == AWAY:
-            side = pushes(lower, upper, k)
+            side = impulse_sign(lower, upper, k)
             distance, speed = side * gap[k], side * u[r]
             guard[place] = distance if distance > 0.0 or speed < 0.0 else speed
             slack[place] = CLOSING_DEPTH
@@ -113,9 +137,9 @@ def is_force_guard(arc, place):
 
 @kernel
 def allow_start(arc, lenience):
-    """Let guards of forces that start below zero be positive: twice what they miss is allowed.
+    """Shift guards of forces that start below zero: twice what they miss is allowed.
 
-    The contact problem has found forces inside all bounds; where they are redundant, those that
+    The contact problem has forces inside all bounds; where they are redundant, those that
     hold the modes exactly may lie a little outside. `lenience` slacks are added.
     """
     guard, slack, allowance = vector(arc, e.GUARD), vector(arc, e.SLACK), vector(arc, e.ALLOWANCE)
@@ -126,20 +150,24 @@ def allow_start(arc, lenience):
             guard[place] += allowance[place]
 
 
-# --- Events: what starts them, when they happen, and what is at its bound after them.
+@kernel
+def only_forces_violated(arc):
+    """Return True if every violated guard is one of a force."""
+    guard, slack = vector(arc, e.GUARD), vector(arc, e.SLACK)
+    mode, interval_mode = integers(arc, e.CONTACT_MODE), integers(arc, e.INTERVAL_MODE)
+    nc = mode.shape[0]
+    for i in range(nc):
+        if mode[i] == OPEN and guard[i] < -slack[i]:
+            return False
+        if mode[i] == SLIP and guard[nc + i] < -slack[nc + i]:
+            return False
+    for k in range(interval_mode.shape[0]):
+        if interval_mode[k] != 0 and guard[2 * nc + k] < -slack[2 * nc + k]:
+            return False
+    return True
 
-RESTING_SPEED = 1e-7
-"""Normal speed up to which a touching contact counts as resting [m/s]."""
-IMPACT_SPEED = 1e-3
-"""Approach speed from which even a contact that was held collides [m/s]."""
-TOUCHING_GAP = 1e-9
-"""Gap up to which a contact at rest touches [m]."""
-HELD_GAP = 1e-5
-"""Gap up to which a contact closed in the step before stays so [m]."""
-TURNS_BEFORE_CAPTURE = 4
-"""Turns of a slip within one step after which it may be taken as at rest."""
-CAPTURE_SPEED = 1e-4
-"""Speed up to which it then is [m/s]."""
+
+# --- The start of a step: which contacts and limits are closed.
 
 
 @kernel
@@ -148,6 +176,7 @@ def find_closed(arc):
     gap, u, closed = vector(arc, e.GAP), vector(arc, e.U), vector(arc, e.CLOSED)
     mode, collides = integers(arc, e.CONTACT_MODE), False
     for i in range(gap.shape[0]):
+        # closed before and near, at rest on the surface, or colliding with it
         speed = u[3 * i + 2]
         held = mode[i] != OPEN and gap[i] <= HELD_GAP
         resting = gap[i] <= TOUCHING_GAP and abs(speed) <= RESTING_SPEED
@@ -172,7 +201,7 @@ def find_closed_limits(arc):
         if not is_limit(lower, upper, k):
             closed[k] = 1.0
             continue
-        side = pushes(lower, upper, k)
+        side = impulse_sign(lower, upper, k)
         distance, speed = side * gap[k], side * u[first + k]
         held = mode[k] == 0 and distance <= HELD_GAP and speed <= RESTING_SPEED
         resting = distance <= TOUCHING_GAP and abs(speed) <= RESTING_SPEED
@@ -183,28 +212,15 @@ def find_closed_limits(arc):
     return collides
 
 
-@kernel
-def only_forces_violated(arc):
-    """Return True if every violated guard is one of a force."""
-    guard, slack = vector(arc, e.GUARD), vector(arc, e.SLACK)
-    mode, interval_mode = integers(arc, e.CONTACT_MODE), integers(arc, e.INTERVAL_MODE)
-    nc = mode.shape[0]
-    for i in range(nc):
-        if mode[i] == OPEN and guard[i] < -slack[i]:
-            return False
-        if mode[i] == SLIP and guard[nc + i] < -slack[nc + i]:
-            return False
-    for k in range(interval_mode.shape[0]):
-        if interval_mode[k] != 0 and guard[2 * nc + k] < -slack[2 * nc + k]:
-            return False
-    return True
+# --- The instant of an event.
 
 
 @kernel
 def watch_violated(arc):
-    """Watch the guards that are violated, if any are; return their number.
+    """Watch the guards that are violated, if any are.
 
-    Those watched before count as violated from zero on.
+    Those watched before count as violated from zero on. Returns the number of violated guards, and
+    the largest violation of a watched one.
     """
     guard, slack = vector(arc, e.GUARD), vector(arc, e.SLACK)
     watched, fresh, count = integers(arc, e.WATCHED), integers(arc, e.FRESH), 0
@@ -214,7 +230,7 @@ def watch_violated(arc):
         count += fresh[place]
     if count > 0:
         watched[:] = fresh
-    return count
+    return count, largest_violation(arc)
 
 
 @kernel
@@ -229,6 +245,7 @@ def earliest_root(arc, low, high, bisect):
     for place in range(watched.shape[0]):
         if watched[place] == 1:
             estimate = 0.5 * (low + high)
+            # secant (regula falsi) where the guard at `low` is positive
             if not bisect and at_low[place] > 0.0:
                 share = at_low[place] / (at_low[place] - at_high[place])
                 estimate = low + share * (high - low)
@@ -247,6 +264,9 @@ def largest_violation(arc):
     return largest
 
 
+# --- The state after an event.
+
+
 @kernel
 def prepare_event(arc):
     """Close what touches and note what is at its bound; return True if a contact collides."""
@@ -256,7 +276,7 @@ def prepare_event(arc):
     for place in range(guard.shape[0]):
         at_end[place] = 1 if guard[place] <= slack[place] else 0
     for i in range(nc):
-        capture(arc, i)
+        capture_slip(arc, i)
         if mode[i] == OPEN:
             if at_end[i] == 1 and u[3 * i + 2] < 0.0:
                 closed[i], collides = 1.0, True
@@ -273,7 +293,7 @@ def close_limits(arc):
     collides = False
     for k in range(mode.shape[0]):
         if mode[k] == AWAY:
-            approaches = pushes(lower, upper, k) * u[first_u + k] < 0.0
+            approaches = impulse_sign(lower, upper, k) * u[first_u + k] < 0.0
             if at_end[first_guard + k] == 1 and approaches:
                 vector(arc, e.INTERVAL_CLOSED)[k], mode[k], collides = 1.0, 0, True
             at_end[first_guard + k] = 0
@@ -281,8 +301,8 @@ def close_limits(arc):
 
 
 @kernel
-def capture(arc, i):
-    """Let a slow slip that turned back again and again within this step count as at rest."""
+def capture_slip(arc, i):
+    """Take a slow slip that turned back several times within this step as at rest."""
     mode, turns, u = integers(arc, e.CONTACT_MODE), integers(arc, e.TURNS), vector(arc, e.U)
     if mode[i] != SLIP or integers(arc, e.AT_END)[mode.shape[0] + i] == 0:
         return

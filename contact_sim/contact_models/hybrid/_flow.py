@@ -1,4 +1,4 @@
-"""One arc: a Runge-Kutta step of 4th order in which the contacts hold their modes.
+"""One arc: a Runge-Kutta step of 4th order in which the contacts hold their modes (theory 2.6).
 
 The state at the start of the arc stays until `accept`, so that an arc can be integrated again to
 another length while an event is located. Stages are counted from 0, the start; the end of the arc
@@ -11,20 +11,20 @@ import numpy as np
 
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import frames, integers, matrix, vector
-from contact_sim.contact_models._stages import remember_command
-from contact_sim.contact_models.hybrid import _fields as e
+from contact_sim.contact_models._stages import update_actuators
+from contact_sim.contact_models.hybrid import _arc_fields as e
+from contact_sim.contact_models.hybrid._arc_fields import STAGES
 from contact_sim.contact_models.hybrid._closed_contacts import hold_modes, remove_drift
 from contact_sim.contact_models.hybrid._events import allow_start, fill_guards, find_closed
-from contact_sim.contact_models.hybrid._fields import STAGES
 from contact_sim.contact_models.hybrid._modes import AWAY, OPEN, SLIP, is_limit
 from contact_sim.contact_models.hybrid._motion import (
     evaluate,
     evaluate_velocity,
     fill_joint_limits,
-    finish_bilateral,
+    fill_position_errors,
+    impose_driven_speeds,
     in_start_frames,
-    see_positions,
-    start_speeds,
+    store_constraint_impulse,
 )
 from contact_sim.dynamics._integration import (
     fill_rates,
@@ -38,15 +38,18 @@ from contact_sim.dynamics._vectors import dot, put, rotated, vec
 from contact_sim.solvers._cone_problem import CONVERGED, FREE
 from contact_sim.solvers._dense import assign
 from contact_sim.solvers._jit import kernel
-from contact_sim.step._rows import LEFT_OUT, with_left_out
+from contact_sim.step._contact_rows import DEGENERATE, status_with_degenerate
 from contact_sim.step._workspace import describe_contacts
 
 ARC_TOLERANCE = 1e-2
 """Error of the velocity over one arc that calls for shorter arcs, relative to 1 and the speed."""
 
 
+# --- The start of a step.
+
+
 @kernel
-def load(data, arc):
+def start_step(data, arc):
     """Take the state and what was kept of the contacts; return True if a contact collides.
 
     Placements and twists are those of the state.
@@ -54,6 +57,7 @@ def load(data, arc):
     q, v = vector(arc, e.ARC_Q), vector(arc, e.ARC_V)
     assign(q, vector(data, f.Q))
     assign(v, vector(data, f.V))
+    # modes and forces of the step before, from the memory: forces into the contact frames
     memory, frame = matrix(data, f.MEMORY), frames(data, f.FRAME)
     mode, reference = integers(arc, e.CONTACT_MODE), vector(arc, e.REFERENCE)
     nc = mode.shape[0]
@@ -65,33 +69,35 @@ def load(data, arc):
     vector(arc, e.IMPULSE)[:] = 0.0
     integers(arc, e.AT_END)[:] = 0
     integers(arc, e.TURNS)[:] = 0
+    # axes of free flyers: v⁺ of the report is in those of the start
     kind, pose, axes = integers(data, f.KIND), matrix(data, f.POSE), matrix(arc, e.START_AXES)
     flyer = 0
     for j in range(1, kind.shape[0]):
         if kind[j] == FREE_FLYER:
             assign(axes[flyer], pose[j])
             flyer += 1
-    see_positions(data, q)
+    # the instant at the start; driven speeds are imposed before contacts are sorted
+    fill_position_errors(data, q)
     evaluate_velocity(data, arc, v)
-    if start_speeds(data, arc):
+    if impose_driven_speeds(data, arc):
         evaluate_velocity(data, arc, v)
     collides = find_closed(arc)
-    leave_open(data, arc)
+    open_degenerate(data, arc)
     return collides
 
 
 @kernel
-def leave_open(data, arc):
-    """Let contacts be open, for the whole step, that no motion of the robot can change."""
+def open_degenerate(data, arc):
+    """Open the degenerate contacts for the whole step."""
     active, closed = vector(data, f.ACTIVE), vector(arc, e.CLOSED)
     for i in range(active.shape[0]):
-        if active[i] == LEFT_OUT:
+        if active[i] == DEGENERATE:
             closed[i], integers(arc, e.CONTACT_MODE)[i] = 0.0, OPEN
 
 
 @kernel
 def load_intervals(data, arc, q):
-    """Take bounds, gaps and the last forces of the interval rows; what pushed counts as held."""
+    """Fill bounds, gaps and last forces of the interval rows; limits that pushed are closed."""
     h, impulse = vector(data, f.TIME_STEP)[0], vector(data, f.IMPULSE)
     reference, mode = vector(arc, e.REFERENCE), integers(arc, e.INTERVAL_MODE)
     assign(vector(arc, e.LOWER), vector(data, f.INTERVAL_LOWER))
@@ -103,6 +109,9 @@ def load_intervals(data, arc, q):
         reference[first + k] = impulse[first + k] / h
         if k >= mode.shape[0] - limits and is_limit(vector(arc, e.LOWER), vector(arc, e.UPPER), k):
             mode[k] = 0 if impulse[first + k] != 0.0 else AWAY
+
+
+# --- One arc.
 
 
 @kernel
@@ -134,6 +143,22 @@ def start_here(data, arc):
 
 
 @kernel
+def integrate(data, arc, dt):
+    """Integrate by dt from the start of the arc.
+
+    Returns whether finite forces hold the modes all along, the estimate of the error, and the
+    number of guards that are violated at the end.
+    """
+    error, violated = 0.0, 0
+    for stage in range(1, STAGES + 1):
+        error = start_stage(data, arc, stage, dt)
+        held, violated = finish_stage(data, arc, stage)
+        if not held:
+            return False, error, 0
+    return True, error, violated
+
+
+@kernel
 def start_stage(data, arc, stage, dt):
     """Fill configuration and velocity of a stage, 1 to STAGES, of an arc of dt [s].
 
@@ -154,34 +179,6 @@ def start_stage(data, arc, stage, dt):
             matrix(data, f.POSE), displacement, vector(arc, e.ARC_Q), vector(arc, e.STAGE_Q),
         )  # fmt: skip
     return error
-
-
-@kernel
-def arc_error(arc, dt):
-    """Return an estimate of the error of the velocity, relative to what is tolerable.
-
-    Large where the stages do not belong to one smooth motion.
-    """
-    rates, v, error, fastest = matrix(arc, e.VELOCITY_RATES), vector(arc, e.ARC_V), 0.0, 1.0
-    for k in range(v.shape[0]):
-        spread = rates[0, k] - rates[1, k] - rates[2, k] + rates[3, k]
-        error = max(error, dt / 6.0 * abs(spread))
-        fastest = max(fastest, abs(v[k]))
-    return error / (ARC_TOLERANCE * fastest)
-
-
-@kernel
-def end_of_arc(arc, dt):
-    """Fill displacement, velocity and mean forces of the whole arc from its four stages."""
-    displacement, v = vector(arc, e.DISPLACEMENT), vector(arc, e.ARC_V)
-    w = vector(arc, e.FIXED_AXES_V)
-    weighted_mean(matrix(arc, e.RATES), displacement)
-    weighted_mean(matrix(arc, e.VELOCITY_RATES), w)
-    weighted_mean(matrix(arc, e.FORCES), vector(arc, e.MEAN_FORCE))
-    weighted_mean(matrix(arc, e.BILATERAL_FORCES), vector(arc, e.BILATERAL_MEAN))
-    for k in range(v.shape[0]):
-        displacement[k] *= dt
-        w[k] = v[k] + dt * w[k]
 
 
 @kernel
@@ -208,24 +205,39 @@ def finish_stage(data, arc, stage):
 
 
 @kernel
-def integrate(data, arc, dt):
-    """Integrate by dt from the start of the arc.
+def arc_error(arc, dt):
+    """Return an estimate of the error of the velocity, relative to what is tolerable.
 
-    Returns whether finite forces hold the modes all along, the estimate of the error, and the
-    number of guards that are violated at the end.
+    Large where the stages do not belong to one smooth motion.
     """
-    error, violated = 0.0, 0
-    for stage in range(1, STAGES + 1):
-        error = start_stage(data, arc, stage, dt)
-        held, violated = finish_stage(data, arc, stage)
-        if not held:
-            return False, error, 0
-    return True, error, violated
+    rates, v, error, fastest = matrix(arc, e.VELOCITY_RATES), vector(arc, e.ARC_V), 0.0, 1.0
+    for k in range(v.shape[0]):
+        # k₁ − k₂ − k₃ + k₄ of the velocity, an embedded estimate of 3rd order
+        spread = rates[0, k] - rates[1, k] - rates[2, k] + rates[3, k]
+        error = max(error, dt / 6.0 * abs(spread))
+        fastest = max(fastest, abs(v[k]))
+    return error / (ARC_TOLERANCE * fastest)
+
+
+@kernel
+def end_of_arc(arc, dt):
+    """Fill displacement, velocity and mean forces of the whole arc from its four stages."""
+    displacement, v = vector(arc, e.DISPLACEMENT), vector(arc, e.ARC_V)
+    w = vector(arc, e.FIXED_AXES_V)
+    # (k₁ + 2 k₂ + 2 k₃ + k₄) / 6 of displacement, velocity and forces
+    weighted_mean(matrix(arc, e.RATES), displacement)
+    weighted_mean(matrix(arc, e.VELOCITY_RATES), w)
+    weighted_mean(matrix(arc, e.FORCES), vector(arc, e.MEAN_FORCE))
+    weighted_mean(matrix(arc, e.BILATERAL_FORCES), vector(arc, e.BILATERAL_MEAN))
+    for k in range(v.shape[0]):
+        displacement[k] *= dt
+        w[k] = v[k] + dt * w[k]
 
 
 @kernel
 def accept(data, arc, dt):
     """Make the end of the arc the state, and add up the impulses; return True if one slips."""
+    # impulses of the step: mean forces of the arc times dt
     total, mean = vector(arc, e.IMPULSE), vector(arc, e.MEAN_FORCE)
     for r in range(total.shape[0]):
         total[r] += dt * mean[r]
@@ -242,11 +254,11 @@ def accept(data, arc, dt):
     return slips
 
 
-# ---------------------------------------------------------------- the end of the step
+# --- The end of the step.
 
 
 @kernel
-def finish(data, arc, events, residual):
+def finish_step(data, arc, events, residual):
     """Write the step into the step data; `residual` is the largest of its solves [N]."""
     remove_drift(data, arc)
     h, v_start = vector(data, f.TIME_STEP)[0], vector(data, f.V_START)
@@ -255,23 +267,24 @@ def finish(data, arc, events, residual):
     assign(vector(data, f.V), vector(arc, e.ARC_V))
     assign(vector(data, f.IMPULSE), vector(arc, e.IMPULSE))
     assign(vector(data, f.U_NEXT), vector(arc, e.U))
+    # v⁺ and v̇ as a time-stepping step reports them
     velocity_in_start_axes(data, arc, v_next)
     acceleration, transport = vector(data, f.ACCELERATION), vector(data, f.TRANSPORT)
     for k in range(v_next.shape[0]):
         acceleration[k] = (v_next[k] - v_start[k]) / h - transport[k]
-    took_part = keep_contacts(data, arc)
-    finish_bilateral(data, arc)
+    took_part = store_contacts(data, arc)
+    store_constraint_impulse(data, arc)
     solver, clock = vector(data, f.SOLVER), vector(data, f.CLOCK)
-    solver[0] = with_left_out(data, CONVERGED if took_part else FREE)
+    solver[0] = status_with_degenerate(data, CONVERGED if took_part else FREE)
     solver[1], solver[2] = events, residual
-    remember_command(data)
+    update_actuators(data)
     clock[2] += 1.0
     clock[0] = clock[1] + clock[2] * h
     describe_contacts(data)
 
 
 @kernel
-def keep_contacts(data, arc):
+def store_contacts(data, arc):
     """Fill active contacts and the memory of all; return True if a row took part in the step."""
     active, impulse, closed = vector(data, f.ACTIVE), vector(arc, e.IMPULSE), vector(arc, e.CLOSED)
     memory, frame, force = matrix(data, f.MEMORY), frames(arc, e.FRAME), vector(arc, e.FORCE)
@@ -286,12 +299,12 @@ def keep_contacts(data, arc):
         if pushed:
             active[i] = 1.0
         took_part = took_part or pushed or closed[i] != 0.0
-        remember_contact(memory[i], mode[i], vec(force, 3 * i), frame[i])
+        store_contact_state(memory[i], mode[i], vec(force, 3 * i), frame[i])
     return took_part
 
 
 @kernel
-def remember_contact(memory, mode, force, frame):
+def store_contact_state(memory, mode, force, frame):
     """Keep force, in world axes [N], and mode of a contact: a row of `memory`, shape (4,)."""
     put(memory, 0, rotated(vec(frame[0], 0), vec(frame[1], 0), vec(frame[2], 0), force))
     memory[3] = mode
@@ -299,7 +312,7 @@ def remember_contact(memory, mode, force, frame):
 
 @kernel
 def velocity_in_start_axes(data, arc, v_next):
-    """Fill v with the linear velocity of free flyers in their axes at `load`, shape (nv,)."""
+    """Fill v with the linear velocity of free flyers in their axes at the start, shape (nv,)."""
     assign(v_next, vector(arc, e.ARC_V))
     kind, v_index = integers(data, f.KIND), integers(data, f.V_INDEX)
     pose, axes, flyer = matrix(data, f.POSE), matrix(arc, e.START_AXES), 0

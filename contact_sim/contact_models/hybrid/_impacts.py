@@ -15,7 +15,7 @@ Simultaneous laws cannot pass a shock on through a row of bodies one after the o
 cradle with e = 1 ends as (−1/3, 2/3, 2/3), not as (0, 0, 1).
 
 Dry friction of joints is a bounded force: it takes no part in an instant. A bilateral row does: it
-is eliminated first (collide.py).
+is eliminated first.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from numpy.typing import ArrayLike
 
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import integers, matrix, square, vector
-from contact_sim.contact_models._islands import row_response
-from contact_sim.contact_models.hybrid import _fields as e
+from contact_sim.contact_models._stages import row_response
+from contact_sim.contact_models.hybrid import _arc_fields as e
 from contact_sim.contact_models.hybrid._modes import (
     AWAY,
     OPEN,
@@ -37,12 +37,12 @@ from contact_sim.contact_models.hybrid._modes import (
     solve_factored,
 )
 from contact_sim.contact_models.hybrid._motion import (
-    add_bilateral,
+    accumulate_constraint_impulse,
     add_impulse,
     add_response,
     arc_branches,
+    constrain_row_delassus,
     interval_of,
-    take_out_of_rows,
 )
 from contact_sim.errors import InvalidInput, shown
 from contact_sim.solvers._cone_problem import (
@@ -55,28 +55,42 @@ from contact_sim.solvers._cone_problem import (
 from contact_sim.solvers._cone_solver import solve_cones
 from contact_sim.solvers._delassus import delassus
 from contact_sim.solvers._jit import kernel
-from contact_sim.step._problem import STATUSES, ContactSolution, SolverReport
-from contact_sim.step._rows import (
+from contact_sim.step._contact_rows import (
     all_islands,
     collect_rows,
+    impulse_sign,
     interval_branches,
-    pushes,
     row_velocities,
     tree_of,
 )
+from contact_sim.step._problem import STATUSES, ContactSolution, SolverReport
 
 IMPACT_LAWS = (
     'plastic', 'newton', 'poisson', 'moreau', 'frictionless', 'infinite_friction',
 )  # fmt: skip
 """In the order of the codes below."""
+
 PLASTIC, NEWTON, POISSON, MOREAU, FRICTIONLESS, INFINITE_FRICTION = range(len(IMPACT_LAWS))
 
 TOLERANCE = 1e-12
+
 LIMITS = 50, 200, 2000
+
 MAX_PHASE_SWEEPS = 20000
+
 SHARE_TOLERANCE = 1e-14
 """Accuracy of the largest share of restitution that creates no energy [-]."""
+
 PROXIMAL = 1e-9
+
+SEPARATION_SPEED = 1e-9
+"""Speed from which a contact counts as leaving after an impact [m/s]."""
+
+SMALLEST_PIVOT = 1e-10
+"""Share of the diagonal below which a bilateral row depends on the others."""
+
+
+# --- The impact laws.
 
 
 def impact_impulse(
@@ -130,6 +144,7 @@ def solve_impact(law, energy_guard, G, u, mu, restitution, impulse):
         outcome = newton_impact(phase, G, u, mu, restitution, share, impulse)
         if not guarded or high - low <= SHARE_TOLERANCE:
             break
+        # bisection for the largest share of restitution that creates no energy
         creates = impact_work(G, u, impulse) > 0.0
         if share == 1.0 and not creates:
             break
@@ -159,6 +174,7 @@ def newton_impact(law, G, u, mu, restitution, share, impulse):
     """Solve one of the single-phase laws with restitution `share` e."""
     nc, g = mu.shape[0], u.copy()
     for i in range(nc):
+        # g = u⁻ + e (0, 0, u_n⁻), for moreau (1 + e) u⁻
         factor = 1.0 + share * restitution[i]
         g[3 * i + 2] *= factor
         if law == MOREAU:
@@ -166,7 +182,7 @@ def newton_impact(law, G, u, mu, restitution, share, impulse):
             g[3 * i + 1] *= factor
     impulse[:] = 0.0
     if law == INFINITE_FRICTION:
-        return without_slip(G, g, nc, impulse)
+        return sticking_impact(G, g, nc, impulse)
     cones = np.zeros(nc) if law == FRICTIONLESS else mu
     rows = Rows(G, g, cones, np.zeros(0), np.zeros(0))
     return solve_cones(rows, impulse, cone_work(g.shape[0]), TOLERANCE, LIMITS, 0.0)
@@ -186,6 +202,7 @@ def second_phase(compression, G, u, mu, restitution, impulse):
         strongest = max(strongest, impulse[3 * i + 2])
     if strongest == 0.0:
         return code, iterations, residual
+    # velocity after the compression, and impulses λ_n ≥ e λ_n,c on top of it
     compressed = np.empty(u.shape[0])
     for r in range(u.shape[0]):
         compressed[r] = row_velocity(G, u, impulse, r)
@@ -214,6 +231,7 @@ def phase_sweep(G, u, mu, least, impulse):
     for i in range(mu.shape[0]):
         r = 3 * i
         o1, o2, on = impulse[r], impulse[r + 1], impulse[r + 2]
+        # normal: projected Gauss-Seidel on λ_n ≥ least; friction: onto the disc μ λ_n
         normal = on - row_velocity(G, u, impulse, r + 2) / G[r + 2, r + 2]
         impulse[r + 2] = max(normal, least[i])
         bound = mu[i] * impulse[r + 2]
@@ -230,13 +248,14 @@ def phase_sweep(G, u, mu, least, impulse):
 
 
 @kernel
-def without_slip(G, g, nc, impulse):
-    """Solve u⁺ + e u_n⁻ = 0 without slip; contacts that would pull are let go."""
+def sticking_impact(G, g, nc, impulse):
+    """Solve u⁺ + e u_n⁻ = 0 without slip; contacts that would pull are released."""
     n, kept = g.shape[0], np.ones(nc, np.int64)
     for count in range(1, 4 * nc + 2):
         error = solve_bilateral(G, g, kept, impulse)
         worst, leaving, entering = 0.0, -1, -1
         scale = np.abs(impulse).max() if n else 0.0
+        # release the contact that pulls most, else add the one that sinks fastest
         for i in range(nc):
             if kept[i] == 1 and impulse[3 * i + 2] < worst - 1e-12 * scale:
                 worst, leaving = impulse[3 * i + 2], i
@@ -289,11 +308,6 @@ def solve_bilateral(G, g, kept, impulse):
 # Bilateral rows hold during the impact: their impulses are eliminated, which leaves the contacts
 # with G_cc − G_cb G_bb⁻¹ G_bc. So do joint limits that are hit. Dry friction takes no part.
 
-SEPARATION_SPEED = 1e-9
-"""Speed from which a contact counts as leaving after an impact [m/s]."""
-SMALLEST_PIVOT = 1e-10
-"""Share of the diagonal below which a bilateral row depends on the others."""
-
 
 @kernel
 def apply_impact(data, arc, law, energy_guard):
@@ -301,24 +315,24 @@ def apply_impact(data, arc, law, energy_guard):
 
     Contacts and limits that leave are opened. After an impact nothing counts as sticking until
     the modes are chosen. The impulses are added to those of the step. Limits hold as bilateral
-    rows do, but those that would have to pull: they are let go, the one that pulls most first.
+    rows do, but those that would have to pull: they are released, the one that pulls most first.
     """
-    takes_part = rows_that_hold(arc)
+    takes_part = rows_in_impact(arc)
     released, outcome = np.zeros(takes_part.shape[0]), (CONVERGED, 0, 0.0)
     impulse = np.zeros(vector(arc, e.U).shape[0])
     for _ in range(2 * takes_part.shape[0] + 1):
-        outcome = impact_with(data, arc, takes_part, (law, energy_guard), impulse)
-        if not release_one(data, arc, takes_part, released, impulse):
+        outcome = impact_of_rows(data, arc, takes_part, (law, energy_guard), impulse)
+        if not release_limit(data, arc, takes_part, released, impulse):
             break
-    note_impact(data, arc, takes_part, impulse)
+    store_impact(data, arc, takes_part, impulse)
     add_response(data, arc, impulse, vector(arc, e.ARC_V))
-    add_bilateral(data, arc)
+    accumulate_constraint_impulse(data, arc)
     add_impulse(data, arc, impulse)
     return outcome
 
 
 @kernel
-def rows_that_hold(arc):
+def rows_in_impact(arc):
     """Return 1 for the bilateral rows and the limits that are touched, shape (ns,)."""
     lower, upper = vector(arc, e.LOWER), vector(arc, e.UPPER)
     holds = np.zeros(lower.shape[0])
@@ -330,7 +344,7 @@ def rows_that_hold(arc):
 
 
 @kernel
-def impact_with(data, arc, takes_part, laws, impulse):
+def impact_of_rows(data, arc, takes_part, laws, impulse):
     """Fill the impulses of an impact in which the rows of `takes_part` hold, all rows (rows,).
 
     `laws`: code of the impact law, whether energy is guarded; returns what `apply_impact` does.
@@ -340,6 +354,7 @@ def impact_with(data, arc, takes_part, laws, impulse):
     if n == 0:
         return CONVERGED, 0, 0.0
     row_of, u, m = integers(data, f.ROW_OF), vector(arc, e.U), 3 * na
+    # u⁻ of the rows; limits rebound; bilateral rows and limits are eliminated from G and u⁻
     G, before = square(data, f.DELASSUS, n), np.empty(n)
     for r in range(n):
         before[r] = u[row_of[r]]
@@ -371,7 +386,7 @@ def gather_impact(data, arc, takes_part):
             tree_of(data), row_of, row_leaf, n, row_response(data, n),
             square(data, f.DELASSUS, n),
         )  # fmt: skip
-        take_out_of_rows(data, n)
+        constrain_row_delassus(data, n)
     return na, n
 
 
@@ -386,22 +401,23 @@ def add_rebounds(data, na, before):
 
 
 @kernel
-def release_one(data, arc, takes_part, released, impulse):
-    """Let go of the limit that pulls most; take back one let go that is passed; True if any."""
+def release_limit(data, arc, takes_part, released, impulse):
+    """Release the limit that pulls most, or add back one that is passed; return True if any."""
     first = impulse.shape[0] - takes_part.shape[0]
     lower, upper = vector(arc, e.LOWER), vector(arc, e.UPPER)
     worst, pull = -1, 0.0
     for k in range(takes_part.shape[0]):
         if takes_part[k] == 1.0 and released[k] == 0.0 and is_limit(lower, upper, k):
-            size = -pushes(lower, upper, k) * impulse[first + k]
+            size = -impulse_sign(lower, upper, k) * impulse[first + k]
             if size > pull:
                 worst, pull = k, size
+    # then those released that the impact would take beyond their limit
     if worst >= 0:
         takes_part[worst], released[worst] = 0.0, 1.0
         return True
     change = velocity_change(data, arc, impulse)
     for k in range(takes_part.shape[0]):
-        after = pushes(lower, upper, k) * (vector(arc, e.U)[first + k] + change[first + k])
+        after = impulse_sign(lower, upper, k) * (vector(arc, e.U)[first + k] + change[first + k])
         if released[k] == 1.0 and takes_part[k] == 0.0 and after < -SEPARATION_SPEED:
             takes_part[k] = 1.0  # and stays
             return True
@@ -462,12 +478,13 @@ def restore_bilateral(G, u, m, impulse):
 
 
 @kernel
-def note_impact(data, arc, takes_part, impulse):
+def store_impact(data, arc, takes_part, impulse):
     """Open the contacts and limits that leave; the contacts slip until modes are chosen."""
     u, change, fastest = vector(arc, e.U), velocity_change(data, arc, impulse), 0.0
     closed, mode = vector(arc, e.CLOSED), integers(arc, e.CONTACT_MODE)
     for r in range(u.shape[0]):
         fastest = max(fastest, abs(u[r]))
+    # contacts and limits that separate after the impact are open
     leaving = SEPARATION_SPEED * (1.0 + fastest)
     for i in range(closed.shape[0]):
         if closed[i] != 0.0:
@@ -478,6 +495,6 @@ def note_impact(data, arc, takes_part, impulse):
     interval_closed, interval_mode = vector(arc, e.INTERVAL_CLOSED), integers(arc, e.INTERVAL_MODE)
     for k in range(takes_part.shape[0]):
         if is_limit(lower, upper, k) and interval_closed[k] != 0.0:
-            speed = pushes(lower, upper, k) * (u[first + k] + change[first + k])
+            speed = impulse_sign(lower, upper, k) * (u[first + k] + change[first + k])
             interval_closed[k] = 0.0 if speed > leaving else 1.0
             interval_mode[k] = AWAY if speed > leaving else 0

@@ -40,18 +40,46 @@ from contact_sim.solvers._cone_solver import solve_cones
 from contact_sim.solvers._dense import assign
 from contact_sim.solvers._jit import kernel
 
-# --- The unknowns of contacts whose modes are known: friction of what slips is eliminated.
-#
-# An unknown is the force in one row, or (kind NORMAL) the normal force of a slipping contact,
-# which
-# carries its friction −μ f_n d with it. The force of an interval row that moves is at its bound.
-
 OPEN, STICK, SLIP = 0, 1, 2
+
 FORCE, NORMAL = 0, 1
 """Kinds of unknowns."""
+
 AWAY = 2
 """Mode of a limit that is not touched; 0 and ±1 are those of the other interval rows."""
+
 SMALLEST_PIVOT = 1e-7
+
+TOLERANCE = 1e-10
+
+ACCEPTED_RESIDUAL = 1e-8
+"""Natural map, relative to the largest force, with which a solve that stalls is good enough."""
+
+ROUNDING = 1e-15
+"""Natural map, relative to the largest force, from which no more steps are taken."""
+
+MAX_SWEEPS = 400
+
+LIMITS = (50, 50, 1000)
+"""Proximal points, sweeps and iterations of ADMM, see `solve_cones`."""
+
+LEAVING_ACCELERATION = 1e-8
+"""Acceleration, relative to the largest free one, from which a contact leaves its mode."""
+
+TIGHTENING = 1e-6
+"""Share by which the bound of a contact at the end of its mode is tightened."""
+
+REFINEMENTS = 2
+
+ON_THE_CONE = 1.0 - 1e-9
+
+PROXIMAL = 1e-6
+"""Share of the diagonal that singles out the least of redundant forces."""
+
+DISTRIBUTIONS = 5
+"""Largest number of distributions of redundant forces that are tried."""
+
+PROXIMAL_STEPS = 3
 
 
 class Modes(NamedTuple):
@@ -74,12 +102,317 @@ class Unknowns(NamedTuple):
     """Row of each; of a slipping contact the normal row, integers, shape (m,)."""
 
 
+# --- The choice of the modes.
+
+
 @kernel
-def bound_force(lower, upper, modes, k):
-    """Return the force of interval row k that moves: the bound that opposes it; 0 if held."""
-    if modes.interval[k] == 0:
-        return 0.0
-    return lower[k] if modes.interval[k] > 0 else upper[k]
+def select_modes(rows, u, stiction_speed, at_end, force, modes, frozen):
+    """Choose the modes; return (status code, sweeps, natural map [N]).
+
+    Args:
+        rows: the equations at this instant, n rows, see above.
+        u: velocities of the rows [m/s, rad/s], shape (n,).
+        stiction_speed: speed up to which a row counts as at rest [m/s, rad/s].
+        at_end: 1 where a normal force, then 1 where a friction force, then 1 where an interval
+            force has reached its bound: these bounds are tightened a little, so that a mode that
+            ends does end, shape (2 na + ns,).
+        force: guess and answer [N], shape (n,).
+        modes: out; the direction of slip also in, where it is frozen.
+        frozen: in and out, 1 where the direction of slip is given and kept, shape (na,); out also
+            where a slip starts.
+    """
+    # the contact problem at acceleration level, in the unknowns of the rows at rest and in motion
+    first_interval = 3 * modes.contact.shape[0]
+    classify(rows, u, stiction_speed, frozen, modes)
+    unknowns, nr = resting_unknowns(modes)
+    row, m = unknowns.row, unknowns.row.shape[0]
+    A, b, x = np.empty((m, m)), np.empty(m), np.empty(m)
+    eliminate_friction(rows, modes, unknowns, A, b)
+    sets = Rows(A, b, np.empty(nr), np.zeros(m - 3 * nr), np.empty(m - 3 * nr))
+    fill_sets(rows, at_end, unknowns, sets)
+    # guess; a force at the end of its mode gets a bound a little tighter, so that it lets go
+    scale = np.abs(b).max() if m else 0.0
+    for e in range(m):
+        x[e] = force[row[e]]
+        if row[e] < first_interval and row[e] % 3 == 2 and at_end[row[e] // 3] == 1:
+            b[e] += TIGHTENING * scale
+        k = row[e] - first_interval
+        if k >= 0 and at_end[2 * frozen.shape[0] + k] == 1 and is_limit(rows.lower, rows.upper, k):
+            b[e] += TIGHTENING * scale * (1.0 if rows.upper[k] > 0.0 else -1.0)
+    # without eliminated friction A is symmetric: the cone solvers apply
+    symmetric = 3 * nr == m or unknowns.kind[3 * nr] != NORMAL
+    sweeps, residual, converged = solve_sets(sets, x, symmetric)
+    if not np.isfinite(residual):
+        x[:] = 0.0
+    # modes from the sign of forces and accelerations, then the forces of all rows
+    leaves = LEAVING_ACCELERATION * scale
+    consistent = read_modes(sets, x, unknowns, leaves, rows.friction, modes, frozen)
+    restore_friction(rows, modes, unknowns, x, force)
+    if not consistent:
+        return INCONSISTENT, sweeps, residual
+    enough = residual <= ACCEPTED_RESIDUAL * (np.abs(x).max() if m else 0.0)
+    return (CONVERGED if converged or enough else MAX_ITERATIONS), sweeps, residual
+
+
+@kernel
+def classify(rows, u, stiction_speed, frozen, modes):
+    """Divide the rows: SLIP with its direction where they move, STICK where they are at rest."""
+    na, mu, direction = rows.friction.shape[0], rows.friction, modes.direction
+    for i in range(na):
+        speed = np.sqrt(u[3 * i] ** 2 + u[3 * i + 1] ** 2)
+        modes.contact[i] = SLIP if speed > stiction_speed or mu[i] == 0.0 else STICK
+        if frozen[i] == 1:
+            continue
+        direction[i] = 0.0
+        if speed > stiction_speed:
+            direction[i, 0], direction[i, 1] = u[3 * i] / speed, u[3 * i + 1] / speed
+    for k in range(modes.interval.shape[0]):
+        speed = u[3 * na + k]
+        touched = is_limit(rows.lower, rows.upper, k) or is_bilateral(rows.lower, rows.upper, k)
+        at_rest = touched or abs(speed) <= stiction_speed
+        modes.interval[k] = 0 if at_rest else (1 if speed > 0.0 else -1)
+
+
+@kernel
+def resting_unknowns(modes):
+    """Return the unknowns of contacts at rest, slipping contacts, intervals at rest.
+
+    Also the number of contacts at rest.
+    """
+    na, ns, m = modes.contact.shape[0], modes.interval.shape[0], 0
+    kind, row = np.empty(3 * na + ns, np.int64), np.empty(3 * na + ns, np.int64)
+    for i in range(na):
+        if modes.contact[i] == STICK:
+            for k in range(3):
+                kind[m + k], row[m + k] = FORCE, 3 * i + k
+            m += 3
+    nr = m // 3
+    for i in range(na):
+        if modes.contact[i] == SLIP:
+            kind[m], row[m] = NORMAL, 3 * i + 2
+            m += 1
+    for k in range(ns):
+        if modes.interval[k] == 0:
+            kind[m], row[m] = FORCE, 3 * na + k
+            m += 1
+    return Unknowns(kind[:m], row[:m]), nr
+
+
+@kernel
+def fill_sets(rows, at_end, unknowns, sets):
+    """Fill the cones of the contacts at rest, and the intervals of all other unknowns."""
+    mu, kind, row = rows.friction, unknowns.kind, unknowns.row
+    na, nr, tighter = mu.shape[0], sets.friction.shape[0], 1.0 - TIGHTENING
+    for c in range(nr):
+        i = row[3 * c] // 3
+        sets.friction[c] = mu[i] * tighter if at_end[na + i] == 1 else mu[i]
+    for s in range(sets.lower.shape[0]):
+        e = 3 * nr + s
+        if kind[e] == NORMAL:  # p ≤ 0: no force along this slip; see read_modes
+            impulse_sign = sets.delassus[e, e] > TOLERANCE * rows.delassus[row[e], row[e]]
+            sets.lower[s], sets.upper[s] = 0.0, np.inf if impulse_sign else 0.0
+        else:
+            k = row[e] - 3 * na
+            share = tighter if at_end[2 * na + k] == 1 else 1.0
+            sets.lower[s], sets.upper[s] = share * rows.lower[k], share * rows.upper[k]
+
+
+@kernel
+def solve_sets(sets, x, symmetric):
+    """Solve in place; return (iterations, natural map [N], converged)."""
+    if symmetric:
+        return solve_symmetric_sets(sets, x)
+    sweeps, residual, converged = block_gauss_seidel(sets, x, TOLERANCE, MAX_SWEEPS, 0.0)
+    if not converged:
+        x[:] = 0.0
+        again, residual, converged = block_gauss_seidel(sets, x, TOLERANCE, MAX_SWEEPS, 0.0)
+        sweeps += again
+    return sweeps, residual, converged
+
+
+@kernel
+def solve_symmetric_sets(sets, x):
+    """Solve in place where no friction is eliminated; return what `solve_sets` does.
+
+    Sweeps come first: they keep what is redundant in x, where Newton would share the load anew at
+    every event. Then to rounding where possible: close to the edge of the cone what is left of a
+    pull is small beside the forces, and so is the acceleration that tells the direction of slip.
+    """
+    work = cone_work(x.shape[0])
+    count, residual, converged = block_gauss_seidel(sets, x, TOLERANCE, MAX_SWEEPS, 0.0)
+    if not converged:
+        code, more, residual = solve_cones(sets, x, work, TOLERANCE, LIMITS, 0.0)
+        count, converged = count + more, code in (CONVERGED, CONVERGED_BY_FALLBACK)
+    goal = ROUNDING * np.abs(x).max() if x.shape[0] else 0.0
+    if residual > goal:
+        fill_rho(sets, work.rho)
+        fill_velocity(sets, x, work.velocity)
+        residual = newton_on_modes(sets, x, work, residual, goal, 0.0, True)
+    return count, residual, converged
+
+
+@kernel
+def read_modes(sets, x, unknowns, leaves, mu, modes, frozen):
+    """Read the modes off the answer `x`; return False where a contact can find no force.
+
+    Args:
+        sets: the problem that x answers.
+        x: forces of the unknowns [N], shape (m,).
+        unknowns: m of them.
+        leaves: acceleration from which a row leaves its mode [m/s²].
+        mu: friction coefficients of all contacts [-], shape (na,).
+        modes: out.
+        frozen: out, 1 where a slip starts, shape (na,).
+    """
+    A, b, row, direction = sets.delassus, sets.g, unknowns.row, modes.direction
+    na, nr, consistent = mu.shape[0], sets.friction.shape[0], True
+    for c in range(nr):
+        e = 3 * c
+        i = row[e] // 3
+        w1, w2 = row_velocity(A, b, x, e), row_velocity(A, b, x, e + 1)
+        size, friction = np.sqrt(w1 * w1 + w2 * w2), np.sqrt(x[e] ** 2 + x[e + 1] ** 2)
+        # no force and the contact accelerates away: it opens
+        if x[e + 2] <= 0.0 and row_velocity(A, b, x, e + 2) > leaves:
+            modes.contact[i] = OPEN
+        # force on the cone and acceleration along the ground: it starts to slip
+        elif size > leaves and friction >= ON_THE_CONE * (1.0 - TIGHTENING) * mu[i] * x[e + 2]:
+            modes.contact[i] = SLIP
+            direction[i, 0], direction[i, 1], frozen[i] = w1 / size, w2 / size, 1
+    for e in range(3 * nr, row.shape[0]):
+        w, s = row_velocity(A, b, x, e), e - 3 * nr
+        if unknowns.kind[e] == NORMAL:
+            if x[e] <= 0.0 and w > leaves:
+                modes.contact[row[e] // 3] = OPEN
+            # p ≤ 0 allows no force, yet the contact accelerates into the ground: Painlevé
+            elif sets.upper[s] == 0.0 and w < -leaves:
+                consistent = False
+        elif x[e] >= sets.upper[s] and w < -leaves:
+            modes.interval[row[e] - 3 * na] = -1
+        elif x[e] <= sets.lower[s] and w > leaves:
+            modes.interval[row[e] - 3 * na] = 1
+    return consistent
+
+
+@kernel
+def is_bilateral(lower, upper, k):
+    """Return True if interval row k has no bounds."""
+    return lower[k] == -np.inf and upper[k] == np.inf
+
+
+@kernel
+def is_limit(lower, upper, k):
+    """Return True if the force of interval row k has one bound."""
+    return (lower[k] == -np.inf) != (upper[k] == np.inf)
+
+
+@kernel
+def slip_direction(u1, u2, d1, d2, frozen):
+    """Return the direction of slip: ±u_t on the side of (d1, d2); if frozen, (d1, d2) itself."""
+    speed = np.sqrt(u1 * u1 + u2 * u2)
+    if frozen == 1 or speed == 0.0:
+        return d1, d2
+    side = -1.0 if u1 * d1 + u2 * d2 < 0.0 else 1.0
+    return side * u1 / speed, side * u2 / speed
+
+
+# --- The forces that hold the modes.
+
+
+@kernel
+def mode_forces(rows, modes, reference, force):
+    """Fill the forces that hold the modes; return False where they do not exist.
+
+    Redundant forces stay as they are in `reference`.
+
+    Args:
+        rows: the equations at this instant, n rows, see above.
+        modes: of the contacts and intervals.
+        reference: forces to start from [N], shape (n,).
+        force: out [N], shape (n,).
+    """
+    unknowns = held_unknowns(modes)
+    row, m, first = unknowns.row, unknowns.row.shape[0], 0
+    A, b = np.empty((m, m)), np.empty(m)
+    eliminate_friction(rows, modes, unknowns, A, b)
+    x, scale = np.empty(m), np.empty(m)
+    for e in range(m):
+        scale[e], x[e] = rows.delassus[row[e], row[e]], reference[row[e]]
+        first += row[e] < 3 * modes.contact.shape[0]
+    # A x + b = 0 by refinement from `reference`: what is redundant stays as it is there
+    F, order = A.copy(), np.empty(m, np.int64)
+    rank = factor_in_place(F, scale, first, order)
+    for _ in range(REFINEMENTS):
+        refine(A, b, F, order, rank, x)
+    restore_friction(rows, modes, unknowns, x, force)
+    return bool(np.isfinite(np.sum(force)))
+
+
+# --- Redundant contact forces: of all that hold the modes, some well inside their bounds.
+
+
+@kernel
+def spread_redundant(rows, modes, force):
+    """Move redundant forces away from their bounds where others hold the modes as well.
+
+    Pivoting leaves them at their bounds, which they would leave at once. Tried are the forces of
+    least norm, Σ G_rr f_r², then those nearest to the ones at hand with the weakest contacts
+    lifted. Arguments as in `mode_forces`; `force`: in and out [N], shape (n,).
+    """
+    unknowns = held_unknowns(modes)
+    m, first_interval = unknowns.row.shape[0], 3 * modes.contact.shape[0]
+    A, b = np.empty((m, m)), np.empty(m)
+    eliminate_friction(rows, modes, unknowns, A, b)
+    # full rank: the forces are unique
+    F, order, scale = A.copy(), np.empty(m, np.int64), np.empty(m)
+    for e in range(m):
+        scale[e] = rows.delassus[unknowns.row[e], unknowns.row[e]]
+    if factor_in_place(F, scale, m, order) == m:
+        return
+    # proximal steps with A + 1e-6 diag(G): the solution nearest to x
+    F[:] = A
+    for e in range(m):
+        F[e, e] += PROXIMAL * scale[e]
+    rank, x, trial = factor_in_place(F, scale, m, order), np.zeros(m), force.copy()
+    lift = 0.25 * np.abs(force).max()
+    for attempt in range(DISTRIBUTIONS):
+        for e in range(m):
+            r = unknowns.row[e]
+            x[e] = force[r] if attempt > 0 else 0.0
+            if attempt > 0 and r < first_interval and r % 3 == 2:
+                x[e] = max(x[e], lift)
+        # first from zero (least norm), then from the present forces with weak contacts lifted
+        lift *= 0.25 if attempt > 0 else 1.0
+        for _ in range(PROXIMAL_STEPS):
+            refine(A, b, F, order, rank, x)
+        restore_friction(rows, modes, unknowns, x, trial)
+        if inside_bounds(rows, modes, trial):
+            assign(force, trial)
+            return
+
+
+@kernel
+def inside_bounds(rows, modes, force):
+    """Return True if held contacts press, stuck ones in their cones, intervals in their bounds."""
+    na, mu = modes.contact.shape[0], rows.friction
+    for i in range(na):
+        r = 3 * i
+        if modes.contact[i] != OPEN and not force[r + 2] > 0.0:
+            return False
+        tangential = np.sqrt(force[r] ** 2 + force[r + 1] ** 2)
+        if modes.contact[i] == STICK and not tangential <= mu[i] * force[r + 2]:
+            return False
+    outside = 0
+    for k in range(rows.lower.shape[0]):
+        x = force[3 * na + k]
+        outside += x < rows.lower[k] or x > rows.upper[k]
+    return outside == 0
+
+
+# --- The unknowns of contacts whose modes are known: friction of what slips is eliminated.
+#
+# An unknown is the force in one row, or (kind NORMAL) the normal force of a slipping contact,
+# which carries its friction −μ f_n d with it. The force of an interval row that moves is at its
+# bound.
 
 
 @kernel
@@ -103,6 +436,14 @@ def held_unknowns(modes):
 
 
 @kernel
+def bound_force(lower, upper, modes, k):
+    """Return the force of interval row k that moves: the bound that opposes it; 0 if held."""
+    if modes.interval[k] == 0:
+        return 0.0
+    return lower[k] if modes.interval[k] > 0 else upper[k]
+
+
+@kernel
 def eliminate_friction(rows, modes, unknowns, A, b):
     """Fill A (m, m) and b (m,) with w = A x + b for the unknowns x.
 
@@ -118,11 +459,13 @@ def eliminate_friction(rows, modes, unknowns, A, b):
     for e in range(row.shape[0]):
         r = row[e]
         b[e] = a[r]
+        # b = a + G f of interval rows that move, whose force is known
         for k in range(modes.interval.shape[0]):
             if modes.interval[k] != 0:
                 b[e] += G[r, 3 * na + k] * bound_force(rows.lower, rows.upper, modes, k)
         for c in range(row.shape[0]):
             s = row[c]
+            # column of a slipping contact: G (n − μ d)
             A[e, c] = G[r, s]
             if kind[c] == NORMAL:
                 i = s // 3
@@ -144,6 +487,9 @@ def restore_friction(rows, modes, unknowns, x, force):
             i = r // 3
             force[r - 2] = -mu[i] * x[e] * direction[i, 0]
             force[r - 1] = -mu[i] * x[e] * direction[i, 1]
+
+
+# --- LU factors of matrices that need not be symmetric nor regular.
 
 
 @kernel
@@ -245,316 +591,3 @@ def refine(A, b, F, order, rank, x):
     solve_factored(F, order, rank, step)
     for e in range(m):
         x[e] += step[e]
-
-
-# --- Redundant contact forces: of all that hold the modes, some well inside their bounds.
-
-PROXIMAL = 1e-6
-"""Share of the diagonal that singles out the least of redundant forces."""
-DISTRIBUTIONS = 5
-"""Largest number of distributions of redundant forces that are tried."""
-PROXIMAL_STEPS = 3
-
-
-@kernel
-def spread_redundant(rows, modes, force):
-    """Move redundant forces away from their bounds where others hold the modes as well.
-
-    Pivoting leaves them at their bounds, which they would leave at once. Tried are the forces of
-    least norm, Σ G_rr f_r², then those nearest to the ones at hand with the weakest contacts
-    lifted. Arguments as in `mode_forces`; `force`: in and out [N], shape (n,).
-    """
-    unknowns = held_unknowns(modes)
-    m, first_interval = unknowns.row.shape[0], 3 * modes.contact.shape[0]
-    A, b = np.empty((m, m)), np.empty(m)
-    eliminate_friction(rows, modes, unknowns, A, b)
-    F, order, scale = A.copy(), np.empty(m, np.int64), np.empty(m)
-    for e in range(m):
-        scale[e] = rows.delassus[unknowns.row[e], unknowns.row[e]]
-    if factor_in_place(F, scale, m, order) == m:
-        return
-    F[:] = A
-    for e in range(m):
-        F[e, e] += PROXIMAL * scale[e]
-    rank, x, trial = factor_in_place(F, scale, m, order), np.zeros(m), force.copy()
-    lift = 0.25 * np.abs(force).max()
-    for attempt in range(DISTRIBUTIONS):
-        for e in range(m):
-            r = unknowns.row[e]
-            x[e] = force[r] if attempt > 0 else 0.0
-            if attempt > 0 and r < first_interval and r % 3 == 2:
-                x[e] = max(x[e], lift)
-        lift *= 0.25 if attempt > 0 else 1.0
-        for _ in range(PROXIMAL_STEPS):
-            refine(A, b, F, order, rank, x)
-        restore_friction(rows, modes, unknowns, x, trial)
-        if inside_bounds(rows, modes, trial):
-            assign(force, trial)
-            return
-
-
-@kernel
-def inside_bounds(rows, modes, force):
-    """Return True if held contacts press, stuck ones in their cones, intervals in their bounds."""
-    na, mu = modes.contact.shape[0], rows.friction
-    for i in range(na):
-        r = 3 * i
-        if modes.contact[i] != OPEN and not force[r + 2] > 0.0:
-            return False
-        tangential = np.sqrt(force[r] ** 2 + force[r + 1] ** 2)
-        if modes.contact[i] == STICK and not tangential <= mu[i] * force[r + 2]:
-            return False
-    outside = 0
-    for k in range(rows.lower.shape[0]):
-        x = force[3 * na + k]
-        outside += x < rows.lower[k] or x > rows.upper[k]
-    return outside == 0
-
-
-# --- Contact modes: which closed contacts open, stick or slip, and the forces that follow.
-
-TOLERANCE = 1e-10
-ACCEPTED_RESIDUAL = 1e-8
-"""Natural map, relative to the largest force, with which a solve that stalls is good enough."""
-ROUNDING = 1e-15
-"""Natural map, relative to the largest force, from which no more steps are taken."""
-MAX_SWEEPS = 400
-LIMITS = (50, 50, 1000)
-"""Proximal points, sweeps and iterations of ADMM, see `cones.solve_cones`."""
-LEAVING_ACCELERATION = 1e-8
-"""Acceleration, relative to the largest free one, from which a contact leaves its mode."""
-TIGHTENING = 1e-6
-"""Share by which the bound of a contact at the end of its mode is tightened."""
-REFINEMENTS = 2
-ON_THE_CONE = 1.0 - 1e-9
-
-
-@kernel
-def is_bilateral(lower, upper, k):
-    """Return True if interval row k has no bounds."""
-    return lower[k] == -np.inf and upper[k] == np.inf
-
-
-@kernel
-def is_limit(lower, upper, k):
-    """Return True if the force of interval row k has one bound."""
-    return (lower[k] == -np.inf) != (upper[k] == np.inf)
-
-
-@kernel
-def slip_direction(u1, u2, d1, d2, frozen):
-    """Return the direction of slip: ±u_t on the side of (d1, d2); if frozen, (d1, d2) itself."""
-    speed = np.sqrt(u1 * u1 + u2 * u2)
-    if frozen == 1 or speed == 0.0:
-        return d1, d2
-    side = -1.0 if u1 * d1 + u2 * d2 < 0.0 else 1.0
-    return side * u1 / speed, side * u2 / speed
-
-
-@kernel
-def mode_forces(rows, modes, reference, force):
-    """Fill the forces that hold the modes; return False where they do not exist.
-
-    Redundant forces stay as they are in `reference`.
-
-    Args:
-        rows: the equations at this instant, n rows, see above.
-        modes: of the contacts and intervals.
-        reference: forces to start from [N], shape (n,).
-        force: out [N], shape (n,).
-    """
-    unknowns = held_unknowns(modes)
-    row, m, first = unknowns.row, unknowns.row.shape[0], 0
-    A, b = np.empty((m, m)), np.empty(m)
-    eliminate_friction(rows, modes, unknowns, A, b)
-    x, scale = np.empty(m), np.empty(m)
-    for e in range(m):
-        scale[e], x[e] = rows.delassus[row[e], row[e]], reference[row[e]]
-        first += row[e] < 3 * modes.contact.shape[0]
-    F, order = A.copy(), np.empty(m, np.int64)
-    rank = factor_in_place(F, scale, first, order)
-    for _ in range(REFINEMENTS):
-        refine(A, b, F, order, rank, x)
-    restore_friction(rows, modes, unknowns, x, force)
-    return bool(np.isfinite(np.sum(force)))
-
-
-@kernel
-def select_modes(rows, u, stiction_speed, at_end, force, modes, frozen):
-    """Choose the modes; return (status code, sweeps, natural map [N]).
-
-    Args:
-        rows: the equations at this instant, n rows, see above.
-        u: velocities of the rows [m/s, rad/s], shape (n,).
-        stiction_speed: speed up to which a row counts as at rest [m/s, rad/s].
-        at_end: 1 where a normal force, then 1 where a friction force, then 1 where an interval
-            force has reached its bound: these bounds are tightened a little, so that a mode that
-            ends does end, shape (2 na + ns,).
-        force: guess and answer [N], shape (n,).
-        modes: out; the direction of slip also in, where it is frozen.
-        frozen: in and out, 1 where the direction of slip is given and kept, shape (na,); out also
-            where a slip starts.
-    """
-    first_interval = 3 * modes.contact.shape[0]
-    classify(rows, u, stiction_speed, frozen, modes)
-    unknowns, nr = resting_unknowns(modes)
-    row, m = unknowns.row, unknowns.row.shape[0]
-    A, b, x = np.empty((m, m)), np.empty(m), np.empty(m)
-    eliminate_friction(rows, modes, unknowns, A, b)
-    sets = Rows(A, b, np.empty(nr), np.zeros(m - 3 * nr), np.empty(m - 3 * nr))
-    fill_sets(rows, at_end, unknowns, sets)
-    scale = np.abs(b).max() if m else 0.0
-    for e in range(m):
-        x[e] = force[row[e]]
-        if row[e] < first_interval and row[e] % 3 == 2 and at_end[row[e] // 3] == 1:
-            b[e] += TIGHTENING * scale
-        k = row[e] - first_interval
-        if k >= 0 and at_end[2 * frozen.shape[0] + k] == 1 and is_limit(rows.lower, rows.upper, k):
-            b[e] += TIGHTENING * scale * (1.0 if rows.upper[k] > 0.0 else -1.0)
-    symmetric = 3 * nr == m or unknowns.kind[3 * nr] != NORMAL
-    sweeps, residual, converged = solve_sets(sets, x, symmetric)
-    if not np.isfinite(residual):
-        x[:] = 0.0
-    leaves = LEAVING_ACCELERATION * scale
-    consistent = read_modes(sets, x, unknowns, leaves, rows.friction, modes, frozen)
-    restore_friction(rows, modes, unknowns, x, force)
-    if not consistent:
-        return INCONSISTENT, sweeps, residual
-    enough = residual <= ACCEPTED_RESIDUAL * (np.abs(x).max() if m else 0.0)
-    return (CONVERGED if converged or enough else MAX_ITERATIONS), sweeps, residual
-
-
-@kernel
-def solve_sets(sets, x, symmetric):
-    """Solve in place; return (iterations, natural map [N], converged)."""
-    if symmetric:
-        return solve_symmetric_sets(sets, x)
-    sweeps, residual, converged = block_gauss_seidel(sets, x, TOLERANCE, MAX_SWEEPS, 0.0)
-    if not converged:
-        x[:] = 0.0
-        again, residual, converged = block_gauss_seidel(sets, x, TOLERANCE, MAX_SWEEPS, 0.0)
-        sweeps += again
-    return sweeps, residual, converged
-
-
-@kernel
-def solve_symmetric_sets(sets, x):
-    """Solve in place where no friction is eliminated; return what `solve_sets` does.
-
-    Sweeps come first: they keep what is redundant in x, where Newton would share the load anew at
-    every event. Then to rounding where possible: close to the edge of the cone what is left of a
-    pull is small beside the forces, and so is the acceleration that tells the direction of slip.
-    """
-    work = cone_work(x.shape[0])
-    count, residual, converged = block_gauss_seidel(sets, x, TOLERANCE, MAX_SWEEPS, 0.0)
-    if not converged:
-        code, more, residual = solve_cones(sets, x, work, TOLERANCE, LIMITS, 0.0)
-        count, converged = count + more, code in (CONVERGED, CONVERGED_BY_FALLBACK)
-    goal = ROUNDING * np.abs(x).max() if x.shape[0] else 0.0
-    if residual > goal:
-        fill_rho(sets, work.rho)
-        fill_velocity(sets, x, work.velocity)
-        residual = newton_on_modes(sets, x, work, residual, goal, 0.0, True)
-    return count, residual, converged
-
-
-@kernel
-def classify(rows, u, stiction_speed, frozen, modes):
-    """Tell rows at rest from rows in motion: SLIP with its direction, or STICK for now."""
-    na, mu, direction = rows.friction.shape[0], rows.friction, modes.direction
-    for i in range(na):
-        speed = np.sqrt(u[3 * i] ** 2 + u[3 * i + 1] ** 2)
-        modes.contact[i] = SLIP if speed > stiction_speed or mu[i] == 0.0 else STICK
-        if frozen[i] == 1:
-            continue
-        direction[i] = 0.0
-        if speed > stiction_speed:
-            direction[i, 0], direction[i, 1] = u[3 * i] / speed, u[3 * i + 1] / speed
-    for k in range(modes.interval.shape[0]):
-        speed = u[3 * na + k]
-        touched = is_limit(rows.lower, rows.upper, k) or is_bilateral(rows.lower, rows.upper, k)
-        at_rest = touched or abs(speed) <= stiction_speed
-        modes.interval[k] = 0 if at_rest else (1 if speed > 0.0 else -1)
-
-
-@kernel
-def resting_unknowns(modes):
-    """Return the unknowns of contacts at rest, slipping contacts, intervals at rest.
-
-    Also the number of contacts at rest.
-    """
-    na, ns, m = modes.contact.shape[0], modes.interval.shape[0], 0
-    kind, row = np.empty(3 * na + ns, np.int64), np.empty(3 * na + ns, np.int64)
-    for i in range(na):
-        if modes.contact[i] == STICK:
-            for k in range(3):
-                kind[m + k], row[m + k] = FORCE, 3 * i + k
-            m += 3
-    nr = m // 3
-    for i in range(na):
-        if modes.contact[i] == SLIP:
-            kind[m], row[m] = NORMAL, 3 * i + 2
-            m += 1
-    for k in range(ns):
-        if modes.interval[k] == 0:
-            kind[m], row[m] = FORCE, 3 * na + k
-            m += 1
-    return Unknowns(kind[:m], row[:m]), nr
-
-
-@kernel
-def fill_sets(rows, at_end, unknowns, sets):
-    """Fill the cones of the contacts at rest, and the intervals of all other unknowns."""
-    mu, kind, row = rows.friction, unknowns.kind, unknowns.row
-    na, nr, tighter = mu.shape[0], sets.friction.shape[0], 1.0 - TIGHTENING
-    for c in range(nr):
-        i = row[3 * c] // 3
-        sets.friction[c] = mu[i] * tighter if at_end[na + i] == 1 else mu[i]
-    for s in range(sets.lower.shape[0]):
-        e = 3 * nr + s
-        if kind[e] == NORMAL:  # p ≤ 0: no force along this slip; see read_modes
-            pushes = sets.delassus[e, e] > TOLERANCE * rows.delassus[row[e], row[e]]
-            sets.lower[s], sets.upper[s] = 0.0, np.inf if pushes else 0.0
-        else:
-            k = row[e] - 3 * na
-            share = tighter if at_end[2 * na + k] == 1 else 1.0
-            sets.lower[s], sets.upper[s] = share * rows.lower[k], share * rows.upper[k]
-
-
-@kernel
-def read_modes(sets, x, unknowns, leaves, mu, modes, frozen):
-    """Read the modes off the answer `x`; return False where a contact can find no force.
-
-    Args:
-        sets: the problem that x answers.
-        x: forces of the unknowns [N], shape (m,).
-        unknowns: m of them.
-        leaves: acceleration from which a row leaves its mode [m/s²].
-        mu: friction coefficients of all contacts [-], shape (na,).
-        modes: out.
-        frozen: out, 1 where a slip starts, shape (na,).
-    """
-    A, b, row, direction = sets.delassus, sets.g, unknowns.row, modes.direction
-    na, nr, consistent = mu.shape[0], sets.friction.shape[0], True
-    for c in range(nr):
-        e = 3 * c
-        i = row[e] // 3
-        w1, w2 = row_velocity(A, b, x, e), row_velocity(A, b, x, e + 1)
-        size, friction = np.sqrt(w1 * w1 + w2 * w2), np.sqrt(x[e] ** 2 + x[e + 1] ** 2)
-        if x[e + 2] <= 0.0 and row_velocity(A, b, x, e + 2) > leaves:
-            modes.contact[i] = OPEN
-        elif size > leaves and friction >= ON_THE_CONE * (1.0 - TIGHTENING) * mu[i] * x[e + 2]:
-            modes.contact[i] = SLIP
-            direction[i, 0], direction[i, 1], frozen[i] = w1 / size, w2 / size, 1
-    for e in range(3 * nr, row.shape[0]):
-        w, s = row_velocity(A, b, x, e), e - 3 * nr
-        if unknowns.kind[e] == NORMAL:
-            if x[e] <= 0.0 and w > leaves:
-                modes.contact[row[e] // 3] = OPEN
-            elif sets.upper[s] == 0.0 and w < -leaves:
-                consistent = False
-        elif x[e] >= sets.upper[s] and w < -leaves:
-            modes.interval[row[e] - 3 * na] = -1
-        elif x[e] <= sets.lower[s] and w > leaves:
-            modes.interval[row[e] - 3 * na] = 1
-    return consistent

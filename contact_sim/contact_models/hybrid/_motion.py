@@ -1,8 +1,8 @@
-"""The equations of motion at one instant, with what the closed contacts add to them.
+"""The equations of motion at one instant, with what the closed contacts add to them (theory 2.6).
 
     v̇ = M⁻¹ (τ − nle − D v) + M⁻¹ Jᵀ f,   J v̇ + J̇ v = G f + a
 
-Kernels take the arrays of the step and those of the arc (fields.py), and name their views.
+Kernels take the arrays of the step and those of the arc (_arc_fields.py), and name their views.
 """
 
 from __future__ import annotations
@@ -13,27 +13,26 @@ from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import frames, integers, matrix, square, vector
 from contact_sim.collision._body_pairs import fill_pair_rows
 from contact_sim.collision._detection import contact_drift, contact_rows, detect
-from contact_sim.contact_models._islands import row_response
-from contact_sim.contact_models._stages import place_bodies
-from contact_sim.contact_models.hybrid import _fields as e
+from contact_sim.contact_models._stages import place_bodies, row_response
+from contact_sim.contact_models.hybrid import _arc_fields as e
 from contact_sim.dynamics._rigid_body import bias_forces
 from contact_sim.solvers._cone_problem import Rows
 from contact_sim.solvers._delassus import delassus, factorise, solve
 from contact_sim.solvers._dense import assign
 from contact_sim.solvers._jit import kernel
-from contact_sim.step._constraints import (
-    CONSTRAIN,
-    FLOW,
-    PLACE,
-    SHARE,
-    SPEEDS,
-    TAKE_OUT,
-    ask,
+from contact_sim.step._bilateral_rows import (
+    CONSTRAIN_DELASSUS,
+    CONSTRAIN_VECTOR,
+    ELIMINATE_ACCELERATIONS,
+    FILL_POSITIONS,
+    FILL_SHARE,
+    FILL_SPEEDS,
     fill_rates,
     has_bilateral,
     project_positions,
+    run_task,
 )
-from contact_sim.step._rows import (
+from contact_sim.step._contact_rows import (
     all_islands,
     branches_with,
     collect_rows,
@@ -43,137 +42,15 @@ from contact_sim.step._rows import (
     row_velocities,
     tree_of,
 )
-from contact_sim.step._workspace import fill_pair_drift, find_pair_contacts, ground_of, keep_slots
+from contact_sim.step._workspace import (
+    fill_ground_coefficients,
+    fill_pair_drift,
+    find_pair_contacts,
+    ground_of,
+    match_pair_slots,
+)
 
-# --- Bilateral rows while the robot moves between events: at the level of accelerations.
-#
-#     H v̇ + Ḣ v + kd ḣ + kp h = 0     (no feedback where positions are projected)
-#
-# taken out of the equations of the contacts (theory 4.6). At the start of a step velocities are
-# made
-# those that are asked for, at its end positions are projected.
-
-
-@kernel
-def see_positions(data, q):
-    """Fill h at q (nq,), at the placements at hand."""
-    if has_bilateral(data):
-        assign(vector(data, f.PROJECTED_Q), q)
-        ask(data, PLACE)
-
-
-@kernel
-def hold_accelerations(data, arc, v):
-    """Constrain the acceleration without contact forces at v (nv,); fill what `respond` needs."""
-    if not has_bilateral(data):
-        return
-    moved = vector(data, f.PROJECTION)
-    assign(moved, v)
-    ask(data, FLOW)
-    fill_share_of_arc(data, arc)
-    constrain_copy(data, vector(arc, e.FREE_ACCELERATION))
-    assign(vector(arc, e.BILATERAL_FREE), vector(data, f.BILATERAL_IMPULSE))
-    clear(vector(data, f.BILATERAL_BIAS))
-
-
-@kernel
-def fill_share_of_arc(data, arc):
-    """Fill the part of the contact rows of the arc that the constraints take."""
-    coupling, response = matrix(data, f.BILATERAL_COUPLING), matrix(data, f.BILATERAL_RESPONSE)
-    for a in range(coupling.shape[0]):
-        row_velocities(
-            matrix(arc, e.JACOBIAN_TRANSPOSED), branches_with(data, vector(arc, e.FEATURE)),
-            interval_branches(data), integers(data, f.DOF_PARENT), response[a], coupling[a],
-        )  # fmt: skip
-    ask(data, SHARE)
-
-
-@kernel
-def constrain_copy(data, x):
-    """Constrain an acceleration or velocity (nv,) as the field `bilateral_bias` says."""
-    moved = vector(data, f.PROJECTION)
-    assign(moved, x)
-    ask(data, CONSTRAIN)
-    assign(x, moved)
-
-
-@kernel
-def respond(data, response):
-    """Constrain what contact forces or impulses change, M⁻¹ Jᵀ f (nv,)."""
-    if has_bilateral(data):
-        constrain_copy(data, response)
-
-
-@kernel
-def take_out_of_rows(data, n):
-    """Make G of n rows that of a robot under the constraints."""
-    if has_bilateral(data):
-        integers(data, f.COUNTS)[1] = n
-        ask(data, TAKE_OUT)
-
-
-@kernel
-def note_forces(data, arc):
-    """Fill the forces of the constraints at the instant, after those of the contacts."""
-    force, free = vector(arc, e.BILATERAL_FORCE), vector(arc, e.BILATERAL_FREE)
-    response = vector(data, f.BILATERAL_IMPULSE)
-    for r in range(force.shape[0]):
-        force[r] = free[r] + response[r]
-
-
-@kernel
-def add_bilateral(data, arc):
-    """Add the impulses of the last response to those of the step."""
-    total, impulse = vector(arc, e.BILATERAL_IMPULSE), vector(data, f.BILATERAL_IMPULSE)
-    for r in range(total.shape[0]):
-        total[r] += impulse[r]
-
-
-@kernel
-def start_speeds(data, arc):
-    """Make the velocity of the arc the one that is asked for; return True if there are rows."""
-    if not has_bilateral(data):
-        return False
-    start, H = matrix(arc, e.START_JACOBIAN), matrix(data, f.BILATERAL_JACOBIAN)
-    for r in range(H.shape[0]):
-        assign(start[r], H[r])
-    clear(vector(arc, e.BILATERAL_IMPULSE))
-    v = vector(arc, e.ARC_V)
-    assign(vector(data, f.PROJECTION), v)
-    ask(data, SPEEDS)
-    constrain_copy(data, v)
-    add_bilateral(data, arc)
-    clear(vector(data, f.BILATERAL_BIAS))
-    return True
-
-
-@kernel
-def finish_bilateral(data, arc):
-    """Project positions, and write impulses and H of the step."""
-    if not has_bilateral(data):
-        return
-    fill_rates(data, vector(arc, e.ARC_V))
-    project_positions(data)
-    start, H = matrix(arc, e.START_JACOBIAN), matrix(data, f.BILATERAL_JACOBIAN)
-    for r in range(H.shape[0]):
-        assign(H[r], start[r])
-    assign(vector(data, f.BILATERAL_IMPULSE), vector(arc, e.BILATERAL_IMPULSE))
-
-
-@kernel
-def clear(x):
-    """Make all zero."""
-    for k in range(x.shape[0]):
-        x[k] = 0.0
-
-
-# --- The equations of motion at one instant, with what the closed contacts add to them.
-
-
-@kernel
-def arc_branches(data, arc):
-    """Return on which branches the rows of the contacts of the instant have entries."""
-    return branches_with(data, vector(arc, e.FEATURE))
+# --- The instant.
 
 
 @kernel
@@ -181,19 +58,9 @@ def evaluate(data, arc, q, v):
     """Fill all that belongs to the configuration q (nq,) and the velocity v (nv,)."""
     if integers(data, f.TERMS_GIVEN)[0] == 0:
         place_bodies(data, q)
-    see_positions(data, q)
+    fill_position_errors(data, q)
     fill_joint_limits(data, arc, q)
     evaluate_velocity(data, arc, v)
-
-
-@kernel
-def fill_joint_limits(data, arc, q):
-    """Fill bounds and gaps of the rows on positions at the configuration q (nq,)."""
-    fill_limits(
-        q, integers(data, f.LIMIT_Q), integers(data, f.LIMIT_OTHER_Q),
-        matrix(data, f.LIMIT_SHARE), matrix(data, f.LIMIT_RANGE), vector(arc, e.LOWER),
-        vector(arc, e.UPPER), vector(arc, e.INTERVAL_GAP),
-    )  # fmt: skip
 
 
 @kernel
@@ -208,12 +75,35 @@ def evaluate_velocity(data, arc, v):
         )  # fmt: skip
     else:
         assign(effects, vector(data, f.NONLINEAR_EFFECTS))
+    # contacts, free acceleration (constrained by bilateral rows), and u = J v
     fill_contacts(data, arc)
     fill_free_acceleration(data, arc, v)
-    hold_accelerations(data, arc, v)
+    constrain_free_acceleration(data, arc, v)
     row_velocities(
         matrix(arc, e.JACOBIAN_TRANSPOSED), arc_branches(data, arc), interval_branches(data),
         integers(data, f.DOF_PARENT), v, vector(arc, e.U),
+    )  # fmt: skip
+
+
+@kernel
+def change_velocity(data, arc):
+    """Bring the instant in line with a velocity that an impact has changed."""
+    evaluate_velocity(data, arc, vector(arc, e.ARC_V))
+
+
+@kernel
+def fill_coefficients(data, arc):
+    """Fill friction and restitution of the contacts at the instant at hand."""
+    fill_ground_coefficients(data, matrix(arc, e.POSITION), vector(arc, e.FEATURE))
+
+
+@kernel
+def fill_joint_limits(data, arc, q):
+    """Fill bounds and gaps of the rows on positions at the configuration q (nq,)."""
+    fill_limits(
+        q, integers(data, f.LIMIT_Q), integers(data, f.LIMIT_OTHER_Q),
+        matrix(data, f.LIMIT_SHARE), matrix(data, f.LIMIT_RANGE), vector(arc, e.LOWER),
+        vector(arc, e.UPPER), vector(arc, e.INTERVAL_GAP),
     )  # fmt: skip
 
 
@@ -232,6 +122,7 @@ def fill_contacts(data, arc):
         matrix(arc, e.JACOBIAN_TRANSPOSED),
     )  # fmt: skip
     pair_contacts(data, arc)
+    # J̇ v, with the curvature of the ground
     motion = (matrix(data, f.TWIST), matrix(data, f.BIAS_ACCELERATION), origin)
     contact_drift(
         (body, offset, radius), motion, ground, pose, feature, frame,
@@ -241,12 +132,12 @@ def fill_contacts(data, arc):
 
 @kernel
 def pair_contacts(data, arc):
-    """Fill the same of the contacts between bodies, each in the slot of the start of the step."""
+    """Fill the same of contacts between bodies, each in its slot of the start of the step."""
     first, slots = integers(data, f.LEAF_DOF).shape[0], vector(data, f.PAIR_DRIFT).shape[0] // 3
     if slots == 0:
         return
     find_pair_contacts(data)
-    keep_slots(data)
+    match_pair_slots(data)
     position, frame, gap = matrix(arc, e.POSITION), frames(arc, e.FRAME), vector(arc, e.GAP)
     feature = vector(arc, e.FEATURE)
     for i in range(first, first + slots):
@@ -270,6 +161,7 @@ def fill_free_acceleration(data, arc, v):
     dof_parent, damping = integers(data, f.DOF_PARENT), vector(data, f.DAMPING)
     tau, effects = vector(data, f.TAU), vector(arc, e.NONLINEAR_EFFECTS)
     free = vector(arc, e.FREE_ACCELERATION)
+    # M = Lᵀ L, and M⁻¹ (τ − nle − D v)
     for k in range(v.shape[0]):
         j = k
         while j >= 0:
@@ -278,6 +170,9 @@ def fill_free_acceleration(data, arc, v):
         free[k] = tau[k] - effects[k] - damping[k] * v[k]
     factorise(factor, tree_of(data))
     solve(factor, tree_of(data), free)
+
+
+# --- The rows of the closed contacts.
 
 
 @kernel
@@ -295,6 +190,7 @@ def closed_rows(data, arc):
     )  # fmt: skip
     G, a = square(data, f.DELASSUS, n), vector(data, f.G)[:n]
     mu = vector(data, f.ROW_FRICTION)[:na]
+    # G = J M⁻¹ Jᵀ, a = J M⁻¹ (τ − nle − D v) + J̇ v, then both under bilateral rows
     if n > 0:
         delassus(
             jacobian, matrix(data, f.FACTOR), tree_of(data), row_of, row_leaf, n,
@@ -306,10 +202,11 @@ def closed_rows(data, arc):
     )
     for r in range(n):
         a[r] = free[row_of[r]] + drift[row_of[r]]
-    take_out_of_rows(data, n)
+    constrain_row_delassus(data, n)
     friction = vector(data, f.FRICTION)
     for c in range(na):
         mu[c] = friction[row_of[3 * c] // 3]
+    # bounds of forces of the interval rows
     lower, upper = vector(data, f.ROW_LOWER)[: n - 3 * na], vector(data, f.ROW_UPPER)[: n - 3 * na]
     for k in range(n - 3 * na):
         s = interval_of(data, na, k)
@@ -319,7 +216,7 @@ def closed_rows(data, arc):
 
 @kernel
 def interval_of(data, na, k):
-    """Return which interval row is the k-th of a problem with `na` contacts."""
+    """Return the interval row behind the k-th of a problem with `na` contacts."""
     return integers(data, f.ROW_OF)[3 * na + k] - 3 * vector(data, f.GAP).shape[0]
 
 
@@ -332,9 +229,18 @@ def add_response(data, arc, force, out):
         dof_parent, force, response,
     )  # fmt: skip
     solve(matrix(data, f.FACTOR), tree_of(data), response)
-    respond(data, response)
+    constrain_response(data, response)
     for k in range(out.shape[0]):
         out[k] += response[k]
+
+
+@kernel
+def add_impulse(data, arc, impulse):
+    """Add impulses of all rows [N s], in the frames of the instant, to those of the step."""
+    turned, total = np.empty(impulse.shape[0]), vector(arc, e.IMPULSE)
+    in_start_frames(data, arc, impulse, turned)
+    for r in range(total.shape[0]):
+        total[r] += turned[r]
 
 
 @kernel
@@ -346,6 +252,7 @@ def in_start_frames(data, arc, force, out):
     now, start = frames(arc, e.FRAME), frames(data, f.FRAME_START)
     for i in range(now.shape[0]):
         r = 3 * i
+        # world axes: Rᵀ f, then those of the start: R₀ (Rᵀ f)
         x = y = z = 0.0
         for a in range(3):
             x += now[i, a, 0] * force[r + a]
@@ -358,9 +265,131 @@ def in_start_frames(data, arc, force, out):
 
 
 @kernel
-def add_impulse(data, arc, impulse):
-    """Add impulses of all rows [N s], in the frames of the instant, to those of the step."""
-    turned, total = np.empty(impulse.shape[0]), vector(arc, e.IMPULSE)
-    in_start_frames(data, arc, impulse, turned)
+def arc_branches(data, arc):
+    """Return on which branches the rows of the contacts of the instant have entries."""
+    return branches_with(data, vector(arc, e.FEATURE))
+
+
+# --- Bilateral rows between events: at the level of accelerations (theory 4.6).
+#
+#     H v̇ + Ḣ v + kd ḣ + kp h = 0     (no feedback where positions are projected)
+#
+# eliminated from the equations of the contacts. At the start of a step driven speeds are imposed,
+# at its end positions are projected.
+
+
+@kernel
+def fill_position_errors(data, q):
+    """Fill h at q (nq,), at the placements at hand."""
+    if has_bilateral(data):
+        assign(vector(data, f.PROJECTED_Q), q)
+        run_task(data, FILL_POSITIONS)
+
+
+@kernel
+def constrain_free_acceleration(data, arc, v):
+    """Constrain the acceleration without contact forces at v (nv,).
+
+    Fills the elimination that `constrain_response` needs.
+    """
+    if not has_bilateral(data):
+        return
+    moved = vector(data, f.PROJECTION)
+    assign(moved, v)
+    run_task(data, ELIMINATE_ACCELERATIONS)
+    fill_arc_coupling(data, arc)
+    constrain_vector(data, vector(arc, e.FREE_ACCELERATION))
+    assign(vector(arc, e.BILATERAL_FREE), vector(data, f.BILATERAL_IMPULSE))
+    set_zero(vector(data, f.BILATERAL_BIAS))
+
+
+@kernel
+def fill_arc_coupling(data, arc):
+    """Fill J M⁻¹ Hᵀ of the contact rows of the arc, and the share of it in G."""
+    coupling, response = matrix(data, f.BILATERAL_COUPLING), matrix(data, f.BILATERAL_RESPONSE)
+    for a in range(coupling.shape[0]):
+        row_velocities(
+            matrix(arc, e.JACOBIAN_TRANSPOSED), branches_with(data, vector(arc, e.FEATURE)),
+            interval_branches(data), integers(data, f.DOF_PARENT), response[a], coupling[a],
+        )  # fmt: skip
+    run_task(data, FILL_SHARE)
+
+
+@kernel
+def constrain_vector(data, x):
+    """Constrain an acceleration or velocity (nv,) with the c in the field `bilateral_bias`."""
+    moved = vector(data, f.PROJECTION)
+    assign(moved, x)
+    run_task(data, CONSTRAIN_VECTOR)
+    assign(x, moved)
+
+
+@kernel
+def constrain_response(data, response):
+    """Constrain the response M⁻¹ Jᵀ f (nv,) to contact forces or impulses."""
+    if has_bilateral(data):
+        constrain_vector(data, response)
+
+
+@kernel
+def constrain_row_delassus(data, n):
+    """Make G of n rows G_c, the one under the constraints."""
+    if has_bilateral(data):
+        integers(data, f.COUNTS)[1] = n
+        run_task(data, CONSTRAIN_DELASSUS)
+
+
+@kernel
+def fill_constraint_forces(data, arc):
+    """Fill the forces of the constraints at the instant, after those of the contacts."""
+    force, free = vector(arc, e.BILATERAL_FORCE), vector(arc, e.BILATERAL_FREE)
+    response = vector(data, f.BILATERAL_IMPULSE)
+    for r in range(force.shape[0]):
+        force[r] = free[r] + response[r]
+
+
+@kernel
+def accumulate_constraint_impulse(data, arc):
+    """Add the impulses of the last response to those of the step."""
+    total, impulse = vector(arc, e.BILATERAL_IMPULSE), vector(data, f.BILATERAL_IMPULSE)
     for r in range(total.shape[0]):
-        total[r] += turned[r]
+        total[r] += impulse[r]
+
+
+@kernel
+def impose_driven_speeds(data, arc):
+    """Make the velocity of the arc obey ḣ = 0 and driven speeds; return True if there are rows."""
+    if not has_bilateral(data):
+        return False
+    # H of the start is kept: the report of the step is in it
+    start, H = matrix(arc, e.START_JACOBIAN), matrix(data, f.BILATERAL_JACOBIAN)
+    for r in range(H.shape[0]):
+        assign(start[r], H[r])
+    set_zero(vector(arc, e.BILATERAL_IMPULSE))
+    v = vector(arc, e.ARC_V)
+    assign(vector(data, f.PROJECTION), v)
+    run_task(data, FILL_SPEEDS)
+    constrain_vector(data, v)
+    accumulate_constraint_impulse(data, arc)
+    set_zero(vector(data, f.BILATERAL_BIAS))
+    return True
+
+
+@kernel
+def store_constraint_impulse(data, arc):
+    """Project positions, and write impulses and H of the step."""
+    if not has_bilateral(data):
+        return
+    fill_rates(data, vector(arc, e.ARC_V))
+    project_positions(data)
+    start, H = matrix(arc, e.START_JACOBIAN), matrix(data, f.BILATERAL_JACOBIAN)
+    for r in range(H.shape[0]):
+        assign(H[r], start[r])
+    assign(vector(data, f.BILATERAL_IMPULSE), vector(arc, e.BILATERAL_IMPULSE))
+
+
+@kernel
+def set_zero(x):
+    """Make all zero."""
+    for k in range(x.shape[0]):
+        x[k] = 0.0

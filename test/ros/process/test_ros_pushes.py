@@ -14,7 +14,7 @@ from std_srvs.srv import Trigger
 from visualization_msgs.msg import Marker
 
 from contact_sim import load_robot
-from contact_sim.drawing._style import METRES_PER_NEWTON
+from contact_sim.drawing._step_shapes import METRES_PER_NEWTON
 
 ROBOT = load_robot('go1')
 TOPICS = {

@@ -47,7 +47,7 @@ def viewers_of(process):
     return [
         child
         for child in children
-        if b'view.served' in Path(f'/proc/{child}/cmdline').read_bytes()
+        if b'view.viewer_main' in Path(f'/proc/{child}/cmdline').read_bytes()
     ]
 
 

@@ -11,7 +11,7 @@ from linkages import double_pendulum
 from sent import SentMessages, received_numbers
 
 from contact_sim import Simulator
-from contact_sim.drawing._style import METRES_PER_NEWTON
+from contact_sim.drawing._step_shapes import METRES_PER_NEWTON
 from contact_sim.robot._model import RobotModel
 from contact_sim.robot._several_robots import parts_of
 from contact_sim.ros._factory import chosen_constraints, described_constraints

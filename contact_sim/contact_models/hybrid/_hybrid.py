@@ -5,17 +5,26 @@ integrated with a Runge-Kutta scheme of 4th order; touch-down, lift-off, the sta
 a slip are located, impacts are maps of the velocity, and after each event the modes are chosen by
 the contact problem at acceleration level. theory 2.6 to 2.8, T8, T12 to T15.
 
-Efforts and external forces are constant over a step. Normal drift is taken out at a rate of
-`stabilisation`; friction needs no anchor, since the slip velocity is held at zero.
+    while t < h:   impact, if a contact closes                     (_impacts.py)
+                   choose the modes                                (_closed_contacts.py, _modes.py)
+                   integrate with them until a guard is violated   (_flow.py, _motion.py)
+                   locate the event and stop there                 (_events.py)
 
-What cannot be answered so, a Painlevé configuration or a step with too many events, is answered
-by one step of `ncp`, and the status says which.
+Efforts and external forces are constant over a step. Normal drift is taken out at a rate of
+`stabilisation`; friction needs no anchor, since the slip velocity is held at zero. A step that
+has no such answer, with a Painlevé configuration or too many events, is one step of `ncp`, and
+the status says which.
+
+Everything that lasts from step to step is in the step data: `memory` keeps force, in world axes,
+and mode of every contact, so that a snapshot is exact. Terms of Pinocchio and constraints that are
+Python functions are filled wherever an instant is evaluated: at every stage of an arc, and where
+the velocity jumps.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -23,12 +32,11 @@ from contact_sim._types import Array
 from contact_sim._validation import is_finite
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import arrays_of, frames, matrix, vector
-from contact_sim.contact_models._base import Stepper, TimeStepping, settle
+from contact_sim.contact_models._base import Stepper, TimeStepping, project_python_constraints
 from contact_sim.contact_models._ncp import Ncp
-from contact_sim.contact_models._stages import READY
+from contact_sim.contact_models._stages import READY, specialised
 from contact_sim.contact_models.hybrid import _closed_contacts, _events, _flow, _impacts, _motion
-from contact_sim.contact_models.hybrid import _fields as e
-from contact_sim.contact_models.hybrid._fields import STAGES, ArcArrays
+from contact_sim.contact_models.hybrid._arc_fields import STAGES, ArcArrays
 from contact_sim.contact_models.hybrid._impacts import IMPACT_LAWS
 from contact_sim.contact_models.hybrid._modes import OPEN, SLIP, STICK
 from contact_sim.dynamics._pinocchio_fallback import GivenTerms
@@ -44,470 +52,29 @@ from contact_sim.solvers._cone_problem import (
     TOO_MANY_EVENTS,
 )
 from contact_sim.solvers._jit import entry
-from contact_sim.step._constraints import GivenRows
-from contact_sim.step._workspace import Workspace, fill_ground_coefficients
+from contact_sim.step._bilateral_rows import PythonConstraints
+from contact_sim.step._workspace import Workspace
 
-# --- Compiled pieces of a step, called by the event-driven stepper.
-#
-# Every entry takes the arrays of the step (numbers, indices, layout), then those of the arc.
+SOLVED = (FREE, CONVERGED, CONVERGED_BY_FALLBACK)
+
+MAX_LOCATION_TRIES = 200
+
+SHORTEST_ARC = 1e-6
+"""Arc length at which a motion counts as too rough to follow [s]."""
+
+NOT_FOLLOWED = -1.0
+"""Time reached by a motion that cannot be followed."""
+
+CHOICE_TOLERANCE = 1e-11
+"""Accuracy of the end of a mode with redundant forces [s]."""
+
+LOCATED_VIOLATION = 1e-3
+"""Violation, in slacks, at which an event counts as located."""
+
+MISSES_BEFORE_BISECTION = 3
 
 STICKING_SPEED = 1e-6
 """Speed up to which a contact counts as sticking after a time-stepping step [m/s]."""
-
-
-@entry
-def load(numbers, indices, layout, arc_numbers, arc_indices, arc_layout):
-    """Take the state at the start of a step; return True if a contact collides."""
-    data = arrays_of(numbers, indices, layout, 0)
-    return _flow.load(data, arrays_of(arc_numbers, arc_indices, arc_layout, 0))
-
-
-@entry
-def fill_coefficients(numbers, indices, layout, arc_numbers, arc_indices, arc_layout):
-    """Fill friction and restitution of the contacts at the instant at hand."""
-    arc = arrays_of(arc_numbers, arc_indices, arc_layout, 0)
-    data = arrays_of(numbers, indices, layout, 0)
-    fill_ground_coefficients(data, matrix(arc, e.POSITION), vector(arc, e.FEATURE))
-
-
-@entry
-def apply_impact(
-    numbers, indices, layout, arc_numbers, arc_indices, arc_layout, law, energy_guard
-):  # fmt: skip
-    """Change the velocity by the impact map; return (status code, iterations, residual)."""
-    data = arrays_of(numbers, indices, layout, 0)
-    arc = arrays_of(arc_numbers, arc_indices, arc_layout, 0)
-    return _impacts.apply_impact(data, arc, law, energy_guard)
-
-
-@entry
-def change_velocity(numbers, indices, layout, arc_numbers, arc_indices, arc_layout):
-    """Bring the instant in line with a velocity that an impact has changed."""
-    data = arrays_of(numbers, indices, layout, 0)
-    arc = arrays_of(arc_numbers, arc_indices, arc_layout, 0)
-    _motion.evaluate_velocity(data, arc, vector(arc, e.ARC_V))
-
-
-@entry
-def choose_modes(numbers, indices, layout, arc_numbers, arc_indices, arc_layout, dt):
-    """Choose the modes for an arc of about dt [s]; return (status code, sweeps, residual [N])."""
-    data = arrays_of(numbers, indices, layout, 0)
-    arc = arrays_of(arc_numbers, arc_indices, arc_layout, 0)
-    return _closed_contacts.choose_modes(data, arc, dt)
-
-
-@entry
-def begin_arc(numbers, indices, layout, arc_numbers, arc_indices, arc_layout, lenience):
-    """Start arcs in the modes at hand; return False if no finite force holds them."""
-    data = arrays_of(numbers, indices, layout, 0)
-    return _flow.begin_arc(data, arrays_of(arc_numbers, arc_indices, arc_layout, 0), lenience)
-
-
-@entry
-def integrate(numbers, indices, layout, arc_numbers, arc_indices, arc_layout, dt):
-    """Integrate by dt [s]; return (held, error, violated guards)."""
-    data = arrays_of(numbers, indices, layout, 0)
-    return _flow.integrate(data, arrays_of(arc_numbers, arc_indices, arc_layout, 0), dt)
-
-
-@entry
-def start_stage(numbers, indices, layout, arc_numbers, arc_indices, arc_layout, stage, dt):
-    """Fill velocity and displacement of a stage; return the error of the arc at its end."""
-    data = arrays_of(numbers, indices, layout, 0)
-    return _flow.start_stage(data, arrays_of(arc_numbers, arc_indices, arc_layout, 0), stage, dt)
-
-
-@entry
-def finish_stage(numbers, indices, layout, arc_numbers, arc_indices, arc_layout, stage):
-    """Fill forces, rates and guards of a stage; return (held, violated guards)."""
-    data = arrays_of(numbers, indices, layout, 0)
-    return _flow.finish_stage(data, arrays_of(arc_numbers, arc_indices, arc_layout, 0), stage)
-
-
-@entry
-def accept(numbers, indices, layout, arc_numbers, arc_indices, arc_layout, dt):
-    """Make the end of the arc the state; return True if a contact slips."""
-    data = arrays_of(numbers, indices, layout, 0)
-    return _flow.accept(data, arrays_of(arc_numbers, arc_indices, arc_layout, 0), dt)
-
-
-@entry
-def finish(
-    numbers, indices, layout, arc_numbers, arc_indices, arc_layout, count, residual
-):  # fmt: skip
-    """Write a step with `count` events into the step data."""
-    data = arrays_of(numbers, indices, layout, 0)
-    _flow.finish(data, arrays_of(arc_numbers, arc_indices, arc_layout, 0), count, residual)
-
-
-@entry
-def only_forces_violated(numbers, indices, layout):
-    """Return True if every violated guard is one of a force; takes the arrays of the arc."""
-    return _events.only_forces_violated(arrays_of(numbers, indices, layout, 0))
-
-
-@entry
-def watch_violated(numbers, indices, layout):
-    """Watch the violated guards; return their number and the largest violation of the watched.
-
-    Takes the arrays of the arc.
-    """
-    arc = arrays_of(numbers, indices, layout, 0)
-    return _events.watch_violated(arc), _events.largest_violation(arc)
-
-
-@entry
-def earliest_root(numbers, indices, layout, low, high, bisect):
-    """Return the next instant to look at in [low, high] [s]; takes the arrays of the arc."""
-    return _events.earliest_root(arrays_of(numbers, indices, layout, 0), low, high, bisect)
-
-
-@entry
-def prepare_event(numbers, indices, layout):
-    """Close what touches; return True if a contact collides; takes the arrays of the arc."""
-    return _events.prepare_event(arrays_of(numbers, indices, layout, 0))
-
-
-@entry
-def remember_fallback(numbers, indices, layout):
-    """Keep force and mode of every contact after a time-stepping step."""
-    data = arrays_of(numbers, indices, layout, 0)
-    memory, frame = matrix(data, f.MEMORY), frames(data, f.FRAME_START)
-    h = vector(data, f.TIME_STEP)[0]
-    impulse, u = vector(data, f.IMPULSE), vector(data, f.U_NEXT)
-    for i in range(memory.shape[0]):
-        r, mode = 3 * i, OPEN
-        if impulse[r + 2] > 0.0:
-            slip = np.sqrt(u[r] ** 2 + u[r + 1] ** 2)
-            mode = SLIP if slip > STICKING_SPEED else STICK
-        force = scaled(1.0 / h, vec(impulse, r))
-        _flow.remember_contact(memory[i], mode, force, frame[i])
-
-
-# --- The event-driven step: integrate to the first event, change modes or velocity, go on.
-#
-#     while t < h:   impact, if a contact closes                     (impacts.py, collide.py)
-#                    choose the modes                                (modes.py)
-#                    integrate with them until a guard is violated   (flow.py, guards.py)
-#                    locate the event and stop there                 (events.py)
-#
-# Everything that lasts from step to step is in the step data: `memory` keeps force, in world axes,
-# and mode of every contact, so that a snapshot is exact.
-#
-# What only Python knows, terms of Pinocchio and constraints that are functions, is filled wherever
-# an instant is evaluated: at every stage of an arc, and where the velocity jumps.
-
-SOLVED = (FREE, CONVERGED, CONVERGED_BY_FALLBACK)
-MAX_LOCATION_TRIES = 200
-SHORTEST_ARC = 1e-6
-"""Arc length at which a motion counts as too rough to follow [s]."""
-TOO_ROUGH = -1.0
-"""Time reached by a motion that cannot be followed."""
-CHOICE_TOLERANCE = 1e-11
-"""Accuracy of the end of a mode with redundant forces [s]."""
-LOCATED = 1e-3
-"""Violation, in slacks, at which an event counts as located."""
-MISSES_BEFORE_BISECTION = 3
-
-
-@dataclass(frozen=True)
-class EventSettings:
-    """Impact map and numerics of the event-driven step."""
-
-    impact: int
-    """Code of the impact law."""
-    energy_guard: bool
-    """Whether restitution is reduced until no energy is created."""
-    max_substep: float
-    """Longest Runge-Kutta step [s]."""
-    event_tolerance: float
-    """Accuracy of the time of an event [s]."""
-    max_events: int
-    """Events in one step before the fallback takes over."""
-    stiction_speed: float
-    """Speed up to which a row counts as at rest [m/s, rad/s]."""
-    stabilisation: float
-    """Rate α at which drift is taken out [1/s]."""
-
-
-class EventDriven:
-    """The event-driven stepper of one workspace.
-
-    Args:
-        workspace: arrays of the simulation.
-        fallback: the step taken where events have no answer.
-        settings: impact map and numerics.
-    """
-
-    def __init__(
-        self, workspace: Workspace, fallback: TimeStepping, settings: EventSettings
-    ) -> None:
-        self._workspace, self._fallback, self._settings = workspace, fallback, settings
-        self._arc = arc = ArcArrays(workspace.sizes)
-        arc.jacobian_transposed[:] = workspace.data.jacobian_transposed  # rows of the intervals
-        arc.settings[:] = settings.stiction_speed, settings.stabilisation
-        own = arc.numbers, arc.indices, arc.layout
-        self._own, self._arrays = own, (*workspace.arrays, *own)
-        self._terms = GivenTerms(workspace) if workspace.terms_given[0] else None
-        self._rows = GivenRows(workspace) if workspace.table.given else None
-        self._effects: Array = np.zeros(workspace.sizes.nv)
-        self._residual, self._longest = 0.0, settings.max_substep
-        self._compile()
-
-    def _compile(self) -> None:
-        """Call the entries that only events need: the first event costs what all others do."""
-        own, settings = self._own, self._settings
-        fill_coefficients(*self._arrays)
-        apply_impact(*self._arrays, settings.impact, settings.energy_guard)
-        only_forces_violated(*own)
-        earliest_root(*own, 0.0, 1.0, False)
-        watch_violated(*own)
-        prepare_event(*own)
-        change_velocity(*self._arrays)
-        memory = self._workspace.data.memory
-        kept = memory.copy()
-        remember_fallback(*self._workspace.arrays)
-        memory[:] = kept
-
-    def advance(self) -> int:
-        """Advance the state by h; return the status of the world.
-
-        A step that is not finite is taken back, by the fallback.
-        """
-        if self._rows is None:
-            return self._advance()
-        with self._fallback.as_before_if_raised():
-            return self._advance()
-
-    def _advance(self) -> int:
-        status = self._fallback.begin()
-        if status != READY:
-            return status
-        if self._terms is not None:
-            self._effects[:] = self._workspace.data.nonlinear_effects
-        code, events = self._run(float(self._workspace.data.time_step[0]))
-        if not (is_finite(self._arc.arc_q) and is_finite(self._arc.arc_v)):
-            code = NONFINITE
-        if code not in SOLVED:
-            return self._fall_back(code, events)
-        finish(*self._arrays, events, self._residual)
-        if self._terms is not None:
-            self._workspace.data.nonlinear_effects[:] = self._effects
-        if self._rows is not None:
-            settle(self._workspace)
-        self.update_contacts()
-        return READY
-
-    def update_contacts(self) -> None:
-        """Fill placements, M and the contact points at the current q."""
-        self._fallback.update_contacts()
-
-    # ---------------------------------------------------------------- between the events
-
-    def _run(self, h: float) -> tuple[int, int]:
-        """Advance the arc by h; return the status code and the number of events."""
-        arc, t, events, lenience, before = self._arc, 0.0, 0, 0.0, None
-        self._residual, self._longest = 0.0, self._settings.max_substep
-        collides = load(*self._arrays)
-        if self._rows is not None:  # load has made the velocity the one that is asked for
-            self._evaluate_velocity()
-        while True:
-            if self._has_regions:
-                fill_coefficients(*self._arrays)
-            code = self._impact() if collides else CONVERGED
-            if code in SOLVED:
-                code, _, self._residual = choose_modes(*self._arrays, self._length(h - t))
-            if code not in SOLVED:
-                return code, events
-            modes = (arc.contact_mode.tobytes(), arc.interval_mode.tobytes())
-            redundant = modes == before
-            lenience = 4.0 * lenience + 1.0 if redundant else 0.0
-            if not begin_arc(*self._arrays, lenience):
-                return NONFINITE, events
-            t, located = self._follow(t, h, redundant)
-            events += located
-            if t == TOO_ROUGH:
-                return TOO_MANY_EVENTS, events
-            if t >= h:
-                return CONVERGED, events
-            if events > self._settings.max_events:
-                return TOO_MANY_EVENTS, events
-            before, collides = modes if located else None, False
-            arc.at_end[:] = 0
-            if located:
-                collides = prepare_event(*self._own)
-
-    def _follow(self, t: float, h: float, redundant: bool) -> tuple[float, bool]:
-        """Integrate from t to the next event, the next choice of modes or h, in the modes at hand.
-
-        Returns the time reached, or TOO_ROUGH, and whether there was an event. `redundant`: the
-        modes are those before the last event.
-        """
-        while t < h:
-            dt = self._length(h - t)
-            fine, violated = self._integrate(dt)
-            if not fine:
-                if dt <= SHORTEST_ARC:
-                    return TOO_ROUGH, False
-                self._longest = 0.5 * dt
-                continue
-            located = violated > 0 and not self._forces_can_adapt(dt)
-            if located:
-                dt = self._locate(dt, redundant)
-            t = h if dt == h - t else t + dt
-            slips = accept(*self._arrays, dt)
-            self._longest = min(2.0 * self._longest, self._settings.max_substep)
-            if located or slips or self._has_regions:
-                return t, located
-        return t, False
-
-    def _integrate(self, dt: float) -> tuple[bool, int]:
-        """Integrate by dt; return False if shorter arcs are needed, and the violated guards."""
-        if self._terms is None and self._rows is None:
-            held, error, violated = integrate(*self._arrays, dt)
-        else:
-            held, error, violated = self._integrate_by_stages(dt)
-        return held and error <= 1.0, violated
-
-    def _integrate_by_stages(self, dt: float) -> tuple[bool, float, int]:
-        """Integrate by dt with what Python fills; returns what `flow.integrate` does."""
-        arc, error, violated = self._arc, 0.0, 0
-        for stage in range(1, STAGES + 1):
-            error = start_stage(*self._arrays, stage, dt)
-            if not np.isfinite(arc.stage_v.sum()):
-                return False, error, 0
-            if self._terms is not None:
-                arc.stage_q[:] = self._terms.moved(arc.arc_q, arc.displacement)
-            self._fill_given(arc.stage_q, arc.stage_v)
-            held, violated = finish_stage(*self._arrays, stage)
-            if not held:
-                return False, error, 0
-        return True, error, violated
-
-    def _fill_given(self, q: Array, v: Array) -> None:
-        """Fill what only Python knows at q (nq,), v (nv,)."""
-        if self._terms is not None:
-            self._terms.update_configuration(q)
-            self._terms.update_velocity(q, v)
-        if self._rows is not None:
-            self._rows.update(q, v)
-
-    def _evaluate_velocity(self) -> None:
-        """Bring the instant in line with a velocity that has jumped."""
-        self._fill_given(self._arc.arc_q, self._arc.arc_v)
-        change_velocity(*self._arrays)
-
-    @property
-    def _has_regions(self) -> bool:
-        """Whether friction depends on the place; it is that of the start of an arc, all along."""
-        return bool(self._workspace.ground[-1])
-
-    def _length(self, remaining: float) -> float:
-        """Return the length of the next arc [s]."""
-        longest = min(remaining, self._longest)
-        return 0.5 * remaining if longest < remaining < 2.0 * longest else longest
-
-    def _forces_can_adapt(self, dt: float) -> bool:
-        """Return True if other forces at the end of the arc obey the bounds in the same modes.
-
-        Redundant forces are not unique: that those at hand leave a cone is no event yet.
-        """
-        arc = self._arc
-        if not only_forces_violated(*self._own):
-            return False
-        kept = (arc.closed, arc.contact_mode, arc.direction, arc.heading, arc.frozen,
-                arc.interval_mode, arc.interval_closed)  # fmt: skip
-        before, reference = [array.copy() for array in kept], arc.reference.copy()
-        arc.reference[:] = arc.force
-        arc.at_end[:] = 0
-        code, _, residual = choose_modes(*self._arrays, dt)
-        same = np.array_equal(arc.contact_mode, before[1])
-        adapted = code in SOLVED and same and np.array_equal(arc.interval_mode, before[5])
-        for array, old in zip(kept, before, strict=True):
-            array[:] = old
-        if adapted:
-            self._residual = max(self._residual, residual)
-            arc.force[:] = arc.reference
-        else:
-            arc.reference[:] = reference
-        return adapted
-
-    # ---------------------------------------------------------------- the events
-
-    def _locate(self, dt: float, redundant: bool) -> float:
-        """Integrate to the first event in the arc, and return its instant in (0, dt].
-
-        `redundant`: forces at the last event could adapt, which is then looked at here too.
-        """
-        arc, own, tolerance = self._arc, self._own, self._settings.event_tolerance
-        if redundant and only_forces_violated(*own):
-            return self._locate_by_choice(dt)
-        low, high, reached, misses = 0.0, dt, dt, 0
-        arc.watched[:] = 0
-        watch_violated(*own)
-        arc.guard_low[:], arc.guard_high[:] = arc.guard_before, arc.guard
-        for _ in range(MAX_LOCATION_TRIES):
-            if high - low <= tolerance:
-                break
-            t = earliest_root(*own, low, high, misses >= MISSES_BEFORE_BISECTION)
-            t = min(max(t, low + 0.25 * tolerance), high)
-            t = low + 0.5 * (high - low) if t >= high else t
-            self._integrate(t)
-            reached = t
-            violated, largest = watch_violated(*own)
-            if violated:
-                misses = misses + 1 if t - low > 0.5 * (high - low) else 0
-                high, arc.guard_high[:] = t, arc.guard
-                if largest <= LOCATED:
-                    break
-            else:
-                misses = misses + 1 if high - t > 0.5 * (high - low) else 0
-                low, arc.guard_low[:] = t, arc.guard
-        if reached != high:
-            self._integrate(high)
-        return high
-
-    def _locate_by_choice(self, dt: float) -> float:
-        """Return the instant in (0, dt] up to which some forces obey the bounds in these modes.
-
-        For redundant forces: those at hand leave their bounds before the modes have to change.
-        """
-        low, high = 0.0, dt
-        while high - low > max(self._settings.event_tolerance, CHOICE_TOLERANCE):
-            t = 0.5 * (low + high)
-            fine, violated = self._integrate(t)
-            if fine and (violated == 0 or self._forces_can_adapt(t)):
-                low = t
-            else:
-                high = t
-        self._integrate(high)
-        return high
-
-    def _impact(self) -> int:
-        """Apply the impact map at the closed contacts; return the status code."""
-        settings = self._settings
-        code, _, residual = apply_impact(*self._arrays, settings.impact, settings.energy_guard)
-        self._residual = max(self._residual, residual)
-        self._evaluate_velocity()
-        return int(code)
-
-    # ---------------------------------------------------------------- the fallback
-
-    def _fall_back(self, code: int, events: int) -> int:
-        """Take one time-stepping step from where this step started, and say why."""
-        solver = self._workspace.data.solver
-        self.update_contacts()
-        status = self._fallback.advance()
-        if status != READY:
-            return status
-        remember_fallback(*self._workspace.arrays)
-        if code == INCONSISTENT or solver[0] in SOLVED:
-            solver[0] = code
-        solver[1] += events
-        return status
-
-
-# --- Hybrid: rigid contact in continuous time, event by event.
 
 
 @dataclass(frozen=True)
@@ -559,7 +126,7 @@ class Hybrid:
         Raises:
             InvalidInput: a row of the robot that is bounded on one side only.
         """
-        refuse_half_lines(workspace)
+        reject_one_sided_rows(workspace)
         p, ncp, h = self.parameters, Ncp(), float(workspace.data.time_step[0])
         settings = EventSettings(
             IMPACT_LAWS.index(p.impact), p.energy_guard, p.max_substep, p.event_tolerance,
@@ -569,7 +136,7 @@ class Hybrid:
         return EventDriven(workspace, fallback, settings)
 
 
-def refuse_half_lines(workspace: Workspace) -> None:
+def reject_one_sided_rows(workspace: Workspace) -> None:
     """Raise InvalidInput where the force of an interval row is bounded on one side only.
 
     Such a row opens and closes like a contact, for which there is no guard.
@@ -583,3 +150,362 @@ def refuse_half_lines(workspace: Workspace) -> None:
             f'force in [{lower[k]:g}, {upper[k]:g}]; hybrid takes rows with two bounds or none; '
             'choose a time-stepping model'
         )
+
+
+# --- The event-driven step.
+
+
+@dataclass(frozen=True)
+class EventSettings:
+    """Impact map and numerics of the event-driven step."""
+
+    impact: int
+    """Code of the impact law."""
+    energy_guard: bool
+    """Whether restitution is reduced until no energy is created."""
+    max_substep: float
+    """Longest Runge-Kutta step [s]."""
+    event_tolerance: float
+    """Accuracy of the time of an event [s]."""
+    max_events: int
+    """Events in one step before the fallback takes over."""
+    stiction_speed: float
+    """Speed up to which a row counts as at rest [m/s, rad/s]."""
+    stabilisation: float
+    """Rate α at which drift is taken out [1/s]."""
+
+
+class EventDriven:
+    """The event-driven stepper of one workspace.
+
+    Args:
+        workspace: arrays of the simulation.
+        fallback: the step taken where events have no answer.
+        settings: impact map and numerics.
+    """
+
+    def __init__(
+        self, workspace: Workspace, fallback: TimeStepping, settings: EventSettings
+    ) -> None:
+        self._workspace, self._fallback, self._settings = workspace, fallback, settings
+        self._arc = arc = ArcArrays(workspace.sizes)
+        arc.jacobian_transposed[:] = workspace.data.jacobian_transposed  # rows of the intervals
+        arc.settings[:] = settings.stiction_speed, settings.stabilisation
+        own = arc.numbers, arc.indices, arc.layout
+        self._own, self._arrays = own, (*workspace.arrays, *own)
+        self._terms = GivenTerms(workspace) if workspace.terms_given[0] else None
+        self._rows = PythonConstraints(workspace) if workspace.table.given else None
+        self._effects: Array = np.zeros(workspace.sizes.nv)
+        self._residual, self._longest = 0.0, settings.max_substep
+        self._compile()
+
+    def _compile(self) -> None:
+        """Call the entries that only events need: the first event costs what all others do."""
+        own, settings = self._own, self._settings
+        fill_coefficients(*self._arrays)
+        apply_impact(*self._arrays, settings.impact, settings.energy_guard)
+        only_forces_violated(*own)
+        earliest_root(*own, 0.0, 1.0, False)
+        watch_violated(*own)
+        prepare_event(*own)
+        change_velocity(*self._arrays)
+        memory = self._workspace.data.memory
+        kept = memory.copy()
+        store_fallback_state(*self._workspace.arrays)
+        memory[:] = kept
+
+    def advance(self) -> int:
+        """Advance the state by h; return the status of the world.
+
+        A step that is not finite is taken back, by the fallback.
+        """
+        if self._rows is None:
+            return self._advance()
+        with self._fallback.restored_on_error():
+            return self._advance()
+
+    def _advance(self) -> int:
+        status = self._fallback.begin()
+        if status != READY:
+            return status
+        if self._terms is not None:
+            self._effects[:] = self._workspace.data.nonlinear_effects
+        code, events = self._run(float(self._workspace.data.time_step[0]))
+        if not (is_finite(self._arc.arc_q) and is_finite(self._arc.arc_v)):
+            code = NONFINITE
+        if code not in SOLVED:
+            return self._fall_back(code, events)
+        finish_step(*self._arrays, events, self._residual)
+        if self._terms is not None:
+            self._workspace.data.nonlinear_effects[:] = self._effects
+        if self._rows is not None:
+            project_python_constraints(self._workspace)
+        self.update_contacts()
+        return READY
+
+    def update_contacts(self) -> None:
+        """Fill placements, M and the contact points at the current q."""
+        self._fallback.update_contacts()
+
+    def _run(self, h: float) -> tuple[int, int]:
+        """Advance the arc by h; return the status code and the number of events."""
+        arc, t, events, lenience, before = self._arc, 0.0, 0, 0.0, None
+        self._residual, self._longest = 0.0, self._settings.max_substep
+        collides = start_step(*self._arrays)
+        if self._rows is not None:  # load has made the velocity the one that is asked for
+            self._evaluate_velocity()
+        while True:
+            if self._has_regions:
+                fill_coefficients(*self._arrays)
+            code = self._impact() if collides else CONVERGED
+            if code in SOLVED:
+                code, _, self._residual = choose_modes(*self._arrays, self._length(h - t))
+            if code not in SOLVED:
+                return code, events
+            # same modes as before the event: redundant forces left their bounds; allow more
+            modes = (arc.contact_mode.tobytes(), arc.interval_mode.tobytes())
+            redundant = modes == before
+            lenience = 4.0 * lenience + 1.0 if redundant else 0.0
+            if not begin_arc(*self._arrays, lenience):
+                return NONFINITE, events
+            t, located = self._follow(t, h, redundant)
+            events += located
+            if t == NOT_FOLLOWED:
+                return TOO_MANY_EVENTS, events
+            if t >= h:
+                return CONVERGED, events
+            if events > self._settings.max_events:
+                return TOO_MANY_EVENTS, events
+            before, collides = modes if located else None, False
+            arc.at_end[:] = 0
+            if located:
+                collides = prepare_event(*self._own)
+
+    def _follow(self, t: float, h: float, redundant: bool) -> tuple[float, bool]:
+        """Integrate from t to the next event, the next choice of modes or h, in the modes at hand.
+
+        Returns the time reached, or TOO_ROUGH, and whether there was an event. `redundant`: the
+        modes are those before the last event.
+        """
+        while t < h:
+            dt = self._length(h - t)
+            fine, violated = self._integrate(dt)
+            if not fine:
+                if dt <= SHORTEST_ARC:
+                    return NOT_FOLLOWED, False
+                self._longest = 0.5 * dt
+                continue
+            located = violated > 0 and not self._forces_can_adapt(dt)
+            if located:
+                dt = self._locate(dt, redundant)
+            t = h if dt == h - t else t + dt
+            slips = accept(*self._arrays, dt)
+            self._longest = min(2.0 * self._longest, self._settings.max_substep)
+            if located or slips or self._has_regions:
+                return t, located
+        return t, False
+
+    def _integrate(self, dt: float) -> tuple[bool, int]:
+        """Integrate by dt; return False if shorter arcs are needed, and the violated guards."""
+        if self._terms is None and self._rows is None:
+            held, error, violated = integrate(*self._arrays, dt)
+        else:
+            held, error, violated = self._integrate_by_stages(dt)
+        return held and error <= 1.0, violated
+
+    def _integrate_by_stages(self, dt: float) -> tuple[bool, float, int]:
+        """Integrate by dt with what Python fills; returns what `flow.integrate` does."""
+        arc, error, violated = self._arc, 0.0, 0
+        for stage in range(1, STAGES + 1):
+            error = start_stage(*self._arrays, stage, dt)
+            if not np.isfinite(arc.stage_v.sum()):
+                return False, error, 0
+            if self._terms is not None:
+                arc.stage_q[:] = self._terms.moved(arc.arc_q, arc.displacement)
+            self._fill_given(arc.stage_q, arc.stage_v)
+            held, violated = finish_stage(*self._arrays, stage)
+            if not held:
+                return False, error, 0
+        return True, error, violated
+
+    def _fill_given(self, q: Array, v: Array) -> None:
+        """Fill terms of Pinocchio and rows of Python functions at q (nq,), v (nv,)."""
+        if self._terms is not None:
+            self._terms.update_configuration(q)
+            self._terms.update_velocity(q, v)
+        if self._rows is not None:
+            self._rows.update(q, v)
+
+    def _evaluate_velocity(self) -> None:
+        """Bring the instant in line with a velocity that has jumped."""
+        self._fill_given(self._arc.arc_q, self._arc.arc_v)
+        change_velocity(*self._arrays)
+
+    @property
+    def _has_regions(self) -> bool:
+        """Whether friction depends on the place; over an arc it is that of its start."""
+        return bool(self._workspace.ground[-1])
+
+    def _length(self, remaining: float) -> float:
+        """Return the length of the next arc [s]."""
+        longest = min(remaining, self._longest)
+        return 0.5 * remaining if longest < remaining < 2.0 * longest else longest
+
+    def _forces_can_adapt(self, dt: float) -> bool:
+        """Return True if other forces at the end of the arc obey the bounds in the same modes.
+
+        Redundant forces are not unique: that those at hand leave a cone is no event yet.
+        """
+        arc = self._arc
+        if not only_forces_violated(*self._own):
+            return False
+        # choose the modes anew at the end of the arc, and restore what that overwrites
+        kept = (arc.closed, arc.contact_mode, arc.direction, arc.heading, arc.frozen,
+                arc.interval_mode, arc.interval_closed)  # fmt: skip
+        before, reference = [array.copy() for array in kept], arc.reference.copy()
+        arc.reference[:] = arc.force
+        arc.at_end[:] = 0
+        code, _, residual = choose_modes(*self._arrays, dt)
+        same = np.array_equal(arc.contact_mode, before[1])
+        adapted = code in SOLVED and same and np.array_equal(arc.interval_mode, before[5])
+        for array, old in zip(kept, before, strict=True):
+            array[:] = old
+        if adapted:
+            self._residual = max(self._residual, residual)
+            arc.force[:] = arc.reference
+        else:
+            arc.reference[:] = reference
+        return adapted
+
+    def _locate(self, dt: float, redundant: bool) -> float:
+        """Integrate to the first event in the arc, and return its instant in (0, dt].
+
+        `redundant`: forces at the last event could adapt, which is then looked at here too.
+        """
+        arc, own, tolerance = self._arc, self._own, self._settings.event_tolerance
+        if redundant and only_forces_violated(*own):
+            return self._locate_by_choice(dt)
+        low, high, reached, misses = 0.0, dt, dt, 0
+        arc.watched[:] = 0
+        watch_violated(*own)
+        arc.guard_low[:], arc.guard_high[:] = arc.guard_before, arc.guard
+        for _ in range(MAX_LOCATION_TRIES):
+            if high - low <= tolerance:
+                break
+            # earliest root by regula falsi, by bisection after it has missed the half three times
+            t = earliest_root(*own, low, high, misses >= MISSES_BEFORE_BISECTION)
+            t = min(max(t, low + 0.25 * tolerance), high)
+            t = low + 0.5 * (high - low) if t >= high else t
+            self._integrate(t)
+            reached = t
+            violated, largest = watch_violated(*own)
+            if violated:
+                misses = misses + 1 if t - low > 0.5 * (high - low) else 0
+                high, arc.guard_high[:] = t, arc.guard
+                if largest <= LOCATED_VIOLATION:
+                    break
+            else:
+                misses = misses + 1 if high - t > 0.5 * (high - low) else 0
+                low, arc.guard_low[:] = t, arc.guard
+        if reached != high:
+            self._integrate(high)
+        return high
+
+    def _locate_by_choice(self, dt: float) -> float:
+        """Return the instant in (0, dt] up to which some forces obey the bounds in these modes.
+
+        For redundant forces: those at hand leave their bounds before the modes have to change.
+        """
+        low, high = 0.0, dt
+        while high - low > max(self._settings.event_tolerance, CHOICE_TOLERANCE):
+            t = 0.5 * (low + high)
+            fine, violated = self._integrate(t)
+            if fine and (violated == 0 or self._forces_can_adapt(t)):
+                low = t
+            else:
+                high = t
+        self._integrate(high)
+        return high
+
+    def _impact(self) -> int:
+        """Apply the impact map at the closed contacts; return the status code."""
+        settings = self._settings
+        code, _, residual = apply_impact(*self._arrays, settings.impact, settings.energy_guard)
+        self._residual = max(self._residual, residual)
+        self._evaluate_velocity()
+        return int(code)
+
+    def _fall_back(self, code: int, events: int) -> int:
+        """Take one time-stepping step from where this step started, and say why."""
+        solver = self._workspace.data.solver
+        self.update_contacts()
+        status = self._fallback.advance()
+        if status != READY:
+            return status
+        store_fallback_state(*self._workspace.arrays)
+        if code == INCONSISTENT or solver[0] in SOLVED:
+            solver[0] = code
+        solver[1] += events
+        return status
+
+
+@entry
+def store_fallback_state(numbers, indices, layout):
+    """Keep force and mode of every contact after a time-stepping step."""
+    data = arrays_of(numbers, indices, layout, 0)
+    memory, frame = matrix(data, f.MEMORY), frames(data, f.FRAME_START)
+    h = vector(data, f.TIME_STEP)[0]
+    impulse, u = vector(data, f.IMPULSE), vector(data, f.U_NEXT)
+    for i in range(memory.shape[0]):
+        r, mode = 3 * i, OPEN
+        if impulse[r + 2] > 0.0:
+            slip = np.sqrt(u[r] ** 2 + u[r + 1] ** 2)
+            mode = SLIP if slip > STICKING_SPEED else STICK
+        force = scaled(1.0 / h, vec(impulse, r))
+        _flow.store_contact_state(memory[i], mode, force, frame[i])
+
+
+# --- The compiled pieces of a step: entries of the kernels of this folder.
+
+
+def with_arc(numbers, indices, layout, arc_numbers, arc_indices, arc_layout, *arguments):  # type: ignore[no-untyped-def]
+    """Call `run` with the arrays of the step, those of the arc, and what else it takes."""
+    data = arrays_of(numbers, indices, layout, 0)
+    return run(data, arrays_of(arc_numbers, arc_indices, arc_layout, 0), *arguments)
+
+
+def arc_alone(numbers, indices, layout, *arguments):  # type: ignore[no-untyped-def]
+    """Call `run` with the arrays of the arc, and what else it takes."""
+    return run(arrays_of(numbers, indices, layout, 0), *arguments)
+
+
+def entry_of(run: Any, template: Any = with_arc) -> Any:
+    """Return the entry of a kernel."""
+    return specialised(template, run.__name__, {'run': run})
+
+
+run: Any = None
+
+start_step, finish_step = entry_of(_flow.start_step), entry_of(_flow.finish_step)
+
+fill_coefficients = entry_of(_motion.fill_coefficients)
+
+change_velocity = entry_of(_motion.change_velocity)
+
+apply_impact = entry_of(_impacts.apply_impact)
+
+choose_modes = entry_of(_closed_contacts.choose_modes)
+
+begin_arc, accept = entry_of(_flow.begin_arc), entry_of(_flow.accept)
+
+integrate = entry_of(_flow.integrate)
+
+start_stage, finish_stage = entry_of(_flow.start_stage), entry_of(_flow.finish_stage)
+
+only_forces_violated = entry_of(_events.only_forces_violated, arc_alone)
+
+watch_violated = entry_of(_events.watch_violated, arc_alone)
+
+earliest_root = entry_of(_events.earliest_root, arc_alone)
+
+prepare_event = entry_of(_events.prepare_event, arc_alone)

@@ -113,4 +113,4 @@ globals().update({name.upper(): number for number, name in enumerate(FIELDS)})
 
 def __getattr__(name: str) -> int:
     """Tell type checkers that every field has its number here."""
-    raise AttributeError(f'contact_sim.contact_models.hybrid._fields has no field {name!r}')
+    raise AttributeError(f'contact_sim.contact_models.hybrid._arc_fields has no field {name!r}')

@@ -1,0 +1,576 @@
+"""Bilateral rows h(q) = 0 of a step: eliminated from the contact problem, exact for every law.
+
+    v⁺ = v_f + M̂⁻¹ (Jᵀ λ + Hᵀ λ_b),   λ_b = −A⁺ (H (v_f + M̂⁻¹ Jᵀ λ) + c),   A = H M̂⁻¹ Hᵀ
+    v_c = v_f − M̂⁻¹ Hᵀ A⁺ (H v_f + c),   G_c = J M̂⁻¹ Jᵀ − (J M̂⁻¹ Hᵀ) A⁺ (H M̂⁻¹ Jᵀ)   (theory 4.6)
+
+The contacts see G_c and J v_c: a robot that can move in no other way. Few simulations have such
+rows, so their kernels are compiled once, apart from the laws, and called by address: a task is
+written into the field `bilateral`, and `bilateral_task` does it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from numba import carray, types
+
+from contact_sim._types import Array
+from contact_sim.arrays import _fields as f
+from contact_sim.arrays._views import Arrays, arrays_of, integers, matrix, square, vector
+from contact_sim.constraints._elimination import (
+    Elimination,
+    constrain,
+    eliminate,
+    fill_share,
+    row_values,
+    take_out,
+)
+from contact_sim.constraints._rows import (
+    DAMPED,
+    DRIVEN,
+    DRIVEN_SLOWLY,
+    GIVEN,
+    KD,
+    KIND,
+    KP,
+    LAW,
+    PROJECTED,
+    VALUE,
+    fill_drift,
+    fill_errors,
+    fill_jacobian,
+)
+from contact_sim.dynamics._integration import move
+from contact_sim.dynamics._rigid_body import place
+from contact_sim.errors import InvalidInput, shown
+from contact_sim.robot._constraints import Holonomic
+from contact_sim.solvers._cone_problem import INCONSISTENT, worse
+from contact_sim.solvers._dense import assign, largest_size
+from contact_sim.solvers._jit import call_with_arrays, entry, kernel, pointer
+from contact_sim.step._contact_rows import (
+    contact_branches,
+    interval_branches,
+    row_velocities,
+    tree_of,
+)
+
+NUMBERS, INDICES = types.CPointer(types.float64), types.CPointer(types.int64)
+
+ADDRESS, TASK, RANK, UNDAMPED_RANK = range(4)
+"""Places of the field `bilateral`."""
+
+(
+    START, ELIMINATE, CONSTRAIN_UNDAMPED, CONSTRAIN_V_NEXT, CONSTRAIN_DELASSUS,
+    CONSTRAIN_DELASSUS_UNDAMPED, PROJECT, FILL_POSITIONS, ELIMINATE_ACCELERATIONS, FILL_SHARE,
+    CONSTRAIN_VECTOR, FILL_SPEEDS,
+) = range(12)  # fmt: skip
+"""Tasks of `bilateral_task`."""
+
+MAX_PROJECTION_STEPS, PROJECTION_TOLERANCE = 6, 1e-13
+"""Most Newton steps of a projection; error [m, rad] at which it ends."""
+
+CONTRADICTION_SPEED = 1e-6
+"""Velocity [m/s, rad/s] that constraints may miss by rounding."""
+
+DIFFERENCE_STEP = 1e-6
+"""Way along v over which H is differenced, relative to 1 [rad or m]."""
+
+MAX_COORDINATE_CHANGE = 0.3
+"""Largest change of a coordinate in one Newton step [rad or m]."""
+
+
+# --- What the stages of a step call.
+
+
+@kernel
+def has_bilateral(data):
+    """Return whether the simulation has bilateral rows."""
+    return vector(data, f.BILATERAL_ERROR).shape[0] > 0
+
+
+@kernel
+def run_task(data, task):
+    """Run a task of `bilateral_task`."""
+    state = integers(data, f.BILATERAL)
+    state[TASK] = task
+    call_with_arrays(state[ADDRESS], data)
+
+
+@kernel
+def start_bilateral(data):
+    """Fill H, c and what follows from them at the start of a step; v_c into `v_next`.
+
+    v_c is the free velocity under the constraints: between the rows of the contacts and u_f.
+    """
+    run_task(data, START)
+
+
+@kernel
+def eliminate_bilateral_rows(data):
+    """Fill A⁺ and H M̂⁻¹ Jᵀ from the H of the step data and the factor of M̂."""
+    run_task(data, ELIMINATE)
+
+
+@kernel
+def constrain_undamped(data):
+    """Fill the same with the factor of M, and make `undamping` the constrained v_e − v_f."""
+    run_task(data, CONSTRAIN_UNDAMPED)
+
+
+@kernel
+def constrain_delassus(data, undamped):
+    """Make G of the problem at hand G_c, the one under the constraints."""
+    run_task(data, CONSTRAIN_DELASSUS_UNDAMPED if undamped else CONSTRAIN_DELASSUS)
+
+
+@kernel
+def constrain_velocity(data):
+    """Add M̂⁻¹ Hᵀ λ_b to `v_next`; fill λ_b and ḣ, and flag rows that contradict each other."""
+    run_task(data, CONSTRAIN_V_NEXT)
+
+
+@kernel
+def project_positions(data):
+    """Move q onto h(q) = 0 in the projected rows, and fill h there."""
+    run_task(data, PROJECT)
+
+
+@kernel
+def add_bilateral_impulse(data, out):
+    """Add Hᵀ λ_b of the step to `out` (nv,)."""
+    H, impulse = matrix(data, f.BILATERAL_JACOBIAN), vector(data, f.BILATERAL_IMPULSE)
+    for r in range(impulse.shape[0]):
+        for k in range(out.shape[0]):
+            out[k] += H[r, k] * impulse[r]
+
+
+@kernel
+def bilateral_work(data):
+    """Return ½ λ_bᵀ H (v + v⁺) [J]."""
+    H, impulse = matrix(data, f.BILATERAL_JACOBIAN), vector(data, f.BILATERAL_IMPULSE)
+    v, v_next = vector(data, f.V_START), vector(data, f.V_NEXT)
+    work = 0.0
+    for r in range(impulse.shape[0]):
+        for k in range(v.shape[0]):
+            work += 0.5 * impulse[r] * H[r, k] * (v[k] + v_next[k])
+    return work
+
+
+# --- The tasks.
+
+
+@pointer(types.void(NUMBERS, INDICES, INDICES))
+def bilateral_task(numbers: Any, indices: Any, layout: Any) -> None:
+    """Do the task in the field `bilateral`; the arrays of a step by their addresses."""
+    data = Arrays(carray(numbers, (1,)), carray(indices, (1,)), carray(layout, (1,)))
+    state = integers(data, f.BILATERAL)
+    task = state[TASK]
+    # h, H and c at the start; the elimination with M̂; v_c into `v_next`
+    if task == START:
+        place_rows(data, vector(data, f.Q_START))
+        fill_targets(data)
+    if task in (START, ELIMINATE):
+        state[RANK] = eliminate_with(data, matrix(data, f.FACTOR), 0)
+    if task == START:
+        assign(vector(data, f.V_NEXT), vector(data, f.V_FREE))
+        constrain_with(data, 0, vector(data, f.V_NEXT))
+    # v⁺ gets the part of λ_b; H v⁺ + c = 0 is checked
+    elif task == CONSTRAIN_V_NEXT:
+        v = vector(data, f.V_NEXT)
+        constrain_with(data, 0, v)
+        flag_contradiction(data, v)
+        fill_rates(data, v)
+    elif task == CONSTRAIN_UNDAMPED:
+        state[UNDAMPED_RANK] = eliminate_with(data, matrix(data, f.UNDAMPED_FACTOR), 1)
+        constrain_undamping(data)
+    elif task in (CONSTRAIN_DELASSUS, CONSTRAIN_DELASSUS_UNDAMPED):
+        # G ← G − S Sᵀ, S the share of the rows of contacts (constraints/_elimination.py)
+        which, n = task - CONSTRAIN_DELASSUS, integers(data, f.COUNTS)[1]
+        take_out(
+            half_of(data, f.BILATERAL_SHARE, which), state[RANK + which], integers(data, f.ROW_OF),
+            n, square(data, f.DELASSUS, n), vector(data, f.G),
+        )  # fmt: skip
+    elif task == PROJECT:
+        project(data)
+    elif task == FILL_POSITIONS:
+        place_rows(data, vector(data, f.PROJECTED_Q))
+    elif task == ELIMINATE_ACCELERATIONS:
+        # at the level of accelerations: hybrid, at an instant of an arc
+        rows = elimination_of(data, 0)
+        scratch = matrix(data, f.BILATERAL_SCRATCH)
+        fill_accelerations(data)
+        state[RANK] = eliminate(rows, matrix(data, f.FACTOR), tree_of(data), scratch)
+    elif task == FILL_SHARE:
+        share = half_of(data, f.BILATERAL_SHARE, 0)
+        coupling = matrix(data, f.BILATERAL_COUPLING)
+        fill_share(elimination_of(data, 0), state[RANK], coupling, share)
+    elif task == CONSTRAIN_VECTOR:
+        constrain_with(data, 0, vector(data, f.PROJECTION))
+    elif task == FILL_SPEEDS:
+        fill_speeds(data)
+
+
+@kernel
+def eliminate_with(data, mass_factor, which):
+    """Fill the elimination and its share in the rows of the contacts; return the rank."""
+    rows, scratch = elimination_of(data, which), matrix(data, f.BILATERAL_SCRATCH)
+    nb = rows.order.shape[0]
+    rank = eliminate(rows, mass_factor, tree_of(data), scratch)
+    # coupling = J M̂⁻¹ Hᵀ, column by column along the branches of the tree
+    coupling = matrix(data, f.BILATERAL_COUPLING)
+    for a in range(nb):
+        row_velocities(
+            matrix(data, f.JACOBIAN_TRANSPOSED), contact_branches(data), interval_branches(data),
+            integers(data, f.DOF_PARENT), rows.response[a], coupling[a],
+        )  # fmt: skip
+    fill_share(rows, rank, coupling, half_of(data, f.BILATERAL_SHARE, which))
+    return rank
+
+
+@kernel
+def constrain_with(data, which, v):
+    """Add M̂⁻¹ Hᵀ λ_b to v (nv,)."""
+    constrain(
+        elimination_of(data, which), integers(data, f.BILATERAL)[RANK + which],
+        vector(data, f.BILATERAL_BIAS), v, vector(data, f.BILATERAL_IMPULSE),
+        matrix(data, f.BILATERAL_SCRATCH)[0],
+    )  # fmt: skip
+
+
+@kernel
+def flag_contradiction(data, v):
+    """Set the status INCONSISTENT where no impulse makes H v + c zero; v (nv,)."""
+    missed, solver = matrix(data, f.BILATERAL_SCRATCH)[0], vector(data, f.SOLVER)
+    row_values(matrix(data, f.BILATERAL_JACOBIAN), v, vector(data, f.BILATERAL_BIAS), missed)
+    worst = largest_size(missed, missed.shape[0])
+    if worst > CONTRADICTION_SPEED:
+        solver[0], solver[2] = worse(solver[0], INCONSISTENT), max(solver[2], worst)
+
+
+@kernel
+def constrain_undamping(data):
+    """Make `undamping` the difference of both free velocities under the constraints."""
+    undamping, v = vector(data, f.UNDAMPING), vector(data, f.V_NEXT)
+    free, moved = vector(data, f.V_FREE), vector(data, f.DISPLACEMENT)
+    for k in range(v.shape[0]):
+        moved[k] = free[k] + undamping[k]
+    constrain_with(data, 1, moved)
+    for k in range(v.shape[0]):
+        undamping[k] = moved[k] - v[k]
+
+
+@kernel
+def project(data):
+    """Take Newton steps q ← q ⊕ −M̂⁻¹ Hᵀ A⁺ h of the rows that are projected.
+
+    M̂ is that of the start of the step: it only selects one of the many ways onto h(q) = 0.
+    """
+    q, before = vector(data, f.Q), vector(data, f.PROJECTED_Q)
+    H = matrix(data, f.BILATERAL_JACOBIAN)
+    # H of the step is restored at the end: the step was solved with it
+    kept = matrix(data, f.KEPT_JACOBIAN)
+    for r in range(H.shape[0]):
+        assign(kept[r], H[r])
+    asked, displacement = vector(data, f.BILATERAL_DRIFT), vector(data, f.PROJECTION)
+    impulse = vector(data, f.PROJECTION_IMPULSE)
+    for count in range(MAX_PROJECTION_STEPS + 1):
+        # h and H at the present q, of the projected rows alone
+        place_all(data, q)
+        place_rows(data, q)
+        keep_projected_rows(data, asked)
+        if (
+            largest_size(asked, asked.shape[0]) <= PROJECTION_TOLERANCE
+            or count == MAX_PROJECTION_STEPS
+        ):
+            break
+        rows = elimination_of(data, 0)
+        rank = eliminate(
+            rows, matrix(data, f.FACTOR), tree_of(data), matrix(data, f.BILATERAL_SCRATCH)
+        )
+        # q ← q ⊕ −M̂⁻¹ Hᵀ A⁺ h
+        displacement[:] = 0.0
+        constrain(rows, rank, asked, displacement, impulse, matrix(data, f.BILATERAL_SCRATCH)[0])
+        assign(before, q)
+        move(
+            integers(data, f.KIND), integers(data, f.Q_INDEX), integers(data, f.V_INDEX),
+            matrix(data, f.POSE), displacement, before, q,
+        )  # fmt: skip
+    for r in range(H.shape[0]):
+        assign(H[r], kept[r])
+
+
+@kernel
+def place_all(data, q):
+    """Fill placements and joint columns at q (nq,)."""
+    place(
+        integers(data, f.KIND), integers(data, f.PARENT), integers(data, f.Q_INDEX),
+        integers(data, f.V_INDEX), matrix(data, f.PLACEMENT), q, vector(data, f.ORIGIN),
+        matrix(data, f.POSE), matrix(data, f.COLUMNS),
+    )  # fmt: skip
+
+
+@kernel
+def keep_projected_rows(data, asked):
+    """Fill h of the projected rows, (nb,); make all others, and their H, zero."""
+    indices, laws = integers(data, f.BILATERAL_INDICES), matrix(data, f.BILATERAL_LAWS)
+    H, error = matrix(data, f.BILATERAL_JACOBIAN), vector(data, f.BILATERAL_ERROR)
+    owner = integers(data, f.BILATERAL_OWNER)
+    for r in range(error.shape[0]):
+        given = indices[f.CONSTRAINT_INDICES * owner[r] + KIND] == GIVEN
+        kept = laws[owner[r], LAW] == PROJECTED and not given
+        asked[r] = error[r] if kept else 0.0
+        if not kept:
+            for k in range(H.shape[1]):
+                H[r, k] = 0.0
+
+
+@entry
+def fill_positions_at_q(numbers, indices, layout):
+    """Fill h and H at q, but for rows of Python functions; world 0."""
+    data = arrays_of(numbers, indices, layout, 0)
+    place_all(data, vector(data, f.Q))
+    place_rows(data, vector(data, f.Q))
+
+
+# --- h, H and the targets c of the rows.
+
+
+@kernel
+def place_rows(data, q):
+    """Fill h and H at the placements at hand, q (nq,)."""
+    table, pose = table_of(data), matrix(data, f.POSE)
+    fill_errors(table, pose, q, vector(data, f.BILATERAL_ERROR))
+    fill_jacobian(
+        table, pose, matrix(data, f.COLUMNS), vector(data, f.ORIGIN),
+        integers(data, f.DOF_PARENT), matrix(data, f.BILATERAL_JACOBIAN),
+    )  # fmt: skip
+
+
+@kernel
+def fill_targets(data):
+    """Fill c of every row: H v⁺ + c = 0.
+
+        projected        c = 0
+        driven           c = −speed
+        others           c = −H v − h H t + h (Ḣ v + kd ḣ + kp h)
+
+    t is what the axes of a free base add to v̇ (theory 2.0).
+    """
+    H, c = matrix(data, f.BILATERAL_JACOBIAN), vector(data, f.BILATERAL_BIAS)
+    v, transport, h = vector(data, f.V_START), vector(data, f.TRANSPORT), vector(data, f.TIME_STEP)
+    row_law, laws = integers(data, f.BILATERAL_OWNER), matrix(data, f.BILATERAL_LAWS)
+    fill_feedback(data, v)
+    for r in range(c.shape[0]):
+        law = laws[row_law[r]]
+        if law[LAW] == PROJECTED:
+            c[r] = 0.0
+        elif law[LAW] == DRIVEN:
+            c[r] = -law[VALUE]
+        else:
+            c[r] = h[0] * c[r] - dot_row(H, r, v) - h[0] * dot_row(H, r, transport)
+
+
+@kernel
+def fill_accelerations(data):
+    """Fill c of every row: H v̇ + c = 0 at the velocity in `projection`."""
+    fill_feedback(data, vector(data, f.PROJECTION))
+
+
+@kernel
+def fill_feedback(data, v):
+    """Fill c with Ḣ v + kd ḣ + kp h, of driven rows with α (H v − speed); v (nv,)."""
+    H, c = matrix(data, f.BILATERAL_JACOBIAN), vector(data, f.BILATERAL_BIAS)
+    error, drift = vector(data, f.BILATERAL_ERROR), vector(data, f.BILATERAL_DRIFT)
+    motion = (
+        matrix(data, f.TWIST), matrix(data, f.BIAS_ACCELERATION), vector(data, f.ORIGIN),
+        vector(data, f.GRAVITY),
+    )  # fmt: skip
+    fill_drift(table_of(data), matrix(data, f.POSE), motion, drift)
+    row_law, laws = integers(data, f.BILATERAL_OWNER), matrix(data, f.BILATERAL_LAWS)
+    for r in range(c.shape[0]):
+        law = laws[row_law[r]]
+        # Ḣ v, then the feedback of the kind of row
+        c[r] = drift[r]
+        if law[LAW] == DAMPED:
+            c[r] += law[KD] * dot_row(H, r, v) + law[KP] * error[r]
+        elif law[LAW] == DRIVEN_SLOWLY:
+            c[r] += law[KD] * (dot_row(H, r, v) - law[VALUE])
+
+
+@kernel
+def fill_speeds(data):
+    """Fill c with which the velocity in `projection` obeys ḣ = 0, or the speed of driven rows."""
+    H, c, v = (
+        matrix(data, f.BILATERAL_JACOBIAN), vector(data, f.BILATERAL_BIAS),
+        vector(data, f.PROJECTION),
+    )  # fmt: skip
+    row_law, laws = integers(data, f.BILATERAL_OWNER), matrix(data, f.BILATERAL_LAWS)
+    for r in range(c.shape[0]):
+        law = laws[row_law[r]]
+        if law[LAW] == PROJECTED:
+            c[r] = 0.0
+        elif law[LAW] == DRIVEN:
+            c[r] = -law[VALUE]
+        else:
+            c[r] = -dot_row(H, r, v)
+
+
+@kernel
+def fill_rates(data, v):
+    """Fill ḣ at a velocity (nv,), for driven rows less their speed."""
+    H, rate = matrix(data, f.BILATERAL_JACOBIAN), vector(data, f.BILATERAL_RATE)
+    owner, laws = integers(data, f.BILATERAL_OWNER), matrix(data, f.BILATERAL_LAWS)
+    for r in range(rate.shape[0]):
+        law = laws[owner[r]]
+        rate[r] = dot_row(H, r, v) - (law[VALUE] if law[LAW] >= DRIVEN else 0.0)
+
+
+@kernel
+def dot_row(H, r, v):
+    """Return H[r] · v."""
+    total = 0.0
+    for k in range(v.shape[0]):
+        total += H[r, k] * v[k]
+    return total
+
+
+@kernel
+def half_of(data, field, which):
+    """Return the first or second half of the rows of a field: with damping or without."""
+    both = matrix(data, field)
+    nb = both.shape[0] // 2
+    return both[which * nb : (which + 1) * nb]
+
+
+@kernel
+def elimination_of(data, which):
+    """Return the arrays of the elimination with damping or without."""
+    nb = vector(data, f.BILATERAL_ERROR).shape[0]
+    return Elimination(
+        matrix(data, f.BILATERAL_JACOBIAN), half_of(data, f.BILATERAL_RESPONSE, which),
+        half_of(data, f.BILATERAL_MATRIX, which), half_of(data, f.BILATERAL_FACTOR, which),
+        half_of(data, f.BILATERAL_GRAM, which),
+        integers(data, f.BILATERAL_ORDER)[which * nb : (which + 1) * nb],
+    )  # fmt: skip
+
+
+@kernel
+def table_of(data):
+    """Return the numbers of the constraints, see `position_rows.fill_errors`."""
+    return (
+        integers(data, f.BILATERAL_INDICES), matrix(data, f.BILATERAL_PLACES),
+        matrix(data, f.BILATERAL_LAWS),
+    )  # fmt: skip
+
+
+# --- Rows of Python functions h(q), and projections from Python: slow, used rarely.
+
+
+class PythonConstraints:
+    """Fills the rows of constraints that are Python functions, in a workspace."""
+
+    def __init__(self, workspace: Any) -> None:
+        self._work = workspace
+        self._functions = workspace.table.given
+
+    def update(self, q: Array, v: Array) -> None:
+        """Fill h, H and Ḣ v at q (nq,), v (nv,).
+
+        Raises:
+            InvalidInput: a function returns another shape, or what is not finite.
+        """
+        work, model = self._work, self._work.model
+        speed = float(np.abs(v).max(initial=0.0))
+        for first, constraint in self._functions:
+            rows = slice(first, first + constraint.rows)
+            self._place(constraint, rows, q)
+            work.bilateral_drift[rows] = 0.0
+            if speed > 0.0:
+                dt = DIFFERENCE_STEP / speed
+                # Ḣ v = (H(q ⊕ dt v) − H(q ⊖ dt v)) v / 2 dt
+                ahead, behind = (
+                    jacobian_of(constraint, pin.integrate(model, q, sign * dt * v), model.nv)
+                    for sign in (1.0, -1.0)
+                )
+                work.bilateral_drift[rows] = (ahead - behind) @ v / (2.0 * dt)
+
+    def place(self, q: Array) -> None:
+        """Fill h and H of all rows at q (nq,), which becomes that of the workspace."""
+        self._work.data.q[:] = q
+        fill_positions_at_q(*self._work.arrays)
+        for first, constraint in self._functions:
+            self._place(constraint, slice(first, first + constraint.rows), q)
+
+    def _place(self, constraint: Holonomic, rows: slice, q: Array) -> None:
+        data = self._work.data
+        data.bilateral_error[rows] = error_of(constraint, q)
+        data.bilateral_jacobian[rows] = jacobian_of(constraint, q, self._work.model.nv)
+
+
+def project_configuration(
+    work: Any, q: Array, rounds: int, tolerance: float = 1e-13
+) -> tuple[Array, float]:
+    """Return q moved onto the projected constraints of a workspace, and the error left there.
+
+    Newton steps q ← q ⊕ −H⁺ h; the configuration of the workspace becomes that.
+
+    Args:
+        work: a Workspace.
+        q: where to begin, shape (nq,).
+        rounds: most steps.
+        tolerance: error [m, rad] at which they end.
+
+    Raises:
+        InvalidInput: as `PythonConstraints.update`.
+    """
+    rows, data, table = PythonConstraints(work), work.data, work.table
+    projected = np.repeat(table.laws[:, LAW] == PROJECTED, table.indices[:, 2])
+    worst = np.inf
+    for count in range(rounds + 1):
+        rows.place(q)
+        error = data.bilateral_error[projected]
+        worst = float(np.abs(error).max(initial=0.0))
+        if worst <= tolerance or count == rounds:
+            break
+        # Newton step −H⁺ h, shortened where a coordinate would move too far
+        step = -np.linalg.pinv(data.bilateral_jacobian[projected], rcond=1e-9) @ error
+        longest = float(np.abs(step).max(initial=0.0))
+        if longest == 0.0:
+            break
+        q = pin.integrate(work.model, q, step * min(1.0, MAX_COORDINATE_CHANGE / longest))
+    return q, worst
+
+
+def error_of(constraint: Holonomic, q: Array) -> Array:
+    """Return h(q), shape (rows,).
+
+    Raises:
+        InvalidInput: something else.
+    """
+    return _checked(f'{constraint.name!r}: error(q)', constraint.error(q.copy()), constraint.rows)
+
+
+def jacobian_of(constraint: Holonomic, q: Array, nv: int) -> Array:
+    """Return H(q), shape (rows, nv).
+
+    Raises:
+        InvalidInput: something else.
+    """
+    name = f'{constraint.name!r}: jacobian(q)'
+    return _checked(name, constraint.jacobian(q.copy()), constraint.rows, nv)
+
+
+def _checked(name: str, value: Any, *shape: int) -> Array:
+    try:
+        array = np.asarray(value, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(
+            f'constraint {name} returned {shown(value)}: expected numbers'
+        ) from error
+    if array.shape != shape:
+        raise InvalidInput(f'constraint {name} has the shape {array.shape}, expected {shape}')
+    if not np.isfinite(array).all():
+        raise InvalidInput(f'constraint {name} is not finite')
+    return array
