@@ -131,6 +131,9 @@ NAMES: dict[tuple[str, str], str] = {
     ('replay', 'PlayedStep'): 'ReplayedStep',
     ('replay', 'Survey'): 'EventDetection',
     ('replay', 'survey'): 'detect_events',
+    ('view', 'Chosen'): 'Settings',
+    ('view', 'Offers'): 'Capabilities',
+    ('view', 'Shown'): 'DisplayedStep',
 }
 """(place now, old name): new name."""
 

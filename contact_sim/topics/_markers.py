@@ -206,7 +206,7 @@ def support_markers(
 
 
 def constraint_markers(
-    points: Iterable[tuple[HeldPoint, Constraint | None]], report: StepReport
+    points: Iterable[tuple[ConstrainedPoint, Constraint | None]], report: StepReport
 ) -> list[Marker]:
     """Return an arrow for the force of each constraint on its frame; None: it is not in force."""
     return [

@@ -9,7 +9,7 @@ import numpy as np
 from contact_sim._types import Array
 from contact_sim.collision._terrain import ELEVATION, GroundGrid, ground_grid
 from contact_sim.constraints._table import WORLD
-from contact_sim.drawing._step_shapes import HeldPoint, holds_frame
+from contact_sim.drawing._step_shapes import ConstrainedPoint, constrains_frame
 from contact_sim.parameters import Settings
 from contact_sim.robot._constraints import Constraint, JointCoupling
 from contact_sim.robot._model import RobotModel
@@ -96,9 +96,9 @@ class SimulationTopics:
         self._parts, self._frame = parts_of(sim.robot), settings[''].odom_frame
         self._constraints = {constraint.name: constraint for constraint in constraints}
         self._points = {
-            name: HeldPoint(sim.robot, constraint)
+            name: ConstrainedPoint(sim.robot, constraint)
             for name, constraint in self._constraints.items()
-            if holds_frame(constraint)
+            if constrains_frame(constraint)
         }
         self._solved: tuple[Step | None, dict[str, float]] = None, {}
         self._shadow = ShadowNumbers(sim.robot)
@@ -328,7 +328,7 @@ def constraint_frame_id(constraint: Constraint, settings: Settings) -> str:
 
 
 def constraint_wrench(
-    point: HeldPoint, report: StepReport, constraint: Constraint | None
+    point: ConstrainedPoint, report: StepReport, constraint: Constraint | None
 ) -> Array:
     """Return force [N] and torque [N m] on a frame about its origin, in its axes, shape (6,).
 

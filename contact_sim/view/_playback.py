@@ -45,154 +45,15 @@ from contact_sim.view._page import (
 )
 from contact_sim.view._scene import Camera, Scene, SceneOffset
 
-# --- Plots of a whole recorded run, with a line where one is in it.
-
-COLOURS = ('#d9480f', '#1c7ed6', '#2f9e44', '#ae3ec9', '#e8a202', '#0c8599', '#862e9c', '#5c940d')
-CURSOR = '#868e96'
-MOST_LINES = 8
-"""Lines of one plot; of more feet the first ones are shown."""
-
-
-class RunPlot:
-    """One plot of a run.
-
-    Args:
-        gui: of the page; the plot is made where the panel is at the time.
-        title: above it.
-        time: of each bin since the beginning [s], shape (bins,).
-        series: numbers over the bins.
-        logarithmic: whether powers of ten are drawn.
-    """
-
-    def __init__(
-        self, gui: viser.GuiApi, title: str, time: Array, series: Series, logarithmic: bool = False
-    ) -> None:
-        names = list(series.units)[:MOST_LINES]
-        lines = [np.nan_to_num(series.column(name)) for name in names]  # a NaN empties a plot
-        if logarithmic:
-            lines = [np.log10(np.maximum(line, LEAST)) for line in lines]
-        self._data = (time, *lines)
-        self._low, self._high = np.min(lines, initial=0.0), np.max(lines, initial=0.0)
-        labels = [f'{name} [{series.units[name]}]' for name in names]
-        styles = zip(labels, COLOURS, strict=False)
-        self._handle = gui.add_uplot(
-            self._with_cursor(0),
-            (
-                uplot.Series(label='t [s]'),
-                *(uplot.Series(label=label, stroke=colour, width=1) for label, colour in styles),
-                uplot.Series(label='here', stroke=CURSOR, width=2),
-            ),
-            title=title,
-            scales={'x': uplot.Scale(time=False, auto=True)},
-            legend=uplot.Legend(show=True),
-            height=HEIGHT,
-        )
-
-    def show(self, place: int) -> None:
-        """Draw the line at a bin."""
-        self._handle.data = self._with_cursor(place)
-
-    def _with_cursor(self, place: int) -> tuple[Array, ...]:
-        """Return the data with one more line: along the bottom, and up to the top in one bin."""
-        cursor = np.full(len(self._data[0]), self._low)
-        cursor[place : place + 1] = self._high
-        return (*self._data, cursor)
-
-
-class RunPlots:
-    """Forces on the feet, residuals and energies of a run, over the time that its steps took.
-
-    Args:
-        gui: of the page; the plots are made where the panel is at the time.
-        found: what there is to see.
-    """
-
-    def __init__(self, gui: viser.GuiApi, found: EventDetection) -> None:
-        time = found.elapsed.column('elapsed')
-        self._steps, self._place = found.elapsed.steps, 0
-        stride = found.elapsed.stride
-        note = '' if stride == 1 else f', of {stride} steps each'
-        self._plots = [
-            RunPlot(gui, f'{title}{note}', time, series, logarithmic)
-            for title, series, logarithmic in (
-                ('force on the feet [N]', found.force, False),
-                ('residuals, powers of ten', found.residuals, True),
-                ('energy since the beginning [J]', found.work, False),
-            )
-            if series.units
-        ]
-
-    def show(self, step: int) -> None:
-        """Draw the line at a step."""
-        place = int(np.searchsorted(self._steps, step))
-        if place != self._place:
-            self._place = place
-            for plot in self._plots:
-                plot.show(place)
-
-
-# --- Playback: a recorded run that is played, stopped and jumped in; perhaps two models at once.
-
-
-class _Closed(Exception):
-    """Nobody wants to know what is in the recording any more."""
-
-
-class Reader:
-    """Reads a timeline in the background, so that jumps in it become quick.
-
-    Args:
-        timeline: what is read.
-
-    Attributes:
-        found: what happens in it, once all of it has been read.
-        failure: reason why it cannot be read to its end; '' while it can.
-    """
-
-    def __init__(self, timeline: Timeline) -> None:
-        self.timeline = timeline
-        self.found: EventDetection | None = None
-        self.failure = ''
-        self._closed = False
-        self._thread = threading.Thread(target=self._read, daemon=True)
-        self._thread.start()
-
-    @property
-    def done(self) -> bool:
-        """Whether it has been read as far as it can be."""
-        return self.found is not None or bool(self.failure)
-
-    @property
-    def reach(self) -> int:
-        """Last step to which one may jump: what comes after it has not been read, or cannot be."""
-        return self.timeline.steps if self.found is not None else self.timeline.known
-
-    def close(self) -> None:
-        """Read no further."""
-        self._closed = True
-        self._thread.join()
-
-    def _read(self) -> None:
-        try:
-            self.found = detect_events(self.timeline, self._go_on)
-        except _Closed:
-            pass
-        except Exception as error:  # nobody reads a traceback of this thread
-            self.failure = str(error) if isinstance(error, ContactSimError) else repr(error)
-
-    def _go_on(self, step: int) -> None:
-        if self._closed:
-            raise _Closed
+# ------------------------------------------------ playback
 
 
 @dataclass(frozen=True, eq=False)
 class PlaybackFrame:
     """A step of the recorded run, and that under another contact model, if there is one."""
 
-    moment: TimelineStep
-    """Of the recorded run."""
+    recorded: TimelineStep
     other: TimelineStep | None
-    """Of the run under another contact model, if there is one."""
 
 
 class Playback:
@@ -285,8 +146,8 @@ class Playback:
             self.seek(event.step)
         return event
 
-    def _found(self) -> EventDetection:
-        if self.reader.found is None:
+    def _survey(self) -> EventDetection:
+        if self.reader.survey is None:
             raise InvalidInput(
                 self.reader.failure or 'the recording is still being read: events come after that'
             )
@@ -341,7 +202,7 @@ class TimelineReader:
 
     def __init__(self, timeline: Timeline) -> None:
         self.timeline = timeline
-        self.survey: Survey | None = None
+        self.survey: EventDetection | None = None
         self.failure = ''
         self._closed = False
         self._thread = threading.Thread(target=self._read, daemon=True)
@@ -364,7 +225,7 @@ class TimelineReader:
 
     def _read(self) -> None:
         try:
-            self.survey = survey(self.timeline, self._check_open)
+            self.survey = detect_events(self.timeline, self._check_open)
         except _Closed:
             pass
         except Exception as error:  # nobody reads a traceback of this thread
@@ -428,7 +289,7 @@ class RecordingScenes:
         """Return the scenes, first that of the recorded run."""
         return [scene for scene, _ in self._scenes.values()]
 
-    def _show(self, name: str, step: Moment) -> bool:
+    def _show(self, name: str, step: TimelineStep) -> bool:
         there = self._scenes.get(name)
         new = there is None or there[1] is not step.ground
         if new:
@@ -441,7 +302,7 @@ class RecordingScenes:
         self._scenes[name][0].show(step.report, wrenches)
         return new
 
-    def _place(self, step: Moment, side_by_side: bool, offset: Array) -> None:
+    def _place(self, step: TimelineStep, side_by_side: bool, offset: Array) -> None:
         """Set the offsets of the scenes."""
         first, *others = self.scenes()
         first.offset = offset
@@ -611,7 +472,7 @@ class RecordingPanel:
 
     # ---------------------------------------------------------------- what is shown
 
-    def _show_found(self, found: EventDetection, step: int) -> None:
+    def _show_survey(self, survey: EventDetection, step: int) -> None:
         if self._plots is None:
             self._reading.remove()
             with self._plots_tab:
@@ -662,9 +523,9 @@ def numbers_text(frame: PlaybackFrame) -> str:
     return '\n'.join(lines)
 
 
-def _column(moment: TimelineStep) -> dict[str, str]:
-    """Return what one model says of a step, by the names of the rows."""
-    report = moment.report
+def _column(step: TimelineStep) -> dict[str, str]:
+    """Return the numbers of a step under one model, by the names of the rows."""
+    report = step.report
     feet, residuals = report.feet, report.residuals.as_dict()
     force = np.linalg.norm(feet.force, axis=1)
     return {
@@ -689,76 +550,11 @@ class RunPlot:
     """One plot of a run.
 
     Args:
-        server: of the page.
-        robot: what is shown.
-    """
-
-    def __init__(self, server: viser.ViserServer, robot: RobotModel) -> None:
-        self._server, self._robot = server, robot
-        self._scenes: dict[str, tuple[Scene, object]] = {}
-        self._following: Following | None = None
-        self._apart = 0.0
-
-    def show(self, pair: Pair, side_by_side: bool, follow: bool = False) -> bool:
-        """Show a moment of one run, or of two; return whether scenes were made for that."""
-        q = pair.moment.report.q
-        if self._following is None:
-            self._following = Following(self._robot, q)
-        if follow:
-            self._following.look_after(q)
-        moments = {'scene': pair.moment} | ({'other': pair.other} if pair.other else {})
-        made = [self._show(name, moment) for name, moment in moments.items()]
-        gone = self._scenes.keys() - moments.keys()
-        for name in gone:
-            self._scenes.pop(name)[0].close()
-        self._place(pair.moment, side_by_side, self._following.offset)
-        return any(made) or bool(gone)
-
-    def look(self, pair: Pair) -> Camera:
-        """Let browsers that open the page see all of the robots; return from where."""
-        scenes = self.scenes()
-        camera = scenes[0].framing(pair.moment.report)
-        camera = camera.moved(0.5 * (scenes[-1].offset - scenes[0].offset))
-        self._server.initial_camera.position = camera.position
-        self._server.initial_camera.look_at = camera.look_at
-        return camera
-
-    def scenes(self) -> list[Scene]:
-        """Return the scenes that there are: first that of the recorded run."""
-        return [scene for scene, _ in self._scenes.values()]
-
-    def _show(self, name: str, moment: TimelineStep) -> bool:
-        there = self._scenes.get(name)
-        new = there is None or there[1] is not moment.ground
-        if new:
-            if there is not None:
-                there[0].close()
-            tint = GHOST if name == 'other' else None
-            scene = Scene(self._server, self._robot, moment.ground, prefix=name, tint=tint)
-            self._scenes[name] = scene, moment.ground
-        wrenches = {frame: np.array(wrench) for frame, wrench in moment.wrenches.items()}
-        self._scenes[name][0].show(moment.report, wrenches)
-        return new
-
-    def _place(self, moment: TimelineStep, side_by_side: bool, offset: Array) -> None:
-        """Put the robots where they belong."""
-        first, *others = self.scenes()
-        first.offset = offset
-        for other in others:
-            if side_by_side and not self._apart:
-                camera = first.framing(moment.report)
-                away = np.linalg.norm(np.subtract(camera.position, camera.look_at))
-                self._apart = BESIDE * float(away)
-            other.offset = offset + [0.0, self._apart if side_by_side else 0.0, 0.0]
-
-
-class RecordingPage:
-    """Scene and panel of a recording.
-
-    Args:
-        server: of the page.
-        playback: what is shown.
-        side_by_side: whether the robots are beside each other at the beginning.
+        gui: of the page; the plot is made in its open tab.
+        title: above it.
+        time: of each bin since the beginning [s], shape (bins,).
+        series: numbers over the bins.
+        logarithmic: whether powers of ten are drawn.
     """
 
     def __init__(
@@ -796,7 +592,7 @@ class RunPlots:
         survey: of the run.
     """
 
-    def __init__(self, gui: viser.GuiApi, survey: Survey) -> None:
+    def __init__(self, gui: viser.GuiApi, survey: EventDetection) -> None:
         time = survey.elapsed.column('elapsed')
         self._steps, self._place = survey.elapsed.steps, 0
         stride = survey.elapsed.stride
