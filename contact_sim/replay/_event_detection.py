@@ -13,7 +13,7 @@ from contact_sim._validation import checked
 from contact_sim.collision._terrain import Terrain
 from contact_sim.errors import ContactSimError, shortened
 from contact_sim.replay._archive import StateHash, understood
-from contact_sim.replay._recording import Recording, change_in_words
+from contact_sim.replay._recording import Recording, describe_change
 from contact_sim.replay._replayer import ReplayedStep
 from contact_sim.replay._timeline import Timeline, TimelineStep
 from contact_sim.robot._model import RobotModel
@@ -334,6 +334,6 @@ def changes_of(recording: Recording) -> dict[int, list[Event]]:
             step, kind = int(change['step']) + 1, change['kind']
             if kind != 'failure':
                 event_kind = {'contact_model': MODEL, 'wrenches': PUSH}.get(kind, CHANGE)
-                text = shortened(change_in_words(change), LONGEST_TEXT)
+                text = shortened(describe_change(change), LONGEST_TEXT)
                 changes.setdefault(step, []).append(Event(step, event_kind, text))
     return changes

@@ -183,9 +183,6 @@ class McapOutput:
             'contact_sim': header['versions']['contact_sim'],
         })  # fmt: skip
 
-    def abandon(self) -> None:
-        """Write no more; the file stays incomplete."""
-
     def _count(self, report: StepReport) -> None:
         """Count solver statuses and switches of the contact model."""
         sim = self._replayer.sim

@@ -1,4 +1,4 @@
-"""Stamps, vectors and quaternions of ROS messages from numbers, and back."""
+"""Convert numbers to stamps, vectors and quaternions of ROS messages, and back."""
 
 from __future__ import annotations
 
