@@ -1,4 +1,4 @@
-"""/diagnostics: is the simulation keeping up, solving well and being commanded?"""
+"""Content of /diagnostics: real-time factor, solver, commands, lockstep, messages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from contact_sim.topics._table import nanoseconds
 from contact_sim.topics._world_topics import ERROR, OK, WARN
 
 SLOW = 0.95
-"""Share of the wanted real-time factor below which a warning is given."""
+"""Fraction of the desired real-time factor below which a warning is published."""
 
 
 @dataclass
@@ -36,7 +36,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class Conditions:
-    """Under which conditions the node runs at the moment."""
+    """State of the node that /diagnostics reports."""
 
     time: float
     """Simulated time [s]."""
@@ -48,16 +48,16 @@ class Conditions:
     constraints: tuple[str, ...]
     """Names of the bilateral constraints that hold."""
     wanted_factor: float
-    """Real-time factor asked for [-], 0: as fast as possible."""
+    """Desired real-time factor [-], 0: as fast as possible."""
     paused: bool
     command_timeout: float
     """Age of the last command at which it is called stale, wall time [s]."""
     steps: int
     """Steps since the last reset."""
     pushes_accepted: int
-    """Messages on external_wrench that were taken."""
+    """Messages on external_wrench that were accepted."""
     pushes_refused: int
-    """Messages on external_wrench with anything wrong."""
+    """Messages on external_wrench that were invalid."""
     messages_lost: int
     """Messages that could not be sent since the start."""
     messages_sent: dict[str, int]
@@ -65,17 +65,17 @@ class Conditions:
     long_steps: int
     """Steps, and changes between two, that took longer than a second."""
     under_way: str
-    """What takes long just now; empty where nothing does."""
+    """Description of a call that takes long; empty if there is none."""
     clock: str
-    """What is wrong with /clock; empty where nothing is."""
+    """Warning about /clock; empty if there is none."""
     viewer: str
-    """Address of the page; empty where none is served."""
+    """Address of the viewer page; empty if none is served."""
     viewer_trouble: str
-    """Why the page that was asked for is not served; empty where it is."""
+    """Reason why the viewer page is not served; empty if it is."""
     solver: str
-    """What is wrong with solves since the last message; empty where nothing is."""
+    """Warnings about the solver since the last message; empty if there are none."""
     robots: tuple[RobotPart, ...]
-    """All robots, the one that is alone without a name."""
+    """All robots; a single robot has no name."""
 
 
 def diagnostics_message(
@@ -125,7 +125,7 @@ def diagnostics_message(
 def verdict(
     now: Conditions, pacer: Pacer, inbox: CommandInbox, lockstep: Lockstep, tally: Tally
 ) -> tuple[int, str]:
-    """Return level and message: the worst thing that can be said."""
+    """Return level and message of the most severe problem."""
     if tally.failure:
         return ERROR, tally.failure
     if tally.recording:

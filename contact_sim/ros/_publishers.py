@@ -96,7 +96,7 @@ class RosSink:
         self.publishers: list[Publisher] = []
 
     def channel(self, topic: Topic) -> Publisher | None:
-        """Return a publisher, None for /clock of somebody else and for missing packages."""
+        """Return a publisher; None for /clock if it is not published, and for missing packages."""
         if topic.name == CLOCK.name and not self._clock:
             return None
         try:
@@ -269,8 +269,8 @@ class ClockCheck:
             return ''
         others = self._node.count_publishers(self._topic) - (self._use == 'publish')
         if self._use == 'follow':
-            found = f'{others} simulations publish' if others else 'nobody publishes'
-            return '' if others == 1 else f'{found} {self._topic}, which clock:=follow keeps to'
+            text = f'{others} simulations publish' if others else 'nobody publishes'
+            return '' if others == 1 else f'{text} {self._topic}, which clock:=follow keeps to'
         if others <= 0:
             return ''
         return (

@@ -1,4 +1,4 @@
-"""Table of topics and services: names, types, rates; stamps and labels of their numbers.
+"""Table of topics: names, types, rates; stamps and labels of their numbers.
 
 A new topic is a row here, and a function that makes its content in `_robot_topics.py` or
 `_world_topics.py`.
@@ -98,7 +98,7 @@ OF_WORLD = _types(CLOCK, MARKERS, TERRAIN, SOLVER_STATE, SOLVER_DIAGNOSTICS, SHA
 PUBLISHED = OF_ROBOT | OF_WORLD
 """Type of every topic that is always published, by its name."""
 
-# --- Topics that are subscribed to, and services.
+# --- Topics that are subscribed to.
 
 SUBSCRIBED: dict[str, str] = {
     'joint_commands': 'sensor_msgs/msg/JointState',
@@ -112,15 +112,6 @@ SUBSCRIBED: dict[str, str] = {
     '~/set_odom': 'nav_msgs/msg/Odometry',
 }
 """Of every robot, as OF_ROBOT."""
-SERVICES: dict[str, str] = {
-    '~/pause': 'std_srvs/srv/SetBool',
-    '~/reset': 'std_srvs/srv/Trigger',
-    '~/reset_time': 'std_srvs/srv/Trigger',
-    '~/snapshot': 'std_srvs/srv/Trigger',
-    '~/restore': 'std_srvs/srv/Trigger',
-    '~/end_pushes': 'std_srvs/srv/Trigger',
-    '~/step': 'std_srvs/srv/Trigger',
-}
 
 # --- Names of topics.
 
