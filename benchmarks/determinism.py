@@ -29,7 +29,7 @@ from gaits import GAITS, chosen, gait
 import contact_sim
 from contact_sim.replay import Recording
 from contact_sim.replay._archive import RunHash
-from contact_sim.replay._replayer import PlayedStep, repeat
+from contact_sim.replay._replayer import ReplayedStep, repeat
 from contact_sim.testing import Trial
 
 ROBOT = 'go1'
@@ -118,7 +118,7 @@ def repeated(recording: Recording) -> tuple[bool, float]:
     """Repeat a recording; return whether it is equal, and how low the base ever was [m]."""
     lowest = np.inf
 
-    def look(step: PlayedStep) -> None:
+    def look(step: ReplayedStep) -> None:
         nonlocal lowest
         if step.report is not None:
             lowest = min(lowest, float(step.report.q[2]))

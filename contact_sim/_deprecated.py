@@ -128,6 +128,10 @@ PACKAGES = {
 """Old modules that had others inside."""
 NAMES: dict[tuple[str, str], str] = {
     ('compare', 'Run'): 'ModelRun',
+    ('replay', 'Moment'): 'TimelineStep',
+    ('replay', 'PlayedStep'): 'ReplayedStep',
+    ('replay', 'Survey'): 'EventDetection',
+    ('replay', 'survey'): 'detect_events',
     ('sensors', 'Line'): 'DelayedSensor',
     ('sensors', 'PartContacts'): 'ContactsView',
     ('sensors', 'PartPairs'): 'PairsView',

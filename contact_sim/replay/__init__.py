@@ -2,11 +2,12 @@
 
 from typing import TYPE_CHECKING, Any
 
-from contact_sim.replay._event_detection import Event, Series, Survey, survey
+from contact_sim._deprecated import renamed
+from contact_sim.replay._event_detection import Event, EventDetection, Series, detect_events
 from contact_sim.replay._recorder import Recorder
 from contact_sim.replay._recording import Chunk, Recording
-from contact_sim.replay._replayer import Outcome, PlayedStep, repeat
-from contact_sim.replay._timeline import Moment, Timeline
+from contact_sim.replay._replayer import Outcome, ReplayedStep, repeat
+from contact_sim.replay._timeline import Timeline, TimelineStep
 
 if TYPE_CHECKING:
     from contact_sim.replay._export import Exported, Targets, export
@@ -14,19 +15,19 @@ if TYPE_CHECKING:
 __all__ = [
     'Chunk',
     'Event',
+    'EventDetection',
     'Exported',
-    'Moment',
     'Outcome',
-    'PlayedStep',
     'Recorder',
     'Recording',
+    'ReplayedStep',
     'Series',
-    'Survey',
     'Targets',
     'Timeline',
+    'TimelineStep',
+    'detect_events',
     'export',
     'repeat',
-    'survey',
 ]
 
 
@@ -36,4 +37,4 @@ def __getattr__(name: str) -> Any:
         from contact_sim.replay import _export
 
         return getattr(_export, name)
-    raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+    return renamed('replay')(name)

@@ -16,7 +16,7 @@ from typing import Any
 from contact_sim.contact_models import contact_models
 from contact_sim.errors import ContactSimError
 from contact_sim.replay._export import RATES, Targets, export, parsed_rates
-from contact_sim.replay._recording import Recording, change_in_words
+from contact_sim.replay._recording import Recording, describe_change
 from contact_sim.replay._replayer import Comparison, Outcome, compare, repeat
 from contact_sim.robot._loading import load_robot
 
@@ -25,29 +25,28 @@ LISTED = 20
 
 
 def description(recording: Recording) -> list[str]:
-    """Return what a recording holds, in words."""
+    """Describe a recording in words."""
     header, steps = recording.header, recording.steps
     robot, model = header['robot']['name'], header['contact_model']['name']
-    said = [f'{recording.path}: {robot}, {model}, {steps} steps of {header["time_step"]:g} s']
+    lines = [f'{recording.path}: {robot}, {model}, {steps} steps of {header["time_step"]:g} s']
     events = recording.events
     for event in events[:LISTED]:
-        said.append(f'  before step {event["step"] + 1}: {change_in_words(event)}')
+        lines.append(f'  before step {event["step"] + 1}: {describe_change(event)}')
     more = len(events) - LISTED
-    return [*said, f'  and {more} more changes'] if more > 0 else said
+    return [*lines, f'  and {more} more changes'] if more > 0 else lines
 
 
 def result_lines(outcome: Outcome) -> list[str]:
-    """Return how the repetition went, in words."""
+    """Describe the outcome in words."""
     if outcome.equal:
-        said = f'{outcome.steps} steps repeated, every state equal to the bit'
-        return [f'{said}; hash of the run {outcome.digest}']
-    found = [outcome.difference] if outcome.difference else []
-    found += [outcome.damage] if outcome.damage else []
-    return [*found, f'{outcome.steps} steps repeated, equal to the bit']
+        text = f'{outcome.steps} steps repeated, every state equal to the bit'
+        return [f'{text}; hash of the run {outcome.digest}']
+    problems = [text for text in (outcome.difference, outcome.damage) if text]
+    return [*problems, f'{outcome.steps} steps repeated, equal to the bit']
 
 
 def as_json(recording: Recording, outcome: Outcome, comparison: Comparison | None) -> str:
-    """Return everything for a program to read."""
+    """Return everything as JSON."""
     result: dict[str, Any] = {
         'equal': outcome.equal,
         'steps': outcome.steps,
@@ -88,7 +87,7 @@ def add_targets(parser: argparse.ArgumentParser) -> None:
 
 
 def targets_of(options: argparse.Namespace) -> Targets:
-    """Return what is to be written."""
+    """Return the files to write."""
     rate, rates = parsed_rates(options.rate)
     return Targets(
         options.mcap, options.csv, options.parquet, rate, rates, options.ground_truth,
@@ -97,7 +96,7 @@ def targets_of(options: argparse.Namespace) -> Targets:
 
 
 def write_files(recording: Recording, targets: Targets, model: str | None) -> int:
-    """Export a recording and say so; return 0 if what was written is what was recorded."""
+    """Export a recording and print the files; return 0 if it was repeated exactly."""
     done = export(recording, targets, model)
     for path in targets.paths.values():
         print(f'{path}: {done.steps} steps, {path.stat().st_size / 1e6:.1f} MB')
@@ -137,8 +136,8 @@ def main(arguments: list[str] | None = None) -> int:
     if options.json:
         print(as_json(recording, outcome, comparison))
     else:
-        said = [*description(recording), *result_lines(outcome)]
-        print('\n'.join([*said, *(comparison.lines() if comparison else [])]))
+        lines = [*description(recording), *result_lines(outcome)]
+        print('\n'.join([*lines, *(comparison.lines() if comparison else [])]))
     return 0 if outcome.equal else 1
 
 

@@ -1,7 +1,8 @@
-"""A .npz file that grows while a simulation runs, and is readable however that ended.
+"""A .npz file that grows while a simulation runs and stays readable if the process is killed.
 
-Every entry is complete in itself. A process that is killed leaves the entries without the table of
-contents behind them: reading then walks from entry to entry, up to the first that is not whole.
+Every entry is complete in itself. A killed process leaves no table of contents at the end: then
+the entries are read one after the other, up to the first that is incomplete. Beside it, the hashes
+of states: equal hashes mean equal bits.
 """
 
 from __future__ import annotations
@@ -24,11 +25,9 @@ from numpy.typing import NDArray
 from contact_sim.arrays._fields import Sizes
 from contact_sim.errors import ContactSimError, InvalidInput
 
-# --- The hash of a state: equal hashes mean equal bits.
-
 HASHED = ('clock', 'now', 'impulse', 'effort', 'tau', 'friction', 'memory', 'delay_line',
           'lagged_effort')  # fmt: skip
-"""Fields from which the next step starts, and those that the last one was given."""
+"""Fields from which the next step starts, and the inputs of the last step."""
 
 
 class StateHash:
@@ -46,41 +45,41 @@ class StateHash:
 
 
 class RunHash:
-    """One hash of a whole run: of the hashes of its states, in order."""
+    """One hash of a whole run: the hash of the hashes of its states."""
 
     def __init__(self) -> None:
         self._digest = hashlib.blake2b(digest_size=16)
 
     def add(self, hashes: Iterable[int]) -> None:
-        """Take more states."""
+        """Add the hashes of more states."""
         self._digest.update(np.array(list(hashes), dtype='<u8').tobytes())
 
     @property
     def hex(self) -> str:
-        """The hash so far."""
+        """The hash of the states added so far."""
         return self._digest.hexdigest()
 
 
-# --- A .npz file that grows while a simulation runs, and is readable however that ended.
+# --- The file.
 
 LOCAL_HEADER = struct.Struct('<4s5H3L2H')
 """Signature, version, flags, method, time, date, checksum, packed and full size, two lengths."""
 SIGNATURE = b'PK\x03\x04'
 FAST = 1
-"""Level of compression: efforts are noise in all but their first digits."""
+"""Level of compression; more does not help, because the last digits of efforts are noise."""
 OLDEST_DATE = (1980, 1, 1, 0, 0, 0)
 
 
 class RecordingError(ContactSimError, ValueError):
-    """A recording that cannot be read, or does not fit what is asked of it."""
+    """A recording that cannot be read or repeated."""
 
 
 @contextlib.contextmanager
 def understood(what: str) -> Iterator[None]:
-    """Call whatever goes wrong inside the block a RecordingError: a file may hold anything.
+    """Turn any error inside the block into a RecordingError: a file may hold anything.
 
     Raises:
-        RecordingError: an error that is none of contact_sim.
+        RecordingError: instead of any error but those of contact_sim.
     """
     try:
         yield
@@ -116,7 +115,7 @@ class ArchiveWriter:
         self._zip.writestr(entry, content.getvalue(), compresslevel=FAST)
 
     def flush(self) -> None:
-        """Hand everything to the operating system: a killed process loses none of it."""
+        """Hand everything to the operating system, so that a killed process loses nothing."""
         if self._zip.fp is not None:
             self._zip.fp.flush()
 
@@ -125,7 +124,7 @@ class ArchiveWriter:
         self._zip.close()
 
     def abandon(self) -> None:
-        """Leave the file as it is: it can be written no more."""
+        """Close the file without a table of contents, after it could not be written."""
         file, self._zip.fp = self._zip.fp, None
         if file is not None:
             with contextlib.suppress(OSError):
@@ -187,7 +186,7 @@ class Archive:
 
 
 def _entries(content: bytes | mmap.mmap) -> dict[str, tuple[int, int, int]]:
-    """Return place, packed size and checksum of every whole entry of a cut .npz file."""
+    """Return offset, packed size and checksum of every complete entry of a truncated file."""
     entries, place = {}, 0
     while place + LOCAL_HEADER.size <= len(content):
         fields = LOCAL_HEADER.unpack_from(content, place)

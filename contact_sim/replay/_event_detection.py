@@ -1,4 +1,4 @@
-"""Survey of a recording: what happens in it and its numbers over time, found in one pass."""
+"""Detect the events of a recorded run, and sum up its forces, residuals and energies over time."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ from contact_sim._validation import checked
 from contact_sim.collision._terrain import Terrain
 from contact_sim.errors import ContactSimError, shortened
 from contact_sim.replay._archive import StateHash, understood
-from contact_sim.replay._recording import Recording, change_in_words
-from contact_sim.replay._replayer import PlayedStep
-from contact_sim.replay._timeline import Moment, Timeline
+from contact_sim.replay._recording import Recording, describe_change
+from contact_sim.replay._replayer import ReplayedStep
+from contact_sim.replay._timeline import Timeline, TimelineStep
 from contact_sim.robot._model import RobotModel
 from contact_sim.simulation._report import StepReport
 from contact_sim.simulation._state import FALLEN, standing_on
 from contact_sim.step._residuals import Residuals
 from contact_sim.step._workspace import SLIP
 
-# --- Series: numbers of every step of a long run in bounded memory, for plots.
+# --- Numbers of every step of a long run in bounded memory.
 
 BINS = 2048
 """Bins of a series: more than a plot has columns of pixels."""
 
 
 def last(_: Array, later: Array) -> Array:
-    """Return the later one of two rows."""
+    """Return the later of two rows."""
     return later
 
 
 class Series:
-    """Rows of numbers, one per step; steps share a bin once there are more of them than bins.
+    """Numbers over the steps of a run, for plots; several steps share a bin in long runs.
 
     Args:
         units: unit of each number by its name.
-        joined: makes one row of two that share a bin: the earlier and the later one.
+        joined: merges two rows of a bin, the earlier and the later one.
         bins: an even number.
 
     Attributes:
-        units: as given.
+        units: unit of each number by its name.
         stride: number of steps that share a bin.
     """
 
@@ -79,93 +79,95 @@ class Series:
         return np.array(column)
 
 
-# --- Survey of a recording: what happens in it and its numbers over time, found in one pass.
+# --- Events.
 
 TOUCH_DOWN, LIFT_OFF, SLIPS, FALL = 'touch-down', 'lift-off', 'slip', 'fall'
 WORST, MODEL, PUSH, CHANGE = 'worst residual', 'contact model', 'push', 'change'
 NOT_FINITE, END = 'not finite', 'end'
 KINDS = (TOUCH_DOWN, LIFT_OFF, SLIPS, WORST, FALL, MODEL, PUSH, CHANGE, NOT_FINITE, END)
-"""Kinds of events, in the order in which they are offered."""
+"""Kinds of events, in the order of menus."""
 WORDS = {TOUCH_DOWN: 'touches down', LIFT_OFF: 'lifts off', SLIPS: 'begins to slip'}
 AT_ONCE = 256
-"""Steps whose heights above the ground are asked for at once."""
+"""Steps whose heights above the ground are computed at once."""
 LONGEST_TEXT = 60
-"""Characters of what is said of an event."""
+"""Characters of the text of an event."""
 SLIPPING = 1e-3
-"""Speed along the ground from which on a loaded foot slips [m/s]: less is rolling or creep."""
+"""Tangential speed above which a loaded foot slips [m/s]; less is rolling or creep."""
 JUDGED = {
     'penetration': 'm', 'signorini': 'J', 'cone': 'N s', 'dissipation': 'J', 'ncp': 'N s',
     'momentum': 'N s', 'energy': 'J',
 }  # fmt: skip
-"""Residuals that are followed, with their units."""
+"""Residuals that are followed, and their units."""
 WORK = {'change': 'J', 'joints': 'J', 'contacts': 'J', 'rest': 'J'}
-"""Parts of the energy balance since the beginning: ΔT + ΔU, work of joints and pushes, of contacts
-and constraints, and what the time step leaves."""
+"""Parts of the energy balance since the beginning: ΔT + ΔU, work of joints and pushes, work of
+contacts and constraints, and the error of the time step."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happens in a recording."""
+    """An event in a recording."""
 
     step: int
-    """Number of steps since the recording began, that in which it happens included."""
+    """Number of the step in which it happens, counted from 1."""
     kind: str
     """One of KINDS."""
     text: str
-    """What happens, in a few words."""
+    """Description in a few words."""
 
 
 @dataclass(frozen=True, eq=False)
-class Survey:
-    """What happens in a recording, and its numbers over time."""
+class EventDetection:
+    """Result of `detect_events`: the events of a recording, and its numbers over time."""
 
     events: tuple[Event, ...]
     """In order."""
     force: Series
-    """Size of the force of the ground on each foot [N]; largest of each bin."""
+    """Magnitude of the ground force on each foot [N]; maximum of each bin."""
     residuals: Series
-    """Sizes of the residuals JUDGED; largest of each bin."""
+    """Magnitudes of the residuals JUDGED; maximum of each bin."""
     work: Series
     """Energies WORK [J], summed up; last of each bin."""
     elapsed: Series
-    """Simulated time that the steps took together [s], whatever was reset; last of each bin."""
+    """Sum of the time steps [s], which resets do not change; last of each bin."""
     first_difference: int | None
     """First step whose state is not the recorded one; None if none is, or under another model."""
 
     def next(self, step: int, kinds: tuple[str, ...] = KINDS) -> Event | None:
         """Return the first event of these kinds after `step`, None if there is none."""
-        found = (event for event in self.events if event.step > step and event.kind in kinds)
-        return next(found, None)
+        later = (event for event in self.events if event.step > step and event.kind in kinds)
+        return next(later, None)
 
     def previous(self, step: int, kinds: tuple[str, ...] = KINDS) -> Event | None:
         """Return the last event of these kinds before `step`, None if there is none."""
-        found = (
+        earlier = (
             event for event in reversed(self.events) if event.step < step and event.kind in kinds
         )
-        return next(found, None)
+        return next(earlier, None)
 
 
 @checked
-def survey(timeline: Timeline, progress: Callable[[int], None] | None = None) -> Survey:
-    """Take every step of a recording once, and return what was seen.
+def detect_events(
+    timeline: Timeline, progress: Callable[[int], None] | None = None
+) -> EventDetection:
+    """Replay every step of a recording once and detect its events.
 
     Args:
         timeline: of the recording; all later jumps in it are quick.
-        progress: told the number of steps after each; may raise to end the survey.
+        progress: called with the number of steps after each; may raise to stop.
 
     Raises:
         RecordingError: a change that this version cannot make.
     """
-    watch = Watch(timeline)
-    for moment, taken in timeline.walk():
-        watch.note(moment, taken)
+    detector = EventDetector(timeline)
+    for after, taken in timeline.walk():
+        detector.observe(after, taken)
         if progress is not None:
-            progress(moment.step)
-    return watch.result()
+            progress(after.step)
+    return detector.result()
 
 
-class Watch:
-    """Sees the steps of a recording, one after the other."""
+class EventDetector:
+    """Detects events and fills series, step by step."""
 
     def __init__(self, timeline: Timeline) -> None:
         start = timeline.at(0)
@@ -173,7 +175,7 @@ class Watch:
         self._feet = start.report.feet.names
         self._loaded = start.report.feet.loaded
         self._slipping = np.zeros(len(self._feet), dtype=bool)
-        self._falls = Falls(timeline.robot)
+        self._falls = FallDetector(timeline.robot)
         self._events: list[Event] = []
         self._worst = {name: (0, 0.0) for name in JUDGED}
         self._first_difference: int | None = None
@@ -184,42 +186,42 @@ class Watch:
         self._sum, self._time = np.zeros(len(WORK)), 0.0
         self._changes = changes_of(timeline.recording)
 
-    def note(self, moment: Moment, taken: PlayedStep) -> None:
-        """See the next step."""
-        step, report = moment.step, moment.report
+    def observe(self, after: TimelineStep, taken: ReplayedStep) -> None:
+        """Take the next step."""
+        step, report = after.step, after.report
         self._events += self._changes.get(step, ())
         self._check(taken, report)
-        self._time += float(report.record.time_step[0]) if moment.finite else 0.0
+        self._time += float(report.record.time_step[0]) if after.finite else 0.0
         self._elapsed.add(np.array([self._time]))
-        if moment.finite:
-            self._note_feet(step, report)
-            self._note_judge(step, report.residuals)
-            self._falls.note(step, report.q, moment.ground)
+        if after.finite:
+            self._observe_feet(step, report)
+            self._observe_residuals(step, report.residuals)
+            self._falls.observe(step, report.q, after.ground)
         else:
             if self._last.finite:
                 self._events.append(
-                    Event(step, NOT_FINITE, f'not finite under {moment.contact_model}')
+                    Event(step, NOT_FINITE, f'not finite under {after.contact_model}')
                 )
             for series in (self._force, self._residuals, self._work):
                 series.add(np.full(len(series.units), np.nan))
-        self._last = moment
+        self._last = after
 
-    def result(self) -> Survey:
-        """Return what was seen."""
+    def result(self) -> EventDetection:
+        """Return all events and series."""
         worst = [
             Event(step, WORST, f'worst {name}: {size:.3g} {JUDGED[name]}')
             for name, (step, size) in self._worst.items()
             if size > 0.0
         ]
         end = Event(self._last.step, END, f'end at t = {self._last.report.time:.9g} s')
-        found = [*self._events, *self._falls.events(), *worst, end]
-        events = sorted(found, key=lambda event: event.step)
-        return Survey(
+        unsorted = [*self._events, *self._falls.events(), *worst, end]
+        events = sorted(unsorted, key=lambda event: event.step)
+        return EventDetection(
             tuple(events), self._force, self._residuals, self._work, self._elapsed,
             self._first_difference,
         )  # fmt: skip
 
-    def _note_feet(self, step: int, report: StepReport) -> None:
+    def _observe_feet(self, step: int, report: StepReport) -> None:
         feet, names = report.feet, self._feet
         loaded = feet.loaded
         slipping = (feet.mode == SLIP) & (feet.slip_speed > SLIPPING)
@@ -234,7 +236,7 @@ class Watch:
         self._loaded, self._slipping = loaded, slipping
         self._force.add(np.linalg.norm(feet.force, axis=1))
 
-    def _note_judge(self, step: int, residuals: Residuals) -> None:
+    def _observe_residuals(self, step: int, residuals: Residuals) -> None:
         sizes = [abs(getattr(residuals, name)) for name in JUDGED]
         self._residuals.add(np.array(sizes))
         for name, size in zip(JUDGED, sizes, strict=True):
@@ -246,8 +248,8 @@ class Watch:
         self._sum += balance.change, joints, contacts, balance.integration
         self._work.add(self._sum)
 
-    def _check(self, taken: PlayedStep, report: StepReport) -> None:
-        """Compare with what was recorded, where that is to be the same."""
+    def _check(self, taken: ReplayedStep, report: StepReport) -> None:
+        """Compare the state with the recorded hash, unless another model took the steps."""
         if self._first_difference is not None or self._timeline.other_model:
             return
         record = report.record
@@ -256,8 +258,8 @@ class Watch:
             self._first_difference = taken.number
 
 
-class Falls:
-    """Sees bases come below half of the height at which they stand."""
+class FallDetector:
+    """Detects bases that sink below half of their standing height."""
 
     def __init__(self, robot: RobotModel) -> None:
         self._robot, self._bases = robot, free_bases(robot.pinocchio_model)
@@ -266,30 +268,30 @@ class Falls:
         self._up = np.zeros(len(self._bases), dtype=bool)
         self._steps: list[int] = []
         self._places: list[Array] = []
-        self._found: list[Event] = []
+        self._events: list[Event] = []
 
-    def note(self, step: int, q: Array, ground: Terrain) -> None:
-        """Take where the robot is after the next step; the ground is asked for many at once."""
+    def observe(self, step: int, q: Array, ground: Terrain) -> None:
+        """Take the configuration after the next step; heights are computed for many at once."""
         if ground is not self._ground or len(self._steps) == AT_ONCE:
-            self._look()
+            self._update()
         if ground is not self._ground:
             self._ground, self._low = ground, FALLEN * self._standing(ground)
         self._steps.append(step)
         self._places.append(self._places_of(q))
 
     def events(self) -> list[Event]:
-        """Return the falls so far, by the links that fell."""
-        self._look()
-        return self._found
+        """Return the falls so far."""
+        self._update()
+        return self._events
 
-    def _look(self) -> None:
+    def _update(self) -> None:
         if self._ground is None or not self._steps:
             return
         heights = self._heights(np.array(self._places), self._ground)
         up = np.vstack([self._up, heights >= self._low])
         names = list(self._bases)
         for i, k in np.argwhere(up[:-1] & ~up[1:]):
-            self._found.append(Event(self._steps[i], FALL, f'{names[k]} falls'))
+            self._events.append(Event(self._steps[i], FALL, f'{names[k]} falls'))
         self._up = up[-1]
         self._steps, self._places = [], []
 
@@ -302,7 +304,7 @@ class Falls:
         return np.asarray(ground.distances(places.reshape(-1, 3))).reshape(places.shape[:-1])
 
     def _standing(self, ground: Terrain) -> Array:
-        """Return the heights of the bases where they stand; 0 where nothing can stand."""
+        """Return the standing heights of the bases; 0 where no stance is found."""
         try:
             return self._heights(self._places_of(standing_on(self._robot, ground)), ground)
         except ContactSimError:
@@ -310,7 +312,7 @@ class Falls:
 
 
 def free_bases(model: pin.Model) -> dict[str, int]:
-    """Return the links that move freely, each with the place of its position in q."""
+    """Return the links with a free-flyer joint, and the index of their position in q."""
     links = {f.parentJoint: str(f.name) for f in reversed(list(model.frames))
              if f.type == pin.FrameType.BODY}  # fmt: skip
     return {
@@ -321,17 +323,17 @@ def free_bases(model: pin.Model) -> dict[str, int]:
 
 
 def changes_of(recording: Recording) -> dict[int, list[Event]]:
-    """Return what was changed from outside, by the first step that it acts in.
+    """Return external changes as events, by the first step in which they act.
 
     Raises:
-        RecordingError: a change without what belongs to it.
+        RecordingError: an incomplete change.
     """
-    found: dict[int, list[Event]] = {}
+    changes: dict[int, list[Event]] = {}
     with understood(f'{recording.path}: its changes'):
         for change in recording.events:
             step, kind = int(change['step']) + 1, change['kind']
             if kind != 'failure':
-                named = {'contact_model': MODEL, 'wrenches': PUSH}.get(kind, CHANGE)
-                text = shortened(change_in_words(change), LONGEST_TEXT)
-                found.setdefault(step, []).append(Event(step, named, text))
-    return found
+                event_kind = {'contact_model': MODEL, 'wrenches': PUSH}.get(kind, CHANGE)
+                text = shortened(describe_change(change), LONGEST_TEXT)
+                changes.setdefault(step, []).append(Event(step, event_kind, text))
+    return changes

@@ -1,4 +1,4 @@
-"""Export: the steps of a recording, taken again, into files of other tools."""
+"""Export a recording to MCAP, CSV and Parquet: its steps are replayed and written."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import contextlib
 import csv
 import io
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 import numpy as np
 from tqdm import tqdm
@@ -24,12 +25,12 @@ from contact_sim.replay._archive import StateHash, understood
 from contact_sim.replay._header import FORMAT, ground_of
 from contact_sim.replay._mcap import McapOutput
 from contact_sim.replay._recording import Recording
-from contact_sim.replay._replayer import PlayedStep, Player
+from contact_sim.replay._replayer import ReplayedStep, Replayer
 from contact_sim.robot._model import RobotModel
 from contact_sim.robot._several_robots import parts_of
 from contact_sim.simulation._report import ContactReport, StepReport
 from contact_sim.step._workspace import contact_names
-from contact_sim.topics._names import (
+from contact_sim.topics._table import (
     PublishRateParameters,
     coordinate_units,
     joint_units,
@@ -37,7 +38,7 @@ from contact_sim.topics._names import (
     velocity_units,
 )
 
-# --- The numbers of a step as columns of a table, with their units.
+# --- Columns of a table: the numbers of a step, with their units.
 
 AXES = 'xyz'
 RESIDUALS = {
@@ -47,25 +48,25 @@ RESIDUALS = {
     'energy_actuation': 'J', 'energy_damping': 'J', 'energy_contact': 'J',
     'energy_joint_friction': 'J', 'energy_correction': 'J', 'energy_constraints': 'J',
 }  # fmt: skip
-"""Units of the residuals, in the order of `contact.residuals.Residuals`."""
+"""Units of the residuals, in the order of `Residuals`."""
 PER_CONTACT: dict[str, tuple[str, int]] = {
     'force': ('N', 3), 'normal_force': ('N', 1), 'gap': ('m', 1), 'velocity': ('m/s', 3),
     'slip_speed': ('m/s', 1), 'mode': ('-', 1),
 }  # fmt: skip
-"""Fields of a ContactReport: unit, and how many numbers each contact has."""
+"""Fields of a ContactReport: unit, and numbers per contact."""
 
 
 def grounds_of(recording: Recording) -> list[Terrain]:
-    """Return all grounds of a recording in the order in which they were stood on.
+    """Return all terrains of a recording in order.
 
     Raises:
-        RecordingError: a ground that is none.
+        RecordingError: an invalid terrain.
     """
     with understood(f'{recording.path}: the ground'):
-        said = [event['ground'] for event in recording.events if event['kind'] == 'terrain']
+        changes = [event['ground'] for event in recording.events if event['kind'] == 'terrain']
         return [
             ground_of(recording.header),
-            *(ground_of({'format': FORMAT, 'ground': ground}) for ground in said),
+            *(ground_of({'format': FORMAT, 'ground': ground}) for ground in changes),
         ]
 
 
@@ -73,12 +74,12 @@ class Columns:
     """Names of columns, each `name [unit]`, and the numbers of a step.
 
     Time, q, v, joint efforts after saturation, every contact with the ground, energy, solver and
-    residuals. Of several robots each name begins with that of its robot. Contacts that the ground
+    residuals. Of several robots each name begins with that of its robot. Contacts that the terrain
     of a step does not have are NaN.
 
     Args:
-        robot: whose run it is.
-        grounds: all that it stands on in the run.
+        robot: robot of the run.
+        grounds: all terrains of the run.
     """
 
     def __init__(self, robot: RobotModel, grounds: list[Terrain]) -> None:
@@ -120,7 +121,7 @@ class Columns:
 
 
 def _contact_table(contacts: ContactReport) -> Array:
-    """Return one row for each contact with all numbers of PER_CONTACT."""
+    """Return the numbers of PER_CONTACT, one row for each contact."""
     count = len(contacts.names)
     return np.hstack([
         np.asarray(getattr(contacts, name), dtype=float).reshape(count, size)
@@ -154,7 +155,7 @@ def _energies(report: StepReport) -> Array:
     return np.array([kinetic, -report.record.gravity @ moment])
 
 
-# --- Tables of numbers: CSV and Parquet, written row by row.
+# --- Tables.
 
 try:
     import pyarrow as arrow
@@ -163,82 +164,85 @@ except ImportError:  # an extra
     arrow = None
 
 ROWS = 4096
-"""Rows that are written at once."""
+"""Rows that Parquet writes at once."""
 
 
-class Table(Protocol):
-    """A table that takes rows."""
-
-    def add(self, row: Array) -> None:
-        """Take the numbers of a row, shape (columns,)."""
-
-    def finish(self) -> None:
-        """Write what is left."""
-
-    def abandon(self) -> None:
-        """Write no more, whatever is missing."""
-
-
-class CsvTable:
-    """Comma-separated values, RFC 4180, numbers with all their digits.
+class TableOutput(ABC):
+    """Writes the numbers of every so many steps as rows of a table.
 
     Args:
-        file: opened for writing.
-        names: of the columns.
+        columns: names and numbers.
+        period: steps between two rows.
+        time_step: [s].
     """
 
-    def __init__(self, file: BinaryIO, names: list[str]) -> None:
+    def __init__(self, columns: Columns, period: int, time_step: float) -> None:
+        self._columns, self._period, self._time_step = columns, period, time_step
+
+    def add(self, report: StepReport) -> None:
+        """Write a row if it is due."""
+        if round(report.time / self._time_step) % self._period == 0:
+            self.add_row(self._columns.of(report))
+
+    @abstractmethod
+    def add_row(self, row: Array) -> None:
+        """Write the numbers of a row, shape (columns,)."""
+
+    @abstractmethod
+    def finish(self) -> None:
+        """Write the rest of the table."""
+
+
+class CsvTable(TableOutput):
+    """Comma-separated values, RFC 4180, numbers with all their digits."""
+
+    def __init__(self, file: BinaryIO, columns: Columns, period: int, time_step: float) -> None:
+        super().__init__(columns, period, time_step)
         self._text = io.TextIOWrapper(file, 'utf-8', newline='', write_through=True)
         self._writer = csv.writer(self._text)
-        self._writer.writerow(names)
+        self._writer.writerow(columns.names)
 
-    def add(self, row: Array) -> None:
-        """Take the numbers of a row, shape (columns,)."""
+    def add_row(self, row: Array) -> None:
+        """Write the numbers of a row, shape (columns,)."""
         self._writer.writerow(row.tolist())
 
     def finish(self) -> None:
-        """Write what is left."""
+        """Write the rest of the table."""
         self._text.detach()
 
-    def abandon(self) -> None:
-        """Write no more, whatever is missing."""
 
-
-class ParquetTable:
+class ParquetTable(TableOutput):
     """Parquet, columns of float64.
-
-    Args:
-        file: opened for writing.
-        names: of the columns.
 
     Raises:
         InvalidInput: the package pyarrow is missing.
     """
 
-    def __init__(self, file: BinaryIO, names: list[str]) -> None:
+    def __init__(self, file: BinaryIO, columns: Columns, period: int, time_step: float) -> None:
+        super().__init__(columns, period, time_step)
         if arrow is None:
             raise InvalidInput(
                 "Parquet needs the package pyarrow: pip install 'contact_sim[export]'"
             )
-        self._schema = arrow.schema([(name, arrow.float64()) for name in names])
+        self._schema = arrow.schema([(name, arrow.float64()) for name in columns.names])
         self._writer = parquet.ParquetWriter(file, self._schema)
-        self._rows = np.zeros((ROWS, len(names)))
+        self._rows = np.zeros((ROWS, len(columns.names)))
         self._count = 0
 
-    def add(self, row: Array) -> None:
-        """Take the numbers of a row, shape (columns,)."""
+    def add_row(self, row: Array) -> None:
+        """Write the numbers of a row, shape (columns,)."""
         self._rows[self._count] = row
         self._count += 1
         if self._count == ROWS:
             self._flush()
 
     def finish(self) -> None:
-        """Write what is left."""
+        """Write the rest of the table."""
         self._flush()
         self._writer.close()
 
     def abandon(self) -> None:
-        """Write no more, whatever is missing; without it the writer ends its file when it goes."""
+        """Write no more; otherwise the writer would end its file when it is deleted."""
         self._writer.is_open = False
 
     def _flush(self) -> None:
@@ -247,19 +251,19 @@ class ParquetTable:
         self._count = 0
 
 
-# --- A file that appears where it belongs only when it is complete.
+# --- Files that appear only when they are complete.
 
 
 @contextlib.contextmanager
 def new_file(path: Path, overwrite: bool = False) -> Iterator[BinaryIO]:
-    """Open a file beside `path` that takes its place at the end; on an error it goes away.
+    """Open a temporary file that is moved to `path` at the end, or deleted on an error.
 
     Args:
-        path: where the file shall be.
-        overwrite: replace one that is there.
+        path: of the complete file.
+        overwrite: replace an existing file.
 
     Raises:
-        InvalidInput: it cannot be written, the disk is full, or it is there already.
+        InvalidInput: it cannot be written, the disk is full, or it exists.
     """
     check_target(path, overwrite)
     beside = path.with_name(f'.{path.name}.{os.getpid()}.part')
@@ -275,10 +279,10 @@ def new_file(path: Path, overwrite: bool = False) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Say of which file it is that writing fails.
+    """Turn an error of the system into one that names the file.
 
     Raises:
-        InvalidInput: instead of what the system raises.
+        InvalidInput: the file cannot be written.
     """
     try:
         yield
@@ -287,7 +291,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def check_target(path: Path, overwrite: bool) -> None:
-    """Raise InvalidInput where a file must not take the place of what is there."""
+    """Raise InvalidInput if a file must not be written at `path`."""
     if not os.path.lexists(path):
         return
     if not path.is_file():
@@ -296,25 +300,25 @@ def check_target(path: Path, overwrite: bool) -> None:
         raise InvalidInput(f'{path} is there already: give another name, or --overwrite')
 
 
-# --- Export: the steps of a recording, taken again, into files of other tools.
+# --- The export.
 
 NOT_RECORDED = ('shadow',)
-"""Fields of `publish_rate` of which a recording knows nothing."""
+"""Fields of `publish_rate` whose topics a recording does not determine."""
 RATES: tuple[str, ...] = tuple(
     one.name
     for one in declared_parameters(PublishRateParameters)  # type: ignore[arg-type]
     if one.name not in NOT_RECORDED
 )
-"""What has a rate of its own in an MCAP file."""
+"""Fields of `publish_rate` with a rate of their own in an MCAP file."""
 FORMATS = 'mcap', 'csv', 'parquet'
 PATIENCE = 2.0
-"""Wall seconds after which a progress bar appears, on a terminal."""
+"""Wall time after which a progress bar appears on a terminal [s]."""
 
 
 @checked_fields
 @dataclass(frozen=True)
 class Targets:
-    """What is written where, and how often."""
+    """Files to write, and how often."""
 
     mcap: Path | None = None
     csv: Path | None = None
@@ -324,84 +328,68 @@ class Targets:
     rates: Mapping[str, float] = field(default_factory=dict)
     """Of some of RATES [Hz]; 0: not at all."""
     ground_truth: bool = False
-    """Whether MCAP has ~/ground_truth, too."""
+    """Write ~/ground_truth to MCAP, too."""
     overwrite: bool = False
-    """Whether files that are there are replaced."""
+    """Replace existing files."""
 
     @property
     def paths(self) -> dict[str, Path]:
-        """The files by their format."""
+        """The files by format."""
         named = ((name, getattr(self, name)) for name in FORMATS)
         return {name: Path(path) for name, path in named if path is not None}
 
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written."""
+    """Result of an export."""
 
     steps: int
-    """Steps that were finite."""
+    """Number of finite steps."""
     first_difference: int | None
     """First step whose state is not the recorded one; None if none is, or under another model."""
     damage: str
     """Reason why the recording could not be read to its end, '' if it could."""
 
 
-class TableOutput:
-    """Rows of a table, every so many steps."""
-
-    def __init__(self, table: Table, columns: Columns, period: int, time_step: float) -> None:
-        self._table, self._columns = table, columns
-        self._period, self._time_step = period, time_step
-
-    def add(self, report: StepReport) -> None:
-        """Write a row where it is due."""
-        if round(report.time / self._time_step) % self._period == 0:
-            self._table.add(self._columns.of(report))
-
-    def finish(self) -> None:
-        """Write what is left."""
-        self._table.finish()
-
-    def abandon(self) -> None:
-        """Write no more, whatever is missing."""
-        self._table.abandon()
-
-
 @checked
 def export(
     recording: Recording, targets: Targets, contact_model: str | ContactModel | None = None
 ) -> Exported:
-    """Take the steps of a recording again and write them into files.
+    """Replay a recording and write its steps into files.
 
     Steps that were not finite are left out. Files appear when all of them are complete.
 
     Args:
-        recording: what is written.
+        recording: the recording.
         targets: files and rates.
-        contact_model: another one than recorded, under which the same efforts act.
+        contact_model: another contact model, under which the same efforts act; None: as recorded.
 
     Raises:
-        InvalidInput: a file that cannot be written or is there, a rate that does not divide that
-            of the steps, a package that is missing.
+        InvalidInput: a file that cannot be written or exists, a rate that does not divide the step
+            rate, a package that is missing.
         RecordingError: a recording that cannot be repeated.
     """
     for path in targets.paths.values():
         _check(path, targets, recording)
-    player = Player(recording, contact_model)
-    periods = periods_of(targets, player.sim.time_step)
+    replayer = Replayer(recording, contact_model)
+    periods = periods_of(targets, replayer.sim.time_step)
     with contextlib.ExitStack() as files:
         outputs = {
             path: _output(name, files.enter_context(new_file(path, targets.overwrite)), targets,
-                          player, recording, periods)
+                          replayer, recording, periods)
             for name, path in targets.paths.items()
         }  # fmt: skip
         for output in outputs.values():
-            files.callback(output.abandon)
+            if isinstance(output, ParquetTable):
+                files.callback(output.abandon)
         steps, first_difference = 0, None
         compare = contact_model is None
-        for step in _with_progress(player, recording):
-            if first_difference is None and compare and _differs(step, player):
+        steps_with_bar = tqdm(
+            replayer.steps(), total=recording.steps, unit=' steps', leave=False, disable=None,
+            delay=PATIENCE,
+        )  # fmt: skip
+        for step in steps_with_bar:
+            if first_difference is None and compare and _differs(step, replayer):
                 first_difference = step.number
             if step.report is not None:
                 steps += 1
@@ -419,19 +407,19 @@ def _check(path: Path, targets: Targets, recording: Recording) -> None:
 
 
 def _output(
-    name: str, file: Any, targets: Targets, player: Player, recording: Recording,
+    name: str, file: Any, targets: Targets, replayer: Replayer, recording: Recording,
     periods: Mapping[str, int],
 ) -> McapOutput | TableOutput:  # fmt: skip
     if name == 'mcap':
         own = {kind: periods[kind] for kind in RATES}
-        return McapOutput(file, recording, player, own, targets.ground_truth)
-    columns = Columns(player.sim.robot, grounds_of(recording))
-    table = (CsvTable if name == 'csv' else ParquetTable)(file, columns.names)
-    return TableOutput(table, columns, periods[''], player.sim.time_step)
+        return McapOutput(file, recording, replayer, own, targets.ground_truth)
+    columns = Columns(replayer.sim.robot, grounds_of(recording))
+    table = CsvTable if name == 'csv' else ParquetTable
+    return table(file, columns, periods[''], replayer.sim.time_step)
 
 
 def _write(outputs: Mapping[Path, McapOutput | TableOutput], report: StepReport | None) -> None:
-    """Write a step into all files, or the end of them (None).
+    """Write a step into all files, or their end (None).
 
     Raises:
         InvalidInput: one of them cannot be written.
@@ -445,7 +433,7 @@ def _write(outputs: Mapping[Path, McapOutput | TableOutput], report: StepReport 
 
 
 def periods_of(targets: Targets, time_step: float) -> dict[str, int]:
-    """Return the steps between two messages of each of RATES, and between two rows, ''.
+    """Return the steps between two messages of each of RATES, and between two rows ('').
 
     Raises:
         InvalidInput: a rate that does not divide the step rate, or of something unknown.
@@ -464,21 +452,13 @@ def periods_of(targets: Targets, time_step: float) -> dict[str, int]:
     return {'': common, **dict.fromkeys(RATES, common), **own}
 
 
-def _with_progress(player: Player, recording: Recording) -> Iterator[PlayedStep]:
-    """Yield the steps, and show how far they are where somebody sees it."""
-    yield from tqdm(
-        player.steps(), total=recording.steps, unit=' steps', leave=False, disable=None,
-        delay=PATIENCE,
-    )  # fmt: skip
-
-
-def _differs(step: PlayedStep, player: Player) -> bool:
-    """Return whether a step did not lead to the recorded state."""
+def _differs(step: ReplayedStep, replayer: Replayer) -> bool:
+    """Return whether a step did not reach the recorded state."""
     if (step.report is None) != step.failed_then:
         return True
     if step.recorded_hash is None:
         return False
-    return StateHash(player.sim.sizes)(player.sim.snapshot().buffer) != step.recorded_hash
+    return StateHash(replayer.sim.sizes)(replayer.sim.snapshot().buffer) != step.recorded_hash
 
 
 def parsed_rates(texts: Iterable[str]) -> tuple[float | None, dict[str, float]]:

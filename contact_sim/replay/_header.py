@@ -1,4 +1,4 @@
-"""Header of a recording: the robot, the world, the versions of what ran."""
+"""Header of a recording: robot, terrain, contact model, parameters, versions, as JSON."""
 
 from __future__ import annotations
 
@@ -40,91 +40,46 @@ from contact_sim.robot._urdf import is_xml
 from contact_sim.simulation._simulator import Simulator
 from contact_sim.terrain import Region
 
-# --- Read a Pinocchio model from the text in a recording.
-#
-# Pinocchio's reader trusts its text: a damaged one can end the process in the middle of C++. So
-# another process reads it first, `model_trial.py`, and computes with it; what it survives is read
-# here.
-
-TRIAL = Path(__file__).with_name('model_trial.py')
-LONGEST = 60.0
-"""Time that the trial may take [s]."""
-
-
-def model_from(text: str) -> pin.Model:
-    """Return the model in `text`.
-
-    Raises:
-        RecordingError: Pinocchio cannot read it, or what it reads is no model.
-    """
-    try:
-        trial = subprocess.run(
-            [sys.executable, str(TRIAL)], input=text.encode(errors='replace'), timeout=LONGEST,
-            capture_output=True, check=False,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired as error:
-        raise _refused(f'it takes longer than {LONGEST:g} s') from error
-    if trial.returncode:
-        said = trial.stderr.decode(errors='replace').strip().splitlines()
-        ended = f'the process that read it ended with {trial.returncode}'
-        raise _refused(said[-1] if trial.returncode == 1 and said else ended)
-    model = pin.Model()
-    try:
-        model.loadFromString(text)
-    except Exception as error:  # whatever C++ throws
-        raise _refused(str(error)) from error
-    return model
-
-
-def _refused(reason: str) -> RecordingError:
-    return RecordingError(
-        f'Pinocchio {pin.__version__} cannot read the robot of the recording: {reason}'
-    )
-
-
-# --- Header of a recording: the robot, the world, the versions of what ran.
-
 FORMAT = 7
 READABLE = 1, 2, 3, 4, 5, 6, 7
-"""Formats that can be repeated; 1 knew only planes, 1 and 2 only semi-implicit steps, those before
-4 no relief, those before 5 no regions and no limits of joints, those before 6 no contacts between
-bodies, those before 7 no bilateral constraints."""
+"""Formats that can be repeated. New were: 2 other ground than planes, 3 integrators, 4 relief,
+5 regions and joint limits, 6 contacts between bodies, 7 bilateral constraints."""
 PACKAGES = ('contact_sim', 'pin', 'numba', 'llvmlite', 'numpy')
-"""Packages whose versions decide about the last bits."""
+"""Packages whose versions affect the last bits."""
 
 
 @dataclass(frozen=True)
-class RecordedGround(GroundSurface):
+class RecordedTerrain(GroundSurface):
     """The terrain of a recording, exactly as it was."""
 
-    said: Mapping[str, Any] = field(repr=False)
+    header: Mapping[str, Any] = field(repr=False)
     """`ground_header` of the terrain."""
 
     @property
     def kind(self) -> int:
         """Kind of surface."""
-        return int(self.said['kind'])
+        return int(self.header['kind'])
 
     @property
     def data(self) -> Array:
         """Numbers of the surface, shape (TERRAIN_DATA,)."""
-        return np.array(self.said['data'], dtype=float)
+        return np.array(self.header['data'], dtype=float)
 
     @property
     def features(self) -> int:
         """Number of contacts that a sphere may have at once."""
-        return int(self.said['features'])
+        return int(self.header['features'])
 
 
 def ground_header(terrain: Terrain) -> dict[str, Any]:
-    """Return kind and numbers of a terrain, those of a relief packed."""
+    """Return kind and numbers of a terrain; those of a relief are compressed."""
     data = np.asarray(terrain.data, dtype=float).tolist()
-    said = {'kind': terrain.kind, 'data': data, 'features': terrain.features}
+    header = {'kind': terrain.kind, 'data': data, 'features': terrain.features}
     if len(terrain.relief):
-        said['relief'] = base64.b64encode(zlib.compress(terrain.relief.tobytes())).decode()
+        header['relief'] = base64.b64encode(zlib.compress(terrain.relief.tobytes())).decode()
     if terrain.regions:
-        said['regions'] = [dataclasses.asdict(region) for region in terrain.regions]
-    return said
+        header['regions'] = [dataclasses.asdict(region) for region in terrain.regions]
+    return header
 
 
 def ground_of(header: Mapping[str, Any]) -> Terrain:
@@ -135,16 +90,20 @@ def ground_of(header: Mapping[str, Any]) -> Terrain:
     """
     if header['format'] == 1:
         data = [*header['plane'], *np.zeros(TERRAIN_DATA - 4).tolist()]
-        return RecordedGround({'kind': PLANES, 'data': data, 'features': 1})
-    said = RecordedGround(header['ground'])
-    ground: GroundSurface = recorded_relief(said) if said.kind in FACETED else said
+        return RecordedTerrain({'kind': PLANES, 'data': data, 'features': 1})
+    recorded = RecordedTerrain(header['ground'])
+    ground: GroundSurface = recorded_relief(recorded) if recorded.kind in FACETED else recorded
     return ground.with_regions(Region(**region) for region in header['ground'].get('regions', ()))
 
 
-def recorded_relief(ground: RecordedGround) -> FacetGround:
-    """Return a ground of facets."""
+def recorded_relief(ground: RecordedTerrain) -> FacetGround:
+    """Return a terrain of facets.
+
+    Raises:
+        RecordingError: its relief cannot be unpacked.
+    """
     try:
-        packed = base64.b64decode(ground.said['relief'], validate=True)
+        packed = base64.b64decode(ground.header['relief'], validate=True)
         numbers = np.frombuffer(zlib.decompress(packed)).copy()
     except (KeyError, ValueError, TypeError, zlib.error) as error:
         raise RecordingError(f'the relief of the ground is damaged: {error}') from error
@@ -154,7 +113,7 @@ def recorded_relief(ground: RecordedGround) -> FacetGround:
 def header_of(
     sim: Simulator, hash_every: int, parameters: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    """Return what a recording of `sim` says about it, in words that JSON has."""
+    """Return the header of a recording of `sim`, ready for JSON."""
     return {
         'format': FORMAT,
         'versions': versions(),
@@ -179,7 +138,7 @@ def state_shapes(sim: Simulator) -> dict[str, list[int]]:
 
 
 def constraints_header(constraints: Iterable[Constraint]) -> list[dict[str, Any]]:
-    """Return the bilateral constraints in words.
+    """Return the bilateral constraints as JSON.
 
     Raises:
         InvalidInput: one of them is a Python function.
@@ -188,15 +147,15 @@ def constraints_header(constraints: Iterable[Constraint]) -> list[dict[str, Any]
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of everything that decides about the last bits."""
-    found = {'python': platform.python_version(), 'machine': platform.machine()}
+    """Return the versions of everything that affects the last bits."""
+    versions = {'python': platform.python_version(), 'machine': platform.machine()}
     for name in PACKAGES:
         try:
-            found[name] = importlib.metadata.version(name)
+            versions[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
-            found[name] = 'unknown'
-    found['pin'] = pin.__version__
-    return found
+            versions[name] = 'unknown'
+    versions['pin'] = pin.__version__
+    return versions
 
 
 def model_header(model: ContactModel) -> dict[str, Any]:
@@ -208,7 +167,7 @@ def contact_model_of(header: Mapping[str, Any]) -> ContactModel:
     """Return the contact model that `model_header` described.
 
     Raises:
-        UnknownName: a contact model of somebody's own; name another one for the replay.
+        UnknownName: a custom contact model; choose another one for the replay.
         InvalidInput: parameters that this version does not allow.
     """
     name = header['name']
@@ -222,7 +181,7 @@ def robot_header(robot: RobotModel) -> dict[str, Any]:
     described = {
         'name': robot.name,
         'description': robot.description,
-        # without a description the numbers themselves, in Pinocchio's own words
+        # without a description the model itself, as Pinocchio serialises it
         'model': '' if robot.description else robot.pinocchio_model.saveToString(),
         'floating_base': robot.floating_base,
         'joint_names': list(robot.joint_names),
@@ -237,7 +196,7 @@ def robot_header(robot: RobotModel) -> dict[str, Any]:
 
 
 def _parts_header(robot: RobotModel) -> list[dict[str, Any]]:
-    """Return the robots that were joined, each as it is alone; none of one that is alone."""
+    """Return the robots that were joined, each as it is alone; empty for a single robot."""
     parts = robot.parts if isinstance(robot, JoinedRobots) else ()
     return [
         {'name': part.name, 'place': list(part.place), 'robot': robot_header(part.robot)}
@@ -250,7 +209,7 @@ def _points_header(points: Iterable[ContactPoint]) -> list[dict[str, Any]]:
 
 
 def _actuators_header(actuators: Actuators | None) -> dict[str, list[float | None]] | None:
-    """Return the numbers of declared actuators, None for infinity, which JSON does not have."""
+    """Return the numbers of declared actuators; infinity, which JSON lacks, becomes None."""
     if actuators is None:
         return None
     return {
@@ -260,55 +219,57 @@ def _actuators_header(actuators: Actuators | None) -> dict[str, list[float | Non
 
 
 def _with_actuators_of(header: Mapping[str, Any], robot: RobotModel) -> RobotModel:
-    """Return the robot with the actuators that were declared, if any were."""
-    said = header.get('actuators')
-    if said is None:
+    """Return the robot with the declared actuators, if any were declared."""
+    recorded = header.get('actuators')
+    if recorded is None:
         return robot
     numbers = {
         name: np.nan_to_num(np.array(values, dtype=float), nan=np.inf)
-        for name, values in said.items()
+        for name, values in recorded.items()
     }
     return robot.with_actuators(None, **numbers)
 
 
 def _limit_header(limit: PositionLimit) -> dict[str, Any]:
-    """Return a limit in words that JSON has: None for a bound that is not there."""
-    said = dataclasses.asdict(limit)
-    bounds = {name: said[name] if np.isfinite(said[name]) else None for name in ('lower', 'upper')}
-    return {**said, **bounds}
+    """Return a limit as JSON; None stands for an infinite bound."""
+    fields = dataclasses.asdict(limit)
+    bounds = {name: x if np.isfinite(x := fields[name]) else None for name in ('lower', 'upper')}
+    return {**fields, **bounds}
 
 
-def _limit_of(said: Mapping[str, Any]) -> PositionLimit:
-    lower = -np.inf if said['lower'] is None else said['lower']
-    upper = np.inf if said['upper'] is None else said['upper']
+def _limit_of(header: Mapping[str, Any]) -> PositionLimit:
+    lower = -np.inf if header['lower'] is None else header['lower']
+    upper = np.inf if header['upper'] is None else header['upper']
     return PositionLimit(
-        tuple(said['joints']), lower, upper, tuple(said['shares']), said['restitution']
+        tuple(header['joints']), lower, upper, tuple(header['shares']), header['restitution']
     )
 
 
 def _collisions_of(header: Mapping[str, Any]) -> Collisions:
-    """Return what may touch each other; before format 6 nothing could."""
-    said = header.get('collisions')
-    if said is None:
+    """Return the collision pairs; before format 6 there were none."""
+    recorded = header.get('collisions')
+    if recorded is None:
         return NO_COLLISIONS
     solids = []
-    for one in said['solids']:
+    for solid in recorded['solids']:
         fields: dict[str, Any] = {
-            k: tuple(x) if isinstance(x, list) else x for k, x in one.items()
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in solid.items()
         }
         solids.append(Solid(**fields))
-    return Collisions(tuple(solids), tuple((a, b) for a, b in said['pairs']), said['most'])
+    pairs = tuple((a, b) for a, b in recorded['pairs'])
+    return Collisions(tuple(solids), pairs, recorded['most'])
 
 
 def description_hash(described: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of the description a robot was built from, URDF or Pinocchio's words."""
+    """Return the SHA-256 of the description of a robot: URDF, or the serialised model."""
     return hashlib.sha256((described['description'] or described['model']).encode()).hexdigest()
 
 
 def number_hash(robot: RobotModel) -> str:
     """Return a hash of the numbers of the Pinocchio model: lengths, masses, limits, friction."""
-    words = robot.pinocchio_model.saveToString().encode()
-    return hashlib.sha256(words).hexdigest()
+    text = robot.pinocchio_model.saveToString().encode()
+    return hashlib.sha256(text).hexdigest()
 
 
 def robot_of(header: Mapping[str, Any], numbers_must_match: bool) -> RobotModel:
@@ -322,7 +283,9 @@ def robot_of(header: Mapping[str, Any], numbers_must_match: bool) -> RobotModel:
             f'the description of robot {header["name"]!r} in the recording was changed: its hash '
             f'is {description_hash(header)[:12]}, expected {header["hash"][:12]}'
         )
-    robot = _joined_of(header, numbers_must_match) if header.get('parts') else _alone(header)
+    robot = (
+        _joined_of(header, numbers_must_match) if header.get('parts') else _single_robot(header)
+    )
     if numbers_must_match and number_hash(robot) != header['numbers']:
         raise RecordingError(
             f'robot {header["name"]!r}: its description gives other lengths, masses or limits '
@@ -332,7 +295,7 @@ def robot_of(header: Mapping[str, Any], numbers_must_match: bool) -> RobotModel:
 
 
 def _joined_of(header: Mapping[str, Any], numbers_must_match: bool) -> RobotModel:
-    """Return robots as they were joined; older recordings know only all of them as one."""
+    """Return robots as they were joined; older recordings have them only as one robot."""
     parts = {part['name']: part for part in header['parts']}
     robots = {name: robot_of(part['robot'], numbers_must_match) for name, part in parts.items()}
     places = {name: part['place'] for name, part in parts.items()}
@@ -340,8 +303,8 @@ def _joined_of(header: Mapping[str, Any], numbers_must_match: bool) -> RobotMode
     return dataclasses.replace(robot, collisions=_collisions_of(header))
 
 
-def _alone(header: Mapping[str, Any]) -> RobotModel:
-    """Return one robot."""
+def _single_robot(header: Mapping[str, Any]) -> RobotModel:
+    """Return a robot that was not joined of several."""
     points = [ContactPoint(**point) for point in header['contact_points']]
     joints = header['joint_names']
     if header['description']:
@@ -357,7 +320,7 @@ def _alone(header: Mapping[str, Any]) -> RobotModel:
             model_from(header['model']), points, joints, header['name']
         )
     body = tuple(ContactPoint(**point) for point in header.get('body_points', ()))
-    limits = tuple(_limit_of(said) for said in header.get('position_limits', ()))
+    limits = tuple(map(_limit_of, header.get('position_limits', ())))
     robot = dataclasses.replace(
         robot, body_points=body, position_limits=limits, collisions=_collisions_of(header)
     )
@@ -372,3 +335,45 @@ def check_same_robot(header: Mapping[str, Any], robot: RobotModel) -> None:
             f'robot {robot.name!r} has changed since the recording: the hash of its description '
             f'is {other["hash"][:12]}, the recording was made with {header["hash"][:12]}'
         )
+
+
+# --- Models without a URDF are recorded as the text that Pinocchio serialises.
+#
+# Pinocchio's reader trusts its text: a damaged one can end the process with a segmentation fault
+# or an assertion, in reading or in the first computation. So a child process, `model_trial.py`,
+# reads it first and computes with it, with bounded memory and time.
+
+TRIAL = Path(__file__).with_name('model_trial.py')
+TRIAL_TIMEOUT = 60.0
+"""[s]."""
+
+
+def model_from(text: str) -> pin.Model:
+    """Return the model in `text`.
+
+    Raises:
+        RecordingError: Pinocchio cannot read it, or what it reads is no valid model.
+    """
+    model = pin.Model()
+    try:
+        trial = subprocess.run(
+            [sys.executable, str(TRIAL)], input=text.encode(errors='replace'),
+            timeout=TRIAL_TIMEOUT, capture_output=True, check=False,
+        )  # fmt: skip
+        lines = trial.stderr.decode(errors='replace').strip().splitlines()
+        if trial.returncode == 1 and lines:
+            raise ValueError(lines[-1])
+        if trial.returncode:
+            raise ValueError(f'the process that read it ended with {trial.returncode}')
+        model.loadFromString(text)
+    except subprocess.TimeoutExpired as error:
+        raise _unreadable(f'it takes longer than {TRIAL_TIMEOUT:g} s') from error
+    except Exception as error:  # whatever C++ throws
+        raise _unreadable(str(error)) from error
+    return model
+
+
+def _unreadable(reason: str) -> RecordingError:
+    return RecordingError(
+        f'Pinocchio {pin.__version__} cannot read the robot of the recording: {reason}'
+    )

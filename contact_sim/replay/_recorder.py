@@ -1,4 +1,4 @@
-"""Recorder: everything a run depends on, written while it happens.
+"""Record everything that a run depends on, while it runs.
 
 A recording is a .npz file:
 
@@ -9,8 +9,8 @@ A recording is a .npz file:
     steps-<first>/events        what changed in between, before which step (JSON); if anything did
     steps-<first>/state-<k>     the whole state where it was set: resets, restored snapshots
 
-It is written in chunks of CHUNK steps, so memory hardly grows with the run: by the names of the
-entries, some megabyte per hour at 1 kHz.
+It is written in chunks of CHUNK steps, so memory hardly grows with the run: some megabyte per hour
+at 1 kHz, for the names of the entries.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ from contact_sim.simulation._simulator import Simulator
 from contact_sim.simulation._state import Snapshot
 
 CHUNK = 4096
-"""Steps per chunk: what a crash costs at most, and some 10 ms of work when it is full."""
+"""Steps per chunk: a crash loses at most these; writing them takes some 10 ms."""
 LONGEST_CHUNK = 100_000
 
 
 class Recorder:
     """Records a simulation from its present state on; close it, or use it as a context.
 
-    Every change is found by comparing the state before a step with that after the last one, so
-    nothing escapes, whatever made it.
+    Changes are found by comparing the state before a step with that after the last one, whatever
+    made them.
 
     Args:
-        sim: the simulation; it is stepped, reset and changed as always.
+        sim: the simulation; use it as without a recorder.
         path: the .npz file, overwritten if it exists.
         hash_every: steps between two hashes; with 1 a replay names the exact step that differs.
-        parameters: what else people should know about the run, in words that JSON has.
+        parameters: further information about the run, as JSON.
         chunk: steps per chunk.
-        on_error: told why recording has ended, when the file can be written no more (a full disk);
+        on_error: called with the reason if the file can no longer be written (a full disk);
             without it the error is raised from the step.
 
     Raises:
@@ -85,7 +85,7 @@ class Recorder:
         self._arrays = tuple(name for name, _ in arrays_of(self._last))
         self._archive: ArchiveWriter | None = ArchiveWriter(self.path)
         try:
-            self._write_beginning(json.dumps(header_of(sim, hash_every, parameters)))
+            self._write_header(json.dumps(header_of(sim, hash_every, parameters)))
         except OSError as error:
             self._archive.abandon()
             raise InvalidInput(f'cannot write {path}: {error.strerror}') from error
@@ -99,9 +99,9 @@ class Recorder:
     # ---------------------------------------------------------------- called by the simulator
 
     def before_step(self, external_wrenches: Mapping[str, ArrayLike]) -> None:
-        """Note what has changed since the last step, and what acts in this one."""
-        for change in [*self._other_world()]:
-            self._change(change)
+        """Record changes since the last step, and the inputs of this one."""
+        for change in list(self._setup_changes()):
+            self._record_setup_change(change)
         now, last = self._sim.snapshot(), self._last
         self._clock = now.buffer[:3].tobytes()
         last.buffer[self._applied] = now.buffer[self._applied]
@@ -109,22 +109,22 @@ class Recorder:
             getattr(now, name).tobytes() != getattr(last, name).tobytes() for name in self._arrays
         ):
             for event in self._changes(now):
-                self._note(event)
+                self._add_event(event)
         if external_wrenches or self._wrenches:
             wrenches = {
                 name: np.asarray(value, dtype=float).tolist()
                 for name, value in external_wrenches.items()
             }
             if wrenches != self._wrenches:
-                self._note({'kind': 'wrenches', 'wrenches': wrenches})
+                self._add_event({'kind': 'wrenches', 'wrenches': wrenches})
                 self._wrenches = wrenches
         self._efforts[self._steps - self._first] = now.buffer[self._command]
 
     def after_step(self) -> None:
-        """Note the state after the step."""
+        """Record the state after the step."""
         self._last = self._sim.snapshot()
         if self._last.buffer[:3].tobytes() == self._clock:
-            self._note({'kind': 'failure'})
+            self._add_event({'kind': 'failure'})
         self._steps += 1
         if self._steps % self._every == 0:
             self._hashes.append(self._hash(self._last.buffer))
@@ -134,11 +134,11 @@ class Recorder:
     # ---------------------------------------------------------------- writing
 
     def flush(self) -> None:
-        """Write what has been recorded so far; from then on a replay finds it in the file."""
+        """Write all steps so far to the file."""
         try:
             self._write_chunk()
         except OSError as error:
-            self._give_up(error)
+            self._abandon(error)
 
     def close(self) -> None:
         """Stop recording and complete the file; closing twice does nothing."""
@@ -148,10 +148,10 @@ class Recorder:
             if self._archive is not None:
                 self._archive.close()
         except OSError as error:
-            self._give_up(error)
+            self._abandon(error)
         self._archive = None
 
-    def _give_up(self, error: OSError) -> None:
+    def _abandon(self, error: OSError) -> None:
         self._sim.remove_observer(self)
         if self._archive is not None:
             self._archive.abandon()
@@ -160,7 +160,7 @@ class Recorder:
             raise error
         self._on_error(f'{self.path} holds no more steps from {self._first} on: {error.strerror}')
 
-    def _write_beginning(self, header: str) -> None:
+    def _write_header(self, header: str) -> None:
         assert self._archive is not None
         self._archive.add('header', np.array(header))
         for name, array in arrays_of(self._last):
@@ -189,21 +189,21 @@ class Recorder:
         self._events: list[dict[str, Any]] = []
         self._states: dict[str, Array] = {}
 
-    def _note(self, event: dict[str, Any]) -> None:
+    def _add_event(self, event: dict[str, Any]) -> None:
         self._events.append({'step': self._steps, **event})
 
-    # ---------------------------------------------------------------- what has changed
+    # ---------------------------------------------------------------- changes
 
     def _follow_layout(self) -> None:
-        """Know where things are in the step data on the ground at hand."""
+        """Take the layout of the step data, which terrain and constraints determine."""
         sizes, layout = self._sim.sizes, self._sim.sizes.layout
         self._hash, self._terrain = StateHash(sizes), self._sim.terrain
         self._constraints, self._time_step = self._sim.constraints, self._sim.time_step
         self._command = slice(*layout['command'][:2])
         self._applied = slice(layout['command'][0], layout['tau'][1])
 
-    def _other_world(self) -> Iterator[dict[str, Any]]:
-        """Yield other ground, time step and constraints than those of the last step."""
+    def _setup_changes(self) -> Iterator[dict[str, Any]]:
+        """Yield changes of terrain, time step and constraints since the last step."""
         sim = self._sim
         if sim.terrain is not self._terrain:
             yield {'kind': 'terrain', 'ground': ground_header(sim.terrain)}
@@ -212,10 +212,10 @@ class Recorder:
         if sim.constraints is not self._constraints:
             yield {'kind': 'constraints', 'constraints': constraints_header(sim.constraints)}
 
-    def _change(self, event: dict[str, Any]) -> None:
-        """Note a change of the world; what follows is compared with a state of nothing."""
+    def _record_setup_change(self, event: dict[str, Any]) -> None:
+        """Record a change of the setup; after it all of the state counts as changed."""
         self._follow_layout()
-        self._note(event)
+        self._add_event(event)
         now = self._sim.snapshot()
         last: dict[str, Any] = {
             name: np.full_like(array, np.nan) for name, array in arrays_of(now)
@@ -224,7 +224,7 @@ class Recorder:
         self._last = dataclasses.replace(now, contact_model=model, **last)
 
     def _changes(self, now: Snapshot) -> Iterator[dict[str, Any]]:
-        """Yield what differs between the end of the last step and the beginning of this one."""
+        """Yield the differences between the end of the last step and the beginning of this one."""
         last = self._last
         before = last.buffer.copy()
         if now.contact_model is not last.contact_model:
@@ -242,7 +242,7 @@ class Recorder:
         yield {'kind': kind, 'state': name, 'time': float(now.buffer[0])}
 
     def _defined(self, buffer: Array) -> Array:
-        """Return step data as `finite` does, but with the infinite bounds of limits."""
+        """Return step data as `finite` does, but with the infinite bounds of joint limits."""
         kept = finite(buffer)
         for name in ('lower', 'upper'):
             start, stop, _ = self._sim.sizes.layout[name]
@@ -268,5 +268,5 @@ def arrays_of(snapshot: Snapshot) -> list[tuple[str, Array]]:
 
 
 def finite(array: Array) -> Array:
-    """Return a copy in which results of a step that failed are zero; no step depends on them."""
+    """Return a copy with zeros for NaN and infinity: results of a failed step, which none uses."""
     return np.where(np.isfinite(array), array, 0.0)

@@ -1,4 +1,4 @@
-"""Recording: a recorded run, read from its file chunk by chunk."""
+"""Read a recorded run from its file, chunk by chunk."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from contact_sim.simulation._simulator import Simulator
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """Some consecutive steps of a recording."""
+    """Consecutive steps of a recording."""
 
     first: int
     """Number of steps before them."""
@@ -54,8 +54,8 @@ class Recording:
 
     Attributes:
         path: the file.
-        header: what the file says about the run: robot, ground, model, parameters, versions.
-        damage: why the rest of the file cannot be read, '' as long as everything could be.
+        header: robot, terrain, contact model, parameters and versions of the run.
+        damage: reason why the rest of the file cannot be read, '' if it can.
 
     Raises:
         RecordingError: no such file, no recording, or one of another format.
@@ -71,7 +71,7 @@ class Recording:
             raise RecordingError(f'{path} is not a recording of format {readable}')
         self.damage = ''
 
-    # ---------------------------------------------------------------- what was recorded
+    # ---------------------------------------------------------------- steps and changes
 
     @property
     def hash_every(self) -> int:
@@ -81,7 +81,7 @@ class Recording:
 
     @property
     def other_versions(self) -> list[str]:
-        """Packages that have another version now; then the last bits may differ."""
+        """Packages with another version than recorded; then the last bits may differ."""
         now, then = versions(), self.header.get('versions')
         if not isinstance(then, dict):
             raise RecordingError(f'{self.path}: the header does not say which versions ran')
@@ -149,7 +149,7 @@ class Recording:
             for event in events
         ]
 
-    # ---------------------------------------------------------------- the simulation again
+    # ---------------------------------------------------------------- robot and simulator
 
     def robot(self) -> RobotModel:
         """Return the robot that was recorded.
@@ -171,7 +171,7 @@ class Recording:
             check_same_robot(self.header['robot'], robot)
 
     def simulator(self, contact_model: str | ContactModel | None = None) -> Simulator:
-        """Return a simulation at the state in which the recording began.
+        """Return a simulation in the state at the beginning of the recording.
 
         Args:
             contact_model: another contact model than the recorded one.
@@ -193,8 +193,8 @@ class Recording:
             gravity=header['gravity'],
             integrator=header.get('integrator', 'semi_implicit'),
         )
-        said = header.get('constraints', constraints_header(sim.constraints))
-        constraints = tuple(map(constraint_from_dict, said))
+        recorded_constraints = header.get('constraints', constraints_header(sim.constraints))
+        constraints = tuple(map(constraint_from_dict, recorded_constraints))
         if constraints != sim.constraints:
             sim.reset(self._archive['initial/buffer'][3 : 3 + sim.robot.nq])
             sim.constraints = constraints
@@ -248,15 +248,15 @@ class Recording:
 
 
 def without_memory(sim: Simulator, buffer: Array) -> Array:
-    """Return a state for another contact model than its own: what that one remembered is lost."""
+    """Return a state without the memory of its contact model, for another model."""
     start, stop, _ = sim.sizes.layout['memory']
-    emptied = np.array(buffer)
-    emptied[start:stop] = 0.0
-    return emptied
+    cleared = np.array(buffer)
+    cleared[start:stop] = 0.0
+    return cleared
 
 
-def change_in_words(event: dict[str, Any]) -> str:
-    """Return one of `Recording.events` in words."""
+def describe_change(event: dict[str, Any]) -> str:
+    """Describe one of `Recording.events` in words."""
     kind = event['kind']
     if kind == 'contact_model':
         return f'contact model {event["name"]}'

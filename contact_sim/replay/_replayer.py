@@ -1,4 +1,8 @@
-"""Player: takes the steps of a recording again, from its beginning or from a kept state."""
+"""Replay a recording: from any checkpoint, verified to the bit, or under another model.
+
+`Replayer` takes the steps again; `repeat` compares every state with the recorded one; `compare`
+replays the same efforts under two contact models.
+"""
 
 from __future__ import annotations
 
@@ -24,16 +28,16 @@ from contact_sim.simulation._report import StepReport
 from contact_sim.simulation._simulator import Simulator
 from contact_sim.simulation._state import Snapshot
 
-OF_THE_WORLD = ('terrain', 'time_step', 'constraints')
-"""Kinds of changes that lead into another World."""
+SETUP_CHANGES = ('terrain', 'time_step', 'constraints')
+"""Kinds of changes that lead to another SimulatorSetup."""
 
 
 @dataclass(frozen=True)
-class PlayedStep:
-    """One step taken again."""
+class ReplayedStep:
+    """One step that was replayed."""
 
     number: int
-    """Counted from 1, since the recording began."""
+    """Number of the step, counted from 1."""
     report: StepReport | None
     """None where the step was not finite."""
     failed_then: bool
@@ -43,15 +47,15 @@ class PlayedStep:
 
 
 @dataclass(frozen=True)
-class World:
-    """What arrays are made for: to go from one to another takes as long as a thousand steps."""
+class SimulatorSetup:
+    """Settings that arrays are allocated for; a change takes as long as a thousand steps."""
 
     ground: Terrain
     time_step: float
     constraints: tuple[Constraint, ...]
 
-    def is_that_of(self, sim: Simulator) -> bool:
-        """Return whether a simulation is in it."""
+    def matches(self, sim: Simulator) -> bool:
+        """Return whether a simulation has this setup."""
         return (
             sim.terrain is self.ground
             and sim.time_step == self.time_step
@@ -60,30 +64,30 @@ class World:
 
 
 @dataclass(frozen=True, eq=False)
-class Kept:
-    """All that the steps of a recording after the first `done` depend on."""
+class Checkpoint:
+    """Everything that the steps of a recording after the first `done` depend on."""
 
     done: int
-    world: World
+    setup: SimulatorSetup
     snapshot: Snapshot
     wrenches: Mapping[str, list[float]]
     stopped: bool
 
 
-class Player:
+class Replayer:
     """Takes the steps of a recording on a simulator.
 
     Args:
         recording: what is repeated.
         contact_model: another model, in force from beginning to end; None: those recorded.
-        made: what recorded changes led to, by name; players that share it share grounds and
-            models, which need not be built again.
+        made: cache of the terrains and models of recorded changes, which several replayers of a
+            recording may share.
 
     Attributes:
         sim: the simulation.
         done: number of steps taken since the recording began.
-        in_new_world: whether the last step was the first in another World.
-        wrenches: what acted in the last step, as `Simulator.step` takes it.
+        setup_changed: whether the last step was the first with another SimulatorSetup.
+        wrenches: external wrenches in the last step, as `Simulator.step` takes them.
     """
 
     def __init__(
@@ -99,15 +103,15 @@ class Player:
         self._stopped = False
         self.wrenches: Mapping[str, list[float]] = {}
         self.sim: Simulator = recording.simulator(contact_model)
-        self.done, self.in_new_world = 0, False
+        self.done, self.setup_changed = 0, False
 
-    def steps(self) -> Iterator[PlayedStep]:
-        """Take step after step, from the beginning on."""
+    def steps(self) -> Iterator[ReplayedStep]:
+        """Yield all steps, from the beginning on."""
         for chunk in self._recording.chunks():
             for _ in range(len(chunk.effort)):
                 yield self.take(chunk)
 
-    def take(self, chunk: Chunk) -> PlayedStep:
+    def take(self, chunk: Chunk) -> ReplayedStep:
         """Take the next step, which is one of `chunk`."""
         k, every = self.done, self._every
         events = chunk.events.get(k, ())
@@ -115,29 +119,30 @@ class Player:
             self._apply_checked(event, chunk)
         report = self._step(chunk.effort[k - chunk.first])
         self.done = k + 1
-        self.in_new_world = any(event['kind'] in OF_THE_WORLD for event in events)
+        self.setup_changed = any(event['kind'] in SETUP_CHANGES for event in events)
         failed = any(event['kind'] == 'failure' for event in events)
         hashed = self.done // every - chunk.first // every - 1
         recorded = int(chunk.hashes[hashed]) if self.done % every == 0 else None
-        return PlayedStep(self.done, report, failed, recorded)
+        return ReplayedStep(self.done, report, failed, recorded)
 
-    def keep(self) -> Kept:
-        """Return what is needed to come back here, also by another player of the recording."""
+    def checkpoint(self) -> Checkpoint:
+        """Return a checkpoint of this state, for any replayer of the recording."""
         sim = self.sim
-        world = World(sim.terrain, sim.time_step, sim.constraints)
-        return Kept(self.done, world, sim.snapshot(), self.wrenches, self._stopped)
+        setup = SimulatorSetup(sim.terrain, sim.time_step, sim.constraints)
+        return Checkpoint(self.done, setup, sim.snapshot(), self.wrenches, self._stopped)
 
-    def go_back(self, kept: Kept) -> None:
-        """Go on from there: the steps that follow are the same to the bit."""
+    def return_to(self, checkpoint: Checkpoint) -> None:
+        """Go on from a checkpoint; the steps that follow are the same to the bit."""
         sim = self.sim
-        if kept.world.ground is not sim.terrain:
+        if checkpoint.setup.ground is not sim.terrain:
             sim.friction, sim.restitution = 0.0, 0.0  # those of the snapshot follow
-            sim.reset(sim.q, terrain=kept.world.ground)
-        sim.restore(kept.snapshot)
-        self.done, self.wrenches, self._stopped = kept.done, kept.wrenches, kept.stopped
+            sim.reset(sim.q, terrain=checkpoint.setup.ground)
+        sim.restore(checkpoint.snapshot)
+        self.done, self.wrenches = checkpoint.done, checkpoint.wrenches
+        self._stopped = checkpoint.stopped
 
     def _step(self, effort: Any) -> StepReport | None:
-        """Take a step; after one that was not finite none is taken before a state is set."""
+        """Take a step; after one that was not finite, none until a state is set."""
         if self._stopped:
             return None
         try:
@@ -156,20 +161,20 @@ class Player:
             ) from error
 
     def _apply(self, event: dict[str, Any], chunk: Chunk) -> None:
-        """Make a recorded change again."""
+        """Apply a recorded change."""
         sim, kind = self.sim, event['kind']
         if kind == 'contact_model':
             if not self._own_model:
                 model = self._once(event, lambda: contact_model_of(event))
                 sim.contact_model = model
         elif kind == 'terrain':
-            said = {'format': FORMAT, 'ground': event['ground']}
-            sim.reset(sim.q, terrain=self._once(event, lambda: ground_of(said)))
+            header = {'format': FORMAT, 'ground': event['ground']}
+            sim.reset(sim.q, terrain=self._once(event, lambda: ground_of(header)))
             self._stopped = False
         elif kind == 'time_step':
             sim.time_step = event['value']
         elif kind == 'constraints':
-            self._hold(event, chunk)
+            self._apply_constraints(event, chunk)
         elif kind == 'wrenches':
             self.wrenches = event['wrenches']
         elif 'state' in event:
@@ -180,20 +185,20 @@ class Player:
             self._restore(**{kind: array})
 
     def _once(self, event: dict[str, Any], make: Callable[[], Any]) -> Any:
-        """Return what a change leads to: the same object every time that it is made."""
+        """Return the terrain or model of a change; the same object every time."""
         name = event['kind'], event['step']
         if name not in self._made:
             self._made[name] = make()
         return self._made[name]
 
     def _restore(self, **changed: Any) -> None:
-        """Go on from the state at hand with some fields of its snapshot changed."""
+        """Change some fields of the state."""
         self.sim.restore(replace(self.sim.snapshot(), **changed))
         self._stopped = False
 
-    def _hold(self, event: dict[str, Any], chunk: Chunk) -> None:
-        """Let other constraints hold, in the state that was recorded after the change."""
-        constraints = tuple(constraint_from_dict(said) for said in event['constraints'])
+    def _apply_constraints(self, event: dict[str, Any], chunk: Chunk) -> None:
+        """Put other constraints in force, in the state that was recorded after the change."""
+        constraints = tuple(constraint_from_dict(words) for words in event['constraints'])
         after = [other for other in chunk.events[event['step']] if 'state' in other]
         if after:
             self._restore(buffer=self._state(after[0], chunk), constraints=constraints)
@@ -206,7 +211,7 @@ class Player:
         return without_memory(self.sim, state) if self._own_model else state
 
 
-# --- Repeat a recorded run, step by step, and find out where it differs.
+# --- Verification: repeat a run and find the first step that differs.
 
 
 @dataclass(frozen=True)
@@ -233,7 +238,7 @@ class Outcome:
 
 
 @checked
-def repeat(recording: Recording, on_step: Callable[[PlayedStep], None] | None = None) -> Outcome:
+def repeat(recording: Recording, on_step: Callable[[ReplayedStep], None] | None = None) -> Outcome:
     """Repeat a recording and compare every state with the recorded one, to the bit.
 
     Args:
@@ -243,44 +248,44 @@ def repeat(recording: Recording, on_step: Callable[[PlayedStep], None] | None = 
     Raises:
         RecordingError: a robot that can no longer be built from the recording.
     """
-    player = Player(recording)
+    replayer = Replayer(recording)
     done, difference, at = 0, '', None
     try:
-        for step in player.steps():
+        for step in replayer.steps():
             if on_step is not None:
                 on_step(step)
             if (step.report is None) != step.failed_then:
                 at = step.number
                 difference = f'step {at} is finite only in one of the runs'
                 break
-            here = StateHash(player.sim.sizes)(player.sim.snapshot().buffer)
+            here = StateHash(replayer.sim.sizes)(replayer.sim.snapshot().buffer)
             if step.recorded_hash is not None and here != step.recorded_hash:
-                difference, at = _first_difference(recording, step, player.sim.time), step.number
+                difference, at = _first_difference(recording, step, replayer.sim.time), step.number
                 break
             done = step.number
     except ContactSimError as error:
         at = done + 1
         difference = f'step {at} cannot be repeated: {error}'
     digest = recording.digest  # reads to the end: `damage` is known from here on
-    return Outcome(done, player.sim.time, digest, difference, at, recording.damage)
+    return Outcome(done, replayer.sim.time, digest, difference, at, recording.damage)
 
 
-def _first_difference(recording: Recording, step: PlayedStep, time: float) -> str:
+def _first_difference(recording: Recording, step: ReplayedStep, time: float) -> str:
     every = recording.hash_every
     which = f'step {step.number}' if every == 1 else f'a step after {step.number - every}, up to'
     which += '' if every == 1 else f' {step.number}'
     return f'{which} (t = {time:.9g} s) differs from the recording'
 
 
-# --- A recorded run under another contact model: how far apart do the two get?
+# --- Comparison with a run under another contact model.
 
 APART = 1e-3
-"""Distance of the two bases from which on the runs are said to be apart [m]."""
+"""Distance of the two bases above which the runs count as apart [m]."""
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Two runs with the same efforts and changes, one sample per step."""
+    """Difference of two runs with the same efforts and changes, one sample per step."""
 
     recorded: str
     """Contact model at the beginning of the recording."""
@@ -304,33 +309,33 @@ class Comparison:
         return float(self.time[apart[0]]) if len(apart) else None
 
     def lines(self, rows: int = 10) -> list[str]:
-        """Return a table of the differences at some times, and what it means."""
+        """Return a table of the differences at some times, and a summary."""
         columns = ('t [s]', 'base [m]', 'turn [rad]', 'joint [rad]', 'force [N]')
         head = ''.join(f'{column:>12}' for column in columns)
-        found = [f'{self.other} instead of {self.recorded}, with the same efforts:', head]
+        lines = [f'{self.other} instead of {self.recorded}, with the same efforts:', head]
         count = len(self.time)
         for k in np.unique(np.linspace(0, count - 1, min(rows, count)).astype(int)):
             values = (self.base[k], self.turn[k], self.joints[k], self.force[k])
-            found.append(f'{self.time[k]:12.4g}' + ''.join(f'{value:12.3g}' for value in values))
+            lines.append(f'{self.time[k]:12.4g}' + ''.join(f'{value:12.3g}' for value in values))
         apart = self.apart_from()
-        found.append(
+        lines.append(
             f'the bases stay within {1e3 * APART:g} mm of each other'
             if apart is None
             else f'the bases are more than {1e3 * APART:g} mm apart from t = {apart:.6g} s on'
         )
-        return [*found, *([self.end] if self.end else [])]
+        return [*lines, *([self.end] if self.end else [])]
 
 
 def compare(recording: Recording, contact_model: str | ContactModel) -> Comparison:
-    """Repeat a recording beside itself under another contact model.
+    """Replay a recording beside itself under another contact model.
 
-    The efforts are those that were recorded: nobody controls the second run.
+    Both runs get the recorded efforts: no controller acts in the second run.
 
     Raises:
         RecordingError: a recording that cannot be repeated.
         UnknownName: no such contact model.
     """
-    reference, other = Player(recording), Player(recording, contact_model)
+    reference, other = Replayer(recording), Replayer(recording, contact_model)
     robot, model = reference.sim.robot, reference.sim.contact_model
     rows, end = [], ''
     for ours, theirs in zip(reference.steps(), other.steps(), strict=False):

@@ -13,22 +13,20 @@ from contact_sim.collision._terrain import Terrain
 from contact_sim.contact_models._base import ContactModel
 from contact_sim.errors import InvalidInput, shown
 from contact_sim.replay._recording import Chunk, Recording
-from contact_sim.replay._replayer import Kept, PlayedStep, Player, World
+from contact_sim.replay._replayer import Checkpoint, ReplayedStep, Replayer, SimulatorSetup
 from contact_sim.robot._model import RobotModel
 from contact_sim.simulation._report import StepReport
 
 SPACING = 64
-"""Steps between two states that are kept, as long as there is room."""
+"""Steps between two checkpoints, as long as there is room."""
 ROOM, MOST_ROOM = 64 << 20, 1 << 40
-"""Memory for them [bytes]; when it is full every second one goes, and the spacing doubles."""
-
-
-MOST_PLAYERS = 4
-"""Simulations at hand: one in each world where grounds, time steps or constraints have changed."""
+"""Memory for them [bytes]; when it is full every second one is dropped."""
+MOST_REPLAYERS = 4
+"""Simulations that are kept, one for each setup of a recording that changes it."""
 
 
 @dataclass(frozen=True, eq=False)
-class Moment:
+class TimelineStep:
     """A recorded run after one of its steps."""
 
     step: int
@@ -42,20 +40,20 @@ class Moment:
     contact_model: str
     """Name of the model that took the step."""
     ground: Terrain
-    """Ground in the step; the same object while it is the same."""
+    """Ground in the step; the same object until it changes."""
 
 
 class Timeline:
-    """A recorded run, by step number: states by replay, each equal to the recorded one to the bit.
+    """A recorded run by step number; states are replayed, equal to the recorded ones to the bit.
 
-    A step is reached from the nearest state that is kept before it. `walk` once, and every later
-    jump takes some ten steps; the first jump into a part that nobody has seen takes all steps up
-    to it. Walking and jumping may happen in different threads.
+    A step is replayed from the nearest checkpoint before it. After one `walk` every jump takes
+    some ten steps; before, the first jump takes all steps up to there. `walk` and `at` may be
+    called from different threads.
 
     Args:
         recording: what was recorded.
         contact_model: another model, in force from beginning to end; None: those recorded.
-        room: memory for the states that are kept [bytes].
+        room: memory for checkpoints [bytes].
 
     Attributes:
         recording: what was recorded.
@@ -83,17 +81,17 @@ class Timeline:
             self._starts.append(chunk.first)
             self.steps += len(chunk.effort)
         self.damage = recording.damage
-        first = self._player()
-        self._players = [first]
+        first = self._replayer()
+        self._replayers = [first]
         self._chunk: Chunk | None = None
-        self._kept = KeptStates(first.keep(), count('room', room, MOST_ROOM))
+        self._checkpoints = CheckpointStore(first.checkpoint(), count('room', room, MOST_ROOM))
         self._jumping = threading.Lock()
-        self._shown = _moment(first, None, start=True)
+        self._current = _timeline_step(first, None, start=True)
 
     @property
     def robot(self) -> RobotModel:
         """The robot that was recorded."""
-        return self._players[0].sim.robot
+        return self._replayers[0].sim.robot
 
     @property
     def time_step(self) -> float:
@@ -108,20 +106,20 @@ class Timeline:
     @property
     def known(self) -> int:
         """Number of steps up to which jumps are quick."""
-        return self._kept.last
+        return self._checkpoints.last
 
-    def walk(self) -> Iterator[tuple[Moment, PlayedStep]]:
-        """Yield the run after each of its steps, in order; states are kept on the way.
+    def walk(self) -> Iterator[tuple[TimelineStep, ReplayedStep]]:
+        """Yield the run after each of its steps, in order, and store checkpoints.
 
         Raises:
             RecordingError: a change that this version cannot make.
         """
-        player = self._player()
-        for taken in player.steps():
-            self._kept.offer(player)
-            yield _moment(player, taken.report), taken
+        replayer = self._replayer()
+        for taken in replayer.steps():
+            self._checkpoints.offer(replayer)
+            yield _timeline_step(replayer, taken.report), taken
 
-    def at(self, step: int) -> Moment:
+    def at(self, step: int) -> TimelineStep:
         """Return the run after `step` steps.
 
         Raises:
@@ -134,32 +132,33 @@ class Timeline:
                 f'{self.recording.path}'
             )
         with self._jumping:
-            if self._shown.step != step:
-                self._shown = self._at(step)
-            return self._shown
+            if self._current.step != step:
+                self._current = self._at(step)
+            return self._current
 
-    def _at(self, step: int) -> Moment:
-        nearest = self._kept.before(max(step - 1, 0))  # the last step is taken: for its report
-        player, report = self._player_in(nearest.world), None
-        if not nearest.done <= player.done < step:
-            player.go_back(nearest)
-        while player.done < step:
-            report = player.take(self._chunk_with(player.done)).report
-            self._kept.offer(player)
-        return _moment(player, report, start=step == 0)
+    def _at(self, step: int) -> TimelineStep:
+        # the last step is replayed in any case, for its report
+        nearest = self._checkpoints.before(max(step - 1, 0))
+        replayer, report = self._replayer_with(nearest.setup), None
+        if not nearest.done <= replayer.done < step:
+            replayer.return_to(nearest)
+        while replayer.done < step:
+            report = replayer.take(self._chunk_with(replayer.done)).report
+            self._checkpoints.offer(replayer)
+        return _timeline_step(replayer, report, start=step == 0)
 
-    def _player_in(self, world: World) -> Player:
-        """Return a player in a world, or one that may go there."""
-        there = [player for player in self._players if world.is_that_of(player.sim)]
-        if not there and len(self._players) < MOST_PLAYERS:
-            self._players.append(self._player())
-        return there[0] if there else self._players[-1]
+    def _replayer_with(self, setup: SimulatorSetup) -> Replayer:
+        """Return a replayer that has a setup, else one that may change to it."""
+        matching = [replayer for replayer in self._replayers if setup.matches(replayer.sim)]
+        if not matching and len(self._replayers) < MOST_REPLAYERS:
+            self._replayers.append(self._replayer())
+        return matching[0] if matching else self._replayers[-1]
 
-    def _player(self) -> Player:
-        return Player(self.recording, self._model, self._made)
+    def _replayer(self) -> Replayer:
+        return Replayer(self.recording, self._model, self._made)
 
     def _chunk_with(self, k: int) -> Chunk:
-        """Return the steps among which is that with k steps before it."""
+        """Return the chunk of the step with k steps before it."""
         chunk = self._chunk
         if chunk is None or not chunk.first <= k < chunk.first + len(chunk.effort):
             first = self._starts[bisect_right(self._starts, k) - 1]
@@ -167,24 +166,26 @@ class Timeline:
         return chunk
 
 
-def _moment(player: Player, report: StepReport | None, start: bool = False) -> Moment:
-    sim = player.sim
+def _timeline_step(
+    replayer: Replayer, report: StepReport | None, start: bool = False
+) -> TimelineStep:
+    sim = replayer.sim
     finite = start or report is not None
     shown_report = sim.last_report if report is None else report
-    return Moment(
-        player.done, shown_report, finite, player.wrenches, sim.contact_model, sim.terrain
+    return TimelineStep(
+        replayer.done, shown_report, finite, replayer.wrenches, sim.contact_model, sim.terrain
     )
 
 
-class KeptStates:
-    """States of a run by the number of steps before them, as many as there is room for.
+class CheckpointStore:
+    """Checkpoints by the number of steps before them, as many as there is room for.
 
     Args:
-        first: the state at the beginning; never given up.
+        first: at the beginning; never dropped.
         room: memory [bytes].
     """
 
-    def __init__(self, first: Kept, room: int) -> None:
+    def __init__(self, first: Checkpoint, room: int) -> None:
         self._states = {first.done: first}
         self._numbers = [first.done]
         self._spacing, self._most = SPACING, max(room // first.snapshot.buffer.nbytes, 2)
@@ -195,22 +196,24 @@ class KeptStates:
         """Number of steps before the last one."""
         return self._numbers[-1]
 
-    def before(self, step: int) -> Kept:
-        """Return the nearest one with at most `step` steps before it."""
+    def before(self, step: int) -> Checkpoint:
+        """Return the last one with at most `step` steps before it."""
         with self._changing:
             return self._states[self._numbers[bisect_right(self._numbers, step) - 1]]
 
-    def offer(self, player: Player) -> None:
-        """Keep the state at hand if none is near, or if the way there was long."""
-        near = player.done % self._spacing and not player.in_new_world
-        if near or player.done in self._states:
+    def offer(self, replayer: Replayer) -> None:
+        """Store a checkpoint at the spacing, and where the setup has changed."""
+        near = replayer.done % self._spacing and not replayer.setup_changed
+        if near or replayer.done in self._states:
             return
-        kept = player.keep()
+        checkpoint = replayer.checkpoint()
         with self._changing:
-            self._states[kept.done] = kept
+            self._states[checkpoint.done] = checkpoint
             if len(self._states) > self._most:
                 self._spacing *= 2
                 self._states = {
-                    done: kept for done, kept in self._states.items() if done % self._spacing == 0
+                    done: state
+                    for done, state in self._states.items()
+                    if done % self._spacing == 0
                 }
             self._numbers = sorted(self._states)

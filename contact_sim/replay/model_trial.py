@@ -1,6 +1,7 @@
 """Program: read a Pinocchio model from stdin and compute with it; exit code 0 if that works.
 
-Run by `model_text.py` in a process of its own, and so without contact_sim.
+`_header.py` runs it in a child process, because Pinocchio 4.1 still ends the process on some
+damaged texts. It imports nothing of contact_sim, so that it starts quickly.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import numpy as np
 import pinocchio as pin
 
 MEMORY = 4 << 30
-"""Memory that the text may ask for [bytes]."""
+"""Memory limit of the process [bytes]."""
 
 
 def check_structure(model: pin.Model) -> None:
@@ -45,7 +46,7 @@ def _check_length(model: pin.Model, name: str, length: int) -> None:
 
 
 def main() -> None:
-    """Read, check and compute."""
+    """Read, check and compute, with a memory limit."""
     with suppress(ImportError):  # not on Windows
         import resource
 

@@ -17,7 +17,7 @@ from rclpy.parameter import Parameter, parameter_value_to_python
 from std_srvs.srv import SetBool, Trigger
 
 from contact_sim.ros._processes import Process, isolated_environment, ros_arguments
-from contact_sim.topics._names import NODE
+from contact_sim.topics._table import NODE
 
 TIMEOUT = 10.0
 """Wall seconds for anything that should happen at once; discovery alone may take three."""

@@ -1,4 +1,4 @@
-"""Stamps, vectors and quaternions of ROS messages from numbers, and back."""
+"""Convert numbers to stamps, vectors and quaternions of ROS messages, and back."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from builtin_interfaces.msg import Time
 
 from contact_sim._types import Array
-from contact_sim.topics._names import NANOSECONDS, nanoseconds
+from contact_sim.topics._table import NANOSECONDS, nanoseconds
 
 
 def set_stamp(stamp: Time, time: float) -> None:

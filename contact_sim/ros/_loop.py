@@ -23,7 +23,7 @@ from contact_sim.simulation._loop import Pacer, Request
 from contact_sim.simulation._report import TouchGuard
 from contact_sim.simulation._simulator import Simulator, resume
 from contact_sim.step._problem import STATUSES
-from contact_sim.topics._names import nanoseconds
+from contact_sim.topics._table import nanoseconds
 from contact_sim.view._process import Feed
 
 HEARTBEAT = 0.05

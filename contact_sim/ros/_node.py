@@ -16,7 +16,7 @@ import traceback
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticArray
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.executors import ShutdownException, SingleThreadedExecutor, TimeoutException
 from rclpy.node import Node
@@ -31,7 +31,7 @@ from contact_sim.replay._recorder import Recorder
 from contact_sim.robot._joint_limits import describe_limits
 from contact_sim.robot._several_robots import parts_of
 from contact_sim.robot._summary import describe_actuators, describe_gains, gain_table, gains_limit
-from contact_sim.ros._conversions import seconds, set_stamp
+from contact_sim.ros._conversions import seconds
 from contact_sim.ros._factory import (
     check_constraints,
     chosen_constraints,
@@ -53,7 +53,6 @@ from contact_sim.ros._parameters import (
     ControllerParameters,
     JointGainParameters,
 )
-from contact_sim.ros._publishers import TOPIC as CLOCK
 from contact_sim.ros._publishers import Outputs
 from contact_sim.ros._pushes import Pushes
 from contact_sim.ros._robots import driven_robot, effort_order, joint_gains, loaded_robot
@@ -64,9 +63,11 @@ from contact_sim.ros._viewer import ServedPage
 from contact_sim.simulation._loop import Pacer
 from contact_sim.simulation._report import TouchGuard
 from contact_sim.step._problem import STATUSES
-from contact_sim.topics._names import nanoseconds, publish_periods
 from contact_sim.topics._sensor_set import check_sensors
+from contact_sim.topics._sinks import diagnostics
 from contact_sim.topics._solver_numbers import status_counts, troubles
+from contact_sim.topics._table import CLOCK, nanoseconds, publish_periods
+from contact_sim.topics._world_topics import ERROR, OK, WARN
 
 DISCOVERY = 0.3
 """Wall seconds after which nodes on a healthy network know of each other."""
@@ -182,7 +183,7 @@ class SimulationNode(Node):
         follower = self.loop.clock_follower = ClockFollower()
         quality = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
         self.create_subscription(
-            Clock, CLOCK, lambda message: follower.receive(seconds(message.clock)), quality
+            Clock, CLOCK.name, lambda message: follower.receive(seconds(message.clock)), quality
         )
 
     def _begin_recording(self, settings: Settings) -> Recorder | None:
@@ -333,8 +334,13 @@ class SimulationNode(Node):
         solver = troubles(before, self._reported_statuses, self.sim.last_report)
         clock = self.outputs.clock.complaint
         name = self.get_fully_qualified_name().lstrip('/')
-        status = DiagnosticStatus(name=f'{name}: simulation', hardware_id=name)
-        status.level, status.message = self._health(clock, '; '.join(solver))
+        level, text = self._health(clock, '; '.join(solver))
+        status = {
+            'level': level,
+            'name': f'{name}: simulation',
+            'message': text,
+            'hardware_id': name,
+        }
         ages = {part.prefix: self.commands.age(part.joints) for part in self.parts}
         following = self.loop.clock_follower is not None
         factor = 0.0 if following else self.parameters.settings[''].real_time_factor
@@ -369,30 +375,27 @@ class SimulationNode(Node):
             **status_counts(tally.statuses),
             **{f'sent on {topic}': count for topic, count in self.outputs.sent.items()},
         }
-        status.values = [KeyValue(key=key, value=str(value)) for key, value in values.items()]
-        message = DiagnosticArray(status=[status])
-        set_stamp(message.header.stamp, self.sim.time)
-        self.outputs.diagnostics.publish(message)
+        self.outputs.diagnostics.publish(diagnostics(nanoseconds(self.sim.time), status, values))
         if clock and clock != self._clock_warning:
             self.get_logger().warning(clock)
         self._clock_warning = clock
         for trouble in solver:
             self.get_logger().warning(trouble)
 
-    def _health(self, clock: str, solver: str) -> tuple[bytes, str]:
+    def _health(self, clock: str, solver: str) -> tuple[int, str]:
         """Return level and message of /diagnostics: the first problem in the order of weight."""
         loop, lockstep, common = self.loop, self.lockstep, self.parameters.settings['']
         if failure := loop.tally.failure or loop.tally.recording:
-            return DiagnosticStatus.ERROR, failure
+            return ERROR, failure
         if warning := loop.watchdog.complaint or clock or solver:
-            return DiagnosticStatus.WARN, warning
+            return WARN, warning
         if lockstep.silent_joints:
             joints = ', '.join(lockstep.silent_joints)
-            return DiagnosticStatus.WARN, f'lockstep: no command for {joints}; {lockstep.policy}'
+            return WARN, f'lockstep: no command for {joints}; {lockstep.policy}'
         factor, measured = common.real_time_factor, self.pacer.measured
         following = loop.clock_follower is not None
         if not (loop.paused or following) and 0.0 < measured < SLOW * factor:
-            return DiagnosticStatus.WARN, (
+            return WARN, (
                 f'slower than asked: real-time factor {measured:.3g} instead of {factor:g}; '
                 'time slows down, no step is skipped'
             )
@@ -400,10 +403,10 @@ class SimulationNode(Node):
             age, whom = self.commands.age(part.joints), f' for {part.name}' if part.name else ''
             if age is not None and age > common.command_timeout:
                 text = f'no command{whom} for {age:.1f} s; the last one stays in force'
-                return DiagnosticStatus.WARN, text
+                return WARN, text
         if self.page.error:
-            return DiagnosticStatus.WARN, self.page.error
-        return DiagnosticStatus.OK, 'paused' if loop.paused else 'running'
+            return WARN, self.page.error
+        return OK, 'paused' if loop.paused else 'running'
 
 
 def groups_by_name(settings: Settings, joints: Sequence[str]) -> dict[str, type[Parameters]]:

@@ -14,7 +14,7 @@ from contact_sim._validation import finite_array, positive, shaped
 from contact_sim.errors import InvalidInput, UnknownName
 from contact_sim.ros._parameters import PushParameters
 from contact_sim.simulation._simulator import Simulator
-from contact_sim.topics._names import nanoseconds
+from contact_sim.topics._table import nanoseconds
 from contact_sim.view._session import Spring
 
 LARGEST = 1e6

@@ -29,7 +29,7 @@ from contact_sim.ros._loop import Loop, StepRequest
 from contact_sim.ros._parameter_server import ParameterServer
 from contact_sim.simulation._simulator import Simulator, resume
 from contact_sim.simulation._state import Snapshot
-from contact_sim.topics._names import nanoseconds
+from contact_sim.topics._table import nanoseconds
 
 FARTHEST = 1e5
 """Bound of positions and velocities that are set [m], [m/s], [rad/s]."""

@@ -25,7 +25,7 @@ from contact_sim.ros._joint_commands import CommandBuffer, UncheckedPoint
 from contact_sim.ros._lockstep import Lockstep
 from contact_sim.ros._pushes import Pushes
 from contact_sim.ros._services import StateControl, SupportCommand, yaw_of
-from contact_sim.topics._names import own_topic
+from contact_sim.topics._table import own_topic
 
 EFFORTS = 'joint_group_effort_controller'
 """Namespace of the topics of the controllers that the field's walking packages command."""

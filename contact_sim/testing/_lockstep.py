@@ -28,7 +28,7 @@ from contact_sim.ros._processes import Process, ros_arguments
 from contact_sim.simulation._loop import PushSchedule
 from contact_sim.testing._trajectory import Trajectory, recorded_trajectory
 from contact_sim.testing._trial import checked_push, whole_steps
-from contact_sim.topics._names import nanoseconds
+from contact_sim.topics._table import nanoseconds
 
 # --- The trial
 

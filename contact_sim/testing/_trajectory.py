@@ -14,7 +14,7 @@ from contact_sim._validation import checked
 from contact_sim.collision._terrain import Terrain
 from contact_sim.errors import InvalidInput
 from contact_sim.replay._recording import Recording
-from contact_sim.replay._replayer import PlayedStep, repeat
+from contact_sim.replay._replayer import ReplayedStep, repeat
 from contact_sim.robot._model import RobotModel
 from contact_sim.simulation._report import StepReport
 from contact_sim.simulation._simulator import Simulator
@@ -259,7 +259,7 @@ def recorded_trajectory(recording: Recording) -> Trajectory:
     """
     builder = TrajectoryBuilder(recording.simulator())
 
-    def keep(step: PlayedStep) -> None:
+    def keep(step: ReplayedStep) -> None:
         if step.report is not None:
             builder.add(step.report)
 

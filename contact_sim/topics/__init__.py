@@ -1,1 +1,1 @@
-"""What is said of a step on which topic, without ROS: for the node and for exported recordings."""
+"""Topics of a simulation: their names, content and bytes, for the node and for MCAP files."""

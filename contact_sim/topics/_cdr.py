@@ -1,12 +1,15 @@
-"""Bytes of ROS 2 messages: CDR, little endian, as DDS sends them and MCAP keeps them.
+"""Serialise ROS 2 messages: CDR, little endian, as DDS sends them and MCAP stores them.
 
-A message is a mapping of its fields; what is left out is 0, empty or false. Shorter are:
+A message is a mapping of its fields; omitted fields are 0, empty or false. Short forms:
 
     a message whose fields are all numbers of one type    these numbers, array-like:
                                                            a Pose is x, y, z, then qx, qy, qz, qw
     a sequence of such messages                            an array, one row for each
     builtin_interfaces/Time and Duration                   nanoseconds
-    what is the same in many messages                      a Constant of it
+    a value that is the same in many messages              a Constant of it
+
+The definitions of the messages stand here because the machine may have no ROS. A new message type
+is one entry of `_TEXT`.
 """
 
 from __future__ import annotations
@@ -19,10 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-# --- Definitions of the messages in an exported file: standard interfaces of ROS 2, without
-# comments.
-#
-# A reader needs them beside the messages, and the machine that writes has no ROS to look them up.
+# --- Definitions of the messages, without comments.
 
 _TEXT = """
 builtin_interfaces/Time:
@@ -54,6 +54,9 @@ std_msgs/Float64MultiArray:
 std_msgs/Int16MultiArray:
     MultiArrayLayout layout
     int16[] data
+std_msgs/Float32MultiArray:
+    MultiArrayLayout layout
+    float32[] data
 rosgraph_msgs/Clock:
     builtin_interfaces/Time clock
 geometry_msgs/Vector3:
@@ -180,9 +183,22 @@ diagnostic_msgs/DiagnosticStatus:
 diagnostic_msgs/DiagnosticArray:
     std_msgs/Header header
     DiagnosticStatus[] status
+grid_map_msgs/GridMapInfo:
+    float64 resolution
+    float64 length_x
+    float64 length_y
+    geometry_msgs/Pose pose
+grid_map_msgs/GridMap:
+    std_msgs/Header header
+    GridMapInfo info
+    string[] layers
+    string[] basic_layers
+    std_msgs/Float32MultiArray[] data
+    uint16 outer_start_index
+    uint16 inner_start_index
 """
 SEPARATOR = '=' * 80
-"""Line between definitions in a schema, as rosbag2 writes it."""
+"""Line between the definitions in a schema, as rosbag2 writes it."""
 _FIELD = re.compile(
     r'(?P<type>[A-Za-z0-9_/]+)(?P<array>\[(?P<size>\d*)\])? (?P<name>[a-z0-9_]+)(?: \S+)?'
 )
@@ -198,19 +214,18 @@ class Field(NamedTuple):
     """Numbers in an array of fixed length, 0 of any length; None for no array."""
 
 
-def _read(text: str) -> dict[str, list[str]]:
-    """Return the lines of every definition by `package/Name`."""
-    read: dict[str, list[str]] = {}
+def _parse(text: str) -> dict[str, list[str]]:
+    definitions: dict[str, list[str]] = {}
     lines: list[str] = []
     for line in text.strip().splitlines():
         if line.startswith(' '):
             lines.append(line.strip())
         else:
-            lines = read[line.rstrip(':')] = []
-    return read
+            lines = definitions[line.rstrip(':')] = []
+    return definitions
 
 
-DEFINITIONS = _read(_TEXT)
+DEFINITIONS = _parse(_TEXT)
 """Lines of every definition by `package/Name`."""
 
 
@@ -229,50 +244,51 @@ def fields_of(name: str) -> tuple[Field, ...]:
 
 
 def schema_text(name: str) -> str:
-    """Return the definition of `package/Name`, and behind it all that it consists of."""
-    wanted = [name]
-    for one in wanted:
-        nested = (field.type for field in fields_of(one))
-        wanted += [kind for kind in nested if kind in DEFINITIONS and kind not in wanted]
-    first, *others = ('\n'.join(DEFINITIONS[one]) for one in wanted)
-    behind = [
-        f'{SEPARATOR}\nMSG: {one}\n{text}' for one, text in zip(wanted[1:], others, strict=True)
-    ]
-    return '\n'.join([first, *behind])
+    """Return the definition of `package/Name`, followed by those of all nested messages."""
+    names = [name]
+    for outer in names:  # grows while it is read
+        nested = (field.type for field in fields_of(outer))
+        names += [kind for kind in nested if kind in DEFINITIONS and kind not in names]
+    texts = ['\n'.join(DEFINITIONS[message]) for message in names]
+    nested_texts = (
+        f'{SEPARATOR}\nMSG: {message}\n{text}'
+        for message, text in zip(names[1:], texts[1:], strict=True)
+    )
+    return '\n'.join([texts[0], *nested_texts])
 
 
-# --- Bytes of ROS 2 messages: CDR, little endian, as DDS sends them and MCAP keeps them.
+# --- The writer: a function for each type, made once, that appends a value to the bytes.
 
 Writer = Callable[[bytearray, Any], None]
-BEGINNING = b'\x00\x01\x00\x00'
-"""Says that what follows is CDR, little endian; places count from behind it."""
+ENCAPSULATION = b'\x00\x01\x00\x00'
+"""Header of plain CDR, little endian; alignment counts from its end."""
 PADDING = [bytes(n) for n in range(8)]
 TIMES = 'builtin_interfaces/Time', 'builtin_interfaces/Duration'
 SECOND = 1_000_000_000
 NUMBERS = {
-    'bool': '?', 'byte': 'B', 'uint8': 'B', 'int16': 'h', 'int32': 'i', 'uint32': 'I',
-    'float32': 'f', 'float64': 'd',
+    'bool': '?', 'byte': 'B', 'uint8': 'B', 'int16': 'h', 'uint16': 'H', 'int32': 'i',
+    'uint32': 'I', 'float32': 'f', 'float64': 'd',
 }  # fmt: skip
-"""Format of `struct` and NumPy of every primitive that is a number."""
+"""Format of each numeric primitive in `struct` and NumPy."""
 _LENGTH = struct.Struct('<I')
 _TIME = struct.Struct('<iI')
 
 
 class Constant:
-    """A value whose bytes are kept, those for each of the 8 places where they may begin."""
+    """A value whose bytes are cached, once for each offset modulo 8 at which it may begin."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
-        self.pieces: dict[int, bytes] = {}
+        self.cached: dict[int, bytes] = {}
 
 
 @cache
 def encoder(name: str) -> Callable[[Any], bytes]:
-    """Return the function that makes bytes of a message of `package/Name`."""
+    """Return the function that serialises a message of `package/Name`."""
     write = _writer(name)
 
     def encode(message: Any) -> bytes:
-        out = bytearray(BEGINNING)
+        out = bytearray(ENCAPSULATION)
         write(out, message)
         return bytes(out)
 
@@ -281,7 +297,7 @@ def encoder(name: str) -> Callable[[Any], bytes]:
 
 @cache
 def uniform(name: str) -> tuple[str, int] | None:
-    """Return type and count of the numbers in a message that consists of nothing else."""
+    """Return type and count of the numbers in a message of numbers only, else None."""
     kinds, count = set(), 0
     for field in fields_of(name):
         if field.size == 0 or (field.type not in NUMBERS and field.type not in DEFINITIONS):
@@ -295,12 +311,12 @@ def uniform(name: str) -> tuple[str, int] | None:
 
 
 def _align(out: bytearray, size: int) -> None:
-    out += PADDING[(len(BEGINNING) - len(out)) % size]
+    out += PADDING[(len(ENCAPSULATION) - len(out)) % size]
 
 
 @cache
 def _writer(name: str) -> Writer:
-    """Return what appends a value of a type, primitive or `package/Name`."""
+    """Return the writer of a type, primitive or `package/Name`."""
     if name in NUMBERS:
         return _number(name)
     if name == 'string':
@@ -311,12 +327,12 @@ def _writer(name: str) -> Writer:
     if numbers is not None:
         return _array(*numbers)
     parts = [
-        (field.name, _field_writer(field), Constant(_nothing(field))) for field in fields_of(name)
+        (field.name, _field_writer(field), Constant(_default(field))) for field in fields_of(name)
     ]
 
     def write(out: bytearray, message: Mapping[str, Any]) -> None:
-        for key, write_field, nothing in parts:
-            value = message.get(key, nothing)
+        for key, write_field, default in parts:
+            value = message.get(key, default)
             if type(value) is Constant:
                 _write_constant(out, value, write_field)
             else:
@@ -326,14 +342,14 @@ def _writer(name: str) -> Writer:
 
 
 def _write_constant(out: bytearray, constant: Constant, write: Writer) -> None:
-    """Append a constant; its bytes depend on its place modulo the largest alignment."""
+    """Append a constant; padding depends on its offset modulo the largest alignment."""
     start = len(out)
-    piece = constant.pieces.get(start % 8)
-    if piece is not None:
-        out += piece
+    cached = constant.cached.get(start % 8)
+    if cached is not None:
+        out += cached
     else:
         write(out, constant.value)
-        constant.pieces[start % 8] = bytes(out[start:])
+        constant.cached[start % 8] = bytes(out[start:])
 
 
 def _number(kind: str) -> Writer:
@@ -348,7 +364,7 @@ def _number(kind: str) -> Writer:
 
 
 def _array(kind: str, count: int) -> Writer:
-    """Return what appends `count` numbers."""
+    """Return the writer of `count` numbers."""
     dtype = np.dtype(f'<{NUMBERS[kind]}')
 
     def write(out: bytearray, value: Any) -> None:
@@ -372,17 +388,17 @@ def _field_writer(field: Field) -> Writer:
     return _sequence(_writer(field.type)) if numbers is None else _number_sequence(*numbers)
 
 
-def _sequence(write_one: Writer) -> Writer:
+def _sequence(write_item: Writer) -> Writer:
     def write(out: bytearray, values: Any) -> None:
         _write_length(out, len(values))
         for value in values:
-            write_one(out, value)
+            write_item(out, value)
 
     return write
 
 
 def _number_sequence(kind: str, count: int) -> Writer:
-    """Return what appends a sequence of messages of `count` numbers each."""
+    """Return the writer of a sequence of messages of `count` numbers each."""
     dtype = np.dtype(f'<{NUMBERS[kind]}')
 
     def write(out: bytearray, values: Any) -> None:
@@ -395,8 +411,8 @@ def _number_sequence(kind: str, count: int) -> Writer:
     return write
 
 
-def _nothing(field: Field) -> Any:
-    """Return what a field is that is left out."""
+def _default(field: Field) -> Any:
+    """Return the value of a field that is omitted."""
     if field.size is not None:
         return np.zeros(field.size)
     if field.type in NUMBERS or field.type in TIMES:

@@ -1,4 +1,4 @@
-"""Markers of a step as plain values: the same for RViz, live, and in an exported recording."""
+"""Markers for RViz and Foxglove: contacts, cones, pushes, support, constraints, ground."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ from contact_sim.robot._model import RobotModel
 from contact_sim.robot._several_robots import RobotPart
 from contact_sim.sensors._robot_view import Report, RobotView
 from contact_sim.simulation._report import StepReport
+from contact_sim.topics._sinks import NO_WRENCHES, Message, header
 
 ARROW, CUBE, SPHERE, LINE_STRIP, LINE_LIST, TRIANGLE_LIST = 0, 1, 2, 4, 5, 11
 """Kinds of visualization_msgs/Marker."""
 ADD, DELETE, DELETE_ALL = 0, 2, 3
 """Actions of visualization_msgs/Marker."""
 HERE = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
-"""Pose of what is drawn in the axes of the world."""
+"""Pose of markers whose points are in the world."""
 NO_POINTS = np.zeros((0, 3))
-NO_WRENCHES: Mapping[str, Array] = {}
 THICKNESS = 0.01
-"""Of a slab whose upper face is a plane [m]."""
+"""Thickness of the slab that draws a plane [m]."""
 
 
 class Marker(NamedTuple):
-    """One shape, in the frame of the world."""
+    """A visualization_msgs/Marker in the frame of the world."""
 
     namespace: str
     """A name of COLOURS."""
@@ -68,7 +68,28 @@ class Marker(NamedTuple):
 
 
 CLEAR = Marker('', 0, ARROW, DELETE_ALL, HERE, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0), NO_POINTS)
-"""Removes what was drawn on its topic before."""
+"""Deletes all markers of its topic."""
+
+
+def marker_array(markers: Iterable[Marker], time: int, frame: str) -> Message:
+    """Return a MarkerArray at simulated time [ns] in the frame of the world."""
+    common = header(time, frame)
+    return {
+        'markers': [
+            {
+                'header': common,
+                'ns': marker.namespace,
+                'id': marker.number,
+                'type': marker.kind,
+                'action': marker.action,
+                'pose': marker.pose,
+                'scale': marker.scale,
+                'color': marker.colour,
+                'points': marker.points,
+            }
+            for marker in markers
+        ]
+    }
 
 
 def shape(
@@ -76,14 +97,14 @@ def shape(
     points: Array = NO_POINTS, pose: Array = HERE, shown: bool = True,
     colour: Colour | None = None,
 ) -> Marker:  # fmt: skip
-    """Return a marker, in the colour of its namespace unless another is given."""
+    """Return a marker, by default in the colour of its namespace."""
     action = ADD if shown else DELETE
     chosen = colour or COLOURS[namespace]
     return Marker(namespace, number, kind, action, pose, scale, chosen, points)
 
 
 def arrows(namespace: str, drawn: Arrows, first: int = 0) -> list[Marker]:
-    """Return arrows; RViz complains about those without length, so these are deleted."""
+    """Return arrows; those without length are deleted, because RViz rejects them."""
     size = SHAFT_WIDTH, HEAD_WIDTH, HEAD_LENGTH
     ends = np.stack([drawn.start, drawn.start + drawn.along], axis=1)
     return [
@@ -93,10 +114,10 @@ def arrows(namespace: str, drawn: Arrows, first: int = 0) -> list[Marker]:
 
 
 class ContactMarkers:
-    """The markers of all contacts, and of what pushes from outside."""
+    """Markers of all contacts and of external wrenches."""
 
     def __init__(self) -> None:
-        self._shown: dict[str, int] = {}
+        self._most: dict[str, int] = {}
         self._cones: dict[float, Array] = {}
 
     def of(
@@ -109,21 +130,22 @@ class ContactMarkers:
 
         Args:
             report: of the step.
-            wrenches: frame to force and torque that somebody pushes with, world axes, (6,).
+            wrenches: frame to external force and torque, world axes, (6,).
             origins: frame to its origin in the world, (3,).
         """
         drawn = contact_arrows(report.contacts)
-        found = [one for name in ('force', 'slip', 'normal') for one in arrows(name, drawn[name])]
-        found += self._friction_cones(report)
-        found += self._as_many('pair_force', pair_arrows(report.pairs))
+        kinds = 'force', 'slip', 'normal'
+        markers = [marker for kind in kinds for marker in arrows(kind, drawn[kind])]
+        markers += self._friction_cones(report)
+        markers += self._varying('pair_force', pair_arrows(report.pairs))
         for name, pushes in push_arrows(wrenches, origins).items():
-            found += self._as_many(name, pushes)
-        return found
+            markers += self._varying(name, pushes)
+        return markers
 
-    def _as_many(self, namespace: str, drawn: Arrows) -> list[Marker]:
-        """Return arrows, and behind them the deletion of those that were there before."""
+    def _varying(self, namespace: str, drawn: Arrows) -> list[Marker]:
+        """Return arrows whose number varies, and delete those of earlier steps that are left."""
         count = len(drawn)
-        most = self._shown[namespace] = max(self._shown.get(namespace, 0), count)
+        most = self._most[namespace] = max(self._most.get(namespace, 0), count)
         nothing = np.zeros((most - count, 3))
         return arrows(namespace, drawn) + arrows(namespace, Arrows(nothing, nothing), count)
 
@@ -138,7 +160,7 @@ class ContactMarkers:
         ]  # fmt: skip
 
     def _cone(self, friction: float) -> Array:
-        """Return the corners of a cone, the same array for the same friction."""
+        """Return the triangles of a cone; cached by its friction coefficient."""
         if friction not in self._cones:
             self._cones[friction] = cone_triangles(friction)
         return self._cones[friction]
@@ -149,8 +171,8 @@ class SupportMarkers:
 
     Args:
         robot: whose support.
-        terrain: what it stands on.
-        number: of the robot among those that are shown.
+        terrain: ground under it.
+        number: of the robot in the scene.
     """
 
     def __init__(self, robot: RobotModel, terrain: Terrain, number: int = 0) -> None:
@@ -178,24 +200,24 @@ class SupportMarkers:
 def support_markers(
     of_robots: Iterable[SupportMarkers], parts: Iterable[RobotPart], report: StepReport
 ) -> list[Marker]:
-    """Return the support of every robot."""
+    """Return the markers of the support of every robot."""
     pairs = zip(of_robots, parts, strict=True)
-    return [one for markers, part in pairs for one in markers.of(RobotView(report, part))]
+    return [marker for support, part in pairs for marker in support.of(RobotView(report, part))]
 
 
-def held_markers(
-    held: Iterable[tuple[ConstrainedPoint, Constraint | None]], report: StepReport
+def constraint_markers(
+    points: Iterable[tuple[ConstrainedPoint, Constraint | None]], report: StepReport
 ) -> list[Marker]:
-    """Return an arrow for the force of a constraint on each frame that is held, or once was."""
+    """Return an arrow for the force of each constraint on its frame; None: it is not in force."""
     return [
-        one
-        for k, (point, constraint) in enumerate(held)
-        for one in arrows('constraint_force', point.arrow(report, constraint), k)
+        marker
+        for k, (point, constraint) in enumerate(points)
+        for marker in arrows('constraint_force', point.arrow(report, constraint), k)
     ]
 
 
 def ground_markers(terrain: Terrain) -> list[Marker]:
-    """Return what replaces the ground drawn before: its surface around the origin, its regions."""
+    """Return the surface around the origin and its regions, after deleting all earlier markers."""
     lines = (BORDER_WIDTH, 0.0, 0.0)
     borders = [
         shape('region', k, LINE_LIST, lines, border_lines(terrain, region))

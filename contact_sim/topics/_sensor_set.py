@@ -1,4 +1,4 @@
-"""What the sensors of a robot tell, step by step, and what is true."""
+"""The sensors of a robot, made from parameters: frames, errors, measured and true values."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from contact_sim._types import Array
 from contact_sim.parameters import Parameters, Settings, declared_parameters, parameter
 from contact_sim.robot._contact_points import Foot
 from contact_sim.robot._model import RobotModel
@@ -26,19 +23,18 @@ from contact_sim.sensors import (
     NoiseParameters,
 )
 from contact_sim.sensors._robot_view import Report
-from contact_sim.sensors._sensor import EXACT, SMALLEST_VARIANCE
-from contact_sim.simulation._report import touching_links
+from contact_sim.sensors._sensor import EXACT
 
-# --- Names of frames in messages, and the parameters that decide about them and about sensors.
+# --- Parameters.
 
 IMU_LINK = 'imu_link'
 RECORDED_AS = 'node'
-"""Name in a recording of the parameters without a prefix."""
+"""Name of the parameters without a prefix in a recording."""
 
 
 @dataclass(frozen=True)
 class FrameParameters(Parameters):
-    """Names of frames, and which noise sensors have."""
+    """Names of frames, and the seed of the sensor noise."""
 
     base_frame: str = parameter('', '', 'frame id of the base; empty: the root link')
     odom_frame: str = parameter('odom', '', 'frame id of the world that odometry refers to')
@@ -80,19 +76,20 @@ GROUPS: dict[str, type[Parameters]] = {
 
 
 def recorded_settings(parameters: Mapping[str, Mapping[str, Any]]) -> Settings:
-    """Return the settings of a run from the parameters in its recording.
-
-    Of one that was recorded without parameters, outside of the node, they are the defaults.
+    """Return the settings of a run from the parameters in its recording, else the defaults.
 
     Raises:
         InvalidInput: a value that is not allowed.
     """
     settings: Settings = {}
     for prefix, cls in GROUPS.items():
-        said = parameters.get(prefix or RECORDED_AS, {})
+        values = parameters.get(prefix or RECORDED_AS, {})
         names = {field.name for field in declared_parameters(cls)}  # type: ignore[arg-type]
-        settings[prefix] = cls(**{name: said[name] for name in names & said.keys()})
+        settings[prefix] = cls(**{name: values[name] for name in names & values.keys()})
     return settings
+
+
+# --- Frame ids.
 
 
 def frame_id(part: RobotPart, settings: Settings, frame: str) -> str:
@@ -107,10 +104,10 @@ def base_frame_id(part: RobotPart, settings: Settings) -> str:
 
 def imu_frame(robot: RobotModel, settings: Settings) -> str:
     """Return the Pinocchio frame of the IMU, '' for the base itself."""
-    wanted: str = settings['imu'].frame_id
+    chosen: str = settings['imu'].frame_id
     root = 1 if robot.floating_base else 0
     on_base = [f.name for f in robot.pinocchio_model.frames if f.parentJoint == root]
-    return wanted or (IMU_LINK if IMU_LINK in on_base else '')
+    return chosen or (IMU_LINK if IMU_LINK in on_base else '')
 
 
 def imu_frame_id(part: RobotPart, settings: Settings) -> str:
@@ -120,7 +117,7 @@ def imu_frame_id(part: RobotPart, settings: Settings) -> str:
 
 
 def wrench_axes(settings: Settings) -> str:
-    """Return in which axes feet tell their forces, `FootForces.axes`."""
+    """Return the axes of the foot forces, `FootForces.axes`."""
     return 'foot' if settings[''].contact_wrench_frame == 'foot' else 'world'
 
 
@@ -131,16 +128,12 @@ def wrench_frame_ids(part: RobotPart, settings: Settings, feet: Iterable[Foot]) 
     return [frame_id(part, settings, foot.frame) for foot in feet]
 
 
-# --- What the sensors of a robot tell, step by step, and what is true.
+# --- The sensors.
 
 SEEDS = 2**31
-"""Distance of the seeds of two robots; one that is given is smaller."""
+"""Distance of the seeds of two robots; the parameter is smaller."""
 SETTINGS = ('noise', 'sensors.imu', 'sensors.joints', 'sensors.contacts', 'sensors.forces')
-"""Prefixes of the parameters that sensors depend on while the simulation runs."""
-NOT_TOLD = np.array([-1.0, 0.0, 0.0])
-"""Diagonal of the covariance of an orientation that a sensor does not tell (REP 145)."""
-EXACT_COVARIANCE = SMALLEST_VARIANCE * np.eye(6).ravel()
-"""Covariance of what is exact, of pose and twist; 0 would say 'unknown'. Shape (36,)."""
+"""Prefixes of the live parameters of sensors."""
 
 
 class RobotSensors(NamedTuple):
@@ -193,11 +186,11 @@ def check_sensors(robot: RobotModel, settings: Settings) -> None:
         chosen_sensors(part, settings)
 
 
-class SensorLines:
-    """The lines of all sensors of a robot; show them every step.
+class SensorSet:
+    """All sensors of a robot with their delays; let them observe every step.
 
     Args:
-        part: whose sensors.
+        part: robot that has them.
         settings: of all sensors.
     """
 
@@ -209,42 +202,21 @@ class SensorLines:
         self._remembering = [line for line in self._lines.values() if line.sensor.remembers]
 
     def observe(self, report: Report) -> None:
-        """Take the samples of a step, told or not."""
+        """Take the samples of a step, published or not."""
         for line in self._remembering:
             line.observe(report)
 
-    def told(self, kind: str, report: Report) -> Any:
-        """Return what a sensor, a field of RobotSensors, tells after a step."""
+    def measured(self, kind: str, report: Report) -> Any:
+        """Return what a sensor, a field of RobotSensors, measures after a step."""
         line = self._lines[kind]
         line.observe(report)
         return line.measured()
 
     def true(self, kind: str, report: Report) -> Any:
-        """Return what is true of it."""
+        """Return the exact values of a sensor."""
         return self._lines[kind].sensor.truth(report)
 
 
-def imu_covariances(imu: Imu) -> dict[str, Array]:
-    """Return the covariances that an IMU states, by the names of its values, each (9,).
-
-    They are never all 0, which would say 'unknown' (REP 145).
-    """
-    variance = {'orientation': NOT_TOLD, **imu.variance}
-    return {name: np.diag(diagonal).ravel() for name, diagonal in variance.items()}
-
-
 def exact(imu: Imu) -> Imu:
-    """Return a sensor without errors at the same place."""
+    """Return an IMU without errors on the same frame."""
     return replace(imu, noise=EXACT, sensing=ImuSensing())
-
-
-class LinkFlags:
-    """1 where a link with body contacts carries load, in the order of `touching_links`."""
-
-    def __init__(self, robot: RobotModel) -> None:
-        self.links, self._candidates = touching_links(robot), len(robot.candidates)
-
-    def of(self, report: Report) -> list[int]:
-        """Return the flags of a step."""
-        force = report.contacts.normal_force.reshape(self._candidates, -1)
-        return [int((force[list(link.points)] > 0.0).any()) for link in self.links]

@@ -1,4 +1,4 @@
-"""How well a step was solved and what the feet hold, as labelled numbers."""
+"""Labelled numbers of a step: convergence, residuals, support of the feet, constraint errors."""
 
 from __future__ import annotations
 
@@ -6,12 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from contact_sim._types import Array
 from contact_sim.collision._terrain import Terrain
-from contact_sim.constraints._table import WORLD
-from contact_sim.drawing._step_shapes import ConstrainedPoint
-from contact_sim.parameters import Settings
-from contact_sim.robot._constraints import Constraint, JointCoupling
 from contact_sim.robot._model import RobotModel
 from contact_sim.robot._several_robots import RobotPart
 from contact_sim.sensors._robot_view import Report, RobotView
@@ -19,49 +14,11 @@ from contact_sim.simulation._report import StepReport
 from contact_sim.step._problem import STATUSES, SolverStatus
 from contact_sim.support._analysis import Support, analyse_support
 
-# --- What bilateral constraints do to the frames and joints that they hold.
-
-
-def held_frame_id(constraint: Constraint, settings: Settings) -> str:
-    """Return the frame id of the frame that a constraint holds."""
-    name, common = constraint.holds[0], settings['']
-    return str(common.odom_frame if name == WORLD else common.frame_prefix + name)
-
-
-def held_wrench(
-    point: ConstrainedPoint, report: StepReport, constraint: Constraint | None
-) -> Array:
-    """Return force [N] and torque [N m] on a frame about its origin, in its axes, shape (6,).
-
-    Where the frame is at the end of the step; None: the constraint does not hold.
-    """
-    rotation, _, where, force, torque = point.acting(report, constraint)
-    turned = rotation.T @ force
-    return np.concatenate([turned, rotation.T @ torque + np.cross(where, turned)])
-
-
-def joint_efforts(
-    report: StepReport, described: Constraint, constraint: Constraint | None
-) -> list[float]:
-    """Return the effort on each joint that a constraint holds or drives [N m or N].
-
-    Zeros where it does not hold (None); `described` says which joints there are.
-    """
-    effort = [0.0] * len(described.holds)
-    if constraint is not None:
-        effort[0] = float(report.constraints[constraint.name].force[0])
-    if isinstance(constraint, JointCoupling):
-        effort[1] = -constraint.ratio * effort[0]  # h = q - ratio * q_leader - offset
-    return effort
-
-
-# --- How well a step was solved and what the feet hold, as labelled numbers.
-
 AXES = 'xyz'
-TOLD = SolverStatus.UNSTABLE, SolverStatus.IMMOVABLE, SolverStatus.INCONSISTENT
-"""Statuses that are warned about, besides those of forces that no ground has."""
+WARNED = SolverStatus.UNSTABLE, SolverStatus.IMMOVABLE, SolverStatus.INCONSISTENT
+"""Statuses that are warned about, besides those with unphysical forces."""
 MISSED = 1e-6
-"""Rate [m/s, rad/s] by which a constraint among contradictory ones is said to be missed."""
+"""Drift rate [m/s, rad/s] above which one of contradictory constraints is reported as not met."""
 
 
 def solver_numbers(
@@ -76,7 +33,7 @@ def solver_numbers(
     First time [s], status (index into the solver statuses), converged, iterations, the residual
     of the solver's own criterion, contacts, the real-time factor and the stiffness ratio (above 2
     explicit springs explode), whether the forces are physical, then the residuals of
-    step/_residuals.py and what the feet hold, `support_numbers`, with the name of each of
+    step/_residuals.py and the support of the feet, `support_numbers`, with the name of each of
     several robots before it: `a/support_rank`. At the end the errors of the `constraints`:
     `constraints.stand.drift`, |h|, and `constraints.stand.drift_rate`, |ḣ|.
     """
@@ -103,7 +60,7 @@ def solver_numbers(
 def support_of(robot: RobotModel, terrain: Terrain, report: Report) -> Support:
     """Return the support of the feet that carried a force in a step, at its end.
 
-    The rest of the body that touches the ground is no support.
+    Contacts of the rest of the body do not count.
     """
     touching = np.unique(np.flatnonzero(report.contacts.mode) // terrain.features)
     standing = touching[touching < len(robot.contact_points)].tolist()
@@ -138,7 +95,7 @@ def support_numbers(support: Support) -> dict[str, float]:
 
 
 def drift_numbers(names: Iterable[str], report: StepReport) -> Iterator[tuple[str, float]]:
-    """Yield |h| and |ḣ| after a step with their labels; zeros for what does not hold."""
+    """Yield |h| and |ḣ| after a step with their labels; zeros for constraints not in force."""
     for name in names:
         state = report.constraints.get(name)
         yield f'constraints.{name}.drift', state.drift if state else 0.0
@@ -154,16 +111,16 @@ def status_counts(statuses: Sequence[int]) -> dict[str, int]:
 
 
 def troubles(before: Sequence[int], now: Sequence[int], last: StepReport) -> list[str]:
-    """Return what was wrong with the steps between two counts of statuses.
+    """Return the warnings about the steps between two counts of statuses.
 
     Args:
-        before: number of steps with each status at first, by its code.
+        before: number of steps with each status before them, by its code.
         now: the same after them.
-        last: report of the last step, of which missed constraints are told.
+        last: report of the last step, for the constraints that are not met.
     """
     new = [status for code, status in enumerate(STATUSES) if now[code] > before[code]]
-    found = [one.value for one in new if one in TOLD or not one.physical]
+    warnings = [status.value for status in new if status in WARNED or not status.physical]
     if SolverStatus.INCONSISTENT in new:
-        missed = [name for name, one in last.constraints.items() if one.drift_rate > MISSED]
-        found += [f'constraints not met: {", ".join(missed)}'] if missed else []
-    return found
+        missed = [name for name, state in last.constraints.items() if state.drift_rate > MISSED]
+        warnings += [f'constraints not met: {", ".join(missed)}'] if missed else []
+    return warnings

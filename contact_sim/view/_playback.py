@@ -19,10 +19,17 @@ from viser import uplot
 from contact_sim._types import Array
 from contact_sim.contact_models import contact_models
 from contact_sim.errors import ContactSimError, InvalidInput, shown
-from contact_sim.replay._event_detection import JUDGED, KINDS, Event, Series, Survey, survey
+from contact_sim.replay._event_detection import (
+    JUDGED,
+    KINDS,
+    Event,
+    EventDetection,
+    Series,
+    detect_events,
+)
 from contact_sim.replay._recording import Recording
 from contact_sim.replay._replayer import difference
-from contact_sim.replay._timeline import Moment, Timeline
+from contact_sim.replay._timeline import Timeline, TimelineStep
 from contact_sim.robot._model import RobotModel
 from contact_sim.step._workspace import OPEN, SLIP
 from contact_sim.view._page import (
@@ -45,8 +52,8 @@ from contact_sim.view._scene import Camera, Scene, SceneOffset
 class PlaybackFrame:
     """A step of the recorded run, and that under another contact model, if there is one."""
 
-    recorded: Moment
-    other: Moment | None
+    recorded: TimelineStep
+    other: TimelineStep | None
 
 
 class Playback:
@@ -130,7 +137,7 @@ class Playback:
             self.seek(event.step)
         return event
 
-    def _survey(self) -> Survey:
+    def _survey(self) -> EventDetection:
         if self.reader.survey is None:
             raise InvalidInput(
                 self.reader.failure or 'the recording is still being read: events come after that'
@@ -174,7 +181,7 @@ class TimelineReader:
 
     def __init__(self, timeline: Timeline) -> None:
         self.timeline = timeline
-        self.survey: Survey | None = None
+        self.survey: EventDetection | None = None
         self.failure = ''
         self._closed = False
         self._thread = threading.Thread(target=self._read, daemon=True)
@@ -197,7 +204,7 @@ class TimelineReader:
 
     def _read(self) -> None:
         try:
-            self.survey = survey(self.timeline, self._check_open)
+            self.survey = detect_events(self.timeline, self._check_open)
         except _Closed:
             pass
         except Exception as error:  # nobody reads a traceback of this thread
@@ -256,7 +263,7 @@ class RecordingScenes:
         """Return the scenes, first that of the recorded run."""
         return [scene for scene, _ in self._scenes.values()]
 
-    def _show(self, name: str, step: Moment) -> bool:
+    def _show(self, name: str, step: TimelineStep) -> bool:
         there = self._scenes.get(name)
         new = there is None or there[1] is not step.ground
         if new:
@@ -269,7 +276,7 @@ class RecordingScenes:
         self._scenes[name][0].show(step.report, wrenches)
         return new
 
-    def _place(self, step: Moment, side_by_side: bool, offset: Array) -> None:
+    def _place(self, step: TimelineStep, side_by_side: bool, offset: Array) -> None:
         """Set the offsets of the scenes."""
         first, *others = self.scenes()
         first.offset = offset
@@ -427,7 +434,7 @@ class RecordingPanel:
 
     # ---------------------------------------------------------------- what is shown
 
-    def _show_survey(self, survey: Survey, step: int) -> None:
+    def _show_survey(self, survey: EventDetection, step: int) -> None:
         if self._plots is None:
             self._reading.remove()
             with self._plots_tab:
@@ -478,7 +485,7 @@ def numbers_text(frame: PlaybackFrame) -> str:
     return '\n'.join(lines)
 
 
-def _column(step: Moment) -> dict[str, str]:
+def _column(step: TimelineStep) -> dict[str, str]:
     """Return the numbers of a step under one model, by the names of the rows."""
     report = step.report
     feet, residuals = report.feet, report.residuals.as_dict()
@@ -542,7 +549,7 @@ class RunPlot:
 class RunPlots:
     """Forces on the feet, residuals and energies of a run, over the time that its steps took."""
 
-    def __init__(self, gui: viser.GuiApi, survey: Survey) -> None:
+    def __init__(self, gui: viser.GuiApi, survey: EventDetection) -> None:
         time = survey.elapsed.column('elapsed')
         self._steps, self._place = survey.elapsed.steps, 0
         stride = survey.elapsed.stride

@@ -1,14 +1,14 @@
 """The ground as layers on a grid, and these in the order of a GridMap; without ROS."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
 from contact_sim import InvalidInput, Plane
 from contact_sim.collision._terrain import as_terrain, ground_grid
-from contact_sim.ros._messages import array_fields, fill_grid_map
 from contact_sim.terrain import HeightField, Region
+from contact_sim.topics._cdr import encoder, schema_text
+from contact_sim.topics._table import GRID_MAP
+from contact_sim.topics._world_topics import grid_map
 
 
 def place_of(grid, row, column):
@@ -49,33 +49,37 @@ def test_lengths_are_whole_cells():
     assert place_of(grid, 1, 1) == pytest.approx([0.0, 0.0])
 
 
+def grid_map_types():
+    """Return a rosbags typestore with the message of our definition."""
+    from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+
+    store = get_typestore(Stores.EMPTY)
+    store.register(get_types_from_msg(schema_text('grid_map_msgs/GridMap'), GRID_MAP.type))
+    return store
+
+
 def test_a_grid_map_has_its_numbers_column_by_column():
     """As grid_map reads them: element (row, column) at column · stride of rows + row."""
-    layer = np.arange(6.0).reshape(2, 3)
-    dimensions, numbers = array_fields(layer)
-    assert dimensions == [('column_index', 3, 6), ('row_index', 2, 2)]
-    stride = dimensions[1][2]
-    read = [[numbers[column * stride + row] for column in range(3)] for row in range(2)]
-    assert np.array_equal(read, layer)
-    assert numbers.dtype == np.float32
-
-
-def test_a_message_is_filled_from_plain_numbers():
-    def named(**values):
-        return SimpleNamespace(**values)
-
-    message = named(
-        header=named(frame_id=''),
-        info=named(pose=named(position=named(x=0.0, y=0.0, z=0.0), orientation=named(w=0.0))),
-    )
+    pytest.importorskip('rosbags', reason='needs rosbags')
     grid = ground_grid(Plane(offset=0.3), 0.8, 0.1, (0.4, 0.2), 0.1, (1.0, 2.0))
-    fill_grid_map(message, grid, 'odom', lambda: named(layout=named()), named)
-    assert message.header.frame_id == 'odom'
+    grid.layers['friction'][:] = np.arange(8.0).reshape(4, 2)
+    raw = encoder('grid_map_msgs/GridMap')(grid_map(grid, 1_500_000_000, 'odom'))
+    message = grid_map_types().deserialize_cdr(raw, GRID_MAP.type)
+    assert (message.header.frame_id, message.header.stamp.sec) == ('odom', 1)
     assert (message.info.length_x, message.info.length_y) == pytest.approx((0.4, 0.2))
-    assert (message.info.pose.position.x, message.info.pose.position.y) == (1.0, 2.0)
+    assert message.info.resolution == 0.1
+    position = message.info.pose.position
+    assert (position.x, position.y, position.z) == (1.0, 2.0, 0.0)
     assert message.info.pose.orientation.w == 1.0
     assert message.layers == ['elevation', 'friction', 'restitution']
     assert message.basic_layers == ['elevation']
     assert [len(layer.data) for layer in message.data] == [8, 8, 8]
     assert message.data[0].data == pytest.approx([0.3] * 8)
-    assert [dim.label for dim in message.data[0].layout.dim] == ['column_index', 'row_index']
+    friction = message.data[1]
+    dimensions = [(dim.label, dim.size, dim.stride) for dim in friction.layout.dim]
+    assert dimensions == [('column_index', 2, 8), ('row_index', 4, 4)]
+    stride = friction.layout.dim[1].stride
+    read = [[friction.data[column * stride + row] for column in range(2)] for row in range(4)]
+    assert np.array_equal(read, grid.layers['friction'])
+    assert friction.data.dtype == np.float32
+    assert (message.outer_start_index, message.inner_start_index) == (0, 0)

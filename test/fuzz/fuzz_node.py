@@ -25,7 +25,7 @@ from rclpy.qos import QoSProfile
 
 from contact_sim import load_robot
 from contact_sim.ros._client import SimulationClient
-from contact_sim.topics._names import NODE
+from contact_sim.topics._table import NODE
 
 ROBOT = 'quadruped'
 BATCH = 50

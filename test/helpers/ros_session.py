@@ -16,7 +16,7 @@ from rclpy.qos import QoSProfile
 
 from contact_sim.ros._client import TIMEOUT, SimulationClient
 from contact_sim.ros._processes import Process, ros_arguments
-from contact_sim.topics._names import NODE, PUBLISHED, wrench_topic
+from contact_sim.topics._table import NODE, PUBLISHED, wrench_topic
 
 __all__ = ['NODE', 'SECOND', 'TIMEOUT', 'Session']
 START_TIMEOUT = 120.0

@@ -12,7 +12,7 @@ from contact_sim.drawing._step_shapes import COLOURS
 from contact_sim.parameters import Parameters, declared_parameters, parameter
 from contact_sim.ros._parameters import PARAMETER_GROUPS, NodeParameters
 from contact_sim.ros.generate import generated_files, markdown_text, yaml_text
-from contact_sim.topics._names import PUBLISHED
+from contact_sim.topics._table import PUBLISHED
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -31,6 +31,8 @@ def test_definitions_are_those_of_ros(release):
     for name, lines in DEFINITIONS.items():
         ours.register(get_types_from_msg('\n'.join(lines), long_name(name)))
     for name in DEFINITIONS:
+        if name.startswith('grid_map_msgs/'):
+            continue  # rosbags does not know it
         assert ours.hash_rihs01(long_name(name)) == theirs.hash_rihs01(long_name(name)), name
 
 

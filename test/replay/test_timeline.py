@@ -18,8 +18,8 @@ from contact_sim.replay._event_detection import (
     SLIPS,
     TOUCH_DOWN,
     Series,
+    detect_events,
     last,
-    survey,
 )
 from contact_sim.replay._timeline import SPACING, Timeline
 
@@ -133,7 +133,7 @@ def test_steps_that_are_not_there(run, step):
 
 
 def test_changes_from_outside_are_events(run):
-    found = survey(Timeline(Recording(run[0])))
+    found = detect_events(Timeline(Recording(run[0])))
     assert found.first_difference is None
     events = [(event.step, event.kind, event.text) for event in found.events]
     assert (131, PUSH, 'wrench on trunk') in events
@@ -153,7 +153,7 @@ def test_an_edited_run_is_not_the_recorded_one(run, tmp_path):
         arrays = dict(file)
     arrays['steps-0000000100/effort'][16, 5] += 1e-12
     np.savez(tmp_path / 'edited.npz', **arrays)
-    found = survey(Timeline(Recording(tmp_path / 'edited.npz')))
+    found = detect_events(Timeline(Recording(tmp_path / 'edited.npz')))
     assert found.first_difference == 117
 
 
@@ -161,7 +161,7 @@ def test_under_another_model_until_it_is_not_finite(run):
     """Whatever was kept: the same run as when it is taken from the beginning to the end."""
     walked = [seen_at(m) for m, _ in Timeline(Recording(run[0]), 'compliant').walk()]
     timeline = Timeline(Recording(run[0]), 'compliant', room=60_000)
-    assert survey(timeline).first_difference is None
+    assert detect_events(timeline).first_difference is None
     for k in np.random.default_rng(2).permutation(timeline.steps)[:40]:
         assert seen_at(timeline.at(int(k) + 1)) == walked[k]
     assert timeline.at(20).contact_model == 'compliant'
@@ -173,7 +173,7 @@ def test_under_another_model_until_it_is_not_finite(run):
 def recorded(path, sim, steps):
     with Recorder(sim, path):
         reports = [sim.step(np.zeros(sim.robot.n_joints)) for _ in range(steps)]
-    return survey(Timeline(Recording(path))), reports
+    return detect_events(Timeline(Recording(path))), reports
 
 
 def steps_of(found, kind):

@@ -10,7 +10,7 @@ import urllib.request
 import pytest
 
 from contact_sim.replay import Recording
-from contact_sim.replay._replayer import Player
+from contact_sim.replay._replayer import Replayer
 from contact_sim.view import _server as servers
 from contact_sim.view.__main__ import main, parser, simulator
 
@@ -117,7 +117,7 @@ def test_a_moving_scene_is_saved(capsys, tmp_path):
     path, run = tmp_path / 'scene.html', tmp_path / 'run.npz'
     trots = ['--controller', 'trot', '--velocity', '0.3', '0', '0', '--record', str(run)]
     assert main(['quadruped', *trots, '--save', str(path), '--duration', '1.5']) == 0
-    player = Player(Recording(run))
+    player = Replayer(Recording(run))
     steps = sum(1 for _ in player.steps())
     assert steps * 1e-3 == pytest.approx(1.5, abs=0.04)
     assert player.sim.q[0] > 0.1

@@ -32,7 +32,7 @@ from contact_sim.ros._client import SimulationClient
 from contact_sim.ros._conversions import seconds as seconds_of
 from contact_sim.ros._conversions import stamp_nanoseconds
 from contact_sim.ros._processes import Process, ros_arguments
-from contact_sim.topics._names import NODE, wrench_topic
+from contact_sim.topics._table import NODE, wrench_topic
 
 DEEP_QUEUE = QoSProfile(depth=5000)
 """Deep enough that a busy machine delays messages instead of losing them."""

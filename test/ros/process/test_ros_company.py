@@ -15,7 +15,7 @@ from std_srvs.srv import Trigger
 
 from contact_sim import load_robot
 from contact_sim.ros._processes import Process, ros_arguments
-from contact_sim.topics._names import PUBLISHED
+from contact_sim.topics._table import PUBLISHED
 
 STEP = SECOND // 1000
 GO1, SOLO12 = load_robot('go1'), load_robot('solo12')

@@ -10,7 +10,7 @@ pytest.importorskip('rclpy', reason='needs ROS')
 
 from ros_session import SECOND, Session, stamp_of
 
-from contact_sim.topics._names import PUBLISHED
+from contact_sim.topics._table import PUBLISHED
 
 pytestmark = pytest.mark.real_time
 STEP = SECOND // 1000

@@ -8,7 +8,7 @@ from ros_session import SECOND, Session, stamp_of
 
 from contact_sim.replay import Recording, repeat
 from contact_sim.ros._processes import Process, ros_arguments
-from contact_sim.topics._names import PUBLISHED
+from contact_sim.topics._table import PUBLISHED
 
 TOPICS = {topic: PUBLISHED[topic] for topic in ('/clock', 'joint_states', '/diagnostics')}
 SETTINGS = {

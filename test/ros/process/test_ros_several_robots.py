@@ -14,7 +14,7 @@ from contact_sim import joined, load_robot
 from contact_sim.replay import Recording, repeat
 from contact_sim.robot._several_robots import parts_of
 from contact_sim.ros._processes import Process, ros_arguments
-from contact_sim.topics._names import OF_ROBOT, OF_WORLD, SUBSCRIBED, own_topic, wrench_topic
+from contact_sim.topics._table import OF_ROBOT, OF_WORLD, SUBSCRIBED, own_topic, wrench_topic
 
 STEP, STEPS = SECOND // 1000, 240
 ROBOTS = {'a': load_robot('go1'), 'b': load_robot('anymal_b')}

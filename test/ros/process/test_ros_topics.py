@@ -14,7 +14,7 @@ from ros_session import SECOND, Session, published_topics, stamp_of, vector
 
 from contact_sim import load_robot
 from contact_sim.step._residuals import Residuals
-from contact_sim.topics._names import PublishRateParameters
+from contact_sim.topics._table import PublishRateParameters
 
 STEP = SECOND // 1000
 GRAVITY = 9.81

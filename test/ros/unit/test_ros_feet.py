@@ -1,6 +1,5 @@
 """Topics per foot: several contacts of a foot, and a ground with several features; no network."""
 
-from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,18 +11,25 @@ pytest.importorskip('rclpy', reason='needs ROS')
 from labels import labelled
 from robots import StandingController, ball, pose, sled
 from ros_session import vector
+from sent import SentMessages, received, received_markers, received_numbers
 from visualization_msgs.msg import Marker
 
 from contact_sim import Compliant, NullSpace, Planes, Simulator, load_robot
 from contact_sim.robot._several_robots import parts_of
-from contact_sim.ros._messages import FootContactsMessage, MarkerMessages, WrenchMessages
-from contact_sim.ros._publishers import LinkOutputs, ShadowMessage, SolverStateMessage
+from contact_sim.ros._parameters import PARAMETER_GROUPS, NodeParameters
 from contact_sim.ros._services import SupportCommand
 from contact_sim.ros.demo._figure import draw
 from contact_sim.ros.demo._run import Track
 from contact_sim.sensors import ContactFlags, FootForces
 from contact_sim.sensors._foot_sensors import cross
+from contact_sim.topics import _robot_topics
 from contact_sim.topics._markers import ContactMarkers, SupportMarkers
+from contact_sim.topics._robot_topics import RobotTopics
+from contact_sim.topics._sinks import Step
+from contact_sim.topics._sinks import labelled as labelled_numbers
+from contact_sim.topics._solver_numbers import solver_numbers
+from contact_sim.topics._table import FOOT_CONTACTS, FOOT_WRENCH, NODE
+from contact_sim.topics._world_topics import ShadowNumbers
 
 GRAVITY = 9.81
 S, C = np.sin(0.6), np.cos(0.6)
@@ -52,12 +58,13 @@ def ball_in_groove():
 def wrenches(robot, report, axes='foot'):
     """Return the messages of exact sensors, with the names of the feet as frames."""
     frames = [foot.frame for foot in robot.feet]
-    return WrenchMessages(frames).fill(report.time, FootForces(robot, axes).truth(report))
+    contents = _robot_topics.wrenches(0, frames, FootForces(robot, axes).truth(report))
+    return [received(FOOT_WRENCH, content) for content in contents]
 
 
 def flags(robot, report):
     values = ContactFlags(robot).truth(report)
-    return FootContactsMessage(report.feet.names).fill(values)
+    return received(FOOT_CONTACTS, labelled_numbers(report.feet.names, values.flag))
 
 
 def test_the_wrench_of_a_sphere_is_its_force_and_arm_to_the_bit():
@@ -122,7 +129,7 @@ def test_one_wrench_and_two_arrows_for_a_ball_in_a_groove(ball_in_groove):
     force = rotation @ vector(message.wrench.force)
     assert force == pytest.approx([0.0, 0.0, 1.5 * GRAVITY], abs=1e-7)
     assert list(flags(sim.robot, report).data) == [1]
-    markers = MarkerMessages('odom').fill(0.0, ContactMarkers().of(report)).markers
+    markers = received_markers(ContactMarkers().of(report))
     arrows = [m for m in markers if m.ns == 'force' and m.action == Marker.ADD]
     starts = [[p.x, p.y, p.z] for p in (arrow.points[0] for arrow in arrows)]
     assert starts == pytest.approx(report.contacts.position, abs=1e-12)
@@ -132,7 +139,7 @@ def test_one_wrench_and_two_arrows_for_a_ball_in_a_groove(ball_in_groove):
 @pytest.mark.parametrize('where', ['turned_sled', 'ball_in_groove'])
 def test_support_and_solver_state_take_several_contacts_per_foot(where, request):
     sim, report = request.getfixturevalue(where)
-    state = labelled(SolverStateMessage(sim.robot, sim.terrain).fill(report, 1.0))
+    state = solver_numbers(report, parts_of(sim.robot), sim.terrain, (), 1.0)
     assert state['contacts'] == np.count_nonzero(report.contacts.mode)
     assert state['support_rank'] == (6.0 if where == 'turned_sled' else 3.0)
     polygon, *_ = SupportMarkers(sim.robot, sim.terrain).of(report)
@@ -144,7 +151,7 @@ def test_shadows_tell_forces_per_foot():
     sim.reset(pose(z=0.12 - 1e-4))
     sim.shadow = (Compliant(),)
     report = sim.step([])
-    numbers = labelled(ShadowMessage(sim.robot).fill(report))
+    numbers = labelled(received_numbers(ShadowNumbers(sim.robot).of(report)))
     both = report.shadows['compliant'].force_difference.reshape(2, 4, 3).sum(axis=1)
     told = [
         [numbers[f'compliant.force.{foot}.{axis}'] for axis in 'xyz'] for foot in ('left', 'right')
@@ -207,19 +214,17 @@ def test_links_with_body_contacts_have_wrenches_of_their_own():
     sim = Simulator(robot)
     for _ in range(800):
         report = sim.step(np.zeros(12))
-    sent = {}
+    sent = SentMessages()
 
     def publishing(frame, prefix):
-        settings = {'': SimpleNamespace(
-            contact_wrench_frame=frame, frame_prefix=prefix, odom_frame='odom'
-        )}  # fmt: skip
+        settings = {name: group() for name, group in PARAMETER_GROUPS.items()}
+        settings[''] = NodeParameters(contact_wrench_frame=frame, frame_prefix=prefix)
         sent.clear()
-        LinkOutputs(
-            *parts_of(robot),
-            settings,
-            lambda _, topic: SimpleNamespace(publish=partial(sent.__setitem__, topic)),
-        ).publish(report)
-        return sent['contacts/trunk/wrench']
+        topics = RobotTopics(*parts_of(robot), report, settings, sent, NODE)
+        for output in topics.sensors:
+            output.publish(Step(report, {'wrenches'}))
+        (message,) = sent['contacts/trunk/wrench']
+        return message
 
     trunk, feet = publishing('odom', ''), wrenches(robot, report, 'world')
     total = sum(vector(message.wrench.force) for message in (trunk, *feet))
@@ -228,7 +233,7 @@ def test_links_with_body_contacts_have_wrenches_of_their_own():
     assert vector(trunk.wrench.force) == pytest.approx(forces.sum(axis=0))
     torque = np.cross(arms, forces).sum(axis=0)
     assert vector(trunk.wrench.torque) == pytest.approx(torque, abs=1e-9)
-    said = sent['link_contacts']
+    (said,) = sent['link_contacts']
     assert [dim.label for dim in said.layout.dim] == ['trunk']
     assert list(said.data) == [int(forces[:, 2].sum() > 0.0)] == [1]
     assert publishing('foot', 'a_').header.frame_id == 'a_trunk'

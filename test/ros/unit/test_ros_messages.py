@@ -8,25 +8,19 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS')
 
+import sensor_msgs.msg
 from robots import FREE_FLYER, ball, cube, rigid_body, stand
 from ros_session import vector
+from sent import SentMessages, received, received_markers
 from visualization_msgs.msg import Marker
 
-from contact_sim import InclinedPlane, RobotModel, Simulator, joined, load_robot
+from contact_sim import ContactSimError, InclinedPlane, RobotModel, Simulator, joined, load_robot
 from contact_sim.collision._terrain import SphereGround, as_terrain
 from contact_sim.drawing._step_shapes import ABOVE, border_lines, ground_triangles
 from contact_sim.robot._several_robots import parts_of
-from contact_sim.ros import _publishers
 from contact_sim.ros._conversions import set_stamp
-from contact_sim.ros._messages import (
-    FootContactsMessage,
-    ImuMessage,
-    JointStateMessage,
-    MarkerMessages,
-    OdometryMessage,
-    WrenchMessages,
-)
-from contact_sim.ros._publishers import SolverStateMessage
+from contact_sim.ros._parameters import PARAMETER_GROUPS, NodeParameters
+from contact_sim.ros._publishers import check_definition
 from contact_sim.ros.controllers.stance import StanceEfforts
 from contact_sim.sensors import (
     ContactFlags,
@@ -34,10 +28,21 @@ from contact_sim.sensors import (
     FootForces,
     Imu,
     NoiseParameters,
-    RobotView,
 )
 from contact_sim.terrain import HeightField, Region
 from contact_sim.topics._markers import ContactMarkers, ground_markers
+from contact_sim.topics._robot_topics import SensorMessages, imu_covariances, wrenches
+from contact_sim.topics._sinks import Step
+from contact_sim.topics._solver_numbers import solver_numbers
+from contact_sim.topics._table import (
+    FOOT_CONTACTS,
+    FOOT_WRENCH,
+    IMU,
+    JOINT_STATES,
+    PUBLISHED,
+    nanoseconds,
+)
+from contact_sim.topics._world_topics import SimulationTopics
 
 GRAVITY = 9.81
 
@@ -73,18 +78,33 @@ def test_stamps_are_rounded_to_the_nanosecond(time, sec, nanosec):
 # -------------------------------------------------------------------- state
 
 
-def test_joint_states_are_filled_in_place_with_what_acts():
+def settings_of(**values):
+    """Return the settings of the node with some frames changed."""
+    settings = {prefix: cls() for prefix, cls in PARAMETER_GROUPS.items()}
+    return settings | {'': NodeParameters(**values)}
+
+
+def sensor_messages(robot, **values):
+    (part,) = parts_of(robot)
+    return SensorMessages(part, settings_of(**values))
+
+
+def joint_state(robot, report):
+    """Return the message of exact encoders."""
+    values = Encoders(robot).truth(report)
+    (content,) = sensor_messages(robot).joints(nanoseconds(report.time), values)
+    return received(JOINT_STATES, content)
+
+
+def test_joint_states_are_what_acts():
     robot = load_robot('go1')
     sim = Simulator(robot)
-    message = JointStateMessage(robot)
-    arrays = message.message.position, message.message.effort
-    report = sim.step(np.full(12, 1e6))
-    filled = message.fill(report.time, Encoders(robot).truth(report))
-    assert filled.position is arrays[0]
-    assert filled.effort is arrays[1]
-    assert list(filled.position) == robot.joint_positions(sim.q).tolist()
-    assert list(filled.velocity) == robot.joint_velocities(sim.v).tolist()
-    assert list(filled.effort) == robot.effort_limit.tolist()
+    message = joint_state(robot, sim.step(np.full(12, 1e6)))
+    assert list(message.name) == list(robot.joint_names)
+    assert message.header.stamp.nanosec == 1_000_000
+    assert list(message.position) == robot.joint_positions(sim.q).tolist()
+    assert list(message.velocity) == robot.joint_velocities(sim.v).tolist()
+    assert list(message.effort) == robot.effort_limit.tolist()
 
 
 def test_joint_states_of_continuous_joints_are_angles():
@@ -94,9 +114,22 @@ def test_joint_states_of_continuous_joints_are_angles():
     robot = RobotModel.from_pinocchio(model)
     sim = Simulator(robot)
     sim.reset(np.array([math.cos(2.0), math.sin(2.0)]))
-    values = Encoders(robot).truth(sim.step([0.0]))
-    message = JointStateMessage(robot).fill(sim.time, values)
+    message = joint_state(robot, sim.step([0.0]))
     assert list(message.position) == pytest.approx([2.0], abs=1e-6)
+
+
+def topics_of(sim, **values):
+    """Return the topics of a simulation, and the messages that they publish."""
+    sent = SentMessages()
+    return SimulationTopics(sim, settings_of(**values), (), sent), sent
+
+
+def odometry(sim, **values):
+    """Take a step; return the message."""
+    topics, sent = topics_of(sim, **values)
+    topics.publish(Step(sim.step(np.zeros(sim.robot.n_joints)), {'odom'}))
+    (message,) = sent['odom']
+    return message
 
 
 def test_odometry_twist_is_the_motion_of_the_pose_in_the_base_frame():
@@ -104,9 +137,8 @@ def test_odometry_twist_is_the_motion_of_the_pose_in_the_base_frame():
     sim = Simulator(ball())
     sim.reset(np.array([0, 0, 5.0, 0, 0, 0, 1.0]), np.array([1.0, -2.0, 3.0, 4.0, -5.0, 6.0]))
     poses = []
-    message = OdometryMessage(sim.robot, 'odom', 'base')
     for _ in range(101):
-        filled = message.fill(sim.step([]))
+        filled = odometry(sim, base_frame='base')
         pose = filled.pose.pose
         poses.append((vector(pose.position), rotation(pose.orientation)))
     (p0, R0), (p1, R1) = poses[-2:]
@@ -119,9 +151,9 @@ def test_odometry_twist_is_the_motion_of_the_pose_in_the_base_frame():
 def imu_message(robot, report, frame=''):
     """Return the message of an exact sensor at a frame."""
     sensor = Imu(robot, frame)
-    message = ImuMessage(frame)
-    message.set_sensor(sensor)
-    return message.fill(report.time, sensor.truth(report))
+    values, covariances = sensor.truth(report), imu_covariances(sensor)
+    (content,) = sensor_messages(robot).imu(nanoseconds(report.time), values, covariances)
+    return received(IMU, content)
 
 
 def test_imu_in_free_fall_feels_nothing():
@@ -175,9 +207,9 @@ def test_an_impact_shows_as_velocity_change_over_the_time_step():
 
 def test_messages_of_a_fixed_base_robot_stay_at_the_origin():
     robot = load_robot('go1', floating_base=False)
-    report = Simulator(robot).step(np.zeros(12))
-    odom = OdometryMessage(robot, 'odom', 'base').fill(report)
-    imu = imu_message(robot, report)
+    sim = Simulator(robot)
+    odom = odometry(sim)
+    imu = imu_message(robot, sim.last_report)
     assert odom.pose.pose.orientation.w == 1.0
     assert vector(imu.linear_acceleration) == pytest.approx([0.0, 0.0, GRAVITY])
 
@@ -185,19 +217,24 @@ def test_messages_of_a_fixed_base_robot_stay_at_the_origin():
 def test_covariances_are_never_unknown_and_state_the_noise():
     """robot_localization takes 1e-9 for whatever is smaller; all 0 means unknown (REP 145)."""
     sim = Simulator(ball())
-    report = sim.step([])
-    exact, noisy = ImuMessage('base'), ImuMessage('base')
-    exact.set_sensor(Imu(sim.robot))
-    noisy.set_sensor(Imu(sim.robot, '', NoiseParameters(imu_gyro=0.02, imu_accel=0.3)))
+    odom = odometry(sim)
+    exact, noisy = (
+        {name: one.value for name, one in imu_covariances(sensor).items()}
+        for sensor in (
+            Imu(sim.robot),
+            Imu(sim.robot, '', NoiseParameters(imu_gyro=0.02, imu_accel=0.3)),
+        )
+    )
+    message = imu_message(sim.robot, sim.last_report)
     smallest = 1e-9 * np.eye(3).ravel()
-    assert np.array_equal(exact.message.orientation_covariance, smallest)
-    assert np.array_equal(exact.message.angular_velocity_covariance, smallest)
-    assert np.array_equal(exact.message.linear_acceleration_covariance, smallest)
-    assert np.array_equal(noisy.message.orientation_covariance, smallest)
+    assert np.array_equal(message.orientation_covariance, smallest)
+    assert np.array_equal(message.angular_velocity_covariance, smallest)
+    assert np.array_equal(message.linear_acceleration_covariance, smallest)
+    assert all(np.array_equal(covariance, smallest) for covariance in exact.values())
+    assert np.array_equal(noisy['orientation'], smallest)
     gyro, accel = 4e-4 * np.eye(3).ravel(), 0.09 * np.eye(3).ravel()
-    assert noisy.message.angular_velocity_covariance == pytest.approx(gyro)
-    assert noisy.message.linear_acceleration_covariance == pytest.approx(accel)
-    odom = OdometryMessage(sim.robot, 'odom', 'base').fill(report)
+    assert noisy['angular_velocity'] == pytest.approx(gyro)
+    assert noisy['specific_force'] == pytest.approx(accel)
     for covariance in (odom.pose.covariance, odom.twist.covariance):
         assert np.array_equal(covariance, 1e-9 * np.eye(6).ravel())
 
@@ -205,15 +242,16 @@ def test_covariances_are_never_unknown_and_state_the_noise():
 # -------------------------------------------------------------------- contacts
 
 
-def wrenches(sim, report, in_foot_frame):
+def foot_wrenches(sim, report, in_foot_frame):
     axes = 'foot' if in_foot_frame else 'world'
     frames = [foot.frame if in_foot_frame else 'odom' for foot in sim.robot.feet]
-    return WrenchMessages(frames).fill(report.time, FootForces(sim.robot, axes).truth(report))
+    values = FootForces(sim.robot, axes).truth(report)
+    return [received(FOOT_WRENCH, content) for content in wrenches(0, frames, values)]
 
 
 def test_wrenches_in_the_world_are_forces_on_the_robot(standing_on_slope):
     sim, report = standing_on_slope
-    messages = wrenches(sim, report, in_foot_frame=False)
+    messages = foot_wrenches(sim, report, in_foot_frame=False)
     total = sum(vector(message.wrench.force) for message in messages)
     assert total == pytest.approx([0.0, 0.0, sim.robot.total_mass * GRAVITY], abs=1e-4)
     moment = sum(vector(message.wrench.torque) for message in messages)
@@ -226,7 +264,7 @@ def test_wrenches_in_the_world_are_forces_on_the_robot(standing_on_slope):
 def test_wrenches_in_the_foot_frame_are_the_same_seen_from_the_foot(standing_on_slope):
     sim, report = standing_on_slope
     for name, local, world in zip(
-        report.contacts.names, wrenches(sim, report, True), wrenches(sim, report, False),
+        report.contacts.names, foot_wrenches(sim, report, True), foot_wrenches(sim, report, False),
         strict=True,
     ):  # fmt: skip
         foot = sim.frame_placement(name)
@@ -246,21 +284,22 @@ def test_feet_in_the_air_have_zero_wrench_and_no_contact():
     q[2] += 0.1
     sim.reset(q)
     report = sim.step(np.zeros(12))
-    for message in wrenches(sim, report, True):
+    for message in foot_wrenches(sim, report, True):
         assert vector(message.wrench.force).tolist() == [0.0, 0.0, 0.0]
         assert vector(message.wrench.torque).tolist() == [0.0, 0.0, 0.0]
     flags = ContactFlags(robot).truth(report)
-    assert list(FootContactsMessage(report.feet.names).fill(flags).data) == [0, 0, 0, 0]
+    (content,) = sensor_messages(robot).contacts(0, flags)
+    assert list(received(FOOT_CONTACTS, content).data) == [0, 0, 0, 0]
 
 
 def drawn(report):
     """Return the markers of the contacts of a step."""
-    return MarkerMessages('odom').fill(report.time, ContactMarkers().of(report)).markers
+    return received_markers(ContactMarkers().of(report))
 
 
 def drawn_ground(terrain, time):
     """Return the markers of the ground."""
-    return MarkerMessages('odom').fill(time, ground_markers(terrain)).markers
+    return received_markers(ground_markers(terrain), nanoseconds(time))
 
 
 def test_markers_follow_the_slope(standing_on_slope):
@@ -350,85 +389,72 @@ def test_a_slipping_foot_shows_its_velocity():
 
 def test_solver_state_has_the_same_labels_with_and_without_contact():
     sim = Simulator(load_robot('go1'))
-    message = SolverStateMessage(sim.robot, sim.terrain)
-    landed = message.fill(sim.step(np.zeros(12)), 1.0)
-    labels = [dim.label for dim in landed.layout.dim]
+    parts = parts_of(sim.robot)
+    landed = solver_numbers(sim.step(np.zeros(12)), parts, sim.terrain, (), 1.0)
     q = sim.standing_configuration().copy()
     q[2] += 0.5
     sim.reset(q)
-    flying = message.fill(sim.step(np.zeros(12)), 1.0)
-    assert [dim.label for dim in flying.layout.dim] == labels
-    values = dict(zip(labels, flying.data, strict=True))
+    values = solver_numbers(sim.step(np.zeros(12)), parts, sim.terrain, (), 1.0)
+    assert list(values) == list(landed)
     assert values['contacts'] == 0.0
     assert values['force_at_distance'] == 0.0
 
 
-# -------------------------------------------------------------------- TF, with a stand-in
+# -------------------------------------------------------------------- TF, which has no wheel
 
 
-class Recorder:
-    """Takes the place of a node and of its publishers."""
-
-    def __init__(self):
-        self.sent, self.context = {}, None
-
-    def create_publisher(self, kind, topic, qos):
-        sent = self.sent[topic] = []
-
-        class Publisher:
-            publish = staticmethod(sent.append)
-
-        return Publisher()
-
-    def get_logger(self):
-        import logging
-
-        return logging.getLogger('tf')
-
-
-class TFMessage:
-    """What tf2_msgs, which the wheels lack, would provide."""
-
-    def __init__(self, transforms):
-        self.transforms = transforms
-
-
-def test_tf_carries_the_pose_of_the_odometry(monkeypatch):
-    monkeypatch.setattr(_publishers, 'TFMessage', TFMessage)
-    node = Recorder()
-    publisher = _publishers.TransformPublisher(node, 'world', 'odom', True)
+def test_tf_carries_the_pose_of_the_odometry():
+    pytest.importorskip('rosbags', reason='needs rosbags')
     sim = Simulator(ball())
-    odom = OdometryMessage(sim.robot, 'odom', 'base').fill(sim.step([]))
-    publisher.send([odom])
-    (static,) = node.sent['/tf_static'][0].transforms
-    (moving,) = node.sent['/tf'][0].transforms
+    topics, sent = topics_of(sim, base_frame='base')
+    topics.publish_static_transforms(0)
+    topics.publish(Step(sim.step([]), {'odom'}))
+    (odom,) = sent['odom']
+    (static,) = sent['/tf_static'][0].transforms
+    (moving,) = sent['/tf'][0].transforms
     assert (static.header.frame_id, static.child_frame_id) == ('world', 'odom')
     assert (moving.header.frame_id, moving.child_frame_id) == ('odom', 'base')
     assert vector(moving.transform.translation) == pytest.approx(vector(odom.pose.pose.position))
-    assert moving.header.stamp == odom.header.stamp
+    assert moving.header.stamp.nanosec == odom.header.stamp.nanosec
 
 
-def test_tf_carries_every_robot_in_one_message(monkeypatch):
-    monkeypatch.setattr(_publishers, 'TFMessage', TFMessage)
-    node, sim = Recorder(), Simulator(joined({'a': ball(), 'b': ball()}, {'b': (1.0, 2.0, 0.0)}))
-    publisher, report = _publishers.TransformPublisher(node, '', 'odom', True), sim.step([])
-    odometry = [
-        OdometryMessage(part.robot, 'odom', f'{part.name}/body').fill(RobotView(report, part))
-        for part in parts_of(sim.robot)
-    ]
-    publisher.send(odometry)
-    (message,) = node.sent['/tf']
+def test_tf_carries_every_robot_in_one_message():
+    pytest.importorskip('rosbags', reason='needs rosbags')
+    sim = Simulator(joined({'a': ball(), 'b': ball()}, {'b': (1.0, 2.0, 0.0)}))
+    topics, sent = topics_of(sim, world_frame='')
+    topics.publish(Step(sim.step([]), {'odom', 'joint_states'}))
+    (message,) = sent['/tf']
     a, b = message.transforms
     assert (a.child_frame_id, b.child_frame_id) == ('a/body', 'b/body')
     distance = vector(b.transform.translation) - vector(a.transform.translation)
     assert distance == pytest.approx([1.0, 2.0, 0.0])
 
 
-def test_tf_can_be_left_to_an_estimator(monkeypatch):
-    monkeypatch.setattr(_publishers, 'TFMessage', TFMessage)
-    node = Recorder()
-    _publishers.TransformPublisher(node, '', 'odom', False)
-    assert node.sent == {}
+def test_tf_can_be_left_to_an_estimator():
+    sim = Simulator(ball())
+    topics, sent = topics_of(sim, world_frame='', publish_odom_tf=False)
+    topics.publish_static_transforms(0)
+    topics.publish(Step(sim.step([]), {'odom'}))
+    assert not {'/tf', '/tf_static'} & set(sent)
+
+
+# -------------------------------------------------------------------- types of messages
+
+
+def test_the_installed_types_are_those_that_are_written():
+    for kind in {*PUBLISHED.values(), 'std_msgs/msg/String'}:
+        check_definition(kind.replace('/msg/', '/'))
+
+
+def test_another_installed_type_is_an_error(monkeypatch):
+    class Fewer:
+        @staticmethod
+        def get_fields_and_field_types():
+            return {'header': 'std_msgs/Header', 'name': 'sequence<string>'}
+
+    monkeypatch.setattr(sensor_msgs.msg, 'JointState', Fewer)
+    with pytest.raises(ContactSimError, match='sensor_msgs/JointState has the fields'):
+        check_definition('sensor_msgs/JointState')
 
 
 # -------------------------------------------------------------------- the controller

@@ -5,9 +5,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from labels import labelled
 from urdf_texts import ONE_LEG
 
 pytest.importorskip('rclpy', reason='needs ROS')
+
+from sent import received, received_numbers
 
 from contact_sim import (
     ContactSimError,
@@ -22,7 +25,6 @@ from contact_sim.robot._several_robots import parts_of
 from contact_sim.ros._factory import loaded_simulator, start_configuration
 from contact_sim.ros._joint_commands import CommandBuffer, UncheckedPoint
 from contact_sim.ros._lockstep import Lockstep, Verdict, owned_joints
-from contact_sim.ros._messages import JointStateMessage
 from contact_sim.ros._parameters import (
     PARAMETER_GROUPS,
     ActuatorParameters,
@@ -32,7 +34,6 @@ from contact_sim.ros._parameters import (
     NodeParameters,
     PushParameters,
 )
-from contact_sim.ros._publishers import ShadowMessage, SolverStateMessage
 from contact_sim.ros._pushes import Pushes
 from contact_sim.ros._robots import (
     RobotEntry,
@@ -47,8 +48,11 @@ from contact_sim.ros._robots import (
 from contact_sim.ros._services import StateControl, SupportCommand
 from contact_sim.sensors import ContactSensing, DelayedSensor, Encoders, NoiseParameters, RobotView
 from contact_sim.topics._markers import SupportMarkers
-from contact_sim.topics._names import own_topic
+from contact_sim.topics._robot_topics import SensorMessages
 from contact_sim.topics._sensor_set import check_sensors, chosen_sensors, frame_id
+from contact_sim.topics._solver_numbers import solver_numbers
+from contact_sim.topics._table import JOINT_STATES, own_topic
+from contact_sim.topics._world_topics import ShadowNumbers
 
 GO1, SOLO8 = load_robot('go1'), load_robot('solo8')
 PAIR = joined({'a': GO1, 'b': SOLO8}, {'b': (1.5, 0.2, 0.3)})
@@ -63,6 +67,12 @@ def settings_of(robot=PAIR, **common):
         settings[f'gains.{joint}'] = JointGainParameters()
         settings[f'actuators.{joint}'] = ActuatorParameters()
     return settings
+
+
+def joint_state(part, settings, values):
+    """Return the message of the joints of a robot."""
+    (content,) = SensorMessages(part, settings).joints(0, values)
+    return received(JOINT_STATES, content)
 
 
 # -------------------------------------------------------------------- which robots
@@ -212,8 +222,7 @@ def test_a_loose_body_comes_to_rest_beside_a_robot(tmp_path):
         report = RobotView(sim.step(np.zeros(12)), body)
     assert report.q[:3] == pytest.approx([1.0, 0.0, 0.1], abs=1e-5)
     assert report.contacts.normal_force.sum() == pytest.approx(2.0 * 9.81)
-    message = JointStateMessage(body.robot)
-    said = message.fill(report.time, Encoders(body.robot).truth(report))
+    said = joint_state(body, settings, Encoders(body.robot).truth(report))
     assert (said.name, list(said.position)) == ([], [])
 
 
@@ -259,18 +268,14 @@ def test_topics_and_frames_of_a_robot_are_those_of_a_node_in_its_namespace():
     assert frame_id(*parts_of(GO1), settings, 'base') == 'x_base'
 
 
-def labels(message):
-    return [dim.label for dim in message.layout.dim]
-
-
 def test_labels_and_markers_name_the_robot():
     sim = Simulator(PAIR)
     sim.shadow = ('sap',)
     report = sim.step(np.zeros(PAIR.n_joints))
-    state = labels(SolverStateMessage(PAIR, sim.terrain).fill(report, 1.0))
+    state = solver_numbers(report, (A, B), sim.terrain, (), 1.0)
     assert {'time', 'a/support_rank', 'b/support_rank'} <= set(state)
     assert 'support_rank' not in state
-    shadow = labels(ShadowMessage(PAIR).fill(report))
+    shadow = labelled(received_numbers(ShadowNumbers(PAIR).of(report)))
     assert len(shadow) == 4 + 3 * 8 + PAIR.nv
     assert {'sap.force.b/FL_FOOT.z', 'sap.velocity.b/w_z', 'sap.velocity.b/FL_HFE'} <= set(shadow)
     markers = [
@@ -292,10 +297,10 @@ def test_joints_without_motors_are_told_behind_the_others():
     """robot_state_publisher needs every joint that moves, and controllers the driven ones."""
     linkage = load_robot('four_bar_quadruped')
     (part,) = parts_of(linkage)
-    sensor = chosen_sensors(part, settings_of(linkage)).joints
-    message, sim = JointStateMessage(linkage), Simulator(linkage)
-    report = sim.step(np.full(12, 0.5))
-    said = message.fill(report.time, sensor.truth(RobotView(report, part)))
+    settings = settings_of(linkage)
+    sensor = chosen_sensors(part, settings).joints
+    report = Simulator(linkage).step(np.full(12, 0.5))
+    said = joint_state(part, settings, sensor.truth(RobotView(report, part)))
     model = linkage.pinocchio_model
     joints = [model.joints[model.getJointId(name)] for name in said.name]
     assert list(said.name[:12]) == list(linkage.joint_names)

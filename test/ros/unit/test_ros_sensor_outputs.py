@@ -1,20 +1,21 @@
 """Sensors on their topics and the truth beside them, from parameters to messages; no network."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS')
 
 from ros_session import vector
+from sent import SentMessages
 
 from contact_sim import InvalidInput, Simulator, UnknownName, load_robot
 from contact_sim.robot._several_robots import parts_of
 from contact_sim.ros._parameters import PARAMETER_GROUPS
-from contact_sim.ros._publishers import SensorOutputs
 from contact_sim.sensors import Imu
+from contact_sim.topics._robot_topics import RobotTopics
 from contact_sim.topics._sensor_set import check_sensors
+from contact_sim.topics._sinks import Step
+from contact_sim.topics._table import NODE
 
 TRUTH = '~/ground_truth/'
 
@@ -28,47 +29,28 @@ def settings_of(**values):
     return settings
 
 
-class Topics(dict):
-    """Takes the place of the network: what was sent, by topic."""
+class Sensors:
+    """The sensors of a robot with their topics; `sent` has the messages of each topic."""
 
-    def __call__(self, kind, topic):
-        self[topic] = []
+    def __init__(self, sim, settings, heard=True):
+        (part,) = parts_of(sim.robot)
+        self.sent = SentMessages()
+        self.sent.heard = heard
+        self.topics = RobotTopics(part, sim.last_report, settings, self.sent, NODE)
 
-        def publish(message):
-            copy = SimpleNamespace(kind=type(message).__name__)
-            for name in message.get_fields_and_field_types():
-                copy.__dict__[name] = getattr(message, name)
-            if hasattr(message, 'linear_acceleration'):
-                copy.force = vector(message.linear_acceleration)
-                copy.covariance = list(message.linear_acceleration_covariance)
-            elif hasattr(message, 'position'):
-                copy.position = list(message.position)
-            elif hasattr(message, 'wrench'):
-                copy.wrench_force = vector(message.wrench.force)
-            else:
-                copy.flags = list(message.data)
-            self[topic].append(copy)
-
-        return SimpleNamespace(publish=publish, has_listener=lambda: self.heard)
-
-    heard = True
-
-
-def outputs_of(sim, settings, topics):
-    (part,) = parts_of(sim.robot)
-    return SensorOutputs(part, sim.last_report, settings, topics)
+    def publish(self, report, *due):
+        """Publish sensors after the step that was observed last, by their rates."""
+        for output in self.topics.sensors:
+            output.publish(Step(report, due))
 
 
 def run(sim, settings, steps, heard=True):
-    topics = Topics()
-    topics.heard = heard
-    outputs = outputs_of(sim, settings, topics)
+    sensors = Sensors(sim, settings, heard)
     for _ in range(steps):
         report = sim.step(np.zeros(sim.robot.n_joints))
-        outputs.observe(report)
-        for kind in ('joints', 'imu', 'forces', 'contacts'):
-            outputs.publish(kind, report)
-    return topics, outputs
+        sensors.topics.observe(report)
+        sensors.publish(report, 'joint_states', 'imu', 'wrenches')
+    return sensors.sent, sensors
 
 
 @pytest.fixture
@@ -81,7 +63,11 @@ def sim():
 
 
 def forces(topics, topic):
-    return np.array([message.force for message in topics[topic]])
+    return np.array([vector(message.linear_acceleration) for message in topics[topic]])
+
+
+def wrench_forces(topics, topic):
+    return np.array([vector(message.wrench.force) for message in topics[topic]])
 
 
 def test_scale_and_misalignment_of_the_settings_are_in_the_messages(sim):
@@ -89,21 +75,18 @@ def test_scale_and_misalignment_of_the_settings_are_in_the_messages(sim):
         'sensors.imu.accel_scale': [0.1, 0.0, -0.05],
         'sensors.forces.misalignment_deviation': 0.1,
     })  # fmt: skip
-    topics, outputs = run(sim, settings, 40)
+    topics, sensors = run(sim, settings, 40)
     said, true = (forces(topics, topic) for topic in ('imu/data', TRUTH + 'imu'))
     assert np.abs(true).max() > 1.0
     assert said == pytest.approx([1.1, 1.0, 0.95] * true, abs=1e-12)
     wrench = 'contacts/FL_foot/wrench'
-    said, true = (
-        np.array([message.wrench_force for message in topics[prefix + wrench]])
-        for prefix in ('', TRUTH)
-    )
+    said, true = (wrench_forces(topics, prefix + wrench) for prefix in ('', TRUTH))
     assert np.abs(true).max() > 1.0
     assert np.linalg.norm(said, axis=1) == pytest.approx(np.linalg.norm(true, axis=1))
     assert np.abs(said - true).max() > 0.01 * np.abs(true).max()
     # other errors, another sensor
-    outputs.configure(settings_of(**{'sensors.imu.accel_scale': (0.0, 0.0, 0.0)}))
-    outputs.publish('imu', sim.last_report)
+    sensors.topics.configure(settings_of(**{'sensors.imu.accel_scale': (0.0, 0.0, 0.0)}))
+    sensors.publish(sim.last_report, 'imu')
     said, true = (forces(topics, topic)[-1] for topic in ('imu/data', TRUTH + 'imu'))
     assert said.tobytes() == true.tobytes()
 
@@ -120,18 +103,19 @@ def test_truth_is_told_beside_what_is_late_noisy_and_broken(sim):
     for k in range(10, 60):
         rounded = 1e-3 * np.round(np.array(true[k - 4].position) / 1e-3)
         assert told[k].position == pytest.approx(rounded, abs=1e-12)
-    errors = [a.force - b.force for a, b in
-              zip(topics['imu/data'], topics[f'{TRUTH}imu'], strict=True)]  # fmt: skip
+    errors = forces(topics, 'imu/data') - forces(topics, f'{TRUTH}imu')
     assert np.std(errors) == pytest.approx(0.3, rel=4.0 / np.sqrt(2 * 180))
-    assert topics['imu/data'][0].covariance == pytest.approx(0.09 * np.eye(3).ravel())
-    assert topics[f'{TRUTH}imu'][0].covariance == (1e-9 * np.eye(3).ravel()).tolist()
+    assert topics['imu/data'][0].linear_acceleration_covariance == pytest.approx(
+        0.09 * np.eye(3).ravel()
+    )
+    exact = topics[f'{TRUTH}imu'][0].linear_acceleration_covariance
+    assert exact.tolist() == (1e-9 * np.eye(3).ravel()).tolist()
     name = 'contacts/FL_foot/wrench'
-    errors = [a.wrench_force - b.wrench_force for a, b in
-              zip(topics[name], topics[TRUTH + name], strict=True)]  # fmt: skip
+    errors = wrench_forces(topics, name) - wrench_forces(topics, TRUTH + name)
     assert np.std(errors) == pytest.approx(2.0, rel=4.0 / np.sqrt(2 * 180))
-    flags = np.array([message.flags for message in topics['foot_contacts']])
-    loaded = np.array([message.flags for message in topics[f'{TRUTH}foot_contacts']])
-    force = np.array([message.wrench_force for message in topics[TRUTH + name]])
+    flags = np.array([message.data for message in topics['foot_contacts']])
+    loaded = np.array([message.data for message in topics[f'{TRUTH}foot_contacts']])
+    force = wrench_forces(topics, TRUTH + name)
     assert flags[:, 3].all()
     assert not loaded[0].any()
     landed = int(np.argmax(loaded[:, 0]))
@@ -141,20 +125,20 @@ def test_truth_is_told_beside_what_is_late_noisy_and_broken(sim):
 
 def test_flags_with_hysteresis_see_the_steps_that_are_not_published(sim):
     """The impact of the landing alone is above the threshold, and one step long."""
-    topics = Topics()
     values = {'sensors.contacts.on_threshold': 33.0, 'sensors.contacts.off_threshold': 0.5}
-    outputs, loads = outputs_of(sim, settings_of(**values), topics), []
+    sensors, loads = Sensors(sim, settings_of(**values)), []
     for _ in range(60):
         report = sim.step(np.zeros(12))
         loads.append(report.contacts.normal_force.max())
-        outputs.observe(report)
-    outputs.publish('contacts', report)
+        sensors.topics.observe(report)
+    sensors.publish(report, 'wrenches')
     assert (np.array(loads) > 33.0).sum() == 1
-    assert topics['foot_contacts'][0].flags == [1, 1, 1, 1]
+    assert list(sensors.sent['foot_contacts'][0].data) == [1, 1, 1, 1]
 
 
 def test_truth_that_nobody_listens_to_is_not_sent(sim):
     topics, _ = run(sim, settings_of(), 3, heard=False)
+    assert not topics.pop('odom')  # it is not one of the sensors
     assert {topic: len(sent) for topic, sent in topics.items()} == {
         topic: 0 if topic.startswith(TRUTH) else 3 for topic in topics
     }
@@ -162,11 +146,11 @@ def test_truth_that_nobody_listens_to_is_not_sent(sim):
 
 def test_other_settings_leave_samples_under_way_alone(sim):
     values = {'sensors.joints.latency': 5}
-    topics, outputs = run(sim, settings_of(**values), 10)
-    outputs.configure(settings_of(**values, **{'friction.mu': 0.3}))
+    topics, sensors = run(sim, settings_of(**values), 10)
+    sensors.topics.configure(settings_of(**values, **{'friction.mu': 0.3}))
     report = sim.step(np.zeros(12))
-    outputs.observe(report)
-    outputs.publish('joints', report)
+    sensors.topics.observe(report)
+    sensors.publish(report, 'joint_states')
     true = topics[f'{TRUTH}joint_states']
     assert topics['joint_states'][-1].position == true[-6].position
 
@@ -180,7 +164,7 @@ def test_the_imu_may_be_on_any_link(sim, frame, stands_for):
     (*_, message) = topics['imu/data']
     assert message.header.frame_id == f'a/{stands_for}'
     truth = Imu(sim.robot, stands_for).truth(sim.last_report)
-    assert message.force.tolist() == truth.specific_force.tolist()
+    assert vector(message.linear_acceleration).tolist() == truth.specific_force.tolist()
     assert topics['contacts/FL_foot/wrench'][-1].header.frame_id == 'a/FL_foot'
 
 
@@ -195,7 +179,7 @@ def test_an_orientation_may_be_left_to_an_estimator(sim):
     assert (said.orientation.y, said.orientation.w) == (0.0, 1.0)
     assert true.orientation_covariance[0] == 1e-9
     assert true.orientation.y == pytest.approx(np.sin(0.1), abs=1e-3)
-    assert said.force.tolist() == true.force.tolist()
+    assert said.linear_acceleration == true.linear_acceleration
 
 
 def test_wrenches_are_in_the_frame_that_was_asked_for(sim):
@@ -203,7 +187,7 @@ def test_wrenches_are_in_the_frame_that_was_asked_for(sim):
     for prefix in ('', TRUTH):
         last = [topics[f'{prefix}contacts/{foot.name}/wrench'][-1] for foot in sim.robot.feet]
         assert {message.header.frame_id for message in last} == {'map'}
-        forces = np.array([message.wrench_force for message in last])
+        forces = np.array([vector(message.wrench.force) for message in last])
         assert forces == pytest.approx(sim.last_report.feet.force)
     assert forces[:, 2].min() > 3.0
 

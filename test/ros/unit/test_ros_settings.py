@@ -26,7 +26,7 @@ from contact_sim.ros._parameter_server import full_name, parameter_descriptor
 from contact_sim.ros._parameters import PARAMETER_GROUPS, ActuatorParameters, JointGainParameters
 from contact_sim.ros._robots import driven_robot, joint_gains, loaded_robot
 from contact_sim.terrain._generator import READY_MADE
-from contact_sim.topics._names import (
+from contact_sim.topics._table import (
     PublishRateParameters,
     publish_periods,
     steps_between,

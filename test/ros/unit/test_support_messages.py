@@ -6,14 +6,14 @@ import pytest
 pytest.importorskip('rclpy', reason='needs ROS')
 
 from robots import stand
+from sent import received_markers
 from visualization_msgs.msg import Marker
 
 from contact_sim import InclinedPlane, NullSpace, Simulator, load_robot, loose_box
 from contact_sim.robot._several_robots import parts_of
-from contact_sim.ros._messages import MarkerMessages
-from contact_sim.ros._publishers import SolverStateMessage
 from contact_sim.ros._services import SupportCommand
 from contact_sim.topics._markers import SupportMarkers
+from contact_sim.topics._solver_numbers import solver_numbers
 
 ROBOT = load_robot('anymal_b')
 ALL = [1, 1, 1, 1]
@@ -21,7 +21,7 @@ ALL = [1, 1, 1, 1]
 
 def drawn(markers, report):
     """Return markers as messages."""
-    return MarkerMessages('odom').fill(report.time, markers.of(report)).markers
+    return received_markers(markers.of(report))
 
 
 class Loop:
@@ -32,9 +32,9 @@ class Loop:
 
 
 def values(sim, report):
-    message = SolverStateMessage(sim.robot, sim.terrain).fill(report, 1.0)
-    assert np.isfinite(message.data).all()
-    return dict(zip((dim.label for dim in message.layout.dim), message.data, strict=True))
+    numbers = solver_numbers(report, parts_of(sim.robot), sim.terrain, (), 1.0)
+    assert np.isfinite(list(numbers.values())).all()
+    return numbers
 
 
 def given(*feet):

@@ -1,0 +1,384 @@
+"""Topics of the world, and all topics of a simulation in the order of publishing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from contact_sim._types import Array
+from contact_sim.collision._terrain import ELEVATION, GroundGrid, ground_grid
+from contact_sim.constraints._table import WORLD
+from contact_sim.drawing._step_shapes import ConstrainedPoint, constrains_frame
+from contact_sim.parameters import Settings
+from contact_sim.robot._constraints import Constraint, JointCoupling
+from contact_sim.robot._model import RobotModel
+from contact_sim.robot._several_robots import parts_of
+from contact_sim.simulation._report import StepReport
+from contact_sim.simulation._shadow import ShadowReport
+from contact_sim.simulation._simulator import Simulator
+from contact_sim.solvers._cone_problem import NONFINITE
+from contact_sim.step._problem import STATUSES
+from contact_sim.support._analysis import analyse_support
+from contact_sim.topics._markers import (
+    CLEAR,
+    ContactMarkers,
+    Marker,
+    SupportMarkers,
+    constraint_markers,
+    ground_markers,
+    marker_array,
+    support_markers,
+)
+from contact_sim.topics._robot_topics import AT_THE_ORIGIN, RobotTopics
+from contact_sim.topics._sinks import (
+    NO_WRENCHES,
+    Message,
+    Output,
+    Sink,
+    Step,
+    diagnostics,
+    header,
+    labelled,
+    transform,
+)
+from contact_sim.topics._solver_numbers import solver_numbers, support_numbers
+from contact_sim.topics._table import (
+    CLOCK,
+    CONSTRAINT_EFFORT,
+    CONSTRAINT_WRENCH,
+    GRID_MAP,
+    MARKERS,
+    NODE,
+    SHADOW,
+    SOLVER_DIAGNOSTICS,
+    SOLVER_STATE,
+    TERRAIN,
+    TF,
+    TF_STATIC,
+    velocity_labels,
+)
+
+OK, WARN, ERROR = 0, 1, 2
+"""Levels of diagnostic_msgs/DiagnosticStatus."""
+
+
+class SimulationTopics:
+    """All topics of a simulation but /diagnostics; all messages of a step have the same stamp.
+
+    Args:
+        sim: the simulation.
+        settings: frames and sensors.
+        constraints: all that are described, in force or not, but those of the robots themselves.
+        sink: where the messages go.
+        node: name of the node.
+        full_name: name of the node with its namespace.
+        truth: publish the exact values beside what the sensors measure.
+        links: publish transforms of the links, too, as robot_state_publisher does.
+
+    Attributes:
+        ground: terrain that was published last.
+    """
+
+    def __init__(
+        self,
+        sim: Simulator,
+        settings: Settings,
+        constraints: Sequence[Constraint],
+        sink: Sink,
+        node: str = NODE,
+        full_name: str = NODE,
+        truth: bool = True,
+        links: bool = False,
+    ) -> None:
+        self._sim, self._sink, self._common = sim, sink, settings['']
+        self._full_name, self._with_links = full_name, links
+        self._parts, self._frame = parts_of(sim.robot), settings[''].odom_frame
+        self._constraints = {constraint.name: constraint for constraint in constraints}
+        self._points = {
+            name: ConstrainedPoint(sim.robot, constraint)
+            for name, constraint in self._constraints.items()
+            if constrains_frame(constraint)
+        }
+        self._solved: tuple[Step | None, dict[str, float]] = None, {}
+        self._shadow = ShadowNumbers(sim.robot)
+        self._follow_ground()
+
+        has_world = self._common.world_frame not in ('', self._frame)
+        self._static = sink.channel(TF_STATIC) if links or has_world else None
+        moving = [TF] if links or self._common.publish_odom_tf else []
+        transforms = Output(sink, moving, self._transforms)
+        self._clock = sink.channel(CLOCK)
+        self._robots = [
+            RobotTopics(part, sim.last_report, settings, sink, node, truth) for part in self._parts
+        ]
+        of_constraints = [self._constraint(constraint, settings) for constraint in constraints]
+        self._markers = Output(sink, [MARKERS], self._marker_array)
+        self._outputs = [
+            transforms,  # before everything that is drawn in its frames
+            *(robot.odometry for robot in self._robots),
+            *(output for robot in self._robots for output in robot.sensors),
+            *of_constraints,
+            self._markers,
+            Output(sink, [SOLVER_STATE], self._solver_state),
+            Output(sink, [SOLVER_DIAGNOSTICS], self._solver_diagnostics),
+            Output(sink, [SHADOW], self._shadow_array),
+        ]
+        self._terrain, self._grid_map = sink.channel(TERRAIN), sink.channel(GRID_MAP)
+
+    def configure(self, settings: Settings) -> None:
+        """Use other sensor errors from the next step on."""
+        for robot in self._robots:
+            robot.configure(settings)
+
+    def publish(self, step: Step) -> None:
+        """Publish everything that is due after a step but /clock."""
+        for robot in self._robots:
+            robot.observe(step.report)
+        for output in self._outputs:
+            output.publish(step)
+
+    def publish_clock(self, time: int) -> None:
+        """Publish /clock at simulated time [ns]."""
+        if self._clock is not None:
+            self._clock.publish({'clock': time})
+
+    def publish_static_transforms(self, time: int) -> None:
+        """Publish odom in the world, and with the links those that do not move."""
+        if self._static is None:
+            return
+        fixed: list[Message] = []
+        if self._common.world_frame not in ('', self._frame):
+            fixed.append(transform(time, self._common.world_frame, self._frame, AT_THE_ORIGIN))
+        if self._with_links:
+            for robot in self._robots:
+                fixed += robot.fixed_transforms(time)
+        self._static.publish({'transforms': fixed})
+
+    def publish_descriptions(self) -> None:
+        """Publish robot_description of every robot."""
+        for robot in self._robots:
+            robot.publish_description(self._sink)
+
+    def publish_ground(self, time: int) -> None:
+        """Publish ~/terrain and ~/grid_map at simulated time [ns]."""
+        if self._sim.terrain is not self.ground:
+            self._follow_ground()
+        if self._terrain is not None:
+            markers = ground_markers(self.ground)
+            self._terrain.publish(marker_array(markers, time, self._frame))
+        if self._grid_map is not None:
+            friction, restitution = self._sim.friction, self._sim.restitution
+            grid = ground_grid(
+                self.ground, friction.max(initial=0.0), restitution.max(initial=0.0)
+            )
+            self._grid_map.publish(grid_map(grid, time, self._frame))
+
+    def clear_markers(self, time: int) -> None:
+        """Delete all contact markers at simulated time [ns]."""
+        for channel in self._markers.channels:
+            channel.publish(marker_array([CLEAR], time, self._frame))
+
+    def rehearse(self, report: StepReport) -> None:
+        """Make the messages whose content is computed by kernels, so that these are compiled."""
+        self._shapes(report, NO_WRENCHES)
+        solver_numbers(report, self._parts, self.ground, self._constraints, 0.0)
+        for part in self._parts:
+            feet, q = range(len(part.robot.contact_points)), report.q[part.q]
+            support_numbers(analyse_support(part.robot, q, feet, terrain=self.ground))
+
+    def _follow_ground(self) -> None:
+        self.ground = self._sim.terrain
+        self._contact_markers = ContactMarkers()
+        self._support_markers = [
+            SupportMarkers(part.robot, self.ground, part.number) for part in self._parts
+        ]
+
+    # ---------------------------------------------------------------- transforms
+
+    def _transforms(self, step: Step) -> list[Message]:
+        transforms: list[Message] = []
+        if 'odom' in step.due and self._common.publish_odom_tf:
+            transforms += [robot.base_transform(step.stamp) for robot in self._robots]
+        if 'joint_states' in step.due and self._with_links:
+            for robot in self._robots:
+                transforms += robot.link_transforms(step.stamp)
+        return [{'transforms': transforms}] if transforms else []
+
+    # ---------------------------------------------------------------- constraints
+
+    def _constraint(self, constraint: Constraint, settings: Settings) -> Output:
+        """Return the output of the wrench or the efforts of a constraint."""
+        name = constraint.name
+        pattern = CONSTRAINT_WRENCH if name in self._points else CONSTRAINT_EFFORT
+        topic = pattern._replace(name=pattern.name.replace('<name>', name))
+
+        def wrench(step: Step) -> list[Message]:
+            frame = constraint_frame_id(constraint, settings)
+            force = constraint_wrench(self._points[name], step.report, self._in_force(name))
+            return [{'header': header(step.stamp, frame), 'wrench': force}]
+
+        def effort(step: Step) -> list[Message]:
+            efforts = joint_efforts(step.report, constraint, self._in_force(name))
+            return [{
+                'header': header(step.stamp), 'name': constraint.holds, 'effort': efforts,
+            }]  # fmt: skip
+
+        return Output(self._sink, [topic], wrench if name in self._points else effort)
+
+    def _in_force(self, name: str) -> Constraint | None:
+        """Return the constraint of this name that is in force."""
+        return next((one for one in self._sim.constraints if one.name == name), None)
+
+    # ---------------------------------------------------------------- markers
+
+    def _marker_array(self, step: Step) -> list[Message]:
+        markers = self._shapes(step.report, step.wrenches)
+        return [marker_array(markers, step.stamp, self._frame)]
+
+    def _shapes(self, report: StepReport, wrenches: Mapping[str, Array]) -> list[Marker]:
+        origins = {
+            frame: np.array(self._sim.frame_placement(frame).translation) for frame in wrenches
+        }
+        points = ((point, self._in_force(name)) for name, point in self._points.items())
+        return [
+            *self._contact_markers.of(report, wrenches, origins),
+            *support_markers(self._support_markers, self._parts, report),
+            *constraint_markers(points, report),
+        ]
+
+    # ---------------------------------------------------------------- solver and shadow
+
+    def _solver_numbers(self, step: Step) -> dict[str, float]:
+        """Return the numbers of a step, computed once for both topics."""
+        if self._solved[0] is not step:
+            self._solved = (
+                step,
+                solver_numbers(
+                    step.report, self._parts, self.ground, self._constraints, step.real_time_factor
+                ),
+            )
+        return self._solved[1]
+
+    def _solver_state(self, step: Step) -> list[Message]:
+        numbers = self._solver_numbers(step)
+        return [labelled(numbers, list(numbers.values()))]
+
+    def _solver_diagnostics(self, step: Step) -> list[Message]:
+        """Return the numbers by name, for plot tools that know no labels of arrays.
+
+        The level is OK: whether anything is wrong stands on /diagnostics.
+        """
+        status = {'level': OK, 'name': 'solver', 'hardware_id': self._full_name}
+        return [diagnostics(step.stamp, status, self._solver_numbers(step))]
+
+    def _shadow_array(self, step: Step) -> list[Message]:
+        return [self._shadow.of(step.report)] if self._sim.shadow else []
+
+
+# --- ~/shadow.
+
+
+class ShadowNumbers:
+    """Makes ~/shadow: what other contact models compute for the same step, as labelled numbers.
+
+    First `time` [s], then for each model of contact.shadow: `<model>.status` (index into the
+    solver statuses), `<model>.converged`, `<model>.iterations`, and how it differs from the model
+    in force: `<model>.force.<foot>.x` and so on [N, world], `<model>.velocity.<label>` for the
+    velocity after the step [m/s, rad/s], labels v_x to w_z for the base and the joints by name. Of
+    several robots each foot, base and joint has its robot before its name: `a/v_x`.
+    If a model has no finite answer its status says so and its differences are 0.
+    """
+
+    def __init__(self, robot: RobotModel) -> None:
+        self._forces = [f'force.{foot.name}.{axis}' for foot in robot.feet for axis in 'xyz']
+        self._velocities = [
+            f'velocity.{part.qualified_name(name)}'
+            for part in parts_of(robot)
+            for name in velocity_labels(part.robot)
+        ]
+
+    def of(self, report: StepReport) -> Message:
+        """Return the message; solves the step under every model of contact.shadow."""
+        shadows = report.shadows
+        names = ('status', 'converged', 'iterations', *self._forces, *self._velocities)
+        labels = ['time', *(f'{model}.{name}' for model in shadows for name in names)]
+        numbers = [[report.time], *(self._numbers(shadow) for shadow in shadows.values())]
+        return labelled(labels, np.concatenate(numbers))
+
+    def _numbers(self, shadow: ShadowReport) -> list[float]:
+        if not shadow.finite:
+            zeros = [0.0] * (len(self._forces) + len(self._velocities))
+            return [float(NONFINITE), 0.0, 0.0, *zeros]
+        solver = shadow.step.solver
+        force = shadow.step.feet.force - shadow.taken.feet.force
+        return [
+            float(STATUSES.index(solver.status)), float(solver.converged),
+            float(solver.iterations), *force.ravel(), *shadow.velocity_difference,
+        ]  # fmt: skip
+
+
+# --- Bilateral constraints.
+
+
+def constraint_frame_id(constraint: Constraint, settings: Settings) -> str:
+    """Return the frame id of the frame that a constraint acts on."""
+    name, common = constraint.holds[0], settings['']
+    return str(common.odom_frame if name == WORLD else common.frame_prefix + name)
+
+
+def constraint_wrench(
+    point: ConstrainedPoint, report: StepReport, constraint: Constraint | None
+) -> Array:
+    """Return force [N] and torque [N m] on a frame about its origin, in its axes, shape (6,).
+
+    The frame is taken at the end of the step; zeros if the constraint is not in force (None).
+    """
+    rotation, _, where, force, torque = point.acting(report, constraint)
+    turned = rotation.T @ force
+    return np.concatenate([turned, rotation.T @ torque + np.cross(where, turned)])
+
+
+def joint_efforts(
+    report: StepReport, described: Constraint, constraint: Constraint | None
+) -> list[float]:
+    """Return the effort on each joint of a constraint [N m or N].
+
+    Zeros if it is not in force (None); `described` names the joints.
+    """
+    effort = [0.0] * len(described.holds)
+    if constraint is not None:
+        effort[0] = float(report.constraints[constraint.name].force[0])
+    if isinstance(constraint, JointCoupling):
+        effort[1] = -constraint.ratio * effort[0]  # h = q - ratio * q_leader - offset
+    return effort
+
+
+# --- ~/grid_map.
+
+
+def grid_map(grid: GroundGrid, time: int, frame: str) -> Message:
+    """Return a grid_map_msgs/GridMap at simulated time [ns]; its numbers run column by column."""
+    x, y = grid.centre
+    pose = x, y, 0.0, 0.0, 0.0, 0.0, 1.0
+    return {
+        'header': header(time, frame),
+        'info': [grid.resolution, *grid.length, *pose],
+        'layers': list(grid.layers),
+        'basic_layers': [ELEVATION],
+        'data': [_grid_layer(layer) for layer in grid.layers.values()],
+    }
+
+
+def _grid_layer(layer: Array) -> Message:
+    rows, columns = layer.shape
+    dimensions = [('column_index', columns, rows * columns), ('row_index', rows, rows)]
+    return {
+        'layout': {
+            'dim': [
+                {'label': label, 'size': size, 'stride': stride}
+                for label, size, stride in dimensions
+            ]
+        },
+        'data': layer.astype(np.float32).ravel(order='F'),
+    }
