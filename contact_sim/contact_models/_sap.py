@@ -158,7 +158,7 @@ def fill_weight(columns, inertia, parent, row_of, row_leaf, nc, weight):
         inertia: M̂, shape (nv, nv).
         parent: dof before each dof, shape (nv,).
         row_of: row of the record behind each problem row, shape (n,).
-        row_leaf: last dof of its branch, see solvers.delassus, shape (n,) or more.
+        row_leaf: last dof of its branch, see solvers/_delassus.py, shape (n,) or more.
         nc: contacts of the problem.
         weight: out, shape (n,) or more.
     """

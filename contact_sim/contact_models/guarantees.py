@@ -1,6 +1,6 @@
 """Laws of contact that each model may break, with the reason; all others are kept.
 
-Keys are fields of `contact.residuals.Residuals`; the tests run over this table in both directions:
+Keys are fields of `step.Residuals`; the tests run over this table in both directions:
 what is not listed stays zero, and what is listed does show.
 """
 

@@ -194,7 +194,7 @@ class GroundContacts:
         sphere, slot = np.nonzero(distance < UNUSED_GAP)
         gap, n = distance[sphere, slot] - self._radius[sphere], normals[sphere, slot]
         frames = np.array([[*tangents(*normal), normal] for normal in n]).reshape(-1, 3, 3)
-        # halfway between sphere and ground, see collision.detect.contact_rows
+        # halfway between sphere and ground, see collision/_detection.py
         at = lever[sphere] - (self._radius[sphere] + 0.5 * gap)[:, None] * n
         rows = np.concatenate([frames, cross(at[:, None], frames)], axis=2)
         return SphereContacts(self._body[sphere], gap, rows), frames, sphere

@@ -63,7 +63,7 @@ class StepContext:
         return Residuals._make(self._residuals.tolist())
 
     def group_values(self, buffer: Array, groups: ContactGroups) -> Array:
-        """Return the rows of `foot_report.group_values` of the step in `buffer`."""
+        """Return the rows of `group_values` of the step in `buffer`."""
         if self._terms is not None:
             self._terms.update_configuration(StepData(self.sizes, buffer).q_start)
         members = groups.of_contact, groups.of_solid, groups.body, groups.origin
@@ -196,7 +196,7 @@ class StepReport:
     def shadows(self) -> Mapping[str, Any]:
         """The same step under the models in `Simulator.shadow`, by name; solved here.
 
-        Values are `simulation.shadow.ShadowReport`.
+        Values are `ShadowReport`.
         """
         return self._solve_shadows(self) if self._solve_shadows is not None else {}
 

@@ -26,7 +26,7 @@ class Snapshot:
 
     robot: str
     buffer: Array
-    """The step data, see `arrays.step_data`."""
+    """The step data, see `StepData`."""
     friction: Array
     """Outside of regions, shape (nc,)."""
     restitution: Array

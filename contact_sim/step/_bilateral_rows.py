@@ -458,7 +458,7 @@ def elimination_of(data, which):
 
 @kernel
 def table_of(data):
-    """Return the numbers of the constraints, see `position_rows.fill_errors`."""
+    """Return the numbers of the constraints, see `fill_errors` in constraints/_kinematics.py."""
     return (
         integers(data, f.BILATERAL_INDICES), matrix(data, f.BILATERAL_PLACES),
         matrix(data, f.BILATERAL_LAWS),

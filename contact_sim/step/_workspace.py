@@ -359,7 +359,7 @@ def solid_islands(robot: RobotModel, islands: Indices) -> Indices:
 
 
 def pair_groups(robot: RobotModel, islands: Indices) -> list[tuple[int, int, int, int]]:
-    """Return the runs of pairs of the same two islands, see arrays.fields.GROUP_NUMBERS."""
+    """Return the runs of pairs of the same two islands, see GROUP_NUMBERS in arrays/_fields.py."""
     of_solid = solid_islands(robot, islands)
     groups: list[tuple[int, int, int, int]] = []
     for k, (i, j) in enumerate(robot.collisions.ordered.tolist()):

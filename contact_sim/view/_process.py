@@ -312,7 +312,7 @@ class Record:
     model: str
     """Contact model of the step if `numbers` have its start, from which shadows solve; else ''."""
     numbers: Array
-    """The step data, see `arrays.step_data`, then the arrays of a `StepStart`."""
+    """The step data, see `StepData`, then the arrays of a `StepStart`."""
 
 
 class SharedRecord:
