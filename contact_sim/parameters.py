@@ -11,7 +11,7 @@ import math
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any, TypeVar
 
 from contact_sim._validation import (
@@ -176,8 +176,16 @@ RULES = Rules(
 def _check_of(hint: Any) -> Check:
     """Return the check of a declared type: of one value, of a tuple, or of T | None."""
     check = check_of(hint, RULES)
-    assert check is not None, hint
-    return check
+    if check is not None:
+        return check
+    assert isinstance(hint, type), hint  # such as dict, which is taken as it is
+    return partial(_instance, hint)
+
+
+def _instance(kind: type, name: str, value: Any) -> Any:
+    if not isinstance(value, kind):
+        raise refused(name, value, f'expected {kind.__name__}, got {type(value).__name__}')
+    return kind(value)
 
 
 def from_mapping(cls: type[Declared], values: Mapping[str, Any]) -> Declared:

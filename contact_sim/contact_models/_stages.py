@@ -977,7 +977,7 @@ def record_momentum(data):
 def apply_momentum(data):
     """Fill the velocities of the bases at q⁺, move those in flight; return True if any moved."""
     flyers, dof_parent = integers(data, f.FREE_FLYER_V), integers(data, f.DOF_PARENT)
-    flyers, q = integers(data, f.FREE_FLYER_Q), vector(data, f.Q)
+    q_index, q = integers(data, f.FREE_FLYER_Q), vector(data, f.Q)
     carried, moved = matrix(data, f.CARRIED), False
     for k in range(flyers.shape[0]):
         if dof_parent[flyers[k]] < 0:
@@ -986,8 +986,8 @@ def apply_momentum(data):
                 matrix(data, f.MASS_MATRIX), vector(data, f.ARMATURE), matrix(data, f.COLUMNS),
                 flyers[k], carried[k], flying, vector(data, f.V),
             )  # fmt: skip
-            x, y, z = quaternion_axes(q, flyers[k] + 3)
-            put(q, flyers[k], add(vec(q, flyers[k]), rotated(x, y, z, shift)))
+            x, y, z = quaternion_axes(q, q_index[k] + 3)
+            put(q, q_index[k], add(vec(q, q_index[k]), rotated(x, y, z, shift)))
             moved = moved or flying
     return moved
 
