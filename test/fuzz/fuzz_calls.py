@@ -59,6 +59,23 @@ NOWHERE = ('height',)
 """Methods that answer NaN where there is nothing, as they say."""
 
 
+NOT_CALLED = {
+    'arrays', 'collision', 'compare', 'contact_models', 'dynamics', 'robot', 'ros', 'simulation',
+    'solvers', 'step', 'view',
+}  # fmt: skip
+"""Rooms of programs, and rooms whose types are made by the package and by authors of models.
+
+What users call in them is in `contact_sim` or imported by a page of the documentation.
+"""
+RETURNED = {
+    'Answer', 'BaseGains', 'BaseMotion', 'BaseReference', 'BodyState', 'Chunk', 'ConstraintTable',
+    'ContactForces', 'ContactsView', 'Event', 'EventDetection', 'Exported', 'JointRows',
+    'MaximalReport', 'Mechanism', 'PairsView', 'PlacedRows', 'RecordView', 'ReplayedStep',
+    'Sample', 'Sensor', 'Series', 'Switched', 'TimelineStep', 'TrotTuning',
+}  # fmt: skip
+"""Types that calls return, or that a call makes of its arguments."""
+
+
 @dataclass(frozen=True)
 class Call:
     """Something public that takes arguments."""
@@ -81,12 +98,13 @@ class Call:
 
 def exported() -> list[Any]:
     """Return everything public, each once, ordered by name."""
-    rooms = [f'contact_sim.{module.name}' for module in pkgutil.iter_modules(contact_sim.__path__)]
-    rooms.remove('contact_sim.ros')  # a room of programs
+    modules = {module.name for module in pkgutil.iter_modules(contact_sim.__path__)}
+    rooms = [f'contact_sim.{name}' for name in sorted(modules - NOT_CALLED)]
     places = [
         (room, name)
         for room in ('contact_sim', *rooms)
         for name in getattr(importlib.import_module(room), '__all__', ())
+        if name not in RETURNED
     ]
     for page in sorted((*DOCS.rglob('*.md'), README)):
         for room, names in IMPORT.findall(page.read_text(encoding='utf-8')):
