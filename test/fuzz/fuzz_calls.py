@@ -48,6 +48,7 @@ NOT_FOR_USERS = {
     'before_step': 'called by the simulator', 'after_step': 'called by the simulator',
     'sample': 'called by a DelayedSensor', 'measure': 'called by a DelayedSensor',
     'bias': 'called by a DelayedSensor',
+    'execute': 'called by the commands of a session, which check',
     'ground': 'called by build, which checks', 'check_room': 'called by build',
     'Page': 'opens a port', 'page_server': 'opens a port',
     'count': 'of a tuple', 'index': 'of a tuple', 'effort_at': 'called by the simulator',
