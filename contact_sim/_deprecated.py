@@ -132,6 +132,7 @@ NAMES: dict[tuple[str, str], str] = {
     ('replay', 'PlayedStep'): 'ReplayedStep',
     ('replay', 'Survey'): 'EventDetection',
     ('replay', 'survey'): 'detect_events',
+    ('robot', 'Coordinates'): 'RobotModel',
     ('sensors', 'Line'): 'DelayedSensor',
     ('sensors', 'PartContacts'): 'ContactsView',
     ('sensors', 'PartPairs'): 'PairsView',

@@ -1,5 +1,6 @@
 """Robots: from a URDF to a RobotModel with contact points, actuators, gains and poses."""
 
+from contact_sim._deprecated import renamed
 from contact_sim.robot._actuators import Actuators, JointCommand, holding
 from contact_sim.robot._catalogue import default_robot, robots, textbook_systems
 from contact_sim.robot._collision_pairs import Collisions, Solid
@@ -18,15 +19,12 @@ from contact_sim.robot._several_robots import (
     parts_of,
 )
 
-Coordinates = RobotModel  # former name of the part that `passive_joints` has
-
 __all__ = [
     'Actuators',
     'Approximation',
     'ClosedLoops',
     'Collisions',
     'ContactPoint',
-    'Coordinates',
     'Foot',
     'JoinedRobots',
     'JointCommand',
@@ -47,3 +45,5 @@ __all__ = [
     'textbook_systems',
     'xacro_arguments',
 ]
+
+__getattr__ = renamed('robot')
