@@ -12,10 +12,9 @@ from contact_sim._types import Array
 from contact_sim._validation import checked
 from contact_sim.collision._terrain import Terrain
 from contact_sim.errors import ContactSimError, shortened
-from contact_sim.replay._archive import StateHash, understood
+from contact_sim.replay._format import understood
 from contact_sim.replay._recording import Recording, describe_change
-from contact_sim.replay._replayer import ReplayedStep
-from contact_sim.replay._timeline import Timeline, TimelineStep
+from contact_sim.replay._replayer import ReplayedStep, Timeline, TimelineStep
 from contact_sim.robot._model import RobotModel
 from contact_sim.simulation._report import StepReport
 from contact_sim.simulation._state import FALLEN, standing_on
@@ -26,11 +25,6 @@ from contact_sim.step._workspace import SLIP
 
 BINS = 2048
 """Bins of a series: more than a plot has columns of pixels."""
-
-
-def last(_: Array, later: Array) -> Array:
-    """Return the later of two rows."""
-    return later
 
 
 class Series:
@@ -75,8 +69,7 @@ class Series:
 
     def column(self, name: str) -> Array:
         """Return one of the numbers over the bins, shape (bins,)."""
-        column = self._rows[: len(self.steps), list(self.units).index(name)]
-        return np.array(column)
+        return np.array(self._rows[: len(self.steps), list(self.units).index(name)])
 
 
 # --- Events.
@@ -86,7 +79,6 @@ WORST, MODEL, PUSH, CHANGE = 'worst residual', 'contact model', 'push', 'change'
 NOT_FINITE, END = 'not finite', 'end'
 KINDS = (TOUCH_DOWN, LIFT_OFF, SLIPS, WORST, FALL, MODEL, PUSH, CHANGE, NOT_FINITE, END)
 """Kinds of events, in the order of menus."""
-WORDS = {TOUCH_DOWN: 'touches down', LIFT_OFF: 'lifts off', SLIPS: 'begins to slip'}
 AT_ONCE = 256
 """Steps whose heights above the ground are computed at once."""
 LONGEST_TEXT = 60
@@ -134,15 +126,13 @@ class EventDetection:
 
     def next(self, step: int, kinds: tuple[str, ...] = KINDS) -> Event | None:
         """Return the first event of these kinds after `step`, None if there is none."""
-        later = (event for event in self.events if event.step > step and event.kind in kinds)
-        return next(later, None)
+        events = self.events
+        return next((event for event in events if event.step > step and event.kind in kinds), None)
 
     def previous(self, step: int, kinds: tuple[str, ...] = KINDS) -> Event | None:
         """Return the last event of these kinds before `step`, None if there is none."""
-        earlier = (
-            event for event in reversed(self.events) if event.step < step and event.kind in kinds
-        )
-        return next(earlier, None)
+        events = reversed(self.events)
+        return next((event for event in events if event.step < step and event.kind in kinds), None)
 
 
 @checked
@@ -181,8 +171,8 @@ class EventDetector:
         self._first_difference: int | None = None
         self._force = Series({foot: 'N' for foot in self._feet}, np.fmax)
         self._residuals = Series(JUDGED, np.fmax)
-        self._work = Series(WORK, last)
-        self._elapsed = Series({'elapsed': 's'}, last)
+        self._work = Series(WORK, lambda earlier, later: later)
+        self._elapsed = Series({'elapsed': 's'}, lambda earlier, later: later)
         self._sum, self._time = np.zeros(len(WORK)), 0.0
         self._changes = changes_of(timeline.recording)
 
@@ -190,7 +180,8 @@ class EventDetector:
         """Take the next step."""
         step, report = after.step, after.report
         self._events += self._changes.get(step, ())
-        self._check(taken, report)
+        if self._first_difference is None and not self._timeline.other_model:
+            self._first_difference = taken.number if taken.differs(report) else None
         self._time += float(report.record.time_step[0]) if after.finite else 0.0
         self._elapsed.add(np.array([self._time]))
         if after.finite:
@@ -225,14 +216,12 @@ class EventDetector:
         feet, names = report.feet, self._feet
         loaded = feet.loaded
         slipping = (feet.mode == SLIP) & (feet.slip_speed > SLIPPING)
-        for kind, now in (
-            (TOUCH_DOWN, loaded & ~self._loaded),
-            (LIFT_OFF, ~loaded & self._loaded),
-            (SLIPS, slipping & ~self._slipping),
+        for kind, words, now in (
+            (TOUCH_DOWN, 'touches down', loaded & ~self._loaded),
+            (LIFT_OFF, 'lifts off', ~loaded & self._loaded),
+            (SLIPS, 'begins to slip', slipping & ~self._slipping),
         ):
-            self._events += (
-                Event(step, kind, f'{names[k]} {WORDS[kind]}') for k in np.flatnonzero(now)
-            )
+            self._events += (Event(step, kind, f'{names[k]} {words}') for k in np.flatnonzero(now))
         self._loaded, self._slipping = loaded, slipping
         self._force.add(np.linalg.norm(feet.force, axis=1))
 
@@ -247,15 +236,6 @@ class EventDetector:
         contacts = balance.contact + balance.constraints
         self._sum += balance.change, joints, contacts, balance.integration
         self._work.add(self._sum)
-
-    def _check(self, taken: ReplayedStep, report: StepReport) -> None:
-        """Compare the state with the recorded hash, unless another model took the steps."""
-        if self._first_difference is not None or self._timeline.other_model:
-            return
-        record = report.record
-        here = StateHash(record.sizes)(record.buffer) if taken.recorded_hash is not None else None
-        if here != taken.recorded_hash or taken.failed_then != (taken.report is None):
-            self._first_difference = taken.number
 
 
 class FallDetector:
@@ -323,11 +303,7 @@ def free_bases(model: pin.Model) -> dict[str, int]:
 
 
 def changes_of(recording: Recording) -> dict[int, list[Event]]:
-    """Return external changes as events, by the first step in which they act.
-
-    Raises:
-        RecordingError: an incomplete change.
-    """
+    """Return external changes as events, by the first step in which they act."""
     changes: dict[int, list[Event]] = {}
     with understood(f'{recording.path}: its changes'):
         for change in recording.events:

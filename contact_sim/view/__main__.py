@@ -20,7 +20,7 @@ from contact_sim.inspect._report import Source, inspect_robot
 from contact_sim.precompile import compiling_meanwhile
 from contact_sim.replay._recorder import Recorder
 from contact_sim.replay._recording import Recording
-from contact_sim.replay._timeline import Timeline
+from contact_sim.replay._replayer import Timeline
 from contact_sim.robot._catalogue import default_robot
 from contact_sim.robot._files import xacro_arguments
 from contact_sim.simulation._report import StepReport

@@ -28,8 +28,7 @@ from contact_sim.replay._event_detection import (
     detect_events,
 )
 from contact_sim.replay._recording import Recording
-from contact_sim.replay._replayer import difference
-from contact_sim.replay._timeline import Timeline, TimelineStep
+from contact_sim.replay._replayer import Timeline, TimelineStep, difference
 from contact_sim.robot._model import RobotModel
 from contact_sim.step._workspace import OPEN, SLIP
 from contact_sim.view._page import (

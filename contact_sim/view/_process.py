@@ -38,7 +38,7 @@ from contact_sim._types import Array
 from contact_sim.collision._terrain import Terrain
 from contact_sim.contact_models import contact_models
 from contact_sim.errors import shortened
-from contact_sim.replay._header import header_of, model_header
+from contact_sim.replay._format import header_of, model_header
 from contact_sim.robot._constraints import Constraint
 from contact_sim.simulation._report import StepReport
 from contact_sim.simulation._shadow import Shadows, ShadowSolve

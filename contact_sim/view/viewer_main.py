@@ -25,7 +25,7 @@ from contact_sim.collision._terrain import Terrain
 from contact_sim.constraints._table import constraint_from_dict
 from contact_sim.dynamics._integration import integrator_code
 from contact_sim.errors import ContactSimError
-from contact_sim.replay._header import contact_model_of, ground_of, robot_of
+from contact_sim.replay._format import contact_model_of, ground_of, robot_of
 from contact_sim.robot._model import RobotModel
 from contact_sim.simulation._report import StepContext, StepReport
 from contact_sim.simulation._shadow import Shadows, ShadowSolve, StepStart

@@ -20,7 +20,7 @@ from contact_sim.control._stance import BaseGains
 from contact_sim.control._trot import TrotTuning
 from contact_sim.replay import Recorder, Recording
 from contact_sim.replay._export import Targets
-from contact_sim.replay._timeline import Timeline
+from contact_sim.replay._replayer import Timeline
 from contact_sim.robot._actuators import holding
 from contact_sim.robot._joint_limits import PositionLimit
 from contact_sim.sensors import DelayedSensor, Encoders

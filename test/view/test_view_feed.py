@@ -14,7 +14,7 @@ from robots import ball
 from contact_sim import Simulator, load_robot
 from contact_sim.collision._terrain import as_terrain
 from contact_sim.constraints import FrameAnchor
-from contact_sim.replay._header import header_of, model_header
+from contact_sim.replay._format import header_of, model_header
 from contact_sim.terrain._generator import ready_made
 from contact_sim.view import _process as feeds
 from contact_sim.view._process import MAX_PUSHES, Feed, SharedRecord
