@@ -28,7 +28,7 @@ from viser import _messages
 from websockets.sync.client import connect
 
 from contact_sim import Simulator, load_robot
-from contact_sim.view._live import LiveSession
+from contact_sim.view._session import LiveSession
 from contact_sim.view._page import Page
 from contact_sim.view._server import client_of, headless_chromium, quiet_server
 

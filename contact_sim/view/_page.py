@@ -80,7 +80,9 @@ class Page:
             self._scene.close()
             self._shadows.clear()
             self._scene = self._new_scene(displayed)
-        self._follow(displayed)
+        if self._panel.follows:  # the robot stays in the picture, except while it is dragged
+            self._offset.follow(displayed.report.q, FOLLOW_SHARE)
+        self._scene.offset = self._panel.handle.offset = self._offset.offset
         if displayed.report is not self._drawn:
             self._drawn = displayed.report
             with np.errstate(over='ignore'):  # a robot that has blown up has no place in float32
@@ -97,12 +99,6 @@ class Page:
         self._server.initial_camera.fov = camera.field_of_view
         self._panel.layers.act_on(scene.visible)
         return scene
-
-    def _follow(self, displayed: DisplayedStep) -> None:
-        """Move the scene so that the robot stays in the picture, except while it is dragged."""
-        if self._panel.follows:
-            self._offset.follow(displayed.report.q, FOLLOW_SHARE)
-        self._scene.offset = self._panel.handle.offset = self._offset.offset
 
     def _show_shadows(self, displayed: DisplayedStep) -> None:
         """Draw the contact forces under each shadow model in a colour of its own."""
@@ -123,11 +119,7 @@ def keep_drawing(
 ) -> None:
     """Draw once, and then as long as `wanted()` is true, while a browser has the page open.
 
-    Args:
-        server: of the page.
-        draw: called with the wall time since it was called before [s]; 0 after a time without
-            a browser.
-        wanted: whether to go on.
+    `draw` is called with the wall time since its last call [s]; 0 after a time without a browser.
     """
     draw(0.0)
     last = None
@@ -146,12 +138,7 @@ def keep_drawing(
 
 
 class Panel:
-    """The panel of one page.
-
-    Attributes:
-        handle: drags the robot.
-        layers: check boxes of the layers of the scene.
-    """
+    """The panel of one page."""
 
     def __init__(self, server: viser.ViserServer, session: Session) -> None:
         gui, capabilities = server.gui, session.capabilities
@@ -163,7 +150,8 @@ class Panel:
         with tabs.add_tab('run'):
             self._show_pause = add_time_section(self._inputs)
             with gui.add_folder('laws of contact'):
-                add_options(self._inputs)
+                for name, option in OPTIONS.items():
+                    add_option(self._inputs, name, option)
         if len(capabilities.controllers) > 1:
             with tabs.add_tab('control'):
                 add_control_section(self._inputs)
@@ -188,7 +176,11 @@ class Panel:
         if self.handle.acts:
             self._worker.run(self.handle.act)
         self.handle.follow(self._session.robot, displayed.report.q)
-        self._notify(displayed)
+        for message in self._session.take_messages():
+            self._worker.notify(message, 'the simulation')
+        if displayed.failure and displayed.failure != self._failure:
+            self._worker.notify(f'{displayed.failure}; reset to go on', 'time stands still')
+        self._failure = displayed.failure
         now = time.perf_counter()
         if now < self._next:
             return
@@ -199,13 +191,6 @@ class Panel:
             self._report = displayed.report
             self._plots.add(plotted_numbers(displayed))
             self._plots.draw()
-
-    def _notify(self, displayed: DisplayedStep) -> None:
-        for message in self._session.take_messages():
-            self._worker.notify(message, 'the simulation')
-        if displayed.failure and displayed.failure != self._failure:
-            self._worker.notify(f'{displayed.failure}; reset to go on', 'time stands still')
-        self._failure = displayed.failure
 
     def _synchronise(self) -> None:
         """Show the settings in force, if they or the values of inputs may have changed."""
@@ -324,11 +309,7 @@ def add_time_section(inputs: Inputs) -> Callable[[Settings], None]:
     worker.on_key('step', 'N', session.step)
     worker.on_key('reset', 'R', session.reset)
     worker.on_key('drop', 'B', lambda: session.drop(height.value))
-    inputs.bind(
-        'speed',
-        speed,
-        lambda value: clamped(value, MIN_SPEED, MAX_SPEED) if value else speed.value,
-    )
+    inputs.bind('speed', speed, lambda x: clamped(x, MIN_SPEED, MAX_SPEED) if x else speed.value)
     inputs.bind('speed', fast, lambda value: value == 0.0)
     if session.capabilities.poses:
         pose = gui.add_dropdown('pose', session.capabilities.poses)
@@ -337,25 +318,18 @@ def add_time_section(inputs: Inputs) -> Callable[[Settings], None]:
     return show_pause
 
 
-def add_options(inputs: Inputs) -> None:
-    """Add an input for each of `OPTIONS`."""
-    for name, option in OPTIONS.items():
-        if option.kind == 'checkboxes':
-            with inputs.gui.add_folder(option.label, expand_by_default=False):
-                for choice in inputs.session.capabilities.contact_models:
-                    add_checkbox(inputs, name, choice)
-        else:
-            add_option(inputs, name, option)
-
-
 def add_option(inputs: Inputs, name: str, option: Option) -> None:
-    """Add the input of a setting that is one number or one contact model."""
+    """Add the input of a setting of `OPTIONS`."""
     gui, session = inputs.gui, inputs.session
-    value = getattr(session.settings(), name)
+    value, models = getattr(session.settings(), name), session.capabilities.contact_models
+    if option.kind == 'checkboxes':
+        with gui.add_folder(option.label, expand_by_default=False):
+            for model in models:
+                add_checkbox(inputs, name, model)
+        return
     if option.kind == 'choice':
-        models = session.capabilities.contact_models
         choice = gui.add_dropdown(option.label, models, initial_value=value)
-        inputs.worker.on_value(choice, lambda shown: session.set(name, shown))
+        inputs.worker.on_value(choice, partial(session.set, name))
         inputs.bind(name, choice)
         return
     low, high, step = option.bounds
@@ -421,7 +395,9 @@ def add_push_section(inputs: Inputs, handle: DragHandle) -> None:
     gui, session, worker = inputs.gui, inputs.session, inputs.worker
     frame = gui.add_dropdown('frame', session.capabilities.frames, initial_value=handle.frame)
     drag = gui.add_checkbox('handle to drag it with', False)
-    step = force_step(session.robot.total_mass)
+    hundredth = 0.1 * session.robot.total_mass  # of its weight [N], rounded: a step of the sliders
+    power = 10.0 ** np.floor(np.log10(max(hundredth, 1e-3)))
+    step = float(power * max(1.0, np.floor(hundredth / power)))
     bound, first = 200.0 * step, {'x': 0.0, 'y': 50.0 * step, 'z': 0.0}
     sliders = [
         gui.add_slider(f'force {axis} [N]', -bound, bound, step, first[axis]) for axis in 'xyz'
@@ -437,12 +413,6 @@ def add_push_section(inputs: Inputs, handle: DragHandle) -> None:
     worker.on_value(drag, lambda visible: setattr(handle, 'visible', visible))
     worker.on_click(button, push)
     worker.on_key('push', 'P', push)
-
-
-def force_step(mass: float) -> float:
-    """Return the step of a slider of forces for a mass [kg]: near 1 % of its weight [N]."""
-    power = 10.0 ** np.floor(np.log10(max(0.1 * mass, 1e-3)))
-    return float(power * max(1.0, np.floor(0.1 * mass / power)))
 
 
 def clamped(value: float, low: float, high: float) -> float:
@@ -512,7 +482,13 @@ class Plots:
         self._plots = plots
         names = [name for plot in plots for name in plot.series]
         self._values: dict[str, deque[float]] = {name: deque(maxlen=POINTS) for name in names}
-        self._handles = [self._handle(gui, plot) for plot in plots]
+        scale = uplot.Scale(time=False, range=(-SPAN, 0.0))
+        self._handles = []
+        for plot in plots:
+            lines = [(name, colour, 1) for name, colour in zip(plot.series, COLOURS, strict=False)]
+            data = self._data(plot)
+            handle = add_plot(gui, plot.title, data, 'wall time [s]', lines, scale)
+            self._handles.append(handle)
 
     def add(self, numbers: Mapping[str, float]) -> None:
         """Add a point, by the names of the series."""
@@ -530,11 +506,6 @@ class Plots:
             values = [log10(value) for value in values]
         return SAMPLING * np.arange(1.0 - len(values[0]), 1.0), *values
 
-    def _handle(self, gui: viser.GuiApi, plot: Plot) -> viser.GuiUplotHandle:
-        lines = [(name, colour, 1) for name, colour in zip(plot.series, COLOURS, strict=False)]
-        scale = uplot.Scale(time=False, range=(-SPAN, 0.0))
-        return add_plot(gui, plot.title, self._data(plot), 'wall time [s]', lines, scale)
-
 
 def add_plot(
     gui: viser.GuiApi,
@@ -547,13 +518,9 @@ def add_plot(
     """Add a plot of data (x, line, line, ...); of each line label, colour and width."""
     series = [uplot.Series(label=name, stroke=colour, width=w) for name, colour, w in lines]
     return gui.add_uplot(
-        data,
-        (uplot.Series(label=x_label), *series),
-        title=title,
-        scales={'x': x_scale},
-        legend=uplot.Legend(show=True),
-        height=HEIGHT,
-    )
+        data, (uplot.Series(label=x_label), *series), title=title, scales={'x': x_scale},
+        legend=uplot.Legend(show=True), height=HEIGHT,
+    )  # fmt: skip
 
 
 # ------------------------------------------------ callbacks of the inputs
@@ -568,9 +535,6 @@ class CallbackWorker:
 
     Values are taken when the browser sends them, and used later: until then the page may have
     shown an older setting in the same input.
-
-    Attributes:
-        finished: number of callbacks that were run; inputs may show something else since.
     """
 
     def __init__(self, server: viser.ViserServer) -> None:
@@ -578,6 +542,7 @@ class CallbackWorker:
         self._executor = ThreadPoolExecutor(1, 'callbacks')
         self._pending: deque[object] = deque()
         self.finished = 0
+        """Number of callbacks that were run; inputs may show something else since."""
 
     @property
     def busy(self) -> bool:
@@ -636,18 +601,18 @@ class CallbackWorker:
 
     def notify(self, text: str, title: str) -> None:
         """Show a text in all browsers that have the page open."""
+        seconds = NOTIFICATION_SECONDS
         for client in self._server.get_clients().values():
-            client.add_notification(
-                title, text, auto_close_seconds=NOTIFICATION_SECONDS, color='red'
-            )
+            client.add_notification(title, text, auto_close_seconds=seconds, color='red')
 
     def _submit(self, act: Callable[[], object], handle: object) -> None:
         """Run a callback after all that are pending; called by the event loop of the server."""
-        self._pending.append(handle)
-        self._executor.submit(self._run_pending, act)
 
-    def _run_pending(self, act: Callable[[], object]) -> None:
-        try:
-            self.run(act)
-        finally:
-            self._pending.popleft()
+        def run_pending() -> None:
+            try:
+                self.run(act)
+            finally:
+                self._pending.popleft()
+
+        self._pending.append(handle)
+        self._executor.submit(run_pending)

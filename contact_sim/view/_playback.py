@@ -59,20 +59,18 @@ class Playback:
     """A recorded run, and a place in it.
 
     Methods may be called from any thread; `frame` and `advance` are for the one that draws.
-
-    Attributes:
-        speed: simulated over wall time.
-        playing: whether time goes on.
     """
 
     def __init__(self, recording: Recording, contact_model: str | None = None) -> None:
         self.recording = recording
         self.timeline = timeline_with_steps(recording)
-        self.speed, self.playing = 1.0, False
+        self.speed = 1.0
+        """Simulated over wall time."""
+        self.playing = False
         self._place, self._moving = 0.0, threading.Lock()
         other = None if contact_model is None else Timeline(recording, contact_model)
         self.reader = TimelineReader(self.timeline)
-        self.other: TimelineReader | None = None if other is None else TimelineReader(other)
+        self.other = None if other is None else TimelineReader(other)
 
     @property
     def steps(self) -> int:
@@ -171,17 +169,14 @@ def timeline_with_steps(recording: Recording) -> Timeline:
 
 
 class TimelineReader:
-    """Reads a timeline in a thread, so that jumps in it become quick.
-
-    Attributes:
-        survey: its events and numbers, once all of it has been read.
-        failure: why it cannot be read to its end; '' while it can.
-    """
+    """Reads a timeline in a thread, so that jumps in it become quick."""
 
     def __init__(self, timeline: Timeline) -> None:
         self.timeline = timeline
         self.survey: EventDetection | None = None
+        """Its events and numbers, once all of it has been read."""
         self.failure = ''
+        """Why it cannot be read to its end; '' while it can."""
         self._closed = False
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
@@ -204,18 +199,12 @@ class TimelineReader:
     def _read(self) -> None:
         try:
             self.survey = detect_events(self.timeline, self._check_open)
-        except _Closed:
-            pass
         except Exception as error:  # nobody reads a traceback of this thread
             self.failure = str(error) if isinstance(error, ContactSimError) else repr(error)
 
     def _check_open(self, step: int) -> None:
         if self._closed:
-            raise _Closed
-
-
-class _Closed(Exception):
-    """The reader was closed."""
+            raise InvalidInput('the reader was closed')
 
 
 # ------------------------------------------------ the page
@@ -247,7 +236,14 @@ class RecordingScenes:
         gone = self._scenes.keys() - steps.keys()
         for name in gone:
             self._scenes.pop(name)[0].close()
-        self._place(frame.recorded, side_by_side, self._offset.offset)
+        first, *others = self.scenes()
+        first.offset = offset = self._offset.offset
+        for other in others:
+            if side_by_side and not self._distance:
+                camera = first.framing(frame.recorded.report)
+                away = np.linalg.norm(np.subtract(camera.position, camera.look_at))
+                self._distance = SIDE_DISTANCE * float(away)
+            other.offset = offset + [0.0, self._distance if side_by_side else 0.0, 0.0]
         return any(made) or bool(gone)
 
     def look(self, frame: PlaybackFrame) -> Camera:
@@ -274,17 +270,6 @@ class RecordingScenes:
         wrenches = {frame: np.array(wrench) for frame, wrench in step.wrenches.items()}
         self._scenes[name][0].show(step.report, wrenches)
         return new
-
-    def _place(self, step: TimelineStep, side_by_side: bool, offset: Array) -> None:
-        """Set the offsets of the scenes."""
-        first, *others = self.scenes()
-        first.offset = offset
-        for other in others:
-            if side_by_side and not self._distance:
-                camera = first.framing(step.report)
-                away = np.linalg.norm(np.subtract(camera.position, camera.look_at))
-                self._distance = SIDE_DISTANCE * float(away)
-            other.offset = offset + [0.0, self._distance if side_by_side else 0.0, 0.0]
 
 
 class RecordingPage:
@@ -334,18 +319,32 @@ class RecordingPanel:
     def __init__(
         self, server: viser.ViserServer, playback: Playback, side_by_side: bool = False
     ) -> None:
-        gui = server.gui
-        self._playback, self._worker = playback, CallbackWorker(server)
+        self._gui, self._playback = server.gui, playback
+        self._worker = CallbackWorker(server)
+        gui, worker = self._gui, self._worker
         self._state = gui.add_markdown('')
         self.slider: Any = gui.add_slider('step', 0, playback.steps, 1, 0)
-        self._worker.on_value(self.slider, self._scrub)
+        worker.on_value(self.slider, self._scrub)
         tabs = gui.add_tab_group()
         with tabs.add_tab('run'):
-            self._add_time(gui)
+            self._run = gui.add_button('play', icon=viser.Icon.PLAYER_PLAY)
+            back = gui.add_button('step back', icon=viser.Icon.PLAYER_TRACK_PREV)
+            forth = gui.add_button('step forth', icon=viser.Icon.PLAYER_TRACK_NEXT)
+            speed = gui.add_slider(
+                'speed', MIN_SPEED, MAX_SPEED, 0.01, clamped(playback.speed, MIN_SPEED, MAX_SPEED),
+                hint='simulated over wall time',
+            )  # fmt: skip
             with gui.add_folder('events'):
-                self._add_events(gui)
+                self._kind = gui.add_dropdown('kind', (ANY, *KINDS))
+                previous = gui.add_button('previous event', icon=viser.Icon.CHEVRONS_LEFT)
+                later = gui.add_button('next event', icon=viser.Icon.CHEVRONS_RIGHT)
+                self._event = gui.add_markdown('')
             with gui.add_folder('another contact model'):
-                self.side_by_side = self._add_model(gui, side_by_side)
+                other = playback.other
+                now = NO_MODEL if other is None else other.timeline.at(0).contact_model
+                models = (NO_MODEL, *contact_models())
+                model = gui.add_dropdown('model', models, initial_value=now)
+                self.side_by_side = gui.add_checkbox('side by side', side_by_side)
         with tabs.add_tab('here'):
             self._numbers = gui.add_markdown('')
         self._plots_tab = tabs.add_tab('plots')
@@ -353,7 +352,18 @@ class RecordingPanel:
             self._reading: Any = gui.add_progress_bar(0.0)
         with tabs.add_tab('show'):
             self.layers = LayerSwitches(gui)
-        self._gui = gui
+        worker.on_click(self._run, playback.toggle)
+        worker.on_key('play or pause', 'space', playback.toggle)
+        worker.on_value(speed, lambda value: setattr(playback, 'speed', value))
+        worker.on_value(model, lambda x: playback.show_model(None if x == NO_MODEL else x))
+        for button, label, key, act in (
+            (back, 'step back', 'B', lambda: self._go(-1)),
+            (forth, 'step forth', 'N', lambda: self._go(1)),
+            (previous, 'previous event', 'Q', lambda: self._jump(forth=False)),
+            (later, 'next event', 'E', lambda: self._jump(forth=True)),
+        ):
+            worker.on_click(button, act)
+            worker.on_key(label, key, act)
         self._plots: RunPlots | None = None
         self._next, self._failure, self._playing = 0.0, '', False
 
@@ -385,51 +395,15 @@ class RecordingPanel:
         self._playback.take(steps)
         self.slider.value = self._playback.step
 
-    def _add_time(self, gui: viser.GuiApi) -> None:
-        playback, worker = self._playback, self._worker
-        self._run = gui.add_button('play', icon=viser.Icon.PLAYER_PLAY)
-        self.back = gui.add_button('step back', icon=viser.Icon.PLAYER_TRACK_PREV)
-        self.forth = gui.add_button('step forth', icon=viser.Icon.PLAYER_TRACK_NEXT)
-        speed = gui.add_slider(
-            'speed', MIN_SPEED, MAX_SPEED, 0.01, clamped(playback.speed, MIN_SPEED, MAX_SPEED),
-            hint='simulated over wall time',
-        )  # fmt: skip
-        worker.on_click(self._run, playback.toggle)
-        worker.on_click(self.back, lambda: self._go(-1))
-        worker.on_click(self.forth, lambda: self._go(1))
-        worker.on_value(speed, lambda value: setattr(playback, 'speed', value))
-        worker.on_key('play or pause', 'space', playback.toggle)
-        worker.on_key('step back', 'B', lambda: self._go(-1))
-        worker.on_key('step forth', 'N', lambda: self._go(1))
-
-    def _add_events(self, gui: viser.GuiApi) -> None:
-        self._kind = gui.add_dropdown('kind', (ANY, *KINDS))
-        self.previous = gui.add_button('previous event', icon=viser.Icon.CHEVRONS_LEFT)
-        self.next = gui.add_button('next event', icon=viser.Icon.CHEVRONS_RIGHT)
-        self.event = gui.add_markdown('')
-        self._worker.on_click(self.previous, lambda: self._jump(forth=False))
-        self._worker.on_click(self.next, lambda: self._jump(forth=True))
-        self._worker.on_key('previous event', 'Q', lambda: self._jump(forth=False))
-        self._worker.on_key('next event', 'E', lambda: self._jump(forth=True))
-
     def _jump(self, forth: bool) -> None:
         playback, kind = self._playback, self._kind.value
         kinds = KINDS if kind == ANY else (kind,)
         event = playback.next(kinds) if forth else playback.previous(kinds)
         if event is None:
-            self.event.content = f'no {"later" if forth else "earlier"} event of this kind'
+            self._event.content = f'no {"later" if forth else "earlier"} event of this kind'
         else:
-            self.event.content = f'step {event.step}: **{event.text}**'
+            self._event.content = f'step {event.step}: **{event.text}**'
             self.slider.value = event.step
-
-    def _add_model(self, gui: viser.GuiApi, side_by_side: bool) -> viser.GuiCheckboxHandle:
-        other = self._playback.other
-        now = NO_MODEL if other is None else other.timeline.at(0).contact_model
-        model = gui.add_dropdown('model', (NO_MODEL, *contact_models()), initial_value=now)
-        self._worker.on_value(
-            model, lambda name: self._playback.show_model(None if name == NO_MODEL else name)
-        )
-        return gui.add_checkbox('side by side', side_by_side)
 
     # ---------------------------------------------------------------- what is shown
 
@@ -508,15 +482,7 @@ MAX_LINES = 8
 
 
 class RunPlot:
-    """One plot of a run.
-
-    Args:
-        gui: of the page; the plot is made in its open tab.
-        title: above it.
-        time: of each bin since the beginning [s], shape (bins,).
-        series: numbers over the bins.
-        logarithmic: whether powers of ten are drawn.
-    """
+    """One plot of a run, over the time of each bin since the beginning [s], shape (bins,)."""
 
     def __init__(
         self, gui: viser.GuiApi, title: str, time: Array, series: Series, logarithmic: bool = False

@@ -126,8 +126,23 @@ class Scene:
 
     def framing(self, report: StepReport) -> Camera:
         """Return a camera that sees all of the robot as it is at the end of a step."""
-        frame = SceneFrame(self._buffers, report)
-        return framing(self._meshes.bodies, frame.joints).moved(self.offset)
+        bodies = self._meshes.bodies
+        if not bodies:
+            return Camera((2.0, -2.0, 1.0), (0.0, 0.0, 0.0)).moved(self.offset)
+        joints = SceneFrame(self._buffers, report).joints
+        own = np.array([body.placement for body in bodies])
+        place, wxyz = compose(joints[[body.joint for body in bodies]], own)
+        corners = []
+        for body, p, (w, x, y, z) in zip(bodies, place, wxyz, strict=True):
+            lowest, highest = body.surface.vertices.min(axis=0), body.surface.vertices.max(axis=0)
+            turn = pin.Quaternion(w, x, y, z).matrix()
+            corners += [p + turn @ np.where(side, highest, lowest) for side in np.ndindex(2, 2, 2)]
+        lowest, highest = np.min(corners, axis=0), np.max(corners, axis=0)
+        middle, radius = 0.5 * (lowest + highest), 0.5 * float(np.linalg.norm(highest - lowest))
+        distance = VIEW_DISTANCE * max(radius, 0.05)
+        x, y, z = (middle + distance * VIEW_DIRECTION / np.linalg.norm(VIEW_DIRECTION)).tolist()
+        a, b, c = middle.tolist()
+        return Camera((x, y, z), (a, b, c)).moved(self.offset)
 
     def close(self) -> None:
         """Take everything off the page."""
@@ -176,7 +191,7 @@ class Scene:
             'normals': lambda frame: normals.show(frame.arrows['normal']),
             'slip': lambda frame: slip.show(frame.arrows['slip']),
             'slip_trails': lambda frame: trails.show(frame.report),
-            'support_polygon': lambda frame: polygons.show(outline_sides(frame.supports)),
+            'support_polygon': lambda frame: polygons.show(frame.outlines),
             'centre_of_mass': lambda frame: centres.show(frame.supports),
             'pairs': lambda frame: pairs.show(pair_arrows(frame.report.pairs)),
             'constraints': lambda frame: constraints.show(constraint_forces.arrows(frame.report)),
@@ -215,12 +230,9 @@ class KinematicsBuffers:
 
 
 class SceneFrame:
-    """A step as the layers need it; each property is computed when it is first used.
+    """A step as the layers need it, until the next one is made of the same buffers.
 
-    Args:
-        buffers: used until the next frame is made of them.
-        report: of the step.
-        wrenches: external wrenches: frame to force [N] and torque [N m], world axes, (6,).
+    Each property is computed when it is first used.
     """
 
     def __init__(
@@ -248,7 +260,14 @@ class SceneFrame:
         """Support polygon and centre of mass of each robot."""
         return [shapes.of(RobotView(self.report, part)) for part, shapes in self._supports]
 
-    @cached_property
+    @property
+    def outlines(self) -> Array:
+        """Sides of all support polygons [m], (n, 2, 3)."""
+        lines = [shape.outline for shape in self.supports if len(shape.outline) > 1]
+        sides = [np.stack([line[:-1], line[1:]], axis=1) for line in lines]
+        return np.concatenate([NO_LINES, *sides])
+
+    @property
     def origins(self) -> dict[str, Array]:
         """Origins of the frames that are pushed [m], world, (3,)."""
         frames = {name: sensor_frame(self._robot, name) for name in self.wrenches}
@@ -304,32 +323,10 @@ class Camera:
         return np.array([w, x, y, z])
 
 
-def framing(bodies: Sequence[Body], joints: Array) -> Camera:
-    """Return a camera that sees all bodies at these joint placements (njoints, 7)."""
-    if not bodies:
-        return Camera((2.0, -2.0, 1.0), (0.0, 0.0, 0.0))
-    own = np.array([body.placement for body in bodies])
-    place, wxyz = compose(joints[[body.joint for body in bodies]], own)
-    corners = []
-    for body, p, (w, x, y, z) in zip(bodies, place, wxyz, strict=True):
-        lowest, highest = body.surface.vertices.min(axis=0), body.surface.vertices.max(axis=0)
-        turn = pin.Quaternion(w, x, y, z).matrix()
-        corners += [p + turn @ np.where(side, highest, lowest) for side in np.ndindex(2, 2, 2)]
-    lowest, highest = np.min(corners, axis=0), np.max(corners, axis=0)
-    middle, radius = 0.5 * (lowest + highest), 0.5 * float(np.linalg.norm(highest - lowest))
-    distance = VIEW_DISTANCE * max(radius, 0.05)
-    x, y, z = (middle + distance * VIEW_DIRECTION / np.linalg.norm(VIEW_DIRECTION)).tolist()
-    a, b, c = middle.tolist()
-    return Camera((x, y, z), (a, b, c))
-
-
 class SceneOffset:
-    """The offset of a scene with which its robot, or the first of several, stays in the picture.
+    """The offset of a scene [m], (3,), with which its robot, or the first, stays in the picture.
 
     The scene moves, not the camera, which the browser turns and moves at any time.
-
-    Attributes:
-        offset: origin of the world in the page [m], (3,).
     """
 
     def __init__(self, robot: RobotModel, q: Array) -> None:
@@ -399,26 +396,21 @@ class Switches(MutableMapping[str, bool]):
         self._nodes, self._on_show = nodes, on_show
 
     def __getitem__(self, name: str) -> bool:
-        """Return whether a layer is visible."""
         return bool(self._node(name).visible)
 
     def __setitem__(self, name: str, visible: bool) -> None:
-        """Show or hide a layer."""
         node = self._node(name)
         if visible and not node.visible:
             self._on_show(name)
         node.visible = bool(visible)
 
     def __delitem__(self, name: str) -> None:
-        """Raise: layers cannot be removed."""
         raise TypeError(f'layer {name!r} cannot be removed, only hidden')
 
     def __iter__(self) -> Iterator[str]:
-        """Iterate over the names."""
         return iter(self._nodes)
 
     def __len__(self) -> int:
-        """Return the number of layers."""
         return len(self._nodes)
 
     def _node(self, name: str) -> Any:
@@ -472,16 +464,14 @@ PLANE_SIZE, CELL = 40.0, 0.25
 
 def add_ground(scene: viser.SceneApi, path: str, ground: Terrain) -> None:
     """Add the ground in its real shape and the borders of its regions; they never move."""
-    plane = one_plane(ground)
-    if plane is not None:
+    if (plane := one_plane(ground)) is not None:
         normal, offset = plane
         xyzw = turned_to(normal[None])[0]
         scene.add_grid(
             f'{path}/plane', PLANE_SIZE, PLANE_SIZE, plane='xy', cell_size=CELL,
             section_size=4.0 * CELL, cell_color=(214, 214, 210), section_color=(186, 186, 182),
             plane_color=rgb(PLANE_COLOUR), plane_opacity=1.0, fade_distance=PLANE_SIZE,
-            shadow_opacity=0.3,
-            wxyz=xyzw[[3, 0, 1, 2]], position=offset * normal,
+            shadow_opacity=0.3, wxyz=xyzw[[3, 0, 1, 2]], position=offset * normal,
         )  # fmt: skip
     else:
         shape = ground_surface(ground)
@@ -525,13 +515,6 @@ class RobotMeshes:
         for node, places in self._nodes:
             node.batched_positions = position[places].astype(np.float32)
             node.batched_wxyzs = wxyz[places].astype(np.float32)
-
-
-def outline_sides(supports: Sequence[SupportShape]) -> Array:
-    """Return the sides of all support polygons, (n, 2, 3) [m]."""
-    lines = [shape.outline for shape in supports if len(shape.outline) > 1]
-    sides = [np.stack([line[:-1], line[1:]], axis=1) for line in lines]
-    return np.concatenate([np.zeros((0, 2, 3)), *sides])
 
 
 class Centres:
@@ -624,19 +607,17 @@ class DragHandle:
 
     Events of the browser only move the handle. The thread that draws calls `act`, so that the end
     of a drag never comes before its last motion.
-
-    Attributes:
-        frame: its name; '' where there is none.
-        offset: origin of the world in the page [m], (3,).
     """
 
     def __init__(self, server: viser.ViserServer, session: Session) -> None:
         self._session = session
         self.frame = next(iter(session.capabilities.frames), '')
+        """Its name; '' where there is none."""
         self._pulled = ''
         self._dragged = False
         self._model: pin.Model = None
         self.offset = np.zeros(3)
+        """Origin of the world in the page [m]."""
         self._gizmo = server.scene.add_transform_controls(
             '/handle', scale=HANDLE_SIZE, disable_rotations=True, depth_test=False, visible=False
         )

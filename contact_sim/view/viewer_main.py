@@ -31,8 +31,13 @@ from contact_sim.simulation._report import StepContext, StepReport
 from contact_sim.simulation._shadow import Shadows, ShadowSolve, StepStart
 from contact_sim.step._workspace import Workspace
 from contact_sim.view._page import Page
-from contact_sim.view._process import PageState, SharedRecord, received
-from contact_sim.view._server import address_of, page_server
+from contact_sim.view._process import (
+    PageState,
+    SharedRecord,
+    address_of,
+    page_server,
+    received,
+)
 from contact_sim.view._session import Capabilities, DisplayedStep, Session, Settings
 
 NICE = 5
@@ -44,38 +49,28 @@ LOOK = 0.02
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Serve the page; tell the other process why if that is not possible."""
-    options = parser().parse_args(arguments)
+    """Serve the page until the other process has ended; tell it why if that is not possible."""
+    parser = argparse.ArgumentParser(
+        prog='python -m contact_sim.view.viewer_main',
+        description='The page of a node, which starts this itself; for people: contact_sim.view.',
+    )
+    parser.add_argument('memory', type=int, help='descriptor of the memory with the newest step')
+    parser.add_argument('connection', type=int, help='descriptor of a pipe to the node')
+    parser.add_argument('host', help='name or address at which the page can be reached')
+    parser.add_argument('port', type=int, help='of the page')
+    options = parser.parse_args(arguments)
     os.nice(NICE)
     connection = Connection(options.connection)
     try:
-        serve(connection, options.memory, options.host, options.port)
+        session = RemoteSession(connection, options.memory, on_end=lambda: os._exit(0))
+        server = page_server(options.host, options.port, 'contact_sim')
+        session.wait()
+        connection.send(('serving', address_of(options.host, options.port)))
+        Page(server, session).run(lambda: True)
     except Exception as error:  # nobody reads a traceback here
         connection.send(('failed', str(error) or repr(error)))
         return 1
     return 0
-
-
-def parser() -> argparse.ArgumentParser:
-    """Return the command line, which `ViewerProcess` writes."""
-    result = argparse.ArgumentParser(
-        prog='python -m contact_sim.view.viewer_main',
-        description='The page of a node, which starts this itself; for people: contact_sim.view.',
-    )
-    result.add_argument('memory', type=int, help='descriptor of the memory with the newest step')
-    result.add_argument('connection', type=int, help='descriptor of a pipe to the node')
-    result.add_argument('host', help='name or address at which the page can be reached')
-    result.add_argument('port', type=int, help='of the page')
-    return result
-
-
-def serve(connection: Connection, descriptor: int, host: str, port: int) -> None:
-    """Serve the page until the process at the other end of the connection has ended."""
-    session = RemoteSession(connection, descriptor, on_end=lambda: os._exit(0))
-    server = page_server(host, port, 'contact_sim')
-    session.wait()
-    connection.send(('serving', address_of(host, port)))
-    Page(server, session).run(lambda: True)
 
 
 # ------------------------------------------------ the session
@@ -88,11 +83,11 @@ class Refused(ContactSimError):
 class RemoteSession(Session):
     """A `Session` of the simulation at the other end of a connection.
 
-    `world` is that of the step that `latest` has returned. A thread calls `on_end` when the other
-    process has ended.
+    A thread calls `on_end` when the other process has ended.
     """
 
     world: RemoteWorld
+    """That of the step that `latest` has returned."""
 
     def __init__(
         self, connection: Connection, descriptor: int, on_end: Callable[[], None]
@@ -200,8 +195,13 @@ class RemoteSession(Session):
         described, current, displayed = self._described, self._current, self._displayed
         if described is None:
             return
+        if self._memory is None:
+            frames = self._capabilities.frames
+            self._memory = SharedRecord(frames, described.length, self._descriptor)
+        elif self._memory.length < described.length:  # room for these and all records before
+            self._memory.resize(described.length)
         failure = '' if self._state is None else self._state.failure
-        record = self._memory_for(described).read(self._last_read)
+        record = self._memory.read(self._last_read)
         worlds = {world.number: world for world in (current, described) if world is not None}
         if record is not None and record.world in worlds:  # else its description is under way
             self.world = self._current = worlds[record.world]
@@ -215,15 +215,6 @@ class RemoteSession(Session):
             )  # fmt: skip
         elif displayed is not None and failure != displayed.failure:
             self._displayed = dataclasses.replace(displayed, failure=failure)
-
-    def _memory_for(self, world: RemoteWorld) -> SharedRecord:
-        """Return the memory, with room for the records of this world and of all before."""
-        if self._memory is None:
-            frames = self._capabilities.frames
-            self._memory = SharedRecord(frames, world.length, self._descriptor)
-        elif self._memory.length < world.length:
-            self._memory.resize(world.length)
-        return self._memory
 
 
 # ------------------------------------------------ its world
@@ -266,8 +257,10 @@ def world_of(
         robot = before.robot
     else:
         robot = robot_of(header['robot'], numbers_must_match=True)
-    same_ground = before is not None and before.header['ground'] == header['ground']
-    ground = before.ground if before is not None and same_ground else ground_of(header)
+    if before is not None and before.header['ground'] == header['ground']:
+        ground = before.ground
+    else:
+        ground = ground_of(header)
     constraints = [constraint_from_dict(words) for words in header['constraints']]
     work = Workspace(robot, ground, header['time_step'], constraints)
     work.data.q[:] = robot.reference_configuration()

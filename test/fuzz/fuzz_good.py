@@ -36,7 +36,7 @@ from contact_sim.terrain import (
     sub_terrain,
 )
 from contact_sim.testing import Trial, recorded_trajectory
-from contact_sim.view._live import LiveSession
+from contact_sim.view._session import LiveSession
 
 STAIRS = {
     'type': 'pyramid_stairs', 'step_height_range': (0.05, 0.2), 'step_width': 0.3,

@@ -15,7 +15,7 @@ pytest.importorskip('viser', reason="no viser: pip install 'contact_sim[view]'")
 
 from contact_sim.view.__main__ import main
 from contact_sim.view._playback import Playback, RecordingPage
-from contact_sim.view._server import quiet_server
+from contact_sim.view._saved import quiet_server
 
 H, STEPS = 1e-3, 400
 BOX = """<robot name="box"><link name="body">
