@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -247,7 +248,7 @@ class FallDetector:
         self._low: Array = np.zeros(0)
         self._up = np.zeros(len(self._bases), dtype=bool)
         self._steps: list[int] = []
-        self._places: list[Array] = []
+        self._configurations: list[Array] = []
         self._events: list[Event] = []
 
     def observe(self, step: int, q: Array, ground: Terrain) -> None:
@@ -255,9 +256,12 @@ class FallDetector:
         if ground is not self._ground or len(self._steps) == AT_ONCE:
             self._update()
         if ground is not self._ground:
-            self._ground, self._low = ground, FALLEN * self._standing(ground)
+            self._ground, self._low = ground, np.zeros(len(self._bases))
+            with suppress(ContactSimError):  # where no stance is found, nobody falls
+                standing = standing_on(self._robot, ground)
+                self._low = FALLEN * self._heights([standing], ground)[0]
         self._steps.append(step)
-        self._places.append(self._places_of(q))
+        self._configurations.append(q)
 
     def events(self) -> list[Event]:
         """Return the falls so far."""
@@ -267,28 +271,18 @@ class FallDetector:
     def _update(self) -> None:
         if self._ground is None or not self._steps:
             return
-        heights = self._heights(np.array(self._places), self._ground)
-        up = np.vstack([self._up, heights >= self._low])
+        up = np.vstack([self._up, self._heights(self._configurations, self._ground) >= self._low])
         names = list(self._bases)
         for i, k in np.argwhere(up[:-1] & ~up[1:]):
             self._events.append(Event(self._steps[i], FALL, f'{names[k]} falls'))
         self._up = up[-1]
-        self._steps, self._places = [], []
+        self._steps, self._configurations = [], []
 
-    def _places_of(self, q: Array) -> Array:
-        """Return the positions of the bases [m], shape (n_bases, 3)."""
-        return np.array([q[start : start + 3] for start in self._bases.values()]).reshape(-1, 3)
-
-    def _heights(self, places: Array, ground: Terrain) -> Array:
-        """Return the heights above the ground [m] of places (..., 3), of shape (...)."""
-        return np.asarray(ground.distances(places.reshape(-1, 3))).reshape(places.shape[:-1])
-
-    def _standing(self, ground: Terrain) -> Array:
-        """Return the standing heights of the bases; 0 where no stance is found."""
-        try:
-            return self._heights(self._places_of(standing_on(self._robot, ground)), ground)
-        except ContactSimError:
-            return np.zeros(len(self._bases))
+    def _heights(self, configurations: list[Array], ground: Terrain) -> Array:
+        """Return the heights of the bases above the ground [m], (configurations, bases)."""
+        places = [q[start : start + 3] for q in configurations for start in self._bases.values()]
+        distances = ground.distances(np.reshape(places, (-1, 3)))
+        return np.reshape(distances, (len(configurations), len(self._bases)))
 
 
 def free_bases(model: pin.Model) -> dict[str, int]:

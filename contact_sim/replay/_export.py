@@ -63,7 +63,6 @@ except ImportError:  # an extra
 
 # --- Columns of a table: the numbers of a step, with their units.
 
-AXES = 'xyz'
 RESIDUALS = {
     'signorini': 'J', 'cone': 'N s', 'dissipation': 'J', 'ncp': 'N s', 'dual': 'm/s',
     'interval': 'N s', 'dissipated': 'J', 'bias_work': 'J', 'penetration': 'm',
@@ -77,14 +76,6 @@ PER_CONTACT: dict[str, tuple[str, int]] = {
     'slip_speed': ('m/s', 1), 'mode': ('-', 1),
 }  # fmt: skip
 """Fields of a ContactReport: unit, and numbers per contact."""
-
-
-def grounds_of(recording: Recording) -> list[Terrain]:
-    """Return all terrains of a recording in order."""
-    with understood(f'{recording.path}: the ground'):
-        changes = [event['ground'] for event in recording.events if event['kind'] == 'terrain']
-        headers = [{'format': FORMAT, 'ground': ground} for ground in changes]
-        return [ground_of(header) for header in (recording.header, *headers)]
 
 
 class Columns:
@@ -255,63 +246,20 @@ DIAGNOSTICS_PERIOD = 1.0
 """Simulated seconds between two /diagnostics messages."""
 
 
-class McapSink:
-    """Writes messages into an MCAP file; each topic is in it from its first message on."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        if mcap_writer is None:
-            raise InvalidInput(
-                "MCAP files need the package mcap: pip install 'contact_sim[export]'"
-            )
-        self.time = 0
-        """Simulated time of the messages [ns]."""
-        self._writer: Any = mcap_writer.Writer(file)
-        self._writer.start(profile=PROFILE, library='contact_sim')
-        self._schemas: dict[str, int] = {}
-        self._channels: dict[Topic, int] = {}
-        self._count = 0
-
-    def channel(self, topic: Topic) -> McapChannel | None:
-        """Return a channel for a topic; ~/grid_map, which RViz draws, is left out."""
-        return None if topic == GRID_MAP else McapChannel(self, topic)
-
-    def write(self, topic: Topic, data: bytes) -> None:
-        """Write a serialised message."""
-        if topic.type not in self._schemas:
-            text = schema_text(topic.type.replace('/msg/', '/')).encode()
-            self._schemas[topic.type] = self._writer.register_schema(
-                topic.type, SCHEMA_ENCODING, text
-            )
-        if topic not in self._channels:
-            self._channels[topic] = self._writer.register_channel(
-                absolute(topic.name), ENCODING, self._schemas[topic.type],
-                {'offered_qos_profiles': LATCHED if topic.latched else VOLATILE},
-            )  # fmt: skip
-        self._count += 1
-        self._writer.add_message(
-            self._channels[topic], self.time, data, self.time, self._count % 2**32
-        )
-
-    def finish(self, name: str, metadata: dict[str, str]) -> None:
-        """Write metadata, the summary, and the end of the file."""
-        self._writer.add_metadata(name, metadata)
-        self._writer.finish()
-
-
 class McapChannel(Channel):
     """A topic of an MCAP file."""
 
-    def __init__(self, sink: McapSink, topic: Topic) -> None:
+    def __init__(self, file: McapOutput, topic: Topic) -> None:
         super().__init__(topic)
-        self._sink, self._topic = sink, topic
+        self._file, self._topic = file, topic
 
     def send(self, data: bytes) -> None:
-        """Write a serialised message at the time of the sink."""
-        self._sink.write(self._topic, data)
+        """Write a serialised message, at the time of the last step."""
+        self._file.write(self._topic, data)
 
 
 class McapOutput:
-    """Writes steps into an MCAP file.
+    """Writes steps into an MCAP file; a sink of their messages.
 
     Args:
         file: opened for writing.
@@ -325,30 +273,58 @@ class McapOutput:
         self, file: BinaryIO, recording: Recording, replayer: Replayer, periods: Mapping[str, int],
         ground_truth: bool,
     ) -> None:  # fmt: skip
+        if mcap_writer is None:
+            raise InvalidInput(
+                "MCAP files need the package mcap: pip install 'contact_sim[export]'"
+            )
+        self._writer: Any = mcap_writer.Writer(file)
+        self._writer.start(profile=PROFILE, library='contact_sim')
+        self._schemas: dict[str, int] = {}
+        self._channels: dict[Topic, int] = {}
+        self._count = 0
         sim = replayer.sim
-        self._sink, self._replayer, self._periods = McapSink(file), replayer, periods
+        self._recording, self._replayer, self._periods = recording, replayer, periods
+        self._last = sim.last_report
         with understood(f'{recording.path}: parameters or constraints'):
             settings = recorded_settings(recording.header.get('parameters', {}))
             constraints = constraints_of(recording, replayer)
-        self._recording, self._last = recording, sim.last_report
         self._topics = SimulationTopics(
-            sim, settings, constraints, self._sink, truth=ground_truth, links=True
+            sim, settings, constraints, self, truth=ground_truth, links=True
         )
-        self._diagnostics = McapChannel(self._sink, DIAGNOSTICS)
+        self._diagnostics = McapChannel(self, DIAGNOSTICS)
         self._diagnosed = max(1, round(DIAGNOSTICS_PERIOD / sim.time_step))
         self._counts = [0] * len(STATUSES)
         self._reported = tuple(self._counts)
         self._model, self._switches, self._last_switch = sim.contact_model, 0, 'none'
-        time = self._sink.time = stamp_of(sim.last_report)
-        self._topics.publish_static_transforms(time)
+        self._time = stamp_of(sim.last_report)
+        self._topics.publish_static_transforms(self._time)
         self._topics.publish_descriptions()
-        self._topics.publish_ground(time)
+        self._topics.publish_ground(self._time)
+
+    def channel(self, topic: Topic) -> McapChannel | None:
+        """Return a channel for a topic; ~/grid_map, which RViz draws, is left out."""
+        return None if topic == GRID_MAP else McapChannel(self, topic)
+
+    def write(self, topic: Topic, data: bytes) -> None:
+        """Write a serialised message; a topic is in the file from its first message on."""
+        writer, schemas = self._writer, self._schemas
+        if topic.type not in schemas:
+            text = schema_text(topic.type.replace('/msg/', '/')).encode()
+            schemas[topic.type] = writer.register_schema(topic.type, SCHEMA_ENCODING, text)
+        if topic not in self._channels:
+            quality = {'offered_qos_profiles': LATCHED if topic.latched else VOLATILE}
+            self._channels[topic] = writer.register_channel(
+                absolute(topic.name), ENCODING, schemas[topic.type], quality
+            )
+        self._count += 1
+        number, time = self._count % 2**32, self._time
+        writer.add_message(self._channels[topic], time, data, time, number)
 
     def add(self, report: StepReport) -> None:
         """Write what is due after a step."""
         sim = self._replayer.sim
         time, tick = stamp_of(report), round(report.time / sim.time_step)
-        self._sink.time, self._last = time, report
+        self._time, self._last = time, report
         due = {name for name, steps in self._periods.items() if steps and tick % steps == 0}
         self._counts[int(report.record.solver[0])] += 1
         if sim.contact_model != self._model:
@@ -368,15 +344,16 @@ class McapOutput:
 
     def finish(self) -> None:
         """Write the last diagnostics and complete the file."""
-        self._sink.time = stamp_of(self._last)
+        self._time = stamp_of(self._last)
         self._write_diagnostics(self._last)
         header = self._recording.header
-        self._sink.finish('contact_sim', {
+        self._writer.add_metadata('contact_sim', {
             'robot': header['robot']['name'],
             'contact_model': self._replayer.sim.contact_model,
             'time_step': repr(header['time_step']),
             'contact_sim': header['versions']['contact_sim'],
         })  # fmt: skip
+        self._writer.finish()
 
     def _write_diagnostics(self, report: StepReport) -> None:
         """Write the part of /diagnostics that a recording determines."""
@@ -421,9 +398,8 @@ def constraints_of(recording: Recording, replayer: Replayer) -> Sequence[Constra
 
 
 @contextlib.contextmanager
-def new_file(path: Path, overwrite: bool) -> Iterator[BinaryIO]:
+def new_file(path: Path) -> Iterator[BinaryIO]:
     """Open a temporary file that is moved to `path` at the end, or deleted on an error."""
-    check_target(path, overwrite)
     beside = path.with_name(f'.{path.name}.{os.getpid()}.part')
     try:
         with writing(path):
@@ -444,27 +420,14 @@ def writing(path: Path) -> Iterator[None]:
         raise InvalidInput(f'cannot write {path}: {error.strerror or error}') from error
 
 
-def check_target(path: Path, overwrite: bool) -> None:
-    """Raise InvalidInput if a file must not be written at `path`."""
-    if not os.path.lexists(path):
-        return
-    if not path.is_file():
-        raise InvalidInput(f'cannot write {path}: it is there, and no regular file')
-    if not overwrite:
-        raise InvalidInput(f'{path} is there already: give another name, or --overwrite')
-
-
 # --- The export.
 
-NOT_RECORDED = ('shadow',)
-"""Fields of `publish_rate` whose topics a recording does not determine."""
 RATES: tuple[str, ...] = tuple(
     one.name
     for one in declared_parameters(PublishRateParameters)  # type: ignore[arg-type]
-    if one.name not in NOT_RECORDED
+    if one.name != 'shadow'  # a recording does not determine what other models answer
 )
 """Fields of `publish_rate` with a rate of their own in an MCAP file."""
-FORMATS = 'mcap', 'csv', 'parquet'
 PATIENCE = 2.0
 """Wall time after which a progress bar appears on a terminal [s]."""
 
@@ -489,7 +452,7 @@ class Targets:
     @property
     def paths(self) -> dict[str, Path]:
         """The files by format."""
-        named = ((name, getattr(self, name)) for name in FORMATS)
+        named = ((name, getattr(self, name)) for name in ('mcap', 'csv', 'parquet'))
         return {name: Path(path) for name, path in named if path is not None}
 
 
@@ -525,7 +488,11 @@ def export(
     """
     paths = list(targets.paths.values())
     for path in paths:
-        check_target(path, targets.overwrite)
+        if os.path.lexists(path):
+            if not path.is_file():
+                raise InvalidInput(f'cannot write {path}: it is there, and no regular file')
+            if not targets.overwrite:
+                raise InvalidInput(f'{path} is there already: give another name, or --overwrite')
         if os.path.exists(path) and path.samefile(recording.path):
             raise InvalidInput(f'cannot write {path}: it is the recording itself')
         if paths.count(path) > 1:
@@ -536,12 +503,15 @@ def export(
     outputs: dict[Path, McapOutput | TableOutput] = {}
     with contextlib.ExitStack() as files:
         for name, path in targets.paths.items():
-            file = files.enter_context(new_file(path, targets.overwrite))
+            file = files.enter_context(new_file(path))
             if name == 'mcap':
                 own = {kind: periods[kind] for kind in RATES}
                 outputs[path] = McapOutput(file, recording, replayer, own, targets.ground_truth)
                 continue
-            columns = Columns(replayer.sim.robot, grounds_of(recording))
+            with understood(f'{recording.path}: the ground'):
+                changes = [event for event in recording.events if event['kind'] == 'terrain']
+                headers = [recording.header, *({**change, 'format': FORMAT} for change in changes)]
+                columns = Columns(replayer.sim.robot, list(map(ground_of, headers)))
             if name == 'csv':
                 outputs[path] = CsvTable(file, columns, periods[''], time_step)
             else:

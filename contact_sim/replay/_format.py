@@ -24,8 +24,7 @@ import subprocess
 import sys
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -200,27 +199,19 @@ PACKAGES = ('contact_sim', 'pin', 'numba', 'llvmlite', 'numpy')
 """Packages whose versions affect the last bits."""
 
 
-@dataclass(frozen=True)
 class RecordedTerrain(GroundSurface):
     """The terrain of a recording, exactly as it was."""
 
-    header: Mapping[str, Any] = field(repr=False)
-    """`ground_header` of the terrain."""
+    kind, features = PLANES, 1
 
-    @property
-    def kind(self) -> int:
-        """Kind of surface."""
-        return int(self.header['kind'])
+    def __init__(self, kind: int, data: Sequence[float], features: int = 1) -> None:
+        self.kind, self.features = int(kind), int(features)
+        self._data = np.array(data, dtype=float)
 
     @property
     def data(self) -> Array:
         """Numbers of the surface, shape (TERRAIN_DATA,)."""
-        return np.array(self.header['data'], dtype=float)
-
-    @property
-    def features(self) -> int:
-        """Number of contacts that a sphere may have at once."""
-        return int(self.header['features'])
+        return self._data.copy()
 
 
 def ground_header(terrain: Terrain) -> dict[str, Any]:
@@ -237,17 +228,19 @@ def ground_header(terrain: Terrain) -> dict[str, Any]:
 def ground_of(header: Mapping[str, Any]) -> Terrain:
     """Return the terrain of a recording; one of format 1 has a plane."""
     if header['format'] == 1:
-        data = [*header['plane'], *np.zeros(TERRAIN_DATA - 4).tolist()]
-        return RecordedTerrain({'kind': PLANES, 'data': data, 'features': 1})
-    ground: GroundSurface = RecordedTerrain(header['ground'])
+        return RecordedTerrain(PLANES, [*header['plane'], *[0.0] * (TERRAIN_DATA - 4)])
+    recorded = header['ground']
+    ground: GroundSurface = RecordedTerrain(
+        recorded['kind'], recorded['data'], recorded['features']
+    )
     if ground.kind in FACETED:
         try:
-            packed = base64.b64decode(header['ground']['relief'], validate=True)
+            packed = base64.b64decode(recorded['relief'], validate=True)
             relief = np.frombuffer(zlib.decompress(packed)).copy()
         except (KeyError, ValueError, TypeError, zlib.error) as error:
             raise RecordingError(f'the relief of the ground is damaged: {error}') from error
         ground = FacetGround(ground.kind, ground.data, relief)
-    return ground.with_regions(Region(**region) for region in header['ground'].get('regions', ()))
+    return ground.with_regions(Region(**region) for region in recorded.get('regions', ()))
 
 
 def header_of(

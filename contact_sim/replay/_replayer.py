@@ -275,8 +275,11 @@ class Timeline:
         first = Replayer(recording, contact_model, self._made)
         self._replayers = [first]
         self._chunk: Chunk | None = None
-        self._checkpoints = CheckpointStore(first.checkpoint(), count('room', room, MOST_ROOM))
-        self._jumping = threading.Lock()
+        start = first.checkpoint()
+        self._checkpoints, self._numbers = {0: start}, [0]  # by the number of steps before them
+        size = start.snapshot.buffer.nbytes
+        self._spacing, self._most = SPACING, max(count('room', room, MOST_ROOM) // size, 2)
+        self._jumping, self._storing = threading.Lock(), threading.Lock()
         self._current = _timeline_step(first, None, start=True)
 
     @property
@@ -297,7 +300,7 @@ class Timeline:
     @property
     def known(self) -> int:
         """Number of steps up to which jumps are quick."""
-        return self._checkpoints.last
+        return self._numbers[-1]
 
     def walk(self) -> Iterator[tuple[TimelineStep, ReplayedStep]]:
         """Yield the run after each of its steps, in order, and store checkpoints.
@@ -307,7 +310,7 @@ class Timeline:
         """
         replayer = Replayer(self.recording, self._model, self._made)
         for taken in replayer.steps():
-            self._checkpoints.offer(replayer)
+            self._store_checkpoint(replayer)
             yield _timeline_step(replayer, taken.report), taken
 
     def at(self, step: int) -> TimelineStep:
@@ -329,7 +332,9 @@ class Timeline:
 
     def _at(self, step: int) -> TimelineStep:
         # the last step is replayed in any case, for its report
-        nearest = self._checkpoints.before(max(step - 1, 0))
+        with self._storing:
+            before = bisect_right(self._numbers, max(step - 1, 0))
+            nearest = self._checkpoints[self._numbers[before - 1]]
         # on a replayer that has its setup, else on one that may change to it
         matching = [replayer for replayer in self._replayers if nearest.fits(replayer.sim)]
         if not matching and len(self._replayers) < MOST_REPLAYERS:
@@ -343,8 +348,22 @@ class Timeline:
                 first = self._starts[bisect_right(self._starts, k) - 1]
                 chunk = self._chunk = self.recording.chunk(first)
             report = replayer.take(chunk).report
-            self._checkpoints.offer(replayer)
+            self._store_checkpoint(replayer)
         return _timeline_step(replayer, report, start=step == 0)
+
+    def _store_checkpoint(self, replayer: Replayer) -> None:
+        """Store a checkpoint at the spacing, and where the setup has changed."""
+        near = replayer.done % self._spacing and not replayer.setup_changed
+        if near or replayer.done in self._checkpoints:
+            return
+        checkpoint = replayer.checkpoint()
+        with self._storing:
+            self._checkpoints[checkpoint.done] = checkpoint
+            if len(self._checkpoints) > self._most:
+                self._spacing *= 2
+                kept = [done for done in self._checkpoints if done % self._spacing == 0]
+                self._checkpoints = {done: self._checkpoints[done] for done in kept}
+            self._numbers = sorted(self._checkpoints)
 
 
 def _timeline_step(
@@ -356,40 +375,6 @@ def _timeline_step(
     return TimelineStep(
         replayer.done, shown_report, finite, replayer.wrenches, sim.contact_model, sim.terrain
     )
-
-
-class CheckpointStore:
-    """Checkpoints by the number of steps before them, as many as there is room for [bytes]."""
-
-    def __init__(self, first: Checkpoint, room: int) -> None:
-        self._states = {first.done: first}
-        self._numbers = [first.done]
-        self._spacing, self._most = SPACING, max(room // first.snapshot.buffer.nbytes, 2)
-        self._changing = threading.Lock()
-
-    @property
-    def last(self) -> int:
-        """Number of steps before the last one."""
-        return self._numbers[-1]
-
-    def before(self, step: int) -> Checkpoint:
-        """Return the last one with at most `step` steps before it."""
-        with self._changing:
-            return self._states[self._numbers[bisect_right(self._numbers, step) - 1]]
-
-    def offer(self, replayer: Replayer) -> None:
-        """Store a checkpoint at the spacing, and where the setup has changed."""
-        near = replayer.done % self._spacing and not replayer.setup_changed
-        if near or replayer.done in self._states:
-            return
-        checkpoint = replayer.checkpoint()
-        with self._changing:
-            self._states[checkpoint.done] = checkpoint
-            if len(self._states) > self._most:
-                self._spacing *= 2
-                kept = [done for done in self._states if done % self._spacing == 0]
-                self._states = {done: self._states[done] for done in kept}
-            self._numbers = sorted(self._states)
 
 
 # --- Verification: repeat a run and find the first step that differs.
@@ -502,14 +487,7 @@ class Comparison:
 
 
 def compare(recording: Recording, contact_model: str | ContactModel) -> Comparison:
-    """Replay a recording beside itself under another contact model.
-
-    Both runs get the recorded efforts: no controller acts in the second run.
-
-    Raises:
-        RecordingError: a recording that cannot be repeated.
-        UnknownName: no such contact model.
-    """
+    """Replay a recording beside itself under another contact model, with the same efforts."""
     reference, other = Replayer(recording), Replayer(recording, contact_model)
     robot, model = reference.sim.robot, reference.sim.contact_model
     rows, end = [], ''
@@ -526,11 +504,9 @@ def compare(recording: Recording, contact_model: str | ContactModel) -> Comparis
 
 
 def difference(robot: RobotModel, first: Array, second: Array) -> tuple[float, float, float]:
-    """Return how far apart two configurations (nq,) are.
+    """Return how far apart two configurations (nq,) are: bases [m], [rad], and joints.
 
-    Returns:
-        Distance [m] and angle [rad] between the bases, 0 for a fixed base, and the largest
-        difference of a joint [rad or m].
+    Those of fixed bases are 0, that of the joints is the largest [rad or m].
     """
     change = pin.difference(robot.pinocchio_model, first, second)
     joints = float(np.abs(change[robot.joint_velocity_index]).max(initial=0.0))

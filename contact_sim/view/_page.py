@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import viser
+from numpy.typing import ArrayLike
 from viser import uplot
 
 from contact_sim._types import Array
@@ -64,7 +65,6 @@ class Page:
         server.scene.configure_default_lights(cast_shadow=False)
         self._panel = Panel(server, session)
         self._shadows: dict[str, ArrowLayer] = {}
-        self._world: tuple[object, object] = session.robot, session.ground
         self._drawn: StepReport | None = None
         self._scene = self._new_scene(session.latest())
 
@@ -76,13 +76,13 @@ class Page:
         """Show the newest step."""
         displayed, session = self._session.latest(), self._session
         if self._world[0] is not session.robot or self._world[1] is not session.ground:
-            self._world = session.robot, session.ground
             self._scene.close()
             self._shadows.clear()
             self._scene = self._new_scene(displayed)
-        if self._panel.follows:  # the robot stays in the picture, except while it is dragged
+        handle = self._panel.handle
+        if self._panel.layers.follow.value and not handle.dragged:
             self._offset.follow(displayed.report.q, FOLLOW_SHARE)
-        self._scene.offset = self._panel.handle.offset = self._offset.offset
+        self._scene.offset = handle.offset = self._offset.offset
         if displayed.report is not self._drawn:
             self._drawn = displayed.report
             with np.errstate(over='ignore'):  # a robot that has blown up has no place in float32
@@ -92,8 +92,9 @@ class Page:
 
     def _new_scene(self, displayed: DisplayedStep) -> Scene:
         """Return a scene of the robot and ground, with the camera at the robot."""
-        scene = Scene(self._server, self._session.robot, self._session.ground)
-        self._offset = SceneOffset(self._session.robot, displayed.report.q)
+        self._world = robot, ground = self._session.robot, self._session.ground
+        scene = Scene(self._server, robot, ground)
+        self._offset = SceneOffset(robot, displayed.report.q)
         camera = scene.framing(displayed.report)
         camera.aim(self._server)
         self._server.initial_camera.fov = camera.field_of_view
@@ -166,11 +167,6 @@ class Panel:
         self._next, self._failure = 0.0, ''
         self._report: StepReport | None = None
 
-    @property
-    def follows(self) -> bool:
-        """Whether the scene follows the robot now."""
-        return self.layers.follow and not self.handle.dragged
-
     def update(self, displayed: DisplayedStep) -> None:
         """Show the newest numbers and settings; called by the thread that draws."""
         if self.handle.acts:
@@ -190,7 +186,6 @@ class Panel:
         if displayed.report is not self._report:
             self._report = displayed.report
             self._plots.add(plotted_numbers(displayed))
-            self._plots.draw()
 
     def _synchronise(self) -> None:
         """Show the settings in force, if they or the values of inputs may have changed."""
@@ -220,29 +215,21 @@ class LayerSwitches:
     """A check box for each layer of a scene, and one for whether it follows the robot."""
 
     def __init__(self, gui: viser.GuiApi) -> None:
-        self._follow = gui.add_checkbox('follow the robot', True)
+        self.follow = gui.add_checkbox('follow the robot', True)
         self._boxes = {name: gui.add_checkbox(name.replace('_', ' '), True) for name in LAYERS}
         self._scenes: tuple[MutableMapping[str, bool], ...] = ()
         for name, box in self._boxes.items():
-            box.on_update(partial(self._on_box, name))
-
-    @property
-    def follow(self) -> bool:
-        """Whether the scene follows the robot."""
-        return bool(self._follow.value)
+            box.on_update(partial(self._turn, name))
 
     def act_on(self, *visible: MutableMapping[str, bool]) -> None:
         """Turn the layers of these scenes on and off from now on."""
         self._scenes = visible
-        for name, box in self._boxes.items():
-            self._turn(name, box.value)
+        for name in self._boxes:
+            self._turn(name)
 
-    def _on_box(self, layer: str, event: viser.GuiEvent[viser.GuiCheckboxHandle]) -> None:
-        self._turn(layer, event.target.value)
-
-    def _turn(self, layer: str, on: bool) -> None:
+    def _turn(self, layer: str, event: object = None) -> None:
         for visible in self._scenes:
-            visible[layer] = on
+            visible[layer] = self._boxes[layer].value
 
 
 # ------------------------------------------------ sections of the panel
@@ -299,16 +286,12 @@ def add_time_section(inputs: Inputs) -> Callable[[Settings], None]:
         run.label = 'resume' if settings.paused else 'pause'
         run.icon = viser.Icon.PLAYER_PLAY if settings.paused else viser.Icon.PLAYER_PAUSE
 
-    worker.on_click(run, toggle)
-    worker.on_click(step, session.step)
-    worker.on_click(reset, session.reset)
-    worker.on_click(drop, lambda: session.drop(height.value))
+    worker.on_click(run, toggle, 'pause or resume', 'space')
+    worker.on_click(step, session.step, 'step', 'N')
+    worker.on_click(reset, session.reset, 'reset', 'R')
+    worker.on_click(drop, lambda: session.drop(height.value), 'drop', 'B')
     worker.on_value(speed, session.set_speed)
     worker.on_value(fast, lambda value: session.set_speed(0.0 if value else speed.value))
-    worker.on_key('pause or resume', 'space', toggle)
-    worker.on_key('step', 'N', session.step)
-    worker.on_key('reset', 'R', session.reset)
-    worker.on_key('drop', 'B', lambda: session.drop(height.value))
     inputs.bind('speed', speed, lambda x: clamped(x, MIN_SPEED, MAX_SPEED) if x else speed.value)
     inputs.bind('speed', fast, lambda value: value == 0.0)
     if session.capabilities.poses:
@@ -319,41 +302,37 @@ def add_time_section(inputs: Inputs) -> Callable[[Settings], None]:
 
 
 def add_option(inputs: Inputs, name: str, option: Option) -> None:
-    """Add the input of a setting of `OPTIONS`."""
-    gui, session = inputs.gui, inputs.session
+    """Add the input of a setting of `OPTIONS`, or a check box for each of its choices."""
+    gui, session, worker = inputs.gui, inputs.session, inputs.worker
     value, models = getattr(session.settings(), name), session.capabilities.contact_models
+    low, high, step = option.bounds
+
+    def choose(model: str, on: bool) -> None:
+        others = [other for other in getattr(session.settings(), name) if other != model]
+        session.set(name, [*others, model] if on else others)
+
+    def is_chosen(model: str, chosen: tuple[str, ...]) -> bool:
+        return model in chosen
+
     if option.kind == 'checkboxes':
         with gui.add_folder(option.label, expand_by_default=False):
             for model in models:
-                add_checkbox(inputs, name, model)
-        return
-    if option.kind == 'choice':
+                box = gui.add_checkbox(model, False)
+                worker.on_value(box, partial(choose, model))
+                inputs.bind(name, box, partial(is_chosen, model))
+    elif option.kind == 'choice':
         choice = gui.add_dropdown(option.label, models, initial_value=value)
-        inputs.worker.on_value(choice, partial(session.set, name))
+        worker.on_value(choice, partial(session.set, name))
         inputs.bind(name, choice)
-        return
-    low, high, step = option.bounds
-    first = clamped(option.scale * value, low, high)
-    handle: Any
-    if option.kind == 'slider':
-        handle = gui.add_slider(option.label, low, high, step, first)
     else:
-        handle = gui.add_number(option.label, first, min=low, max=high, step=step)
-    inputs.worker.on_value(handle, lambda shown: session.set(name, shown / option.scale))
-    inputs.bind(name, handle, lambda value: round(option.scale * value, 9))
-
-
-def add_checkbox(inputs: Inputs, name: str, choice: str) -> None:
-    """Add the check box of one choice of a setting that is a list of choices."""
-    session = inputs.session
-    box = inputs.gui.add_checkbox(choice, False)
-
-    def turn(on: bool) -> None:
-        others = [other for other in getattr(session.settings(), name) if other != choice]
-        session.set(name, [*others, choice] if on else others)
-
-    inputs.worker.on_value(box, turn)
-    inputs.bind(name, box, lambda chosen: choice in chosen)
+        first = clamped(option.scale * value, low, high)
+        handle: Any
+        if option.kind == 'slider':
+            handle = gui.add_slider(option.label, low, high, step, first)
+        else:
+            handle = gui.add_number(option.label, first, min=low, max=high, step=step)
+        worker.on_value(handle, lambda shown: session.set(name, shown / option.scale))
+        inputs.bind(name, handle, lambda value: round(option.scale * value, 9))
 
 
 def add_control_section(inputs: Inputs) -> None:
@@ -410,9 +389,8 @@ def add_push_section(inputs: Inputs, handle: DragHandle) -> None:
         session.push(frame.value, force, (0.0, 0.0, 0.0), duration.value)
 
     worker.on_value(frame, lambda name: setattr(handle, 'frame', name))
-    worker.on_value(drag, lambda visible: setattr(handle, 'visible', visible))
-    worker.on_click(button, push)
-    worker.on_key('push', 'P', push)
+    worker.on_value(drag, handle.show)
+    worker.on_click(button, push, 'push', 'P')
 
 
 def clamped(value: float, low: float, high: float) -> float:
@@ -470,9 +448,10 @@ def plotted_numbers(displayed: DisplayedStep) -> dict[str, float]:
     }
 
 
-def log10(values: Array) -> Array:
-    """Return decimal logarithms, of small numbers that of LOG_FLOOR."""
-    return np.asarray(np.log10(np.maximum(values, LOG_FLOOR)))
+def shown_line(values: ArrayLike, logarithmic: bool) -> Array:
+    """Return what a plot shows of numbers: perhaps logarithms, and no NaN, which empties it."""
+    line = np.nan_to_num(values)
+    return np.asarray(np.log10(np.maximum(line, LOG_FLOOR)) if logarithmic else line)
 
 
 class Plots:
@@ -491,20 +470,15 @@ class Plots:
             self._handles.append(handle)
 
     def add(self, numbers: Mapping[str, float]) -> None:
-        """Add a point, by the names of the series."""
+        """Add a point, by the names of the series, and show it."""
         for name, values in self._values.items():
             values.append(numbers[name])
-
-    def draw(self) -> None:
-        """Show all points."""
         for plot, handle in zip(self._plots, self._handles, strict=True):
             handle.data = self._data(plot)
 
     def _data(self, plot: Plot) -> tuple[np.ndarray, ...]:
-        values = [np.nan_to_num(self._values[name]) for name in plot.series]  # a NaN empties it
-        if plot.logarithmic:
-            values = [log10(value) for value in values]
-        return SAMPLING * np.arange(1.0 - len(values[0]), 1.0), *values
+        lines = [shown_line(self._values[name], plot.logarithmic) for name in plot.series]
+        return SAMPLING * np.arange(1.0 - len(lines[0]), 1.0), *lines
 
 
 def add_plot(
@@ -531,11 +505,7 @@ Action = Callable[[], None]
 
 
 class CallbackWorker:
-    """Runs GUI callbacks one after the other, and shows their errors in the page.
-
-    Values are taken when the browser sends them, and used later: until then the page may have
-    shown an older setting in the same input.
-    """
+    """Runs GUI callbacks one after the other, and shows their errors in the page."""
 
     def __init__(self, server: viser.ViserServer) -> None:
         self._server, self._lock = server, threading.Lock()
@@ -558,26 +528,26 @@ class CallbackWorker:
 
         async def on_update(event: viser.GuiEvent[Any]) -> None:
             if event.client_id is not None:  # not where the page shows the settings
+                # taken now: until it is used, the page may show an older setting in the input
                 self._submit(partial(act, handle.value), handle)
 
         handle.on_update(on_update)
 
-    def on_click(self, button: Any, act: Action) -> None:
-        """Call `act` at each click."""
-
-        async def on_click(event: viser.GuiEvent[Any]) -> None:
-            self._submit(act, button)
-
-        button.on_click(on_click)
+    def on_click(self, button: Any, act: Action, label: str, key: Any) -> None:
+        """Call `act` at each click, and as `on_key`."""
+        button.on_click(self._callback(act, button))
+        self.on_key(label, key, act)
 
     def on_key(self, label: str, key: Any, act: Action) -> None:
         """Call `act` when a key is pressed, or the command of this label is chosen."""
         command = self._server.gui.add_command(label, hotkey=key)
+        command.on_trigger(self._callback(act, command))
 
-        async def on_trigger(event: object) -> None:
-            self._submit(act, command)
+    def _callback(self, act: Action, handle: object) -> Callable[[Any], Any]:
+        async def callback(event: object) -> None:
+            self._submit(act, handle)
 
-        command.on_trigger(on_trigger)
+        return callback
 
     def run(self, act: Callable[[], object]) -> None:
         """Run a callback now; show in the page why it fails."""

@@ -24,7 +24,6 @@ from contact_sim.replay._event_detection import (
     KINDS,
     Event,
     EventDetection,
-    Series,
     detect_events,
 )
 from contact_sim.replay._recording import Recording
@@ -40,7 +39,7 @@ from contact_sim.view._page import (
     add_plot,
     clamped,
     keep_drawing,
-    log10,
+    shown_line,
 )
 from contact_sim.view._scene import Camera, Scene, SceneOffset
 
@@ -56,14 +55,12 @@ class PlaybackFrame:
 
 
 class Playback:
-    """A recorded run, and a place in it.
-
-    Methods may be called from any thread; `frame` and `advance` are for the one that draws.
-    """
+    """A place in a recorded run; only the thread that draws calls `frame` and `advance`."""
 
     def __init__(self, recording: Recording, contact_model: str | None = None) -> None:
         self.recording = recording
         self.timeline = timeline_with_steps(recording)
+        self.steps = self.timeline.steps
         self.speed = 1.0
         """Simulated over wall time."""
         self.playing = False
@@ -71,11 +68,6 @@ class Playback:
         other = None if contact_model is None else Timeline(recording, contact_model)
         self.reader = TimelineReader(self.timeline)
         self.other = None if other is None else TimelineReader(other)
-
-    @property
-    def steps(self) -> int:
-        """Number of steps that can be shown."""
-        return self.timeline.steps
 
     @property
     def step(self) -> int:
@@ -182,11 +174,6 @@ class TimelineReader:
         self._thread.start()
 
     @property
-    def done(self) -> bool:
-        """Whether it has been read as far as it can be."""
-        return self.survey is not None or bool(self.failure)
-
-    @property
     def reach(self) -> int:
         """Last step to which one may jump: later ones have not been read, or cannot be."""
         return self.timeline.steps if self.survey is not None else self.timeline.known
@@ -287,7 +274,7 @@ class RecordingPage:
     def draw(self) -> PlaybackFrame:
         """Show the current step, and return it."""
         frame, beside = self._playback.frame(), self.panel.side_by_side.value
-        follow = self.panel.layers.follow
+        follow = self.panel.layers.follow.value
         drawn = frame.recorded, frame.other, beside, follow
         if drawn != self._drawn:
             if self.scenes.show(frame, beside, follow):
@@ -352,18 +339,13 @@ class RecordingPanel:
             self._reading: Any = gui.add_progress_bar(0.0)
         with tabs.add_tab('show'):
             self.layers = LayerSwitches(gui)
-        worker.on_click(self._run, playback.toggle)
-        worker.on_key('play or pause', 'space', playback.toggle)
+        worker.on_click(self._run, playback.toggle, 'play or pause', 'space')
+        worker.on_click(back, lambda: self._go(-1), 'step back', 'B')
+        worker.on_click(forth, lambda: self._go(1), 'step forth', 'N')
+        worker.on_click(previous, lambda: self._jump(forth=False), 'previous event', 'Q')
+        worker.on_click(later, lambda: self._jump(forth=True), 'next event', 'E')
         worker.on_value(speed, lambda value: setattr(playback, 'speed', value))
         worker.on_value(model, lambda x: playback.show_model(None if x == NO_MODEL else x))
-        for button, label, key, act in (
-            (back, 'step back', 'B', lambda: self._go(-1)),
-            (forth, 'step forth', 'N', lambda: self._go(1)),
-            (previous, 'previous event', 'Q', lambda: self._jump(forth=False)),
-            (later, 'next event', 'E', lambda: self._jump(forth=True)),
-        ):
-            worker.on_click(button, act)
-            worker.on_key(label, key, act)
         self._plots: RunPlots | None = None
         self._next, self._failure, self._playing = 0.0, '', False
 
@@ -450,27 +432,21 @@ def state_text(playback: Playback, frame: PlaybackFrame, busy: bool) -> str:
 def numbers_text(frame: PlaybackFrame) -> str:
     """Return the forces and residuals of a step, a column for each contact model."""
     steps = [frame.recorded] if frame.other is None else [frame.recorded, frame.other]
-    columns = [_column(step) for step in steps]
-    names = [step.contact_model for step in steps]
-    lines = [f'| | {" | ".join(names)} |', '|---' * (len(names) + 1) + '|']
-    for name in columns[0]:
-        lines.append(f'| {name} | {" | ".join(column[name] for column in columns)} |')
-    return '\n'.join(lines)
-
-
-def _column(step: TimelineStep) -> dict[str, str]:
-    """Return the numbers of a step under one model, by the names of the rows."""
-    report = step.report
-    feet, residuals = report.feet, report.residuals.as_dict()
-    force = np.linalg.norm(feet.force, axis=1)
-    return {
-        **{
-            f'{name} [N]': f'{force[k]:.4g} {MODES.get(int(feet.mode[k]), "stick")}'
-            for k, name in enumerate(feet.names)
-        },
-        **{f'{name} [{unit}]': f'{residuals[name]:.3g}' for name, unit in JUDGED.items()},
-        'solver': f'{report.solver.status.name.lower()}, {report.solver.iterations} iterations',
-    }
+    rows: dict[str, list[str]] = {'': [], '---': ['---'] * len(steps)}
+    for step in steps:
+        report, feet = step.report, step.report.feet
+        force, residuals = np.linalg.norm(feet.force, axis=1), report.residuals.as_dict()
+        column = {'': step.contact_model}
+        for k, name in enumerate(feet.names):
+            mode = MODES.get(int(feet.mode[k]), 'stick')
+            column[f'{name} [N]'] = f'{force[k]:.4g} {mode}'
+        for name, unit in JUDGED.items():
+            column[f'{name} [{unit}]'] = f'{residuals[name]:.3g}'
+        solver = report.solver
+        column['solver'] = f'{solver.status.name.lower()}, {solver.iterations} iterations'
+        for name, text in column.items():
+            rows.setdefault(name, []).append(text)
+    return '\n'.join(f'| {name} | {" | ".join(texts)} |' for name, texts in rows.items())
 
 
 # ------------------------------------------------ plots of the whole run
@@ -481,58 +457,41 @@ MAX_LINES = 8
 """Lines of one plot; of more feet the first ones are shown."""
 
 
-class RunPlot:
-    """One plot of a run, over the time of each bin since the beginning [s], shape (bins,)."""
-
-    def __init__(
-        self, gui: viser.GuiApi, title: str, time: Array, series: Series, logarithmic: bool = False
-    ) -> None:
-        names = list(series.units)[:MAX_LINES]
-        lines = [np.nan_to_num(series.column(name)) for name in names]  # a NaN empties a plot
-        if logarithmic:
-            lines = [log10(line) for line in lines]
-        self._data = (time, *lines)
-        self._low, self._high = np.min(lines, initial=0.0), np.max(lines, initial=0.0)
-        labels = [f'{name} [{series.units[name]}]' for name in names]
-        styles = [(label, colour, 1) for label, colour in zip(labels, COLOURS, strict=False)]
-        self._handle = add_plot(
-            gui, title, self._with_cursor(0), 't [s]', [*styles, ('here', CURSOR, 2)],
-            uplot.Scale(time=False, auto=True),
-        )  # fmt: skip
-
-    def show(self, place: int) -> None:
-        """Move the cursor to a bin."""
-        self._handle.data = self._with_cursor(place)
-
-    def _with_cursor(self, place: int) -> tuple[Array, ...]:
-        """Return the data with the line of the cursor: at the bottom except in one bin."""
-        cursor = np.full(len(self._data[0]), self._low)
-        cursor[place : place + 1] = self._high
-        return (*self._data, cursor)
-
-
 class RunPlots:
     """Forces on the feet, residuals and energies of a run, over the time that its steps took."""
 
     def __init__(self, gui: viser.GuiApi, survey: EventDetection) -> None:
-        time = survey.elapsed.column('elapsed')
+        time, stride = survey.elapsed.column('elapsed'), survey.elapsed.stride
         self._steps, self._place = survey.elapsed.steps, 0
-        stride = survey.elapsed.stride
         note = '' if stride == 1 else f', of {stride} steps each'
-        self._plots = [
-            RunPlot(gui, f'{title}{note}', time, series, logarithmic)
-            for title, series, logarithmic in (
-                ('force on the feet [N]', survey.force, False),
-                ('residuals, powers of ten', survey.residuals, True),
-                ('energy since the beginning [J]', survey.work, False),
-            )
-            if series.units
-        ]
+        scale = uplot.Scale(time=False, auto=True)
+        self._plots: list[tuple[viser.GuiUplotHandle, tuple[Array, ...]]] = []
+        for title, series, logarithmic in (
+            ('force on the feet [N]', survey.force, False),
+            ('residuals, powers of ten', survey.residuals, True),
+            ('energy since the beginning [J]', survey.work, False),
+        ):
+            names = list(series.units)[:MAX_LINES]
+            if not names:
+                continue
+            data = time, *(shown_line(series.column(name), logarithmic) for name in names)
+            labels = [f'{name} [{series.units[name]}]' for name in names]
+            lines = [(label, colour, 1) for label, colour in zip(labels, COLOURS, strict=False)]
+            lines.append(('here', CURSOR, 2))
+            handle = add_plot(gui, f'{title}{note}', with_cursor(data, 0), 't [s]', lines, scale)
+            self._plots.append((handle, data))
 
     def show(self, step: int) -> None:
         """Move the cursor to a step."""
         place = int(np.searchsorted(self._steps, step))
         if place != self._place:
             self._place = place
-            for plot in self._plots:
-                plot.show(place)
+            for handle, data in self._plots:
+                handle.data = with_cursor(data, place)
+
+
+def with_cursor(data: tuple[Array, ...], place: int) -> tuple[Array, ...]:
+    """Return time and lines with that of the cursor: at the bottom except in one bin."""
+    cursor = np.full(len(data[0]), np.min(data[1:], initial=0.0))
+    cursor[place : place + 1] = np.max(data[1:], initial=0.0)
+    return (*data, cursor)

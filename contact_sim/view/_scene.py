@@ -165,68 +165,54 @@ class Scene:
             bodies = tinted(bodies, colour)
         self._meshes = meshes = RobotMeshes(scene, f'{path}/meshes', bodies)
         add_ground(scene, f'{path}/ground', ground)
-        forces = ArrowLayer(scene, f'{path}/forces', 'force', colour)
         cones = Cones(scene, f'{path}/friction_cones')
-        normals = ArrowLayer(scene, f'{path}/normals', 'normal')
-        slip = ArrowLayer(scene, f'{path}/slip', 'slip', colour)
         trails = Trails(scene, f'{path}/slip_trails')
         polygons = LineLayer(
             scene, f'{path}/support_polygon/outlines', COLOURS['support_polygon'], POLYGON_WIDTH
         )
         centres = Centres(scene, f'{path}/centre_of_mass', len(self._buffers.supports))
-        pairs = ArrowLayer(scene, f'{path}/pairs', 'pair_force', colour)
-        constraints = ArrowLayer(scene, f'{path}/constraints', 'constraint_force', colour)
         pushes = [ArrowLayer(scene, f'{path}/pushes', kind) for kind in ('push', 'push_torque')]
-        constraint_forces = ConstraintForces(robot)
+
+        def arrows(
+            layer: str, kind: str, of: Callable[[SceneFrame], Arrows], tint: Colour | None = None
+        ) -> Callable[[SceneFrame], None]:
+            node = ArrowLayer(scene, f'{path}/{layer}', kind, tint)
+            return lambda frame: node.show(of(frame))
 
         def show_pushes(frame: SceneFrame) -> None:
-            arrows = push_arrows(frame.wrenches, frame.origins).values()
-            for layer, ends in zip(pushes, arrows, strict=True):
-                layer.show(ends)
+            ends = push_arrows(frame.wrenches, frame.origins).values()
+            for layer, arrows in zip(pushes, ends, strict=True):
+                layer.show(arrows)
 
         return {
             'meshes': lambda frame: meshes.show(frame.joints),
-            'forces': lambda frame: forces.show(frame.arrows['force']),
+            'forces': arrows('forces', 'force', lambda frame: frame.arrows['force'], colour),
             'friction_cones': lambda frame: cones.show(frame.report.contacts),
-            'normals': lambda frame: normals.show(frame.arrows['normal']),
-            'slip': lambda frame: slip.show(frame.arrows['slip']),
+            'normals': arrows('normals', 'normal', lambda frame: frame.arrows['normal']),
+            'slip': arrows('slip', 'slip', lambda frame: frame.arrows['slip'], colour),
             'slip_trails': lambda frame: trails.show(frame.report),
             'support_polygon': lambda frame: polygons.show(frame.outlines),
             'centre_of_mass': lambda frame: centres.show(frame.supports),
-            'pairs': lambda frame: pairs.show(pair_arrows(frame.report.pairs)),
-            'constraints': lambda frame: constraints.show(constraint_forces.arrows(frame.report)),
+            'pairs': arrows(
+                'pairs', 'pair_force', lambda frame: pair_arrows(frame.report.pairs), colour
+            ),
+            'constraints': arrows(
+                'constraints', 'constraint_force', lambda frame: frame.constraint_forces, colour
+            ),
             'pushes': show_pushes,
         }
-
-
-class ConstraintForces:
-    """The forces of constraints that act at frames."""
-
-    def __init__(self, robot: RobotModel) -> None:
-        self._robot = robot
-        self._points: dict[str, ConstrainedPoint] = {}
-
-    def arrows(self, report: StepReport) -> Arrows:
-        """Return one arrow for each of these constraints."""
-        arrows = [Arrows(np.zeros((0, 3)), np.zeros((0, 3)))]
-        for constraint in filter(constrains_frame, report.constraints.described):
-            name = constraint.holds[0]
-            if name not in self._points:
-                self._points[name] = ConstrainedPoint(self._robot, constraint)
-            arrows.append(self._points[name].arrow(report, constraint))
-        start = np.concatenate([arrow.start for arrow in arrows])
-        return Arrows(start, np.concatenate([arrow.along for arrow in arrows]))
 
 
 # ------------------------------------------------ a step
 
 
 class KinematicsBuffers:
-    """Pinocchio data and support shapes of a robot, or of several that were joined."""
+    """Pinocchio data, support shapes and constrained points of a robot, or of several joined."""
 
     def __init__(self, robot: RobotModel, ground: Terrain) -> None:
         self.robot, self.data = robot, robot.pinocchio_model.createData()
         self.supports = [(part, SupportShapes(part.robot, ground)) for part in parts_of(robot)]
+        self.points: dict[str, ConstrainedPoint] = {}
 
 
 class SceneFrame:
@@ -243,6 +229,7 @@ class SceneFrame:
     ) -> None:
         self.report, self.wrenches = report, wrenches
         self._robot, self._data, self._supports = buffers.robot, buffers.data, buffers.supports
+        self._points = buffers.points
         pin.forwardKinematics(self._robot.pinocchio_model, self._data, report.q)
 
     @cached_property
@@ -259,6 +246,18 @@ class SceneFrame:
     def supports(self) -> list[SupportShape]:
         """Support polygon and centre of mass of each robot."""
         return [shapes.of(RobotView(self.report, part)) for part, shapes in self._supports]
+
+    @property
+    def constraint_forces(self) -> Arrows:
+        """The force of each constraint that acts at a frame."""
+        arrows = [Arrows(np.zeros((0, 3)), np.zeros((0, 3)))]
+        for constraint in filter(constrains_frame, self.report.constraints.described):
+            name = constraint.holds[0]
+            if name not in self._points:
+                self._points[name] = ConstrainedPoint(self._robot, constraint)
+            arrows.append(self._points[name].arrow(self.report, constraint))
+        start = np.concatenate([arrow.start for arrow in arrows])
+        return Arrows(start, np.concatenate([arrow.along for arrow in arrows]))
 
     @property
     def outlines(self) -> Array:
@@ -623,13 +622,8 @@ class DragHandle:
         )
         self._gizmo.on_update(self._on_update)
 
-    @property
-    def visible(self) -> bool:
-        """Whether it is visible; can be set."""
-        return bool(self._gizmo.visible)
-
-    @visible.setter
-    def visible(self, visible: bool) -> None:
+    def show(self, visible: bool) -> None:
+        """Show it, or hide it."""
         self._gizmo.visible = visible and bool(self.frame)
 
     async def _on_update(self, event: Any) -> None:
@@ -639,7 +633,7 @@ class DragHandle:
     @property
     def dragged(self) -> bool:
         """Whether it is dragged in a browser."""
-        return self._dragged and self.visible
+        return self._dragged and bool(self._gizmo.visible)
 
     @property
     def acts(self) -> bool:
@@ -656,7 +650,7 @@ class DragHandle:
 
     def follow(self, robot: RobotModel, q: Array) -> None:
         """Move to the frame at q (nq,), unless the handle is dragged."""
-        if self.visible and not self._dragged:
+        if self._gizmo.visible and not self._dragged:
             model = robot.pinocchio_model
             if model is not self._model:
                 self._model, self._data = model, model.createData()

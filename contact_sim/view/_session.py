@@ -626,17 +626,14 @@ class LiveSession(Session):
     def _on_set_speed(self, speed: float) -> None:
         self._run.pacer.restart(self._sim.time, number_within('speed', speed, MAX_SPEED))
 
-    def _on_reset(self) -> None:
-        self._reset(self._pose, 0.0)
-
     def _on_drop(self, height: float) -> None:
-        self._reset(self._pose, number_within('height', height, MAX_HEIGHT))
+        self._on_reset(number_within('height', height, MAX_HEIGHT))
 
     def _on_set_pose(self, pose: str) -> None:
-        self._reset(pose, 0.0)
+        self._on_reset(pose=pose)
 
-    def _reset(self, pose: str, height: float) -> None:
-        sim = self._sim
+    def _on_reset(self, height: float = 0.0, pose: str | None = None) -> None:
+        sim, pose = self._sim, self._pose if pose is None else pose
         q = sim.standing_configuration(pose).copy()
         lift(sim.robot, q, sim.terrain, height)
         sim.reset(sim.assembled(q))

@@ -16,7 +16,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -31,13 +30,7 @@ from contact_sim.simulation._report import StepContext, StepReport
 from contact_sim.simulation._shadow import Shadows, ShadowSolve, StepStart
 from contact_sim.step._workspace import Workspace
 from contact_sim.view._page import Page
-from contact_sim.view._process import (
-    PageState,
-    SharedRecord,
-    address_of,
-    page_server,
-    received,
-)
+from contact_sim.view._process import PageState, SharedRecord, address_of, page_server, received
 from contact_sim.view._session import Capabilities, DisplayedStep, Session, Settings
 
 NICE = 5
@@ -178,11 +171,8 @@ class RemoteSession(Session):
             elif kind == 'capabilities':
                 (self._capabilities,) = values
             elif kind == 'world':
-                number, length, header, shadows = values
                 try:
-                    self._described = world_of(
-                        number, length, header, shadows, before=self._described
-                    )
+                    self._described = RemoteWorld(self._described, *values)
                 except ContactSimError as error:
                     self._error = error
                     self._messages.append(
@@ -220,54 +210,44 @@ class RemoteSession(Session):
 # ------------------------------------------------ its world
 
 
-@dataclass(frozen=True, eq=False)
 class RemoteWorld:
-    """Robot, ground and constraints of a simulation, built again from their description."""
+    """Robot, ground and constraints of a simulation, built again from the header of a recording.
 
-    number: int
-    """As in a `SharedWorld`."""
-    length: int
-    """Numbers of a record after its front."""
-    robot: RobotModel
-    ground: Terrain
-    workspace: Workspace
-    context: StepContext
-    shadows: Shadows | None
-    """Solve steps here, in this process."""
-    header: Mapping[str, Any]
+    Robot and ground are those of the world before, if they are the same. The other arguments are
+    as in a `SharedWorld`; `shadows` are the headers of models that solve here, in this process.
+    """
+
+    def __init__(
+        self,
+        before: RemoteWorld | None,
+        number: int,
+        length: int,
+        header: Mapping[str, Any],
+        shadows: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
+        self.number, self.length, self.header = number, length, header
+        if before is not None and before.header['robot'] == header['robot']:
+            self.robot: RobotModel = before.robot
+        else:
+            self.robot = robot_of(header['robot'], numbers_must_match=True)
+        if before is not None and before.header['ground'] == header['ground']:
+            self.ground: Terrain = before.ground
+        else:
+            self.ground = ground_of(header)
+        constraints = [constraint_from_dict(words) for words in header['constraints']]
+        self._work = work = Workspace(self.robot, self.ground, header['time_step'], constraints)
+        work.data.q[:] = self.robot.reference_configuration()
+        work.integrator[0] = integrator_code(header['integrator'])
+        self._context, models = StepContext(work), [contact_model_of(words) for words in shadows]
+        self._shadows = Shadows(work, self._context, models) if models else None
 
     def report(self, numbers: Array, model: str = '') -> StepReport:
         """Return the report of a step of that simulation."""
-        length, solve = self.context.sizes.length, None
-        if model and self.shadows is not None:
-            start = StepStart.of(model, numbers[length:], self.workspace)
-            solve = ShadowSolve(self.shadows, start)
-        return StepReport(numbers[:length], self.context, solve)
-
-
-def world_of(
-    number: int,
-    length: int,
-    header: Mapping[str, Any],
-    shadows: Sequence[Mapping[str, Any]] = (),
-    before: RemoteWorld | None = None,
-) -> RemoteWorld:
-    """Return the world of a header as in a recording; keep robot and ground of the one before."""
-    if before is not None and before.header['robot'] == header['robot']:
-        robot = before.robot
-    else:
-        robot = robot_of(header['robot'], numbers_must_match=True)
-    if before is not None and before.header['ground'] == header['ground']:
-        ground = before.ground
-    else:
-        ground = ground_of(header)
-    constraints = [constraint_from_dict(words) for words in header['constraints']]
-    work = Workspace(robot, ground, header['time_step'], constraints)
-    work.data.q[:] = robot.reference_configuration()
-    work.integrator[0] = integrator_code(header['integrator'])
-    context, models = StepContext(work), [contact_model_of(words) for words in shadows]
-    solver = Shadows(work, context, models) if models else None
-    return RemoteWorld(number, length, robot, ground, work, context, solver, header)
+        length, solve = self._context.sizes.length, None
+        if model and self._shadows is not None:
+            start = StepStart.of(model, numbers[length:], self._work)
+            solve = ShadowSolve(self._shadows, start)
+        return StepReport(numbers[:length], self._context, solve)
 
 
 if __name__ == '__main__':
