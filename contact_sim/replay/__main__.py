@@ -82,19 +82,6 @@ def parser() -> argparse.ArgumentParser:
     return result
 
 
-def write_files(recording: Recording, targets: Targets, model: str | None) -> int:
-    """Export a recording and print the files; return 0 if it was repeated exactly."""
-    done = export(recording, targets, model)
-    for path in targets.paths.values():
-        print(f'{path}: {done.steps} steps, {path.stat().st_size / 1e6:.1f} MB')
-    if done.first_difference is not None:
-        print(f'replay: from step {done.first_difference} on they differ from the recording',
-              file=sys.stderr)  # fmt: skip
-    if done.damage:
-        print(f'replay: {done.damage}', file=sys.stderr)
-    return 0 if done.first_difference is None and not done.damage else 1
-
-
 def main(arguments: list[str] | None = None) -> int:
     """Repeat a recording; return 0 if it is the same to the bit."""
     options = parser().parse_args(arguments)
@@ -109,7 +96,16 @@ def main(arguments: list[str] | None = None) -> int:
             options.ground_truth, options.overwrite,
         )  # fmt: skip
         if targets.paths:
-            return write_files(recording, targets, options.model)
+            done = export(recording, targets, options.model)
+            for path in targets.paths.values():
+                print(f'{path}: {done.steps} steps, {path.stat().st_size / 1e6:.1f} MB')
+            differing = done.first_difference
+            if differing is not None:
+                text = f'from step {differing} on they differ from the recording'
+                print(f'replay: {text}', file=sys.stderr)
+            if done.damage:
+                print(f'replay: {done.damage}', file=sys.stderr)
+            return 0 if differing is None and not done.damage else 1
         outcome = repeat(recording)
         comparison = compare(recording, options.model) if options.model else None
     except ContactSimError as error:

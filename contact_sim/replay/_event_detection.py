@@ -14,7 +14,7 @@ from contact_sim._validation import checked
 from contact_sim.collision._terrain import Terrain
 from contact_sim.errors import ContactSimError, shortened
 from contact_sim.replay._format import understood
-from contact_sim.replay._recording import Recording, describe_change
+from contact_sim.replay._recording import describe_change
 from contact_sim.replay._replayer import ReplayedStep, Timeline, TimelineStep
 from contact_sim.robot._model import RobotModel
 from contact_sim.simulation._report import StepReport
@@ -42,10 +42,7 @@ class Series:
     """
 
     def __init__(
-        self,
-        units: Mapping[str, str],
-        joined: Callable[[Array, Array], Array],
-        bins: int = BINS,
+        self, units: Mapping[str, str], joined: Callable[[Array, Array], Array], bins: int = BINS
     ) -> None:
         self.units, self.stride = dict(units), 1
         self._joined = joined
@@ -175,7 +172,15 @@ class EventDetector:
         self._work = Series(WORK, lambda earlier, later: later)
         self._elapsed = Series({'elapsed': 's'}, lambda earlier, later: later)
         self._sum, self._time = np.zeros(len(WORK)), 0.0
-        self._changes = changes_of(timeline.recording)
+        # external changes, by the first step in which they act
+        self._changes: dict[int, list[Event]] = {}
+        with understood(f'{timeline.recording.path}: its changes'):
+            for change in timeline.recording.events:
+                step, kind = int(change['step']) + 1, change['kind']
+                if kind != 'failure':
+                    event_kind = {'contact_model': MODEL, 'wrenches': PUSH}.get(kind, CHANGE)
+                    text = shortened(describe_change(change), LONGEST_TEXT)
+                    self._changes.setdefault(step, []).append(Event(step, event_kind, text))
 
     def observe(self, after: TimelineStep, taken: ReplayedStep) -> None:
         """Take the next step."""
@@ -243,7 +248,15 @@ class FallDetector:
     """Detects bases that sink below half of their standing height."""
 
     def __init__(self, robot: RobotModel) -> None:
-        self._robot, self._bases = robot, free_bases(robot.pinocchio_model)
+        # links with a free-flyer joint, and the index of their position in q
+        self._robot, model = robot, robot.pinocchio_model
+        links = {f.parentJoint: str(f.name) for f in reversed(list(model.frames))
+                 if f.type == pin.FrameType.BODY}  # fmt: skip
+        self._bases = {
+            links.get(i, str(model.names[i])): joint.idx_q
+            for i, joint in enumerate(model.joints)
+            if joint.shortname() == 'JointModelFreeFlyer' and model.parents[i] == 0
+        }
         self._ground: Terrain | None = None
         self._low: Array = np.zeros(0)
         self._up = np.zeros(len(self._bases), dtype=bool)
@@ -283,27 +296,3 @@ class FallDetector:
         places = [q[start : start + 3] for q in configurations for start in self._bases.values()]
         distances = ground.distances(np.reshape(places, (-1, 3)))
         return np.reshape(distances, (len(configurations), len(self._bases)))
-
-
-def free_bases(model: pin.Model) -> dict[str, int]:
-    """Return the links with a free-flyer joint, and the index of their position in q."""
-    links = {f.parentJoint: str(f.name) for f in reversed(list(model.frames))
-             if f.type == pin.FrameType.BODY}  # fmt: skip
-    return {
-        links.get(i, str(model.names[i])): joint.idx_q
-        for i, joint in enumerate(model.joints)
-        if joint.shortname() == 'JointModelFreeFlyer' and model.parents[i] == 0
-    }
-
-
-def changes_of(recording: Recording) -> dict[int, list[Event]]:
-    """Return external changes as events, by the first step in which they act."""
-    changes: dict[int, list[Event]] = {}
-    with understood(f'{recording.path}: its changes'):
-        for change in recording.events:
-            step, kind = int(change['step']) + 1, change['kind']
-            if kind != 'failure':
-                event_kind = {'contact_model': MODEL, 'wrenches': PUSH}.get(kind, CHANGE)
-                text = shortened(describe_change(change), LONGEST_TEXT)
-                changes.setdefault(step, []).append(Event(step, event_kind, text))
-    return changes

@@ -79,11 +79,10 @@ PER_CONTACT: dict[str, tuple[str, int]] = {
 
 
 class Columns:
-    """Names of columns, each `name [unit]`, and the numbers of a step.
+    """Names of columns, each `name [unit]`, and the numbers of a step, in the same order.
 
-    Time, q, v, joint efforts after saturation, every contact with the ground, energy, solver and
-    residuals. Of several robots each name begins with that of its robot. Contacts that the terrain
-    of a step does not have are NaN.
+    Joint efforts are after saturation. Of several robots each name begins with that of its robot.
+    Contacts that the terrain of a step does not have are NaN.
     """
 
     def __init__(self, robot: RobotModel, grounds: list[Terrain]) -> None:
@@ -106,7 +105,6 @@ class Columns:
              lambda report: np.array(report.residuals)),
         ]  # fmt: skip
         self.names = [name for names, _ in self._parts for name in names]
-        """In the order of the numbers."""
 
     def of(self, report: StepReport) -> Array:
         """Return the numbers of a step, shape (len(names),)."""
@@ -261,12 +259,7 @@ class McapChannel(Channel):
 class McapOutput:
     """Writes steps into an MCAP file; a sink of their messages.
 
-    Args:
-        file: opened for writing.
-        recording: of the run.
-        replayer: replays its steps.
-        periods: steps between two messages, 0 for none, by the names of `publish_rate`.
-        ground_truth: write exact values beside what the sensors measure.
+    `periods` are steps between two messages, 0 for none, by the names of `publish_rate`.
     """
 
     def __init__(

@@ -148,11 +148,9 @@ class Archive:
             raise RecordingError(f'cannot read {path}: {error.strerror}') from error
         except Exception:  # whatever zipfile raises at a damaged table of contents
             self._entries = _entries(self._content)
-        self.complete = self._zip is not None
-        """False where the file ends before its table of contents."""
+        self.complete = self._zip is not None  # else it ends before its table of contents
         entries = self._zip.namelist() if self._zip is not None else list(self._entries)
-        self.names = [name.removesuffix('.npy') for name in entries]
-        """In the order in which they were written."""
+        self.names = [name.removesuffix('.npy') for name in entries]  # as they were written
         if not self.names:
             raise RecordingError(f'{path} is not a recording: it is no .npz file')
 

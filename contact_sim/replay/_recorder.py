@@ -58,6 +58,10 @@ class Recorder:
         on_error: called with the reason if the file can no longer be written (a full disk);
             without it the error is raised from the step.
 
+    Attributes:
+        path: the file.
+        steps: number of steps recorded so far.
+
     Raises:
         InvalidInput: a file that cannot be written, or hash_every or chunk out of range.
     """
@@ -82,7 +86,7 @@ class Recorder:
         self._sim, self._every, self._on_error = sim, hash_every, on_error
         self._follow_layout()
         self._efforts = np.zeros((chunk, sim.robot.n_joints))
-        self._steps = 0
+        self.steps = 0
         self._wrenches: dict[str, list[float]] = {}
         self._clock = b''
         self._start_chunk()
@@ -100,13 +104,6 @@ class Recorder:
             archive.abandon()
             raise InvalidInput(f'cannot write {path}: {error.strerror}') from error
         sim.add_observer(self)
-
-    @property
-    def steps(self) -> int:
-        """Steps recorded so far."""
-        return self._steps
-
-    # ---------------------------------------------------------------- called by the simulator
 
     def before_step(self, external_wrenches: Mapping[str, ArrayLike]) -> None:
         """Record changes since the last step, and the inputs of this one."""
@@ -126,20 +123,18 @@ class Recorder:
             if wrenches != self._wrenches:
                 self._add_event({'kind': 'wrenches', 'wrenches': wrenches})
                 self._wrenches = wrenches
-        self._efforts[self._steps - self._first] = now.buffer[self._command]
+        self._efforts[self.steps - self._first] = now.buffer[self._command]
 
     def after_step(self) -> None:
         """Record the state after the step."""
         self._last = self._sim.snapshot()
         if self._last.buffer[:3].tobytes() == self._clock:
             self._add_event({'kind': 'failure'})
-        self._steps += 1
-        if self._steps % self._every == 0:
+        self.steps += 1
+        if self.steps % self._every == 0:
             self._hashes.append(self._hash(self._last.buffer))
-        if self._steps - self._first == len(self._efforts):
+        if self.steps - self._first == len(self._efforts):
             self.flush()
-
-    # ---------------------------------------------------------------- writing
 
     def flush(self) -> None:
         """Write all steps so far to the file."""
@@ -169,7 +164,7 @@ class Recorder:
         self._on_error(f'{self.path} holds no more steps from {self._first} on: {error.strerror}')
 
     def _write_chunk(self) -> None:
-        count = self._steps - self._first
+        count = self.steps - self._first
         if count == 0 or self._archive is None:
             return
         chunk = f'steps-{self._first:010d}'
@@ -184,15 +179,13 @@ class Recorder:
         self._start_chunk()
 
     def _start_chunk(self) -> None:
-        self._first = self._steps
+        self._first = self.steps
         self._hashes: list[int] = []
         self._events: list[dict[str, Any]] = []
         self._states: dict[str, Array] = {}
 
     def _add_event(self, event: dict[str, Any]) -> None:
-        self._events.append({'step': self._steps, **event})
-
-    # ---------------------------------------------------------------- changes
+        self._events.append({'step': self.steps, **event})
 
     def _follow_layout(self) -> None:
         """Take the layout of the step data, which terrain and constraints determine."""

@@ -73,8 +73,6 @@ class Recording:
             raise RecordingError(f'{path} is not a recording of format {readable}')
         self.damage = ''
 
-    # ---------------------------------------------------------------- steps and changes
-
     @property
     def hash_every(self) -> int:
         """Steps between two hashes."""
@@ -151,8 +149,6 @@ class Recording:
             for event in events
         ]
 
-    # ---------------------------------------------------------------- robot and simulator
-
     def robot(self) -> RobotModel:
         """Return the robot that was recorded.
 
@@ -221,8 +217,6 @@ class Recording:
                 initial['buffer'] = without_memory(sim, initial['buffer'])
             sim.restore(replace(sim.snapshot(), **initial))
             return sim
-
-    # ---------------------------------------------------------------- reading
 
     def _chunk(self, name: str, first: int) -> Chunk:
         if name != f'steps-{first:010d}':

@@ -83,12 +83,9 @@ class Checkpoint:
 
 
 class Replayer:
-    """Takes the steps of a recording on a simulator.
+    """Takes the steps of a recording on a simulator, perhaps all under another contact model.
 
-    Args:
-        recording: what is repeated.
-        contact_model: another model, in force from beginning to end; None: those recorded.
-        made: cache of the terrains and models of recorded changes, which replayers may share.
+    `made` is a cache of the terrains and models of recorded changes, which replayers may share.
     """
 
     def __init__(
@@ -102,13 +99,10 @@ class Replayer:
         self._own_model = contact_model is not None
         self._made: dict[tuple[str, int], Any] = {} if made is None else made
         self._stopped = False
-        self.wrenches: Mapping[str, list[float]] = {}
-        """External wrenches in the last step, as `Simulator.step` takes them."""
+        self.wrenches: Mapping[str, list[float]] = {}  # in the last step
         self.sim: Simulator = recording.simulator(contact_model)
-        self.done = 0
-        """Number of steps taken since the recording began."""
-        self.setup_changed = False
-        """Whether one of `SETUP_CHANGES` came before the last step."""
+        self.done = 0  # steps taken since the recording began
+        self.setup_changed = False  # whether one of SETUP_CHANGES came before the last step
 
     def steps(self) -> Iterator[ReplayedStep]:
         """Yield all steps, from the beginning on."""
@@ -248,6 +242,9 @@ class Timeline:
 
     Attributes:
         recording: what was recorded.
+        robot: the robot that was recorded.
+        time_step: time step at the beginning [s].
+        other_model: whether this is the run under another contact model than the recorded ones.
         steps: number of steps that can be read.
         damage: reason why these are not all, '' if they are.
 
@@ -263,8 +260,9 @@ class Timeline:
         contact_model: str | ContactModel | None = None,
         room: int = ROOM,
     ) -> None:
-        self.recording = recording
-        self._model = contact_model
+        self.recording, self._model = recording, contact_model
+        self.other_model = contact_model is not None
+        self.time_step = float(recording.header['time_step'])
         self._made: dict[tuple[str, int], Any] = {}
         self._starts: list[int] = []
         self.steps = 0
@@ -273,7 +271,7 @@ class Timeline:
             self.steps += len(chunk.effort)
         self.damage = recording.damage
         first = Replayer(recording, contact_model, self._made)
-        self._replayers = [first]
+        self._replayers, self.robot = [first], first.sim.robot
         self._chunk: Chunk | None = None
         start = first.checkpoint()
         self._checkpoints, self._numbers = {0: start}, [0]  # by the number of steps before them
@@ -281,21 +279,6 @@ class Timeline:
         self._spacing, self._most = SPACING, max(count('room', room, MOST_ROOM) // size, 2)
         self._jumping, self._storing = threading.Lock(), threading.Lock()
         self._current = _timeline_step(first, None, start=True)
-
-    @property
-    def robot(self) -> RobotModel:
-        """The robot that was recorded."""
-        return self._replayers[0].sim.robot
-
-    @property
-    def time_step(self) -> float:
-        """Time step at the beginning [s]."""
-        return float(self.recording.header['time_step'])
-
-    @property
-    def other_model(self) -> bool:
-        """Whether this is the run under another contact model than the recorded ones."""
-        return self._model is not None
 
     @property
     def known(self) -> int:

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
 PORT = 8080
 FPS = 30.0
-"""Pictures per second of a saved scene."""
 NAMED_GROUNDS = ('plane', 'inclined_plane')
 """Grounds that `Simulator` knows by name."""
 
@@ -140,7 +139,7 @@ def show_simulation(options: argparse.Namespace) -> None:
         session.set_velocity(*options.velocity)
         session.set_controller(own[0] if own else options.controller)
         if options.save:
-            save_session(session, options.save, options.duration)
+            print(save_session(session, options.save, options.duration))
             return
         server = page_server(options.host, options.port, 'contact_sim')
         from contact_sim.view._page import Page  # imports viser, which `page_server` has found
@@ -154,8 +153,8 @@ def show_simulation(options: argparse.Namespace) -> None:
             server.stop()
 
 
-def save_session(session: LiveSession, path: str, duration: float) -> None:
-    """Write the first `duration` [s] of a session as a page or a clip."""
+def save_session(session: LiveSession, path: str, duration: float) -> Path:
+    """Write the first `duration` [s] of a session as a page or a clip; return its path."""
     if not is_installed():
         raise NotServed(NOT_INSTALLED)
     steps = max(1, round(1.0 / FPS / session.settings().time_step))
@@ -166,7 +165,7 @@ def save_session(session: LiveSession, path: str, duration: float) -> None:
             yield session.latest().report
 
     write = save_page if path.endswith('.html') else save_clip
-    print(write(path, session.robot, session.ground, reports(), fps=FPS))
+    return write(path, session.robot, session.ground, reports(), fps=FPS)
 
 
 def simulator(options: argparse.Namespace) -> Simulator:

@@ -182,7 +182,7 @@ class Panel:
             return
         self._next = now + SAMPLING
         self._worker.run_if_idle(self._synchronise)
-        self._state.content = state_text(displayed, self._worker.busy)
+        self._state.content = self._state_text(displayed)
         if displayed.report is not self._report:
             self._report = displayed.report
             self._plots.add(plotted_numbers(displayed))
@@ -194,21 +194,20 @@ class Panel:
             self._synchronised = now if self._inputs.show(now[0]) else None
             self._show_pause(now[0])
 
-
-def state_text(displayed: DisplayedStep, busy: bool) -> str:
-    """Return the line above the inputs: time, pace and solver, or why time is stopped."""
-    report, solver = displayed.report, displayed.report.solver
-    words = [
-        f'**t = {report.time:.3f} s**',
-        f'{displayed.real_time_factor:.2f} × real time',
-        f'{MICROSECONDS * displayed.step_seconds:.0f} µs per step',
-        f'{solver.status.name.lower()}, {solver.iterations} iterations',
-    ]
-    if busy:
-        words.append('working ...')
-    if displayed.failure:
-        words.append(f'**{displayed.failure}; reset to go on**')
-    return ' · '.join(words)
+    def _state_text(self, displayed: DisplayedStep) -> str:
+        """Return the line above the inputs: time, pace and solver, or why time is stopped."""
+        report, solver = displayed.report, displayed.report.solver
+        words = [
+            f'**t = {report.time:.3f} s**',
+            f'{displayed.real_time_factor:.2f} × real time',
+            f'{MICROSECONDS * displayed.step_seconds:.0f} µs per step',
+            f'{solver.status.name.lower()}, {solver.iterations} iterations',
+        ]
+        if self._worker.busy:
+            words.append('working ...')
+        if displayed.failure:
+            words.append(f'**{displayed.failure}; reset to go on**')
+        return ' · '.join(words)
 
 
 class LayerSwitches:
@@ -406,7 +405,7 @@ SPAN = POINTS * SAMPLING
 """Of the time axis, which stays: viser loses one that moves while the browser is slow [s]."""
 LOG_FLOOR = 1e-18
 """Shown in place of smaller numbers on a logarithmic axis."""
-COLOURS = ('#d9480f', '#1c7ed6', '#2f9e44', '#ae3ec9')
+COLOURS = ('#d9480f', '#1c7ed6', '#2f9e44', '#ae3ec9', '#e8a202', '#0c8599', '#862e9c', '#5c940d')
 HEIGHT = 150
 """Of a plot [pixels]."""
 MICROSECONDS = 1e6
@@ -418,9 +417,7 @@ class Plot:
 
     title: str
     series: tuple[str, ...]
-    """Names of numbers, with their units."""
     logarithmic: bool = False
-    """Whether the decimal logarithm is shown."""
 
 
 PLOTS = (
@@ -457,13 +454,12 @@ def shown_line(values: ArrayLike, logarithmic: bool) -> Array:
 class Plots:
     """Plots in the open tab of a panel."""
 
-    def __init__(self, gui: viser.GuiApi, plots: tuple[Plot, ...] = PLOTS) -> None:
-        self._plots = plots
-        names = [name for plot in plots for name in plot.series]
+    def __init__(self, gui: viser.GuiApi) -> None:
+        names = [name for plot in PLOTS for name in plot.series]
         self._values: dict[str, deque[float]] = {name: deque(maxlen=POINTS) for name in names}
         scale = uplot.Scale(time=False, range=(-SPAN, 0.0))
         self._handles = []
-        for plot in plots:
+        for plot in PLOTS:
             lines = [(name, colour, 1) for name, colour in zip(plot.series, COLOURS, strict=False)]
             data = self._data(plot)
             handle = add_plot(gui, plot.title, data, 'wall time [s]', lines, scale)
@@ -473,7 +469,7 @@ class Plots:
         """Add a point, by the names of the series, and show it."""
         for name, values in self._values.items():
             values.append(numbers[name])
-        for plot, handle in zip(self._plots, self._handles, strict=True):
+        for plot, handle in zip(PLOTS, self._handles, strict=True):
             handle.data = self._data(plot)
 
     def _data(self, plot: Plot) -> tuple[np.ndarray, ...]:
@@ -500,7 +496,6 @@ def add_plot(
 # ------------------------------------------------ callbacks of the inputs
 
 NOTIFICATION_SECONDS = 8.0
-"""Wall seconds for which a notification stays."""
 Action = Callable[[], None]
 
 
@@ -511,8 +506,7 @@ class CallbackWorker:
         self._server, self._lock = server, threading.Lock()
         self._executor = ThreadPoolExecutor(1, 'callbacks')
         self._pending: deque[object] = deque()
-        self.finished = 0
-        """Number of callbacks that were run; inputs may show something else since."""
+        self.finished = 0  # callbacks that were run; inputs may show something else since
 
     @property
     def busy(self) -> bool:

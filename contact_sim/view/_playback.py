@@ -19,18 +19,13 @@ from viser import uplot
 from contact_sim._types import Array
 from contact_sim.contact_models import contact_models
 from contact_sim.errors import ContactSimError, InvalidInput, shown
-from contact_sim.replay._event_detection import (
-    JUDGED,
-    KINDS,
-    Event,
-    EventDetection,
-    detect_events,
-)
+from contact_sim.replay._event_detection import JUDGED, KINDS, Event, EventDetection, detect_events
 from contact_sim.replay._recording import Recording
 from contact_sim.replay._replayer import Timeline, TimelineStep, difference
 from contact_sim.robot._model import RobotModel
 from contact_sim.step._workspace import OPEN, SLIP
 from contact_sim.view._page import (
+    COLOURS,
     MAX_SPEED,
     MIN_SPEED,
     SAMPLING,
@@ -61,9 +56,7 @@ class Playback:
         self.recording = recording
         self.timeline = timeline_with_steps(recording)
         self.steps = self.timeline.steps
-        self.speed = 1.0
-        """Simulated over wall time."""
-        self.playing = False
+        self.speed, self.playing = 1.0, False  # speed: simulated over wall time
         self._place, self._moving = 0.0, threading.Lock()
         other = None if contact_model is None else Timeline(recording, contact_model)
         self.reader = TimelineReader(self.timeline)
@@ -84,8 +77,6 @@ class Playback:
         """Read no further."""
         self.reader.close()
         self.show_model(None)
-
-    # ---------------------------------------------------------------- place and time
 
     def seek(self, step: int) -> None:
         """Go to a step, or to the nearest one."""
@@ -133,8 +124,6 @@ class Playback:
             )
         return self.reader.survey
 
-    # ---------------------------------------------------------------- what is shown
-
     def show_model(self, contact_model: str | None) -> None:
         """Show the run under another contact model beside the recorded one; None: no more."""
         other = None
@@ -165,10 +154,8 @@ class TimelineReader:
 
     def __init__(self, timeline: Timeline) -> None:
         self.timeline = timeline
-        self.survey: EventDetection | None = None
-        """Its events and numbers, once all of it has been read."""
-        self.failure = ''
-        """Why it cannot be read to its end; '' while it can."""
+        self.survey: EventDetection | None = None  # once all of it has been read
+        self.failure = ''  # why it cannot be read to its end
         self._closed = False
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
@@ -359,15 +346,13 @@ class RecordingPanel:
         if self._playing or playback.playing:
             self.slider.value = playback.step
         self._playing = playback.playing
-        self._state.content = state_text(playback, frame, self._worker.busy)
+        self._state.content = self._state_text(frame)
         self._numbers.content = numbers_text(frame)
         if playback.reader.survey is not None:
             self._show_survey(playback.reader.survey, frame.recorded.step)
         else:
             self._reading.value = 100.0 * playback.timeline.known / playback.steps
             self._notify(playback.reader.failure)
-
-    # ---------------------------------------------------------------- inputs
 
     def _scrub(self, step: int) -> None:
         self._playback.playing = False
@@ -387,8 +372,6 @@ class RecordingPanel:
             self._event.content = f'step {event.step}: **{event.text}**'
             self.slider.value = event.step
 
-    # ---------------------------------------------------------------- what is shown
-
     def _show_survey(self, survey: EventDetection, step: int) -> None:
         if self._plots is None:
             self._reading.remove()
@@ -403,30 +386,28 @@ class RecordingPanel:
                 )
         self._plots.show(step)
 
+    def _state_text(self, frame: PlaybackFrame) -> str:
+        """Return the line above the time line: time, step, model and distance of the two runs."""
+        playback, recorded, other = self._playback, frame.recorded, frame.other
+        model = recorded.contact_model
+        words = [
+            f'**t = {recorded.report.time:.4f} s**',
+            f'step {recorded.step} of {playback.steps}',
+            model if recorded.finite else f'**not finite** under {model}',
+        ]
+        if other is not None:
+            robot, q = playback.timeline.robot, recorded.report.q
+            base, _, joints = difference(robot, q, other.report.q)
+            apart = f'base {1e3 * base:.3g} mm, a joint {joints:.3g} rad or m apart'
+            words.append(f'{other.contact_model}: {apart if other.finite else "**not finite**"}')
+        if self._worker.busy or playback.reach < playback.steps:
+            words.append('reading ...')
+        return ' · '.join([*words, *filter(None, [playback.timeline.damage])])
+
     def _notify(self, failure: str) -> None:
         if failure and failure != self._failure:
             self._worker.notify(failure, 'the recording')
         self._failure = failure
-
-
-def state_text(playback: Playback, frame: PlaybackFrame, busy: bool) -> str:
-    """Return the line above the time line: time, step, model and distance of the two runs."""
-    recorded, other = frame.recorded, frame.other
-    model = recorded.contact_model
-    words = [
-        f'**t = {recorded.report.time:.4f} s**',
-        f'step {recorded.step} of {playback.steps}',
-        model if recorded.finite else f'**not finite** under {model}',
-    ]
-    if other is not None:
-        base, _, joints = difference(playback.timeline.robot, recorded.report.q, other.report.q)
-        apart = f'base {1e3 * base:.3g} mm, a joint {joints:.3g} rad or m apart'
-        words.append(f'{other.contact_model}: {apart if other.finite else "**not finite**"}')
-    if busy or playback.reach < playback.steps:
-        words.append('reading ...')
-    if playback.timeline.damage:
-        words.append(playback.timeline.damage)
-    return ' · '.join(words)
 
 
 def numbers_text(frame: PlaybackFrame) -> str:
@@ -451,7 +432,6 @@ def numbers_text(frame: PlaybackFrame) -> str:
 
 # ------------------------------------------------ plots of the whole run
 
-COLOURS = ('#d9480f', '#1c7ed6', '#2f9e44', '#ae3ec9', '#e8a202', '#0c8599', '#862e9c', '#5c940d')
 CURSOR = '#868e96'
 MAX_LINES = 8
 """Lines of one plot; of more feet the first ones are shown."""

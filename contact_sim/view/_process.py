@@ -137,14 +137,9 @@ class PageState:
 class ViewerProcess:
     """The viewer's process, from its start to its end; its failure never affects the simulation.
 
-    Args:
-        sim: the simulation.
-        feed: of its steps.
-        capabilities: shown in the page.
-        state: returns the state of the page; called by a thread of this object.
-        execute: called by a thread of this object with number, name and arguments of a command of
-            `Session`; has it answered with `answer`, and raises nothing.
-        log: called with a line for the user, and its level of `logging`.
+    Threads of this object call `state`, and `execute` with number, name and arguments of a command
+    of `Session`: it has the command answered with `answer`, and raises nothing. `log` is called
+    with a line for the user and its level of `logging`.
     """
 
     def __init__(
@@ -161,10 +156,8 @@ class ViewerProcess:
         self._outgoing: queue.SimpleQueue[tuple[Any, ...] | None] = queue.SimpleQueue()
         self._process: subprocess.Popen[bytes] | None = None
         self._ending = False
-        self.address = ''
-        """Of the page; '' before it is served."""
-        self.error = ''
-        """Why it is not, or no longer, served; '' while all is well."""
+        self.address = ''  # of the page, once it is served
+        self.error = ''  # why it is not, or no longer, served
 
     def start(self, host: str, port: int) -> None:
         """Serve the page at a port of a host name or address of this machine."""
@@ -223,8 +216,7 @@ class ViewerProcess:
                 (self.address,) = values
                 self._log(f'the viewer is at {self.address}', logging.INFO)
             elif kind == 'failed':
-                reason = f'the viewer does not run: {shortened(values[0])}'
-                self._fail(reason, logging.ERROR)
+                self._fail(f'the viewer does not run: {shortened(values[0])}', logging.ERROR)
         self._outgoing.put(None)
         if not self._ending and not self.error:
             reason = 'the viewer has ended; the simulation goes on without it'
@@ -278,25 +270,18 @@ class SharedWorld:
 
 
 class Feed:
-    """Writes the newest step of the loop to the shared memory, at most every PERIOD.
-
-    Args:
-        sim: the simulation.
-        frames: that can be pushed.
-        pace: returns wall time of the last step [s] and the real-time factor [-].
-    """
+    """Writes the newest step of the loop to the shared memory, at most every PERIOD."""
 
     def __init__(
         self, sim: Simulator, frames: Sequence[str], pace: Callable[[], tuple[float, float]]
     ) -> None:
-        self._sim, self._pace = sim, pace
-        self.due = 0.0
-        """When the next record may be written, by `time.perf_counter` [s]."""
-        self.world = self._current_world(1, None)
-        """Of the records from now on."""
+        self._sim = sim
+        self._pace = pace  # returns wall time of the last step [s] and the real-time factor [-]
+        self.due = 0.0  # when the next record may be written, by `time.perf_counter` [s]
+        self.world = self._current_world(1, None)  # of the records from now on
         self.memory = SharedRecord(frames, self.world.length)
+        # the newest step and its wrenches, by frame; None: it is written already
         self.latest: tuple[StepReport, Mapping[str, Array]] | None = sim.last_report, {}
-        """The newest step and its wrenches, by frame; None: it is written already."""
 
     def write_if_due(self) -> None:
         """Write the newest step if there is one and it is time; called after every step."""

@@ -165,10 +165,7 @@ def _frames(
 
 @contextlib.contextmanager
 def _pictures(
-    robot: RobotModel,
-    ground: Terrain,
-    reports: Iterable[StepReport],
-    wrenches: Iterable[Wrenches],
+    robot: RobotModel, ground: Terrain, reports: Iterable[StepReport], wrenches: Iterable[Wrenches]
 ) -> Iterator[tuple[viser.ViserServer, Iterator[object], Camera]]:
     """Return a server, an iterator that shows picture after picture on it, and a camera."""
     source = iter(reports)

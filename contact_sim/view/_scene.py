@@ -227,15 +227,13 @@ class SceneFrame:
         report: StepReport,
         wrenches: Mapping[str, Array] = NO_WRENCHES,
     ) -> None:
-        self.report, self.wrenches = report, wrenches
-        self._robot, self._data, self._supports = buffers.robot, buffers.data, buffers.supports
-        self._points = buffers.points
-        pin.forwardKinematics(self._robot.pinocchio_model, self._data, report.q)
+        self.report, self.wrenches, self._buffers = report, wrenches, buffers
+        pin.forwardKinematics(buffers.robot.pinocchio_model, buffers.data, report.q)
 
     @cached_property
     def joints(self) -> Array:
         """Placements of the joints: position [m], quaternion x y z w, shape (njoints, 7)."""
-        return np.array([pin.SE3ToXYZQUAT(placement) for placement in self._data.oMi])
+        return np.array([pin.SE3ToXYZQUAT(placement) for placement in self._buffers.data.oMi])
 
     @cached_property
     def arrows(self) -> dict[str, Arrows]:
@@ -245,17 +243,17 @@ class SceneFrame:
     @cached_property
     def supports(self) -> list[SupportShape]:
         """Support polygon and centre of mass of each robot."""
-        return [shapes.of(RobotView(self.report, part)) for part, shapes in self._supports]
+        return [shapes.of(RobotView(self.report, part)) for part, shapes in self._buffers.supports]
 
     @property
     def constraint_forces(self) -> Arrows:
         """The force of each constraint that acts at a frame."""
-        arrows = [Arrows(np.zeros((0, 3)), np.zeros((0, 3)))]
+        points, arrows = self._buffers.points, [Arrows(np.zeros((0, 3)), np.zeros((0, 3)))]
         for constraint in filter(constrains_frame, self.report.constraints.described):
             name = constraint.holds[0]
-            if name not in self._points:
-                self._points[name] = ConstrainedPoint(self._robot, constraint)
-            arrows.append(self._points[name].arrow(self.report, constraint))
+            if name not in points:
+                points[name] = ConstrainedPoint(self._buffers.robot, constraint)
+            arrows.append(points[name].arrow(self.report, constraint))
         start = np.concatenate([arrow.start for arrow in arrows])
         return Arrows(start, np.concatenate([arrow.along for arrow in arrows]))
 
@@ -269,8 +267,8 @@ class SceneFrame:
     @property
     def origins(self) -> dict[str, Array]:
         """Origins of the frames that are pushed [m], world, (3,)."""
-        frames = {name: sensor_frame(self._robot, name) for name in self.wrenches}
-        placements = self._data.oMi
+        frames = {name: sensor_frame(self._buffers.robot, name) for name in self.wrenches}
+        placements = self._buffers.data.oMi
         return {
             name: np.array((placements[frame.parentJoint] * frame.placement).translation)
             for name, frame in frames.items()
@@ -278,7 +276,6 @@ class SceneFrame:
 
 
 # ------------------------------------------------ camera
-
 
 VIEW_DIRECTION = np.array([0.66, -0.66, 0.36])
 """From the target to the camera: from the front left, a little from above."""
@@ -329,20 +326,15 @@ class SceneOffset:
     """
 
     def __init__(self, robot: RobotModel, q: Array) -> None:
-        self._level = 2 if robot.floating_base else 0
-        self._home = self._place(q)
+        self._home = q[: 2 if robot.floating_base else 0].copy()
         self.offset = np.zeros(3)
 
     def follow(self, q: Array, share: float = 1.0) -> None:
         """Move a share of the way to the horizontal offset of a robot at q (nq,)."""
-        there = self._home - self._place(q)
+        there, level = np.zeros(3), len(self._home)
+        there[:level] = self._home - q[:level]
         if np.abs(there).max() < MAX_OFFSET:
             self.offset = self.offset + share * (there - self.offset)
-
-    def _place(self, q: Array) -> Array:
-        place = np.zeros(3)
-        place[: self._level] = q[: self._level]
-        return place
 
 
 def whole_run(cameras: Sequence[Camera]) -> Camera:
@@ -358,7 +350,6 @@ def whole_run(cameras: Sequence[Camera]) -> Camera:
 
 
 # ------------------------------------------------ layers
-
 
 RGB = tuple[int, int, int]
 NO_LINES = np.zeros((0, 2, 3))
@@ -596,7 +587,6 @@ class Trails:
 
 # ------------------------------------------------ the handle that drags a frame
 
-
 HANDLE_SIZE = 0.15
 """Length of its arrows [m]."""
 
@@ -610,13 +600,11 @@ class DragHandle:
 
     def __init__(self, server: viser.ViserServer, session: Session) -> None:
         self._session = session
-        self.frame = next(iter(session.capabilities.frames), '')
-        """Its name; '' where there is none."""
+        self.frame = next(iter(session.capabilities.frames), '')  # its name; '' without one
         self._pulled = ''
         self._dragged = False
         self._model: pin.Model = None
-        self.offset = np.zeros(3)
-        """Origin of the world in the page [m]."""
+        self.offset = np.zeros(3)  # origin of the world in the page [m]
         self._gizmo = server.scene.add_transform_controls(
             '/handle', scale=HANDLE_SIZE, disable_rotations=True, depth_test=False, visible=False
         )

@@ -181,22 +181,19 @@ class Session(ABC):
     Commands return once they are done, between two steps, and may be called from any thread; a
     command that cannot be done raises a ContactSimError and changes nothing. `latest` is for the
     one thread that draws: it solves shadow models there.
+
+    Attributes:
+        robot: the simulated robot.
+        ground: the terrain.
+        capabilities: the contact models, poses, controllers and frames to choose from.
     """
 
-    @property
-    @abstractmethod
-    def robot(self) -> RobotModel:
-        """The simulated robot."""
+    robot: RobotModel
+    ground: Terrain
+    capabilities: Capabilities
 
-    @property
-    @abstractmethod
-    def ground(self) -> Terrain:
-        """The terrain."""
-
-    @property
-    @abstractmethod
-    def capabilities(self) -> Capabilities:
-        """The contact models, poses, controllers and frames to choose from."""
+    def __init__(self) -> None:
+        self._messages: queue.SimpleQueue[str] = queue.SimpleQueue()
 
     @abstractmethod
     def settings(self) -> Settings:
@@ -206,9 +203,12 @@ class Session(ABC):
     def latest(self) -> DisplayedStep:
         """Return the newest step; its report is the same object as long as there is none."""
 
-    @abstractmethod
     def take_messages(self) -> list[str]:
         """Return the messages of the session to the user since the last call."""
+        messages = []
+        while not self._messages.empty():
+            messages.append(self._messages.get())
+        return messages
 
     @abstractmethod
     def close(self) -> None:
@@ -478,8 +478,7 @@ class Spring:
         upper = np.triu(pin.computeMinverse(model, self._data, q))
         mobility = jacobian @ (upper + np.triu(upper, 1).T) @ jacobian.T
         largest = float(np.linalg.eigvalsh(mobility)[-1])
-        self.mass = 1.0 / largest if largest > 0.0 else 0.0
-        """m [kg], at the configuration q in which the spring was made."""
+        self.mass = 1.0 / largest if largest > 0.0 else 0.0  # [kg], at this q
 
     def wrench(self, q: Array, v: Array) -> Array:
         """Return force [N] and torque [N m] at the frame's origin, world axes, shape (6,)."""
@@ -524,9 +523,16 @@ class LiveSession(Session):
         speed: float = 1.0,
         paused: bool = False,
     ) -> None:
+        super().__init__()
         factor = number_within('speed', speed, MAX_SPEED)
         self._sim, self._motions = sim, motions or Motions(sim.robot)
-        self._messages: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self.robot, self.ground = sim.robot, sim.terrain
+        frames = self.robot.pinocchio_model.frames
+        links = [f.name for f in frames if f.type == pin.FrameType.BODY and f.parentJoint > 0]
+        self.capabilities = Capabilities(
+            contact_models(), self.robot.reference_configurations, self._motions.names,
+            tuple(links),
+        )  # fmt: skip
         self._controller, self._motion = HOLD, (AMPLITUDE, FREQUENCY)
         self._pose, self._velocity = STANDING, (0.0, 0.0, 0.0)
         self._displayed = DisplayedStep(sim.last_report)
@@ -549,39 +555,12 @@ class LiveSession(Session):
 
     # ---------------------------------------------------------------- what is displayed
 
-    @property
-    def robot(self) -> RobotModel:
-        """The simulated robot."""
-        return self._sim.robot
-
-    @property
-    def ground(self) -> Terrain:
-        """The terrain."""
-        return self._sim.terrain
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """The contact models, poses, controllers and frames to choose from."""
-        frames = self.robot.pinocchio_model.frames
-        links = [f.name for f in frames if f.type == pin.FrameType.BODY and f.parentJoint > 0]
-        return Capabilities(
-            contact_models(), self.robot.reference_configurations, self._motions.names,
-            tuple(links),
-        )  # fmt: skip
-
     def settings(self) -> Settings:
         """Return the settings in force."""
         return Settings(
             **option_values(self._sim), speed=self._run.pacer.factor, pose=self._pose,
             controller=self._controller, velocity=self._velocity, paused=self._run.paused,
         )  # fmt: skip
-
-    def take_messages(self) -> list[str]:
-        """Return the messages of the session to the user since the last call."""
-        messages = []
-        while not self._messages.empty():
-            messages.append(self._messages.get())
-        return messages
 
     def latest(self) -> DisplayedStep:
         """Return the newest step, with the shadows solved here; for one thread."""
@@ -676,9 +655,6 @@ class LiveSession(Session):
         self._run.controller.follow(self._velocity)
 
 
-# ------------------------------------------------ the thread
-
-
 class SimulationThread:
     """A thread that steps one simulation under one controller.
 
@@ -694,15 +670,13 @@ class SimulationThread:
         paused: bool,
     ) -> None:
         self.sim, self.controller, self._fall_back = sim, controller, fall_back
-        self.pacer = Pacer(speed)
-        self.pushes, self.steps = PushSchedule(), 0
-        """External wrenches until steps of the number `steps`: all that were taken, not reset."""
+        self.pacer, self.paused = Pacer(speed), paused
+        self.steps = 0  # taken so far, not reset
+        self.pushes = PushSchedule()  # external wrenches until steps of the number `steps`
         self.spring: Spring | None = None
-        self.paused = paused
-        self.failure = ''
-        """Why no step can be taken until a reset, '' while steps can."""
+        self.failure = ''  # why no step can be taken until a reset
+        # the last step and the external wrenches in it, frame to force and torque, (6,)
         self.newest: tuple[StepReport, dict[str, Array]] = sim.last_report, {}
-        """The last step and the external wrenches in it, frame to force and torque, (6,)."""
         self._spent, self._timed, self._mean = 0.0, 0, 0.0
         self._requests: queue.SimpleQueue[Request] = queue.SimpleQueue()
         self._ended = False

@@ -76,19 +76,18 @@ class Refused(ContactSimError):
 class RemoteSession(Session):
     """A `Session` of the simulation at the other end of a connection.
 
-    A thread calls `on_end` when the other process has ended.
+    `robot` and `ground` are those of the step that `latest` has returned. A thread calls `on_end`
+    when the other process has ended.
     """
-
-    world: RemoteWorld
-    """That of the step that `latest` has returned."""
 
     def __init__(
         self, connection: Connection, descriptor: int, on_end: Callable[[], None]
     ) -> None:
+        super().__init__()
         self._connection, self._descriptor, self._on_end = connection, descriptor, on_end
         self._sending, self._numbers = threading.Lock(), itertools.count(1)
         self._answers: dict[int, queue.SimpleQueue[str]] = {}
-        self._capabilities = Capabilities()
+        self.capabilities = Capabilities()
         self._described: RemoteWorld | None = None
         self._current: RemoteWorld | None = None
         self._memory: SharedRecord | None = None
@@ -96,7 +95,6 @@ class RemoteSession(Session):
         self._displayed: DisplayedStep | None = None
         self._error: ContactSimError | None = None
         self._last_read = 0
-        self._messages: list[str] = []
         threading.Thread(target=self._listen, name='viewer: listen', daemon=True).start()
 
     def wait(self) -> None:
@@ -106,21 +104,6 @@ class RemoteSession(Session):
             self._read_step()
             if self._error is not None:
                 raise self._error
-
-    @property
-    def robot(self) -> RobotModel:
-        """The simulated robot."""
-        return self.world.robot
-
-    @property
-    def ground(self) -> Terrain:
-        """The terrain."""
-        return self.world.ground
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """The contact models, poses and frames to choose from."""
-        return self._capabilities
 
     def settings(self) -> Settings:
         """Return the settings in force."""
@@ -132,11 +115,6 @@ class RemoteSession(Session):
         self._read_step()
         assert self._displayed is not None, 'wait() comes first'
         return self._displayed
-
-    def take_messages(self) -> list[str]:
-        """Return the messages of the session to the user since the last call."""
-        messages, self._messages = self._messages, []
-        return messages
 
     def close(self) -> None:
         """End the session; the simulation goes on."""
@@ -169,15 +147,14 @@ class RemoteSession(Session):
             elif kind == 'state':
                 (self._state,) = values
             elif kind == 'capabilities':
-                (self._capabilities,) = values
+                (self.capabilities,) = values
             elif kind == 'world':
                 try:
                     self._described = RemoteWorld(self._described, *values)
                 except ContactSimError as error:
                     self._error = error
-                    self._messages.append(
-                        f'what the simulation has changed to cannot be shown: {error}'
-                    )
+                    text = f'what the simulation has changed to cannot be shown: {error}'
+                    self._messages.put(text)
         self._on_end()
 
     def _read_step(self) -> None:
@@ -186,7 +163,7 @@ class RemoteSession(Session):
         if described is None:
             return
         if self._memory is None:
-            frames = self._capabilities.frames
+            frames = self.capabilities.frames
             self._memory = SharedRecord(frames, described.length, self._descriptor)
         elif self._memory.length < described.length:  # room for these and all records before
             self._memory.resize(described.length)
@@ -194,9 +171,10 @@ class RemoteSession(Session):
         record = self._memory.read(self._last_read)
         worlds = {world.number: world for world in (current, described) if world is not None}
         if record is not None and record.world in worlds:  # else its description is under way
-            self.world = self._current = worlds[record.world]
+            self._current = world = worlds[record.world]
+            self.robot, self.ground = world.robot, world.ground
             self._last_read = record.number
-            report = self.world.report(record.numbers, record.model)
+            report = world.report(record.numbers, record.model)
             solved = report.shadows.items()
             shadows = {name: shadow.step for name, shadow in solved if shadow.finite}
             self._displayed = DisplayedStep(
@@ -211,10 +189,9 @@ class RemoteSession(Session):
 
 
 class RemoteWorld:
-    """Robot, ground and constraints of a simulation, built again from the header of a recording.
+    """A `SharedWorld`, built again from a header as in a recording, and those of its shadows.
 
-    Robot and ground are those of the world before, if they are the same. The other arguments are
-    as in a `SharedWorld`; `shadows` are the headers of models that solve here, in this process.
+    Robot and ground are those of the world before, if they are the same.
     """
 
     def __init__(
