@@ -154,7 +154,7 @@ class ViewerProcess:
         self._sim, self._feed, self._capabilities = sim, feed, capabilities
         self._state, self._execute, self._log = state, execute, log
         self._outgoing: queue.SimpleQueue[tuple[Any, ...] | None] = queue.SimpleQueue()
-        self._process: subprocess.Popen[bytes] | None = None
+        self.process: subprocess.Popen[bytes] | None = None
         self._ending = False
         self.address = ''  # of the page, once it is served
         self.error = ''  # why it is not, or no longer, served
@@ -168,7 +168,7 @@ class ViewerProcess:
             self._log(warning, logging.WARNING)
         self._connection, theirs = Pipe()
         descriptors = self._feed.memory.descriptor, theirs.fileno()
-        self._process = subprocess.Popen(
+        self.process = subprocess.Popen(
             [sys.executable, *PROGRAM, *map(str, descriptors), host, str(port)],
             pass_fds=descriptors,
             stdin=subprocess.DEVNULL,
@@ -189,7 +189,7 @@ class ViewerProcess:
 
     def close(self) -> None:
         """End the viewer; twice does nothing."""
-        process = self._process
+        process = self.process
         if process is None or self._ending:
             return
         self._ending = True
