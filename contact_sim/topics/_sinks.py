@@ -1,6 +1,6 @@
 """From the content of a step to bytes: channels, sinks, and outputs that are due at a rate.
 
-A sink makes a channel for a topic. There are two sinks: the MCAP file (`replay/_mcap.py`) and the
+A sink makes a channel for a topic. There are two sinks: the MCAP file (`replay/_export.py`) and the
 publishers of the ROS node (`ros/_publishers.py`). A message is serialised once, here; both take
 the same bytes.
 """
