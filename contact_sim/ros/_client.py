@@ -28,16 +28,9 @@ OUTPUT_TAIL = 3000
 
 
 class SimulationClient:
-    """A simulation as a process on a ROS domain of its own, and a node in this process.
+    """A simulation as a process on a ROS domain of its own, and a `node` in this process.
 
-    Args:
-        folder: for logs.
-        name: of the node here.
-
-    Attributes:
-        node: the node here.
-        simulation: the process, from `start` on.
-        domain: environment of the processes that may meet this simulation.
+    Logs go to `folder`. `domain` is the environment of processes that may meet the simulation.
     """
 
     def __init__(self, folder: Path, name: str = 'client') -> None:
@@ -75,11 +68,7 @@ class SimulationClient:
             self._executor.spin_once(left)
 
     def wait(self, condition: Callable[[], bool], what: str, timeout: float = TIMEOUT) -> None:
-        """Serve callbacks until `condition` holds.
-
-        Raises:
-            TimeoutError: it does not, or the simulation has ended; quotes its output.
-        """
+        """Serve callbacks until `condition` holds; raise TimeoutError if that takes too long."""
         end = time.perf_counter() + timeout
         while not condition():
             left = end - time.perf_counter()

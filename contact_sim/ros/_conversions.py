@@ -1,4 +1,4 @@
-"""Convert numbers to stamps, vectors and quaternions of ROS messages, and back."""
+"""Convert numbers to stamps, vectors, quaternions and poses of ROS messages, and back."""
 
 from __future__ import annotations
 
@@ -38,3 +38,13 @@ def vector_values(message: Any) -> tuple[float, float, float]:
 def set_quaternion(message: Any, quaternion: Array) -> None:
     """Write (x, y, z, w) into a quaternion message."""
     message.x, message.y, message.z, message.w = quaternion.tolist()
+
+
+def quaternion_values(message: Any) -> tuple[float, float, float, float]:
+    """Return x, y, z, w of a quaternion message."""
+    return message.x, message.y, message.z, message.w
+
+
+def pose_values(message: Any) -> tuple[float, ...]:
+    """Return position, then quaternion x, y, z, w, of a pose message."""
+    return *vector_values(message.position), *quaternion_values(message.orientation)

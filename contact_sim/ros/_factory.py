@@ -257,10 +257,15 @@ def _described(name: str, settings: Settings) -> Constraint:
             raise UnknownName('kind', parameters.kind, KINDS)
         fields = {field.name: field for field in dataclasses.fields(KINDS[parameters.kind])}
         takes = {*fields, *FEEDBACK} if 'stabilisation' in fields else set(fields)
+        needed = {
+            field.name
+            for field in fields.values()
+            if field.default is field.default_factory is dataclasses.MISSING
+        }
         words: dict[str, Any] = {'kind': parameters.kind, 'name': name}
         for field in FIELDS:
             value = getattr(parameters, field.name)
-            required = field.name in fields and _is_required(fields[field.name])
+            required = field.name in needed
             if field.name in OF_EVERY_KIND or (value == field.default and not required):
                 continue
             if field.name not in takes:
@@ -275,11 +280,6 @@ def _described(name: str, settings: Settings) -> Constraint:
             feedback = {key: words.pop(key) for key in FEEDBACK if key in words}
             words |= {'stabilisation': feedback} if feedback else {}
         return constraint_from_dict(words)
-
-
-def _is_required(field: dataclasses.Field[Any]) -> bool:
-    missing = dataclasses.MISSING
-    return field.default is missing and field.default_factory is missing
 
 
 @contextmanager

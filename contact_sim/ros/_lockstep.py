@@ -20,7 +20,7 @@ from contact_sim._types import Mask
 from contact_sim.errors import InvalidInput, UnknownName
 from contact_sim.parameters import Settings
 from contact_sim.robot._several_robots import SEPARATOR
-from contact_sim.ros._joint_commands import (
+from contact_sim.ros._commands import (
     ALL,
     SECOND,
     CommandBuffer,
@@ -53,11 +53,9 @@ class Verdict(enum.Enum):
 class Arrival:
     """A message: a command or an acknowledgement of some joints, and its stamp."""
 
-    stamp: int | None
-    """[ns]; None for the next instant, whichever that is."""
+    stamp: int | None  # [ns]; None for the next instant, whichever that is
     joints: Mask
-    command: PartialCommand | TrajectoryCommand | None
-    """None for an acknowledgement: its joints keep their command."""
+    command: PartialCommand | TrajectoryCommand | None  # None: an acknowledgement
 
     def is_for(self, instant: int) -> bool:
         """Return whether it counts for an instant [ns]."""
@@ -67,8 +65,7 @@ class Arrival:
 def owned_joints(settings: Settings, joint_names: Sequence[str]) -> dict[str, Mask]:
     """Return which joints each controller of `lockstep.controllers` owns, masks (n_joints,).
 
-    A controller that is named after one of several robots owns all joints of it. Every controller
-    needs joints, and no joint may have two controllers.
+    A controller that is named after one of several robots owns all joints of it.
     """
     names = list(joint_names)
     owned: dict[str, Mask] = {}
@@ -93,17 +90,8 @@ class Lockstep:
     """Holds commands until their instant, and the loop until its commands.
 
     Callbacks call `take` (through the command buffer) and `acknowledge`, the loop everything else.
-
-    Args:
-        commands: takes the commands of an instant once they may act.
-        joint_names: all actuated joints.
-        owned: joints by controller; empty for one nameless controller of all joints.
-        log: called with a line when commands do not come in time.
-
-    Attributes:
-        enabled: whether commands are waited for.
-        timeouts: how often they did not come in time.
-        late: messages whose step had been taken without them.
+    `owned` has the joints by controller; it is empty for one nameless controller of all joints.
+    `log` is called with a line when commands do not come in time.
     """
 
     def __init__(
@@ -128,8 +116,9 @@ class Lockstep:
         self._now = self._horizon = 0
         self._served = -1  # the last instant that was stepped from
         self._waiting_since: float | None = None
-        self.enabled = False
-        self.timeouts = self.late = 0
+        self.enabled = False  # commands are waited for
+        self.timeouts = 0  # how often they did not come in time
+        self.late = 0  # messages whose step had been taken without them
 
     def configure(self, parameters: LockstepParameters, now: int) -> None:
         """Follow other parameters from simulated time `now` [ns] on."""
@@ -159,8 +148,7 @@ class Lockstep:
     def acknowledge(self, controller: str, stamp: int | None, joints: slice = ALL) -> None:
         """Take note that a controller leaves its joints as they are until `stamp` [ns].
 
-        The name '' stands for all controllers that own any of `joints`, a stamp of 0 or None for
-        the next instant.
+        '' stands for all controllers that own any of `joints`, 0 or None for the next instant.
         """
         if not self.enabled:
             return
@@ -214,8 +202,8 @@ class Lockstep:
     def restart(self, now: int, published: int = 0) -> None:
         """Forget commands: the state was set anew, at simulated time `now` [ns].
 
-        `published` is the last stamp [ns] of a state that was published before. Where time goes
-        back, answers to these states that are still under way are no commands ahead of time.
+        Where time goes back, answers that are under way to states that were published before, up
+        to the stamp `published` [ns], are no commands ahead of time.
         """
         with self._news:
             self._queue.clear()

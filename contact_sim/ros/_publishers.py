@@ -44,14 +44,9 @@ STATES = 'odom', 'joint_states', 'imu', 'wrenches'
 
 
 class Publisher(Channel):
-    """Publishes serialised messages, and counts those that the network does not take.
+    """Publishes serialised messages, and counts as lost those that the network does not take.
 
     That happens when a subscriber is so slow that nothing can be sent within DDS's time limit.
-
-    Attributes:
-        name: of the topic, as declared.
-        sent: messages sent.
-        lost: messages that could not be sent.
     """
 
     def __init__(self, node: Node, kind: type, topic: Topic) -> None:
@@ -81,15 +76,7 @@ class Publisher(Channel):
 
 
 class RosSink:
-    """Makes the publishers of a node.
-
-    Args:
-        node: publishes.
-        clock: publish /clock.
-
-    Attributes:
-        publishers: all of them.
-    """
+    """Makes the publishers of a node; /clock only where `clock` is set."""
 
     def __init__(self, node: Node, clock: bool) -> None:
         self._node, self._clock = node, clock
@@ -111,11 +98,7 @@ class RosSink:
 
 
 def message_class(name: str) -> Any:
-    """Return the class of `package/msg/Name`.
-
-    Raises:
-        ModuleNotFoundError: its package is not installed.
-    """
+    """Return the class of `package/msg/Name`; raise ModuleNotFoundError without its package."""
     package, _, short = name.split('/')
     return getattr(importlib.import_module(f'{package}.msg'), short)
 
@@ -125,11 +108,7 @@ IDL_NAMES = {'bool': 'boolean', 'byte': 'octet', 'float32': 'float', 'float64': 
 
 
 def check_definition(name: str) -> None:
-    """Check that the installed `package/Name` is the one that `_cdr.py` writes.
-
-    Raises:
-        ContactSimError: it has other fields.
-    """
+    """Check that the installed `package/Name` has the fields that `_cdr.py` writes."""
     ours = {}
     for field in fields_of(name):
         kind = IDL_NAMES.get(field.type, field.type)
@@ -150,17 +129,7 @@ def check_definition(name: str) -> None:
 
 
 class Outputs:
-    """Publishes what is due after a step, by simulated time.
-
-    Args:
-        node: publishes.
-        sim: the simulation.
-        settings: frames, sensors, rates, constraints.
-
-    Attributes:
-        clock: whether /clock comes from one simulation only.
-        diagnostics: publisher of /diagnostics.
-    """
+    """Publishes what is due after a step, by simulated time."""
 
     def __init__(self, node: Node, sim: Simulator, settings: Settings) -> None:
         self._sim = sim
@@ -168,7 +137,6 @@ class Outputs:
         self._instant_period = 0
         self._last_instant: int | None = None
         self.set_rates(settings['publish_rate'])
-        self.clock = ClockCheck(node, settings[''].clock)
         sink = self._sink = RosSink(node, clock=settings[''].clock == 'publish')
         self._topics = SimulationTopics(
             sim, settings, described_constraints(settings), sink, node.get_name(),
@@ -215,14 +183,12 @@ class Outputs:
         """Publish simulated time [s] alone, the heartbeat of a paused simulation."""
         self._topics.publish_clock(nanoseconds(time))
 
-    def clear_markers(self) -> None:
-        """Delete all markers."""
+    def publish_new_state(self, report: StepReport) -> None:
+        """Publish a state that was set, without markers, and the ground if it is another one."""
         self._topics.clear_markers(0)
-
-    def follow_ground(self) -> None:
-        """Publish the ground if it is another one than was published last."""
         if self._sim.terrain is not self._topics.ground:
             self._topics.publish_ground(nanoseconds(self._sim.time))
+        self.publish_state(report)
 
     def announce_instant(self, sim: Simulator) -> None:
         """Publish the state from which controllers act next, unless that was done."""
@@ -255,25 +221,16 @@ class Outputs:
         self._topics.publish(Step(report, due, wrenches, real_time_factor))
 
 
-class ClockCheck:
-    """Checks that /clock has one publisher, by the parameter `clock`."""
-
-    def __init__(self, node: Node, use: str) -> None:
-        self._node, self._use = node, use
-        self._topic = node.resolve_topic_name(CLOCK.name)
-
-    @property
-    def complaint(self) -> str:
-        """What is wrong with the publishers of /clock, '' if nothing is."""
-        if self._use == 'none':
-            return ''
-        others = self._node.count_publishers(self._topic) - (self._use == 'publish')
-        if self._use == 'follow':
-            text = f'{others} simulations publish' if others else 'nobody publishes'
-            return '' if others == 1 else f'{text} {self._topic}, which clock:=follow keeps to'
-        if others <= 0:
-            return ''
+def clock_complaint(node: Node, use: str) -> str:
+    """Return what is wrong with the publishers of /clock, '' if nothing; see parameter `clock`."""
+    topic = node.resolve_topic_name(CLOCK.name)
+    others = node.count_publishers(topic) - (use == 'publish')
+    if use == 'follow' and others != 1:
+        text = f'{others} simulations publish' if others else 'nobody publishes'
+        return f'{text} {topic}, which clock:=follow keeps to'
+    if use == 'publish' and others > 0:
         return (
-            f'{self._topic} has {others} more publisher{"s" * (others > 1)}: two times are mixed; '
+            f'{topic} has {others} more publisher{"s" * (others > 1)}: two times are mixed; '
             'set the parameter clock of one simulation to follow or none, or remap its /clock'
         )
+    return ''

@@ -15,11 +15,7 @@ from numpy.typing import NDArray
 
 from contact_sim._types import Array
 from contact_sim.errors import ContactSimError, InvalidInput, UnknownName
-from contact_sim.parameters import (
-    Parameters,
-    Settings,
-    parameter,
-)
+from contact_sim.parameters import Parameters, Settings, parameter
 from contact_sim.robot._actuators import quantities
 from contact_sim.robot._catalogue import default_robot
 from contact_sim.robot._files import xacro_arguments
@@ -40,9 +36,8 @@ LOOSE = {'box': 4, 'ball': 2}
 ALL = 'all'
 """In `contact_links`: every link that moves and has collision geometry."""
 NAMING = (
-    *('feet', 'contact_links', 'self_collision', 'actuated_joints', 'effort_joints'),
-    'poses',
-)
+    'feet', 'contact_links', 'self_collision', 'actuated_joints', 'effort_joints', 'poses',
+)  # fmt: skip
 """Parameters that name something of a robot."""
 NONE_AT_ZERO = 'velocity_limit', 'saturation_effort'
 """Quantities of an actuator that 0 switches off."""
@@ -70,11 +65,9 @@ class RobotParameters(Parameters):
     )
     floating_base: bool = parameter(True, '', 'false: the root link is fixed to the world')
     actuated_joints: tuple[str, ...] = parameter(
-        (),
-        '',
-        'driven joints; empty: all with one degree of freedom, but for those that follow '
+        (), '', 'driven joints; empty: all with one degree of freedom, but for those that follow '
         'others and passive joints of the SRDF',
-    )
+    )  # fmt: skip
     check_meshes: bool = parameter(True, '', 'refuse a robot whose meshes are not on this machine')
     robot_description: str = parameter('', '', 'URDF text of the robot; wins over urdf_path')
     feet: tuple[str, ...] = parameter(
@@ -96,10 +89,7 @@ def named_robot(
 ) -> RobotModel:
     """Return a robot of the catalogue, of a file or of a text, or a loose body.
 
-    Args:
-        source: as in `RobotEntry`.
-        parameters: of loading; not used for a loose body.
-        names: feet, actuated_joints and poses where they are not those in `parameters`.
+    `names` are feet, actuated_joints and poses where they are not those in `parameters`.
     """
     own = vars(parameters) if names is None else names
     return loose_body(source) or load_robot(
@@ -150,10 +140,8 @@ def loose_body(source: str) -> RobotModel | None:
 class RobotEntry:
     """One entry of the parameter `robots`."""
 
-    name: str
-    """Namespace and prefix of the frames."""
-    source: str
-    """Robot of the catalogue, path of a URDF or xacro file, or a loose body, see `loose_body`."""
+    name: str  # namespace and prefix of the frames
+    source: str  # robot of the catalogue, path of a URDF or xacro file, or a loose body
     place: tuple[float, float, float] = (0.0, 0.0, 0.0)
     """x [m], y [m] and yaw [rad] of its reference poses in the world."""
 
@@ -213,8 +201,11 @@ def loaded_robot(settings: Settings) -> RobotModel:
         raise InvalidInput(
             f'srdf_path = {common.srdf_path!r} is of one robot alone; expected none beside robots'
         )
-    for name in NAMING:
-        _check_owners(name, getattr(common, name), entries)
+    known = [f'{entry.name}{SEPARATOR}' for entry in entries]
+    for parameter_name in NAMING:
+        for name in getattr(common, parameter_name):
+            if name != ALL and not name.startswith(tuple(known)):
+                raise UnknownName(f'robot before a name in {parameter_name}', name, known)
     robots = {}
     for entry in entries:
         names = {name: _own_names(entry, getattr(common, name)) for name in NAMING}
@@ -234,14 +225,6 @@ def _own_names(entry: RobotEntry, names: Iterable[str]) -> tuple[str, ...]:
     before = f'{entry.name}{SEPARATOR}'
     own = (name for name in names if name == ALL or name.startswith(before))
     return tuple(':'.join(word.removeprefix(before) for word in name.split(':')) for name in own)
-
-
-def _check_owners(parameter: str, names: Sequence[str], entries: Sequence[RobotEntry]) -> None:
-    """Refuse names that do not begin with the name of a robot."""
-    known = [f'{entry.name}{SEPARATOR}' for entry in entries]
-    for name in names:
-        if name != ALL and not name.startswith(tuple(known)):
-            raise UnknownName(f'robot before a name in {parameter}', name, known)
 
 
 def _loaded(source: str, names: Mapping[str, Sequence[str]], settings: Settings) -> RobotModel:
@@ -304,9 +287,8 @@ def driven_robot(robot: RobotModel, settings: Settings) -> RobotModel:
 
 def _driven(part: RobotPart, settings: Settings) -> RobotModel:
     robot, shared = part.robot, settings['actuators']
-    of_joints = [
-        settings[f'actuators.{part.qualified_name(joint)}'] for joint in robot.joint_names
-    ]
+    names = map(part.qualified_name, robot.joint_names)
+    of_joints = [settings[f'actuators.{name}'] for name in names]
     changes: dict[str, Array] = {}
     for name in quantities():
         own = np.array([getattr(joint, name) for joint in of_joints])

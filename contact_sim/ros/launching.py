@@ -100,18 +100,14 @@ def process(package: str, executable: str, without: str = '', **settings: Any) -
     """Return a node whose process ends when the launch ends, even if the launch is killed.
 
     A function given to `launch_description` calls this before any process starts: an exception
-    after that would leave processes behind.
-
-    Args:
-        package: where ROS finds it.
-        executable: in the package.
-        without: launch argument that does without it.
-        settings: further arguments of `Node`.
-
-    Raises:
-        NotInstalled: there is no such executable; names `without`.
+    after that would leave processes behind. NotInstalled is raised with the launch argument that
+    does `without` the program.
     """
-    if not installed(package, executable):
+    try:
+        installed = Path(get_package_prefix(package), 'lib', package, executable).is_file()
+    except PackageNotFoundError:
+        installed = False
+    if not installed:
         distribution = os.environ.get('ROS_DISTRO', '<distribution>')
         rather = f', or launch with {without}' if without else ''
         raise NotInstalled(
@@ -122,14 +118,6 @@ def process(package: str, executable: str, without: str = '', **settings: Any) -
     bound = f'{setpriv} --pdeathsig TERM -- ' if setpriv else ''
     prefix = LaunchConfiguration('launch-prefix', default='')
     return Node(package=package, executable=executable, prefix=[bound, prefix], **settings)
-
-
-def installed(package: str, executable: str) -> bool:
-    """Return whether ROS finds an executable."""
-    try:
-        return Path(get_package_prefix(package), 'lib', package, executable).is_file()
-    except PackageNotFoundError:
-        return False
 
 
 def required_process(package: str, executable: str, **settings: Any) -> Node:
@@ -160,21 +148,18 @@ def controlled_simulation(
 ) -> list[IncludeLaunchDescription | Node]:
     """Return a simulation with the DEMO_ARGUMENTS in force, and a controller of each robot.
 
-    The demo ends with the first of them. `parameters` are those of the controller besides the
-    robot, `arguments` those of simulation.launch.py besides DEMO_ARGUMENTS.
+    `parameters` are those of the controller besides the robot, `arguments` those of
+    simulation.launch.py besides DEMO_ARGUMENTS. The launch ends with the first of the controllers.
     """
     values = context.launch_configurations
     named = {} if values['robots'] else robot_parameters(values)
     controllers = [
         required_process(
-            'contact_sim',
-            controller,
-            namespace=robot.name,
+            'contact_sim', controller, namespace=robot.name, output='screen',
             parameters=[{**named, 'robot': robot.source, **(parameters or {})}],
-            output='screen',
         )
         for robot in launched_robots(values)
-    ]
+    ]  # fmt: skip
     common = {name: values[name] for name in DEMO_ARGUMENTS}
     return [simulation({**common, **(arguments or {})}), *controllers]
 
@@ -215,10 +200,8 @@ def with_displays(
 ) -> dict[str, Any]:
     """Return an RViz configuration in which each owner of a display has one of its own.
 
-    Args:
-        config: whose displays have absolute topics.
-        owners: namespaces into which the topic of a display moves; none: it stays as it is.
-        frame_prefix: what stands before these in the names of frames.
+    The displays of `config` have absolute topics. `owners` returns the namespaces into which the
+    topic of a display moves; with none it stays. `frame_prefix` comes before these in frames.
     """
     result = copy.deepcopy(dict(config))
     displays = []

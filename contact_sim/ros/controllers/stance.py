@@ -27,7 +27,7 @@ from contact_sim.control._stance import BaseGains, BaseMotion, Stance
 from contact_sim.errors import InvalidInput
 from contact_sim.robot._contact_points import ContactPoint
 from contact_sim.robot._model import RobotModel
-from contact_sim.ros.controllers.base import ControllerNode, run
+from contact_sim.ros.controllers import ControllerNode, run
 
 BRAKING = 12.0
 """d: deceleration of the base over its velocity [1/s]."""

@@ -20,7 +20,7 @@ from contact_sim._types import Array
 from contact_sim.control._trot import Trot
 from contact_sim.errors import InvalidInput, SingularLegs
 from contact_sim.ros._conversions import seconds
-from contact_sim.ros.controllers.base import LATEST, ControllerNode, run
+from contact_sim.ros.controllers import LATEST, ControllerNode, run
 
 CMD_VEL_TIMEOUT = 0.5
 """Default of `cmd_vel_timeout` for commands with a stamp [s], as of ros2_controllers."""
