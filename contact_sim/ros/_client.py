@@ -59,8 +59,6 @@ class SimulationClient:
         self.node.destroy_node()
         rclpy.try_shutdown(context=self._context)
 
-    # ---------------------------------------------------------------- waiting
-
     def spin(self, seconds: float) -> None:
         """Serve callbacks for some wall time."""
         end = time.perf_counter() + seconds
@@ -85,8 +83,6 @@ class SimulationClient:
     def output_tail(self) -> str:
         """Return the end of the output of the simulation."""
         return self.simulation.output()[-OUTPUT_TAIL:]
-
-    # ---------------------------------------------------------------- services
 
     def call(self, name: str, kind: Any, request: Any, timeout: float = CALL_TIMEOUT) -> Any:
         """Return the response of a service."""
@@ -121,8 +117,6 @@ class SimulationClient:
             if not result.successful:
                 raise ValueError(result.reason)
         return self.call(f'/{NODE}/step', Trigger, Trigger.Request(), timeout)
-
-    # ---------------------------------------------------------------- parameters
 
     def set(self, values: Mapping[str, Any] | None = None, **more: Any) -> Any:
         """Set parameters in one request; return the result with `successful` and `reason`."""

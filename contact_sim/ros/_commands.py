@@ -103,12 +103,42 @@ class TrajectoryCommand:
     joints: NDArray[np.int64]  # indices of the joints, shape (n,)
     start: int | None  # simulated time of its start [ns]; None: when it is taken up
     points: tuple[TrajectoryPoint, ...]  # in the order of time
+    before: TrajectoryPoint | None = None
+    """State when it was taken up, its time is counted from the start, too; None: not yet."""
 
     def only(self, chosen: Mask) -> TrajectoryCommand:
         """Return the part about the joints in the mask `chosen` (n_joints,)."""
         own = chosen[self.joints]
         points = tuple(point.only(own) for point in self.points)
-        return TrajectoryCommand(self.joints[own], self.start, points)
+        before = None if self.before is None else self.before.only(own)
+        return TrajectoryCommand(self.joints[own], self.start, points, before)
+
+    def taken_up(self, now: int, before: TrajectoryPoint, continuous: Mask) -> TrajectoryCommand:
+        """Return the same under way from simulated time `now` [ns] and the state `before`."""
+        start = now if self.start is None else self.start
+        position = before.position
+        if self.points:  # joints that turn without end take the short way to the first point
+            target = self.points[0].position
+            short = np.mod(target - position + np.pi, 2 * np.pi) - np.pi
+            position = np.where(continuous, target - short, position)
+        at_rest = np.zeros(len(position))
+        before = replace(before, time=now - start, position=position, acceleration=at_rest)
+        return replace(self, start=start, before=before)
+
+    def at(self, now: int) -> tuple[Array, Array, Array, bool]:
+        """Return position, velocity, effort (n,) at `now` [ns], and whether it is over then."""
+        assert self.start is not None
+        assert self.before is not None
+        points, time, zero = self.points, now - self.start, np.zeros(len(self.joints))
+        if not points:
+            return self.before.position, zero, zero, True
+        passed = bisect_right(points, time, key=lambda point: point.time)
+        if passed < len(points):
+            first = points[passed - 1] if passed else self.before
+            return *interpolate(first, points[passed], time), False
+        last = points[-1]
+        velocity = zero if last.velocity is None else last.velocity
+        return last.position, velocity, zero if last.effort is None else last.effort, True
 
 
 def _masked(field: Array | None, mask: Mask) -> Array | None:
@@ -125,7 +155,7 @@ class CommandState:
     command: JointCommand
     follows_position: Mask  # joints whose position is followed, shape (n_joints,)
     follows_velocity: Mask
-    trajectories: TrajectoryExecution
+    trajectories: tuple[TrajectoryCommand, ...]
 
 
 class CommandBuffer:
@@ -155,7 +185,7 @@ class CommandBuffer:
         self._follows_position, self._follows_velocity = np.ones((2, n), dtype=bool)
         self._command = holding(pose, stiffness, damping)
         self._continuous = np.zeros(n, dtype=bool) if continuous is None else continuous
-        self._trajectories = TrajectoryExecution()
+        self._trajectories: tuple[TrajectoryCommand, ...] = ()  # a joint follows one at most
         self.rules = TrajectoryParameters()
         # called with each checked message and its stamp [ns], None without one; raises
         # InvalidInput to refuse it; at first a message acts at once, Lockstep delays it
@@ -221,8 +251,12 @@ class CommandBuffer:
             of_robot = [self._names[k] for k in np.arange(len(self._names))[joints]]
             named = of_robot if not points and not names else names  # the robot is to stop
             numbers = self._joints(named)
-            if not self.rules.allow_partial_joints_goal:
-                check_complete(named, of_robot)
+            missing = [name for name in of_robot if name not in named]
+            if missing and not self.rules.allow_partial_joints_goal:
+                raise InvalidInput(
+                    f'trajectory without {shortened(", ".join(missing), 100)}: expected all '
+                    f'{len(of_robot)} joints, or trajectory.allow_partial_joints_goal'
+                )
             checked = checked_points(points, named)
             check_times(stamp, checked[-1].time if checked else 0, now)
             return TrajectoryCommand(np.array(numbers), stamp or None, checked)
@@ -244,7 +278,6 @@ class CommandBuffer:
         return None
 
     def _joints(self, names: Sequence[str]) -> list[int]:
-        """Return the indices of the named joints."""
         if not names:
             raise InvalidInput('joint command without joint names: fill `name`')
         unknown = [name for name in names if name not in self._index]
@@ -268,9 +301,9 @@ class CommandBuffer:
         """Let a command act: its joints follow it and nothing else."""
         joints = command.joints
         with self._lock:
-            others = self._trajectories = self._trajectories.without(self._mask(joints))
+            self._end_trajectories(joints)
             if isinstance(command, TrajectoryCommand):
-                self._trajectories = replace(others, pending=(*others.pending, command))
+                self._trajectories = (*self._trajectories, command)
                 return
             merged = {}
             for field in ('position', 'velocity', 'effort'):
@@ -296,7 +329,7 @@ class CommandBuffer:
             position[joints] = pose
             velocity[joints] = effort[joints] = 0.0
             self._follows_position[joints] = self._follows_velocity[joints] = True
-            self._trajectories = self._trajectories.without(self._mask(joints))
+            self._end_trajectories(joints)
             self._replace(position, velocity, effort)
             self._arrived[joints] = np.nan
 
@@ -325,12 +358,21 @@ class CommandBuffer:
     def shift(self, time: int) -> None:
         """Shift trajectories in time, after simulated time was set on by `time` [ns]."""
         with self._lock:
-            self._trajectories = self._trajectories.shifted(time)
+            self._trajectories = tuple(
+                trajectory
+                if trajectory.start is None
+                else replace(trajectory, start=trajectory.start + time)
+                for trajectory in self._trajectories
+            )
 
-    def _mask(self, joints: Joints) -> Mask:
-        mask = np.zeros(len(self._names), dtype=bool)
-        mask[joints] = True
-        return mask
+    def _end_trajectories(self, joints: Joints) -> None:
+        others = np.ones(len(self._names), dtype=bool)
+        others[joints] = False
+        self._trajectories = tuple(
+            trajectory.only(others)
+            for trajectory in self._trajectories
+            if others[trajectory.joints].any()
+        )
 
     def _replace(self, position: Array, velocity: Array, effort: Array) -> None:
         self._command = JointCommand(
@@ -355,146 +397,31 @@ class CommandBuffer:
         return time.monotonic() - float(known.max()) if len(known) else None
 
     def at(self, now: int, position: Array, velocity: Array) -> JointCommand:
-        """Return the command for the step from simulated time `now` [ns].
-
-        `position` and `velocity` are those of the joints now, shape (n_joints,).
-        """
-        if self._trajectories.idle:
+        """Return the command at `now` [ns]; position and velocity now have shape (n_joints,)."""
+        if not self._trajectories:
             return self._command
         with self._lock:
-            n, old = len(self._names), self._command
+            old, under_way = self._command, []
             target, speed, effort = old.position.copy(), old.velocity.copy(), old.effort.copy()
-            # a new trajectory begins at the commanded position, or at the present one
-            new = self._trajectories.new_joints(n)
-            desired = self._follows_position & self.rules.interpolate_from_desired_state
-            present = new & ~desired
-            target[present], speed[present] = position[present], velocity[present]
-            self._follows_position |= new
-            self._follows_velocity |= new
-            # a trajectory commands its joints until its last point
-            self._arrived[self._trajectories.joints(n)] = time.monotonic()
-            self._trajectories = self._trajectories.advance(
-                now, target, speed, effort, self._continuous
-            )
+            for trajectory in self._trajectories:
+                j = trajectory.joints
+                if trajectory.before is None:  # begins at the commanded position, or the present
+                    desired = self._follows_position & self.rules.interpolate_from_desired_state
+                    present = j[~desired[j]]
+                    target[present], speed[present] = position[present], velocity[present]
+                    self._follows_position[j] = self._follows_velocity[j] = True
+                    before = TrajectoryPoint(0, target[j], speed[j], effort=effort[j])
+                    trajectory = trajectory.taken_up(now, before, self._continuous[j])
+                target[j], speed[j], effort[j], over = trajectory.at(now)
+                self._arrived[j] = time.monotonic()  # it commands them until its last point
+                if not over:
+                    under_way.append(trajectory)
+            self._trajectories = tuple(under_way)
             self._replace(target, speed, effort)
             return self._command
 
 
-# -------------------------------------------------------------------- trajectories under way
-
-
-@dataclass(frozen=True, eq=False)
-class ActiveTrajectory:
-    """A trajectory under way."""
-
-    trajectory: TrajectoryCommand
-    start: int  # simulated time of its start [ns]
-    before: TrajectoryPoint  # state when it was taken up; its time counts from the start, too
-
-    @classmethod
-    def from_now(
-        cls, trajectory: TrajectoryCommand, now: int, before: TrajectoryPoint, continuous: Mask
-    ) -> ActiveTrajectory:
-        """Return a trajectory that is taken up at simulated time `now` [ns]."""
-        start = now if trajectory.start is None else trajectory.start
-        position = before.position
-        if trajectory.points:  # joints that turn without end take the short way to the first
-            target = trajectory.points[0].position
-            short = np.mod(target - position + np.pi, 2 * np.pi) - np.pi
-            position = np.where(continuous, target - short, position)
-        at_rest = np.zeros(len(position))
-        before = replace(before, time=now - start, position=position, acceleration=at_rest)
-        return cls(trajectory, start, before)
-
-    @property
-    def joints(self) -> NDArray[np.int64]:
-        """Indices of its joints, shape (n,)."""
-        return self.trajectory.joints
-
-    def only(self, chosen: Mask) -> ActiveTrajectory:
-        """Return the part about the joints in the mask `chosen` (n_joints,)."""
-        own = self.before.only(chosen[self.joints])
-        return ActiveTrajectory(self.trajectory.only(chosen), self.start, own)
-
-    def is_over(self, now: int) -> bool:
-        """Return whether nothing changes any more from `now` [ns] on."""
-        points = self.trajectory.points
-        return not points or now - self.start >= points[-1].time
-
-    def at(self, now: int) -> tuple[Array, Array, Array]:
-        """Return position, velocity and effort at simulated time `now` [ns], each (n,)."""
-        points, time, zero = self.trajectory.points, now - self.start, np.zeros(len(self.joints))
-        passed = bisect_right(points, time, key=lambda point: point.time)
-        if not points:
-            return self.before.position, zero, zero
-        if passed == len(points):
-            last = points[-1]
-            velocity = zero if last.velocity is None else last.velocity
-            return last.position, velocity, zero if last.effort is None else last.effort
-        return interpolate(points[passed - 1] if passed else self.before, points[passed], time)
-
-
-@dataclass(frozen=True, eq=False)
-class TrajectoryExecution:
-    """The trajectories that joints follow; a joint follows one at most. Immutable."""
-
-    active: tuple[ActiveTrajectory, ...] = ()  # those under way
-    pending: tuple[TrajectoryCommand, ...] = ()  # those that the next step takes up
-
-    @property
-    def idle(self) -> bool:
-        """Whether there is no trajectory."""
-        return not self.active and not self.pending
-
-    def without(self, joints: Mask) -> TrajectoryExecution:
-        """Return the same in which the joints of a mask (n_joints,) follow none."""
-        if self.idle:
-            return self
-        return TrajectoryExecution(
-            tuple(t.only(~joints) for t in self.active if not joints[t.joints].all()),
-            tuple(t.only(~joints) for t in self.pending if not joints[t.joints].all()),
-        )
-
-    def shifted(self, time: int) -> TrajectoryExecution:
-        """Return the same with start times shifted by `time` [ns]."""
-        return TrajectoryExecution(
-            tuple(replace(t, start=t.start + time) for t in self.active),
-            tuple(
-                t if t.start is None else replace(t, start=t.start + time) for t in self.pending
-            ),
-        )
-
-    def new_joints(self, n_joints: int) -> Mask:
-        """Return the joints of the pending trajectories, mask (n_joints,)."""
-        named = np.zeros(n_joints, dtype=bool)
-        for trajectory in self.pending:
-            named[trajectory.joints] = True
-        return named
-
-    def joints(self, n_joints: int) -> Mask:
-        """Return the joints that follow a trajectory, mask (n_joints,)."""
-        named = self.new_joints(n_joints)
-        for trajectory in self.active:
-            named[trajectory.joints] = True
-        return named
-
-    def advance(
-        self, now: int, position: Array, velocity: Array, effort: Array, continuous: Mask
-    ) -> TrajectoryExecution:
-        """Overwrite the commands of joints that follow one; return what is then under way.
-
-        `now` is simulated time [ns], arrays have shape (n_joints,). Pending trajectories begin at
-        the values before.
-        """
-        active = [*self.active]
-        for pending in self.pending:
-            j = pending.joints
-            before = TrajectoryPoint(0, position[j], velocity[j], effort=effort[j])
-            active.append(ActiveTrajectory.from_now(pending, now, before, continuous[j]))
-        for trajectory in active:
-            j = trajectory.joints
-            position[j], velocity[j], effort[j] = trajectory.at(now)
-        return TrajectoryExecution(tuple(t for t in active if not t.is_over(now)))
+# -------------------------------------------------------------------- interpolation
 
 
 def interpolate(
@@ -608,16 +535,6 @@ def check_times(start: int, last: int, now: int) -> None:
         )
 
 
-def check_complete(named: Sequence[str], all_joints: Sequence[str]) -> None:
-    """Refuse a trajectory that leaves out joints."""
-    missing = [name for name in all_joints if name not in named]
-    if missing:
-        raise InvalidInput(
-            f'trajectory without {shortened(", ".join(missing), 100)}: expected all '
-            f'{len(all_joints)} joints, or trajectory.allow_partial_joints_goal'
-        )
-
-
 # -------------------------------------------------------------------- pushes
 
 
@@ -646,10 +563,7 @@ class Pushes:
         bodies = [f.name for f in sim.robot.pinocchio_model.frames if f.type == pin.FrameType.BODY]
         self.links = tuple(name for name in bodies if name != 'universe')
         self.accepted = self.refused = 0  # messages
-
-    def configure(self, parameters: PushParameters) -> None:
-        """Take pushes with other parameters from now on."""
-        self._parameters = parameters
+        self.rules = PushParameters()
 
     def take(
         self,
@@ -659,18 +573,16 @@ class Pushes:
         torque: Sequence[float],
         owner: str = '',
     ) -> str | None:
-        """Take a push from `stamp` [ns] on, or at once; return why it is refused, or None.
-
-        The prefix `owner` of the links of the robot, such as 'a/', may be left out of `frame_id`.
-        """
+        """Take a push from `stamp` [ns] on, or at once; return why it is refused, or None."""
         try:
+            # the prefix `owner` of the links of a robot, such as 'a/', may be left out
             frame = owner + frame_id.removeprefix(self._prefix).removeprefix(owner)
             wrench = np.array([*force, *torque], dtype=float)
             self._check(frame_id, frame, wrench)
             start = max(stamp, nanoseconds(self._sim.time))
-            duration = nanoseconds(self._parameters.duration)
+            duration = nanoseconds(self.rules.duration)
             end = start + duration if duration else None
-            self._add(Push(frame, wrench, self._parameters.axes == 'world', start, end))
+            self._add(Push(frame, wrench, self.rules.axes == 'world', start, end))
         except (InvalidInput, UnknownName) as error:
             self.refused += 1
             return str(error)

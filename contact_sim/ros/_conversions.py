@@ -1,21 +1,19 @@
-"""Convert numbers to stamps, vectors, quaternions and poses of ROS messages, and back."""
+"""Numbers to stamps, vectors, quaternions and poses of ROS messages, and back; imports no ROS."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from builtin_interfaces.msg import Time
-
 from contact_sim._types import Array
 from contact_sim.topics._table import NANOSECONDS, nanoseconds
 
 
-def set_stamp(stamp: Time, time: float) -> None:
+def set_stamp(stamp: Any, time: float) -> None:
     """Write simulated time [s] into a stamp, to the nanosecond."""
     stamp.sec, stamp.nanosec = divmod(nanoseconds(time), NANOSECONDS)
 
 
-def stamp_nanoseconds(stamp: Time) -> int:
+def stamp_nanoseconds(stamp: Any) -> int:
     """Return the time of a stamp [ns]."""
     return int(stamp.sec) * NANOSECONDS + int(stamp.nanosec)
 

@@ -7,10 +7,10 @@ published at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from math import atan2, hypot
-from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import PoseWithCovarianceStamped, WrenchStamped
@@ -55,10 +55,7 @@ LARGE = QoSProfile(depth=10)
 
 
 class Subscriptions:
-    """Subscriptions of a robot; a message that cannot be used is dropped with a warning.
-
-    Messages name joints and links as the robot has them alone.
-    """
+    """Subscriptions of a robot; a message that cannot be used is dropped with a warning."""
 
     def __init__(self, node: Node, part: RobotPart, control: StateControl) -> None:
         self._log, self._part, self._control = node.get_logger(), part, control
@@ -194,39 +191,30 @@ class SupportCommand:
                 f'~/support: the contact model is {model.name}; only null_space is given feet'
             )
         before = asdict(model.parameters)
-        settings = before | {'support': 'given', 'feet': (*self._of_others(before), *feet)}
+        robot = self._sim.robot
+        all_feet, points = robot.feet, robot.contact_points
+        every = [foot.name for foot in all_feet]
+        held_by_others = [
+            name
+            for name in (before['feet'] if before['support'] == 'given' else every)
+            if not self._own.issuperset(contact_point_indices('foot', name, all_feet, points))
+        ]
+        settings = before | {'support': 'given', 'feet': (*held_by_others, *feet)}
         if settings != before:
             self._sim.contact_model = NullSpace(**settings)  # type: ignore[assignment]
-
-    def _of_others(self, parameters: Mapping[str, Any]) -> list[str]:
-        """Return the feet of other robots that are held."""
-        robot = self._sim.robot
-        feet, points = robot.feet, robot.contact_points
-        every = [foot.name for foot in feet]
-        return [
-            name
-            for name in (parameters['feet'] if parameters['support'] == 'given' else every)
-            if not self._own.issuperset(contact_point_indices('foot', name, feet, points))
-        ]
 
 
 # -------------------------------------------------------------------- services
 
 
 class Services:
-    """Services under the node's name.
-
-    They have a callback group of their own, so that commands are taken while one is under way.
-    """
+    """Services of standard types; commands are taken while one is under way."""
 
     def __init__(self, node: Node, control: StateControl) -> None:
         self._node, self._control = node, control
         self._sim, self._loop = control.sim, control.loop
-        loop, group = control.loop, MutuallyExclusiveCallbackGroup()
-
-        def end_pushes() -> None:
-            loop.between_steps(loop.pushes.clear)
-
+        loop = control.loop
+        group = MutuallyExclusiveCallbackGroup()  # of their own, so that commands are taken
         node.create_service(SetBool, '~/pause', self._on_pause, callback_group=group)
         node.create_service(Trigger, '~/step', self._on_step, callback_group=group)
         for name, action, text in (
@@ -234,7 +222,11 @@ class Services:
             ('reset_time', control.reset_time, 't = {:.9g} s'),
             ('snapshot', control.snapshot, 'state at t = {:.9g} s kept'),
             ('restore', control.restore, 'restored at t = {:.9g} s; time goes on'),
-            ('end_pushes', end_pushes, 'nothing pushes any more'),
+            (
+                'end_pushes',
+                partial(loop.between_steps, loop.pushes.clear),
+                'nothing pushes any more',
+            ),
         ):
             callback = self._answering(action, text)
             node.create_service(Trigger, f'~/{name}', callback, callback_group=group)
@@ -306,23 +298,15 @@ class StateControl:
         """Simulated time [ns]."""
         return nanoseconds(self.sim.time)
 
-    @property
-    def start_time(self) -> float:
-        """Stamp of the first state [s]: never 0, which would mean 'no time' to ROS."""
-        return self.sim.time_step
-
     def reset(self, time_too: bool = False, height: float | None = None) -> None:
-        """Return to the reference pose at rest and hold it; with `time_too` at the first stamp.
-
-        `height` is the gap below the lowest foot [m], by default `initial_height`.
-        """
+        """Hold the reference pose at rest, at a gap of `height` [m]; `time_too` sets time back."""
         ground, settings = self.next_ground or self.sim.terrain, self.parameters.settings
         if height is not None:
             settings = settings | {'': replace(settings[''], initial_height=height)}
         q = start_configuration(self.sim, settings, terrain=ground)
 
         def act() -> None:
-            time = self.start_time if time_too else self._next_time
+            time = self.sim.time_step if time_too else self._next_time  # 0 is 'no time' to ROS
             self.sim.reset(q, time=time, terrain=ground)
             self._commands.hold(self.sim.robot.joint_positions(q))
             self.loop.announce_new_state()
@@ -334,7 +318,7 @@ class StateControl:
 
         def act() -> None:
             before = self.now
-            resume(self.sim, self.sim.snapshot(), self.start_time)
+            resume(self.sim, self.sim.snapshot(), self.sim.time_step)
             self._commands.shift(self.now - before)
             self.loop.announce_new_state(failure_ends=False)
 

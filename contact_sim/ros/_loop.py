@@ -122,7 +122,7 @@ class Loop:
         StepTakesLong is raised, and nothing done, where a step takes longer than PATIENCE.
         """
         request = Request(action)
-        self._enqueue(request.serve)
+        self.after_step(request.serve)
         while not request.done.wait(0.1) and not self._ended:
             if self.watchdog.seconds > PATIENCE and request.withdraw():
                 raise StepTakesLong(f'{self.watchdog.complaint}; nothing was changed')
@@ -131,15 +131,12 @@ class Loop:
 
     def after_step(self, action: Callable[[], None]) -> None:
         """Have the loop run `action`, which raises nothing, between two steps; do not wait."""
-        self._enqueue(action)
+        self._requests.put(action)
+        self.lockstep.wake()
 
     def request_steps(self, request: StepRequest) -> None:
         """Have the loop take steps as fast as it can, after those that were requested before."""
-        self._enqueue(lambda: self._step_requests.append(request))
-
-    def _enqueue(self, request: Callable[[], None]) -> None:
-        self._requests.put(request)
-        self.lockstep.wake()
+        self.after_step(lambda: self._step_requests.append(request))
 
     def pace(self) -> tuple[float, float]:
         """Return the wall time of the last step [s] and the real-time factor [-]."""
@@ -258,12 +255,8 @@ class Loop:
             if self._may_step():
                 self._step()
                 request.left -= not self.tally.failure
-                go_on = (
-                    self.tally.failure
-                    or not request.after_step
-                    or request.after_step(request.left)
-                )
-                if request.left and not go_on:
+                after = request.after_step if not self.tally.failure else None
+                if after is not None and not after(request.left) and request.left:
                     reason = f'cancelled, {request.left} steps left'
             elif self._gave_up:
                 reason = f'no command in time, paused at t = {self._sim.time:.9g} s'

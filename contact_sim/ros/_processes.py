@@ -33,10 +33,10 @@ PATIENCE = 3.0
 """Wall seconds of an end that needs no explanation."""
 
 
-def isolated_environment(domain: int | None = None) -> dict[str, str]:
-    """Return variables that keep DDS on this machine and in a domain, by default a free one."""
+def isolated_environment() -> dict[str, str]:
+    """Return environment variables that keep DDS on this machine, in a domain of its own."""
     return {
-        'ROS_DOMAIN_ID': str(free_domain() if domain is None else domain),
+        'ROS_DOMAIN_ID': str(free_domain()),
         'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
         'FASTDDS_BUILTIN_TRANSPORTS': 'UDPv4',
         'ROS_LOG_DIR': tempfile.gettempdir(),
@@ -52,7 +52,7 @@ def free_domain() -> int:
                 probe.bind(('', 7400 + 250 * domain + 10))
             except OSError:
                 continue
-            return domain
+            return int(domain)
     raise RuntimeError(f'every ROS domain id in {DOMAINS} is in use on this machine')
 
 

@@ -25,7 +25,6 @@ from contact_sim.topics._table import (
     GRID_MAP,
     TF,
     TF_STATIC,
-    PublishRateParameters,
     Topic,
     nanoseconds,
     publish_periods,
@@ -40,14 +39,8 @@ STATES = 'odom', 'joint_states', 'imu', 'wrenches'
 """Fields of `publish_rate` from which controllers act."""
 
 
-# --- The sink.
-
-
 class Publisher(Channel):
-    """Publishes serialised messages, and counts as lost those that the network does not take.
-
-    That happens when a subscriber is so slow that nothing can be sent within DDS's time limit.
-    """
+    """Publishes serialised messages, and counts those that DDS cannot send: a reader is slow."""
 
     def __init__(self, node: Node, kind: type, topic: Topic) -> None:
         super().__init__(topic)
@@ -71,30 +64,8 @@ class Publisher(Channel):
             self._log.warning(text, throttle_duration_sec=1.0)
 
     def has_subscriber(self) -> bool:
-        """Return whether there is a subscriber."""
+        """Return whether anybody listens."""
         return bool(self._publisher.get_subscription_count())
-
-
-class RosSink:
-    """Makes the publishers of a node; /clock only where `clock` is set."""
-
-    def __init__(self, node: Node, clock: bool) -> None:
-        self._node, self._clock = node, clock
-        self.publishers: list[Publisher] = []
-
-    def channel(self, topic: Topic) -> Publisher | None:
-        """Return a publisher; None for /clock if it is not published, and for missing packages."""
-        if topic.name == CLOCK.name and not self._clock:
-            return None
-        try:
-            kind = message_class(topic.type)
-        except ModuleNotFoundError:
-            if topic.name in OPTIONAL:
-                return None
-            raise
-        check_definition(topic.type.replace('/msg/', '/'))
-        self.publishers.append(Publisher(self._node, kind, topic))
-        return self.publishers[-1]
 
 
 def message_class(name: str) -> Any:
@@ -125,24 +96,22 @@ def check_definition(name: str) -> None:
             check_definition(field.type)
 
 
-# --- Everything that is published, and when.
-
-
 class Outputs:
-    """Publishes what is due after a step, by simulated time."""
+    """Publishes what is due after a step, by simulated time; the sink of all topics."""
 
     def __init__(self, node: Node, sim: Simulator, settings: Settings) -> None:
-        self._sim = sim
+        self._node, self._sim = node, sim
+        self._clock = settings[''].clock == 'publish'
+        self.publishers: list[Publisher] = []
         self._tick = 0
-        self._instant_period = 0
+        self.instant_period = 0  # steps after which states are published, too; 0: as their rates
         self._last_instant: int | None = None
-        self.set_rates(settings['publish_rate'])
-        sink = self._sink = RosSink(node, clock=settings[''].clock == 'publish')
+        self._periods = publish_periods(settings['publish_rate'], sim.time_step)
         self._topics = SimulationTopics(
-            sim, settings, described_constraints(settings), sink, node.get_name(),
+            sim, settings, described_constraints(settings), self, node.get_name(),
             node.get_fully_qualified_name().lstrip('/'),
         )  # fmt: skip
-        self.diagnostics: Any = sink.channel(DIAGNOSTICS)
+        self.diagnostics: Any = self.channel(DIAGNOSTICS)
         if find_spec('tf2_msgs') is None:
             node.get_logger().info('tf2_msgs is not installed: no TF; the pose is on odom')
         now = nanoseconds(sim.time)
@@ -152,27 +121,24 @@ class Outputs:
         self._topics.rehearse(sim.last_report)
         self._topics.publish_ground(now)
 
-    def set_rates(self, rates: PublishRateParameters) -> None:
-        """Publish at other rates from the next step on."""
-        self._periods = publish_periods(rates, self._sim.time_step)
+    def channel(self, topic: Topic) -> Publisher | None:
+        """Return a publisher; None for /clock if it is not published, and for missing packages."""
+        if topic.name == CLOCK.name and not self._clock:
+            return None
+        try:
+            kind = message_class(topic.type)
+        except ModuleNotFoundError:
+            if topic.name in OPTIONAL:
+                return None
+            raise
+        check_definition(topic.type.replace('/msg/', '/'))
+        self.publishers.append(Publisher(self._node, kind, topic))
+        return self.publishers[-1]
 
-    def set_sensors(self, settings: Settings) -> None:
-        """Use other sensor errors from the next step on."""
+    def configure(self, settings: Settings) -> None:
+        """Publish at other rates and with other sensor errors from the next step on."""
+        self._periods = publish_periods(settings['publish_rate'], self._sim.time_step)
         self._topics.configure(settings)
-
-    def set_instants(self, period: int) -> None:
-        """Publish states every `period` steps, too, 0 for no more often than their rates say."""
-        self._instant_period = period
-
-    @property
-    def lost(self) -> int:
-        """Messages that could not be sent since the start."""
-        return sum(publisher.lost for publisher in self._sink.publishers)
-
-    @property
-    def sent(self) -> dict[str, int]:
-        """Messages sent since the start, by topic."""
-        return {publisher.name: publisher.sent for publisher in self._sink.publishers}
 
     @property
     def last_stamp(self) -> int:
@@ -210,7 +176,7 @@ class Outputs:
     ) -> None:
         """Publish what is due after a step; `wrenches` (world axes) are drawn."""
         tick = self._tick = round(report.time / self._sim.time_step)
-        instant = self._instant_period > 0 and tick % self._instant_period == 0
+        instant = self.instant_period > 0 and tick % self.instant_period == 0
         self._last_instant = tick if instant else self._last_instant
         self.publish_clock(report.time)
         due = {

@@ -87,10 +87,8 @@ class RobotParameters(Parameters):
 def named_robot(
     source: str, parameters: RobotParameters, names: Mapping[str, Sequence[str]] | None = None
 ) -> RobotModel:
-    """Return a robot of the catalogue, of a file or of a text, or a loose body.
-
-    `names` are feet, actuated_joints and poses where they are not those in `parameters`.
-    """
+    """Return a robot of the catalogue, of a file or of a text, or a loose body."""
+    # feet, actuated_joints and poses: of one robot of several they are not those in `parameters`
     own = vars(parameters) if names is None else names
     return loose_body(source) or load_robot(
         source, floating_base=parameters.floating_base, feet=own['feet'] or None,
@@ -123,14 +121,19 @@ def loose_body(source: str) -> RobotModel | None:
     kind, *words = source.split(':')
     if kind not in LOOSE:
         return None
-    try:
-        numbers = [float(word) for word in words]
-    except ValueError:
-        numbers = []
+    numbers = _numbers(words)
     if len(numbers) != LOOSE[kind]:
         raise InvalidInput(f'{source!r}: expected box:x:y:z:mass or ball:radius:mass [m, kg]')
     *sizes, mass = numbers
     return loose_box(sizes, mass) if kind == 'box' else loose_ball(sizes[0], mass)
+
+
+def _numbers(words: Iterable[str]) -> list[float]:
+    """Return words as numbers, an empty list where one of them is none."""
+    try:
+        return [float(word) for word in words]
+    except ValueError:
+        return []
 
 
 # -------------------------------------------------------------------- several robots
@@ -150,13 +153,22 @@ def robot_entries(entries: Iterable[str]) -> tuple[RobotEntry, ...]:
     """Return the robots that the parameter `robots` lists."""
     robots: dict[str, RobotEntry] = {}
     for text in entries:
-        robot = _entry(text)
-        if robot.name in robots:
+        name, equals, rest = (word.strip() for word in text.partition('='))
+        source, at, place = (word.strip() for word in rest.partition('@'))
+        if not equals or not source or (at and not place):
+            raise InvalidInput(f'robots: {text!r}: {ROBOT_FORM}')
+        if not NAME.fullmatch(name):
             raise InvalidInput(
-                f'robots: {text!r}: the name {robot.name!r} is taken by '
-                f'{robots[robot.name].source!r}; give every robot a name of its own'
+                f'robots: {text!r}: {name!r} cannot be a namespace; expected a letter, then '
+                'letters, digits and underscores'
             )
-        robots[robot.name] = robot
+        robot = RobotEntry(name, source, _place(text, place) if at else (0.0, 0.0, 0.0))
+        if name in robots:
+            raise InvalidInput(
+                f'robots: {text!r}: the name {name!r} is taken by {robots[name].source!r}; '
+                'give every robot a name of its own'
+            )
+        robots[name] = robot
     return tuple(robots.values())
 
 
@@ -165,24 +177,8 @@ def entries_in(text: str) -> list[str]:
     return [entry for entry in re.split(r'[\s,]+(?=[^\s,=@]+\s*=)', text.strip(' ,')) if entry]
 
 
-def _entry(entry: str) -> RobotEntry:
-    name, equals, rest = (word.strip() for word in entry.partition('='))
-    source, at, place = (word.strip() for word in rest.partition('@'))
-    if not equals or not source or (at and not place):
-        raise InvalidInput(f'robots: {entry!r}: {ROBOT_FORM}')
-    if not NAME.fullmatch(name):
-        raise InvalidInput(
-            f'robots: {entry!r}: {name!r} cannot be a namespace; expected a letter, then letters, '
-            'digits and underscores'
-        )
-    return RobotEntry(name, source, _place(entry, place) if at else (0.0, 0.0, 0.0))
-
-
 def _place(entry: str, text: str) -> tuple[float, float, float]:
-    try:
-        numbers = [float(word) for word in text.split(',')]
-    except ValueError:
-        numbers = []
+    numbers = _numbers(text.split(','))
     if len(numbers) not in (2, 3) or not np.isfinite(numbers).all():
         raise InvalidInput(
             f'robots: {entry!r}: the place {text!r} is no x,y or x,y,yaw [m, m, rad]; {ROBOT_FORM}'
@@ -278,10 +274,7 @@ def effort_order(part: RobotPart, settings: Settings) -> NDArray[np.intp]:
 
 
 def driven_robot(robot: RobotModel, settings: Settings) -> RobotModel:
-    """Return the robot with the actuators of the settings.
-
-    A joint's own number wins over that of `actuators`, and that over the description.
-    """
+    """Return the robot with the actuators of the settings."""
     return map_robots(robot, lambda part: _driven(part, settings))
 
 
@@ -292,6 +285,7 @@ def _driven(part: RobotPart, settings: Settings) -> RobotModel:
     changes: dict[str, Array] = {}
     for name in quantities():
         own = np.array([getattr(joint, name) for joint in of_joints])
+        # a joint's own number wins over that of `actuators`, and that over the description
         chosen = np.where(own == NOT_SET, getattr(shared, name), own)
         if np.any(chosen != NOT_SET):
             off = (chosen == 0.0) & (name in NONE_AT_ZERO)

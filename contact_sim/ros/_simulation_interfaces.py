@@ -100,8 +100,6 @@ class SimulationInterfaces:
         )
         return response
 
-    # ---------------------------------------------------------------- states
-
     @property
     def _state(self) -> int:
         if not self._loop.paused:
@@ -146,10 +144,7 @@ class SimulationInterfaces:
         context = self._node.context
         self._ending = self._node.create_timer(FAREWELL, context.try_shutdown)
 
-    # ---------------------------------------------------------------- steps
-
     async def _on_step(self, request: Any, response: Any) -> Any:
-        """Answer after the last step has been published."""
         if not self._loop.paused:
             return _answer(response, Result.RESULT_OPERATION_FAILED, 'not paused')
         reason = await self._services.take_steps(request.steps)
@@ -157,7 +152,6 @@ class SimulationInterfaces:
         return _answer(response, code, reason)
 
     async def _on_steps(self, goal: Any) -> Any:
-        """Take steps one by one, with feedback after each."""
         outcome = SimulateSteps.Result()
         if not self._loop.paused:
             goal.abort()
@@ -180,8 +174,6 @@ class SimulationInterfaces:
             goal.abort()
         return _answer(outcome, Result.RESULT_OPERATION_FAILED, reason)
 
-    # ---------------------------------------------------------------- resets
-
     def _on_reset(self, request: Any, response: Any) -> Any:
         scope = request.scope
         if scope in (request.SCOPE_DEFAULT, request.SCOPE_ALL):
@@ -198,10 +190,7 @@ class SimulationInterfaces:
 
 
 class Entities:
-    """Robots and their links as entities.
-
-    A robot is called by its name, its links `<robot>/<link>`. Links can be read, not set.
-    """
+    """Robots and their links, `<robot>/<link>`, as entities; links can be read, not set."""
 
     def __init__(self, control: StateControl) -> None:
         self._sim, self._loop, self._control = control.sim, control.loop, control
@@ -235,10 +224,7 @@ class Entities:
             'get_named_poses': (srv.GetNamedPoses, self._on_get_named_poses),
         }
 
-    # ---------------------------------------------------------------- names
-
     def _on_get_entities(self, request: Any, response: Any) -> Any:
-        """Answer with the names of the entities that pass all filters."""
         filters = request.filters
         response.entities = []
         if filters.bounds.type != Bounds.TYPE_EMPTY:
@@ -276,8 +262,6 @@ class Entities:
         known = ', '.join(self._frames)
         reason = f'no entity {entity!r}; there are {known}'
         return _answer(response, Result.RESULT_NOT_FOUND, reason)
-
-    # ---------------------------------------------------------------- states
 
     def _on_get_state(self, request: Any, response: Any) -> Any:
         if request.entity not in self._frames:
@@ -353,30 +337,28 @@ class Entities:
 
         return _attempt(response, place)
 
-    # ---------------------------------------------------------------- named poses
-
     def _on_get_named_poses(self, request: Any, response: Any) -> Any:
         """Return the bases in every reference pose of their robots, standing on the ground."""
         tags = set(request.tags.tags)
         all_tags = request.tags.filter_mode == request.tags.FILTER_MODE_ALL
         if not tags or (SPAWN in tags and not (all_tags and len(tags) > 1)):
-            for robot in self._robots:
-                response.poses += self._named_poses(robot)
+            response.poses = [
+                self._named_pose(robot, reference)
+                for robot, part in self._robots.items()
+                for reference in part.robot.reference_configurations
+            ]
         return _answer(response)
 
-    def _named_poses(self, name: str) -> list[Any]:
-        """Return the base of a robot in its reference poses."""
-        part, poses = self._robots[name], []
-        for reference in part.robot.reference_configurations:
-            pose = NamedPose(name=part.qualified_name(reference), tags=[SPAWN])
-            pose.description = f'{name}, {reference}: ~/reset with reference_pose:={reference}'
-            pose.pose.orientation.w = 1.0
-            if part.robot.floating_base:
-                q = self._sim.standing_configuration(reference)[part.q]
-                set_vector(pose.pose.position, q[:3])
-                set_quaternion(pose.pose.orientation, q[3:7])
-            poses.append(pose)
-        return poses
+    def _named_pose(self, name: str, reference: str) -> Any:
+        part = self._robots[name]
+        pose = NamedPose(name=part.qualified_name(reference), tags=[SPAWN])
+        pose.description = f'{name}, {reference}: ~/reset with reference_pose:={reference}'
+        pose.pose.orientation.w = 1.0
+        if part.robot.floating_base:
+            q = self._sim.standing_configuration(reference)[part.q]
+            set_vector(pose.pose.position, q[:3])
+            set_quaternion(pose.pose.orientation, q[3:7])
+        return pose
 
 
 def _answer(response: Any, code: int | None = None, reason: str = '') -> Any:

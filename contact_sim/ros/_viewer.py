@@ -102,8 +102,6 @@ class ServedPage:
         group, _, field = name.rpartition('.')
         return getattr(self._parameters.settings[group], field)
 
-    # ---------------------------------------------------------------- commands of the page
-
     def _execute(self, number: int, name: str, arguments: Mapping[str, Any]) -> None:
         """Have the executor run a command, between other callbacks."""
         assert self._viewer is not None

@@ -83,10 +83,6 @@ LARGEST_SHOWN = 2.5
 """Upper end of the force axis over the weight: an impact within one step is far above."""
 
 
-class ProcessEnded(ContactSimError):
-    """A process that the demo needs is gone."""
-
-
 class Observer:
     """Subscribes with a node to everything that a simulation of `robot` publishes."""
 
@@ -159,11 +155,7 @@ class Observer:
 
 
 class Track:
-    """Observations on one time axis: the n samples for which every message arrived.
-
-    Time counts from `begin` [s], and ends `length` [s] later. Forces [N] and points [m] are in the
-    world.
-    """
+    """Observations from `begin` [s] on for `length` [s], where every message arrived; in world."""
 
     def __init__(
         self, robot: RobotModel, observer: Observer, begin: float = 0.0, length: float = np.inf
@@ -224,14 +216,11 @@ class DemoClient(SimulationClient):
     controller: Process
 
     def check_alive(self) -> None:
-        """Raise ProcessEnded with exit code and last line of a process that does not run."""
-        for name, process in {
-            'simulation': self.simulation,
-            'controller': self.controller,
-        }.items():
+        """Raise ContactSimError with exit code and last line of a process that does not run."""
+        for name, process in (('simulation', self.simulation), ('controller', self.controller)):
             if not process.running:
                 lines = process.output().strip().splitlines()[-1:] or ['it wrote nothing']
-                raise ProcessEnded(
+                raise ContactSimError(
                     f'the {name} ended with exit code {process.handle.returncode}: {lines[0]}'
                 )
 
@@ -365,10 +354,7 @@ def complaints(result: dict[str, Any], standing: float) -> list[str]:
 
 
 def draw(robot: RobotModel, track: Track, lines: Sequence[str], path: Path) -> None:
-    """Write the figure as PNG: the robot with its contact forces, forces and height over time.
-
-    The first of the lines of text is the title.
-    """
+    """Write the figure as PNG: the robot with its contact forces, forces and height over time."""
     import matplotlib
 
     matplotlib.use('Agg')

@@ -207,19 +207,18 @@ def with_displays(
     displays = []
     for display in result['Visualization Manager']['Displays']:
         names = owners(display)
-        displays += [_display_of(name, display, frame_prefix) for name in names] or [display]
+        for name in names:
+            own = copy.deepcopy(display)
+            own['Name'] = f'{display["Name"]} {name}'
+            topic = own.get('Description Topic') or own['Topic']
+            topic['Value'] = f'/{name}{topic["Value"]}'
+            if 'Description Topic' in own:
+                own['TF Prefix'] = frame_prefix + name
+            displays.append(own)
+        if not names:
+            displays.append(display)
     result['Visualization Manager']['Displays'] = displays
     return result
-
-
-def _display_of(name: str, display: Mapping[str, Any], frame_prefix: str) -> dict[str, Any]:
-    own = copy.deepcopy(dict(display))
-    own['Name'] = f'{display["Name"]} {name}'
-    topic = own.get('Description Topic') or own['Topic']
-    topic['Value'] = f'/{name}{topic["Value"]}'
-    if 'Description Topic' in own:
-        own['TF Prefix'] = frame_prefix + name
-    return own
 
 
 def rviz_config() -> dict[str, Any]:

@@ -37,7 +37,7 @@ from rclpy.wait_for_message import wait_for_message
 from rosgraph_msgs.msg import Clock
 
 from contact_sim.errors import ContactSimError, shortened
-from contact_sim.parameters import Parameters, Settings
+from contact_sim.parameters import Settings
 from contact_sim.precompile import compiling_meanwhile
 from contact_sim.replay._recorder import Recorder
 from contact_sim.robot._joint_limits import describe_limits
@@ -46,12 +46,12 @@ from contact_sim.robot._summary import describe_actuators, describe_gains, gain_
 from contact_sim.ros._commands import CommandBuffer, Pushes
 from contact_sim.ros._conversions import seconds
 from contact_sim.ros._factory import (
-    check_constraints,
+    check_settings,
     chosen_constraints,
     chosen_contact_model,
     chosen_shadows,
     chosen_terrain,
-    constraint_groups,
+    groups_by_name,
     loaded_simulator,
     recorder_of,
     start_configuration,
@@ -60,12 +60,7 @@ from contact_sim.ros._inputs import Services, StateControl, Subscriptions
 from contact_sim.ros._lockstep import Lockstep, owned_joints
 from contact_sim.ros._loop import ClockFollower, Loop, StepTakesLong
 from contact_sim.ros._parameter_server import ParameterServer
-from contact_sim.ros._parameters import (
-    PARAMETER_GROUPS,
-    ActuatorParameters,
-    ControllerParameters,
-    JointGainParameters,
-)
+from contact_sim.ros._parameters import PARAMETER_GROUPS
 from contact_sim.ros._processes import Interruption, leave
 from contact_sim.ros._publishers import Outputs, clock_complaint
 from contact_sim.ros._robots import driven_robot, joint_gains, loaded_robot
@@ -75,10 +70,9 @@ from contact_sim.simulation._compilation import compiling_while
 from contact_sim.simulation._loop import Pacer
 from contact_sim.simulation._report import TouchGuard
 from contact_sim.step._problem import STATUSES
-from contact_sim.topics._sensor_set import check_sensors
 from contact_sim.topics._sinks import diagnostics
 from contact_sim.topics._solver_numbers import status_counts, troubles
-from contact_sim.topics._table import CLOCK, nanoseconds, publish_periods
+from contact_sim.topics._table import CLOCK, nanoseconds
 from contact_sim.topics._world_topics import ERROR, OK, WARN
 
 NAME = 'contact_sim'
@@ -95,11 +89,7 @@ LONGEST_END = 2.0
 
 
 class SimulationNode(Node):
-    """ROS 2 node `contact_sim`.
-
-    Raises:
-        ContactSimError: for a parameter or robot that cannot be used, or another such node.
-    """
+    """ROS 2 node `contact_sim`; it raises ContactSimError where it cannot start."""
 
     _reported_statuses: Sequence[int] = (0,) * len(STATUSES)
     """Steps with each status at the last /diagnostics."""
@@ -111,7 +101,9 @@ class SimulationNode(Node):
         log = self.get_logger()
 
         # parameters, robot and simulator
-        self.parameters = ParameterServer(self, self._check_settings, self._change_settings)
+        self.parameters = ParameterServer(
+            self, lambda settings: check_settings(self.robot, settings), self._change_settings
+        )
         self.parameters.declare(PARAMETER_GROUPS)
         settings = self.parameters.settings
         described = loaded_robot(settings)
@@ -138,7 +130,7 @@ class SimulationNode(Node):
         self._configure_lockstep(settings)
         world_frames = common.odom_frame, common.world_frame
         self.pushes = Pushes(self.sim, common.frame_prefix, world_frames)
-        self.pushes.configure(settings['push'])
+        self.pushes.rules = settings['push']
         self.loop = Loop(
             self.sim, self.commands, self.lockstep, self.pushes, self.outputs, self.pacer,
             log.error, self._diagnose,
@@ -181,11 +173,9 @@ class SimulationNode(Node):
                 self.recorder.close()
             self.page.close()
 
-    # ---------------------------------------------------------------- construction
-
     def _configure_lockstep(self, settings: Settings) -> None:
         self.lockstep.configure(settings['lockstep'], nanoseconds(self.sim.time))
-        self.outputs.set_instants(self.lockstep.period)
+        self.outputs.instant_period = self.lockstep.period
 
     def _begin_recording(self, settings: Settings) -> Recorder | None:
         def failed(reason: str) -> None:
@@ -245,15 +235,6 @@ class SimulationNode(Node):
 
     # ---------------------------------------------------------------- changes of parameters
 
-    def _check_settings(self, settings: Settings) -> None:
-        """Refuse settings that do not go together."""
-        publish_periods(settings['publish_rate'], settings[''].time_step)
-        chosen_contact_model(settings)
-        self.robot.reference_configuration(settings[''].reference_pose)
-        chosen_shadows(settings)
-        check_sensors(self.robot, settings)
-        check_constraints(self.robot, settings)
-
     def _change_settings(self, settings: Settings, prefixes: set[str]) -> None:
         """Let settings take effect between two steps, all of them or none."""
         # those of the terrain wait for the next reset, and all for the end of a step that is long
@@ -292,13 +273,11 @@ class SimulationNode(Node):
             self.pacer.restart(self.sim.time, common.real_time_factor)
         if any(prefix == 'contact' or prefix.startswith('contact.') for prefix in prefixes):
             self._switch_contact_model(settings)
-            self.sim.shadow = chosen_shadows(settings)
         self.commands.set_gains(*joint_gains(self.robot, settings))
         self.commands.rules = settings['trajectory']
-        self.outputs.set_rates(settings['publish_rate'])
-        self.outputs.set_sensors(settings)
+        self.outputs.configure(settings)
         self._configure_lockstep(settings)
-        self.pushes.configure(settings['push'])
+        self.pushes.rules = settings['push']
         constraints = (*self.robot.constraints, *chosen_constraints(settings))
         if constraints != self.sim.given_constraints:
             self.sim.constraints = constraints
@@ -318,6 +297,7 @@ class SimulationNode(Node):
             switch = f'from {old} to {contact.model} at t = {self.sim.time:.9g} s'
             self.loop.tally.last_switch = switch
             self.get_logger().info(f'contact model switched {switch}')
+        self.sim.shadow = chosen_shadows(settings)
 
     # ---------------------------------------------------------------- /diagnostics
 
@@ -330,11 +310,8 @@ class SimulationNode(Node):
         name = self.get_fully_qualified_name().lstrip('/')
         level, text = self._health(clock, '; '.join(solver))
         status = {
-            'level': level,
-            'name': f'{name}: simulation',
-            'message': text,
-            'hardware_id': name,
-        }
+            'level': level, 'name': f'{name}: simulation', 'message': text, 'hardware_id': name,
+        }  # fmt: skip
         ages = {part.prefix: self.commands.age(part.joints) for part in self.parts}
         following = self.loop.clock_follower is not None
         factor = 0.0 if following else common.real_time_factor
@@ -348,7 +325,7 @@ class SimulationNode(Node):
             'wanted_real_time_factor': f'{factor:g}',
             'overruns': self.pacer.overruns,
             'steps_since_reset': self.sim.step_count,
-            'messages_lost': self.outputs.lost,
+            'messages_lost': sum(publisher.lost for publisher in self.outputs.publishers),
             'long_steps': self.loop.watchdog.long,
             'viewer': self.page.address,
             'paused': self.loop.paused,
@@ -367,7 +344,7 @@ class SimulationNode(Node):
             'lockstep_waits_for': ' '.join(self.lockstep.awaited_joints),
             'lockstep_lost': ' '.join(self.lockstep.lost_joints),
             **status_counts(tally.statuses),
-            **{f'sent on {topic}': count for topic, count in self.outputs.sent.items()},
+            **{f'sent on {p.name}': p.sent for p in self.outputs.publishers},
         }
         self.outputs.diagnostics.publish(diagnostics(nanoseconds(self.sim.time), status, values))
         if clock and clock != self._clock_warning:
@@ -385,7 +362,7 @@ class SimulationNode(Node):
             return WARN, warning
         if lockstep.silent_joints:
             joints = ', '.join(lockstep.silent_joints)
-            return WARN, f'lockstep: no command for {joints}; {lockstep.policy}'
+            return WARN, f'lockstep: no command for {joints}; {lockstep.parameters.policy}'
         factor, measured = common.real_time_factor, self.pacer.measured
         following = loop.clock_follower is not None
         if not (loop.paused or following) and 0.0 < measured < SLOW * factor:
@@ -396,28 +373,13 @@ class SimulationNode(Node):
         for part in self.parts:
             age, whom = self.commands.age(part.joints), f' for {part.name}' if part.name else ''
             if age is not None and age > common.command_timeout:
-                text = f'no command{whom} for {age:.1f} s; the last one stays in force'
-                return WARN, text
+                return WARN, f'no command{whom} for {age:.1f} s; the last one stays in force'
         if self.page.error:
             return WARN, self.page.error
         return OK, 'paused' if loop.paused else 'running'
 
 
-def groups_by_name(settings: Settings, joints: Sequence[str]) -> dict[str, type[Parameters]]:
-    """Return the parameter groups that exist per joint, controller and constraint."""
-    return (
-        {f'gains.{name}': JointGainParameters for name in joints}
-        | {f'actuators.{name}': ActuatorParameters for name in joints}
-        | {f'lockstep.{name}': ControllerParameters for name in settings['lockstep'].controllers}
-        | constraint_groups(settings['constraints'].names)
-    )
-
-
 # -------------------------------------------------------------------- unique node name
-
-
-class NameTaken(ContactSimError):
-    """Another node of this name runs on this ROS domain."""
 
 
 class UniqueName:
@@ -441,14 +403,14 @@ class UniqueName:
             self._first = False
 
     def check(self) -> None:
-        """Raise NameTaken where another node has the name; warn where that one is dead."""
+        """Raise ContactSimError where another node has the name; warn where that one is dead."""
         end = self._begin + (DISCOVERY if self._first else SILENCE)
         while not self._others() and time.perf_counter() < end:
             time.sleep(0.05)
         if not self._others():
             return
         if not self._first or self._publishes_diagnostics():
-            raise NameTaken(
+            raise ContactSimError(
                 f'a node {self._name} runs on ROS domain {self._domain} already; end it, or start '
                 "this one under another name or namespace, such as --ros-args -r __ns:='/second'"
             )
@@ -457,7 +419,6 @@ class UniqueName:
         )
 
     def _others(self) -> int:
-        """Return how many other nodes of the name are in the ROS graph."""
         known = self._node.get_node_names_and_namespaces()
         names = [f'{namespace.rstrip("/")}/{name}' for name, namespace in known]
         return names.count(self._name) - 1
@@ -595,10 +556,18 @@ def main(args: list[str] | None = None) -> int:
     logging.basicConfig(format='[%(levelname)s] [%(name)s]: %(message)s')
     sys.setswitchinterval(SWITCH_INTERVAL)
     with Interruption(NAME) as interruption:
+
+        def keep_running() -> bool:
+            return rclpy.ok() and not interruption.requested
+
         try:
             rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
-            reason = simulate(lambda: rclpy.ok() and not interruption.requested)
-        except (KeyboardInterrupt, ExternalShutdownException):
+            with compiling_while(keep_running):
+                node = SimulationNode()
+            with compiling_meanwhile():
+                run(node, keep_running)
+            reason = node.loop.tally.recording  # why recording ended early
+        except (KeyboardInterrupt, ExternalShutdownException):  # before it has begun
             reason = ''
         except (
             ContactSimError,
@@ -613,18 +582,6 @@ def main(args: list[str] | None = None) -> int:
     if reason:
         print(f'{NAME}: {reason}', file=sys.stderr)
     return 1 if reason else 0
-
-
-def simulate(keep_running: Callable[[], bool]) -> str:
-    """Simulate until `keep_running` is False; return why recording ended early, '' if it did not.
-
-    KeyboardInterrupt is raised where that is before the simulation has begun.
-    """
-    with compiling_while(keep_running):
-        node = SimulationNode()
-    with compiling_meanwhile():
-        run(node, keep_running)
-    return node.loop.tally.recording
 
 
 def executable() -> None:

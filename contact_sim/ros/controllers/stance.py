@@ -90,9 +90,8 @@ class StanceController(ControllerNode):
         self._efforts = StanceEfforts(self.robot)
         self._pose = self.robot.joint_positions(self.robot.reference_configuration())
         self._first: float | None = None
-        self._stance: Stance | None = None
-        if self._whole_body:  # the first one compiles kernels: now, not when a state waits
-            self._stance = self._stance_anew()
+        # the first one compiles kernels: now, not when a state waits
+        self._stance = self._stance_anew() if self._whole_body else None
 
     def command(self, time: float, q: Array, v: Array) -> JointState:
         """Return joint targets and efforts."""

@@ -28,7 +28,7 @@ def sim():
 
 def pushes_of(sim, **parameters):
     pushes = Pushes(sim, 'dog/', ('odom', 'world'))
-    pushes.configure(PushParameters(**parameters))
+    pushes.rules = PushParameters(**parameters)
     return pushes
 
 

@@ -439,7 +439,7 @@ def test_a_controller_named_after_a_robot_owns_its_joints(buffer):
 
 def test_links_that_are_pushed_are_those_of_the_robot():
     pushes = Pushes(Simulator(PAIR), '', ('odom', 'world'))
-    pushes.configure(PushParameters(axes='world'))
+    pushes.rules = PushParameters(axes='world')
     force, torque = (1.0, 0.0, 0.0), (0.0, 0.0, 0.0)
     for frame in ('base_link', 'b/base_link'):
         pushes.clear()
