@@ -213,8 +213,8 @@ class Services:
     def __init__(self, node: Node, control: StateControl) -> None:
         self._node, self._control = node, control
         self._sim, self._loop = control.sim, control.loop
-        loop = control.loop
         group = MutuallyExclusiveCallbackGroup()  # of their own, so that commands are taken
+        end_pushes = partial(self._loop.between_steps, self._loop.pushes.clear)
         node.create_service(SetBool, '~/pause', self._on_pause, callback_group=group)
         node.create_service(Trigger, '~/step', self._on_step, callback_group=group)
         for name, action, text in (
@@ -222,11 +222,7 @@ class Services:
             ('reset_time', control.reset_time, 't = {:.9g} s'),
             ('snapshot', control.snapshot, 'state at t = {:.9g} s kept'),
             ('restore', control.restore, 'restored at t = {:.9g} s; time goes on'),
-            (
-                'end_pushes',
-                partial(loop.between_steps, loop.pushes.clear),
-                'nothing pushes any more',
-            ),
+            ('end_pushes', end_pushes, 'nothing pushes any more'),
         ):
             callback = self._answering(action, text)
             node.create_service(Trigger, f'~/{name}', callback, callback_group=group)
