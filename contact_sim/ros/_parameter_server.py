@@ -133,7 +133,6 @@ class ParameterServer:
         ]
 
     def _on_set(self, requested: list[Parameter]) -> SetParametersResult:
-        """Accept all of a request or nothing of it."""
         if self._restoring:
             return SetParametersResult(successful=True)
         changed = dict(self.settings)

@@ -141,8 +141,7 @@ class SimulationInterfaces:
 
     def _quit(self) -> None:
         """End once the answer is on its way."""
-        context = self._node.context
-        self._ending = self._node.create_timer(FAREWELL, context.try_shutdown)
+        self._ending = self._node.create_timer(FAREWELL, self._node.context.try_shutdown)
 
     async def _on_step(self, request: Any, response: Any) -> Any:
         if not self._loop.paused:

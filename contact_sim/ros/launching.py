@@ -99,15 +99,10 @@ class NotInstalled(ContactSimError):
 def process(package: str, executable: str, without: str = '', **settings: Any) -> Node:
     """Return a node whose process ends when the launch ends, even if the launch is killed.
 
-    A function given to `launch_description` calls this before any process starts: an exception
-    after that would leave processes behind. NotInstalled is raised with the launch argument that
-    does `without` the program.
+    It is called before any process starts: an exception after that would leave processes behind.
+    NotInstalled names the launch argument that does `without` the program.
     """
-    try:
-        installed = Path(get_package_prefix(package), 'lib', package, executable).is_file()
-    except PackageNotFoundError:
-        installed = False
-    if not installed:
+    if not installed(package, executable):
         distribution = os.environ.get('ROS_DISTRO', '<distribution>')
         rather = f', or launch with {without}' if without else ''
         raise NotInstalled(
@@ -118,6 +113,14 @@ def process(package: str, executable: str, without: str = '', **settings: Any) -
     bound = f'{setpriv} --pdeathsig TERM -- ' if setpriv else ''
     prefix = LaunchConfiguration('launch-prefix', default='')
     return Node(package=package, executable=executable, prefix=[bound, prefix], **settings)
+
+
+def installed(package: str, executable: str) -> bool:
+    """Return whether ROS finds an executable."""
+    try:
+        return Path(get_package_prefix(package), 'lib', package, executable).is_file()
+    except PackageNotFoundError:
+        return False
 
 
 def required_process(package: str, executable: str, **settings: Any) -> Node:
@@ -148,8 +151,7 @@ def controlled_simulation(
 ) -> list[IncludeLaunchDescription | Node]:
     """Return a simulation with the DEMO_ARGUMENTS in force, and a controller of each robot.
 
-    `parameters` are those of the controller besides the robot, `arguments` those of
-    simulation.launch.py besides DEMO_ARGUMENTS. The launch ends with the first of the controllers.
+    The launch ends with the first of them. `arguments` are those of simulation.launch.py.
     """
     values = context.launch_configurations
     named = {} if values['robots'] else robot_parameters(values)
