@@ -11,7 +11,7 @@ from visualization_msgs.msg import Marker
 
 from contact_sim import InclinedPlane, NullSpace, Simulator, load_robot, loose_box
 from contact_sim.robot._several_robots import parts_of
-from contact_sim.ros._services import SupportCommand
+from contact_sim.ros._inputs import SupportCommand
 from contact_sim.topics._markers import SupportMarkers
 from contact_sim.topics._solver_numbers import solver_numbers
 
