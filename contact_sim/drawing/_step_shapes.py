@@ -63,7 +63,6 @@ FALLING: Colour = (0.90, 0.10, 0.10, 1.0)
 
 # ------------------------------------------------ arrows
 
-
 SHORTEST = 1e-6
 """An arrow is drawn where a component of it is longer than this [m]."""
 
@@ -116,9 +115,7 @@ def pair_arrows(pairs: PairReport) -> Arrows:
 def push_arrows(wrenches: Mapping[str, Array], origins: Mapping[str, Array]) -> dict[str, Arrows]:
     """Return force and torque from outside, by name of their colour; a force ends where it acts.
 
-    Args:
-        wrenches: frame to force [N] and torque [N m], world axes, (6,).
-        origins: frame to its origin in the world [m], (3,).
+    By frame: `wrenches` [N, N m] (6,) and `origins` in the world [m] (3,), world axes.
     """
     wrench = np.array([*wrenches.values()], dtype=float).reshape(-1, 6)
     origin = np.array([origins[frame] for frame in wrenches], dtype=float).reshape(-1, 3)
@@ -224,15 +221,12 @@ class SupportShapes:
         corners = support_polygon(contacts.position[contacts.mode > 0], contacts.normal)
         outline = np.array([*corners, corners[0]] if len(corners) > 2 else [*corners])
         over = bool(distance_inside(corners[:, :2], centre[:2]) >= 0.0)
-        return SupportShape(outline.reshape(-1, 3), centre, self._below(centre), over)
-
-    def _below(self, point: Array) -> Array:
-        height = self._terrain.height(point[0], point[1])
-        return point if np.isnan(height) else np.array([point[0], point[1], height])
+        height = self._terrain.height(centre[0], centre[1])
+        below = centre if np.isnan(height) else np.array([centre[0], centre[1], height])
+        return SupportShape(outline.reshape(-1, 3), centre, below, over)
 
 
 # ------------------------------------------------ ground and its regions
-
 
 GROUND_SIZE = 10.0
 """Side of the drawn part of an unbounded ground, about the origin of the world [m]."""
