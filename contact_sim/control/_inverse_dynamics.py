@@ -87,7 +87,15 @@ class LeggedDynamics:
         self.robot = of_type('robot', robot, RobotModel)
         self._model = model = robot.pinocchio_model
         self._data = data = model.createData()
-        require_legs(robot)
+        if not can_move_its_feet(robot):
+            what = f'whole-body control of robot {robot.name}'
+            if not robot.floating_base:
+                raise InvalidInput(f'{what}: needs a floating base, this one is fixed')
+            raise InvalidInput(
+                f'{what}: needs three driven joints per leg, and no others but those that follow '
+                f'them; it has {robot.n_joints} driven joints of {robot.nv - 6} for '
+                f'{len(robot.contact_points)} feet'
+            )
         points = robot.contact_points
         self.n_feet = len(points)
         joints = [model.getJointId(point.joint) for point in points]
@@ -205,20 +213,6 @@ def motion_of_feet(placements, spheres, moved, world, rate, v):
     return foot, velocity, jacobian, drift
 
 
-def require_legs(robot: RobotModel) -> None:
-    """Raise InvalidInput unless inverse dynamics can move every foot of `robot` at will."""
-    if can_move_its_feet(robot):
-        return
-    what = f'whole-body control of robot {robot.name}'
-    if not robot.floating_base:
-        raise InvalidInput(f'{what}: needs a floating base, this one is fixed')
-    raise InvalidInput(
-        f'{what}: needs three driven joints per leg, and no others but those that follow them; '
-        f'it has {robot.n_joints} driven joints of {robot.nv - 6} for '
-        f'{len(robot.contact_points)} feet'
-    )
-
-
 def can_move_its_feet(robot: RobotModel) -> bool:
     """Return whether a robot has a floating base and three driven joints per foot.
 
@@ -303,13 +297,7 @@ class InverseDynamicsQP:
         ]
 
     def solve(self, base: Array, feet: Array, standing: NDArray[np.bool_]) -> Answer:
-        """Return efforts at the state of the dynamics, a function of these alone.
-
-        Args:
-            base: a*, desired acceleration of the base in its own axes, linear first, shape (6,).
-            feet: desired acceleration of the feet [m/s²], world; zero if standing, (n_feet, 3).
-            standing: which feet carry, at least one, shape (n_feet,).
-        """
+        """Return efforts for a* of the base (6,), r of the feet (n_feet, 3), `standing` or not."""
         d = self._dynamics
         motion, effort, regular = response(
             d.upper_inertia, d.nonlinear_effects, d.jacobian, d.drift, d.w, feet, standing,

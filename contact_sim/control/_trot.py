@@ -48,11 +48,6 @@ class Gait:
             raise InvalidInput(f'gait duty = {shown(self.duty)}: expected a value in [0.5, 1)')
 
     @property
-    def stance_time(self) -> float:
-        """Duration of a stance [s]."""
-        return self.duty * self.period
-
-    @property
     def swing_time(self) -> float:
         """Duration of a swing [s]."""
         return (1.0 - self.duty) * self.period
@@ -60,9 +55,7 @@ class Gait:
     def swing(self, time: float, offset: float) -> float | None:
         """Return the share of its swing that a foot has done at `time` [s], None if it stands.
 
-        Args:
-            time: since the gait began; every foot begins with a stance.
-            offset: of the foot in shares of the period, 0 or 0.5 for the pairs of a trot.
+        Every foot begins with a stance; `offset` in shares of the period is 0 or 0.5 for a pair.
         """
         cycle = time / self.period - offset
         phase = cycle - floor(cycle)
@@ -72,11 +65,7 @@ class Gait:
 
 
 def diagonal_pairs(feet: ArrayLike) -> NDArray[np.int64]:
-    """Return 0 or 1 per foot, equal for feet that stand diagonally from each other.
-
-    Args:
-        feet: positions seen from above, shape (4, 2).
-    """
+    """Return 0 or 1 for each of the feet (4, 2), equal for those diagonal to each other."""
     points = np.asarray(feet, dtype=float)
     if points.shape != (4, 2):
         raise InvalidInput(f'feet of a trot: shape {points.shape}, expected (4, 2): four feet')
@@ -268,9 +257,10 @@ class Trot:
                 if not self._in_air[i]:
                     self._lift_off[i] = d.foot[i]
             self._in_air[i] = swing is not None
+        half_stance = 0.5 * (gait.duty * gait.period)
         aim = footholds(
             d.centre_of_mass, d.rotation, d.v, self._speed, self._place, share,
-            (self._yaw, float(self._velocity[2])), (gait.swing_time, 0.5 * gait.stance_time),
+            (self._yaw, float(self._velocity[2])), (gait.swing_time, half_stance),
             t.capture * self._natural,
         )  # fmt: skip
         aim[:, 2] = self._ground - t.press * self._height

@@ -94,10 +94,7 @@ class Arrows:
 
 
 def contact_arrows(contacts: ContactReport) -> dict[str, Arrows]:
-    """Return force, slip and normal of every contact with the ground, by name of their colour.
-
-    Slip has a length only where the contact slips.
-    """
+    """Return force, slip (where it slips) and normal of every ground contact, by colour."""
     start, slips = contacts.position, contacts.mode == 2
     slip = METRES_PER_METRE_PER_SECOND * contacts.velocity * slips[:, None]
     return {
@@ -178,14 +175,11 @@ def cone_triangles(friction: float) -> Array:
 
 
 def turned_to(normals: Array) -> Array:
-    """Return the shortest rotations that take z to unit normals (n, 3) as x, y, z, w, (n, 4).
-
-    Half a turn about x for what points straight down.
-    """
+    """Return the shortest rotations that take z to unit normals (n, 3) as x, y, z, w, (n, 4)."""
     x, y, z = normals.T
     quaternion = np.stack([-y, x, np.zeros_like(x), 1.0 + z], axis=1)  # (z × n, 1 + z·n)
     down = 1.0 + z < 1e-12
-    quaternion[down] = (1.0, 0.0, 0.0, 0.0)
+    quaternion[down] = (1.0, 0.0, 0.0, 0.0)  # half a turn about x
     return np.asarray(quaternion / np.linalg.norm(quaternion, axis=1, keepdims=True))
 
 

@@ -16,7 +16,7 @@ from contact_sim._validation import real_array
 from contact_sim.errors import InvalidInput, UnknownName
 from contact_sim.robot._constraints import ClosedLoops
 from contact_sim.robot._contact_points import ContactPoint, feet_of
-from contact_sim.robot._coordinates import checked_vector
+from contact_sim.robot._coordinates import checked_vector, frozen
 
 # ---------------------------------------------------------------------------------- joint commands
 #
@@ -130,13 +130,30 @@ class Actuators:
     """T of the first-order lag from the delayed command to the effort [s]."""
 
     def __post_init__(self) -> None:
+        n = len(self.joint_names)
         for quantity in quantities():
-            value = _checked(quantity, getattr(self, quantity), self.joint_names)
-            object.__setattr__(self, quantity, value)
-        endless = np.isfinite(self.saturation_effort) & ~np.isfinite(self.velocity_limit)
-        if endless.any():
+            place = f'Actuators.{quantity}'
+            numbers = real_array(place, getattr(self, quantity))
+            if numbers.shape not in ((), (n,)):
+                raise InvalidInput(
+                    f'{place}: shape {numbers.shape}, expected one number or ({n},)'
+                )
+            values = frozen(np.broadcast_to(numbers, (n,)))
+            positive, endless = quantity in POSITIVE, quantity in ENDLESS
+            enough = values > 0.0 if positive else values >= 0.0
+            wrong = ~(enough & (np.isfinite(values) | endless))
+            if wrong.any():
+                i = int(np.argmax(wrong))
+                raise InvalidInput(
+                    f'{place} of joint {self.joint_names[i]!r} = {values[i]:g}: expected a '
+                    f'{"" if endless else "finite "}number {"> 0" if positive else ">= 0"}'
+                )
+            object.__setattr__(self, quantity, values)
+        unbounded = np.isfinite(self.saturation_effort) & ~np.isfinite(self.velocity_limit)
+        if unbounded.any():
+            joint = self.joint_names[np.argmax(unbounded)]
             raise InvalidInput(
-                f'Actuators.saturation_effort of joint {self.joint_names[np.argmax(endless)]!r}: '
+                f'Actuators.saturation_effort of joint {joint!r}: '
                 'its torque-speed line needs a finite velocity_limit, where it is zero'
             )
 
@@ -207,11 +224,8 @@ def actuators_of(
     dofs: IndexArray,
     gear_ratios: Mapping[str, float],
 ) -> Actuators:
-    """Return the actuators that a model and gear ratios by joint describe.
-
-    A velocity limit of 0 is none: programs write it where nobody has entered one.
-    """
-    speed = model.velocityLimit[dofs]
+    """Return the actuators that a model and gear ratios by joint describe."""
+    speed = model.velocityLimit[dofs]  # 0 is no limit: it is written where nobody has entered one
     return Actuators(
         joint_names,
         effort_limit=model.effortLimit[dofs],
@@ -243,26 +257,6 @@ def driven_model(
         numbers[dofs] = values
         setattr(driven, name, numbers)
     return driven
-
-
-def _checked(quantity: str, given: Values, joint_names: tuple[str, ...]) -> Array:
-    """Return values of all joints, read-only, shape (n_joints,)."""
-    place, n = f'Actuators.{quantity}', len(joint_names)
-    numbers = real_array(place, given)
-    if numbers.shape not in ((), (n,)):
-        raise InvalidInput(f'{place}: shape {numbers.shape}, expected one number or ({n},)')
-    values = np.array(np.broadcast_to(numbers, (n,)))
-    positive, endless = quantity in POSITIVE, quantity in ENDLESS
-    enough = values > 0.0 if positive else values >= 0.0
-    wrong = ~(enough & (np.isfinite(values) | endless))
-    if wrong.any():
-        i = int(np.argmax(wrong))
-        raise InvalidInput(
-            f'{place} of joint {joint_names[i]!r} = {values[i]:g}: expected a '
-            f'{"" if endless else "finite "}number {"> 0" if positive else ">= 0"}'
-        )
-    values.setflags(write=False)
-    return values
 
 
 # ------------------------------------- PD gains with which a robot stands stably (theory 4.5)
@@ -375,26 +369,14 @@ MARGIN = 4.0
 """Least ratio of kp to the required stiffness [-], where a time step of SHORTEST allows it."""
 
 
-@dataclass(frozen=True, eq=False)
-class StandingGains:
-    """PD gains, and the time step up to which they are stable."""
-
-    stiffness: Array
-    """kp [N m/rad], of prismatic joints [N/m], shape (n_joints,)."""
-    damping: Array
-    """kd [N m s/rad], of prismatic joints [N s/m], shape (n_joints,)."""
-    time_step: float
-    """Largest time step at which they are stable [s]."""
-
-
 def standing_gains(
     model: pin.Model,
     dofs: IndexArray,
     q: Array,
     points: Sequence[ContactPoint],
     loops: ClosedLoops,
-) -> StandingGains:
-    """Return gains with which the robot stands at the configuration `q` (nq,) on its feet.
+) -> tuple[Array, Array, float]:
+    """Return kp, kd with which the robot stands at `q` (nq,), and their largest time step [s].
 
     They are stable up to TIME_STEP, and up to less where joints are light for what they carry:
     then up to the time step, not below SHORTEST, that allows MARGIN. The damping is the same.
@@ -409,7 +391,7 @@ def standing_gains(
     carrying = required > 0.0
     ratio = np.min(stiffness[carrying] / required[carrying], initial=np.inf)
     h = float(np.clip(np.sqrt(ratio / MARGIN), SHORTEST, TIME_STEP))
-    return StandingGains(stiffness / h**2, DAMPING_NUMBER / TIME_STEP * of_inertia, h)
+    return stiffness / h**2, DAMPING_NUMBER / TIME_STEP * of_inertia, h
 
 
 def joint_mobility(model: pin.Model, dofs: IndexArray, q: Array, loops: ClosedLoops) -> Array:

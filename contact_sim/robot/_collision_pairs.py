@@ -149,10 +149,7 @@ def solids_of(
     package_dirs: Sequence[str],
     points: Iterable[ContactPoint] = (),
 ) -> tuple[Solid, ...]:
-    """Return the collision geometry of all links of a URDF as solids.
-
-    Contact points with a radius on links without geometry become spheres.
-    """
+    """Return the collision geometry of all links as solids, and contact points elsewhere."""
     geometries = collision_geometry(model, description, package_dirs) if description else {}
     solids = []
     for link, several in geometries.items():

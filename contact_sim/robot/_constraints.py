@@ -641,23 +641,17 @@ def _closures(loop: Element, name: str, links: set[str], where: str) -> Iterator
     )
     if one == other:
         raise RobotDescriptionError(f'{where}: both ends are on link {shown(one)}')
-    for k, offset in enumerate(_points(loop, kind, where)):
+    points = np.zeros((1, 3)) if kind in BALLS else SPACING * np.eye(3)  # in axes of both ends
+    if kind in HINGES:
+        axis = np.array(vector(loop.find('axis'), 'xyz', '1 0 0', f'{where}: <axis>'))
+        length = float(np.linalg.norm(axis))
+        if length == 0.0:
+            raise RobotDescriptionError(f'{where}: <axis> xyz is 0 0 0, expected a direction')
+        points = np.array([np.zeros(3), SPACING * axis / length])
+    for k, offset in enumerate(points):
         a, b = here.act(offset), there.act(offset)
         own = name if k == 0 else f'{name} {k + 1}'
         yield LoopClosure(one, other, tuple(a.tolist()), tuple(b.tolist()), name=own)
-
-
-def _points(loop: Element, kind: str | None, where: str) -> np.ndarray:
-    """Return the points that stay together in the axes of both ends [m], shape (n, 3)."""
-    if kind in BALLS:
-        return np.zeros((1, 3))
-    if kind in FIXED:
-        return SPACING * np.eye(3)
-    axis = np.array(vector(loop.find('axis'), 'xyz', '1 0 0', f'{where}: <axis>'))
-    length = float(np.linalg.norm(axis))
-    if length == 0.0:
-        raise RobotDescriptionError(f'{where}: <axis> xyz is 0 0 0, expected a direction')
-    return np.array([np.zeros(3), SPACING * axis / length])
 
 
 def _loop_end(loop: Element, tag: str, links: set[str], where: str) -> tuple[str, pin.SE3]:

@@ -127,10 +127,7 @@ def foot_frame(model: pin.Model, foot: Foot) -> pin.Frame:
 def contact_point_indices(
     what: str, name: str, feet: Sequence[Foot], points: Sequence[ContactPoint]
 ) -> tuple[int, ...]:
-    """Return the indices of the contact points of the foot or point called `name`.
-
-    Looked for among the feet, then the contact points, then their indices as decimal numbers.
-    """
+    """Return the contact points of the foot, contact point or, as text, index called `name`."""
     named: dict[str, tuple[int, ...]] = {
         point.name: (index,) for index, point in enumerate(points)
     }
@@ -274,8 +271,13 @@ def body_contacts(
     bodies: dict[str, list[_Shape]] = {}
     for link in chosen:
         for geometry in geometries[link]:
+            shape, name = geometry.shape, geometry.name
+            corners, radius, error = corners_of(shape, name, edge_radius)
+            placed = np.array([geometry.placement.act(corner) for corner in corners])
+            whole = type(shape).__name__ in ('Sphere', 'Capsule')
             joint = str(model.names[geometry.joint])
-            bodies.setdefault(joint, []).append(_shape(link, geometry, edge_radius))
+            own = _Shape(link, name, placed, radius, whole, error)
+            bodies.setdefault(joint, []).append(own)
     points: list[ContactPoint] = []
     approximations: list[Approximation] = []
     for joint, shapes in bodies.items():
@@ -334,13 +336,6 @@ def _points_of_body(
     return points, Approximation(joint, names, len(points), error)
 
 
-def _shape(link: str, geometry: CollisionGeometry, edge_radius: float) -> _Shape:
-    corners, radius, error = corners_of(geometry.shape, geometry.name, edge_radius)
-    placed = np.array([geometry.placement.act(corner) for corner in corners])
-    whole = type(geometry.shape).__name__ in ('Sphere', 'Capsule')
-    return _Shape(link, geometry.name, placed, radius, whole, error)
-
-
 def corners_of(shape: Any, name: str, edge_radius: float = 0.0) -> tuple[Array, float, float]:
     """Return the corners of a shape of coal in its frame [m], (n, 3), their radius and the error.
 
@@ -383,12 +378,9 @@ def _hull(points: Array, place: str) -> ConvexHull:
 
 
 def spread(corners: Array, most: int, place: str) -> list[int]:
-    """Return the indices of at most `most` corners (n, 3) whose convex hull leaves out little.
-
-    First four that enclose a volume, then again and again the one that lies farthest outside the
-    hull of those chosen. Errors call the corners `place`.
-    """
+    """Return the indices of at most `most` corners (n, 3) whose convex hull leaves out little."""
     _hull(corners, place)
+    # four that enclose a volume, then the one farthest outside the hull of those chosen
     chosen = _simplex(corners)
     while len(chosen) < most:
         outside = _beyond_faces(corners[chosen], corners)

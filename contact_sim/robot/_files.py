@@ -39,11 +39,7 @@ def share_path(*parts: str) -> Path:
 
 
 def share_folders() -> tuple[Path, ...]:
-    """Return the folders that hold installed packages (<prefix>/share), most specific first.
-
-    ROS workspaces (AMENT_PREFIX_PATH, ROS_PACKAGE_PATH), the Python environment, and the
-    cmeel.prefix of pip packages on sys.path.
-    """
+    """Return the folders that hold installed packages (<prefix>/share), most specific first."""
     folders = [Path(p) / 'share' for p in _path_list('AMENT_PREFIX_PATH')]
     folders += [Path(p) for p in _path_list('ROS_PACKAGE_PATH')]
     folders.append(Path(sys.prefix) / 'share')

@@ -128,7 +128,7 @@ def load_robot(
         model, described_poses, poses, contact_points, limits, constraints
     )
     return RobotModel(
-        name=str(source) if entry.urdf else description.name,
+        name=str(source) if entry.urdf else model.name,
         pinocchio_model=model,
         joint_names=joint_names,
         contact_points=contact_points,

@@ -19,7 +19,6 @@ from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName,
 from contact_sim.robot._actuators import (
     Actuators,
     Gains,
-    StandingGains,
     Values,
     actuators_of,
     driven_model,
@@ -183,7 +182,9 @@ class RobotModel:
             edge_radius: boxes have edges of this radius [m]: they roll over them smoothly.
 
         Raises:
-            InvalidInput, UnknownName, RobotDescriptionError: see `body_contacts`.
+            InvalidInput: no URDF, a link that does not move or is a foot, too small a number.
+            UnknownName: a link without collision geometry.
+            RobotDescriptionError: a mesh that cannot be read, or without a convex hull.
         """
         feet = {point.frame for point in self.contact_points}
         points, approximations = body_contacts(
@@ -203,7 +204,9 @@ class RobotModel:
             most: largest number of contacts between links at one time.
 
         Raises:
-            InvalidInput, UnknownName, RobotDescriptionError: see `self_collisions`.
+            InvalidInput: a pair that is none, is on one body or overlaps in the standing pose.
+            UnknownName: a link without collision geometry.
+            RobotDescriptionError: an SRDF or a mesh that cannot be read.
         """
         model, q = self.pinocchio_model, self.references[STANDING]
         collisions = self_collisions(model, self.solids, q, links, srdf, most)
@@ -216,7 +219,7 @@ class RobotModel:
         theirs. The `pinocchio_model` of the robot has their numbers, too.
 
         Raises:
-            InvalidInput, UnknownName: see `Actuators.changed` and `driven_model`.
+            InvalidInput, UnknownName: see `Actuators.changed`; actuators of other joints.
         """
         base = self.actuators if actuators is None else of_type('actuators', actuators, Actuators)
         chosen = base.changed(**changes)
@@ -460,16 +463,16 @@ class RobotModel:
         Stable under explicit PD at time steps up to `gains_time_step` (theory 4.5). New arrays
         each time.
         """
-        gains = self._standing_gains
-        return gains.stiffness.copy(), gains.damping.copy()
+        kp, kd, _ = self._standing_gains
+        return kp.copy(), kd.copy()
 
     @property
     def gains_time_step(self) -> float:
         """Largest time step at which `default_gains` are stable [s], from 1 to 5 ms."""
-        return self._standing_gains.time_step
+        return self._standing_gains[2]
 
     @cached_property
-    def _standing_gains(self) -> StandingGains:
+    def _standing_gains(self) -> tuple[Array, Array, float]:
         model, standing = self.pinocchio_model, self.references[STANDING]
         dofs = self.joint_velocity_index
         return standing_gains(model, dofs, standing, self.contact_points, self.loops)
@@ -636,10 +639,15 @@ def gains_limit(robot: RobotModel, kp: Array, kd: Array, q: Array) -> float:
 
 def describe_actuators(robot: RobotModel) -> list[str]:
     """Return the actuator effects by joint, and those that are off; one line for equal ones."""
+    model = robot.pinocchio_model
+    data = model.createData()
+    pin.computeJointJacobians(model, data, pin.neutral(model))
+    turns = np.reshape(data.J, (6, model.nv))[3:].any(axis=0)  # of one dof Pinocchio has a vector
     joints_of: dict[str, list[str]] = {}
     present: set[str] = set()
     for i, name in enumerate(robot.joint_names):
-        effects = _effects(robot.actuators, i, _units(robot.pinocchio_model, name))
+        units = ROTARY if turns[robot.joint_velocity_index[i]] else SLIDING
+        effects = _effects(robot.actuators, i, units)
         present |= effects.keys()
         words = ', '.join(f'{effect} {value}' for effect, value in effects.items())
         joints_of.setdefault(words or 'nothing, commands act as they are', []).append(name)
@@ -679,12 +687,3 @@ def _effects(actuators: Actuators, i: int, units: dict[str, str]) -> dict[str, s
         'lag': (value['time_constant'] > 0.0, f'{value["time_constant"]:g} s'),
     }  # fmt: skip
     return {name: words for name, (acts, words) in effects.items() if acts}
-
-
-def _units(model: pin.Model, joint: str) -> dict[str, str]:
-    """Return the units of what drives a joint: SLIDING where it does not turn."""
-    place = model.joints[model.getJointId(joint)]
-    data = model.createData()
-    pin.computeJointJacobians(model, data, pin.neutral(model))
-    columns = np.reshape(data.J, (6, model.nv))  # of one dof Pinocchio makes a vector
-    return ROTARY if columns[3:, place.idx_v].any() else SLIDING

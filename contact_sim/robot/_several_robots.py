@@ -83,11 +83,7 @@ Placed = TypeVar('Placed', ContactPoint, Solid)
 
 @dataclass(frozen=True)
 class Part:
-    """One of the robots that were joined.
-
-    Raises:
-        InvalidInput: an empty name or one with a slash, a place that is no finite x, y, yaw.
-    """
+    """One of the robots that were joined."""
 
     name: str
     robot: RobotModel

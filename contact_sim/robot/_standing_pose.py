@@ -158,13 +158,9 @@ def lowest_heights(model: pin.Model, contact_points: Sequence[ContactPoint], q: 
 
 
 def placed_on_ground(model: pin.Model, contact_points: Sequence[ContactPoint], q: Array) -> Array:
-    """Return `q` with the base moved along world z so that the lowest point touches z = 0.
-
-    Feet that the base does not carry (a second free body in the same model) do not count. A robot
-    with a fixed base, or without contact points, is returned as it is.
-    """
+    """Return `q` with the base moved along world z so that the lowest point touches z = 0."""
     placed = q.copy()
-    carried = [
+    carried = [  # feet of a second free body in the same model do not count
         point
         for point in contact_points
         if ROOT in list(model.supports[model.getJointId(point.joint)])
@@ -193,7 +189,7 @@ TURN_LENGTH = 0.1
 REST = 0.02
 """Weight that keeps joints near their starts [m/rad]."""
 SOFT = 3
-"""Number of rows that need not be exact: turn, and place in the plane."""
+"""Number of rows that need not be exact, turn and place in the plane; height and tilt do."""
 STRETCHED = 0.97
 """Share from which a leg counts as straight."""
 REACHED = 1e-6
@@ -338,10 +334,7 @@ class LegReach:
         return step
 
     def _rows(self, q: Array, target: Array) -> tuple[Array, Array]:
-        """Return the derivatives of the foot's place by the joints, and its errors.
-
-        The last ones, from SOFT on, are to be exact: height and tilt.
-        """
+        """Return the derivatives of the foot's place by the joints, and its errors."""
         pin.computeJointJacobians(self._model, self._data, q)
         placement, leg = self._data.oMi[self._leg.joint], self._leg
         foot = placement.act(leg.centre)
@@ -418,10 +411,7 @@ def _bounds(model: pin.Model, leg: Leg, neutral: Array, ranges: Ranges) -> tuple
 
 
 def polygon_margin(points: Array, place: Array) -> float:
-    """Return the least distance of a place (2,) from the edges of the hull of points (n, 2) [m].
-
-    Negative outside; -inf where the hull has no area.
-    """
+    """Return how far a place (2,) is inside the hull of points (n, 2) [m]; -inf: it is flat."""
     if len(points) < 3:
         return -np.inf
     try:
@@ -432,10 +422,7 @@ def polygon_margin(points: Array, place: Array) -> float:
 
 
 def polygon_centre(points: Array) -> Array:
-    """Return the centroid of the area of the hull of `points` [m], (n, 2); (2,).
-
-    Qhull refuses a hull without area.
-    """
+    """Return the centroid of the area of the hull of `points` [m], (n, 2); (2,)."""
     corners = points[ConvexHull(points).vertices]
     x, y = (corners - corners[0]).T
     cross = x * np.roll(y, -1) - np.roll(x, -1) * y

@@ -47,11 +47,6 @@ class Description:
     place: str
     """Name of the description in messages."""
 
-    @property
-    def name(self) -> str:
-        """Name of the robot in the URDF."""
-        return self.root.get('name') or 'robot'
-
 
 def read_description(
     source: str | Path,
@@ -399,21 +394,17 @@ def build_model(robot: Element, place: str, floating_base: bool) -> pin.Model:
         joint = to_visit.pop()
         child, parent_frame = child_of(joint), body_frames[parent_of(joint)]
         inertia = _link_inertia(links[child], place)
-        body_frames[child] = _add_joint(model, joint, parent_frame, inertia, child, place)
+        body_frames[child] = _add_joint(model, joint, parent_frame, inertia, place)
         to_visit += below[child][::-1]
     return model
 
 
 def _add_joint(
-    model: pin.Model,
-    joint: Element,
-    parent_frame: int,
-    inertia: pin.Inertia,
-    child: str,
-    place: str,
+    model: pin.Model, joint: Element, parent_frame: int, inertia: pin.Inertia, place: str
 ) -> int:
     """Add a joint and the link behind it; return the index of the link's frame."""
-    name, where = joint.get('name', ''), f'{place}: joint {joint.get("name")!r}'
+    name, child = joint.get('name', ''), child_of(joint)
+    where = f'{place}: joint {name!r}'
     parent = model.frames[parent_frame]
     parent_joint = parent.parentJoint
     placement = parent.placement * _placement(joint, where)
