@@ -57,7 +57,6 @@ def effort_of(controller: Controller | EffortFunction) -> EffortFunction:
 
 BASE = slice(0, 6)
 JOINTS = slice(6, None)
-POSITION = pin.KinematicLevel.POSITION
 STILL = 0.02
 """Joint speed over which dry friction, fed forward, changes its sign [rad/s]."""
 
@@ -122,7 +121,7 @@ class LeggedDynamics:
         pin.nonLinearEffects(model, data, q, v)
         pin.crba(model, data, q)
         pin.computeJointJacobiansTimeVariation(model, data, q, v)
-        pin.centerOfMass(model, data, POSITION, False)
+        pin.centerOfMass(model, data, pin.KinematicLevel.POSITION, False)
         np.concatenate(self._views, out=self._placements.reshape(-1))
         self.foot, self.foot_velocity, self.jacobian, self.drift = motion_of_feet(
             self._placements, self._spheres, self._moved, self._world, self._rate, v
@@ -214,10 +213,7 @@ def motion_of_feet(placements, spheres, moved, world, rate, v):
 
 
 def can_move_its_feet(robot: RobotModel) -> bool:
-    """Return whether a robot has a floating base and three driven joints per foot.
-
-    All other joints have to follow those, in closed loops or as gears.
-    """
+    """Return whether a robot floats, on three driven joints per foot that all others follow."""
     n_feet, driven = len(robot.contact_points), robot.joint_velocity_index
     if not robot.floating_base or not 0 < 3 * n_feet == robot.n_joints:
         return False
@@ -268,11 +264,9 @@ class Answer:
 class InverseDynamicsQP:
     """Efforts for a desired acceleration of the base and of the feet in the air.
 
-    Args:
-        friction: μ that the controller assumes [-]; less than that of the ground.
-        weights: of errors in the linear (first three) and angular acceleration of the base, (6,).
-        regularisation: ρ over 1/m² [-].
-        smallest_force: f_min over the share of the weight of a standing foot [-].
+    The controller assumes μ = `friction`, less than that of the ground; `weights` are of errors in
+    the linear (first three) and angular acceleration of the base; `regularisation` is ρ over 1/m²,
+    `smallest_force` f_min over the share of the weight of a standing foot [-].
     """
 
     def __init__(
@@ -318,10 +312,7 @@ class InverseDynamicsQP:
 
 @kernel
 def follow(J, drift, feet):
-    """Return the joints' accelerations as −(F, c): v̇_j = −F a + c; and whether J_j is regular.
-
-    `feet` (n_feet, 3) are desired accelerations r, `drift` (3 n_feet,) is J̇ v.
-    """
+    """Return the joints' accelerations as −(F, c): v̇_j = −F a + c; and whether J_j is regular."""
     n = J.shape[0]
     joints, F = np.empty((n, n)), np.empty((n, 7))
     for i in range(n):
@@ -430,13 +421,11 @@ def efforts(motion, effort, base, standing, weights, rows, top, limit):
 
 @kernel
 def least_excess(motion, effort, base, weights, rows, top, limit):
-    """Return the best forces (n,) in the cones where efforts may exceed their limits, at a cost.
-
-    Each joint gets an excess e as a further unknown: |τ + e| ≤ τ_max, and w e² / 2 in the cost.
-    """
+    """Return the best forces (n,) in the cones; efforts may exceed their limits, at a cost."""
     H, g, C, lower, upper = program(motion, effort, base, weights, rows, top, limit)
     n, m, joints = g.shape[0], rows.shape[0], limit.shape[0]
     weight = EXCESS_WEIGHT * np.trace(H)
+    # an excess e of each joint is a further unknown: |τ + e| ≤ τ_max, and w e² / 2 in the cost
     wide_H, wide_g = np.zeros((n + joints, n + joints)), np.zeros(n + joints)
     wide_C = np.zeros((m + joints, n + joints))
     wide_H[:n, :n], wide_g[:n], wide_C[:, :n] = H, g, C

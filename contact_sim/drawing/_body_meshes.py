@@ -201,8 +201,8 @@ def _material_colour(material: ElementTree.Element) -> Colour | None:
     return r, g, b, a
 
 
-def _numbers(text: str) -> Array:
-    return np.array([float(x) for x in text.split()])
+def _numbers(text: str | None) -> Array:
+    return np.array((text or '').split(), dtype=np.float64)
 
 
 def _origin(element: ElementTree.Element) -> pin.SE3:
@@ -355,7 +355,7 @@ class _ColladaFile:
         vertices = self._at(vertex.get('source', ''))
         given = next(i for i in vertices.iterfind('input') if i.get('semantic') == 'POSITION')
         source = self._at(given.get('source', ''))
-        return _floats(source.find('float_array')).reshape(-1, 3)
+        return _numbers(source.findtext('float_array')).reshape(-1, 3)
 
     def _colour(self, reference: str) -> Colour | None:
         """Return the diffuse colour of a material, the mean one where that is an image."""
@@ -368,7 +368,7 @@ class _ColladaFile:
             return None
         colour = diffuse.find('color')
         if colour is not None:
-            r, g, b, *_ = _floats(colour).tolist()
+            r, g, b, *_ = _numbers(colour.text).tolist()
             return r, g, b, 1.0
         image = next(self._root.iterfind('library_images/image/init_from'), None)
         if diffuse.find('texture') is None or image is None:
@@ -384,11 +384,6 @@ def mean_colour(file: Path) -> Colour | None:
     except OSError:
         return None
     return float(r) / 255.0, float(g) / 255.0, float(b) / 255.0, 1.0
-
-
-def _floats(element: ElementTree.Element | None) -> Array:
-    text = '' if element is None else element.text or ''
-    return np.array(text.split(), dtype=np.float64)
 
 
 def _integers(text: str | None) -> Indices:
@@ -421,23 +416,20 @@ def _transform(node: ElementTree.Element) -> Array:
     for element in node:
         step = np.eye(4)
         if element.tag == 'matrix':
-            step = _floats(element).reshape(4, 4)
+            step = _numbers(element.text).reshape(4, 4)
         elif element.tag == 'translate':
-            step[:3, 3] = _floats(element)
+            step[:3, 3] = _numbers(element.text)
         elif element.tag == 'scale':
-            step[:3, :3] = np.diag(_floats(element))
+            step[:3, :3] = np.diag(_numbers(element.text))
         elif element.tag == 'rotate':
-            step[:3, :3] = _rotation(_floats(element))
+            *axis, degrees = _numbers(element.text)
+            x, y, z = np.array(axis) / np.linalg.norm(axis)
+            angle = np.radians(degrees)
+            cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+            squared = (1.0 - np.cos(angle)) * cross @ cross
+            step[:3, :3] = np.eye(3) + np.sin(angle) * cross + squared
         total = total @ step
     return total
-
-
-def _rotation(axis_and_degrees: Array) -> Array:
-    x, y, z = axis_and_degrees[:3] / np.linalg.norm(axis_and_degrees[:3])
-    angle = np.radians(axis_and_degrees[3])
-    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    turned: Array = np.eye(3) + np.sin(angle) * cross + (1.0 - np.cos(angle)) * cross @ cross
-    return turned
 
 
 # ------------------------------------------------ primitive shapes, simplification

@@ -110,10 +110,8 @@ def pair_arrows(pairs: PairReport) -> Arrows:
 
 
 def push_arrows(wrenches: Mapping[str, Array], origins: Mapping[str, Array]) -> dict[str, Arrows]:
-    """Return force and torque from outside, by name of their colour; a force ends where it acts.
-
-    By frame: `wrenches` [N, N m] (6,) and `origins` in the world [m] (3,), world axes.
-    """
+    """Return force and torque from outside, by colour; a force ends where it acts."""
+    # by frame: force [N] and torque [N m], and the origin in the world [m]; world axes
     wrench = np.array([*wrenches.values()], dtype=float).reshape(-1, 6)
     origin = np.array([origins[frame] for frame in wrenches], dtype=float).reshape(-1, 3)
     force = METRES_PER_NEWTON * wrench[:, :3]

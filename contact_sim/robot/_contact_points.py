@@ -144,10 +144,7 @@ def contact_points_at(
     frames: Iterable[str | ContactPoint],
     spheres: Mapping[str, Sequence[Sphere]] = MappingProxyType({}),
 ) -> tuple[ContactPoint, ...]:
-    """Return the contact points of frames: their `spheres`, else their origins.
-
-    One alone has the name of its frame, several are numbered. Errors call the frames `what`.
-    """
+    """Return the contact points of frames, called `what` in errors: their spheres or origins."""
     points: list[ContactPoint] = []
     for frame in as_tuple(what, frames, f'a list of {FEET}'):
         if isinstance(frame, ContactPoint):
@@ -464,26 +461,22 @@ def soles_of(
         link = described.get(frame) if isinstance(frame, str) else None
         if link is None or frame in spheres or link.find('collision') is None:
             continue
-        balls = _balls(link, place)
+        where = f'{place}: link {link.get("name")!r}'
+        balls = tuple(
+            Sphere(
+                vector(collision.find('origin'), 'xyz', '0 0 0', f'{where}: <origin>'),
+                number(ball, 'radius', f'{where}: <sphere>', at_least=0.0, required=True,
+                       unit=' m'),
+            )
+            for collision in link.iterfind('collision')
+            if (ball := collision.find('geometry/sphere')) is not None
+        )  # fmt: skip
         if not balls and model.existFrame(frame):
             balls, note = _corners(model, link, frame, tuple(package_dirs), place)
             notes += [note] if note else []
         if balls:
             spheres[frame] = balls
     return spheres, tuple(notes)
-
-
-def _balls(link: Element, place: str) -> tuple[Sphere, ...]:
-    """Return the collision spheres of a link."""
-    where = f'{place}: link {link.get("name")!r}'
-    return tuple(
-        Sphere(
-            vector(collision.find('origin'), 'xyz', '0 0 0', f'{where}: <origin>'),
-            number(shape, 'radius', f'{where}: <sphere>', at_least=0.0, required=True, unit=' m'),
-        )
-        for collision in link.iterfind('collision')
-        if (shape := collision.find('geometry/sphere')) is not None
-    )
 
 
 def _corners(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pinocchio as pin
 
 from contact_sim._validation import as_tuple, flag
-from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName, shown
+from contact_sim.errors import InvalidInput, UnknownName, shown
 from contact_sim.robot._catalogue import (
     CATALOGUE,
     CatalogueEntry,
@@ -25,7 +25,6 @@ from contact_sim.robot._files import XacroArguments, check_meshes_exist, mesh_fo
 from contact_sim.robot._model import RobotModel
 from contact_sim.robot._standing_pose import STANDING, Poses, has_floating_base, reference_poses
 from contact_sim.robot._urdf import (
-    Description,
     JointValues,
     Semantics,
     build_model,
@@ -98,7 +97,8 @@ def load_robot(
     package_dirs = mesh_folders(urdf, description.file)
     # the model: bodies and joints, limits, closed loops
     fixed = floats_by_itself(urdf) or not entry.floating_base
-    model = _pinocchio_model(description, floating_base and not fixed)
+    model = build_model(urdf, place, floating_base and not fixed)
+    lift_limits_of_zero(model, urdf, place)
     limits = described_limits(model, urdf)
     constraints = described_constraints(model, urdf, place)
     # what a URDF does not say: feet, driven joints, poses
@@ -156,26 +156,6 @@ def _entry(source: str | Path) -> CatalogueEntry:
     if not (in_catalogue(source) or is_xml(source) or looks_like_file or os.path.exists(source)):
         raise UnknownName('robot or file', source, CATALOGUE)
     return CATALOGUE.get(source, unnamed)
-
-
-def _pinocchio_model(description: Description, floating_base: bool) -> pin.Model:
-    robot, place = description.root, description.place
-    reserved = ('universe', 'root_joint') if floating_base else ('universe',)
-    for joint in robot.iterfind('joint'):
-        if joint.get('name') in reserved:
-            raise RobotDescriptionError(
-                f'{place}: joint {joint.get("name")!r}: Pinocchio gives this name to '
-                'the world or the floating base; rename the joint, or, if this joint is the '
-                'floating base, load the robot with floating_base false'
-            )
-    model = build_model(robot, place, floating_base)
-    unlimited = lift_limits_of_zero(model, robot, place)
-    if unlimited:
-        warnings.warn(
-            f'{place}: <limit> effort="0" is taken for no limit: {", ".join(unlimited)}',
-            stacklevel=3,
-        )
-    return model
 
 
 def _described_poses(

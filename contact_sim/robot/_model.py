@@ -596,11 +596,6 @@ UNLIMITED = 1e300
 ROTARY = {'force': 'N m', 'speed': 'rad/s', 'damping': 'N m s/rad', 'inertia': 'kg m²'}
 SLIDING = {'force': 'N', 'speed': 'm/s', 'damping': 'N s/m', 'inertia': 'kg'}
 """Units of what drives a joint that turns or slides."""
-EFFECTS = (
-    'effort limit', 'velocity limit', 'torque-speed curve', 'viscous friction', 'dry friction',
-    'armature', 'delay', 'lag',
-)  # fmt: skip
-"""What an actuator may have."""
 
 
 def describe_limits(limits: Sequence[PositionLimit]) -> str:
@@ -644,22 +639,22 @@ def describe_actuators(robot: RobotModel) -> list[str]:
     pin.computeJointJacobians(model, data, pin.neutral(model))
     turns = np.reshape(data.J, (6, model.nv))[3:].any(axis=0)  # of one dof Pinocchio has a vector
     joints_of: dict[str, list[str]] = {}
-    present: set[str] = set()
+    off: list[str] | None = None
     for i, name in enumerate(robot.joint_names):
         units = ROTARY if turns[robot.joint_velocity_index[i]] else SLIDING
         effects = _effects(robot.actuators, i, units)
-        present |= effects.keys()
-        words = ', '.join(f'{effect} {value}' for effect, value in effects.items())
+        none = [effect for effect, value in effects.items() if not value]
+        off = none if off is None else [effect for effect in off if effect in none]
+        words = ', '.join(f'{effect} {value}' for effect, value in effects.items() if value)
         joints_of.setdefault(words or 'nothing, commands act as they are', []).append(name)
     lines = [f'actuators of {", ".join(names)}: {words}' for words, names in joints_of.items()]
-    off = [effect for effect in EFFECTS if effect not in present]
     if lines and off:
         lines.append(f'off in all actuators: {", ".join(off)}')
     return [*lines, 'backlash is not modelled'] if lines else ['no joint is driven']
 
 
 def _effects(actuators: Actuators, i: int, units: dict[str, str]) -> dict[str, str]:
-    """Return what actuator `i` has, by its name in EFFECTS, with numbers and units."""
+    """Return what actuator `i` may have, with numbers and units; '' of what it has not."""
     value = {name: float(getattr(actuators, name)[i]) for name in quantities()}
     force, fastest = units['force'], value['velocity_limit']
     standstill = value['saturation_effort']
@@ -686,4 +681,4 @@ def _effects(actuators: Actuators, i: int, units: dict[str, str]) -> dict[str, s
         'delay': (value['delay'] > 0.0, f'{value["delay"]:g} s'),
         'lag': (value['time_constant'] > 0.0, f'{value["time_constant"]:g} s'),
     }  # fmt: skip
-    return {name: words for name, (acts, words) in effects.items() if acts}
+    return {name: words if acts else '' for name, (acts, words) in effects.items()}

@@ -15,6 +15,7 @@ from contact_sim._validation import as_tuple, checked, checked_fields, positive,
 from contact_sim.errors import InvalidInput, UnknownName, shown
 from contact_sim.robot._actuators import Actuators, Gains, quantities
 from contact_sim.robot._collision_pairs import MOST, Collisions, Solid
+from contact_sim.robot._constraints import UNIVERSE
 from contact_sim.robot._contact_points import ContactPoint
 from contact_sim.robot._loading import load_robot
 from contact_sim.robot._model import RobotModel
@@ -76,7 +77,6 @@ def _loose(name: str, geometry: str, mass: float, square: Array) -> RobotModel:
 
 SEPARATOR = '/'
 """Between the name of a robot and the names of its joints, links and contact points."""
-UNIVERSE = 'universe'
 Placed = TypeVar('Placed', ContactPoint, Solid)
 """What has a name, a frame and a joint."""
 

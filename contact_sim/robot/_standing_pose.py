@@ -214,13 +214,12 @@ class LegReach:
         self._axis = self._data.J[3:, model.joints[leg.bending[0]].idx_v].copy()
         self._has_ankle = leg.sole is not None and len(places) > 2
         ends = places if self._has_ankle else [*places, foot]
-        self._end = None if not self._has_ankle else leg.bending[-1]
+        self._end = leg.bending[-1] if self._has_ankle else None
         self.reach = sum(self._across(b - a) for a, b in pairwise(ends))
-        below = 0.0
-        if leg.sole is not None and self._has_ankle:
+        self._hip, self._below = places[0], 0.0
+        if self._has_ankle:
             normal = self._data.oMi[leg.joint].rotation @ leg.sole
-            below = float((foot - places[-1]) @ normal)
-        self._hip, self._below = places[0], below
+            self._below = float((foot - places[-1]) @ normal)
         self._upright = self._data.oMi[leg.joint].rotation.copy()
         self._beside = ((foot - places[0]) @ self._axis * self._axis)[:2]
         self._neutral = neutral
@@ -510,7 +509,7 @@ class _Search:
                 return standing if q is None else q
             if self.stands(q, EXACT):
                 standing = q
-            feet, mass = self._supporting(q), self._centre_of_mass(q)
+            feet, mass = self._supporting(q), pin.centerOfMass(self._model, self._data, q)[:2]
             if polygon_margin(feet, mass) == -np.inf:
                 return standing
             shift = shift + mass - polygon_centre(feet)
@@ -532,7 +531,7 @@ class _Search:
                 if normal @ DOWN < 1.0 - 1e-4:
                     return False
         feet = self._supporting(q)
-        inside = polygon_margin(feet, self._centre_of_mass(q))
+        inside = polygon_margin(feet, pin.centerOfMass(self._model, self._data, q)[:2])
         if inside <= 0.0:
             return False
         middle = polygon_margin(feet, polygon_centre(feet))
@@ -556,9 +555,6 @@ class _Search:
             else:
                 return q
         return None
-
-    def _centre_of_mass(self, q: Array) -> Array:
-        return np.array(pin.centerOfMass(self._model, self._data, q)[:2])
 
     def _supporting(self, q: Array) -> Array:
         """Return where the contact points are that reach the ground, (n, 2)."""

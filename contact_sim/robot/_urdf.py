@@ -139,11 +139,7 @@ def number(
     required: bool = False,
     unit: str = '',
 ) -> float:
-    """Return an attribute of `element`; 0 where it is missing and not `required`.
-
-    A message begins with `where`, e.g. "file: joint 'knee': <limit>", and has `unit` behind a
-    value.
-    """
+    """Return an attribute of `element`; 0 where it is missing and not `required`."""
     text = element.get(key)
     if text is None and not required:
         return 0.0
@@ -369,10 +365,15 @@ _UNIT_RANGE = 1.01
 
 
 def build_model(robot: Element, place: str, floating_base: bool) -> pin.Model:
-    """Build the Pinocchio model of a checked <robot>.
-
-    With a floating base a free-flyer called 'root_joint' carries the root link.
-    """
+    """Build the Pinocchio model of a checked <robot>; a floating base is 'root_joint'."""
+    reserved = ('universe', 'root_joint') if floating_base else ('universe',)
+    for joint in robot.iterfind('joint'):
+        if joint.get('name') in reserved:
+            raise RobotDescriptionError(
+                f'{place}: joint {joint.get("name")!r}: Pinocchio gives this name to '
+                'the world or the floating base; rename the joint, or, if this joint is the '
+                'floating base, load the robot with floating_base false'
+            )
     model = pin.Model()
     model.name = robot.get('name') or 'robot'
     links = {link.get('name', ''): link for link in robot.iterfind('link')}
@@ -521,19 +522,22 @@ def _placement(element: Element, where: str) -> pin.SE3:
     return pin.SE3(pin.Quaternion(w / norm, x / norm, y / norm, z / norm).matrix(), translation)
 
 
-def lift_limits_of_zero(model: pin.Model, robot: Element, place: str) -> tuple[str, ...]:
-    """Make effort="0" no limit, as its authors mean it; return the names of these joints."""
-    names = tuple(
+def lift_limits_of_zero(model: pin.Model, robot: Element, place: str) -> None:
+    """Make effort="0" no limit, as its authors mean it, with a warning."""
+    names = [
         joint.get('name', '')
         for joint in robot.iterfind('joint')
         if joint.get('type') in AXIS_TYPES
         and (limit := joint.find('limit')) is not None
         and number(limit, 'effort', place, infinite=True) == 0.0
-    )
+    ]
     limits = model.effortLimit.copy()
     limits[[model.joints[model.getJointId(name)].idx_v for name in names]] = np.inf
     model.effortLimit = limits
-    return names
+    if names:
+        warnings.warn(
+            f'{place}: <limit> effort="0" is taken for no limit: {", ".join(names)}', stacklevel=3
+        )
 
 
 # ------------------------------------------------------------------------- collision geometry
