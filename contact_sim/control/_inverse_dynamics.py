@@ -213,7 +213,7 @@ def motion_of_feet(placements, spheres, moved, world, rate, v):
 
 
 def can_move_its_feet(robot: RobotModel) -> bool:
-    """Return whether a robot floats, on three driven joints per foot that all others follow."""
+    """Return whether a floating robot has three driven joints per foot that all others follow."""
     n_feet, driven = len(robot.contact_points), robot.joint_velocity_index
     if not robot.floating_base or not 0 < 3 * n_feet == robot.n_joints:
         return False

@@ -220,7 +220,8 @@ def _parts(geometry: ElementTree.Element | None, folders: tuple[str, ...]) -> Su
         raise ValueError('no geometry')
     if shape.tag == 'mesh':
         x, y, z = _numbers(shape.get('scale', '1 1 1')).tolist()
-        return mesh_parts(mesh_file(shape.get('filename', ''), folders), (x, y, z))
+        file = mesh_file(shape.get('filename', ''), folders)
+        return _read_mesh(file, (x, y, z), file.stat().st_mtime_ns)
     return ((_primitive(shape.tag, tuple(sorted(shape.attrib.items()))), None),)
 
 
@@ -242,14 +243,12 @@ def _primitive(kind: str, sizes: tuple[tuple[str, str], ...]) -> Surface:
 # ------------------------------------------------ mesh files
 
 
-def mesh_parts(file: Path, scale: tuple[float, float, float]) -> Surfaces:
-    """Return the surfaces in a mesh file, with fewer triangles where there are very many."""
-    return _read_mesh(file, scale, file.stat().st_mtime_ns)
-
-
 @lru_cache(maxsize=128)
 def _read_mesh(file: Path, scale: tuple[float, float, float], changed: int) -> Surfaces:
-    """Read a mesh; return the same objects until the file is changed."""
+    """Return the surfaces in a mesh file, with fewer triangles where there are very many.
+
+    They are the same objects until the file is changed.
+    """
     try:
         parts = (
             collada_parts(file) if file.suffix.lower() == '.dae' else list(_trimesh_parts(file))

@@ -134,11 +134,9 @@ def missing_meshes(robot: ElementTree.Element, file: Path | None) -> Iterator[tu
     packages; file:// URIs and plain paths as they are, relative ones beside `file`. URIs with any
     other scheme (http://, model://) are not checked.
     """
-    known: dict[str, str | None] = {}
+    reasons = {uri: _why_missing(uri, file) for uri in {mesh.uri for mesh in meshes(robot)}}
     for mesh in meshes(robot):
-        if mesh.uri not in known:
-            known[mesh.uri] = _why_missing(mesh.uri, file)
-        why = known[mesh.uri]
+        why = reasons[mesh.uri]
         if why is not None:
             yield mesh, why
 

@@ -11,13 +11,7 @@ import pinocchio as pin
 
 from contact_sim._validation import as_tuple, flag
 from contact_sim.errors import InvalidInput, UnknownName, shown
-from contact_sim.robot._catalogue import (
-    CATALOGUE,
-    CatalogueEntry,
-    in_catalogue,
-    robot_file,
-    robots,
-)
+from contact_sim.robot._catalogue import CATALOGUE, CatalogueEntry, robot_file, robots
 from contact_sim.robot._constraints import JointCoupling, described_constraints
 from contact_sim.robot._contact_points import FEET, ContactPoint, contact_points_at, soles_of
 from contact_sim.robot._coordinates import actuated_joint_names, described_limits
@@ -153,7 +147,7 @@ def _entry(source: str | Path) -> CatalogueEntry:
             'URDF text'
         )
     looks_like_file = '/' in source or source.endswith(('.urdf', '.xacro', '.xml'))
-    if not (in_catalogue(source) or is_xml(source) or looks_like_file or os.path.exists(source)):
+    if not (source in CATALOGUE or is_xml(source) or looks_like_file or os.path.exists(source)):
         raise UnknownName('robot or file', source, CATALOGUE)
     return CATALOGUE.get(source, unnamed)
 
