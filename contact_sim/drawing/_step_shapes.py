@@ -161,10 +161,7 @@ def constrains_frame(constraint: Constraint) -> bool:
 
 
 def cone_triangles(friction: float) -> Array:
-    """Return the corners of a friction cone about z, its tip at the origin, shape (3·sides, 3).
-
-    The angle between its axis and its sides is atan(friction).
-    """
+    """Return the corners of a friction cone about z, its tip at the origin, shape (3·sides, 3)."""
     angles = np.linspace(0.0, 2.0 * np.pi, CONE_SIDES + 1)
     circle = friction * np.stack([np.cos(angles), np.sin(angles)], axis=1)
     rim = CONE_HEIGHT * np.column_stack([circle, np.ones_like(angles)])

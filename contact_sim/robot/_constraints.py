@@ -14,10 +14,9 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 from scipy.linalg import orth
 
-from contact_sim._types import Array
+from contact_sim._types import Array, IndexArray
 from contact_sim._validation import as_tuple, finite, number_within, real_array
 from contact_sim.errors import InvalidInput, RobotDescriptionError, UnknownName, of_type, shown
 from contact_sim.robot._coordinates import find_frame, moving_dofs
@@ -341,7 +340,6 @@ def _pose(name: str, value: object) -> Pose:
 #
 # where w has the velocities of the base and the driven joints, and n comes from Ḣ v.
 
-Dofs = NDArray[np.intp]
 UNIVERSE, FLOATING = 'universe', 'JointModelFreeFlyer'
 MAX_ITERATIONS, TOLERANCE, MAX_STEP = 100, 1e-12, 0.3
 """Of Newton's method that closes loops: iterations; error [m, rad]; change of a coordinate in an
@@ -383,10 +381,9 @@ class ClosedLoops:
         self._owners = [*np.repeat(np.array([*closures, *full], dtype=object), 3), *couplings]
         self._full = np.array([one.full for one in closures], dtype=bool)
         self._ends = [
-            [_end(model, frame, point) for frame, point in
-             ((one.frame, one.point), (one.other, one.other_point))]
+            (_end(model, one.frame, one.point), _end(model, one.other, one.other_point))
             for one in closures
-        ]  # fmt: skip
+        ]
         self._moved = np.array(
             [[moving_dofs(model, joint) for joint, _ in ends] for ends in self._ends]
         ).reshape(-1, 2, model.nv)
@@ -451,7 +448,7 @@ class ClosedLoops:
         return np.concatenate([(own[:, 0] - own[:, 1]).ravel(), turns.ravel(), still])
 
     def motion(
-        self, rows: Array, independent: Dofs, drift: Array | None = None
+        self, rows: Array, independent: IndexArray, drift: Array | None = None
     ) -> tuple[Array, Array]:
         """Return N (nv, n), the motion per speed of the dofs `independent`, and n (nv,).
 
@@ -472,14 +469,14 @@ class ClosedLoops:
                 rest[passive] = -inverse @ drift
         return motion, rest
 
-    def leave_free(self, q: Array, driven: Dofs) -> bool:
+    def leave_free(self, q: Array, driven: IndexArray) -> bool:
         """Return whether the driven dofs (n,) are free at q and determine all others."""
         passive, rows = np.setdiff1d(self._joint_dofs, driven), self.jacobian(q)
         ranks = [orth(part, rcond=SINGULAR).shape[1] if part.size else 0
                  for part in (rows, rows[:, passive])]  # fmt: skip
         return ranks == [len(passive), len(passive)]
 
-    def closed(self, q: Array, driven: Dofs, place: str = 'configuration') -> Array:
+    def closed(self, q: Array, driven: IndexArray, place: str = 'configuration') -> Array:
         """Return q (nq,) moved onto the constraints, by joints that are not driven.
 
         Where that does not suffice the driven joints move, too; bases do not.
@@ -512,7 +509,7 @@ class ClosedLoops:
         k = int(np.abs(error).argmax())
         return f'constraint {self._owners[k]}: {abs(error[k]):.3g} m or rad'
 
-    def _settled(self, q: Array, moving: Dofs) -> Array:
+    def _settled(self, q: Array, moving: IndexArray) -> Array:
         """Return q after Newton steps of the dofs `moving`."""
         for _ in range(MAX_ITERATIONS):
             error = self.error(q)

@@ -272,9 +272,8 @@ def body_contacts(
             corners, radius, error = corners_of(shape, name, edge_radius)
             placed = np.array([geometry.placement.act(corner) for corner in corners])
             whole = type(shape).__name__ in ('Sphere', 'Capsule')
-            joint = str(model.names[geometry.joint])
-            own = _Shape(link, name, placed, radius, whole, error)
-            bodies.setdefault(joint, []).append(own)
+            shapes = bodies.setdefault(str(model.names[geometry.joint]), [])
+            shapes.append(_Shape(link, name, placed, radius, whole, error))
     points: list[ContactPoint] = []
     approximations: list[Approximation] = []
     for joint, shapes in bodies.items():

@@ -156,7 +156,7 @@ def find_frame(model: pin.Model, name: str, what: str = 'frame') -> pin.Frame:
 
 MOST_JOINTS = 2
 UNBOUNDED = 1e300
-"""From here on a bound of Pinocchio is none."""
+"""From here on a limit is none: Pinocchio's own models have the largest float there."""
 
 
 @checked_fields

@@ -48,6 +48,7 @@ from contact_sim.robot._contact_points import (
     feet_of,
 )
 from contact_sim.robot._coordinates import (
+    UNBOUNDED,
     PositionLimit,
     UnitBlock,
     actuated_joint_names,
@@ -591,8 +592,6 @@ def check_masses(name: str, model: pin.Model) -> None:
 
 # -------------------------------------------------------------- a robot in words, for the log
 
-UNLIMITED = 1e300
-"""From here on a limit is none: Pinocchio's own models have the largest float there."""
 ROTARY = {'force': 'N m', 'speed': 'rad/s', 'damping': 'N m s/rad', 'inertia': 'kg m²'}
 SLIDING = {'force': 'N', 'speed': 'm/s', 'damping': 'N s/m', 'inertia': 'kg'}
 """Units of what drives a joint that turns or slides."""
@@ -638,19 +637,21 @@ def describe_actuators(robot: RobotModel) -> list[str]:
     data = model.createData()
     pin.computeJointJacobians(model, data, pin.neutral(model))
     turns = np.reshape(data.J, (6, model.nv))[3:].any(axis=0)  # of one dof Pinocchio has a vector
+    effects = [
+        _effects(robot.actuators, i, ROTARY if turns[dof] else SLIDING)
+        for i, dof in enumerate(robot.joint_velocity_index)
+    ]
+    if not effects:
+        return ['no joint is driven']
     joints_of: dict[str, list[str]] = {}
-    off: list[str] | None = None
-    for i, name in enumerate(robot.joint_names):
-        units = ROTARY if turns[robot.joint_velocity_index[i]] else SLIDING
-        effects = _effects(robot.actuators, i, units)
-        none = [effect for effect, value in effects.items() if not value]
-        off = none if off is None else [effect for effect in off if effect in none]
-        words = ', '.join(f'{effect} {value}' for effect, value in effects.items() if value)
+    for name, own in zip(robot.joint_names, effects, strict=True):
+        words = ', '.join(f'{effect} {value}' for effect, value in own.items() if value)
         joints_of.setdefault(words or 'nothing, commands act as they are', []).append(name)
     lines = [f'actuators of {", ".join(names)}: {words}' for words, names in joints_of.items()]
-    if lines and off:
+    off = [effect for effect in effects[0] if not any(own[effect] for own in effects)]
+    if off:
         lines.append(f'off in all actuators: {", ".join(off)}')
-    return [*lines, 'backlash is not modelled'] if lines else ['no joint is driven']
+    return [*lines, 'backlash is not modelled']
 
 
 def _effects(actuators: Actuators, i: int, units: dict[str, str]) -> dict[str, str]:
@@ -662,12 +663,12 @@ def _effects(actuators: Actuators, i: int, units: dict[str, str]) -> dict[str, s
     geared = f' = {value["gear_ratio"]:g}² × {value["rotor_inertia"]:g}' if rotor else ''
     geared += f' + {value["armature"]:g}' if rotor and value['armature'] else ''
     effects = {
-        'effort limit': (value['effort_limit'] < UNLIMITED, f'{value["effort_limit"]:g} {force}'),
+        'effort limit': (value['effort_limit'] < UNBOUNDED, f'{value["effort_limit"]:g} {force}'),
         'velocity limit': (
-            fastest < UNLIMITED, f'{fastest:g} {units["speed"]} (not driven faster)',
+            fastest < UNBOUNDED, f'{fastest:g} {units["speed"]} (not driven faster)',
         ),
         'torque-speed curve': (
-            standstill < UNLIMITED,
+            standstill < UNBOUNDED,
             f'from {standstill:g} {force} at rest to 0 at the velocity limit',
         ),
         'viscous friction': (
