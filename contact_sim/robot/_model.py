@@ -636,9 +636,9 @@ def describe_actuators(robot: RobotModel) -> list[str]:
     model = robot.pinocchio_model
     data = model.createData()
     pin.computeJointJacobians(model, data, pin.neutral(model))
-    turns = np.reshape(data.J, (6, model.nv))[3:].any(axis=0)  # of one dof Pinocchio has a vector
+    spin = np.reshape(data.J, (6, model.nv))[3:]  # of one dof Pinocchio has a vector
     effects = [
-        _effects(robot.actuators, i, ROTARY if turns[dof] else SLIDING)
+        _effects(robot.actuators, i, ROTARY if spin[:, dof].any() else SLIDING)
         for i, dof in enumerate(robot.joint_velocity_index)
     ]
     if not effects:
