@@ -43,7 +43,7 @@ from contact_sim.errors import ContactSimError, InvalidInput, UnknownName
 from contact_sim.robot._actuators import quantities
 from contact_sim.robot._collision_pairs import NO_COLLISIONS, Collisions, Solid
 from contact_sim.robot._contact_points import ContactPoint
-from contact_sim.robot._joint_limits import PositionLimit
+from contact_sim.robot._coordinates import PositionLimit
 from contact_sim.robot._loading import load_robot
 from contact_sim.robot._model import RobotModel
 from contact_sim.robot._several_robots import JoinedRobots, joined

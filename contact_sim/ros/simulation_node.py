@@ -40,9 +40,14 @@ from contact_sim.errors import ContactSimError, shortened
 from contact_sim.parameters import Settings
 from contact_sim.precompile import compiling_meanwhile
 from contact_sim.replay._recorder import Recorder
-from contact_sim.robot._joint_limits import describe_limits
+from contact_sim.robot._model import (
+    describe_actuators,
+    describe_gains,
+    describe_limits,
+    gain_table,
+    gains_limit,
+)
 from contact_sim.robot._several_robots import parts_of
-from contact_sim.robot._summary import describe_actuators, describe_gains, gain_table, gains_limit
 from contact_sim.ros._commands import CommandBuffer, Pushes
 from contact_sim.ros._conversions import seconds
 from contact_sim.ros._factory import (

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import arrays_of, frames, integers, matrix, vector
 from contact_sim.contact_models._stages import JOINT_PD, MAX_TURN, gather_problem
-from contact_sim.robot._gains import joint_mobility, largest_time_step, stability_number
+from contact_sim.robot._actuators import joint_mobility, largest_time_step, stability_number
 from contact_sim.robot._model import RobotModel
 from contact_sim.solvers._delassus import factorise
 from contact_sim.solvers._jit import kernel

@@ -40,7 +40,7 @@ from contact_sim.constraints._table import ConstraintTable, constraint_table
 from contact_sim.dynamics._tree import Tree, tree_of
 from contact_sim.robot._actuators import Actuators
 from contact_sim.robot._constraints import Constraint
-from contact_sim.robot._joint_limits import PositionLimit
+from contact_sim.robot._coordinates import PositionLimit
 from contact_sim.robot._model import RobotModel
 from contact_sim.solvers._delassus import EVERYWHERE, limbs_of
 from contact_sim.solvers._jit import call_with_arrays, kernel, pointer

@@ -3,7 +3,7 @@
 pytest finds it by itself where contact_sim is installed. Needs no ROS until a fixture does.
 """
 
-from contact_sim.control._legs import Controller
+from contact_sim.control._inverse_dynamics import Controller
 from contact_sim.testing._plugin import (
     lockstep_trial,
     pytest_addoption,

@@ -10,7 +10,7 @@ import numpy as np
 
 from contact_sim._types import Array
 from contact_sim._validation import checked, count
-from contact_sim.control._legs import Controller, EffortFunction, effort_of
+from contact_sim.control._inverse_dynamics import Controller, EffortFunction, effort_of
 from contact_sim.errors import InvalidInput, UnknownName, shown
 from contact_sim.replay._recorder import Recorder
 from contact_sim.robot._model import RobotModel

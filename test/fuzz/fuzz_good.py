@@ -22,7 +22,7 @@ from contact_sim.replay import Recorder, Recording
 from contact_sim.replay._export import Targets
 from contact_sim.replay._replayer import Timeline
 from contact_sim.robot._actuators import holding
-from contact_sim.robot._joint_limits import PositionLimit
+from contact_sim.robot._coordinates import PositionLimit
 from contact_sim.sensors import DelayedSensor, Encoders
 from contact_sim.step._problem import Cone, Interval
 from contact_sim.terrain import (

@@ -22,7 +22,7 @@ import pinocchio as pin
 from sensor_msgs.msg import JointState
 
 from contact_sim._types import Array
-from contact_sim.control._legs import can_move_its_feet
+from contact_sim.control._inverse_dynamics import can_move_its_feet
 from contact_sim.control._stance import BaseGains, BaseMotion, Stance
 from contact_sim.errors import InvalidInput
 from contact_sim.robot._contact_points import ContactPoint
