@@ -63,11 +63,10 @@ from contact_sim.ros._viewer import ServedPage
 from contact_sim.simulation._loop import Pacer
 from contact_sim.simulation._report import TouchGuard
 from contact_sim.step._problem import STATUSES
-from contact_sim.topics._sensor_set import check_sensors
-from contact_sim.topics._sinks import diagnostics
-from contact_sim.topics._solver_numbers import status_counts, troubles
+from contact_sim.topics._messages import diagnostics
+from contact_sim.topics._robot_topics import check_sensors
 from contact_sim.topics._table import CLOCK, nanoseconds, publish_periods
-from contact_sim.topics._world_topics import ERROR, OK, WARN
+from contact_sim.topics._world_topics import ERROR, OK, WARN, status_counts, troubles
 
 DISCOVERY = 0.3
 """Wall seconds after which nodes on a healthy network know of each other."""

@@ -17,8 +17,7 @@ from contact_sim.parameters import Settings
 from contact_sim.ros._factory import described_constraints
 from contact_sim.simulation._report import StepReport
 from contact_sim.simulation._simulator import Simulator
-from contact_sim.topics._cdr import DEFINITIONS, fields_of
-from contact_sim.topics._sinks import Channel, Step
+from contact_sim.topics._messages import DEFINITIONS, Channel, Step, fields_of
 from contact_sim.topics._table import (
     CLOCK,
     DIAGNOSTICS,
@@ -125,7 +124,7 @@ IDL_NAMES = {'bool': 'boolean', 'byte': 'octet', 'float32': 'float', 'float64': 
 
 
 def check_definition(name: str) -> None:
-    """Check that the installed `package/Name` is the one that `_cdr.py` writes.
+    """Check that the installed `package/Name` is the one that `topics/_messages.py` writes.
 
     Raises:
         ContactSimError: it has other fields.
