@@ -60,8 +60,8 @@ from contact_sim.ros._services import Services, StateControl, SupportCommand
 from contact_sim.ros._simulation_interfaces import INSTALLED, SimulationInterfaces
 from contact_sim.ros._subscriptions import Subscriptions
 from contact_sim.ros._viewer import ServedPage
-from contact_sim.simulation._loop import Pacer
 from contact_sim.simulation._report import TouchGuard
+from contact_sim.simulation._running import Pacer
 from contact_sim.step._problem import STATUSES
 from contact_sim.topics._messages import diagnostics
 from contact_sim.topics._robot_topics import check_sensors

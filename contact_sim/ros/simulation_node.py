@@ -16,7 +16,7 @@ from contact_sim.errors import ContactSimError, shortened
 from contact_sim.precompile import compiling_meanwhile
 from contact_sim.ros._node import CallbackThread, SimulationNode
 from contact_sim.ros._processes import Interruption, leave
-from contact_sim.simulation._compilation import compiling_while
+from contact_sim.simulation._running import compiling_while
 
 SWITCH_INTERVAL = 1e-3
 """Longest time one Python thread keeps another waiting [s]: a callback is served within it."""

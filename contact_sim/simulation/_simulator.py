@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pinocchio as pin
@@ -62,10 +62,9 @@ from contact_sim.robot._constraints import (
 )
 from contact_sim.robot._coordinates import find_frame, frozen
 from contact_sim.robot._model import RobotModel
-from contact_sim.simulation._compilation import announced
 from contact_sim.simulation._judge import refusal_of
-from contact_sim.simulation._loop import StepObserver
 from contact_sim.simulation._report import StepContext, StepReport
+from contact_sim.simulation._running import announced
 from contact_sim.simulation._shadow import Shadows
 from contact_sim.simulation._state import Snapshot, standing_on
 from contact_sim.step._bilateral_rows import PythonConstraints, project_configuration
@@ -77,6 +76,18 @@ ASSEMBLY_ROUNDS, ASSEMBLED = 100, 1e-12
 """Newton steps that close the loops of a reference pose; error [m, rad] that counts as closed."""
 SETTINGS = ('gravity', 'time_step', 'springs')
 """Fields of the step data that are settings, not state."""
+
+
+class StepObserver(Protocol):
+    """Called by `Simulator.step`; reads the simulator, changes nothing in it."""
+
+    def before_step(self, external_wrenches: Mapping[str, ArrayLike]) -> None:
+        """See a step that is about to be taken: its efforts have been checked and applied."""
+        ...
+
+    def after_step(self) -> None:
+        """See the state after the step; after one that failed, that is the state before it."""
+        ...
 
 
 class Simulator:

@@ -7,7 +7,7 @@ import pytest
 
 from contact_sim import InvalidInput, Planes, Simulator, UnknownName, load_robot
 from contact_sim.simulation._report import TouchGuard, normal_force, touching_links
-from contact_sim.testing._trajectory import TrajectoryFailure
+from contact_sim.testing._trial import TrajectoryFailure
 
 GO1 = load_robot('go1')
 BODY = GO1.with_body_contacts(['trunk', 'FL_calf', 'RL_thigh'], most=8)
