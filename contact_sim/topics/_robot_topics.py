@@ -33,7 +33,7 @@ from contact_sim.sensors import (
 )
 from contact_sim.sensors._robot_view import Report, RobotView
 from contact_sim.sensors._sensor import EXACT, SMALLEST_VARIANCE
-from contact_sim.simulation._report import StepReport, touching_links
+from contact_sim.simulation._report import StepReport
 from contact_sim.topics._messages import (
     Constant,
     Message,
@@ -368,10 +368,11 @@ class RobotTopics:
 
     def _links(self, sink: Sink, settings: Settings) -> list[Output]:
         """Return the outputs of links with body contacts: exact wrenches, and who carries load."""
-        part, links = self.part, touching_links(self.part.robot)
+        part, robot = self.part, self.part.robot
+        links = touching_links(robot)
         if not links:
             return []
-        forces = FootForces(part.robot, wrench_axes(settings), parts=links)
+        forces = FootForces(robot, wrench_axes(settings), parts=links)
         frames = wrench_frame_ids(part, settings, links)
         names = [link.name for link in links]
         topics = [self._own(LINK_WRENCH, wrench_topic(name)) for name in names]
@@ -380,13 +381,21 @@ class RobotTopics:
             return wrenches(step.stamp, frames, forces.truth(self.report))
 
         def contacts(_: Step) -> list[Message]:
-            force = self.report.contacts.normal_force.reshape(len(part.robot.candidates), -1)
+            force = self.report.contacts.normal_force.reshape(len(robot.candidates), -1)
             flags = [int((force[list(link.points)] > 0.0).any()) for link in links]
             return [labelled(names, flags)]
 
         return [
             Output(sink, topics, wrench), Output(sink, [self._own(LINK_CONTACTS)], contacts),
         ]  # fmt: skip
+
+
+def touching_links(robot: RobotModel) -> tuple[Foot, ...]:
+    """Return the links with body contacts; their points are indices into `robot.candidates`."""
+    points: dict[tuple[str, str], list[int]] = {}
+    for k, point in enumerate(robot.body_points, len(robot.contact_points)):
+        points.setdefault((point.frame, point.joint), []).append(k)
+    return tuple(Foot(link, link, joint, tuple(own)) for (link, joint), own in points.items())
 
 
 # --- Messages of the sensors.
