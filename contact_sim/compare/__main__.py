@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from contact_sim.compare._runs import KEPT, ModelRun, compare, steps_of, text, write
+from contact_sim.compare._runs import KEPT, UNITS, ModelRun, compare, steps_of, text, write
 from contact_sim.compare._scenarios import GRAVITY, SCENARIOS, Scenario, scenario_of
 from contact_sim.contact_models import contact_models
 from contact_sim.contact_models.guarantees import LAWS
@@ -255,9 +255,7 @@ def draw_laws(axes: Any, runs: Sequence[ModelRun], mass: float) -> None:
 
 def quantity(law: str, value: float) -> str:
     """Return a residual in a unit in which it is short."""
-    unit = {'penetration': 'm', 'slip': 'm/s', 'signorini': 'J', 'dissipation': 'J'}.get(
-        law, 'N s'
-    )
+    unit = UNITS[law]
     for prefix, scale in (('', 1.0), ('m', 1e-3), ('µ', 1e-6)):
         if value >= scale:
             return f'{value / scale:.{0 if value >= 10.0 * scale else 1}f} {prefix}{unit}'

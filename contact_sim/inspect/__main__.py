@@ -66,27 +66,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f'{parser().prog}: {error}', file=sys.stderr)
         return 2
     print('\n'.join(lines(inspection)))
-    print(f'\n{_drawn(inspection.robot, options.out)}')
+    robot = inspection.robot
+    name = re.sub(r'[^\w.-]+', '_', robot.name) or 'robot'
+    path = options.out / f'inspect-{name}.png'
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draw(robot, f'{robot.name}, {robot.total_mass:.4g} kg', path)
+        print(f'\npicture: {path}')
+    except ImportError:
+        print('\nno picture: it needs matplotlib (pip install matplotlib)')
+    except OSError as error:
+        print(f'\nno picture: {error}')
     stands = True
-    if not options.no_trial and inspection.robot.floating_base:
-        trial = standing_trial(inspection.robot)
+    if not options.no_trial and robot.floating_base:
+        trial = standing_trial(robot)
         stands = trial.stands
         print(f'\ntrial with default gains under ncp: {trial.why}')
     print('\n' + '\n'.join(run_next(inspection)))
     return 0 if stands else 1
-
-
-def _drawn(robot: RobotModel, folder: Path) -> str:
-    name = re.sub(r'[^\w.-]+', '_', robot.name) or 'robot'
-    path = folder / f'inspect-{name}.png'
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        draw(robot, f'{robot.name}, {robot.total_mass:.4g} kg', path)
-    except ImportError:
-        return 'no picture: it needs matplotlib (pip install matplotlib)'
-    except OSError as error:
-        return f'no picture: {error}'
-    return f'picture: {path}'
 
 
 # --- The robot in its standing pose, from the side, from the front and from above
