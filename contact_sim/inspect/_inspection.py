@@ -6,7 +6,6 @@ import re
 import shlex
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree.ElementTree import Element
@@ -99,13 +98,16 @@ def inspect_robot(source: Source) -> Inspection:
             robot = loaded(proposal.links)
     texts = dict.fromkeys(str(w.message) for w in caught if w.category is UserWarning)
     others = tuple(text for text in texts if 'no feet are known' not in text)
-    missing: dict[str, None] = {}
+    missing: tuple[str, ...] = ()
     if not known:
         file = Path(source.robot) if not source.robot.lstrip().startswith('<') else None
-        with suppress(RobotDescriptionError):
+        try:
             root = parse_xml(robot.description, source.robot)
-            missing = dict.fromkeys(mesh.uri for mesh, _ in missing_meshes(root, file))
-    return Inspection(source, robot, why, proposed, tuple(missing), others)
+        except RobotDescriptionError:
+            pass
+        else:
+            missing = tuple(dict.fromkeys(mesh.uri for mesh, _ in missing_meshes(root, file)))
+    return Inspection(source, robot, why, proposed, missing, others)
 
 
 # --- The report

@@ -53,7 +53,8 @@ class StepContext:
         self.table = workspace.table
         self.layout, self.places = work.layout, workspace.sizes.layout
         self.collisions, nc = work.robot.collisions, self.sizes.nc
-        self.on_ground = {}  # place and shape of the fields over contacts, without those of pairs
+        # place and shape of the fields over contacts, without those of pairs
+        self.on_ground: dict[str, tuple[int, int, tuple[int, ...]]] = {}
         for name, (start, _, shape) in self.places.items():
             if shape[:1] == (nc,):
                 shape = (self.sizes.n_ground, *shape[1:])
@@ -391,10 +392,11 @@ def foot_groups(work: Workspace) -> ContactGroups:
 def link_groups(work: Workspace) -> ContactGroups:
     """Return the contacts by link; torques are about the origins of the joints."""
     points, solids = work.robot.candidates, work.robot.collisions.solids
-    carriers = {part.joint: part.joint for part in (*points, *solids)}
-    names = list(carriers)
-    of_point, of_solid = ([names.index(part.joint) for part in of] for of in (points, solids))
-    return _groups(work, carriers, [np.zeros(3) for _ in names], of_point, of_solid)
+    joints = [point.joint for point in points] + [solid.joint for solid in solids]
+    names = list(dict.fromkeys(joints))
+    groups, offsets = [names.index(joint) for joint in joints], [np.zeros(3) for _ in names]
+    of_point, of_solid = groups[: len(points)], groups[len(points) :]
+    return _groups(work, dict(zip(names, names, strict=True)), offsets, of_point, of_solid)
 
 
 def _groups(
