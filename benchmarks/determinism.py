@@ -82,7 +82,7 @@ def run_free(model: str, name: str, seconds: float, record: Path, times: int = 1
 
 def run_in_lockstep(model: str, name: str, seconds: float, record: Path, times: int = 1) -> None:
     """Start the node and the gait as processes, and record one run, or several one by one."""
-    from contact_sim.testing._lockstep import LockstepTrial
+    from contact_sim.testing._lockstep_trial import LockstepTrial
 
     node = Path(__file__).with_name('gait_node.py')
     with tempfile.TemporaryDirectory() as logs:

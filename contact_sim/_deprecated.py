@@ -108,7 +108,7 @@ MODULES = {
     'terrain.sub_terrains': 'terrain',
     'terrain.terraces': 'terrain',
     'terrain.triangle_mesh': 'terrain',
-    'testing.lockstep': 'testing._lockstep',
+    'testing.lockstep': 'testing._lockstep_trial',
     'testing.trajectory': 'testing',
     'testing.trial': 'testing',
     'view.camera': 'view',

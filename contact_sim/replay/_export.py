@@ -32,10 +32,8 @@ from contact_sim.robot._several_robots import parts_of
 from contact_sim.simulation._report import StepReport
 from contact_sim.step._problem import STATUSES
 from contact_sim.step._workspace import contact_names
-from contact_sim.topics._cdr import schema_text
-from contact_sim.topics._sensor_set import recorded_settings
-from contact_sim.topics._sinks import Channel, Step, diagnostics
-from contact_sim.topics._solver_numbers import status_counts, troubles
+from contact_sim.topics._messages import Channel, Step, diagnostics, schema_text
+from contact_sim.topics._robot_topics import recorded_settings
 from contact_sim.topics._table import (
     DIAGNOSTICS,
     GRID_MAP,
@@ -49,7 +47,7 @@ from contact_sim.topics._table import (
     steps_between,
     velocity_units,
 )
-from contact_sim.topics._world_topics import OK, WARN, SimulationTopics
+from contact_sim.topics._world_topics import OK, WARN, SimulationTopics, status_counts, troubles
 
 try:
     import pyarrow as arrow

@@ -47,7 +47,7 @@ from contact_sim.ros._robots import NAME
 from contact_sim.simulation._simulator import Simulator
 from contact_sim.simulation._state import lift, standing_on
 from contact_sim.terrain._generator import READY_MADE, ground_from_file, ready_made
-from contact_sim.topics._sensor_set import RECORDED_AS, check_sensors
+from contact_sim.topics._robot_topics import RECORDED_AS, check_sensors
 from contact_sim.topics._table import publish_periods
 
 GROUP = 'constraints'

@@ -18,8 +18,8 @@ from contact_sim.errors import ContactSimError, InvalidInput, NonFiniteState
 from contact_sim.ros._commands import CommandBuffer, Pushes
 from contact_sim.ros._lockstep import Lockstep, Verdict
 from contact_sim.ros._publishers import Outputs
-from contact_sim.simulation._loop import Pacer, Request
 from contact_sim.simulation._report import TouchGuard
+from contact_sim.simulation._running import Pacer, Request
 from contact_sim.simulation._simulator import Simulator, resume
 from contact_sim.step._problem import STATUSES
 from contact_sim.topics._table import nanoseconds

@@ -16,7 +16,7 @@ from contact_sim.dynamics._integration import INTEGRATORS
 from contact_sim.parameters import Parameters, parameter
 from contact_sim.ros._robots import NOT_SET, RobotParameters
 from contact_sim.terrain._generator import READY_MADE
-from contact_sim.topics._sensor_set import GROUPS, FrameParameters
+from contact_sim.topics._robot_topics import GROUPS, FrameParameters
 from contact_sim.topics._table import PublishRateParameters
 
 GROUNDS = (*TERRAINS, 'groove', 'sphere', 'cylinder', *READY_MADE, 'file')

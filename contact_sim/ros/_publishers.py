@@ -17,8 +17,7 @@ from contact_sim.parameters import Settings
 from contact_sim.ros._factory import described_constraints
 from contact_sim.simulation._report import StepReport
 from contact_sim.simulation._simulator import Simulator
-from contact_sim.topics._cdr import DEFINITIONS, fields_of
-from contact_sim.topics._sinks import Channel, Step
+from contact_sim.topics._messages import DEFINITIONS, Channel, Step, fields_of
 from contact_sim.topics._table import (
     CLOCK,
     DIAGNOSTICS,
@@ -79,7 +78,7 @@ IDL_NAMES = {'bool': 'boolean', 'byte': 'octet', 'float32': 'float', 'float64': 
 
 
 def check_definition(name: str) -> None:
-    """Check that the installed `package/Name` has the fields that `_cdr.py` writes."""
+    """Check that the installed `package/Name` has the fields that `topics/_messages.py` writes."""
     ours = {}
     for field in fields_of(name):
         kind = IDL_NAMES.get(field.type, field.type)

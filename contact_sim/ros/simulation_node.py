@@ -71,14 +71,12 @@ from contact_sim.ros._publishers import Outputs, clock_complaint
 from contact_sim.ros._robots import driven_robot, joint_gains, loaded_robot
 from contact_sim.ros._simulation_interfaces import INSTALLED, SimulationInterfaces
 from contact_sim.ros._viewer import ServedPage
-from contact_sim.simulation._compilation import compiling_while
-from contact_sim.simulation._loop import Pacer
 from contact_sim.simulation._report import TouchGuard
+from contact_sim.simulation._running import Pacer, compiling_while
 from contact_sim.step._problem import STATUSES
-from contact_sim.topics._sinks import diagnostics
-from contact_sim.topics._solver_numbers import status_counts, troubles
+from contact_sim.topics._messages import diagnostics
 from contact_sim.topics._table import CLOCK, nanoseconds
-from contact_sim.topics._world_topics import ERROR, OK, WARN
+from contact_sim.topics._world_topics import ERROR, OK, WARN, status_counts, troubles
 
 NAME = 'contact_sim'
 SWITCH_INTERVAL = 1e-3

@@ -10,8 +10,7 @@ from contact_sim.testing._plugin import (
     pytest_runtest_makereport,
     trial,
 )
-from contact_sim.testing._trajectory import Trajectory, TrajectoryFailure, recorded_trajectory
-from contact_sim.testing._trial import Trial
+from contact_sim.testing._trial import Trajectory, TrajectoryFailure, Trial, recorded_trajectory
 
 __all__ = [
     'Controller',

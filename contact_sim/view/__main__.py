@@ -16,7 +16,7 @@ from contact_sim._validation import finite, positive
 from contact_sim.collision._terrain import TerrainLike
 from contact_sim.contact_models import contact_models
 from contact_sim.errors import ContactSimError, InvalidInput, shown
-from contact_sim.inspect._report import Source, inspect_robot
+from contact_sim.inspect._inspection import Source, inspect_robot
 from contact_sim.precompile import compiling_meanwhile
 from contact_sim.replay._recorder import Recorder
 from contact_sim.replay._recording import Recording

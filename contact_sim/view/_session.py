@@ -47,8 +47,8 @@ from contact_sim.robot._actuators import holding
 from contact_sim.robot._coordinates import find_frame
 from contact_sim.robot._model import RobotModel
 from contact_sim.robot._standing_pose import STANDING
-from contact_sim.simulation._loop import Pacer, PushSchedule, Request
 from contact_sim.simulation._report import StepReport
+from contact_sim.simulation._running import Pacer, PushSchedule, Request
 from contact_sim.simulation._simulator import Simulator
 from contact_sim.simulation._state import lift
 

@@ -23,12 +23,11 @@ from contact_sim.sensors import ContactFlags, FootForces
 from contact_sim.sensors._foot_sensors import cross
 from contact_sim.topics import _robot_topics
 from contact_sim.topics._markers import ContactMarkers, SupportMarkers
+from contact_sim.topics._messages import Step
+from contact_sim.topics._messages import labelled as labelled_numbers
 from contact_sim.topics._robot_topics import RobotTopics
-from contact_sim.topics._sinks import Step
-from contact_sim.topics._sinks import labelled as labelled_numbers
-from contact_sim.topics._solver_numbers import solver_numbers
 from contact_sim.topics._table import FOOT_CONTACTS, FOOT_WRENCH, NODE
-from contact_sim.topics._world_topics import ShadowNumbers
+from contact_sim.topics._world_topics import ShadowNumbers, solver_numbers
 
 GRAVITY = 9.81
 S, C = np.sin(0.6), np.cos(0.6)

@@ -47,11 +47,14 @@ from contact_sim.ros._robots import (
 )
 from contact_sim.sensors import ContactSensing, DelayedSensor, Encoders, NoiseParameters, RobotView
 from contact_sim.topics._markers import SupportMarkers
-from contact_sim.topics._robot_topics import SensorMessages
-from contact_sim.topics._sensor_set import check_sensors, chosen_sensors, frame_id
-from contact_sim.topics._solver_numbers import solver_numbers
+from contact_sim.topics._robot_topics import (
+    SensorMessages,
+    check_sensors,
+    chosen_sensors,
+    frame_id,
+)
 from contact_sim.topics._table import JOINT_STATES, own_topic
-from contact_sim.topics._world_topics import ShadowNumbers
+from contact_sim.topics._world_topics import ShadowNumbers, solver_numbers
 
 GO1, SOLO8 = load_robot('go1'), load_robot('solo8')
 PAIR = joined({'a': GO1, 'b': SOLO8}, {'b': (1.5, 0.2, 0.3)})
