@@ -30,7 +30,6 @@ from contact_sim.collision._contact_slots import carry_over
 from contact_sim.collision._detection import contact_rows as fill_contact_rows
 from contact_sim.collision._detection import detect
 from contact_sim.dynamics import _forces
-from contact_sim.dynamics._energy import kinetic_energy, mass_moment
 from contact_sim.dynamics._forces import (
     add_wrench,
     fill_free_velocity,
@@ -48,7 +47,9 @@ from contact_sim.dynamics._integration import (
 from contact_sim.dynamics._rigid_body import (
     bias_forces,
     forward_kinematics,
+    kinetic_energy,
     mass_matrix,
+    mass_moment,
     world_inertia,
 )
 from contact_sim.dynamics._vectors import add, put, quaternion_axes, rotated, vec

@@ -114,8 +114,12 @@ def tree_of(model: pin.Model) -> Tree:
         placement[i, 12] = link.pitch
     body = np.zeros((nb, 10))
     for joint in range(1, model.njoints):
-        i = body_of_joint[joint]
-        body[i] += _inertia(model.inertias[joint], axes[i])
+        i, inertia = body_of_joint[joint], model.inertias[joint]
+        turn = axes[i].T
+        about_com = turn @ inertia.inertia @ axes[i]
+        body[i, 0] += inertia.mass
+        body[i, 1:4] += turn @ inertia.lever
+        body[i, 4:] += about_com[np.triu_indices(3)]
     return Tree(
         kind=kind,
         parent=parent,
@@ -156,11 +160,27 @@ def _chain(joint: pin.JointModel, placement: pin.SE3) -> list[_Link] | None:
     """Return the elementary joints that make up a joint, None if there are none."""
     name = joint.shortname().removeprefix('JointModel')
     if name == 'Composite':
-        return _composite_chain(joint, placement)
+        # the chains of its parts, None if one of them is unknown
+        composite = joint.extract() if hasattr(joint, 'extract') else joint
+        if not getattr(composite, 'njoints', 0):
+            return None
+        chain: list[_Link] = []
+        for part, offset in zip(composite.joints, composite.jointPlacements, strict=True):
+            of_part = _chain(part, placement * offset)
+            if of_part is None:
+                return None
+            chain += of_part
+            placement = pin.SE3.Identity()
+        return chain
     if name not in _CHAINS:
         return None
+    # columns of the motion subspace of the joint at neutral q: linear, then angular part
+    alone = pin.Model()
+    alone.addJoint(0, joint, pin.SE3.Identity(), 'joint')
+    twists = pin.computeJointJacobian(alone, alone.createData(), pin.neutral(alone), 1)
     links = []
-    for kind, (linear, angular) in zip(_CHAINS[name], _unit_twists(joint), strict=False):
+    for kind, twist in zip(_CHAINS[name], twists.reshape(6, -1).T, strict=False):
+        linear, angular = twist[:3], twist[3:]
         turn, pitch = np.eye(3), 0.0
         if kind in (REVOLUTE, CONTINUOUS, HELICAL):
             turn, pitch = _turn_to_z(angular), float(linear @ angular)
@@ -171,38 +191,9 @@ def _chain(joint: pin.JointModel, placement: pin.SE3) -> list[_Link] | None:
     return links
 
 
-def _composite_chain(joint: pin.JointModel, placement: pin.SE3) -> list[_Link] | None:
-    """Return the chain of the parts of a composite joint, None if one of them is unknown."""
-    composite = joint.extract() if hasattr(joint, 'extract') else joint
-    if not getattr(composite, 'njoints', 0):
-        return None
-    chain: list[_Link] = []
-    for part, offset in zip(composite.joints, composite.jointPlacements, strict=True):
-        links = _chain(part, placement * offset)
-        if links is None:
-            return None
-        chain += links
-        placement = pin.SE3.Identity()
-    return chain
-
-
-def _unit_twists(joint: pin.JointModel) -> list[tuple[Array, Array]]:
-    """Return linear and angular part of the columns of a joint's motion subspace at neutral q."""
-    model = pin.Model()
-    model.addJoint(0, joint, pin.SE3.Identity(), 'joint')
-    columns = pin.computeJointJacobian(model, model.createData(), pin.neutral(model), 1)
-    return [(column[:3], column[3:]) for column in columns.reshape(6, -1).T]
-
-
 def _turn_to_z(axis: Array) -> Array:
     """Return a rotation whose third column is the unit vector `axis` (3,)."""
     k = int(np.argmin(abs(axis)))
     x = np.eye(3)[k] - axis[k] * axis
     x /= np.linalg.norm(x)
     return np.column_stack([x, np.cross(axis, x), axis])
-
-
-def _inertia(inertia: pin.Inertia, turn: Array) -> Array:
-    """Return mass, centre of mass and the upper triangle of the inertia about it, turned."""
-    about_com = turn.T @ inertia.inertia @ turn
-    return np.array([inertia.mass, *(turn.T @ inertia.lever), *about_com[np.triu_indices(3)]])

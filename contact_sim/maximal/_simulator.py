@@ -14,7 +14,7 @@ from contact_sim.collision._terrain import TerrainLike, as_terrain
 from contact_sim.contact_models import as_contact_model
 from contact_sim.contact_models._base import ContactModel
 from contact_sim.contact_models._ncp import Ncp
-from contact_sim.dynamics._energy import gravity_vector
+from contact_sim.dynamics._rigid_body import gravity_vector
 from contact_sim.errors import InvalidInput, NonFiniteState, of_type, shown
 from contact_sim.maximal._mechanism import BodyState, Mechanism, PlacedRows
 from contact_sim.maximal._system import ContactForces, GroundContacts, KktSystem

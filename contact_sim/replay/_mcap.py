@@ -7,7 +7,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from contact_sim.constraints._table import constraint_from_dict
+from contact_sim.constraints._constraint_rows import constraint_from_dict
 from contact_sim.errors import InvalidInput
 from contact_sim.replay._archive import understood
 from contact_sim.replay._recording import Recording

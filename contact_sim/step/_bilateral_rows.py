@@ -27,7 +27,7 @@ from contact_sim.constraints._elimination import (
     reduce_problem,
     row_values,
 )
-from contact_sim.constraints._kinematics import (
+from contact_sim.constraints._constraint_rows import (
     DAMPED,
     DRIVEN,
     DRIVEN_SLOWLY,
@@ -458,7 +458,7 @@ def elimination_of(data, which):
 
 @kernel
 def table_of(data):
-    """Return the numbers of the constraints, see `fill_errors` in constraints/_kinematics.py."""
+    """Return the numbers of the constraints, see `fill_errors` in constraints/_constraint_rows.py."""
     return (
         integers(data, f.BILATERAL_INDICES), matrix(data, f.BILATERAL_PLACES),
         matrix(data, f.BILATERAL_LAWS),

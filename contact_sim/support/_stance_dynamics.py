@@ -33,7 +33,7 @@ from contact_sim.collision._detection import candidates_of, contact_rows, detect
 from contact_sim.collision._detection import contact_drift as fill_drift
 from contact_sim.collision._surface import Ground
 from contact_sim.collision._terrain import Terrain, TerrainLike, addresses_of, as_terrain
-from contact_sim.dynamics._energy import gravity_vector
+from contact_sim.dynamics._rigid_body import gravity_vector
 from contact_sim.errors import InvalidInput, UnknownName, shown
 from contact_sim.robot._contact_points import contact_point_indices
 from contact_sim.robot._coordinates import checked_vector

@@ -8,7 +8,7 @@ import numpy as np
 
 from contact_sim._types import Array
 from contact_sim.collision._terrain import ELEVATION, GroundGrid, ground_grid
-from contact_sim.constraints._table import WORLD
+from contact_sim.constraints._constraint_rows import WORLD
 from contact_sim.drawing._step_shapes import ConstrainedPoint, constrains_frame
 from contact_sim.parameters import Settings
 from contact_sim.robot._constraints import Constraint, JointCoupling
