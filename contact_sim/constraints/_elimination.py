@@ -44,7 +44,7 @@ class Elimination(NamedTuple):
 
 @kernel
 def factor_rows(rows, mass_factor, tree, scratch):
-    """Fill all but H, with the factor and the tree of M̂ (solvers/_delassus.py); return the rank."""
+    """Fill all but H, with factor and tree of M̂ (solvers/_delassus.py); return the rank of A."""
     H, V, A = rows.jacobian, rows.response, rows.matrix
     for a in range(H.shape[0]):
         # row a of H M̂⁻¹, then of A

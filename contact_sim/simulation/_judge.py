@@ -30,7 +30,7 @@ from contact_sim.step._contact_rows import (
     rows_of,
     tree_of,
 )
-from contact_sim.step._residuals import LAW_RESIDUALS, TOUCHING, judge_rows
+from contact_sim.step._problem import LAW_RESIDUALS, TOUCHING, judge_rows
 from contact_sim.step._workspace import Workspace, load_contact_memory
 
 # --- Residuals

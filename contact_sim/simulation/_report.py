@@ -29,8 +29,7 @@ from contact_sim.robot._model import RobotModel
 from contact_sim.simulation._judge import judge_step, rebuild_problem
 from contact_sim.solvers._jit import kernel, without_refcount
 from contact_sim.solvers._springs import LinearSprings, stiffness_ratio
-from contact_sim.step._problem import STATUSES, ContactProblem, SolverReport
-from contact_sim.step._residuals import Residuals
+from contact_sim.step._problem import STATUSES, ContactProblem, Residuals, SolverReport
 from contact_sim.step._workspace import OPEN, SLIP, STICK, Workspace, mode_of
 
 __all__ = ['OPEN', 'SLIP', 'STICK', 'ContactReport', 'StepContext', 'StepReport']

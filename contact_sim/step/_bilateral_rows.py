@@ -100,10 +100,7 @@ def run_task(data, task):
 
 @kernel
 def start_bilateral(data):
-    """Fill H, c and what follows from them at the start of a step; v_c into `v_next`.
-
-    v_c is the free velocity under the constraints: between the rows of the contacts and u_f.
-    """
+    """Fill H, c and what follows from them at the start of a step; v_c into `v_next`."""
     run_task(data, START)
 
 
@@ -170,17 +167,21 @@ def bilateral_task(numbers: Any, indices: Any, layout: Any) -> None:
     # h, H and c at the start; the elimination with M̂; v_c into `v_next`
     if task == START:
         place_rows(data, vector(data, f.Q_START))
-        fill_targets(data)
+        fill_targets(data, vector(data, f.V_START), True)
     if task in (START, ELIMINATE):
         state[RANK] = eliminate_with(data, matrix(data, f.FACTOR), 0)
     if task == START:
         assign(vector(data, f.V_NEXT), vector(data, f.V_FREE))
         constrain_with(data, 0, vector(data, f.V_NEXT))
-    # v⁺ gets the part of λ_b; H v⁺ + c = 0 is checked
     elif task == CONSTRAIN_V_NEXT:
-        v = vector(data, f.V_NEXT)
+        v, missed = vector(data, f.V_NEXT), matrix(data, f.BILATERAL_SCRATCH)[0]
         constrain_with(data, 0, v)
-        flag_contradiction(data, v)
+        # rows contradict each other where no impulse makes H v⁺ + c zero
+        H, solver = matrix(data, f.BILATERAL_JACOBIAN), vector(data, f.SOLVER)
+        row_values(H, v, vector(data, f.BILATERAL_BIAS), missed)
+        worst = largest_size(missed, missed.shape[0])
+        if worst > CONTRADICTION_SPEED:
+            solver[0], solver[2] = worse_status(solver[0], INCONSISTENT), max(solver[2], worst)
         fill_rates(data, v)
     elif task == CONSTRAIN_UNDAMPED:
         state[UNDAMPED_RANK] = eliminate_with(data, matrix(data, f.UNDAMPED_FACTOR), 1)
@@ -200,7 +201,7 @@ def bilateral_task(numbers: Any, indices: Any, layout: Any) -> None:
         # at the level of accelerations: hybrid, at an instant of an arc
         rows = elimination_of(data, 0)
         scratch = matrix(data, f.BILATERAL_SCRATCH)
-        fill_accelerations(data)
+        fill_feedback(data, vector(data, f.PROJECTION))
         state[RANK] = factor_rows(rows, matrix(data, f.FACTOR), tree_of(data), scratch)
     elif task == FILL_SHARE:
         share = half_of(data, f.BILATERAL_SHARE, 0)
@@ -209,7 +210,7 @@ def bilateral_task(numbers: Any, indices: Any, layout: Any) -> None:
     elif task == CONSTRAIN_VECTOR:
         constrain_with(data, 0, vector(data, f.PROJECTION))
     elif task == FILL_SPEEDS:
-        fill_speeds(data)
+        fill_targets(data, vector(data, f.PROJECTION), False)
 
 
 @kernel
@@ -237,16 +238,6 @@ def constrain_with(data, which, v):
         vector(data, f.BILATERAL_BIAS), v, vector(data, f.BILATERAL_IMPULSE),
         matrix(data, f.BILATERAL_SCRATCH)[0],
     )  # fmt: skip
-
-
-@kernel
-def flag_contradiction(data, v):
-    """Set the status INCONSISTENT where no impulse makes H v + c zero; v (nv,)."""
-    missed, solver = matrix(data, f.BILATERAL_SCRATCH)[0], vector(data, f.SOLVER)
-    row_values(matrix(data, f.BILATERAL_JACOBIAN), v, vector(data, f.BILATERAL_BIAS), missed)
-    worst = largest_size(missed, missed.shape[0])
-    if worst > CONTRADICTION_SPEED:
-        solver[0], solver[2] = worse_status(solver[0], INCONSISTENT), max(solver[2], worst)
 
 
 @kernel
@@ -349,33 +340,30 @@ def place_rows(data, q):
 
 
 @kernel
-def fill_targets(data):
-    """Fill c of every row: H v⁺ + c = 0.
+def fill_targets(data, v, with_feedback):
+    """Fill c of every row: H v⁺ + c = 0, v (nv,) the velocity at hand.
 
         projected        c = 0
         driven           c = −speed
-        others           c = −H v − h H t + h (Ḣ v + kd ḣ + kp h)
+        others           c = −H v, with feedback also − h H t + h (Ḣ v + kd ḣ + kp h)
 
     t is the contribution of the turning axes of a free base to v̇ (theory 2.0).
     """
     H, c = matrix(data, f.BILATERAL_JACOBIAN), vector(data, f.BILATERAL_BIAS)
-    v, transport, h = vector(data, f.V_START), vector(data, f.TRANSPORT), vector(data, f.TIME_STEP)
+    transport, h = vector(data, f.TRANSPORT), vector(data, f.TIME_STEP)
     row_law, laws = integers(data, f.BILATERAL_OWNER), matrix(data, f.BILATERAL_LAWS)
-    fill_feedback(data, v)
+    if with_feedback:
+        fill_feedback(data, v)
     for r in range(c.shape[0]):
         law = laws[row_law[r]]
         if law[LAW] == PROJECTED:
             c[r] = 0.0
         elif law[LAW] == DRIVEN:
             c[r] = -law[VALUE]
-        else:
+        elif with_feedback:
             c[r] = h[0] * c[r] - dot_row(H, r, v) - h[0] * dot_row(H, r, transport)
-
-
-@kernel
-def fill_accelerations(data):
-    """Fill c of every row: H v̇ + c = 0 at the velocity in `projection`."""
-    fill_feedback(data, vector(data, f.PROJECTION))
+        else:
+            c[r] = -dot_row(H, r, v)
 
 
 @kernel
@@ -397,24 +385,6 @@ def fill_feedback(data, v):
             c[r] += law[KD] * dot_row(H, r, v) + law[KP] * error[r]
         elif law[LAW] == DRIVEN_SLOWLY:
             c[r] += law[KD] * (dot_row(H, r, v) - law[VALUE])
-
-
-@kernel
-def fill_speeds(data):
-    """Fill c with which the velocity in `projection` obeys ḣ = 0, or the speed of driven rows."""
-    H, c, v = (
-        matrix(data, f.BILATERAL_JACOBIAN), vector(data, f.BILATERAL_BIAS),
-        vector(data, f.PROJECTION),
-    )  # fmt: skip
-    row_law, laws = integers(data, f.BILATERAL_OWNER), matrix(data, f.BILATERAL_LAWS)
-    for r in range(c.shape[0]):
-        law = laws[row_law[r]]
-        if law[LAW] == PROJECTED:
-            c[r] = 0.0
-        elif law[LAW] == DRIVEN:
-            c[r] = -law[VALUE]
-        else:
-            c[r] = -dot_row(H, r, v)
 
 
 @kernel
@@ -458,7 +428,7 @@ def elimination_of(data, which):
 
 @kernel
 def table_of(data):
-    """Return the numbers of the constraints, see `fill_errors` in constraints/_constraint_rows.py."""
+    """Return the numbers of the constraints, see constraints/_constraint_rows.py."""
     return (
         integers(data, f.BILATERAL_INDICES), matrix(data, f.BILATERAL_PLACES),
         matrix(data, f.BILATERAL_LAWS),
@@ -476,11 +446,7 @@ class PythonConstraints:
         self._functions = workspace.table.functions
 
     def update(self, q: Array, v: Array) -> None:
-        """Fill h, H and Ḣ v at q (nq,), v (nv,).
-
-        Raises:
-            InvalidInput: a function returns another shape, or numbers that are not finite.
-        """
+        """Fill h, H and Ḣ v at q (nq,), v (nv,)."""
         work, model = self._work, self._work.model
         speed = float(np.abs(v).max(initial=0.0))
         for first, constraint in self._functions:
@@ -505,7 +471,8 @@ class PythonConstraints:
 
     def _place(self, constraint: Holonomic, rows: slice, q: Array) -> None:
         data = self._work.data
-        data.bilateral_error[rows] = error_of(constraint, q)
+        name = f'{constraint.name!r}: error(q)'
+        data.bilateral_error[rows] = _checked(name, constraint.error(q.copy()), constraint.rows)
         data.bilateral_jacobian[rows] = jacobian_of(constraint, q, self._work.model.nv)
 
 
@@ -514,16 +481,8 @@ def project_configuration(
 ) -> tuple[Array, float]:
     """Return q moved onto the projected constraints of a workspace, and the error left there.
 
-    Newton steps q ← q ⊕ −H⁺ h; the configuration of the workspace becomes that.
-
-    Args:
-        work: a Workspace.
-        q: where to begin, shape (nq,).
-        rounds: most steps.
-        tolerance: error [m, rad] at which they end.
-
-    Raises:
-        InvalidInput: as `PythonConstraints.update`.
+    Newton steps q ← q ⊕ −H⁺ h, at most `rounds`, down to an error of `tolerance` [m, rad]; the
+    configuration of the workspace becomes that.
     """
     rows, data, table = PythonConstraints(work), work.data, work.table
     projected = np.repeat(table.laws[:, LAW] == PROJECTED, table.indices[:, 2])
@@ -543,21 +502,8 @@ def project_configuration(
     return q, worst
 
 
-def error_of(constraint: Holonomic, q: Array) -> Array:
-    """Return h(q), shape (rows,).
-
-    Raises:
-        InvalidInput: something else.
-    """
-    return _checked(f'{constraint.name!r}: error(q)', constraint.error(q.copy()), constraint.rows)
-
-
 def jacobian_of(constraint: Holonomic, q: Array, nv: int) -> Array:
-    """Return H(q), shape (rows, nv).
-
-    Raises:
-        InvalidInput: something else.
-    """
+    """Return H(q), shape (rows, nv)."""
     name = f'{constraint.name!r}: jacobian(q)'
     return _checked(name, constraint.jacobian(q.copy()), constraint.rows, nv)
 

@@ -38,7 +38,6 @@ from contact_sim.collision._terrain import Terrain, addresses_of, fill_coefficie
 from contact_sim.constraints._constraint_rows import COUNT
 from contact_sim.constraints._constraint_rows import ConstraintTable, constraint_table
 from contact_sim.dynamics._tree import Tree, tree_of
-from contact_sim.robot._actuators import Actuators
 from contact_sim.robot._constraints import Constraint
 from contact_sim.robot._joint_limits import PositionLimit
 from contact_sim.robot._model import RobotModel
@@ -56,15 +55,10 @@ GROUND_FIELDS = frozenset({'terrain', 'ground'})
 TIME_STEP_FIELDS = frozenset({'time_step', 'lower', 'upper', 'lag_decay', 'delay', 'delay_line'})
 """Fields that follow from the time step."""
 
-CONSTRAINT_FIELDS = frozenset(name for name in FIELDS if name.startswith('bilateral'))
-
-CONSTRAINT_FIELDS |= {
-    'dof_island',
-    'contact_island',
-    'interval_island',
-    'solid_island',
-    'pair_groups',
-}
+CONSTRAINT_FIELDS = frozenset(
+    {'dof_island', 'contact_island', 'interval_island', 'solid_island', 'pair_groups'}
+    | {name for name in FIELDS if name.startswith('bilateral')}
+)
 """Fields that follow from the constraints."""
 
 cached_places = lru_cache(maxsize=64)(places_of)
@@ -114,7 +108,9 @@ class Workspace:
         model = robot.pinocchio_model
         tree = tree_of(model)
         self.table = constraint_table(robot, tree, constraints)
-        self._islands = dof_islands(robot, tree, self.table)
+        limited = [joints_of(robot, limit) for limit in robot.position_limits]
+        ties = [[joint.idx_v for joint in joints] for joints in limited]
+        self._islands = islands_of(tree.dof_parent, [*ties, *self.table.coupled_dofs])
         self.sizes = sizes_of(robot, terrain, tree, self._islands, h, self.table)
         self.robot, self.model, self.tree = robot, model, tree
         self.names = contact_names(robot, terrain)
@@ -123,7 +119,10 @@ class Workspace:
         self._fill_ground(robot, terrain, tree)
         self._fill_pairs(robot, tree)
         self.fill_constraints()
-        self._fill_actuators(robot.actuators, h)
+        for name in ('effort_limit', 'velocity_limit', 'saturation_effort'):
+            getattr(self, name)[:] = getattr(robot.actuators, name)
+        self.lag_decay[:] = robot.actuators.lag_decay(h)
+        self.delay[:] = robot.actuators.delay_steps(h)
         self.set_time_step(h)
 
     def _allocate(self) -> None:
@@ -249,11 +248,6 @@ class Workspace:
             self.interval_some_dof[:] = (rows != 0.0).argmax(axis=0)
             self.interval_island[:] = self._islands[self.interval_some_dof]
 
-    def _fill_actuators(self, actuators: Actuators, h: float) -> None:
-        for name in ('effort_limit', 'velocity_limit', 'saturation_effort'):
-            getattr(self, name)[:] = getattr(actuators, name)
-        self.lag_decay[:], self.delay[:] = actuators.lag_decay(h), actuators.delay_steps(h)
-
     def _fill_ground(self, robot: RobotModel, terrain: Terrain, tree: Tree) -> None:
         spheres, features = candidates_of(robot), terrain.features
         # contact spheres in the axes of their bodies
@@ -375,12 +369,6 @@ def joints_of(robot: RobotModel, limit: PositionLimit) -> list[Any]:
     return [model.joints[model.getJointId(name)] for name in limit.joints]
 
 
-def dof_islands(robot: RobotModel, tree: Tree, table: ConstraintTable) -> Indices:
-    """Return the island of every dof, shape (nv,), see step/_contact_rows.py."""
-    ties = [[joint.idx_v for joint in joints_of(robot, limit)] for limit in robot.position_limits]
-    return islands_of(tree.dof_parent, [*ties, *table.coupled_dofs])
-
-
 def contact_names(robot: RobotModel, terrain: Terrain) -> tuple[str, ...]:
     """Return a name for every contact: that of its contact point, with the feature if several."""
     points, several = robot.candidates, terrain.features > 1
@@ -419,20 +407,12 @@ def reference_inverse_weights(model: pin.Model, intervals: Array) -> tuple[Array
 
 @kernel
 def load_contact_memory(memory, frame, row_of, n, rows):
-    """Fill `rows` with the memory of the contacts of a problem, vectors in the contact frame.
-
-    Args:
-        memory: of every contact, vectors in world axes, shape (nc, 4).
-        frame: rows t1, t2, n of every contact frame, shape (nc, 3, 3).
-        row_of: row of the step data behind each row of the problem, three for each contact.
-        n: number of contacts of the problem.
-        rows: out, one row per contact, shape (n, 4) or more.
-    """
+    """Fill `rows` (n, 4) with the memory (nc, 4) of the n contacts of a problem."""
     for k in range(n):
         i = row_of[3 * k] // 3
         for a in range(3):
             rows[k, a] = 0.0
-            # contact frame: R m
+            # contact frame, R the rows (t1, t2, n): R m
             for b in range(3):
                 rows[k, a] += frame[i, a, b] * memory[i, b]
         rows[k, 3] = memory[i, 3]
@@ -440,7 +420,7 @@ def load_contact_memory(memory, frame, row_of, n, rows):
 
 @kernel
 def store_contact_memory(rows, frame, row_of, n, memory):
-    """Write `rows` back into `memory`. As in `load_contact_memory`."""
+    """Write `rows` back into `memory`."""
     for k in range(n):
         i = row_of[3 * k] // 3
         for b in range(3):
@@ -591,11 +571,8 @@ def pair_contact_rows(data):
 @kernel
 def describe_contacts(data):
     """Fill force, velocity, slip and mode of the contacts; λ and u⁺ are in the start frames."""
-    impulse, u, frame = (
-        vector(data, f.IMPULSE),
-        vector(data, f.U_NEXT),
-        frames(data, f.FRAME_START),
-    )
+    impulse, u = vector(data, f.IMPULSE), vector(data, f.U_NEXT)
+    frame = frames(data, f.FRAME_START)
     force, velocity = matrix(data, f.CONTACT_FORCE), matrix(data, f.CONTACT_VELOCITY)
     normal_force, slip_speed = vector(data, f.NORMAL_FORCE), vector(data, f.SLIP_SPEED)
     mode, per_step = vector(data, f.CONTACT_MODE), 1.0 / vector(data, f.TIME_STEP)[0]
