@@ -207,7 +207,7 @@ class ContactProblem:
         if not np.allclose(self.delassus, self.delassus.T, rtol=1e-9, atol=1e-12):
             raise InvalidInput('ContactProblem.delassus: must be symmetric')
         values = np.linalg.eigvalsh(self.delassus)
-        if len(values) and values[0] < -SEMIDEFINITE * np.abs(values).max():
+        if len(values) and not values[0] >= -SEMIDEFINITE * np.abs(values).max():
             raise InvalidInput('ContactProblem.delassus: must be positive semidefinite')
         own = np.diagonal(self.delassus)
         tiny = np.flatnonzero((own > 0.0) & (own < 1.0 / LARGEST))
@@ -570,7 +570,7 @@ def law_residuals(problem: ContactProblem, impulse: Array) -> LawResiduals:
 
 @kernel
 def judge_rows(rows, bias, impulse, w, rho, out):
-    """Fill the fields of LawResiduals, in their order, into `out`; `w` and `rho` (n,) are scratch."""
+    """Fill the fields of LawResiduals, in their order, into `out`; `w`, `rho` (n,) are scratch."""
     for k in range(LAW_RESIDUALS):
         out[k] = 0.0
     if impulse.shape[0] == 0:
