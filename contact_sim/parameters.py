@@ -49,16 +49,10 @@ class ParameterInfo:
         """Return the allowed values in words, e.g. 'a value in (0, inf)'."""
         if self.choices is not None:
             return 'one of ' + ', '.join(self.choices)
-        low = (
-            f'({self.above:g}'
-            if self.above is not None
-            else (f'[{self.at_least:g}' if self.at_least is not None else '(-inf')
-        )
-        high = (
-            f'{self.below:g})'
-            if self.below is not None
-            else (f'{self.at_most:g}]' if self.at_most is not None else 'inf)')
-        )
+        low = '(-inf' if self.at_least is None else f'[{self.at_least:g}'
+        low = low if self.above is None else f'({self.above:g}'
+        high = 'inf)' if self.at_most is None else f'{self.at_most:g}]'
+        high = high if self.below is None else f'{self.below:g})'
         return f'a finite value in {low}, {high}'
 
     def refusal(self, value: Any) -> str | None:

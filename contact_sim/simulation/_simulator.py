@@ -41,9 +41,9 @@ from contact_sim.constraints._constraint_rows import (
 from contact_sim.contact_models import as_contact_model
 from contact_sim.contact_models._base import ContactModel, TimeStepping, apply_commands
 from contact_sim.contact_models._stages import DIRECT, JOINT_PD, READY
-from contact_sim.dynamics._rigid_body import gravity_vector
 from contact_sim.dynamics._forces import add_wrench
 from contact_sim.dynamics._integration import INTEGRATORS, MOMENTUM, integrator_code
+from contact_sim.dynamics._rigid_body import gravity_vector
 from contact_sim.errors import (
     ContactSimError,
     InvalidInput,

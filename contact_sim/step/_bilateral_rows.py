@@ -19,14 +19,6 @@ from numba import carray, types
 from contact_sim._types import Array
 from contact_sim.arrays import _fields as f
 from contact_sim.arrays._views import Arrays, arrays_of, integers, matrix, square, vector
-from contact_sim.constraints._elimination import (
-    Elimination,
-    constrain,
-    factor_rows,
-    fill_reduction,
-    reduce_problem,
-    row_values,
-)
 from contact_sim.constraints._constraint_rows import (
     DAMPED,
     DRIVEN,
@@ -41,6 +33,14 @@ from contact_sim.constraints._constraint_rows import (
     fill_drift,
     fill_errors,
     fill_jacobian,
+)
+from contact_sim.constraints._elimination import (
+    Elimination,
+    constrain,
+    factor_rows,
+    fill_reduction,
+    reduce_problem,
+    row_values,
 )
 from contact_sim.dynamics._integration import integrate_configuration
 from contact_sim.dynamics._rigid_body import forward_kinematics

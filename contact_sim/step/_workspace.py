@@ -35,8 +35,7 @@ from contact_sim.collision._detection import candidates_of, leaf_dof
 from contact_sim.collision._solid_contacts import place_solids
 from contact_sim.collision._surface import Ground
 from contact_sim.collision._terrain import Terrain, addresses_of, fill_coefficients
-from contact_sim.constraints._constraint_rows import COUNT
-from contact_sim.constraints._constraint_rows import ConstraintTable, constraint_table
+from contact_sim.constraints._constraint_rows import COUNT, ConstraintTable, constraint_table
 from contact_sim.dynamics._tree import Tree, tree_of
 from contact_sim.robot._constraints import Constraint
 from contact_sim.robot._joint_limits import PositionLimit

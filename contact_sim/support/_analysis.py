@@ -36,7 +36,6 @@ from contact_sim.support._stance_dynamics import (
     stance_dynamics,
 )
 
-
 # --- Support polygons, and rigid motions of the base as lines in space
 
 ON_LINE = 1e-9
@@ -61,7 +60,7 @@ class RigidMotion:
 
 
 def base_motion(twist: Array, origin: Array, landmarks: dict[str, Array]) -> RigidMotion:
-    """Return the motion that a twist (6,) at `origin` (3,) is, named after landmarks on its axis."""
+    """Return the motion that a twist (6,) at `origin` is, named after landmarks on its axis."""
     unit = twist / np.linalg.norm(twist)
     linear, omega = unit[:3], unit[3:]
     speed = float(np.linalg.norm(omega))
@@ -111,7 +110,7 @@ def named_motions(
 
 
 def convex_hull(points: Array) -> NDArray[np.intp]:
-    """Return the corners of the convex hull of points (n, 2), counter-clockwise, without those on edges."""
+    """Return the corners of the convex hull of points (n, 2), counter-clockwise."""
     order = np.lexsort((points[:, 1], points[:, 0])).tolist()
     size = float(np.max(np.ptp(points, axis=0)))
     lower, upper = _chain(points, order, size), _chain(points, order[::-1], size)
@@ -130,7 +129,7 @@ def support_polygon(points: Array, normals: Array) -> Array:
 
 
 def distance_inside(polygon: Array, point: Array) -> float:
-    """Return how far a point (2,) lies inside a counter-clockwise polygon (n, 2), negative outside."""
+    """Return how far a point (2,) lies inside a counter-clockwise polygon (n, 2); < 0: outside."""
     if len(polygon) == 0:
         return -np.inf
     start, edge = polygon, np.roll(polygon, -1, axis=0) - polygon
