@@ -11,7 +11,7 @@ import math
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from typing import Any, TypeVar
 
 from contact_sim._validation import (
@@ -173,13 +173,13 @@ def _check_of(hint: Any) -> Check:
     if check is not None:
         return check
     assert isinstance(hint, type), hint  # such as dict, which is taken as it is
-    return partial(_instance, hint)
 
+    def check_instance(name: str, value: Any) -> Any:
+        if not isinstance(value, hint):
+            raise refused(name, value, f'expected {hint.__name__}, got {type(value).__name__}')
+        return hint(value)
 
-def _instance(kind: type, name: str, value: Any) -> Any:
-    if not isinstance(value, kind):
-        raise refused(name, value, f'expected {kind.__name__}, got {type(value).__name__}')
-    return kind(value)
+    return check_instance
 
 
 def from_mapping(cls: type[Declared], values: Mapping[str, Any]) -> Declared:

@@ -49,41 +49,28 @@ _CHAINS = {
 
 @dataclass(frozen=True)
 class Tree:
-    """A kinematic tree of nb bodies with nv degrees of freedom; row 0 is the world.
+    """A kinematic tree of nb bodies with nv degrees of freedom; row 0 is the world."""
 
-    Attributes:
-        kind: of the joint that carries the body (`REVOLUTE`, …), shape (nb,).
-        parent: body before it, always of smaller index, shape (nb,).
-        q_index: where its joint's part of q starts, shape (nb,).
-        v_index: where its joint's part of v starts; the next body's is where it ends, (nb + 1,).
-        dof_parent: dof before each dof on the way to the root, −1 at the root, shape (nv,).
-        placement: of the joint in the frame of the parent body: rotation column by column,
-            translation [m], and the pitch of a helical joint [m/rad], shape (nb, 13).
-        body: mass [kg], centre of mass [m] and inertia about it [kg m²], xx, xy, xz, yy, yz, zz,
-            in the body's frame, shape (nb, 10).
-        armature: added to the diagonal of the mass matrix, shape (nv,).
-        axes: turns vectors from the frame of the body into Pinocchio's, shape (nb, 3, 3).
-        body_of_joint: the body whose frame is the one of a Pinocchio joint, shape (njoints,).
-        free_flyer_q: where the part of q of every free flyer starts, shape (k,).
-        free_flyer_v: first dof of every free flyer, shape (k,).
-        unsupported: names of the joints whose kind the kernels do not know. If there are any,
-            the tree has those joints welded, and Pinocchio computes the dynamics. Indices of q
-            and v, `dof_parent`, `body_of_joint` and those of free flyers are valid anyway.
-    """
-
-    kind: Indices
-    parent: Indices
-    q_index: Indices
-    v_index: Indices
-    dof_parent: Indices
+    kind: Indices  # of the joint that carries the body (`REVOLUTE`, …), shape (nb,)
+    parent: Indices  # body before it, always of smaller index, shape (nb,)
+    q_index: Indices  # where its joint's part of q starts, shape (nb,)
+    v_index: Indices  # the same of v; the next body's is where it ends, shape (nb + 1,)
+    dof_parent: Indices  # dof before each dof on the way to the root, −1 at the root, shape (nv,)
     placement: Array
+    """Of the joint in the frame of the parent body: rotation column by column, translation [m],
+    and the pitch of a helical joint [m/rad], shape (nb, 13)."""
     body: Array
-    armature: Array
-    axes: Array
-    body_of_joint: Indices
-    free_flyer_q: Indices
-    free_flyer_v: Indices
+    """Mass [kg], centre of mass [m] and inertia about it [kg m²], xx, xy, xz, yy, yz, zz, in the
+    body's frame, shape (nb, 10)."""
+    armature: Array  # added to the diagonal of the mass matrix, shape (nv,)
+    axes: Array  # turn vectors from the frame of the body into Pinocchio's, shape (nb, 3, 3)
+    body_of_joint: Indices  # the body whose frame is the one of a joint, shape (njoints,)
+    free_flyer_q: Indices  # where the part of q of every free flyer starts, shape (k,)
+    free_flyer_v: Indices  # first dof of every free flyer, shape (k,)
     unsupported: tuple[str, ...]
+    """Names of the joints whose kind the kernels do not know. If there are any, the tree has those
+    joints welded, and Pinocchio computes the dynamics. Indices of q and v, `dof_parent`,
+    `body_of_joint` and those of free flyers are valid anyway."""
 
 
 class _Link(NamedTuple):

@@ -142,10 +142,8 @@ Response = Callable[[Array], tuple[Array, Array]]
 class SphereContacts:
     """The contacts that spheres may have, nc of them."""
 
-    body: IndexArray
-    """Shape (nc,)."""
-    gap: Array
-    """Signed distance [m], shape (nc,)."""
+    body: IndexArray  # shape (nc,)
+    gap: Array  # signed distance [m], shape (nc,)
     jacobian: Array
     """Velocity of the contact point, rows t1, t2, n, per velocity of its body, (nc, 3, 6)."""
 

@@ -62,11 +62,11 @@ ADDRESS, TASK, RANK, UNDAMPED_RANK = range(4)
 """Places of the field `bilateral`."""
 
 (
-    START, ELIMINATE, CONSTRAIN_UNDAMPED, CONSTRAIN_V_NEXT, CONSTRAIN_DELASSUS,
-    CONSTRAIN_DELASSUS_UNDAMPED, PROJECT, FILL_POSITIONS, ELIMINATE_ACCELERATIONS, FILL_SHARE,
-    CONSTRAIN_VECTOR, FILL_SPEEDS,
+    START_STEP, ELIMINATE, CONSTRAIN_UNDAMPED, CONSTRAIN_VELOCITY, CONSTRAIN_DELASSUS,
+    CONSTRAIN_DELASSUS_UNDAMPED, PROJECT_POSITIONS, FILL_POSITIONS, ELIMINATE_ACCELERATIONS,
+    FILL_SHARE, CONSTRAIN_VECTOR, FILL_SPEEDS,
 ) = range(12)  # fmt: skip
-"""Tasks of `bilateral_task`."""
+"""Tasks of `bilateral_task`, which says what each does."""
 
 MAX_PROJECTION_STEPS, PROJECTION_TOLERANCE = 6, 1e-13
 """Most Newton steps of a projection; error [m, rad] at which it ends."""
@@ -99,42 +99,6 @@ def run_task(data, task):
 
 
 @kernel
-def start_bilateral(data):
-    """Fill H, c and what follows from them at the start of a step; v_c into `v_next`."""
-    run_task(data, START)
-
-
-@kernel
-def eliminate_bilateral_rows(data):
-    """Fill A⁺ and H M̂⁻¹ Jᵀ from the H of the step data and the factor of M̂."""
-    run_task(data, ELIMINATE)
-
-
-@kernel
-def constrain_undamped(data):
-    """Fill the same with the factor of M, and make `undamping` the constrained v_e − v_f."""
-    run_task(data, CONSTRAIN_UNDAMPED)
-
-
-@kernel
-def constrain_delassus(data, undamped):
-    """Make G of the problem at hand G_c, the one under the constraints."""
-    run_task(data, CONSTRAIN_DELASSUS_UNDAMPED if undamped else CONSTRAIN_DELASSUS)
-
-
-@kernel
-def constrain_velocity(data):
-    """Add M̂⁻¹ Hᵀ λ_b to `v_next`; fill λ_b and ḣ, and flag rows that contradict each other."""
-    run_task(data, CONSTRAIN_V_NEXT)
-
-
-@kernel
-def project_positions(data):
-    """Move q onto h(q) = 0 in the projected rows, and fill h there."""
-    run_task(data, PROJECT)
-
-
-@kernel
 def add_bilateral_impulse(data, out):
     """Add Hᵀ λ_b of the step to `out` (nv,)."""
     H, impulse = matrix(data, f.BILATERAL_JACOBIAN), vector(data, f.BILATERAL_IMPULSE)
@@ -164,16 +128,18 @@ def bilateral_task(numbers: Any, indices: Any, layout: Any) -> None:
     data = Arrays(carray(numbers, (1,)), carray(indices, (1,)), carray(layout, (1,)))
     state = integers(data, f.BILATERAL)
     task = state[TASK]
-    # h, H and c at the start; the elimination with M̂; v_c into `v_next`
-    if task == START:
+    # at the start of a step: h, H and c, A⁺ and H M̂⁻¹ Jᵀ with the factor of M̂, and the free
+    # velocity under the constraints v_c into `v_next`; the elimination also alone
+    if task == START_STEP:
         place_rows(data, vector(data, f.Q_START))
         fill_targets(data, vector(data, f.V_START), True)
-    if task in (START, ELIMINATE):
+    if task in (START_STEP, ELIMINATE):
         state[RANK] = eliminate_with(data, matrix(data, f.FACTOR), 0)
-    if task == START:
+    if task == START_STEP:
         assign(vector(data, f.V_NEXT), vector(data, f.V_FREE))
         constrain_with(data, 0, vector(data, f.V_NEXT))
-    elif task == CONSTRAIN_V_NEXT:
+    # M̂⁻¹ Hᵀ λ_b is added to `v_next`; λ_b and ḣ are filled
+    elif task == CONSTRAIN_VELOCITY:
         v, missed = vector(data, f.V_NEXT), matrix(data, f.BILATERAL_SCRATCH)[0]
         constrain_with(data, 0, v)
         # rows contradict each other where no impulse makes H v⁺ + c zero
@@ -183,17 +149,19 @@ def bilateral_task(numbers: Any, indices: Any, layout: Any) -> None:
         if worst > CONTRADICTION_SPEED:
             solver[0], solver[2] = worse_status(solver[0], INCONSISTENT), max(solver[2], worst)
         fill_rates(data, v)
+    # the same elimination with the factor of M; `undamping` becomes the constrained v_e − v_f
     elif task == CONSTRAIN_UNDAMPED:
         state[UNDAMPED_RANK] = eliminate_with(data, matrix(data, f.UNDAMPED_FACTOR), 1)
         constrain_undamping(data)
     elif task in (CONSTRAIN_DELASSUS, CONSTRAIN_DELASSUS_UNDAMPED):
-        # G ← G − S Sᵀ, S the share of the rows of contacts (constraints/_elimination.py)
+        # G becomes G_c = G − S Sᵀ, S the share of the rows of contacts
         which, n = task - CONSTRAIN_DELASSUS, integers(data, f.COUNTS)[1]
         reduce_problem(
             half_of(data, f.BILATERAL_SHARE, which), state[RANK + which], integers(data, f.ROW_OF),
             n, square(data, f.DELASSUS, n), vector(data, f.G),
         )  # fmt: skip
-    elif task == PROJECT:
+    # q moves onto h(q) = 0 in the projected rows; h is filled there
+    elif task == PROJECT_POSITIONS:
         project(data)
     elif task == FILL_POSITIONS:
         place_rows(data, vector(data, f.PROJECTED_Q))

@@ -217,8 +217,8 @@ def limit_bias(distance, speeds, h, restitution, settings):
     return gap_bias(distance, h, settings[0])
 
 
-# --- Which rows take part. The reach of a law is (T, κ, margin): T = h, κ = 0 for one without force
-#     at a distance.
+# --- Which rows take part. The reach of a law is (T, κ, margin): T = h, κ = 0 if it needs no
+#     force at a distance.
 
 
 @kernel

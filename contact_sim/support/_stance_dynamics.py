@@ -120,14 +120,10 @@ def minimal_coordinates(
 class Weighted:
     """The singular value decomposition of J L⁻ᵀ, M = L Lᵀ."""
 
-    factor: Array
-    """Factor L, lower triangle, shape (nv, nv)."""
-    left: Array
-    """U_r, shape (m, r)."""
-    values: Array
-    """Σ_r [1/√kg], shape (r,)."""
-    right: Array
-    """V_r, shape (nv, r)."""
+    factor: Array  # L, lower triangle, shape (nv, nv)
+    left: Array  # U_r, shape (m, r)
+    values: Array  # Σ_r [1/√kg], shape (r,)
+    right: Array  # V_r, shape (nv, r)
 
     @classmethod
     def of(cls, inertia: Array, jacobian: Array) -> Weighted:
