@@ -126,7 +126,13 @@ class _OldModule(ModuleType):
         return self._function(*arguments, **named)
 
 
-class _OldLoader(Loader):
+class _Finder(MetaPathFinder, Loader):
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        name = fullname.removeprefix('contact_sim.')
+        if name not in MODULES or name == fullname:
+            return None
+        return ModuleSpec(fullname, self, is_package=name in PACKAGES)
+
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         module = _OldModule(spec.name)
         room, _, name = spec.name.rpartition('.')
@@ -136,14 +142,6 @@ class _OldLoader(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         """Do nothing: names are read when they are asked for."""
-
-
-class _Finder(MetaPathFinder):
-    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        name = fullname.removeprefix('contact_sim.')
-        if name not in MODULES or name == fullname:
-            return None
-        return ModuleSpec(fullname, _OldLoader(), is_package=name in PACKAGES)
 
 
 def install() -> None:

@@ -89,18 +89,12 @@ def fill_effort(command, speed, joint_v, limits, memory, timing, effort):
         demand = command[i] if delay[i] == 0 else delay_line[delay[i] - 1, i]
         demand = min(max(demand, -limit[i]), limit[i])
         if lagged.shape[0] > 0:
-            demand = lag_response(demand, lagged[i], decay[i])
+            # behind the lag, u + (τ − u) exp(−h/T): exact where u is constant over the step; nothing
+            # winds up, because the limit comes before the lag
+            demand += decay[i] * (lagged[i] - demand)
         lower, upper = effort_range(limit[i], max_speed[i], standstill[i], speed[joint_v[i]])
         effort[i] = min(max(demand, lower), upper)
     return -1
-
-
-@kernel
-def lag_response(demand, lagged, decay):
-    """Return the effort behind a lag at the end of a step, u + (τ − u) exp(−h/T)."""
-    # u is the delayed and limited command: exact where u is constant over the step; nothing winds
-    # up, because the limit comes before the lag
-    return demand + decay * (lagged - demand)
 
 
 @kernel
@@ -128,7 +122,7 @@ def update_actuator_memory(command, limit, memory, timing):
     for i in range(lagged.shape[0]):
         demand = command[i] if delay[i] == 0 else delay_line[delay[i] - 1, i]
         demand = min(max(demand, -limit[i]), limit[i])
-        lagged[i] = lag_response(demand, lagged[i], decay[i])
+        lagged[i] = demand + decay[i] * (lagged[i] - demand)
     for k in range(delay_line.shape[0] - 1, 0, -1):
         for i in range(delay_line.shape[1]):
             delay_line[k, i] = delay_line[k - 1, i]

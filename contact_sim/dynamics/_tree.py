@@ -85,7 +85,21 @@ class _Link(NamedTuple):
 
 def tree_of(model: pin.Model) -> Tree:
     """Return the tree of a model; `Tree.unsupported` names the joints that it cannot express."""
-    links, parents, body_of_joint, unsupported = _links(model)
+    # the links, the parent of each, the link of each joint, and the unknown joints
+    links = [_Link(FIXED, (0, 0), pin.SE3.Identity(), np.eye(3))]
+    parents, body_of_joint, unsupported = [0], [0], []
+    for j in range(1, model.njoints):
+        joint, at = model.joints[j], model.jointPlacements[j]
+        chain = _chain(joint, at)
+        if chain is None:
+            unsupported.append(model.names[j])
+            chain = [_Link(FIXED, (joint.nq, joint.nv), at, np.eye(3))]
+        last = body_of_joint[model.parents[j]]
+        for link in chain:
+            parents.append(last)
+            last = len(links)
+            links.append(link)
+        body_of_joint.append(last)
     nb = len(links)
     kind = np.array([link.kind for link in links], dtype=np.int64)
     sizes = np.array([link.sizes for link in links], dtype=np.int64)
@@ -122,25 +136,6 @@ def tree_of(model: pin.Model) -> Tree:
         free_flyer_v=v_index[:-1][kind == FREE_FLYER],
         unsupported=tuple(unsupported),
     )
-
-
-def _links(model: pin.Model) -> tuple[list[_Link], list[int], list[int], list[str]]:
-    """Return the links, the parent of each, the link of each joint, and the unknown joints."""
-    links = [_Link(FIXED, (0, 0), pin.SE3.Identity(), np.eye(3))]
-    parents, link_of_joint, unsupported = [0], [0], []
-    for j in range(1, model.njoints):
-        joint, placement = model.joints[j], model.jointPlacements[j]
-        chain = _chain(joint, placement)
-        if chain is None:
-            unsupported.append(model.names[j])
-            chain = [_Link(FIXED, (joint.nq, joint.nv), placement, np.eye(3))]
-        parent = link_of_joint[model.parents[j]]
-        for link in chain:
-            parents.append(parent)
-            parent = len(links)
-            links.append(link)
-        link_of_joint.append(parent)
-    return links, parents, link_of_joint, unsupported
 
 
 def _chain(joint: pin.JointModel, placement: pin.SE3) -> list[_Link] | None:

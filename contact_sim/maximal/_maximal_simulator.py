@@ -10,7 +10,6 @@ is linear in the number of bodies [Baraff 1996].
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -109,7 +108,7 @@ class KktSystem:
                 'bodies with mass and inertia wherever a joint can move them alone'
             ) from error
 
-    def solve(self, force: Array, right_side: Array) -> tuple[Array, Array]:
+    def solve(self, force: Array, right_side: Array | float = 0.0) -> tuple[Array, Array]:
         """Return accelerations (..., nb, 6) and multipliers (..., m) of the factored system.
 
         `force` on the bodies (..., nb, 6), `right_side` −c (..., m).
@@ -133,9 +132,6 @@ class KktSystem:
 #
 # with K⁻¹ f the accelerations of the system under forces f: joints answer contact forces at once.
 # The contact problem is that of `Simulator` (theory 0, 2.11).
-
-Response = Callable[[Array], tuple[Array, Array]]
-"""Forces on the bodies (n, nb, 6) → accelerations (n, nb, 6) and multipliers (n, m)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +193,7 @@ class GroundContacts:
         return SphereContacts(self._body[sphere], gap, rows), frames, sphere
 
     def solve(
-        self, state: BodyState, blocks: Array, free: Array, h: float, response: Response
+        self, state: BodyState, blocks: Array, free: Array, h: float, system: KktSystem
     ) -> ContactForces:
         """Return the contact forces of a step.
 
@@ -208,7 +204,7 @@ class GroundContacts:
         force = np.zeros((len(self._body), 3))
         after, solver = free, None
         active = np.zeros(len(every.gap), dtype=bool)
-        added: tuple[Array, Array] = (np.zeros_like(free), response(0.0 * free)[1])
+        added: tuple[Array, Array] = (np.zeros_like(free), system.solve(0.0 * free)[1])
         impulse = np.zeros((0, 3))
         while True:
             approach = (every.jacobian[:, 2] * after[every.body]).sum(axis=1)
@@ -217,8 +213,18 @@ class GroundContacts:
                 break
             active = closing
             some = SphereContacts(every.body[active], every.gap[active], every.jacobian[active])
-            moves, holds = response(some.wrenches(len(free)))
-            problem = self._problem(some, state, blocks, free, h, moves)
+            wrenches = some.wrenches(len(free))
+            moves, holds = system.solve(wrenches)
+            # the contact problem of these contacts
+            J = wrenches[:, 1:].reshape(3 * len(some.gap), -1)
+            G = J @ moves[:, 1:].reshape(len(moves), -1).T
+            bias = np.zeros((len(some.gap), 3))
+            bias[:, 2] = [gap_bias(gap, h, BAUMGARTE) for gap in some.gap]
+            problem = ContactProblem.from_dynamics(
+                block_diag(*blocks[1:]), J, state.velocity[1:].ravel(), free[1:].ravel(),
+                np.full(len(some.gap), self._friction), some.gap, bias.ravel(), h,
+                delassus=0.5 * (G + G.T),
+            )  # fmt: skip
             solution = self._model.solve(problem)
             rates, solver = solution.impulse / h, solution.solver
             added = np.tensordot(rates, moves, 1), rates @ holds
@@ -226,25 +232,6 @@ class GroundContacts:
         along = (impulse[:, None] @ frames[active])[:, 0] / h
         np.add.at(force, sphere[active], along)
         return ContactForces(*added, force, solver)
-
-    def _problem(
-        self,
-        some: SphereContacts,
-        state: BodyState,
-        blocks: Array,
-        free: Array,
-        h: float,
-        moves: Array,
-    ) -> ContactProblem:
-        J = some.wrenches(len(free))[:, 1:].reshape(3 * len(some.gap), -1)
-        G = J @ moves[:, 1:].reshape(len(moves), -1).T
-        bias = np.zeros((len(some.gap), 3))
-        bias[:, 2] = [gap_bias(gap, h, BAUMGARTE) for gap in some.gap]
-        return ContactProblem.from_dynamics(
-            block_diag(*blocks[1:]), J, state.velocity[1:].ravel(), free[1:].ravel(),
-            np.full(len(some.gap), self._friction), some.gap, bias.ravel(), h,
-            delassus=0.5 * (G + G.T),
-        )  # fmt: skip
 
 
 # --- Report of a step
@@ -364,30 +351,23 @@ class MaximalSimulator:
             self.mechanism.rows, self.mechanism.coordinates, dense=solver == 'dense'
         )
         self._projects = isinstance(self.stabilisation, Projection)
-        self._ground = (
-            None
-            if contact_model is None
-            else self._ground_contacts(contact_model, terrain, friction)
-        )
+        self._ground = None
+        if contact_model is not None:
+            law = as_contact_model(contact_model)
+            if plane is not None or not isinstance(law, Ncp):
+                raise InvalidInput(
+                    f'contact_model = {shown(contact_model)}, plane = {plane}: in maximal '
+                    "coordinates contact is that of 'ncp', and in space"
+                )
+            ground = as_terrain(terrain)
+            if ground.regions:
+                raise InvalidInput(
+                    'terrain: friction and restitution of regions are left out in maximal '
+                    'coordinates: take terrain.with_regions(())'
+                )
+            mu = number_within('friction', friction, np.inf)
+            self._ground = GroundContacts(self.mechanism, ground, mu, law)
         self.reset()
-
-    def _ground_contacts(
-        self, contact_model: str | ContactModel, terrain: TerrainLike, friction: float
-    ) -> GroundContacts:
-        law, plane = as_contact_model(contact_model), self.mechanism.plane
-        if plane is not None or not isinstance(law, Ncp):
-            raise InvalidInput(
-                f'contact_model = {shown(contact_model)}, plane = {plane}: in maximal coordinates '
-                "contact is that of 'ncp', and in space"
-            )
-        ground = as_terrain(terrain)
-        if ground.regions:
-            raise InvalidInput(
-                'terrain: friction and restitution of regions are left out in maximal '
-                'coordinates: take terrain.with_regions(())'
-            )
-        mu = number_within('friction', friction, np.inf)
-        return GroundContacts(self.mechanism, ground, mu, law)
 
     @checked
     def reset(
@@ -462,7 +442,7 @@ class MaximalSimulator:
         contacts = None
         if self._ground is not None:
             free = state.velocity + h * acceleration
-            contacts = self._ground.solve(state, self._blocks, free, h, self._response)
+            contacts = self._ground.solve(state, self._blocks, free, h, self.system)
             acceleration, forces = acceleration + contacts.acceleration, forces + contacts.held
         velocity = state.velocity + h * acceleration
         moved = BodyState(state.position, state.rotation, velocity).moved(h * velocity)
@@ -485,10 +465,6 @@ class MaximalSimulator:
             force += self.mechanism.drive(self.state, effort)
         self.system.factor(self._blocks, self._rows.jacobian)
         return self.system.solve(force, -right_side)
-
-    def _response(self, force: Array) -> tuple[Array, Array]:
-        """Return the accelerations and multipliers of forces (..., nb, 6) alone."""
-        return self.system.solve(force, np.zeros((*force.shape[:-2], len(self._rows.error))))
 
     def _projected(self, state: BodyState) -> BodyState:
         """Return the bodies moved onto h = 0; what is left after the last step is drift."""

@@ -235,12 +235,9 @@ ALIGNED = 1e-9
 class JointKind(NamedTuple):
     """The rows of one kind of joint."""
 
-    coincident: bool
-    """Whether its origins on both bodies meet: three rows in world axes."""
-    fixed_axes: tuple[int, ...]
-    """Axes of the parent along which the origins do not part."""
-    perpendicular: tuple[tuple[int, int], ...]
-    """Axes of child and parent that stay perpendicular."""
+    coincident: bool  # whether its origins on both bodies meet: three rows in world axes
+    fixed_axes: tuple[int, ...]  # axes of the parent along which the origins do not part
+    perpendicular: tuple[tuple[int, int], ...]  # axes of child and parent that stay perpendicular
 
 
 HINGE = JointKind(True, (), ((Z, X), (Z, Y)))

@@ -1,7 +1,6 @@
 """Bilateral rows h(q) = 0 of a step: eliminated from the contact problem, exact for every law.
 
-    v⁺ = v_f + M̂⁻¹ (Jᵀ λ + Hᵀ λ_b),   λ_b = −A⁺ (H (v_f + M̂⁻¹ Jᵀ λ) + c),   A = H M̂⁻¹ Hᵀ
-    v_c = v_f − M̂⁻¹ Hᵀ A⁺ (H v_f + c),   G_c = J M̂⁻¹ Jᵀ − (J M̂⁻¹ Hᵀ) A⁺ (H M̂⁻¹ Jᵀ)   (theory 4.6)
+    v_c = v_f − M̂⁻¹ Hᵀ A⁺ (H v_f + c),   G_c and A as in constraints/_elimination.py (theory 4.6)
 
 The contacts see G_c and J v_c: a robot that can move in no other way. Few simulations have such
 rows, so their kernels are compiled once, apart from the laws, and called by address: a task is
@@ -60,23 +59,18 @@ NUMBERS, INDICES = types.CPointer(types.float64), types.CPointer(types.int64)
 
 ADDRESS, TASK, RANK, UNDAMPED_RANK = range(4)
 """Places of the field `bilateral`."""
-
 (
     START_STEP, ELIMINATE, CONSTRAIN_UNDAMPED, CONSTRAIN_VELOCITY, CONSTRAIN_DELASSUS,
     CONSTRAIN_DELASSUS_UNDAMPED, PROJECT_POSITIONS, FILL_POSITIONS, ELIMINATE_ACCELERATIONS,
     FILL_SHARE, CONSTRAIN_VECTOR, FILL_SPEEDS,
 ) = range(12)  # fmt: skip
 """Tasks of `bilateral_task`, which says what each does."""
-
 MAX_PROJECTION_STEPS, PROJECTION_TOLERANCE = 6, 1e-13
 """Most Newton steps of a projection; error [m, rad] at which it ends."""
-
 CONTRADICTION_SPEED = 1e-6
 """Velocity [m/s, rad/s] that constraints may miss by rounding."""
-
 DIFFERENCE_STEP = 1e-6
 """Way along v over which H is differenced, relative to 1 [rad or m]."""
-
 MAX_COORDINATE_CHANGE = 0.3
 """Largest change of a coordinate in one Newton step [rad or m]."""
 

@@ -24,13 +24,10 @@ from contact_sim.solvers._springs import SpringWork
 
 ALL_ISLANDS = -1
 """Stands for the rows of all islands."""
-
 ACTIVE, DEGENERATE = 1.0, -1.0
 """Values of the field `active`; 0 is a contact out of reach."""
-
 DEGENERATE_RATIO = 1e-6
 """Length of the normal row, beside the tangential ones, up to which it counts as zero."""
-
 ROUNDING = 1e-12
 """The same beside the speeds of the columns that it is made of."""
 

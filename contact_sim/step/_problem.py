@@ -69,13 +69,11 @@ class Cone:
     """b [m/s], shape (3,)."""
 
     def __post_init__(self) -> None:
-        _store(self, 'jacobian', 3, np.ndim(self.jacobian) == 2)
-        _store(self, 'bias', 3, np.ndim(self.bias) == 1)
+        _check_block(self, 3)
         if not (np.isfinite(self.friction) and self.friction >= 0.0):
             raise InvalidInput(
                 f'Cone.friction = {shown(self.friction)}: expected a finite value >= 0'
             )
-        _check_gap('Cone', self.gap)
 
 
 @checked_fields
@@ -100,8 +98,7 @@ class Interval:
     """b [m/s, rad/s], shape (1,)."""
 
     def __post_init__(self) -> None:
-        _store(self, 'jacobian', 1, np.ndim(self.jacobian) == 2)
-        _store(self, 'bias', 1, np.ndim(self.bias) == 1)
+        _check_block(self, 1)
         if not self.lower <= self.upper:  # so NaN is refused
             raise InvalidInput(
                 f'Interval: lower = {shown(self.lower)}, upper = {shown(self.upper)}: '
@@ -109,26 +106,24 @@ class Interval:
             )
         if self.lower == np.inf or self.upper == -np.inf:
             raise InvalidInput(f'Interval: [{self.lower}, {self.upper}] holds no finite impulse')
-        _check_gap('Interval', self.gap)
 
 
 Block = Cone | Interval
 
 
-def _store(block: Block, name: str, rows: int, right_rank: bool) -> None:
-    place = f'{type(block).__name__}.{name}'
-    value = np.array(real_array(place, getattr(block, name)))
-    if not right_rank or value.shape[0] != rows:
-        raise InvalidInput(f'{place}: shape {value.shape}, expected {rows} rows')
-    if not np.isfinite(value).all():
-        raise InvalidInput(f'{place}: all entries must be finite')
-    value.setflags(write=False)
-    object.__setattr__(block, name, value)
-
-
-def _check_gap(kind: str, gap: float) -> None:
-    if not np.isfinite(gap):
-        raise InvalidInput(f'{kind}.gap = {shown(gap)}: expected a finite number')
+def _check_block(block: Block, rows: int) -> None:
+    """Check what both kinds have; Jacobian and bias become arrays that cannot be written."""
+    kind = type(block).__name__
+    for name, rank in (('jacobian', 2), ('bias', 1)):
+        value = np.array(real_array(f'{kind}.{name}', getattr(block, name)))
+        if value.ndim != rank or value.shape[0] != rows:
+            raise InvalidInput(f'{kind}.{name}: shape {value.shape}, expected {rows} rows')
+        if not np.isfinite(value).all():
+            raise InvalidInput(f'{kind}.{name}: all entries must be finite')
+        value.setflags(write=False)
+        object.__setattr__(block, name, value)
+    if not np.isfinite(block.gap):
+        raise InvalidInput(f'{kind}.gap = {shown(block.gap)}: expected a finite number')
 
 
 # --- The problem.

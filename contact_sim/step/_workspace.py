@@ -35,7 +35,7 @@ from contact_sim.collision._detection import candidates_of, leaf_dof
 from contact_sim.collision._solid_contacts import place_solids
 from contact_sim.collision._surface import Ground
 from contact_sim.collision._terrain import Terrain, addresses_of, fill_coefficients
-from contact_sim.constraints._constraint_rows import COUNT, ConstraintTable, constraint_table
+from contact_sim.constraints._constraint_rows import COUNT, constraint_table
 from contact_sim.dynamics._tree import Tree, tree_of
 from contact_sim.robot._constraints import Constraint
 from contact_sim.robot._joint_limits import PositionLimit
@@ -47,13 +47,10 @@ from contact_sim.step._contact_rows import contact_branches, islands_of
 
 BAUMGARTE, RESTITUTION_THRESHOLD = 0.2, 0.05
 """Share of a penetration taken out per step [-]; approach speed of plastic impacts [m/s]."""
-
 GROUND_FIELDS = frozenset({'terrain', 'ground'})
 """Fields with the numbers of the ground."""
-
 TIME_STEP_FIELDS = frozenset({'time_step', 'lower', 'upper', 'lag_decay', 'delay', 'delay_line'})
 """Fields that follow from the time step."""
-
 CONSTRAINT_FIELDS = frozenset(
     {'dof_island', 'contact_island', 'interval_island', 'solid_island', 'pair_groups'}
     | {name for name in FIELDS if name.startswith('bilateral')}
@@ -62,11 +59,9 @@ CONSTRAINT_FIELDS = frozenset(
 
 cached_places = lru_cache(maxsize=64)(places_of)
 """Cached: single problems are solved by the thousand, and have few sizes."""
-
 NUMBERS, INDICES = types.CPointer(types.float64), types.CPointer(types.int64)
 
 OPEN, STICK, SLIP = 0, 1, 2
-
 STICTION_SPEED = 1e-9
 """Tangential speed below which a loaded contact counts as sticking [m/s]."""
 
@@ -110,8 +105,8 @@ class Workspace:
         limited = [joints_of(robot, limit) for limit in robot.position_limits]
         ties = [[joint.idx_v for joint in joints] for joints in limited]
         self._islands = islands_of(tree.dof_parent, [*ties, *self.table.coupled_dofs])
-        self.sizes = sizes_of(robot, terrain, tree, self._islands, h, self.table)
         self.robot, self.model, self.tree = robot, model, tree
+        self.sizes = self._sizes(terrain, h)
         self.names = contact_names(robot, terrain)
         self._allocate()
         self._fill_robot(robot, tree)
@@ -123,6 +118,23 @@ class Workspace:
         self.lag_decay[:] = robot.actuators.lag_decay(h)
         self.delay[:] = robot.actuators.delay_steps(h)
         self.set_time_step(h)
+
+    def _sizes(self, terrain: Terrain, h: float) -> Sizes:
+        robot, islands, table = self.robot, self._islands, self.table
+        candidates, actuators = len(robot.candidates), robot.actuators
+        return Sizes(
+            nq=robot.nq, nv=robot.nv, n_joints=robot.n_joints,
+            nc=candidates * terrain.features + robot.collisions.slots,
+            ns=int(np.count_nonzero(robot.joint_friction)) + len(robot.position_limits),
+            n_bodies=len(self.tree.kind), n_candidates=candidates,
+            n_flyers=len(self.tree.free_flyer_v), n_limits=len(robot.position_limits),
+            n_islands=int(islands.max(initial=0)) + 1,
+            n_delay=int(actuators.delay_steps(h).max(initial=0)),
+            n_lags=robot.n_joints if actuators.time_constant.any() else 0,
+            n_solids=len(robot.collisions.solids), n_pairs=len(robot.collisions.pairs),
+            n_pair_groups=len(pair_groups(robot, islands)), n_pair_slots=robot.collisions.slots,
+            n_constraints=len(table.constraints), nb=table.rows,
+        )  # fmt: skip
 
     def _allocate(self) -> None:
         places = cached_places(self.sizes)
@@ -158,7 +170,8 @@ class Workspace:
         other = object.__new__(Workspace)
         for name in ('sizes', 'robot', 'model', 'tree', 'names', 'table'):
             setattr(other, name, getattr(self, name))
-        other._kept = self._kept if terrain is None else ground_arrays(terrain)
+        # the arrays that the kernels know by address are kept alive
+        other._kept = self._kept if terrain is None else (terrain.relief, terrain.region_numbers)
         other._allocate()
         other.numbers[:], other.indices[:] = self.numbers, self.indices
         return other
@@ -255,7 +268,7 @@ class Workspace:
         self.offset[:] = np.einsum('iab,ia->ib', turn, spheres.offset)
         self.radius[:] = spheres.radius
         self.terrain[:] = terrain.data
-        self._kept = ground_arrays(terrain)
+        self._kept = terrain.relief, terrain.region_numbers  # known by address: kept alive
         self.ground[:] = ground_indices(terrain)
         self.leaf_dof[:] = np.repeat(spheres.leaf_dof, features)
         self.dof_island[:] = self._islands
@@ -306,41 +319,11 @@ class Workspace:
 
 
 def ground_indices(terrain: Terrain) -> tuple[int, ...]:
-    """Return the field `ground`: kind, features, and addresses of the `ground_arrays`."""
-    relief, regions = ground_arrays(terrain)
+    """Return the field `ground`: kind, features, addresses and lengths of its arrays."""
+    relief, regions = terrain.relief, terrain.region_numbers
     return (
         terrain.kind, terrain.features, relief.ctypes.data, len(relief),
         *addresses_of(terrain.kind), regions.ctypes.data, len(regions),
-    )  # fmt: skip
-
-
-def ground_arrays(terrain: Terrain) -> tuple[Array, Array]:
-    """Return the arrays of a ground that the kernels know by address, to be kept alive."""
-    return terrain.relief, terrain.region_numbers
-
-
-def sizes_of(
-    robot: RobotModel,
-    terrain: Terrain,
-    tree: Tree,
-    islands: Indices,
-    h: float,
-    table: ConstraintTable,
-) -> Sizes:
-    """Return the sizes of a simulation of `robot` on `terrain` with time step h [s]."""
-    candidates, actuators = len(robot.candidates), robot.actuators
-    return Sizes(
-        nq=robot.nq, nv=robot.nv, n_joints=robot.n_joints,
-        nc=candidates * terrain.features + robot.collisions.slots,
-        ns=int(np.count_nonzero(robot.joint_friction)) + len(robot.position_limits),
-        n_bodies=len(tree.kind), n_candidates=candidates, n_flyers=len(tree.free_flyer_v),
-        n_limits=len(robot.position_limits),
-        n_islands=int(islands.max(initial=0)) + 1,
-        n_delay=int(actuators.delay_steps(h).max(initial=0)),
-        n_lags=robot.n_joints if actuators.time_constant.any() else 0,
-        n_solids=len(robot.collisions.solids), n_pairs=len(robot.collisions.pairs),
-        n_pair_groups=len(pair_groups(robot, islands)), n_pair_slots=robot.collisions.slots,
-        n_constraints=len(table.constraints), nb=table.rows,
     )  # fmt: skip
 
 

@@ -80,7 +80,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         robot = load_robot(options.robot, floating_base=not options.fixed_base)
         q = robot.reference_configuration(options.pose)
-        feet = None if options.feet is None else [_foot(name) for name in options.feet]
+        feet = (
+            None
+            if options.feet is None
+            else [int(foot) if foot.isdecimal() else foot for foot in options.feet]
+        )
         table = support_table(robot, q, feet)
     except ContactSimError as error:
         print(f'{parser.prog}: {error}', file=sys.stderr)
@@ -89,10 +93,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f'{robot.name}, pose {options.pose!r}, {robot.n_joints} joints, feet: {names}\n')
     print(table)
     return 0
-
-
-def _foot(text: str) -> str | int:
-    return int(text) if text.isdecimal() else text
 
 
 if __name__ == '__main__':

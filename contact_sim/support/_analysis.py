@@ -19,7 +19,7 @@ from functools import cached_property
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from contact_sim._types import Array
 from contact_sim._validation import checked
@@ -109,23 +109,18 @@ def named_motions(
     return tuple(base_motion(twist, origin, landmarks) for twist in chosen)
 
 
-def convex_hull(points: Array) -> NDArray[np.intp]:
-    """Return the corners of the convex hull of points (n, 2), counter-clockwise."""
-    order = np.lexsort((points[:, 1], points[:, 0])).tolist()
-    size = float(np.max(np.ptp(points, axis=0)))
-    lower, upper = _chain(points, order, size), _chain(points, order[::-1], size)
-    corners = lower[:-1] + upper[:-1] if len(order) > 1 else order
-    return np.array(corners, dtype=np.intp)
-
-
 def support_polygon(points: Array, normals: Array) -> Array:
     """Return the corners of the support polygon, counter-clockwise seen from above, (k, 3)."""
     if len(points) == 0:
         return np.zeros((0, 3))
     normal = normals[0]
     first = np.cross(normal, np.eye(3)[np.argmin(np.abs(normal))])
-    axes = np.stack([first, np.cross(normal, first)], axis=1)
-    return np.asarray(points[convex_hull(points @ axes)])
+    plane = points @ np.stack([first, np.cross(normal, first)], axis=1)
+    # the convex hull: points inside, and on an edge between two others, are left out
+    order = np.lexsort((plane[:, 1], plane[:, 0])).tolist()
+    size = float(np.max(np.ptp(plane, axis=0)))
+    lower, upper = _chain(plane, order, size), _chain(plane, order[::-1], size)
+    return np.asarray(points[lower[:-1] + upper[:-1] if len(order) > 1 else order])
 
 
 def distance_inside(polygon: Array, point: Array) -> float:

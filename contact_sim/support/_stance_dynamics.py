@@ -207,13 +207,8 @@ def _points(robot: RobotModel, foot: Any) -> tuple[int, ...]:
 
 def held_rows(directions: Sequence[str], feet: Iterable[int]) -> list[int]:
     """Return the rows (t1, t2, n per contact point) that `directions` holds of `feet`."""
-    valid = (
-        not isinstance(directions, str)
-        and len(directions) > 0
-        and set(directions) <= set(DIRECTIONS)
-        and len(set(directions)) == len(directions)
-    )
-    if not valid:
+    known = () if isinstance(directions, str) else set(directions) & set(DIRECTIONS)
+    if not known or len(known) < len(directions):
         raise InvalidInput(
             f'directions = {shown(directions)}: expected some of {DIRECTIONS}, each once'
         )
