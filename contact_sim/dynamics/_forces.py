@@ -89,8 +89,8 @@ def fill_effort(command, speed, joint_v, limits, memory, timing, effort):
         demand = command[i] if delay[i] == 0 else delay_line[delay[i] - 1, i]
         demand = min(max(demand, -limit[i]), limit[i])
         if lagged.shape[0] > 0:
-            # behind the lag, u + (τ − u) exp(−h/T): exact where u is constant over the step; nothing
-            # winds up, because the limit comes before the lag
+            # behind the lag, u + (τ − u) exp(−h/T): exact where u is constant over the step;
+            # nothing winds up, because the limit comes before the lag
             demand += decay[i] * (lagged[i] - demand)
         lower, upper = effort_range(limit[i], max_speed[i], standstill[i], speed[joint_v[i]])
         effort[i] = min(max(demand, lower), upper)

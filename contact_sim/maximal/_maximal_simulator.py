@@ -71,11 +71,8 @@ class KktSystem:
             of_joint = np.flatnonzero(rows.joint == j)
             self.row_unknown[of_joint] = self.size + count + np.arange(len(of_joint))
             self.size += count + len(of_joint)
-        self._lay_out(rows)
         self._factor: Any = None
-
-    def _lay_out(self, rows: JointRows) -> None:
-        """Find the entries of M and J, and their places in compressed columns."""
+        # the entries of M and J, and their places in compressed columns
         known = self.body_unknown >= 0
         blocks = INERTIA & known[:, :, None] & known[:, None, :]
         side = np.stack([rows.parent[rows.joint], rows.joint], axis=1)
@@ -84,12 +81,12 @@ class KktSystem:
         body, a, b = np.nonzero(blocks)
         row, end, k = np.nonzero(entries)
         above, below = self.body_unknown[side[row, end], k], self.row_unknown[row]
-        i = np.concatenate([self.body_unknown[body, a], above, below])
-        j = np.concatenate([self.body_unknown[body, b], below, above])
-        self._order = np.lexsort((i, j))
-        starts = np.searchsorted(j[self._order], np.arange(self.size + 1))
-        columns = i[self._order].astype(np.int32), starts.astype(np.int32)  # as SuperLU wants
-        self.matrix = csc_array((np.zeros(len(i)), *columns), shape=(self.size, self.size))
+        at_row = np.concatenate([self.body_unknown[body, a], above, below])
+        at_column = np.concatenate([self.body_unknown[body, b], below, above])
+        self._order = np.lexsort((at_row, at_column))
+        starts = np.searchsorted(at_column[self._order], np.arange(self.size + 1))
+        columns = at_row[self._order].astype(np.int32), starts.astype(np.int32)  # as SuperLU wants
+        self.matrix = csc_array((np.zeros(len(at_row)), *columns), shape=(self.size, self.size))
         """The matrix at the latest state."""
 
     def factor(self, inertia: Array, jacobian: Array) -> None:
@@ -135,22 +132,6 @@ class KktSystem:
 
 
 @dataclass(frozen=True, eq=False)
-class SphereContacts:
-    """The contacts that spheres may have, nc of them."""
-
-    body: IndexArray  # shape (nc,)
-    gap: Array  # signed distance [m], shape (nc,)
-    jacobian: Array
-    """Velocity of the contact point, rows t1, t2, n, per velocity of its body, (nc, 3, 6)."""
-
-    def wrenches(self, bodies: int) -> Array:
-        """Return what unit forces along each row exert on all bodies, shape (3 nc, nb, 6)."""
-        wrench = np.zeros((3 * len(self.body), bodies, 6))
-        wrench[np.arange(len(wrench)), np.repeat(self.body, 3)] = self.jacobian.reshape(-1, 6)
-        return wrench
-
-
-@dataclass(frozen=True, eq=False)
 class ContactForces:
     """Forces of the ground in a step, and their effect."""
 
@@ -180,18 +161,6 @@ class GroundContacts:
         self._offset = own - tree.body[self._body, 1:4]
         self._radius = np.array([point.radius for point in points])
 
-    def sphere_contacts(self, state: BodyState) -> tuple[SphereContacts, Array, IndexArray]:
-        """Return the contacts, their frames (nc, 3, 3), and the sphere of each (nc,)."""
-        lever = turned(state.rotation[self._body], self._offset)
-        distance, normals = self._terrain.contacts(state.position[self._body] + lever)
-        sphere, slot = np.nonzero(distance < UNUSED_GAP)
-        gap, n = distance[sphere, slot] - self._radius[sphere], normals[sphere, slot]
-        frames = np.array([[*tangents(*normal), normal] for normal in n]).reshape(-1, 3, 3)
-        # halfway between sphere and ground, see collision/_detection.py
-        at = lever[sphere] - (self._radius[sphere] + 0.5 * gap)[:, None] * n
-        rows = np.concatenate([frames, cross(at[:, None], frames)], axis=2)
-        return SphereContacts(self._body[sphere], gap, rows), frames, sphere
-
     def solve(
         self, state: BodyState, blocks: Array, free: Array, h: float, system: KktSystem
     ) -> ContactForces:
@@ -200,29 +169,42 @@ class GroundContacts:
         Contacts that close within the step are added until no further one does. `blocks` are of M,
         `free` the velocities after the step without contact, (nb, 6).
         """
-        every, frames, sphere = self.sphere_contacts(state)
+        # the contacts that spheres may have, with their frames; each on the body of its sphere
+        lever = turned(state.rotation[self._body], self._offset)
+        distance, normals = self._terrain.contacts(state.position[self._body] + lever)
+        sphere, slot = np.nonzero(distance < UNUSED_GAP)
+        gap, n = distance[sphere, slot] - self._radius[sphere], normals[sphere, slot]
+        frames = np.array([[*tangents(*normal), normal] for normal in n]).reshape(-1, 3, 3)
+        # velocity of the contact point, rows t1, t2, n, per velocity of its body, (nc, 3, 6); the
+        # point is halfway between sphere and ground, see collision/_detection.py
+        at = lever[sphere] - (self._radius[sphere] + 0.5 * gap)[:, None] * n
+        rows = np.concatenate([frames, cross(at[:, None], frames)], axis=2)
+        body = self._body[sphere]
         force = np.zeros((len(self._body), 3))
         after, solver = free, None
-        active = np.zeros(len(every.gap), dtype=bool)
+        active = np.zeros(len(gap), dtype=bool)
         added: tuple[Array, Array] = (np.zeros_like(free), system.solve(0.0 * free)[1])
         impulse = np.zeros((0, 3))
         while True:
-            approach = (every.jacobian[:, 2] * after[every.body]).sum(axis=1)
-            closing = (every.gap + h * approach < 0.0) | active
+            approach = (rows[:, 2] * after[body]).sum(axis=1)
+            closing = (gap + h * approach < 0.0) | active
             if closing.sum() <= active.sum():
                 break
             active = closing
-            some = SphereContacts(every.body[active], every.gap[active], every.jacobian[active])
-            wrenches = some.wrenches(len(free))
+            # what unit forces along each row exert on all bodies, and how these move
+            count = int(active.sum())
+            units, bodies = np.arange(3 * count), np.repeat(body[active], 3)
+            wrenches = np.zeros((3 * count, len(free), 6))
+            wrenches[units, bodies] = rows[active].reshape(-1, 6)
             moves, holds = system.solve(wrenches)
             # the contact problem of these contacts
-            J = wrenches[:, 1:].reshape(3 * len(some.gap), -1)
+            J = wrenches[:, 1:].reshape(3 * count, -1)
             G = J @ moves[:, 1:].reshape(len(moves), -1).T
-            bias = np.zeros((len(some.gap), 3))
-            bias[:, 2] = [gap_bias(gap, h, BAUMGARTE) for gap in some.gap]
+            bias = np.zeros((count, 3))
+            bias[:, 2] = [gap_bias(distance, h, BAUMGARTE) for distance in gap[active]]
             problem = ContactProblem.from_dynamics(
                 block_diag(*blocks[1:]), J, state.velocity[1:].ravel(), free[1:].ravel(),
-                np.full(len(some.gap), self._friction), some.gap, bias.ravel(), h,
+                np.full(count, self._friction), gap[active], bias.ravel(), h,
                 delassus=0.5 * (G + G.T),
             )  # fmt: skip
             solution = self._model.solve(problem)

@@ -80,11 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         robot = load_robot(options.robot, floating_base=not options.fixed_base)
         q = robot.reference_configuration(options.pose)
-        feet = (
-            None
-            if options.feet is None
-            else [int(foot) if foot.isdecimal() else foot for foot in options.feet]
-        )
+        feet = options.feet and [int(foot) if foot.isdecimal() else foot for foot in options.feet]
         table = support_table(robot, q, feet)
     except ContactSimError as error:
         print(f'{parser.prog}: {error}', file=sys.stderr)

@@ -74,7 +74,7 @@ def base_motion(twist: Array, origin: Array, landmarks: dict[str, Array]) -> Rig
     reach = {name: place - point for name, place in landmarks.items()}
     on_axis = [
         name for name, lever in reach.items()
-        if np.linalg.norm(np.cross(axis, lever)) <= 1e-7 * max(1.0, np.linalg.norm(lever))
+        if np.linalg.norm(np.cross(axis, lever)) <= 1e-7 * max(1.0, float(np.linalg.norm(lever)))
     ]  # fmt: skip
     if len(on_axis) > 1:
         line = 'the line ' + ' - '.join(on_axis)

@@ -50,27 +50,22 @@ RANK_TOLERANCE = 1e-8
 
 
 def singular_values(matrix: Array) -> Array:
-    """Return the singular values of a matrix (m, n), largest first; none for an empty one."""
+    """Return the singular values of a matrix (m, n) that count as not zero, largest first."""
     if 0 in matrix.shape:
         return np.zeros(0)
-    return np.asarray(np.linalg.svd(matrix, compute_uv=False))
-
-
-def counting(values: Array) -> NDArray[np.bool_]:
-    """Return which singular values, largest first, count as different from zero."""
-    return np.asarray(values > RANK_TOLERANCE * values.max(initial=0.0))
+    values = np.linalg.svd(matrix, compute_uv=False)
+    return np.asarray(values[values > RANK_TOLERANCE * values.max()])
 
 
 def rank(matrix: Array) -> int:
-    """Return the rank of a matrix (m, n): singular values above RANK_TOLERANCE of the largest."""
-    return int(np.count_nonzero(counting(singular_values(matrix))))
+    """Return the rank of a matrix (m, n): how many singular values count."""
+    return len(singular_values(matrix))
 
 
 def conditioning(matrix: Array) -> float:
     """Return the ratio of the largest singular value to the smallest that counts; 1 if none."""
     values = singular_values(matrix)
-    kept = values[counting(values)]
-    return float(kept[0] / kept[-1]) if len(kept) else 1.0
+    return float(values[0] / values[-1]) if len(values) else 1.0
 
 
 @checked
@@ -82,7 +77,8 @@ def null_space_basis(matrix: Array) -> Array:
     if 0 in matrix.shape:
         return np.eye(columns)
     _, values, directions = np.linalg.svd(matrix)
-    return np.asarray(directions[np.count_nonzero(counting(values)) :].T.copy())
+    count = np.count_nonzero(values > RANK_TOLERANCE * values.max())
+    return np.asarray(directions[count:].T.copy())
 
 
 @checked
