@@ -366,8 +366,8 @@ class PinocchioTerms:
         work.world_inertia[:] = 0.0
         for joint, placement in enumerate(data.oMi):
             body = self._tree.body_of_joint[joint]
-            turned = placement.rotation @ self._tree.axes[body]
-            work.pose[body, :9] = turned.ravel(order='F')
+            axes = placement.rotation @ self._tree.axes[body]
+            work.pose[body, :9] = axes.ravel(order='F')
             work.pose[body, 9:] = placement.translation
             if joint:
                 inertia, row = placement.act(model.inertias[joint]), work.world_inertia[body]

@@ -132,8 +132,8 @@ def bilateral_task(numbers: Any, indices: Any, layout: Any) -> None:
     if task == START_STEP:
         assign(vector(data, f.V_NEXT), vector(data, f.V_FREE))
         constrain_with(data, 0, vector(data, f.V_NEXT))
-    # M̂⁻¹ Hᵀ λ_b is added to `v_next`; λ_b and ḣ are filled
     elif task == CONSTRAIN_VELOCITY:
+        # M̂⁻¹ Hᵀ λ_b is added to `v_next`; λ_b and ḣ are filled
         v, missed = vector(data, f.V_NEXT), matrix(data, f.BILATERAL_SCRATCH)[0]
         constrain_with(data, 0, v)
         # rows contradict each other where no impulse makes H v⁺ + c zero
@@ -143,8 +143,8 @@ def bilateral_task(numbers: Any, indices: Any, layout: Any) -> None:
         if worst > CONTRADICTION_SPEED:
             solver[0], solver[2] = worse_status(solver[0], INCONSISTENT), max(solver[2], worst)
         fill_rates(data, v)
-    # the same elimination with the factor of M; `undamping` becomes the constrained v_e − v_f
     elif task == CONSTRAIN_UNDAMPED:
+        # the same elimination with the factor of M; `undamping` becomes the constrained v_e − v_f
         state[UNDAMPED_RANK] = eliminate_with(data, matrix(data, f.UNDAMPED_FACTOR), 1)
         constrain_undamping(data)
     elif task in (CONSTRAIN_DELASSUS, CONSTRAIN_DELASSUS_UNDAMPED):
@@ -154,8 +154,8 @@ def bilateral_task(numbers: Any, indices: Any, layout: Any) -> None:
             half_of(data, f.BILATERAL_SHARE, which), state[RANK + which], integers(data, f.ROW_OF),
             n, square(data, f.DELASSUS, n), vector(data, f.G),
         )  # fmt: skip
-    # q moves onto h(q) = 0 in the projected rows; h is filled there
     elif task == PROJECT_POSITIONS:
+        # q moves onto h(q) = 0 in the projected rows; h is filled there
         project(data)
     elif task == FILL_POSITIONS:
         place_rows(data, vector(data, f.PROJECTED_Q))
