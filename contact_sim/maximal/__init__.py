@@ -3,11 +3,7 @@
 For teaching, and to compare with the reduced coordinates of `Simulator`.
 """
 
-from contact_sim.maximal._maximal_simulator import (
-    ContactForces,
-    MaximalReport,
-    MaximalSimulator,
-)
+from contact_sim.maximal._maximal_simulator import ContactForces, MaximalReport, MaximalSimulator
 from contact_sim.maximal._mechanism import BodyState, JointRows, Mechanism, PlacedRows
 
 __all__ = [

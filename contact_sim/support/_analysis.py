@@ -40,7 +40,6 @@ from contact_sim.support._stance_dynamics import (
 
 ON_LINE = 1e-9
 """Distance within which a point lies on a line, as a share of the distances involved."""
-AXES = ('x', 'y', 'z')
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +152,7 @@ def _chain(points: Array, order: list[int], size: float) -> list[int]:
 def _direction_words(direction: Array) -> str:
     axis = int(np.argmax(np.abs(direction)))
     if abs(direction[axis]) >= 1.0 - ON_LINE:
-        return AXES[axis]
+        return 'xyz'[axis]
     return '({:.4g}, {:.4g}, {:.4g})'.format(*direction)
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -180,25 +179,23 @@ def foot_indices(robot: RobotModel, active: Iterable[str | int]) -> tuple[int, .
         raise InvalidInput(
             f'active = {shown(active)}: expected a list of names or indices of feet'
         )
-    indices = tuple(index for foot in active for index in _points(robot, foot))
+    points, indices = robot.contact_points, list[int]()
+    for foot in active:
+        if isinstance(foot, str):
+            indices += contact_point_indices('foot', foot, robot.feet, points)
+        elif not hasattr(foot, '__index__') or isinstance(foot, bool):
+            raise InvalidInput(
+                f'active: {shown(foot)} is neither the name nor the index of a foot'
+            )
+        elif not 0 <= int(foot.__index__()) < len(points):
+            raise UnknownName('index of a foot', int(foot.__index__()), range(len(points)))
+        else:
+            indices.append(int(foot.__index__()))
     if len(set(indices)) < len(indices):
-        names = [point.name for point in robot.contact_points]
+        names = [point.name for point in points]
         twice = sorted({names[i] for i in indices if indices.count(i) > 1})
         raise InvalidInput(f'active: foot {", ".join(twice)} is listed more than once')
-    return indices
-
-
-def _points(robot: RobotModel, foot: Any) -> tuple[int, ...]:
-    """Return the contact points that one entry stands for."""
-    points = robot.contact_points
-    if isinstance(foot, str):
-        return contact_point_indices('foot', foot, robot.feet, points)
-    if not hasattr(foot, '__index__') or isinstance(foot, bool):
-        raise InvalidInput(f'active: {shown(foot)} is neither the name nor the index of a foot')
-    index = int(foot.__index__())
-    if not 0 <= index < len(points):
-        raise UnknownName('index of a foot', index, range(len(points)))
-    return (index,)
+    return tuple(indices)
 
 
 def held_rows(directions: Sequence[str], feet: Iterable[int]) -> list[int]:
@@ -294,6 +291,10 @@ def stance_dynamics(
     data = model.createData()
     upper = np.triu(pin.crba(model, data, q, pin.Convention.WORLD))
     pin.forwardKinematics(model, data, q, v, np.zeros(model.nv))
+    base = np.arange(6)
+    if not robot.floating_base:
+        # what no joint drives (theory E8): a cart, if the motor is at its pendulum
+        base = np.setdiff1d(np.arange(robot.nv), robot.joint_velocity_index)
     jacobian, drift, position, frame = _contacts(robot, model, data, as_terrain(terrain))
     return StanceDynamics(
         feet=tuple(robot.contact_points[i].name for i in feet),
@@ -303,7 +304,7 @@ def stance_dynamics(
         contact_jacobian=jacobian[held],
         drift=drift[held],
         velocity=v,
-        base_dofs=base_dofs(robot),
+        base_dofs=base,
         position=position[list(feet)],
         frame=frame[list(feet)],
     )
@@ -342,17 +343,6 @@ def contact_drift(
     return stance_dynamics(robot, q, v, active, directions, terrain).drift
 
 
-def base_dofs(robot: RobotModel) -> NDArray[np.intp]:
-    """Return the coordinates of the base (theory E8), shape (n_b,).
-
-    A floating base has six. Of a robot without one they are the coordinates that no joint drives,
-    such as the cart of a cart-pendulum whose motor sits at the pendulum.
-    """
-    if robot.floating_base:
-        return np.arange(6)
-    return np.setdiff1d(np.arange(robot.nv), robot.joint_velocity_index)
-
-
 def require_feet(stance: StanceDynamics, purpose: str) -> None:
     """Raise InvalidInput where no foot stands."""
     if not stance.feet:
@@ -362,10 +352,7 @@ def require_feet(stance: StanceDynamics, purpose: str) -> None:
 def _contacts(
     robot: RobotModel, model: pin.Model, data: pin.Data, terrain: Terrain
 ) -> tuple[Array, Array, Array, Array]:
-    """Return J, J̇ v, positions and frames of all contact points of a robot, standing or not.
-
-    After crba in WORLD and forward kinematics with v̇ = 0.
-    """
+    """Return J, J̇ v, positions and frames of all contact points; `data` has v̇ = 0."""
     spheres, slots = candidates_of(robot), terrain.features * len(robot.candidates)
     candidates = spheres.joint, spheres.offset, spheres.radius
     pose = np.array([[*M.rotation.flatten('F'), *M.translation] for M in data.oMi])
