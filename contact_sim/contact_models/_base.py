@@ -30,7 +30,7 @@ from contact_sim.contact_models._stages import (
     revert_step,
 )
 from contact_sim.dynamics._integration import MOMENTUM
-from contact_sim.dynamics._pinocchio_fallback import PinocchioTerms
+from contact_sim.dynamics._rigid_body import PinocchioTerms
 from contact_sim.parameters import Parameters, parameter, relative_tolerance
 from contact_sim.solvers._jit import entry, kernel
 from contact_sim.step._bilateral_rows import (

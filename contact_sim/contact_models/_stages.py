@@ -30,7 +30,6 @@ from contact_sim.collision._contact_slots import carry_over
 from contact_sim.collision._detection import contact_rows as fill_contact_rows
 from contact_sim.collision._detection import detect
 from contact_sim.dynamics import _forces
-from contact_sim.dynamics._energy import kinetic_energy, mass_moment
 from contact_sim.dynamics._forces import (
     add_wrench,
     fill_free_velocity,
@@ -48,7 +47,9 @@ from contact_sim.dynamics._integration import (
 from contact_sim.dynamics._rigid_body import (
     bias_forces,
     forward_kinematics,
+    kinetic_energy,
     mass_matrix,
+    mass_moment,
     world_inertia,
 )
 from contact_sim.dynamics._vectors import add, put, quaternion_axes, rotated, vec
@@ -57,12 +58,14 @@ from contact_sim.solvers._delassus import delassus, factorise, solve
 from contact_sim.solvers._dense import assign
 from contact_sim.solvers._jit import entry, kernel
 from contact_sim.step._bilateral_rows import (
-    constrain_delassus,
-    constrain_undamped,
-    constrain_velocity,
+    CONSTRAIN_DELASSUS,
+    CONSTRAIN_DELASSUS_UNDAMPED,
+    CONSTRAIN_UNDAMPED,
+    CONSTRAIN_VELOCITY,
+    PROJECT_POSITIONS,
+    START_STEP,
     has_bilateral,
-    project_positions,
-    start_bilateral,
+    run_task,
 )
 from contact_sim.step._contact_rows import (
     ALL_ISLANDS,
@@ -326,7 +329,7 @@ def contact_rows(data):
     u_start, u_free, bias = vector(data, f.U_START), vector(data, f.U_FREE), vector(data, f.BIAS)
     v_free = vector(data, f.V_FREE)
     if has_bilateral(data):
-        start_bilateral(data)
+        run_task(data, START_STEP)
         v_free = vector(data, f.V_NEXT)
     # u⁻ = J v,  u_f = J v_f
     row_velocities(jacobian, contacts, intervals, dof_parent, vector(data, f.V_START), u_start)
@@ -551,7 +554,7 @@ def fill_delassus(data, n, undamped):
     )  # fmt: skip
     # bilateral rows: G − (J M̂⁻¹ Hᵀ) (H M̂⁻¹ Hᵀ)⁺ (H M̂⁻¹ Jᵀ)  (theory 4.6)
     if has_bilateral(data):
-        constrain_delassus(data, undamped)
+        run_task(data, CONSTRAIN_DELASSUS_UNDAMPED if undamped else CONSTRAIN_DELASSUS)
 
 
 @kernel
@@ -622,7 +625,7 @@ def prepare_undamped(data):
         matrix(data, f.UNDAMPED_FACTOR), undamping,
     )  # fmt: skip
     if has_bilateral(data):
-        constrain_undamped(data)
+        run_task(data, CONSTRAIN_UNDAMPED)
     row_velocities(
         matrix(data, f.JACOBIAN_TRANSPOSED), contact_branches(data),
         interval_branches(data), integers(data, f.DOF_PARENT), undamping, change,
@@ -705,7 +708,7 @@ def apply_impulses(data):
     for k in range(v_next.shape[0]):
         v_next[k] += v_free[k]
     if has_bilateral(data):
-        constrain_velocity(data)
+        run_task(data, CONSTRAIN_VELOCITY)
     for k in range(v_next.shape[0]):
         size += abs(v_next[k])
     # not finite, or beyond every physical speed: the world stops (not-a-number fails `<=`)
@@ -887,7 +890,7 @@ def integrate(data):
             matrix(data, f.POSE), displacement, vector(data, f.Q_START), vector(data, f.Q),
         )  # fmt: skip
         if has_bilateral(data):
-            project_positions(data)
+            run_task(data, PROJECT_POSITIONS)
         place_bodies(data, vector(data, f.Q))
         if carrying and apply_momentum(data):
             place_bodies(data, vector(data, f.Q))  # its rounding, too, is that of q alone

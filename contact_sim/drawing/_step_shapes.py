@@ -27,7 +27,7 @@ from contact_sim.robot._model import RobotModel
 from contact_sim.sensors._robot_view import Report
 from contact_sim.sensors._sensor import Frames, sensor_frame
 from contact_sim.simulation._report import ContactReport, PairReport, StepReport
-from contact_sim.support._geometry import distance_inside, support_polygon
+from contact_sim.support._analysis import distance_inside, support_polygon
 from contact_sim.terrain import Region
 
 METRES_PER_NEWTON = 0.01

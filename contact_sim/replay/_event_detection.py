@@ -19,7 +19,7 @@ from contact_sim.replay._replayer import ReplayedStep, Timeline, TimelineStep
 from contact_sim.robot._model import RobotModel
 from contact_sim.simulation._report import StepReport
 from contact_sim.simulation._state import FALLEN, standing_on
-from contact_sim.step._residuals import Residuals
+from contact_sim.step._problem import Residuals
 from contact_sim.step._workspace import SLIP
 
 # --- Numbers of every step of a long run in bounded memory.

@@ -19,7 +19,7 @@ from tqdm import tqdm
 from contact_sim._types import Array
 from contact_sim._validation import checked, checked_fields
 from contact_sim.collision._terrain import Terrain
-from contact_sim.constraints._table import constraint_from_dict
+from contact_sim.constraints._constraint_rows import constraint_from_dict
 from contact_sim.contact_models._base import ContactModel
 from contact_sim.errors import InvalidInput, shown
 from contact_sim.parameters import declared_parameters

@@ -36,7 +36,7 @@ from contact_sim._types import Array
 from contact_sim.arrays._fields import TERRAIN_DATA, Sizes
 from contact_sim.collision._surface import FACETED, PLANES
 from contact_sim.collision._terrain import FacetGround, GroundSurface, Terrain
-from contact_sim.constraints._table import constraint_to_dict
+from contact_sim.constraints._constraint_rows import constraint_to_dict
 from contact_sim.contact_models import CONTACT_MODELS
 from contact_sim.contact_models._base import ContactModel
 from contact_sim.errors import ContactSimError, InvalidInput, UnknownName

@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 
 from contact_sim._types import Array
 from contact_sim._validation import checked
-from contact_sim.constraints._table import constraint_to_dict
+from contact_sim.constraints._constraint_rows import constraint_to_dict
 from contact_sim.errors import InvalidInput, shown
 from contact_sim.replay._format import (
     ArchiveWriter,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from contact_sim._types import Array
 from contact_sim._validation import checked, count, real_array
-from contact_sim.constraints._table import constraint_from_dict
+from contact_sim.constraints._constraint_rows import constraint_from_dict
 from contact_sim.contact_models._base import ContactModel
 from contact_sim.errors import ContactSimError
 from contact_sim.replay._format import (

@@ -19,7 +19,7 @@ import pinocchio as pin
 from contact_sim._types import Array
 from contact_sim._validation import checked, count, whole
 from contact_sim.collision._terrain import Terrain
-from contact_sim.constraints._table import constraint_from_dict
+from contact_sim.constraints._constraint_rows import constraint_from_dict
 from contact_sim.contact_models._base import ContactModel
 from contact_sim.errors import ContactSimError, InvalidInput, NonFiniteState, shown
 from contact_sim.replay._format import (

@@ -1,7 +1,7 @@
 """Bilateral constraints: their descriptions, and those of a robot itself (loops, mimic joints).
 
-Descriptions are frozen and name frames; constraints/_table.py makes arrays of them. Points are in
-the axes of their frame [m], places in the world [m].
+Descriptions are frozen and name frames; constraints/_constraint_rows.py makes arrays of them.
+Points are in the axes of their frame [m], places in the world [m].
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from contact_sim.collision._terrain import (
     Terrain,
     as_terrain,
 )
-from contact_sim.constraints._table import (
+from contact_sim.constraints._constraint_rows import (
     KINDS,
     constraint_from_dict,
     constraint_table,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from contact_sim.collision._terrain import TERRAINS
-from contact_sim.constraints._table import KINDS
+from contact_sim.constraints._constraint_rows import KINDS
 from contact_sim.contact_models import CONTACT_MODELS, contact_models
 from contact_sim.dynamics._integration import INTEGRATORS
 from contact_sim.parameters import Parameters, parameter

@@ -17,10 +17,11 @@ from contact_sim.robot._model import RobotModel
 from contact_sim.solvers._delassus import factorise
 from contact_sim.solvers._jit import kernel
 from contact_sim.step._bilateral_rows import (
+    ELIMINATE,
     add_bilateral_impulse,
     bilateral_work,
-    eliminate_bilateral_rows,
     has_bilateral,
+    run_task,
 )
 from contact_sim.step._contact_rows import (
     contact_branches,
@@ -29,7 +30,7 @@ from contact_sim.step._contact_rows import (
     rows_of,
     tree_of,
 )
-from contact_sim.step._residuals import LAW_RESIDUALS, TOUCHING, judge_rows
+from contact_sim.step._problem import LAW_RESIDUALS, TOUCHING, judge_rows
 from contact_sim.step._workspace import Workspace, load_contact_memory
 
 # --- Residuals
@@ -79,7 +80,7 @@ def fill_problem(data):
             j = dof_parent[j]
     factorise(factor, tree_of(data))
     if has_bilateral(data):
-        eliminate_bilateral_rows(data)
+        run_task(data, ELIMINATE)
     guard = matrix(data, f.GUARD)
     for island in range(guard.shape[0]):
         guard[island, 0] = 0.0

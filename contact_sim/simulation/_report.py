@@ -18,9 +18,8 @@ from contact_sim.arrays import _fields as f
 from contact_sim.arrays._fields import PAIR_NUMBERS, Sizes
 from contact_sim.arrays._views import Arrays, StepData, arrays_of, frames, integers, matrix, vector
 from contact_sim.collision._contact_slots import CONTACTS, NO_FEATURE, pair_of
-from contact_sim.constraints._table import ConstraintTable
-from contact_sim.dynamics._pinocchio_fallback import PinocchioTerms
-from contact_sim.dynamics._rigid_body import place_bodies
+from contact_sim.constraints._constraint_rows import ConstraintTable
+from contact_sim.dynamics._rigid_body import PinocchioTerms, place_bodies
 from contact_sim.dynamics._vectors import add, cross, put, scaled, sub, vec
 from contact_sim.errors import UnknownName
 from contact_sim.robot._collision_pairs import Collisions, link_names
@@ -30,8 +29,7 @@ from contact_sim.robot._model import RobotModel
 from contact_sim.simulation._judge import judge_step, rebuild_problem
 from contact_sim.solvers._jit import kernel, without_refcount
 from contact_sim.solvers._springs import LinearSprings, stiffness_ratio
-from contact_sim.step._problem import STATUSES, ContactProblem, SolverReport
-from contact_sim.step._residuals import Residuals
+from contact_sim.step._problem import STATUSES, ContactProblem, Residuals, SolverReport
 from contact_sim.step._workspace import OPEN, SLIP, STICK, Workspace, mode_of
 
 __all__ = ['OPEN', 'SLIP', 'STICK', 'ContactReport', 'StepContext', 'StepReport']

@@ -31,7 +31,7 @@ from contact_sim._validation import (
 from contact_sim.arrays._fields import Sizes
 from contact_sim.collision._detection import leaf_dof
 from contact_sim.collision._terrain import Terrain, TerrainLike, as_terrain
-from contact_sim.constraints._table import (
+from contact_sim.constraints._constraint_rows import (
     ConstraintTable,
     check_start,
     constraint_table,
@@ -40,9 +40,9 @@ from contact_sim.constraints._table import (
 from contact_sim.contact_models import as_contact_model
 from contact_sim.contact_models._base import ContactModel, TimeStepping, apply_commands
 from contact_sim.contact_models._stages import DIRECT, JOINT_PD, READY
-from contact_sim.dynamics._energy import gravity_vector
 from contact_sim.dynamics._forces import add_wrench
 from contact_sim.dynamics._integration import INTEGRATORS, MOMENTUM, integrator_code
+from contact_sim.dynamics._rigid_body import gravity_vector
 from contact_sim.errors import (
     ContactSimError,
     InvalidInput,

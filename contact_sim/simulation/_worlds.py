@@ -34,8 +34,8 @@ from contact_sim.collision._terrain import TerrainLike, as_terrain
 from contact_sim.contact_models import as_contact_model
 from contact_sim.contact_models._base import ContactModel, TimeSteppingModel, refresh
 from contact_sim.contact_models._stages import DIRECT, JOINT_PD, NOT_FINITE, READY
-from contact_sim.dynamics._energy import gravity_vector
 from contact_sim.dynamics._integration import integrator_code
+from contact_sim.dynamics._rigid_body import gravity_vector
 from contact_sim.errors import InvalidInput, of_type
 from contact_sim.robot._actuators import Actuators, JointCommand
 from contact_sim.robot._coordinates import find_frame, frozen

@@ -11,7 +11,7 @@ import numpy as np
 
 from contact_sim._types import Array
 from contact_sim.collision._terrain import ELEVATION, GroundGrid, Terrain, ground_grid
-from contact_sim.constraints._table import WORLD
+from contact_sim.constraints._constraint_rows import WORLD
 from contact_sim.drawing._step_shapes import ConstrainedPoint, constrains_frame
 from contact_sim.parameters import Settings
 from contact_sim.robot._constraints import Constraint, JointCoupling
@@ -305,7 +305,7 @@ def solver_numbers(
     First time [s], status (index into the solver statuses), converged, iterations, the residual
     of the solver's own criterion, contacts, the real-time factor and the stiffness ratio (above 2
     explicit springs explode), whether the forces are physical, then the residuals of
-    step/_residuals.py and the support of the feet, `support_numbers`, with the name of each of
+    step/_problem.py and the support of the feet, `support_numbers`, with the name of each of
     several robots before it: `a/support_rank`. At the end the errors of the `constraints`:
     `constraints.stand.drift`, |h|, and `constraints.stand.drift_rate`, |ḣ|.
     """

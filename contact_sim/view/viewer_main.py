@@ -21,7 +21,7 @@ from typing import Any
 
 from contact_sim._types import Array
 from contact_sim.collision._terrain import Terrain
-from contact_sim.constraints._table import constraint_from_dict
+from contact_sim.constraints._constraint_rows import constraint_from_dict
 from contact_sim.dynamics._integration import integrator_code
 from contact_sim.errors import ContactSimError
 from contact_sim.replay._format import contact_model_of, ground_of, robot_of

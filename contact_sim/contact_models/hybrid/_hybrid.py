@@ -39,7 +39,7 @@ from contact_sim.contact_models.hybrid import _closed_contacts, _events, _flow, 
 from contact_sim.contact_models.hybrid._arc_fields import STAGES, ArcArrays
 from contact_sim.contact_models.hybrid._impacts import IMPACT_LAWS
 from contact_sim.contact_models.hybrid._modes import OPEN, SLIP, STICK
-from contact_sim.dynamics._pinocchio_fallback import PinocchioTerms
+from contact_sim.dynamics._rigid_body import PinocchioTerms
 from contact_sim.dynamics._vectors import scaled, vec
 from contact_sim.errors import InvalidInput
 from contact_sim.parameters import Parameters, parameter

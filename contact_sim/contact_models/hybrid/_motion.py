@@ -27,9 +27,9 @@ from contact_sim.step._bilateral_rows import (
     FILL_POSITIONS,
     FILL_SHARE,
     FILL_SPEEDS,
+    PROJECT_POSITIONS,
     fill_rates,
     has_bilateral,
-    project_positions,
     run_task,
 )
 from contact_sim.step._contact_rows import (
@@ -381,7 +381,7 @@ def store_constraint_impulse(data, arc):
     if not has_bilateral(data):
         return
     fill_rates(data, vector(arc, e.ARC_V))
-    project_positions(data)
+    run_task(data, PROJECT_POSITIONS)
     start, H = matrix(arc, e.START_JACOBIAN), matrix(data, f.BILATERAL_JACOBIAN)
     for r in range(H.shape[0]):
         assign(H[r], start[r])
