@@ -27,9 +27,8 @@ from contact_sim._types import Array
 from contact_sim._validation import positive
 from contact_sim.control._legs import STILL, LeggedDynamics, symmetric
 from contact_sim.errors import SingularLegs
-from contact_sim.solvers._dense import eliminate_right_sides
+from contact_sim.solvers._dense import eliminate_right_sides, solve_qp
 from contact_sim.solvers._jit import kernel
-from contact_sim.solvers._qp import solve_qp
 
 UNBOUNDED = 1e20
 ACCURACY = 1e-9
