@@ -25,9 +25,8 @@ from contact_sim._validation import positive
 from contact_sim.errors import InvalidInput, SingularLegs, of_type, shown
 from contact_sim.robot._coordinates import moving_dofs
 from contact_sim.robot._model import RobotModel
-from contact_sim.solvers._dense import eliminate_right_sides
+from contact_sim.solvers._dense import eliminate_right_sides, solve_qp
 from contact_sim.solvers._jit import kernel
-from contact_sim.solvers._qp import solve_qp
 
 # --- Controllers
 
