@@ -10,7 +10,7 @@ mapping of its fields; omitted fields are 0, empty or false. Short forms:
     a value that is the same in many messages              a Constant of it
 
 The definitions of the messages stand here because the machine may have no ROS. A new message type
-is one entry of `_TEXT`. Two sinks take the bytes: the MCAP file (`replay/_mcap.py`) and the
+is one entry of `_TEXT`. Two sinks take the bytes: the MCAP file (`replay/_export.py`) and the
 publishers of the ROS node (`ros/_publishers.py`).
 """
 
