@@ -1,1 +1,1 @@
-"""The only room that imports ROS: parameters in, messages out."""
+"""The ROS 2 interface of the simulator; no other package of contact_sim imports ROS."""
