@@ -1,1 +1,1 @@
-"""The ROS 2 interface of the simulator; no other package of contact_sim imports ROS."""
+"""The ROS 2 interface of the simulator: node, parameters, messages and controllers."""
