@@ -1,4 +1,4 @@
-"""Old places of public names: they work for one release, with a DeprecationWarning.
+"""Deprecated import paths; they work for one release, with a DeprecationWarning.
 
 A module of `MODULES` is made when somebody imports it, and reads its names from their new place.
 """

@@ -1,4 +1,4 @@
-"""Compile every contact model and controller before it is needed, so that no live switch waits.
+"""Compile all contact models and controllers in advance, so that switching does not wait.
 
 `python -m contact_sim.precompile` does it now; the node does it in the background.
 """

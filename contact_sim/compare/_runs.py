@@ -77,7 +77,7 @@ class Measures:
 
 @dataclass
 class Trace:
-    """Numbers over time, one entry per step."""
+    """Time series of a run, one entry per step."""
 
     time: list[float] = field(default_factory=list)
     height: list[float] = field(default_factory=list)
@@ -90,7 +90,7 @@ class Trace:
 
 @dataclass(frozen=True)
 class ModelRun:
-    """A contact model on a scenario."""
+    """Result of a contact model on a scenario."""
 
     model: str
     outcome: str

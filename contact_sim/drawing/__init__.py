@@ -1,1 +1,1 @@
-"""What there is to draw of a step, as plain arrays: for RViz, for MCAP and for the browser."""
+"""Shapes of a step as plain arrays, for RViz, MCAP and the browser."""

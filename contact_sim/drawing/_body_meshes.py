@@ -1,4 +1,4 @@
-"""The bodies of a robot as coloured triangle surfaces that its joints move.
+"""Coloured triangle surfaces of the bodies of a robot, moved by its joints.
 
 From the top: the bodies of a robot, the geometry of the links of a URDF, mesh files (COLLADA is
 read here, other formats by trimesh), and surfaces of primitive shapes.

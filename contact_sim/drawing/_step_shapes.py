@@ -1,4 +1,4 @@
-"""What is drawn of a step, as plain arrays: arrows, friction cones, support polygon and ground.
+"""Shapes of a step as plain arrays: arrows, friction cones, support polygon and ground.
 
 Colours and scales are the same in RViz, in recordings and in the browser.
 """

@@ -1,4 +1,4 @@
-"""What is understood of a robot description: python -m contact_sim.inspect my.urdf."""
+"""Inspect a robot description: python -m contact_sim.inspect my.urdf."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inspect a robot description: load it, propose feet, try whether it stands, report in lines."""
+"""Inspect a robot description: load it, propose feet, test standing, and report as text."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ class KktSystem:
 
 @dataclass(frozen=True, eq=False)
 class ContactForces:
-    """Forces of the ground in a step, and their effect."""
+    """Contact forces of a step and their effect on bodies and joints."""
 
     acceleration: Array
     """Added to the bodies, shape (nb, 6)."""
@@ -240,7 +240,7 @@ class MaximalReport:
 
     @property
     def drift(self) -> float:
-        """Largest |h|: how far joints are apart [m], and cosines of angles that are right."""
+        """Largest error |h| of the joint rows: distances [m] and cosines of right angles."""
         return float(np.abs(self._rows.error).max(initial=0.0))
 
     @property
@@ -281,7 +281,7 @@ FROZEN_PROJECTIONS, MOST_PROJECTIONS = 10, 20
 
 
 class MaximalSimulator:
-    """A robot whose bodies have all their coordinates, with joints as constraints.
+    """Simulation of a robot in maximal coordinates, with joints as constraints.
 
     For teaching and comparison: `Simulator` has the same motion to O(h), without drift and in a
     fraction of the time. Limits of joints and actuators do not act here; contact does where a

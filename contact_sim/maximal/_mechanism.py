@@ -143,7 +143,7 @@ class JointRows:
 
 
 class PlacedRows:
-    """Rows at a state: their errors, J, and what the velocities add to the accelerations."""
+    """Joint rows at a state: their errors h, Jacobian J and drift J̇ v."""
 
     def __init__(self, rows: JointRows, state: BodyState) -> None:
         self._rows, parent = rows, rows.parent

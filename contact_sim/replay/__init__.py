@@ -1,4 +1,4 @@
-"""Recordings: record a run, repeat it to the bit, inspect any step, export it."""
+"""Recordings: record a run, replay it bit by bit, inspect any step, export it."""
 
 from typing import TYPE_CHECKING, Any
 

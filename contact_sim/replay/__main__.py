@@ -1,4 +1,4 @@
-"""`python -m contact_sim.replay run.npz`: repeat a recorded run and verify it to the bit.
+"""`python -m contact_sim.replay run.npz`: replay a recorded run and verify it bit by bit.
 
 Ends with 0 if every step is the same, else with 1, and names the first step that is not. With
 `--model sap` it then repeats the run under another contact model and says how far apart they get.

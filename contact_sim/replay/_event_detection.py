@@ -29,7 +29,7 @@ BINS = 2048
 
 
 class Series:
-    """Numbers over the steps of a run, for plots; several steps share a bin in long runs.
+    """Values over the steps of a run, for plots; several steps share a bin in long runs.
 
     Args:
         units: unit of each number by its name.
@@ -50,7 +50,7 @@ class Series:
         self._count = 0
 
     def add(self, row: Array) -> None:
-        """Take the numbers of the next step, shape (n,)."""
+        """Add the values of the next step, shape (n,)."""
         bins = len(self._rows)
         if self._count == bins * self.stride:
             self._rows[: bins // 2] = self._joined(self._rows[::2], self._rows[1::2])
@@ -107,7 +107,7 @@ class Event:
 
 @dataclass(frozen=True, eq=False)
 class EventDetection:
-    """Result of `detect_events`: the events of a recording, and its numbers over time."""
+    """Result of `detect_events`: the events of a recording, and its values over time."""
 
     events: tuple[Event, ...]
     """In order."""

@@ -426,7 +426,7 @@ PATIENCE = 2.0
 @checked_fields
 @dataclass(frozen=True)
 class Targets:
-    """Files to write, and how often."""
+    """Files of an export and their sampling rates."""
 
     mcap: Path | None = None
     csv: Path | None = None

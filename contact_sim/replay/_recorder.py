@@ -44,7 +44,7 @@ LONGEST_CHUNK = 100_000
 
 
 class Recorder:
-    """Records a simulation from its present state on; close it, or use it as a context.
+    """Record a simulation from its current state on; close it, or use it as a context manager.
 
     Changes are found by comparing the state before a step with that after the last one, whatever
     made them.

@@ -1,4 +1,4 @@
-"""Replay a recording: from any checkpoint, verified to the bit, or under another model.
+"""Replay a recording from any checkpoint, verified bit by bit, or under another model.
 
 `Replayer` takes the steps again; `Timeline` has the exact state of any step, in any order;
 `repeat` compares every state with the recorded one; `compare` replays the same efforts under two
@@ -54,7 +54,7 @@ class ReplayedStep:
     """Hash of the state after it, where one was recorded."""
 
     def differs(self, state: StepReport) -> bool:
-        """Return whether the recorded step did not lead to this state, to the bit."""
+        """Return whether `state` differs from the recorded state in any bit."""
         if (self.report is None) != self.failed_then:
             return True
         record, recorded = state.record, self.recorded_hash
@@ -212,7 +212,7 @@ MOST_REPLAYERS = 4
 
 @dataclass(frozen=True, eq=False)
 class TimelineStep:
-    """A recorded run after one of its steps."""
+    """State of a recorded run after one of its steps."""
 
     step: int
     """Number of steps since the recording began; 0 is the state at its beginning."""
@@ -229,7 +229,7 @@ class TimelineStep:
 
 
 class Timeline:
-    """A recorded run by step number; states are replayed, equal to the recorded ones to the bit.
+    """Access to the states of a recorded run by step number; replayed states are bit-identical.
 
     A step is replayed from the nearest checkpoint before it. After one `walk` every jump takes
     some ten steps; before, the first jump takes all steps up to there. `walk` and `at` may be
@@ -382,13 +382,13 @@ class Outcome:
 
     @property
     def equal(self) -> bool:
-        """Whether every step of the recording was repeated to the bit."""
+        """Whether every replayed step is bit-identical to the recorded one."""
         return not (self.difference or self.damage)
 
 
 @checked
 def repeat(recording: Recording, on_step: Callable[[ReplayedStep], None] | None = None) -> Outcome:
-    """Repeat a recording and compare every state with the recorded one, to the bit.
+    """Replay a recording and compare every state with the recorded one, bit by bit.
 
     Args:
         recording: what is repeated.

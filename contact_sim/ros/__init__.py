@@ -1,1 +1,1 @@
-"""The only room that imports ROS: parameters in, messages out."""
+"""The ROS 2 interface of the simulator: node, parameters, messages and controllers."""

@@ -1,4 +1,4 @@
-"""A client of a simulation: it starts one as a process and talks to it over ROS."""
+"""Client that starts a simulation as a process and communicates with it over ROS."""
 
 from __future__ import annotations
 

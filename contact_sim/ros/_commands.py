@@ -1,4 +1,4 @@
-"""Commands: from the contents of messages to what acts in a step; imports no ROS.
+"""Convert the contents of command messages to the inputs of a step; imports no ROS.
 
 A message about joints is checked as a whole and by joint name. It becomes a `PartialCommand` or a
 `TrajectoryCommand` of the joints that it names, and `CommandBuffer` merges these into the one

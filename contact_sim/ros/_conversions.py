@@ -1,4 +1,4 @@
-"""Numbers to stamps, vectors, quaternions and poses of ROS messages, and back; imports no ROS."""
+"""Convert numbers to stamps, vectors and poses of ROS messages, and back; imports no ROS."""
 
 from __future__ import annotations
 

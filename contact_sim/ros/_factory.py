@@ -1,4 +1,4 @@
-"""From parameters to a simulator: constraints, terrain, contact models, recorder; no ROS."""
+"""Create a simulator from parameters: constraints, terrain, models, recorder; imports no ROS."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What others ask of the node: messages, services of standard types, and changes of state.
+"""Inputs of the node: messages, services of standard types, and changes of state.
 
 A new topic is a line in `Subscriptions` and its callback. A state that was set, not reached by a
 step, gets a stamp of its own: it takes one tick, except where time itself is set back. It is

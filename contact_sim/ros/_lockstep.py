@@ -1,4 +1,4 @@
-"""Lockstep: a step is taken only once its command is there; imports no ROS.
+"""Lockstep: each step waits for its command; imports no ROS.
 
 Every `lockstep.period` steps there is an instant t. The step from t is taken when every joint in
 question has a command, or an acknowledgement, stamped at or after t. Per joint the first such

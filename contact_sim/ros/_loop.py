@@ -1,4 +1,4 @@
-"""The loop: steps the simulation against the wall clock and publishes what happened.
+"""The simulation loop: take steps against the wall clock and publish the results.
 
 `Loop` runs in the thread that calls `run`. Requests of other threads are served between two steps.
 `Watchdog` reports, in a thread of its own, a step that takes long. `ClockFollower` keeps time to

@@ -1,4 +1,4 @@
-"""Processes: start nodes on a ROS domain of their own, and end them on signals; imports no ROS.
+"""Start nodes as processes on a separate ROS domain, and end them on signals; imports no ROS.
 
 `Process` runs a node and stops it. `Interruption` is for the program itself: the first SIGINT or
 SIGTERM ends it cleanly, another one at once. A signal handler in Python runs where the main thread

@@ -1,4 +1,4 @@
-"""What the node publishes: the ROS sink of `contact_sim.topics`, rates, and simulated time."""
+"""Publishers of the node: the ROS sink of `contact_sim.topics`, rates, and simulated time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Robots: the parameters that name them, and the robot models that these describe; no ROS.
+"""Parameters that describe robots, and the robot models made from them; imports no ROS.
 
 Controllers use RobotParameters and `named_robot`, the simulation everything. Where a
 parameter names something of one of several robots, it is `robot/name`.

@@ -1,4 +1,4 @@
-"""The page of the viewer of a node: its commands become services and parameters."""
+"""Viewer page of a node: its commands become service calls and parameter changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`make demo`: a robot lands and stands, or trots, over real ROS 2, judged from its topics alone.
+"""`make demo`: a robot lands and stands, or trots, over ROS 2; the checks use only its topics.
 
 Starts the simulation and a controller as two processes, watches for some simulated seconds, prints
 a table and writes demo.json and demo.png. For `--demo stance` the robot falls from a small height;

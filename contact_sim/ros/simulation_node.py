@@ -1,4 +1,4 @@
-"""Executable `simulation`: the node, its callback thread, and both from start to a clean end.
+"""Executable `simulation`: the node and its callback thread, with start and shutdown.
 
 The node has parameters, commands, services and diagnostics; the loop does the work. The loop runs
 in the thread that calls `SimulationNode.run`. Callbacks run in `CallbackThread`. They write to the

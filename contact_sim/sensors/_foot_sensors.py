@@ -44,7 +44,7 @@ from contact_sim.sensors._sensor import (
 
 @dataclass(frozen=True)
 class ContactSensing(Parameters):
-    """When a contact switch says that its foot stands, and its faults.
+    """Thresholds and faults of contact switches.
 
     Raises:
         InvalidInput: off_threshold above on_threshold, a foot that is stuck on and off.
@@ -154,7 +154,7 @@ class ContactFlags(Sensor[ContactValues]):
 
     @property
     def remembers(self) -> bool:
-        """Whether what it says of a step depends on those before."""
+        """Whether the flags of a step depend on earlier steps."""
         return self.latency > 0 or self.sensing.off_threshold < self.sensing.on_threshold
 
     @checked

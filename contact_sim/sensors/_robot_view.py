@@ -68,7 +68,7 @@ class RecordView:
 
     @property
     def time_step(self) -> Array:
-        """H [s], shape (1,)."""
+        """Time step h [s], shape (1,)."""
         return self._whole.time_step
 
     @property
@@ -119,7 +119,7 @@ class RobotView:
 
     @property
     def record(self) -> RecordView:
-        """The step data that sensors need besides."""
+        """Further step data that sensors need."""
         return RecordView(self._whole.record, self._part)
 
     @property

@@ -1,4 +1,4 @@
-"""Sensors: the base class, the delay of their samples, and the errors that they have in common."""
+"""Base class of sensors, delay of their samples, and errors common to all sensors."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Sensor(ABC, Generic[Values]):
         """Return the true values at the end of a step."""
 
     def sample(self, report: Report, last: Any) -> Any:
-        """Return what is kept of a step until it arrives.
+        """Return the data of a step that are stored until the sample arrives.
 
         `last` is the sample of the step before, None at the start.
         """
@@ -106,7 +106,7 @@ class Reading(Generic[Values]):
 
 
 class Sample(NamedTuple):
-    """A step that was observed and waits."""
+    """Sample of an observed step that has not arrived yet."""
 
     step: int
     time: float
@@ -140,7 +140,7 @@ class DelayedSensor(Generic[Values]):
 
     @property
     def memory(self) -> Memory:
-        """The samples that wait; assign it to go on from there."""
+        """State of the sensor with the samples that have not arrived yet; assignable."""
         return Memory(self._since, tuple(self._samples))
 
     @memory.setter
@@ -204,7 +204,7 @@ whatever is smaller for this number."""
 
 @dataclass(frozen=True)
 class NoiseParameters(Parameters):
-    """Standard deviations of white noise per sample; seed and step number decide what is drawn.
+    """Standard deviations of white noise per sample; seed and step number determine the values.
 
     The simulation, odom and the PD gains go on with the exact values.
     """

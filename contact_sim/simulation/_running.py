@@ -1,4 +1,4 @@
-"""Around a running simulation: announced compilation, pacing, pushes, requests of threads."""
+"""Tools for a running simulation: announced compilation, pacing, pushes, requests of threads."""
 
 from __future__ import annotations
 

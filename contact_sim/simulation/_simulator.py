@@ -78,19 +78,19 @@ SETTINGS = ('gravity', 'time_step', 'springs')
 
 
 class StepObserver(Protocol):
-    """Called by `Simulator.step`; reads the simulator, changes nothing in it."""
+    """Observer that `Simulator.step` calls; it must not change the simulator."""
 
     def before_step(self, external_wrenches: Mapping[str, ArrayLike]) -> None:
-        """See a step that is about to be taken: its efforts have been checked and applied."""
+        """Observe the start of a step, after its efforts have been checked and applied."""
         ...
 
     def after_step(self) -> None:
-        """See the state after the step; after one that failed, that is the state before it."""
+        """Observe the state after a step; after a failed step it is the state before it."""
         ...
 
 
 class Simulator:
-    """Steps a robot with the contact model the user picked.
+    """Simulation of a robot on a terrain with a selectable contact model.
 
     Args:
         robot: what moves.
@@ -290,7 +290,7 @@ class Simulator:
         return InvalidInput(f'effort of joint {name!r} = {value} N m: must be finite')
 
     def add_observer(self, observer: StepObserver) -> None:
-        """Tell `observer` about every step from now on.
+        """Call `observer` before and after every step from now on.
 
         Raises:
             InvalidInput: an object without the methods of a StepObserver.
@@ -301,7 +301,7 @@ class Simulator:
         self._observers = (*self._observers, observer)
 
     def remove_observer(self, observer: StepObserver) -> None:
-        """Tell `observer` no more."""
+        """Stop calling `observer`."""
         self._observers = tuple(other for other in self._observers if other is not observer)
 
     # ---------------------------------------------------------------- state
@@ -333,12 +333,12 @@ class Simulator:
 
     @property
     def pairs_left_out(self) -> int:
-        """Contacts between bodies for which there was no room so far, see `Collisions.most`."""
+        """Number of contacts between bodies that had no slot so far, see `Collisions.most`."""
         return int(self._workspace.pair_counts[1])
 
     @property
     def last_report(self) -> StepReport:
-        """Report of the last step; after a reset, of a state on which nothing has acted yet."""
+        """Report of the last step; after a reset, a report of the initial state without forces."""
         return StepReport(self._data.buffer.copy(), self._context)
 
     @checked
@@ -396,7 +396,7 @@ class Simulator:
         self._data.clear_history()
 
     def snapshot(self) -> Snapshot:
-        """Return the whole state: the steps after `restore` are bit-identical."""
+        """Return the complete state; the steps after `restore` are bit-identical."""
         return Snapshot(
             self.robot.name, self._data.buffer.copy(), self.friction, self.restitution,
             self._workspace.stabilisation.copy(), self._model, self.constraints,
@@ -474,7 +474,7 @@ class Simulator:
 
     @property
     def time_step(self) -> float:
-        """Time step h [s]; assign another between steps: time and state go on from where they are.
+        """Time step h [s]; assignable between steps, time and state are kept.
 
         Of actuators with a delay, the efforts under way are those of the last command.
 
@@ -495,7 +495,7 @@ class Simulator:
 
     @property
     def integrator(self) -> str:
-        """How time-stepping models move the robot; `hybrid` has Runge-Kutta's arcs."""
+        """Integrator of the time-stepping models; `hybrid` uses Runge-Kutta arcs."""
         return INTEGRATORS[self._workspace.integrator[0]]
 
     @property
@@ -529,7 +529,7 @@ class Simulator:
 
     @property
     def baumgarte(self) -> float:
-        """Share β of a penetration taken out per step [-], in [0, 1]; assignable."""
+        """Share β of a penetration that each step removes [-], in [0, 1]; assignable."""
         return float(self._workspace.stabilisation[0])
 
     @baumgarte.setter
@@ -550,7 +550,7 @@ class Simulator:
 
     @property
     def constraints(self) -> tuple[Constraint, ...]:
-        """The bilateral constraints that hold, with their places; assign others between steps.
+        """Active bilateral constraints with their reference poses; assignable between steps.
 
         Those that hold already stay where they are.
         """
@@ -562,11 +562,11 @@ class Simulator:
 
     @property
     def given_constraints(self) -> tuple[Constraint, ...]:
-        """The constraints that hold, as they were given: some without a place."""
+        """Active constraints as specified by the user, some without a reference pose."""
         return self._declared
 
     def add_constraint(self, constraint: Constraint) -> None:
-        """Let a bilateral constraint hold from the next step on.
+        """Add a bilateral constraint that acts from the next step on.
 
         Raises:
             InvalidInput: no constraint, one that removes no freedom, of a name that is there, or
@@ -576,7 +576,7 @@ class Simulator:
         self.constraints = (*self._declared, constraint)
 
     def remove_constraint(self, constraint: str | Constraint) -> None:
-        """Let a constraint go, itself or by its name.
+        """Remove a constraint, selected by object or by name.
 
         Raises:
             UnknownName: none of that name holds.

@@ -22,7 +22,7 @@ from contact_sim.robot._standing_pose import STANDING
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """Everything the next steps depend on besides robot, terrain and commands."""
+    """State on which the next steps depend, besides robot, terrain and commands."""
 
     robot: str
     buffer: Array

@@ -76,7 +76,7 @@ class Rollout:
 
 
 class Worlds:
-    """Steps n worlds of one robot.
+    """Simulation of n worlds of one robot in parallel.
 
     Args:
         robot: what moves in every world.
@@ -325,7 +325,7 @@ class Worlds:
 
     @property
     def running(self) -> NDArray[np.bool_]:
-        """Whether each world goes on, shape (n,)."""
+        """Whether each world is still running, shape (n,)."""
         return np.asarray(self._field('status')[:, 0] == READY)
 
     @property

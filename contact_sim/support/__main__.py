@@ -1,4 +1,4 @@
-"""Print what sets of feet hold: python -m contact_sim.support --robot anymal_b [--feet ...]."""
+"""Analyse sets of feet: python -m contact_sim.support --robot anymal_b [--feet ...]."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Support analysis of a set of feet: ranks, internal forces, motions of the base beyond control.
+"""Support analysis of a set of feet: ranks, internal forces, uncontrollable base motions.
 
 With J = [J_b J_j], base and joint columns (theory E5, E7):
 

@@ -566,7 +566,7 @@ def effort_null_space(stance: StanceDynamics) -> Array:
 
 @checked
 def force_of_effort(stance: StanceDynamics, effort: ArrayLike) -> Array:
-    """Return the change of f with an effort (n_joints,) on top, shape (m,); least norm.
+    """Return the change of f from an additional effort (n_joints,), shape (m,); least norm.
 
     Raises:
         InvalidInput: no foot is held, a wrong length, or a value that is not finite.
@@ -604,7 +604,7 @@ class ImpulseTransfer:
 
 @checked
 def impulse_transfer(stance: StanceDynamics) -> ImpulseTransfer:
-    """Return what happens when the held rows stop at once, v⁻ = `stance.velocity`.
+    """Return the plastic impact that stops the held rows, with v⁻ = `stance.velocity`.
 
     Redundant rows share the impulse with least norm.
 

@@ -1,4 +1,4 @@
-"""LockstepTrial: controllers as ROS processes of their own, in lockstep with the real node."""
+"""LockstepTrial: controllers as separate ROS processes, in lockstep with the real node."""
 
 from __future__ import annotations
 

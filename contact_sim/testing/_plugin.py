@@ -1,4 +1,4 @@
-"""Pytest plugin of the test kit: fixtures, an option, and files that failures leave."""
+"""Pytest plugin of the test kit: fixtures, an option, and files saved for failed tests."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _end(trials: list[Any]) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, Any, None]:
-    """Save what the trials of a failed test did, and say where."""
+    """Save the trials of a failed test, and report the path of the files."""
     outcome = yield
     report = outcome.get_result()
     trials = item.stash.get(TRIALS, [])

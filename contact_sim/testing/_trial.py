@@ -36,7 +36,7 @@ SETTLED_SPEED = 0.01
 
 
 class TrajectoryFailure(AssertionError):
-    """An assertion that a trajectory does not keep.
+    """Error raised when a trajectory violates an assertion.
 
     Attributes:
         time: when it is first broken [s].
@@ -252,7 +252,7 @@ class TrajectoryBuilder:
 
 @checked
 def recorded_trajectory(recording: Recording) -> Trajectory:
-    """Return the steps of a recording, by repeating it.
+    """Replay a recording and return its steps.
 
     Raises:
         TrajectoryFailure: the repetition differs from what was recorded.
@@ -274,7 +274,7 @@ def recorded_trajectory(recording: Recording) -> Trajectory:
 
 
 class Trial:
-    """Runs a controller against a simulation, disturbs both, and keeps every step.
+    """Run of a controller with a simulation; it can disturb both and stores every step.
 
     Args:
         sim: the simulation, at the state from which to begin.
@@ -362,7 +362,7 @@ class Trial:
 
     @checked
     def drop_sensors(self, seconds: float, share: float = 1.0, seed: int = 0) -> None:
-        """Keep `share` of the states from the controller for `seconds`, chosen by `seed`.
+        """Withhold `share` of the states from the controller for `seconds`, chosen by `seed`.
 
         Where it sees nothing it commands nothing: its last efforts stay in force.
         """
@@ -375,7 +375,7 @@ class Trial:
 
     @checked
     def delay_commands(self, seconds: float) -> None:
-        """Let every effort from now on act `seconds` after the state that it answers."""
+        """Delay efforts: from now on each acts `seconds` after the state it was computed for."""
         steps = whole_steps('seconds', seconds, self.sim.time_step)
         while len(self._late) > steps + 1:
             self._late.popleft()

@@ -1,4 +1,4 @@
-"""A simulation or a recording in the browser: python -m contact_sim.view go1."""
+"""Show a simulation or a recording in the browser: python -m contact_sim.view go1."""
 
 from __future__ import annotations
 

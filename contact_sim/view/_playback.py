@@ -1,4 +1,4 @@
-"""The page of a recording: play, pause, single steps and jumps; perhaps two contact models.
+"""The page of a recording: play, pause, single steps and jumps, with one or two contact models.
 
 From the top: the playback (where in the run one is), the page with its scenes, the panel, and the
 plots of the whole run. Every displayed step is taken again from the recording.

@@ -1,4 +1,4 @@
-"""The server of a page, and the viewer as a process of its own; needs no viser at import.
+"""The server of a page, and the viewer as a separate process; importable without viser.
 
 This is the side of the process that simulates.
 
@@ -70,7 +70,7 @@ def is_installed() -> bool:
 
 
 def page_server(host: str, port: int, title: str) -> viser.ViserServer:
-    """Return the server of a page at a port of a name or address of this machine.
+    """Return the server of a page at a port and a host name or address of this machine.
 
     Raises:
         NotServed: viser is not installed, or the port cannot be had.

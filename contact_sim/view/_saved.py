@@ -1,4 +1,4 @@
-"""A moving scene in one file: a page that any browser opens offline, or a clip.
+"""Animated scenes as one file: a page that any browser opens offline, or a clip.
 
 A clip is what a headless Chromium on this machine sees of a page that is served to it alone. A
 `MovingScene` is such a page inside another one, in a notebook or in an example of the gallery.
@@ -55,7 +55,7 @@ def save_page(
     fps: float = 30.0,
     wrenches: Iterable[Wrenches] = (),
 ) -> Path:
-    """Write a page with the moving scene, which any browser opens offline; return its path.
+    """Write a page with the animated scene, which any browser opens offline; return its path.
 
     Args:
         path: of the file, .html.
@@ -81,7 +81,7 @@ def save_clip(
     wrenches: Iterable[Wrenches] = (),
     size: tuple[int, int] = CLIP_SIZE,
 ) -> Path:
-    """Write a clip of the moving scene as headless Chromium sees it; return its path.
+    """Write a clip of the animated scene, rendered by headless Chromium; return its path.
 
     Args:
         path: of the file, .mp4, .gif or .webp.
@@ -306,7 +306,7 @@ def client_of(server: viser.ViserServer) -> viser.ClientHandle:
 
 
 class MovingScene:
-    """A run that plays where it is displayed; nothing is made before that.
+    """Animated scene of a run; the page is created when it is displayed.
 
         MovingScene(sim.robot, sim.terrain, reports[::33])
 

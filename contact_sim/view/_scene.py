@@ -66,7 +66,7 @@ LAYERS = (
 
 
 class Scene:
-    """A robot, or several that were joined, on a ground.
+    """Scene of a robot, or of several joined robots, on a ground.
 
     All nodes are made here, once; `show` moves them.
 
@@ -112,7 +112,7 @@ class Scene:
         self._root.position = np.asarray(offset, dtype=float)
 
     def show(self, report: StepReport, wrenches: Mapping[str, Array] = NO_WRENCHES) -> None:
-        """Move everything to where it is at the end of a step.
+        """Show the state at the end of a step.
 
         Args:
             report: of the step.
@@ -125,7 +125,7 @@ class Scene:
                     layer(frame)
 
     def framing(self, report: StepReport) -> Camera:
-        """Return a camera that sees all of the robot as it is at the end of a step."""
+        """Return a camera that shows the whole robot at the end of a step."""
         bodies = self._meshes.bodies
         if not bodies:
             return Camera((2.0, -2.0, 1.0), (0.0, 0.0, 0.0)).moved(self.offset)
@@ -145,7 +145,7 @@ class Scene:
         return Camera((x, y, z), (a, b, c)).moved(self.offset)
 
     def close(self) -> None:
-        """Take everything off the page."""
+        """Remove the scene from the page."""
         self._root.remove()
 
     def _update_layer(self, name: str) -> None:
@@ -303,7 +303,7 @@ class Camera:
         return replace(self, position=(x, y, z), look_at=(a, b, c))
 
     def aim(self, server: viser.ViserServer) -> None:
-        """Let browsers that open the page look from here."""
+        """Use this camera for browsers that open the page."""
         server.initial_camera.position = self.position
         server.initial_camera.look_at = self.look_at
 

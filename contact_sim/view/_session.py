@@ -85,7 +85,7 @@ def option(*arguments: Any, **named: Any) -> dict[str, Option]:
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings in force."""
+    """Current settings of a session."""
 
     contact_model: str = field(
         metadata=option('contact model', 'contact_model', 'contact.model', 'choice')
@@ -134,7 +134,7 @@ def option_values(sim: Simulator) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a session offers; the page has no input for what is empty."""
+    """Capabilities of a session; the page has no input for empty fields."""
 
     contact_models: tuple[str, ...] = ()
     poses: tuple[str, ...] = ()
@@ -181,7 +181,7 @@ def command(method: Function) -> Function:
 
 
 class Session(ABC):
-    """A simulation as the page sees it.
+    """Interface between a viewer page and a simulation.
 
     Commands return once they are done, between two steps, and may be called from any thread; a
     command that cannot be done raises a ContactSimError and changes nothing. `latest` is for the
@@ -202,11 +202,11 @@ class Session(ABC):
 
     @abstractmethod
     def settings(self) -> Settings:
-        """Return the settings in force."""
+        """Return the current settings."""
 
     @abstractmethod
     def latest(self) -> DisplayedStep:
-        """Return the newest step; its report is the same object as long as there is none."""
+        """Return the newest step; its report is the same object until there is a newer one."""
 
     def take_messages(self) -> list[str]:
         """Return the messages of the session to the user since the last call."""
@@ -244,11 +244,11 @@ class Session(ABC):
 
     @command
     def pause(self) -> None:
-        """Stop time."""
+        """Pause the simulation."""
 
     @command
     def resume(self) -> None:
-        """Let time go on."""
+        """Resume the simulation."""
 
     @command
     def step(self, steps: int = 1) -> None:
@@ -313,23 +313,23 @@ class Session(ABC):
         self.execute('set', {'name': name, 'value': check(name, value) if check else value})
 
     def set_contact_model(self, name: str) -> None:
-        """Go on under another contact model."""
+        """Switch to another contact model."""
         self.set('contact_model', name)
 
     def set_friction(self, friction: float) -> None:
-        """Give all contacts this coefficient [-]."""
+        """Set the friction coefficient of all contacts [-]."""
         self.set('friction', friction)
 
     def set_restitution(self, restitution: float) -> None:
-        """Give all contacts this coefficient [-]."""
+        """Set the restitution coefficient of all contacts [-]."""
         self.set('restitution', restitution)
 
     def set_time_step(self, time_step: float) -> None:
-        """Go on with another time step [s]."""
+        """Set the time step [s]."""
         self.set('time_step', time_step)
 
     def set_shadows(self, names: Sequence[str]) -> None:
-        """Let these models solve the same steps beside the one that moves the robot."""
+        """Select models that solve the same steps without moving the robot."""
         self.set('shadows', names)
 
     # ---------------------------------------------------------------- control
@@ -508,7 +508,7 @@ YIELD_STEPS = 8
 
 
 class LiveSession(Session):
-    """A simulation that runs in a thread of its own, and takes commands between two steps.
+    """A simulation that runs in a separate thread and executes commands between two steps.
 
     Args:
         sim: the simulation; nobody else touches it as long as the session lasts.
@@ -544,7 +544,7 @@ class LiveSession(Session):
         self._run = SimulationThread(sim, self._started(HOLD), self._hold_instead, factor, paused)
 
     def _started(self, name: str) -> Running:
-        """Return a controller that begins now."""
+        """Return a controller that starts now."""
         pose = self.robot.reference_configuration(self._pose)
         running = self._motions.start(name, pose, *self._motion)
         running.follow(self._velocity)
@@ -561,7 +561,7 @@ class LiveSession(Session):
     # ---------------------------------------------------------------- what is displayed
 
     def settings(self) -> Settings:
-        """Return the settings in force."""
+        """Return the current settings."""
         return Settings(
             **option_values(self._sim), speed=self._run.pacer.factor, pose=self._pose,
             controller=self._controller, velocity=self._velocity, paused=self._run.paused,

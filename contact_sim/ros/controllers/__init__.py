@@ -1,4 +1,4 @@
-"""Controllers: nodes that know the simulator by its topics only, and their base class.
+"""Controller nodes, which use only topics of the simulator, and their base class.
 
 To write one, derive from ControllerNode, which gets whole states of a robot, and give it a
 `command`. Examples: `stance` and `trot`.

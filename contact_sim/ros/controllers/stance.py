@@ -1,4 +1,4 @@
-"""Executable `stance_controller`: a robot on all its feet holds still, squats or sways.
+"""Executable `stance_controller`: a robot on all its feet stands still, squats or sways.
 
 It answers every state with joint targets, which the simulator's PD follows, and the
 efforts of inverse dynamics on top (contact_sim/control/_stance.py). At first, and wherever the

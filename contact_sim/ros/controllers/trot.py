@@ -1,4 +1,4 @@
-"""Executable `trot_controller`: a four-legged robot trots as fast as `cmd_vel` says.
+"""Executable `trot_controller`: a four-legged robot trots at the velocity of `cmd_vel`.
 
 It answers every state with joint efforts (contact_sim/control/_trot.py). Without a
 command it trots on the spot. It is at its best in lockstep, where every command comes in time:
