@@ -32,14 +32,14 @@ class ContactSimError(Exception):
 
 
 class InvalidInput(ContactSimError, ValueError):
-    """A value that cannot be used: the message names it, its place and what is allowed."""
+    """Invalid input; the message names the value, its place and the allowed values."""
 
     reason = ''
     """What is wrong with the value, without its name; empty where only the message says it."""
 
 
 class UnknownName(ContactSimError, KeyError):
-    """A name that does not exist; the message lists the names that do, and the nearest."""
+    """Unknown name; the message lists the valid names and the nearest one."""
 
     def __init__(self, kind: str, name: object, known: Iterable[object]) -> None:
         choices = sorted(str(choice) for choice in known)
@@ -56,7 +56,7 @@ class RobotDescriptionError(ContactSimError, ValueError):
 
 
 class NonFiniteState(ContactSimError, ArithmeticError):
-    """The state stopped being finite; the message says in which step. Reset to go on."""
+    """The state is not finite; the message names the step. Reset to continue."""
 
 
 class SingularLegs(ContactSimError, ArithmeticError):

@@ -1,4 +1,4 @@
-"""Declare a parameter once: type, default, unit, bounds and meaning.
+"""Parameters with type, default, unit, bounds and description.
 
 Three readers share the declaration: validation when the dataclass is built, the declaration of
 ROS parameters, and the generated files in config/ and docs/.

@@ -1,4 +1,4 @@
-"""The fields of the arrays of one simulated robot: every name and shape, once.
+"""Names and shapes of all fields of the arrays of a simulation.
 
 Three arrays contain everything that a compiled step reads and writes:
 
@@ -80,7 +80,7 @@ class Sizes:
 
     @property
     def n_ground(self) -> int:
-        """Contacts with the ground, open or closed: the first ones."""
+        """Number of contacts with the ground, which come first."""
         return self.nc - self.n_pair_slots
 
     @property
@@ -198,7 +198,7 @@ class Sizes:
 
     @cached_property
     def layout(self) -> dict[str, tuple[int, int, Shape]]:
-        """First and last place in the step data, and shape, of its fields and blocks."""
+        """Start, end and shape of every field and block in the step data."""
         places = consecutive(self.shapes())
         for block, suffix in (('now', ''), ('start', '_start')):
             begin, end = places[f'q{suffix}'][0], places[f'energy{suffix}'][1]

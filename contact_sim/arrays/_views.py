@@ -1,4 +1,4 @@
-"""The step data by name, and views of fields inside kernels.
+"""Named access to the step data, and views of fields in kernels.
 
 The views of kernels are made from addresses: a slice or reshape of numba calls functions of its
 runtime to share ownership and to find strides, which is a quarter of a step. A view owns nothing:

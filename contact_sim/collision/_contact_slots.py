@@ -1,4 +1,4 @@
-"""Slots: where the contacts of a candidate, or of all pairs of bodies, are stored.
+"""Storage slots for the contacts of a candidate or of all pairs of bodies.
 
 A slot is a row of the arrays gap, position, frame and feature. The feature names the contact that
 it holds, NO_FEATURE none. Each candidate has a fixed number of slots, which take the nearest

@@ -31,7 +31,7 @@ MAX_FEATURES = 4  # contacts that a sphere may have at once
 
 
 class Ground(NamedTuple):
-    """A ground as the kernels see it."""
+    """Parameters of a ground for kernels."""
 
     kind: int
     """One of KINDS."""

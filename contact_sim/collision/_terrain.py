@@ -1,4 +1,4 @@
-"""Ground: planes, spheres, cylinders and faceted ground, as numbers for the kernels.
+"""Planes, spheres, cylinders and faceted ground, with their parameters for kernels.
 
 Distance and normal are those of one smooth surface at any depth. Those of a box would jump where a
 point inside crosses its medial axis (theory T11).
@@ -126,7 +126,7 @@ class Terrain(Protocol):
 
     @property
     def regions(self) -> tuple[Region, ...]:
-        """Parts with a friction or restitution of their own; of several the last one counts."""
+        """Regions with their own friction or restitution; the last one has priority."""
 
     @property
     def region_numbers(self) -> Array:
@@ -365,7 +365,7 @@ class InclinedPlane(GroundSurface):
 
 @dataclass(frozen=True)
 class SphereGround(GroundSurface):
-    """A sphere: the robot is on it, or with `hollow` in it, as in a bowl.
+    """Spherical ground; with `hollow` the robot is inside, as in a bowl.
 
     Raises:
         InvalidInput: a centre that is not three finite numbers, a radius that is not > 0.
@@ -393,7 +393,7 @@ class SphereGround(GroundSurface):
 
 @dataclass(frozen=True)
 class CylinderGround(GroundSurface):
-    """An endless cylinder: the robot is on it, or with `hollow` in it, as in a pipe.
+    """Infinite cylinder as ground; with `hollow` the robot is inside, as in a pipe.
 
     Raises:
         InvalidInput: a point that is not three finite numbers, an axis that is zero or not

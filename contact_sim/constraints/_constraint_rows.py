@@ -1,4 +1,4 @@
-"""Bilateral constraints as numbers for kernels, and as dictionaries for recordings (theory 4.6).
+"""Kinematics of bilateral constraints, and their serialisation (theory 4.6).
 
     point    h = p_A − p_B                       H = J_A − J_B
     frame    then the angle of R_A R_Bᵀ          H = ω_A − ω_B
@@ -58,7 +58,7 @@ WORLD = 'universe'  # Pinocchio's name of the frame of the world
 
 @dataclass(frozen=True)
 class ConstraintTable:
-    """The numbers of all constraints, for the kernels below."""
+    """Parameters of all constraints as arrays for kernels."""
 
     constraints: tuple[Constraint, ...]
     indices: Indices

@@ -1,4 +1,4 @@
-"""Bilateral rows eliminated from a contact problem: exact for every contact law (theory 4.6).
+"""Eliminate bilateral rows from a contact problem, exactly for every contact law (theory 4.6).
 
     H v⁺ + c = 0,   v⁺ = v_f + M̂⁻¹ (Jᵀ λ + Hᵀ λ_b)
     λ_b = −A⁺ (H (v_f + M̂⁻¹ Jᵀ λ) + c),   A = H M̂⁻¹ Hᵀ

@@ -187,5 +187,5 @@ class Anitescu(ConeModel):
         self.parameters: AnitescuParameters = AnitescuParameters(**parameters)  # type: ignore[arg-type]
 
     def law_numbers(self) -> tuple[float, ...]:
-        """Return those of all cone models, and the number of sides."""
+        """Return the parameters of all cone models and the number of sides."""
         return (*super().law_numbers(), float(self.parameters.sides))

@@ -1,4 +1,4 @@
-"""Contact models: their interface, the base of the time-stepping ones, and of those with cones.
+"""Interface of contact models, and base classes of time-stepping and cone models.
 
 A model binds to the arrays of a simulation (`Workspace`), which gives a `Stepper`. A time-stepping
 model has parameters, the numbers that its compiled law reads, and that law (_stages.py).
@@ -57,12 +57,12 @@ class Stepper(Protocol):
         ...
 
     def update_contacts(self) -> None:
-        """Bring placements, M and contact points in line with a new configuration."""
+        """Update placements, M and contact points for a new configuration."""
         ...
 
 
 class ContactModel(Protocol):
-    """One way to answer contact.
+    """Interface of a contact model.
 
     A model is immutable: what lasts from step to step lives in the workspace, so that snapshots
     and live switches lose nothing.
@@ -77,7 +77,7 @@ class ContactModel(Protocol):
         ...
 
     def bind(self, workspace: Workspace) -> Stepper:
-        """Return what advances the state held in `workspace`."""
+        """Return a stepper for the state in `workspace`."""
         ...
 
 
@@ -98,7 +98,7 @@ class LawSettings:
     """Damping inertia over the diagonal of M [-], of todorov in its form of 2014."""
 
     def write(self, workspace: Workspace) -> None:
-        """Make these the settings of a workspace."""
+        """Write these settings into a workspace."""
         workspace.reach[:] = self.reach
         workspace.law[:] = 0.0
         workspace.damping_inertia[0] = self.damping_inertia
@@ -108,7 +108,7 @@ class LawSettings:
 
 
 class TimeSteppingModel(ABC):
-    """A time-stepping model: its parameters as numbers, and the compiled law that reads them."""
+    """Base class of time-stepping models with a compiled law."""
 
     name: ClassVar[str]
     parameter_class: ClassVar[type[Parameters]]
@@ -131,7 +131,7 @@ class TimeSteppingModel(ABC):
 
     @abstractmethod
     def law_numbers(self) -> tuple[float, ...]:
-        """Return the numbers that the compiled law reads from the field `law`."""
+        """Return the parameters that the compiled law reads from the field `law`."""
 
     def settings(self, h: float) -> LawSettings:
         """Return the settings of the law that the common stages read."""
@@ -147,7 +147,7 @@ class TimeSteppingModel(ABC):
 
     @checked
     def solve(self, problem: ContactProblem, guess: Array | None = None) -> ContactSolution:
-        """Return the impulses that answer `problem`, starting from `guess` [N s]."""
+        """Return the impulses that solve `problem`, starting from `guess` [N s]."""
         arrays = ProblemArrays(problem, guess)
         numbers = self.law_numbers()
         arrays.law[: len(numbers)] = numbers

@@ -1,4 +1,4 @@
-"""Compliant: springs and dampers in the ground, friction that grows with the slip speed.
+"""Compliant contact: springs and dampers, and regularised friction.
 
 Normal force, x = −φ penetration, ẋ = −u_n (theory 2.1, T10):
 
@@ -219,11 +219,11 @@ class Compliant(TimeSteppingModel):
         return LinearSprings(stiffness, ratio, 0.0, along, p.tangential_damping_ratio)
 
     def reach(self, h: float) -> tuple[float, float]:
-        """Return (h, 0): the force may start within the step, never ahead of it."""
+        """Return (h, 0): a force may start within the step, not before contact."""
         return (h if self.parameters.integration == 'implicit' else 0.0), 0.0
 
     def solve(self, problem: ContactProblem, guess: Array | None = None) -> ContactSolution:
-        """Return the impulses that answer `problem`, starting from `guess` [N s].
+        """Return the impulses that solve `problem`, starting from `guess` [N s].
 
         Raises:
             InvalidInput: no stiffness was given, and there is no robot to size it for.

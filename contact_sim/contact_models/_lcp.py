@@ -1,4 +1,4 @@
-"""LCP: Signorini's condition with friction cones of k flat sides.
+"""LCP: Signorini's condition with polyhedral friction cones of k sides.
 
     0 ≤ λ_n        ⊥  w_n                 ≥ 0
     0 ≤ β_j        ⊥  w_t·d_j + s         ≥ 0        λ_t = Σ_j β_j d_j, d_j at angles 2πj/k
@@ -93,7 +93,7 @@ class Lcp(TimeSteppingModel):
         return h, 0.0
 
     def law_numbers(self) -> tuple[float, ...]:
-        """Return whether the law is that of boxes, sides, and limits of the iterations."""
+        """Return the box flag, the number of sides, and the iteration limits."""
         p = self.parameters
         boxes = p.friction_law == 'box'
         return float(boxes), float(p.sides), float(p.max_pivots), float(p.max_box_iterations)

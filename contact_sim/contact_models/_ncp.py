@@ -93,7 +93,7 @@ class Ncp(ConeModel):
             self.compiled = AS_ENGINE
 
     def law_numbers(self) -> tuple[float, ...]:
-        """Return those of all cone models, and the code of the peer."""
+        """Return the parameters of all cone models and the code of the method."""
         solver = self.parameters.solver
         code = 0.0 if solver == EXACT else float(PEERS.index(solver))
         return (*super().law_numbers(), code)

@@ -1,4 +1,4 @@
-"""null_space: hard stance of a set of feet that neither slide nor lift, at any force.
+"""null_space: rigid stance of a set of feet without force limits.
 
     rows of held feet     w = G λ + u_f + b = 0,   λ of any sign and size
     all other feet        λ = 0                          (theory 2.5, E10, E12)
@@ -65,7 +65,7 @@ SLACK = 1e-9  # share of the largest impulse within which a foot neither pulls n
 
 @dataclass(frozen=True)
 class NullSpaceParameters(Parameters):
-    """Choice of the feet that are held, and the way they are held."""
+    """Selection of the held feet, and how they are held."""
 
     support: str = parameter(
         'detected', '', 'detected: feet that touch the ground; given: those in `feet`',
@@ -287,7 +287,7 @@ class NullSpace(TimeSteppingModel):
         self.parameters: NullSpaceParameters = NullSpaceParameters(**parameters)  # type: ignore[arg-type]
 
     def reach(self, h: float) -> tuple[float, float]:
-        """Return (h, 0): feet enter when they would close."""
+        """Return (h, 0): a foot is included if its gap would close."""
         return h, 0.0
 
     def bind(self, workspace: Workspace) -> Stepper:

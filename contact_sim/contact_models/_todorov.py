@@ -1,4 +1,4 @@
-"""Todorov: MuJoCo's soft constraint, and the one of 2014 that it grew out of.
+"""Todorov: MuJoCo's soft constraint, and its form of 2014.
 
     min_{f ∈ K} ½ fᵀ (A + R) f + fᵀ (a_u − a_ref)                               (theory 2.4)
     a_ref = −b u⁻ − k r,   b = 2/(d_max τ),   k = d(r)/(d_max² τ² ζ²),   r = φ, friction rows r = 0
@@ -340,7 +340,7 @@ class Todorov(TimeSteppingModel):
         self.damping_inertia = self.parameters.damping_inertia if form_2014 else 0.0
 
     def reach(self, h: float) -> tuple[float, float]:
-        """Return (0, 0): contacts act only while they penetrate, or all of them take part."""
+        """Return the reach: penetrating contacts, or all contacts in the form of 2014."""
         return 0.0, 0.0
 
     def law_numbers(self) -> tuple[float, ...]:

@@ -1,4 +1,4 @@
-"""Laws of contact that each model may break, with the reason; all others are kept.
+"""Laws of contact that each model may violate, with the reason.
 
 Keys are fields of `step.Residuals`; the tests run over this table in both directions:
 what is not listed stays zero, and what is listed does show.

@@ -1,4 +1,4 @@
-"""Inverse dynamics of a robot on some of its feet, and the controllers that it serves.
+"""Inverse dynamics of a robot on some of its feet, and the controllers that use it.
 
 The feet are contact points of spheres on level ground: the point s = −r e_z below the centre of
 a sphere. It does not turn with the foot, so its acceleration is that of the centre plus α × s
@@ -245,7 +245,7 @@ EXCESS_WEIGHT = 1e6
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """Outcome of the inverse dynamics: efforts, accelerations and forces as planned."""
+    """Result of the inverse dynamics: planned efforts, accelerations and forces."""
 
     effort: Array
     """τ [N m], shape (n_joints,)."""

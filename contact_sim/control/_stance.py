@@ -1,4 +1,4 @@
-"""Standing on all feet: the base holds still, squats or sways, the feet stay where they are."""
+"""Stance controller: the base stands still, squats or sways on fixed feet."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ SHORT_AXIS = 0.5
 @checked_fields
 @dataclass(frozen=True)
 class BaseMotion:
-    """A periodic motion of the base about the pose where it begins.
+    """Periodic motion of the base about its initial pose.
 
     Raises:
         UnknownName: a motion that does not exist.
@@ -227,7 +227,7 @@ class Stance:
 
     @checked
     def reference(self, time: float) -> BaseReference:
-        """Return where the base should be at `time` [s]; the first call begins the motion."""
+        """Return the desired base motion at `time` [s]; the first call starts the motion."""
         if self._begin is None:
             height = self.dynamics.foot[:, 2].mean() + self._height
             place = np.array([*self.dynamics.q[:2], height])
@@ -238,7 +238,7 @@ class Stance:
 
     @checked
     def joint_targets(self, time: float) -> tuple[Array, Array]:
-        """Return positions and velocities of the joints that take the base where it should be.
+        """Return joint positions and velocities for the desired base motion.
 
         To first order from the state of the last `effort`, with the feet where they are:
         q_j − J_j⁻¹ J_b ξ with ξ the way of the base, in its own axes. Shapes (n_joints,).

@@ -1,4 +1,4 @@
-"""A trot: diagonal pairs of feet take turns, footholds keep the body above them.
+"""Trot controller: diagonal pairs of feet alternate, and footholds balance the body.
 
 A foot lands where the body will need it [Raibert 1986]: around the centre of mass c at touch-down,
 half a stance ahead of it, and further where the robot is faster than desired,
@@ -114,7 +114,7 @@ LARGEST_STEP = 0.05
 @checked_fields
 @dataclass(frozen=True)
 class TrotTuning:
-    """Numbers of a trot; lengths and times scale with the robot, z is its standing height."""
+    """Parameters of a trot; lengths and times scale with the robot's standing height z."""
 
     period: float = 2.4
     """Of the gait over √(z/g) [-]."""
@@ -151,7 +151,7 @@ class TrotTuning:
 
 
 class Trot:
-    """Efforts of a four-legged robot that trots with a commanded velocity.
+    """Trot controller of a four-legged robot with a commanded velocity.
 
     Args:
         robot: with three driven joints on each of four legs.

@@ -1,4 +1,4 @@
-"""Joint commands, the actuators they go through, and PD gains with which a robot stands."""
+"""Joint commands, actuators, and PD gains for standing."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ class Actuators:
         return np.asarray(steps, dtype=np.int64)
 
     def lag_decay(self, h: float) -> Array:
-        """Return exp(−h/T), what is left of an effort after h [s], 0 where T is; (n_joints,)."""
+        """Return exp(−h/T), the share of an effort after h [s], 0 if T = 0; (n_joints,)."""
         lags = self.time_constant > 0.0
         return np.where(lags, np.exp(-h / np.where(lags, self.time_constant, 1.0)), 0.0)
 

@@ -1,4 +1,4 @@
-"""The catalogue of robots by name: their files, and what the files do not state.
+"""Catalogue of robots by name: their files and additional data.
 
 Robots, and the systems of examples/textbook, whose files are in our urdf/textbook. All robots but
 'quadruped' and 'four_bar_quadruped' come with the pip package example-robot-data (the extra

@@ -351,7 +351,7 @@ SINGULAR = 1e-9
 
 
 class ClosedLoops:
-    """h, H and Ḣ v of constraints between parts of a robot, by Pinocchio.
+    """Constraints within a robot: h, H and Ḣ v, computed by Pinocchio.
 
     Args:
         model: of the robot.
@@ -500,7 +500,7 @@ class ClosedLoops:
         )
 
     def check(self, q: Array, place: str) -> None:
-        """Raise InvalidInput if an error at q (nq,) is none that a step corrects."""
+        """Raise InvalidInput if the error at q (nq,) is too large for a step to correct."""
         error = self.error(q)
         if np.abs(error).max(initial=0.0) > MAX_START_ERROR:
             raise InvalidInput(f'{place}: {self._worst(error)}: start where it holds')

@@ -31,7 +31,7 @@ from contact_sim.robot._urdf import (
 
 @dataclass(frozen=True, eq=False)
 class ContactPoint:
-    """A sphere fixed to the body that a joint moves; the ground touches its surface.
+    """Contact sphere fixed to the body of a joint.
 
     Raises:
         InvalidInput: an empty name, an offset that is not three finite numbers, or a radius that
@@ -215,7 +215,7 @@ SUM_WEIGHT = 1e4
 
 @dataclass(frozen=True)
 class Approximation:
-    """How contact points stand for the collision geometry of one moving body."""
+    """Approximation of the collision geometry of one body by contact points."""
 
     joint: str
     """Joint that moves it."""

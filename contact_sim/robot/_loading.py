@@ -1,4 +1,4 @@
-"""load_robot: from a name, a URDF or a xacro to a RobotModel."""
+"""load_robot: create a RobotModel from a name, a URDF or a xacro."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ SMALLEST_EIGENVALUE = 1e-12
 @checked_fields
 @dataclass(frozen=True, eq=False)
 class RobotModel:
-    """A robot as the simulation sees it; immutable, every array is read-only.
+    """Immutable model of a robot; every array is read-only.
 
     `load_robot` and `RobotModel.from_pinocchio` make one. Conventions are Pinocchio's:
     q = [base position in the world, base quaternion x y z w, joints], v = [linear and angular
@@ -321,7 +321,7 @@ class RobotModel:
 
     @cached_property
     def passive_joints(self) -> RobotModel:
-        """This robot with its passive joints in place of the actuated ones.
+        """Copy of the robot in which the passive joints are the actuated ones.
 
         For their positions, velocities and limits; its gains and actuators mean nothing.
         """

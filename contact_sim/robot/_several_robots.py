@@ -123,7 +123,7 @@ class Part:
 @checked_fields
 @dataclass(frozen=True, eq=False, repr=False)
 class JoinedRobots(RobotModel):
-    """Robots in one world, one behind the other in q, v and the efforts; made by `joined`.
+    """Several robots in one model, concatenated in q, v and efforts; see `joined`.
 
     Names are qualified: `robot/name`. Robots touch each other only with `against_each_other`.
     """
@@ -183,7 +183,7 @@ def joined(
     against_each_other: bool = False,
     most: int = MOST,
 ) -> JoinedRobots:
-    """Return robots, and loose bodies, as one: each a tree of its own on the same ground.
+    """Return one model of several robots and loose bodies, each a separate tree.
 
     Args:
         robots: by the names they have among each other.
@@ -326,7 +326,7 @@ class RobotPart:
     called = qualified_name  # former name
 
     def own(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Return those of qualified names that belong to this robot, without the prefix."""
+        """Return the qualified names of this robot without their prefix."""
         prefix = self.prefix
         return tuple(name.removeprefix(prefix) for name in names if name.startswith(prefix))
 

@@ -1,4 +1,4 @@
-"""Read a robot description: from URDF or xacro to a Pinocchio model, and its SRDF.
+"""Convert a URDF or xacro to a Pinocchio model, and read its SRDF.
 
     file or text → xacro → XML tree → checks → pin.Model, collision geometry, gear ratios
 

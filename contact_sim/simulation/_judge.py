@@ -1,4 +1,4 @@
-"""Judge steps: their residuals, and why a motion was not finite.
+"""Residuals of steps, and the reason for a motion that is not finite.
 
 The residuals are computed from the step data alone, by compiled functions. The arrays are those of
 a workspace of its own; the step data are copied in, and the kernels that solved the step build its

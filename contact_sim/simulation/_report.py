@@ -1,4 +1,4 @@
-"""Report of one step: a copy of the step data, read lazily."""
+"""Report of one step: a copy of the step data; quantities are computed when they are read."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class StepContext:
         return np.asarray(group_values(buffer, *self._judge.arrays, *members))
 
     def problem(self, buffer: Array) -> ContactProblem:
-        """Return the contact problem of the step in `buffer`, as a value."""
+        """Return a ContactProblem for the step in `buffer`."""
         work, data = self._judge, self._judge.data
         self._front[:] = buffer
         nc, n = rebuild_problem(*work.arrays)
@@ -176,7 +176,7 @@ class StepReport:
 
     @cached_property
     def links(self) -> FootReport:
-        """The same of the links that carry contact points, by the joints that move them."""
+        """Forces, torques, gaps and modes of the links with contact points, by joint."""
         return FootReport(self._buffer, self._context.links, self._context.group_values)
 
     @property
@@ -188,7 +188,7 @@ class StepReport:
 
     @cached_property
     def shadows(self) -> Mapping[str, Any]:
-        """The same step under the models in `Simulator.shadow`, by name; solved here.
+        """Results of the same step under the models in `Simulator.shadow`, computed when read.
 
         Values are `ShadowReport`.
         """
@@ -228,7 +228,7 @@ class StepReport:
         return self._context.residuals(self._buffer)
 
     def read(self) -> None:
-        """Compute what compiled functions compute, so that they are compiled."""
+        """Evaluate all compiled quantities once, so that their functions are compiled."""
         _ = self.residuals, self.problem, self.feet.force
 
 
@@ -321,7 +321,7 @@ class ContactReport(ContactTable):
 
     @property
     def turn(self) -> Array:
-        """Angle by which the ground turned under each contact in the step [rad], shape (nc,).
+        """Angle between the contact normals before and after the step [rad], shape (nc,).
 
         From the normal along which it acted to the nearest of those that its contact point has
         after the step; 0 where it has none then. On edges and curved ground it is small. Where a
@@ -558,7 +558,7 @@ def add_contact(step, i, sign, gap, row):
 
 
 class PairReport(ContactTable):
-    """Contacts between bodies near each other, one row each, as they were when the step began.
+    """Contacts between nearby bodies at the start of the step, one row each.
 
     Forces are those of the second body on the first, velocities those of the first on the second.
 
@@ -606,7 +606,7 @@ class PairReport(ContactTable):
         return self._field('gap_start')
 
     def acting_on(self, links: Iterable[str]) -> Array:
-        """Return 1 for contacts that push the first body where that is one of these links.
+        """Return 1 for contacts whose first body is one of these links.
 
         −1 where it is the second one, 0 for the others, shape (n,).
         """

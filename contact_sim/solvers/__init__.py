@@ -1,4 +1,4 @@
-"""Numerical methods on plain arrays: compiled kernels that know no robot."""
+"""Numerical methods on plain arrays: compiled kernels without robot data."""
 
 from contact_sim.solvers._jit import entry, kernel
 from contact_sim.solvers._springs import LinearSprings

@@ -1,4 +1,4 @@
-"""Methods for contact with dry friction: Newton, Gauss-Seidel, ADMM, those of other engines.
+"""Methods for contact with dry friction: Newton, Gauss-Seidel, ADMM, and other engines.
 
 Each finds λ with  K*_μ ∋ w + (1 − κ) Γ(w) ⊥ λ ∈ K_μ,  w = G λ + g,  per contact, and w ⊥ interval
 per scalar row. κ = 0 (`associated` = 0.0) is Coulomb's law with Signorini's condition (theory

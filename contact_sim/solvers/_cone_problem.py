@@ -1,4 +1,4 @@
-"""One contact problem as numbers: rows, status codes, friction cones, natural map.
+"""Data of a contact problem: rows, status codes, friction cones, natural map.
 
 The rows of a contact are (t1, t2, n) and K_μ = {λ : |λ_t| ≤ μ λ_n} is its friction cone. Scalar
 rows follow, each with its impulse in an interval [lower, upper]: a box for dry friction, a half

@@ -1,4 +1,4 @@
-"""How kernels are compiled: one set of numba options, linking, cache, views, function pointers.
+"""Compilation of kernels: one set of numba options, linking, cache, views, function pointers.
 
 No fast-math: the same inputs give the same bits on every run, and NaN is never optimised away.
 

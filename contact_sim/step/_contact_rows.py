@@ -1,4 +1,4 @@
-"""Rows of the contact problem: their velocities, bias, bounds, and which take part.
+"""Rows of the contact problem: velocities, bias, bounds, and selection of active rows.
 
 Rows are (t1, t2, n) of every contact, then one interval row each for dry friction and limits of
 joints (theory 0, 4.3). Only rows that could carry an impulse take part. The selection is exact:

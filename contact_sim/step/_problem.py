@@ -1,4 +1,4 @@
-"""ContactProblem: the input of every time-stepping law as a value, its answer and its residuals.
+"""ContactProblem: input of the time-stepping laws, with solution and residuals.
 
 Find λ such that u⁺ = G λ + u_f obeys the law, with w = u⁺ + b in place of the gap and impact
 terms (theory 0, 4.3). Blocks, in row order: friction cones K_μ (rows t1, t2, n), then interval
@@ -430,7 +430,7 @@ class ProblemArrays(Workspace):
 
 
 class SolverStatus(Enum):
-    """Status of a solve; the value is the sentence shown to people."""
+    """Status of a solve; the value is the message for the user."""
 
     FREE = 'nothing to solve: no contact was active'
     CONVERGED = 'the solver met its tolerance'
@@ -504,7 +504,7 @@ class SolverReport:
 
 @dataclass(frozen=True)
 class ContactSolution:
-    """Impulses that answer a ContactProblem, and how they were found."""
+    """Solution of a ContactProblem: impulses and solver report."""
 
     impulse: Array
     """On the robot [N s], rows (t1, t2, n) per contact, then the scalar rows, shape (n,)."""
@@ -521,7 +521,7 @@ TOUCHING = 1e-9
 
 
 class LawResiduals(NamedTuple):
-    """Residuals of impulses as an answer to the laws of contact; zero is perfect."""
+    """Residuals of impulses in the laws of contact; zero is exact."""
 
     signorini: float
     """max |λ_n w_n| [J]."""
@@ -547,7 +547,7 @@ LAW_RESIDUALS = len(LawResiduals._fields)
 
 @checked
 def law_residuals(problem: ContactProblem, impulse: Array) -> LawResiduals:
-    """Judge `impulse` (n,) as an answer to `problem`.
+    """Return the residuals of `impulse` (n,) in `problem`.
 
     Raises:
         InvalidInput: impulses of the wrong size.

@@ -1,4 +1,4 @@
-"""The arrays of one simulation, laid out once, and the kernels that read the model out of them."""
+"""Arrays of a simulation, and kernels that read the robot model from them."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ class Workspace:
         return self.numbers, self.indices, self.layout
 
     def copy(self, terrain: Terrain | None = None) -> Workspace:
-        """Return a workspace of its own with the same values, those of `terrain` if given."""
+        """Return a copy, optionally with the values of `terrain`."""
         other = object.__new__(Workspace)
         for name in ('sizes', 'robot', 'model', 'tree', 'names', 'table'):
             setattr(other, name, getattr(self, name))
@@ -177,7 +177,7 @@ class Workspace:
         return other
 
     def on(self, terrain: Terrain) -> Workspace:
-        """Return a workspace for another ground with the same values.
+        """Return a copy for another ground.
 
         What belongs to contacts starts anew where these are more or fewer than before.
         """

@@ -1,4 +1,4 @@
-"""Descriptions of real ground as data: height fields, meshes, regions, and what generates them."""
+"""Ground as data: height fields, meshes, regions, and generators."""
 
 from contact_sim.terrain._generator import GeneratedTerrain, Region, TerrainGenerator
 from contact_sim.terrain._height_field import HeightField

@@ -1,4 +1,4 @@
-"""Generated ground: rows of growing difficulty, columns of different kinds, or at random."""
+"""Generated ground: rows by difficulty, columns by kind, or random."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class SubTerrain(Parameters, ABC):
 
     @checked
     def build(self, size: Pair, difficulty: float, rng: np.random.Generator) -> GroundPatch:
-        """Return the ground from (0, 0) to `size`; at its rim it lies at height 0.
+        """Return the ground from (0, 0) to `size`, with height 0 at its rim.
 
         Args:
             size: extent along x and y [m].
@@ -475,7 +475,7 @@ ALIASES = {
 
 
 def sub_terrain(name: str, values: SubTerrain | Mapping[str, Any] | None = None) -> SubTerrain:
-    """Return a kind of ground from plain values, as they stand in a YAML file.
+    """Return a kind of ground from plain values, as in a YAML file.
 
     Args:
         name: what it is called. It is also its kind, unless `values` has a `type`: so one kind can

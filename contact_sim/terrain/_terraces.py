@@ -24,7 +24,7 @@ MAX_CELLS = 1_000_000
 @checked_fields
 @dataclass(frozen=True, eq=False)
 class Terraces:
-    """Level cells between lines along x and y, a height each; neighbours are joined by walls.
+    """Grid of level cells with one height each, joined by vertical walls.
 
     All numbers are rounded to nanometres, so that equal places are equal numbers.
 
@@ -98,7 +98,7 @@ class Terraces:
 def blocks_on(
     size: tuple[float, float], blocks: Iterable[tuple[Interval, Interval, float]]
 ) -> Terraces:
-    """Return level ground from (0, 0) to `size` at height 0 with blocks, later ones on top.
+    """Return level ground at height 0 with blocks; later blocks cover earlier ones.
 
     Args:
         size: along x and y [m].

@@ -22,7 +22,7 @@ MAX_COORDINATE = 1e6  # largest coordinate of ground [m]: nanometres are nothing
 
 @dataclass(frozen=True, eq=False)
 class TriangleMesh:
-    """A surface of triangles; seen from outside, their corners run counter-clockwise.
+    """Triangle mesh; corners are counter-clockwise seen from outside.
 
     Vertices at one place are merged, triangles without area dropped. Each edge belongs to one
     triangle (an open border) or to two. Where more meet, as under two blocks that touch along an
@@ -104,7 +104,7 @@ class TriangleMesh:
 
 @checked
 def concatenate(meshes: Iterable[TriangleMesh]) -> TriangleMesh:
-    """Return one mesh of several; those that share an edge are joined there.
+    """Join several meshes into one; common edges are merged.
 
     Raises:
         InvalidInput: no mesh, or meshes that together are no surface.

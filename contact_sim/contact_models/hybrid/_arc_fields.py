@@ -1,4 +1,4 @@
-"""The fields of the event-driven model: state, modes and stages of the arc at hand.
+"""Fields of the event-driven model: state, modes and stages of the current arc.
 
 Laid out as in arrays/_fields.py, in arrays of their own. The state of the arc is the one accepted
 last; `stage_q` and all that belongs to a configuration are those evaluated last.

@@ -1,4 +1,4 @@
-"""Hybrid: rigid contact in continuous time, event by event.
+"""Hybrid: event-driven rigid contact in continuous time.
 
 Between events the contacts hold their modes (open, stick, slip) and the constrained motion is
 integrated with a Runge-Kutta scheme of 4th order; touch-down, lift-off, the start and the end of
@@ -108,7 +108,7 @@ class Hybrid:
         self.parameters: HybridParameters = HybridParameters(**parameters)  # type: ignore[arg-type]
 
     def bind(self, workspace: Workspace) -> Stepper:
-        """Return the event-driven stepper, with a time-stepping step of ncp to fall back on.
+        """Return the event-driven stepper, with a time-stepping step of ncp as fallback.
 
         Raises:
             InvalidInput: a row of the robot that is bounded on one side only.

@@ -1,4 +1,4 @@
-"""Impact maps: what closed contacts do to the velocity in an instant (theory 2.8, T12, T13).
+"""Impact maps: velocity jumps at closed contacts (theory 2.8, T12, T13).
 
 With G = J M⁻¹ Jᵀ and u⁻ = J v⁻ the impulses λ give u⁺ = u⁻ + G λ.
 

@@ -1,4 +1,4 @@
-"""The equations of motion at one instant, and the closed contacts in them (theory 2.6).
+"""Equations of motion with closed contacts at one instant (theory 2.6).
 
     v̇ = M⁻¹ (τ − nle − D v) + M⁻¹ Jᵀ f,   J v̇ + J̇ v = G f + a
 
