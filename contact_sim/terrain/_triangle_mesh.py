@@ -123,7 +123,7 @@ def concatenate(meshes: Iterable[TriangleMesh]) -> TriangleMesh:
 
 
 SEAM = 1e-6
-"""Vertices of one solid on another that are nearer than this are one: so low a step is none [m]."""
+"""Vertices of touching solids that are nearer than this are one: so low a step is none [m]."""
 
 
 @checked
